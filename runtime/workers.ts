@@ -5,6 +5,7 @@ import { allSteps } from '../activities/index.ts';
 import { internalErrorOf } from '../domain/core/internal-error.ts';
 import type { TaskQueue } from '../domain/jobs/workflow-id.ts';
 import { activityInterceptor } from './telemetry/activity-interceptor.ts';
+import { type FaultRecord, faultRecord } from './telemetry/fault-record.ts';
 import type { Metrics } from './telemetry/metrics.ts';
 import type { Traces } from './telemetry/traces.ts';
 import { connectionOptions, dataConverter, type TemporalSettings } from './temporal-client.ts';
@@ -82,9 +83,10 @@ export function startWorkers(options: WorkersOptions): Workers {
   const draining = new AbortController();
   const live = new Map<TaskQueue, Worker>();
   const steps = allSteps({ ...options.deps, draining: draining.signal });
+  const faults = faultRecord(options.deps.db, options.log);
   const runs = options.queues.map(async (queue) => {
     while (!draining.signal.aborted) {
-      await runOnce(queue, { ...options, steps, live, draining: draining.signal });
+      await runOnce(queue, { ...options, steps, faults, live, draining: draining.signal });
     }
   });
   return {
@@ -97,7 +99,7 @@ export function startWorkers(options: WorkersOptions): Workers {
   };
 }
 
-type RunOptions = WorkersOptions & { steps: object; live: Map<TaskQueue, Worker>; draining: AbortSignal };
+type RunOptions = WorkersOptions & { steps: object; faults: FaultRecord; live: Map<TaskQueue, Worker>; draining: AbortSignal };
 
 async function runOnce(queue: TaskQueue, options: RunOptions): Promise<void> {
   const { log, live, draining } = options;
@@ -120,7 +122,7 @@ async function runOnce(queue: TaskQueue, options: RunOptions): Promise<void> {
 
 /** Only `flows` runs workflows, so only it holds the workflow sandbox. */
 function workerOptions(queue: TaskQueue, options: RunOptions): Omit<WorkerOptions, 'connection'> {
-  const { temporal, bundlePath, identity, steps, log, metrics, traces, patience = PATIENCE } = options;
+  const { temporal, bundlePath, identity, steps, faults, log, metrics, traces, patience = PATIENCE } = options;
   const cache = { maxCachedWorkflows: 200, stickyQueueScheduleToStartTimeout: patience.stickyMs };
   return {
     namespace: temporal.namespace,
@@ -128,7 +130,7 @@ function workerOptions(queue: TaskQueue, options: RunOptions): Omit<WorkerOption
     identity,
     activities: steps,
     dataConverter,
-    interceptors: { activity: [activityInterceptor(log, metrics), ...(traces?.activities ?? [])] },
+    interceptors: { activity: [activityInterceptor(log, metrics, faults), ...(traces?.activities ?? [])] },
     sinks: traces?.sinks,
     maxConcurrentActivityTaskExecutions: CONCURRENT_STEPS[queue],
     shutdownGraceTime: DRAIN_MS,

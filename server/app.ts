@@ -23,6 +23,7 @@ import { authenticate, authorise, serveRoute } from './http/serve-route.ts';
 import { refuseUnknownPaths } from './http/unknown-path.ts';
 import { boundUnverifiedBodies } from './http/unverified-bodies.ts';
 import { uploadBudget } from './http/upload-budget.ts';
+import { recordFailedRequests } from './jobs/record-failed-requests.ts';
 import { routes as allRoutes } from './routes.ts';
 import { ConnectorCalls } from './syncs/connector-calls.ts';
 import { LiveCalls } from './tracking/live-calls.ts';
@@ -53,6 +54,7 @@ export async function buildServer(deps: ServerDependencies, routes: readonly Rou
   app.addHook('onClose', () => liveCalls.close());
   app.setErrorHandler(sendError);
   logRequests(app, deps);
+  recordFailedRequests(app, deps);
   traceRequests(app, deps.traceRequest);
   limitSlowBodies(app, limits);
   endAnswered(app);

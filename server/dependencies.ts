@@ -106,6 +106,7 @@ export type ServerDependencies = {
   log: Logger;
   metrics: {
     observeRequest(request: ObservedRequest): void;
+    countInternalError(labels: { kind: string; step: string }): void;
     countCalls(outcome: 'accepted' | 'duplicate' | 'refused', calls: number): void;
     text(): Promise<string>;
     contentType: string;

@@ -1,4 +1,4 @@
-import { internalErrorOf } from '../../domain/core/internal-error.ts';
+import { internalErrorOf, OutsideError } from '../../domain/core/internal-error.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { type JobClaim, JobGone } from '../../domain/jobs/job.ts';
 import { updateGdprError } from '../../store/gdpr/progress.ts';
@@ -13,5 +13,5 @@ export async function recordError({ db }: Pick<Dependencies, 'db'>, claim: JobCl
   const { errorClass, code } = internalErrorOf(error);
   const cause = error instanceof Refusal ? String(error.status) : (code ?? errorClass);
   await updateGdprError(db, claim, `${what} (${cause}); it is tried again`);
-  throw error instanceof Refusal ? new Error(cause) : error;
+  throw error instanceof Refusal ? new OutsideError(cause) : error;
 }

@@ -9,6 +9,7 @@ import { deleteNotedFile, listNotedFiles } from '../../store/core/file-deletions
 import type { Files } from '../../store/core/files.ts';
 import { deleteFileJob, isFileOfJob, listExpiredFiles } from '../../store/files/file-jobs-across-entities.ts';
 import { isArchiveNamed } from '../../store/gdpr/archives-across-entities.ts';
+import { deleteOldInternalErrors } from '../../store/jobs/internal-errors.ts';
 import { listRunningJobs, listUnclaimedJobs, resetJob } from '../../store/jobs/jobs-across-entities.ts';
 import {
   deleteDryRunRemains, deleteExpiredTokens, deleteImport, deleteMembersOfDeleted, deleteOldChanges, deleteOldExportRuns,
@@ -98,6 +99,7 @@ export const sweepSteps = (
     await deleteMembersOfDeleted(db);
     await deleteExpiredTokens(db);
     await deleteOldAttempts(db);
+    await deleteOldInternalErrors(db);
     await deleteExpiredAccountLinks(db);
     await deleteOldRequests(db);
     await deleteOldFeedRequests(db);

@@ -6,6 +6,7 @@ import { isLongerThan, isStorable } from '../../domain/core/text-limits.ts';
 import { SegmentFiltersInput, ShownFilters } from '../analytics/segment-filters.ts';
 import { bodyFlag, bodyInteger, commaList, identifier, isoDateOrDatetime, jsonArray, jsonObject, name, text } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
+import { internalError } from '../jobs/internal-error.ts';
 
 /** Campaigns: pushes and in-app messages, made once and sent to an audience or to the users that a call names (reference: Campaigns). */
 const SHARED = {
@@ -219,6 +220,7 @@ export const CampaignDetails = z.object({
     .describe('The others of its audience, to compare with. Null where control_group is'),
   ended_at: optionalSeconds,
   failure: shownText.describe('Why it failed'),
+  internal_error: internalError,
 }).meta({ id: 'CampaignDetails' });
 export type CampaignDetails = z.output<typeof CampaignDetails>;
 

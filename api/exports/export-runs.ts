@@ -4,6 +4,7 @@ import { identifier, text } from '../core/input.ts';
 import { alertedConnections, mailAttempt } from '../core/mail.ts';
 import { operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
+import { internalError } from '../jobs/internal-error.ts';
 import { Export } from './data-exporters.ts';
 
 const instant = z.iso.datetime().nullable();
@@ -37,6 +38,7 @@ export const ExportRun = z.object({
     done: z.boolean(),
     late_rows: z.int().nullable().describe('Number of rows that came after the export of the window; null: not counted yet, or unknown'),
   })).describe('In the order in which the run writes them'),
+  internal_error: internalError,
   fault: z.string().nullable().describe('Why the run cannot write to the bucket at present; null if it can'),
   tries: z.int().describe('Number of failed tries in a row'),
   waits_until: instant.describe('When the run tries again'),

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { bodyFlag, commaList, customerId, identifier, isoDatetime, text } from '../core/input.ts';
 import { type Malformed, operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
+import { internalError } from '../jobs/internal-error.ts';
 
 const MAX_PEOPLE = 10_000;
 
@@ -75,6 +76,7 @@ const status = {
     survivors: counts.describe('Number of rows and files that the last scan still found, by location'),
     looked_at: instant.nullable().describe('When that scan ended'),
     fault,
+    internal_error: internalError,
   }),
   waiting: z.record(z.string(), z.string()).describe('By user id: the hold that a person waits for'),
   expires_at: instant.nullable().describe('When Millrace discards the request; null until it is treated or declined'),
@@ -104,7 +106,7 @@ export type GdprRequest = z.output<typeof GdprRequest>;
 
 export const ListedGdprRequest = z.object({
   ...request, status: status.status, state: status.state, requested_at: instant, expires_at: status.expires_at,
-  stage, fault,
+  stage, fault, internal_error: internalError,
   people: z.object({ asked: z.int(), treated: z.int(), held: z.int() }).describe('Number of people: in all, treated, on hold'),
 }).meta({ id: 'ListedGdprRequest' });
 export type ListedGdprRequest = z.output<typeof ListedGdprRequest>;

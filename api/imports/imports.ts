@@ -7,6 +7,7 @@ import { IMPORT_ERROR_TYPES } from '../../domain/imports/import-error-type.ts';
 import { bodyFlag, customerId, identifier, jsonObject, queryFlag, text } from '../core/input.ts';
 import { mailAttempt } from '../core/mail.ts';
 import { operation } from '../core/operation.ts';
+import { internalError } from '../jobs/internal-error.ts';
 
 const instant = z.iso.datetime().nullable();
 const state = z.enum(['accepted', 'running', 'finished', 'failed', 'canceled']);
@@ -42,6 +43,7 @@ export const ImportProgress = z.object({
   fetch: z.object({ tries: z.int(), fault: z.string().nullable() }).nullable()
     .describe('Number of tries to fetch the file, and the fault of the last one; null for an upload'),
   failure: z.string().nullable().describe('Why Millrace could not import the file as a whole; else null'),
+  internal_error: internalError,
   defect: z.string().nullable().describe('Why Millrace could not read the end of the file; else null'),
   rows: RowCounts.extend({ open: z.int().describe('Ignored and failed rows that no re-drive has settled') }),
   errors_by_type: z.record(z.string(), z.int())

@@ -4,6 +4,7 @@ import { isDate } from '../../domain/core/date-value.ts';
 import { ATTEMPT_CODES, type AttemptCode } from '../../domain/sends/attempt-code.ts';
 import { identifier, isoDatetime, text } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
+import { internalError } from '../jobs/internal-error.ts';
 
 /** Messages of transactional campaigns to single users (reference: Transactional messages). */
 const SEND = { tag: 'Transactional messages', right: ['campaign_publish', 'transactional_campaigns'] } as const;
@@ -73,6 +74,7 @@ export const SendState = z.object({
   codes: z.record(z.string(), z.int()).describe('Number of results by code'),
   received_at: instant, send_at: instant.nullable(), ended_at: instant.nullable(),
   next_at: instant.nullable().describe('When the next waiting message is due'),
+  internal_error: internalError,
 }).meta({ id: 'SendState' });
 export type SendState = z.output<typeof SendState>;
 

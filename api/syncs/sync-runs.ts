@@ -5,6 +5,7 @@ import { customerId, identifier, queryFlag } from '../core/input.ts';
 import { alertedConnections, mailAttempt } from '../core/mail.ts';
 import { operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
+import { internalError } from '../jobs/internal-error.ts';
 
 const instant = z.iso.datetime().nullable();
 
@@ -42,6 +43,7 @@ export const SyncRun = z.object({
   }).nullable().describe('How the source\'s fields differ from the known ones; null if they do not'),
   unmapped_fields: z.array(z.string()).describe('Fields without an attribute in the System of Record, which the run left out; at most 100'),
   missing_fields: z.array(z.string()).describe('Fields that the mapping names but the source does not report, such as misspelt ones'),
+  internal_error: internalError,
   fault: z.string().nullable().describe('Why the run waits for its source or destination; null if it does not'),
   tries: z.int().describe('Number of failed tries since the run last made progress'),
   waits_until: instant.describe('When the run tries again'),

@@ -2,6 +2,7 @@ import type { ExportRun } from '../../api/client.ts';
 import { printable, table } from '../core/table.ts';
 import type { Terminal } from '../core/terminal.ts';
 import { hasEnded } from '../imports/import-status.ts';
+import { internalErrorLines } from '../jobs/say-internal-error.ts';
 import { alertLines, waiting } from '../syncs/run-status.ts';
 
 /** The exit status for a run that has ended: 0 when it finished, else 2. */
@@ -18,7 +19,7 @@ export function reportExportRun(run: ExportRun, { width, command }: Terminal): s
   if (run.covers.length > 0) lines.push(`it stands for ${run.covers.length} more scheduled times`);
   if (failure !== null) lines.push(printable(failure.message));
   if (!hasEnded(run) && run.fault !== null) lines.push(waiting(run));
-  lines.push(...alertLines(run));
+  lines.push(...internalErrorLines(run.internal_error), ...alertLines(run));
   if (run.manifest_key !== null) lines.push(`manifest: ${printable(run.manifest_key)}`);
   if (types.length > 0) lines.push('', table(['type', 'expected', 'rows', 'files', 'late rows'], types.map(typeCells), width));
   if (types.some(({ late_rows: late }) => late !== null && late > 0)) {

@@ -1,5 +1,6 @@
 import type { Client, GdprRequest } from '../../api/client.ts';
 import { table } from '../core/table.ts';
+import { internalErrorLines } from '../jobs/say-internal-error.ts';
 
 /** The argument of commands about a request. */
 export const REQUEST = ['<request>', 'as `millrace gdpr requests` shows it'] as const;
@@ -34,6 +35,7 @@ export function reportGdpr(view: GdprRequest, width: number | null): string {
     `${id}: ${state}, ${title}${ends}${expires === null ? '' : `, shown until ${expires.slice(0, 19)}Z`}`,
     ...progress.stage === null ? [] : [`at: ${progress.stage}`],
     ...progress.fault === null ? [] : [`kept by: ${progress.fault}`],
+    ...internalErrorLines(progress.internal_error),
     ...countLines('erased', progress.erased), ...countLines('still found', progress.survivors),
     '', table(['person', 'how it stands'], people, width),
   ].join('\n');

@@ -1,6 +1,7 @@
 import type { ImportProgress } from '../../api/client.ts';
 import { table } from '../core/table.ts';
 import type { Terminal } from '../core/terminal.ts';
+import { internalErrorLines } from '../jobs/say-internal-error.ts';
 import { errorCounts } from './error-counts.ts';
 
 /** Of an import, or of a run of a sync. */
@@ -23,6 +24,7 @@ export function report(status: ImportProgress, terminal: Terminal): string {
   if (status.parent_id) lines.push(`a re-drive of ${status.parent_id}`);
   if (state === 'canceled' && !status.dry_run) lines.push('what was imported before it was canceled stays');
   if (failure !== null) lines.push(failure);
+  lines.push(...internalErrorLines(status.internal_error));
   if (defect !== null) lines.push(`the end of the file could not be read: ${defect}`);
   lines.push(...errorCounts(status.errors_by_type, 'rows', terminal, `errors ${id}`));
   if (status.redrives.length > 0) lines.push('', ...showRedrives(status, terminal));

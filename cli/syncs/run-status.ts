@@ -4,6 +4,7 @@ import { printable } from '../core/table.ts';
 import type { Terminal } from '../core/terminal.ts';
 import { errorCounts } from '../imports/error-counts.ts';
 import { hasEnded } from '../imports/import-status.ts';
+import { internalErrorLines } from '../jobs/say-internal-error.ts';
 
 /** The exit status for a run that has ended: 0 when it finished, no record failed and nothing was held back, else 2. */
 export function runExitStatus({ state, records, removal }: FoundSyncRun): number {
@@ -25,7 +26,7 @@ export function reportRun(run: FoundSyncRun, terminal: Terminal): string {
   if (state === 'canceled' && !run.dry_run) lines.push('what was written before it was canceled stays');
   if (run.failure !== null) lines.push(printable(run.failure.message));
   if (!hasEnded(run) && run.fault !== null) lines.push(waiting(run));
-  lines.push(...alertLines(run));
+  lines.push(...internalErrorLines(run.internal_error), ...alertLines(run));
   lines.push(...removalLines(run, terminal), ...schemaLines(run, terminal));
   lines.push(...errorCounts(run.errors_by_type, 'records', terminal, `syncs errors ${id}`));
   if (hasEnded(run) && run.open !== null && run.open < ignored + failed) {

@@ -18,3 +18,48 @@ function stackBehindMessage({ stack = '', message }: Error): string {
   const at = message === '' ? -1 : stack.indexOf(message);
   return at === -1 ? stack : stack.slice(at + message.length);
 }
+
+/** An error of an outside system that a step passes on to be tried again: `code` says which, and quotes nothing. */
+export class OutsideError extends Error {
+  override readonly name = 'OutsideError';
+  readonly code: string;
+
+  constructor(code: string) {
+    super(code);
+    this.code = code;
+  }
+}
+
+/** Codes of Node for a network, a disk or a machine that is away, full or busy; of AbortController; of a stream that its reader left. */
+const MACHINE = new RegExp(`^(?:${[
+  'ECONNRESET', 'ECONNREFUSED', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'ENETDOWN', 'EADDRNOTAVAIL',
+  'ENOTFOUND', 'EAI_AGAIN', 'ENOSPC', 'EDQUOT', 'EIO', 'EROFS', 'EMFILE', 'ENFILE', 'ABORT_ERR', 'ERR_STREAM_PREMATURE_CLOSE',
+].join('|')})$`);
+/** SQLSTATEs of a database that is away, starting, stopping or full. */
+const DATABASE_AWAY = /^(?:08...|53...|57P..|58030)$/;
+/** SQLSTATEs of a statement that took too long or met others too often: on a busy machine it may succeed the next time. */
+const DATABASE_BUSY = /^(?:25P0[34]|55P03|57014|40001|40P01)$/;
+/** gRPC: canceled, deadline exceeded, resource exhausted, aborted, unavailable. */
+const TEMPORAL_AWAY = /^(?:1|4|8|10|14)$/;
+/** How the Postgres driver words a lost connection: its own errors are plain ones without a code. */
+const CONNECTION_LOST = new RegExp(`^(?:${[
+  'Connection terminated', 'Connection ended', 'timeout exceeded when trying to connect', 'Client has encountered a connection error',
+  'Client was closed', 'Cannot use a pool after calling end',
+].join('|')})`);
+/** From this attempt on, a step that is too slow each time is an internal error. */
+const BUSY_TRIES = 5;
+
+/**
+ * Whether an error is Millrace's own (law 11): none of an outside system, of a database, a Temporal or a file store that is away, of a
+ * full disk, or of a step that was told to end. `attempt`: how often the step was tried, from 1.
+ */
+export function isInternal(error: unknown, attempt = 1): boolean {
+  if (!(error instanceof Error)) return true;
+  if (error instanceof OutsideError || error.name === 'AbortError') return false;
+  const { code, $fault } = error as { code?: string | number; $fault?: string };
+  if ($fault === 'server') return false;            // of the S3 that keeps the files
+  if (code === undefined) return error.constructor !== Error || !CONNECTION_LOST.test(error.message);
+  const word = String(code);
+  if (DATABASE_BUSY.test(word)) return attempt >= BUSY_TRIES;
+  return !(MACHINE.test(word) || DATABASE_AWAY.test(word) || (typeof code === 'number' && TEMPORAL_AWAY.test(word)));
+}

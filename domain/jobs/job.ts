@@ -35,6 +35,11 @@ export function jobWorkflow(kind: JobKind): (typeof KINDS)[JobKind]['workflow'] 
   return KINDS[kind].workflow;
 }
 
+/** The kind of the jobs that a type of workflow works on; null for a flow that is no job. */
+export function jobKindOf(workflow: string): JobKind | null {
+  return JOB_KINDS.find((kind) => KINDS[kind].workflow === workflow) ?? null;
+}
+
 /** How logs tell of a job: the fields that name it, and a word for it. */
 export function logOfJob(kind: JobKind, identifier: string): { fields: Record<string, string>; name: string } {
   const { logField, name } = KINDS[kind];

@@ -8,6 +8,8 @@ type ActivitySample = { activity: string; outcome: 'ok' | 'refused' | 'failed'; 
 export type Metrics = {
   observeRequest(sample: RequestSample): void;
   observeActivity(sample: ActivitySample): void;
+  /** An error of Millrace itself, in a step of this kind of job or flow, or (kind `request`) in a route. */
+  countInternalError(labels: { kind: string; step: string }): void;
   countRows(outcome: 'ok' | 'ignored' | 'failed', rows: number): void;
   countValues(outcome: 'ok' | 'ignored' | 'failed', values: number): void;
   countRecords(outcome: 'written' | 'unchanged' | 'ignored' | 'failed', records: number): void;
@@ -33,6 +35,10 @@ export function createMetrics(): Metrics {
   const activities = new Histogram({
     name: 'millrace_step_seconds', help: 'Time of a step of a flow, by outcome', registers: [registry],
     labelNames: ['step', 'outcome'], buckets: STEP_BUCKETS,
+  });
+  const internalErrors = new Counter({
+    name: 'millrace_internal_errors_total', help: 'Errors of Millrace itself, by kind of job or flow and step; of requests by route',
+    registers: [registry], labelNames: ['kind', 'step'],
   });
   const rows = new Counter({
     name: 'millrace_import_rows_total', help: 'Rows of imports by what became of them', registers: [registry],
@@ -60,6 +66,7 @@ export function createMetrics(): Metrics {
   return {
     observeRequest: ({ seconds, ...labels }) => requests.observe(labels, seconds),
     observeActivity: ({ activity, outcome, seconds }) => activities.observe({ step: activity, outcome }, seconds),
+    countInternalError: (labels) => internalErrors.inc(labels),
     countRows: (outcome, count) => rows.inc({ outcome }, count),
     countValues: (outcome, count) => values.inc({ outcome }, count),
     countRecords: (outcome, count) => records.inc({ outcome }, count),

@@ -6,6 +6,7 @@ import { variantParams } from '../../domain/campaigns/variants.ts';
 import { type Campaign, type CampaignStats, listCampaignStats, listVariantStats } from '../../store/campaigns/campaigns.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import { findControlGroupFigures } from '../../store/sends/control-group-days.ts';
+import { findInternalError } from '../jobs/show-internal-error.ts';
 
 /** Campaigns as a list has them, in their order. */
 export async function showCampaigns(db: Queryable, entityId: number, campaigns: readonly Campaign[]): Promise<api.Campaign[]> {
@@ -39,6 +40,7 @@ export async function showDetails(db: Queryable, entityId: number, campaign: Cam
     targeted: figures && { people: figures.targetedPeople, opened_app: figures.targetedOpenedApp },
     ended_at: toSeconds(campaign.endedAt),
     failure: campaign.failure,
+    internal_error: await findInternalError(db, 'campaign', { entityId, identifier: campaign.identifier }),
   };
 }
 

@@ -7,15 +7,18 @@ import { findExportRun } from '../../store/exports/export-runs.ts';
 import { listJobIdentifiers } from '../../store/jobs/jobs.ts';
 import { listRunAlerts } from '../../store/jobs/run-alerts.ts';
 import { wholeSeconds } from '../http/whole-seconds.ts';
+import { findInternalErrors } from '../jobs/show-internal-error.ts';
 import { knownExporter } from './exporter-record.ts';
 
 /** Runs of one entity, with what each wrote of each type. */
 export async function showExportRuns(db: Queryable, entityId: number, runs: ExportRun[]): Promise<api.ExportRun[]> {
   const records = Map.groupBy(await listExportRecords(db, entityId, runs.map(({ id }) => id)), ({ runId }) => runId);
   const roots = await listJobIdentifiers(db, 'export', entityId, runs.flatMap(({ rerunOf }) => rerunOf ?? []));
+  const errorOf = await findInternalErrors(db, 'export', entityId, runs.map(({ identifier }) => identifier));
   const alerted = await listRunAlerts(db, 'export', entityId, runs.map(({ id }) => id));
   return runs.map((run) => ({
     ...show(run, records.get(run.id) ?? [], roots.get(run.rerunOf ?? 0) ?? null), alerted: alerted.get(run.id) ?? [],
+    internal_error: errorOf(run.identifier),
   }));
 }
 
@@ -30,7 +33,7 @@ export async function knownExportRun(db: Queryable, entityId: number, exporterId
   return run?.exporterId === exporter.id ? run : refuse(404, 'not_found', 'Run not found');
 }
 
-function show(run: ExportRun, records: ExportRecord[], rerunOf: string | null): Omit<api.ExportRun, 'alerted'> {
+function show(run: ExportRun, records: ExportRecord[], rerunOf: string | null): Omit<api.ExportRun, 'alerted' | 'internal_error'> {
   return {
     identifier: run.identifier, cause: run.cause, state: run.state,
     window: { kind: run.window.kind, start: seconds(run.window.start), end: wholeSeconds(run.window.end) }, days: run.days,

@@ -9,18 +9,19 @@ import { type FileJob, isFileKept } from '../../store/files/file-jobs.ts';
 import { isFileToken } from '../../store/files/file-link.ts';
 import { bare, Reply } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
+import { findInternalError } from '../jobs/show-internal-error.ts';
 
 const download = route(downloadFile, async ({ params, query: { token = '' }, address }, { db, files, secrets }) => {
   const { file_identifier: identifier } = params;
   // Before anything is looked up: a token costs a hash.
   if (!isFileToken(secrets, identifier, token)) return refuseLink();
   const job = await findKeptJob(db, identifier);
-  if (!job.file) return showState(job);
+  if (!job.file) return showState(db, job);
   const bytes = await openFile(files, job.file.key);
   if (!bytes) {
     const now = await findKeptJob(db, identifier);
     // An erasure has had the file begun anew meanwhile; else it is lost.
-    return now.file?.key === job.file.key ? refuseLink() : showState(now);
+    return now.file?.key === job.file.key ? refuseLink() : showState(db, now);
   }
   try {
     await write(db, (tx) => insertAuditEntry(tx, job.entityId, {
@@ -39,8 +40,9 @@ async function findKeptJob(db: Queryable, identifier: string): Promise<FileJob> 
   return job.state === 'failed' ? refuse(400, 'file_failed', job.failure?.message ?? 'The file could not be built') : job;
 }
 
-function showState({ state, rowsWritten }: FileJob): Reply {
-  return bare({ success: true, result: { state, rows_written: rowsWritten } }, 202);
+async function showState(db: Queryable, job: FileJob): Promise<Reply> {
+  const { state, rowsWritten } = job;
+  return bare({ success: true, result: { state, rows_written: rowsWritten, internal_error: await findInternalError(db, 'file', job) } }, 202);
 }
 
 /** No cache between keeps it. */

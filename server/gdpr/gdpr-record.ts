@@ -9,6 +9,7 @@ import type { GdprPerson, GdprRequest, GdprRequestType } from '../../store/gdpr/
 import { countPeopleOfRequests, findGdprRequest, listGdprPeople } from '../../store/gdpr/requests.ts';
 import { listWaitingPeople, type WaitingPerson } from '../../store/gdpr/waiting.ts';
 import type { RouteDependencies } from '../dependencies.ts';
+import { findInternalError, findInternalErrors } from '../jobs/show-internal-error.ts';
 
 /** A request of the caller's entity, of that type, whose week is not over. The refusal has the reference's words. */
 export async function knownGdprRequest(db: Queryable, entityId: number, id: string, type: GdprRequestType): Promise<GdprRequest> {
@@ -43,7 +44,7 @@ async function showStatus(db: Queryable, asked: GdprRequest, people: GdprPerson[
     skip_email: asked.skipEmail,
     email: await findRequesterEmail(db, asked),
     state: asked.state,
-    progress: { stage, erased, survivors, looked_at: iso(lookedAt), fault },
+    progress: { stage, erased, survivors, looked_at: iso(lookedAt), fault, internal_error: await findInternalError(db, asked.type, asked) },
     waiting: isAnyHeld ? showWaiting(people, await listWaitingPeople(db, asked.entityId, asked.id)) : {},
     expires_at: iso(asked.expiresAt),
   };
@@ -70,11 +71,16 @@ export async function viewRequest(db: Queryable, deps: Shown, asked: GdprRequest
 export async function listItems(db: Queryable, entityId: number, requests: GdprRequest[]): Promise<api.ListedGdprRequest[]> {
   const people = await countPeopleOfRequests(db, entityId, requests.map(({ id }) => id));
   const apps = await listAppsById(db, entityId, requests.flatMap(({ appId }) => appId ?? []));
+  const errorOf = {
+    access: await findInternalErrors(db, 'access', entityId, requests.map(({ identifier }) => identifier)),
+    delete: await findInternalErrors(db, 'delete', entityId, requests.map(({ identifier }) => identifier)),
+  };
   return requests.map((asked) => {
     const { people: all, treated, held } = people.get(asked.id) ?? { people: 0, treated: 0, held: 0 };
     return {
       ...showRequest(asked, apps), status: statusOf(asked), state: asked.state, requested_at: asked.receivedAt.toISOString(),
-      expires_at: iso(asked.expiresAt), stage: asked.stage, fault: asked.fault, people: { asked: all, treated, held },
+      expires_at: iso(asked.expiresAt), stage: asked.stage, fault: asked.fault,
+      internal_error: errorOf[asked.type](asked.identifier), people: { asked: all, treated, held },
     };
   });
 }

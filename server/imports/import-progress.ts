@@ -4,6 +4,7 @@ import type { Queryable } from '../../store/core/database.ts';
 import { countErrorsRedriven, findFileError } from '../../store/imports/import-errors.ts';
 import type { Import } from '../../store/imports/import-record.ts';
 import { findImportById, listRedrives } from '../../store/imports/imports.ts';
+import { findInternalError } from '../jobs/show-internal-error.ts';
 
 /** An import with what belongs to it. */
 type ImportInContext = {
@@ -15,6 +16,7 @@ type ImportInContext = {
   /** Rows that came after all. */
   redriven: number;
   failure: string | null;
+  internalError: api.ImportProgress['internal_error'];
 };
 
 /** How an import stands at `now`, with its re-drives beside it. */
@@ -28,11 +30,12 @@ export async function viewImportProgress(db: Queryable, job: Import, now: Date):
     parent: parentId === null ? null : await findImportById(db, entityId, parentId),
     redriven: redrives.length > 0 ? await countErrorsRedriven(db, entityId, id) : 0,
     failure: job.state === 'failed' ? await findFileError(db, entityId, id) : null,
+    internalError: await findInternalError(db, 'import', job),
   }, now);
 }
 
 export function showImportProgress(
-  { job, sor, parent, redrives, redriven, failure }: ImportInContext, now: Date,
+  { job, sor, parent, redrives, redriven, failure, internalError }: ImportInContext, now: Date,
 ): api.ImportProgress {
   const seconds = job.startedAt ? ((job.endedAt ?? now).getTime() - job.startedAt.getTime()) / 1000 : 0;
   return {
@@ -47,6 +50,7 @@ export function showImportProgress(
     fetched_bytes: job.fetchedBytes,
     fetch: job.shownUrl === null ? null : { tries: job.fetchTries, fault: job.fetchFault },
     failure,
+    internal_error: internalError,
     defect: job.file?.sourceDefect ?? null,
     rows: { ...showRows(job), open: job.rowsIgnored + job.rowsFailed - redriven },
     errors_by_type: job.errorsByType,

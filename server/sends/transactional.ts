@@ -18,6 +18,7 @@ import { audit } from '../http/audit.ts';
 import { canonicalJson } from '../http/idempotency.ts';
 import type { Caller } from '../http/caller.ts';
 import { type Circumstances, type KeepReply, type Route, route } from '../http/route.ts';
+import { findInternalError } from '../jobs/show-internal-error.ts';
 import { cancelSendSoon, startSoon } from '../jobs/start-soon.ts';
 
 type SendBody = z.output<typeof api.sendMessages.body & object>;
@@ -121,6 +122,7 @@ async function showSend(db: Queryable, found: Send): Promise<api.SendState> {
   return {
     requestId: identifier, state, messages: messageCount, processed, codes, received_at: receivedAt.toISOString(),
     send_at: isoOf(sendAt), ended_at: isoOf(endedAt), next_at: isoOf(nextAt ?? (state === 'accepted' ? sendAt : null)),
+    internal_error: await findInternalError(db, 'send', found),
   };
 }
 

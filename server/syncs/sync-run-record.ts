@@ -1,9 +1,12 @@
 import type * as api from '../../api/syncs/sync-runs.ts';
 import type { SyncRun } from '../../store/syncs/sync-run-record.ts';
 
-type Context = { now: Date; rootIdentifier: string | null; redriven: number | null; alerted?: api.SyncRun['alerted'] | undefined };
+type Context = {
+  now: Date; rootIdentifier: string | null; redriven: number | null; alerted?: api.SyncRun['alerted'] | undefined;
+  internalError?: api.SyncRun['internal_error'];
+};
 
-export function showRun(run: SyncRun, { now, rootIdentifier, redriven, alerted = [] }: Context): api.SyncRun {
+export function showRun(run: SyncRun, { now, rootIdentifier, redriven, alerted = [], internalError = null }: Context): api.SyncRun {
   const { progress: { read, written, unchanged, ignored, failed, ...progress } } = run;
   const seconds = run.startedAt ? ((run.endedAt ?? now).getTime() - run.startedAt.getTime()) / 1000 : 0;
   return {
@@ -19,7 +22,7 @@ export function showRun(run: SyncRun, { now, rootIdentifier, redriven, alerted =
     cursor_before: parsed(run.cursorBefore), cursor: parsed(progress.position),
     removed: run.removed, removal: run.removal, schema_change: run.schemaChange, unmapped_fields: progress.unmappedFields,
     missing_fields: run.missingFields,
-    fault: run.fault, tries: run.tries, waits_until: run.waitsUntil?.toISOString() ?? null,
+    internal_error: internalError, fault: run.fault, tries: run.tries, waits_until: run.waitsUntil?.toISOString() ?? null,
     failure: run.failure, alert: run.alert, mail: run.mail, alerted,
   };
 }

@@ -12,6 +12,7 @@ import { findSyncById, lockSync } from '../../store/syncs/syncs.ts';
 import { audit } from '../http/audit.ts';
 import { rowsOf, showPage } from '../http/page.ts';
 import { type Route, route } from '../http/route.ts';
+import { findInternalError, findInternalErrors } from '../jobs/show-internal-error.ts';
 import { startSoon } from '../jobs/start-soon.ts';
 import { knownSync } from './sync-record.ts';
 import { showRun } from './sync-run-record.ts';
@@ -22,9 +23,11 @@ const listTheRuns = route(api.listSyncRuns, async ({ params: { sync_id }, query,
   const runs = await listRuns(db, entityId, sync.id, rowsOf(query));
   const roots = await listJobIdentifiers(db, 'sync', entityId, runs.flatMap(({ rootId }) => rootId ?? []));
   const alerted = await listRunAlerts(db, 'sync', entityId, runs.map(({ id }) => id));
+  const errorOf = await findInternalErrors(db, 'sync', entityId, runs.map(({ identifier }) => identifier));
   const now = new Date();
   const shown = runs.map((run) => showRun(run, {
     now, rootIdentifier: roots.get(run.rootId ?? 0) ?? null, redriven: null, alerted: alerted.get(run.id),
+    internalError: errorOf(run.identifier),
   }));
   return showPage(settings, `/api/syncs/${sync_id}/runs`, query, await countRuns(db, entityId, sync.id), shown);
 });
@@ -105,7 +108,8 @@ async function showWhole(db: Queryable, run: SyncRun): Promise<api.SyncRun> {
   const root = run.rootId === null ? null : await findRunById(db, run.entityId, run.rootId);
   const redriven = await countErrorsRedriven(db, run.entityId, run.id);
   const alerted = (await listRunAlerts(db, 'sync', run.entityId, [run.id])).get(run.id);
-  return showRun(run, { now: new Date(), rootIdentifier: root?.identifier ?? null, redriven, alerted });
+  const internalError = await findInternalError(db, 'sync', run);
+  return showRun(run, { now: new Date(), rootIdentifier: root?.identifier ?? null, redriven, alerted, internalError });
 }
 
 export const syncRunRoutes: Route[] = [listTheRuns, viewRun, findTheRun, cancelTheRun, redriveRun, viewLog, viewSample];

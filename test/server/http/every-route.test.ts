@@ -195,6 +195,8 @@ describe('every route', () => {
   it('that needs no right is known to', () => {
     const open = withToken.filter(({ route }) => route.rights.length === 0 && (route.role ?? 'person') === 'person');
     expect(open.map(({ name }) => name)).toEqual([
+      // Each entry of this list is for those who may see its object.
+      'GET /api/attention',
       'POST /api/logout',
       // Without the right crashes_view these are the 404 of a crash that one may not see.
       'GET /api/crashes/:crash_identifier/occurrences', 'GET /api/crashes/:crash_identifier/export_occurrences',

@@ -225,6 +225,8 @@ describe('an answer', () => {
     expect(answer.text).not.toContain(SECRET);
     expect(server.logs).toContainEqual(expect.objectContaining({ requestId: answer.body.id, msg: 'a request failed' }));
     expect(JSON.stringify(server.logs)).not.toContain(SECRET);
+    await expect.poll(async () => (await store.db.query(`SELECT id, step FROM internal_errors WHERE kind = 'request'`)).rows)
+      .toContainEqual({ id: answer.body.id, step: 'GET /broken' });
   });
 
   test('carries headers that protect browsers', async () => {

@@ -63,7 +63,8 @@ export async function testServer(store: TestStore, options: Options = {}): Promi
     outside: outsideOf(options.allowed ?? '127.0.0.1'),
     log: pino(lines),
     metrics: {
-      observeRequest: (request) => observed.push(request), countCalls: () => {}, text: async () => 'up 1\n', contentType: 'text/plain',
+      observeRequest: (request) => observed.push(request), countInternalError: () => {}, countCalls: () => {},
+      text: async () => 'up 1\n', contentType: 'text/plain',
     },
     flows: {
       startJob: options.startJob ?? (async (kind, ref) => void started.push([kind, ref])),

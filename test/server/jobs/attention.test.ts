@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { AttentionItem as Item } from '../../../api/jobs/attention.ts';
 import { RIGHTS } from '../../../domain/accounts/rights.ts';
+import { faultRecord } from '../../../runtime/telemetry/fault-record.ts';
 import { newIdentifier } from '../../../store/core/identifiers.ts';
 import { ATTENTION } from '../../../store/jobs/attention.ts';
 import { type FailedStep, upsertInternalError } from '../../../store/jobs/internal-errors.ts';
@@ -17,6 +18,7 @@ import { useServer } from '../http/use-server.ts';
 
 const { store, server, world } = useServer();
 
+type Shown = { internal_error: unknown };
 type Sample = (world: World, appId: number) => Promise<void>;
 
 const sql = (text: string, values: unknown[] = []) => store.db.query<{ identifier: string; id: number }>(text, values);
@@ -218,6 +220,40 @@ describe('what needs attention', () => {
     const paused = await listed(superadmin.token, '&kind=paused');
     expect(paused).toEqual(all.filter(({ kind }) => kind === 'paused'));
     expect((await server.call('GET', '/api/attention?cursor=WyJ4Il0', { token: superadmin.token })).status).toBe(400);
+  });
+
+  it('is on the record of the job, too, until its step succeeds', async () => {
+    const entityId = superadmin.entity.id;
+    const imported = (await insertUpload(store.db, store, superadmin)).identifier;
+    const run = (await storedRun(store.db, await storedSync(store.db, superadmin), { state: 'running' })).identifier;
+    const sent = await insertSend(entityId, null);
+    const asked = await insertRequest(entityId, 'delete', 'running');
+    const records: [FailedStep['kind'], string, string, (result: never) => unknown][] = [
+      ['import', imported, `/api/attribute_values/imports/${imported}`, ({ internal_error: error }: Shown) => error],
+      ['sync', run, `/api/sync_runs/${run}`, ({ internal_error: error }: Shown) => error],
+      ['send', sent, `/api/transac/${sent}`, ({ internal_error: error }: Shown) => error],
+      ['delete', asked, `/api/gdpr/requests/${asked}`, ({ progress }: { progress: Shown }) => progress.internal_error],
+    ];
+    const faults = faultRecord(store.db, { info() {}, warn() {}, error() {} });
+    const later = faultRecord(store.db, { info() {}, warn() {}, error() {} });
+    for (const [kind, job, path, errorIn] of records) {
+      const shown = async () => errorIn((await server.call('GET', path, { token: superadmin.token })).body.result as never);
+      const step = { entityId, kind, job, step: 'some' };
+      await faults.failed(step, 'first');
+      const { since } = await shown() as { since: string };
+      await faults.failed(step, 'second');
+      expect([kind, await shown()]).toEqual([kind, { id: 'second', since, step: 'some' }]);
+      await later.settled({ ...step, step: 'another' }, 2);
+      expect(await shown()).toMatchObject({ id: 'second' });
+      // Another process took the next attempt.
+      await later.settled(step, 2);
+      expect([kind, await shown()]).toEqual([kind, null]);
+    }
+    // A flow begins with attempt 1 each time.
+    const upkeep: FailedStep = { entityId, kind: 'feed', job: '', step: 'drainFeed' };
+    await faults.failed(upkeep, 'third');
+    await faultRecord(store.db, { info() {}, warn() {}, error() {} }).settled(upkeep, 1);
+    expect((await listed(superadmin.token)).filter(({ object }) => object.type === 'feed')).toEqual([]);
   });
 
   it('is listed by the command line', async () => {

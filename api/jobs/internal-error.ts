@@ -1,0 +1,8 @@
+import { z } from 'zod';
+
+/** The error of Millrace itself that a job has at present. */
+export const internalError = z.object({
+  id: z.string().describe('The logs of servers and workers tell more under this id'),
+  since: z.iso.datetime(),
+  step: z.string(),
+}).nullable().describe('Error in Millrace itself, in a step that Millrace tries again; null if there is none');
