@@ -42,7 +42,8 @@ async function findKeptJob(db: Queryable, identifier: string): Promise<FileJob> 
 
 async function showState(db: Queryable, job: FileJob): Promise<Reply> {
   const { state, rowsWritten } = job;
-  return bare({ success: true, result: { state, rows_written: rowsWritten, internal_error: await findInternalError(db, 'file', job) } }, 202);
+  const result = { state, rows_written: rowsWritten, internal_error: await findInternalError(db, 'file', job) };
+  return bare({ success: true, result }, 202);
 }
 
 /** No cache between keeps it. */

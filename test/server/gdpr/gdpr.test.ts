@@ -59,7 +59,8 @@ describe('a request', () => {
     expect(await status(type, id)).toEqual({
       status: 'received', ...type === 'access' ? { download_urls: people } : { user_ids: people },
       requested_at: request.receivedAt.toISOString(), skip_email: false, email: world.user.email,
-      state: 'accepted', progress: { stage: null, erased: {}, survivors: {}, looked_at: null, fault: null }, waiting: {}, expires_at: null,
+      state: 'accepted', waiting: {}, expires_at: null,
+      progress: { stage: null, erased: {}, survivors: {}, looked_at: null, fault: null, internal_error: null },
     });
   });
 
