@@ -1,12 +1,16 @@
+import { Context } from '@temporalio/activity';
+import { internalErrorOf } from '../../domain/core/internal-error.ts';
 import type { SegmentQuery } from '../../store/analytics/segment-sql.ts';
 import { countMembers } from '../../store/analytics/segment-counts.ts';
-import { listErasedPeople, replaceMembers } from '../../store/analytics/segment-members.ts';
+import {
+  deleteMembers, insertMembers, listErasedPeople, listMovedMembers, replaceMembers,
+} from '../../store/analytics/segment-members.ts';
 import {
   claimDueSegment, endRefresh, failRefresh, listPeople, lockRefresh, type RefreshClaim, REFRESH_TIMEOUT_MS,
 } from '../../store/analytics/segment-refresh.ts';
 import { findSegmentById, type Segment } from '../../store/analytics/segments.ts';
 import { resolveFilters } from '../../store/analytics/resolve-filters.ts';
-import { isQueryCanceled, type Tx, write } from '../../store/core/database.ts';
+import { isQueryCanceled, isUnavailable, type Tx, write } from '../../store/core/database.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import type { Dependencies } from '../dependencies.ts';
 
@@ -37,23 +41,50 @@ async function refresh(deps: Dependencies, entityId: number, claim: RefreshClaim
   if (segment?.generation !== claim.generation) return;
   const now = new Date();
   try {
-    const failure = segment.filters === null ? null : await replaceAllMembers(deps, entityId, claim, segment, now);
+    const failure = segment.filters === null ? await replaceDevices(deps, entityId, claim, segment)
+      : await replaceAllMembers(deps, entityId, claim, segment, now);
     if (failure !== null) return await failRefresh(deps.db, entityId, claim, failure);
     const counts = await countMembers(deps.db, entityId, segment, REFRESH_TIMEOUT_MS);
     deps.boundary('segments: counted');
     await whileOurs(deps, entityId, claim, (tx) => endRefresh(tx, entityId, claim, counts, now));
   } catch (error) {
     if (error instanceof RefreshOver) return;
-    if (!isQueryCanceled(error)) throw error;
-    await failRefresh(deps.db, entityId, claim, TOO_LONG);
+    if (isQueryCanceled(error)) {
+      await failRefresh(deps.db, entityId, claim, TOO_LONG);
+      return;
+    }
+    if (!isUnavailable(error) && !deps.draining.aborted && !Context.current().cancellationSignal.aborted) {
+      const { errorClass, code = errorClass } = internalErrorOf(error);
+      await failRefresh(deps.db, entityId, claim, `An error in Millrace (${code}): it is tried again`);
+    }
+    throw error;
   }
+}
+
+/** Devices of a list that have become a user's since count as that user from here on. */
+async function replaceDevices(
+  deps: Dependencies, entityId: number, claim: RefreshClaim, segment: Segment,
+): Promise<null> {
+  for (let moved = PORTION; moved === PORTION;) {
+    deps.draining.throwIfAborted();
+    await whileOurs(deps, entityId, claim, async (tx) => {
+      const members = await listMovedMembers(tx, entityId, segment, PORTION);
+      moved = members.length;
+      const people = [...new Set(members.map(({ person }) => person))].toSorted();
+      const erased = await listErasedPeople(tx, deps.secrets, entityId, people);
+      await insertMembers(tx, entityId, segment.id, people.filter((person) => !erased.has(person)));
+      await deleteMembers(tx, entityId, segment.id, members.map(({ member }) => member));
+    });
+  }
+  return null;
 }
 
 /** Says why it could not be done. */
 async function replaceAllMembers(
   deps: Dependencies, entityId: number, claim: RefreshClaim, { appId, filters }: Segment, now: Date,
 ): Promise<string | null> {
-  const { errors: [error], query, segments } = await resolveFilters(deps.db, entityId, { appId, filters: filters!, now, isStored: true });
+  const { errors: [error], query, segments } = await resolveFilters(
+    deps.db, entityId, { appId, filters: filters!, now, isStored: true });
   if (error) return `${error.element}: ${error.message}`;
   const waited = segments.find(({ snapshotAt }) => snapshotAt === null);
   if (waited) return `The segment "${waited.name}", which its filters name, has no members yet`;

@@ -30,7 +30,9 @@ const remove = route(api.removeSegmentPeople, async ({ params: { identifier }, b
   const result = await write(deps.db, async (tx) => {
     const segment = await lockStatic(tx, entityId, identifier);
     const { people, refused } = await readPeople(tx, deps.secrets, entityId, segment.appId, body);
-    const removed = await deleteMembers(tx, entityId, segment.id, people);
+    // A device that was added before the app saw its user may still be a member by itself.
+    const devices = body.customer_id_type === 'device_id' ? body.ids.map((device) => `d${device}`) : [];
+    const removed = Math.min(people.length, await deleteMembers(tx, entityId, segment.id, [...new Set([...people, ...devices])]));
     await wantRefresh(tx, entityId, segment.id);
     await audit(tx, who, { action: 'update', subjectKind: 'segment', subject: identifier, details: { removed } });
     return { removed, not_there: people.length - removed, refused };

@@ -109,7 +109,7 @@ async function changeFilters(
   if (JSON.stringify(before) === JSON.stringify(filters)) return;
   await updateSegmentFilters(tx, entityId, id, filters);
   await setUses(tx, entityId, id, usedIds);
-  await wantRefresh(tx, entityId, id);
+  await wantRefresh(tx, entityId, id, { isChanged: true });
 }
 
 const MAX_ERRORS = 50;

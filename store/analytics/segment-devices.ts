@@ -3,14 +3,13 @@ import { readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { personOfDevice } from './people.ts';
 
-/** A segment, as those who use its members need it. `hasMembers`: those of its filters as they are now are found. */
+/** A segment, as those who use its members need it. `hasMembers`: those of its filters or its list as they are now are found. */
 export type SegmentRef = { id: number; identifier: string; appId: number; appIdentifier: string; hasMembers: boolean };
 
 /** Some segments by their identifiers; unknown ones are left out. */
 export async function listSegmentRefs(db: Queryable, entityId: number, identifiers: readonly string[]): Promise<SegmentRef[]> {
   return readRows<SegmentRef>(await db.query(
-    `SELECT s.id, s.identifier, s.app_id, a.identifier AS app_identifier,
-       s.filters IS NULL OR s.snapshot_at IS NOT NULL AS has_members
+    `SELECT s.id, s.identifier, s.app_id, a.identifier AS app_identifier, s.snapshot_at IS NOT NULL AS has_members
      FROM segments s JOIN apps a ON a.entity_id = s.entity_id AND a.id = s.app_id
      WHERE s.entity_id = $1 AND s.identifier = ANY ($2)`, [entityId, identifiers]));
 }
@@ -58,7 +57,10 @@ export async function findFewMembers(
 
 const MEMBER_COLUMNS: Record<SegmentMember, string> = { segment_id: 's.identifier', name: 's.name', description: 's.description' };
 
-/** The segments of the app that a device `r` is in, as JSON with these members of each. By segment_members_by_person. */
+/**
+ * The segments of the app that a device `r` is in, as of their snapshots, as JSON with these members of each. By
+ * segment_members_by_person.
+ */
 export function segmentsOfDevice(members: readonly SegmentMember[]): string {
   const shown = members.map((member) => `'${member}', ${MEMBER_COLUMNS[member]}`).join(', ');
   return aggregated(`coalesce(json_agg(json_build_object(${shown}) ORDER BY s.id), '[]')`);
@@ -69,5 +71,5 @@ export const SEGMENT_IDS_OF_DEVICE = aggregated(`string_agg(s.identifier, ';' OR
 
 function aggregated(aggregate: string): string {
   return `(SELECT ${aggregate} FROM segment_members m JOIN segments s ON s.entity_id = m.entity_id AND s.id = m.segment_id
-    WHERE m.entity_id = r.entity_id AND m.person = ${personOfDevice('r')} AND s.app_id = r.app_id)`;
+    WHERE m.entity_id = r.entity_id AND m.person = ${personOfDevice('r')} AND s.app_id = r.app_id AND s.snapshot_at IS NOT NULL)`;
 }

@@ -31,6 +31,21 @@ export async function listErasedPeople(
   return new Set(erased.size === 0 ? [] : people.filter((person) => erased.has(personKey(customerOf(person)))));
 }
 
+/** A device of a list that the app has seen with a user since: the member, and the person that it is now. */
+export type MovedMember = { member: string; person: string };
+
+/** Lists devices that are members and have become a user's, at most `limit`. By the primary keys of members and devices. */
+export async function listMovedMembers(
+  db: Queryable, entityId: number, { id, appId }: { id: number; appId: number }, limit: number,
+): Promise<MovedMember[]> {
+  const { rows } = await db.query<MovedMember>(
+    `SELECT m.person AS member, ${personOfDevice('d')} AS person FROM segment_members m
+     JOIN devices d ON d.entity_id = $1 AND d.app_id = $3 AND d.device_id = substr(m.person, 2)
+     WHERE m.entity_id = $1 AND m.segment_id = $2 AND m.person >= 'd' AND m.person < 'e' AND ${personOfDevice('d')} <> m.person
+     ORDER BY m.person LIMIT $4`, [entityId, id, appId, limit]);
+  return rows;
+}
+
 /** Of the members after one and up to another (null: from the first, up to the last), exactly these stay or come: others go. */
 export async function replaceMembers(
   tx: Queryable, entityId: number, id: number, people: readonly string[], { after, upTo }: { after: string | null; upTo: string | null },

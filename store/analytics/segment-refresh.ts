@@ -12,14 +12,17 @@ export const REFRESH_TIMEOUT_MS = 300_000;
 const REFRESH_EVERY = `interval '1 hour'`;
 const RETRY_AFTER = `interval '5 minutes'`;
 
-/** Begins the refresh of a segment that is due, after those that it names. Null: none is due. */
+/**
+ * Begins the refresh of a segment that is due, after those that it names. Null: none is due. A segment whose last refresh
+ * neither ended nor failed, since its process did, comes after all others that are due.
+ */
 export async function claimDueSegment(db: Queryable, entityId: number): Promise<RefreshClaim | null> {
   return readRow<RefreshClaim>(await db.query(
-    `UPDATE segments SET generation = generation + 1 WHERE entity_id = $1 AND id = (
+    `UPDATE segments SET generation = generation + 1, refresh_begun_at = now() WHERE entity_id = $1 AND id = (
        SELECT s.id FROM segments s WHERE s.entity_id = $1 AND s.refresh_wanted_at <= now() AND NOT EXISTS (
          SELECT FROM segment_uses u JOIN segments o ON o.entity_id = u.entity_id AND o.id = u.used_segment_id
          WHERE u.entity_id = $1 AND u.segment_id = s.id AND o.refresh_wanted_at <= now())
-       ORDER BY s.refresh_wanted_at, s.id LIMIT 1)
+       ORDER BY s.refresh_begun_at NULLS FIRST, s.refresh_wanted_at, s.id LIMIT 1)
      RETURNING id, generation, refresh_wanted_at::text AS wanted_at`, [entityId]));
 }
 
@@ -50,8 +53,8 @@ export async function endRefresh(
   tx: Tx, entityId: number, { id, wantedAt }: RefreshClaim, counts: SegmentCounts, snapshotAt: Date,
 ): Promise<void> {
   await tx.query(
-    `UPDATE segments SET snapshot_at = $4, failure = NULL, people_count = $5, people_total = $6, people_push = $7, reach_count = $8,
-       reach_optin = $9, reach_token = $10, reach_total = $11,
+    `UPDATE segments SET snapshot_at = $4, failure = NULL, refresh_begun_at = NULL, people_count = $5, people_total = $6,
+       people_push = $7, reach_count = $8, reach_optin = $9, reach_token = $10, reach_total = $11,
        refresh_wanted_at = CASE WHEN refresh_wanted_at = $3::timestamptz THEN now() + ${REFRESH_EVERY} ELSE refresh_wanted_at END
      WHERE entity_id = $1 AND id = $2`,
     [entityId, id, wantedAt, snapshotAt, counts.people, counts.peopleTotal, counts.peoplePush, counts.reachCount, counts.reachOptin,
@@ -61,6 +64,6 @@ export async function endRefresh(
 /** Ends a refresh without a snapshot; an older one stays. It is tried again later. */
 export async function failRefresh(db: Queryable, entityId: number, { id, generation }: RefreshClaim, failure: string): Promise<void> {
   await db.query(
-    `UPDATE segments SET failure = $4, refresh_wanted_at = now() + ${RETRY_AFTER} WHERE entity_id = $1 AND id = $2 AND generation = $3`,
-    [entityId, id, generation, failure]);
+    `UPDATE segments SET failure = $4, refresh_begun_at = NULL, refresh_wanted_at = now() + ${RETRY_AFTER}
+     WHERE entity_id = $1 AND id = $2 AND generation = $3`, [entityId, id, generation, failure]);
 }

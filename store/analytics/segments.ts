@@ -91,7 +91,8 @@ export async function updateSegment(
 /** There is no snapshot until the next refresh: the members are of the filters before. The steps of a refresh under way end. */
 export async function updateSegmentFilters(tx: Queryable, entityId: number, id: number, filters: SegmentFilters): Promise<void> {
   await tx.query(
-    `UPDATE segments SET filters = $3, generation = generation + 1, snapshot_at = NULL, failure = NULL, updated_at = now()
+    `UPDATE segments SET filters = $3, generation = generation + 1, snapshot_at = NULL, failure = NULL,
+       refresh_begun_at = NULL, updated_at = now()
      WHERE entity_id = $1 AND id = $2`, [entityId, id, JSON.stringify(filters)]);
 }
 
@@ -134,13 +135,17 @@ export async function deleteSegment(tx: Queryable, entityId: number, id: number)
   await tx.query('DELETE FROM segments WHERE entity_id = $1 AND id = $2', [entityId, id]);
 }
 
-/** The segment, and all that name it by way of others: their next refresh is due. */
-export async function wantRefresh(tx: Queryable, entityId: number, id: number): Promise<void> {
+/**
+ * The segment, and all that name it by way of others: their next refresh is due. With `isChanged`, since it has other
+ * filters now, these have no snapshot until then.
+ */
+export async function wantRefresh(tx: Queryable, entityId: number, id: number, { isChanged = false } = {}): Promise<void> {
+  const forgotten = isChanged ? ', snapshot_at = NULL, generation = generation + 1, refresh_begun_at = NULL' : '';
   await tx.query(
     `WITH RECURSIVE changed AS (
        SELECT $2::integer AS id
        UNION
        SELECT u.segment_id FROM changed c JOIN segment_uses u ON u.entity_id = $1 AND u.used_segment_id = c.id)
-     UPDATE segments s SET refresh_wanted_at = now() FROM changed c WHERE s.entity_id = $1 AND s.id = c.id`,
-    [entityId, id]);
+     UPDATE segments s SET refresh_wanted_at = now()${forgotten}
+     FROM changed c WHERE s.entity_id = $1 AND s.id = c.id`, [entityId, id]);
 }

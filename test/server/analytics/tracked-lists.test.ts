@@ -468,7 +468,9 @@ describe('of segments', () => {
       expect([status, body.error_message])
         .toEqual([409, `The people of the segment ${few.identifier} are not found yet: try again in a moment`]);
     }
-    await db.query('UPDATE segments SET filters = NULL WHERE id = $1', [few.id]);
+    const { body: { result: shown } } = await call(`${path}/lone`, { fields: 'segments:name' });
+    expect(shown).toEqual({ device_id: 'lone', application_id: own.identifier, segments: [] });
+    await db.query('UPDATE segments SET filters = NULL, snapshot_at = now() WHERE id = $1', [few.id]);
   });
 
   test('a device shows those of its app that its person is in, with what is asked for', async () => {

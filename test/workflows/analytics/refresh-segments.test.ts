@@ -3,7 +3,8 @@ import { wakeSegments } from '../../../activities/analytics/wake-segments.ts';
 import { segments } from '../../../store/analytics/personal-data/segments.ts';
 import { deleteMembersOfDeleted } from '../../../store/jobs/retention-across-entities.ts';
 import { listErasedPeople } from '../../../store/analytics/segment-members.ts';
-import { deleteSegment, wantRefresh } from '../../../store/analytics/segments.ts';
+import { claimDueSegment } from '../../../store/analytics/segment-refresh.ts';
+import { deleteSegment, findSegment, wantRefresh } from '../../../store/analytics/segments.ts';
 import { deleteCampaign } from '../../../store/campaigns/campaigns.ts';
 import { write } from '../../../store/core/database.ts';
 import { insertTombstone } from '../../../store/gdpr/tombstones.ts';
@@ -30,7 +31,9 @@ beforeAll(async () => {
   await insertSampleUsers(stack.store.db, world.entity.id, app.id, Array.from({ length: USERS }, (_, number) => personId(number)));
 });
 
-type Answer = { identifier: string; state: string; failure: string | null; snapshot_at: string; preview: object; reach: object };
+type Answer = {
+  identifier: string; state: string; failure: string | null; snapshot_at: string; filters: object; preview: object; reach: object;
+};
 
 async function call(method: 'GET' | 'POST' | 'PUT', path: string, payload?: object): Promise<Answer> {
   const headers = { authorization: `Token ${world.token}` };
@@ -99,8 +102,56 @@ describe('a segment', () => {
     await wakeSegments(stack.temporal, world.entity.id);
     await waitFor('the failure', async () => (await call('GET', `segments/${identifier}`)).state === 'failed');
     expect(await call('GET', `segments/${identifier}`)).toMatchObject({ failure: expect.stringContaining('is no segment') as string });
+    // No code expects this error of the database.
+    const tooMany = { filter_on: 'events', log_type: 0, log_name: 'Any', operator: 'at_least', count: 1e30, period: { last_days: 1 } };
+    await stack.store.db.query(
+      `INSERT INTO event_definitions (entity_id, app_id, log_type, name) VALUES ($1, $2, 2, 'Any')`, [world.entity.id, app.id]);
+    await stack.store.db.query(
+      `UPDATE segments SET filters = $2, generation = generation + 1, failure = NULL, refresh_wanted_at = now() - interval '1 day'
+       WHERE identifier = $1`, [identifier, JSON.stringify({ operator: 'and', blocks: [{ operator: 'and', filters: [tooMany] }] })]);
     const other = await call('POST', 'segments', { name: 'Other', app: app.identifier, filters: fromCountry('DE') });
     expect(await settled(other.identifier)).toMatchObject({ preview: { people_number: 20 } });
+    expect(await call('GET', `segments/${identifier}`)).toMatchObject({
+      state: 'failed', failure: expect.stringMatching(/^An error in Millrace \(22\w+\): it is tried again$/) as string,
+    });
+  });
+
+  it('that names one whose filters change has no snapshot until both are refreshed', async () => {
+    const own = await makeWorld(stack.store);
+    const { id: appId } = await insertSampleApp(stack.store.db, own.entity.id, 'com.example.changed');
+    const changed = await insertSampleSegment(stack.store.db, own, appId, { name: 'Changed', filters: fromCountry('FR') });
+    const naming = await insertSampleSegment(
+      stack.store.db, own, appId, { name: 'Naming', filters: inSegments(changed.identifier), uses: [changed.id] });
+    await stack.store.db.query('UPDATE segments SET snapshot_at = now() WHERE entity_id = $1', [own.entity.id]);
+    await write(stack.store.db, (tx) => wantRefresh(tx, own.entity.id, changed.id, { isChanged: true }));
+    for (const { identifier } of [changed, naming]) {
+      expect(await findSegment(stack.store.db, own.entity.id, identifier)).toMatchObject({ snapshotAt: null });
+    }
+  });
+
+  it('whose refresh was lost with its process keeps no other that is due', async () => {
+    const own = await makeWorld(stack.store);
+    const { id: appId } = await insertSampleApp(stack.store.db, own.entity.id, 'com.example.lost');
+    const [first, second] = await Promise.all(['First', 'Second'].map((name) => (
+      insertSampleSegment(stack.store.db, own, appId, { name, filters: fromCountry('FR') }))));
+    const claimed = [];
+    for (let time = 0; time < 3; time += 1) claimed.push((await claimDueSegment(stack.store.db, own.entity.id))!.id);
+    expect(new Set(claimed.slice(0, 2))).toEqual(new Set([first!.id, second!.id]));
+    expect(claimed[2]).toBe(claimed[0]);
+  });
+
+  it('of a list keeps a device that the app has seen with a user since, as that user', async () => {
+    const own = await makeWorld(stack.store);
+    const { id: appId } = await insertSampleApp(stack.store.db, own.entity.id, 'com.example.listed');
+    const { id, identifier } = await insertSampleSegment(stack.store.db, own, appId, { name: 'Listed', filters: null });
+    await stack.store.db.query(
+      `INSERT INTO segment_members (entity_id, segment_id, person) SELECT $1, $2, unnest($3::text[])`,
+      [own.entity.id, id, [`ddevice of ${personId(300)}`, 'dunseen', `u${personId(301)}`]]);
+    await insertSampleUsers(stack.store.db, own.entity.id, appId, [personId(300), personId(301)]);
+    await wakeSegments(stack.temporal, own.entity.id);
+    await waitFor('the snapshot', async () => (await findSegment(stack.store.db, own.entity.id, identifier))!.snapshotAt !== null);
+    expect(await listMembers(stack.store.db, own.entity.id, id)).toEqual(['dunseen', `u${personId(300)}`, `u${personId(301)}`]);
+    expect((await findSegment(stack.store.db, own.entity.id, identifier))!.counts).toMatchObject({ people: 2 });
   });
 
   it('names a campaign, and once this is deleted says that it is unknown', async () => {
