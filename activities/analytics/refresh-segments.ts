@@ -83,9 +83,10 @@ async function replaceDevices(
 async function replaceAllMembers(
   deps: Dependencies, entityId: number, claim: RefreshClaim, { appId, filters }: Segment, now: Date,
 ): Promise<string | null> {
-  const { errors: [error], query, segments } = await resolveFilters(
+  const { errors: [error], query, segments, failure } = await resolveFilters(
     deps.db, entityId, { appId, filters: filters!, now, isStored: true });
   if (error) return `${error.element}: ${error.message}`;
+  if (failure !== null) return failure;
   const waited = segments.find(({ snapshotAt }) => snapshotAt === null);
   if (waited) return `The segment "${waited.name}", which its filters name, has no members yet`;
   await replacePortions(deps, entityId, claim, query!);

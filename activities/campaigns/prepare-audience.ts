@@ -92,10 +92,11 @@ type Failure = { failure: string };
 async function resolveAudience(
   { db }: Dependencies, { send: { entityId }, campaign }: Run, now: Date,
 ): Promise<{ query: SegmentQuery } | RetryAfter | Failure> {
-  const { errors: [error], query, segments } = await resolveFilters(db, entityId, {
+  const { errors: [error], query, segments, failure } = await resolveFilters(db, entityId, {
     appId: campaign.appId, filters: campaign.filters ?? everybody(), now, isStored: true,
   });
   if (error) return { failure: `${error.element}: ${error.message}` };
+  if (failure !== null) return { failure };
   const waited = segments.filter(({ snapshotAt }) => snapshotAt === null);
   const broken = waited.find((segment) => segment.failure !== null);
   if (broken) return { failure: `The segment "${broken.name}", which its filters name, has no members: ${broken.failure}` };

@@ -7,11 +7,14 @@ import { insertDeletionLists } from '../../store/gdpr/export-deletions.ts';
 import { hashesOf } from '../../store/gdpr/people-keys.ts';
 import { endRound, holdGdprRequest, lockGdprRequest, treatRequest, updateStage } from '../../store/gdpr/progress.ts';
 import { insertReceipt } from '../../store/gdpr/receipts.ts';
+import { recordKeptValues } from '../../store/gdpr/kept-values.ts';
 import type { GdprRequest } from '../../store/gdpr/request-record.ts';
 import { findGdprRequestById } from '../../store/gdpr/requests.ts';
 import { findRaisedAt } from '../../store/gdpr/tombstones.ts';
+import { listRunsOfFailed } from '../../store/sends/sends.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
+import { cancelSend } from '../sends/cancel-send.ts';
 import { LOCATIONS } from './erase.ts';
 import { listPendingIdentifiers, listPendingPeople } from './pending-people.ts';
 import { tellSubjects } from './receipt-subjects.ts';
@@ -26,6 +29,8 @@ export async function listForExporters(deps: Dependencies, claim: JobClaim): Pro
     await insertDeletionLists(tx, deps, { entityId, requestIdentifier, round, erasedAt: await findNow(tx) }, people);
   });
   deps.boundary('gdpr: lists recorded');
+  // The erasure may have failed campaigns by their filters.
+  for (const run of await listRunsOfFailed(deps.db, claim.entityId)) await cancelSend(deps.temporal, run);
 }
 
 /** Null once each exporter's bucket has its list, or was given up; else when to try again. */
@@ -46,7 +51,8 @@ export async function finishRound(deps: Dependencies, claim: JobClaim): Promise<
     const identifiers = await listPendingIdentifiers(tx, claim);
     const hashes = hashesOf(deps.secrets, request.entityId, identifiers);
     const subjects = await tellSubjects(tx, deps.secrets, request, people, identifiers);
-    const told = await tellOfRound(tx, request, { hashes, subjects });
+    const keptValues = await recordKeptValues(tx, request, identifiers);
+    const told = { ...await tellOfRound(tx, request, { hashes, subjects }), kept_values: keptValues };
     const { isLast } = await endRound(tx, request);
     if (isLast) await treatRequest(tx, request.entityId, request.id);
     await insertReceipt(tx, deps.secrets, request.entityId, { ...told, kept: await listKept(tx, request) }, hashes);

@@ -28,10 +28,14 @@ export const DetailPairs = z.record(z.string(), detailValue)
 const matchNames = z.array(MatchName, { error: 'must be an array' }).min(1, 'must have at least one element')
   .max(MAX_NAMES, `must have at most ${MAX_NAMES} elements`);
 
+export const valuesErased = z.int({ error: 'must be a whole number' }).min(1).max(1_000_000).optional()
+  .describe('How many values, or objects of match_details, deletions of people removed from it. With none left, it finds no person');
+
 const Step = z.object({
   match_name: matchNames.describe('The events that complete the step: any of them'),
   match_details: z.array(DetailPairs, { error: 'must be an array' }).max(MAX_DETAILS).optional()
     .describe('What the event\'s detail must hold: one of these objects; by default anything'),
+  values_erased: valuesErased,
 }).meta({ id: 'FunnelStep' });
 
 const steps = jsonArray(Step, MAX_STEPS, 1);
@@ -45,6 +49,7 @@ export const Funnel = z.object({
   steps: z.array(z.object({
     match_name: z.array(z.object({ app_id: z.string(), log_type: z.int(), log_name: z.string() })),
     match_details: z.array(z.record(z.string(), detailValue)),
+    values_erased: valuesErased,
   })),
   archived: z.boolean(), archived_at: instant.nullable(), created_at: instant, updated_at: instant,
 }).meta({ id: 'Funnel' });

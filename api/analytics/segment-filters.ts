@@ -7,7 +7,7 @@ import {
 } from '../../domain/analytics/segment-filters.ts';
 import { isDate } from '../../domain/core/date-value.ts';
 import { closedObject, identifier, text } from '../core/input.ts';
-import { DetailPairs } from './funnels.ts';
+import { DetailPairs, valuesErased } from './funnels.ts';
 
 /** The grammar of segments' filters, as they come in and as they are shown (docs/segments.md). */
 
@@ -43,6 +43,7 @@ const AttributesFilter = closedObject({
   sor_identifier: identifier.describe('A System of Records'),
   attribute_key: text().describe('An attribute of it'),
   ...comparison,
+  values_erased: valuesErased,
 }).meta({ id: 'AttributesFilter', description: 'People with such a value of an attribute; values of a device are its person\'s' });
 
 const DevicesFilter = closedObject({
@@ -59,6 +60,7 @@ const EventsFilter = closedObject({
   log_name: text().describe('Name of the event'),
   match_details: z.array(DetailPairs, anArray).max(MAX_DETAILS).optional()
     .describe('What the event\'s detail must hold: one of these objects; by default anything'),
+  values_erased: valuesErased,
   operator: z.enum(COUNT_OPERATORS, { error: `must be one of ${COUNT_OPERATORS.join(', ')}` }).default('at_least'),
   count: z.int({ error: 'must be a whole number' }).min(0).max(MAX_COUNT).default(1)
     .describe('How often; `at_most` and `exactly` 0 also find those who never had the event'),

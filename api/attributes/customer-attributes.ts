@@ -5,6 +5,7 @@ import { operation } from '../core/operation.ts';
 import { SorAttribute } from './systems-of-records.ts';
 
 const SHARED = { tag: 'Customer attributes', right: 'sor_manage' } as const;
+const IS_IDENTIFIER = 'Its values are ids of people, such as numbers of members: a deletion removes these from filters';
 const params = z.object({ ca_identifier: identifier });
 
 export const CustomerAttribute = SorAttribute.extend({
@@ -35,6 +36,7 @@ export const createCustomerAttribute = operation({
     key: text(),
     label: name.optional().describe('By default the key'),
     value_type: z.enum(VALUE_TYPES),
+    is_identifier: bodyFlag.default(false).describe(IS_IDENTIFIER),
   }),
   result: CustomerAttribute,
 });
@@ -44,10 +46,13 @@ export const updateCustomerAttribute = operation({
   ...SHARED,
   method: 'PUT',
   path: '/api/customer_attributes/:ca_identifier',
-  summary: 'Change the label of a customer attribute, disable or enable it',
+  summary: 'Change the label of a customer attribute, disable or enable it, or mark it as an identifier',
+  description: 'Of an attribute of another than a custom System of Records only is_identifier changes.',
   audits: 'update customer_attribute',
   params,
-  body: z.object({ label: name.optional(), disabled: bodyFlag.optional() }),
+  body: z.object({
+    label: name.optional(), disabled: bodyFlag.optional(), is_identifier: bodyFlag.optional().describe(IS_IDENTIFIER),
+  }),
   result: CustomerAttribute,
 });
 

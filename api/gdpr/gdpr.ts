@@ -83,11 +83,17 @@ const status = {
 };
 
 const downloadUrls = texts.describe('By user id: null while pending, then the link to the archive, or a text if there is no data');
+const keptValues = z.array(z.object({
+  place: z.string(), object: z.string().describe('Identifier of a segment, campaign or funnel'),
+  on: z.string().describe('attributes, devices, or details of events'),
+  key: z.string().nullable().describe('Attribute, field or member; null if it holds an id itself'), values: z.int(),
+}).meta({ id: 'KeptValue' })).describe('Values of filters that equal an id of these people and stayed, since they may mean anything');
+
 const userIds = texts.describe('By user id: null while pending, then the text treated');
 export const AccessStatus = z.object({ ...status, download_urls: downloadUrls }).meta({ id: 'AccessStatus' });
 export type AccessStatus = z.output<typeof AccessStatus>;
 
-export const DeletionStatus = z.object({ ...status, user_ids: userIds }).meta({ id: 'DeletionStatus' });
+export const DeletionStatus = z.object({ ...status, user_ids: userIds, kept_values: keptValues }).meta({ id: 'DeletionStatus' });
 export type DeletionStatus = z.output<typeof DeletionStatus>;
 
 const request = {
@@ -100,7 +106,7 @@ const request = {
 };
 
 export const GdprRequest = z.object({
-  ...request, ...status, download_urls: downloadUrls.optional(), user_ids: userIds.optional(),
+  ...request, ...status, download_urls: downloadUrls.optional(), user_ids: userIds.optional(), kept_values: keptValues.optional(),
 }).meta({ id: 'GdprRequest' });
 export type GdprRequest = z.output<typeof GdprRequest>;
 

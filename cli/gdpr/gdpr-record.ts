@@ -37,6 +37,8 @@ export function reportGdpr(view: GdprRequest, width: number | null): string {
     ...progress.fault === null ? [] : [`kept by: ${progress.fault}`],
     ...internalErrorLines(progress.internal_error),
     ...countLines('erased', progress.erased), ...countLines('still found', progress.survivors),
+    ...(view.kept_values ?? []).map(({ object, key, values }) => (
+      `kept: values of ${key ?? 'a key'} in ${object} that are the same as an id: ${values}`)),
     '', table(['person', 'how it stands'], people, width),
   ].join('\n');
 }

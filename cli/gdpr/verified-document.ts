@@ -80,7 +80,9 @@ function accessLines({ places, archives }: Extract<GdprReceipt, { type: 'access'
   ];
 }
 
-function erasureLines({ places, copies, kept, tombstones_at: at }: Extract<GdprReceipt, { type: 'erasure' }>): string[] {
+function erasureLines(
+  { places, copies, kept, kept_values: values = [], tombstones_at: at }: Extract<GdprReceipt, { type: 'erasure' }>,
+): string[] {
   const survivors = sum(places, (place) => place.survivors);
   return [
     `nothing of them was taken in from ${at} on`,
@@ -91,6 +93,8 @@ function erasureLines({ places, copies, kept, tombstones_at: at }: Extract<GdprR
     ...copies.map(({ kind, id, state, list, reason }) =>
       `copy of ${kind} ${id}: ${state.replace('_', ' ')}${list === null ? '' : ` by ${list}`}${reason === null ? '' : `. ${reason}`}`),
     ...kept.map(({ place, why, until }) => `kept: ${place}, ${why}${until === null ? '' : `, until ${until}`}`),
+    ...values.map(({ object, key, values: count }) => (
+      `kept: ${counted(count, 'value', 'values')} of ${key ?? 'a key'} in ${object}, though an id is the same`)),
   ];
 }
 

@@ -12,7 +12,10 @@ export type ComparisonOperator =
   | 'is_set' | 'is' | 'contains' | 'starts_with' | 'greater_than' | 'at_least' | 'less_than' | 'at_most' | 'between' | 'before' | 'after'
   | 'in_last_days' | 'contains_any' | 'contains_all';
 
-/** A comparison of which a filter has those who have such a value, or with `isNegated` all others. */
+/**
+ * A comparison of which a filter has those who have such a value, or with `isNegated` all others. Without values, but for
+ * `is_set`, no person has one.
+ */
 export type Comparison = { type: ComparedType; operator: ComparisonOperator; isNegated: boolean; values: string[] };
 
 /** The people who are not among those of another operator. */
@@ -32,6 +35,11 @@ const OPERATORS: Record<ComparedType, readonly string[]> = {
   Set: ['contains_any', 'contains_all', 'contains_none'],
   Version: ['is', 'is_not', ...ORDERED],
 };
+
+/** Whether an operator finds the people who are not among those of another one. */
+export function isNegation(operator: string): boolean {
+  return Object.hasOwn(NEGATIONS, operator);
+}
 
 /** Whether an operator compares with bounds or a number of days: values of others are what a person has. */
 export function isBound(operator: string): boolean {
@@ -57,17 +65,22 @@ function valueCount(operator: ComparisonOperator): { min: number; max: number } 
 type ComparisonError = { element: string; message: string };
 
 /**
- * Values as they are compared; or what is wrong, by the member of the filter. A stored filter may hold what an erasure left, also where
- * the type has no such value: it equals no person's.
+ * Values as they are compared; or what is wrong, by the member of the filter. `valuesErased`: how many values erasures
+ * removed; then there may be none. A stored filter may hold what earlier erasures left instead, also where the type has
+ * no such value: it equals no person's.
  */
 export function readComparison(
-  type: ComparedType, given: string, values: readonly string[], { isStored = false } = {},
+  type: ComparedType, given: string, values: readonly string[], { isStored = false, valuesErased = 0 } = {},
 ): Comparison | ComparisonError {
   const allowed = operatorsOf(type);
   if (!allowed.includes(given)) return { element: 'operator', message: sayUnknown(given, allowed) };
   const isNegated = given in NEGATIONS;
   const operator = NEGATIONS[given] ?? given as ComparisonOperator;
-  const { min, max } = valueCount(operator);
+  const { min: least, max } = valueCount(operator);
+  if (valuesErased > 0 && !SEVERAL.includes(operator)) {
+    return { element: 'values_erased', message: `must be left out with ${given}: erasures remove no values from it` };
+  }
+  const min = valuesErased > 0 ? 0 : least;
   if (values.length < min || values.length > max) {
     const count = min === max ? `${min === 0 ? 'no' : min} value${min === 1 ? '' : 's'}` : `${min} to ${max} values`;
     return { element: 'values', message: `must have ${count} with ${given}` };
@@ -79,7 +92,8 @@ export function readComparison(
     if (typeof outcome !== 'string') return { element: `values.${index}`, message: outcome.message };
     read.push(outcome);
   }
-  return { type, operator, isNegated, values: read };
+  // No person has all of the values if one of them is gone.
+  return { type, operator, isNegated, values: operator === 'contains_all' && valuesErased > 0 ? [] : read };
 }
 
 type Read = string | { message: string };

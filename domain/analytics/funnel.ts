@@ -1,8 +1,20 @@
 /** What a step matches: an event of an app by its name; log type 0 is any (reference: Funnel). */
 export type MatchName = { app_id: string; log_type: 0 | 1 | 2 | 3; log_name: string };
 
-/** An event matches one of the names and, where there are details, all pairs of one of these objects. */
-export type FunnelStep = { match_name: MatchName[]; match_details?: DetailPairs[] | undefined };
+/**
+ * An event matches one of the names and, where there are details, all pairs of one of these objects. `values_erased`:
+ * how many of these objects erasures removed.
+ */
+export type FunnelStep = {
+  match_name: MatchName[]; match_details?: DetailPairs[] | undefined; values_erased?: number | undefined;
+};
+
+/** Returns what an event's detail must hold: one of these objects; none: anything; null: erasures removed all of them. */
+export function detailsOf(
+  { match_details: details = [], values_erased: erased = 0 }: Pick<FunnelStep, 'match_details' | 'values_erased'>,
+): DetailPairs[] | null {
+  return details.length === 0 && erased > 0 ? null : details;
+}
 
 /** Members of an event's detail with the values they must have. A detail that is a text has the empty key. */
 export type DetailPairs = Record<string, string | number | boolean | null>;

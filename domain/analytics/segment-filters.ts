@@ -12,13 +12,17 @@ export type FilterKind = SegmentFilter['filter_on'];
 
 export type AttributesFilter = {
   filter_on: 'attributes'; sor_identifier: string; attribute_key: string; operator: string; values: string[];
+  values_erased?: ValuesErased;
 };
+/** How many values, or objects of `match_details`, erasures removed. A filter that has none left finds no person. */
+export type ValuesErased = number | undefined;
 export type DevicesFilter = { filter_on: 'devices'; field: string; operator: string; values: string[] };
 export type EventsFilter = Pick<MatchName, 'log_type' | 'log_name'> & {
   filter_on: 'events';
   /** By default the segment's app. */
   app_id?: string | undefined;
   match_details?: DetailPairs[] | undefined;
+  values_erased?: ValuesErased;
   operator: CountOperator; count: number; period: FilterPeriod;
 };
 export type SegmentsFilter = {

@@ -1,2 +1,2 @@
-/** What is left of a text, or of a filter's value, that told of a person. */
+/** What is left of a text that told of a person; filters that earlier versions erased have it as a value. */
 export const ERASED = 'erased';

@@ -29,6 +29,13 @@ const copy = z.object({
   reason: z.string().nullable(),
 });
 
+/** Values of a segment's, campaign's or funnel's filters that equal an id and stayed. `key`: null if it holds an id itself. */
+const keptValue = z.object({
+  place: z.enum(['segments', 'campaigns', 'funnels']), object: z.string(), on: z.enum(['attributes', 'devices', 'details']),
+  key: z.string().nullable(), values: count,
+});
+export type KeptValue = z.infer<typeof keptValue>;
+
 const shared = {
   version: z.literal(1),
   receipt: z.string(), entity: z.string(), request: z.string(),
@@ -51,6 +58,8 @@ const erasure = z.object({
   copies: z.array(copy),
   /** What stays, and why. */
   kept: z.array(z.object({ place: z.string(), why: z.string(), until: z.string().nullable() })),
+  /** Receipts from before have none. */
+  kept_values: z.array(keptValue).optional(),
 });
 
 const access = z.object({

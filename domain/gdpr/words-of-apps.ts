@@ -98,6 +98,13 @@ export const APP_WORDS = {
     sentences: [MATCHES],
     fields: TEXT_MATCHES,
   },
+  funnels: {
+    title: 'Counts of steps that name you',
+    topic: 'activity',
+    about: 'The company counts how many people go through certain steps in its apps. Here a step names you.',
+    sentences: [MATCHES],
+    fields: TEXT_MATCHES,
+  },
   device_users: {
     title: 'Who used which device',
     topic: 'identity',

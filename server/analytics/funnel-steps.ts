@@ -1,5 +1,5 @@
 import { eventNameError } from '../../domain/analytics/event-names.ts';
-import { eventsOfFunnel, type FunnelExclusion, type FunnelStep } from '../../domain/analytics/funnel.ts';
+import { detailsOf, eventsOfFunnel, type FunnelExclusion, type FunnelStep } from '../../domain/analytics/funnel.ts';
 import { type FieldError, refuseFields } from '../../domain/core/refusal.ts';
 import type { FunnelQuery } from '../../store/analytics/funnel-sql.ts';
 import { listAppIds } from '../../store/apps/apps.ts';
@@ -35,7 +35,7 @@ export async function resolveSteps(
   }
   refuseFields(errors.slice(0, MAX_ERRORS));
   const events = eventsOfFunnel(steps, exclusions).map(({ appId, ...event }) => ({ ...event, appId: apps.get(appId)! }));
-  return { events, details: steps.map(({ match_details: details }) => details ?? []), appIds: [...apps.values()] };
+  return { events, details: steps.map(detailsOf), appIds: [...apps.values()] };
 }
 
 const MAX_ERRORS = 50;

@@ -25,7 +25,7 @@ const create = route(api.createFunnel, async ({ body, keepReply, ...who }, { db 
   const { name, description = null, max_duration: maxDuration, steps, labels = [] } = body;
   return write(db, async (tx) => {
     const { appIds } = await resolveSteps(tx, entityId, { steps }, '');
-    const shown = steps.map(({ match_name: names, match_details: details = [] }) => ({ match_name: names, match_details: details }));
+    const shown = steps.map((step) => ({ ...step, match_details: step.match_details ?? [] }));
     const funnel = await insertFunnel(tx, entityId, { name, description, maxDuration, steps: shown, appIds, createdBy: userId })
       ?? refuse(409, 'too_many', `The entity has ${MAX_FUNNELS} funnels, the most that it may have`);
     if (labels.length > 0) await setLabels(tx, entityId, { kind: 'funnel', id: funnel.id }, labels);
@@ -71,7 +71,7 @@ function refuseUnknown(): never {
 function showFunnel({ identifier, name, description, maxDuration, labels, steps, archivedAt, createdAt, updatedAt }: Funnel): api.Funnel {
   return {
     identifier, name, description, max_duration: maxDuration, labels,
-    steps: steps.map(({ match_name: names, match_details: details = [] }) => ({ match_name: names, match_details: details })),
+    steps: steps.map((step) => ({ ...step, match_details: step.match_details ?? [] })),
     archived: archivedAt !== null, archived_at: archivedAt?.toISOString() ?? null, created_at: createdAt.toISOString(),
     updated_at: updatedAt.toISOString(),
   };

@@ -76,7 +76,8 @@ const remove = route(api.deleteSegment, async ({ params: { identifier }, ...who 
 
 const preview = route(api.previewSegment, async ({ body: { app, filters }, caller: { entityId } }, { db, heavyReads }) => {
   const { id: appId } = await requireApp(db, entityId, app, UNKNOWN_APP);
-  const { query, segments } = await resolveOrRefuse(db, entityId, appId, filters);
+  const { query, segments, failure } = await resolveOrRefuse(db, entityId, appId, filters);
+  if (failure !== null) refuse(409, 'failed', failure);
   const waited = segments.find(({ snapshotAt }) => snapshotAt === null);
   if (waited) refuseComputing(waited.identifier);
   return showCounts(await countNow(db, entityId, query, heavyReads));
@@ -115,9 +116,9 @@ async function changeFilters(
 const MAX_ERRORS = 50;
 
 async function resolveOrRefuse(db: Queryable, entityId: number, appId: number, filters: SegmentFilters) {
-  const { errors, query, segments } = await resolveFilters(db, entityId, { appId, filters, now: new Date() });
+  const { errors, query, segments, failure } = await resolveFilters(db, entityId, { appId, filters, now: new Date() });
   refuseFields(errors.slice(0, MAX_ERRORS));
-  return { query: query!, segments };
+  return { query: query!, segments, failure };
 }
 
 export function refuseUnknownSegment(): never {

@@ -22,7 +22,7 @@ const defineAttribute = route(api.createCustomerAttribute, async ({ body, versio
   return write(db, async (tx) => {
     const sor = await findVisibleSor(tx, entityId, body.sor_id, version, lockSor);
     refuseOtherThanCustom(sor);
-    const definition = { key: body.key, label: body.label ?? body.key, valueType: body.value_type };
+    const definition = { key: body.key, label: body.label ?? body.key, valueType: body.value_type, isIdentifier: body.is_identifier };
     const attribute = await insertCustomerAttribute(tx, entityId, sor.id, definition)
       ?? refuseField('key', 'is already the key of an attribute of this system of record');
     await audit(tx, who, { action: 'create', subjectKind: 'customer_attribute', subject: attribute.identifier });
@@ -33,9 +33,11 @@ const defineAttribute = route(api.createCustomerAttribute, async ({ body, versio
 const changeAttribute = route(api.updateCustomerAttribute, async ({ params: { ca_identifier }, body, version, ...who }, { db }) => {
   const { entityId } = who.caller;
   return write(db, async (tx) => {
-    const { attribute: { id }, sor } = await lockVisible(tx, entityId, ca_identifier, version);
-    const attribute = await updateCustomerAttribute(tx, entityId, id, body);
-    const details = { label: body.label !== undefined, disabled: body.disabled ?? null };
+    const { label, disabled, is_identifier: isIdentifier } = body;
+    const isOfAnySor = label === undefined && disabled === undefined && isIdentifier !== undefined;
+    const { attribute: { id }, sor } = await lockVisible(tx, entityId, ca_identifier, version, { isOfAnySor });
+    const attribute = await updateCustomerAttribute(tx, entityId, id, { label, disabled, isIdentifier });
+    const details = { label: label !== undefined, disabled: disabled ?? null, is_identifier: isIdentifier ?? null };
     await audit(tx, who, {
       action: 'update', subjectKind: 'customer_attribute', subject: attribute.identifier, details,
     });
@@ -64,10 +66,10 @@ async function findVisible(
 
 /** Looks again once the SoR is held: another request may have deleted the attribute meanwhile. */
 async function lockVisible(
-  tx: Queryable, entityId: number, ca_identifier: string, version: ApiVersion,
+  tx: Queryable, entityId: number, ca_identifier: string, version: ApiVersion, { isOfAnySor = false } = {},
 ): Promise<Found> {
   const { sor } = await findVisible(tx, entityId, ca_identifier, version);
-  refuseOtherThanCustom(sor);
+  if (!isOfAnySor) refuseOtherThanCustom(sor);
   await lockSor(tx, entityId, sor.identifier);
   return findVisible(tx, entityId, ca_identifier, version);
 }

@@ -6,6 +6,7 @@ import { isDraft, mayChange, STATUS_NAMES } from '../../domain/campaigns/campaig
 import { datesOfDuplicate, nameOfDuplicate } from '../../domain/campaigns/duplicate.ts';
 import type { CampaignVariant, NewVariant } from '../../domain/campaigns/variants.ts';
 import { refuse, refuseField, refuseFields } from '../../domain/core/refusal.ts';
+import { findErasureFailure } from '../../store/analytics/erased-values.ts';
 import { resolveFilters } from '../../store/analytics/resolve-filters.ts';
 import { lockSegments } from '../../store/analytics/segments.ts';
 import { findApp, listAppIds } from '../../store/apps/apps.ts';
@@ -67,7 +68,8 @@ const replace = route(api.updateCampaign, async ({ params, body, ...who }, { db 
   const { id, type, identifier, variants } = await lockDraft(tx, who, params.campaign_identifier, api.updateCampaign);
   if (body.type !== type) refuseField('type', `stays ${type}: create another campaign`);
   requireRightOfVariants(api.updateCampaign, who, body);
-  await updateCampaign(tx, entityId, id, await readSettings(tx, entityId, body, variants));
+  const settings = await readSettings(tx, entityId, body, variants);
+  await updateCampaign(tx, entityId, id, settings, await failureOf(tx, entityId, settings));
   return changed(tx, who, identifier, { changed: 'body' });
 }));
 
@@ -84,6 +86,8 @@ const launch = route(api.launchCampaign, async ({ params, ...who }, deps) => {
   const { run, launched } = await write(deps.db, async (tx) => {
     const campaign = await lockOwn(tx, who, params.campaign_identifier, api.launchCampaign);
     refuseLaunch(campaign);
+    const failure = await failureOf(tx, who.caller.entityId, campaign);
+    if (failure !== null) refuse(409, 'conflict', failure);
     await launchCampaign(tx, who.caller.entityId, campaign.id);
     const started = campaign.type === 'transactional' ? null : await startRun(tx, who.caller.entityId, campaign);
     return { run: started, launched: await changed(tx, who, campaign.identifier, { launched: true }) };
@@ -99,6 +103,11 @@ function refuseLaunch({ status, type, includesInapp, endDate }: Campaign): void 
   if ((includesInapp || type === 'dynamic') && endDate !== null && endDate.getTime() <= Date.now()) {
     refuse(409, 'conflict', 'The end_date has passed: set a later one by PUT /api/campaign/<campaign_identifier>');
   }
+}
+
+/** Why its filters may find no person. */
+async function failureOf(tx: Tx, entityId: number, { filters }: Pick<CampaignSettings, 'filters'>): Promise<string | null> {
+  return filters && findErasureFailure(tx, entityId, filters);
 }
 
 /** A classic campaign begins with the first of its zones. */

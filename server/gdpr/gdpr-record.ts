@@ -32,7 +32,7 @@ export async function showAccess(db: Queryable, deps: Shown, asked: GdprRequest)
 export async function showDeletion(db: Queryable, asked: GdprRequest): Promise<api.DeletionStatus> {
   const people = await listGdprPeople(db, asked.entityId, asked.id);
   const states = byName(people, ({ state }) => (state === 'treated' ? 'treated' : null));
-  return { ...await showStatus(db, asked, people), user_ids: states };
+  return { ...await showStatus(db, asked, people), user_ids: states, kept_values: asked.keptValues };
 }
 
 async function showStatus(db: Queryable, asked: GdprRequest, people: GdprPerson[]) {

@@ -22,6 +22,7 @@ export function comparisonSql(
   const sqlType = SQL_TYPES[type];
   const any = (condition: (value: string) => string) => `(${values.map((value) => condition(value)).join(' OR ')})`;
   if (operator === 'is_set') return type === 'Set' ? `cardinality(${column}) > 0` : `${column} IS NOT NULL`;
+  if (values.length === 0) return 'false';
   if (operator === 'contains') return any((value) => `position(${add(value)}::text IN ${column}) > 0`);
   if (operator === 'starts_with') return any((value) => `starts_with(${column}, ${add(value)}::text)`);
   if (operator === 'contains_any') return `${column} && ${add(values)}::text[]`;

@@ -5,8 +5,8 @@ import { personSql } from './people.ts';
 export type FunnelQuery = {
   /** Each event that counts, of apps by their ids, once. */
   events: readonly (Omit<StepEvent, 'appId'> & { appId: number })[];
-  /** Of each step what the event's detail must hold: one of these objects; none: anything. */
-  details: readonly (readonly DetailPairs[])[];
+  /** Of each step what the event's detail must hold: one of these objects; none: anything; null: no event does. */
+  details: readonly (readonly DetailPairs[] | null)[];
   from: Date;
   /** Excluded. */
   until: Date;
@@ -121,6 +121,7 @@ const bit = (number: number) => `(1::bigint << ${number})`;
 /** Without the steps whose details the event does not have. */
 function refinedMask({ details }: FunnelQuery, add: AddParameter): string {
   return details.reduce((mask, objects, step) => {
+    if (objects === null) return `(${mask} & ~${bit(step)})`;
     if (objects.length === 0) return mask;
     return `(${mask} & CASE WHEN k.mask & ${bit(step)} <> 0 AND (${detailsSql(objects, add)}) IS NOT TRUE
       THEN ~${bit(step)} ELSE -1 END)`;

@@ -1,6 +1,6 @@
 import { type DeviceField, deviceFieldType, DEVICE_FIELDS, readComparison } from '../../domain/analytics/comparison.ts';
 import { eventNameError } from '../../domain/analytics/event-names.ts';
-import { eventsOfFunnel } from '../../domain/analytics/funnel.ts';
+import { detailsOf, eventsOfFunnel } from '../../domain/analytics/funnel.ts';
 import {
   type AttributesFilter, type CampaignsFilter, type DevicesFilter, eachFilter, type EventsFilter, type FilterBlock, type FunnelsFilter,
   isBlock, lastDaysOf, periodOf, type SegmentFilter, type SegmentFilters, type SegmentsFilter,
@@ -13,14 +13,18 @@ import { listSorIds } from '../attributes/systems-of-records.ts';
 import { type Campaign, listCampaignRefs } from '../campaigns/campaigns.ts';
 import type { Queryable } from '../core/database.ts';
 import { listEventNames } from '../tracking/event-definitions.ts';
+import { findErasureFailure } from './erased-values.ts';
 import { type Funnel, findFunnel } from './funnels.ts';
 import type { ResolvedBlock, ResolvedFilter, ResolvedFilters, SegmentQuery } from './segment-sql.ts';
 
 /** `failure`: why it has no newer snapshot. */
 export type NamedSegment = { id: number; identifier: string; name: string; snapshotAt: Date | null; failure: string | null };
 
-/** `errors`: of each filter that names something unknown, by its path. `query` stands where there are none. */
-export type Resolution = { errors: FieldError[]; query: SegmentQuery | null; segments: NamedSegment[] };
+/**
+ * `errors`: of each filter that names something unknown, by its path. `query` stands where there are none. `failure`: an erasure removed a
+ * value by which the filters left people out, so nobody is to be found by them.
+ */
+export type Resolution = { errors: FieldError[]; query: SegmentQuery | null; segments: NamedSegment[]; failure: string | null };
 
 type Asked = { appId: number; filters: SegmentFilters; now: Date; isStored?: boolean };
 
@@ -46,7 +50,7 @@ export async function resolveFilters(
     operator: filters.operator, blocks: filters.blocks.map((block, index) => resolveBlock(block, `${at}.blocks.${index}`)),
   };
   const query = errors.length === 0 ? { appId, filters: resolved, now } : null;
-  return { errors, query, segments: [...known.segments.values()] };
+  return { errors, query, segments: [...known.segments.values()], failure: await findErasureFailure(db, entityId, filters) };
 }
 
 /** Stands for a filter with an error. */
@@ -111,7 +115,8 @@ function resolveFilter(
 }
 
 function resolveAttribute(
-  { sor_identifier: sor, attribute_key: key, operator, values }: AttributesFilter, { sors, attributes }: Known, isStored: boolean,
+  { sor_identifier: sor, attribute_key: key, operator, values, values_erased: valuesErased = 0 }: AttributesFilter,
+  { sors, attributes }: Known, isStored: boolean,
 ): ResolvedFilter | FieldError {
   const sorId = sors.get(sor);
   if (sorId === undefined) {
@@ -124,7 +129,7 @@ function resolveAttribute(
       : sayUnknown(key, own.map((candidate) => candidate.key));
     return { element: 'attribute_key', message };
   }
-  const comparison = readComparison(attribute.valueType, operator, values, { isStored });
+  const comparison = readComparison(attribute.valueType, operator, values, { isStored, valuesErased });
   return 'element' in comparison ? comparison : { on: 'attributes', sorId, attributeId: attribute.id, comparison };
 }
 
@@ -138,12 +143,12 @@ function resolveDeviceField({ field, operator, values }: DevicesFilter): Resolve
 const UNKNOWN_APP = 'is no app of your entity: GET /api/apps lists them';
 
 function resolveEvents(filter: EventsFilter, known: Known, now: Date): ResolvedFilter | FieldError {
-  const { app_id: app, log_type: logType, log_name: name, match_details: details = [], operator, count, period } = filter;
+  const { app_id: app, log_type: logType, log_name: name, operator, count, period } = filter;
   const appId = app === undefined ? known.appId : known.apps.get(app);
   if (appId === undefined) return { element: 'app_id', message: UNKNOWN_APP };
   const message = eventNameError(name, known.events.get(eventsKey(appId, logType))!);
   if (message !== null) return { element: 'log_name', message };
-  return { on: 'events', appId, logType, name, details, operator, count, period: periodOf(period, now) };
+  return { on: 'events', appId, logType, name, details: detailsOf(filter), operator, count, period: periodOf(period, now) };
 }
 
 function resolveSegments(
@@ -175,7 +180,7 @@ function resolveFunnel(
     return id === undefined ? [] : [{ ...event, appId: id }];
   });
   const query = {
-    events, details: funnel.steps.map(({ match_details: details = [] }) => details), ...periodOf(period, now),
+    events, details: funnel.steps.map(detailsOf), ...periodOf(period, now),
     maxSeconds: funnel.maxDuration, aliases: false, oneIn: 1, breakdown: null,
   };
   return { on: 'funnels', query, outcome: { step, outcome }, isNegated: operator === 'is_not_in' };

@@ -16,7 +16,7 @@ export type ResolvedFilter =
   | { on: 'attributes'; sorId: number; attributeId: number; comparison: Comparison }
   | { on: 'devices'; field: DeviceField; comparison: Comparison }
   | {
-    on: 'events'; appId: number; logType: number; name: string; details: readonly DetailPairs[];
+    on: 'events'; appId: number; logType: number; name: string; details: readonly DetailPairs[] | null;
     operator: CountOperator; count: number; period: Period;
   }
   | { on: 'segments'; ids: readonly number[]; selection: SegmentSelection; isNegated: boolean }
@@ -167,7 +167,7 @@ function peopleWithDevice({ field, comparison }: Of<'devices'>, asked: Asked): P
 function peopleWithEvents({ appId, logType, name, details, operator, count, period }: Of<'events'>, { add }: Asked): People {
   const { joins, person } = personSql('');
   const kind = logType === 0 ? '' : `AND e.log_type = ${add(logType)}::smallint`;
-  const detail = details.length === 0 ? '' : `AND (${detailsSql(details, add)})`;
+  const detail = details === null ? 'AND false' : details.length === 0 ? '' : `AND (${detailsSql(details, add)})`;
   const isNegated = operator === 'at_most' || (operator === 'exactly' && count === 0);
   const least = isNegated ? count + 1 : count;
   const having = operator === 'exactly' && !isNegated ? `HAVING count(*) = ${add(count)}::bigint`

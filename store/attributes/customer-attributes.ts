@@ -12,20 +12,22 @@ export type CustomerAttribute = {
   label: string;
   valueType: ValueType;
   disabled: boolean;
+  /** Staff say that its values are ids of people. */
+  isIdentifier: boolean;
 };
 
-const COLUMNS = 'id, sor_id, identifier, key, label, value_type, disabled';
+const COLUMNS = 'id, sor_id, identifier, key, label, value_type, disabled, is_identifier';
 
 /** Null when the SoR already has an attribute of that key. */
 export async function insertCustomerAttribute(
-  tx: Queryable, entityId: number, sorId: number, attribute: { key: string; label: string; valueType: ValueType },
+  tx: Queryable, entityId: number, sorId: number, attribute: { key: string; label: string; valueType: ValueType; isIdentifier?: boolean },
 ): Promise<CustomerAttribute | null> {
   const inserted = readRow<CustomerAttribute>(await tx.query(
-    `INSERT INTO customer_attributes (entity_id, sor_id, identifier, key, label, value_type)
-     VALUES ($1, $2, $3, $4, $5, $6)
+    `INSERT INTO customer_attributes (entity_id, sor_id, identifier, key, label, value_type, is_identifier)
+     VALUES ($1, $2, $3, $4, $5, $6, $7)
      ON CONFLICT (entity_id, sor_id, key) WHERE deleted_at IS NULL DO NOTHING
      RETURNING ${COLUMNS}`,
-    [entityId, sorId, newIdentifier('atr'), attribute.key, attribute.label, attribute.valueType]));
+    [entityId, sorId, newIdentifier('atr'), attribute.key, attribute.label, attribute.valueType, attribute.isIdentifier ?? false]));
   if (inserted) await raiseSorRevision(tx, entityId, sorId);
   return inserted;
 }
@@ -47,14 +49,25 @@ export async function listCustomerAttributesOf(
      WHERE entity_id = $1 AND sor_id = ANY($2) AND deleted_at IS NULL ORDER BY id`, [entityId, sorIds]));
 }
 
+/** Returns the attributes whose values are ids of people, each as its SoR's identifier, a space and its key. */
+export async function listIdentifierAttributes(db: Queryable, entityId: number): Promise<Set<string>> {
+  const { rows } = await db.query<{ named: string }>(
+    `SELECT s.identifier || ' ' || a.key AS named FROM customer_attributes a
+     JOIN systems_of_records s ON s.entity_id = a.entity_id AND s.id = a.sor_id
+     WHERE a.entity_id = $1 AND a.is_identifier AND a.deleted_at IS NULL`, [entityId]);
+  return new Set(rows.map(({ named }) => named));
+}
+
 /** Changes what is given. Key and type stay: values of the old type would be left behind. */
 export async function updateCustomerAttribute(
-  tx: Queryable, entityId: number, id: number, change: { label?: string | undefined; disabled?: boolean | undefined },
+  tx: Queryable, entityId: number, id: number,
+  change: { label?: string | undefined; disabled?: boolean | undefined; isIdentifier?: boolean | undefined },
 ): Promise<CustomerAttribute> {
   const updated = readRow<CustomerAttribute>(await tx.query(
-    `UPDATE customer_attributes SET label = coalesce($3, label), disabled = coalesce($4, disabled)
+    `UPDATE customer_attributes SET label = coalesce($3, label), disabled = coalesce($4, disabled),
+       is_identifier = coalesce($5, is_identifier)
      WHERE entity_id = $1 AND id = $2 RETURNING ${COLUMNS}`,
-    [entityId, id, change.label ?? null, change.disabled ?? null]))!;
+    [entityId, id, change.label ?? null, change.disabled ?? null, change.isIdentifier ?? null]))!;
   await raiseSorRevision(tx, entityId, updated.sorId);
   return updated;
 }

@@ -110,13 +110,15 @@ async function insertUnlessFull(
      RETURNING id, identifier, api_identifier`, [entityId, ...Object.values(columns)]));
 }
 
-/** All settings of a draft but its type. */
-export async function updateCampaign(tx: Queryable, entityId: number, id: number, settings: CampaignSettings): Promise<void> {
+/** All settings of a draft but its type. `failure`: why it can't be launched. */
+export async function updateCampaign(
+  tx: Queryable, entityId: number, id: number, settings: CampaignSettings, failure: string | null,
+): Promise<void> {
   const columns = toColumns(settings);
   const assignments = Object.keys(columns).map((column, index) => `${column} = $${index + 3}`);
   await tx.query(
-    `UPDATE campaigns SET ${assignments.join(', ')}, updated_at = now() WHERE entity_id = $1 AND id = $2`,
-    [entityId, id, ...Object.values(columns)]);
+    `UPDATE campaigns SET ${assignments.join(', ')}, failure = $${assignments.length + 3}, updated_at = now()
+     WHERE entity_id = $1 AND id = $2`, [entityId, id, ...Object.values(columns), failure]);
 }
 
 export async function deleteCampaign(tx: Queryable, entityId: number, id: number): Promise<void> {

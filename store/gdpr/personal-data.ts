@@ -1,4 +1,5 @@
 import { auditLog } from '../accounts/personal-data/audit-log.ts';
+import { funnels } from '../analytics/personal-data/funnels.ts';
 import { segmentMembers } from '../analytics/personal-data/segment-members.ts';
 import { segments } from '../analytics/personal-data/segments.ts';
 import { attributeChangeLog } from '../attributes/personal-data/attribute-change-log.ts';
@@ -53,10 +54,11 @@ import { tombstones } from './personal-data/tombstones.ts';
  * jobs whose steps write there. A new table or file area joins here, or the list below.
  */
 export const personalData: PersonalDataLocation[] = [
-  attributeValues, attributeChangeLog, customers, dryRunSets, feedRequests, pinnedFiles, syncBatches, syncPinnedBatches, syncRecords,
-  syncRuns, syncs, syncLog, importErrors, sessionHeads, sessions, events, locations, segments, segmentMembers, devices, deviceUsers,
-  userAliases, crashes, refusedCalls, liveCalls, sendMessages, campaignAudience, campaignMembers, attempts, campaignPeople, campaigns,
-  fileJobs, files, idempotentRequests, outboxMails, archives, gdprIdentifiers, gdprLeftIdentifiers, gdprRequestPeople, gdprHolds, scratch,
+  attributeValues, attributeChangeLog, customers, dryRunSets, feedRequests, pinnedFiles, syncBatches,
+  syncPinnedBatches, syncRecords, syncRuns, syncs, syncLog, importErrors, sessionHeads, sessions, events, locations,
+  funnels, segments, segmentMembers, devices, deviceUsers, userAliases, crashes, refusedCalls, liveCalls,
+  sendMessages, campaignAudience, campaignMembers, attempts, campaignPeople, campaigns, fileJobs, files,
+  idempotentRequests, outboxMails, archives, gdprIdentifiers, gdprLeftIdentifiers, gdprRequestPeople, gdprHolds, scratch,
   auditLog, tombstones, tombstoneBatches, gdprReceipts,
 ];
 
@@ -66,7 +68,7 @@ export const withoutPersonalData = [
   'server_keys', 'key_lookups',
   'systems_of_records', 'sor_api_keys', 'customer_attributes', 'imports', 'import_lanes', 'connections', 'keys/',
   'apps', 'app_groups', 'app_group_members', 'app_api_keys', 'app_token_keys', 'event_definitions', 'event_messages', 'ingested_batches',
-  'tracked_counts', 'push_certificates', 'push_providers', 'labels', 'label_targets', 'funnels', 'segment_uses',
+  'tracked_counts', 'push_certificates', 'push_providers', 'labels', 'label_targets', 'segment_uses',
   'sends', 'send_campaigns', 'campaign_days', 'control_group_days', 'report_rollups', 'send_paces', 'outcome_deliveries',
   'wallet_settings', 'wallet_texts', 'wallet_recipients', 'wallet_elements', 'wallet_purpose_elements',
   'data_exporters', 'export_runs', 'run_alerts', 'export_records', 'export_files',

@@ -1,3 +1,5 @@
+import type { KeptValue } from '../../domain/gdpr/gdpr-receipt.ts';
+
 export type GdprRequestType = 'access' | 'delete';
 /** `restore`: somebody came back with a restored backup, and is erased again. */
 export type GdprSource = 'api' | 'sdk' | 'restore';
@@ -37,6 +39,8 @@ export type GdprRequest = {
   /** By location, as the last look found them. */
   survivors: Record<string, number>;
   lookedAt: Date | null;
+  /** What stayed in filters, of all rounds that have ended. */
+  keptValues: KeptValue[];
   fault: string | null;
 };
 

@@ -103,6 +103,15 @@ export async function listOpenSends(db: Queryable, entityId: number, campaignId:
     { entityId, runId, identifier, kind: isCampaign ? 'campaign' : 'send' }));
 }
 
+/** Lists the runs of failed campaigns that have not ended: what they have not sent is not sent. By campaigns of the entity. */
+export async function listRunsOfFailed(db: Queryable, entityId: number): Promise<SendRef[]> {
+  const { rows } = await db.query<{ id: number; identifier: string }>(
+    `SELECT s.id, s.identifier FROM campaigns c JOIN sends s ON s.entity_id = c.entity_id AND s.campaign_id = c.id
+     WHERE c.entity_id = $1 AND c.status = 'failed' AND s.state IN ('accepted', 'running') AND s.cancel_requested_at IS NOT NULL
+     ORDER BY s.id`, [entityId]);
+  return rows.map(({ id: runId, identifier }) => ({ entityId, runId, identifier, kind: 'campaign' }));
+}
+
 /** Held until the transaction ends; null where another generation has taken over, or it has ended. */
 export function lockSend(tx: Tx, claim: JobKey, { isShared = false } = {}): Promise<Send | null> {
   return lockJob<Send>(tx, 'send', claim, { isShared });

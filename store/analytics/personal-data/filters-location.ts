@@ -1,49 +1,61 @@
-import { ERASED } from '../../../domain/core/erased.ts';
-import { listFilterTexts, mapFilterTexts } from '../../../domain/analytics/filter-texts.ts';
-import { type Database, type Queryable, write } from '../../core/database.ts';
-import type { KnownBy, PersonalDataLocation } from '../../gdpr/personal-data-location.ts';
-import { namedIn, namesOf, peopleFinder } from '../../gdpr/personal-data/named-in.ts';
+import { type FilterValue, listFilterValues, removeFilterValues } from '../../../domain/analytics/filter-values.ts';
+import { readRows } from '../../core/camel-row.ts';
+import { type Tx, write } from '../../core/database.ts';
+import type { PersonalDataLocation } from '../../gdpr/personal-data-location.ts';
 import { TextMatches } from '../../gdpr/personal-data/text-matches.ts';
+import { failWidened } from '../erased-values.ts';
+import { type FilterTable, listFilterPages, listNaming, meaningOf, type StoredRow } from './people-in-filters.ts';
+import { lockSegments } from '../segments.ts';
 
-type Filtered = {
-  name: string;
+type Filtered = FilterTable & {
   otherColumns: string[];
-  /** What else becomes of a row whose filters change, as assignments. */
-  assigns?: string;
+  /** What else becomes of rows whose filters change. */
+  changed?: (tx: Tx, entityId: number, ids: readonly number[]) => Promise<void>;
 };
 
 /**
- * Values that filters compare with, in a table with the columns `id`, `identifier` and `filters`. What erasure leaves of one finds no
- * person, just as the erased person's own value does.
+ * Values that filters and steps of funnels compare with. Erasure removes those that mean a person (`meaningOf`). The rest
+ * stays, and is listed in the request and the receipt (gdpr/kept-values.ts).
  */
-export function filtersLocation({ name, otherColumns, assigns }: Filtered): PersonalDataLocation {
+export function filtersLocation({ name, column, otherColumns, changed }: Filtered): PersonalDataLocation {
   return {
     name,
-    columns: ['filters'],
+    columns: [column],
     otherColumns,
-    foundBy: 'the id in a value of an attribute or a detail of an event, as a filter names it',
+    foundBy: 'the id, where it is the value of an identifier, or has an @ or 12 characters',
     async count({ db }, entityId, people) {
-      return (await Array.fromAsync(listNaming(db, name, entityId, people))).length;
+      const isPersons = await meaningOf(db, entityId, people);
+      let rows = 0;
+      for await (const page of listFilterPages(db, { name, column }, entityId)) {
+        rows += page.filter(({ stored }) => listFilterValues(stored).some(isPersons)).length;
+      }
+      return rows;
     },
     async* export({ db }, entityId, people) {
       const matches = new TextMatches();
-      for await (const { identifier, named } of listNaming(db, name, entityId, people)) matches.add(identifier, named.size);
+      for await (const page of listFilterPages(db, { name, column }, entityId)) {
+        for (const { identifier, stored } of page) {
+          const texts = listFilterValues(stored).filter(({ on }) => on !== 'devices').map(({ text }) => text);
+          const named = await listNaming(db, entityId, people, texts);
+          if (named.size > 0) matches.add(identifier, named.size);
+        }
+      }
       yield* matches.records();
     },
     async erase({ db, tally }, entityId, people) {
+      const isPersons = await meaningOf(db, entityId, people);
       let total = 0;
-      for await (const { id } of listNaming(db, name, entityId, people)) {
+      for await (const page of listFilterPages(db, { name, column }, entityId)) {
+        const ids = page.filter(({ stored }) => listFilterValues(stored).some(isPersons)).map(({ id }) => id);
+        if (ids.length === 0) continue;
         total += await write(db, async (tx) => {
-          const { rows: [held] } = await tx.query<Pick<Naming, 'filters'>>(
-            `SELECT filters FROM ${name} WHERE entity_id = $1 AND id = $2 FOR NO KEY UPDATE`, [entityId, id]);
-          const named = held ? await listNamed(tx, entityId, people, held.filters) : new Set();
-          if (named.size === 0) return 0;
-          const filters = mapFilterTexts(held!.filters, (text) => (named.has(text) ? ERASED : text));
-          await tx.query(
-            `UPDATE ${name} SET ${['filters = $3', assigns].filter(Boolean).join(', ')} WHERE entity_id = $1 AND id = $2`,
-            [entityId, id, JSON.stringify(filters)]);
-          await tally?.(tx, 1);
-          return 1;
+          // Nothing names what changes here meanwhile.
+          await lockSegments(tx, entityId);
+          const changes = await removeValues(tx, { name, column }, entityId, ids, isPersons);
+          await changed?.(tx, entityId, changes);
+          if (changes.length > 0) await failWidened(tx, entityId);
+          await tally?.(tx, changes.length);
+          return changes.length;
         });
       }
       return total;
@@ -51,35 +63,17 @@ export function filtersLocation({ name, otherColumns, assigns }: Filtered): Pers
   };
 }
 
-type Naming = { id: number; identifier: string; filters: unknown };
-
-/** The rows of which a filter names one of them, with the texts that do. */
-async function* listNaming(
-  db: Database, table: string, entityId: number, people: KnownBy[],
-): AsyncGenerator<Naming & { named: Set<string> }> {
-  for (let after: number | null = 0; after !== null;) {
-    // Along the primary key.
-    const { rows }: { rows: Naming[] } = await db.query<Naming>(
-      `SELECT id, identifier, filters FROM ${table} WHERE entity_id = $1 AND id > $2 AND filters IS NOT NULL ORDER BY id LIMIT ${PAGE}`,
-      [entityId, after]);
-    for (const row of rows) {
-      const named = await listNamed(db, entityId, people, row.filters);
-      if (named.size > 0) yield { ...row, named };
-    }
-    after = rows.length === PAGE ? rows.at(-1)!.id : null;
+async function removeValues(
+  tx: Tx, { name, column }: FilterTable, entityId: number, ids: readonly number[],
+  isPersons: (value: FilterValue) => boolean,
+): Promise<number[]> {
+  const rows = readRows<StoredRow>(await tx.query(
+    `SELECT id, identifier, ${column} AS stored FROM ${name} WHERE entity_id = $1 AND id = ANY ($2)
+     ORDER BY id FOR NO KEY UPDATE`, [entityId, ids]));
+  const changed = rows.filter(({ stored }) => stored !== null && listFilterValues(stored).some(isPersons));
+  for (const { id, stored } of changed) {
+    await tx.query(`UPDATE ${name} SET ${column} = $3 WHERE entity_id = $1 AND id = $2`,
+      [entityId, id, JSON.stringify(removeFilterValues(stored, isPersons))]);
   }
-}
-
-const PAGE = 100;
-
-/** Which texts of filters name one of them. Nearly all filters name no person, and cost no query. */
-async function listNamed(db: Queryable, entityId: number, people: KnownBy[], filters: unknown): Promise<Set<string>> {
-  const texts = listFilterTexts(filters);
-  const find = peopleFinder(people);
-  const candidates = new Set(texts.flatMap((text) => find(text)));
-  if (candidates.size === 0) return new Set();
-  const { rows } = await db.query<{ text: string }>(
-    `SELECT text FROM unnest($4::text[]) AS given (text) WHERE $1::integer IS NOT NULL AND ${namedIn('text')}`,
-    [...namesOf(entityId, [...candidates]), texts]);
-  return new Set(rows.map(({ text }) => text));
+  return changed.map(({ id }) => id);
 }

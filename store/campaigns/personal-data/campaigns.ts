@@ -3,6 +3,7 @@ import { filtersLocation } from '../../analytics/personal-data/filters-location.
 /** The filters of campaigns. Their messages are the same for everybody: they are settings, as names are. */
 export const campaigns = filtersLocation({
   name: 'campaigns',
+  column: 'filters',
   otherColumns: ['entity_id', 'id', 'identifier', 'api_identifier', 'app_id', 'name', 'type', 'status', 'includes_push', 'includes_inapp',
     'start_date', 'end_date', 'adapt_tz', 'skip_message_limit', 'is_sensitive', 'params', 'recurrence', 'notif_limit', 'variants',
     'created_by', 'created_at', 'updated_at', 'launched_at', 'ended_at', 'failure', 'reach_count', 'reach_optin', 'reach_total',

@@ -1,5 +1,8 @@
+import type { DetailPairs } from '../../../domain/analytics/funnel.ts';
+import { insertFunnel } from '../../../store/analytics/funnels.ts';
 import type { Queryable } from '../../../store/core/database.ts';
 import { newIdentifier } from '../../../store/core/identifiers.ts';
+import type { World } from '../core/world.ts';
 
 /** Filters that find who has one of these values of `plan`. */
 export const attributesFilter = (sor: string, values: readonly string[]) => ({
@@ -26,4 +29,14 @@ export async function insertSampleSegment(
     [entityId, identifier, appId, name, description, filters === null ? null : JSON.stringify(filters)]);
   await db.query('INSERT INTO segment_members SELECT $1, $2, unnest($3::text[])', [entityId, segment!.id, people]);
   return { id: segment!.id, identifier };
+}
+
+/** A stored funnel of one step that compares with these details. */
+export async function insertSampleFunnel(
+  db: Queryable, { entity, user }: Pick<World, 'entity' | 'user'>, app: { id: number; identifier: string }, details: DetailPairs[],
+): Promise<{ id: number; identifier: string }> {
+  return (await insertFunnel(db, entity.id, {
+    name: 'Funnel', description: null, maxDuration: 60, createdBy: user.id, appIds: [app.id],
+    steps: [{ match_name: [{ app_id: app.identifier, log_type: 2, log_name: 'Ordered' }], match_details: details }],
+  }))!;
 }

@@ -14,7 +14,7 @@ import { insertPinnedBatch } from '../../../store/syncs/pinned-batches.ts';
 import { insertBatch } from '../../../store/syncs/sync-batches.ts';
 import type { SyncRun } from '../../../store/syncs/sync-run-record.ts';
 import { basic, type KeyedSampleApp } from '../../server/tracking/sample-tracking.ts';
-import { attributesFilter, insertSampleSegment } from '../analytics/segments.ts';
+import { attributesFilter, insertSampleFunnel, insertSampleSegment } from '../analytics/segments.ts';
 import { onFileEnd } from '../core/clean-up.ts';
 import { fetchFile } from '../core/fetch-file.ts';
 import { httpSource } from '../core/http-source.ts';
@@ -189,13 +189,14 @@ export async function fileOf({ stack, world, app: { app } }: Everything, { userI
   await fetchFile(stack.app, callback);
 }
 
-/** A segment that they are in, as users and as devices, and one whose filters compare with their id, as do those of a campaign. */
+/** A segment that they are in, as users and as devices, and one whose filters compare with their id, as do a campaign and a funnel. */
 export async function addToSegments({ stack: { store: { db } }, world, app: { app } }: Everything, people: WholePerson[]): Promise<void> {
   const members = people.flatMap(({ userId, deviceId }) => [`u${userId}`, `d${deviceId}`]);
   await insertSampleSegment(db, world.entity.id, { appId: app.id, name: 'List', people: members });
   const filters = attributesFilter(world.sor.identifier, people.map(({ userId }) => userId));
   await insertSampleSegment(db, world.entity.id, { appId: app.id, name: 'Named', filters });
   await insertSampleCampaign(db, world.entity.id, app.id, { type: 'classic', status: 'draft', filters });
+  await insertSampleFunnel(db, world, app, people.map(({ userId }) => ({ seller: userId })));
 }
 
 /** A message to them that was sent, and one of a campaign whose attempts are no longer kept. */

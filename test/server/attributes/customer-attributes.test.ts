@@ -15,7 +15,7 @@ describe('a customer attribute', () => {
     const { body } = await define('city', { label: 'Home town' });
     const record = {
       identifier: expect.stringMatching(/^atr_/), key: 'city', label: 'Home town', value_type: 'String',
-      disabled: false, sor_id: world.sor.identifier,
+      disabled: false, is_identifier: false, sor_id: world.sor.identifier,
       sor: { name: 'CRM', identifier: world.sor.identifier, type: 'custom' },
     };
     expect(body.result).toEqual({ ...record, sources: [] });
@@ -25,6 +25,8 @@ describe('a customer attribute', () => {
     const change = async (body: object) => (await call('PUT', path, { body })).body.result;
     expect(await change({ label: 'Town' })).toMatchObject({ label: 'Town', disabled: false });
     expect(await change({ disabled: true })).toMatchObject({ label: 'Town', disabled: true });
+    expect(await change({ is_identifier: true })).toMatchObject({ label: 'Town', is_identifier: true });
+    expect((await define('member', { is_identifier: true })).body.result).toMatchObject({ is_identifier: true });
     expect((await call('DELETE', path)).body).toEqual({ success: true });
     const gone = await call('GET', path);
     expect([gone.status, gone.body.error_message]).toEqual([404, 'Customer attribute not found']);
@@ -47,7 +49,7 @@ describe('a customer attribute', () => {
     expect([refused.status, refused.body.messages[0].element]).toEqual([400, element]);
   });
 
-  test('of the global SoR, or of an unknown one, cannot be defined or changed', async () => {
+  test('of the global SoR, or of an unknown one, cannot be defined or changed, but marked as an identifier', async () => {
     const list = await server.call('GET', '/api/system_of_records?type=global', { token: world.token });
     const [global] = list.body.result;
     expect((await define('x', { sor_id: global.identifier })).body.status).toBe('bad_request');
@@ -55,6 +57,8 @@ describe('a customer attribute', () => {
     expect((await call('GET', path)).status).toBe(200);
     expect((await call('PUT', path, { body: { label: 'x' } })).status).toBe(400);
     expect((await call('DELETE', path)).status).toBe(400);
+    expect((await call('PUT', path, { body: { is_identifier: true, label: 'x' } })).status).toBe(400);
+    expect((await call('PUT', path, { body: { is_identifier: true } })).body.result).toMatchObject({ is_identifier: true });
     expect((await call('GET', path, { v3: true })).status).toBe(404);
     expect((await define('x', { sor_id: 'sor_unknown' })).body.error_message).toBe('System of record not found');
   });

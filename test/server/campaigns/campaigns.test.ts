@@ -250,6 +250,21 @@ describe('the audience of a campaign', () => {
     expect((await view(dynamic)).filters).toEqual({ ...shown, operator: 'or' });
   });
 
+  test('that leaves people out by a value that an erasure removed can be sent back, and is not launched', async () => {
+    const attribute = { filter_on: 'attributes', sor_identifier: world.sor.identifier, attribute_key: 'plan', operator: 'is_not' };
+    const filters = { blocks: [{ filters: [{ ...attribute, values: [], values_erased: 1 }] }] };
+    const { campaign_id: id } = await made({ type: 'classic', filters });
+    const replace = async (sent: object) => (
+      await call('PUT', `campaign/${id}`, campaignBody(app.identifier, { type: 'classic', filters: sent }))).body.result;
+    const failure = expect.stringContaining('an erasure removed a value by which it leaves people out') as string;
+    const { filters: shown } = await view(id);
+    expect(await replace(shown!)).toMatchObject({ filters: shown, failure, status: 'Draft' });
+    expect(await call('PUT', `campaign/${id}/launch`)).toMatchObject({ status: 409, body: { error_message: failure } });
+    expect((await call('POST', 'segments/preview', { app: app.identifier, filters: shown })).status).toBe(409);
+    expect(await replace({ blocks: [{ filters: [{ ...attribute, values: ['gold'] }] }] })).toMatchObject({ failure: null });
+    expect((await call('PUT', `campaign/${id}/launch`)).status).toBe(200);
+  });
+
   test('names what the app and the entity have, else it is refused by the field, when it is made and when it is replaced', async () => {
     const attribute = { filter_on: 'attributes', sor_identifier: world.sor.identifier, attribute_key: 'scor', operator: 'is', values: [1] };
     const event = { filter_on: 'events', log_name: 'Ordered', period: { last_days: 30 } };

@@ -23,7 +23,7 @@ import { insertBatch } from '../../../store/syncs/sync-batches.ts';
 import { insertLogLines } from '../../../store/syncs/sync-log.ts';
 import type { Sync } from '../../../store/syncs/sync-record.ts';
 import { upsertRecords } from '../../../store/syncs/sync-records.ts';
-import { attributesFilter, insertSampleSegment } from '../../harness/analytics/segments.ts';
+import { attributesFilter, insertSampleFunnel, insertSampleSegment } from '../../harness/analytics/segments.ts';
 import { accountPost } from '../../harness/accounts/accounts.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
@@ -240,6 +240,7 @@ async function samplePerson(world: World, number: number): Promise<Person> {
     const filters = attributesFilter(sor.identifier, [customerId]);
     await insertSampleSegment(tx, entity.id, { appId: sdk.appId, filters, people: [`u${customerId}`] });
     await insertSampleCampaign(tx, entity.id, sdk.appId, { type: 'classic', filters });
+    await insertSampleFunnel(tx, world, { id: sdk.appId, identifier: 'app' }, [{ seller: customerId }]);
     await tx.query('INSERT INTO tombstones (entity_id, customer_hash) VALUES ($1, $2)', [entity.id, customerHash]);
     await sampleRequests(tx, world, { customerId, customerHash });
     await sampleFile(tx, world, customerId);

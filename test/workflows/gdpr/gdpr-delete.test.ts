@@ -12,6 +12,7 @@ import { INGESTING } from '../../../store/tracking/ingest-calls.ts';
 import { personId } from '../../harness/core/people.ts';
 import { useStack } from '../../harness/core/stack.ts';
 import { waitFor } from '../../harness/core/wait.ts';
+import { attributesFilter, insertSampleSegment } from '../../harness/analytics/segments.ts';
 import { accessEnded } from '../../harness/gdpr/archives.ts';
 import { askFor, insertPeople, leftOf, requestTreated, requestWhen } from '../../harness/gdpr/gdpr.ts';
 import { ingestHeld, makeTrackedWorld, sampleCall, takeIn, type TrackedWorld } from '../../harness/tracking/tracked-calls.ts';
@@ -62,12 +63,21 @@ it('5,000 people of one request are deleted, as a new request for their data say
   expect(there).toMatchObject({ archive: expect.any(Object) as object, message: null });
 });
 
-it('two requests for the same person, at once, both end treated', async () => {
+it('two requests for the same person, at once, both end treated, and list what stays in filters', async () => {
   const [id] = await known(1);
+  const filters = (value: string) => attributesFilter(world.sor.identifier, [value]);
+  const [named, kept] = await Promise.all([id!, `for ${id!}`].map((value) => (
+    insertSampleSegment(stack.store.db, world.entity.id, { appId: world.app.id, filters: filters(value) }))));
   const both = await Promise.all([askFor(stack, 'delete', world, [id!]), askFor(stack, 'delete', world, [id!])]);
   for (const request of both) await treated(request);
   expect(await left([id!])).toEqual({});
-  for (const request of both) expect(await receipts(request)).toHaveLength(1);
+  const keptValues = [{ place: 'segments', object: kept!.identifier, on: 'attributes', key: 'plan', values: 1 }];
+  for (const request of both) {
+    expect(await receipts(request)).toMatchObject([{ kept_values: keptValues }]);
+    expect(await findGdprRequestById(stack.store.db, world.entity.id, request.id)).toMatchObject({ keptValues });
+  }
+  const { rows } = await stack.store.db.query('SELECT filters FROM segments WHERE id = $1', [named!.id]);
+  expect(JSON.stringify(rows)).toContain('"values":[],"values_erased":1');
 });
 
 const confirmAlias = (previousId: string, userId: string) => stack.store.db.query(

@@ -1,0 +1,19 @@
+import type { KeptValue } from '../../domain/gdpr/gdpr-receipt.ts';
+import type { Tx } from '../core/database.ts';
+import type { KnownBy } from './personal-data-location.ts';
+import { listKeptValues } from './personal-data/kept-values.ts';
+import type { GdprRequest } from './request-record.ts';
+
+/** Adds to the request what the erasure of people leaves in filters, and returns it. `tx` holds the request. */
+export async function recordKeptValues(
+  tx: Tx, { entityId, id, keptValues: before }: GdprRequest, people: readonly KnownBy[],
+): Promise<KeptValue[]> {
+  const kept = await listKeptValues(tx, entityId, people);
+  const all = new Map([...before, ...kept].map((value) => (
+    [JSON.stringify([value.place, value.object, value.on, value.key]), value])));
+  if (kept.length > 0) {
+    await tx.query('UPDATE gdpr_requests SET kept_values = $3 WHERE entity_id = $1 AND id = $2',
+      [entityId, id, JSON.stringify([...all.values()])]);
+  }
+  return kept;
+}
