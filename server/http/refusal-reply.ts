@@ -39,7 +39,8 @@ function errorCode({ message, http }: Refusal, { routeOptions }: FastifyRequest)
 }
 
 function internalRefusal(error: unknown, request: FastifyRequest): Refusal {
-  request.log.error({ error: internalErrorOf(error) }, 'a request failed');
+  const { method, routeOptions } = request;
+  request.log.error({ method, route: routeOptions?.url, error: internalErrorOf(error) }, 'a request failed');
   const message = `Something went wrong on our side. Please try again later; if it stays, report the id ${request.id}`;
   return new Refusal(500, 'internal_error', message, { id: request.id });
 }

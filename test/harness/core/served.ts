@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { inject } from 'vitest';
+import { ownLog } from '../run/faults.ts';
 import { onFileEnd } from './clean-up.ts';
 import type { TestStore } from './database.ts';
 import { nodeFlags } from './node-flags.ts';
@@ -75,6 +76,7 @@ async function startProcess(script: 'serve' | 'work', { store, namespace }: Stac
 
 /** Into the folder whose logs are searched at the end of the run. */
 function keepLog(child: ChildProcess, file: string): void {
+  ownLog(file);
   const log = createWriteStream(join(inject('runFolder'), file));
   for (const stream of [child.stdout!, child.stderr!]) stream.pipe(log, { end: false });
   child.once('close', () => log.end());

@@ -12,6 +12,7 @@ import { createLog } from '../../../runtime/telemetry/log.ts';
 import { createMetrics } from '../../../runtime/telemetry/metrics.ts';
 import { openTemporalClient } from '../../../runtime/temporal-client.ts';
 import { buildServer } from '../../../server/app.ts';
+import { ownLog } from '../run/faults.ts';
 import { onFileEnd } from './clean-up.ts';
 import { type StoreOptions, testStore, type TestStore } from './database.ts';
 import { waitFor } from './wait.ts';
@@ -68,7 +69,9 @@ export async function endSweep({ schedule }: Client): Promise<void> {
 
 /** A server of this process, whose log is searched at the end of the run. */
 export async function newTestServer({ db, files, secrets, scratch }: TestStore, temporal: Client, name: string): Promise<FastifyInstance> {
-  const log = createLog({ level: 'info', destination: createWriteStream(join(inject('runFolder'), `server-${name}.log`), { flags: 'a' }) });
+  const logName = `server-${name}.log`;
+  ownLog(logName);
+  const log = createLog({ level: 'info', destination: createWriteStream(join(inject('runFolder'), logName), { flags: 'a' }) });
   const app = await buildServer({
     db, files, secrets, log, metrics: createMetrics(),
     flows: flowsOver({ db, temporal }, START_WITHIN_MS),

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { inject } from 'vitest';
+import { ownLog } from '../run/faults.ts';
 import { onFileEnd } from './clean-up.ts';
 import type { TestStore } from './database.ts';
 import { IMPATIENCE } from './impatience.ts';
@@ -114,7 +115,9 @@ class WorkerProcess {
     const { pid } = this.#child;
     // In the folder whose logs are searched at the end of the run.
     this.#log?.end();
-    this.#log = createWriteStream(join(inject('runFolder'), `worker-${settings.namespace}-${pid}.log`), { flags: 'a' });
+    const name = `worker-${settings.namespace}-${pid}.log`;
+    ownLog(name);
+    this.#log = createWriteStream(join(inject('runFolder'), name), { flags: 'a' });
     const drained = Promise.withResolvers<Ended>();
     const onMessage = (report: unknown) => {
       if (report === ('drained' satisfies WorkerReport)) drained.resolve({ code: 0, signal: null });

@@ -86,8 +86,8 @@ export async function insertSampleAudience(
   tx: Queryable, entityId: number, campaignId: number, { userId, deviceId }: { userId: string; deviceId: string },
 ): Promise<void> {
   const { rows: [run] } = await tx.query<{ id: number }>(
-    'INSERT INTO sends (entity_id, identifier, message_count, campaign_id) VALUES ($1, $2, 1, $3) RETURNING id',
-    [entityId, newIdentifier('cmp'), campaignId]);
+    `INSERT INTO sends (entity_id, identifier, message_count, campaign_id, send_at) VALUES ($1, $2, 1, $3, now() + interval '1 day')
+     RETURNING id`, [entityId, newIdentifier('cmp'), campaignId]);
   await tx.query(
     `INSERT INTO campaign_audience (entity_id, send_id, due_at, person, device_id) VALUES ($1, $2, now(), 'u' || $3, $4)`,
     [entityId, run!.id, userId, deviceId]);

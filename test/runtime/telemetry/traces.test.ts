@@ -15,6 +15,7 @@ import { feedDone } from '../../harness/feed/feeds.ts';
 import { importEnded, importErrors, importForm } from '../../harness/imports/imports.ts';
 import { allHistories, marksInLogs, marksOf } from '../../harness/jobs/history-search.ts';
 import '../../harness/core/temporal-runtime.ts';
+import { expectFault } from '../../harness/run/faults.ts';
 
 const ERROR = 2;
 const FILE = `user_id,attribute_key,value\n${personId(1)},plan,gold\n${personId(2)},score,many\n`;
@@ -37,6 +38,7 @@ beforeAll(async () => {
   const env = { OTEL_EXPORTER_OTLP_ENDPOINT: `${receiver.url}/`, OTEL_SERVICE_NAME: 'our-millrace', OTEL_BSP_SCHEDULE_DELAY: '100' };
   const [server, worker] = await Promise.all([startServer(stack, env), startWork(stack, env)]);
   await failOnErrors();
+  expectFault('loadRows');
   const identifier = await postImport(server.url);
   await waitFor('a failed step', async () => named('RunActivity:loadRows').find(({ status }) => status.code === ERROR));
   await stack.store.db.query('DROP TRIGGER quoting ON import_errors');

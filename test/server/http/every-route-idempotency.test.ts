@@ -9,6 +9,7 @@ import { insertAuditEntry } from '../../../store/accounts/audit-log.ts';
 import { type Queryable, write } from '../../../store/core/database.ts';
 import { rememberSecret } from '../../harness/core/people.ts';
 import { makeWorld } from '../../harness/core/world.ts';
+import { expectFault } from '../../harness/run/faults.ts';
 import { goodCalls, makeSample, nameOf, type Sample, send } from './samples.ts';
 import { testServer } from './test-server.ts';
 import { useServer } from './use-server.ts';
@@ -76,6 +77,7 @@ describe('every POST', () => {
     const world = await makeWorld(store);
     const own = await testServer(store, { routes: [dying] });
     const call = () => own.call('POST', '/dying', { token: world.token, headers: { 'idempotency-key': 'dying' } });
+    expectFault('POST /dying');
     expect((await call()).status).toBe(500);
     const repeat = await call();
     expect([repeat.status, repeat.text]).toEqual([200, '{"success":true,"result":{"done":true}}']);
@@ -85,6 +87,7 @@ describe('every POST', () => {
   test('that does not keep its reply is a fault that is logged, and still is done once', async () => {
     const world = await makeWorld(store);
     const own = await testServer(store, { routes: [careless, streaming, failing] });
+    for (const path of ['/careless', '/streaming']) expectFault(path);
     const call = (path: string) =>
       own.call('POST', path, { token: world.token, headers: { 'idempotency-key': 'late' } });
     const [first, repeat] = [await call('/careless'), await call('/careless')];

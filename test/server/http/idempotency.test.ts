@@ -9,6 +9,7 @@ import { lockWaits } from '../../harness/core/lock-waits.ts';
 import { rememberSecret } from '../../harness/core/people.ts';
 import { waitFor } from '../../harness/core/wait.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
+import { expectFault } from '../../harness/run/faults.ts';
 import { type Answer, type CallOptions, webForm } from './test-server.ts';
 import { useServer } from './use-server.ts';
 
@@ -99,6 +100,7 @@ describe('a repeat under the same key', () => {
       CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'at commit'; END $$;
       CREATE CONSTRAINT TRIGGER fails AFTER INSERT ON customer_attributes DEFERRABLE INITIALLY DEFERRED
         FOR EACH ROW EXECUTE FUNCTION fail()`);
+    expectFault('POST /api/customer_attributes');
     expect((await define('fault', 'fault')).status).toBe(500);
     await store.db.query('DROP TRIGGER fails ON customer_attributes');
     const second = await define('fault', 'fault');

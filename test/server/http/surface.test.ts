@@ -9,6 +9,7 @@ import { type Route, route } from '../../../server/http/route.ts';
 import { rememberSecret } from '../../harness/core/people.ts';
 import { waitFor } from '../../harness/core/wait.ts';
 import { makeWorld } from '../../harness/core/world.ts';
+import { expectFault } from '../../harness/run/faults.ts';
 import { testServer, webForm } from './test-server.ts';
 import { useServer } from './use-server.ts';
 
@@ -219,6 +220,7 @@ describe('an answer', () => {
   });
 
   test('to an error of ours is an id, which the log has, and nothing of the error', async () => {
+    expectFault('GET /broken');
     const answer = await server.call('GET', '/broken');
     expect([answer.status, answer.body.status]).toEqual([500, 'internal_error']);
     expect(answer.body.id).toBe(answer.headers['x-request-id']);

@@ -9,6 +9,7 @@ import type { ObservedRequest, Readiness, ServerDependencies, ServerSettings } f
 import type { Route } from '../../../server/http/route.ts';
 import { onFileEnd } from '../../harness/core/clean-up.ts';
 import type { TestStore } from '../../harness/core/database.ts';
+import { keepFault } from '../../harness/run/faults.ts';
 
 export type TestServer = {
   app: FastifyInstance;
@@ -54,7 +55,9 @@ export async function testServer(store: TestStore, options: Options = {}): Promi
   const observed: ObservedRequest[] = [];
   const lines = new Writable({
     write(line: Buffer, _encoding, done) {
-      logs.push(JSON.parse(line.toString()) as Record<string, unknown>);
+      const parsed = JSON.parse(line.toString()) as Record<string, unknown>;
+      logs.push(parsed);
+      keepFault(parsed);
       done();
     },
   });

@@ -8,6 +8,7 @@ import { findImportSource } from '../../../store/imports/import-source.ts';
 import { claimImport, findImport } from '../../../store/imports/imports.ts';
 import { waitFor } from '../../harness/core/wait.ts';
 import { makeWorld } from '../../harness/core/world.ts';
+import { expectFault } from '../../harness/run/faults.ts';
 import { type Answer, testServer, webForm } from '../http/test-server.ts';
 import { useServer } from '../http/use-server.ts';
 
@@ -176,6 +177,7 @@ describe('a refused upload leaves nothing behind', () => {
     expect(await kept()).toHaveLength(keptBefore.length + 2);
 
     await store.db.query('ALTER TABLE imports ADD CONSTRAINT never CHECK (false) NOT VALID');
+    expectFault('POST /api/attribute_values/batch_import');
     expect((await fits()).status).toBe(500);
     await store.db.query('ALTER TABLE imports DROP CONSTRAINT never');
     expect((await fits()).status, 'after a fault of ours its share is free again').toBe(200);

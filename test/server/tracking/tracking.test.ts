@@ -7,6 +7,7 @@ import { lockWaits } from '../../harness/core/lock-waits.ts';
 import { personId } from '../../harness/core/people.ts';
 import { waitFor } from '../../harness/core/wait.ts';
 import { makeWorld } from '../../harness/core/world.ts';
+import { expectFault } from '../../harness/run/faults.ts';
 import { testServer } from '../http/test-server.ts';
 import { useServer } from '../http/use-server.ts';
 import { basic, eventNames, insertKeyedApp, type KeyedSampleApp } from './sample-tracking.ts';
@@ -190,6 +191,7 @@ describe('a request that fails by our fault', () => {
     await store.db.query(`CREATE FUNCTION refuse_poison() RETURNS trigger LANGUAGE plpgsql AS
       $$ BEGIN IF NEW.name = 'Poison' THEN RAISE EXCEPTION 'poison'; END IF; RETURN NEW; END $$`);
     await store.db.query('CREATE TRIGGER poison BEFORE INSERT ON event_definitions FOR EACH ROW EXECUTE FUNCTION refuse_poison()');
+    expectFault('POST /v1/track');
     const names = ['First', 'Second', 'Poison', 'Third', 'Fourth'];
     const answers = await Promise.all(names.map((event) => post('/v1/track', track(event, { messageId: event }), basic(app.apiKey))));
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 500, 200, 200]);
