@@ -16,6 +16,7 @@ import { personId } from '../../harness/core/people.ts';
 import { useStack } from '../../harness/core/stack.ts';
 import { waitFor } from '../../harness/core/wait.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
+import { expectFault } from '../../harness/run/faults.ts';
 import { insertSampleCampaign } from '../../harness/sends/campaigns.ts';
 
 const stack = useStack();
@@ -103,6 +104,7 @@ describe('a segment', () => {
     await waitFor('the failure', async () => (await call('GET', `segments/${identifier}`)).state === 'failed');
     expect(await call('GET', `segments/${identifier}`)).toMatchObject({ failure: expect.stringContaining('is no segment') as string });
     // No code expects this error of the database.
+    expectFault('refreshSegment');
     const tooMany = { filter_on: 'events', log_type: 0, log_name: 'Any', operator: 'at_least', count: 1e30, period: { last_days: 1 } };
     await stack.store.db.query(
       `INSERT INTO event_definitions (entity_id, app_id, log_type, name) VALUES ($1, $2, 2, 'Any')`, [world.entity.id, app.id]);
