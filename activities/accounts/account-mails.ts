@@ -15,6 +15,7 @@ import type { LinkRow } from '../../store/core/mails.ts';
 import { tokenHash } from '../../store/core/secrets.ts';
 import { type MailDependencies, mailOnce } from '../core/mail-once.ts';
 import type { Dependencies } from '../dependencies.ts';
+import { mailInternalErrors } from './mail-internal-errors.ts';
 
 type AccountMailDependencies = MailDependencies & Pick<Dependencies, 'log'>;
 
@@ -24,8 +25,12 @@ const MAILS_WITHIN_MS = 5_000;
 export type AccountMailSteps = ReturnType<typeof accountMailSteps>;
 
 export const accountMailSteps = (deps: AccountMailDependencies) => ({
-  /** Mails invitations and links that set a password anew, with tokens that are drawn here and are in nothing but the mail. */
+  /**
+   * Mails superadmins about internal errors. Mails invitations and links that set a password anew, with tokens that are drawn here and
+   * are in nothing but the mail.
+   */
   async sendAccountMails(): Promise<void> {
+    await mailInternalErrors(deps);
     const until = performance.now() + MAILS_WITHIN_MS;
     await deleteResetsOfNobody(deps.db);
     // First: an account has few of them, and an entity may have many invitations.

@@ -6,6 +6,7 @@ import type { PushOutcome } from '../../domain/sends/push.ts';
 import { endOfQuiet } from '../../domain/sends/quiet-hours.ts';
 import type { Tx } from '../../store/core/database.ts';
 import { type AttemptOutcome, type DueAttempt, putOffAttempts, settleAttempts } from '../../store/sends/attempts.ts';
+import { updateProviderRefusals } from '../../store/sends/push-providers.ts';
 import { updateTokensGone } from '../../store/sends/send-targets.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { type OutgoingPush, outgoingPush, type SendingContext, takePaces } from './plan-attempts.ts';
@@ -28,6 +29,10 @@ export async function settlePushes(tx: Tx, entityId: number, sent: readonly Sent
   const now = new Date();
   await settleAttempts(tx, entityId, sent.map(({ push: { id, campaignId, tries, expiresAt }, outcome }): AttemptOutcome => (
     { id, campaignId, ...settleOutcome(outcome, { tries, expiresAt, now }) })));
+  await updateProviderRefusals(tx, entityId, sent.flatMap(({ push: { appId, provider }, outcome }) => {
+    if (outcome.kind !== 'sent' && outcome.kind !== 'refused') return [];
+    return [{ appId, provider: provider.name, code: outcome.kind === 'sent' ? null : outcome.code }];
+  }));
   await updateTokensGone(tx, entityId, sent.flatMap(({ push: { appId, deviceId, token }, outcome }) => (
     outcome.kind === 'gone' ? [{ appId, deviceId, token }] : [])));
 }

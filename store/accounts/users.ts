@@ -122,3 +122,11 @@ export async function findEmail(db: Queryable, id: number): Promise<string> {
   const { rows } = await db.query<{ email: string }>('SELECT email FROM users WHERE id = $1', [id]);
   return rows[0]!.email;
 }
+
+const MAX_TOLD = 50;
+
+/** Addresses of superadmins, for mails about the service as a whole. */
+export async function listSuperadminAddresses(db: Queryable): Promise<string[]> {
+  const { rows } = await db.query<{ email: string }>(`SELECT email FROM users WHERE superadmin ORDER BY id LIMIT ${MAX_TOLD}`);
+  return rows.map(({ email }) => email);
+}

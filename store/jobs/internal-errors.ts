@@ -1,4 +1,5 @@
 import type { InternalErrorKind } from '../../domain/jobs/attention.ts';
+import type { MailedError } from '../../domain/jobs/internal-error-mail.ts';
 import type { JobKind } from '../../domain/jobs/job.ts';
 import { readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
@@ -45,4 +46,24 @@ export async function listInternalErrors(
 /** Forgets errors that nothing has repeated or settled for a week: of requests, and of jobs that have ended otherwise. */
 export async function deleteOldInternalErrors(db: Queryable): Promise<void> {
   await db.query(`DELETE FROM internal_errors WHERE last_at < now() - interval '7 days'`);
+}
+
+const NOTICE = 'internal_errors';
+
+/** Takes the turn to mail about errors that are newer than the last such mail: at most once an hour, across all processes. */
+export async function takeInternalErrorNotice(db: Queryable): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `INSERT INTO operator_notices AS n (name, sent_at) SELECT $1, now() WHERE EXISTS (SELECT FROM internal_errors)
+     ON CONFLICT (name) DO UPDATE SET sent_at = now()
+       WHERE n.sent_at < now() - interval '1 hour' AND EXISTS (SELECT FROM internal_errors WHERE last_at > n.sent_at)`, [NOTICE]);
+  return rowCount === 1;
+}
+
+const MAX_MAILED = 20;
+
+/** Errors of about the last hour in all entities, newest first. */
+export async function listNewInternalErrors(db: Queryable): Promise<MailedError[]> {
+  return readRows(await db.query(
+    `SELECT kind, job, step, id, since, times FROM internal_errors WHERE last_at > now() - interval '2 hours'
+     ORDER BY last_at DESC LIMIT ${MAX_MAILED}`));
 }

@@ -1,11 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { mailInternalErrors } from '../../../activities/accounts/mail-internal-errors.ts';
 import type { AttentionItem as Item } from '../../../api/jobs/attention.ts';
+import type { Mail, Mailer } from '../../../connectors/smtp/mailer.ts';
 import { RIGHTS } from '../../../domain/accounts/rights.ts';
 import { faultRecord } from '../../../runtime/telemetry/fault-record.ts';
 import { newIdentifier } from '../../../store/core/identifiers.ts';
 import { ATTENTION } from '../../../store/jobs/attention.ts';
 import { type FailedStep, upsertInternalError } from '../../../store/jobs/internal-errors.ts';
+import { updateProviderRefusals } from '../../../store/sends/push-providers.ts';
 import { insertSampleSegment } from '../../harness/analytics/segments.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
 import { storedExporter } from '../../harness/exports/stored-exporters.ts';
@@ -154,8 +157,13 @@ const SAMPLES: Record<string, Sample> = {
   },
   'open_rows sync': async (own) => void await sql('UPDATE sync_runs SET records_read = 2, records_failed = 2 WHERE id = $1',
     [(await storedRun(store.db, await storedSync(store.db, own), { state: 'finished' })).id]),
-  'provider_refuses app': async ({ entity: { id } }, appId) => void await sql(
-    `INSERT INTO provider_refusals (entity_id, app_id, provider, code) VALUES ($1, $2, 'fcm', 'UNAUTHENTICATED')`, [id, appId]),
+  'provider_refuses app': async ({ entity: { id } }, appId) => {
+    const [sent, refused] = [{ appId, provider: 'fcm', code: null }, { appId, provider: 'fcm', code: 'UNAUTHENTICATED' }];
+    await updateProviderRefusals(store.db, id, [refused]);
+    await updateProviderRefusals(store.db, id, [refused, sent]);
+    expect((await sql('SELECT FROM provider_refusals')).rowCount).toBe(0);
+    for (const answers of [[refused], [refused, refused]]) await updateProviderRefusals(store.db, id, answers);
+  },
 };
 
 const PLACES = [...new Set(ATTENTION.map(({ kind, object }) => `${kind} ${object}`))];
@@ -254,6 +262,24 @@ describe('what needs attention', () => {
     await faults.failed(upkeep, 'third');
     await faultRecord(store.db, { info() {}, warn() {}, error() {} }).settled(upkeep, 1);
     expect((await listed(superadmin.token)).filter(({ object }) => object.type === 'feed')).toEqual([]);
+  });
+
+  it('is mailed to superadmins where it is an internal error, once an hour at most', async () => {
+    const sent: Mail[] = [];
+    const mailer: Mailer = { send: async (mail) => { sent.push(mail); return { outcome: 'filed' }; }, close: async () => {} };
+    const mail = () => mailInternalErrors({ db: store.db, mailer, publicUrl: 'http://millrace.test', boundary: () => {} });
+    await Promise.all([mail(), mail(), mail()]);
+    expect(sent).toMatchObject([{ to: [superadmin.user.email], text: expect.stringContaining('upkeep deleteExpired\n    since ') }]);
+    // An hour later: nothing new, then a new one.
+    const later = () => sql(`UPDATE operator_notices SET sent_at = ${ago('61 minutes')}`);
+    await later();
+    await sql(`UPDATE internal_errors SET last_at = ${ago('2 hours')}`);
+    await mail();
+    expect(sent).toHaveLength(1);
+    await fail({ entityId: null, kind: 'upkeep', job: '', step: 'deleteExpired' });
+    await mail();
+    await mail();
+    expect(sent).toHaveLength(2);
   });
 
   it('is listed by the command line', async () => {
