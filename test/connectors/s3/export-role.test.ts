@@ -3,7 +3,7 @@ import type { BucketAccess } from '../../../connectors/s3/export-bucket.ts';
 import { probeBucket } from '../../../connectors/s3/probe-bucket.ts';
 import { type S3Proxy, s3Error, s3Proxy } from '../../harness/core/s3-proxy.ts';
 import { type TestS3, testS3 } from '../../harness/core/s3.ts';
-import { type TestSts, testSts } from '../../harness/core/sts.ts';
+import { type TestSts, testSts } from '../../harness/exports/sts.ts';
 import { waitFor } from '../../harness/core/wait.ts';
 import { accessTo, MIB, opened, refusal, stream, whole } from './use-export-bucket.ts';
 
@@ -18,7 +18,7 @@ beforeAll(async () => {
   proxy = await s3Proxy(s3.settings.endpoint);
   const { access_key_id: accessKeyId, secret_access_key: secretAccessKey } = s3.settings;
   sts = await testSts({ role: ROLE, credentials: { accessKeyId, secretAccessKey } });
-  proxy.checkTokens(sts.isGood);
+  proxy.checkTokens(sts.isGood, s3.settings.secret_access_key);
 });
 beforeEach(() => {
   proxy.clear();
@@ -145,5 +145,5 @@ it('nothing else of the environment counts: neither addresses, regions nor crede
   });
   await keys.upload('environment/file', stream(20 * MIB));
   expect((await keys.head('environment/file'))?.bytes).toBe(20 * MIB);
-  proxy.checkTokens(sts.isGood);
+  proxy.checkTokens(sts.isGood, s3.settings.secret_access_key);
 });

@@ -6,14 +6,14 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { onFileEnd } from './clean-up.ts';
+import { failInCi } from './not-tested.ts';
 
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome'];
 
 /** The first Chromium on PATH; null where there is none, which is a failure in CI. */
 export function findChromium(): string | null {
   const found = (process.env['PATH'] ?? '').split(delimiter).flatMap((folder) => NAMES.map((name) => join(folder, name))).find(isProgram);
-  if (found === undefined && process.env['CI']) throw new Error(`no ${NAMES.join(', ')} on PATH: install Debian's package chromium`);
-  if (found === undefined) process.stderr.write(`no ${NAMES.join(', ')} on PATH: tests in a browser did not run\n`);
+  if (found === undefined) failInCi(`pages in a browser: no ${NAMES.join(', ')} on PATH; install Debian's package chromium`);
   return found ?? null;
 }
 

@@ -4,6 +4,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { sayNotTested } from './not-tested.ts';
 
 const run = promisify(execFile);
 const MINUTES = 60_000;
@@ -13,7 +14,7 @@ export type PythonProgram = { name: string; version: string; program: string };
 
 /**
  * The path of a program from PyPI, in an environment of its own in the cache folder; the first time it is installed there.
- * Null, and said loudly, where Python or PyPI is out of reach.
+ * Null, also in CI, and said as NOT TESTED, if Python or PyPI is out of reach.
  */
 export async function pythonProgram({ name, version, program }: PythonProgram): Promise<string | null> {
   const cache = process.env.XDG_CACHE_HOME || join(homedir(), '.cache');
@@ -30,7 +31,7 @@ export async function pythonProgram({ name, version, program }: PythonProgram): 
     return path;
   } catch (error) {
     const reason = (error as { stderr?: string }).stderr?.trim().split('\n').at(-1) || (error as Error).message;
-    process.stderr.write(`\nNOT TESTED: ${name} ${version} can't be installed from PyPI, so its tests are skipped: ${reason}\n\n`);
+    sayNotTested(`${name} ${version}, which can't be installed from PyPI: ${reason}`);
     return null;
   }
 }

@@ -1,3 +1,4 @@
+import { createHash, createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, request as send, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
@@ -30,8 +31,11 @@ export type S3Proxy = {
   meet(match: S3Match, fault: S3Fault, times?: number): void;
   /** Holds the next request that matches until it is released; `reached` is when it has come. */
   hold(match: S3Match): { reached: Promise<S3Asked>; release(): void };
-  /** Answers ExpiredToken to those whose session token is not good; undefined: they have none. */
-  checkTokens(isGood: (token: string | undefined) => boolean): void;
+  /**
+   * Answers ExpiredToken to those whose session token is not good; undefined: they have none. The S3 knows no sessions: with `secret`,
+   * the requests go on to it signed without their token.
+   */
+  checkTokens(isGood: (token: string | undefined) => boolean, secret?: string): void;
   /** Forgets faults that were not met yet. */
   clear(): void;
 };
@@ -46,10 +50,11 @@ export async function s3Proxy(target: string, { tls }: { tls?: { key: string; ce
   const asked: S3Asked[] = [];
   let rules: Rule[] = [];
   let isGood: (token: string | undefined) => boolean = () => true;
+  let secretOfSessions: string | undefined;
   const listener = (request: IncomingMessage, response: ServerResponse) => {
     const one = read(request);
     asked.push(one);
-    const pass: Pass = (through) => passOn(target, request, through);
+    const pass: Pass = (through) => passOn(target, request, { through, secretOfSessions });
     const { socket } = request;
     const rule = rules.find(({ match, left }) => left > 0 && fits(match, one));
     if (rule) rule.left -= 1;
@@ -84,7 +89,10 @@ export async function s3Proxy(target: string, { tls }: { tls?: { key: string; ce
       rules.push({ match, fault, left: 1 });
       return { reached: reached.promise, release: () => released.resolve() };
     },
-    checkTokens(check) { isGood = check; },
+    checkTokens(check, secret) {
+      isGood = check;
+      secretOfSessions = secret;
+    },
     clear() { rules = []; },
   };
 }
@@ -165,9 +173,15 @@ const passed: S3Fault = async (request, response, pass) => {
 
 const OF_THE_HOP = new Set(['connection', 'keep-alive', 'transfer-encoding']);
 
-function passOn(target: string, request: IncomingMessage, through: Transform = new PassThrough()): Promise<Passed> {
+type PassOptions = { through?: Transform | undefined; secretOfSessions: string | undefined };
+
+function passOn(
+  target: string, request: IncomingMessage, { through = new PassThrough(), secretOfSessions }: PassOptions,
+): Promise<Passed> {
   const { hostname, port } = new URL(target);
-  const { method, url: path, rawHeaders: headers } = request;
+  const { method, url: path } = request;
+  const isOfSession = request.headers[TOKEN] !== undefined && secretOfSessions !== undefined;
+  const headers = isOfSession ? signedWithoutToken(request, secretOfSessions) : request.rawHeaders;
   const onward = send({ hostname, port, method, path, headers, setHost: false, agent: false });
   // Who asked has gone: what was passed on ends where it is, as with a real S3.
   request.on('close', () => { if (!request.complete) onward.destroy(new Error('gone')); });
@@ -183,12 +197,33 @@ function passOn(target: string, request: IncomingMessage, through: Transform = n
   });
 }
 
+const TOKEN = 'x-amz-security-token';
+
+/** The headers of a request, signed anew without the token of its session (AWS Signature Version 4). */
+function signedWithoutToken({ method = '', url = '', headers, rawHeaders }: IncomingMessage, secret: string): string[] {
+  const [, key, scope, names] = /Credential=([^/]+)\/([^,]+), *SignedHeaders=([^,]+)/.exec(headers.authorization!)!;
+  const signed = names!.split(';').filter((name) => name !== TOKEN);
+  const [path = '', query = ''] = url.split('?');
+  const parameters = query.split('&').filter(Boolean).map((pair) => (pair.includes('=') ? pair : `${pair}=`)).toSorted().join('&');
+  const lines = signed.map((name) => `${name}:${String(headers[name]).trim()}\n`).join('');
+  const canonical = [method, path, parameters, lines, signed.join(';'), headers['x-amz-content-sha256']].join('\n');
+  const hash = createHash('sha256').update(canonical).digest('hex');
+  const text = ['AWS4-HMAC-SHA256', headers['x-amz-date'], scope, hash].join('\n');
+  const hmac = (by: string | Buffer, data: string) => createHmac('sha256', by).update(data).digest();
+  const signature = hmac(scope!.split('/').reduce<string | Buffer>(hmac, `AWS4${secret}`) as Buffer, text).toString('hex');
+  const authorization = `AWS4-HMAC-SHA256 Credential=${key}/${scope}, SignedHeaders=${signed.join(';')}, Signature=${signature}`;
+  return rawHeaders.flatMap((name, at) => {
+    if (at % 2 === 1 || name.toLowerCase() === TOKEN) return [];
+    return [name, name.toLowerCase() === 'authorization' ? authorization : rawHeaders[at + 1]!];
+  });
+}
+
 function read({ method = '', url = '', headers }: IncomingMessage): S3Asked {
   const { pathname, searchParams } = new URL(url, 'http://s3');
   const [, bucket = '', ...key] = pathname.split('/');
   return {
     operation: operationOf(method, key.join('/') !== '', searchParams), bucket, key: decodeURIComponent(key.join('/')),
-    part: Number(searchParams.get('partNumber') ?? 0), token: headers['x-amz-security-token'] as string | undefined,
+    part: Number(searchParams.get('partNumber') ?? 0), token: headers[TOKEN] as string | undefined,
     hash: headers['x-amz-content-sha256'] as string,
   };
 }

@@ -6,8 +6,11 @@ import {
   CreateBucketCommand, CreateMultipartUploadCommand, DeleteObjectCommand, GetObjectCommand, ListMultipartUploadsCommand,
   paginateListObjectsV2, PutObjectCommand, S3Client,
 } from '@aws-sdk/client-s3';
-import { startS3 } from '../../../runtime/embedded/s3.ts';
+import { CannotStart } from '../../../runtime/cannot-start.ts';
+import { findProgram } from '../../../runtime/embedded/binaries.ts';
+import { s3Program, startS3 } from '../../../runtime/embedded/s3.ts';
 import { onFileEnd } from './clean-up.ts';
+import { failInCi, skipHere } from './not-tested.ts';
 import type { S3Settings } from './open-test-files.ts';
 import { rememberSecret } from './people.ts';
 
@@ -39,12 +42,36 @@ export function sharedS3(): Promise<TestS3> {
   return ofFile;
 }
 
+const say = (line: string) => process.stderr.write(`${line}\n`);
+/** Why the S3 can't be had here; null if it can. Looked for once in a process. */
+let missing: Promise<string | null> | undefined;
+
+function whyMissing(): Promise<string | null> {
+  return missing ??= findProgram(s3Program, { say }).then(() => null, (error: unknown) => {
+    if (error instanceof CannotStart) return error.message;
+    throw error;
+  });
+}
+
+/** Returns whether the S3's program can be had; if not, says what is not tested, and fails in CI. */
+export async function hasS3(what: string): Promise<boolean> {
+  const reason = await whyMissing();
+  if (reason !== null) failInCi(`${what}: ${reason}`);
+  return reason === null;
+}
+
+/** Skips the tests that call it, and fails them in CI, if the S3's program can't be had. */
+export async function needS3(): Promise<void> {
+  const reason = await whyMissing();
+  if (reason !== null) skipHere(`tests that need an S3: ${reason}`);
+}
+
 /** A real S3 with a bucket, that ends with the test file. */
 export async function testS3(): Promise<TestS3> {
+  await needS3();
   const dataDir = await mkdtemp(join(tmpdir(), 'millrace-s3-'));
   const [accessKeyId, secretAccessKey] = [randomBytes(8).toString('hex'), randomBytes(20).toString('hex')];
   rememberSecret(secretAccessKey);
-  const say = (line: string) => process.stderr.write(`${line}\n`);
   const { endpoint, region, stop } = await startS3({ dataDir, say, accessKeyId, secretAccessKey });
   const client = new S3Client({ endpoint, region, forcePathStyle: true, credentials: { accessKeyId, secretAccessKey } });
   onFileEnd(async () => {

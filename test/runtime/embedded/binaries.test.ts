@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ANSWER_MS, findProgram, type FindOptions, type Program } from '../../../runtime/embedded/binaries.ts';
+import { s3Program } from '../../../runtime/embedded/s3.ts';
 import { useDataFolder } from '../temporary-folder.ts';
 
 const folder = useDataFolder();
@@ -102,6 +103,32 @@ test('a program may be in a folder of its archive, named after the system', asyn
   serve(readFileSync(path));
   const archiveFolder = (system: string) => (system === process.platform ? 'tool-here' : '');
   expect((await find([], { ...program(), archiveFolder })).said.join('\n')).toContain('tool: by download: tool, a tool');
+});
+
+const S3_ARCHIVES: Record<string, string> = {
+  linux_amd64: 'versitygw_v1.8.0_Linux_x86_64', linux_arm64: 'versitygw_v1.8.0_Linux_arm64',
+  darwin_amd64: 'versitygw_v1.8.0_Darwin_x86_64', darwin_arm64: 'versitygw_v1.8.0_Darwin_arm64',
+};
+
+test('versitygw comes from the archive of its release on a machine without Go, if the archive has the pinned checksum', async () => {
+  const name = `${process.platform}_${process.arch === 'x64' ? 'amd64' : process.arch}`;
+  const release = '/versity/versitygw/releases/download/v1.8.0/';
+  for (const [machine, archiveName] of Object.entries(S3_ARCHIVES)) {
+    expect(s3Program.archiveUrl(...machine.split('_') as [string, string])).toBe(`https://github.com${release}${archiveName}.tar.gz`);
+    expect(s3Program.checksums[machine]).toMatch(/^[0-9a-f]{64}$/);
+  }
+  const made = join(folder.path, S3_ARCHIVES[name]!);
+  mkdirSync(made);
+  writeFileSync(join(made, 'versitygw'), '#!/bin/sh\necho versitygw\n', { mode: 0o755 });
+  const path = join(folder.path, 's3.tar.gz');
+  execFileSync('tar', ['-czf', path, '-C', folder.path, S3_ARCHIVES[name]!]);
+  serve(readFileSync(path));
+  const archiveUrl: Program['archiveUrl'] = (...machine) => s3Program.archiveUrl(...machine).replace('https://github.com', `http://${host}`);
+  const here: Program = { ...s3Program, archiveUrl };
+  await expect(find([], here)).rejects.toThrow(/is not what is pinned[^]*by go install: Go is not installed/);
+  const { said } = await find([], { ...here, checksums: { [name]: checksum } });
+  expect(said.join('\n')).toContain('versitygw: by download: versitygw (');
+  expect(asked).toEqual(Array(2).fill(`${release}${S3_ARCHIVES[name]!}.tar.gz`));
 });
 
 test('two that fill the cache at once both end with a program that runs', async () => {

@@ -2,6 +2,7 @@ import { CreateBucketCommand, GetObjectCommand, PutObjectCommand, S3Client } fro
 import { afterEach, expect, test } from 'vitest';
 import { type EmbeddedS3, startS3 } from '../../../runtime/embedded/s3.ts';
 import { rememberSecret } from '../../harness/core/people.ts';
+import { needS3 } from '../../harness/core/s3.ts';
 import { useDataFolder } from '../temporary-folder.ts';
 
 const folder = useDataFolder();
@@ -10,6 +11,7 @@ let s3: EmbeddedS3 | undefined;
 afterEach(() => s3?.stop());
 
 test('S3 keeps its objects and its address from one start to the next, and refuses another secret', async () => {
+  await needS3();
   const said: string[] = [];
   const secretAccessKey = 'a-secret-of-the-embedded-s3';
   rememberSecret(secretAccessKey);

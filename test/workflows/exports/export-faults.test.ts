@@ -7,7 +7,7 @@ import { httpSource } from '../../harness/core/http-source.ts';
 import { breakAfter, loseAnswer, s3Error, type S3Proxy, s3Proxy, SLOW_DOWN } from '../../harness/core/s3-proxy.ts';
 import { testS3, type TestS3 } from '../../harness/core/s3.ts';
 import { useStack } from '../../harness/core/stack.ts';
-import { testSts, type TestSts } from '../../harness/core/sts.ts';
+import { testSts, type TestSts } from '../../harness/exports/sts.ts';
 import { waitFor } from '../../harness/core/wait.ts';
 import {
   askForExport, DAY, exportEnded, type ExportWorld, insertEvents, makeExportWorld, readExport, runExport,
@@ -105,7 +105,7 @@ it('a bucket that is gone fails the run in the words of the provider, and the ne
 it('a run of a role whose credentials expire meanwhile goes on with new ones', async () => {
   const world = await worldBehindProxy({ type: 'aws_account_id', ...ROLE });
   await stack.store.db.query(`UPDATE entities SET external_id = 'known-later' WHERE id = $1`, [world.entity.id]);
-  proxy.checkTokens(sts.isGood);
+  proxy.checkTokens(sts.isGood, s3.settings.secret_access_key);
   const held = proxy.hold({ operation: ['PutObject', 'UploadPart'], key: /details/ });
   const asked = await askForExport(stack, world);
   await held.reached;

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { onFileEnd } from './clean-up.ts';
-import { rememberSecret } from './people.ts';
+import { onFileEnd } from '../core/clean-up.ts';
+import { rememberSecret } from '../core/people.ts';
 
 type StsSettings = {
   role: { accountId: string; roleName: string; externalId: string };
