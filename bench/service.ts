@@ -50,7 +50,7 @@ async function startCommand(): Promise<{ settings: Record<string, string>; args:
 }
 
 async function ready(url: string, child: ChildProcess): Promise<void> {
-  while (!await fetch(`${url}/health/ready`).then(({ ok }) => ok, () => false)) {
+  while (!await fetch(`${url}/health/ready?parts=all`).then(({ ok }) => ok, () => false)) {
     if (child.exitCode !== null) throw new Error('the service did not start');
     await delay(20);
   }

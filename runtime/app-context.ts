@@ -12,6 +12,7 @@ import { reconcileTombstones } from '../store/gdpr/reconcile-tombstones.ts';
 import type { Config } from './config.ts';
 import { openFiles } from './open-files.ts';
 import { openScratchOf } from './scratch.ts';
+import { reachDatabase } from './start-errors.ts';
 import { openTraces } from './telemetry/open-traces.ts';
 import type { Traces } from './telemetry/traces.ts';
 import { openTemporalClient, type TemporalSettings } from './temporal-client.ts';
@@ -63,6 +64,7 @@ async function openAppContext(config: Config, { databaseUrl, ...backends }: Back
   });
   let ended = () => {};
   try {
+    await reachDatabase(db, databaseUrl);
     ended = await sayRunning(db);
     return await openParts(config, db, { ...backends, identity, log, ended });
   } catch (error) {

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { Refusal } from '../domain/core/refusal.ts';
 import { CannotStart } from './cannot-start.ts';
 import { type Config, describeConfig, readConfig } from './config.ts';
+import { folderError } from './start-errors.ts';
 import { createLog } from './telemetry/log.ts';
 
 /** Runs a process of Millrace. */
@@ -12,7 +13,7 @@ export async function enter(run: (config: Config, log: Logger) => Promise<void>)
     const config = readConfig(process.env);
     const log = createLog(logSettings(config));
     log.info({ config: describeConfig(config) }, 'starting');
-    await run(config, log);
+    await run(config, log).catch((error: unknown) => { throw folderError(config, error); });
   });
 }
 

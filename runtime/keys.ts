@@ -12,6 +12,7 @@ import { drawSecretKey, replaceSecretKey } from './embedded/secret-key.ts';
 import { saidPlainly } from './entry.ts';
 import { keyTable } from './key-table.ts';
 import { openFiles } from './open-files.ts';
+import { folderError, reachDatabase } from './start-errors.ts';
 
 const USAGE = `npm run keys -- show                  the server's keys, none of them itself
 npm run keys -- rotate                a new data key; all that is stored sealed is sealed again by it
@@ -29,11 +30,12 @@ await saidPlainly(async () => {
   await withDatabase(config, sayAside, async (backends) => {
     const db = openDatabase({ url: backends.databaseUrl, name: 'millrace-keys', max: 4 });
     try {
+      await reachDatabase(db, backends.databaseUrl);
       await (command === 'show' ? show(config, db) : haveAlone(db, () => rotate(config, db, { ...backends, command })));
     } finally {
       await db.end();
     }
-  });
+  }).catch((error: unknown) => { throw folderError(config, error); });
 });
 
 type Command = 'show' | 'rotate' | 'wrap' | 'help';

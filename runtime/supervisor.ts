@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Client, isGrpcServiceError, ScheduleAlreadyRunning, ScheduleNotFoundError, ScheduleOverlapPolicy } from '@temporalio/client';
+import { type Client, type Connection, isGrpcServiceError, ScheduleAlreadyRunning, ScheduleNotFoundError, ScheduleOverlapPolicy } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
 import type { Log } from '../activities/dependencies.ts';
 import { internalErrorOf } from '../domain/core/internal-error.ts';
@@ -25,19 +25,27 @@ export async function ensureTemporal({ temporal, sweepSeconds }: SupervisorOptio
   await ensureSweep(temporal, sweepSeconds);
 }
 
-/** Keeps at it until `stopping`; Temporal out of reach is waited for, and said once. */
-export async function superviseTemporal(options: SupervisorOptions, stopping: AbortSignal): Promise<void> {
-  let isReachable = true;
+/**
+ * Keeps at it until `stopping`; Temporal out of reach is waited for, and said once. `isReachable`: whether it was at the start.
+ */
+export async function superviseTemporal(options: SupervisorOptions, stopping: AbortSignal, isReachable = true): Promise<void> {
   while (!stopping.aborted) {
     try {
       await ensureTemporal(options);
       isReachable = true;
     } catch (error) {
-      if (isReachable) options.log.warn({ ...internalErrorOf(error) }, 'Temporal is out of reach; accepted work waits for it');
+      if (isReachable) sayUnreachable(options, error);
       isReachable = false;
     }
     await delay(options.sweepSeconds * 1000, undefined, { signal: stopping }).catch(() => {});
   }
+}
+
+/** One sentence, without a stack: it is the address, or Temporal, that is wrong. */
+export function sayUnreachable({ temporal, log }: SupervisorOptions, error: unknown): void {
+  const { errorClass, code } = internalErrorOf(error);
+  const { address } = (temporal.connection as Connection).options;
+  log.warn({ errorClass, code }, `TEMPORAL_ADDRESS: there is no Temporal at ${address}; accepted work waits until there is`);
 }
 
 /** Looked up first: a Temporal Cloud key may see its namespace and yet register none. */

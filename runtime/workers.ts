@@ -103,9 +103,9 @@ type RunOptions = WorkersOptions & { steps: object; faults: FaultRecord; live: M
 
 async function runOnce(queue: TaskQueue, options: RunOptions): Promise<void> {
   const { log, live, draining } = options;
-  let connection: NativeConnection | undefined;
+  const connection = await connect(queue, options);
+  if (connection === null) return delay(RESTART_MS, undefined, { signal: draining }).catch(() => {});
   try {
-    connection = await NativeConnection.connect(await connectionOptions(options.temporal));
     const worker = await Worker.create({ connection, ...workerOptions(queue, options) });
     live.set(queue, worker);
     const run = worker.run();
@@ -116,7 +116,18 @@ async function runOnce(queue: TaskQueue, options: RunOptions): Promise<void> {
     await delay(RESTART_MS, undefined, { signal: draining }).catch(() => {});
   } finally {
     live.delete(queue);
-    await connection?.close().catch(() => {});
+    await connection.close().catch(() => {});
+  }
+}
+
+/** Null while Temporal is out of reach: the supervisor says so. */
+async function connect(queue: TaskQueue, { temporal, log }: RunOptions): Promise<NativeConnection | null> {
+  try {
+    return await NativeConnection.connect(await connectionOptions(temporal));
+  } catch (error) {
+    const { errorClass, code } = internalErrorOf(error);
+    log.info({ queue, errorClass, code }, 'a worker waits for Temporal');
+    return null;
   }
 }
 

@@ -96,7 +96,8 @@ export type ServerSettings = {
 
 export type ObservedRequest = { method: string; route: string; status: number; seconds: number };
 
-export type Readiness = { name: string; ready: boolean; reason?: string };
+/** One part of the service; `required`: without it this server can't take requests. */
+export type Readiness = { name: string; ready: boolean; required: boolean; reason?: string };
 
 /** What the HTTP surface uses of the other layers. */
 export type ServerDependencies = {
@@ -127,7 +128,7 @@ export type ServerDependencies = {
   outside: WaysOut;
   /** Where calls of connectors have their folders. */
   scratch: Pick<Scratch, 'folderOf'>;
-  /** One entry for each part that the service can't do without. */
+  /** One entry for each part of the service. */
   ready(): Promise<Readiness[]>;
   settings: ServerSettings;
 };

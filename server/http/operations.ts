@@ -23,9 +23,11 @@ export async function serveOperations(
 ): Promise<void> {
   app.get('/health/live', PROBE, async () => ({ live: true, version: deps.settings.version }));
   const readyParts = keptFor(KEPT_MS, () => deps.ready());
-  app.get('/health/ready', PROBE, async (_request, reply) => {
+  app.get('/health/ready', PROBE, async ({ query }, reply) => {
+    const { parts: asked } = query as { parts?: unknown };
+    if (asked !== undefined && asked !== 'all') refuse(400, 'bad_request', 'parts: all, or leave it out');
     const parts = await readyParts();
-    const ready = parts.every((part) => part.ready);
+    const ready = parts.every((part) => part.ready || (asked === undefined && !part.required));
     return reply.status(ready ? 200 : 503).send({ ready, parts: parts satisfies Readiness[] });
   });
   if (!deps.settings.hasMetricsElsewhere) serveMetrics(app, deps.metrics, deps.settings.metricsToken);

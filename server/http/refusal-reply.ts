@@ -2,6 +2,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { refusedPage } from '../../domain/accounts/account-page.ts';
 import { internalErrorOf } from '../../domain/core/internal-error.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
+import { isAway } from '../../store/core/database.ts';
 import { PAGE_HEADERS } from './html-reply.ts';
 
 /** A caller who is still sending when refused gets so long to read why, then the connection ends. */
@@ -17,7 +18,7 @@ export function refusalBody({ status, message, extra }: Refusal): Record<string,
  * What is nobody's refusal is ours: logged with its id, never shown. `retry_after` (seconds) is also a header.
  */
 export function sendError(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const refusal = toRefusal(error) ?? internalRefusal(error, request);
+  const refusal = toRefusal(error) ?? awayRefusal(error, request) ?? internalRefusal(error, request);
   endUnreadBody(request);
   const { retry_after } = refusal.extra;
   if (typeof retry_after === 'number') reply.header('retry-after', retry_after);
@@ -36,6 +37,17 @@ function isForBrowser({ headers: { accept }, routeOptions }: FastifyRequest): bo
 
 function errorCode({ message, http }: Refusal, { routeOptions }: FastifyRequest): object {
   return routeOptions?.config?.route?.errorCodes ? { errorMessage: message, errorCode: http } : {};
+}
+
+/** Seconds after which a caller tries again while the database or the file store is away. */
+const AWAY_RETRY_AFTER = 5;
+
+/** Of the database or the file store that is away: the same request may succeed in a moment. Null for any other error. */
+function awayRefusal(error: unknown, request: FastifyRequest): Refusal | null {
+  if (!isAway(error)) return null;
+  request.log.warn({ error: internalErrorOf(error) }, 'a request found the database or the file store out of reach');
+  return new Refusal(503, 'service_unavailable', 'The service can\'t reach its database or its files at the moment. Please try again later',
+    { retry_after: AWAY_RETRY_AFTER });
 }
 
 function internalRefusal(error: unknown, request: FastifyRequest): Refusal {
@@ -60,8 +72,8 @@ function toRefusal(error: unknown): Refusal | null {
       return new Refusal(400, 'bad_request', 'The path has a % that is not followed by the hex digits of a UTF-8 byte');
     case 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE':      // which Fastify asks of QUERY alone
       return new Refusal(405, 'method_not_allowed', 'No path takes QUERY');
-    case 'ECONNRESET':
-      return new Refusal(400, 'bad_request', 'The request was cut off');
+    case 'ECONNRESET':        // with a syscall it is a connection of ours that broke
+      return 'syscall' in (error as Error) ? null : new Refusal(400, 'bad_request', 'The request was cut off');
     default:
       return null;
   }

@@ -14,7 +14,7 @@ export type Migrated = { version: number; applied: string[] };
  * An advisory lock makes processes that start together wait for the first.
  */
 export async function migrate(db: Database): Promise<Migrated> {
-  const files = (await readdir(FOLDER)).filter((file) => FORMAT.test(file)).toSorted();
+  const files = await migrationFiles();
   const session = await db.connect();
   try {
     await session.query('SET transaction_timeout = 0');
@@ -24,6 +24,19 @@ export async function migrate(db: Database): Promise<Migrated> {
   } finally {
     await session.query('SELECT pg_advisory_unlock_all()').catch(() => {});
     session.release(true);          // its settings are not the pool's
+  }
+}
+
+async function migrationFiles(): Promise<string[]> {
+  return (await readdir(FOLDER)).filter((file) => FORMAT.test(file)).toSorted();
+}
+
+/** Refuses a database that lacks migrations: an older backup was restored under a process that runs. */
+export async function refuseMissingMigrations(db: Database): Promise<void> {
+  const { rows } = await db.query<{ missing: string }>(
+    'SELECT missing FROM unnest($1::text[]) AS missing WHERE missing NOT IN (SELECT file FROM schema_migrations)', [await migrationFiles()]);
+  if (rows.length > 0) {
+    refuse(503, 'older_database', `The database lacks ${rows.map(({ missing }) => missing).join(', ')}: restart this process to migrate it`);
   }
 }
 

@@ -52,7 +52,7 @@ async function started(folder: string, port: number): Promise<void> {
     const ended = once(service, 'exit');
     if (service.exitCode === null && service.kill('SIGTERM')) await ended;
   });
-  await waitFor('the service', () => fetch(`http://127.0.0.1:${port}/health/ready`).then(({ ok }) => ok || null, () => null));
+  await waitFor('the service', () => fetch(`http://127.0.0.1:${port}/health/ready?parts=all`).then(({ ok }) => ok || null, () => null));
 }
 
 /** A shell in which block after block is run; what one sets the next ones have. */

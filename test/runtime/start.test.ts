@@ -53,7 +53,7 @@ function start(port: number, env: Record<string, string> = {}): Service {
 
 async function ready({ url, said }: Service): Promise<string[]> {
   const answer = await waitFor(`a service that is ready; it said: ${said()}`, () =>
-    fetch(`${url}/health/ready`).then((reply) => (reply.ok ? reply : null), () => null), 60_000);
+    fetch(`${url}/health/ready?parts=all`).then((reply) => (reply.ok ? reply : null), () => null), 60_000);
   return ((await answer.json()) as { parts: { name: string }[] }).parts.map(({ name }) => name);
 }
 
@@ -84,7 +84,7 @@ describe('npm start', () => {
     rememberSecret(secret);
     const first = start(18_181, { MILLRACE_METRICS_ADDRESS: '127.0.0.1:18186', MILLRACE_METRICS_TOKEN: secret });
     expect(await ready(first)).toEqual([
-      'postgres', 'temporal', 'worker of flows', 'worker of bulk', 'worker of syncs', 'worker of sends']);
+      'postgres', 'migrations', 'files', 'temporal', 'worker of flows', 'worker of bulk', 'worker of syncs', 'worker of sends']);
     expect((await stat(join(folder.path, 'admin-password'))).mode & 0o777).toBe(0o600);
     expect((await stat(folder.path)).mode & 0o777).toBe(process.getuid!() === 0 ? 0o711 : 0o700);
     const metrics = (port: number, authorization: string) => fetch(`http://127.0.0.1:${port}/metrics`, { headers: { authorization } });

@@ -250,15 +250,22 @@ describe('an operator', () => {
   test('learns what is not ready', async () => {
     expect((await server.call('GET', '/health/live')).status).toBe(200);
     expect((await server.call('GET', '/health/ready')).body.ready).toBe(true);
-    const parts = [{ name: 'postgres', ready: true }, { name: 'temporal', ready: false, reason: 'no connection' }];
-    const half = await testServer(store, { routes, ready: async () => parts });
-    const answer = await half.call('GET', '/health/ready');
-    expect([answer.status, answer.body]).toEqual([503, { ready: false, parts }]);
+    const parts = (isDatabaseThere: boolean) => [
+      { name: 'postgres', required: true, ready: isDatabaseThere }, { name: 'temporal', required: false, ready: false, reason: 'no connection' },
+    ];
+    for (const isThere of [true, false]) {
+      const half = await testServer(store, { routes, ready: async () => parts(isThere) });
+      const answer = await half.call('GET', '/health/ready');
+      expect([answer.status, answer.body]).toEqual([isThere ? 200 : 503, { ready: isThere, parts: parts(isThere) }]);
+      const all = await half.call('GET', '/health/ready?parts=all');
+      expect([all.status, all.body]).toEqual([503, { ready: false, parts: parts(isThere) }]);
+      expect((await half.call('GET', '/health/ready?parts=some')).status).toBe(400);
+    }
   });
 
   test('gets the answer of a second ago when asking very often', async () => {
     let asked = 0;
-    const counted = await testServer(store, { routes, ready: async () => [{ name: `asked ${asked += 1}`, ready: true }] });
+    const counted = await testServer(store, { routes, ready: async () => [{ name: `asked ${asked += 1}`, required: true, ready: true }] });
     await Promise.all(Array.from({ length: 50 }, () => counted.call('GET', '/health/ready')));
     const before = asked;
     expect(before).toBeLessThan(10);

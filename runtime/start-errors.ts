@@ -1,0 +1,57 @@
+import { relative, resolve } from 'node:path';
+import pg from 'pg';
+import { postgresRefusal, serverName } from '../connectors/postgres/postgres-refusal.ts';
+import type { Database } from '../store/core/database.ts';
+import { CannotStart } from './cannot-start.ts';
+import type { Config } from './config.ts';
+
+// What is wrong with the surroundings of a process, as one sentence that names the variable.
+
+/** Makes the first connection to the database. */
+export async function reachDatabase(db: Database, databaseUrl: string): Promise<void> {
+  await db.query('SELECT').catch((error: unknown) => { throw databaseError(databaseUrl, error); });
+}
+
+/** Turns a failed first connection into one sentence that names DATABASE_URL. Any other error is returned as it is. */
+function databaseError(databaseUrl: string, error: unknown): unknown {
+  const { hostname, port } = new URL(databaseUrl);
+  if (!isOfConnection(error)) return error;
+  return new CannotStart(`DATABASE_URL: ${postgresRefusal(serverName(hostname, Number(port || 5_432)), error).message}.`, { cause: error });
+}
+
+/** The pool's own words, which are plain errors. */
+const NOT_IN_TIME = /^timeout exceeded|^Connection terminated/;
+
+function isOfConnection(error: unknown): error is Error {
+  if (!(error instanceof Error)) return false;
+  if (error instanceof pg.DatabaseError) return /^(?:28|3D|53|57P|08|42501)/.test(error.code ?? '');
+  const { code } = error as { code?: unknown };
+  return typeof code === 'string' ? /^(?:E[A-Z]+|ERR_SSL|CERT_|ERR_TLS|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/.test(code)
+    : NOT_IN_TIME.test(error.message) || /SSL|^SASL/.test(error.message);
+}
+
+/** What a folder that can't be used has against it, by Node's code. */
+const FOLDER: Record<string, string> = {
+  EACCES: 'this user may not write there', EPERM: 'this user may not write there', EROFS: 'it is on a read-only file system',
+  ENOSPC: 'its disk is full', ENOTDIR: 'a file is in the way', EEXIST: 'a file is in the way', ENOENT: 'it can\'t be made',
+};
+
+/** Turns a failure of the file system in a folder that is configured into one sentence. Any other error is returned as it is. */
+export function folderError({ MILLRACE_DATA_DIR, MILLRACE_FILES }: Config, error: unknown): unknown {
+  const isFolder = MILLRACE_FILES !== undefined && !MILLRACE_FILES.startsWith('s3:');
+  const folders = { ...isFolder ? { MILLRACE_FILES } : {}, MILLRACE_DATA_DIR };
+  if (!(error instanceof Error) || error instanceof CannotStart) return error;
+  const { code = '', path, errcode } = error as NodeJS.ErrnoException & { errcode?: number };
+  for (const [variable, folder] of Object.entries(folders)) {
+    // SQLite, which locks the data folder, says it with numbers of its own: read-only, can't open.
+    const why = errcode === 8 || errcode === 14 ? FOLDER['EACCES'] : path !== undefined && lies(path, folder) ? FOLDER[code] : undefined;
+    if (why !== undefined) return new CannotStart(`${variable}: the folder ${folder} can't be used (${code}): ${why}.`, { cause: error });
+  }
+  return error;
+}
+
+/** In the folder, or one of the folders above it: the one that can't be made. */
+function lies(path: string, folder: string): boolean {
+  const isWithin = (inner: string, outer: string) => !relative(outer, inner).startsWith('..');
+  return isWithin(resolve(path), resolve(folder)) || isWithin(resolve(folder), resolve(path));
+}
