@@ -20,7 +20,7 @@ export type Dependencies = {
   /** The ways out to addresses that users set. */
   outside: WaysOut;
   mailer: Mailer;
-  /** The folder in which mails lie where there is no server for them. */
+  /** The area of the file store in which mails lie if there is no server for them. */
   outbox: Files;
   /** Where steps write files that end with them. */
   scratch: Scratch;

@@ -2,6 +2,7 @@ import type { Client } from '@temporalio/client';
 import type { Logger } from 'pino';
 import { internalErrorOf } from '../domain/core/internal-error.ts';
 import { type Database, openDatabase } from '../store/core/database.ts';
+import { checkFileStore } from '../store/core/file-store-marker.ts';
 import type { Files } from '../store/core/files.ts';
 import { migrate } from '../store/core/migrate.ts';
 import { sayRunning } from '../store/core/running.ts';
@@ -82,6 +83,7 @@ async function openParts(
   const files = await openFiles(config);
   const { applied } = await migrate(db);
   if (applied.length > 0) log.info({ applied }, 'database migrated');
+  await checkFileStore(db, files);
   const scratch = await openScratchOf(config.MILLRACE_DATA_DIR, log);
   const secrets = await openSecrets(db, files, await rightSecretKey(db, { secretKey, newSecretKey, log }));
   await keepErased({ db, files, secrets, log });

@@ -14,16 +14,16 @@ import { semaphore } from '../domain/core/semaphore.ts';
 import { TASK_QUEUES, type TaskQueue } from '../domain/jobs/workflow-id.ts';
 import { buildMetricsServer, buildServer } from '../server/app.ts';
 import type { Readiness } from '../server/dependencies.ts';
-import { folderFiles } from '../store/core/files.ts';
+import { filesIn } from '../store/core/files.ts';
 import { refuseMissingMigrations } from '../store/core/migrate.ts';
 import { countRequestsUnderWay } from '../store/gdpr/across-entities.ts';
 import { countRestoredPeople } from '../store/gdpr/restored-people.ts';
 import type { AppContext } from './app-context.ts';
 import { ConfigError, readAddress } from './config.ts';
-import { area } from './embedded/data-folder.ts';
 import { ensureFirstUser, type FirstUser } from './first-user.ts';
 import { flowsOver } from './flows.ts';
 import { releaseUnusedMemory } from './memory.ts';
+import { takeOverOutbox } from './outbox-folder.ts';
 import { ensureTemporal, sayUnreachable, superviseTemporal } from './supervisor.ts';
 import { createMetrics, type Metrics } from './telemetry/metrics.ts';
 import { installTemporalRuntime, startWorkers, SYNCS_AT_ONCE, type Workers } from './workers.ts';
@@ -42,6 +42,8 @@ const IMPORT_BATCHES_AT_ONCE = 4;
 const EXPORTS_AT_ONCE = 2;
 /** The same for steps that erase people or write what is known of them into archives. */
 const GDPR_AT_ONCE = 2;
+/** The area of the file store in which mails lie without SMTP_URL. */
+const OUTBOX = 'outbox';
 /** How long a request waits for Temporal before it leaves the start to the sweep. */
 const START_WITHIN_MS = 3_000;
 /** Ctrl-C comes from the terminal, and once more from npm, which passes it on. */
@@ -94,7 +96,8 @@ async function startAllWorkers(context: AppContext, metrics: Metrics): Promise<W
   const { config, db, files, secrets, scratch, temporal, temporalSettings, traces, identity, log } = context;
   installTemporalRuntime(log);
   const url = publicUrl(context);
-  const outbox = area(config.MILLRACE_DATA_DIR, 'outbox');
+  const outbox = filesIn(files, OUTBOX);
+  await takeOverOutbox(config.MILLRACE_DATA_DIR, outbox);
   const mailer = openMailer({ smtpUrl: config.SMTP_URL, outbox, from: sender(context) });
   const workers = startWorkers({
     temporal: temporalSettings,
@@ -106,7 +109,7 @@ async function startAllWorkers(context: AppContext, metrics: Metrics): Promise<W
       countRecords: metrics.countRecords, countExportRuns: metrics.countExportRuns, countExportRows: metrics.countExportRows,
       takeSyncSlot: semaphore(SYNCS_AT_ONCE), takeExportSlot: semaphore(EXPORTS_AT_ONCE), takeGdprSlot: semaphore(GDPR_AT_ONCE),
       batchRecords: IMPORT_BATCH_RECORDS, takeBatchSlot: semaphore(IMPORT_BATCHES_AT_ONCE), boundary: () => {}, mailer, publicUrl: url,
-      outbox: folderFiles(outbox),
+      outbox,
       outside: outside(context),
       scratch,
       patienceMs: config.MILLRACE_PATIENCE_MINUTES * 60_000,

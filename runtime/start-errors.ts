@@ -1,5 +1,4 @@
 import { relative, resolve } from 'node:path';
-import pg from 'pg';
 import { postgresRefusal, serverName } from '../connectors/postgres/postgres-refusal.ts';
 import type { Database } from '../store/core/database.ts';
 import { CannotStart } from './cannot-start.ts';
@@ -19,14 +18,15 @@ function databaseError(databaseUrl: string, error: unknown): unknown {
   return new CannotStart(`DATABASE_URL: ${postgresRefusal(serverName(hostname, Number(port || 5_432)), error).message}.`, { cause: error });
 }
 
+/** SQLSTATE classes of a session that Postgres does not give, and Node's codes of network and TLS. */
+const OF_CONNECTION = /^(?:(?:28|3D|53|57P|08)[0-9A-Z]+|E[A-Z_]+|ERR_SSL.*|CERT_.*|ERR_TLS.*|DEPTH_ZERO.*|SELF_SIGNED.*|UNABLE_TO.*)$/;
 /** The pool's own words, which are plain errors. */
 const NOT_IN_TIME = /^timeout exceeded|^Connection terminated/;
 
 function isOfConnection(error: unknown): error is Error {
   if (!(error instanceof Error)) return false;
-  if (error instanceof pg.DatabaseError) return /^(?:28|3D|53|57P|08|42501)/.test(error.code ?? '');
   const { code } = error as { code?: unknown };
-  return typeof code === 'string' ? /^(?:E[A-Z]+|ERR_SSL|CERT_|ERR_TLS|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO)/.test(code)
+  return typeof code === 'string' ? OF_CONNECTION.test(code)
     : NOT_IN_TIME.test(error.message) || /SSL|^SASL/.test(error.message);
 }
 

@@ -1,5 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Client, type Connection, isGrpcServiceError, ScheduleAlreadyRunning, ScheduleNotFoundError, ScheduleOverlapPolicy } from '@temporalio/client';
+import {
+  type Client, type Connection, isGrpcServiceError, ScheduleAlreadyRunning, ScheduleNotFoundError, ScheduleOverlapPolicy,
+} from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
 import type { Log } from '../activities/dependencies.ts';
 import { internalErrorOf } from '../domain/core/internal-error.ts';

@@ -9,7 +9,7 @@ const TRIES = 6;
 const FIRST_WAIT_MS = 60_000;
 /** A receiver that asks for more time is asked again after this. */
 const MAX_WAIT_MS = 30 * FIRST_WAIT_MS;
-const FILED = 'there is no mail server (SMTP_URL): it lies in the folder outbox of the data folder';
+const FILED = 'there is no mail server (SMTP_URL): it lies in outbox/ of the file store';
 
 export type MailDependencies = Pick<Dependencies, 'db' | 'mailer' | 'publicUrl' | 'boundary'>;
 

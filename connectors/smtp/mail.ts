@@ -1,11 +1,11 @@
-import { outboxDelivery } from './mail-outbox.ts';
+import { type Outbox, outboxDelivery } from './mail-outbox.ts';
 import { smtpDelivery } from './mail-smtp.ts';
 import type { Mailer, MailOutcome } from './mailer.ts';
 
 /** `smtpUrl` has no `smtpUrlError`. `from` is an address, or `Name <address>`. */
-type MailSettings = { smtpUrl?: string | undefined; outbox: string; from: string };
+type MailSettings = { smtpUrl?: string | undefined; outbox: Outbox; from: string };
 
-/** Sends by SMTP where there is a server for it, or else writes `.eml` files into the folder `outbox`. */
+/** Sends by SMTP where there is a server for it, or else puts each mail as an `.eml` file into `outbox`. */
 export function openMailer({ smtpUrl, outbox, from }: MailSettings): Mailer {
   const deliver = smtpUrl ? smtpDelivery(smtpUrl, from) : outboxDelivery(outbox, from);
   const underWay = new Set<Promise<MailOutcome>>();

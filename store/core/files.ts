@@ -30,8 +30,8 @@ const UNFINISHED = '.unfinished';
 const UNFINISHED_FOR_MS = 3_600_000;
 const READ_BYTES = 256 * 1024;
 
-/** A text, as `put` takes bytes. */
-export async function* asBytes(text: string): AsyncGenerator<Buffer> {
+/** A text, or bytes that are at hand, as `put` takes them. */
+export async function* asBytes(text: string | Buffer): AsyncGenerator<Buffer> {
   yield Buffer.from(text);
 }
 
@@ -62,6 +62,22 @@ export function folderFiles(folder: string): Files {
     delete: (key) => rm(path(key), { force: true }),
     list: (prefix) => listFolder(root, prefix),
     deleteUnfinished: (now) => deleteUnfinished(join(root, UNFINISHED), now.getTime() - UNFINISHED_FOR_MS),
+  };
+}
+
+/** One area of a file store, by keys without the area's name. */
+export function filesIn(files: Files, area: string): Files {
+  const inside = (key: string) => `${area}/${key}`;
+  return {
+    put: (key, bytes) => files.put(inside(key), bytes),
+    read: (key, start, length) => files.read(inside(key), start, length),
+    readAll: (key) => files.readAll(inside(key)),
+    size: (key) => files.size(inside(key)),
+    delete: (key) => files.delete(inside(key)),
+    async* list(prefix) {
+      for await (const { key, modifiedAt } of files.list(inside(prefix))) yield { key: key.slice(area.length + 1), modifiedAt };
+    },
+    deleteUnfinished: (now) => files.deleteUnfinished(now),
   };
 }
 

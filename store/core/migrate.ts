@@ -33,10 +33,12 @@ async function migrationFiles(): Promise<string[]> {
 
 /** Refuses a database that lacks migrations: an older backup was restored under a process that runs. */
 export async function refuseMissingMigrations(db: Database): Promise<void> {
-  const { rows } = await db.query<{ missing: string }>(
-    'SELECT missing FROM unnest($1::text[]) AS missing WHERE missing NOT IN (SELECT file FROM schema_migrations)', [await migrationFiles()]);
+  const { rows } = await db.query<{ missing: string }>(`
+    SELECT missing FROM unnest($1::text[]) AS missing
+    WHERE missing NOT IN (SELECT file FROM schema_migrations)`, [await migrationFiles()]);
   if (rows.length > 0) {
-    refuse(503, 'older_database', `The database lacks ${rows.map(({ missing }) => missing).join(', ')}: restart this process to migrate it`);
+    const files = rows.map(({ missing }) => missing).join(', ');
+    refuse(503, 'older_database', `The database lacks ${files}: restart this process to migrate it`);
   }
 }
 

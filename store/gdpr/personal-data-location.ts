@@ -14,8 +14,9 @@ export type KnownBy = { customerType: CustomerType | 'push_token' | 'whole_devic
 export type LocationDependencies = {
   db: Database;
   files: Files;
-  /** The folder of mails that no server took. */
+  /** The area of mails that no server took. */
   outbox: Files;
+  log?: { warn(fields: object, message: string): void };
   scratch: Pick<Scratch, 'list' | 'removeGone'>;
   secrets: Secrets;
   tally?: Tally;

@@ -65,7 +65,7 @@ export const personalData: PersonalDataLocation[] = [
 /** Tables and file areas that hold nothing about customers. */
 export const withoutPersonalData = [
   'schema_migrations', 'entities', 'users', 'memberships', 'tokens', 'service_tokens', 'login_attempts', 'invitations', 'password_resets',
-  'server_keys', 'key_lookups',
+  'server_keys', 'key_lookups', 'file_store', 'store/',
   'systems_of_records', 'sor_api_keys', 'customer_attributes', 'imports', 'import_lanes', 'connections', 'keys/',
   'apps', 'app_groups', 'app_group_members', 'app_api_keys', 'app_token_keys', 'event_definitions', 'event_messages', 'ingested_batches',
   'tracked_counts', 'push_certificates', 'push_providers', 'labels', 'label_targets', 'segment_uses',

@@ -29,7 +29,8 @@ beforeAll(async () => {
 async function start(env: Record<string, string>): Promise<{ code: unknown; lines: string[] }> {
   const child = spawn(process.execPath, [START], {
     env: {
-      ...programEnv(), MILLRACE_DATA_DIR: join(home, randomUUID()), DATABASE_URL: inject('postgres').adminUrl, TEMPORAL_ADDRESS: NO_TEMPORAL,
+      ...programEnv(), MILLRACE_DATA_DIR: join(home, randomUUID()), DATABASE_URL: inject('postgres').adminUrl,
+      TEMPORAL_ADDRESS: NO_TEMPORAL,
       MILLRACE_SECRET_KEY: Buffer.alloc(32, 7).toString('base64'), MILLRACE_FILES: `file:${join(home, 'files')}`, ...env,
     },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -1,12 +1,15 @@
-import { buffer } from 'node:stream/consumers';
 import PostalMime from 'postal-mime';
 import { type Queryable, write } from '../../core/database.ts';
+import { asBytes } from '../../core/files.ts';
 import type { KnownBy, LocationDependencies, PersonalDataLocation } from '../personal-data-location.ts';
 import { itemsNaming } from './items-naming.ts';
 import { namesOf, peopleFinder } from './named-in.ts';
 import { TextMatches } from './text-matches.ts';
 
-/** Mails that no server took, since there is none: they lie in a folder until somebody takes them away. */
+/**
+ * Mails that no server took, since there is none: they lie in the file store until somebody takes them away. A file that is no
+ * mail goes to UNREADABLE.
+ */
 export const outboxMails: PersonalDataLocation = {
   name: 'outbox/',
   columns: [],
@@ -32,16 +35,39 @@ export const outboxMails: PersonalDataLocation = {
   },
 };
 
-async function* listMails({ db, outbox }: LocationDependencies, entityId: number, people: KnownBy[]): AsyncGenerator<{ file: string }> {
+async function* listMails(deps: LocationDependencies, entityId: number, people: KnownBy[]): AsyncGenerator<{ file: string }> {
+  const { db, outbox } = deps;
   for await (const { key } of outbox.list('')) {
-    if (!key.endsWith('.eml')) continue;
-    const mail = await PostalMime.parse(await buffer(outbox.read(key)));
-    if (isAboutAccount(mail.messageId ?? '')) continue;
-    const said = JSON.stringify(mail, (name, value: unknown) => (name === 'attachments' ? undefined : value), 1);
-    const named = peopleFinder(people)(said);
-    if (named.length === 0 || (await itemsNaming(db, [said], namesOf(entityId, named))).length === 0) continue;
-    if (!await isAnothers(db, entityId, mail.messageId ?? '')) yield { file: key };
+    const mail = key.endsWith('.eml') ? await readMail(deps, key) : null;
+    if (mail === null || isAboutAccount(mail.messageId)) continue;
+    const named = peopleFinder(people)(mail.said);
+    if (named.length === 0 || (await itemsNaming(db, [mail.said], namesOf(entityId, named))).length === 0) continue;
+    if (!await isAnothers(db, entityId, mail.messageId)) yield { file: mail.file };
   }
+}
+
+/** Where files lie that are no mails. */
+const UNREADABLE = 'unreadable/';
+
+type ReadMail = { file: string; messageId: string; said: string };
+
+/**
+ * Null for a file that is gone meanwhile. One that is no mail is moved aside and searched as text, so that it holds up no deletion.
+ */
+async function readMail({ outbox, log }: LocationDependencies, key: string): Promise<ReadMail | null> {
+  const bytes = await outbox.readAll(key);
+  if (bytes === null) return null;
+  const asText = (file: string) => ({ file, messageId: '', said: bytes.toString() });
+  if (key.startsWith(UNREADABLE)) return asText(key);
+  const mail = await PostalMime.parse(bytes).catch(() => null);
+  if (mail !== null) {
+    const said = JSON.stringify(mail, (name, value: unknown) => (name === 'attachments' ? undefined : value), 1);
+    return { file: key, messageId: mail.messageId ?? '', said };
+  }
+  await outbox.put(UNREADABLE + key, asBytes(bytes));
+  await outbox.delete(key);
+  log?.warn({ file: UNREADABLE + key }, 'a file in the outbox is no mail: it was moved aside and is searched as text');
+  return asText(UNREADABLE + key);
 }
 
 /**

@@ -19,6 +19,7 @@ import { type Answer, httpSource, inTurn, status } from '../../harness/core/http
 import { makeWorld, type World } from '../../harness/core/world.ts';
 import { claimed, instant, keyOf, runNow, storedExportRun } from '../../harness/exports/export-runs.ts';
 import { storedExporter } from '../../harness/exports/stored-exporters.ts';
+import { folderFiles } from '../../../store/core/files.ts';
 
 let store: TestStore;
 let world: World;
@@ -46,7 +47,7 @@ beforeEach(async () => {
   deps = {
     db: store.db, secrets: store.secrets, boundary() {}, outside: { allow, fetch: guardedFetch(allow) },
     scratch: store.scratch, publicUrl: 'http://millrace.test',
-    mailer: openMailer({ smtpUrl: undefined, outbox, from: 'm@example.com' }),
+    mailer: openMailer({ smtpUrl: undefined, outbox: folderFiles(outbox), from: 'm@example.com' }),
     countExportRuns: (outcome: string) => counted.push([outcome]), countExportRows: (rows: number) => counted.push(['rows', rows]),
   } as unknown as Dependencies;
   await useExporter();
@@ -73,7 +74,8 @@ async function ended(end: ExportEnd, more: Partial<NewExportRun> = {}): Promise<
 /** What was mailed about a run. */
 async function mailed(run: ExportRun): Promise<string[]> {
   expect(await mailExportAlert(deps, keyOf(run))).toBeNull();
-  const mails = await Promise.all((await readdir(outbox)).map((name) => readFile(join(outbox, name), 'utf8')));
+  const names = (await readdir(outbox)).filter((name) => name.endsWith('.eml'));
+  const mails = await Promise.all(names.map((name) => readFile(join(outbox, name), 'utf8')));
   return mails.map((mail) => mail.replaceAll('=\r\n', ''));
 }
 

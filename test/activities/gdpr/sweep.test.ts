@@ -6,7 +6,7 @@ import type { Right } from '../../../domain/accounts/rights.ts';
 import { insertMembership, insertUser } from '../../../store/accounts/users.ts';
 import { write } from '../../../store/core/database.ts';
 import { countNotedFiles, deleteNotedFiles } from '../../../store/core/file-deletions.ts';
-import { asBytes, type Files } from '../../../store/core/files.ts';
+import { asBytes, type Files, folderFiles } from '../../../store/core/files.ts';
 import { archivePrefix } from '../../../store/gdpr/archives.ts';
 import { findGdprRequestById, type NewGdprRequest } from '../../../store/gdpr/requests.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
@@ -23,7 +23,7 @@ let app: number;
 let telling: number;
 let files: Files;
 const mails = await smtpServer();
-const mailer = openMailer({ smtpUrl: `smtp://127.0.0.1:${mails.port}`, outbox: '', from: 'millrace@example.com' });
+const mailer = openMailer({ smtpUrl: `smtp://127.0.0.1:${mails.port}`, outbox: folderFiles('/none'), from: 'millrace@example.com' });
 
 beforeAll(async () => {
   store = await testStore();

@@ -9,6 +9,7 @@ import { onFileEnd } from '../../harness/core/clean-up.ts';
 import { CLOSED_PORT } from '../../harness/core/closed-port.ts';
 import { personId, rememberSecret } from '../../harness/core/people.ts';
 import { parseMail, type SmtpConduct, smtpServer } from '../../harness/core/smtp.ts';
+import { folderFiles } from '../../../store/core/files.ts';
 
 const folder = await mkdtemp(join(tmpdir(), 'millrace-mail-'));
 onFileEnd(() => rm(folder, { recursive: true, force: true }));
@@ -29,7 +30,7 @@ const MAIL: Mail = {
 /** Sends one mail and proves that what is said of a failure quotes neither people nor secrets nor the mail. */
 async function attempt(smtpUrl: string, mail: Mail = MAIL): Promise<MailOutcome> {
   expect(smtpUrlError(smtpUrl)).toBeUndefined();
-  const outcome = await openMailer({ smtpUrl, outbox: join(folder, 'unused'), from: `Millrace <${SENDER}>` }).send(mail);
+  const outcome = await openMailer({ smtpUrl, outbox: folderFiles(join(folder, 'unused')), from: `Millrace <${SENDER}>` }).send(mail);
   const told = JSON.stringify(outcome);
   for (const hidden of [...mail.to, LOGIN.user, SENDER, PASSWORD, encodeURIComponent(PASSWORD), 'Zürich', 'Grüße']) {
     expect(told).not.toContain(hidden);
@@ -189,13 +190,13 @@ describe('a login', async () => {
 describe('without a server', () => {
   it('a mail lies whole in the outbox, for this user alone, under a name that sorts by time and tells nobody', async () => {
     const outbox = join(folder, 'outbox');
-    const mailer = openMailer({ outbox, from: SENDER });
+    const mailer = openMailer({ outbox: folderFiles(outbox), from: SENDER });
     const subjects = ['first', 'second', 'third ✓'];
     for (const subject of subjects) {
       expect(await mailer.send({ ...MAIL, subject, messageId: 'imp_1.1@millrace.example.com' })).toEqual({ outcome: 'filed' });
     }
     await mailer.close();
-    const names = (await readdir(outbox)).toSorted();
+    const names = (await readdir(outbox)).filter((name) => name.endsWith('.eml')).toSorted();
     expect(names).toHaveLength(3);
     const mails = await Promise.all(names.map(async (name) => parseMail(await readFile(join(outbox, name)))));
     expect(mails.map(({ headers }) => headers.subject)).toEqual(subjects);
@@ -208,13 +209,14 @@ describe('without a server', () => {
   it('a mail that cannot be written is not sent, and may be tried again', async () => {
     const outbox = join(folder, 'a-file');
     await writeFile(outbox, '');
-    expect(await openMailer({ outbox, from: SENDER }).send(MAIL)).toEqual(notSent(true, /outbox could not be written \(EEXIST\)/));
+    const mailer = openMailer({ outbox: folderFiles(outbox), from: SENDER });
+    expect(await mailer.send(MAIL)).toEqual(notSent(true, /outbox could not be written \(EEXIST\)/));
   });
 });
 
 it('closing waits for the mail that is being sent', async () => {
   const server = await smtpServer();
-  const mailer = openMailer({ smtpUrl: `smtp://127.0.0.1:${server.port}`, outbox: folder, from: SENDER });
+  const mailer = openMailer({ smtpUrl: `smtp://127.0.0.1:${server.port}`, outbox: folderFiles(folder), from: SENDER });
   const sending = mailer.send(MAIL);
   await mailer.close();
   expect(server.received).toHaveLength(1);

@@ -10,6 +10,7 @@ import { onFileEnd } from '../core/clean-up.ts';
 import type { TestStore } from '../core/database.ts';
 import { rememberSecret } from '../core/people.ts';
 import { parseMail } from '../core/smtp.ts';
+import { folderFiles } from '../../../store/core/files.ts';
 
 export type AccountMail = { to: string; subject: string; text: string; link: string; token: string };
 
@@ -25,7 +26,7 @@ export async function accountPost({ db }: TestStore, mailer?: Mailer): Promise<P
   const outbox = await mkdtemp(join(tmpdir(), `millrace-post-${randomBytes(3).toString('hex')}-`));
   onFileEnd(() => rm(outbox, { recursive: true, force: true }));
   const log = { info() {}, warn() {}, error() {} };
-  const used = mailer ?? openMailer({ outbox, from: 'millrace@example.com' });
+  const used = mailer ?? openMailer({ outbox: folderFiles(outbox), from: 'millrace@example.com' });
   const deliver: Post['deliver'] = async (boundary = () => {}) => {
     await accountMailSteps({ db, log, mailer: used, publicUrl: 'http://millrace.test', boundary }).sendAccountMails();
     return takeMails(outbox);
@@ -40,7 +41,7 @@ export async function accountPost({ db }: TestStore, mailer?: Mailer): Promise<P
 
 async function takeMails(outbox: string): Promise<AccountMail[]> {
   const mails: AccountMail[] = [];
-  for (const name of (await readdir(outbox)).toSorted()) {
+  for (const name of (await readdir(outbox)).filter((each) => each.endsWith('.eml')).toSorted()) {
     const { headers, text } = parseMail(await readFile(join(outbox, name)));
     await rm(join(outbox, name));
     const link = /^http\S+$/m.exec(text)?.[0] ?? '';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { inject } from 'vitest';
 import { type Database, openDatabase, write } from '../../../store/core/database.ts';
-import { type Files, folderFiles } from '../../../store/core/files.ts';
+import { type Files, filesIn } from '../../../store/core/files.ts';
 import { sealedColumns, sealedElsewhere } from '../../../store/core/sealed-columns.ts';
 import type { Scratch } from '../../../store/core/scratch.ts';
 import { openSecrets, type Secrets } from '../../../store/core/secrets.ts';
@@ -61,7 +61,7 @@ async function openStore({ url, filesFolder, s3, secretKey }: Place): Promise<Te
   const db = openDatabase({ url, name: 'test' });
   const files = openTestFiles({ filesFolder, s3 });
   onFileEnd(() => db.end());
-  const outbox = folderFiles(join(filesFolder, 'outbox'));
+  const outbox = filesIn(files, 'outbox');
   const scratch = await openTestScratch(filesFolder);
   onFileEnd(() => scratch.close());
   return { db, url, files, filesFolder, outbox, scratch, s3, secrets: knowingColumns(await openSecrets(db, files, secretKey)), secretKey };

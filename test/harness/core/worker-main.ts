@@ -1,4 +1,3 @@
-import { join } from 'node:path';
 import type { Command } from '../../../connectors/commands/commands-file.ts';
 import { type FetchAllow, readFetchAllow } from '../../../connectors/core/fetch-allow.ts';
 import { guardedFetch } from '../../../connectors/core/guarded-fetch.ts';
@@ -11,7 +10,7 @@ import { createMetrics } from '../../../runtime/telemetry/metrics.ts';
 import { openTemporalClient } from '../../../runtime/temporal-client.ts';
 import { installTemporalRuntime, type Patience, startWorkers, SYNCS_AT_ONCE } from '../../../runtime/workers.ts';
 import { openDatabase } from '../../../store/core/database.ts';
-import { folderFiles } from '../../../store/core/files.ts';
+import { filesIn } from '../../../store/core/files.ts';
 import { openSecrets } from '../../../store/core/secrets.ts';
 import { openTestFiles, openTestScratch, type S3Settings } from './open-test-files.ts';
 
@@ -79,8 +78,8 @@ async function startWorker(settings: WorkerSettings): Promise<() => Promise<void
       takeBatchSlot: semaphore(4), takeSyncSlot: semaphore(SYNCS_AT_ONCE), takeExportSlot: semaphore(2), takeGdprSlot: semaphore(2),
       outside: { allow, fetch: guardedFetch(allow), commands: new Map(settings.commands) },
       scratch,
-      mailer: openMailer({ smtpUrl: settings.smtpUrl, outbox: join(settings.filesFolder, 'outbox'), from: 'millrace@example.com' }),
-      outbox: folderFiles(join(settings.filesFolder, 'outbox')),
+      mailer: openMailer({ smtpUrl: settings.smtpUrl, outbox: filesIn(files, 'outbox'), from: 'millrace@example.com' }),
+      outbox: filesIn(files, 'outbox'),
       publicUrl: 'http://millrace.test',
       patienceMs: settings.patienceMs ?? 3_600_000,
       boundary: killedAt(settings.kill),

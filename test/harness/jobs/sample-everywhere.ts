@@ -249,7 +249,7 @@ export async function quote({ stack: { store }, world }: Everything, { userId, v
   await insertRequest(store.db, world.entity.id, { ...holder, fingerprint: Buffer.from(randomUUID()) });
   const reply = { status: 200, body: JSON.stringify({ result: { user_id: userId } }), identifier: null };
   if (!await updateReply(store.db, world.entity.id, holder, reply)) throw new Error('the reply was not kept');
-  const mailer = openMailer({ outbox: join(store.filesFolder, 'outbox'), from: 'millrace@example.com' });
+  const mailer = openMailer({ outbox: store.outbox, from: 'millrace@example.com' });
   const text = `It says ${userId}, ${values.plan}.\n`;
   await mailer.send({ messageId: `${randomUUID()}@example.com`, to: [world.user.email], subject: `About ${userId}`, text });
 }

@@ -123,7 +123,8 @@ test('versitygw comes from the archive of its release on a machine without Go, i
   const path = join(folder.path, 's3.tar.gz');
   execFileSync('tar', ['-czf', path, '-C', folder.path, S3_ARCHIVES[name]!]);
   serve(readFileSync(path));
-  const archiveUrl: Program['archiveUrl'] = (...machine) => s3Program.archiveUrl(...machine).replace('https://github.com', `http://${host}`);
+  const archiveUrl: Program['archiveUrl'] = (...machine) =>
+    s3Program.archiveUrl(...machine).replace('https://github.com', `http://${host}`);
   const here: Program = { ...s3Program, archiveUrl };
   await expect(find([], here)).rejects.toThrow(/is not what is pinned[^]*by go install: Go is not installed/);
   const { said } = await find([], { ...here, checksums: { [name]: checksum } });

@@ -15,6 +15,7 @@ import { smtpServer } from '../../harness/core/smtp.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
 import type { CallOptions } from '../http/test-server.ts';
 import { useServer } from '../http/use-server.ts';
+import { folderFiles } from '../../../store/core/files.ts';
 
 /** Invitations and links that set a password: what they give, and what they never give. */
 
@@ -314,7 +315,9 @@ describe('a mail about an account', () => {
   test('that no server took is tried again after a while, with a link that works', async () => {
     const { email, identifier } = await invite();
     const smtp = await smtpServer();
-    const bySmtp = await accountPost(store, openMailer({ smtpUrl: `smtp://127.0.0.1:${smtp.port}`, outbox: '', from: 'm@example.com' }));
+    const outbox = folderFiles('/none');
+    const mailer = openMailer({ smtpUrl: `smtp://127.0.0.1:${smtp.port}`, outbox, from: 'm@example.com' });
+    const bySmtp = await accountPost(store, mailer);
     smtp.behave({ message: 451 });
     await bySmtp.deliver();
     await bySmtp.deliver();

@@ -251,7 +251,8 @@ describe('an operator', () => {
     expect((await server.call('GET', '/health/live')).status).toBe(200);
     expect((await server.call('GET', '/health/ready')).body.ready).toBe(true);
     const parts = (isDatabaseThere: boolean) => [
-      { name: 'postgres', required: true, ready: isDatabaseThere }, { name: 'temporal', required: false, ready: false, reason: 'no connection' },
+      { name: 'postgres', required: true, ready: isDatabaseThere },
+      { name: 'temporal', required: false, ready: false, reason: 'no connection' },
     ];
     for (const isThere of [true, false]) {
       const half = await testServer(store, { routes, ready: async () => parts(isThere) });

@@ -12,6 +12,7 @@ import { addPendingCustomers } from '../../../store/attributes/customers.ts';
 import { mergeAttributeValues, prepareChanges } from '../../../store/attributes/merge-attribute-values.ts';
 import { dryRunSets } from '../../../store/attributes/stored-sets.ts';
 import { type Tx, write } from '../../../store/core/database.ts';
+import { checkFileStore } from '../../../store/core/file-store-marker.ts';
 import { asBytes } from '../../../store/core/files.ts';
 import { insertFeedRequest } from '../../../store/feed/feed-requests.ts';
 import { findOrInsertFileJob } from '../../../store/files/file-jobs.ts';
@@ -58,6 +59,7 @@ describe('the personal-data registry', () => {
 
   it('knows every area of the file store', async () => {
     await samplePerson(await makeWorld(store), 1);
+    await checkFileStore(store.db, store.files);
     const areas = [...registered.keys(), ...withoutPersonalData].filter((name) => name.endsWith('/'));
     const found = new Set<string>();
     for await (const { key } of store.files.list('')) {
@@ -139,12 +141,28 @@ it('an archive shows no link that sets a colleague\'s password, whose address is
   await insertPasswordReset(store.db, { email: person.customerId, userId: world.user.id });
   await updateUser(store.db, world.user.id, { email: person.customerId });
   const outbox = join(store.filesFolder, 'outbox');
-  await (await accountPost(store, openMailer({ outbox, from: 'millrace@example.com' }))).deliver();
+  await (await accountPost(store, openMailer({ outbox: store.outbox, from: 'millrace@example.com' }))).deliver();
   const files = (await readdir(outbox)).filter((name) => name.endsWith('.eml'));
   const mails = await Promise.all(files.map((file) => readFile(join(outbox, file), 'utf8')));
   expect(mails.filter((mail) => mail.includes('A new password for Millrace'))).toHaveLength(1);
   const shown = JSON.stringify(await Array.fromAsync(registered.get('outbox/')!.export(store, world.entity.id, [person])));
   expect(shown).toBe('[{"within":null,"matches":1}]');
+});
+
+it('an outbox file that is no mail holds up no deletion: it is moved aside, named in the log, and searched as text', async () => {
+  const world = await makeWorld(store);
+  const person = await samplePerson(world, 14);
+  const place = registered.get('outbox/')!;
+  // More than the headers of a mail may have.
+  await store.outbox.put('broken-1.eml', asBytes(`X-Long: ${'x'.repeat(3 * 1024 * 1024)}\r\nTo: ${person.customerId}\r\n\r\n`));
+  await store.outbox.put('broken-2.eml', asBytes(`X-Long: ${'x'.repeat(3 * 1024 * 1024)}\r\n\r\nnobody`));
+  const said: object[] = [];
+  const deps = { ...store, log: { warn: (fields: object) => { said.push(fields); } } };
+  await place.erase!(deps, world.entity.id, [person]);
+  expect(await place.count(deps, world.entity.id, [person])).toBe(0);
+  expect(said).toEqual(expect.arrayContaining([{ file: 'unreadable/broken-1.eml' }, { file: 'unreadable/broken-2.eml' }]));
+  const left = await Array.fromAsync(store.files.list('outbox/'), ({ key }) => key);
+  expect(left.filter((key) => key.includes('broken'))).toEqual(['outbox/unreadable/broken-2.eml']);
 });
 
 it('of steps under way a deletion waits for those that began before it, and it removes what a killed process has left', async () => {
