@@ -7,7 +7,7 @@ import { insertGdprRequest } from './requests.ts';
 
 /**
  * An id that is linked to a person of a request, and why. `leftAlone` null: it is theirs. `said`: which device of which app said so
- * first, of an alias.
+ * first, of an alias. `via` null: whose id led there was erased.
  */
 export type Link = {
   ordinal: number; kind: KnownBy['customerType']; id: string; origin: GdprIdentifier['origin'] | null; via: string | null;
@@ -18,7 +18,7 @@ export type Said = { appIdentifier: string | null; deviceId: string | null; at: 
 
 const LINKS = `
   SELECT ordinal, kind, value, origin, via, NULL AS reason FROM gdpr_identifiers
-  WHERE entity_id = $1 AND request_id = $2 AND (via IS NOT NULL OR kind = 'whole_device')
+  WHERE entity_id = $1 AND request_id = $2 AND (origin <> 'asked' OR kind = 'whole_device')
   UNION ALL SELECT ordinal, kind, value, NULL, via, reason FROM gdpr_left_identifiers WHERE entity_id = $1 AND request_id = $2`;
 
 /** By person, what is theirs before what is left alone; not the ids that were asked for themselves. */

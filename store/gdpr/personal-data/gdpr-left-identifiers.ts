@@ -2,23 +2,34 @@ import { inBatches } from '../../core/in-batches.ts';
 import { customerKeys } from '../people-keys.ts';
 import { BATCH, countRows, type PersonalDataLocation } from '../personal-data-location.ts';
 
-/** By gdpr_left_identifiers_by_value. What led there goes with the request's own people. */
+/** By gdpr_left_identifiers_by_value. */
 const LEFT = `gdpr_left_identifiers l JOIN gdpr_requests r ON r.entity_id = $1 AND r.id = l.request_id
   WHERE l.entity_id = $1 AND (l.value, l.kind) IN (SELECT * FROM unnest($2::text[], $3::text[]))`;
+
+/** Others' ids to which theirs led, which are always users'. By gdpr_left_identifiers_by_via. */
+const LED_TO = `gdpr_left_identifiers l JOIN gdpr_requests r ON r.entity_id = $1 AND r.id = l.request_id
+  WHERE l.entity_id = $1 AND (l.via, 'user_id') IN (SELECT * FROM unnest($2::text[], $3::text[]))`;
 
 /** Ids that are linked to people of requests, and were left alone: they may be others'. */
 export const gdprLeftIdentifiers: PersonalDataLocation = {
   name: 'gdpr_left_identifiers',
   columns: ['kind', 'value', 'via'],
   otherColumns: ['entity_id', 'request_id', 'ordinal', 'reason'],
-  foundBy: 'kind and value, in requests whose week is not over',
-  count: ({ db }, entityId, people) => countRows(db, LEFT, customerKeys(entityId, people)),
+  foundBy: 'kind and value, and the id that led there, in requests whose week is not over',
+  async count({ db }, entityId, people) {
+    const ids = customerKeys(entityId, people);
+    return await countRows(db, LEFT, ids) + await countRows(db, LED_TO, ids);
+  },
   async* export({ db }, entityId, people) {
     const { rows } = await db.query(
       `SELECT r.identifier, l.kind, l.value, l.reason FROM ${LEFT} ORDER BY r.id, l.kind, l.value`, customerKeys(entityId, people));
     yield* rows;
   },
-  erase: ({ db, tally }, entityId, people) => inBatches(db,
-    `DELETE FROM gdpr_left_identifiers WHERE ctid = ANY (ARRAY(SELECT l.ctid FROM ${LEFT} LIMIT ${BATCH}))`,
-    customerKeys(entityId, people), tally),
+  async erase({ db, tally }, entityId, people) {
+    const ids = customerKeys(entityId, people);
+    const deleted = await inBatches(db,
+      `DELETE FROM gdpr_left_identifiers WHERE ctid = ANY (ARRAY(SELECT l.ctid FROM ${LEFT} LIMIT ${BATCH}))`, ids, tally);
+    return deleted + await inBatches(db,
+      `UPDATE gdpr_left_identifiers SET via = NULL WHERE ctid = ANY (ARRAY(SELECT l.ctid FROM ${LED_TO} LIMIT ${BATCH}))`, ids, tally);
+  },
 };

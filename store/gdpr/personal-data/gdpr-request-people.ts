@@ -11,13 +11,20 @@ export const IN_REQUESTS = `gdpr_request_people p JOIN gdpr_requests r ON r.enti
 /** A request for deletion stays as it was asked for until its week is over: it is how one knows that it was done. */
 const SHOWN_TO_THEM = `${IN_REQUESTS} AND r.request_type = 'access'`;
 
+/** Their device, from which somebody else asked. */
+const ASKED_FROM = `gdpr_request_people p JOIN gdpr_requests r ON r.entity_id = p.entity_id AND r.id = p.request_id
+  WHERE p.entity_id = $1 AND p.user_id <> ALL ($2::text[]) AND p.device_id = ANY ($3::text[]) AND r.request_type = 'access'`;
+
 export const gdprRequestPeople: PersonalDataLocation = {
   name: 'gdpr_request_people',
   columns: ['user_id', 'device_id', 'subject', 'state', 'treated_at', 'round', 'archive_key', 'archive_bytes', 'archive_sha256', 'message',
     'shown'],
   otherColumns: ['entity_id', 'request_id', 'ordinal'],
-  foundBy: 'user_id; device_id, where there is no user_id',
-  count: ({ db }, entityId, people) => countRows(db, SHOWN_TO_THEM, idsOf(entityId, people)),
+  foundBy: 'user_id; device_id',
+  async count({ db }, entityId, people) {
+    const ids = idsOf(entityId, people);
+    return await countRows(db, SHOWN_TO_THEM, ids) + await countRows(db, ASKED_FROM, ids);
+  },
   async* export({ db }, entityId, people) {
     const { rows } = await db.query(
       `SELECT r.identifier, r.request_type, r.source, r.received_at, p.ordinal, p.user_id, p.device_id, p.state, p.treated_at, p.round,
@@ -37,7 +44,9 @@ export const gdprRequestPeople: PersonalDataLocation = {
       `UPDATE gdpr_request_people SET state = 'treated', treated_at = now(), archive_key = NULL WHERE ctid = ANY (ARRAY(
          SELECT p.ctid FROM ${SHOWN_TO_THEM} AND p.state = 'building' LIMIT ${BATCH}))`, keys);
     await write(db, (tx) => tx.query(END_WAITING, keys));
-    return deleted;
+    return deleted + await inBatches(db,
+      `UPDATE gdpr_request_people SET device_id = NULL WHERE ctid = ANY (ARRAY(SELECT p.ctid FROM ${ASKED_FROM} LIMIT ${BATCH}))`,
+      keys, tally);
   },
 };
 

@@ -189,6 +189,40 @@ it('of steps under way a deletion waits for those that began before it, and it r
   });
 });
 
+it('an erased id that led to others, or whose device another asked from, stands in no request', async () => {
+  const world = await makeWorld(store);
+  const { db } = store;
+  const [erased, another] = [personId(9), personId(10)];
+  const ids = [{ customerType: 'user_id' as const, customerId: erased }, { customerType: 'device_id' as const, customerId: `d-${erased}` }];
+  for (const type of ['access', 'delete']) {
+    const { rows: [request] } = await db.query<{ id: number }>(
+      `INSERT INTO gdpr_requests (entity_id, identifier, request_type, source, requester_kind) VALUES ($1, $2, $3, 'api', 'user')
+       RETURNING id`, [world.entity.id, `gdp_${randomBytes(8).toString('hex')}`, type]);
+    const key = [world.entity.id, request!.id];
+    await db.query(
+      `INSERT INTO gdpr_request_people (entity_id, request_id, ordinal, user_id, device_id) VALUES ($1, $2, 1, $3, $4)`,
+      [...key, another, type === 'access' ? `d-${erased}` : null]);
+    await db.query(
+      `INSERT INTO gdpr_identifiers (entity_id, request_id, kind, value, ordinal, origin, via) VALUES ($1, $2, 'user_id', $3, 1, 'asked', NULL),
+         ($1, $2, 'user_id', $4, 1, 'alias', $3), ($1, $2, 'user_id', 'a friend', 1, 'alias', $4),
+         ($1, $2, 'push_token', 'token', 1, 'device', $5)`, [...key, another, erased, `d-${erased}`]);
+    await db.query(
+      `INSERT INTO gdpr_left_identifiers (entity_id, request_id, kind, value, ordinal, via, reason)
+       VALUES ($1, $2, 'device_id', 'shared', 1, $3, 'shared')`, [...key, erased]);
+  }
+  const places = ['gdpr_identifiers', 'gdpr_left_identifiers', 'gdpr_request_people'].map((name) => registered.get(name)!);
+  const count = () => Promise.all(places.map((place) => place.count(store, world.entity.id, ids)));
+  expect(await count()).toEqual([6, 2, 1]);
+  for (const place of places) await place.erase!(store, world.entity.id, ids);
+  expect(await count()).toEqual([0, 0, 0]);
+  const { rows } = await db.query(
+    `SELECT FROM gdpr_identifiers g WHERE g::text LIKE $1 UNION ALL SELECT FROM gdpr_left_identifiers l WHERE l::text LIKE $1
+     UNION ALL SELECT FROM gdpr_request_people p WHERE p::text LIKE $1`, [`%${erased}%`]);
+  expect(rows).toEqual([]);
+  const links = await db.query(`SELECT value, via FROM gdpr_identifiers WHERE entity_id = $1 ORDER BY value`, [world.entity.id]);
+  expect(links.rows).toHaveLength(6);
+});
+
 it('an archive that is being written for somebody is given up before its row goes', async () => {
   const world = await makeWorld(store);
   const person = await samplePerson(world, 5);
