@@ -12,11 +12,15 @@ const AREA = 'files/';
 
 type BegunFile = { id: number; identifier: string; fileKey: string; isSearchable: boolean; isAnybodys: boolean };
 
+/** Files whose rows tell of people without naming them: values of events alone, and lists that were asked for without ids. */
+const NAMES_NOBODY = `(kind = 'event_details' OR kind IN ('events', 'sessions', 'locations')
+  AND NOT coalesce(query::jsonb -> 'fields' ?& ARRAY['user_id', 'device_id'], true))`;
+
 /**
- * Files that were built from lists, or are being built. A finished CSV file is searched; one of another format, or that is not finished,
- * may hold anybody whom a table had. Their jobs begin again under the same links: so this comes after the tables that files are built
- * from. An erasure leaves alone what was begun once these were empty of its people: that holds what the lists show then, with what
- * others' events say of an erased id.
+ * Files that were built from lists, or are being built. A finished CSV file is searched if its rows name their people; one of
+ * another format, or that is not finished, may hold anybody whom a table had. Their jobs begin again under the same links: so
+ * this comes after the tables that files are built from. An erasure leaves alone what was begun once these were empty of its
+ * people: that holds what the lists show then, with what others' events say of an erased id.
  */
 export const files: PersonalDataLocation = {
   name: AREA,
@@ -24,8 +28,8 @@ export const files: PersonalDataLocation = {
   otherColumns: [],
   after: TABLES_OF_FILES,
   isBuiltFromTables: true,
-  foundBy: 'finished CSV files in which the id stands; every other file of the entity, if a table that files are built from had the '
-    + 'person. Files that were begun after these tables were erased are left alone. Millrace builds the others anew',
+  foundBy: 'finished CSV files in which the id stands, if their rows name people; every other file of the entity, if a table '
+    + 'that files are built from had the person. Files that were begun after these tables were erased are left alone. Millrace builds the others anew',
   count: async (deps, entityId, people) =>
     await countNotedFiles(deps.db, entityId, AREA) + (await listFilesOf(deps, entityId, people)).length,
   async* export(deps, entityId, people) {
@@ -79,7 +83,8 @@ async function listFilesOf(
   { db, files: stored, erasure }: Pick<LocationDependencies, 'db' | 'files' | 'erasure'>, entityId: number, people: KnownBy[],
 ): Promise<BegunFile[]> {
   const begun = readRows<BegunFile>(await db.query(
-    `SELECT id, identifier, file_key, state = 'finished' AND format = 'csv' AS is_searchable, query IS NULL OR $3 AS is_anybodys
+    `SELECT id, identifier, file_key, state = 'finished' AND format = 'csv' AND NOT ${NAMES_NOBODY} AS is_searchable,
+       query IS NULL OR $3 AS is_anybodys
      FROM file_jobs WHERE entity_id = $1 AND file_key IS NOT NULL AND (begun_at <= $2) IS NOT FALSE ORDER BY id`,
     [entityId, erasure?.filesBefore ?? null, erasure?.wasInTables ?? true]));
   if (begun.length === 0) return [];

@@ -7,6 +7,7 @@ import {
   type FileJob, findOrInsertFileJob, finishFile, isFileKept, lockFileAttempt, updateFileKey, updateRowsWritten,
 } from '../../../store/files/file-jobs.ts';
 import { deleteFileJob, findFileJobOfLink, listExpiredFiles } from '../../../store/files/file-jobs-across-entities.ts';
+import type { FileKind } from '../../../store/files/file-sources.ts';
 import { files } from '../../../store/files/personal-data/files.ts';
 import type { Erasure, KnownBy, LocationDependencies } from '../../../store/gdpr/personal-data-location.ts';
 import { claimJob } from '../../../store/jobs/jobs.ts';
@@ -34,9 +35,11 @@ beforeEach(async () => {
 type Begun = { identifier: string; claim: { entityId: number; runId: number; generation: number }; key: string };
 
 /** A job whose file is being written. */
-async function begin(what: string, format: 'csv' | 'xlsx', key?: string): Promise<Begun> {
+async function begin(
+  what: string, format: 'csv' | 'xlsx', key?: string, asked: { kind: FileKind; query: object } = { kind: 'events', query: { what } },
+): Promise<Begun> {
   const { entityId, runId, identifier } = await write(store.db, (tx) => findOrInsertFileJob(tx, store.secrets, world.entity.id, {
-    kind: 'events', format, query: { what }, email: null, createdBy: world.user.id,
+    ...asked, format, email: null, createdBy: world.user.id,
   }));
   return goOn({ entityId, runId, identifier }, format, key);
 }
@@ -88,6 +91,21 @@ describe('files of an erased person', () => {
     expect(states).toEqual(['accepted', 'accepted', 'accepted', 'accepted']);
     await finish(await goOn(fourth.claim as never, 'xlsx', `files/${fourth.identifier}/again.xlsx`), 'newer');
     for (const file of [first, second, third]) expect((await jobOf(file)).file?.key).toBe(`files/${fourth.identifier}/again.xlsx`);
+  });
+
+  it('begin again as sheets do if their rows tell of people without naming them', async () => {
+    const told: [FileKind, object][] = [
+      ['event_details', {}], ['events', { fields: ['name', 'detail'] }], ['sessions', { fields: ['user_id', 'start_date_utc'] }],
+      ['events', { fields: ['user_id', 'device_id', 'detail'] }],
+    ];
+    const begun: Begun[] = [];
+    for (const [kind, query] of told) {
+      begun.push(await begin('a', 'csv', undefined, { kind, query }));
+      await finish(begun.at(-1)!, 'value\r\nof the person\r\n');
+    }
+    expect([await count(await erasure({ wasInTables: false })), await erase(await erasure())]).toEqual([0, 3]);
+    const states = await Promise.all(begun.map(async (file) => (await jobOf(file)).state));
+    expect(states).toEqual(['accepted', 'accepted', 'accepted', 'finished']);
   });
 
   it('are neither searched nor counted once they were begun after the tables were erased, and are counted once', async () => {

@@ -203,7 +203,8 @@ it('an erased id that led to others, or whose device another asked from, stands 
       `INSERT INTO gdpr_request_people (entity_id, request_id, ordinal, user_id, device_id) VALUES ($1, $2, 1, $3, $4)`,
       [...key, another, type === 'access' ? `d-${erased}` : null]);
     await db.query(
-      `INSERT INTO gdpr_identifiers (entity_id, request_id, kind, value, ordinal, origin, via) VALUES ($1, $2, 'user_id', $3, 1, 'asked', NULL),
+      `INSERT INTO gdpr_identifiers (entity_id, request_id, kind, value, ordinal, origin, via)
+       VALUES ($1, $2, 'user_id', $3, 1, 'asked', NULL),
          ($1, $2, 'user_id', $4, 1, 'alias', $3), ($1, $2, 'user_id', 'a friend', 1, 'alias', $4),
          ($1, $2, 'push_token', 'token', 1, 'device', $5)`, [...key, another, erased, `d-${erased}`]);
     await db.query(
