@@ -1,7 +1,7 @@
 /** The people of a walk. Each is in every feature, under the same ids in both entities. */
 
 /** Carried by everything that tells of a person, so that one search finds all of it. */
-const MARK = 'zqlife';
+export const MARK = 'zqlife';
 
 export type Person = {
   name: string;

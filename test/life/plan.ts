@@ -1,3 +1,4 @@
+import { randomFor } from '../harness/run/seed.ts';
 import type { LifeOperations } from './life-operation.ts';
 import type { Part } from './service.ts';
 
@@ -19,7 +20,7 @@ const BETWEEN_BLOWS = 90;
 const BEFORE_BLOWS = 60;
 
 export function planWalk(seed: number, length: number, operations: LifeOperations): Planned[] {
-  const random = randomNumbers(seed);
+  const random = randomFor('walk', seed);
   const names = Object.entries(operations).flatMap(([name, { weight = 1 }]) => Array.from({ length: Math.round(weight * 10) }, () => name));
   const blows: [string, Blow][] = [];
   const middle = Math.floor(length / 2);
@@ -41,15 +42,4 @@ function shuffled<T>(all: readonly T[], random: () => number): T[] {
 
 export function nameOf(planned: Planned): string {
   return 'blow' in planned ? planned.name : planned.operation;
-}
-
-/** From 0 up to 1, the same for the same seed; near seeds give unlike numbers (mulberry32). */
-export function randomNumbers(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -14,17 +14,13 @@ const { values } = parseArgs({
     'shrink-minutes': { type: 'string', default: '10' }, keep: { type: 'boolean', default: false },
   },
 });
-const [minutes, rate, shrinkMinutes] = [values.minutes, values.rate, values['shrink-minutes']].map(Number) as [number, number, number];
+const [minutes = 0, rate = 0, shrinkMinutes = 0] = [values.minutes, values.rate, values['shrink-minutes']].map(Number);
 const seed = values.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : Number(values.seed);
 if (![minutes, rate, shrinkMinutes, seed].every((number) => number >= 0)) throw new Error(USAGE);
 const say = (line: string) => process.stdout.write(`${new Date().toISOString().slice(11, 19)} ${line}\n`);
-const dataDir = await mkdtemp(join(tmpdir(), 'millrace-life-'));
+const keepIn = values.keep ? await mkdtemp(join(tmpdir(), 'millrace-life-')) : undefined;
 
-say(`seed ${seed}: ${minutes} minutes, at most ${rate} operations a second, in ${dataDir}`);
-try {
-  const { findings, report } = await liveThrough({ dataDir, seed, minutes, rate, say });
-  say(report);
-  if (findings.length > 0) process.exitCode = 1;
-} finally {
-  if (!values.keep) await rm(dataDir, { recursive: true, force: true });
-}
+say(`seed ${seed}: ${minutes} minutes, at most ${rate} operations a second${keepIn === undefined ? '' : `, in ${keepIn}`}`);
+const { findings, report } = await liveThrough({ seed, minutes, rate, shrinkMinutes, keepIn, say });
+say(report);
+process.exitCode = findings.length > 0 ? 1 : 0;

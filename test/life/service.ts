@@ -43,7 +43,7 @@ export class LifeService {
   readonly s3: EmbeddedS3 & S3Keys;
   readonly #say: (line: string) => void;
   readonly #port: number;
-  readonly #secretKey = randomBytes(32).toString('base64');
+  readonly secretKey = randomBytes(32);
   readonly #unlock: () => void;
   readonly #embedded = new Map<Part, Embedded>();
   readonly #programs = new Map<Part, ChildProcess>();
@@ -151,16 +151,22 @@ export class LifeService {
     const log = await readFile(join(this.dataDir, 'serve.log'), 'utf8');
     const logged = log.split('\n').find((line) => line.includes(requestId) && line.includes('"error"'));
     if (logged === undefined) return null;
-    const { error } = JSON.parse(logged) as { error: { errorClass: string; code?: string; frames?: string[] } };
-    const frame = error.frames?.find((each) => !each.includes('node_modules') && each.includes('file:///')) ?? '';
-    const place = frame.replace(/file:\/\/.*?\/(?=store|server|api|domain|connectors|runtime)/, '');
-    return { error: [error.errorClass, error.code, place].join(' '), logged };
+    return { error: nameOfError((JSON.parse(logged) as { error: LoggedError }).error), logged };
   }
 
-  /** The processes that have ended without having been asked to. */
-  endedByThemselves(): string[] {
-    return [...this.#programs].filter(([, { exitCode, signalCode }]) => exitCode !== null || signalCode !== null)
-      .map(([part, { exitCode, signalCode }]) => `${part} ended by itself: ${exitCode ?? signalCode}`);
+  /** The errors that server and worker logged while all parts were there, and the programs that have ended by themselves. */
+  async faults(): Promise<{ what: string; details: string }[]> {
+    const faults = [...this.#programs].filter(([, { exitCode, signalCode }]) => exitCode !== null || signalCode !== null)
+      .map(([part, { exitCode, signalCode }]) => ({ what: `${part} ended by itself`, details: String(exitCode ?? signalCode) }));
+    for (const program of ['serve', 'work']) {
+      const log = await readFile(join(this.dataDir, `${program}.log`), 'utf8');
+      for (const line of log.split('\n').filter((each) => each.startsWith('{"level":"error"'))) {
+        const { time, msg, error } = JSON.parse(line) as { time: string; msg: string; error?: LoggedError };
+        if (this.wasBroken(Date.parse(time), Date.parse(time))) continue;
+        faults.push({ what: `logged by ${program}: ${msg}: ${error ? nameOfError(error) : ''}`, details: line });
+      }
+    }
+    return faults;
   }
 
   /** Copies the database as it is, while server and worker are ended. */
@@ -219,7 +225,7 @@ export class LifeService {
       env: {
         ...programEnv(), PORT: String(this.#port), MILLRACE_DATA_DIR: this.dataDir, MILLRACE_PUBLIC_URL: this.url,
         DATABASE_URL: this.databaseUrl, TEMPORAL_ADDRESS: this.#temporalAddress, TEMPORAL_NAMESPACE: NAMESPACE,
-        MILLRACE_FILES: `file:${join(this.dataDir, 'files')}`, MILLRACE_SECRET_KEY: this.#secretKey,
+        MILLRACE_FILES: `file:${join(this.dataDir, 'files')}`, MILLRACE_SECRET_KEY: this.secretKey.toString('base64'),
         MILLRACE_ADMIN_EMAIL: ADMIN.email, MILLRACE_ADMIN_PASSWORD: ADMIN.password, MILLRACE_FETCH_ALLOW: '127.0.0.1',
         MILLRACE_RATE_LIMIT: '0', MILLRACE_PATIENCE_MINUTES: '2',
       },
@@ -240,6 +246,14 @@ export class LifeService {
       await admin.end();
     }
   }
+}
+
+type LoggedError = { errorClass: string; code?: string; frames?: string[] };
+
+/** What an error is, and where in our code it came from. */
+function nameOfError({ errorClass, code = '', frames = [] }: LoggedError): string {
+  const frame = frames.find((each) => !each.includes('node_modules') && each.includes('file:///')) ?? '';
+  return `${errorClass} ${code} ${frame.replace(/\(?file:\/\/.*?\/(?=(?:store|server|api|domain|connectors|runtime|activities)\/)/, '')}`;
 }
 
 /** The process of an embedded part, as its record in the data folder names it. */

@@ -1,4 +1,4 @@
-/** Which value of an attribute a person may have in the end: of two writes in one way, the one acknowledged last wins. */
+/** Which value of an attribute a person may have in the end: the one acknowledged last wins. */
 
 export type Way = 'import' | 'feed' | `sync ${string}`;
 
@@ -25,6 +25,11 @@ export class ValueModel {
     this.#writes.push({ ...write, endedAt: Infinity, isUncertain: false });
   }
 
+  /** Notes what may have been written. */
+  addUncertain(write: Omit<Write, 'endedAt' | 'isUncertain'>): void {
+    this.#writes.push({ ...write, endedAt: Infinity, isUncertain: true });
+  }
+
   /** Notes that an import, a request or a run has ended. */
   ended(job: string, { isComplete }: { isComplete: boolean }): void {
     for (const write of this.#writes) {
@@ -43,6 +48,14 @@ export class ValueModel {
     return values;
   }
 
+  /** All that was written to an attribute of a person, for whoever has to find the fault. */
+  tell(person: string, attribute: string): string {
+    return this.#writes.filter((write) => write.person === person && write.attribute === attribute)
+      .map(({ value, way, job, sentAt, acknowledgedAt, endedAt, isUncertain }) => `    ${[
+        new Date(sentAt).toISOString(), new Date(acknowledgedAt).toISOString(), endedAt, way, job, isUncertain ? 'uncertain' : '', value,
+      ].join(' ')}`).join('\n');
+  }
+
   /** The people and attributes that were written to. */
   written(): { person: string; attribute: string }[] {
     const keys = new Map(this.#writes.map(({ person, attribute }) => [`${person} ${attribute}`, { person, attribute }]));
@@ -50,9 +63,10 @@ export class ValueModel {
   }
 }
 
-/** Whether the later write wins for sure. */
+/** Whether the later write wins for sure: of two imports under way at once the later commit stands (docs/imports.md). */
 function isBefore(earlier: Write, later: Write): boolean {
   if (earlier === later) return false;
   if (earlier.job === later.job) return false;
-  return earlier.way === later.way ? earlier.acknowledgedAt < later.sentAt : earlier.endedAt < later.sentAt;
+  const inOrder = earlier.way === later.way && earlier.way !== 'import';
+  return inOrder ? earlier.acknowledgedAt < later.sentAt : earlier.endedAt < later.sentAt;
 }

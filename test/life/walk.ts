@@ -1,10 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Operation } from '../../api/core/operation.ts';
+import { randomFor } from '../harness/run/seed.ts';
 import type { Life } from './life.ts';
 import { type Answer, Broken, type Call, Draw, NothingToCall } from './life-operation.ts';
 import { contract, lifeOperations } from './operations/operations.ts';
 import { markOfEntity } from './people.ts';
-import { type Blow, nameOf, type Planned, randomNumbers } from './plan.ts';
+import { type Blow, nameOf, type Planned } from './plan.ts';
 import { sendCall } from './request.ts';
 
 /** Carries out the operations of a plan on a living service, and checks what has to hold at every moment. */
@@ -34,6 +35,9 @@ const ANSWERED_WITHIN_MS = 180_000;
 const BETWEEN_TRIES_MS = 500;
 /** Longest time for which a killed part stays away. */
 const MAX_AWAY_MS = 8_000;
+
+/** Codes of Node and Postgres for a database that cannot be reached, or that shuts down or starts. */
+const DATABASE_AWAY = /^\w+ (?:ECONN\w+|EPIPE|57P0\d|08\w{3}|55000) /;
 
 /** An answer that only a fault of the server gives, with what its log says of it. */
 class Fault extends Error {
@@ -101,7 +105,7 @@ export class Walk {
   async #call(planned: Extract<Planned, { operation: string }>): Promise<void> {
     const life = this.#life;
     const operation = contract.get(planned.operation)!;
-    const draw = new Draw(randomNumbers(planned.seed), life, life.entities[planned.entity]!);
+    const draw = new Draw(randomFor('call', planned.seed), life, life.entities[planned.entity]!);
     const { call: makeCall, expects, done } = lifeOperations[planned.operation]!;
     const call = await makeCall(draw);
     const wasGone = call.item?.isGone ?? false;
@@ -144,7 +148,8 @@ export class Walk {
     if (status < 500 || (status === 503 && headers['retry-after'] !== undefined)) return;
     if (status === 503) throw new Broken(`status 503 without Retry-After: ${text.slice(0, 300)}`);
     const cause = await this.#life.service.causeOf(/report the id ([0-9a-f-]{36})/.exec(text)?.[1] ?? 'none');
-    throw new Fault(`status ${status} by ${cause?.error ?? text.slice(0, 300)}`, cause?.logged ?? text);
+    const error = cause?.error ?? text.slice(0, 300);
+    throw new Fault(`status ${status} by ${DATABASE_AWAY.test(error) ? 'a database that is away' : error}`, cause?.logged ?? text);
   }
 
   #mustBeSound({ result, bare, status: expected }: Operation, { status, text, result: given }: Answer, draw: Draw): void {
@@ -163,7 +168,7 @@ export class Walk {
     await this.#repair;
     this.#count(name, 'done');
     this.#options.say(`${name} (operation ${this.done.length})`);
-    this.#repair = this.#breakAndRepair(blow, randomNumbers(seed)).catch((error: Error) => {
+    this.#repair = this.#breakAndRepair(blow, randomFor('blow', seed)).catch((error: Error) => {
       this.note(`${name}: the service did not come back`, error.stack!, null);
     });
   }
@@ -190,10 +195,10 @@ export class Walk {
 }
 
 /** Name of the database that was copied in the middle of the walk. */
-const COPY = 'copied';
+export const COPY = 'copied';
 
 /** The same text for the same fault of another object. */
-function withoutIds(text: string): string {
+export function withoutIds(text: string): string {
   return text.replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '<uuid>').replaceAll(/\b[a-z]{2,7}_(?=\w*\d)\w{8,}/g, '<id>')
     .replaceAll(/\d+/g, '<n>').slice(0, 240);
 }

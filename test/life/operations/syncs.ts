@@ -17,11 +17,16 @@ type Run = {
 };
 
 /** Changes the source of a sync, so that its next run has something to write. */
-async function changeSource(draw: Draw, { table, file }: SyncSource): Promise<void> {
+async function changeSource(draw: Draw, sync: string, { attribute, table, file }: SyncSource): Promise<void> {
   const person = draw.person();
   const value = draw.value(person);
   // The shop's Postgres is killed as well.
   if (table !== undefined) await draw.life.outside.sell(table, person.userId, value).catch(() => { throw new NothingToCall(); });
+  // Any run from now on may bring it, one under way too.
+  const now = Date.now();
+  draw.entity.values.addUncertain({
+    person: person.userId, attribute, value, way: `sync ${sync}`, job: `change to ${value}`, sentAt: now, acknowledgedAt: now,
+  });
   const held = contents.get(table ?? file!) ?? new Map<string, string>();
   contents.set(table ?? file!, held.set(person.userId, value));
   if (file !== undefined) {
@@ -79,7 +84,7 @@ export const syncOperations: LifeOperations = {
     async call(draw) {
       const item = draw.item('sync');
       const source = sources.get(item.id);
-      if (source) await changeSource(draw, source);
+      if (source) await changeSource(draw, item.id, source);
       return { item, body: draw.chance(0.2) ? { fresh: true } : {} };
     },
     done: noteRun,
