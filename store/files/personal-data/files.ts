@@ -29,7 +29,8 @@ export const files: PersonalDataLocation = {
   after: TABLES_OF_FILES,
   isBuiltFromTables: true,
   foundBy: 'finished CSV files in which the id stands, if their rows name people; every other file of the entity, if a table '
-    + 'that files are built from had the person. Files that were begun after these tables were erased are left alone. Millrace builds the others anew',
+    + 'that files are built from had the person. Files that were begun after these tables were erased are left alone. Millrace '
+    + 'builds the others anew',
   count: async (deps, entityId, people) =>
     await countNotedFiles(deps.db, entityId, AREA) + (await listFilesOf(deps, entityId, people)).length,
   async* export(deps, entityId, people) {
