@@ -1,13 +1,20 @@
-import { condition, continueAsNew, defineSignal, patched, proxyActivities, setHandler, sleep, workflowInfo } from '@temporalio/workflow';
+import {
+  ActivityFailure, condition, continueAsNew, defineSignal, isCancellation, patched, proxyActivities, setHandler, sleep, TimeoutFailure,
+  workflowInfo,
+} from '@temporalio/workflow';
+import type { LocationToErase } from '../activities/gdpr/erase.ts';
 import type { GdprDeleteSteps } from '../activities/gdpr/gdpr-delete.ts';
 import type { JobClaim, JobRef } from '../domain/jobs/job.ts';
 import { GDPR_HOLDS_CHANGED } from '../domain/jobs/workflow-id.ts';
 import { BULK_STEPS, isJobGone, MAIL_STEPS, SHORT_STEPS, untilSettled, WAITS_OF_A_RUN } from './job-steps.ts';
 
-const { claimDeletion, olderWriters, waitForHolds } = proxyActivities<GdprDeleteSteps>(SHORT_STEPS);
+const { claimDeletion, olderWriters, waitForHolds, giveUpLocation } = proxyActivities<GdprDeleteSteps>(SHORT_STEPS);
 const {
-  collectIdentifiers, raiseTombstones, beginErasing, erasePass, listForExporters, tellExporters, writeReceipt, discardDeletion,
+  collectIdentifiers, raiseTombstones, beginErasing, erasePass, listLocations, listSurvivors, listForExporters, tellExporters, writeReceipt,
+  discardDeletion,
 } = proxyActivities<GdprDeleteSteps>(BULK_STEPS);
+/** After three attempts the other locations go on. */
+const { eraseLocation } = proxyActivities<GdprDeleteSteps>({ ...BULK_STEPS, retry: { ...BULK_STEPS.retry, maximumAttempts: 3 } });
 const { mailAboutDeletion } = proxyActivities<GdprDeleteSteps>(MAIL_STEPS);
 
 const FIRST_WAIT_MS = 1_000;
@@ -43,17 +50,72 @@ export async function gdprDelete(ref: JobRef, waitsOfARun = WAITS_OF_A_RUN): Pro
 async function eraseThoseWhoGo(claim: JobClaim): Promise<boolean> {
   const { going } = await keepOut(claim);
   if (going === 0) return false;
-  for (let idle = 0; ;) {
-    const { erased, survivors } = await erasePass(claim);
-    if (survivors === 0) break;       // the second look found nothing
-    if (workflowInfo().continueAsNewSuggested) return false;
-    idle = erased === 0 ? idle + 1 : 0;
-    if (idle > 0) await sleep(Math.min(FIRST_WAIT_MS * 2 ** (idle - 1), LONGEST_WAIT_MS));
-  }
+  if (!await (patched('erase-by-location') ? eraseLocations(claim) : erasePasses(claim))) return false;
   await listForExporters(claim);
   await untilSettled(() => tellExporters(claim));
   const { isTreated } = await writeReceipt(claim);
   return isTreated;
+}
+
+/** Erases one location after another, until a look finds nothing in any. False: to be gone on with in a new run. */
+async function eraseLocations(claim: JobClaim): Promise<boolean> {
+  let left = await listLocations(claim);
+  for (let idle = 0; ;) {
+    const erased = await eraseEach(claim, left);
+    if (erased === null) return false;
+    left = await listSurvivors(claim);
+    if (left.length === 0) return true;         // the second look found nothing
+    if (workflowInfo().continueAsNewSuggested) return false;
+    idle = erased === 0 ? idle + 1 : 0;
+    if (idle > 0) await sleep(backOff(idle));
+  }
+}
+
+/**
+ * Erases each of some locations, and returns how many rows and files went. One that fails is tried again by itself, with those that come
+ * after it; the others go on. Null: to be gone on with in a new run.
+ */
+async function eraseEach(claim: JobClaim, locations: readonly LocationToErase[]): Promise<number | null> {
+  let erased = 0;
+  for (let [left, tries] = [locations, 1]; ; tries += 1) {
+    const failed: LocationToErase[] = [];
+    for (const location of left) {
+      const isHeldUp = failed.some(({ name }) => location.after.includes(name));
+      const rows = isHeldUp ? null : await eraseOne(claim, location.name);
+      if (rows === null) failed.push(location);
+      else erased += rows;
+    }
+    if (failed.length === 0) return erased;
+    if (workflowInfo().continueAsNewSuggested) return null;
+    left = failed;
+    await sleep(backOff(tries));
+  }
+}
+
+/** Null if the location could not be erased: the request names it. */
+async function eraseOne(claim: JobClaim, name: string): Promise<number | null> {
+  try {
+    return await eraseLocation(claim, name);
+  } catch (error) {
+    if (isJobGone(error) || isCancellation(error)) throw error;
+    if (error instanceof ActivityFailure && error.cause instanceof TimeoutFailure) await giveUpLocation(claim, name);
+    return null;
+  }
+}
+
+/** As histories have it from before each location had a step of its own. */
+async function erasePasses(claim: JobClaim): Promise<boolean> {
+  for (let idle = 0; ;) {
+    const { erased, survivors } = await erasePass(claim);
+    if (survivors === 0) return true;
+    if (workflowInfo().continueAsNewSuggested) return false;
+    idle = erased === 0 ? idle + 1 : 0;
+    if (idle > 0) await sleep(backOff(idle));
+  }
+}
+
+function backOff(tries: number): number {
+  return Math.min(FIRST_WAIT_MS * 2 ** (tries - 1), LONGEST_WAIT_MS);
 }
 
 /** Until nothing more comes in of those who go, nor anything by which they are known. Nobody goes where this history has grown long. */

@@ -4,7 +4,10 @@ import { write } from '../../store/core/database.ts';
 import { findSyncCopies, noteSyncCopies } from '../../store/gdpr/copies.ts';
 import type { ErasingLocation, KnownBy } from '../../store/gdpr/personal-data-location.ts';
 import { personalData } from '../../store/gdpr/personal-data.ts';
-import { addErased, findErasure, holdGdprRequest, updateStage, updateSurvivors } from '../../store/gdpr/progress.ts';
+import { listOccupiedTables } from '../../store/gdpr/occupied-tables.ts';
+import {
+  addErased, deleteLocationFault, findErasure, holdGdprRequest, updateLocationFault, updateStage, updateSurvivors,
+} from '../../store/gdpr/progress.ts';
 import { isJobCurrent } from '../../store/jobs/jobs.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { listPendingIdentifiers } from './pending-people.ts';
@@ -18,27 +21,95 @@ const IDS_AT_ONCE = 5_000;
 export const LOCATIONS = personalData.filter((location): location is ErasingLocation => location.erase !== null);
 
 export type Pass = { erased: number; survivors: number };
+/** `after`: the locations that are erased before. */
+export type LocationToErase = { name: string; after: readonly string[] };
 
-/** Takes away what all locations have of the people who go, in their order, and looks whether anything is left. */
-export async function erasePeople(deps: Dependencies, claim: JobClaim): Promise<Pass> {
+/**
+ * Returns the locations that may have something of the people who go, in the order in which they are erased: each area of files, and each
+ * table in which the entity has any row.
+ */
+export async function listLocationsToErase(deps: Dependencies, claim: JobClaim): Promise<LocationToErase[]> {
+  await updateStage(deps.db, claim, 'erasing');
+  await noteCopies(deps, claim, chunksOf(await listPendingIdentifiers(deps.db, claim)));
+  const occupied = new Set(await listOccupiedTables(deps.db, claim.entityId, LOCATIONS.map(({ name }) => name)));
+  return LOCATIONS.filter(({ name }) => name.endsWith('/') || occupied.has(name)).map(toErase);
+}
+
+function toErase({ name, after = [] }: ErasingLocation): LocationToErase {
+  return { name, after };
+}
+
+/**
+ * Takes away what one location has of the people who go, and returns how many rows and files went. The request names a location that
+ * fails, until it is erased.
+ */
+export async function eraseOneLocation(deps: Dependencies, claim: JobClaim, name: string): Promise<number> {
+  const location = LOCATIONS.find((found) => found.name === name);
+  if (!location) return 0;                     // of another version
+  await throwIfOver(deps, claim);
   const freeSlot = await deps.takeGdprSlot();
   try {
-    const chunks = chunksOf(await listPendingIdentifiers(deps.db, claim));
-    await updateStage(deps.db, claim, 'erasing');
-    await noteCopies(deps, claim, chunks);
-    const erased = await atEachLocation(deps, claim, async (location) => {
-      const rows = await eraseAt(deps, claim, location, chunks);
-      deps.boundary(`gdpr: erased ${location.name}`);
-      return rows;
-    });
-    await updateStage(deps.db, claim, 'looking again');
-    const survivors = await atEachLocation(deps, claim, (location) => countAt(deps, claim, location, chunks));
-    await updateSurvivors(deps.db, claim, Object.fromEntries([...survivors].filter(([, rows]) => rows > 0)));
-    deps.boundary('gdpr: looked');
-    return { erased: sum(erased), survivors: sum(survivors) };
+    const rows = await eraseAt(deps, claim, location, chunksOf(await listPendingIdentifiers(deps.db, claim)));
+    deps.boundary(`gdpr: erased ${name}`);
+    await deleteLocationFault(deps.db, claim, name);
+    return rows;
+  } catch (error) {
+    return await recordLocationError(deps, claim, name, error);
   } finally {
     freeSlot();
   }
+}
+
+/** Returns the locations in which a look still finds something of the people who go, or into which it could not look. */
+export async function listSurvivingLocations(deps: Dependencies, claim: JobClaim): Promise<LocationToErase[]> {
+  await updateStage(deps.db, claim, 'looking again');
+  const freeSlot = await deps.takeGdprSlot();
+  try {
+    const chunks = chunksOf(await listPendingIdentifiers(deps.db, claim));
+    const left: ErasingLocation[] = [];
+    const survivors: Record<string, number> = {};
+    for (const location of LOCATIONS) {
+      await throwIfOver(deps, claim);
+      try {
+        const rows = await countAt(deps, claim, location, chunks);
+        if (rows === 0) continue;
+        survivors[location.name] = rows;
+      } catch (error) {
+        await recordLocationError(deps, claim, location.name, error).catch(throwIfGone);
+      }
+      left.push(location);
+    }
+    await updateSurvivors(deps.db, claim, survivors);
+    deps.boundary('gdpr: looked');
+    return left.map(toErase);
+  } finally {
+    freeSlot();
+  }
+}
+
+async function recordLocationError(deps: Dependencies, claim: JobClaim, location: string, error: unknown): Promise<never> {
+  // That a worker ends is no fault of the location.
+  await throwIfOver(deps, claim);
+  return recordError(deps, claim, `${location} could not be erased`, error,
+    (db, key, fault) => updateLocationFault(db, key, location, fault));
+}
+
+function throwIfGone(error: unknown): void {
+  if (error instanceof JobGone) throw error;
+}
+
+async function throwIfOver(deps: Dependencies, claim: JobClaim): Promise<void> {
+  deps.draining.throwIfAborted();
+  Context.current().cancellationSignal.throwIfAborted();
+  if (!await isJobCurrent(deps.db, 'delete', claim)) throw new JobGone();
+}
+
+/** Takes away what all locations have of the people who go, and looks again: the step of histories without a step for each location. */
+export async function erasePeople(deps: Dependencies, claim: JobClaim): Promise<Pass> {
+  await listLocationsToErase(deps, claim);
+  let erased = 0;
+  for (const { name } of LOCATIONS) erased += await eraseOneLocation(deps, claim, name);
+  return { erased, survivors: (await listSurvivingLocations(deps, claim)).length };
 }
 
 /** Which systems outside know them, while that can be told. */
@@ -53,21 +124,6 @@ async function noteCopies(deps: Dependencies, claim: JobClaim, chunks: KnownBy[]
     const { entityId, identifier: requestIdentifier, round } = await holdGdprRequest(tx, claim);
     await noteSyncCopies(tx, { entityId, requestIdentifier, round }, found);
   });
-}
-
-/** Location by location, as long as the request is this generation's and the step is wanted. What fails is told of, and tried again. */
-async function atEachLocation(
-  deps: Dependencies, claim: JobClaim, work: (location: ErasingLocation) => Promise<number>,
-): Promise<Map<string, number>> {
-  const rows = new Map<string, number>();
-  for (const location of LOCATIONS) {
-    deps.draining.throwIfAborted();
-    Context.current().cancellationSignal.throwIfAborted();
-    if (!await isJobCurrent(deps.db, 'delete', claim)) throw new JobGone();
-    rows.set(location.name, await work(location)
-      .catch((error: unknown) => recordError(deps, claim, `${location.name} could not be erased`, error)));
-  }
-  return rows;
 }
 
 async function eraseAt(deps: Dependencies, claim: JobClaim, location: ErasingLocation, chunks: KnownBy[][]): Promise<number> {
@@ -101,8 +157,4 @@ function chunksOf(identifiers: (KnownBy & { ordinal: number })[]): KnownBy[][] {
     }
   }
   return chunks;
-}
-
-function sum(rows: Map<string, number>): number {
-  return [...rows.values()].reduce((total, count) => total + count, 0);
 }

@@ -1,11 +1,13 @@
 import type { JobClaim, JobRef } from '../../domain/jobs/job.ts';
-import { updateStage } from '../../store/gdpr/progress.ts';
+import { updateLocationFault, updateStage } from '../../store/gdpr/progress.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { type ClaimedRequest, claimRequest } from './claim.ts';
 import { discardGdprRequest } from './discard.ts';
-import { erasePeople, type Pass } from './erase.ts';
+import {
+  eraseOneLocation, erasePeople, listLocationsToErase, listSurvivingLocations, type LocationToErase, type Pass,
+} from './erase.ts';
 import { finishRound, listForExporters, tellExportersOf } from './evidence.ts';
 import { beginErasingPeople, type Gathered, gatherPeople, refusePeople, waitForOlderWriters } from './gather.ts';
 import { mailGdpr } from './gdpr-mail.ts';
@@ -27,7 +29,16 @@ export const gdprDeleteSteps = (deps: Dependencies) => ({
   /** Null: what was raised does not stand any more. */
   beginErasing: (claim: JobClaim): Promise<Counted | null> =>
     recordingErrors(deps, claim, 'erasing could not begin', () => beginErasingPeople(deps, claim)),
+  /** Of histories from before each location had a step of its own. */
   erasePass: (claim: JobClaim): Promise<Pass> => heartbeating(() => erasePeople(deps, claim)),
+  listLocations: (claim: JobClaim): Promise<LocationToErase[]> =>
+    recordingErrors(deps, claim, 'the locations could not be listed', () => listLocationsToErase(deps, claim)),
+  eraseLocation: (claim: JobClaim, name: string): Promise<number> => heartbeating(() => eraseOneLocation(deps, claim, name)),
+  /** Names a location whose step ended without an answer, as often as it may. */
+  giveUpLocation: (claim: JobClaim, name: string): Promise<void> =>
+    updateLocationFault(deps.db, claim, name, `${name} could not be erased (its worker ended); it is tried again`),
+  listSurvivors: (claim: JobClaim): Promise<LocationToErase[]> =>
+    recordingErrors(deps, claim, 'what is left could not be looked for', () => listSurvivingLocations(deps, claim)),
   listForExporters: (claim: JobClaim): Promise<void> => heartbeating(() => listForExporters(deps, claim)),
   tellExporters: (claim: JobClaim): Promise<RetryAfter | null> => heartbeating(() => tellExportersOf(deps, claim)),
   writeReceipt: (claim: JobClaim): Promise<{ isTreated: boolean }> => heartbeating(() => finishRound(deps, claim)),

@@ -60,7 +60,11 @@ const instant = z.iso.datetime();
 const counts = z.record(z.string(), z.int());
 const texts = z.record(z.string(), z.string().nullable());
 const stage = z.string().nullable().describe('Current step, such as erasing; null before the first step and after the last');
-const fault = z.string().nullable().describe('Error of the current step, which Millrace retries; null if there is none');
+const RequestFault = z.object({
+  location: z.string().nullable().describe('Location that could not be erased; null if the request as a whole waits'),
+  since: instant, reason: z.string(), what_to_do: z.string(),
+}).meta({ id: 'RequestFault' });
+const fault = RequestFault.nullable().describe('What keeps the request, which Millrace retries: the oldest fault; null if there is none');
 
 /** Members of the status of either type of request. */
 const status = {
@@ -76,6 +80,7 @@ const status = {
     survivors: counts.describe('Number of rows and files that the last scan still found, by location'),
     looked_at: instant.nullable().describe('When that scan ended'),
     fault,
+    faults: z.array(RequestFault).describe('Everything that keeps the request now, the oldest first'),
     internal_error: internalError,
   }),
   waiting: z.record(z.string(), z.string()).describe('By user id: the hold that a person waits for'),

@@ -23,7 +23,8 @@ export function progressOf(view: GdprRequest): string {
   const held = Object.keys(view.waiting).length;
   const done = `${people.filter(([, state]) => state !== null).length} of ${people.length} people`;
   const { stage, fault } = view.progress;
-  return [done, ...held > 0 ? [`${held} on hold`] : [], ...stage === null ? [] : [stage], ...fault === null ? [] : [fault]].join(', ');
+  const isHeld = held > 0 ? [`${held} on hold`] : [];
+  return [done, ...isHeld, ...stage === null ? [] : [stage], ...fault === null ? [] : [fault.reason]].join(', ');
 }
 
 export function reportGdpr(view: GdprRequest, width: number | null): string {
@@ -34,7 +35,7 @@ export function reportGdpr(view: GdprRequest, width: number | null): string {
   return [
     `${id}: ${state}, ${title}${ends}${expires === null ? '' : `, shown until ${expires.slice(0, 19)}Z`}`,
     ...progress.stage === null ? [] : [`at: ${progress.stage}`],
-    ...progress.fault === null ? [] : [`kept by: ${progress.fault}`],
+    ...progress.faults.flatMap(({ since, reason, what_to_do: toDo }) => [`kept since ${since.slice(0, 19)}Z: ${reason}`, `  ${toDo}`]),
     ...internalErrorLines(progress.internal_error),
     ...countLines('erased', progress.erased), ...countLines('still found', progress.survivors),
     ...(view.kept_values ?? []).map(({ object, key, values }) => (

@@ -1,5 +1,6 @@
 import type * as api from '../../api/gdpr/gdpr.ts';
 import { refuse } from '../../domain/core/refusal.ts';
+import { faultsOf } from '../../domain/gdpr/request-fault.ts';
 import { type App, listAppsById } from '../../store/apps/apps.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import { archiveUrl } from '../../store/gdpr/archive-link.ts';
@@ -36,7 +37,8 @@ export async function showDeletion(db: Queryable, asked: GdprRequest): Promise<a
 }
 
 async function showStatus(db: Queryable, asked: GdprRequest, people: GdprPerson[]) {
-  const { stage, erased, survivors, lookedAt, fault } = asked;
+  const { stage, erased, survivors, lookedAt } = asked;
+  const faults = faultsOf(asked);
   const isAnyHeld = people.some(({ state }) => state === 'held');
   return {
     status: statusOf(asked),
@@ -44,7 +46,10 @@ async function showStatus(db: Queryable, asked: GdprRequest, people: GdprPerson[
     skip_email: asked.skipEmail,
     email: await findRequesterEmail(db, asked),
     state: asked.state,
-    progress: { stage, erased, survivors, looked_at: iso(lookedAt), fault, internal_error: await findInternalError(db, asked.type, asked) },
+    progress: {
+      stage, erased, survivors, looked_at: iso(lookedAt), fault: faults[0] ?? null, faults,
+      internal_error: await findInternalError(db, asked.type, asked),
+    },
     waiting: isAnyHeld ? showWaiting(people, await listWaitingPeople(db, asked.entityId, asked.id)) : {},
     expires_at: iso(asked.expiresAt),
   };
@@ -79,7 +84,7 @@ export async function listItems(db: Queryable, entityId: number, requests: GdprR
     const { people: all, treated, held } = people.get(asked.id) ?? { people: 0, treated: 0, held: 0 };
     return {
       ...showRequest(asked, apps), status: statusOf(asked), state: asked.state, requested_at: asked.receivedAt.toISOString(),
-      expires_at: iso(asked.expiresAt), stage: asked.stage, fault: asked.fault,
+      expires_at: iso(asked.expiresAt), stage: asked.stage, fault: faultsOf(asked)[0] ?? null,
       internal_error: errorOf[asked.type](asked.identifier), people: { asked: all, treated, held },
     };
   });

@@ -25,14 +25,32 @@ export async function holdGdprRequest(tx: Tx, key: JobKey): Promise<GdprRequest>
   return held;
 }
 
+const NO_FAULT = 'fault = NULL, fault_since = NULL';
+
 /** What the flow is at, in a word or two; an error that there was is over. Throws `JobGone`. */
 export async function updateStage(db: Queryable, key: JobKey, stage: string): Promise<void> {
-  await updateJob(db, REQUEST, key, 'stage = $4, fault = NULL', [stage]);
+  await updateJob(db, REQUEST, key, `stage = $4, ${NO_FAULT}`, [stage]);
 }
 
 /** What keeps it, without values. Throws `JobGone`. */
 export async function updateGdprError(db: Queryable, key: JobKey, fault: string): Promise<void> {
-  await updateJob(db, REQUEST, key, 'fault = $4', [fault]);
+  await updateJob(db, REQUEST, key, 'fault = $4, fault_since = coalesce(fault_since, now())', [fault]);
+}
+
+/** Names a location that could not be erased, and why, without values; `since` stays that of the first failure. Throws `JobGone`. */
+export async function updateLocationFault(db: Queryable, key: JobKey, location: string, reason: string): Promise<void> {
+  await updateJob(db, REQUEST, key,
+    `location_faults = location_faults || jsonb_build_object($4::text, jsonb_build_object(
+       'since', coalesce(location_faults -> $4 -> 'since', to_jsonb(now())), 'reason', $5::text))`, [location, reason]);
+}
+
+/** Does nothing for a location without a fault. */
+export async function deleteLocationFault(
+  db: Queryable, { entityId, runId, generation }: JobKey, location: string,
+): Promise<void> {
+  await db.query(
+    `UPDATE gdpr_requests SET location_faults = location_faults - $4
+     WHERE entity_id = $1 AND id = $2 AND generation = $3 AND location_faults ? $4`, [entityId, runId, generation, location]);
 }
 
 /**
@@ -43,7 +61,7 @@ export async function addErased(tx: Queryable, key: JobKey, location: string, ro
   if (rows === 0) return;
   const alsoSet = TABLES_OF_FILES.includes(location) ? ', files_before = NULL' : '';
   await updateJob(tx, REQUEST, key,
-    `erased = erased || jsonb_build_object($4::text, coalesce((erased->>$4)::bigint, 0) + $5::bigint), fault = NULL${alsoSet}`,
+    `erased = erased || jsonb_build_object($4::text, coalesce((erased->>$4)::bigint, 0) + $5::bigint), ${NO_FAULT}${alsoSet}`,
     [location, rows]);
 }
 
@@ -110,8 +128,8 @@ export async function endRound(tx: Tx, { entityId, id, round }: GdprRequest): Pr
   await tx.query('DELETE FROM gdpr_identifiers WHERE entity_id = $1 AND request_id = $2 AND ordinal = ANY ($3)',
     [entityId, id, rows.map(({ ordinal }) => ordinal)]);
   const { rowCount } = await tx.query(
-    `UPDATE gdpr_requests SET round = round + 1, erased = '{}', survivors = '{}', looked_at = NULL, stage = NULL, fault = NULL,
-       files_before = NULL, updated_at = now()
+    `UPDATE gdpr_requests SET round = round + 1, erased = '{}', survivors = '{}', looked_at = NULL, stage = NULL, ${NO_FAULT},
+       location_faults = '{}', files_before = NULL, updated_at = now()
      WHERE entity_id = $1 AND id = $2 AND EXISTS (SELECT FROM gdpr_request_people p
        WHERE p.entity_id = $1 AND p.request_id = $2 AND p.state <> 'treated')`, [entityId, id]);
   return { isLast: rowCount === 0 };
@@ -121,7 +139,7 @@ export async function endRound(tx: Tx, { entityId, id, round }: GdprRequest): Pr
 export async function treatRequest(tx: Queryable, entityId: number, id: number): Promise<void> {
   await tx.query(
     `UPDATE gdpr_requests SET state = 'treated', treated_at = now(), expires_at = now() + ${KEPT_FOR}, updated_at = now(),
-       stage = NULL, fault = NULL
+       stage = NULL, ${NO_FAULT}, location_faults = '{}'
      WHERE entity_id = $1 AND id = $2 AND state NOT IN ('treated', 'declined')`, [entityId, id]);
 }
 

@@ -41,7 +41,11 @@ export type GdprRequest = {
   lookedAt: Date | null;
   /** What stayed in filters, of all rounds that have ended. */
   keptValues: KeptValue[];
+  /** What keeps the request as a whole; null if nothing does. */
   fault: string | null;
+  faultSince: Date | null;
+  /** What keeps single locations, by their names; the others go on. `since` is an ISO 8601 time. */
+  locationFaults: Record<string, { since: string; reason: string }>;
 };
 
 export type GdprPerson = {

@@ -48,6 +48,7 @@ const FILE_RIGHTS: [Right, string[]][] = [
   ['campaign_view', ['campaigns', 'campaign_logs']],
   ['usage_analytics_view', ['events', 'sessions', 'devices', 'segment_devices', 'locations', 'performance', 'event_counts', 'event_details',
     'crash_occurrences']],
+  ['downloads', ['download_metrics']],
 ];
 
 /** The last scheduled or requested run of `o`, which failed. */
@@ -117,6 +118,9 @@ function waitsForOutside(kind: 'sync' | 'export', toDo: string): AttentionSource
       WHERE j.entity_id = $1 AND j.state = 'running' AND j.failing_since < now() - ${WAITS_LONG}`,
   };
 }
+
+/** Why single locations of a deletion `j` could not be erased; null if none failed. */
+const LOCATION_FAULTS = `(SELECT string_agg(f.value ->> 'reason', ', ' ORDER BY f.key) FROM jsonb_each(j.location_faults) f)`;
 
 export const ATTENTION: readonly AttentionSource[] = [
   ...JOB_KINDS.map(internalErrorOfJob),
@@ -209,9 +213,17 @@ export const ATTENTION: readonly AttentionSource[] = [
     kind: 'overdue', object: 'privacy_request', needs: ['gdpr_data_manage'],
     toDo: 'Look at what the reason names; GET /api/gdpr/requests/<request_id> shows how far the request is.',
     select: `SELECT j.identifier AS id, j.request_type AS name, NULL AS run, j.received_at AS since,
-        coalesce(j.fault, j.stage, 'not begun') AS reason
-      FROM gdpr_requests j WHERE j.entity_id = $1 AND j.state IN ('accepted', 'running') AND j.request_type = 'access'
-        AND j.received_at < now() - ${WAITS_LONG} AND j.stage IS DISTINCT FROM 'on hold'`,
+        CASE WHEN j.stage = 'on hold' THEN 'a person is on hold'
+          ELSE coalesce(j.fault, ${LOCATION_FAULTS}, 'at: ' || j.stage, 'not begun') END AS reason
+      FROM gdpr_requests j WHERE j.entity_id = $1 AND j.state IN ('accepted', 'running') AND j.received_at < now() - ${WAITS_LONG}`,
+  },
+  {
+    kind: 'stalled', object: 'privacy_request', needs: ['gdpr_data_manage'],
+    toDo: 'See that the file store and the database can be reached; GET /api/gdpr/requests/<request_id> says more. It goes on by itself.',
+    select: `SELECT j.identifier AS id, j.request_type AS name, NULL AS run,
+        coalesce(j.fault_since, (SELECT min((f.value ->> 'since')::timestamptz) FROM jsonb_each(j.location_faults) f)) AS since,
+        coalesce(j.fault, ${LOCATION_FAULTS}) AS reason
+      FROM gdpr_requests j WHERE j.entity_id = $1 AND j.state = 'running' AND (j.fault_since IS NOT NULL OR j.location_faults <> '{}')`,
   },
 
   {

@@ -7,6 +7,7 @@ const CUSTOMERS_AMONG = `WHERE c.entity_id = $1
 
 export const customers: PersonalDataLocation = {
   name: 'customers',
+  after: ['attribute_change_log'],
   columns: ['customer_id', 'customer_type'],
   otherColumns: ['entity_id'],
   foundBy: 'customer_type and customer_id, the primary key',

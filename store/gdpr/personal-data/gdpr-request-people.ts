@@ -17,6 +17,8 @@ const ASKED_FROM = `gdpr_request_people p JOIN gdpr_requests r ON r.entity_id = 
 
 export const gdprRequestPeople: PersonalDataLocation = {
   name: 'gdpr_request_people',
+  // Its rows name the archives.
+  after: ['access/'],
   columns: ['user_id', 'device_id', 'subject', 'state', 'treated_at', 'round', 'archive_key', 'archive_bytes', 'archive_sha256', 'message',
     'shown'],
   otherColumns: ['entity_id', 'request_id', 'ordinal'],

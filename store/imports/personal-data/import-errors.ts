@@ -6,6 +6,7 @@ import { textsOfPeople } from '../../gdpr/personal-data/texts-of-people.ts';
 /** By customer_id; where nobody could read that out of the record, by the id's standing in it, or in what is told of it. */
 export const importErrors: PersonalDataLocation = {
   name: 'import_errors',
+  after: ['feed_requests'],
   columns: ['customer_id', 'attribute_key', 'message', 'raw', 'customer_hash'],
   otherColumns: ['entity_id', 'import_id', 'line', 'error_type', 'outcome', 'happened_at', 'stage', 'redriven_by', 'original_line'],
   foundBy: 'customer_id, and the record and message of any error of which nobody could tell it',

@@ -9,6 +9,7 @@ const FOUND = byUserOrDevice('campaign_id, id', 'attempts');
 /** The rows stay without the person, since a campaign's counts rest on them; what waits is not sent. */
 export const attempts: PersonalDataLocation = {
   name: 'attempts',
+  after: ['send_messages'],
   columns: ['device_id', 'user_id', 'user_hash', 'details', 'content', 'provider_message_id', 'created_at', 'settled_at', 'delivered_at',
     'opened_at', 'shown_at', 'clicked_at'],
   otherColumns: ['entity_id', 'campaign_id', 'id', 'due_at', 'expires_at', 'inapp_until', 'changed_at', 'app_id', 'send_id',

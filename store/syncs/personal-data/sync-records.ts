@@ -38,6 +38,7 @@ const keysOfOthers = textsOfPeople({
 
 export const syncRecords: PersonalDataLocation = {
   name: 'sync_records',
+  after: ['sync_batches', 'sync_pinned_batches'],
   columns: ['key', 'customer_id', 'checksum'],
   otherColumns: ['entity_id', 'sync_id', 'run_id', 'seen_by'],
   foundBy: 'key, where it is the customer\'s id; customer_id; the id in the keys of other destinations',

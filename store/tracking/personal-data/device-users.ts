@@ -6,6 +6,8 @@ const KEY = 'app_id, device_id, user_id';
 /** By device_users_by_user. Who else used a device of theirs is not theirs, unless the device itself asks. */
 export const deviceUsers: PersonalDataLocation = {
   name: 'device_users',
+  // By who used a device these know whether it is a person's alone.
+  after: ['devices', 'segment_members'],
   columns: ['device_id', 'user_id', 'last_seen_at'],
   otherColumns: ['entity_id', 'app_id'],
   foundBy: 'user_id; device_id, where the device itself asks',

@@ -8,6 +8,7 @@ const KEY = 'app_id, started_at, id';
 /** By sessions_by_user and sessions_by_subject. */
 export const sessions: PersonalDataLocation = {
   name: 'sessions',
+  after: ['session_heads'],
   columns: ['started_at', 'ended_at', 'background_seconds', 'utc_offset', 'subject', 'device_id', 'user_id', 'app_version', 'sdk_version',
     'os_version', 'device_type', 'device_model', 'idiom', 'country', 'lang', 'carrier'],
   otherColumns: ['entity_id', 'app_id', 'received_at', 'id', 'timeout'],

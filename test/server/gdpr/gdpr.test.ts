@@ -60,7 +60,7 @@ describe('a request', () => {
       status: 'received', ...type === 'access' ? { download_urls: people } : { user_ids: people, kept_values: [] },
       requested_at: request.receivedAt.toISOString(), skip_email: false, email: world.user.email,
       state: 'accepted', waiting: {}, expires_at: null,
-      progress: { stage: null, erased: {}, survivors: {}, looked_at: null, fault: null, internal_error: null },
+      progress: { stage: null, erased: {}, survivors: {}, looked_at: null, fault: null, faults: [], internal_error: null },
     });
   });
 
@@ -143,12 +143,20 @@ describe('a status', () => {
     const id = await askedId('delete', [ALICE, BOB]);
     await setPerson(id, ALICE, TREATED);
     await setRequest(id, `state = 'running', stage = 'erasing', erased = '{"events": 12}', survivors = '{"events": 3}',
-      looked_at = '2026-11-01T12:00:00Z', fault = 'the file store refuses'`);
+      looked_at = '2026-11-01T12:00:00Z', fault = 'the file store refuses', fault_since = '2026-11-01T12:00:03Z',
+      location_faults = '{"imports/": {"since": "2026-11-01T12:00:01+00:00", "reason": "it is away"}}'`);
+    const faults = [
+      {
+        location: 'imports/', since: '2026-11-01T12:00:01.000Z', reason: 'it is away',
+        what_to_do: expect.stringContaining('imports/') as string,
+      },
+      { location: null, since: '2026-11-01T12:00:03.000Z', reason: 'the file store refuses', what_to_do: expect.any(String) as string },
+    ];
     expect(await status('delete', id)).toMatchObject({
       status: 'received', state: 'running', user_ids: { [ALICE]: 'treated', [BOB]: null },
       progress: {
         stage: 'erasing', erased: { events: 12 }, survivors: { events: 3 }, looked_at: '2026-11-01T12:00:00.000Z',
-        fault: 'the file store refuses',
+        fault: faults[0], faults,
       },
     });
     await setPerson(id, BOB, TREATED);

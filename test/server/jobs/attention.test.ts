@@ -119,6 +119,8 @@ const SAMPLES: Record<string, Sample> = {
   'stalled privacy_request': async ({ entity: { id } }) => {
     await insertRequest(id, 'access', 'accepted');
     await insertRequest(id, 'delete', 'accepted');
+    await sql(`UPDATE gdpr_requests SET location_faults = '{"imports/": {"since": "2026-11-01T12:00:01+00:00", "reason": "it is away"}}'
+      WHERE identifier = $1`, [await insertRequest(id, 'delete', 'running')]);
   },
   'paused sync': async (own) => void await sql(`UPDATE syncs SET paused_at = now(), paused_reason = 'it failed' WHERE id = $1`,
     [(await storedSync(store.db, own)).id]),
@@ -137,7 +139,7 @@ const SAMPLES: Record<string, Sample> = {
   'failed import': async (own) => void await sql(`UPDATE imports SET state = 'failed', ended_at = now() WHERE id = $1`,
     [(await insertUpload(store.db, store, own)).id]),
   'failed file': async ({ entity: { id } }) => {
-    for (const kind of ['customer_profiles', 'campaigns', 'events']) await insertFile(id, 'failed', kind);
+    for (const kind of ['customer_profiles', 'campaigns', 'events', 'download_metrics']) await insertFile(id, 'failed', kind);
   },
   'failed segment': async ({ entity: { id } }, appId) => void await sql(`UPDATE segments SET failure = 'too slow' WHERE id = $1`,
     [(await insertSampleSegment(store.db, id, { appId })).id]),

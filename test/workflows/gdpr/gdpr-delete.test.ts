@@ -15,6 +15,7 @@ import { waitFor } from '../../harness/core/wait.ts';
 import { attributesFilter, insertSampleSegment } from '../../harness/analytics/segments.ts';
 import { accessEnded } from '../../harness/gdpr/archives.ts';
 import { askFor, insertPeople, leftOf, requestTreated, requestWhen } from '../../harness/gdpr/gdpr.ts';
+import { expectFault } from '../../harness/run/faults.ts';
 import { ingestHeld, makeTrackedWorld, sampleCall, takeIn, type TrackedWorld } from '../../harness/tracking/tracked-calls.ts';
 
 const stack = useStack();
@@ -51,7 +52,7 @@ it('5,000 people of one request are deleted, as a new request for their data say
   const request = await treated(await askFor(stack, 'delete', world, ids));
   expect(await left(ids)).toEqual({});
   expect(await left(others)).toEqual(before);
-  expect(request).toMatchObject({ fault: null, stage: null, survivors: {} });
+  expect(request).toMatchObject({ fault: null, locationFaults: {}, stage: null, survivors: {} });
   expect(Math.round((request.expiresAt!.getTime() - request.treatedAt!.getTime()) / 3_600_000)).toBe(7 * 24);
   expect(await countIdentifiers(request)).toBe(0);
   const [receipt] = await receipts(request);
@@ -191,4 +192,23 @@ it('a request whose workflow is lost starts again; the workflow ends with it, an
   await stack.store.db.query(`UPDATE gdpr_requests SET expires_at = now() - interval '1 second' WHERE id = $1`, [request.id]);
   await waitFor('the request to be gone', async () => !await findGdprRequestById(stack.store.db, world.entity.id, request.id));
   expect(await receipts(request)).toHaveLength(2);
+});
+
+it('a location that cannot be erased is named, and holds up neither the other locations nor other requests', async () => {
+  const [stuck = '', other = ''] = await known(2);
+  const { db } = stack.store;
+  expectFault('eraseLocation');
+  await db.query(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no'; END $$`);
+  await db.query(`CREATE TRIGGER refuse BEFORE DELETE ON attribute_values FOR EACH ROW WHEN (OLD.customer_id = '${stuck}')
+    EXECUTE FUNCTION refuse()`);
+  const request = await askFor(stack, 'delete', world, [stuck]);
+  const { locationFaults, stage } = await requestWhen(stack.store, request, 'erased elsewhere', ({ erased, locationFaults: faults }) =>
+    erased.events === 3 && 'attribute_values' in faults);
+  expect([locationFaults.attribute_values!.reason, stage])
+    .toEqual(['attribute_values could not be erased (P0001); it is tried again', 'erasing']);
+  await treated(await askFor(stack, 'delete', world, [other]));
+  expect([await left([stuck]), await receipts(request)]).toEqual([{ attribute_values: 1 }, []]);
+  await db.query('DROP TRIGGER refuse ON attribute_values');
+  expect(await treated(request)).toMatchObject({ fault: null, locationFaults: {} });
+  expect([await left([stuck]), (await receipts(request)).length]).toEqual([{}, 1]);
 });

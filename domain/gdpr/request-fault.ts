@@ -1,0 +1,21 @@
+/** What keeps a privacy request. `location`: where; null if it keeps the request as a whole. */
+export type RequestFault = { location: string | null; since: string; reason: string; what_to_do: string };
+
+type Faults = {
+  fault: string | null; faultSince: Date | null; locationFaults: Record<string, { since: string; reason: string }>;
+};
+
+/** Everything that keeps a request now, the oldest first. */
+export function faultsOf({ fault, faultSince, locationFaults }: Faults): RequestFault[] {
+  const whole = fault === null ? [] : [{ location: null, since: faultSince ?? new Date(0), reason: fault }];
+  const atLocations = Object.entries(locationFaults).map(([location, { since, reason }]) => ({ location, since: new Date(since), reason }));
+  return [...whole, ...atLocations].toSorted((a, b) => a.since.getTime() - b.since.getTime()).map(({ since, ...found }) =>
+    ({ ...found, since: since.toISOString(), what_to_do: whatToDo(found.location) }));
+}
+
+function whatToDo(location: string | null): string {
+  if (location === null) return 'See that the file store and the database can be reached. The request goes on by itself.';
+  const where = location.endsWith('/') ? `See that ${location} in the file store can be read and written` : 'See that the database works';
+  return `${where}; if so, look for the request in the logs of workers, and report the error. The other locations are erased `
+    + 'meanwhile, and this one is tried again by itself.';
+}
