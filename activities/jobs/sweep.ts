@@ -10,7 +10,7 @@ import type { Files } from '../../store/core/files.ts';
 import { deleteFileJob, isFileOfJob, listExpiredFiles } from '../../store/files/file-jobs-across-entities.ts';
 import { isArchiveNamed } from '../../store/gdpr/archives-across-entities.ts';
 import { deleteOldInternalErrors } from '../../store/jobs/internal-errors.ts';
-import { listRunningJobs, listUnclaimedJobs, resetJob } from '../../store/jobs/jobs-across-entities.ts';
+import { listRunningJobs, listSyncsToSettle, listUnclaimedJobs, resetJob } from '../../store/jobs/jobs-across-entities.ts';
 import {
   deleteDryRunRemains, deleteExpiredTokens, deleteImport, deleteMembersOfDeleted, deleteOldChanges, deleteOldExportRuns,
   deleteOldFeedRequests, deleteOldRequests, deleteOldSyncRuns, deleteRemains, isFileOfImport, listEntitiesWithDueSegments,
@@ -26,10 +26,14 @@ import type { Dependencies } from '../dependencies.ts';
 import { wakeFeed } from '../feed/wake-feed.ts';
 import { repairSchedules } from './follow-schedule.ts';
 import { startReports } from '../sends/start-reports.ts';
+import { settleRunsOf } from '../syncs/abandoned-batches.ts';
 import { startJob } from './start-job.ts';
 
 /** A row younger than this is left to the request that is just starting its workflow. */
 export const GRACE_SECONDS = 5;
+
+/** How long a canceled run is left to its own step, which counts its last batch within seconds. */
+const CANCELED_SECONDS = 15;
 
 /** So long after a merge its customers are added: those of merges that follow each other all at once, after ten times that at most. */
 const PENDING_SECONDS = 30;
@@ -46,10 +50,10 @@ export type SweepSteps = ReturnType<typeof sweepSteps>;
 const ORPHANS_EVERY_MS = 3_600_000;
 
 export const sweepSteps = (
-  { db, files, temporal, log, boundary }: Pick<Dependencies, 'db' | 'files' | 'temporal' | 'log' | 'boundary'>,
+  { db, files, temporal, log, boundary, secrets }: Pick<Dependencies, 'db' | 'files' | 'temporal' | 'log' | 'boundary' | 'secrets'>,
   deleteOrphans = atMostEach(ORPHANS_EVERY_MS, () => deleteOrphanedFiles(db, files)),
 ) => ({
-  /** Takes running rows back from workflows that Temporal does not know, or has closed. */
+  /** Takes running rows back from workflows that Temporal does not know, or has closed; ends canceled runs that no step ends. */
   async resetLostRuns(): Promise<void> {
     for (const kind of JOB_KINDS) {
       for (const job of await listRunningJobs(db, kind)) {
@@ -61,6 +65,7 @@ export const sweepSteps = (
         boundary('sweep: between resets');
       }
     }
+    await endCanceledSyncRuns({ db, secrets, boundary, log });
   },
 
   /** Starts accepted work that never began, feeds whose inbox no workflow empties, due refreshes of segments. Of people: gdpr/sweep.ts. */
@@ -115,6 +120,18 @@ export const sweepSteps = (
     await keepRetention(db, new Date(), timeLeft(() => boundary('sweep: between deletions of events')));
   },
 });
+
+/** Counts the last batches of canceled runs that no step counts. One that fails holds up no other. */
+async function endCanceledSyncRuns(
+  { db, secrets, boundary, log }: Pick<Dependencies, 'db' | 'secrets' | 'boundary' | 'log'>,
+): Promise<void> {
+  for (const { entityId, syncId } of await listSyncsToSettle(db, CANCELED_SECONDS)) {
+    await settleRunsOf({ db, secrets, boundary }, entityId, syncId).catch((error: unknown) => {
+      log.error({ entityId, syncId, ...internalErrorOf(error) }, 'the batch of a canceled run could not be counted');
+    });
+    boundary('sweep: between canceled runs');
+  }
+}
 
 /** Whether RETENTION_MS from now are not over yet; each time it is asked, `pass` is called first. */
 function timeLeft(pass: () => void): () => boolean {

@@ -6,15 +6,17 @@ import type { Dependencies } from '../dependencies.ts';
 import { noteUnknown } from './deliver.ts';
 
 /**
- * Notes down what a canceled run had on its way: whether it arrived is unknown, and each record says so. Before
- * the next run of the sync begins, which else would read and send it again as if it had never been sent. `tx` holds the sync.
+ * Counts what canceled runs had on its way, and ends them. Call it before the next run of the sync begins, which would otherwise read
+ * and send the records again as if they had never been sent. `tx` holds the sync.
  */
-export async function settleAbandonedBatches(tx: Tx, deps: Dependencies, sync: Sync): Promise<void> {
+export async function settleAbandonedBatches(tx: Tx, deps: Pick<Dependencies, 'secrets' | 'boundary'>, sync: Sync): Promise<void> {
   for (const run of await lockRunsWithAbandonedBatches(tx, sync.entityId, sync.id)) await noteUnknown(tx, deps, { sync, run });
 }
 
 /** The same, by itself. */
-export async function settleRunsOf(deps: Dependencies, entityId: number, syncId: number): Promise<void> {
+export async function settleRunsOf(
+  deps: Pick<Dependencies, 'db' | 'secrets' | 'boundary'>, entityId: number, syncId: number,
+): Promise<void> {
   await write(deps.db, async (tx) => {
     const sync = await lockSyncById(tx, entityId, syncId);
     if (sync) await settleAbandonedBatches(tx, deps, sync);

@@ -6,7 +6,9 @@ import type { RunErrorType } from '../../domain/imports/import-error-type.ts';
 import { type ImportError, showJson } from '../../domain/imports/import-error.ts';
 import { JobGone } from '../../domain/jobs/job.ts';
 import { type Tx, write } from '../../store/core/database.ts';
-import { deleteBatch, findBatch, insertBatch, updateBatchOutcomes } from '../../store/syncs/sync-batches.ts';
+import {
+  deleteBatch, findBatch, insertBatch, type PendingBatch, updateBatchOutcomes, updateBatchSent,
+} from '../../store/syncs/sync-batches.ts';
 import type { Sync } from '../../store/syncs/sync-record.ts';
 import { findKnownRecords, upsertSending } from '../../store/syncs/sync-records.ts';
 import { updateRunProgress } from '../../store/syncs/sync-run-progress.ts';
@@ -66,7 +68,7 @@ export async function deliverBatch(
   // Somebody was erased since the batch was mapped: it is mapped again, without them.
   if (held === 'erased') return deliverBatch(deps, job, target, batch, before);
   deps.boundary('sync: batch written down');
-  return held && send(deps, job, target, identifier, held, []);
+  return held && send(deps, job, target, { identifier, delivery: held, answered: [], sent: 0 });
 }
 
 /** The records that may arrive, by what names them to the sync: else by the person, so that an erasure knows of the copy. */
@@ -86,8 +88,14 @@ function slim({ items, records }: Pick<Delivery, 'items' | 'records'>): Pick<Del
 export async function deliverPending(deps: Dependencies, job: SyncJob, target: StreamTarget): Promise<void> {
   const pending = await findBatch(deps.db, job.sync.entityId, job.run.id);
   if (!pending) return;
-  await send(deps, job, target, pending.identifier, revived(JSON.parse(pending.batch) as Delivery), answeredOf(pending.outcomes));
+  const { identifier, sent } = pending;
+  // Should this try end with its process, any record may have left.
+  if (sent !== null) await write(deps.db, (tx) => updateBatchSent(tx, job.sync.entityId, job.run.id, null));
+  await send(deps, job, target, { identifier, delivery: deliveryOf(pending), answered: answeredOf(pending.outcomes), sent });
 }
+
+const deliveryOf = ({ batch }: PendingBatch) => revived(JSON.parse(batch) as Delivery);
+
 
 const answeredOf = (outcomes: string | null) => (outcomes === null ? [] : JSON.parse(outcomes) as WriteOutcome[]);
 
@@ -103,14 +111,19 @@ function revived(delivery: Delivery): Delivery {
 /** What is answered is written down so often, and before an error is thrown: it is not sent again. */
 const NOTE_EVERY_MS = 1_000;
 
+/** A batch to be sent, or what is left of it; `sent` as earlier tries left it. */
+type Sending = Pick<PendingBatch, 'identifier' | 'sent'> & { delivery: Delivery; answered: WriteOutcome[] };
+
 async function send(
-  deps: Dependencies, job: SyncJob, { stream, key, open, scope }: StreamTarget, identifier: string, delivery: Delivery,
-  answered: WriteOutcome[],
+  deps: Dependencies, job: SyncJob, { stream, key, open, scope }: StreamTarget, { identifier, delivery, answered, sent }: Sending,
 ): Promise<RunProgress | null> {
   const { connector, settings, secretSettings } = open;
   const { records } = delivery;
   const outcomes = [...answered];
-  const writing = { stream, key, batchId: identifier, records, answered: outcomes.length, isRemoval: false };
+  // A connector that does not report what leaves may have sent anything.
+  let left: number | null = null;
+  const sending = (count: number) => { left = Math.max(left ?? 0, count); };
+  const writing = { stream, key, batchId: identifier, records, answered: outcomes.length, isRemoval: false, sending };
   let notedAt = performance.now();
   try {
     for await (const some of records.length === outcomes.length ? [] : connector.destination!.write(settings, writing, scope.context)) {
@@ -120,7 +133,8 @@ async function send(
       notedAt = performance.now();
     }
   } catch (error) {
-    if (outcomes.length > answered.length) await noteAnswered(deps, job, delivery, outcomes);
+    const mayHaveLeft = sent === null || left === null ? null : Math.max(sent, left, outcomes.length);
+    await noteAnswered(deps, job, delivery, outcomes, { before: answered.length, sent: mayHaveLeft });
     throw error;
   }
   deps.boundary('sync: batch sent');
@@ -131,13 +145,17 @@ function withoutSecret(outcome: WriteOutcome, secretSettings: OpenConnection['se
   return outcome.kind === 'failed' ? { ...outcome, message: shorten(redacted(outcome.message, secretSettings)) } : outcome;
 }
 
+/** `ended` describes a try that has failed: how many records were answered before it, and how many may have left. */
 async function noteAnswered(
   deps: Dependencies, { key }: SyncJob, { records, share = null }: Delivery, outcomes: WriteOutcome[],
+  ended?: { before: number; sent: number | null },
 ): Promise<void> {
   await write(deps.db, async (tx) => {
     const run = await lockRunOfBatch(tx, key);
     if (!run) throw new JobGone();
     const { length: answered } = outcomes;
+    if (ended) await updateBatchSent(tx, run.entityId, run.id, ended.sent);
+    if (ended?.before === answered) return;
     const before = run.progress.share ?? 0;
     const ofTheRest = (answered - run.answered) / (records.length - run.answered);
     const shareNow = share === null ? null : before + (share - before) * ofTheRest;
@@ -160,31 +178,73 @@ async function note(deps: Dependencies, { key, sync }: SyncJob, delivery: Delive
 }
 
 const UNKNOWN = 'the run was canceled while it was on its way: whether it arrived is unknown';
+const NOT_SENT = 'the run was canceled before it was sent';
 
-/** Notes down that nobody can tell what became of the batch that a canceled run had on its way. `tx` holds sync and run. */
-export async function noteUnknown(tx: Tx, deps: Dependencies, { sync, run }: { sync: Sync; run: SyncRun }): Promise<void> {
+type RunOfSync = { sync: Sync; run: SyncRun };
+type Noting = Pick<Dependencies, 'secrets' | 'boundary'>;
+
+/**
+ * Counts the batch that a canceled run had on its way. The outcome of a record that may have left is unknown, and each record says
+ * so. If there is none, the next run reads again what was not sent. `tx` holds sync and run.
+ */
+export async function noteUnknown(tx: Tx, deps: Noting, { sync, run }: RunOfSync): Promise<void> {
   const pending = await findBatch(tx, sync.entityId, run.id);
   if (!pending) return;
   // A sync that has written nothing yet may have got another destination meanwhile, where the keys say nothing.
   if ('sorId' in sync.destination) return deleteBatch(tx, sync.entityId, run.id);
-  const delivery = revived(JSON.parse(pending.batch) as Delivery);
+  const delivery = deliveryOf(pending);
   const answered = answeredOf(pending.outcomes);
-  const outcomes = delivery.records.map((_, index): WriteOutcome => answered[index] ?? { kind: 'failed', message: UNKNOWN, later: true });
-  const errorTypeOf = (sent: number) => (sent < answered.length ? 'DELIVERY_FAILED' : 'DELIVERY_UNKNOWN');
+  const sent = pending.sent ?? delivery.records.length;
+  if (sent <= answered.length) return noteAnsweredPart(tx, deps, { sync, run }, delivery, answered);
+  const outcomes = delivery.records.map((_, index): WriteOutcome =>
+    answered[index] ?? { kind: 'failed', message: index < sent ? UNKNOWN : NOT_SENT, later: true });
+  const errorTypeOf = (index: number) => (index < answered.length || index >= sent ? 'DELIVERY_FAILED' : 'DELIVERY_UNKNOWN');
   await noteDelivery(tx, deps, { sync, run }, { ...delivery, ...withOutcomes(delivery, outcomes, errorTypeOf) });
 }
 
+/** Counts what the destination has answered of the batch that a failing run had on its way: the next run reads the rest again. */
+export async function noteAnsweredOfFailed(tx: Tx, deps: Noting, { sync, run }: RunOfSync): Promise<void> {
+  const pending = await findBatch(tx, sync.entityId, run.id);
+  if (pending && !('sorId' in sync.destination)) {
+    await noteAnsweredPart(tx, deps, { sync, run }, deliveryOf(pending), answeredOf(pending.outcomes));
+  }
+}
+
+async function noteAnsweredPart(
+  tx: Tx, deps: Noting, { sync, run }: RunOfSync, delivery: Delivery, answered: WriteOutcome[],
+): Promise<void> {
+  if (answered.length === delivery.records.length) {
+    await noteDelivery(tx, deps, { sync, run }, { ...delivery, ...withOutcomes(delivery, answered) });
+  } else if (answered.length === 0) {
+    await deleteBatch(tx, sync.entityId, run.id);
+  } else {
+    await noteDelivery(tx, deps, { sync, run }, { ...delivery, ...withOutcomes(answeredPart(delivery, answered.length), answered) }, true);
+  }
+}
+
+/** The records that were answered, and those before the first that was not which needed no answer. */
+function answeredPart({ items, fates, records }: Delivery, answered: number): Pick<Delivery, 'items' | 'fates' | 'records'> {
+  const firstLeft = items.findIndex(({ sent }) => sent !== null && sent >= answered);
+  const isCounted = ({ sent }: Outgoing, index: number) => (sent === null ? index < firstLeft : sent < answered);
+  return { records, items: items.filter(isCounted), fates: fates.filter((_, index) => isCounted(items[index]!, index)) };
+}
+
+/** If only a part of the batch was answered (`isPart`), the source is read again from before the batch. */
 async function noteDelivery(
-  tx: Tx, deps: Dependencies, { sync, run }: { sync: Sync; run: SyncRun },
-  { items, fates, bytes, share = null, position: behind }: Omit<Delivery, 'records'>,
+  tx: Tx, deps: Noting, { sync, run }: RunOfSync,
+  { items, fates, bytes, share = null, position: behind }: Omit<Delivery, 'records'>, isPart = false,
 ): Promise<RunProgress> {
   await deleteBatch(tx, sync.entityId, run.id);
   const records = await forgetErased(tx, deps, sync, items);
   const errors = await recordOutcomes(tx, deps, { sync, run }, { records, outcomes: fates, known: null });
-  const position = await cursorToNote(tx, deps, sync, { before: run.progress.position, behind });
-  const taken = progressTaken(run.progress, records.length, { bytes, share, position, unmappedFields: run.progress.unmappedFields });
+  const before = run.progress.position;
+  const position = isPart ? before : await cursorToNote(tx, deps, sync, { before, behind });
+  const shareTaken = isPart ? run.progress.share : share;
+  const taken = progressTaken(run.progress, records.length,
+    { bytes, share: shareTaken, position, unmappedFields: run.progress.unmappedFields });
   const after = progressAfter(taken, { records, outcomes: fates, errors });
   await updateRunProgress(tx, run, after);
+  if (isPart) return after;
   // What is read, or by which field, may have been changed once a run was canceled.
   const movesCursor = run.state === 'running' || (await findSyncById(tx, sync.entityId, sync.id))?.cursor === run.progress.position;
   if (movesCursor && sync.mode === 'incremental' && run.rootId === null) await updateSyncCursor(tx, sync, position);
@@ -193,7 +253,7 @@ async function noteDelivery(
 }
 
 function withOutcomes(
-  { items, fates, records }: Delivery, outcomes: WriteOutcome[],
+  { items, fates, records }: Pick<Delivery, 'items' | 'fates' | 'records'>, outcomes: WriteOutcome[],
   errorTypeOf: (sent: number) => DeliveryErrorType = () => 'DELIVERY_FAILED',
 ): { items: Outgoing[]; fates: RecordOutcome[] } {
   const outcomeOf = ({ sent }: Outgoing) => (sent === null ? null : outcomes[sent]!);

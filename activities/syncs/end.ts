@@ -5,6 +5,7 @@ import type { RunAlert, SyncRun } from '../../store/syncs/sync-run-record.ts';
 import { cancelRunsOf, findRunById, lockRun, updateRunEnded } from '../../store/syncs/sync-runs.ts';
 import { lockSyncById, updateFailures, updatePaused } from '../../store/syncs/syncs.ts';
 import type { Dependencies } from '../dependencies.ts';
+import { noteAnsweredOfFailed } from './deliver.ts';
 
 /**
  * Ends a run as finished, or as failed for a reason in words for its owner. In the same transaction failures in a row are
@@ -17,6 +18,7 @@ export async function endSyncRun(deps: Dependencies, key: JobKey, failure: SyncR
     const sync = found && await lockSyncById(tx, key.entityId, found.syncId);
     const run = await lockRun(tx, key);
     if (!run) return;
+    if (sync && failure) await noteAnsweredOfFailed(tx, deps, { sync, run });
     const alert = sync && !run.dryRun && run.rootId === null ? await settle(tx, sync, run, failure) : null;
     await updateRunEnded(tx, run, { state: failure ? 'failed' : 'finished', failure, alert });
     deps.boundary('sync: before the end commits');

@@ -21,7 +21,7 @@ export type RecordedOutcomes = {
  * settled. The counts and the cursor of the source follow in the same transaction. Returns the errors as they are kept.
  */
 export async function recordOutcomes(
-  tx: Tx, deps: Dependencies, { sync, run }: { sync: Sync; run: Pick<SyncRun, 'id' | 'rootId'> },
+  tx: Tx, deps: Pick<Dependencies, 'secrets'>, { sync, run }: { sync: Sync; run: Pick<SyncRun, 'id' | 'rootId'> },
   { records, outcomes, known }: RecordedOutcomes,
 ): Promise<ImportError[]> {
   const { entityId, id: syncId } = sync;

@@ -21,7 +21,7 @@ export const SyncRun = z.object({
   redrive_of: z.string().nullable().describe('The run whose failed and ignored records this run sends again'),
   received_at: z.iso.datetime(),
   started_at: instant,
-  ended_at: instant,
+  ended_at: instant.describe('When the run ended. Its counts are final from then on: a canceled run still counts its last batch before'),
   records: z.object({ read: z.int(), written: z.int(), unchanged: z.int(), ignored: z.int(), failed: z.int() })
     .describe('Numbers of records: read = written + unchanged + ignored + failed'),
   errors_by_type: z.record(z.string(), z.int()).describe('Numbers of failed and ignored records, by error type'),

@@ -4,9 +4,9 @@ import type { Terminal } from '../core/terminal.ts';
 import { internalErrorLines } from '../jobs/say-internal-error.ts';
 import { errorCounts } from './error-counts.ts';
 
-/** Of an import, or of a run of a sync. */
-export function hasEnded({ state }: Pick<ImportProgress, 'state'>): boolean {
-  return state !== 'accepted' && state !== 'running';
+/** Whether an import or a run has ended, and its counts are final. */
+export function hasEnded({ ended_at: ended }: Pick<ImportProgress, 'ended_at'>): boolean {
+  return ended !== null;
 }
 
 /** The exit status for an import that has ended: 0 when the whole file was read and no row failed, else 2. */

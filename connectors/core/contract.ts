@@ -128,6 +128,11 @@ export type Writing = {
   /** So many of the first have their outcome from an attempt before this one, and are not written again. */
   answered: number;
   isRemoval: boolean;
+  /**
+   * Call it first with `answered`, and before the first `count` records may have left. If a run is canceled, the records after the
+   * last `count` were not sent; without a call, all of them may have arrived.
+   */
+  sending?(count: number): void;
 };
 
 /** An alert about a run that needs attention: identifiers, Millrace's own words and a link, no text from outside. */

@@ -23,6 +23,8 @@ export type GuardedRequest = {
   signal?: AbortSignal;
   /** What the user is to check where the answer is a final no: without, the address and `request_headers`. */
   advice?: string;
+  /** Called once a connection stands, before any of the request leaves. */
+  onSending?: (() => void) | undefined;
 };
 
 /** An answer of 2xx, from `url`, which differs from the address asked for after redirects. */
@@ -45,7 +47,7 @@ const MAX_REDIRECTS = 5;
 export function guardedFetch(allow: FetchAllow, settings: FetchSettings = {}): GuardedFetch {
   const way = { allow, lookup: settings.lookup ?? systemLookup, limits: { ...FETCH_LIMITS, ...settings.limits } };
   return {
-    async request(text, { method = 'GET', headers = {}, body, part, signal, advice } = {}) {
+    async request(text, { method = 'GET', headers = {}, body, part, signal, advice, onSending } = {}) {
       const error = requestHeadersError(headers);
       if (error !== undefined) throw sourceRefusal('source_refused', `request_headers ${error}`);
       const first = checkedUrl(text);
@@ -53,7 +55,7 @@ export function guardedFetch(allow: FetchAllow, settings: FetchSettings = {}): G
       for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
         const { url } = hop;
         const userHeaders = url.origin === first.origin ? hop.headers : {};
-        const asked = { method: hop.method, path: `${url.pathname}${url.search}`, body: hop.body, signal };
+        const asked = { method: hop.method, path: `${url.pathname}${url.search}`, body: hop.body, signal, onSending };
         const got = await guardedRequest(url, { ...asked, headers: { ...ourHeaders(part), ...userHeaders } }, way);
         const answer = { ...got, url: url.href };
         if (answer.status >= 200 && answer.status <= 299) return answer;

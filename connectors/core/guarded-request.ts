@@ -26,6 +26,8 @@ export type Asked = {
   headers: Record<string, string>;
   body?: string | Uint8Array | undefined;
   signal?: AbortSignal | undefined;
+  /** Called once the connection stands, before any of the request leaves. */
+  onSending?: (() => void) | undefined;
 };
 
 /** An answer of any status. Its body is to be read, or ended: until then it holds a connection. */
@@ -43,10 +45,13 @@ export type HttpAnswer = {
  * cookies. Refuses with `address_refused`, `source_refused`, `source_unavailable` and, from the body, `transfer_broken`.
  */
 export async function guardedRequest(url: URL, asked: Asked, { allow, lookup, limits }: WayOut): Promise<HttpAnswer> {
-  const { signal, method, path, body, headers } = asked;
+  const { signal, method, path, body, headers, onSending = () => undefined } = asked;
   const client = new Client(url.origin, {
     connect: guardedConnector(url, allow, lookup, limits.connectMs),
     headersTimeout: limits.headersMs, bodyTimeout: limits.idleMs,
+  });
+  client.once('connect', () => {
+    if (!signal?.aborted) onSending();
   });
   const end = () => client.destroy();
   try {

@@ -2,14 +2,14 @@ import type { ConnectorContext } from './contract.ts';
 import type { GuardedAnswer } from './guarded-fetch.ts';
 import { sourceRefusal } from './source-refusal.ts';
 
-type Post = { body: string; headers?: Record<string, string>; advice: string };
+type Post = { body: string; headers?: Record<string, string>; advice: string; onSending?: (() => void) | undefined };
 
 /** Posts JSON, and gives an answer of 2xx, which the caller reads or ends. Refuses a redirect: what is posted must not go elsewhere. */
 export async function postForAnswer(
-  url: string, { body, headers = {}, advice }: Post, { fetch, signal }: ConnectorContext,
+  url: string, { body, headers = {}, advice, onSending }: Post, { fetch, signal }: ConnectorContext,
 ): Promise<GuardedAnswer> {
   const answer = await fetch.request(url, {
-    method: 'POST', body, signal, headers: { 'Content-Type': 'application/json', ...headers }, advice,
+    method: 'POST', body, signal, headers: { 'Content-Type': 'application/json', ...headers }, advice, onSending,
   });
   // After some redirects the body is asked for no more, and nothing of it has arrived.
   if (answer.url === new URL(url).href) return answer;

@@ -24,6 +24,7 @@ export async function* writePostgres(
   settings: PostgresSettings, writing: Writing, context: ConnectorContext,
 ): AsyncGenerator<WriteOutcome[]> {
   const outcomes: WriteOutcome[] = writing.records.map(() => UNCHANGED);
+  writing.sending?.(writing.answered);
   await inSession(settings, context, 'write', async (session) => {
     // What is checked at the end only would fail the whole batch.
     await session.client.query('SET CONSTRAINTS ALL IMMEDIATE');
@@ -39,6 +40,8 @@ export async function* writePostgres(
       const statement = writing.isRemoval ? deleteStatement(table, writing.key) : upsertStatement(table, writing.key, columns);
       await writeRows({ session, table, statement, outcomes }, group);
     }
+    // Until the transaction commits, no row has arrived.
+    writing.sending?.(writing.records.length);
   });
   yield outcomes.slice(writing.answered);
 }

@@ -25,9 +25,9 @@ const ADVICE = 'check the address, and that the receiver knows the same secret';
  * over the time of sending and the body, so that a receiver may refuse what somebody else sends again later.
  */
 export async function sendToWebhook(
-  target: WebhookTarget, sent: WebhookBody, context: ConnectorContext,
+  target: WebhookTarget, sent: WebhookBody, context: ConnectorContext, onSending?: () => void,
 ): Promise<unknown> {
-  return jsonAnswer(await postSigned(target, { idempotencyKey: sent.idempotencyKey, body: bodyOf(sent) }, context));
+  return jsonAnswer(await postSigned(target, { idempotencyKey: sent.idempotencyKey, body: bodyOf(sent), onSending }, context));
 }
 
 /** `{"alert": …}`, signed as records are. */
@@ -45,14 +45,16 @@ export async function sendOutcomesToWebhook(
 }
 
 function postSigned(
-  { url, secret }: WebhookTarget, { idempotencyKey, body }: { idempotencyKey: string; body: string }, context: ConnectorContext,
+  { url, secret }: WebhookTarget,
+  { idempotencyKey, body, onSending }: { idempotencyKey: string; body: string; onSending?: (() => void) | undefined },
+  context: ConnectorContext,
 ): Promise<GuardedAnswer> {
   const seconds = Math.floor(Date.now() / 1000);
   const headers = {
     'Idempotency-Key': idempotencyKey,
     'X-Millrace-Signature': `t=${seconds},v1=${createHmac('sha256', secret).update(`${seconds}.${body}`).digest('hex')}`,
   };
-  return postForAnswer(url, { body, headers, advice: ADVICE }, context);
+  return postForAnswer(url, { body, headers, advice: ADVICE, onSending }, context);
 }
 
 /** Statuses that say that nothing will be taken like this, whatever the records are (RFC 9110, 15.5). */

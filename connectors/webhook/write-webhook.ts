@@ -23,16 +23,18 @@ const TOO_LARGE: WriteOutcome = { kind: 'failed', message: 'The record has more 
 export async function* writeWebhook(
   settings: WebhookTarget & { batch_records: number }, writing: Writing, context: ConnectorContext,
 ): AsyncGenerator<WriteOutcome[]> {
-  const { batchId, stream, isRemoval, answered } = writing;
+  const { batchId, stream, isRemoval, answered, sending = () => undefined } = writing;
   const pace = paceOf(settings.url);
   let from = answered;
+  sending(answered);
   for (const [ordinal, { records, ordinals }] of partsOf(writing, settings.batch_records).entries()) {
     const rest = ordinals.findIndex((each) => each >= answered);
     if (rest === -1) continue;
     // Cut elsewhere than before: the settings were changed meanwhile.
     const idempotencyKey = `${batchId}-${ordinal + 1}${rest === 0 ? '' : `-${answered}`}`;
     const body = { idempotencyKey, batchId, stream, isRemoval, records: records.slice(rest) };
-    const told = await pace.send(() => outcomesOf(settings, body, context), context.signal);
+    const leave = () => sending(ordinals.at(-1)! + 1);
+    const told = await pace.send(() => outcomesOf(settings, body, context, leave), context.signal);
     const outcomes: WriteOutcome[] = Array.from({ length: ordinals.at(-1)! + 1 - from }, () => TOO_LARGE);
     for (const [n, outcome] of told.entries()) outcomes[ordinals[rest + n]! - from] = outcome;
     yield outcomes;
@@ -59,11 +61,13 @@ function partsOf({ batchId, stream, isRemoval, records }: Writing, most: number)
   return parts;
 }
 
-async function outcomesOf(target: WebhookTarget, body: WebhookBody, context: ConnectorContext): Promise<WriteOutcome[]> {
+async function outcomesOf(
+  target: WebhookTarget, body: WebhookBody, context: ConnectorContext, onSending: () => void,
+): Promise<WriteOutcome[]> {
   const { host } = new URL(target.url);
   let answer: unknown;
   try {
-    answer = await sendToWebhook(target, body, context);
+    answer = await sendToWebhook(target, body, context, onSending);
   } catch (error) {
     const status = refusedStatus(error);
     if (status === null) throw error;

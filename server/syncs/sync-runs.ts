@@ -75,9 +75,9 @@ const redriveRun = route(api.redriveSyncRun, async ({ params: { sync_id, run_id 
 });
 
 async function refuseNothingToDo(tx: Queryable, root: SyncRun): Promise<void> {
-  const { entityId, id, state, dryRun, progress } = root;
+  const { entityId, id, endedAt, dryRun, progress } = root;
   if (dryRun) refuse(400, 'bad_request', 'A dry run has nothing to bring again: it wrote nothing');
-  if (state === 'accepted' || state === 'running') refuse(409, 'conflict', 'The run has not ended yet');
+  if (endedAt === null) refuse(409, 'conflict', 'The run has not ended yet');
   const waiting = await findWaitingRedrive(tx, entityId, id);
   if (waiting !== null) refuse(409, 'conflict', `A re-drive of it is under way already: ${waiting}`);
   const open = progress.ignored + progress.failed - await countErrorsRedriven(tx, entityId, id);

@@ -39,6 +39,14 @@ export async function resetJob(
   return rowCount! > 0;
 }
 
+/** Syncs with a run that was canceled more than `graceSeconds` ago and whose last batch is not counted yet. */
+export async function listSyncsToSettle(db: Queryable, graceSeconds: number): Promise<{ entityId: number; syncId: number }[]> {
+  // Uses the index sync_runs_canceled.
+  return readRows(await db.query(
+    `SELECT DISTINCT entity_id, sync_id FROM sync_runs
+     WHERE state = 'canceled' AND ended_at IS NULL AND canceled_at < now() - make_interval(secs => $1) LIMIT 1000`, [graceSeconds]));
+}
+
 /** Syncs that Temporal should have a Schedule for. */
 export async function listScheduledSyncs(db: Queryable): Promise<Sync[]> {
   return readRows(await db.query(

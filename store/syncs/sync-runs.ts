@@ -106,37 +106,45 @@ export async function lockRunsWithAbandonedBatches(tx: Tx, entityId: number, syn
      ORDER BY id FOR NO KEY UPDATE OF r`, [entityId, syncId]), toRun);
 }
 
-/**
- * Ends a locked run. A batch that has not gone through then is read again by the next, after a failure; one that was on its way
- * when the run was canceled stays, until its outcome is recorded as unknown.
- */
+/** Ends a locked run. What the destination has not answered of its last batch is read again by the next run. */
 export async function updateRunEnded(tx: Queryable, run: SyncRun, end: JobEnd): Promise<void> {
   await endRun(tx, 'sync', run, end);
   await tx.query(
     `WITH unpinned AS (DELETE FROM sync_pinned_batches WHERE entity_id = $1 AND run_id = $2)
-     DELETE FROM sync_batches WHERE entity_id = $1 AND run_id = $2 AND $3`, [run.entityId, run.id, end.state !== 'canceled']);
+     DELETE FROM sync_batches WHERE entity_id = $1 AND run_id = $2`, [run.entityId, run.id]);
 }
+
+/** A canceled run (`r`) with a batch on its way ends once the outcomes of that batch are recorded. */
+const CANCELED = `state = 'canceled', canceled_at = now(), waits_until = NULL, ended_at = CASE WHEN NOT EXISTS (
+  SELECT FROM sync_batches b WHERE b.entity_id = r.entity_id AND b.run_id = r.id) THEN now() END`;
 
 /** Ends a run where it stands: what it wrote stays. Null for an unknown one, false for one that has ended. */
 export async function cancelRun(tx: Queryable, entityId: number, identifier: string): Promise<SyncRun | false | null> {
   const row = await lockJobToCancel<RunColumns>(tx, 'sync', entityId, identifier);
   if (!row) return row;
   const run = toRun(row);
-  await updateRunEnded(tx, run, { state: 'canceled', failure: null, alert: null });
+  await tx.query(
+    `WITH unpinned AS (DELETE FROM sync_pinned_batches WHERE entity_id = $1 AND run_id = $2)
+     UPDATE sync_runs r SET ${CANCELED} WHERE entity_id = $1 AND id = $2`, [entityId, run.id]);
   return run;
 }
 
-/** Those that have not begun, or all that are under way: of these, what was on its way is let go. */
+/** Cancels the runs that have not begun, or all that are under way, with their batches: the sync is deleted. */
 export async function cancelRunsOf(tx: Queryable, entityId: number, syncId: number, which: 'scheduled' | 'all'): Promise<void> {
   await tx.query(
     `WITH canceled AS (
-       UPDATE sync_runs SET state = 'canceled', ended_at = now()
+       UPDATE sync_runs r SET ${CANCELED}
        WHERE entity_id = $1 AND sync_id = $2 AND CASE WHEN $3 THEN state IN ('accepted', 'running')
          ELSE state = 'accepted' AND cause = 'schedule' END
-       RETURNING id),
-     unpinned AS (DELETE FROM sync_pinned_batches b USING canceled WHERE b.entity_id = $1 AND b.run_id = canceled.id)
-     DELETE FROM sync_batches b USING canceled WHERE b.entity_id = $1 AND b.run_id = canceled.id AND $3`,
+       RETURNING id)
+     DELETE FROM sync_pinned_batches b USING canceled WHERE b.entity_id = $1 AND b.run_id = canceled.id`,
     [entityId, syncId, which === 'all']);
+  if (which === 'scheduled') return;
+  await tx.query(
+    `WITH ended AS (
+       UPDATE sync_runs SET ended_at = now() WHERE entity_id = $1 AND sync_id = $2 AND state = 'canceled' AND ended_at IS NULL
+       RETURNING id)
+     DELETE FROM sync_batches b USING ended WHERE b.entity_id = $1 AND b.run_id = ended.id`, [entityId, syncId]);
 }
 
 /** The identifier of a run that was asked for and has not begun; null where there is none. */

@@ -5,7 +5,7 @@ import { textsOfPeople } from '../../gdpr/personal-data/texts-of-people.ts';
 export const syncBatches: PersonalDataLocation = {
   name: 'sync_batches',
   columns: ['batch', 'outcomes'],
-  otherColumns: ['entity_id', 'run_id', 'identifier'],
+  otherColumns: ['entity_id', 'run_id', 'identifier', 'sent'],
   foundBy: 'the id in the records of a batch on its way, one for each run at most',
   ...textsOfPeople({
     table: 'sync_batches', keys: { run_id: 'bigint' }, rowsAtOnce: 10,

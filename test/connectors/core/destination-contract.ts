@@ -85,8 +85,11 @@ export function destinationContract(connector: AnyConnector, prepare: () => Prom
     it('brings the outcomes of those that are left, where some were answered before', async () => {
       const answered = made.records.length - 2;
       const writing = { stream: made.stream, key: made.key, batchId: 'batch-2', records: made.records, answered, isRemoval: false };
-      const outcomes = (await Array.fromAsync(destination.write(settings, writing, context()))).flat();
+      const sent: number[] = [];
+      const sending = (count: number) => void sent.push(count);
+      const outcomes = (await Array.fromAsync(destination.write(settings, { ...writing, sending }, context()))).flat();
       expect(outcomes.map(isDone)).toEqual([true, true]);
+      expect([sent[0], sent.at(-1)]).toEqual([answered, made.records.length]);
     });
 
     it('changes a record by its key', async () => {
@@ -113,10 +116,14 @@ export function destinationContract(connector: AnyConnector, prepare: () => Prom
 
     it('is nothing to do without records', async () => expect(await write('batch-7', [])).toEqual([]));
 
-    it('ends with its signal', async () => {
+    it('ends with its signal, and reports that nothing was sent', async () => {
       const stop = AbortSignal.abort(new Error('drained'));
-      const writing = { stream: made.stream, key: made.key, batchId: 'batch-8', records: made.records, answered: 0, isRemoval: false };
+      const sent: number[] = [];
+      const sending = (count: number) => void sent.push(count);
+      const written = { stream: made.stream, key: made.key, batchId: 'batch-8', records: made.records };
+      const writing = { ...written, answered: 0, isRemoval: false, sending };
       await expect(Array.fromAsync(destination.write(settings, writing, testContext(stop, logged)))).rejects.toThrow('drained');
+      expect(sent).toEqual([0]);
       expect(setOf(await made.held())).toEqual(setOf(made.records.slice(2)));
     });
 

@@ -98,6 +98,18 @@ describe('a receiver that keeps records by their key', () => {
 });
 
 describe('what a receiver gets', () => {
+  it('is reported as sent only once a connection to it stands', async () => {
+    const sent: number[] = [];
+    const sending = (count: number) => void sent.push(count);
+    const writing: Writing = { stream: 's', key: ['id'], batchId: 'b', records: records(3), answered: 1, isRemoval: false, sending };
+    const writeTo = (url: string) =>
+      Array.fromAsync(webhook.destination!.write(settingsOf(url), writing, testContext(AbortSignal.timeout(60_000))));
+    expect(await refusalOf(writeTo('http://127.0.0.1:1/'))).toMatchObject({ status: 'source_unavailable' });
+    expect(sent.splice(0)).toEqual([1]);
+    expect(await refusalOf(writeTo(server.serve('/away', status(503))))).toMatchObject({ status: 'source_unavailable' });
+    expect(sent).toEqual([1, 3]);
+  });
+
   it('is signed requests of bounded size, each with a key that stays', async () => {
     const { url, received } = receiver('/sizes', (_, response) => response.end());
     expect(await write(url, records(5), { batch_records: 2 })).toEqual(Array.from({ length: 5 }, () => ({ kind: 'ok' })));

@@ -207,7 +207,7 @@ describe('a sync to a webhook', () => {
     // The first of two changes arrives, and is taken back: what is known of the record is not what the receiver has.
     await shop.db.query(`UPDATE ${table} SET tariff = 'iron'`);
     takes = 1;
-    expect(await runSync(stack, world, sync)).toMatchObject({ state: 'failed', progress: { read: 0 } });
+    expect(await runSync(stack, world, sync)).toMatchObject({ state: 'failed', answered: 0, progress: { read: 1, written: 1 } });
     await shop.db.query(`UPDATE ${table} SET tariff = 'gold'`);
     takes = 2;
     expect(await runSync(stack, world, sync)).toMatchObject({ state: 'finished', progress: { written: 2 } });
@@ -215,7 +215,7 @@ describe('a sync to a webhook', () => {
     expect(states).toEqual(['gold', 'iron', 'gold']);
     await shop.db.query(`INSERT INTO ${table} VALUES (0, 'failing-0@example.com', 'gold'), (3, 'failing-3@example.com', 'gold')`);
     takes = 1;
-    expect(await runSync(stack, world, sync)).toMatchObject({ state: 'failed', progress: { read: 0 } });
+    expect(await runSync(stack, world, sync)).toMatchObject({ state: 'failed', progress: { read: 3, written: 1, unchanged: 2 } });
     expect(received.at(-1)!.email).toBe('failing-0@example.com');
     const namedBy = async (id: string) => {
       const request = await requestTreated(stack.store, await askFor(stack, 'delete', world, [id]));
@@ -300,7 +300,8 @@ describe('a run that is canceled while a batch is on its way', () => {
     const sync = await syncTo(name, connection, { removes: false, mode: 'incremental', cursor_field: 'id' });
     const run = await askForRun(stack, world, sync);
     await waitFor('the second batch to arrive', async () => received.length === 2);
-    await ask(stack.app, world, 'POST', `/api/syncs/${sync}/runs/${run}/cancel`);
+    const canceled = await ask<{ ended_at: string | null }>(stack.app, world, 'POST', `/api/syncs/${sync}/runs/${run}/cancel`);
+    expect(canceled).toMatchObject({ state: 'canceled', ended_at: null });
     const read = (count: number) => waitFor(`${count} records to be counted`, async () => {
       const found = (await findRun(stack.store.db, world.entity.id, run))!;
       return found.progress.read === count ? found : null;
@@ -315,7 +316,8 @@ describe('a run that is canceled while a batch is on its way', () => {
     const { received, sync, read } = await receiverOfTwo('unknowing', () => undefined);
     const canceled = await read(10_000);
     expect(canceled).toMatchObject({
-      state: 'canceled', progress: { written: 5_000, failed: 5_000, errorsByType: { DELIVERY_UNKNOWN: 5_000 } },
+      state: 'canceled', endedAt: expect.any(Date) as Date,
+      progress: { written: 5_000, failed: 5_000, errorsByType: { DELIVERY_UNKNOWN: 5_000 } },
     });
     const message = expect.stringContaining('whether it arrived is unknown') as string;
     const errors = await runErrors(stack.store, world, canceled);
