@@ -37,7 +37,7 @@ function startDemo(): Demo {
 }
 
 const hasSaid = ({ child, said }: Demo, text: string) => waitFor(
-  `a demo that says "${text}"`, () => Promise.resolve(said().includes(text) || child.exitCode !== null), 240_000);
+  `a demo that says "${text}"`, () => Promise.resolve(said().includes(text) || child.exitCode !== null));
 
 /** The real `npm run demo`, to its end by Ctrl-C: all that it said. */
 async function demo(): Promise<string> {

@@ -53,7 +53,7 @@ function start(port: number, env: Record<string, string> = {}): Service {
 
 async function ready({ url, said }: Service): Promise<string[]> {
   const answer = await waitFor(`a service that is ready; it said: ${said()}`, () =>
-    fetch(`${url}/health/ready?parts=all`).then((reply) => (reply.ok ? reply : null), () => null), 60_000);
+    fetch(`${url}/health/ready?parts=all`).then((reply) => (reply.ok ? reply : null), () => null));
   return ((await answer.json()) as { parts: { name: string }[] }).parts.map(({ name }) => name);
 }
 
