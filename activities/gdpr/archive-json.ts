@@ -1,5 +1,5 @@
 import type { ArchiveHead, PageSection } from '../../domain/gdpr/archive-page.ts';
-import { archiveRecord, type ShownWith } from '../../domain/gdpr/archive-record.ts';
+import { archiveRecord, otherUserIn, type ShownWith } from '../../domain/gdpr/archive-record.ts';
 import { locationWords } from '../../domain/gdpr/personal-data-words.ts';
 import type { ArchiveTables } from './archive-tables.ts';
 
@@ -15,11 +15,11 @@ const PIECE = 64 * 1024;
 
 /**
  * `data.json`: one JSON object, written as the records come; `data` has an array for each location. Once all of it was taken, `sections`
- * has what the page shows of each location, and how many there are, and `tables` has all of it.
+ * has what the page shows of each location, and how many there are, `tables` has all of it, and `others` the other users it names.
  */
 export async function* archiveJson(
   head: ArchiveHead, locations: Iterable<ExportedLocation>, shownWith: ShownWith,
-  { sections, tables }: { sections: PageSection[]; tables: ArchiveTables },
+  { sections, tables, others }: { sections: PageSection[]; tables: ArchiveTables; others: Set<string> },
 ): AsyncGenerator<string> {
   let piece = `${opening(head)},"data":{`;
   for (const { name, records } of locations) {
@@ -30,6 +30,8 @@ export async function* archiveJson(
     for await (const record of records) {
       const shown = archiveRecord(locationWords(name), record, shownWith);
       const json = JSON.stringify(shown);
+      const other = otherUserIn(shown, shownWith);
+      if (other !== null) others.add(other);
       await tables.add(name, shown);
       piece += `${section.total === 0 ? '' : ','}\n${json}`;
       section.total += 1;

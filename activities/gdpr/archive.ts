@@ -12,6 +12,8 @@ export type Archived = {
   sha256: Buffer;
   /** How many records there are, by location. */
   shown: Record<string, number>;
+  /** The other users whose records it has. */
+  others: string[];
 };
 
 const README = `What is in this archive
@@ -36,8 +38,9 @@ export async function putArchive(
 ): Promise<Archived> {
   const hash = createHash('sha256');
   const sections: PageSection[] = [];
+  const others = new Set<string>();
   const tables = new ArchiveTables(folder);
-  const json = archiveJson(head, locations, shownWith, { sections, tables });
+  const json = archiveJson(head, locations, shownWith, { sections, tables, others });
   async function* hashed(): AsyncGenerator<Uint8Array> {
     for await (const piece of zipped(json, async () => ({ page: archivePage(head, sections), tables: await tables.end() }))) {
       await isWanted();
@@ -48,7 +51,7 @@ export async function putArchive(
   const bytes = hashed();
   try {
     const { sizeBytes } = await files.put(key, bytes);
-    return { bytes: sizeBytes, sha256: hash.digest(), shown: countsOf(sections) };
+    return { bytes: sizeBytes, sha256: hash.digest(), shown: countsOf(sections), others: [...others] };
   } finally {
     await bytes.return(undefined);
     await json.return(undefined);

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
 import type { ArchiveHead } from '../../domain/gdpr/archive-page.ts';
 import type { ShownWith } from '../../domain/gdpr/archive-record.ts';
@@ -38,30 +39,39 @@ export async function showPeople(deps: Dependencies, claim: JobClaim): Promise<v
     deps.draining.throwIfAborted();
     Context.current().cancellationSignal.throwIfAborted();
     const freeSlot = await deps.takeGdprSlot();
+    let isOutdated = false;
     try {
       const begun = await write(deps.db, (tx) => beginArchive(tx, claim));
       if (!begun) return;
       deps.boundary('gdpr: archive begun');
-      await showOne(deps, claim, begun);
+      isOutdated = await showOne(deps, claim, begun);
     } catch (error) {
       if (error instanceof Unwanted || Context.current().cancellationSignal.aborted) throw error;
       await recordError(deps, claim, 'an archive could not be written', error);
     } finally {
       freeSlot();
     }
+    // The other person's records are being erased.
+    if (isOutdated) await delay(LOOK_EVERY_MS);
   }
 }
 
-/** Of somebody who was erased meanwhile nothing stays; an attempt that another has taken over from ends. */
-async function showOne(deps: Dependencies, claim: JobClaim, { person, key }: BegunArchive): Promise<void> {
+/**
+ * Writes one archive, of which nothing stays if its person was erased meanwhile. Returns whether it shows somebody else who was, and is to
+ * be written again. An attempt that another has taken over from ends.
+ */
+async function showOne(deps: Dependencies, claim: JobClaim, { person, key }: BegunArchive): Promise<boolean> {
   const { db, files } = deps;
+  let isOutdated = false;
   const begun = { ...claim, ordinal: person.ordinal, key };
   // What attempts left behind that were broken off.
   await deleteNotedFiles(deps, claim.entityId, archivePrefix(claim));
   try {
     const told = await tellOf(deps, claim, { person, key });
     deps.boundary('gdpr: archive put');
-    if (!await write(db, (tx) => recordArchive(tx, begun, told))) throw new Unwanted();
+    const recorded = await write(db, (tx) => recordArchive(tx, begun, told));
+    if (recorded === 'unwanted') throw new Unwanted();
+    isOutdated = recorded === 'outdated';
     if (told.archive === null) await deleteNotedFiles(deps, claim.entityId, key);
   } catch (error) {
     if (!(error instanceof Unwanted)) throw error;
@@ -69,12 +79,15 @@ async function showOne(deps: Dependencies, claim: JobClaim, { person, key }: Beg
     if (await isArchiveWanted(db, { ...begun, key: null })) throw error;
   }
   deps.boundary('gdpr: archive recorded');
+  return isOutdated;
 }
 
 async function tellOf(deps: Dependencies, claim: JobClaim, { person, key }: BegunArchive): Promise<Told> {
   const known = await listIdentifiersOf(deps.db, claim, person);
-  const { shown, ...archive } = await archiveOf(deps, claim, { person, key, known });
-  return hasData(shown) ? { shown, archive, message: null } : { shown, archive: null, message: NOTHING_KNOWN };
+  const { shown, others, ...archive } = await archiveOf(deps, claim, { person, key, known });
+  if (!hasData(shown)) return { shown, archive: null, message: NOTHING_KNOWN };
+  const hashes = others.map((userId) => deps.secrets.customerHash(claim.entityId, 'user_id', userId));
+  return { shown, archive: { ...archive, others: hashes }, message: null };
 }
 
 async function archiveOf(

@@ -20,6 +20,12 @@ export function archiveRecord(words: LocationWords, record: Record<string, unkno
   }));
 }
 
+/** The other user whose record it is: an archive of all that a device has sent names the users who sent it. */
+export function otherUserIn(record: Record<string, unknown>, { ids }: ShownWith): string | null {
+  const userId = record['user_id'];
+  return typeof userId === 'string' && userId !== ANOTHER && !ids.has(userId) ? userId : null;
+}
+
 /** What isn't JSON (the number NaN) stays a text. */
 function exact(value: unknown): unknown {
   if (typeof value !== 'string') return value;

@@ -7,6 +7,7 @@ import type { KnownBy } from './personal-data-location.ts';
 import { holdGdprRequest, touchRequest } from './progress.ts';
 import { type GdprPerson, type GdprRequest, type PersonColumns, toGdprPerson } from './request-record.ts';
 import { OF_ANY_APP } from './rows-of-people.ts';
+import { findRaisedAt } from './tombstones.ts';
 
 /** The files of a request begin with it. */
 export function archivePrefix(request: Pick<GdprRequest, 'identifier'>): string {
@@ -52,21 +53,32 @@ export async function isArchiveWanted(db: Queryable, begun: ArchiveKey<string | 
   return rowCount === 1;
 }
 
-/** What is told of a person: an archive, or a sentence of ours instead. `shown`: how many records, by place. */
+/**
+ * What is told of a person: an archive, or a sentence of ours instead. `shown`: how many records, by place; `others`: keyed hashes of the
+ * other users whose records are among them.
+ */
 export type Told = { shown: Record<string, number> } & (
-  { archive: { bytes: number; sha256: Buffer }; message: null } | { archive: null; message: string });
+  { archive: { bytes: number; sha256: Buffer; others: Buffer[] }; message: null } | { archive: null; message: string });
 
-/** The person is treated; false where nobody wants that archive any more, and nothing is noted. */
-export async function recordArchive(tx: Tx, begun: ArchiveKey, { shown, archive, message }: Told): Promise<boolean> {
+/**
+ * The person is treated. Otherwise nothing is noted: nobody wants that archive any more, or one of the others was erased meanwhile, and
+ * it is to be written again.
+ */
+export async function recordArchive(
+  tx: Tx, begun: ArchiveKey, { shown, archive, message }: Told,
+): Promise<'recorded' | 'unwanted' | 'outdated'> {
   await holdGdprRequest(tx, begun);
+  if (archive && await findRaisedAt(tx, begun.entityId, archive.others) !== null) return 'outdated';
   const { rowCount } = await tx.query(
     `UPDATE gdpr_request_people SET state = 'treated', treated_at = now(), round = 1, shown = $6, message = $7,
-       archive_key = CASE WHEN $7::text IS NULL THEN archive_key END, archive_bytes = $8, archive_sha256 = $9
-     WHERE ${BEGUN}`, [...begunKeys(begun), JSON.stringify(shown), message, archive?.bytes ?? null, archive?.sha256 ?? null]);
-  if (rowCount !== 1) return false;
+       archive_key = CASE WHEN $7::text IS NULL THEN archive_key END, archive_bytes = $8, archive_sha256 = $9, archive_others = $10
+     WHERE ${BEGUN}`, [
+      ...begunKeys(begun), JSON.stringify(shown), message, archive?.bytes ?? null, archive?.sha256 ?? null, archive?.others ?? null,
+    ]);
+  if (rowCount !== 1) return 'unwanted';
   if (archive === null) await noteFileDeletions(tx, begun.entityId, [begun.key]);
   await touchRequest(tx, begun);
-  return true;
+  return 'recorded';
 }
 
 /**

@@ -29,6 +29,7 @@ import { basic, insertKeyedApp } from '../server/tracking/sample-tracking.ts';
 const ANA = wholePerson('ana', 1);
 const BEN = wholePerson('ben', 2);
 const SHARED_DEVICE = 'zqperson-device-of-both';
+const BENS_LENT_DEVICE = 'zqperson-device-lent';
 
 const stack = useStack();
 const everything = { stack } as Everything;
@@ -40,6 +41,8 @@ let access: string;
 let deletion: string;
 /** Ben's, for access. */
 let bens: string;
+/** Of a device that Ben has lent to Ana: what it asks for is all that it has sent. */
+let ofDevice: string;
 
 /** Where something of somebody is found, in all that Millrace keeps. */
 const search = (person: WholePerson): Promise<Finding[]> => searchEverywhere({
@@ -68,8 +71,10 @@ const treated = (id: string) => waitFor(`the end of request ${id}`, async () => 
 });
 
 /** What an SDK asks for from a device, for the user for whom the app's server vouches: the request's identifier. */
-async function askFromDevice(type: 'access' | 'delete', { deviceId, userId }: WholePerson): Promise<string> {
-  const userToken = await signUserToken(tokenKey, { sub: userId });
+async function askFromDevice(
+  type: 'access' | 'delete', { deviceId, userId }: WholePerson, vouched?: { userToken?: string },
+): Promise<string> {
+  const { userToken } = vouched ?? { userToken: await signUserToken(tokenKey, { sub: userId }) };
   const reply = await stack.app.inject({
     method: 'POST', url: '/v1/privacy', headers: basic(everything.app.apiKey), payload: JSON.stringify({ type, deviceId, userToken }),
   });
@@ -123,6 +128,10 @@ beforeAll(async () => {
   await treated(await askFromDevice('access', ANA));
   bens = await askFromDevice('access', BEN);
   await treated(bens);
+  await trackOn(everything, BENS_LENT_DEVICE, BEN);
+  await trackOn(everything, BENS_LENT_DEVICE, ANA);
+  ofDevice = await askFromDevice('access', { ...BEN, deviceId: BENS_LENT_DEVICE }, {});
+  await treated(ofDevice);
   for (const person of [ANA, BEN]) await askFromDevice('delete', person);      // these wait for somebody's approval
   await worker.stop();
   await leaveBehind(everything, ANA, syncs);
@@ -151,7 +160,8 @@ describe('somebody of whom every place knows something', () => {
     }
   });
 
-  it('is not told of in the archive of another', async () => {
+  it('is not told of in the archive of another, except in that of a device that both used', async () => {
+    expect((await search(ANA)).filter(({ where }) => where.startsWith(`files: access/${ofDevice}`))).not.toEqual([]);
     const archives = (await search(ANA)).filter(({ where }) => where.startsWith(`files: access/${bens}`));
     expect(asWords(archives)).toEqual([]);
   });
@@ -166,7 +176,12 @@ describe('somebody of whom every place knows something', () => {
     expect(progress).toMatchObject({ survivors: {}, fault: null });
     expect(inOrder(asWords(await search(ANA)))).toEqual(IN_REQUEST);
     expect((await stack.app.inject({ method: 'GET', url: archive })).statusCode).toBe(404);
-    expect(inOrder(asWords(await search(BEN)))).toEqual(inOrder(asWords(before)));
+    const isOfDevice = (finding: string) => finding.includes(`files: access/${ofDevice}`);
+    expect(inOrder(asWords(await search(BEN)))).toEqual(inOrder(asWords(before).filter((finding) => !isOfDevice(finding))));
+    expect(asWords(before).some(isOfDevice)).toBe(true);
+    const { rows: [device] } = await stack.store.db.query<{ message: string }>(
+      'SELECT p.message FROM gdpr_request_people p JOIN gdpr_requests r ON r.id = p.request_id WHERE r.identifier = $1', [ofDevice]);
+    expect(device!.message).toContain('request it again');
     await expectReceipt();
   });
 

@@ -1,22 +1,31 @@
 import { type Database, write } from '../../core/database.ts';
 import { countNotedFiles, deleteNotedFiles, noteFileDeletions } from '../../core/file-deletions.ts';
 import { archivePrefix } from '../archives.ts';
-import { idsOf } from '../people-keys.ts';
+import { hashesOf, idsOf } from '../people-keys.ts';
 import { countRows, type LocationDependencies, type PersonalDataLocation } from '../personal-data-location.ts';
 import { IN_REQUESTS } from './gdpr-request-people.ts';
 
 const AREA = 'access/';
 const ARCHIVES_OF_THEM = `${IN_REQUESTS} AND p.archive_key IS NOT NULL`;
 
+/** Devices' archives that show records of theirs, $4 their keyed hashes: all of those that were made before this was noted. */
+const SHOWING_THEM = `gdpr_request_people p WHERE p.entity_id = $1 AND p.archive_key IS NOT NULL AND p.state = 'treated'
+  AND coalesce(p.archive_others && $4::bytea[], p.user_id IS NULL)
+  AND NOT (coalesce(p.user_id = ANY ($2::text[]), p.device_id = ANY ($3::text[])))`;
+
+/** What the person of such an archive is told in its place. */
+const NO_LONGER_THERE = 'The archive held data of another person who was erased since: request it again';
+
 /** Archives that were made for requests for access. */
 export const archives: PersonalDataLocation = {
   name: AREA,
   columns: [],
   otherColumns: [],
-  foundBy: 'the archives of requests for access in whose people the id stands; those that nobody knows any more',
+  foundBy: 'the archives of requests for access in whose people the id stands; of devices that show records of the user; unknown ones',
   async count(deps, entityId, people) {
     const unknown = await Array.fromAsync(listUnknown(deps, entityId));
-    return unknown.length + await countNotedFiles(deps.db, entityId, AREA)
+    const showing = await countRows(deps.db, SHOWING_THEM, [...idsOf(entityId, people), hashesOf(deps.secrets, entityId, people)]);
+    return unknown.length + showing + await countNotedFiles(deps.db, entityId, AREA)
       + await countRows(deps.db, ARCHIVES_OF_THEM, idsOf(entityId, people));
   },
   async* export({ db }, entityId, people) {
@@ -31,8 +40,12 @@ export const archives: PersonalDataLocation = {
     await deleteNotedFiles(deps, entityId, AREA);
     const { rows } = await deps.db.query<ArchiveRow>(
       `SELECT p.request_id, p.ordinal, p.archive_key FROM ${ARCHIVES_OF_THEM} AND p.state <> 'building'`, idsOf(entityId, people));
+    const { rows: showing } = await deps.db.query<ArchiveRow>(
+      `SELECT p.request_id, p.ordinal, p.archive_key FROM ${SHOWING_THEM}`,
+      [...idsOf(entityId, people), hashesOf(deps.secrets, entityId, people)]);
     let deleted = 0;
     for (const row of rows) deleted += await deleteArchive(deps, entityId, row);
+    for (const row of showing) deleted += await deleteArchive(deps, entityId, row, NO_LONGER_THERE);
     for await (const key of listUnknown(deps, entityId)) {
       await write(deps.db, async (tx) => {
         if (await noteFileDeletions(tx, entityId, [key]) > 0) await deps.tally?.(tx, 1);
@@ -46,12 +59,15 @@ export const archives: PersonalDataLocation = {
 
 type ArchiveRow = { request_id: number; ordinal: number; archive_key: string };
 
-async function deleteArchive(deps: LocationDependencies, entityId: number, row: ArchiveRow): Promise<number> {
+async function deleteArchive(
+  deps: LocationDependencies, entityId: number, row: ArchiveRow, message: string | null = null,
+): Promise<number> {
   const deleted = await write(deps.db, async (tx) => {
     const { rowCount } = await tx.query(
-      `UPDATE gdpr_request_people SET archive_key = NULL, archive_bytes = NULL, archive_sha256 = NULL
+      `UPDATE gdpr_request_people SET archive_key = NULL, archive_bytes = NULL, archive_sha256 = NULL, archive_others = NULL,
+         message = coalesce($5, message)
        WHERE entity_id = $1 AND request_id = $2 AND ordinal = $3 AND archive_key = $4`,
-      [entityId, row.request_id, row.ordinal, row.archive_key]);
+      [entityId, row.request_id, row.ordinal, row.archive_key, message]);
     if (rowCount !== 1) return 0;
     await noteFileDeletions(tx, entityId, [row.archive_key]);
     await deps.tally?.(tx, 1);

@@ -19,8 +19,8 @@ export const gdprRequestPeople: PersonalDataLocation = {
   name: 'gdpr_request_people',
   // Its rows name the archives.
   after: ['access/'],
-  columns: ['user_id', 'device_id', 'subject', 'state', 'treated_at', 'round', 'archive_key', 'archive_bytes', 'archive_sha256', 'message',
-    'shown'],
+  columns: ['user_id', 'device_id', 'subject', 'state', 'treated_at', 'round', 'archive_key', 'archive_bytes', 'archive_sha256',
+    'archive_others', 'message', 'shown'],
   otherColumns: ['entity_id', 'request_id', 'ordinal'],
   foundBy: 'user_id; device_id',
   async count({ db }, entityId, people) {

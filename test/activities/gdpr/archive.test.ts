@@ -11,6 +11,17 @@ beforeAll(async () => {
 
 const HEAD = { request: 'gdp_1', person: 1, company: 'A', madeAt: '2026-11-25T10:00:00.000Z', ids: [], fileRecipients: [] };
 
+test('an archive tells which other users\' records it has', async () => {
+  async function* records() {
+    yield* [{ user_id: 'ann', device_id: 'd1' }, { user_id: null, device_id: 'd1' }, { user_id: 'ben', device_id: 'd1' }];
+  }
+  const { others } = await store.scratch.withFolder(1, 'archive', (folder) => putArchive(store.files, 'access/gdp_1/2-a.zip', HEAD, {
+    locations: ['events', 'sessions'].map((name) => ({ name, records: records() })), folder, isWanted: async () => {},
+    shownWith: { apps: new Map(), ids: new Set(['ann', 'd1']) },
+  }));
+  expect(others).toEqual(['ben']);
+});
+
 test('an archive that nobody wants any more ends with its own error once nobody writes to its folder', async () => {
   let isReading = false;
   let isGivenUp = false;

@@ -315,6 +315,11 @@ it('who polls for news is told of states, and not of every batch', async () => {
   await gatherKnown(deps, access);
   const asked = await updatedAt(access);
   const { person, key } = (await write(store.db, (tx) => beginArchive(tx, access)))!;
-  await write(store.db, (tx) => recordArchive(tx, { ...access, ordinal: person.ordinal, key }, { shown: {}, archive: null, message: 'x' }));
+  const begun = { ...access, ordinal: person.ordinal, key };
+  const archive = { bytes: 1, sha256: Buffer.alloc(32), others: [store.secrets.customerHash(world.entity.id, 'user_id', 'somebody')] };
+  await store.db.query('INSERT INTO tombstones (entity_id, customer_hash) VALUES ($1, $2)', [world.entity.id, archive.others[0]]);
+  expect(await write(store.db, (tx) => recordArchive(tx, begun, { shown: {}, archive, message: null }))).toBe('outdated');
+  expect(await updatedAt(access)).toBe(asked);
+  expect(await write(store.db, (tx) => recordArchive(tx, begun, { shown: {}, archive: null, message: 'x' }))).toBe('recorded');
   expect(await updatedAt(access)).toBeGreaterThan(asked);
 });
