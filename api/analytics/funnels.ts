@@ -3,7 +3,10 @@ import {
   DEFAULT_DURATION_SECONDS, MAX_DETAILS, MAX_DURATION_SECONDS, MAX_NAMES, MAX_PAIRS, MAX_STEPS,
 } from '../../domain/analytics/funnel.ts';
 import { isDate } from '../../domain/core/date-value.ts';
-import { bodyInteger, bodyList, commaListOf, identifier, jsonArray, jsonObject, name, queryFlag, text } from '../core/input.ts';
+import { isStorableJson } from '../../domain/core/text-limits.ts';
+import {
+  bodyInteger, bodyList, commaListOf, identifier, jsonArray, jsonObject, name, NOT_STORABLE, queryFlag, text,
+} from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 
 /** Funnels: how many people go through steps one after the other (reference: Funnels). */
@@ -23,6 +26,7 @@ const MatchName = z.object({
 const detailValue = z.union([z.string(), z.number(), z.boolean(), z.null()], { error: 'must be a text, a number, true, false or null' });
 export const DetailPairs = z.record(z.string(), detailValue)
   .refine((pairs) => Object.keys(pairs).length <= MAX_PAIRS, `must have at most ${MAX_PAIRS} members`)
+  .refine(isStorableJson, NOT_STORABLE)
   .describe('Members of the event\'s detail with the values they must have; all must match');
 
 const matchNames = z.array(MatchName, { error: 'must be an array' }).min(1, 'must have at least one element')

@@ -12,12 +12,15 @@ export const MAX_NESTING = 64;
 export const EMAIL_CHARS = 320;
 export const PASSWORD_CHARS = 1_024;
 
+/** The refusal of a text, or of JSON with a text or a name, that Postgres can't store. */
+export const NOT_STORABLE = 'must not hold NUL or half a surrogate pair';
+
 /** Text that can be stored: 1 to `max` Unicode code points. */
 export function text({ max = MAX_CODE_POINTS } = {}) {
   return z.string()
     .refine((value) => value !== '', { error: 'must not be empty', abort: true })
     .refine((value) => !isLongerThan(value, max), { error: `must have at most ${max} characters`, abort: true })
-    .refine(isStorable, 'must not hold NUL or half a surrogate pair')
+    .refine(isStorable, NOT_STORABLE)
     .meta({ minLength: 1, maxLength: max });
 }
 

@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import { isStorableJson } from '../../domain/core/text-limits.ts';
 import { customerIdError } from '../../domain/attributes/customer-id.ts';
 import { isDate } from '../../domain/core/date-value.ts';
 import { ATTEMPT_CODES, type AttemptCode } from '../../domain/sends/attempt-code.ts';
-import { identifier, isoDatetime, text } from '../core/input.ts';
+import { identifier, isoDatetime, NOT_STORABLE, text } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 import { internalError } from '../jobs/internal-error.ts';
 
@@ -29,7 +30,8 @@ export const recipient = z.string().check((ctx) => {
 export const templateVars = z.record(z.string(), z.unknown())
   .refine((given) => Object.keys(given).length <= MAX_VARS, `must have at most ${MAX_VARS} members`)
   .refine((given) => Object.values(given).every((value) => typeof value !== 'string' || value.length <= MAX_VAR_CHARS),
-    `must have values of at most ${MAX_VAR_CHARS} characters`);
+    `must have values of at most ${MAX_VAR_CHARS} characters`)
+  .refine(isStorableJson, NOT_STORABLE);
 
 const keys = z.array(identifier, { error: 'must be an array of campaign ids' }).min(1, 'must have at least one element')
   .max(MAX_CAMPAIGN_KEYS, `must have at most ${MAX_CAMPAIGN_KEYS} elements`);

@@ -4,7 +4,7 @@ import { connectors, findConnector } from '../../connectors/catalog.ts';
 import { type AnyConnector, harmlessMembers, secretMembers, settingMembers } from '../../connectors/core/contract.ts';
 import { refuseField } from '../../domain/core/refusal.ts';
 import { sayUnknown } from '../../domain/core/say-unknown.ts';
-import { isStorable } from '../../domain/core/text-limits.ts';
+import { isStorableJson } from '../../domain/core/text-limits.ts';
 import type { SettingValues, SplitSettings } from '../../store/syncs/connections.ts';
 import { validate } from '../http/validate.ts';
 
@@ -49,13 +49,7 @@ function refuseMember({ settings }: WithSettings, member: string, value: unknown
   if (!known.includes(member)) {
     refuseField(`settings.${member}`, sayUnknown(member, known));
   }
-  if (!isStorableValue(value)) refuseField(`settings.${member}`, 'must not hold NUL or half a surrogate pair');
-}
-
-function isStorableValue(value: unknown): boolean {
-  if (typeof value === 'string') return isStorable(value);
-  if (typeof value !== 'object' || value === null) return true;
-  return Object.entries(value).every(([name, member]) => isStorable(name) && isStorableValue(member));
+  if (!isStorableJson(value)) refuseField(`settings.${member}`, 'must not hold NUL or half a surrogate pair');
 }
 
 export function isLeftOut(value: unknown): boolean {
