@@ -2,15 +2,15 @@ import type { Queryable } from '../core/database.ts';
 
 /**
  * What an entity has in which nothing is kept: its users, its keys, its global SoR, what was written down about it or proved, and its
- * apps with what was set up beside them, campaigns among it, which the API cannot delete one by one; and of exporters that are deleted,
- * what tells of their runs. Any other table is looked into, also those that later migrations bring.
+ * apps with what was set up beside them, campaigns and their counts of people among it, which the API cannot delete one by one; and of
+ * exporters that are deleted, what tells of their runs. Any other table is looked into, also those that later migrations bring.
  */
 const OF_EMPTY_ENTITIES = [
   'memberships', 'invitations', 'tokens', 'service_tokens', 'systems_of_records', 'customer_attributes', 'tombstones', 'tombstone_batches',
   'audit_log', 'gdpr_receipts', 'export_deletions', 'idempotent_requests', 'connections', 'syncs', 'key_lookups',
   'apps', 'app_groups', 'app_group_members', 'app_api_keys', 'app_token_keys', 'push_certificates', 'push_providers', 'event_definitions',
-  'labels', 'label_targets', 'funnels', 'campaigns', 'sends', 'send_campaigns', 'campaign_days', 'control_group_days',
-  'report_rollups', 'send_paces', 'outcome_deliveries', 'notify_mails', 'tracked_counts',
+  'labels', 'label_targets', 'funnels', 'campaigns', 'sends', 'send_campaigns', 'campaign_people', 'campaign_days',
+  'control_group_days', 'report_rollups', 'send_paces', 'outcome_deliveries', 'notify_mails', 'tracked_counts',
   'wallet_settings', 'wallet_texts', 'wallet_recipients', 'wallet_elements', 'wallet_purpose_elements',
   'data_exporters', 'export_runs', 'export_records', 'export_files',
 ];

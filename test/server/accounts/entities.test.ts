@@ -14,6 +14,7 @@ import { lockWaits } from '../../harness/core/lock-waits.ts';
 import { personId, rememberSecret } from '../../harness/core/people.ts';
 import { makeWorld } from '../../harness/core/world.ts';
 import { storedExporter } from '../../harness/exports/stored-exporters.ts';
+import { insertSampleCampaign } from '../../harness/sends/campaigns.ts';
 import { storedRun, storedSync } from '../../harness/syncs/stored-syncs.ts';
 import { ensureSampleMonths, sampleApp, sampleSdkData } from '../../harness/tracking/sdk-samples.ts';
 import { insertSampleApps } from '../apps/sample-apps.ts';
@@ -182,10 +183,18 @@ describe('an entity', () => {
       await tx.query(`INSERT INTO devices (entity_id, app_id, device_id, first_seen_at, last_seen_at) VALUES ($1, $2, 'd', now(), now())`,
         [entity.id, app!.id]);
     });
+    // It has sent: the counts of people stay as long as the campaign, which nobody can delete.
+    const campaign = await insertSampleCampaign(store.db, entity.id, app!.id, { type: 'classic', status: 'finished' });
+    await store.db.query(`INSERT INTO campaign_people (entity_id, campaign_id, person, sent, opened) VALUES ($1, $2, $3, 2, 1)`,
+      [entity.id, campaign.id, `u${personId(4)}`]);
     expect((await call('DELETE', `/${entity.id}`)).body.error_message).toMatch(/holds devices:/);
     await store.db.query('DELETE FROM devices WHERE entity_id = $1', [entity.id]);
     expect((await call('DELETE', `/${entity.id}`)).body).toEqual({ success: true });
-    for (const table of ['apps', 'app_api_keys', 'key_lookups', 'systems_of_records', 'labels', 'wallet_texts', 'push_certificates']) {
+    const tables = [
+      'campaigns', 'campaign_people', 'apps', 'app_api_keys', 'key_lookups', 'systems_of_records',
+      'labels', 'wallet_texts', 'push_certificates',
+    ];
+    for (const table of tables) {
       expect((await store.db.query(`SELECT FROM ${table} WHERE entity_id = $1`, [entity.id])).rowCount).toBe(0);
     }
   });
