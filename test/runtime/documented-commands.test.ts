@@ -20,7 +20,7 @@ const PAGES = [
   'docs/tracking.md', 'docs/reading.md', 'docs/funnels.md', 'docs/segments.md', 'docs/campaigns.md',
   'docs/transactional-messages.md', 'docs/files.md',
   'docs/user-tokens.md', 'docs/data-wallet.md', 'docs/push-certificates.md', 'docs/push-providers.md', 'docs/users.md',
-  'docs/exports.md', 'docs/gdpr.md',
+  'docs/exports.md', 'docs/attention.md', 'docs/gdpr.md',
 ];
 /** Blocks that can't be run here, each with a reason above it; they should become fewer. */
 const MAX_NOT_RUN = 36;

@@ -127,7 +127,8 @@ const TAKEN = new Set([
     ['page', 'per_page'].flatMap((field) =>
       ['empty', 'long', 'unknown', 'NUL'].map((kind) => `${name} query.${field}: ${kind}`))),
   ...['empty', 'long', 'unknown', 'NUL'].flatMap((kind) => [
-    `GET /api/audit_log query.per_page: ${kind}`, `GET /api/apps/:app_identifier/refused_calls query.per_page: ${kind}`,
+    `GET /api/attention query.per_page: ${kind}`, `GET /api/audit_log query.per_page: ${kind}`,
+    `GET /api/apps/:app_identifier/refused_calls query.per_page: ${kind}`,
     `GET /api/apps/:app_identifier/ingestion query.days: ${kind}`, `GET /api/apps/:app_identifier/live query.after: ${kind}`,
     ...['crashes', 'privacy_requests'].flatMap((list) => ['page', 'per_page'].map((field) =>
       `GET /api/apps/:app_identifier/${list} query.${field}: ${kind}`)),
