@@ -1,6 +1,7 @@
-import { lstatSync, mkdirSync } from 'node:fs';
+import { lstatSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
 import { isAbsolute, join } from 'node:path';
+import { makeFolderSync } from '../store/core/make-folder.ts';
 import { cacheFolder } from './cache-folder.ts';
 
 /*
@@ -14,7 +15,7 @@ function ownFolder(): string | null {
   try {
     const path = join(cacheFolder(), 'compiled');
     if (!isAbsolute(path)) return null;
-    mkdirSync(path, { recursive: true, mode: 0o700 });
+    makeFolderSync(path, { mode: 0o700 });
     const { uid, mode } = lstatSync(path);
     const isOwn = process.getuid === undefined || (uid === process.getuid() && (mode & 0o022) === 0);
     return isOwn ? path : null;

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { chmod, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { RIGHTS } from '../domain/accounts/rights.ts';
 import { isTimeZone } from '../domain/core/time-zone.ts';
@@ -7,6 +7,7 @@ import { hashPassword } from '../server/accounts/passwords.ts';
 import { insertEntity } from '../store/accounts/entities.ts';
 import { hasUsers, insertMembership, insertUser } from '../store/accounts/users.ts';
 import { write } from '../store/core/database.ts';
+import { makeFolder } from '../store/core/make-folder.ts';
 import type { AppContext } from './app-context.ts';
 
 /** The first user as made by this start; `password` only when it was drawn here, and then this once. */
@@ -34,7 +35,7 @@ export async function ensureFirstUser({ config, db, secrets }: AppContext): Prom
   if (!isMade) return null;
   if (config.MILLRACE_ADMIN_PASSWORD) return { email, password: null, passwordPath: null };
   const passwordPath = join(config.MILLRACE_DATA_DIR, 'admin-password');
-  await mkdir(dirname(passwordPath), { recursive: true });
+  await makeFolder(dirname(passwordPath));
   await writeFile(passwordPath, `${password}\n`, { mode: 0o600 });
   await chmod(passwordPath, 0o600);
   return { email, password, passwordPath };

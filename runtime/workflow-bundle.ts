@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { makeFolder } from '../store/core/make-folder.ts';
 
 const ROOT = new URL('../', import.meta.url);
 const BUNDLER = fileURLToPath(new URL('./bundle-workflows.ts', import.meta.url));
@@ -28,7 +29,7 @@ export async function workflowBundle(cacheFolder: string, { traced = false, pati
   const sources = [LOCK, ...await files(), ...(patience ? [patience] : [])];
   const path = join(cacheFolder, `${traced ? 'traced-' : ''}workflows-${await hashOf(sources)}.js`);
   if (existsSync(path)) return path;
-  await mkdir(cacheFolder, { recursive: true, mode: 0o700 });
+  await makeFolder(cacheFolder, { mode: 0o700 });
   const options = [...(traced ? ['--traced'] : []), ...(patience ? ['--patience', patience] : [])];
   await promisify(execFile)(process.execPath, [BUNDLER, path, ...options]);
   return path;

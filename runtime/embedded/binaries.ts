@@ -1,12 +1,13 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { createWriteStream, existsSync } from 'node:fs';
-import { chmod, mkdir, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
 import { arch, platform } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
+import { makeFolder } from '../../store/core/make-folder.ts';
 import { cacheFolder } from '../cache-folder.ts';
 import { CannotStart } from '../cannot-start.ts';
 import { type Say, seconds } from './say.ts';
@@ -120,7 +121,7 @@ async function checked(program: Program, path: string): Promise<Found> {
 /** Made in a folder aside and checked, then moved into place whole: two that race both end with a good one. */
 async function intoCache(cached: string, make: (folder: string) => Promise<Found>): Promise<Found> {
   const cache = join(cached, '..');
-  await mkdir(cache, { recursive: true, mode: 0o700 });
+  await makeFolder(cache, { mode: 0o700 });
   await clearAbandoned(cache);
   const folder = await mkdtemp(join(cache, UNFINISHED));
   try {

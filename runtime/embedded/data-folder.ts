@@ -1,21 +1,22 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { chmod, mkdir } from 'node:fs/promises';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
 import { takeFileLock } from '../../store/core/file-lock.ts';
+import { makeFolder, makeFolderSync } from '../../store/core/make-folder.ts';
 import { CannotStart } from '../cannot-start.ts';
 
 const isRoot = process.getuid?.() === 0;
 
 /** Started as root, others may pass through the folder: Postgres runs as another user and has its own area in it. */
 export async function openDataFolder(folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true });
+  await makeFolder(folder);
   await chmod(folder, isRoot ? 0o711 : 0o700);
 }
 
 /** A folder in the data folder, for this user alone. */
 export function area(dataDir: string, name: string): string {
   const folder = join(dataDir, name);
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeFolderSync(folder, { mode: 0o700 });
   return folder;
 }
 

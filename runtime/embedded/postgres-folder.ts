@@ -1,10 +1,11 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { chmod, chown, cp, mkdir, mkdtemp, readFile, realpath, rename, rm, stat, symlink } from 'node:fs/promises';
+import { chmod, chown, cp, mkdtemp, readFile, realpath, rename, rm, stat, symlink } from 'node:fs/promises';
 import { arch, platform } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
+import { makeFolder } from '../../store/core/make-folder.ts';
 import { CannotStart } from '../cannot-start.ts';
 import type { Say } from './say.ts';
 
@@ -91,12 +92,12 @@ function hashOf(content: string | Buffer): string {
 
 /** Whatever the umask. */
 async function makeOpen(folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true });
+  await makeFolder(folder);
   await chmod(folder, 0o755);
 }
 
 async function own(folder: string, uid?: number, gid?: number): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await makeFolder(folder, { mode: 0o700 });
   await chmod(folder, 0o700);
   if (uid !== undefined) await chown(folder, uid, gid!);
 }

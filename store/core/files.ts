@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { mkdir, open, opendir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { open, opendir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import type { Readable } from 'node:stream';
+import { makeFolder } from './make-folder.ts';
 
 /** Bytes by key. Keys are relative paths of letters, digits, `.`, `_`, `-` and `/`. */
 export type Files = {
@@ -43,8 +44,8 @@ export function folderFiles(folder: string): Files {
     async put(key, bytes) {
       const target = path(key);
       const unfinished = join(root, UNFINISHED, randomUUID());
-      await mkdir(dirname(target), { recursive: true, mode: 0o700 });
-      await mkdir(dirname(unfinished), { recursive: true, mode: 0o700 });
+      await makeFolder(dirname(target), { mode: 0o700 });
+      await makeFolder(dirname(unfinished), { mode: 0o700 });
       try {
         const sizeBytes = await writeSynced(unfinished, bytes);
         await rename(unfinished, target);

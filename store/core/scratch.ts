@@ -1,8 +1,8 @@
-import { mkdirSync } from 'node:fs';
-import { mkdir, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
+import { mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { takeFileLock } from './file-lock.ts';
+import { makeFolder, makeFolderSync } from './make-folder.ts';
 
 /**
  * The scratch area of a data folder: what steps write beside database and file store. Each process has a folder in it, which it locks
@@ -46,12 +46,12 @@ export async function openScratch(area: string, { process, onError }: ScratchOpt
   const removeGone = async () => {
     for (const name of await namesIn(root)) if (name !== process) await removeIfGone(root, name, remove);
   };
-  await mkdir(root, { recursive: true, mode: 0o700 });
+  await makeFolder(root, { mode: 0o700 });
   await removeGone();
   const release = await lockOwn(own);
   const folderOf = (entityId: number) => {
     const folder = join(own, String(entityId));
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolderSync(folder, { mode: 0o700 });
     return folder;
   };
   return {
@@ -88,7 +88,7 @@ export async function openScratch(area: string, { process, onError }: ScratchOpt
 /** A process that starts at this moment may take a folder that is not locked yet for one that was left, and remove it. */
 async function lockOwn(folder: string): Promise<() => void> {
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await makeFolder(folder, { mode: 0o700 });
     const release = tryLock(folder);
     if (release) return release;
     await delay(10);

@@ -55,6 +55,10 @@ describe('a process that can not start', () => {
       /^MILLRACE_FILES: the folder \S+a-file\/files can't be used \(ENOTDIR\): a file is in the way\.$/],
     ['the data folder can not be written', () => ({ MILLRACE_DATA_DIR: join(home, 'a-file') }),
       /^MILLRACE_DATA_DIR: the folder \S+a-file can't be used \(EEXIST\): a file is in the way\.$/],
+    ['no data folder can be made', () => ({ MILLRACE_DATA_DIR: '/proc/millrace/data' }),
+      /^MILLRACE_DATA_DIR: the folder \/proc\/millrace\/data can't be used \((?:ENOENT|EACCES|EPERM|EROFS)\): .+\.$/],
+    ['no folder of files can be made', () => ({ MILLRACE_FILES: 'file:/proc/millrace/files' }),
+      /^MILLRACE_FILES: the folder \/proc\/millrace\/files can't be used \((?:ENOENT|EACCES|EPERM|EROFS)\): .+\.$/],
   ])('says one sentence that names the variable if %s', async (_, env, sentence) => {
     expect(await start(env())).toEqual({ code: 1, lines: [expect.stringMatching(sentence)] });
   });

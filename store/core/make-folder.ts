@@ -1,0 +1,44 @@
+import { mkdirSync, statSync } from 'node:fs';
+import { mkdir, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+
+// Folders with those above them, made one by one: Node's recursive mkdir tries for ever in /proc, which takes no folder.
+
+type Mode = { mode?: number };
+
+/** Makes a folder and those above it, unless they are there. Throws the error of the first that can't be made. */
+export async function makeFolder(path: string, { mode = 0o777 }: Mode = {}): Promise<void> {
+  try {
+    await mkdir(path, { mode });
+  } catch (error) {
+    if (await stat(path).then((found) => found.isDirectory(), () => false)) return;
+    if (!isOfParent(error, path)) throw error;
+    await makeFolder(dirname(path), { mode });
+    await mkdir(path, { mode }).catch(ignoreExisting);
+  }
+}
+
+/** As `makeFolder`, at once. */
+export function makeFolderSync(path: string, { mode = 0o777 }: Mode = {}): void {
+  try {
+    mkdirSync(path, { mode });
+  } catch (error) {
+    if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return;
+    if (!isOfParent(error, path)) throw error;
+    makeFolderSync(dirname(path), { mode });
+    try {
+      mkdirSync(path, { mode });
+    } catch (again) {
+      ignoreExisting(again);
+    }
+  }
+}
+
+function isOfParent(error: unknown, path: string): boolean {
+  return (error as NodeJS.ErrnoException).code === 'ENOENT' && dirname(path) !== path;
+}
+
+/** Another process made it meanwhile. */
+function ignoreExisting(error: unknown): void {
+  if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+}
