@@ -10,7 +10,7 @@ import {
 } from '../../store/analytics/segment-refresh.ts';
 import { findSegmentById, type Segment } from '../../store/analytics/segments.ts';
 import { resolveFilters } from '../../store/analytics/resolve-filters.ts';
-import { isQueryCanceled, isUnavailable, type Tx, write } from '../../store/core/database.ts';
+import { isAway, isQueryCanceled, isTimedOut, type Tx, write } from '../../store/core/database.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import type { Dependencies } from '../dependencies.ts';
 
@@ -53,7 +53,7 @@ async function refresh(deps: Dependencies, entityId: number, claim: RefreshClaim
       await failRefresh(deps.db, entityId, claim, TOO_LONG);
       return;
     }
-    if (!isUnavailable(error) && !deps.draining.aborted && !Context.current().cancellationSignal.aborted) {
+    if (!isAway(error) && !isTimedOut(error) && !deps.draining.aborted && !Context.current().cancellationSignal.aborted) {
       const { errorClass, code = errorClass } = internalErrorOf(error);
       await failRefresh(deps.db, entityId, claim, `An error in Millrace (${code}): it is tried again`);
     }

@@ -1,7 +1,7 @@
 import { refuse } from '../../domain/core/refusal.ts';
 import type { RefusedCall } from '../../domain/tracking/tracked-call.ts';
 import { holdEntity } from '../../store/accounts/entities.ts';
-import { type Database, isUnavailable, type Tx, write } from '../../store/core/database.ts';
+import { type Database, isAway, isTimedOut, type Tx, write } from '../../store/core/database.ts';
 import type { Secrets } from '../../store/core/secrets.ts';
 import { ensurePartitions } from '../../store/tracking/event-partitions.ts';
 import { type CallOutcome, ingestCalls, INGESTING, STORE_REFUSALS } from '../../store/tracking/ingest-calls.ts';
@@ -73,7 +73,7 @@ async function takeAll(db: Database, secrets: Secrets, entityId: number, intakes
     const outcomes = await write(db, (tx) => insertAll(tx, secrets, entityId, calls, intakes), INGESTING);
     return toTakenIn(intakes, outcomes).map((value) => ({ status: 'fulfilled', value }));
   } catch (reason) {
-    if (intakes.length === 1 || isUnavailable(reason)) return intakes.map(() => ({ status: 'rejected', reason }));
+    if (intakes.length === 1 || isAway(reason) || isTimedOut(reason)) return intakes.map(() => ({ status: 'rejected', reason }));
   }
   const outcomes: Outcome[] = [];
   for (const intake of intakes) outcomes.push(...await takeAll(db, secrets, entityId, [intake]));

@@ -72,19 +72,6 @@ function endingWithSessions(pool: pg.Pool): pg.Pool {
   return pool;
 }
 
-/** SQLSTATE classes and codes of a database that is away, full, stopping, or too slow; and Node's of the network. */
-const UNAVAILABLE = /^(?:08|53|57|58|25P0[34]|55P03|E[A-Z]+$)/;
-
-/**
- * Whether a statement failed by the state the database is in, whatever was asked of it. The driver's own errors, of a
- * connection that is lost or not made in time, are plain ones without a code.
- */
-export function isUnavailable(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  const { code } = error as { code?: string };
-  return code === undefined ? error.constructor === Error : UNAVAILABLE.test(code);
-}
-
 /** SQLSTATE of a database that takes no session, has no room, or ends the sessions it has. */
 const AWAY = /^(?:08|53|57P|58)/;
 const UNREACHABLE = /^(?:ECONN[A-Z]+|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|EHOSTDOWN)$/;
@@ -98,6 +85,14 @@ export function isAway(error: unknown): boolean {
   const { code } = error as { code?: unknown };
   if (typeof code !== 'string') return error.constructor === Error && NO_SESSION.test(error.message);
   return UNREACHABLE.test(code) || (error instanceof pg.DatabaseError && AWAY.test(code));
+}
+
+/** SQLSTATE of a session or transaction that lasted too long, and of a lock that was not given in time. */
+const TIMED_OUT = ['25P03', '25P04', '55P03'];
+
+/** Whether Postgres ended a statement since the database was too slow for its transaction. */
+export function isTimedOut(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && TIMED_OUT.includes(error.code ?? '');
 }
 
 const QUERY_CANCELED = '57014';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { openDatabase } from '../../../store/core/database.ts';
+import { isAway, isTimedOut, openDatabase, write } from '../../../store/core/database.ts';
 import { testStore } from '../../harness/core/database.ts';
 
 test('a database is closed once its sessions have ended, used or idle, so that its server may end next', async () => {
@@ -11,4 +11,21 @@ test('a database is closed once its sessions have ended, used or idle, so that i
   for (const [n, session] of sessions.entries()) session.release(n % 2 === 0);
   await db.end();
   expect(ended.size).toBe(12);
+});
+
+test('a transaction that takes too long, and a lock that is not given, are no database that is away', async () => {
+  const { db } = await testStore();
+  const holder = await db.connect();
+  await holder.query('BEGIN; LOCK entities');
+  const failure = (work: string, settings = '') =>
+    write(db, (tx) => tx.query(work), { settings }).then(() => null, (error: unknown) => error);
+  const slow = [
+    await failure('SELECT pg_sleep(600)', `SET LOCAL transaction_timeout = 0; SET LOCAL transaction_timeout = '50ms'`),
+    await failure('SELECT FROM entities', `SET LOCAL lock_timeout = '50ms'`),
+  ];
+  holder.release(true);
+  const others = [new Error('anything'), Object.assign(new Error('a file'), { code: 'ENOENT' }), await failure('SELEC')];
+  expect([...slow, ...others].map((error) => [isTimedOut(error), isAway(error)])).toEqual([
+    ...slow.map(() => [true, false]), ...others.map(() => [false, false]),
+  ]);
 });
