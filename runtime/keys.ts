@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { type Database, openDatabase } from '../store/core/database.ts';
+import { checkFileStore } from '../store/core/file-store-marker.ts';
 import type { Files } from '../store/core/files.ts';
 import { migrate } from '../store/core/migrate.ts';
 import { rotateDataKey, rotateSecretKey } from '../store/core/rotate-keys.ts';
@@ -56,16 +57,22 @@ function readCommand(args: string[]): Command {
 }
 
 async function show(config: Config, db: Database): Promise<void> {
+  say(await keyTable(db, await openOwnFiles(config, db)));
+}
+
+/** As a start does: migrates the database, and refuses a file store that is not the database's. */
+async function openOwnFiles(config: Config, db: Database): Promise<Files> {
   await migrate(db);
-  say(await keyTable(db, await openFiles(config)));
+  const files = await openFiles(config);
+  await checkFileStore(db, files);
+  return files;
 }
 
 type Dependencies = { db: Database; files: Files };
 type Rotation = { command: Command; secretKey: Buffer; newSecretKey: Buffer | undefined };
 
 async function rotate(config: Config, db: Database, { command, secretKey, newSecretKey }: Rotation): Promise<void> {
-  await migrate(db);
-  const files = await openFiles(config);
+  const files = await openOwnFiles(config, db);
   if (command === 'wrap') return wrap(config, { db, files }, { secretKey, newSecretKey });
   const right = newSecretKey ? await chooseSecretKey(db, [secretKey, newSecretKey]) : secretKey;
   const { id, resealed, dropped } = await rotateDataKey({ db, files }, right);

@@ -68,6 +68,11 @@ it('rotates under a service that is stopped: keys, tombstones and signatures hol
     .toMatchObject({ code: 1, said: expect.stringContaining('Millrace runs on this database: stop its processes') });
   await before.stop();
 
+  for (const args of [['show'], ['rotate']]) {
+    expect(await keys(args, { MILLRACE_FILES: `file:${join(home, 'other-files')}` })).toMatchObject({
+      code: 1, said: expect.stringMatching(/^MILLRACE_FILES: this file store is empty or lacks its marker .*\n$/),
+    });
+  }
   expect(await keys(['rotate']))
     .toMatchObject({ code: 0, said: expect.stringMatching(/^data key 2 seals everything now: \d+ values .*data key 1 is gone\n$/) });
   expect(await keys(['rotate', '--wrapping']))
