@@ -66,15 +66,15 @@ async function walkThrough(plan: readonly Planned[], options: WalkOptions, keepI
 }
 
 /** What was called, what never succeeded, and what was found. */
-function reportOf({ findings, counts, done }: Walk, seed: number): string {
+function reportOf({ findings, counts, refusals, done }: Walk, seed: number): string {
   const called = [...counts].filter(([, outcomes]) => [...outcomes.keys()].some((outcome) => /^\d/.test(outcome)));
   const failing = called.filter(([, outcomes]) => ![...outcomes.keys()].some((outcome) => /^[23]/.test(outcome)));
   const says = ([name, outcomes]: [string, Map<string, number>]) =>
-    `${name} (${[...outcomes].map(([outcome, count]) => `${outcome}: ${count}`).join(', ')})`;
+    `  ${name} (${[...outcomes].map(([outcome, count]) => `${outcome}: ${count}`).join(', ')}) ${refusals.get(name) ?? ''}`;
   const operations = new Map(done.map((planned) => [planned.ordinal, nameOf(planned)]));
   return [
     `seed ${seed}: ${done.length} operations of ${called.length} kinds; ${findings.length} findings`,
-    `never successful: ${failing.map(says).join('; ') || 'none'}`,
+    `never successful: ${failing.length}`, ...failing.map(says),
     ...findings.flatMap(({ what, details, ordinal }) => [
       `FOUND ${what} (${ordinal === null ? 'at the end' : `operation ${ordinal}, ${operations.get(ordinal)}`})`, `    ${details}`,
     ]),

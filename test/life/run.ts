@@ -20,6 +20,8 @@ if (![minutes, rate, shrinkMinutes, seed].every((number) => number >= 0)) throw 
 const say = (line: string) => process.stdout.write(`${new Date().toISOString().slice(11, 19)} ${line}\n`);
 const keepIn = values.keep ? await mkdtemp(join(tmpdir(), 'millrace-life-')) : undefined;
 
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1));
+
 say(`seed ${seed}: ${minutes} minutes, at most ${rate} operations a second${keepIn === undefined ? '' : `, in ${keepIn}`}`);
 const { findings, report } = await liveThrough({ seed, minutes, rate, shrinkMinutes, keepIn, say });
 say(report);

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createWriteStream, existsSync, readFileSync, symlinkSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -33,9 +34,15 @@ const NAMESPACE = 'life';
 const READY_WITHIN_MS = 120_000;
 /** How long after a part is back requests may still be refused: connections are made anew, and a busy machine is slow. */
 const GRACE_MS = 20_000;
+const POSTGRES = { shared_buffers: '128MB' };
 const LOGGED_WITHIN_MS = 100;
 /** How many times a killed Postgres is started: its last processes may still hold its memory and its port. */
 const POSTGRES_TRIES = 60;
+
+/** Another program has taken the port of a part while it was away: the walk cannot go on. */
+class OtherPort extends Error {
+  override readonly message = 'another program has taken the port of a killed part';
+}
 
 export class LifeService {
   readonly dataDir: string;
@@ -69,6 +76,7 @@ export class LifeService {
     const keys = { accessKeyId: randomBytes(8).toString('hex'), secretAccessKey: randomBytes(20).toString('hex') };
     const s3 = await startS3({ dataDir, say, ...keys });
     const service = new LifeService(options, await rememberedPort(dataDir, 'http', say), { ...s3, ...keys }, unlock);
+    process.on('exit', service.#killAll);
     await service.begin('postgres');
     await service.#asAdmin(`CREATE DATABASE ${DATABASE}`);
     for (const part of ['temporal', 'serve', 'work'] as const) await service.begin(part);
@@ -190,23 +198,32 @@ export class LifeService {
   async stop(): Promise<void> {
     await this.end(PARTS);
     await this.s3.stop();
+    process.off('exit', this.#killAll);
     this.#unlock();
   }
+
+  /** Leaves no process behind where the walk itself is ended. */
+  readonly #killAll = (): void => {
+    const pids = [...this.#programs.values()].map(({ pid }) => pid);
+    for (const part of ['postgres', 'temporal', 's3']) pids.push(childOf(this.dataDir, part)?.pid);
+    for (const pid of pids) if (pid !== undefined) process.kill(pid, 'SIGKILL');
+  };
 
   #noteOutage(part: Part): void {
     this.#outages.push({ part, from: Date.now(), to: Infinity });
   }
 
   async #beginPostgres(): Promise<void> {
+    await this.#untilFree(this.#adminUrl);
     for (let tries = 1; ; tries += 1) {
       try {
-        const { url, ...child } = await startPostgres({ dataDir: this.dataDir, say: this.#say, settings: { shared_buffers: '128MB' } });
-        // A server is told once where its database is.
-        if (this.#adminUrl !== '' && url !== this.#adminUrl) throw new Error('Postgres has another port than before');
-        this.#adminUrl = url;
+        const { url, ...child } = await startPostgres({ dataDir: this.dataDir, say: this.#say, settings: POSTGRES });
         this.#embedded.set('postgres', child);
+        if (this.#adminUrl !== '' && url !== this.#adminUrl) throw new OtherPort();
+        this.#adminUrl = url;
         return;
       } catch (error) {
+        if (error instanceof OtherPort) throw error;
         if (tries === POSTGRES_TRIES) throw error;
         await delay(500);
       }
@@ -214,10 +231,20 @@ export class LifeService {
   }
 
   async #beginTemporal(): Promise<void> {
-    const { address, ...child } = await startTemporal({ dataDir: this.dataDir, say: this.#say, headless: true, namespace: NAMESPACE });
-    if (this.#temporalAddress !== '' && address !== this.#temporalAddress) throw new Error('Temporal has another port than before');
-    this.#temporalAddress = address;
+    await this.#untilFree(this.#temporalAddress === '' ? '' : `tcp://${this.#temporalAddress}`);
+    const options = { dataDir: this.dataDir, say: this.#say, headless: true, namespace: NAMESPACE };
+    const { address, ...child } = await startTemporal(options);
     this.#embedded.set('temporal', child);
+    if (this.#temporalAddress !== '' && address !== this.#temporalAddress) throw new OtherPort();
+    this.#temporalAddress = address;
+  }
+
+  /** Server and worker are told once where their parts are: waits until the last process of a killed one lets go of its port. */
+  async #untilFree(url: string): Promise<void> {
+    if (url === '') return;
+    const port = Number(new URL(url).port);
+    const until = Date.now() + READY_WITHIN_MS;
+    while (!await isFree(port) && Date.now() < until) await delay(100);
   }
 
   #beginProgram(part: Program): void {
@@ -256,8 +283,16 @@ function nameOfError({ errorClass, code = '', frames = [] }: LoggedError): strin
   return `${errorClass} ${code} ${frame.replace(/\(?file:\/\/.*?\/(?=(?:store|server|api|domain|connectors|runtime|activities)\/)/, '')}`;
 }
 
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer();
+    server.once('error', () => resolve(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
+  });
+}
+
 /** The process of an embedded part, as its record in the data folder names it. */
-function childOf(dataDir: string, part: Part): ProcessIdentity | null {
+function childOf(dataDir: string, part: string): ProcessIdentity | null {
   try {
     return JSON.parse(readFileSync(join(dataDir, `child.${part}.json`), 'utf8')) as ProcessIdentity;
   } catch {

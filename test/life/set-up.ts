@@ -47,6 +47,8 @@ async function setUpEntity(url: string, name: string, identifier: string): Promi
   const params = { app_identifier: app };
   const { api_key: appKey } = await client.createApiKey({ params, body: {} });
   const { secret } = await client.createUserTokenKey({ params });
+  // Texts of the data wallet are in its languages.
+  await client.updateWalletLanguages({ params, body: { languages: [{ identifier: 'en' }] } });
   const entity = new LifeEntity({
     name, identifier, token, sor: { identifier: sor.identifier, apiKey: sor.api_keys[0]! },
     app: { identifier: app, apiKey: appKey, tokenKey: secret },

@@ -30,6 +30,8 @@ export type WalkOptions = {
 
 /** Operations under way at once. */
 const LANES = 3;
+/** Share of the reads that are asked once more, by the other entity. */
+const ASKED_BY_OTHERS = 0.1;
 /** How long a write is repeated until it is answered. */
 const ANSWERED_WITHIN_MS = 180_000;
 const BETWEEN_TRIES_MS = 500;
@@ -53,6 +55,8 @@ export class Walk {
   readonly findings: Finding[] = [];
   /** By operation: the number of answers by status; of calls without an answer, and of those for which there was no object. */
   readonly counts = new Map<string, Map<string, number>>();
+  /** By operation: the last refusal, in words. */
+  readonly refusals = new Map<string, string>();
   /** The operations that were begun. */
   readonly done: Planned[] = [];
   readonly #life: Life;
@@ -121,11 +125,23 @@ export class Walk {
     await this.#mustBeNoFault(answer);
     this.#mustBeSound(operation, answer, draw);
     const isSuccess = answer.status < 300;
+    if (!isSuccess) this.refusals.set(planned.operation, answer.text.slice(0, 160));
+    await this.#mustBeHidden(operation, call, draw);
     if (isSuccess) await done?.(answer, draw, call);
     else if (call.item && wasGone) call.item.isGone = answer.status === 404;       // a deletion that was refused
     if (!isSuccess && expects === 'ok' && call.item?.isGone !== true) {
       throw new Broken(`status ${answer.status}, where only a success is right: ${answer.text.slice(0, 300)}`);
     }
+  }
+
+  /** Whoever has the token of the other entity finds no object of this one. */
+  async #mustBeHidden(operation: Operation, call: Call, draw: Draw): Promise<void> {
+    const { entity, life } = draw;
+    const isOwn = operation.method === 'GET' && operation.auth === 'token' && operation.role === undefined && call.item !== undefined;
+    if (!isOwn || !draw.chance(ASKED_BY_OTHERS)) return;
+    const { token } = life.entities.find((other) => other !== entity)!;
+    const answer = await sendCall(operation, call, { url: life.service.url, token, appKey: entity.app.apiKey }, crypto.randomUUID());
+    if (answer && answer.status < 300) throw new Broken(`status ${answer.status} with the token of another entity`);
   }
 
   /** A write is repeated until it is answered, a read is not: null if there was no answer. */

@@ -20,7 +20,13 @@ function noteRun({ result }: Answer, { entity }: Draw, { item }: Call): void {
 }
 
 export const exportOperations: LifeOperations = {
-  viewDataExporter: read('exporter'),
+  viewDataExporter: {
+    ...read('exporter'),
+    done({ result }, { entity }, { item }) {
+      const { exports } = result as { exports: Record<string, { identifier: string }[]> };
+      for (const { identifier } of Object.values(exports).flat()) entity.add('export', { id: identifier, of: item!.id });
+    },
+  },
   createDataExporter: make({ kind: 'exporter' }, (draw) => ({
     body: { ...exporterBody(draw, draw.name('Export')), encryption_type: 'AES-128-GCM', encryption_key: '0123456789abcdef' },
   })),

@@ -111,7 +111,13 @@ export const trackingOperations: LifeOperations = {
   listRefusedCalls: read('app'),
   listLiveCalls: read('app'),
   countCalls: read('app', () => ({ query: { days: 30 } })),
-  listCrashes: read('app'),
+  listCrashes: {
+    ...read('app'),
+    weight: 2,
+    done({ result }, { entity }) {
+      for (const { identifier } of (result as { items: { identifier: string }[] }).items) entity.add('crash', { id: identifier });
+    },
+  },
   listCrashOccurrences: about('crash'),
   listEventDefinitions: read('app'),
   updateEventDefinition: about('event definition', (draw, { id }) => ({
