@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { commandLinePage } from '../cli/command-line-page.ts';
 import { rightsPage } from '../server/accounts/rights-page.ts';
 import { withFileColumns } from '../server/files/file-columns.ts';
+import { withLocations } from '../server/gdpr/locations-table.ts';
 import { routes } from '../server/routes.ts';
 
 /** Writes the pages of the documentation that are made from the code. */
@@ -10,3 +11,5 @@ await writeFile(join(import.meta.dirname, '..', 'docs', 'rights.md'), rightsPage
 await writeFile(join(import.meta.dirname, '..', 'docs', 'command-line.md'), commandLinePage());
 const files = join(import.meta.dirname, '..', 'docs', 'files.md');
 await writeFile(files, withFileColumns(await readFile(files, 'utf8')));
+const privacy = join(import.meta.dirname, '..', 'docs', 'privacy.md');
+await writeFile(privacy, withLocations(await readFile(privacy, 'utf8')));

@@ -1,3 +1,4 @@
+import { replaceBetween } from '../../domain/core/replace-between.ts';
 import { type FileKind, fileSources } from '../../store/files/file-sources.ts';
 
 /** What each kind of file is called in its page. */
@@ -13,9 +14,7 @@ const [START, END] = ['<!-- columns: made from the code by `npm run docs` -->', 
 
 /** The page with its table of the columns of each kind of file as the code has them. */
 export function withFileColumns(page: string): string {
-  const [start, end] = [page.indexOf(START), page.indexOf(END)];
-  if (start < 0 || end < start) throw new Error(`the page has no table between ${START} and ${END}`);
-  return `${page.slice(0, start + START.length)}\n\n${table()}\n\n${page.slice(end)}`;
+  return replaceBetween(page, [START, END], table());
 }
 
 function table(): string {

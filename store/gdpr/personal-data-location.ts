@@ -53,8 +53,12 @@ export type PersonalDataLocation = {
   after?: readonly string[];
   /** It needs to know of the erasure: its files are built from TABLES_OF_FILES. */
   isBuiltFromTables?: boolean;
-  /** How a person is found there, for the documentation. */
+  /** What it may hold, in Markdown, for the documentation (docs/privacy.md). */
+  holds: string;
+  /** How a person is found there; the same. */
   foundBy: string;
+  /** What erasure does there; the same. */
+  erasedBy: string;
   /** Rows or files that still tell something about any of these people. */
   count(deps: LocationDependencies, entityId: number, people: KnownBy[]): Promise<number>;
   /** What is told of them, one record a row. */

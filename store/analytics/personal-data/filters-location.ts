@@ -9,6 +9,8 @@ import { lockSegments } from '../segments.ts';
 
 type Filtered = FilterTable & {
   otherColumns: string[];
+  holds: string;
+  erasedBy: string;
   /** What else becomes of rows whose filters change. */
   changed?: (tx: Tx, entityId: number, ids: readonly number[]) => Promise<void>;
 };
@@ -17,12 +19,14 @@ type Filtered = FilterTable & {
  * Values that filters and steps of funnels compare with. Erasure removes those that mean a person (`meaningOf`). The rest
  * stays, and is listed in the request and the receipt (gdpr/kept-values.ts).
  */
-export function filtersLocation({ name, column, otherColumns, changed }: Filtered): PersonalDataLocation {
+export function filtersLocation({ name, column, otherColumns, holds, erasedBy, changed }: Filtered): PersonalDataLocation {
   return {
     name,
     columns: [column],
     otherColumns,
-    foundBy: 'the id, where it is the value of an identifier, or has an @ or 12 characters',
+    holds,
+    foundBy: 'a value that equals the id, if it [means the person](#values-of-filters)',
+    erasedBy,
     async count({ db }, entityId, people) {
       const isPersons = await meaningOf(db, entityId, people);
       let rows = 0;

@@ -11,7 +11,10 @@ export const segmentMembers: PersonalDataLocation = {
   name: 'segment_members',
   columns: ['segment_id', 'person'],
   otherColumns: ['entity_id'],
-  foundBy: 'user_id; device_id, where no other person uses the device, or it asks itself',
+  holds: 'the fact that a person is in a segment',
+  foundBy: 'user id; device id, if no one else uses the device in the segment\'s app, or if [the device '
+    + 'itself](gdpr.md#from-a-device) makes the request',
+  erasedBy: 'deleting the rows; a refresh leaves out erased people',
   ...rowsOfPeople({
     table: 'segment_members',
     keys: { segment_id: 'integer', person: 'text' },

@@ -12,7 +12,9 @@ export const attributeValues: PersonalDataLocation = {
   columns: ['customer_id', 'customer_type', 'string_value', 'number_value', 'boolean_value', 'date_value',
     'datetime_value', 'set_elements', 'set_times', 'changed_at', 'removed_at'],
   otherColumns: ['entity_id', 'sor_id', 'attribute_id'],
-  foundBy: 'customer_type and customer_id, within the primary key of each System of Record',
+  holds: 'the values, and when they changed',
+  foundBy: 'customer type and id, in each System of Records',
+  erasedBy: 'deleting the rows',
   count: ({ db }, entityId, people) => countRows(db, `attribute_values v ${VALUES_OF_PEOPLE}`, peopleKeys(entityId, people)),
   async* export({ db }, entityId, people) {
     const { rows } = await db.query(

@@ -10,7 +10,9 @@ export const customers: PersonalDataLocation = {
   after: ['attribute_change_log'],
   columns: ['customer_id', 'customer_type'],
   otherColumns: ['entity_id'],
-  foundBy: 'customer_type and customer_id, the primary key',
+  holds: 'the fact that a customer has values',
+  foundBy: 'customer type and id',
+  erasedBy: 'deleting the rows',
   count: ({ db }, entityId, people) => countRows(db, `customers c ${CUSTOMERS_AMONG}`, peopleKeys(entityId, people)),
   async* export({ db }, entityId, people) {
     const { rows } = await db.query(

@@ -6,7 +6,9 @@ export const feedRequests: PersonalDataLocation = {
   columns: ['body'],
   otherColumns: ['entity_id', 'id', 'identifier', 'sor_id', 'version', 'received_at', 'body_bytes', 'values_in', 'values_ok',
     'values_ignored', 'values_failed', 'done_at'],
-  foundBy: 'customer_id and customer_id_type of each value that still waits to be merged; then the body is gone',
+  holds: 'the values of a JSON feed until Millrace has merged them; then the body is gone',
+  foundBy: 'customer id and type of each value',
+  erasedBy: 'replacing the value with the keyed hash; Millrace merges all others',
   async count({ db }, entityId, people) {
     return (await Array.fromAsync(listWaitingValuesOf(db, entityId, people))).length;
   },

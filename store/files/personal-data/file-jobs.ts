@@ -12,7 +12,9 @@ export const fileJobs: PersonalDataLocation = {
   otherColumns: ['entity_id', 'id', 'identifier', 'kind', 'format', 'asked_hash', 'email', 'created_by', 'state', 'generation', 'run_id',
     'received_at', 'started_at', 'ended_at', 'rows_written', 'file_key', 'file_bytes', 'failure_status', 'failure', 'mail_state',
     'mail_tries', 'mail_reason', 'begun_at', 'first_ended_at', 'follows', 'counted_in'],
-  foundBy: 'the id in what a file was asked for with',
+  holds: 'what a file was requested with: filters, or the search for a user or device',
+  foundBy: 'the id within it',
+  erasedBy: 'emptying it; the job ends without a file',
   count: ({ db }, entityId, people) => countRows(db, NAMING, namesOf(entityId, people)),
   async* export({ db }, entityId, people) {
     const { rows } = await db.query(

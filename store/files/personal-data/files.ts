@@ -28,9 +28,10 @@ export const files: PersonalDataLocation = {
   otherColumns: [],
   after: TABLES_OF_FILES,
   isBuiltFromTables: true,
+  holds: 'files of [file exports](files.md), for a week',
   foundBy: 'finished CSV files in which the id stands, if their rows name people; every other file of the entity, if a table '
-    + 'that files are built from had the person. Files that were begun after these tables were erased are left alone. Millrace '
-    + 'builds the others anew',
+    + 'that files are built from had the person. Files that were begun after these tables were erased are left alone',
+  erasedBy: 'deleting the file; Millrace builds it anew',
   count: async (deps, entityId, people) =>
     await countNotedFiles(deps.db, entityId, AREA) + (await listFilesOf(deps, entityId, people)).length,
   async* export(deps, entityId, people) {

@@ -21,7 +21,9 @@ export const archives: PersonalDataLocation = {
   name: AREA,
   columns: [],
   otherColumns: [],
-  foundBy: 'the archives of requests for access in whose people the id stands; of devices that show records of the user; unknown ones',
+  holds: 'archives of access requests, for a week',
+  foundBy: 'the request\'s people; the other users whose records a device\'s archive shows, by keyed hash',
+  erasedBy: 'deleting the file; the device\'s request then says why',
   async count(deps, entityId, people) {
     const unknown = await Array.fromAsync(listUnknown(deps, entityId));
     const showing = await countRows(deps.db, SHOWING_THEM, [...idsOf(entityId, people), hashesOf(deps.secrets, entityId, people)]);

@@ -10,7 +10,9 @@ export const gdprHolds: PersonalDataLocation = {
   name: 'gdpr_holds',
   columns: ['customer_type', 'customer_id', 'kind', 'reason', 'created_at'],
   otherColumns: ['entity_id', 'id', 'identifier', 'created_by'],
-  foundBy: 'customer_type and customer_id',
+  holds: 'the fact that a person must not be erased, and why',
+  foundBy: 'customer type and id',
+  erasedBy: 'deleting the row, which can only be a hold that came too late',
   count: ({ db }, entityId, people) => countRows(db, HOLDS_OF_THEM, customerKeys(entityId, people)),
   async* export({ db }, entityId, people) {
     const { rows } = await db.query(

@@ -33,7 +33,10 @@ export const gdprIdentifiers: PersonalDataLocation = {
   name: 'gdpr_identifiers',
   columns: ['kind', 'value', 'origin', 'via'],
   otherColumns: ['entity_id', 'request_id', 'ordinal', 'raised'],
-  foundBy: 'kind and value; the id that led to another\'s; not of a deletion that has begun',
+  holds: 'the ids of the people of a running request, and the id that led to each',
+  foundBy: 'kind and value; the id that led there',
+  erasedBy: 'deleting the rows, and emptying the id that led to another person\'s; a deletion that has begun keeps '
+    + 'its rows until its end',
   async count({ db }, entityId, people) {
     const ids = kindsAndValues(entityId, people);
     return await countRows(db, GATHERED, ids) + await countRows(db, LED_TO, ids);

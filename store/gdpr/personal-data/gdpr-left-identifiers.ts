@@ -15,7 +15,10 @@ export const gdprLeftIdentifiers: PersonalDataLocation = {
   name: 'gdpr_left_identifiers',
   columns: ['kind', 'value', 'via'],
   otherColumns: ['entity_id', 'request_id', 'ordinal', 'reason'],
-  foundBy: 'kind and value, and the id that led there, in requests whose week is not over',
+  holds: 'ids [linked to a person](gdpr.md#whose-word-links-ids) of a request that Millrace left alone, and the id '
+    + 'that led to each',
+  foundBy: 'kind and value; the id that led there',
+  erasedBy: 'deleting the rows, and emptying the id that led to another person\'s; the rows also go with the request',
   async count({ db }, entityId, people) {
     const ids = customerKeys(entityId, people);
     return await countRows(db, LEFT, ids) + await countRows(db, LED_TO, ids);

@@ -22,7 +22,11 @@ export const gdprRequestPeople: PersonalDataLocation = {
   columns: ['user_id', 'device_id', 'subject', 'state', 'treated_at', 'round', 'archive_key', 'archive_bytes', 'archive_sha256',
     'archive_others', 'message', 'shown'],
   otherColumns: ['entity_id', 'request_id', 'ordinal'],
-  foundBy: 'user_id; device_id',
+  holds: 'the fact that somebody requested a person\'s data or its deletion',
+  foundBy: 'user id; device id',
+  erasedBy: 'deleting the rows of access requests, and emptying the device from which another user requested '
+    + 'access; the worker first gives up an archive that it is writing. A deletion request keeps its rows for its '
+    + 'week; if one waits for approval and names no other user id, it is done',
   async count({ db }, entityId, people) {
     const ids = idsOf(entityId, people);
     return await countRows(db, SHOWN_TO_THEM, ids) + await countRows(db, ASKED_FROM, ids);

@@ -6,7 +6,9 @@ export const idempotentRequests: PersonalDataLocation = {
   name: 'idempotent_requests',
   columns: ['reply'],
   otherColumns: ['entity_id', 'key_hash', 'fingerprint', 'holder', 'received_at', 'leased_until', 'http_status', 'identifier'],
-  foundBy: 'the id in a reply that is kept for a repeat, for 24 hours',
+  holds: 'a response that is kept for a retry, for 24 hours',
+  foundBy: 'the id within it',
+  erasedBy: 'emptying the response: the server then refuses a retry, because the response is not kept',
   ...textsOfPeople({
     table: 'idempotent_requests', keys: { key_hash: 'bytea' }, text: 'reply', naming: namedIn('reply'),
     within: 'identifier',

@@ -14,7 +14,10 @@ export const outboxMails: PersonalDataLocation = {
   name: 'outbox/',
   columns: [],
   otherColumns: [],
-  foundBy: 'the id in subject, text or addresses of a mail, once it is decoded',
+  holds: 'mails, if no mail server is set',
+  foundBy: 'the id in subject, text or addresses, once decoded; a file that is no mail moves to '
+    + '`outbox/unreadable/`, with a line in the log, and is searched as text',
+  erasedBy: 'deleting the file',
   async count(deps, entityId, people) {
     return (await Array.fromAsync(listMails(deps, entityId, people))).length;
   },

@@ -31,7 +31,11 @@ export const scratch: PersonalDataLocation = {
   name: 'scratch/',
   columns: [],
   otherColumns: [],
-  foundBy: 'the id in a file of a step that began before the person\'s tombstones; every .xls file that such a step writes',
+  holds: 'files that steps write while they run: tables of an archive, an `.xls` file, the configuration and state '
+    + 'of a command',
+  foundBy: 'the id within a file of a step that began before the tombstones; every `.xls` file of such a step',
+  erasedBy: 'deleting what processes that are gone left, and a running command\'s file that names the person. Other '
+    + 'steps end within minutes and remove their files: the deletion waits for them',
   count: async (deps, entityId, people) => (await listNaming(deps, entityId, people)).length,
   async* export(deps, entityId, people) {
     const found = (await listNaming(deps, entityId, people)).filter(isErasable);

@@ -5,7 +5,9 @@ export const tombstoneBatches: PersonalDataLocation = {
   name: 'tombstone_batches',
   columns: ['hashes'],
   otherColumns: ['entity_id', 'key', 'kind', 'made_at', 'search_pending'],
-  foundBy: 'hashes: the tombstones as the file store has them, too',
+  holds: 'tombstones as files in `tombstones/`, from which Millrace restores them',
+  foundBy: 'a keyed hash',
+  erasedBy: 'never; it holds no id',
   ...keyedHashes(
     'SELECT made_at, kind FROM tombstone_batches WHERE entity_id = $1 AND hashes && $2::bytea[] ORDER BY made_at'),
 };

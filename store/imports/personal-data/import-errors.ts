@@ -9,7 +9,9 @@ export const importErrors: PersonalDataLocation = {
   after: ['feed_requests'],
   columns: ['customer_id', 'attribute_key', 'message', 'raw', 'customer_hash'],
   otherColumns: ['entity_id', 'import_id', 'line', 'error_type', 'outcome', 'happened_at', 'stage', 'redriven_by', 'original_line'],
-  foundBy: 'customer_id, and the record and message of any error of which nobody could tell it',
+  holds: 'id, key, message and the original row or record, from imports, feeds and syncs',
+  foundBy: 'the id; if an error has none, the id within record and message',
+  erasedBy: 'emptying these columns; the rows stay, since counts depend on them',
   ...textsOfPeople({
     table: 'import_errors',
     keys: { import_id: 'bigint', line: 'bigint' },

@@ -7,7 +7,9 @@ export const pinnedFiles: PersonalDataLocation = {
   name: 'imports/',
   columns: [],
   otherColumns: [],
-  foundBy: 'the pinned files of the entity in one of whose records a field is the id',
+  holds: 'the files as they were imported',
+  foundBy: 'the lines that contain the id',
+  erasedBy: 'deleting the whole file, once its import has ended',
   async count(deps, entityId, people) {
     const files = new Set<string>();
     for await (const { fileKey } of listPinnedLinesOf(deps, entityId, people)) files.add(fileKey);

@@ -14,7 +14,10 @@ export const attempts: PersonalDataLocation = {
     'opened_at', 'shown_at', 'clicked_at'],
   otherColumns: ['entity_id', 'campaign_id', 'id', 'due_at', 'expires_at', 'inapp_until', 'changed_at', 'app_id', 'send_id',
     'message_ordinal', 'tries', 'is_paced', 'channel', 'state', 'code', 'provider', 'variant'],
-  foundBy: 'user_id; device_id, where there is no user_id, or where the device itself asks; through the 30 days that these are kept',
+  holds: 'messages to the devices of people, what they said and what became of them, for 30 days',
+  foundBy: 'user id; device id if no user was named, or if the device itself makes the request',
+  erasedBy: 'emptying ids and content, with a keyed hash in place of the user id; what waits is canceled. The rows '
+    + 'stay, since a campaign\'s counts depend on them',
   ...rowsOfPeople({
     table: 'attempts', keys, found: FOUND,
     shown: `r.app_id, (SELECT c.name FROM campaigns c WHERE c.entity_id = $1 AND c.id = r.campaign_id) AS campaign, r.channel, r.code,

@@ -6,7 +6,9 @@ export const campaignAudience: PersonalDataLocation = {
   name: 'campaign_audience',
   columns: ['person', 'device_id', 'due_at'],
   otherColumns: ['entity_id', 'send_id'],
-  foundBy: 'the user\'s or the device\'s id in person; device_id',
+  holds: 'the people and devices that a running campaign is about to send to',
+  foundBy: 'user id; device id',
+  erasedBy: 'deleting the rows',
   ...rowsOfPeople({
     table: 'campaign_audience',
     keys: { send_id: 'integer', due_at: 'timestamptz', person: 'text', device_id: 'text' },

@@ -6,7 +6,9 @@ export const campaignMembers: PersonalDataLocation = {
   name: 'campaign_members',
   columns: ['person', 'is_member', 'notified', 'last_notified_at', 'last_window'],
   otherColumns: ['entity_id', 'send_id'],
-  foundBy: 'the user\'s or the device\'s id in person',
+  holds: 'the fact that a person is in the audience of a campaign',
+  foundBy: 'user id; device id if the person has no user id',
+  erasedBy: 'deleting the rows',
   ...rowsOfPeople({
     table: 'campaign_members',
     keys: { send_id: 'integer', person: 'text' },

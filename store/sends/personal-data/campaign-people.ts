@@ -6,7 +6,9 @@ export const campaignPeople: PersonalDataLocation = {
   name: 'campaign_people',
   columns: ['person', 'sent', 'opened', 'shown', 'clicked', 'last_sent_at'],
   otherColumns: ['entity_id', 'campaign_id'],
-  foundBy: 'the user\'s or the device\'s id in person',
+  holds: 'how many messages of a campaign a person got, opened and clicked, where the messages are no longer kept',
+  foundBy: 'the id in it',
+  erasedBy: 'deleting the rows',
   ...rowsOfPeople({
     table: 'campaign_people',
     keys: { campaign_id: 'integer', person: 'text' },

@@ -11,7 +11,10 @@ export const sendMessages: PersonalDataLocation = {
   name: 'send_messages',
   columns: ['user_id', 'user_hash', 'vars'],
   otherColumns: ['entity_id', 'send_id', 'ordinal'],
-  foundBy: 'user_id',
+  holds: 'a message that was asked for, with the values of its placeholders, until Millrace looks at the user\'s '
+    + 'devices',
+  foundBy: 'user id',
+  erasedBy: 'replacing the id with a keyed hash, and emptying the values',
   ...rowsOfPeople({
     table: 'send_messages', keys, found: FOUND,
     shown: `r.user_id, r.vars::text AS vars,

@@ -9,7 +9,9 @@ export const dryRunSets: PersonalDataLocation = {
   name: 'dry_run_sets',
   columns: ['customer_id', 'customer_type', 'set_elements', 'set_times'],
   otherColumns: ['entity_id', 'import_id', 'attribute_id'],
-  foundBy: 'customer_type and customer_id, among the few Sets of dry runs under way',
+  holds: 'Sets as a running dry run has left them',
+  foundBy: 'customer type and id',
+  erasedBy: 'deleting the rows; the sweep does so when the dry run has ended',
   count: ({ db }, entityId, people) => countRows(db, `dry_run_sets d ${DRY_RUN_SETS_OF_PEOPLE}`, peopleKeys(entityId, people)),
   async* export({ db }, entityId, people) {
     const { rows } = await db.query(

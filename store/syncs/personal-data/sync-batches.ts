@@ -6,7 +6,9 @@ export const syncBatches: PersonalDataLocation = {
   name: 'sync_batches',
   columns: ['batch', 'outcomes'],
   otherColumns: ['entity_id', 'run_id', 'identifier', 'sent'],
-  foundBy: 'the id in the records of a batch on its way, one for each run at most',
+  holds: 'the records on their way to another destination',
+  foundBy: 'the id within them',
+  erasedBy: 'deleting the batch, once its run has ended',
   ...textsOfPeople({
     table: 'sync_batches', keys: { run_id: 'bigint' }, rowsAtOnce: 10,
     text: `concat_ws(E'\\n', batch, outcomes)`, within: 'identifier',

@@ -7,7 +7,9 @@ export const syncLog: PersonalDataLocation = {
   name: 'sync_log',
   columns: ['line'],
   otherColumns: ['entity_id', 'run_id', 'id', 'logged_at'],
-  foundBy: 'the id in a line',
+  holds: 'messages of sources and destinations',
+  foundBy: 'the id within a line',
+  erasedBy: 'replacing the line with `erased`',
   ...textsOfPeople({
     table: 'sync_log', keys: { run_id: 'bigint', id: 'bigint' }, text: 'line', naming: namedIn('line'),
     within: '(SELECT r.identifier FROM sync_runs r WHERE r.entity_id = $1 AND r.id = sync_log.run_id)',

@@ -6,7 +6,9 @@ export const syncPinnedBatches: PersonalDataLocation = {
   name: 'sync_pinned_batches',
   columns: ['position', 'items'],
   otherColumns: ['entity_id', 'run_id', 'number', 'records_before'],
-  foundBy: 'the id in the records of a batch that is being merged, three for each run at most',
+  holds: 'the records of a batch during its merge, for seconds',
+  foundBy: 'the id within them',
+  erasedBy: 'deleting the batch, once its run has ended; the merge itself leaves out erased people',
   ...textsOfPeople({
     table: 'sync_pinned_batches', keys: { run_id: 'bigint', number: 'integer' }, rowsAtOnce: 10,
     text: `concat_ws(E'\\n', items, position)`,

@@ -41,7 +41,9 @@ export const syncRecords: PersonalDataLocation = {
   after: ['sync_batches', 'sync_pinned_batches'],
   columns: ['key', 'customer_id', 'checksum'],
   otherColumns: ['entity_id', 'sync_id', 'run_id', 'seen_by'],
-  foundBy: 'key, where it is the customer\'s id; customer_id; the id in the keys of other destinations',
+  holds: 'the fact that a sync brought a customer\'s record, and a checksum of the record',
+  foundBy: 'customer type and id; the id within keys of other destinations',
+  erasedBy: 'deleting the rows',
   async count(deps, entityId, people) {
     return await countRows(deps.db, RECORDS_OF_PEOPLE, customerKeys(entityId, people)) + await keysOfOthers.count(deps, entityId, people);
   },

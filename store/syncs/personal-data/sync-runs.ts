@@ -28,7 +28,10 @@ export const syncRuns: PersonalDataLocation = {
     'errors_by_type', 'bytes', 'batches_taken', 'records_taken', 'lanes_done', 'removed', 'removal', 'schema_change', 'unmapped_fields',
     'missing_fields', 'answered', 'share', 'tries', 'failing_since', 'waits_until', 'failure_status',
     'mail_state', 'mail_tries', 'mail_reason', 'mail_due_at', 'alert'],
-  foundBy: 'the id in the cursor, in the reason for a failure, and in the records that a dry run shows',
+  holds: 'a run\'s cursors and faults, the records that a dry run shows',
+  foundBy: 'the id within them',
+  erasedBy: 'replacing a cursor with NULL and a text with `erased`, and removing the records; the rows stay, since '
+    + 'they are the history',
   ...textsOfPeople({
     table: 'sync_runs', keys: { id: 'bigint' }, rowsAtOnce: 100,
     text: `concat_ws(E'\\n', ${[...PLACES, ...TEXTS].join(', ')}, sample::text)`,

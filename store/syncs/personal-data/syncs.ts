@@ -10,7 +10,9 @@ export const syncs: PersonalDataLocation = {
     'destination_key', 'mapping', 'mode', 'cursor_field', 'removes', 'removal_limit', 'schedule', 'schema_rule', 'alerts', 'revision',
     'known_fields', 'read_fields', 'failures', 'paused_at', 'has_copies', 'scheduled_until', 'created_by',
     'created_at', 'updated_at', 'deleted_at'],
-  foundBy: 'the id in the cursor, or in what the sync was paused for',
+  holds: 'the cursor of the next run, the reason for a pause',
+  foundBy: 'the id within them',
+  erasedBy: 'replacing these with NULL and `erased`',
   ...textsOfPeople({
     table: 'syncs', keys: { id: 'integer' },
     text: `concat_ws(E'\\n', cursor, paused_reason)`,

@@ -10,7 +10,9 @@ export const deviceUsers: PersonalDataLocation = {
   after: ['devices', 'segment_members'],
   columns: ['device_id', 'user_id', 'last_seen_at'],
   otherColumns: ['entity_id', 'app_id'],
-  foundBy: 'user_id; device_id, where the device itself asks',
+  holds: 'which user used which device',
+  foundBy: 'user id',
+  erasedBy: 'deleting the rows',
   ...rowsOfPeople({
     table: 'device_users',
     keys: { app_id: 'integer', device_id: 'text', user_id: 'text' },

@@ -37,7 +37,9 @@ export const devices: PersonalDataLocation = {
     'last_latitude', 'last_longitude', 'utc_offset', 'timezone', 'first_seen_at', 'last_seen_at', 'verified_user_id',
     'first_campaign_received_at', 'last_campaign_received_at'],
   otherColumns: ['entity_id', 'app_id', 'received_at'],
-  foundBy: 'device_id, where no other person uses the device, or it asks itself; last_user_id and current_user_id; push_token',
+  holds: 'the device, its push token, where and when it was last seen, its last user',
+  foundBy: 'device id, if no one else uses the device; the last or present user',
+  erasedBy: 'deleting the row; if another person uses the device, too, emptying the user and the place',
   async count(deps, entityId, people) {
     const tokens = idsOfType(people, 'push_token');
     const withToken = tokens.length === 0 ? 0 : await countRows(deps.db, WITH_THEIR_TOKEN, [entityId, tokens]);

@@ -8,7 +8,10 @@ export const events: PersonalDataLocation = {
   name: 'events',
   columns: ['happened_at', 'utc_offset', 'device_id', 'user_id', 'name', 'detail'],
   otherColumns: ['entity_id', 'app_id', 'received_at', 'id', 'session_id', 'crash_id', 'log_type'],
-  foundBy: 'user_id; device_id, where there is no user_id, or where the device itself asks',
+  holds: 'what people did: when, on which device, the event\'s details',
+  foundBy: 'user id; device id if no user was named, or if [the device itself](gdpr.md#from-a-device) makes the '
+    + 'request',
+  erasedBy: 'deleting the rows',
   ...rowsOfPeople({
     table: 'events',
     keys: { app_id: 'integer', happened_at: 'timestamptz', id: 'bigint' },

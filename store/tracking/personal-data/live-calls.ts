@@ -8,7 +8,9 @@ export const liveCalls: PersonalDataLocation = {
   name: 'live_calls',
   columns: ['message', 'message_id', 'call'],
   otherColumns: ['entity_id', 'id', 'app_id', 'received_at', 'outcome', 'code'],
-  foundBy: 'the id in the last calls of an app, through the hour that they are kept',
+  holds: 'the last 100 calls of an app, shortened, for an hour',
+  foundBy: 'the id within them',
+  erasedBy: 'deletion',
   ...textsOfPeople({
     table: 'live_calls', keys: { id: 'bigint' },
     text: `concat_ws(E'\\n', ${TEXTS.join(', ')})`,

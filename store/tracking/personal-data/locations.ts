@@ -8,7 +8,10 @@ export const locations: PersonalDataLocation = {
   name: 'locations',
   columns: ['happened_at', 'latitude', 'longitude', 'device_id', 'user_id'],
   otherColumns: ['entity_id', 'app_id', 'received_at', 'id', 'session_id'],
-  foundBy: 'user_id; device_id, where there is no user_id, or where the device itself asks',
+  holds: 'where people were, and when',
+  foundBy: 'user id; device id if no user was named, or if [the device itself](gdpr.md#from-a-device) makes the '
+    + 'request',
+  erasedBy: 'deleting the rows',
   ...rowsOfPeople({
     table: 'locations',
     keys: { app_id: 'integer', happened_at: 'timestamptz', id: 'bigint' },

@@ -9,7 +9,9 @@ export const refusedCalls: PersonalDataLocation = {
   name: 'refused_calls',
   columns: ['message_id', 'message_hash', 'message', 'raw', 'customer_hash'],
   otherColumns: ['entity_id', 'id', 'received_at', 'app_id', 'index', 'code'],
-  foundBy: 'the id in the call, or in what is told of it, through the 30 days that these are kept',
+  holds: 'a refused call, and the reason, for 30 days',
+  foundBy: 'the id within them',
+  erasedBy: 'emptying these columns; the rows stay, since counts depend on them',
   ...textsOfPeople({
     table: 'refused_calls',
     keys: { received_at: 'timestamptz', id: 'bigint' },

@@ -13,7 +13,9 @@ export const sessionHeads: PersonalDataLocation = {
   name: 'session_heads',
   columns: ['subject', 'started_at', 'ended_at', 'backgrounded_at'],
   otherColumns: ['entity_id', 'app_id', 'session_id'],
-  foundBy: 'subject, the device\'s or user\'s id; the session, where it is theirs',
+  holds: 'the latest session of a device or user',
+  foundBy: 'the device\'s or user\'s id; the session, if it is the person\'s',
+  erasedBy: 'deleting the rows',
   ...rowsOfPeople({
     table: 'session_heads',
     keys: { app_id: 'integer', subject: 'text' },

@@ -12,7 +12,10 @@ export const sessions: PersonalDataLocation = {
   columns: ['started_at', 'ended_at', 'background_seconds', 'utc_offset', 'subject', 'device_id', 'user_id', 'app_version', 'sdk_version',
     'os_version', 'device_type', 'device_model', 'idiom', 'country', 'lang', 'carrier'],
   otherColumns: ['entity_id', 'app_id', 'received_at', 'id', 'timeout'],
-  foundBy: 'user_id; device_id, where there is no user_id, or where the device itself asks',
+  holds: 'when people used an app, on which device, and the device\'s country and language settings',
+  foundBy: 'user id; device id if no user was named, or if [the device itself](gdpr.md#from-a-device) makes the '
+    + 'request',
+  erasedBy: 'deleting the rows',
   ...rowsOfPeople({
     table: 'sessions',
     keys: { app_id: 'integer', started_at: 'timestamptz', id: 'bigint' },

@@ -8,7 +8,9 @@ export const userAliases: PersonalDataLocation = {
   name: 'user_aliases',
   columns: ['previous_id', 'user_id', 'first_seen_at', 'device_id'],
   otherColumns: ['entity_id', 'app_id', 'witnessed', 'decision', 'decided_by', 'decided_at'],
-  foundBy: 'either id; the device that said so',
+  holds: 'the fact that an id became another, and which device said so',
+  foundBy: 'either id; the device',
+  erasedBy: 'deleting the rows',
   ...rowsOfPeople({
     table: 'user_aliases',
     keys: { previous_id: 'text', user_id: 'text' },
