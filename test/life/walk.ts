@@ -181,12 +181,13 @@ export class Walk {
 
   /** One after the other: a blow waits until what the one before broke is there again. The walk goes on meanwhile. */
   async #strike({ blow, name, seed }: Extract<Planned, { blow: Blow }>): Promise<void> {
-    await this.#repair;
-    this.#count(name, 'done');
-    this.#options.say(`${name} (operation ${this.done.length})`);
-    this.#repair = this.#breakAndRepair(blow, randomFor('blow', seed)).catch((error: Error) => {
-      this.note(`${name}: the service did not come back`, error.stack!, null);
-    });
+    const before = this.#repair;
+    this.#repair = before.then(async () => {
+      this.#count(name, 'done');
+      this.#options.say(`${name} (operation ${this.done.length})`);
+      await this.#breakAndRepair(blow, randomFor('blow', seed));
+    }).catch((error: Error) => this.note(`${name}: the service did not come back`, error.stack!, null));
+    await before;
   }
 
   async #breakAndRepair(blow: Blow, random: () => number): Promise<void> {
