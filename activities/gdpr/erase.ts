@@ -12,6 +12,7 @@ import { isJobCurrent } from '../../store/jobs/jobs.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { listPendingIdentifiers } from './pending-people.ts';
 import { recordError } from './record-error.ts';
+import { takeSlot } from './take-slot.ts';
 
 /** A statement asks for so many people at once, and for so many ids. */
 const PEOPLE_AT_ONCE = 1_000;
@@ -47,7 +48,7 @@ export async function eraseOneLocation(deps: Dependencies, claim: JobClaim, name
   const location = LOCATIONS.find((found) => found.name === name);
   if (!location) return 0;                     // of another version
   await throwIfOver(deps, claim);
-  const freeSlot = await deps.takeGdprSlot();
+  const freeSlot = await takeSlot(deps, claim, 'erasing');
   try {
     const rows = await eraseAt(deps, claim, location, chunksOf(await listPendingIdentifiers(deps.db, claim)));
     deps.boundary(`gdpr: erased ${name}`);
@@ -62,8 +63,7 @@ export async function eraseOneLocation(deps: Dependencies, claim: JobClaim, name
 
 /** Returns the locations in which a look still finds something of the people who go, or into which it could not look. */
 export async function listSurvivingLocations(deps: Dependencies, claim: JobClaim): Promise<LocationToErase[]> {
-  await updateStage(deps.db, claim, 'looking again');
-  const freeSlot = await deps.takeGdprSlot();
+  const freeSlot = await takeSlot(deps, claim, 'looking again');
   try {
     const chunks = chunksOf(await listPendingIdentifiers(deps.db, claim));
     const left: ErasingLocation[] = [];

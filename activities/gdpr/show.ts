@@ -14,12 +14,12 @@ import {
 import { listFileRecipients } from '../../store/gdpr/export-deletions.ts';
 import type { KnownBy } from '../../store/gdpr/personal-data-location.ts';
 import { personalData } from '../../store/gdpr/personal-data.ts';
-import { updateStage } from '../../store/gdpr/progress.ts';
 import { atMostEach } from '../core/at-most-each.ts';
 import type { Dependencies } from '../dependencies.ts';
 import type { ExportedLocation } from './archive-json.ts';
 import { type Archived, putArchive } from './archive.ts';
 import { recordError } from './record-error.ts';
+import { takeSlot } from './take-slot.ts';
 
 /** To the letter (reference: GDPR request records). */
 const NOTHING_KNOWN = 'No installations found for this user';
@@ -34,11 +34,10 @@ class Unwanted extends Error {
 
 /** Writes the archive of each person of a request who has none yet, one after another. What keeps it is told, and tried again. */
 export async function showPeople(deps: Dependencies, claim: JobClaim): Promise<void> {
-  await updateStage(deps.db, claim, 'writing archives');
   for (;;) {
     deps.draining.throwIfAborted();
     Context.current().cancellationSignal.throwIfAborted();
-    const freeSlot = await deps.takeGdprSlot();
+    const freeSlot = await takeSlot(deps, claim, 'writing archives');
     let isOutdated = false;
     try {
       const begun = await write(deps.db, (tx) => beginArchive(tx, claim));

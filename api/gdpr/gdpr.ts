@@ -59,7 +59,8 @@ const ListQuery = z.object({
 const instant = z.iso.datetime();
 const counts = z.record(z.string(), z.int());
 const texts = z.record(z.string(), z.string().nullable());
-const stage = z.string().nullable().describe('Current step, such as erasing; null before the first step and after the last');
+const stage = z.string().nullable()
+  .describe('Current step, such as erasing, or waiting for a free place; null before the first step and after the last');
 const RequestFault = z.object({
   location: z.string().nullable().describe('Location that could not be erased; null if the request as a whole waits'),
   since: instant, reason: z.string(), what_to_do: z.string(),

@@ -1,5 +1,7 @@
-/** Takes a turn, first come, first served; what it gives back ends it. */
-export type Semaphore = () => Promise<() => void>;
+/**
+ * Takes a turn, first come, first served; what it gives back ends it. If no turn is free it calls `onWait`, and waits for that, too.
+ */
+export type Semaphore = (onWait?: () => Promise<void>) => Promise<() => void>;
 
 /** At most `atOnce` turns at a time. */
 export function semaphore(atOnce: number): Semaphore {
@@ -10,13 +12,25 @@ export function semaphore(atOnce: number): Semaphore {
     if (next) next();
     else free += 1;
   };
-  return async () => {
+  return async (onWait) => {
     if (free > 0) free -= 1;
-    else await new Promise<void>((resolve) => { waiting.push(resolve); });
+    else await waitInLine(waiting, pass, onWait);
     let isOver = false;
     return () => {
       if (!isOver) pass();
       isOver = true;
     };
   };
+}
+
+/** `pass`: gives a turn on that is not used, since `onWait` failed. */
+async function waitInLine(waiting: (() => void)[], pass: () => void, onWait?: () => Promise<void>): Promise<void> {
+  const turn = new Promise<void>((resolve) => { waiting.push(resolve); });
+  try {
+    await onWait?.();
+  } catch (error) {
+    void turn.then(pass);
+    throw error;
+  }
+  await turn;
 }

@@ -4,6 +4,8 @@ import { finishAccess } from '../../../activities/gdpr/access-receipt.ts';
 import { finishRound } from '../../../activities/gdpr/evidence.ts';
 import { gatherKnown } from '../../../activities/gdpr/gather-known.ts';
 import { beginErasingPeople, gatherPeople, refusePeople } from '../../../activities/gdpr/gather.ts';
+import { takeSlot, WAITING } from '../../../activities/gdpr/take-slot.ts';
+import { semaphore } from '../../../domain/core/semaphore.ts';
 import type { JobClaim } from '../../../domain/jobs/job.ts';
 import { write } from '../../../store/core/database.ts';
 import { beginArchive, recordArchive } from '../../../store/gdpr/archives.ts';
@@ -24,6 +26,7 @@ import { lockWaits } from '../../harness/core/lock-waits.ts';
 import { personId } from '../../harness/core/people.ts';
 import { deletionByDevice, requestByApi } from '../../harness/gdpr/gdpr-requests.ts';
 import { insertPeople } from '../../harness/gdpr/gdpr.ts';
+import { waitFor } from '../../harness/core/wait.ts';
 import { makeTrackedWorld, type TrackedWorld } from '../../harness/tracking/tracked-calls.ts';
 
 let store: TestStore;
@@ -300,6 +303,19 @@ it('a request that is approved while another deletes its person is worked off, t
   const states = async ({ id }: { id: number }) => [
     (await findGdprRequestById(store.db, world.entity.id, id))!.state, (await listGdprPeople(store.db, world.entity.id, id))[0]!.state];
   expect([await states(first), await states(second)]).toEqual([['accepted', 'pending'], ['treated', 'treated']]);
+});
+
+it('a request that waits for a slot says so, and only while it waits', async () => {
+  const slots = { ...store, takeGdprSlot: semaphore(1) };
+  const [one, other] = [await claimed('delete', await known(1)), await claimed('access', await known(2))];
+  const stageOf = async ({ runId }: JobClaim) => (await findGdprRequestById(store.db, world.entity.id, runId))!.stage;
+  const free = await takeSlot(slots, one, 'erasing');
+  expect(await stageOf(one)).toBe('erasing');
+  const waiting = takeSlot(slots, other, 'writing archives');
+  await waitFor('a request that says that it waits', async () => await stageOf(other) === WAITING);
+  free();
+  (await waiting)();
+  expect(await stageOf(other)).toBe('writing archives');
 });
 
 it('who polls for news is told of states, and not of every batch', async () => {

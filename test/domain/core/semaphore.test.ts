@@ -24,3 +24,17 @@ it('gives no more turns at once than it has, and the next to whoever has waited 
   await take('fifth');
   expect(given).toHaveLength(5);
 });
+
+it('says that somebody has to wait, and only then; a turn of one who can not say so goes on', async () => {
+  const turn = semaphore(1);
+  const said: string[] = [];
+  const end = await turn(async () => void said.push('first'));
+  const second = turn(async () => void said.push('second'));
+  const third = turn(() => Promise.reject(new Error('gone')));
+  const fourth = turn();
+  await expect(third).rejects.toThrow('gone');
+  expect(said).toEqual(['second']);
+  end();
+  (await second)();
+  (await fourth)();
+});
