@@ -10,10 +10,11 @@ import type { Files } from '../../store/core/files.ts';
 import { deleteFileJob, isFileOfJob, listExpiredFiles } from '../../store/files/file-jobs-across-entities.ts';
 import { isArchiveNamed } from '../../store/gdpr/archives-across-entities.ts';
 import { deleteOldInternalErrors } from '../../store/jobs/internal-errors.ts';
+import { listUnnamedFiles } from '../../store/imports/pinned-files-across-entities.ts';
 import { listRunningJobs, listSyncsToSettle, listUnclaimedJobs, resetJob } from '../../store/jobs/jobs-across-entities.ts';
 import {
   deleteDryRunRemains, deleteExpiredTokens, deleteImport, deleteMembersOfDeleted, deleteOldChanges, deleteOldExportRuns,
-  deleteOldFeedRequests, deleteOldRequests, deleteOldSyncRuns, deleteRemains, isFileOfImport, listEntitiesWithDueSegments,
+  deleteOldFeedRequests, deleteOldRequests, deleteOldSyncRuns, deleteRemains, listEntitiesWithDueSegments,
   listEntitiesWithPendingCustomers, listExpiredImports, listWaitingFeeds,
 } from '../../store/jobs/retention-across-entities.ts';
 import { listEntitiesToCount } from '../../store/sends/report-rollups-across-entities.ts';
@@ -170,9 +171,7 @@ async function deleteFilesOfNoRow({ log, ...deps }: Cleared & Pick<Dependencies,
 /** Uploads whose request died between the pinned file and the row of its import; archives and files whose row went as they were put. */
 export async function deleteOrphanedFiles(db: Database, files: Files): Promise<void> {
   const before = new Date(Date.now() - ORPHANED_AFTER_MS);
-  for await (const { key, modifiedAt } of files.list('imports/')) {
-    if (modifiedAt < before && !await isFileOfImport(db, key)) await files.delete(key);
-  }
+  for await (const { key, modifiedAt } of listUnnamedFiles({ db, files })) if (modifiedAt < before) await files.delete(key);
   for await (const { key, modifiedAt } of files.list('access/')) {
     if (modifiedAt < before && !await isArchiveNamed(db, key)) await files.delete(key);
   }

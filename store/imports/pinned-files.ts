@@ -12,23 +12,35 @@ import type { Files } from '../core/files.ts';
 import type { Tally } from '../core/in-batches.ts';
 import type { KnownBy } from '../gdpr/personal-data-location.ts';
 import type { Import } from './import-record.ts';
+import { listUnnamedFiles } from './pinned-files-across-entities.ts';
 
 type PinnedDependencies = { db: Database; files: Files; tally?: Tally };
 /** `isOwn`: the id stands where a line has its customer's; else it may be about somebody else. */
 type PinnedLine = { fileKey: string; line: string; isOwn: boolean };
 
+/** After which time an erasure deletes a file that no import names; before, its request may still be under way. */
+const UNNAMED_FOR_MS = 5 * 60_000;
+
 /** `fileSettings` and `fileFormat` as of the import. */
 type PinnedRow = { id: number; fileKey: string } & Pick<Import, 'fileSettings' | 'fileFormat'>;
 
-/** The lines of the entity's pinned import files in which one of these ids stands; of a file that was never converted, one line ''. */
+/**
+ * The lines of the entity's pinned import files in which one of these ids stands; of a file that was never converted, or that no
+ * import names, one line ''.
+ */
 export async function* listPinnedLinesOf(
   { db, files }: Pick<PinnedDependencies, 'db' | 'files'>, entityId: number, people: KnownBy[],
 ): AsyncGenerator<PinnedLine> {
   const rows = readRows<PinnedRow>(await db.query(
     `SELECT file_key, file_settings, file_format FROM imports i WHERE entity_id = $1 AND file_key IS NOT NULL
        AND NOT EXISTS (SELECT FROM file_deletions d WHERE d.entity_id = $1 AND d.file_key = i.file_key)`, [entityId]));
-  const find = rows.length === 0 ? () => new Set<string>() : createIdFinder(people);
+  const find = createIdFinder(people);
   for (const row of rows) yield* linesNaming(files, row, find);
+  for await (const { key: fileKey } of listUnnamedFiles({ db, files })) {
+    // Its entity is unknown, so what it says is nobody's to read: it is counted, and goes.
+    const { done } = await linesNaming(files, { fileKey, fileSettings: {}, fileFormat: null }, find).next();
+    if (!done) yield { fileKey, line: '', isOwn: false };
+  }
 }
 
 /** Deletes the pinned files of ended imports in which one of these ids stands; an import under way still needs its own. */
@@ -40,7 +52,7 @@ export async function deletePinnedFilesOf(
   const rows = readRows<PinnedRow>(await db.query(
     `SELECT id, file_key, file_settings, file_format FROM imports
      WHERE entity_id = $1 AND file_key IS NOT NULL AND ended_at IS NOT NULL`, [entityId]));
-  const find = rows.length === 0 ? () => new Set<string>() : createIdFinder(people);
+  const find = createIdFinder(people);
   let deleted = 0;
   for (const row of rows) {
     const { done } = await linesNaming(files, row, find).next();
@@ -49,6 +61,8 @@ export async function deletePinnedFilesOf(
     await deleteNotedFiles({ db, files }, entityId, row.fileKey);
     deleted += 1;
   }
+  const before = new Date(Date.now() - UNNAMED_FOR_MS);
+  for await (const { key, modifiedAt } of listUnnamedFiles({ db, files })) if (modifiedAt < before) await files.delete(key);
   return deleted;
 }
 
@@ -75,7 +89,7 @@ function createIdFinder(people: KnownBy[]): IdFinder {
 }
 
 /** Record by record, so that a file without line ends takes no more memory than any other. */
-async function* linesNaming(files: Files, row: PinnedRow, find: IdFinder): AsyncGenerator<PinnedLine> {
+async function* linesNaming(files: Files, row: Omit<PinnedRow, 'id'>, find: IdFinder): AsyncGenerator<PinnedLine> {
   const { fileKey, fileFormat } = row;
   if (await files.size(fileKey) === null) return;
   // The import ended, or has not begun, with a file in which no id can be found: it may name anyone.
@@ -92,7 +106,7 @@ async function* linesNaming(files: Files, row: PinnedRow, find: IdFinder): Async
 }
 
 /** Whether the file lies there in a form other than UTF-8: as it came, and was not read. */
-async function isUnread(files: Files, { fileKey, fileSettings }: PinnedRow): Promise<boolean> {
+async function isUnread(files: Files, { fileKey, fileSettings }: Omit<PinnedRow, 'id'>): Promise<boolean> {
   const head = Buffer.concat(await files.read(fileKey, 0, 4).toArray() as Buffer[]);
   return isBinaryTable(head) || encodingOf(head, fileSettings.encoding) !== 'utf-8';
 }

@@ -43,11 +43,6 @@ export async function deleteImport(db: Database, { entityId, runId: importId }: 
   });
 }
 
-export async function isFileOfImport(db: Queryable, fileKey: string): Promise<boolean> {
-  const { rowCount } = await db.query('SELECT FROM imports WHERE file_key = $1 LIMIT 1', [fileKey]);
-  return rowCount === 1;
-}
-
 /**
  * Clears what deleted attributes and SoRs left behind: values in bounded batches, then their own rows. The
  * row of a SoR stays as long as an import tells of it.

@@ -9,7 +9,7 @@ export const pinnedFiles: PersonalDataLocation = {
   otherColumns: [],
   holds: 'the files as they were imported',
   foundBy: 'the lines that contain the id',
-  erasedBy: 'deleting the whole file, once its import has ended',
+  erasedBy: 'deleting the whole file, once its import has ended; one that no import names, five minutes after it came',
   async count(deps, entityId, people) {
     const files = new Set<string>();
     for await (const { fileKey } of listPinnedLinesOf(deps, entityId, people)) files.add(fileKey);

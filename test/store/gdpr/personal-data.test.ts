@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, mkdtemp, readdir, readFile, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -105,6 +105,23 @@ it('a pinned file whose end was noted before its deleter was killed goes, and is
   expect([tallied, await place.count(store, world.entity.id, [person])]).toEqual([1, 1]);
   expect(await place.erase!({ ...store, tally }, world.entity.id, [person])).toBe(0);
   expect([tallied, await place.count(store, world.entity.id, [person])]).toEqual([1, 0]);
+});
+
+it('a pinned file that no import names, as its request died, keeps a deletion open until it goes', async () => {
+  const world = await makeWorld(store);
+  const person = { customerId: personId(5), customerType: 'user_id' as const };
+  const place = registered.get('imports/')!;
+  const key = 'imports/unnamed.csv';
+  await store.files.put(key, asBytes(`user_id,attribute_key,value\n${person.customerId},plan,x\n`));
+  const another = { ...person, customerId: personId(6) };
+  expect(await place.count(store, world.entity.id, [another])).toBe(0);
+  expect(await Array.fromAsync(place.export(store, world.entity.id, [person]))).toEqual([]);
+  await place.erase!(store, world.entity.id, [person]);          // its request may still be under way
+  expect(await place.count(store, world.entity.id, [person])).toBe(1);
+  const old = new Date(Date.now() - 301_000);
+  await utimes(join(store.filesFolder, key), old, old);
+  await place.erase!(store, world.entity.id, [person]);
+  expect([await place.count(store, world.entity.id, [person]), await store.files.size(key)]).toEqual([0, null]);
 });
 
 it('a pinned file is searched in its own delimiter; one that was never read, and can\'t be searched, goes with any erasure', async () => {
