@@ -366,12 +366,12 @@ async function sampleRequests(
 
 /** A finished file that was asked for by the person's id, and has it. */
 async function sampleFile(tx: Tx, { entity, user }: World, customerId: string): Promise<void> {
-  const query = { filter: { appIds: [1], oneOf: { user_id: [customerId] } }, fields: ['user_id'], isGrouped: false };
+  const query = { filter: { appIds: [1], oneOf: { user_id: [customerId] } }, fields: ['user_id', 'device_id'], isGrouped: false };
   const { identifier } = await findOrInsertFileJob(tx, store.secrets, entity.id, {
     kind: 'events', format: 'csv', query, email: null, createdBy: user.id,
   });
   const key = `files/${identifier}/0.csv`;
-  await store.files.put(key, asBytes(`user_id\r\n${customerId}\r\n`));
+  await store.files.put(key, asBytes(`user_id,device_id\r\n${customerId},\r\n`));
   await tx.query(`UPDATE file_jobs SET state = 'finished', ended_at = now(), first_ended_at = now(),
       file_key = $2 WHERE identifier = $1`, [identifier, key]);
 }
