@@ -1,7 +1,7 @@
 import type { Queryable } from '../core/database.ts';
 import type { Files, StoredFile } from '../core/files.ts';
 
-export async function isFileOfImport(db: Queryable, fileKey: string): Promise<boolean> {
+async function isFileOfImport(db: Queryable, fileKey: string): Promise<boolean> {
   const { rowCount } = await db.query('SELECT FROM imports WHERE file_key = $1 LIMIT 1', [fileKey]);
   return rowCount === 1;
 }
