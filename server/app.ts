@@ -23,6 +23,7 @@ import { authenticate, authorise, serveRoute } from './http/serve-route.ts';
 import { refuseUnknownPaths } from './http/unknown-path.ts';
 import { boundUnverifiedBodies } from './http/unverified-bodies.ts';
 import { uploadBudget } from './http/upload-budget.ts';
+import { refuseWhileEnding } from './http/while-ending.ts';
 import { recordFailedRequests } from './jobs/record-failed-requests.ts';
 import { routes as allRoutes } from './routes.ts';
 import { ConnectorCalls } from './syncs/connector-calls.ts';
@@ -56,6 +57,7 @@ export async function buildServer(deps: ServerDependencies, routes: readonly Rou
   logRequests(app, deps);
   recordFailedRequests(app, deps);
   traceRequests(app, deps.traceRequest);
+  refuseWhileEnding(app);
   limitSlowBodies(app, limits);
   endAnswered(app);
   await protectBrowsers(app);
@@ -91,6 +93,7 @@ function newApp(log: ServerDependencies['log'], limits: Limits, trustProxy: Serv
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: () => randomUUID(),
     trustProxy,
+    return503OnClosing: false,        // refuseWhileEnding
     frameworkErrors: (error, request, reply) => void sendError(error, request, reply),
   }) as unknown as FastifyInstance;
   // Without a route for them they are refused like any other; Fastify itself would answer with an error of its own.

@@ -361,3 +361,13 @@ describe('over a socket', () => {
     for (const answer of answers) expect(answer).toContain('{"success":false,"status":"');
   });
 });
+
+test('a server that ends refuses what still comes, and says when to come back', async () => {
+  const { app } = await testServer(store, { routes });
+  const late: Response[] = [];
+  app.addHook('preClose', async () => { late.push(await fetch(`http://127.0.0.1:${(app.server.address() as AddressInfo).port}/bare`)); });
+  await app.listen({ port: 0, host: '127.0.0.1' });
+  await app.close();
+  expect([late[0]!.status, late[0]!.headers.get('retry-after')]).toEqual([503, '1']);
+  expect(await late[0]!.json()).toMatchObject({ success: false, status: 'service_unavailable', retry_after: 1 });
+});
