@@ -1,5 +1,5 @@
 import type { JobClaim, JobRef } from '../../domain/jobs/job.ts';
-import { updateLocationFault, updateStage } from '../../store/gdpr/progress.ts';
+import { updateLocationFault, updateWaitsForHolds } from '../../store/gdpr/progress.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -42,7 +42,7 @@ export const gdprDeleteSteps = (deps: Dependencies) => ({
   listForExporters: (claim: JobClaim): Promise<void> => heartbeating(() => listForExporters(deps, claim)),
   tellExporters: (claim: JobClaim): Promise<RetryAfter | null> => heartbeating(() => tellExportersOf(deps, claim)),
   writeReceipt: (claim: JobClaim): Promise<{ isTreated: boolean }> => heartbeating(() => finishRound(deps, claim)),
-  waitForHolds: (claim: JobClaim): Promise<void> => updateStage(deps.db, claim, 'on hold'),
+  waitForHolds: (claim: JobClaim): Promise<void> => updateWaitsForHolds(deps.db, claim),
 
   mailAboutDeletion: ({ entityId, runId: requestId }: JobClaim, kind: 'held' | 'treated'): Promise<RetryAfter | null> =>
     heartbeating(() => mailGdpr(deps, { entityId, requestId }, kind)),

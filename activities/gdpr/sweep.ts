@@ -1,19 +1,21 @@
 import { internalErrorOf } from '../../domain/core/internal-error.ts';
-import { listDueMails, listExpiredRequests } from '../../store/gdpr/across-entities.ts';
+import { listDueMails, listExpiredRequests, listReleased } from '../../store/gdpr/across-entities.ts';
 import { listUnclaimedJobs } from '../../store/jobs/jobs-across-entities.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { startJob } from '../jobs/start-job.ts';
 import { GRACE_SECONDS } from '../jobs/sweep.ts';
 import { discardGdprRequest } from './discard.ts';
 import { mailGdpr } from './gdpr-mail.ts';
+import { tellHoldsChanged } from './tell-holds-changed.ts';
 
 export type GdprSweepSteps = ReturnType<typeof gdprSweepSteps>;
 type SweepDependencies = Pick<Dependencies, 'db' | 'files' | 'secrets' | 'temporal' | 'mailer' | 'publicUrl' | 'boundary' | 'log'>;
 
 export const gdprSweepSteps = (deps: SweepDependencies) => ({
   /**
-   * Starts requests of people that nobody has started, tells of those that wait, and takes those away whose time is over. What one of
-   * them meets, as a file store that is away, keeps none of the others: the next sweep tries it again.
+   * Starts requests of people that nobody has started, tells deletions of released holds, mails about requests that wait, and
+   * takes those away whose time is over. What one of them meets, as a file store that is away, keeps none of the others: the next
+   * sweep tries it again.
    */
   async careForRequests(): Promise<void> {
     const { db, temporal } = deps;
@@ -22,6 +24,7 @@ export const gdprSweepSteps = (deps: SweepDependencies) => ({
         await alone(deps, ref, 'a request of people could not be started', () => startJob(temporal, kind, ref));
       }
     }
+    await tellHoldsChanged(temporal, await listReleased(db));
     for (const { entityId, requestId, kind } of await listDueMails(db)) {
       await alone(deps, { entityId, runId: requestId }, 'a mail about a request of people could not be sent',
         () => mailGdpr(deps, { entityId, requestId }, kind));

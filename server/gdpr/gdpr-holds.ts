@@ -4,7 +4,7 @@ import { internalErrorOf } from '../../domain/core/internal-error.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { write } from '../../store/core/database.ts';
 import { deleteHold, type GdprHold, insertHold, listHolds, listHoldsOf } from '../../store/gdpr/holds.ts';
-import { lockOpenDeletions } from '../../store/gdpr/open-deletions.ts';
+import { lockOpenDeletions, noteReleasedHold } from '../../store/gdpr/open-deletions.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import { audit, auditReads } from '../http/audit.ts';
 import { rowsOf, showPage } from '../http/page.ts';
@@ -54,7 +54,9 @@ const releaseHold = route(api.releaseGdprHold, async ({ params: { hold_id }, log
       customerHash: deps.secrets.customerHash(entityId, customerType, id),
     });
     const isFree = (await listHoldsOf(tx, entityId, [released])).length === 0;
-    return { hold: released, waiting: isFree ? await lockOpenDeletions(tx, entityId, [released], ['held']) : [] };
+    const waiting = isFree ? await lockOpenDeletions(tx, entityId, [released], ['held']) : [];
+    await noteReleasedHold(tx, entityId, waiting);
+    return { hold: released, waiting };
   });
   await tellHoldsChanged(deps, log, waiting.map((request) => request.identifier));
   return showHold(hold);
@@ -68,11 +70,11 @@ function showHold(hold: GdprHold): api.GdprHold {
   };
 }
 
-/** Has these requests look again whom they may delete now. One that does not hear of it looks by itself, each hour. */
+/** Has these requests look again whom they may delete now. The sweep tells one that does not hear of it. */
 async function tellHoldsChanged({ flows }: RouteDependencies, log: FastifyBaseLogger, requests: string[]): Promise<void> {
   if (requests.length === 0) return;
   await flows.tellHoldsChanged(requests).catch((error: unknown) =>
-    log.warn({ gdprRequests: requests.length, ...internalErrorOf(error) }, 'requests see a released hold in an hour'));
+    log.warn({ gdprRequests: requests.length, ...internalErrorOf(error) }, 'requests hear of a released hold from the sweep'));
 }
 
 export const gdprHoldRoutes: Route[] = [createHold, listTheHolds, releaseHold];

@@ -1,6 +1,7 @@
 import type { GdprMailKind } from '../../domain/gdpr/gdpr-mail.ts';
 import type { JobRef } from '../../domain/jobs/job.ts';
 import type { Queryable } from '../core/database.ts';
+import { HOLD_RELEASED } from './open-deletions.ts';
 import { type GdprRequestType, UNDER_WAY } from './request-record.ts';
 
 /** As across-entities.ts, of requests of people for their data or its deletion. */
@@ -18,6 +19,15 @@ export async function listExpiredRequests(db: Queryable): Promise<JobRef[]> {
   const { rows } = await db.query<RefRow>(
     'SELECT entity_id, id, identifier FROM gdpr_requests WHERE expires_at < now() ORDER BY expires_at LIMIT 100');
   return rows.map(toRef);
+}
+
+/** Identifiers of deletions whose people were on hold, and whose workflows may not know of the release. */
+export async function listReleased(db: Queryable): Promise<string[]> {
+  // By gdpr_requests_under_way.
+  const { rows } = await db.query<{ identifier: string }>(
+    `SELECT identifier FROM gdpr_requests WHERE ${UNDER_WAY} AND state = 'running' AND stage = $1 ORDER BY id LIMIT 1000`,
+    [HOLD_RELEASED]);
+  return rows.map(({ identifier }) => identifier);
 }
 
 export type DueMail = { entityId: number; requestId: number; kind: GdprMailKind };

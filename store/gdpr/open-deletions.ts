@@ -4,6 +4,18 @@ import type { Person } from './tombstones.ts';
 
 export type OpenDeletion = { identifier: string; state: 'accepted' | 'running' };
 
+/** Stage of a request that waited for a hold, from the release until its workflow looks again. */
+export const HOLD_RELEASED = 'hold released';
+
+/**
+ * Notes in requests that one of their people is no longer on hold. The sweep tells their workflows, should the server not come
+ * to it. `tx` releases the hold.
+ */
+export async function noteReleasedHold(tx: Tx, entityId: number, requests: readonly OpenDeletion[]): Promise<void> {
+  await tx.query('UPDATE gdpr_requests SET stage = $3 WHERE entity_id = $1 AND identifier = ANY ($2)',
+    [entityId, requests.map(({ identifier }) => identifier), HOLD_RELEASED]);
+}
+
 /**
  * Requests that delete any of these people, whom they were asked to or found to be the same: those in which such a person is in one
  * of the states. They are held as they are until the transaction ends, so that none of them begins meanwhile.

@@ -1,6 +1,7 @@
 import { JobGone, type JobKey, type JobKind, type JobRef } from '../../domain/jobs/job.ts';
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
 import { claimJob, lockJob, updateJob } from '../jobs/jobs.ts';
+import { HOLD_RELEASED } from './open-deletions.ts';
 import { type Erasure, TABLES_OF_FILES } from './personal-data-location.ts';
 import { type GdprRequest, KEPT_FOR, type RequestColumns, toGdprRequest } from './request-record.ts';
 
@@ -30,6 +31,11 @@ const NO_FAULT = 'fault = NULL, fault_since = NULL';
 /** What the flow is at, in a word or two; an error that there was is over. Throws `JobGone`. */
 export async function updateStage(db: Queryable, key: JobKey, stage: string): Promise<void> {
   await updateJob(db, REQUEST, key, `stage = $4, ${NO_FAULT}`, [stage]);
+}
+
+/** Until a hold is released, or was since the people on hold were looked for. Throws `JobGone`. */
+export async function updateWaitsForHolds(db: Queryable, key: JobKey): Promise<void> {
+  await updateJob(db, REQUEST, key, `stage = CASE stage WHEN $4 THEN stage ELSE 'on hold' END, ${NO_FAULT}`, [HOLD_RELEASED]);
 }
 
 /** What keeps it, without values. Throws `JobGone`. */

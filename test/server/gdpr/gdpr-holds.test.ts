@@ -104,6 +104,6 @@ describe('a hold', () => {
     isAway = true;
     expect((await call('DELETE', `/${last}`)).status).toBe(200);
     expect(told).toEqual([[request]]);
-    expect(server.logs.some(({ msg }) => msg === 'requests see a released hold in an hour')).toBe(true);
+    expect(server.logs.some(({ msg }) => msg === 'requests hear of a released hold from the sweep')).toBe(true);
   });
 });
