@@ -240,11 +240,12 @@ it('of two workers one is killed in the middle of a deletion: the other ends it 
     await requestWhen(stack.store, request, 'in the middle', ({ erased }) => (erased.devices ?? 0) > 0);
     await waitFor('a worker at the gate', async () =>
       (await db.query(`SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = 77 AND NOT granted`)).rowCount! > 0);
-    const { raw } = await stack.temporal.workflow.getHandle(jobWorkflowId('delete', request.identifier)).describe();
-    const identity = raw.pendingActivities?.[0]?.lastWorkerIdentity;
-    const busy = workers.filter(({ pid }) => identity === `test-worker-${pid}`);
-    expect(busy).toHaveLength(1);
-    await busy[0]!.kill();
+    const handle = stack.temporal.workflow.getHandle(jobWorkflowId('delete', request.identifier));
+    const busy = await waitFor('the worker that has the step', async () => {
+      const { raw: { pendingActivities } } = await handle.describe();
+      return workers.find(({ pid }) => pendingActivities?.some(({ lastWorkerIdentity }) => lastWorkerIdentity === `test-worker-${pid}`));
+    });
+    await busy.kill();
   } finally {
     gate.release(true);
   }
