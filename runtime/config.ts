@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { readCommandsFile } from '../connectors/commands/commands-file.ts';
 import { readFetchAllow } from '../connectors/core/fetch-allow.ts';
 import { smtpUrlError } from '../connectors/smtp/mail-url.ts';
+import { MAX_STEP_DEATHS } from '../domain/jobs/step-attempts.ts';
 import { CannotStart } from './cannot-start.ts';
 
 const httpUrl = z.url({ protocol: /^https?$/, error: 'is an http or https address, such as https://millrace.example.com' });
@@ -86,6 +87,7 @@ const SCHEMA = z.object({
   MILLRACE_RATE_LIMIT: count('a number of requests a minute; 0 turns it off', 0, 10_000_000).default(600),
   MILLRACE_INGEST_LIMIT: count('a number of requests a minute; 0 turns it off', 0, 10_000_000).default(0),
   MILLRACE_PATIENCE_MINUTES: count('a number of minutes', 1, 10_080).default(60),
+  MILLRACE_STEP_DEATHS: count('a number of deaths', 1, 1_000).default(MAX_STEP_DEATHS),
   MILLRACE_TRUST_PROXY: proxies.optional(),
   MILLRACE_METRICS_ADDRESS: metricsAddress.optional(),
   MILLRACE_METRICS_TOKEN: metricsToken.optional(),

@@ -104,6 +104,7 @@ async function startAllWorkers(context: AppContext, metrics: Metrics): Promise<W
     bundlePath: await workflowBundle(join(config.MILLRACE_DATA_DIR, 'cache'), { traced: traces !== null }),
     queues: TASK_QUEUES,
     identity, log, metrics, traces,
+    maxStepDeaths: config.MILLRACE_STEP_DEATHS,
     deps: {
       db, files, secrets, log, temporal, countRows: metrics.countRows, countValues: metrics.countValues,
       countRecords: metrics.countRecords, countExportRuns: metrics.countExportRuns, countExportRows: metrics.countExportRows,

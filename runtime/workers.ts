@@ -2,10 +2,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { NativeConnection, Runtime, Worker, type WorkerOptions } from '@temporalio/worker';
 import type { Dependencies, Log } from '../activities/dependencies.ts';
 import { allSteps } from '../activities/index.ts';
+import { giveUpJob } from '../activities/jobs/give-up.ts';
 import { internalErrorOf } from '../domain/core/internal-error.ts';
+import { MAX_STEP_DEATHS } from '../domain/jobs/step-attempts.ts';
 import type { TaskQueue } from '../domain/jobs/workflow-id.ts';
-import { activityInterceptor } from './telemetry/activity-interceptor.ts';
-import { type FaultRecord, faultRecord } from './telemetry/fault-record.ts';
+import { stepAttempts } from './step-attempts.ts';
+import { activityInterceptor, type Watch } from './telemetry/activity-interceptor.ts';
+import { faultRecord } from './telemetry/fault-record.ts';
 import type { Metrics } from './telemetry/metrics.ts';
 import type { Traces } from './telemetry/traces.ts';
 import { connectionOptions, dataConverter, type TemporalSettings } from './temporal-client.ts';
@@ -23,6 +26,8 @@ export type WorkersOptions = {
   /** With these the bundle is a traced one. */
   traces?: Pick<Traces, 'activities' | 'sinks'> | null;
   patience?: Patience;
+  /** After so many deaths of its process in a row, without progress, a step is given up. */
+  maxStepDeaths?: number;
 };
 
 /** How soon another worker goes on with what a dead one had; the timeouts of steps are in the bundle. */
@@ -82,11 +87,16 @@ export function installTemporalRuntime(log: Log): void {
 export function startWorkers(options: WorkersOptions): Workers {
   const draining = new AbortController();
   const live = new Map<TaskQueue, Worker>();
-  const steps = allSteps({ ...options.deps, draining: draining.signal });
-  const faults = faultRecord(options.deps.db, options.log);
+  const deps = { ...options.deps, draining: draining.signal };
+  const steps = allSteps(deps);
+  const watch: Watch = {
+    faults: faultRecord(deps.db, options.log),
+    attempts: stepAttempts(deps.db, options.log, options.maxStepDeaths ?? MAX_STEP_DEATHS),
+    giveUp: ({ kind, entityId, job: identifier }, reason) => giveUpJob(deps, kind, { entityId, identifier }, reason),
+  };
   const runs = options.queues.map(async (queue) => {
     while (!draining.signal.aborted) {
-      await runOnce(queue, { ...options, steps, faults, live, draining: draining.signal });
+      await runOnce(queue, { ...options, steps, watch, live, draining: draining.signal });
     }
   });
   return {
@@ -95,11 +105,12 @@ export function startWorkers(options: WorkersOptions): Workers {
       draining.abort();
       for (const worker of live.values()) if (worker.getState() === 'RUNNING') worker.shutdown();
       await Promise.all(runs);
+      await watch.attempts.close();
     },
   };
 }
 
-type RunOptions = WorkersOptions & { steps: object; faults: FaultRecord; live: Map<TaskQueue, Worker>; draining: AbortSignal };
+type RunOptions = WorkersOptions & { steps: object; watch: Watch; live: Map<TaskQueue, Worker>; draining: AbortSignal };
 
 async function runOnce(queue: TaskQueue, options: RunOptions): Promise<void> {
   const { log, live, draining } = options;
@@ -133,7 +144,7 @@ async function connect(queue: TaskQueue, { temporal, log }: RunOptions): Promise
 
 /** Only `flows` runs workflows, so only it holds the workflow sandbox. */
 function workerOptions(queue: TaskQueue, options: RunOptions): Omit<WorkerOptions, 'connection'> {
-  const { temporal, bundlePath, identity, steps, faults, log, metrics, traces, patience = PATIENCE } = options;
+  const { temporal, bundlePath, identity, steps, watch, log, metrics, traces, patience = PATIENCE } = options;
   const cache = { maxCachedWorkflows: 200, stickyQueueScheduleToStartTimeout: patience.stickyMs };
   return {
     namespace: temporal.namespace,
@@ -141,7 +152,7 @@ function workerOptions(queue: TaskQueue, options: RunOptions): Omit<WorkerOption
     identity,
     activities: steps,
     dataConverter,
-    interceptors: { activity: [activityInterceptor(log, metrics, faults), ...(traces?.activities ?? [])] },
+    interceptors: { activity: [activityInterceptor(log, metrics, watch), ...(traces?.activities ?? [])] },
     sinks: traces?.sinks,
     maxConcurrentActivityTaskExecutions: CONCURRENT_STEPS[queue],
     shutdownGraceTime: DRAIN_MS,

@@ -237,6 +237,7 @@ export const approveGdprRequest = operation({
   ...DECIDING,
   path: `${ONE_REQUEST}/approve`,
   summary: 'Approve a deletion request that waits for approval',
+  description: 'Also starts a request again, of access or of deletion, that Millrace has given up: its `fault` says why.',
   audits: 'approve gdpr_request',
 });
 

@@ -6,6 +6,7 @@ import { updateDecision } from '../../store/gdpr/decisions.ts';
 import { listLatestRequests } from '../../store/gdpr/latest.ts';
 import type { GdprRequest } from '../../store/gdpr/request-record.ts';
 import { countGdprRequests, findGdprRequest, listGdprRequests } from '../../store/gdpr/requests.ts';
+import { deleteInternalErrorsOfJob } from '../../store/jobs/internal-errors.ts';
 import { audit, auditReads } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
 import { rowsOf, showPage } from '../http/page.ts';
@@ -89,6 +90,7 @@ async function decide(
   const { entityId, userId } = caller;
   const request = await updateDecision(tx, entityId, requestId, { state: DECISIONS[decision], decidedBy: userId })
     ?? refuseUndecidable(await findGdprRequest(tx, entityId, requestId), decision);
+  await deleteInternalErrorsOfJob(tx, entityId, request.type, requestId);
   await audit(tx, { caller, address }, { action: decision, subjectKind: 'gdpr_request', subject: requestId });
   const [item] = await listItems(tx, entityId, [request]);
   return { request, answer: await keepReply(tx, item!) };

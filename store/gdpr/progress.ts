@@ -43,6 +43,13 @@ export async function updateGdprError(db: Queryable, key: JobKey, fault: string)
   await updateJob(db, REQUEST, key, 'fault = $4, fault_since = coalesce(fault_since, now())', [fault]);
 }
 
+/** Takes the request from its workflow: nothing goes on with it until staff approve that. */
+export async function updateGivenUp(db: Queryable, key: JobKey, fault: string): Promise<void> {
+  await updateJob(db, REQUEST, key,
+    `state = 'accepted', generation = generation + 1, run_id = NULL, given_up_at = now(), updated_at = now(),
+     fault = $4, fault_since = now()`, [fault]);
+}
+
 /** Names a location that could not be erased, and why, without values; `since` stays that of the first failure. Throws `JobGone`. */
 export async function updateLocationFault(db: Queryable, key: JobKey, location: string, reason: string): Promise<void> {
   await updateJob(db, REQUEST, key,

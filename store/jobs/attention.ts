@@ -102,7 +102,7 @@ function notBegun(kind: JobKind): AttentionSource {
     toDo: 'Look whether workers run and reach Temporal: GET /health/ready?parts=all says what is missing.',
     select: `SELECT ${columns}, j.received_at AS since, 'accepted, and no worker has begun it' AS reason FROM ${stored.table} j ${join}
       WHERE j.entity_id = $1 AND j.state = 'accepted' AND j.received_at < now() - interval '10 minutes'
-        AND ${stored.only ?? 'true'} AND ${isFree(stored)}`,
+        AND ${stored.only ?? 'true'} AND ${isFree(stored)} AND ${stored.mayStart ?? 'true'}`,
   };
 }
 
@@ -195,6 +195,13 @@ export const ATTENTION: readonly AttentionSource[] = [
       FROM campaigns o WHERE o.entity_id = $1 AND o.status = 'failed' AND o.ended_at > now() - interval '30 days'`,
   },
 
+  {
+    kind: 'failed', object: 'privacy_request', needs: ['gdpr_data_manage'],
+    toDo: 'Report the error in Millrace, and restart the workers with a version that mends it. '
+      + 'POST /api/gdpr/requests/<request_id>/approve starts the request again.',
+    select: `SELECT j.identifier AS id, j.request_type AS name, NULL AS run, j.given_up_at AS since, coalesce(j.fault, 'given up') AS reason
+      FROM gdpr_requests j WHERE j.entity_id = $1 AND j.given_up_at IS NOT NULL`,
+  },
   {
     kind: 'waiting_for_approval', object: 'privacy_request', needs: ['gdpr_data_manage'], toDo: 'Approve or decline the request.',
     select: `SELECT j.identifier AS id, j.request_type AS name, NULL AS run, j.received_at AS since, 'a device asked for it' AS reason

@@ -27,6 +27,11 @@ export async function deleteInternalError(db: Queryable, { entityId, kind, job, 
     [entityId, kind, job, step]);
 }
 
+/** Forgets the errors of a job that is started again. */
+export async function deleteInternalErrorsOfJob(db: Queryable, entityId: number, kind: JobKind, job: string): Promise<void> {
+  await db.query('DELETE FROM internal_errors WHERE entity_id = $1 AND kind = $2 AND job = $3', [entityId, kind, job]);
+}
+
 /** Steps whose errors last, in all entities: those that workers may settle. */
 export async function listFailedSteps(db: Queryable): Promise<FailedStep[]> {
   return readRows(await db.query("SELECT entity_id, kind, job, step FROM internal_errors WHERE kind <> 'request' LIMIT 10000"));
@@ -43,9 +48,13 @@ export async function listInternalErrors(
   return new Map(rows.map(({ job, ...error }) => [job, error]));
 }
 
-/** Forgets errors that nothing has repeated or settled for a week: of requests, and of jobs that have ended otherwise. */
+/**
+ * Forgets errors that nothing has repeated or settled for a week: of requests, and of jobs that have ended otherwise. Likewise attempts at
+ * steps.
+ */
 export async function deleteOldInternalErrors(db: Queryable): Promise<void> {
   await db.query(`DELETE FROM internal_errors WHERE last_at < now() - interval '7 days'`);
+  await db.query(`DELETE FROM step_attempts WHERE begun_at < now() - interval '7 days'`);
 }
 
 const NOTICE = 'internal_errors';

@@ -14,7 +14,8 @@ export async function listUnclaimedJobs(db: Queryable, kind: JobKind, graceSecon
   const stored = STORED_JOBS[kind];
   return readRows<JobRef>(await db.query(
     `SELECT entity_id, id AS run_id, identifier FROM ${stored.table} j
-     WHERE state = 'accepted' AND ${stored.only ?? 'true'} AND received_at < now() - make_interval(secs => $1) AND ${isFree(stored)}
+     WHERE state = 'accepted' AND ${stored.only ?? 'true'} AND received_at < now() - make_interval(secs => $1)
+       AND ${isFree(stored)} AND ${stored.mayStart ?? 'true'}
      ORDER BY received_at LIMIT 1000`, [graceSeconds]));
 }
 

@@ -12,6 +12,8 @@ export type StoredKind = {
   table: string;
   /** Where other kinds stand in the same table. */
   only?: string;
+  /** A condition on an accepted job `j` that may be started. */
+  mayStart?: string;
   /** Jobs of one owner run one after another, in the order of their ids: the owner's column. */
   owner?: string;
   /** Those of an owner that run beside its others: a condition on a row of this name. */
@@ -24,7 +26,7 @@ export type StoredKind = {
   alsoReset?: string;
 };
 
-const GDPR = { table: 'gdpr_requests', heldAs: 'treated', alsoSet: 'updated_at = now()' };
+const GDPR = { table: 'gdpr_requests', mayStart: 'j.given_up_at IS NULL', heldAs: 'treated', alsoSet: 'updated_at = now()' };
 
 export const STORED_JOBS: Record<JobKind, StoredKind> = {
   import: {
@@ -112,6 +114,15 @@ export async function lockJobToCancel<R extends { state: string }>(
     `SELECT * FROM ${table} WHERE entity_id = $1 AND identifier = $2 AND ${only} FOR NO KEY UPDATE`, [entityId, identifier]));
   if (!found) return null;
   return found.state === 'accepted' || found.state === 'running' ? found : false;
+}
+
+/** Returns the job's key if it has not ended. One that nobody has claimed counts as running from then on. */
+export async function beginJob(db: Queryable, kind: JobKind, entityId: number, identifier: string): Promise<JobKey | null> {
+  const { table, only = 'true' } = STORED_JOBS[kind];
+  return readRow<JobKey>(await db.query(
+    `UPDATE ${table} SET state = 'running', started_at = coalesce(started_at, now())
+     WHERE entity_id = $1 AND identifier = $2 AND state IN ('accepted', 'running') AND ${only}
+     RETURNING entity_id, id AS run_id, generation`, [entityId, identifier]));
 }
 
 /** Ends a job that `tx` holds; `also` sets more, with values from $4 on. */

@@ -153,6 +153,14 @@ export async function countMessagesLeft(db: Queryable, { entityId, id }: Pick<Se
   return row!.count;
 }
 
+/** Deletes some of the messages that have no attempts yet; returns how many. */
+export async function deleteMessagesLeft(tx: Queryable, entityId: number, id: number, limit: number): Promise<number> {
+  const { rowCount } = await tx.query(
+    `DELETE FROM send_messages WHERE ctid = ANY (ARRAY(
+       SELECT ctid FROM send_messages WHERE entity_id = $1 AND send_id = $2 LIMIT $3))`, [entityId, id, limit]);
+  return rowCount!;
+}
+
 /** What it has not sent yet is canceled from then on. */
 export async function updateCancelRequested(tx: Queryable, entityId: number, id: number): Promise<void> {
   await tx.query(

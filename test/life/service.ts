@@ -254,7 +254,7 @@ export class LifeService {
         DATABASE_URL: this.databaseUrl, TEMPORAL_ADDRESS: this.#temporalAddress, TEMPORAL_NAMESPACE: NAMESPACE,
         MILLRACE_FILES: `file:${join(this.dataDir, 'files')}`, MILLRACE_SECRET_KEY: this.secretKey.toString('base64'),
         MILLRACE_ADMIN_EMAIL: ADMIN.email, MILLRACE_ADMIN_PASSWORD: ADMIN.password, MILLRACE_FETCH_ALLOW: '127.0.0.1',
-        MILLRACE_RATE_LIMIT: '0', MILLRACE_PATIENCE_MINUTES: '2',
+        MILLRACE_RATE_LIMIT: '0', MILLRACE_PATIENCE_MINUTES: '2', MILLRACE_STEP_DEATHS: '1000',
       },
       stdio: ['ignore', 'pipe', 'pipe'],
     });

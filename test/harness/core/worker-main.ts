@@ -27,6 +27,8 @@ export type WorkerSettings = {
   /** Default: that of the service. */
   patience?: Patience;
   sweepSeconds: number;
+  /** After so many deaths a step is given up; default one that no test comes to, since its kills come from outside. */
+  maxStepDeaths?: number;
   /** Where files may be fetched from; default the loopback. */
   fetchAllow?: string;
   /** What syncs may run, by its name; default nothing. */
@@ -70,6 +72,7 @@ async function startWorker(settings: WorkerSettings): Promise<() => Promise<void
   const scratch = await openTestScratch(settings.filesFolder);
   const workers = startWorkers({
     temporal, bundlePath: settings.bundlePath, queues: TASK_QUEUES, identity, log, metrics: createMetrics(),
+    maxStepDeaths: settings.maxStepDeaths ?? 1_000,
     ...(settings.patience ? { patience: settings.patience } : {}),
     deps: {
       db, files, secrets, log, temporal: client, countRows: () => {}, countValues: () => {}, countRecords: () => {},

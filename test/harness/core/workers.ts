@@ -34,7 +34,9 @@ export type TestWorker = {
   stop(): Promise<void>;
 };
 
-export type WorkerOptions = Pick<WorkerSettings, 'kill' | 'fetchAllow' | 'commands' | 'smtpUrl' | 'batchRecords' | 'patienceMs'> & {
+export type WorkerOptions = Pick<
+  WorkerSettings, 'kill' | 'fetchAllow' | 'commands' | 'smtpUrl' | 'batchRecords' | 'patienceMs' | 'maxStepDeaths'
+> & {
   /** Beside the environment of the tests; in a process of its own. */
   env?: Record<string, string>;
   /** In a process of its own, whose memory is looked at. */

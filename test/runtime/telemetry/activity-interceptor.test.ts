@@ -24,8 +24,12 @@ async function execute(step: () => Promise<unknown>, { aborted = false } = {}): 
   const context = { info, cancellationSignal: aborted ? AbortSignal.abort() : new AbortController().signal } as Context;
   const faults: unknown[] = [];
   const { inbound } = activityInterceptor(log, metrics, {
-    failed: async (...failed) => void faults.push(['failed', ...failed]),
-    settled: async (...settled) => void faults.push(['settled', ...settled]),
+    faults: {
+      failed: async (...failed) => void faults.push(['failed', ...failed]),
+      settled: async (...settled) => void faults.push(['settled', ...settled]),
+    },
+    attempts: { begin: async () => 'runs', ended: async () => {}, close: async () => {} },
+    giveUp: async () => {},
   })(context);
   const ref = { entityId: 7, runId: 1, identifier: 'imp_1', generation: 0 };
   const outcome = await inbound!.execute!({ args: [ref], headers: {} }, step)

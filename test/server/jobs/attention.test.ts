@@ -145,6 +145,8 @@ const SAMPLES: Record<string, Sample> = {
     [(await insertSampleSegment(store.db, id, { appId })).id]),
   'failed campaign': async ({ entity: { id } }, appId) => void await sql(
     `UPDATE campaigns SET status = 'failed', ended_at = now() WHERE id = $1`, [(await insertSampleCampaign(store.db, id, appId)).id]),
+  'failed privacy_request': async ({ entity: { id } }) => void await sql(
+    'UPDATE gdpr_requests SET given_up_at = now() WHERE identifier = $1', [await insertRequest(id, 'delete', 'accepted')]),
   'waiting_for_approval privacy_request': async ({ entity: { id } }) => void await insertRequest(id, 'delete', 'waiting'),
   'waiting_for_approval sync': async (own) => void await sql(`UPDATE sync_runs SET removal = 'held' WHERE id = $1`,
     [(await storedRun(store.db, await storedSync(store.db, own), { state: 'finished' })).id]),

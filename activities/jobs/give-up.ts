@@ -1,0 +1,72 @@
+import type { JobKey, JobKind } from '../../domain/jobs/job.ts';
+import { deleteAudience } from '../../store/campaigns/audience.ts';
+import { deleteCampaignMembers } from '../../store/campaigns/campaign-members.ts';
+import { updateCampaignStatus } from '../../store/campaigns/campaign-runs.ts';
+import { write } from '../../store/core/database.ts';
+import { deleteNotedFiles, noteFileDeletions } from '../../store/core/file-deletions.ts';
+import { failFile } from '../../store/files/file-jobs.ts';
+import { updateGivenUp } from '../../store/gdpr/progress.ts';
+import { beginJob, endJob, lockJob } from '../../store/jobs/jobs.ts';
+import { cancelWaiting, settleInterrupted } from '../../store/sends/attempts.ts';
+import { deleteMessagesLeft, listCampaignsOfSend, lockSend } from '../../store/sends/sends.ts';
+import type { Dependencies } from '../dependencies.ts';
+import { endExportRun } from '../exports/export-end.ts';
+import { failImport } from '../imports/import-merge.ts';
+import { endSyncRun } from '../syncs/end.ts';
+
+/** What becomes of a job of which a step killed its process too often: what is committed counts, and staff can start it again. */
+
+type GiveUp = (deps: Dependencies, key: JobKey, reason: string) => Promise<unknown>;
+
+const STATUS = '500';
+/** What is left of a send goes so much at once. */
+const DELETED_AT_ONCE = 20_000;
+
+const GIVE_UP: Record<JobKind, GiveUp> = {
+  import: (deps, { entityId, runId: importId, generation }, message) =>
+    failImport(deps, { entityId, importId, generation }, { errorType: 'PARSING_FAILED', message }),
+  sync: (deps, key, message) => endSyncRun(deps, key, { status: STATUS, message }),
+  export: (deps, key, message) => endExportRun(deps, key, { failure: { status: STATUS, message } }),
+  file: giveUpFile,
+  send: giveUpSend,
+  campaign: giveUpSend,
+  access: ({ db }, key, reason) => updateGivenUp(db, key, reason),
+  delete: ({ db }, key, reason) => updateGivenUp(db, key, reason),
+};
+
+/** Ends a job as failed; a request of people waits until staff approve it. A job that has ended stays as it is. */
+export async function giveUpJob(
+  deps: Dependencies, kind: JobKind, { entityId, identifier }: { entityId: number; identifier: string }, reason: string,
+): Promise<void> {
+  const key = await beginJob(deps.db, kind, entityId, identifier);
+  if (key) await GIVE_UP[kind](deps, key, reason);
+}
+
+async function giveUpFile(deps: Dependencies, key: JobKey, message: string): Promise<void> {
+  const identifier = await write(deps.db, async (tx) => {
+    const job = await lockJob<{ entityId: number; id: number; identifier: string; fileKey: string | null }>(tx, 'file', key);
+    if (!job) return null;
+    if (job.fileKey !== null) await noteFileDeletions(tx, job.entityId, [job.fileKey]);
+    await failFile(tx, job, { status: STATUS, message });
+    return job.identifier;
+  });
+  if (identifier !== null) await deleteNotedFiles(deps, key.entityId, `files/${identifier}/`);
+}
+
+/** What may have gone out is UNKNOWN, what still waits is CANCELED. */
+async function giveUpSend({ db }: Dependencies, key: JobKey, message: string): Promise<void> {
+  const isOurs = await write(db, async (tx) => {
+    const send = await lockSend(tx, key);
+    if (!send) return false;
+    await settleInterrupted(tx, send.entityId, send.id);
+    const campaigns = await listCampaignsOfSend(tx, send.entityId, send.id);
+    await cancelWaiting(tx, send.entityId, send.id, campaigns);
+    if (send.campaignId !== null) await updateCampaignStatus(tx, send.entityId, send.campaignId, 'failed', message);
+    await endJob(tx, 'send', send, 'failed');
+    return true;
+  });
+  if (!isOurs) return;
+  for (const deleteSome of [deleteMessagesLeft, deleteAudience, deleteCampaignMembers]) {
+    while (await write(db, (tx) => deleteSome(tx, key.entityId, key.runId, DELETED_AT_ONCE)) > 0);
+  }
+}

@@ -1,0 +1,36 @@
+/** When a step is suspected of killing its process, and when it is given up (law 11). */
+
+/** A step is given up after so many deaths in a row without progress. */
+export const MAX_STEP_DEATHS = 3;
+
+/** The last attempt at a step that was noted. */
+export type NotedAttempt = {
+  attempt: number;
+  /** Null once the attempt ended. */
+  process: number | null;
+  isAlone: boolean;
+  progress: string | null;
+  deaths: number;
+};
+
+/** An attempt that begins: `hasDied`: the process of the one that was noted is gone, by itself and not with its database. */
+export type BegunAttempt = { attempt: number; progress: string | null; hasDied: boolean };
+
+/**
+ * Returns how many processes in a row died of the step, as far as is known. A first attempt is not noted, so that it costs nothing: a
+ * second one that finds no end of it counts it as a death. An end, a living process or progress of the job shows that it is none.
+ */
+export function countDeaths(noted: NotedAttempt | null, { attempt, progress, hasDied }: BegunAttempt): number {
+  if (!noted) return attempt === 2 ? 1 : 0;
+  if (noted.progress !== null && noted.progress !== progress) return 0;
+  return noted.deaths + (hasDied && noted.attempt === attempt - 1 ? 1 : 0);
+}
+
+/**
+ * Returns what becomes of an attempt. The last one before a step is given up runs beside no other suspected step, so that none is given up
+ * for the deaths that another caused.
+ */
+export function judgeAttempt(noted: NotedAttempt | null, deaths: number, maxDeaths: number): 'runs' | 'runs alone' | 'given up' {
+  if (deaths < maxDeaths - 1) return 'runs';
+  return deaths >= maxDeaths && noted?.isAlone === true ? 'given up' : 'runs alone';
+}
