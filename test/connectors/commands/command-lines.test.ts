@@ -200,7 +200,7 @@ describe.concurrent('a command ends', () => {
     const program = `
       import { commandLines } from '${module}';
       const call = { ...${JSON.stringify(call)}, mask: (text) => text };
-      const context = { scratch: '${context.scratch}', signal: AbortSignal.timeout(HANGS_MS), log() {} };
+      const context = { scratch: '${context.scratch}', signal: AbortSignal.timeout(${HANGS_MS}), log() {} };
       for await (const { text } of commandLines(call, context)) console.log(text);
     `;
     const ours = spawn(process.execPath, ['--input-type=module', '-e', program], { stdio: ['ignore', 'pipe', 'inherit'] });

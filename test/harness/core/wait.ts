@@ -10,7 +10,7 @@ export const PATIENCE_MS = 900_000;
  * How long a test, a hook or a call may take before it counts as hung, ms. No test fails by the clock: on a busy machine it takes many
  * times as long as on one at rest.
  */
-export const HANGS_MS = 3_600_000;
+export const HANGS_MS = 1_800_000;
 
 const BETWEEN_LOOKS_MS = 20;
 
