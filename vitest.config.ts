@@ -27,7 +27,8 @@ const LAST = ['test/laws/no-hidden-faults.test.ts', 'test/laws/no-personal-data.
 
 /** Those that take a minute or more. */
 const LONG = [
-  'killed', 'many-kills', 'import-many-bad', 'gdpr-access', 'export-faults', 'real-taps', 'real-sources', 'demo', 'every-route-bad-input',
+  'life', 'killed', 'many-kills', 'import-many-bad', 'gdpr-access', 'export-faults', 'real-taps', 'real-sources', 'demo',
+  'every-route-bad-input',
 ];
 const LONGEST = new RegExp(`(?:${LONG.join('|')})\\.test\\.ts$`);
 

@@ -20,6 +20,13 @@ const BETWEEN_LOOKS_MS = 500;
 /** Tables that reading changes, or that a sweep writes to without any work. */
 const WITHOUT_WORK = ['audit_log', 'tokens', 'login_attempts', 'service_tokens'];
 
+/**
+ * What staff ask for or compare with by the id of somebody who is erased already stays until it goes by itself, or a deletion names
+ * that id again. Nobody can ask for the deletion of a device that belongs to nobody any more, nor of whom a copy knows only so.
+ */
+const TYPED_AFTER_ERASURE = ['file_jobs.query'];
+const TYPED_IN_COPY = [...TYPED_AFTER_ERASURE, 'segments.filters', 'funnels.steps', 'campaigns.filters'];
+
 type Say = (line: string) => void;
 type Ending = { life: Life; walk: Walk; db: Database; say: Say };
 
@@ -37,7 +44,7 @@ export async function checkEndings(life: Life, walk: Walk, say: Say): Promise<vo
     await expectGone(ending, 'once all people of alpha were erased', { 'what alpha was told': markOfEntity(alpha.name) });
     await checkEntity(ending, beta);
     await eraseEverybody(ending, beta);
-    await expectNobody(ending, 'once everybody was erased');
+    await expectNobody(ending, 'once everybody was erased', TYPED_AFTER_ERASURE);
   } finally {
     await db.end();
   }
@@ -55,9 +62,12 @@ async function checkRestored({ life, walk, say }: Omit<Ending, 'db'>): Promise<v
   const db = openDatabase({ url: service.databaseUrl, max: 3, name: 'life' });
   try {
     const ending = { life, walk, db, say };
-    for (const entity of life.entities) await requestsTreated(ending, entity);
+    for (const entity of life.entities) {
+      await releaseHolds(clientOf(life, entity));
+      await requestsTreated(ending, entity);
+    }
     await settled(ending);
-    await expectNobody(ending, 'after a restore of the copy of the middle');
+    await expectNobody(ending, 'after a restore of the copy of the middle', TYPED_IN_COPY);
   } finally {
     await db.end();
   }
@@ -157,7 +167,7 @@ async function valueOf(client: Client, { sor }: LifeEntity, person: string, attr
 async function eraseEverybody(ending: Ending, entity: LifeEntity): Promise<void> {
   const client = clientOf(ending.life, entity);
   ending.say(`erasing everybody of ${entity.name}`);
-  for await (const { identifier } of client.each.listGdprHolds()) await client.releaseGdprHold({ params: { hold_id: identifier } });
+  await releaseHolds(client);
   for (const { userId, deviceId } of PEOPLE) {
     // A device that was used without a user belongs to nobody: they say that it is theirs, or ask for its own data's deletion.
     await client.sendIdentify({ body: { writeKey: entity.app.apiKey, userId, context: { device: { id: deviceId } } } }).catch(ifRefused);
@@ -188,10 +198,10 @@ async function requestsTreated({ life, walk }: Ending, entity: LifeEntity): Prom
 }
 
 /** Nothing names anybody: not even their requests, once their week is over. */
-async function expectNobody(ending: Ending, when: string): Promise<void> {
+async function expectNobody(ending: Ending, when: string, apartFrom: readonly string[]): Promise<void> {
   await endWeekOfRequests(ending);
   const people = PEOPLE.flatMap(({ name, userId, deviceId }) => [[`${name}, by user id`, userId], [`${name}, by device id`, deviceId]]);
-  await expectGone(ending, when, { somebody: MARK, ...Object.fromEntries(people) as Record<string, string> });
+  await expectGone(ending, when, { somebody: MARK, ...Object.fromEntries(people) as Record<string, string> }, apartFrom);
 }
 
 async function endWeekOfRequests({ db, walk }: Ending): Promise<void> {
@@ -205,13 +215,20 @@ async function endWeekOfRequests({ db, walk }: Ending): Promise<void> {
   }
 }
 
-async function expectGone({ life, walk, db, say }: Ending, when: string, sought: Record<string, string>): Promise<void> {
-  const findings = await searchKept(life.service, db, sought);
+async function expectGone(
+  { life, walk, db, say }: Ending, when: string, sought: Record<string, string>, apartFrom: readonly string[] = [],
+): Promise<void> {
+  const findings = (await searchKept(life.service, db, sought)).filter(({ where }) => !apartFrom.includes(where));
   for (const { where, what, through } of findings) {
     const place = where.replace(/^(files: [^/]+\/).*/, '$1…').replaceAll(/\d+/g, '<n>');
     walk.note(`${when}: a person is still named in ${place}`, [`${what} in ${where}`, ...through].join(', through '), null);
   }
   say(`searched everything ${when}: ${findings.length} findings`);
+}
+
+async function releaseHolds(client: Client): Promise<void> {
+  const holds = await Array.fromAsync(client.each.listGdprHolds());
+  for (const { identifier } of holds) await client.releaseGdprHold({ params: { hold_id: identifier } });
 }
 
 /** Somebody who is erased already is refused. */

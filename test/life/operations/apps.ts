@@ -16,7 +16,8 @@ function walletPart(name: string, many: string, body: (draw: Draw) => object): L
   };
 }
 
-const technical = (draw: Draw) => `part_${draw.life.nextOrdinal()}`;
+/** Technical names have letters alone. */
+const technical = (draw: Draw) => `part_${[...String(draw.life.nextOrdinal())].map((digit) => 'abcdefghij'[Number(digit)]).join('')}`;
 const says = (draw: Draw) => ({ technical_name: technical(draw), title: { en: 'Another' } });
 const languages = () => ({ body: { languages: [{ identifier: 'fr' }, { identifier: 'en' }] } });
 
@@ -26,7 +27,13 @@ export const appOperations: LifeOperations = {
   createApp: make({ kind: 'app' }, (draw) => ({
     body: { name: draw.name('App'), package_name: `com.example.app${draw.life.nextOrdinal()}`, app_type: 'Android App' },
   })),
-  updateApp: about('app', (draw) => ({ body: { sku: draw.name('sku'), session_timeout: draw.of([60, 120]) } })),
+  updateApp: {
+    call(draw) {
+      const item = draw.spare('app');
+      const named = { name: draw.name('App'), package_name: `com.example.app${draw.life.nextOrdinal()}`, app_type: 'Android App' };
+      return { item, body: { ...named, session_timeout: draw.of([60, 120]) } };
+    },
+  },
   viewAppGroup: read('app group'),
   createAppGroup: make({ kind: 'app group' }, (draw) => ({ body: { name: draw.name('Group'), apps: [draw.item('app').id] } })),
   updateAppGroup: about('app group', (draw) => ({ body: { name: draw.name('Group'), apps: [draw.item('app').id] } })),

@@ -67,7 +67,7 @@ export const sendOperations: LifeOperations = {
   cancelCampaign: { call: (draw) => ({ item: draw.spare('campaign') }), weight: 0.5 },
   planCampaign: about('campaign'),
   testCampaign: {
-    ...about('campaign', (draw) => ({
+    ...about('transactional', (draw) => ({
       body: { users: [draw.person().userId], templateVars: { order: 1, name: draw.value(draw.person()) } },
     })),
     done({ result }, { entity }) { entity.add('test', { id: (result as { requestId: string }).requestId }); },
