@@ -39,11 +39,11 @@ export class LiveCalls {
     if (room <= 0) return [];
     this.#byTarget.set(target, taken + room);
     this.#waiting += room;
-    this.#timer ??= setTimeout(() => void this.#write(), WRITE_EVERY_MS).unref();
+    this.#writeSoon();
     return calls.slice(0, room).map((call) => ({ call: rawOf(call, context, MAX_CHARS), people: peopleIn(call, context) }));
   }
 
-  /** What became of the calls of a batch that are shown. */
+  /** Adds what became of the calls of a batch that are shown. It may come after the write of the second in which they came. */
   note({ entityId }: TrackingTarget, shown: readonly Shown[], { calls, refused }: TrackedRequest, taken: TakenIn): void {
     if (shown.length === 0) return;
     const receivedAt = new Date();
@@ -53,6 +53,7 @@ export class LiveCalls {
     const repeated = new Set(taken.repeated);
     const waiting = this.#byEntity.get(entityId) ?? [];
     this.#byEntity.set(entityId, waiting);
+    this.#writeSoon();
     for (const [index, { call, people }] of shown.entries()) {
       const refusal = refusalOf.get(index);
       waiting.push({
@@ -67,6 +68,10 @@ export class LiveCalls {
   async close(): Promise<void> {
     clearTimeout(this.#timer);
     await this.#write();
+  }
+
+  #writeSoon(): void {
+    this.#timer ??= setTimeout(() => void this.#write(), WRITE_EVERY_MS).unref();
   }
 
   async #write(): Promise<void> {

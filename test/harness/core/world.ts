@@ -26,6 +26,9 @@ const ATTRIBUTES: [string, ValueType][] = [
   ['plan', 'String'], ['score', 'Number'], ['vip', 'Boolean'], ['born', 'Date'], ['seen', 'Datetime'], ['tags', 'Set'],
 ];
 
+/** The hash of a password that is written nowhere, as the service stores it. */
+const HASH_OF_NO_PASSWORD = '$argon2id$v=19$m=19456,t=2,p=1$mtolDWJg7K5iWd6FcuWnGw$pyyUe1fTTe9GGOIo9EgAHdx2Ny/3Z2FoCj0zRTb1iCU';
+
 /** An entity with a user, a token, and a SoR with an attribute of each type. */
 export async function makeWorld(
   { db, secrets }: TestStore, { rights = RIGHTS, admin = true }: { rights?: readonly Right[]; admin?: boolean } = {},
@@ -33,7 +36,7 @@ export async function makeWorld(
   return write(db, async (tx) => {
     const entity = await insertEntity(tx, secrets, `Entity ${randomBytes(4).toString('hex')}`);
     const email = `user-${randomBytes(6).toString('hex')}@example.com`;
-    const user = await insertUser(tx, { email, passwordHash: '', preferedEntityId: entity.id });
+    const user = await insertUser(tx, { email, passwordHash: HASH_OF_NO_PASSWORD, preferedEntityId: entity.id });
     await insertMembership(tx, { userId: user.id, entityId: entity.id, rights: [...rights], admin });
     const sor = await insertCustomSor(tx, secrets, entity.id, 'CRM', user.id);
     const attributes: World['attributes'] = {};

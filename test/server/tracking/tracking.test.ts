@@ -1,8 +1,10 @@
 import { gzipSync } from 'node:zlib';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { LiveCalls } from '../../../server/tracking/live-calls.ts';
 import { deleteEntity } from '../../../store/accounts/empty-entity.ts';
 import { lockEntity } from '../../../store/accounts/entities.ts';
 import { insertTombstone } from '../../../store/gdpr/tombstones.ts';
+import { findTrackingTarget } from '../../../store/tracking/tracking-target.ts';
 import { lockWaits } from '../../harness/core/lock-waits.ts';
 import { personId } from '../../harness/core/people.ts';
 import { waitFor } from '../../harness/core/wait.ts';
@@ -276,6 +278,24 @@ describe('a write key', () => {
     expect(last).toHaveLength(100);
     const { rows } = await store.db.query<{ n: number }>('SELECT count(*) AS n FROM live_calls WHERE app_id = $1', [own.app.id]);
     expect(rows[0]!.n).toBe(100);
+  });
+
+  test('shows a call that took more than a second to take in', async () => {
+    const { apiKey } = await insertKeyedApp(store, world);
+    const target = (await findTrackingTarget(store.db, store.secrets, apiKey))!;
+    const live = new LiveCalls({ db: store.db, secrets: store.secrets, log: { warn() {} } });
+    vi.useFakeTimers({ toFake: ['setTimeout'] });
+    try {
+      const shown = live.shown(target, [{ type: 'track', event: 'Slowly taken' }], {});
+      vi.advanceTimersByTime(1_000);           // the second in which it came is written without it
+      live.note(target, shown, { calls: [], refused: [] }, { accepted: 1, duplicates: 0, repeated: [], refused: [] });
+      vi.advanceTimersByTime(1_000);
+    } finally {
+      vi.useRealTimers();
+    }
+    const written = await waitFor('the call to be written', async () => (await store.db.query(
+      `SELECT outcome FROM live_calls WHERE entity_id = $1 AND call LIKE '%Slowly taken%'`, [world.entity.id])).rows[0]);
+    expect(written).toEqual({ outcome: 'accepted' });
   });
 
   test('tells an SDK where to send', async () => {
