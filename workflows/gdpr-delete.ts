@@ -57,7 +57,7 @@ async function eraseThoseWhoGo(claim: JobClaim): Promise<boolean> {
   return isTreated;
 }
 
-/** Erases one location after another, until a look finds nothing in any. False: to be gone on with in a new run. */
+/** Erases one location after another, until a look finds nothing in any. Returns false if the workflow must continue as new. */
 async function eraseLocations(claim: JobClaim): Promise<boolean> {
   let left = await listLocations(claim);
   for (let idle = 0; ;) {
@@ -73,7 +73,7 @@ async function eraseLocations(claim: JobClaim): Promise<boolean> {
 
 /**
  * Erases each of some locations, and returns how many rows and files went. One that fails is tried again by itself, with those that come
- * after it; the others go on. Null: to be gone on with in a new run.
+ * after it; the others go on. Returns null if the workflow must continue as new.
  */
 async function eraseEach(claim: JobClaim, locations: readonly LocationToErase[]): Promise<number | null> {
   let erased = 0;

@@ -34,7 +34,7 @@ export async function* writeXls(
     yield* book.end();
   } finally {
     for (const spool of spools) await spool.close();
-    // What cannot be removed now goes with the process's folder: it must not hide why the writer ended.
+    // An error here must not hide why the writer ended. The process's folder is removed later, with all that is left.
     await rm(folder, { recursive: true, force: true, maxRetries: 5 }).catch(() => {});
   }
 }

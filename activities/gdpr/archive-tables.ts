@@ -35,7 +35,7 @@ export class ArchiveTables {
     return this.#ending;
   }
 
-  /** Waits until nothing is being written any more, once nobody calls `add`. */
+  /** Waits until all writes have ended. Call it after the last `add`. */
   async settled(): Promise<void> {
     await this.#ending?.catch(() => {});
   }

@@ -29,8 +29,8 @@ It holds personal data: keep it where nobody else can read it, and delete it whe
 
 /**
  * Puts a person's archive into the file store: a ZIP file, of which no more than a few pieces and what its page shows are in memory
- * at any time; its tables lie in `folder` meanwhile. `isWanted` is asked now and then, and throws where it is not. When this ends, nobody
- * writes to the folder any more.
+ * at any time; its tables lie in `folder` meanwhile. It calls `isWanted` now and then, which throws if the archive is no longer
+ * wanted. When it ends, all writes to the folder have ended.
  */
 export async function putArchive(
   files: Files, key: string, head: ArchiveHead, { locations, shownWith, isWanted, folder }:

@@ -29,7 +29,7 @@ export const gdprDeleteSteps = (deps: Dependencies) => ({
   /** Null: what was raised does not stand any more. */
   beginErasing: (claim: JobClaim): Promise<Counted | null> =>
     recordingErrors(deps, claim, 'erasing could not begin', () => beginErasingPeople(deps, claim)),
-  /** Of histories from before each location had a step of its own. */
+  /** Serves histories from before each location had a step of its own. */
   erasePass: (claim: JobClaim): Promise<Pass> => heartbeating(() => erasePeople(deps, claim)),
   listLocations: (claim: JobClaim): Promise<LocationToErase[]> =>
     recordingErrors(deps, claim, 'the locations could not be listed', () => listLocationsToErase(deps, claim)),

@@ -63,7 +63,7 @@ async function showOne(deps: Dependencies, claim: JobClaim, { person, key }: Beg
   const { db, files } = deps;
   let isOutdated = false;
   const begun = { ...claim, ordinal: person.ordinal, key };
-  // What attempts left behind that were broken off.
+  // Attempts that were broken off may have left files.
   await deleteNotedFiles(deps, claim.entityId, archivePrefix(claim));
   try {
     const told = await tellOf(deps, claim, { person, key });

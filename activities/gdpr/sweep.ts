@@ -13,9 +13,9 @@ type SweepDependencies = Pick<Dependencies, 'db' | 'files' | 'secrets' | 'tempor
 
 export const gdprSweepSteps = (deps: SweepDependencies) => ({
   /**
-   * Starts requests of people that nobody has started, tells deletions of released holds, mails about requests that wait, and
-   * takes those away whose time is over. What one of them meets, as a file store that is away, keeps none of the others: the next
-   * sweep tries it again.
+   * Starts requests that have no workflow, signals released holds to deletions, mails about requests that wait, and discards
+   * expired ones. If one of these fails, for example because the file store is away, the others go on, and the next sweep tries it
+   * again.
    */
   async careForRequests(): Promise<void> {
     const { db, temporal } = deps;

@@ -2,7 +2,7 @@ import type { JobClaim } from '../../domain/jobs/job.ts';
 import { updateStage } from '../../store/gdpr/progress.ts';
 import type { Dependencies } from '../dependencies.ts';
 
-/** What a request's status says while others of the worker have all slots. */
+/** The stage of a request while others of the worker have all slots. */
 export const WAITING = 'waiting for a free place';
 
 /** Takes a slot, and says in the request's stage that it waits for one, then what the step is at. Throws `JobGone`. */

@@ -14,12 +14,12 @@ import { endExportRun } from '../exports/export-end.ts';
 import { failImport } from '../imports/import-merge.ts';
 import { endSyncRun } from '../syncs/end.ts';
 
-/** What becomes of a job of which a step killed its process too often: what is committed counts, and staff can start it again. */
+/** Ends a job whose step killed its process too often: committed work counts, and staff can start it again. */
 
 type GiveUp = (deps: Dependencies, key: JobKey, reason: string) => Promise<unknown>;
 
 const STATUS = '500';
-/** What is left of a send goes so much at once. */
+/** How many rows that are left of a send one statement deletes. */
 const DELETED_AT_ONCE = 20_000;
 
 const GIVE_UP: Record<JobKind, GiveUp> = {
@@ -53,7 +53,7 @@ async function giveUpFile(deps: Dependencies, key: JobKey, message: string): Pro
   if (identifier !== null) await deleteNotedFiles(deps, key.entityId, `files/${identifier}/`);
 }
 
-/** What may have gone out is UNKNOWN, what still waits is CANCELED. */
+/** Ends a send: messages that may have left become UNKNOWN, waiting ones CANCELED. */
 async function giveUpSend({ db }: Dependencies, key: JobKey, message: string): Promise<void> {
   const isOurs = await write(db, async (tx) => {
     const send = await lockSend(tx, key);

@@ -3,8 +3,8 @@ import type { FunnelStep } from './funnel.ts';
 import { eachFilter, type SegmentFilter, type SegmentFilters } from './segment-filters.ts';
 
 /**
- * What filters mean once an erasure removed values: `narrowed`, they find fewer people than before; `widened`, they
- * would find people whom they left out before, so they find no person until staff say anew whom they mean.
+ * The effect of removed values on filters. `narrowed`: they find fewer people than before. `widened`: they would find people
+ * that they left out before, so they find no person until staff write them anew.
  */
 export type Erasure = { is: 'narrowed' } | { is: 'widened'; failure: string };
 

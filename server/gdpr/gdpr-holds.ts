@@ -70,7 +70,7 @@ function showHold(hold: GdprHold): api.GdprHold {
   };
 }
 
-/** Has these requests look again whom they may delete now. The sweep tells one that does not hear of it. */
+/** Signals these requests that their holds changed. The sweep repeats a signal that was lost. */
 async function tellHoldsChanged({ flows }: RouteDependencies, log: FastifyBaseLogger, requests: string[]): Promise<void> {
   if (requests.length === 0) return;
   await flows.tellHoldsChanged(requests).catch((error: unknown) =>

@@ -107,7 +107,7 @@ export async function failWidened(tx: Tx, entityId: number): Promise<void> {
 
 type OpenCampaign = { id: number; status: string; filters: SegmentFilters };
 
-/** Without the copies that tests send: these go to whom a test names, whatever the filters. */
+/** Without the copies that tests send: these go to the people that a test names, whatever the filters. */
 async function listOpenCampaigns(tx: Tx, entityId: number, after: number): Promise<OpenCampaign[]> {
   return readRows<OpenCampaign>(await tx.query(
     `SELECT id, status, filters FROM campaigns

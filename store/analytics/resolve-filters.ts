@@ -22,7 +22,7 @@ export type NamedSegment = { id: number; identifier: string; name: string; snaps
 
 /**
  * `errors`: of each filter that names something unknown, by its path. `query` stands where there are none. `failure`: an erasure removed a
- * value by which the filters left people out, so nobody is to be found by them.
+ * value by which the filters left people out, so they find no person.
  */
 export type Resolution = { errors: FieldError[]; query: SegmentQuery | null; segments: NamedSegment[]; failure: string | null };
 

@@ -11,7 +11,7 @@ import { makeFolder, makeFolderSync } from './make-folder.ts';
 export type Scratch = {
   /** The folder of an entity's steps in this process. A step makes its own in it, and removes it. */
   folderOf(entityId: number): string;
-  /** Works in a new folder, which is removed in all cases. `work` ends only once nobody writes there any more. */
+  /** Works in a new folder, which is removed in all cases. `work` must end all its writes there before it ends. */
   withFolder<T>(entityId: number, step: string, work: (folder: string) => Promise<T>): Promise<T>;
   /** The folders of an entity's steps in all processes that share the area. */
   list(entityId: number): AsyncIterable<StepFolder>;

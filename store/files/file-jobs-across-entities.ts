@@ -6,7 +6,7 @@ import { type FileJob, toFileJob } from './file-jobs.ts';
 
 type Columns = Parameters<typeof toFileJob>[0];
 
-/** The job of a link, which holds what nobody can guess. One that follows another is as far as that, and has its file. */
+/** Finds the job of a link, which cannot be guessed. A job that follows another has that one's state and file. */
 export async function findFileJobOfLink(db: Queryable, identifier: string): Promise<FileJob | null> {
   const asked = readRow<Columns, FileJob>(await db.query('SELECT * FROM file_jobs WHERE identifier = $1', [identifier]), toFileJob);
   if (!asked?.follows || asked.state === 'failed') return asked;

@@ -54,15 +54,15 @@ export async function isArchiveWanted(db: Queryable, begun: ArchiveKey<string | 
 }
 
 /**
- * What is told of a person: an archive, or a sentence of ours instead. `shown`: how many records, by place; `others`: keyed hashes of the
+ * The answer for a person: an archive, or a sentence instead. `shown`: how many records, by location; `others`: keyed hashes of the
  * other users whose records are among them.
  */
 export type Told = { shown: Record<string, number> } & (
   { archive: { bytes: number; sha256: Buffer; others: Buffer[] }; message: null } | { archive: null; message: string });
 
 /**
- * The person is treated. Otherwise nothing is noted: nobody wants that archive any more, or one of the others was erased meanwhile, and
- * it is to be written again.
+ * Marks the person as treated. Writes nothing if the archive is no longer wanted, or if one of the others was erased meanwhile: then it
+ * must be written again.
  */
 export async function recordArchive(
   tx: Tx, begun: ArchiveKey, { shown, archive, message }: Told,

@@ -37,7 +37,7 @@ export async function* listPinnedLinesOf(
   const find = createIdFinder(people);
   for (const row of rows) yield* linesNaming(files, row, find);
   for await (const { key: fileKey } of listUnnamedFiles({ db, files })) {
-    // Its entity is unknown, so what it says is nobody's to read: it is counted, and goes.
+    // Its entity is unknown, so no archive shows it: it is counted, and an erasure deletes it.
     const { done } = await linesNaming(files, { fileKey, fileSettings: {}, fileFormat: null }, find).next();
     if (!done) yield { fileKey, line: '', isOwn: false };
   }

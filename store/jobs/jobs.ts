@@ -116,7 +116,7 @@ export async function lockJobToCancel<R extends { state: string }>(
   return found.state === 'accepted' || found.state === 'running' ? found : false;
 }
 
-/** Returns the job's key if it has not ended. One that nobody has claimed counts as running from then on. */
+/** Returns the job's key if it has not ended. A job without a claim counts as running from then on. */
 export async function beginJob(db: Queryable, kind: JobKind, entityId: number, identifier: string): Promise<JobKey | null> {
   const { table, only = 'true' } = STORED_JOBS[kind];
   return readRow<JobKey>(await db.query(

@@ -21,8 +21,8 @@ const BETWEEN_LOOKS_MS = 500;
 const WITHOUT_WORK = ['audit_log', 'tokens', 'login_attempts', 'service_tokens'];
 
 /**
- * What staff ask for or compare with by the id of somebody who is erased already stays until it goes by itself, or a deletion names
- * that id again. Nobody can ask for the deletion of a device that belongs to nobody any more, nor of whom a copy knows only so.
+ * Texts in which staff type the id of a person who is erased already. They stay until they expire, or until a deletion names the id
+ * again. No deletion can be requested for a device without a person, or for a person that a copy knows by such a text alone.
  */
 const TYPED_AFTER_ERASURE = ['file_jobs.query'];
 const TYPED_IN_COPY = [...TYPED_AFTER_ERASURE, 'segments.filters', 'funnels.steps', 'campaigns.filters'];
@@ -51,7 +51,7 @@ export async function checkEndings(life: Life, walk: Walk, say: Say): Promise<vo
   if (walk.counts.has('copy the database')) await checkRestored({ life, walk, say });
 }
 
-/** The copy of the middle takes the place of the database: nobody of it comes back. */
+/** Replaces the database by the copy of the middle, and checks that no erased person comes back. */
 async function checkRestored({ life, walk, say }: Omit<Ending, 'db'>): Promise<void> {
   const { service } = life;
   say('restoring the copy of the middle');
@@ -169,7 +169,7 @@ async function eraseEverybody(ending: Ending, entity: LifeEntity): Promise<void>
   ending.say(`erasing everybody of ${entity.name}`);
   await releaseHolds(client);
   for (const { userId, deviceId } of PEOPLE) {
-    // A device that was used without a user belongs to nobody: they say that it is theirs, or ask for its own data's deletion.
+    // A device that was used without a user has no person: they say that it is theirs, or ask for its own data's deletion.
     await client.sendIdentify({ body: { writeKey: entity.app.apiKey, userId, context: { device: { id: deviceId } } } }).catch(ifRefused);
     await client.requestPrivacyFromDevice({ body: { writeKey: entity.app.apiKey, type: 'delete', deviceId } }).catch(ifRefused);
   }

@@ -48,7 +48,7 @@ export class ValueModel {
     return values;
   }
 
-  /** All that was written to an attribute of a person, for whoever has to find the fault. */
+  /** All that was written to an attribute of a person, for the search of a fault. */
   tell(person: string, attribute: string): string {
     return this.#writes.filter((write) => write.person === person && write.attribute === attribute)
       .map(({ value, way, job, sentAt, acknowledgedAt, endedAt, isUncertain }) => `    ${[

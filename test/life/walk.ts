@@ -134,7 +134,7 @@ export class Walk {
     }
   }
 
-  /** Whoever has the token of the other entity finds no object of this one. */
+  /** Checks that the token of the other entity finds no object of this one. */
   async #mustBeHidden(operation: Operation, call: Call, draw: Draw): Promise<void> {
     const { entity, life } = draw;
     const isOwn = operation.method === 'GET' && operation.auth === 'token' && operation.role === undefined && call.item !== undefined;

@@ -18,7 +18,7 @@ const NAMES_NOBODY = `(kind = 'event_details' OR kind IN ('events', 'sessions', 
 
 /**
  * Files that were built from lists, or are being built. A finished CSV file is searched if its rows name their people; one of
- * another format, or that is not finished, may hold anybody whom a table had. Their jobs begin again under the same links: so
+ * another format, or that is not finished, may hold any person of a table. Their jobs begin again under the same links: so
  * this comes after the tables that files are built from. An erasure leaves alone what was begun once these were empty of its
  * people: that holds what the lists show then, with what others' events say of an erased id.
  */

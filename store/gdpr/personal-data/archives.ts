@@ -13,7 +13,7 @@ const SHOWING_THEM = `gdpr_request_people p WHERE p.entity_id = $1 AND p.archive
   AND coalesce(p.archive_others && $4::bytea[], p.user_id IS NULL)
   AND NOT (coalesce(p.user_id = ANY ($2::text[]), p.device_id = ANY ($3::text[])))`;
 
-/** What the person of such an archive is told in its place. */
+/** The message that replaces such an archive. */
 const NO_LONGER_THERE = 'The archive held data of another person who was erased since: request it again';
 
 /** Archives that were made for requests for access. */

@@ -22,7 +22,7 @@ test('an archive tells which other users\' records it has', async () => {
   expect(others).toEqual(['ben']);
 });
 
-test('an archive that nobody wants any more ends with its own error once nobody writes to its folder', async () => {
+test('an archive that is no longer wanted ends with its own error once all writes to its folder have ended', async () => {
   let isReading = false;
   let isGivenUp = false;
   async function* records(): AsyncGenerator<Record<string, unknown>> {

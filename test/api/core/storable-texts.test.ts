@@ -4,7 +4,7 @@ import type { Operation } from '../../../api/core/operation.ts';
 import * as contract from '../../../api/operations.ts';
 import { isStorableJson } from '../../../domain/core/text-limits.ts';
 
-/** Texts that Postgres cannot store, above all in a column of JSON: it takes the row, and fails whoever reads it. */
+/** Texts that Postgres cannot store, above all in a column of JSON: it takes the row, and each read of it fails. */
 const UNSTORABLE = ['a\0b', 'a\ud800b', '\udfff'];
 
 /** What a body's schema takes, and the server refuses or makes storable. */

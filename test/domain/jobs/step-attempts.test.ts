@@ -6,7 +6,7 @@ const noted = (change: Partial<NotedAttempt> = {}): NotedAttempt => (
 const begun = { attempt: 3, progress: 'a', hasDied: true };
 
 describe('deaths of a step', () => {
-  it('are counted in a row: the first of one that nobody noted', () => {
+  it('are counted in a row: the first of one without a note', () => {
     expect(countDeaths(null, { attempt: 2, progress: 'a', hasDied: false })).toBe(1);
     expect(countDeaths(noted(), begun)).toBe(2);
   });

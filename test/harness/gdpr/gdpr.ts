@@ -37,7 +37,7 @@ export const requestTreated = (store: Pick<TestStore, 'db'>, request: GdprReques
 const FILES_THAT_NAME = { round: '', wasInTables: false, filesBefore: new Date('9999-01-01') };
 
 /**
- * By place, what it still has of users whom `insertPeople` has made, and of their devices; places that have nothing are left out. Of
+ * By place, what it still has of users that `insertPeople` has made, and of their devices; places that have nothing are left out. Of
  * files those in which an id stands.
  */
 export async function leftOf(store: TestStore, entityId: number, userIds: readonly string[]): Promise<Record<string, number>> {

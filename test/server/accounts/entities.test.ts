@@ -183,7 +183,7 @@ describe('an entity', () => {
       await tx.query(`INSERT INTO devices (entity_id, app_id, device_id, first_seen_at, last_seen_at) VALUES ($1, $2, 'd', now(), now())`,
         [entity.id, app!.id]);
     });
-    // It has sent: the counts of people stay as long as the campaign, which nobody can delete.
+    // It has sent: the counts of people stay as long as the campaign, which cannot be deleted.
     const campaign = await insertSampleCampaign(store.db, entity.id, app!.id, { type: 'classic', status: 'finished' });
     await store.db.query(`INSERT INTO campaign_people (entity_id, campaign_id, person, sent, opened) VALUES ($1, $2, $3, 2, 1)`,
       [entity.id, campaign.id, `u${personId(4)}`]);

@@ -84,7 +84,7 @@ describe('files of an erased person', () => {
     expect(keys).toEqual(Array.from({ length: 3 }, () => `files/${third.identifier}/again.xlsx`));
     expect([await count(by), await erase(by), counted]).toEqual([0, 0, 3]);
 
-    // Whoever asks now begins another file, which the older ones follow at the next erasure.
+    // A request now begins another file, which the older ones follow at the next erasure.
     const fourth = await begin('a', 'xlsx');
     await erase(await erasure({ round: 'gdp_y/1' }));
     const states = await Promise.all([first, second, third, fourth].map(async (file) => (await jobOf(file)).state));
@@ -150,7 +150,7 @@ describe('files of an erased person', () => {
     expect([isFileKept(await jobOf(file), new Date()), isFileKept(await jobOf(file), soon)]).toEqual([true, false]);
   });
 
-  it('go after the commit that says so: whoever is killed between leaves a note, by which a repeat deletes them', async () => {
+  it('go after the commit that says so: a kill between leaves a note, by which a repeat deletes them', async () => {
     const file = await finished('a', 'xlsx', 'x');
     const by = await erasure();
     const killed = { ...store.files, delete: async () => { throw new Error('killed'); } };

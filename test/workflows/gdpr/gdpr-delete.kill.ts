@@ -28,7 +28,7 @@ const SHARE_OF_PLACES = 0.25;
 /** Of one export, which was asked for twice. */
 const FILES = 2;
 
-/** A finished file that nobody can search. */
+/** A finished file that cannot be searched. */
 async function insertSheet({ db, files, secrets }: Stack['store'], { entity, user }: TrackedWorld): Promise<void> {
   const asked = { kind: 'events', format: 'xlsx', query: {}, email: null, createdBy: user.id } as const;
   const { identifier } = await write(db, (tx) => findOrInsertFileJob(tx, secrets, entity.id, asked));

@@ -120,7 +120,7 @@ it('suspected steps run alone one after another, and one whose process lives is 
   };
   const step = (job: string, attempt: number): JobStep => ({ entityId, kind: 'file', job, activity: 'run/1', attempt });
 
-  // Temporal missed its heartbeats, whoever has the next attempt.
+  // Temporal missed its heartbeats, whichever process has the next attempt.
   for (const [attempt, process] of [[2, one], [3, two], [4, three], [5, one], [6, two]] as const) {
     expect(await process.begin(step('living', attempt))).toBe('runs');
   }
