@@ -131,7 +131,7 @@ async function keepOut(claim: JobClaim): Promise<{ going: number }> {
   return { going: 0 };
 }
 
-/** Null where it is to be gone on with in a new run. */
+/** Returns null if the workflow must continue as new. */
 async function collect(claim: JobClaim): Promise<{ added: number } | null> {
   for (;;) {
     const found = await collectIdentifiers(claim);

@@ -1,12 +1,25 @@
 import type { Queryable } from '../core/database.ts';
 import type { Files, StoredFile } from '../core/files.ts';
 
-async function isFileOfImport(db: Queryable, fileKey: string): Promise<boolean> {
-  const { rowCount } = await db.query('SELECT FROM imports WHERE file_key = $1 LIMIT 1', [fileKey]);
-  return rowCount === 1;
-}
+/** How many keys one query looks up: it scans the imports once. */
+const KEYS_AT_ONCE = 1_000;
 
 /** Lists the pinned files that no import names: a process died, or Postgres was away, between the file and the row of its import. */
 export async function* listUnnamedFiles({ db, files }: { db: Queryable; files: Files }): AsyncGenerator<StoredFile> {
-  for await (const file of files.list('imports/')) if (!await isFileOfImport(db, file.key)) yield file;
+  let listed: StoredFile[] = [];
+  for await (const file of files.list('imports/')) {
+    listed.push(file);
+    if (listed.length < KEYS_AT_ONCE) continue;
+    yield* await unnamedOf(db, listed);
+    listed = [];
+  }
+  yield* await unnamedOf(db, listed);
+}
+
+async function unnamedOf(db: Queryable, listed: readonly StoredFile[]): Promise<StoredFile[]> {
+  if (listed.length === 0) return [];
+  const { rows } = await db.query<{ file_key: string }>(
+    'SELECT file_key FROM imports WHERE file_key = ANY ($1)', [listed.map(({ key }) => key)]);
+  const named = new Set(rows.map(({ file_key: key }) => key));
+  return listed.filter(({ key }) => !named.has(key));
 }
