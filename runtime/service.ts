@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { type Commands, readCommandsFile } from '../connectors/commands/commands-file.ts';
 import type { WaysOut } from '../connectors/core/contract.ts';
@@ -9,21 +8,18 @@ import { type FetchAllow, readFetchAllow } from '../connectors/core/fetch-allow.
 import { guardedFetch } from '../connectors/core/guarded-fetch.ts';
 import { openMailer } from '../connectors/smtp/mail.ts';
 import { internalErrorOf } from '../domain/core/internal-error.ts';
-import { Refusal } from '../domain/core/refusal.ts';
 import { semaphore } from '../domain/core/semaphore.ts';
-import { TASK_QUEUES, type TaskQueue } from '../domain/jobs/workflow-id.ts';
+import { TASK_QUEUES } from '../domain/jobs/workflow-id.ts';
 import { buildMetricsServer, buildServer } from '../server/app.ts';
-import type { Readiness } from '../server/dependencies.ts';
 import { filesIn } from '../store/core/files.ts';
-import { refuseMissingMigrations } from '../store/core/migrate.ts';
 import { countRequestsUnderWay } from '../store/gdpr/across-entities.ts';
-import { countRestoredPeople } from '../store/gdpr/restored-people.ts';
 import type { AppContext } from './app-context.ts';
 import { ConfigError, readAddress } from './config.ts';
 import { ensureFirstUser, type FirstUser } from './first-user.ts';
 import { flowsOver } from './flows.ts';
 import { releaseUnusedMemory } from './memory.ts';
 import { takeOverOutbox } from './outbox-folder.ts';
+import { readiness } from './readiness.ts';
 import { ensureTemporal, sayUnreachable, superviseTemporal } from './supervisor.ts';
 import { createMetrics, type Metrics } from './telemetry/metrics.ts';
 import { installTemporalRuntime, startWorkers, SYNCS_AT_ONCE, type Workers } from './workers.ts';
@@ -179,43 +175,6 @@ async function listenAt(app: FastifyInstance, at: { host: string; port: number }
 
 function publicUrl({ config }: AppContext): string {
   return (config.MILLRACE_PUBLIC_URL ?? `http://${config.HOST}:${config.PORT}`).replace(/\/$/, '');
-}
-
-/** How long a part may take to answer before it counts as out of reach. */
-const PART_WITHIN_MS = 2_000;
-
-async function readiness({ db, files, temporal }: AppContext, workers: Workers | null): Promise<Readiness[]> {
-  const part = (name: string, required: boolean, check: Promise<unknown>): Promise<Readiness> =>
-    Promise.race([check, rejectAfter(PART_WITHIN_MS)]).then(() => ({ name, required, ready: true }), (error: unknown) =>
-      ({ name, required, ready: false, reason: error instanceof Refusal ? error.message : 'out of reach' }));
-  const parts = await Promise.all([
-    part('postgres', true, db.query('SELECT 1')),
-    part('migrations', true, refuseMissingMigrations(db)),
-    part('files', true, files.readAll('probes/none')),
-    part('temporal', false, temporal.connection.withDeadline(Date.now() + PART_WITHIN_MS, () =>
-      temporal.workflowService.describeNamespace({ namespace: temporal.options.namespace }))),
-  ]);
-  const restored = await Promise.race([restoredReadiness(db), rejectAfter(PART_WITHIN_MS)]).catch(() => []);
-  return [...parts, ...(workers ? TASK_QUEUES.map((queue) => workerReadiness(queue, workers)) : []), ...restored];
-}
-
-async function rejectAfter(ms: number): Promise<never> {
-  await delay(ms, undefined, { ref: false });
-  throw new Error(`no answer within ${ms} ms`);
-}
-
-/** Named while it lasts, and ready: an exporter's bucket that is away for a day must not keep everything from being served. */
-async function restoredReadiness(db: AppContext['db']): Promise<Readiness[]> {
-  const { people, requests } = await countRestoredPeople(db);
-  return people === 0 ? [] : [{
-    name: 'people of a restored backup', ready: true, required: false,
-    reason: `${people} who had been erased came back with the database; ${requests} deletion requests erase them again`,
-  }];
-}
-
-function workerReadiness(queue: TaskQueue, workers: Workers): Readiness {
-  const ready = workers.polling().includes(queue);
-  return { name: `worker of ${queue}`, ready, required: false, ...(ready ? {} : { reason: 'starting, or out of reach of Temporal' }) };
 }
 
 async function version(): Promise<string> {

@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { createWriteStream, existsSync, readFileSync, symlinkSync } from 'node:fs';
+import { createWriteStream, existsSync, mkdirSync, readFileSync, symlinkSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
@@ -72,6 +72,7 @@ export class LifeService {
     const { dataDir, say } = options;
     await openDataFolder(dataDir);
     const unlock = lockDataFolder(dataDir);
+    mkdirSync(BUNDLES, { recursive: true });
     if (!existsSync(join(dataDir, 'cache'))) symlinkSync(BUNDLES, join(dataDir, 'cache'));
     const keys = { accessKeyId: randomBytes(8).toString('hex'), secretAccessKey: randomBytes(20).toString('hex') };
     const s3 = await startS3({ dataDir, say, ...keys });

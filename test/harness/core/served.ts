@@ -27,7 +27,7 @@ export type RunningProcess = {
 export async function startServer(stack: Stack, env: Env = {}): Promise<RunningProcess & { url: string }> {
   const { pid, stop, child } = await startProcess('serve', stack, { PORT: '0', ...env });
   const url = await listeningAt(child);
-  await waitFor('a server that is ready', () => fetch(`${url}/health/ready?parts=all`).then((reply) => reply.ok, () => false));
+  await waitFor('a server that is ready', () => fetch(`${url}/health/ready`).then((reply) => reply.ok, () => false));
   return { pid, stop, url };
 }
 

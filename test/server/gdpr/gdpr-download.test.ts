@@ -10,6 +10,7 @@ import { archives } from '../../../store/gdpr/personal-data/archives.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
+import { ALL_EVENTS } from '../../harness/files/file-query.ts';
 import { testServer } from '../http/test-server.ts';
 import { insertSampleArchive, type SampleArchive } from './sample-archive.ts';
 
@@ -68,7 +69,7 @@ it('an archive that an erasure removes as it is opened is a 202, and leads to no
 
 it('a file that an erasure has begun anew as it is opened is a 202', async () => {
   const { entity, user } = world;
-  const asked = { kind: 'events', format: 'xlsx', query: {}, email: null, createdBy: user.id } as const;
+  const asked = { kind: 'events', format: 'xlsx', query: ALL_EVENTS, email: null, createdBy: user.id } as const;
   const { identifier } = await write(store.db, (tx) => findOrInsertFileJob(tx, store.secrets, entity.id, asked));
   await store.files.put(`files/${identifier}/1.xlsx`, asBytes('x'));
   await store.db.query(

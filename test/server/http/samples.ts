@@ -24,6 +24,7 @@ import { insertSampleApp } from '../../harness/apps/apps.ts';
 import type { TestStore } from '../../harness/core/database.ts';
 import { personId, rememberSecret } from '../../harness/core/people.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
+import { ALL_EVENTS } from '../../harness/files/file-query.ts';
 import { importForm, insertUpload } from '../../harness/imports/imports.ts';
 import { ensureSampleMonths, sampleActivity } from '../../harness/tracking/sdk-samples.ts';
 import { insertSampleApps, type SampleApps, wholeApp } from '../apps/sample-apps.ts';
@@ -633,13 +634,13 @@ async function insertBesideApps(
     const sent = await insertSampleSend(tx, entity.id, { appId: app.id, campaignIdentifier: campaigns.ongoing, ...seen });
     const { rows: [crash] } = await tx.query<{ identifier: string }>('SELECT identifier FROM crashes WHERE entity_id = $1', [entity.id]);
     const { identifier } = await findOrInsertFileJob(tx, secrets, entity.id, {
-      kind: 'devices', format: 'csv', query: {}, email: null, createdBy: world.user.id,
+      kind: 'events', format: 'csv', query: ALL_EVENTS, email: null, createdBy: world.user.id,
     });
     const key = `files/${identifier}/0.csv`;
-    await files.put(key, asBytes('device_id\r\n'));
+    await files.put(key, asBytes('event_id,name\r\n'));
     await tx.query(
       `UPDATE file_jobs SET state = 'finished', ended_at = now(), first_ended_at = now(),
-      file_key = $2, file_bytes = 11 WHERE identifier = $1`, [identifier, key]);
+      file_key = $2, file_bytes = 15 WHERE identifier = $1`, [identifier, key]);
     const file = { identifier, token: new URL(fileUrl('http://millrace.test', secrets, identifier)).searchParams.get('token')! };
     const seenToo = { crash: crash!.identifier, eventId: String(id) };
     const made = { certificateId, anotherCertificate, label, funnel, segment, staticSegment, campaigns, sent, ...seenToo };

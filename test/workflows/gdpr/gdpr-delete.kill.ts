@@ -7,6 +7,7 @@ import type { GdprRequest } from '../../../store/gdpr/request-record.ts';
 import { findGdprRequestById, listGdprPeople } from '../../../store/gdpr/requests.ts';
 import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
 import { personId } from '../../harness/core/people.ts';
+import { ALL_EVENTS } from '../../harness/files/file-query.ts';
 import { askFor, insertPeople, leftOf } from '../../harness/gdpr/gdpr.ts';
 import type { Stack } from '../../harness/core/stack.ts';
 import type { FlowUnderKill } from '../../harness/jobs/under-kill.ts';
@@ -30,7 +31,7 @@ const FILES = 2;
 
 /** A finished file that cannot be searched. */
 async function insertSheet({ db, files, secrets }: Stack['store'], { entity, user }: TrackedWorld): Promise<void> {
-  const asked = { kind: 'events', format: 'xlsx', query: {}, email: null, createdBy: user.id } as const;
+  const asked = { kind: 'events', format: 'xlsx', query: ALL_EVENTS, email: null, createdBy: user.id } as const;
   const { identifier } = await write(db, (tx) => findOrInsertFileJob(tx, secrets, entity.id, asked));
   const key = `files/${identifier}/1.xlsx`;
   await files.put(key, asBytes('x'));

@@ -212,6 +212,11 @@ it('who came back with a restored backup is refused at once, and erased again by
   expect(await takeIn(backup, world, [sampleCall(world, { userId: gone[0]!, deviceId: 'another' })])).toEqual(['erased']);
   const restore = async () => (await (await fetch(`${url}/health/ready`)).text()).match(/people of a restored backup/g)?.length ?? 0;
   expect(await restore()).toBe(1);
+  const withoutWorker = async () => {
+    const { parts } = await (await fetch(`${url}/health/ready?parts=all`)).json() as { parts: { name: string; ready: boolean }[] };
+    return parts.filter(({ ready }) => !ready).map(({ name }) => name);
+  };
+  expect(await withoutWorker()).toEqual(['flows', 'bulk', 'syncs', 'sends'].map((queue) => `worker of ${queue}`));
   const { rows: [row] } = await backup.db.query<{ id: number }>(`SELECT id FROM gdpr_requests WHERE source = 'restore'`);
   restored.startWorker();
   const request = await requestTreated(backup, (await findGdprRequestById(backup.db, world.entity.id, row!.id))!);
@@ -221,6 +226,7 @@ it('who came back with a restored backup is refused at once, and erased again by
   const [receipt] = await listReceipts(backup.db, world.entity.id, request.identifier);
   expect(receipt).toMatchObject({ source: 'restore', requested_by: { kind: 'system', id: null } });
   expect(await restore()).toBe(0);
+  expect(await withoutWorker()).toEqual([]);
 });
 
 it('of two workers one is killed in the middle of a deletion: the other ends it with exact counts', async () => {
