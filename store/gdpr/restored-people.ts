@@ -1,6 +1,7 @@
 import { CUSTOMER_TYPES } from '../../domain/attributes/customer-id.ts';
 import { textOf } from '../../domain/attributes/json-value.ts';
 import { parseExactJson } from '../../domain/core/exact-json.ts';
+import { isLongerThan, MAX_CODE_POINTS } from '../../domain/core/text-limits.ts';
 import type { WaitingValue } from '../../domain/feed/feed-batch.ts';
 import { readCustomerType } from '../../domain/feed/feed-value.ts';
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
@@ -16,32 +17,54 @@ const IDS_A_PAGE = 5_000;
 const BODIES_A_PAGE = 4;
 const PEOPLE_A_REQUEST = 100;
 
-/** Columns that hold ids and nothing else; null: of either type. */
-const ID_COLUMNS: [table: string, columns: string[], type: Person['customerType'] | null][] = [
-  ['devices', ['device_id'], 'device_id'],
-  ['devices', ['current_user_id', 'last_user_id'], 'user_id'],
-  ['user_aliases', ['previous_id', 'user_id'], 'user_id'],
-  ['user_aliases', ['device_id'], 'device_id'],
-  ...['device_users', 'events', 'sessions', 'locations'].flatMap((table): typeof ID_COLUMNS => [
-    [table, ['user_id'], 'user_id'], [table, ['device_id'], 'device_id']]),
-  ['sync_records', ['key', 'customer_id'], null],
-  ['import_errors', ['customer_id'], null],
-];
+/** An id by itself; an id after the letter of its type, `u` or `d`. */
+type Holds = Person['customerType'] | 'either type' | 'a subject';
+
+/** By table: the columns that hold an id, and of which type. `customers` and other tables that name the type in a column follow below. */
+export const ID_COLUMNS: Record<string, Record<string, Holds>> = {
+  devices: { device_id: 'device_id', current_user_id: 'user_id', last_user_id: 'user_id', verified_user_id: 'user_id' },
+  device_users: { user_id: 'user_id', device_id: 'device_id' },
+  user_aliases: { previous_id: 'user_id', user_id: 'user_id', device_id: 'device_id' },
+  events: { user_id: 'user_id', device_id: 'device_id' },
+  sessions: { user_id: 'user_id', device_id: 'device_id', subject: 'a subject' },
+  session_heads: { subject: 'a subject' },
+  locations: { user_id: 'user_id', device_id: 'device_id' },
+  sync_records: { key: 'either type', customer_id: 'either type' },
+  import_errors: { customer_id: 'either type' },
+  segment_members: { person: 'a subject' },
+  send_messages: { user_id: 'user_id' },
+  attempts: { user_id: 'user_id', device_id: 'device_id' },
+  campaign_audience: { person: 'a subject', device_id: 'device_id' },
+  campaign_members: { person: 'a subject' },
+  campaign_people: { person: 'a subject' },
+};
 
 const TYPE_BY_CODE = "CASE customer_type WHEN 0 THEN 'user_id' ELSE 'device_id' END";
 const ASKED = `FROM gdpr_request_people p JOIN gdpr_requests r ON r.entity_id = $1 AND r.id = p.request_id
   WHERE p.entity_id = $1 AND r.request_type = 'access'`;
 
-/** Every id that a table of the entity ($1) holds as one. NULL for `type`: it may be of either. What texts hold is no id of its own. */
+/** Every id that a table of the entity ($1) holds as one. NULL for `type`: it may be of either. */
 const IDS = [
-  `SELECT ${TYPE_BY_CODE} AS type, customer_id AS id FROM customers WHERE entity_id = $1`,
-  `SELECT ${TYPE_BY_CODE}, customer_id FROM attribute_values WHERE entity_id = $1`,
+  ...['customers', 'attribute_values', 'dry_run_sets'].map((table) =>
+    `SELECT ${TYPE_BY_CODE} AS type, customer_id AS id FROM ${table} WHERE entity_id = $1`),
   `SELECT ${TYPE_BY_CODE}, unnest(customer_ids) FROM attribute_change_log WHERE entity_id = $1`,
-  ...ID_COLUMNS.flatMap(([table, columns, type]) => columns.map((column) =>
-    `SELECT ${type === null ? 'NULL' : `'${type}'`}, ${column} FROM ${table} WHERE entity_id = $1`)),
+  'SELECT customer_type, customer_id FROM gdpr_holds WHERE entity_id = $1',
+  ...Object.entries(ID_COLUMNS).flatMap(([table, columns]) => Object.entries(columns).map(([column, holds]) =>
+    `SELECT ${typeAndId(column, holds)} FROM ${table} WHERE entity_id = $1`)),
   `SELECT 'user_id', p.user_id ${ASKED}`,
   `SELECT 'device_id', p.device_id ${ASKED}`,
 ].join('\n  UNION ');
+
+function typeAndId(column: string, holds: Holds): string {
+  if (holds === 'a subject') return `CASE left(${column}, 1) WHEN 'u' THEN 'user_id' ELSE 'device_id' END, substr(${column}, 2)`;
+  return `${holds === 'either type' ? 'NULL' : `'${holds}'`}, ${column}`;
+}
+
+/** JSON in which staff and integrations name people: any text in it may be an id. What other texts hold is no id of its own. */
+const JSON_TEXTS = [
+  ['segments', 'filters'], ['campaigns', 'filters'], ['funnels', 'steps'], ['file_jobs', 'query'], ['idempotent_requests', 'reply'],
+].map(([table, column]) => `SELECT ${column}::text AS json FROM ${table} WHERE entity_id = $1 AND ${column} IS NOT NULL`)
+  .join('\n  UNION ALL ');
 
 /**
  * Whoever was erased after the backup that the database went back to is in it again. They are found by hashing every id there is,
@@ -76,17 +99,30 @@ async function findSought({ session, secrets }: Search, entityId: number): Promi
   const look = async (people: Person[]) => {
     for (const person of await filterSought({ session, secrets }, entityId, people)) found.set(personKey(person), person);
   };
-  await session.query('BEGIN READ ONLY');
-  // Read once, whichever way is the fastest through all of it.
-  await session.query({ text: `DECLARE ids NO SCROLL CURSOR FOR ${IDS}`, values: [entityId] });
-  for (;;) {
-    const { rows } = await session.query<{ type: Person['customerType'] | null; id: string | null }>(`FETCH ${IDS_A_PAGE} FROM ids`);
-    if (rows.length === 0) break;
-    await look(rows.flatMap(({ type, id }) => peopleOf(type, id)));
-  }
-  await session.query('COMMIT');
+  const ids = readOnce<{ type: Person['customerType'] | null; id: string | null }>(session, entityId, IDS, IDS_A_PAGE);
+  for await (const rows of ids) await look(rows.flatMap(({ type, id }) => peopleOf(type, id)));
+  const texts = readOnce<{ json: string }>(session, entityId, JSON_TEXTS, BODIES_A_PAGE);
+  for await (const rows of texts) await look(rows.flatMap(({ json }) => textsIn(JSON.parse(json)).flatMap((text) => peopleOf(null, text))));
   for await (const people of listWaitingPeople(session, entityId)) await look(people);
   return [...found.values()];
+}
+
+/** In pages, whichever way is the fastest through all of it. */
+async function* readOnce<Row extends object>(session: Tx, entityId: number, query: string, page: number): AsyncGenerator<Row[]> {
+  await session.query('BEGIN READ ONLY');
+  await session.query({ text: `DECLARE sought_in NO SCROLL CURSOR FOR ${query}`, values: [entityId] });
+  for (;;) {
+    const { rows } = await session.query<Row>(`FETCH ${page} FROM sought_in`);
+    if (rows.length === 0) break;
+    yield rows;
+  }
+  await session.query('COMMIT');
+}
+
+/** The texts of a JSON value, as far as they can be ids. */
+function textsIn(value: unknown): string[] {
+  if (typeof value === 'string') return value === '' || isLongerThan(value, MAX_CODE_POINTS) ? [] : [value];
+  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : [];
 }
 
 function peopleOf(type: Person['customerType'] | null, id: string | null): Person[] {

@@ -59,6 +59,8 @@ export class Walk {
   readonly refusals = new Map<string, string>();
   /** The operations that were begun. */
   readonly done: Planned[] = [];
+  /** Of any entity, by user id: the deletions that were asked for when the database was copied. */
+  readonly askedBeforeCopy = new Set<string>();
   readonly #life: Life;
   readonly #options: WalkOptions;
   #repair: Promise<void> = Promise.resolve();
@@ -199,10 +201,15 @@ export class Walk {
     } else {
       const parts = 'restart' in blow ? blow.restart : (['work', 'serve'] as const);
       await service.end(parts);
-      if ('copy' in blow) await service.copyDatabase(COPY);
+      if ('copy' in blow) await this.#copy();
       for (const part of parts) await service.begin(part);
     }
     await service.ready();
+  }
+
+  async #copy(): Promise<void> {
+    await this.#life.service.copyDatabase(COPY);
+    for (const { erasures } of this.#life.entities) for (const userId of erasures.keys()) this.askedBeforeCopy.add(userId);
   }
 
   #count(name: string, outcome: string): void {

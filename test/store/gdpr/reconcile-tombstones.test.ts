@@ -2,7 +2,7 @@ import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { reconcileTombstones } from '../../../store/gdpr/reconcile-tombstones.ts';
-import { countRestoredPeople } from '../../../store/gdpr/restored-people.ts';
+import { countRestoredPeople, ID_COLUMNS } from '../../../store/gdpr/restored-people.ts';
 import { raiseTombstones, readmit } from '../../../store/gdpr/tombstone-batches.ts';
 import type { Person } from '../../../store/gdpr/tombstones.ts';
 import { copyStore, testStore, type TestStore } from '../../harness/core/database.ts';
@@ -28,7 +28,10 @@ const stand = async ({ db }: TestStore, ...people: Person[]) => (await db.query(
   'SELECT FROM tombstones WHERE entity_id = $1 AND customer_hash = ANY ($2)', [world.entity.id, hashesOf(...people)])).rowCount;
 const folder = () => join(store.filesFolder, 'tombstones', world.entity.identifier);
 
-/** Ids as places have them: 1 is a customer, 2 a key of a sync, 3 stands in a feed's body, 4 is another's former id; and a device. */
+/**
+ * Ids as places have them: 1 is a customer, 2 a key of a sync, 3 stands in a feed's body, 4 is another's former id, 7 is in a
+ * segment, staff typed 8 into a funnel and 10 into a request whose reply is kept; and a device.
+ */
 async function addPeople(): Promise<void> {
   const { db } = store;
   const { id } = world.entity;
@@ -41,6 +44,12 @@ async function addPeople(): Promise<void> {
     `INSERT INTO feed_requests (entity_id, identifier, sor_id, version, body, body_bytes, values_in)
      VALUES ($1, 'req_1', $2, 3, $3, 10, 1)`,
     [id, world.sor.id, JSON.stringify([{ customer_id: personId(3), attribute_key: 'plan', value: 'gold' }, 'a hash'])]);
+  await db.query('INSERT INTO segment_members (entity_id, segment_id, person) VALUES ($1, 1, $2)', [id, `u${personId(7)}`]);
+  await db.query(
+    `INSERT INTO funnels (entity_id, identifier, name, max_duration, app_ids, steps) VALUES ($1, 'fun_1', 'Funnel', 60, '{}', $2)`, [id, JSON.stringify([{ match_details: [{ note: personId(8) }] }])]);
+  await db.query(
+    `INSERT INTO idempotent_requests (entity_id, key_hash, fingerprint, holder, leased_until, http_status, reply)
+     VALUES ($1, 'key', 'body', gen_random_uuid(), now(), 200, $2)`, [id, JSON.stringify({ result: { filters: [personId(10)] } })]);
   await db.query(
     `INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at) VALUES ($1, 1, 'phone', $2, now())`, [id, personId(9)]);
 }
@@ -53,26 +62,26 @@ describe('a database that went back to a backup', () => {
     await raiseTombstones(store, world.entity.id, hashesOf(user(1), user(2), device('phone')));
     await raiseTombstones(store, world.entity.id, hashesOf(user(3), user(4), user(5)));
     await readmit(store, world.entity.id, hashesOf(user(5)), async () => {});
-    await raiseTombstones(store, world.entity.id, hashesOf(user(6)));
+    await raiseTombstones(store, world.entity.id, hashesOf(user(6), user(7), user(8), user(10)));
   });
 
   it('refuses those erased since at once, and writes down who of them came back, once', async () => {
-    expect(await reconcileTombstones(restored)).toEqual({ ...NOTHING, restored: 4, people: 5 });
+    expect(await reconcileTombstones(restored)).toEqual({ ...NOTHING, restored: 4, people: 8 });
     expect(await stand(restored, user(1), user(2), user(3), user(4), user(6), device('phone'))).toBe(6);
     expect(await stand(restored, user(5), user(9))).toBe(0);
     const { rows } = await restored.db.query<{ user_id: string | null; device_id: string | null }>(
       `SELECT user_id, device_id FROM gdpr_request_people p JOIN gdpr_requests r ON r.entity_id = p.entity_id AND r.id = p.request_id
        WHERE r.entity_id = $1 AND r.source = 'restore' AND r.request_type = 'delete' AND r.state = 'accepted'`, [world.entity.id]);
-    expect(new Set(rows.map((row) => row.user_id ?? row.device_id))).toEqual(new Set([1, 2, 3, 4].map(personId)).add('phone'));
-    expect(rows).toHaveLength(5);
-    expect(await countRestoredPeople(restored.db)).toEqual({ people: 5, requests: 1 });
+    expect(new Set(rows.map((row) => row.user_id ?? row.device_id))).toEqual(new Set([1, 2, 3, 4, 7, 8, 10].map(personId)).add('phone'));
+    expect(rows).toHaveLength(8);
+    expect(await countRestoredPeople(restored.db)).toEqual({ people: 8, requests: 1 });
     expect(await reconcileTombstones(restored)).toEqual(NOTHING);
   });
 
   it('finds them though a process was killed before it had', async () => {
     await restored.db.query("DELETE FROM gdpr_requests WHERE source = 'restore'");
     await restored.db.query("UPDATE tombstone_batches SET search_pending = true WHERE kind = 'raised'");
-    expect(await reconcileTombstones(restored)).toEqual({ ...NOTHING, people: 5 });
+    expect(await reconcileTombstones(restored)).toEqual({ ...NOTHING, people: 8 });
   });
 
   it('lets in again whom the file store knows as readmitted since', async () => {
@@ -82,6 +91,26 @@ describe('a database that went back to a backup', () => {
     expect(await reconcileTombstones(later)).toEqual({ ...NOTHING, restored: 1 });
     expect(await stand(later, user(6))).toBe(0);
   });
+});
+
+/** By a type that another column names, or by the type of the request. */
+const SEARCHED_OTHERWISE = [
+  'attribute_values.customer_id', 'attribute_change_log.customer_ids', 'customers.customer_id', 'dry_run_sets.customer_id',
+  'gdpr_holds.customer_id', 'gdpr_request_people.device_id', 'gdpr_request_people.user_id',
+];
+/** Hashes, and no ids of people. */
+const NO_IDS = ['audit_log.subject', 'push_certificates.subject'];
+
+it('searches every column that holds an id', async () => {
+  const { rows } = await store.db.query<{ column: string }>(
+    `SELECT c.table_name || '.' || c.column_name AS column FROM information_schema.columns c
+     WHERE c.table_schema = 'public' AND c.data_type IN ('text', 'ARRAY')
+       AND c.column_name ~ '(^|_)(user|device|customer|previous)_ids?$|^person$|^subject$'
+       AND NOT EXISTS (SELECT FROM pg_inherits i JOIN pg_class k ON k.oid = i.inhrelid WHERE k.relname = c.table_name)`);
+  const searched = Object.entries(ID_COLUMNS).flatMap(([table, columns]) => Object.keys(columns).map((column) => `${table}.${column}`));
+  const known = new Set([...searched, ...SEARCHED_OTHERWISE, ...NO_IDS]);
+  expect(rows.map(({ column }) => column).filter((column) => !known.has(column))).toEqual([]);
+  expect([...known].filter((column) => !rows.some((row) => row.column === column))).toEqual(['sync_records.key']);
 });
 
 it('writes the files again when the file store lost them, and keeps what it can not read or does not know', async () => {
