@@ -46,7 +46,8 @@ async function addPeople(): Promise<void> {
     [id, world.sor.id, JSON.stringify([{ customer_id: personId(3), attribute_key: 'plan', value: 'gold' }, 'a hash'])]);
   await db.query('INSERT INTO segment_members (entity_id, segment_id, person) VALUES ($1, 1, $2)', [id, `u${personId(7)}`]);
   await db.query(
-    `INSERT INTO funnels (entity_id, identifier, name, max_duration, app_ids, steps) VALUES ($1, 'fun_1', 'Funnel', 60, '{}', $2)`, [id, JSON.stringify([{ match_details: [{ note: personId(8) }] }])]);
+    `INSERT INTO funnels (entity_id, identifier, name, max_duration, app_ids, steps) VALUES ($1, 'fun_1', 'Funnel', 60, '{}', $2)`,
+    [id, JSON.stringify([{ match_details: [{ note: personId(8) }] }])]);
   await db.query(
     `INSERT INTO idempotent_requests (entity_id, key_hash, fingerprint, holder, leased_until, http_status, reply)
      VALUES ($1, 'key', 'body', gen_random_uuid(), now(), 200, $2)`, [id, JSON.stringify({ result: { filters: [personId(10)] } })]);
