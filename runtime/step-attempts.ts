@@ -7,11 +7,14 @@ import {
   deleteAttempts, findAttempt, type JobStep, lockProcess, lockTurn, unlockTurn, updateAttemptEnded, upsertAttempt,
 } from '../store/jobs/step-attempts.ts';
 
-/** Finds steps of jobs that kill their process (law 11). A step that succeeds at its first attempt costs nothing. */
+/**
+ * Finds steps of jobs that kill their process (law 11). A step that succeeds at its first attempt costs nothing; the
+ * erasure of a location costs one look.
+ */
 export type StepAttempts = {
   /** `waits`: another suspected step has its turn. */
   begin(step: JobStep): Promise<'runs' | 'waits' | 'given up'>;
-  ended(step: JobStep, outcome: 'done' | 'failed'): Promise<void>;
+  ended(step: JobStep, outcome: 'done' | 'failed' | 'given up'): Promise<void>;
   /** Gives the session back, once this process begins no more steps. */
   close(): Promise<void>;
 };
@@ -24,7 +27,8 @@ const MAX_PROCESS = 2 ** 31 - 1;
 export function stepAttempts(db: Database, log: Log, maxDeaths: number): StepAttempts {
   const process = randomInt(1, MAX_PROCESS);
   const presence = new Presence(db, process);
-  const running = new Set<string>();
+  /** Attempts that are noted, by the numbers that they are noted under. */
+  const running = new Map<string, number>();
   const unlessAway = <T>(away: T, work: () => Promise<T>) => work().catch((error: unknown) => {
     log.warn({ ...internalErrorOf(error) }, 'attempts at steps are not noted now');
     return away;
@@ -35,13 +39,15 @@ export function stepAttempts(db: Database, log: Log, maxDeaths: number): StepAtt
   };
   return {
     close: () => unlessAway(undefined, () => presence.close()),
-    begin: (step) => (step.attempt === 1 ? Promise.resolve('runs') : unlessAway('runs', async () => {
-      const { attempt } = step;
+    begin: (step) => (isNotNoted(step) ? Promise.resolve('runs') : unlessAway('runs', async () => {
       const { noted, hasDied, progress } = await findAttempt(db, step, process);
+      if (step.attempt === 1 && !noted) return 'runs';
+      // Temporal counts the attempts at a location anew with each activity.
+      const attempt = step.location !== undefined && noted ? noted.attempt + 1 : step.attempt;
       const deaths = countDeaths(noted, { attempt, progress, hasDied });
       const verdict = judgeAttempt(noted, deaths, maxDeaths);
       if (verdict === 'given up') return verdict;
-      running.add(keyOf(step));
+      running.set(keyOf(step), attempt);
       const isAlone = verdict === 'runs alone';
       const mayRun = await presence.open(isAlone ? keyOf(step) : null);
       await upsertAttempt(db, step, { attempt, process: mayRun ? process : null, isAlone: mayRun && isAlone, progress, deaths });
@@ -49,14 +55,20 @@ export function stepAttempts(db: Database, log: Log, maxDeaths: number): StepAtt
       return mayRun ? 'runs' : 'waits';
     })),
     ended: (step, outcome) => unlessAway(undefined, async () => {
+      const attempt = running.get(keyOf(step));
       try {
-        if (outcome === 'failed') await updateAttemptEnded(db, step);
-        else if (step.attempt > 1) await deleteAttempts(db, step);
+        if (outcome === 'failed') await updateAttemptEnded(db, { ...step, attempt: attempt ?? step.attempt });
+        else if (step.attempt > 1 || attempt !== undefined || outcome === 'given up') await deleteAttempts(db, step);
       } finally {
-        if (running.has(keyOf(step))) await leave(step);
+        if (attempt !== undefined) await leave(step);
       }
     }),
   };
+}
+
+/** A first attempt, which no earlier one can have died at. */
+function isNotNoted({ attempt, location }: JobStep): boolean {
+  return attempt === 1 && location === undefined;
 }
 
 function keyOf({ entityId, kind, job, activity, attempt }: JobStep): string {

@@ -92,7 +92,8 @@ export function startWorkers(options: WorkersOptions): Workers {
   const watch: Watch = {
     faults: faultRecord(deps.db, options.log),
     attempts: stepAttempts(deps.db, options.log, options.maxStepDeaths ?? MAX_STEP_DEATHS),
-    giveUp: ({ kind, entityId, job: identifier }, reason) => giveUpJob(deps, kind, { entityId, identifier }, reason),
+    giveUp: ({ kind, entityId, job: identifier }, step, reason) =>
+      giveUpJob(deps, kind, { entityId, identifier }, { step, reason }),
   };
   const runs = options.queues.map(async (queue) => {
     while (!draining.signal.aborted) {

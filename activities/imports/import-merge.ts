@@ -107,15 +107,15 @@ function countIgnored(errors: ImportError[]): number {
 
 type ImportKey = { entityId: number; importId: number; generation: number };
 
-/** The file as a whole can't be imported: one error, and no row was read. */
+/** The file as a whole can't be imported any further: one error. Rows that were merged stay. */
 export async function failImport(deps: Dependencies, job: ImportKey, { errorType, message }: FileFailure): Promise<void> {
-  await endWith(deps, job, 'failed', fileError(errorType, errorType === 'FILE_TRANSFER_ERROR' ? 'transfer' : 'parsing', message));
+  await endWith(deps, job, 'failed', fileError(errorType, message));
 }
 
 /** All rows are through. Where the source broke off, the import says so beside their errors. */
 export async function finishImport(deps: Dependencies, job: Import): Promise<void> {
   const defect = job.file?.sourceDefect ?? null;
-  const error = defect === null ? null : fileError('FILE_TRANSFER_ERROR', 'transfer', defect);
+  const error = defect === null ? null : fileError('FILE_TRANSFER_ERROR', defect);
   await endWith(deps, { ...job, importId: job.id }, 'finished', error);
 }
 

@@ -1,3 +1,4 @@
+import { INTERNAL_FAILURE } from '../../domain/imports/import-error-type.ts';
 import type { JobKey, JobKind } from '../../domain/jobs/job.ts';
 import { deleteAudience } from '../../store/campaigns/audience.ts';
 import { deleteCampaignMembers } from '../../store/campaigns/campaign-members.ts';
@@ -10,9 +11,13 @@ import { beginJob, endJob, lockJob } from '../../store/jobs/jobs.ts';
 import { cancelWaiting, settleInterrupted } from '../../store/sends/attempts.ts';
 import { deleteMessagesLeft, listCampaignsOfSend, lockSend } from '../../store/sends/sends.ts';
 import type { Dependencies } from '../dependencies.ts';
+import type { ExportDailySteps } from '../exports/export-daily.ts';
 import { endExportRun } from '../exports/export-end.ts';
+import type { BuildFileSteps } from '../files/build-file.ts';
+import type { ImportAttributesSteps } from '../imports/import-attributes.ts';
 import { failImport } from '../imports/import-merge.ts';
 import { endSyncRun } from '../syncs/end.ts';
+import type { RunSyncSteps } from '../syncs/run-sync.ts';
 
 /** Ends a job whose step killed its process too often: committed work counts, and staff can start it again. */
 
@@ -24,7 +29,7 @@ const DELETED_AT_ONCE = 20_000;
 
 const GIVE_UP: Record<JobKind, GiveUp> = {
   import: (deps, { entityId, runId: importId, generation }, message) =>
-    failImport(deps, { entityId, importId, generation }, { errorType: 'PARSING_FAILED', message }),
+    failImport(deps, { entityId, importId, generation }, { errorType: INTERNAL_FAILURE, message }),
   sync: (deps, key, message) => endSyncRun(deps, key, { status: STATUS, message }),
   export: (deps, key, message) => endExportRun(deps, key, { failure: { status: STATUS, message } }),
   file: giveUpFile,
@@ -34,12 +39,25 @@ const GIVE_UP: Record<JobKind, GiveUp> = {
   delete: ({ db }, key, reason) => updateGivenUp(db, key, reason),
 };
 
-/** Ends a job as failed; a request of people waits until staff approve it. A job that has ended stays as it is. */
+/**
+ * Steps that answer nothing, or null at their end. After them the flow mails the end of the job, and starts the
+ * owner's next run.
+ */
+const BEFORE_THE_END: readonly string[] = [
+  'fetchFile', 'loadRows', 'syncRecords', 'exportFiles', 'writeFile',
+] satisfies (keyof ImportAttributesSteps | keyof RunSyncSteps | keyof ExportDailySteps | keyof BuildFileSteps)[];
+
+/**
+ * Ends a job as failed; a request of people waits until staff approve it. A job that has ended stays as it is.
+ * Returns whether the flow continues after the step, as if the step had nothing left to do.
+ */
 export async function giveUpJob(
-  deps: Dependencies, kind: JobKind, { entityId, identifier }: { entityId: number; identifier: string }, reason: string,
-): Promise<void> {
+  deps: Dependencies, kind: JobKind, { entityId, identifier }: { entityId: number; identifier: string },
+  { step, reason }: { step: string; reason: string },
+): Promise<boolean> {
   const key = await beginJob(deps.db, kind, entityId, identifier);
   if (key) await GIVE_UP[kind](deps, key, reason);
+  return BEFORE_THE_END.includes(step);
 }
 
 async function giveUpFile(deps: Dependencies, key: JobKey, message: string): Promise<void> {

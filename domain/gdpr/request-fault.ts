@@ -3,15 +3,19 @@ export type RequestFault = { location: string | null; since: string; reason: str
 
 type Faults = {
   fault: string | null; faultSince: Date | null; locationFaults: Record<string, { since: string; reason: string }>;
+  givenUpAt: Date | null;
 };
 
 /** Everything that keeps a request now, the oldest first. */
-export function faultsOf({ fault, faultSince, locationFaults }: Faults): RequestFault[] {
+export function faultsOf({ fault, faultSince, locationFaults, givenUpAt }: Faults): RequestFault[] {
   const whole = fault === null ? [] : [{ location: null, since: faultSince ?? new Date(0), reason: fault }];
   const atLocations = Object.entries(locationFaults).map(([location, { since, reason }]) => ({ location, since: new Date(since), reason }));
   return [...whole, ...atLocations].toSorted((a, b) => a.since.getTime() - b.since.getTime()).map(({ since, ...found }) =>
-    ({ ...found, since: since.toISOString(), what_to_do: whatToDo(found.location) }));
+    ({ ...found, since: since.toISOString(), what_to_do: givenUpAt === null ? whatToDo(found.location) : GIVEN_UP }));
 }
+
+const GIVEN_UP = 'Report the error in Millrace, and restart the workers with a version that mends it. '
+  + 'POST /api/gdpr/requests/<request_id>/approve starts the request again.';
 
 function whatToDo(location: string | null): string {
   if (location === null) return 'See that the file store and the database can be reached. The request goes on by itself.';

@@ -8,6 +8,9 @@ export const IMPORT_ERROR_TYPES = [
 
 export type ImportErrorType = (typeof IMPORT_ERROR_TYPES)[number];
 
+/** The type of an error of the service itself: the reference has no other for it. */
+export const INTERNAL_FAILURE = 'KAFKA_DELIVERY_FAILED' satisfies ImportErrorType;
+
 /**
  * Those of a sync's run: a destination other than attributes may refuse a record in its own words, and of one that was on its way
  * when the run was canceled nobody can tell whether it arrived.

@@ -1,10 +1,13 @@
 import { jsonText } from '../attributes/json-value.ts';
 import type { RefusedRow } from '../attributes/value-row.ts';
 import { shorten } from '../core/text-limits.ts';
-import type { RunErrorType } from './import-error-type.ts';
+import { INTERNAL_FAILURE, type RunErrorType } from './import-error-type.ts';
 
-/** Which step refused the row (reference: `source`, the processing stage). */
-export type ImportStage = 'transfer' | 'parsing' | 'validation' | 'merge';
+/**
+ * Which step refused the row (reference: `source`, the processing stage). `internal`: an error in Millrace ended the
+ * import.
+ */
+export type ImportStage = 'transfer' | 'parsing' | 'validation' | 'merge' | 'internal';
 
 /** What became of a row that changed nothing: one record for each, so that no row is lost. */
 export type ImportError = {
@@ -24,10 +27,15 @@ export type ImportError = {
   customerHash: Uint8Array | null;
 };
 
+/** Stages that find an error of a file, by its type; any other is found while the file is parsed. */
+const STAGE_OF_FILE: Partial<Record<RunErrorType, ImportStage>> = {
+  FILE_TRANSFER_ERROR: 'transfer', [INTERNAL_FAILURE]: 'internal',
+};
+
 /** An error of the file as a whole, which is none of its rows'. */
-export function fileError(errorType: RunErrorType, stage: ImportStage, message: string): ImportError {
+export function fileError(errorType: RunErrorType, message: string): ImportError {
   return {
-    line: 0, errorType, outcome: 'failed', stage, message,
+    line: 0, errorType, outcome: 'failed', stage: STAGE_OF_FILE[errorType] ?? 'parsing', message,
     customerId: null, attributeKey: null, raw: null, originalLine: null, customerHash: null,
   };
 }

@@ -18,8 +18,13 @@ const FLOWS_OF_ENTITIES: Record<string, InternalErrorKind> = {
   feedAttributes: 'feed', refreshSegments: 'segments', aggregateReports: 'reports',
 };
 
-/** What steps are watched with. `giveUp` ends the job of a step that kills its process. */
-export type Watch = { faults: FaultRecord; attempts: StepAttempts; giveUp(step: JobStep, reason: string): Promise<void> };
+/** What steps are watched with. */
+export type Watch = {
+  faults: FaultRecord;
+  attempts: StepAttempts;
+  /** Ends the job of a step that kills its process. Returns true if its workflow continues, to mail the end. */
+  giveUp(job: JobStep, step: string, reason: string): Promise<boolean>;
+};
 
 /** How soon a step looks again whether it may run alone. */
 const NEXT_TURN_MS = 2_000;
@@ -31,13 +36,16 @@ const NEXT_TURN_MS = 2_000;
  * kills its process again and again (law 11).
  */
 export function activityInterceptor(log: Log, metrics: Metrics, { faults, attempts, giveUp }: Watch) {
-  const giveUpStep = async (step: FailedStep, jobStep: JobStep): Promise<never> => {
+  const giveUpStep = async (step: FailedStep, jobStep: JobStep): Promise<null> => {
     const errorId = randomUUID();
     log.error({ activity: step.step, [step.kind]: step.job, errorId }, 'a step killed its process again and again, and is given up');
     metrics.countInternalError({ kind: step.kind, step: step.step });
-    await faults.failed(step, errorId);
-    await giveUp(jobStep, `an error in Millrace: the step ${step.step} ended its process several times (error ${errorId})`);
-    await attempts.ended(jobStep, 'done');
+    await faults.gaveUp(step, errorId);
+    const name = jobStep.location === undefined ? step.step : `${step.step} (${jobStep.location})`;
+    const reason = `an error in Millrace: the step ${name} ended its process several times (error ${errorId})`;
+    const doesFlowContinue = await giveUp(jobStep, step.step, reason);
+    await attempts.ended(jobStep, 'given up');
+    if (doesFlowContinue) return null;
     throw ApplicationFailure.nonRetryable('request_gone', 'Refusal');
   };
   return ({ info, cancellationSignal }: Context): ActivityInterceptors => ({
@@ -47,13 +55,11 @@ export function activityInterceptor(log: Log, metrics: Metrics, { faults, attemp
         const observe = (outcome: 'ok' | 'refused' | 'failed') =>
           metrics.observeActivity({ activity: info.activityType, outcome, seconds: (performance.now() - start) / 1000 });
         const step = stepOf(info, input.args[0]);
-        const jobStep = jobStepOf(step, info);
-        if (jobStep) {
-          const verdict = await attempts.begin(jobStep);
-          if (verdict === 'waits') throw ApplicationFailure.create({ type: 'Waits', nonRetryable: false, nextRetryDelay: NEXT_TURN_MS });
-          if (verdict === 'given up') await giveUpStep(step, jobStep);
-        }
+        const jobStep = jobStepOf(step, info, input.args[1]);
+        const verdict = jobStep === null ? 'runs' : await attempts.begin(jobStep);
+        if (verdict === 'waits') throw waits();
         try {
+          if (verdict === 'given up') return await giveUpStep(step, jobStep!);
           const result = await next(input);
           observe('ok');
           if (jobStep) await attempts.ended(jobStep, 'done');
@@ -61,7 +67,8 @@ export function activityInterceptor(log: Log, metrics: Metrics, { faults, attemp
           return result;
         } catch (error) {
           observe(error instanceof Refusal ? 'refused' : 'failed');
-          if (jobStep) await attempts.ended(jobStep, error instanceof Refusal ? 'done' : 'failed');
+          const hasRun = verdict === 'runs';
+          if (jobStep && hasRun) await attempts.ended(jobStep, error instanceof Refusal ? 'done' : 'failed');
           const where = {
             activity: info.activityType, attempt: info.attempt,
             workflowId: info.workflowExecution?.workflowId, runId: info.workflowExecution?.runId,
@@ -100,15 +107,26 @@ function stepOf(
   return { entityId: null, kind: 'upkeep', job: '', step };
 }
 
-/** Null for a step that works for no job. */
+/** Another suspected step has its turn. */
+function waits(): ApplicationFailure {
+  return ApplicationFailure.create({ type: 'Waits', nonRetryable: false, nextRetryDelay: NEXT_TURN_MS });
+}
+
+/**
+ * Null for a step that works for no job. A step with few attempts is the erasure of a location, which its second
+ * argument names.
+ */
 function jobStepOf(
-  { entityId, job }: FailedStep,
-  { workflowType = '', workflowExecution, activityId, attempt }: Pick<Context['info'],
-    'workflowType' | 'workflowExecution' | 'activityId' | 'attempt'>,
+  { entityId, job, step }: FailedStep,
+  { workflowType = '', workflowExecution, activityId, attempt, retryPolicy }: Pick<Context['info'],
+    'workflowType' | 'workflowExecution' | 'activityId' | 'attempt' | 'retryPolicy'>,
+  location: unknown,
 ): JobStep | null {
   const kind = jobKindOf(workflowType);
   if (kind === null || entityId === null) return null;
-  return { entityId, kind, job, activity: `${workflowExecution?.runId ?? ''}/${activityId}`, attempt };
+  const isOfLocation = (retryPolicy?.maximumAttempts ?? 0) > 0 && typeof location === 'string';
+  return isOfLocation ? { entityId, kind, job, activity: `${step}/${location}`, attempt, location }
+    : { entityId, kind, job, activity: `${workflowExecution?.runId ?? ''}/${activityId}`, attempt };
 }
 
 function isRef(input: unknown): input is Pick<JobRef, 'entityId' | 'identifier'> {

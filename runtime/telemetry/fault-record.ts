@@ -7,6 +7,8 @@ import { deleteInternalError, type FailedStep, listFailedSteps, upsertInternalEr
 export type FaultRecord = {
   /** `id` leads to the log. */
   failed(step: FailedStep, id: string): Promise<void>;
+  /** The same of a step that is not tried again by itself. */
+  gaveUp(step: FailedStep, id: string): Promise<void>;
   /** The step has succeeded, or has ended for another reason. */
   settled(step: FailedStep, attempt: number): Promise<void>;
 };
@@ -25,6 +27,7 @@ export function faultRecord(db: Database, log: Log): FaultRecord {
       open.add(keyOf(step));
       await upsertInternalError(db, step, id);
     }),
+    gaveUp: (step, id) => unlessAway(() => upsertInternalError(db, step, id, true)),
     settled: (step, attempt) => unlessAway(async () => {
       if (performance.now() - lookedAt > LOOK_EVERY_MS) {
         lookedAt = performance.now();

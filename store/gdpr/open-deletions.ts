@@ -17,8 +17,9 @@ export async function noteReleasedHold(tx: Tx, entityId: number, requests: reado
 }
 
 /**
- * Requests that delete any of these people, whom they were asked to or found to be the same: those in which such a person is in one
- * of the states. They are held as they are until the transaction ends, so that none of them begins meanwhile.
+ * Lists and locks the open requests that delete any of these people, by an id that was asked for or found: those in
+ * which such a person is in one of the states. None of them begins until the transaction ends. Leaves out requests that
+ * were given up: once staff start one again, it raises its tombstones and looks for holds anew.
  */
 export async function lockOpenDeletions(
   tx: Tx, entityId: number, people: readonly Person[], states: readonly GdprPersonState[],
@@ -27,7 +28,8 @@ export async function lockOpenDeletions(
   const { rows } = await tx.query<OpenDeletion>(
     `WITH asked AS (SELECT * FROM unnest($2::text[], $3::text[]) AS a (customer_type, customer_id))
      SELECT r.identifier, r.state FROM gdpr_requests r
-     WHERE r.entity_id = $1 AND r.request_type = 'delete' AND r.state IN ('accepted', 'running') AND EXISTS (
+     WHERE r.entity_id = $1 AND r.request_type = 'delete' AND r.state IN ('accepted', 'running')
+       AND r.given_up_at IS NULL AND EXISTS (
        SELECT FROM gdpr_request_people p WHERE p.entity_id = r.entity_id AND p.request_id = r.id AND p.state = ANY ($4) AND (
          p.user_id IN (SELECT customer_id FROM asked WHERE customer_type = 'user_id')
          OR p.user_id IS NULL AND p.device_id IN (SELECT customer_id FROM asked WHERE customer_type = 'device_id')

@@ -43,11 +43,11 @@ export async function updateGdprError(db: Queryable, key: JobKey, fault: string)
   await updateJob(db, REQUEST, key, 'fault = $4, fault_since = coalesce(fault_since, now())', [fault]);
 }
 
-/** Takes the request from its workflow: nothing goes on with it until staff approve that. */
+/** Takes the request from its workflow, until staff start it again. `fault` says why, and replaces its other faults. */
 export async function updateGivenUp(db: Queryable, key: JobKey, fault: string): Promise<void> {
   await updateJob(db, REQUEST, key,
     `state = 'accepted', generation = generation + 1, run_id = NULL, given_up_at = now(), updated_at = now(),
-     fault = $4, fault_since = now()`, [fault]);
+     fault = $4, fault_since = now(), location_faults = '{}'`, [fault]);
 }
 
 /** Names a location that could not be erased, and why, without values; `since` stays that of the first failure. Throws `JobGone`. */

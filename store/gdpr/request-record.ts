@@ -44,6 +44,8 @@ export type GdprRequest = {
   /** What keeps the request as a whole; null if nothing does. */
   fault: string | null;
   faultSince: Date | null;
+  /** Since when the request waits for staff to start it again; null for any other. */
+  givenUpAt: Date | null;
   /** What keeps single locations, by their names; the others go on. `since` is an ISO 8601 time. */
   locationFaults: Record<string, { since: string; reason: string }>;
 };

@@ -1,5 +1,6 @@
 import type { Right } from '../../domain/accounts/rights.ts';
 import type { AttentionKind, AttentionObject } from '../../domain/jobs/attention.ts';
+import { INTERNAL_FAILURE } from '../../domain/imports/import-error-type.ts';
 import { JOB_KINDS, type JobKind } from '../../domain/jobs/job.ts';
 import { readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
@@ -58,17 +59,45 @@ const lastFailed = (table: string, owner: string) => `
 
 /** A step of a job, or a request, failed for none of the reasons of others: the log tells more under the error's id. */
 const INTERNAL = `'step ' || e.step || ', error ' || e.id`;
-const INTERNAL_TODO = 'Look for the id of the error in the logs of servers and workers, and report it: it is an error in Millrace. '
-  + 'Millrace tries the step again by itself.';
+const REPORT = 'Look for the id of the error in the logs of servers and workers, and report it: it is an error in '
+  + 'Millrace.';
+const INTERNAL_TODO = `${REPORT} Millrace tries the step again by itself.`;
 
-function internalErrorOfJob(kind: JobKind): AttentionSource {
+const GIVEN_UP_TODO = `${REPORT} Millrace has given the step up: it ended its process several times.`;
+
+/** How staff start a job again whose step was given up. */
+const START_AGAIN: Record<JobKind, string> = {
+  import: 'Rows that were merged stay; import the file again for the others.',
+  sync: 'The next run tries again; you can start one now.',
+  export: 'The next run exports what is missing; you can start one now.',
+  file: 'Ask for the file again.',
+  send: 'Messages that may have left are UNKNOWN, the others CANCELED: send these again.',
+  campaign: 'Messages that may have left are UNKNOWN, the others CANCELED. Duplicate the campaign, and launch the copy '
+    + 'for those who are left.',
+  access: 'The request waits until POST /api/gdpr/requests/<request_id>/approve starts it again.',
+  delete: 'The request waits until POST /api/gdpr/requests/<request_id>/approve starts it again.',
+};
+
+function internalErrorOfJob(kind: JobKind, isGivenUp: boolean): AttentionSource {
   const { object, needs, columns, join = '' } = JOB_OBJECTS[kind];
   const { table, only = 'true' } = STORED_JOBS[kind];
   return {
-    kind: 'internal_error', object, needs, toDo: INTERNAL_TODO,
+    kind: 'internal_error', object, needs,
+    toDo: isGivenUp ? `${GIVEN_UP_TODO} ${START_AGAIN[kind]}` : INTERNAL_TODO,
     select: `SELECT ${columns}, e.since, ${INTERNAL} AS reason
       FROM internal_errors e JOIN ${table} j ON j.entity_id = e.entity_id AND j.identifier = e.job ${join}
-      WHERE e.entity_id = $1 AND e.kind = '${kind}' AND ${only}`,
+      WHERE e.entity_id = $1 AND e.kind = '${kind}' AND ${only} AND ${isGivenUp ? 'e.given_up' : 'NOT e.given_up'}`,
+  };
+}
+
+/** An import that failed; the error of line 0 is that of the file as a whole. By imports_failed. */
+function failedImport(toDo: string, errors: string): AttentionSource {
+  return {
+    kind: 'failed', object: 'import', needs: ['sor_manage'], toDo,
+    select: `SELECT j.identifier AS id, NULL AS name, NULL AS run, j.ended_at AS since,
+        coalesce(e.message, 'the import failed') AS reason
+      FROM imports j LEFT JOIN import_errors e ON e.entity_id = j.entity_id AND e.import_id = j.id AND e.line = 0
+      WHERE j.entity_id = $1 AND j.state = 'failed' AND j.ended_at IS NOT NULL AND e.error_type ${errors}`,
   };
 }
 
@@ -123,7 +152,7 @@ function waitsForOutside(kind: 'sync' | 'export', toDo: string): AttentionSource
 const LOCATION_FAULTS = `(SELECT string_agg(f.value ->> 'reason', ', ' ORDER BY f.key) FROM jsonb_each(j.location_faults) f)`;
 
 export const ATTENTION: readonly AttentionSource[] = [
-  ...JOB_KINDS.map(internalErrorOfJob),
+  ...JOB_KINDS.flatMap((kind) => [internalErrorOfJob(kind, false), internalErrorOfJob(kind, true)]),
   internalErrorOfFlow('feed', ['sor_manage']),
   internalErrorOfFlow('segments', ['segments_view']),
   internalErrorOfFlow('reports', ['campaign_view']),
@@ -169,13 +198,8 @@ export const ATTENTION: readonly AttentionSource[] = [
       FROM data_exporters o ${lastFailed('export_runs', 'exporter_id')}
       WHERE o.entity_id = $1 AND o.failures > 0 AND o.paused_at IS NULL AND o.deleted_at IS NULL`,
   },
-  {
-    // By imports_failed; the error of line 0 is that of the file as a whole.
-    kind: 'failed', object: 'import', needs: ['sor_manage'], toDo: 'Correct the file and import it again.',
-    select: `SELECT j.identifier AS id, NULL AS name, NULL AS run, j.ended_at AS since, coalesce(e.message, 'the import failed') AS reason
-      FROM imports j LEFT JOIN import_errors e ON e.entity_id = j.entity_id AND e.import_id = j.id AND e.line = 0
-      WHERE j.entity_id = $1 AND j.state = 'failed' AND j.ended_at IS NOT NULL`,
-  },
+  failedImport('Correct the file and import it again.', `IS DISTINCT FROM '${INTERNAL_FAILURE}'`),
+  failedImport(`Report the error in Millrace. ${START_AGAIN.import}`, `= '${INTERNAL_FAILURE}'`),
   ...FILE_RIGHTS.map(([right, kinds]): AttentionSource => ({
     // By file_jobs_failed.
     kind: 'failed', object: 'file', needs: [right], toDo: 'Ask for the file again.',

@@ -4,20 +4,29 @@ import type { JobKind } from '../../domain/jobs/job.ts';
 import { readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
-/** Internal errors that last: of a step of a job or flow until it succeeds, of requests for a week. */
+/**
+ * Internal errors that last: of a step of a job or flow until it succeeds, of requests and of jobs that were given up
+ * for a week, of a privacy request that was given up until staff start it again.
+ */
 
 /** What failed: `job` is the identifier of the job, empty where the flow is no job; `entityId` is null where there is none. */
 export type FailedStep = { entityId: number | null; kind: InternalErrorKind; job: string; step: string };
 
 export type LastingError = { id: string; since: Date; step: string };
 
-/** Notes an error down under its id in the log; `since` stays that of the first one. Does nothing for an entity that is gone. */
-export async function upsertInternalError(db: Queryable, { entityId, kind, job, step }: FailedStep, id: string): Promise<void> {
+/**
+ * Notes an error down under its id in the log; `since` stays that of the first one. `isGivenUp`: Millrace does not try
+ * the step again by itself. Does nothing for an entity that is gone.
+ */
+export async function upsertInternalError(
+  db: Queryable, { entityId, kind, job, step }: FailedStep, id: string, isGivenUp = false,
+): Promise<void> {
   await db.query(
-    `INSERT INTO internal_errors (entity_id, kind, job, step, id)
-     SELECT $1::integer, $2, $3, $4, $5 WHERE $1::integer IS NULL OR EXISTS (SELECT FROM entities WHERE id = $1)
-     ON CONFLICT (entity_id, kind, job, step) DO UPDATE SET id = excluded.id, last_at = now(), times = internal_errors.times + 1`,
-    [entityId, kind, job, step, id]);
+    `INSERT INTO internal_errors (entity_id, kind, job, step, id, given_up)
+     SELECT $1::integer, $2, $3, $4, $5, $6 WHERE $1::integer IS NULL OR EXISTS (SELECT FROM entities WHERE id = $1)
+     ON CONFLICT (entity_id, kind, job, step) DO UPDATE SET id = excluded.id, last_at = now(),
+       times = internal_errors.times + 1, given_up = excluded.given_up`,
+    [entityId, kind, job, step, id, isGivenUp]);
 }
 
 /** Forgets the errors of a step that has succeeded. */
@@ -50,10 +59,13 @@ export async function listInternalErrors(
 
 /**
  * Forgets errors that nothing has repeated or settled for a week: of requests, and of jobs that have ended otherwise. Likewise attempts at
- * steps.
+ * steps. Keeps those of a privacy request that was given up, as long as it waits for staff.
  */
 export async function deleteOldInternalErrors(db: Queryable): Promise<void> {
-  await db.query(`DELETE FROM internal_errors WHERE last_at < now() - interval '7 days'`);
+  await db.query(
+    `DELETE FROM internal_errors e WHERE last_at < now() - interval '7 days' AND NOT (given_up AND EXISTS (
+       SELECT FROM gdpr_requests r
+       WHERE r.entity_id = e.entity_id AND r.identifier = e.job AND r.given_up_at IS NOT NULL))`);
   await db.query(`DELETE FROM step_attempts WHERE begun_at < now() - interval '7 days'`);
 }
 

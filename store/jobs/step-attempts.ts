@@ -6,8 +6,13 @@ import { STORED_JOBS } from './jobs.ts';
 
 /** Attempts at steps of jobs: which process has one, and whether that process still lives. */
 
-/** `activity`: Temporal's run and activity; `attempt` counts from 1. */
-export type JobStep = { entityId: number; kind: JobKind; job: string; activity: string; attempt: number };
+/**
+ * `activity`: Temporal's run and activity; `attempt` counts from 1. `location`: of a deletion, whose workflow tries a
+ * location again by another activity after a few attempts. Then `activity` names the location, for all of these.
+ */
+export type JobStep = {
+  entityId: number; kind: JobKind; job: string; activity: string; attempt: number; location?: string;
+};
 
 /** The first key of the advisory locks of processes; the second is the process, or 0 for the turn of a suspected step. */
 const PROCESS_LOCK = 1_297_705_033;
@@ -42,7 +47,9 @@ export type FoundAttempt = {
 };
 
 /** Finds what is known of the attempts at a step, as a process sees it that begins another one. */
-export async function findAttempt(db: Queryable, { entityId, kind, job, activity }: JobStep, process: number): Promise<FoundAttempt> {
+export async function findAttempt(
+  db: Queryable, { entityId, kind, job, activity, location }: JobStep, process: number,
+): Promise<FoundAttempt> {
   const noted = readRow<NotedAttempt & { hasDied: boolean }>(await db.query(
     `SELECT a.attempt, a.process, a.is_alone, a.progress, a.deaths,
        a.process IS NOT NULL AND a.process <> $5 AND a.begun_at > pg_postmaster_start_time() AND NOT EXISTS (
@@ -50,9 +57,13 @@ export async function findAttempt(db: Queryable, { entityId, kind, job, activity
            AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())) AS has_died
      FROM step_attempts a WHERE a.entity_id = $1 AND a.kind = $2 AND a.job = $3 AND a.activity = $4`,
     [entityId, kind, job, activity, process]));
-  const { rows: [found] } = await db.query<{ progress: string }>(
-    `SELECT md5((to_jsonb(j) - $3::text[])::text || coalesce((${BESIDE[kind] ?? "''"})::text, '')) AS progress
-     FROM ${STORED_JOBS[kind].table} j WHERE j.entity_id = $1 AND j.identifier = $2`, [entityId, job, NO_PROGRESS]);
+  const { rows: [found] } = location === undefined
+    ? await db.query<{ progress: string }>(
+      `SELECT md5((to_jsonb(j) - $3::text[])::text || coalesce((${BESIDE[kind] ?? "''"})::text, '')) AS progress
+       FROM ${STORED_JOBS[kind].table} j WHERE j.entity_id = $1 AND j.identifier = $2`, [entityId, job, NO_PROGRESS])
+    : await db.query<{ progress: string }>(
+      `SELECT md5(concat_ws('/', round, erased ->> $3)) AS progress FROM gdpr_requests
+       WHERE entity_id = $1 AND identifier = $2`, [entityId, job, location]);
   return { noted, hasDied: noted?.hasDied ?? false, progress: found?.progress ?? null };
 }
 

@@ -26,10 +26,11 @@ async function execute(step: () => Promise<unknown>, { aborted = false } = {}): 
   const { inbound } = activityInterceptor(log, metrics, {
     faults: {
       failed: async (...failed) => void faults.push(['failed', ...failed]),
+      gaveUp: async () => {},
       settled: async (...settled) => void faults.push(['settled', ...settled]),
     },
     attempts: { begin: async () => 'runs', ended: async () => {}, close: async () => {} },
-    giveUp: async () => {},
+    giveUp: async () => false,
   })(context);
   const ref = { entityId: 7, runId: 1, identifier: 'imp_1', generation: 0 };
   const outcome = await inbound!.execute!({ args: [ref], headers: {} }, step)

@@ -4,8 +4,12 @@ import { mailInternalErrors } from '../../../activities/accounts/mail-internal-e
 import type { AttentionItem as Item } from '../../../api/jobs/attention.ts';
 import type { Mail, Mailer } from '../../../connectors/smtp/mailer.ts';
 import { RIGHTS } from '../../../domain/accounts/rights.ts';
+import { fileError } from '../../../domain/imports/import-error.ts';
+import { INTERNAL_FAILURE } from '../../../domain/imports/import-error-type.ts';
 import { faultRecord } from '../../../runtime/telemetry/fault-record.ts';
+import { write } from '../../../store/core/database.ts';
 import { newIdentifier } from '../../../store/core/identifiers.ts';
+import { insertImportErrors } from '../../../store/imports/import-errors.ts';
 import { ATTENTION } from '../../../store/jobs/attention.ts';
 import { type FailedStep, upsertInternalError } from '../../../store/jobs/internal-errors.ts';
 import { updateProviderRefusals } from '../../../store/sends/push-providers.ts';
@@ -26,6 +30,11 @@ type Sample = (world: World, appId: number) => Promise<void>;
 
 const sql = (text: string, values: unknown[] = []) => store.db.query<{ identifier: string; id: number }>(text, values);
 const fail = (step: FailedStep) => upsertInternalError(store.db, step, randomUUID());
+/** An error of a job that is tried again, and one of a step that was given up. */
+const failJob = async (step: FailedStep) => {
+  await fail(step);
+  await upsertInternalError(store.db, { ...step, step: 'given up' }, randomUUID(), true);
+};
 const ago = (what: string) => `now() - interval '${what}'`;
 
 async function insertFile(entityId: number, state: string, kind = 'events'): Promise<string> {
@@ -62,30 +71,31 @@ async function insertExportRun(entityId: number, exporterId: number, set: string
 
 /** One sample for each source, by kind and object: what the source has to find. */
 const SAMPLES: Record<string, Sample> = {
-  'internal_error import': async (own) => fail({
+  'internal_error import': async (own) => failJob({
     entityId: own.entity.id, kind: 'import', job: (await insertUpload(store.db, store, own)).identifier, step: 'loadRows',
   }),
-  'internal_error sync': async (own) => fail({
+  'internal_error sync': async (own) => failJob({
     entityId: own.entity.id, kind: 'sync', step: 'syncRecords',
     job: (await storedRun(store.db, await storedSync(store.db, own), { state: 'running' })).identifier,
   }),
   'internal_error exporter': async (own) => {
     const { id } = await storedExporter(store.db, store.secrets, own);
     const job = await insertExportRun(own.entity.id, id, "state = 'running'");
-    await fail({ entityId: own.entity.id, kind: 'export', step: 'exportFiles', job });
+    await failJob({ entityId: own.entity.id, kind: 'export', step: 'exportFiles', job });
   },
-  'internal_error file': async ({ entity: { id } }) => fail({
+  'internal_error file': async ({ entity: { id } }) => failJob({
     entityId: id, kind: 'file', job: await insertFile(id, 'running'), step: 'writeFile',
   }),
-  'internal_error send': async ({ entity: { id } }) => fail({
+  'internal_error send': async ({ entity: { id } }) => failJob({
     entityId: id, kind: 'send', job: await insertSend(id, null), step: 'sendMessages',
   }),
-  'internal_error campaign': async ({ entity: { id } }, appId) => fail({
+  'internal_error campaign': async ({ entity: { id } }, appId) => failJob({
     entityId: id, kind: 'campaign', job: await insertSend(id, (await insertSampleCampaign(store.db, id, appId)).id), step: 'sendToAudience',
   }),
   'internal_error privacy_request': async ({ entity: { id } }) => {
-    await fail({ entityId: id, kind: 'access', job: await insertRequest(id, 'access', 'running'), step: 'writeArchives' });
-    await fail({ entityId: id, kind: 'delete', job: await insertRequest(id, 'delete', 'running'), step: 'erasePass' });
+    for (const kind of ['access', 'delete'] as const) {
+      await failJob({ entityId: id, kind, job: await insertRequest(id, kind, 'running'), step: 'some step' });
+    }
   },
   'internal_error feed': ({ entity: { id } }) => fail({ entityId: id, kind: 'feed', job: '', step: 'drainFeed' }),
   'internal_error segments': ({ entity: { id } }) => fail({ entityId: id, kind: 'segments', job: '', step: 'refreshSegment' }),
@@ -136,8 +146,13 @@ const SAMPLES: Record<string, Sample> = {
     await insertExportRun(own.entity.id, id, `state = 'failed', ended_at = now(), failure = 'the bucket is gone'`);
     await sql('UPDATE data_exporters SET failures = 1 WHERE id = $1', [id]);
   },
-  'failed import': async (own) => void await sql(`UPDATE imports SET state = 'failed', ended_at = now() WHERE id = $1`,
-    [(await insertUpload(store.db, store, own)).id]),
+  'failed import': async (own) => {
+    const imports = [await insertUpload(store.db, store, own), await insertUpload(store.db, store, own)];
+    const ids = imports.map(({ id }) => id);
+    await sql(`UPDATE imports SET state = 'failed', ended_at = now() WHERE id = ANY ($1)`, [ids]);
+    const error = fileError(INTERNAL_FAILURE, 'an error in Millrace');
+    await write(store.db, (tx) => insertImportErrors(tx, own.entity.id, ids[0]!, [error]));
+  },
   'failed file': async ({ entity: { id } }) => {
     for (const kind of ['customer_profiles', 'campaigns', 'events', 'download_metrics']) await insertFile(id, 'failed', kind);
   },
