@@ -84,6 +84,11 @@ export class Draw {
     return this.of([...this.entity.items(kind)].filter(({ isGone, isKept }) => !isGone && !isKept));
   }
 
+  /** The one that was made last: most likely it has not ended. */
+  latest(kind: string): Item {
+    return this.of([...this.entity.items(kind)].filter(({ isGone }) => !isGone).slice(-1));
+  }
+
   person(): Person {
     return this.of(PEOPLE);
   }
@@ -116,6 +121,10 @@ export function about(kind: string, input: InputOf = NO_INPUT, more: Omit<LifeOp
     },
   };
 }
+
+/** Cancels what was begun last. */
+export const cancel = (kind: string, more: Omit<LifeOperation, 'call'> = {}): LifeOperation => (
+  { weight: 1, ...more, call: (draw) => ({ item: draw.latest(kind) }) });
 
 /** Reads an object of the walk, which has to be there. */
 export const read = (kind: string, input?: InputOf): LifeOperation => about(kind, input, { expects: 'ok' });

@@ -1,4 +1,4 @@
-import { about, type Answer, type Call, type Draw, type LifeOperations, make, read, remove } from '../life-operation.ts';
+import { about, type Answer, type Call, cancel, type Draw, type LifeOperations, make, read, remove } from '../life-operation.ts';
 
 /** Daily exports to buckets. */
 
@@ -40,7 +40,7 @@ export const exportOperations: LifeOperations = {
   listExportRuns: read('exporter'),
   viewExportRun: about('export run'),
   findExportRun: about('export run'),
-  cancelExportRun: { ...about('export run'), weight: 0.5 },
+  cancelExportRun: cancel('export run'),
   runDataExporter: { ...about('exporter'), weight: 3, done: noteRun },
   rerunExport: { ...about('export run'), done: noteRun },
   backfillExports: { ...about('exporter', () => ({ body: { from: '2026-01-01', to: '2026-01-02' } })), done: noteRun },

@@ -1,5 +1,5 @@
 import {
-  about, type Answer, type Call, call, type Draw, type LifeOperation, type LifeOperations, make, mustHold, read, remove,
+  about, type Answer, type Call, call, cancel, type Draw, type LifeOperation, type LifeOperations, make, mustHold, read, remove,
 } from '../life-operation.ts';
 import { PEOPLE } from '../people.ts';
 import { drawFilters } from './analytics.ts';
@@ -76,7 +76,7 @@ export const sendOperations: LifeOperations = {
   sendMessages: { ...sending, weight: 5 },
   sendPushMessages: sending,
   viewSend: { ...about('send'), weight: 4, done: checkSend },
-  cancelSend: { ...about('send'), weight: 0.5 },
+  cancelSend: cancel('send'),
   reportMessages: about('transactional', () => ({ query: { page: 1, page_size: 100 } })),
   explainMessages: call((draw) => (
     { params: { identifier: draw.item('transactional').id }, query: { user: draw.person().userId } })),

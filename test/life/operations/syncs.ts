@@ -1,5 +1,5 @@
 import {
-  about, type Answer, type Call, call, type Draw, type LifeOperations, make, mustHold, NothingToCall, read, remove,
+  about, type Answer, type Call, call, cancel, type Draw, type LifeOperations, make, mustHold, NothingToCall, read, remove,
 } from '../life-operation.ts';
 
 /** Connections, and syncs over them: from a Postgres and a file into attributes, and from the Postgres to a webhook. */
@@ -96,7 +96,7 @@ export const syncOperations: LifeOperations = {
   listSyncRuns: read('sync'),
   viewSyncRun: { ...about('sync run'), weight: 6, done: checkRun },
   findSyncRun: { ...about('sync run'), done: checkRun },
-  cancelSyncRun: { ...about('sync run'), weight: 0.5 },
+  cancelSyncRun: cancel('sync run'),
   redriveSyncRun: {
     ...about('sync run'),
     done({ result }, { entity }, { item }) { entity.add('sync run', { id: (result as Run).run_id, of: item!.of! }); },

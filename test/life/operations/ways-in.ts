@@ -1,5 +1,5 @@
 import {
-  about, type Answer, type Call, type Draw, list, type LifeOperation, type LifeOperations, mustHold, read,
+  type Answer, type Call, cancel, type Draw, list, type LifeOperation, type LifeOperations, mustHold, read,
 } from '../life-operation.ts';
 import type { Person } from '../people.ts';
 
@@ -107,7 +107,7 @@ export const wayInOperations: LifeOperations = {
   importAttributeValues,
   listImportErrors: read('import', (draw, { id }) => ({ query: { import_id: id, ...draw.chance(0.5) ? { open: true } : {} } })),
   viewImport: { ...read('import'), weight: 6, done: checkImport },
-  cancelImport: { ...about('import'), weight: 0.5, done: checkImport },
+  cancelImport: cancel('import', { done: checkImport }),
   downloadImportErrors: read('import'),
   downloadImportTemplate: list(({ entity: { sor } }) => ({ query: { sor_id: sor.identifier, api_key: sor.apiKey } })),
   feedAttributeValues,
