@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { RIGHTS } from '../../domain/accounts/rights.ts';
-import { bodyInteger, identifier, isoDatetime, name } from '../core/input.ts';
+import { bodyInteger, boundedArray, identifier, isoDatetime, name } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
 
@@ -45,7 +45,8 @@ export const createServiceToken = operation({
   audits: 'create service_token',
   body: z.object({
     name,
-    rights: z.array(z.enum(RIGHTS)).min(1, 'must name at least one right').describe('Only rights that you have'),
+    rights: boundedArray(z.enum(RIGHTS), { min: 1, tooFew: 'must name at least one right', max: RIGHTS.length })
+      .describe('Only rights that you have'),
     expires_in_days: bodyInteger({ min: 1, max: MAX_TOKEN_DAYS }).optional().describe('Required, or expires_at'),
     expires_at: isoDatetime.optional().describe(`Instead of expires_in_days: at most ${MAX_TOKEN_DAYS} days from now`),
   }),

@@ -5,7 +5,7 @@ import {
 import { isDate } from '../../domain/core/date-value.ts';
 import { isStorableJson } from '../../domain/core/text-limits.ts';
 import {
-  bodyInteger, bodyList, commaListOf, identifier, jsonArray, jsonObject, name, NOT_STORABLE, queryFlag, text,
+  bodyInteger, bodyList, boundedArray, boundedRecord, commaListOf, identifier, jsonArray, jsonObject, name, NOT_STORABLE, queryFlag, text,
 } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 
@@ -24,20 +24,18 @@ const MatchName = z.object({
 }).meta({ id: 'MatchName' });
 
 const detailValue = z.union([z.string(), z.number(), z.boolean(), z.null()], { error: 'must be a text, a number, true, false or null' });
-export const DetailPairs = z.record(z.string(), detailValue)
-  .refine((pairs) => Object.keys(pairs).length <= MAX_PAIRS, `must have at most ${MAX_PAIRS} members`)
+export const DetailPairs = boundedRecord(detailValue, MAX_PAIRS)
   .refine(isStorableJson, NOT_STORABLE)
   .describe('Members of the event\'s detail with the values they must have; all must match');
 
-const matchNames = z.array(MatchName, { error: 'must be an array' }).min(1, 'must have at least one element')
-  .max(MAX_NAMES, `must have at most ${MAX_NAMES} elements`);
+const matchNames = boundedArray(MatchName, { error: 'must be an array', min: 1, tooFew: 'must have at least one element', max: MAX_NAMES });
 
 export const valuesErased = z.int({ error: 'must be a whole number' }).min(1).max(1_000_000).optional()
   .describe('How many values, or objects of match_details, deletions of people removed from it. With none left, it finds no person');
 
 const Step = z.object({
   match_name: matchNames.describe('The events that complete the step: any of them'),
-  match_details: z.array(DetailPairs, { error: 'must be an array' }).max(MAX_DETAILS).optional()
+  match_details: boundedArray(DetailPairs, { error: 'must be an array', max: MAX_DETAILS }).optional()
     .describe('What the event\'s detail must hold: one of these objects; by default anything'),
   values_erased: valuesErased,
 }).meta({ id: 'FunnelStep' });

@@ -2,17 +2,17 @@ import { z } from 'zod';
 import { DEVICE_FIELDS, MAX_VALUES } from '../../domain/analytics/comparison.ts';
 import { MAX_DETAILS } from '../../domain/analytics/funnel.ts';
 import {
-  COUNT_OPERATORS, type FilterBlock, MAX_COUNT, MAX_FILTER_CAMPAIGNS, MAX_FILTERS, MAX_MESSAGE_DAYS, MAX_PERIOD_DAYS, MESSAGE_OUTCOMES,
-  periodError, type SegmentFilter, type SegmentFilters, SELECTIONS, type ShownBlock, type ShownFilter, sizeError,
+  COUNT_OPERATORS, type FilterBlock, MAX_COUNT, MAX_FILTER_CAMPAIGNS, MAX_FILTER_ELEMENTS, MAX_FILTERS, MAX_MESSAGE_DAYS,
+  MAX_PERIOD_DAYS, MESSAGE_OUTCOMES, periodError, type SegmentFilter, type SegmentFilters, SELECTIONS, type ShownBlock, type ShownFilter,
+  sizeError, TOO_MANY_FILTERS,
 } from '../../domain/analytics/segment-filters.ts';
 import { isDate } from '../../domain/core/date-value.ts';
-import { closedObject, identifier, text } from '../core/input.ts';
+import { boundedArray, closedObject, identifier, text } from '../core/input.ts';
 import { DetailPairs, valuesErased } from './funnels.ts';
 
 /** The grammar of segments' filters, as they come in and as they are shown (docs/segments.md). */
 
-/** Of what is none; a list that is empty or too long is refused as such. */
-const anArray = { error: ({ code }: { code?: string }) => (code === 'invalid_type' ? 'must be an array' : undefined) };
+const anArray = { error: 'must be an array' };
 
 const blockOperator = z.enum(['and', 'or'], { error: 'must be and or or' }).default('and')
   .describe('Whether all of its elements must hold, or any');
@@ -21,7 +21,7 @@ const value = z.union([z.string(), z.number(), z.boolean()], { error: 'must be a
 const comparison = {
   operator: text().describe('By type: is, is_not, is_set, is_not_set, contains, does_not_contain, starts_with, greater_than, at_least, '
     + 'less_than, at_most, between, before, after, in_last_days, not_in_last_days, contains_any, contains_all, contains_none'),
-  values: z.array(value, anArray).max(MAX_VALUES).default([])
+  values: boundedArray(value, { ...anArray, max: MAX_VALUES }).default([])
     .describe('What to compare with: one; two with between; none with is_set and is_not_set; any of up to 100 with is, is_not, contains, '
       + 'does_not_contain, starts_with and those of Sets'),
 };
@@ -58,7 +58,7 @@ const EventsFilter = closedObject({
   log_type: z.union([z.literal(0), z.literal(1), z.literal(2), z.literal(3)], { error: 'must be 0, 1, 2 or 3' }).default(0)
     .describe('1 errors, 2 events, 3 background transitions, 0 any'),
   log_name: text().describe('Name of the event'),
-  match_details: z.array(DetailPairs, anArray).max(MAX_DETAILS).optional()
+  match_details: boundedArray(DetailPairs, { ...anArray, max: MAX_DETAILS }).optional()
     .describe('What the event\'s detail must hold: one of these objects; by default anything'),
   values_erased: valuesErased,
   operator: z.enum(COUNT_OPERATORS, { error: `must be one of ${COUNT_OPERATORS.join(', ')}` }).default('at_least'),
@@ -73,7 +73,7 @@ const EventsFilter = closedObject({
 const SegmentsFilter = closedObject({
   filter_on: z.literal('segments'),
   selection: z.enum(SELECTIONS, { error: `must be one of ${SELECTIONS.join(', ')}` }).default('any_of'),
-  segment_identifiers: z.array(identifier, anArray).min(1).max(MAX_FILTERS),
+  segment_identifiers: boundedArray(identifier, { ...anArray, min: 1, max: MAX_FILTERS }),
   operator: isIn,
 }).meta({ id: 'SegmentsFilter', description: 'People in other segments, as of their last snapshots' });
 
@@ -93,8 +93,9 @@ const CampaignsFilter = closedObject({
   filter_on: z.literal('campaigns'),
   outcome: z.enum(MESSAGE_OUTCOMES, { error: `must be one of ${MESSAGE_OUTCOMES.join(', ')}` }).default('received')
     .describe('`received`: a push went out, or the app showed the in-app message; `opened`: they opened the push, or clicked the message'),
-  campaign_identifiers: z.array(identifier, { error: 'must be an array' }).min(1, 'must have at least 1 element')
-    .max(MAX_FILTER_CAMPAIGNS, `must have at most ${MAX_FILTER_CAMPAIGNS} elements`).optional()
+  campaign_identifiers: boundedArray(identifier, {
+    ...anArray, min: 1, tooFew: 'must have at least 1 element', max: MAX_FILTER_CAMPAIGNS,
+  }).optional()
     .describe('Campaigns, of which any counts; by default all of the segment\'s app'),
   operator: isIn,
   last_days: z.int({ error: LAST_DAYS }).min(1, LAST_DAYS).max(MAX_MESSAGE_DAYS, LAST_DAYS).optional()
@@ -108,7 +109,7 @@ const BlockInput = closedObject({
   filter_on: z.literal(BLOCK).default(BLOCK),
   operator: blockOperator,
   get filters(): z.ZodType<(SegmentFilter | FilterBlock)[]> {
-    return z.array(FilterElement, anArray).min(1);
+    return boundedArray(FilterElement, { ...anArray, min: 1, max: MAX_FILTER_ELEMENTS });
   },
 }).meta({ id: 'FilterBlock', description: 'Filters and blocks within it, of which all must hold, or any' });
 
@@ -133,15 +134,28 @@ function flatten(given: unknown): unknown {
   return { ...rest, ...options[0], filter_on: filterOn };
 }
 
-export const SegmentFiltersInput = closedObject({
+const filtersInput = closedObject({
   operator: blockOperator,
-  blocks: z.array(BlockInput, anArray).max(MAX_FILTERS).describe('None: everybody in the app'),
+  blocks: boundedArray(BlockInput, { ...anArray, max: MAX_FILTERS }).describe('None: everybody in the app'),
 }).transform(({ operator, blocks }): SegmentFilters => ({
   operator, blocks: blocks.map((block) => ({ operator: block.operator, filters: block.filters })),
 })).check((ctx) => {
   const message = sizeError(ctx.value);
   if (message !== null) ctx.issues.push({ code: 'custom', message, input: ctx.value });
 });
+
+/** Too many filters are refused before any is read. */
+export const SegmentFiltersInput = z.preprocess((given, ctx) => {
+  if (countElements(given) <= MAX_FILTER_ELEMENTS) return given;
+  ctx.issues.push({ code: 'custom', message: TOO_MANY_FILTERS, input: given });
+  return z.NEVER;
+}, filtersInput);
+
+/** The filters and blocks in whatever was given, which nests no deeper than a body may. */
+function countElements(given: unknown): number {
+  const inner = isObject(given) ? given.blocks ?? given.filters : undefined;
+  return Array.isArray(inner) ? inner.reduce((sum: number, each) => sum + 1 + countElements(each), 0) : 0;
+}
 
 const ShownFilterSchema = z.object({
   value: z.enum(['attributes', 'devices', 'events', 'segments', 'funnels', 'campaigns']).describe('What the filter is on'),

@@ -3,7 +3,7 @@ import type { SUBJECT_KINDS } from '../../domain/accounts/audit.ts';
 import { closestLanguage, isLanguage } from '../../domain/apps/language.ts';
 import { isTechnicalName } from '../../domain/apps/technical-name.ts';
 import { shorten } from '../../domain/core/text-limits.ts';
-import { identifier, jsonArray, jsonObject, name, text } from '../core/input.ts';
+import { boundedRecord, identifier, jsonArray, jsonObject, name, text } from '../core/input.ts';
 import { type Method, type Nothing, type Operation, operation } from '../core/operation.ts';
 
 /** What an app tells its users about the data that it holds (reference: Data wallet). */
@@ -15,6 +15,8 @@ const TITLE_CHARS = 256;
 const DESCRIPTION_CHARS = 10_000;
 const LEGAL_TEXT_CHARS = 200_000;
 const SHOWN_CHARS = 60;
+/** More than ISO 639-1 has codes. */
+const MAX_LANGUAGES = 200;
 
 /** A name that callers choose, and by which they address the object (reference: Data wallet records). */
 const technicalName = text()
@@ -31,7 +33,7 @@ function languageError(code: string): string | null {
 
 /** A text for each language. An error names each key that is no language code. */
 function texts(max: number) {
-  const byLanguage = z.record(z.string(), text({ max })).check((ctx) => {
+  const byLanguage = boundedRecord(text({ max }), MAX_LANGUAGES).check((ctx) => {
     for (const code of Object.keys(ctx.value)) {
       const message = languageError(code);
       if (message !== null) ctx.issues.push({ code: 'custom', message, path: [shorten(code, SHOWN_CHARS)], input: code });
@@ -62,9 +64,6 @@ function withoutRepeats<T extends z.ZodType>(
     }
   });
 }
-
-/** More than ISO 639-1 has codes. */
-const MAX_LANGUAGES = 200;
 
 const language = text().check((ctx) => {
   const message = languageError(ctx.value);

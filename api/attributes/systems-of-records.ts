@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { VALUE_TYPES } from '../../domain/attributes/attribute-value.ts';
-import { commaList, email, identifier, name } from '../core/input.ts';
+import { boundedArray, commaList, email, identifier, name } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 
 /** A customer attribute as a SoR lists it (reference: System of Record). */
@@ -133,6 +133,6 @@ export const updateNotifyEmails = operation({
   description: 'With an empty list, Millrace mails its creator.',
   audits: 'update system_of_record',
   params: sorParams,
-  body: z.object({ notify_emails: z.array(email).max(MAX_ADDRESSES, `must have at most ${MAX_ADDRESSES} addresses`) }),
+  body: z.object({ notify_emails: boundedArray(email, { max: MAX_ADDRESSES, words: 'addresses' }) }),
   result: NotifyEmails,
 });

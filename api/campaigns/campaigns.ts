@@ -4,7 +4,9 @@ import { OUTCOME_DAYS } from '../../domain/campaigns/control-group.ts';
 import { isTimeZone } from '../../domain/core/time-zone.ts';
 import { isLongerThan, isStorable } from '../../domain/core/text-limits.ts';
 import { SegmentFiltersInput, ShownFilters } from '../analytics/segment-filters.ts';
-import { bodyFlag, bodyInteger, commaList, identifier, isoDateOrDatetime, jsonArray, jsonObject, name, text } from '../core/input.ts';
+import {
+  bodyFlag, bodyInteger, boundedArray, commaList, identifier, isoDateOrDatetime, jsonArray, jsonObject, name, text,
+} from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 import { internalError } from '../jobs/internal-error.ts';
 
@@ -112,7 +114,7 @@ const Recurrence = z.object({
   end_time: orNone(time).describe('Until then; later than start_time'),
   timezone: orNone(z.string().refine(isTimeZone, 'must be a zone of the IANA database, such as Europe/Paris'))
     .describe('Where adapt_tz is false; by default the app\'s'),
-  day_of_week: z.array(weekday).min(1).refine((days) => new Set(days).size === days.length, 'has a day twice')
+  day_of_week: boundedArray(weekday, { min: 1, max: 7 }).refine((days) => new Set(days).size === days.length, 'has a day twice')
     .describe('From 0 for Sunday to 6 for Saturday'),
 }).meta({ id: 'CampaignRecurrence' });
 

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { customerIdError } from '../../domain/attributes/customer-id.ts';
 import { isDate, readDatetime } from '../../domain/core/date-value.ts';
-import { NestingError, parseJsonAtOnce, sayNesting } from '../../domain/core/parse-json.ts';
+import { MAX_ELEMENTS, sayNesting, shapeError } from '../../domain/core/json-size.ts';
+import { NestingError, parseJsonAtOnce } from '../../domain/core/parse-json.ts';
 import { sayUnknown } from '../../domain/core/say-unknown.ts';
 import { isLongerThan, isStorable, MAX_CODE_POINTS } from '../../domain/core/text-limits.ts';
 
@@ -70,26 +71,50 @@ export function jsonObject<S extends z.ZodType>(schema: S) {
 
 /** An array of `min` to `max` objects in a JSON body; in a web form, its JSON. */
 export function jsonArray<S extends z.ZodType>(schema: S, max: number, min = 0) {
-  return orItsJson('an array', z.array(schema).min(min).max(max));
+  return orItsJson('an array', boundedArray(schema, { max, min }));
 }
 
 function orItsJson<S extends z.ZodType>(what: string, schema: S) {
   return z.preprocess((value, ctx) => {
     if (typeof value !== 'string') return value;
     try {
-      return parseJsonAtOnce(Buffer.from(value), { maxNesting: MAX_NESTING });
+      const parsed = parseJsonAtOnce(Buffer.from(value), { maxNesting: MAX_NESTING });
+      const message = shapeError(parsed, { maxElements: MAX_ELEMENTS, maxNesting: MAX_NESTING });
+      return message === null ? parsed : refuseValue(ctx, message, value);
     } catch (error) {
       const message = error instanceof NestingError ? sayNesting(MAX_NESTING) : `must be ${what}, or in a web form its JSON`;
-      ctx.issues.push({ code: 'custom', message, input: value });
-      return z.NEVER;
+      return refuseValue(ctx, message, value);
     }
   }, schema);
+}
+
+type ArrayBounds = { max: number; min?: number; tooFew?: string; error?: string; words?: string };
+
+/** An array. One that is too long is refused as such: its elements are not looked at. `error`: of what is none; `words`: of what it has. */
+export function boundedArray<S extends z.ZodType>(element: S, { max, min = 0, tooFew, error, words = 'elements' }: ArrayBounds) {
+  const tooMany = `must have at most ${max} ${words}`;
+  const params = { error: ({ code, input }: { code?: string; input?: unknown }) => (
+    code === 'invalid_type' && input !== undefined ? error : undefined) };
+  return z.preprocess((given, ctx) => (Array.isArray(given) && given.length > max ? refuseValue(ctx, tooMany, given) : given),
+    z.array(element, params).min(min, tooFew).max(max));
+}
+
+/** An object with members of any name. One with too many is refused as such: they are not looked at. */
+export function boundedRecord<S extends z.ZodType>(value: S, max: number) {
+  const count = (given: unknown) => (typeof given === 'object' && given !== null ? Object.keys(given).length : 0);
+  return z.preprocess((given, ctx) => (count(given) > max ? refuseValue(ctx, `must have at most ${max} members`, given) : given),
+    z.record(z.string(), value));
+}
+
+function refuseValue(ctx: z.core.$RefinementCtx, message: string, input: unknown): never {
+  ctx.issues.push({ code: 'custom', message, input });
+  return z.NEVER;
 }
 
 /** An array of `min` to `max` texts in a JSON body; in a web form, a text counts as one element, and an empty text as none. */
 export function textArray<S extends z.ZodType>(element: S, max: number, min = 0) {
   return z.preprocess((value) => (typeof value === 'string' ? [value].filter((only) => only !== '') : value),
-    z.array(element).min(min).max(max));
+    boundedArray(element, { max, min }));
 }
 
 /** An object with these members and no others: it refuses a misspelt member instead of ignoring it. */
@@ -103,7 +128,7 @@ export function closedObject<S extends z.ZodRawShape>(shape: S) {
 /** An array in a JSON body; in a web form it may be a single value. */
 export function bodyList<S extends z.ZodType>(element: S, most: number) {
   return z.preprocess((value) => (typeof value === 'string' ? [value] : value),
-    z.array(element, { error: 'must be an array' }).max(most, `must have at most ${most} elements`));
+    boundedArray(element, { max: most, error: 'must be an array' }));
 }
 
 /** An array in a query: comma-separated, repeated, or as `name[]`. Drops empty elements. */

@@ -63,6 +63,8 @@ export type Operation<
   exactNumbers?: true;
   /** Refusals also have `errorMessage` and `errorCode`, as other responses do (reference: Feeding attribute values). */
   errorCodes?: true;
+  /** Elements and members that a body may have in all, where these are more than `MAX_ELEMENTS`. */
+  maxElements?: number;
   /** The name of the part that is a file, where a web form may have one. */
   uploadPart?: string;
 };

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { numberText } from '../../domain/core/exact-json.ts';
-import { NestingError, parseJsonAtOnce, sayNesting } from '../../domain/core/parse-json.ts';
+import { sayNesting } from '../../domain/core/json-size.ts';
+import { NestingError, parseJsonAtOnce } from '../../domain/core/parse-json.ts';
 import type { FeedValue } from '../../domain/feed/feed-value.ts';
 import { identifier, MAX_NESTING, text } from '../core/input.ts';
 import { operation } from '../core/operation.ts';

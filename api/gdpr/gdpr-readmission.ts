@@ -1,13 +1,14 @@
 import { z } from 'zod';
-import { customerId } from '../core/input.ts';
+import { boundedArray, customerId } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 
 const MAX_PEOPLE = 1_000;
 
 /** Refuses a single text: `ada,bob`, read as one id, would match no one. */
 function idsOf(what: 'user' | 'device') {
-  return z.array(customerId, { error: `must be an array of ${what} ids; in a web form, repeat ${what}s[]` })
-    .max(MAX_PEOPLE, `must have at most ${MAX_PEOPLE} ${what} ids`);
+  return boundedArray(customerId, {
+    error: `must be an array of ${what} ids; in a web form, repeat ${what}s[]`, max: MAX_PEOPLE, words: `${what} ids`,
+  });
 }
 
 export const Readmitted = z.object({

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { bodyFlag, commaList, customerId, identifier, isoDatetime, text } from '../core/input.ts';
+import { bodyFlag, boundedArray, commaList, customerId, identifier, isoDatetime, text } from '../core/input.ts';
 import { type Malformed, operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
 import { internalError } from '../jobs/internal-error.ts';
@@ -8,10 +8,10 @@ const MAX_PEOPLE = 10_000;
 
 /** Refuses a single text: `ada,bob`, read as one id, would erase no one and still end as `treated`. */
 export const NewGdprRequest = z.object({
-  users: z.array(customerId, {
-    error: ({ input }) => (input === undefined ? 'is required' : 'must be an array of user ids; in a web form, repeat users[]'),
-  }).min(1, 'must have at least one user id').max(MAX_PEOPLE, `must have at most ${MAX_PEOPLE} user ids`)
-    .transform((users) => [...new Set(users)])
+  users: boundedArray(customerId, {
+    error: 'must be an array of user ids; in a web form, repeat users[]', min: 1, tooFew: 'must have at least one user id', max: MAX_PEOPLE,
+    words: 'user ids',
+  }).overwrite((users) => [...new Set(users)])
     .describe('User ids; duplicates count once'),
   skip_email: bodyFlag.default(false).describe('Send no e-mail when the request is done'),
 }).meta({ id: 'NewGdprRequest' });

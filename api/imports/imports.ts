@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { isStorableJson } from '../../domain/core/text-limits.ts';
 import { DELIMITERS, ENCODINGS } from '../../domain/core/csv-bytes.ts';
-import { requestHeadersError } from '../../domain/core/request-headers.ts';
+import { MAX_HEADERS, requestHeadersError } from '../../domain/core/request-headers.ts';
 import { sourceUrlError } from '../../domain/core/source-url.ts';
 import { DECIMALS } from '../../domain/core/table-format.ts';
 import { IMPORT_ERROR_TYPES } from '../../domain/imports/import-error-type.ts';
-import { bodyFlag, customerId, identifier, jsonObject, NOT_STORABLE, queryFlag, text } from '../core/input.ts';
+import { bodyFlag, boundedRecord, customerId, identifier, jsonObject, NOT_STORABLE, queryFlag, text } from '../core/input.ts';
 import { mailAttempt } from '../core/mail.ts';
 import { operation } from '../core/operation.ts';
 import { internalError } from '../jobs/internal-error.ts';
@@ -72,7 +72,8 @@ const fileUrl = z.string().superRefine((value, ctx) => {
   if (error !== undefined) ctx.addIssue({ code: 'custom', message: error });
 });
 
-const requestHeaders = jsonObject(z.record(z.string(), z.string({ error: 'must be a string' })).refine(isStorableJson, NOT_STORABLE))
+const requestHeaders = jsonObject(
+  boundedRecord(z.string({ error: 'must be a string' }), MAX_HEADERS).refine(isStorableJson, NOT_STORABLE))
   .superRefine((value, ctx) => {
     const error = requestHeadersError(value);
     if (error !== undefined) ctx.addIssue({ code: 'custom', message: error });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { identifier, text } from '../core/input.ts';
+import { boundedArray, identifier, text } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 import { recipient, SendDecision, SendState, templateVars } from './transactional.ts';
 
@@ -19,8 +19,9 @@ export const testCampaign = operation({
     + 'counts nowhere.',
   params: z.object({ campaign_identifier: identifier }),
   body: z.object({
-    users: z.array(recipient, { error: 'must be an array of user ids' }).min(1, 'must have at least one element')
-      .max(MAX_TESTERS, `must have at most ${MAX_TESTERS} elements`).describe('Ids of the users'),
+    users: boundedArray(recipient, {
+      error: 'must be an array of user ids', min: 1, tooFew: 'must have at least one element', max: MAX_TESTERS,
+    }).describe('Ids of the users'),
     variant: text().optional().describe('Name or identifier of a variant; by default each user gets their own'),
     templateVars: templateVars.optional().describe('Values of the placeholders of a transactional campaign, the same for all'),
   }),

@@ -3,7 +3,7 @@ import { isStorableJson } from '../../domain/core/text-limits.ts';
 import { customerIdError } from '../../domain/attributes/customer-id.ts';
 import { isDate } from '../../domain/core/date-value.ts';
 import { ATTEMPT_CODES, type AttemptCode } from '../../domain/sends/attempt-code.ts';
-import { identifier, isoDatetime, NOT_STORABLE, text } from '../core/input.ts';
+import { boundedArray, boundedRecord, identifier, isoDatetime, NOT_STORABLE, text } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 import { internalError } from '../jobs/internal-error.ts';
 
@@ -27,31 +27,33 @@ export const recipient = z.string().check((ctx) => {
   if (error !== undefined) ctx.issues.push({ code: 'custom', message: `is not valid: ${error}`, input: ctx.value });
 });
 
-export const templateVars = z.record(z.string(), z.unknown())
-  .refine((given) => Object.keys(given).length <= MAX_VARS, `must have at most ${MAX_VARS} members`)
+export const templateVars = boundedRecord(z.unknown(), MAX_VARS)
   .refine((given) => Object.values(given).every((value) => typeof value !== 'string' || value.length <= MAX_VAR_CHARS),
     `must have values of at most ${MAX_VAR_CHARS} characters`)
   .refine(isStorableJson, NOT_STORABLE);
 
-const keys = z.array(identifier, { error: 'must be an array of campaign ids' }).min(1, 'must have at least one element')
-  .max(MAX_CAMPAIGN_KEYS, `must have at most ${MAX_CAMPAIGN_KEYS} elements`);
+const AT_LEAST_ONE = 'must have at least one element';
+
+const keys = boundedArray(identifier, { error: 'must be an array of campaign ids', min: 1, tooFew: AT_LEAST_ONE, max: MAX_CAMPAIGN_KEYS });
 
 const body = z.object({
   campaignKey: z.preprocess((given) => (typeof given === 'string' ? [given] : given), keys)
     .describe('Identifiers of running transactional campaigns, or their campaign_api_identifier'),
   sendAt: isoDatetime.optional().describe('When to send; by default at once'),
-  messages: z.array(z.object({
+  messages: boundedArray(z.object({
     user: recipient.describe('Id of the user'),
     templateVars: templateVars.optional().describe('Values of the placeholders, by name'),
     paramVars: templateVars.optional().describe('Taken as templateVars, which win (deprecated)'),
-  }), { error: 'must be an array' })
-    .min(1, 'must have at least one element').max(MAX_MESSAGES, `must have at most ${MAX_MESSAGES} elements`),
+  }), { error: 'must be an array', min: 1, tooFew: AT_LEAST_ONE, max: MAX_MESSAGES }),
   requestKey: text().optional()
     .describe('Your own key for this request: repeating it within 30 days sends nothing again, and returns the first requestId'),
 });
 
+/** As many as a body of 10 MB holds. */
+const MAX_ELEMENTS = 5_000_000;
+
 const SENDING = {
-  ...SEND, method: 'POST', exactNumbers: true, audits: 'create send', body, malformed: invalid,
+  ...SEND, method: 'POST', exactNumbers: true, maxElements: MAX_ELEMENTS, audits: 'create send', body, malformed: invalid,
   result: z.object({ requestId: z.string() }),
 } as const;
 

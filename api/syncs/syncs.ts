@@ -5,7 +5,7 @@ import { fieldErrors, type GivenField, type MappingError, targetErrors } from '.
 import { SCHEMA_RULES } from '../../domain/syncs/sync-codes.ts';
 import type { EachMember } from '../../domain/syncs/sync-members.ts';
 import { scheduleError, type SyncSchedule } from '../../domain/syncs/sync-schedule.ts';
-import { bodyFlag, bodyInteger, closedObject, email, identifier, jsonObject, name, text } from '../core/input.ts';
+import { bodyFlag, bodyInteger, boundedArray, closedObject, email, identifier, jsonObject, name, text } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
 import { alertConnections } from './connections.ts';
@@ -23,8 +23,8 @@ const EntryBody = closedObject({
   format: text().optional().describe('For date and datetime: tokens of Luxon, unix (seconds) or unix_ms'),
   zone: text().optional().describe('For times without an offset: an IANA time zone; by default UTC'),
   decimal: z.enum(['.', ',']).optional().describe('For number: the decimal separator'),
-  true: z.array(field).max(MAX_WORDS).optional().describe('For boolean: words that mean true'),
-  false: z.array(field).max(MAX_WORDS).optional().describe('For boolean: words that mean false'),
+  true: boundedArray(field, { max: MAX_WORDS }).optional().describe('For boolean: words that mean true'),
+  false: boundedArray(field, { max: MAX_WORDS }).optional().describe('For boolean: words that mean false'),
   separator: text().optional().describe('For set: by default ;'),
 } satisfies EachMember<'mapping.fields', z.ZodType>);
 
@@ -107,7 +107,7 @@ const destinationMembers = {
   sor: identifier.optional().describe('Write to the attributes of this System of Record'),
   connection: identifier.optional().describe('Instead of sor: write to a stream of this connection'),
   stream: text({ max: 1_000 }).optional().describe('Required with connection'),
-  key: z.array(field).max(MAX_KEY_FIELDS).optional().describe('Fields that identify a record in the stream'),
+  key: boundedArray(field, { max: MAX_KEY_FIELDS }).optional().describe('Fields that identify a record in the stream'),
 } satisfies EachMember<'destination', z.ZodType>;
 
 const DestinationBody = closedObject({ ...destinationMembers, name: shownName });
@@ -119,7 +119,7 @@ const FieldBody = EntryBody.superRefine((entry, ctx) => {
   }
 });
 
-const FieldsBody = z.array(FieldBody).max(MAX_FIELDS).superRefine((entries, ctx) => {
+const FieldsBody = boundedArray(FieldBody, { max: MAX_FIELDS }).superRefine((entries, ctx) => {
   const targets = new Map<string, number>();
   for (const [index, entry] of entries.entries()) {
     const errors = targetErrors(givenField(entry), index, targets);
@@ -139,7 +139,7 @@ const MappingBody = closedObject({
 } satisfies EachMember<'mapping', z.ZodType>);
 
 const AlertsBody = closedObject({
-  emails: z.array(email).max(20).optional().describe('Recipients of mails about the sync; by default the user who makes it'),
+  emails: boundedArray(email, { max: 20 }).optional().describe('Recipients of mails about the sync; by default the user who makes it'),
   connections: alertConnections.optional().describe('Connections that get the alerts, too, such as one to Slack; by default none'),
   failed_records: bodyInteger({ min: 1, max: 1_000_000_000 }).nullable().optional()
     .describe('Send an alert about each run with at least this many failed records; null (default): never'),

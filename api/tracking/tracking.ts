@@ -3,8 +3,13 @@ import type { CallType } from '../../domain/tracking/tracked-call.ts';
 import { identifier } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 
+/** As many as the 500 KiB of a body hold. */
+const MAX_ELEMENTS = 500_000;
+
 /** Segment's HTTP tracking API (docs/tracking.md). */
-const SHARED = { tag: 'Tracking', auth: 'app_key', method: 'POST', idempotencyKey: 'ignored', bare: true } as const;
+const SHARED = {
+  tag: 'Tracking', auth: 'app_key', method: 'POST', idempotencyKey: 'ignored', bare: true, maxElements: MAX_ELEMENTS,
+} as const;
 
 export const IngestedCalls = z.object({
   success: z.literal(true),

@@ -53,6 +53,9 @@ export type FilterPeriod = { last_days: number } | { from: string; till: string 
 /** Blocks within each other, filters of a segment, and characters of their JSON. */
 const MAX_DEPTH = 5;
 export const MAX_FILTERS = 50;
+export const TOO_MANY_FILTERS = `may have at most ${MAX_FILTERS} filters`;
+/** Filters and the blocks around them: none is empty. */
+export const MAX_FILTER_ELEMENTS = MAX_FILTERS * (MAX_DEPTH + 1);
 const MAX_FILTER_CHARS = 65_536;
 /** Days of a period. */
 export const MAX_PERIOD_DAYS = 731;
@@ -81,7 +84,7 @@ function* eachIn({ filters }: FilterBlock, at: string): Generator<{ path: string
 /** What is wrong with the size of filters; null: nothing. */
 export function sizeError(filters: SegmentFilters): string | null {
   if (depthOf(filters.blocks) > MAX_DEPTH) return `may have at most ${MAX_DEPTH} blocks within each other`;
-  if ([...eachFilter(filters)].length > MAX_FILTERS) return `may have at most ${MAX_FILTERS} filters`;
+  if ([...eachFilter(filters)].length > MAX_FILTERS) return TOO_MANY_FILTERS;
   return JSON.stringify(filters).length > MAX_FILTER_CHARS ? `may have at most ${MAX_FILTER_CHARS} characters as JSON` : null;
 }
 

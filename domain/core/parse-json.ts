@@ -16,10 +16,6 @@ export type ParseOptions = {
 
 export class NestingError extends Error {}
 
-export function sayNesting(levels: number): string {
-  return `must not nest deeper than ${levels} levels`;
-}
-
 /** Throws a `NestingError` for a JSON text whose arrays and objects nest deeper. It costs little for a text with few of them. */
 export function checkNesting(text: string, maxNesting: number): void {
   if (!hasMoreOpened(text, maxNesting)) return;

@@ -28,6 +28,9 @@ export function refuse(http: number, status: string | number, message: string, e
   throw new Refusal(http, status, message, extra);
 }
 
+/** A body with ten million faults is told the first few: whoever looks for them stops there. */
+export const MAX_FAULTS = 50;
+
 /** What is wrong with an input field; `element` is its wire name. */
 export type FieldError = { element: string; message: string };
 
@@ -36,10 +39,10 @@ export function refuseField(element: string, message: string): never {
   return refuseAll({ element, message }, [{ element, message }]);
 }
 
-/** Refuses all of these fields at once; does nothing where there are none. */
+/** Refuses all of these fields at once, the first 50; does nothing where there are none. */
 export function refuseFields(errors: readonly FieldError[]): void {
   const [first] = errors;
-  if (first) refuseAll(first, errors);
+  if (first) refuseAll(first, errors.slice(0, MAX_FAULTS));
 }
 
 function refuseAll(first: FieldError, errors: readonly FieldError[]): never {

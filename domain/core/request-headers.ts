@@ -1,4 +1,4 @@
-const MAX_HEADERS = 50;
+export const MAX_HEADERS = 50;
 const MAX_CHARACTERS = 8192;
 /** `token` of RFC 9110, 5.6.2. */
 const NAME = /^[!#$%&'*+\-.^_`|~\dA-Za-z]+$/;

@@ -1,6 +1,7 @@
-import { closest } from 'fastest-levenshtein';
 import { formatError } from '../attributes/date-format.ts';
 import { type Conversion, FALSE, foldWord, TRUE } from '../attributes/field-conversion.ts';
+import { MAX_FAULTS } from '../core/refusal.ts';
+import { nearestName } from '../core/say-unknown.ts';
 import { isLongerThan, isStorable, MAX_CODE_POINTS, quote } from '../core/text-limits.ts';
 import { isTimeZone } from '../core/time-zone.ts';
 import type { Mapping } from './record-mapping.ts';
@@ -22,8 +23,6 @@ export type MappingUse = {
 };
 
 const MAX_FIELDS = 1_000;
-/** Of what is worth reading at once. */
-const MAX_FAULTS = 50;
 
 /** Everything that is wrong with a mapping, the first 50; empty where it can be prepared. */
 export function mappingErrors(mapping: GivenMapping, { needsCustomer, knownFields }: MappingUse): MappingError[] {
@@ -77,8 +76,9 @@ export function targetErrors({ from, to = from, drop }: GivenField, index: numbe
 function sourceFieldErrors(element: string, name: string, knownFields?: readonly string[]): MappingError[] {
   const errors = nameErrors(element, name);
   if (errors.length > 0 || knownFields === undefined || knownFields.includes(name)) return errors;
-  const nearest = knownFields.length === 0 ? 'it has none' : `did you mean ${quote(closest(name, knownFields))}?`;
-  return [{ element, message: `is ${quote(name)}, which the source does not have: ${nearest}` }];
+  const nearest = nearestName(name, knownFields);
+  const hint = nearest === null ? '' : `: did you mean ${quote(nearest)}?`;
+  return [{ element, message: `is ${quote(name)}, which the source does not have${knownFields.length === 0 ? ': it has none' : hint}` }];
 }
 
 function nameErrors(element: string, name: string): MappingError[] {

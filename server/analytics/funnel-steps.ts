@@ -1,6 +1,6 @@
 import { eventNameError } from '../../domain/analytics/event-names.ts';
 import { detailsOf, eventsOfFunnel, type FunnelExclusion, type FunnelStep } from '../../domain/analytics/funnel.ts';
-import { type FieldError, refuseFields } from '../../domain/core/refusal.ts';
+import { type FieldError, MAX_FAULTS, refuseFields } from '../../domain/core/refusal.ts';
 import type { FunnelQuery } from '../../store/analytics/funnel-sql.ts';
 import { listAppIds } from '../../store/apps/apps.ts';
 import type { Queryable } from '../../store/core/database.ts';
@@ -18,11 +18,12 @@ export async function resolveSteps(
       all.map((name, index) => ({ name, path: `${at}exclusions.${nth}.match_name.${index}` }))),
   ];
   const apps = await listAppIds(db, entityId, [...new Set(names.map(({ name }) => name.app_id))]);
-  const known = new Map<string, string[]>();
+  const known = new Map<string, ReadonlySet<string>>();
   const errors: FieldError[] = exclusions.flatMap(({ after_step: step }, nth) => (step < steps.length - 1 ? [] : [{
     element: `${at}exclusions.${nth}.after_step`, message: 'must be the number of a step before the last one',
   }]));
   for (const { name: { app_id: app, log_type: logType, log_name: name }, path } of names) {
+    if (errors.length >= MAX_FAULTS) break;
     const appId = apps.get(app);
     if (appId === undefined) {
       errors.push({ element: `${path}.app_id`, message: 'is no app of your entity: GET /api/apps lists them' });
@@ -33,9 +34,7 @@ export async function resolveSteps(
     const message = eventNameError(name, known.get(key)!);
     if (message !== null) errors.push({ element: `${path}.log_name`, message });
   }
-  refuseFields(errors.slice(0, MAX_ERRORS));
+  refuseFields(errors);
   const events = eventsOfFunnel(steps, exclusions).map(({ appId, ...event }) => ({ ...event, appId: apps.get(appId)! }));
   return { events, details: steps.map(detailsOf), appIds: [...apps.values()] };
 }
-
-const MAX_ERRORS = 50;

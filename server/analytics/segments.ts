@@ -113,11 +113,9 @@ async function changeFilters(
   await wantRefresh(tx, entityId, id, { isChanged: true });
 }
 
-const MAX_ERRORS = 50;
-
 async function resolveOrRefuse(db: Queryable, entityId: number, appId: number, filters: SegmentFilters) {
   const { errors, query, segments, failure } = await resolveFilters(db, entityId, { appId, filters, now: new Date() });
-  refuseFields(errors.slice(0, MAX_ERRORS));
+  refuseFields(errors);
   return { query: query!, segments, failure };
 }
 

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import { MAX_ELEMENTS, shapeError } from '../../domain/core/json-size.ts';
 import { Refusal, refuse, refuseField } from '../../domain/core/refusal.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import { gather } from './bodies.ts';
@@ -22,7 +23,10 @@ export async function readForm(
   try {
     for await (const part of request.parts()) {
       if (part.type === 'field') {
-        fieldBytes += Buffer.byteLength(String(part.value));
+        // A part that says it is JSON has been parsed.
+        const message = shapeError(part.value, { maxElements: MAX_ELEMENTS, maxNesting: deps.limits.nesting });
+        if (message !== null) refuseField(part.fieldname, message);
+        fieldBytes += Buffer.byteLength(typeof part.value === 'string' ? part.value : JSON.stringify(part.value));
         if (part.valueTruncated) refuseField(part.fieldname, 'is too long');
         if (fieldBytes > maxFieldBytes && maxFieldBytes < deps.limits.bodyBytes) {
           await verifyFields(route, gather(pairs), deps);

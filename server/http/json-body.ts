@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { NestingError, parseJson, sayNesting } from '../../domain/core/parse-json.ts';
+import { sayNesting } from '../../domain/core/json-size.ts';
+import { NestingError, parseJson } from '../../domain/core/parse-json.ts';
 import { refuseField } from '../../domain/core/refusal.ts';
 import { findJsonError } from './json-error.ts';
 

@@ -1,9 +1,10 @@
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Role } from '../../api/core/operation.ts';
-import { Refusal, refuse } from '../../domain/core/refusal.ts';
+import { MAX_ELEMENTS, shapeError } from '../../domain/core/json-size.ts';
+import { Refusal, refuse, refuseField } from '../../domain/core/refusal.ts';
 import type { TrackingTarget } from '../../store/tracking/tracking-target.ts';
-import type { RouteDependencies } from '../dependencies.ts';
+import type { Limits, RouteDependencies } from '../dependencies.ts';
 import { apiVersion } from './api-version.ts';
 import { gather } from './bodies.ts';
 import { type Caller, findCaller } from './caller.ts';
@@ -79,6 +80,7 @@ async function answer(route: Route, request: FastifyRequest, deps: RouteDependen
   const { fields, file } = await readInput(route, request, circumstances, deps);
   const upload = file === undefined ? undefined : route.upload;
   try {
+    checkShape(route, fields, deps.limits);
     const body = route.body ? validate(route.body, fields, 'body', route.malformed) : {};
     const caller = request.caller ?? undefined;
     const { version, log } = circumstances;
@@ -96,6 +98,12 @@ async function answer(route: Route, request: FastifyRequest, deps: RouteDependen
   } finally {
     upload?.release(file);
   }
+}
+
+/** Before a schema looks at each element: the sum of what it finds wrong, and of what is right, is bounded by this. */
+function checkShape({ maxElements = MAX_ELEMENTS }: Route, fields: unknown, { nesting: maxNesting }: Limits): void {
+  const message = shapeError(fields, { maxElements, maxNesting });
+  if (message !== null) refuseField('body', message);
 }
 
 async function readInput(

@@ -1,9 +1,6 @@
 import type { z } from 'zod';
 import type { Malformed } from '../../api/core/operation.ts';
-import { refuse } from '../../domain/core/refusal.ts';
-
-/** A body of ten million wrong things is told about the first few. */
-const MAX_FAULTS = 50;
+import { MAX_FAULTS, refuse } from '../../domain/core/refusal.ts';
 
 type Issue = z.core.$ZodRawIssue;
 

@@ -1,6 +1,8 @@
 import type { FastifyRequest } from 'fastify';
 import type { Auth } from '../../api/core/operation.ts';
-import { refuse } from '../../domain/core/refusal.ts';
+import { sayNesting } from '../../domain/core/json-size.ts';
+import { checkNesting, NestingError } from '../../domain/core/parse-json.ts';
+import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import type { Route } from './route.ts';
 import { refuseKey } from './sor-key.ts';
@@ -24,7 +26,7 @@ const FIELD = /(?:^|&)(sor|sor_id|api_key)=([^&]*)/g;
 const MAX_KEYLESS_BYTES = 256 * 1024;
 
 export type BodyForm = 'json' | 'form';
-type Dependencies = Pick<RouteDependencies, 'trackingApps' | 'feedIntake'>;
+type Dependencies = Pick<RouteDependencies, 'trackingApps' | 'feedIntake' | 'limits'>;
 
 /**
  * Refuses a body without valid credentials before it is parsed. They are looked for in its first and its last 64 KiB, where serialisers
@@ -38,7 +40,10 @@ export async function verifyBody(request: FastifyRequest, bytes: Buffer, form: B
   const shown = (name: string) => firstAndLast((found.get(name) ?? []).map(([, value]) => value));
   const [ids, keys] = [names.id.flatMap(shown), shown(names.key)];
   const isMissing = keys.length === 0 || (names.id.length > 0 && ids.length === 0);
-  if (isMissing && bytes.length > MAX_UNVERIFIED_BYTES) return refuseLarge(`${names.say} within its first or last 64 KiB`);
+  if (isMissing && bytes.length > MAX_UNVERIFIED_BYTES) {
+    if (form === 'json') refuseDeepHead(bytes, deps);
+    return refuseLarge(`${names.say} within its first or last 64 KiB`);
+  }
   await (names.id.length > 0 ? verifySorKeys(ids, keys, deps) : verifyWriteKeys(keys, address, deps));
   request.verified();
 }
@@ -57,7 +62,9 @@ export function keyGate(
     head?.push(chunk);
     if (isKnown || bytes < MAX_UNVERIFIED_BYTES) return;
     if (head) {
-      const keys = keysIn(Buffer.concat(head), form);
+      const first = Buffer.concat(head);
+      if (form === 'json') refuseDeepHead(first, deps);
+      const keys = keysIn(first, form);
       head = null;
       isKnown = keys.length > 0;
       const found = await Promise.all(keys.map((apiKey) => deps.feedIntake.findSor({ identifier: null, apiKey })));
@@ -94,6 +101,16 @@ async function verifySorKeys(ids: string[], keys: string[], { feedIntake }: Depe
 async function verifyWriteKeys(keys: string[], address: string, { trackingApps }: Dependencies): Promise<void> {
   for (const key of keys) if (await trackingApps.find(key, address)) return;
   refuse(401, 'unauthorized', 'Invalid or missing write key');
+}
+
+/** A body that nests too deep is refused for that: no key would help. Its first 64 KiB show it. */
+function refuseDeepHead(bytes: Buffer, { limits: { nesting } }: Dependencies): void {
+  try {
+    checkNesting(bytes.toString('latin1', 0, MAX_UNVERIFIED_BYTES), nesting);
+  } catch (error) {
+    if (!(error instanceof NestingError)) throw error;
+    refuseField('body', sayNesting(nesting));
+  }
 }
 
 function refuseLarge(say: string): never {

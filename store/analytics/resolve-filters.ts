@@ -60,7 +60,7 @@ type Known = {
   /** The segment's. */
   appId: number;
   apps: Map<string, number>; sors: Map<string, number>; attributes: CustomerAttribute[]; segments: Map<string, NamedSegment>;
-  funnels: Map<string, Funnel>; events: Map<string, string[]>; campaigns: Map<string, Pick<Campaign, 'id' | 'appId'>>;
+  funnels: Map<string, Funnel>; events: Map<string, ReadonlySet<string>>; campaigns: Map<string, Pick<Campaign, 'id' | 'appId'>>;
 };
 
 const eventsKey = (appId: number, logType: number): string => `${appId}/${logType}`;
@@ -79,7 +79,7 @@ async function knownNames(db: Queryable, entityId: number, appId: number, filter
     ...eventFilters.flatMap((filter) => filter.app_id ?? []),
     ...[...funnels.values()].flatMap(({ steps }) => steps.flatMap(({ match_name: names }) => names.map((name) => name.app_id))),
   ]);
-  const events = new Map<string, string[]>();
+  const events = new Map<string, ReadonlySet<string>>();
   for (const { app_id: app, log_type: logType } of eventFilters) {
     const id = app === undefined ? appId : apps.get(app);
     if (id === undefined || events.has(eventsKey(id, logType))) continue;

@@ -99,11 +99,11 @@ export async function updateEventDefinition(
 }
 
 /** The names of events that an app has, of a log type or of any. */
-export async function listEventNames(db: Queryable, entityId: number, appId: number, logType: LogType | null): Promise<string[]> {
+export async function listEventNames(db: Queryable, entityId: number, appId: number, logType: LogType | null): Promise<Set<string>> {
   const { rows } = await db.query<{ name: string }>(
     `SELECT DISTINCT name FROM event_definitions WHERE entity_id = $1 AND app_id = $2 AND ($3::smallint IS NULL OR log_type = $3)
      ORDER BY name`, [entityId, appId, logType]);
-  return rows.map(({ name }) => name);
+  return new Set(rows.map(({ name }) => name));
 }
 
 /** What people call the events of some apps: the name itself where nobody has given another. */

@@ -104,19 +104,29 @@ async function changesOf(db: Database): Promise<Map<string, number>> {
 
 type Open = { entity_id: number; identifier: string; job: Record<string, unknown> };
 
-/** Each job has ended, or says what it waits for. */
+/** Each job has ended, or says what it waits for: a deletion may wait five minutes for an upload that was broken off. */
 async function checkJobs({ db, walk }: Ending): Promise<void> {
+  const until = Date.now() + ENDS_WITHIN_MS;
+  let open = await listUnexplained(db);
+  while (open.length > 0 && Date.now() < until) {
+    await delay(BETWEEN_LOOKS_MS);
+    open = await listUnexplained(db);
+  }
+  for (const { kind, job } of open) {
+    walk.note(`${kind}: a job has neither ended nor says what it waits for`, JSON.stringify(job).slice(0, 1_500), null);
+  }
+}
+
+async function listUnexplained(db: Database): Promise<(Open & { kind: JobKind })[]> {
+  const unexplained: (Open & { kind: JobKind })[] = [];
   for (const kind of JOB_KINDS) {
     const { table, only = 'true' } = STORED_JOBS[kind];
     const { rows } = await db.query<Open>(
       `SELECT j.entity_id, j.identifier, to_jsonb(j) AS job FROM ${table} j
        WHERE ${only} AND state IN ('accepted', 'running') ORDER BY j.entity_id, j.id`);
-    for (const open of rows) {
-      if (!await hasReason(db, kind, open)) {
-        walk.note(`${kind}: a job has neither ended nor says what it waits for`, JSON.stringify(open.job).slice(0, 1_500), null);
-      }
-    }
+    for (const open of rows) if (!await hasReason(db, kind, open)) unexplained.push({ kind, ...open });
   }
+  return unexplained;
 }
 
 async function hasReason(db: Database, kind: JobKind, { entity_id: entityId, identifier, job }: Open): Promise<boolean> {

@@ -114,6 +114,10 @@ describe('a segment', () => {
     expect(await errors({ ...event, period: { from: '2026-02-01', till: '2026-01-01' } }))
       .toEqual(at('\\.period\\.till', 'must not be before'));
     expect(await errors({ ...event, operater: 'at_least' })).toEqual(at('\\.operater', 'is unknown: did you mean operator'));
+    // Nothing is compared with names that are too many, or too long.
+    expect(await errors({ ...attribute, attribute_key: 'x'.repeat(256) })).toEqual(at('\\.attribute_key', 'is unknown. There are'));
+    expect(await errors(...Array.from({ length: 2_000 }, () => ({ wrong: 1 })))).toEqual(['filters may have at most 50 filters']);
+    expect(await errors({ ...attribute, values: Array.from({ length: 101 }, () => []) })).toEqual(at('\\.values', 'must have at most 100'));
     expect(await errors({ filter_on: 'segments', segment_identifiers: ['seg_none'] }))
       .toEqual(at('\\.segment_identifiers\\.0', 'is no segment'));
     expect(await errors({ filter_on: 'funnels', funnel_identifier: 'fun_none', step: 0, outcome: 'completed', period: { last_days: 1 } }))

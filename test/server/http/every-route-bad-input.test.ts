@@ -11,7 +11,7 @@ import { testServer } from './test-server.ts';
 /** Bad input of every kind, made from each route's own schemas: a 4xx that names the field, never a 500. A run tries a quarter of it. */
 
 type Part = 'params' | 'query' | 'body';
-type Schema = { type?: string; properties?: Record<string, Schema>; required?: string[]; enum?: unknown[] };
+type Schema = { type?: string; properties?: Record<string, Schema>; required?: string[]; enum?: unknown[]; maxItems?: number };
 
 /** A list of an app, and its file exports. */
 function formsOf(list: string): string[] {
@@ -156,6 +156,10 @@ const TAKEN = new Set([
     `GET /api/audit_log query.${field}: unknown`, `GET /api/audit_log.csv query.${field}: unknown`,
   ]),
 ]);
+
+/** A part of a form that says it is JSON. */
+const formWith = (json: string) =>
+  `--b\r\ncontent-disposition: form-data; name="x"\r\ncontent-type: application/json\r\n\r\n${json}\r\n--b--\r\n`;
 
 const MIB = 'x'.repeat(1024 * 1024);
 
@@ -306,9 +310,33 @@ describe('bad input', () => {
     ['a text', 'application/json', '"name"'],
     ['10,000 levels', 'application/json', `${'{"a":'.repeat(10_000)}1${'}'.repeat(10_000)}`],
     ['another type', 'application/xml', '<name/>'],
+    ['a form with JSON of 100,000 levels', 'multipart/form-data; boundary=b', formWith(`${'['.repeat(100_000)}${']'.repeat(100_000)}`)],
     ['an open form', 'multipart/form-data; boundary=b', '--b\r\ncontent-disposition: form-data; name="x"\r\n\r\n'],
   ];
   const withBody = routes.filter(({ body }) => Object.keys(fieldsOf(body)).length > 0);
+
+  const lists = withBody.filter(({ auth, upload }) => auth === 'token' && !upload).flatMap((route) =>
+    Object.entries(fieldsOf(route.body)).flatMap(([field, { type, maxItems: max }]) =>
+      (type === 'array' && max !== undefined ? [{ name: nameOf(route), route, field, max, kind: 'too long' }] : [])));
+
+  it.for(quarterOf('lists', lists))(
+    'that is too long a list is refused as such, whatever is in it: $name body.$field', async ({ route, field, max }) => {
+      const own = await sampleFor(route);
+      const tooMany = Array.from({ length: max + 1 }, () => ({ wrong: [1] }));
+      const reply = await send(app, route, spoilt(goodCalls[nameOf(route)]!(own), 'body', field, tooMany), own, own.token);
+      const { messages } = reply.json() as { messages: { element: string; message: string }[] };
+      const ofAll = { element: 'body', severity: 'error', message: 'must have at most 20000 elements and members in all' };
+      const ofField = { element: field, severity: 'error', message: expect.stringMatching(`^must have at most ${max} `) as string };
+      expect(messages).toEqual([max < 10_000 ? ofField : expect.toBeOneOf([ofField, ofAll]) as object]);
+    });
+
+  it('with more elements than any body has is refused before they are looked at', async () => {
+    const [route] = withBody.filter(({ auth }) => auth === 'token') as [Route];
+    const own = await sampleFor(route);
+    const many = { a: Array.from({ length: 10_000 }, () => [1]) };
+    const reply = await send(app, route, { ...goodCalls[nameOf(route)]!(own), body: many }, own, own.token);
+    expect(reply.json()).toMatchObject({ error_message: 'body: must have at most 20000 elements and members in all' });
+  });
 
   const bodies = withBody.flatMap((route) => BODIES.map(([kind, type, body]) =>
     ({ name: `${nameOf(route)}: ${kind}`, route, kind, type, body })));
