@@ -1,5 +1,6 @@
 import { relative, resolve } from 'node:path';
 import { postgresRefusal, serverName } from '../connectors/postgres/postgres-refusal.ts';
+import { isAway } from '../domain/core/internal-error.ts';
 import type { Database } from '../store/core/database.ts';
 import { CannotStart } from './cannot-start.ts';
 import type { Config } from './config.ts';
@@ -14,20 +15,18 @@ export async function reachDatabase(db: Database, databaseUrl: string): Promise<
 /** Turns a failed first connection into one sentence that names DATABASE_URL. Any other error is returned as it is. */
 function databaseError(databaseUrl: string, error: unknown): unknown {
   const { hostname, port } = new URL(databaseUrl);
-  if (!isOfConnection(error)) return error;
+  if (!isAway(error) && !isRefused(error)) return error;
   return new CannotStart(`DATABASE_URL: ${postgresRefusal(serverName(hostname, Number(port || 5_432)), error).message}.`, { cause: error });
 }
 
-/** SQLSTATE classes of a session that Postgres does not give, and Node's codes of network and TLS. */
-const OF_CONNECTION = /^(?:(?:28|3D|53|57P|08)[0-9A-Z]+|E[A-Z_]+|ERR_SSL.*|CERT_.*|ERR_TLS.*|DEPTH_ZERO.*|SELF_SIGNED.*|UNABLE_TO.*)$/;
-/** The pool's own words, which are plain errors. */
-const NOT_IN_TIME = /^timeout exceeded|^Connection terminated/;
+/** SQLSTATE classes of a session that Postgres refuses to this user, and Node's codes of sockets and TLS. */
+const REFUSED = /^(?:(?:28|3D)[0-9A-Z]+|E[A-Z_]+|ERR_SSL.*|CERT_.*|ERR_TLS.*|DEPTH_ZERO.*|SELF_SIGNED.*|UNABLE_TO.*)$/;
 
-function isOfConnection(error: unknown): error is Error {
+/** Whether the server is there, and does not let this process in. */
+function isRefused(error: unknown): error is Error {
   if (!(error instanceof Error)) return false;
   const { code } = error as { code?: unknown };
-  return typeof code === 'string' ? OF_CONNECTION.test(code)
-    : NOT_IN_TIME.test(error.message) || /SSL|^SASL/.test(error.message);
+  return typeof code === 'string' ? REFUSED.test(code) : /SSL|^SASL/.test(error.message);
 }
 
 /** What a folder that can't be used has against it, by Node's code. */

@@ -1,5 +1,5 @@
 import { Context } from '@temporalio/activity';
-import { internalErrorOf } from '../../domain/core/internal-error.ts';
+import { internalErrorOf, isAway } from '../../domain/core/internal-error.ts';
 import type { SegmentQuery } from '../../store/analytics/segment-sql.ts';
 import { countMembers } from '../../store/analytics/segment-counts.ts';
 import {
@@ -10,7 +10,7 @@ import {
 } from '../../store/analytics/segment-refresh.ts';
 import { findSegmentById, type Segment } from '../../store/analytics/segments.ts';
 import { resolveFilters } from '../../store/analytics/resolve-filters.ts';
-import { isAway, isQueryCanceled, isTimedOut, type Tx, write } from '../../store/core/database.ts';
+import { isQueryCanceled, isTimedOut, type Tx, write } from '../../store/core/database.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import type { Dependencies } from '../dependencies.ts';
 

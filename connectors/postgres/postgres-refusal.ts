@@ -29,7 +29,7 @@ const UNTRUSTED = /SELF_SIGNED_CERT|UNABLE_TO_(?:GET_ISSUER|VERIFY_LEAF)|CERT_UN
 const WORDS: [RegExp, () => [Parameters<typeof sourceRefusal>[0], string]][] = [
   [/does not support SSL/, () => ['source_refused', 'does not offer TLS: switch it on there, or set tls to "off"']],
   [/establishing an SSL/, () => ['source_refused', 'does not speak TLS as Postgres does on this port: check the port']],
-  [/timeout expired/, () => ['source_unavailable', 'did not take the connection in time']],
+  [/timeout (?:expired|exceeded)/, () => ['source_unavailable', 'did not take the connection in time']],
   [/Connection terminated|Client has encountered a connection error|not queryable/,
     () => ['transfer_broken', 'broke off the connection']],
   [/^SASL/, () => ['source_refused', 'asks for a password in a way that is not understood, or does not prove itself']],

@@ -30,22 +30,33 @@ export class OutsideError extends Error {
   }
 }
 
-/** Codes of Node for a network, a disk or a machine that is away, full or busy; of AbortController; of a stream that its reader left. */
-const MACHINE = new RegExp(`^(?:${[
-  'ECONNRESET', 'ECONNREFUSED', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'ENETUNREACH', 'ENETDOWN', 'EADDRNOTAVAIL',
-  'ENOTFOUND', 'EAI_AGAIN', 'ENOSPC', 'EDQUOT', 'EIO', 'EROFS', 'EMFILE', 'ENFILE', 'ABORT_ERR', 'ERR_STREAM_PREMATURE_CLOSE',
-].join('|')})$`);
-/** SQLSTATEs of a database that is away, starting, stopping or full. */
+/** SQLSTATEs of a database that takes no session, has no room, or ends the sessions it has (Postgres: appendix A). */
 const DATABASE_AWAY = /^(?:08...|53...|57P..|58030)$/;
+/** Node's codes of a network, or of a machine behind it, that is away. */
+const UNREACHABLE = new RegExp(`^(?:${[
+  'ECONNRESET', 'ECONNREFUSED', 'ECONNABORTED', 'EPIPE', 'ETIMEDOUT', 'EHOSTUNREACH', 'EHOSTDOWN', 'ENETUNREACH',
+  'ENETDOWN', 'EADDRNOTAVAIL', 'ENOTFOUND', 'EAI_AGAIN',
+].join('|')})$`);
+/** How the Postgres driver words a session that it lost or does not get: its own errors have neither class nor code. */
+const NO_SESSION = new RegExp(`^(?:${[
+  'Connection terminated', 'Connection ended', 'timeout exceeded when trying to connect', 'Client was closed',
+  'Client has encountered a connection error', 'Query read timeout', 'Cannot use a pool after calling end',
+].join('|')})`);
+
+/** Whether something failed because a database or another server, or the way to it, is away: it may succeed later. */
+export function isAway(error: unknown): error is Error {
+  if (!(error instanceof Error)) return false;
+  const { code } = error as { code?: unknown };
+  if (typeof code !== 'string') return error.constructor === Error && NO_SESSION.test(error.message);
+  return UNREACHABLE.test(code) || DATABASE_AWAY.test(code);
+}
+
+/** Node's codes of a disk or machine that is full or broken; of AbortController; of a stream that its reader left. */
+const MACHINE = /^(?:ENOSPC|EDQUOT|EIO|EROFS|EMFILE|ENFILE|ABORT_ERR|ERR_STREAM_PREMATURE_CLOSE)$/;
 /** SQLSTATEs of a statement that took too long or met others too often: on a busy machine it may succeed the next time. */
 const DATABASE_BUSY = /^(?:25P0[34]|55P03|57014|40001|40P01)$/;
 /** gRPC: canceled, deadline exceeded, resource exhausted, aborted, unavailable. */
-const TEMPORAL_AWAY = /^(?:1|4|8|10|14)$/;
-/** How the Postgres driver words a lost connection: its own errors are plain ones without a code. */
-const CONNECTION_LOST = new RegExp(`^(?:${[
-  'Connection terminated', 'Connection ended', 'timeout exceeded when trying to connect', 'Client has encountered a connection error',
-  'Client was closed', 'Cannot use a pool after calling end',
-].join('|')})`);
+const TEMPORAL_AWAY = [1, 4, 8, 10, 14];
 /** From this attempt on, a step that is too slow each time is an internal error. */
 const BUSY_TRIES = 5;
 
@@ -55,11 +66,10 @@ const BUSY_TRIES = 5;
  */
 export function isInternal(error: unknown, attempt = 1): boolean {
   if (!(error instanceof Error)) return true;
-  if (error instanceof OutsideError || error.name === 'AbortError') return false;
+  if (error instanceof OutsideError || error.name === 'AbortError' || isAway(error)) return false;
   const { code, $fault } = error as { code?: string | number; $fault?: string };
   if ($fault === 'server') return false;            // of the S3 that keeps the files
-  if (code === undefined) return error.constructor !== Error || !CONNECTION_LOST.test(error.message);
-  const word = String(code);
-  if (DATABASE_BUSY.test(word)) return attempt >= BUSY_TRIES;
-  return !(MACHINE.test(word) || DATABASE_AWAY.test(word) || (typeof code === 'number' && TEMPORAL_AWAY.test(word)));
+  if (typeof code === 'number') return !TEMPORAL_AWAY.includes(code);
+  if (code !== undefined && DATABASE_BUSY.test(code)) return attempt >= BUSY_TRIES;
+  return code === undefined || !MACHINE.test(code);
 }

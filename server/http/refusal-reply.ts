@@ -1,8 +1,7 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { refusedPage } from '../../domain/accounts/account-page.ts';
-import { internalErrorOf } from '../../domain/core/internal-error.ts';
+import { internalErrorOf, isAway } from '../../domain/core/internal-error.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
-import { isAway } from '../../store/core/database.ts';
 import { PAGE_HEADERS } from './html-reply.ts';
 
 /** A caller who is still sending when refused gets so long to read why, then the connection ends. */

@@ -1,7 +1,8 @@
+import { isAway } from '../../domain/core/internal-error.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { RefusedCall } from '../../domain/tracking/tracked-call.ts';
 import { holdEntity } from '../../store/accounts/entities.ts';
-import { type Database, isAway, isTimedOut, type Tx, write } from '../../store/core/database.ts';
+import { type Database, isTimedOut, type Tx, write } from '../../store/core/database.ts';
 import type { Secrets } from '../../store/core/secrets.ts';
 import { ensurePartitions } from '../../store/tracking/event-partitions.ts';
 import { type CallOutcome, ingestCalls, INGESTING, STORE_REFUSALS } from '../../store/tracking/ingest-calls.ts';

@@ -72,21 +72,6 @@ function endingWithSessions(pool: pg.Pool): pg.Pool {
   return pool;
 }
 
-/** SQLSTATE of a database that takes no session, has no room, or ends the sessions it has. */
-const AWAY = /^(?:08|53|57P|58)/;
-const UNREACHABLE = /^(?:ECONN[A-Z]+|EPIPE|ETIMEDOUT|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|EHOSTDOWN)$/;
-/** The driver's own words: they have neither a class nor a code. */
-const NO_SESSION = new RegExp('^(?:Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error'
-  + '|Client was closed and is not queryable|Query read timeout|Cannot use a pool after calling end)');
-
-/** Whether a statement failed because the database, or the way to it, is away: to be repeated later, with the same words. */
-export function isAway(error: unknown): boolean {
-  if (!(error instanceof Error)) return false;
-  const { code } = error as { code?: unknown };
-  if (typeof code !== 'string') return error.constructor === Error && NO_SESSION.test(error.message);
-  return UNREACHABLE.test(code) || (error instanceof pg.DatabaseError && AWAY.test(code));
-}
-
 /** SQLSTATE of a session or transaction that lasted too long, and of a lock that was not given in time. */
 const TIMED_OUT = ['25P03', '25P04', '55P03'];
 

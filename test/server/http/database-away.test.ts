@@ -1,9 +1,12 @@
+import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import pg from 'pg';
 import { beforeAll, expect, it } from 'vitest';
+import { isAway, isInternal } from '../../../domain/core/internal-error.ts';
 import type { Route } from '../../../server/http/route.ts';
 import { routes } from '../../../server/routes.ts';
-import { type Database, isAway, openDatabase } from '../../../store/core/database.ts';
+import { type Database, openDatabase } from '../../../store/core/database.ts';
 import { onFileEnd } from '../../harness/core/clean-up.ts';
 import { CLOSED_PORT } from '../../harness/core/closed-port.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
@@ -38,6 +41,36 @@ it.each(each)('%s answers 503 with Retry-After while the database is away', asyn
   }
 });
 
+/** Opens a database at a server that does not let a session begin. */
+async function openedAt(onStartup: (socket: Socket) => void): Promise<Database> {
+  const postgres = createServer((socket) => socket.on('error', () => {}).once('data', () => onStartup(socket)));
+  postgres.listen(0, '127.0.0.1');
+  await once(postgres, 'listening');
+  onFileEnd(async () => void postgres.close());
+  return opened(`postgres://millrace@127.0.0.1:${(postgres.address() as AddressInfo).port}/millrace`);
+}
+
+/** As Postgres says it: an ErrorResponse, whose fields end with a zero each (Postgres: message formats). */
+function startingUp(socket: Socket): void {
+  const fields = ['SFATAL', 'VFATAL', 'C57P03', 'Mthe database system is starting up', ''].join('\0');
+  const message = Buffer.from(`E    ${fields}\0`);
+  message.writeInt32BE(message.length - 1, 1);
+  socket.end(message);
+}
+
+it.each([
+  ['57P03', 'starts up', startingUp],
+  ['ECONNRESET', 'breaks connections off', (socket: Socket) => void socket.resetAndDestroy()],
+])('%s: a request answers 503 with Retry-After while Postgres %s', async (code, _, onStartup) => {
+  const db = await openedAt(onStartup);
+  const error: unknown = await db.query('SELECT').catch((thrown: unknown) => thrown);
+  expect([error, isAway(error), isInternal(error)]).toEqual([expect.objectContaining({ code }), true, false]);
+  const { app, logs } = await testServer({ ...store, db });
+  const reply = await app.inject({ url: '/api/apps', headers: { authorization: `Token ${sample.token}` } });
+  expect([reply.statusCode, reply.headers['retry-after']]).toEqual([503, '5']);
+  expect(logs.filter(({ level }) => level === 'error')).toEqual([]);
+});
+
 it('a database that is away is told from an error of ours', async () => {
   const { db } = store;
   const failure = async (work: Promise<unknown>) => {
@@ -66,7 +99,9 @@ it('a database that is away is told from an error of ours', async () => {
   session.release(true);
   holder.release(true);
   await full.end();
-  for (const [what, error] of Object.entries(away)) expect([what, isAway(error)]).toEqual([what, true]);
+  for (const [what, error] of Object.entries(away)) {
+    expect([what, isAway(error), isInternal(error)]).toEqual([what, true, false]);
+  }
   const ours = [
     await failure(db.query('SELEC')), await failure(db.query('SELECT 1 / 0')), await failure(readFile('/no-such-file')),
     new Error('anything'), new TypeError('anything'), 'anything',

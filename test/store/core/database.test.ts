@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { isAway, isTimedOut, openDatabase, write } from '../../../store/core/database.ts';
+import { isAway } from '../../../domain/core/internal-error.ts';
+import { isTimedOut, openDatabase, write } from '../../../store/core/database.ts';
 import { testStore } from '../../harness/core/database.ts';
 
 test('a database is closed once its sessions have ended, used or idle, so that its server may end next', async () => {
