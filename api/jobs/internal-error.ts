@@ -5,4 +5,5 @@ export const internalError = z.object({
   id: z.string().describe('The logs of servers and workers tell more under this id'),
   since: z.iso.datetime(),
   step: z.string(),
-}).nullable().describe('Error in Millrace itself, in a step that Millrace tries again; null if there is none');
+}).nullable()
+  .describe('Error in Millrace itself, in a step that Millrace tries again, or has given up; null if there is none');

@@ -11,7 +11,8 @@ export function internalErrorMail(errors: readonly MailedError[], publicUrl: str
     text: [
       'Steps or requests failed for a reason that is neither the caller\'s\nnor an outside system\'s:',
       lines.join('\n'),
-      'Millrace tries the steps again by itself. The logs of servers and\nworkers tell more under each id. To see what needs attention:\n'
+      'Millrace tries the steps again by itself, unless it has given them\n'
+        + 'up. The logs of servers and workers tell more under each id. To see\nwhat needs attention:\n'
         + `  millrace attention --kind internal_error\n  ${publicUrl}/api/attention?kind=internal_error`,
       'You get this mail at most once an hour.',
     ].join('\n\n').concat('\n'),
