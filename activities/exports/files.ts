@@ -7,6 +7,7 @@ import { insertExportRecords, listExportRecords } from '../../store/exports/expo
 import { type AttemptKey, keepKeyHash, raiseAttempt } from '../../store/exports/export-run-progress.ts';
 import { exportSession } from '../../store/exports/export-session.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
+import { noteWaitOf, takeSlot } from '../jobs/take-slot.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { tellWhatIsLeft } from '../gdpr/tell-exporters.ts';
 import { type AttemptScope, openAttemptScope } from './attempt-scope.ts';
@@ -24,7 +25,7 @@ import { waitOrFailExport } from './wait-or-fail-export.ts';
  * when to try again.
  */
 export async function exportFiles(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | null> {
-  const freeSlot = await deps.takeExportSlot();
+  const freeSlot = await takeSlot(deps.takeExportSlot, noteWaitOf(deps, 'export', claim));
   try {
     Context.current().cancellationSignal.throwIfAborted();
     deps.draining.throwIfAborted();

@@ -1,5 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { deleteFeedWait, upsertFeedWait } from '../../store/feed/feed-waits.ts';
 import { heartbeating } from '../core/heartbeat.ts';
+import { type NoteWait, takeSlot } from '../jobs/take-slot.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { feedBatchValues, mergeFeed } from './feed-merge.ts';
 
@@ -15,9 +17,9 @@ export const feedAttributesSteps = (deps: Dependencies) => ({
   /** Merges the entity's inbox, batch by batch, until nothing is left or its time is over. */
   drainFeed: (entityId: number): Promise<{ isEmpty: boolean }> => heartbeating(async () => {
     const until = performance.now() + STEP_MS;
-    while (performance.now() < until) {
+    for (let isFirst = true; performance.now() < until; isFirst = false) {
       deps.draining.throwIfAborted();
-      const merged = await mergeInTurn(deps, entityId);
+      const merged = await mergeInTurn(deps, entityId, isFirst);
       if (merged === null) return { isEmpty: true };
       if (merged < feedBatchValues(deps) / 2) await delay(PAUSE_MS);
     }
@@ -26,8 +28,9 @@ export const feedAttributesSteps = (deps: Dependencies) => ({
 });
 
 /** Bodies of several batches at once would take memory without bound. */
-async function mergeInTurn(deps: Dependencies, entityId: number): Promise<number | null> {
-  const freeSlot = await deps.takeBatchSlot();
+async function mergeInTurn(deps: Dependencies, entityId: number, isFirst: boolean): Promise<number | null> {
+  const noteWait: NoteWait = (isWaiting) => (isWaiting ? upsertFeedWait : deleteFeedWait)(deps.db, entityId);
+  const freeSlot = await takeSlot(deps.takeBatchSlot, noteWait, isFirst);
   try {
     return await mergeFeed(deps, entityId);
   } finally {

@@ -16,6 +16,7 @@ import { claimJob } from '../../store/jobs/jobs.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import { mailOnce } from '../core/mail-once.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
+import { noteWaitOf, takeSlot } from '../jobs/take-slot.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { completeCsv, writeCsv } from './csv.ts';
 import { writeXls } from './xls.ts';
@@ -44,7 +45,7 @@ async function writeFile(deps: Dependencies, claim: JobClaim): Promise<void> {
   if (job?.state !== 'running' || job.generation !== claim.generation) return;
   // Each attempt has its own: two that write at once don't meet, and neither deletes what the other has finished.
   const key = `files/${job.identifier}/${randomBytes(12).toString('hex')}.${job.format}`;
-  const release = await deps.takeExportSlot();
+  const release = await takeSlot(deps.takeExportSlot, noteWaitOf(deps, 'file', claim));
   let content: AsyncGenerator<Uint8Array> | undefined;
   try {
     await write(db, (tx) => updateFileKey(tx, claim, key));

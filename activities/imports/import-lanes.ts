@@ -2,6 +2,7 @@ import { Context } from '@temporalio/activity';
 import type { HeaderReading } from '../../domain/imports/import-file.ts';
 import { listImportLanes } from '../../store/imports/import-lanes.ts';
 import type { ReadableImport } from '../../store/imports/import-record.ts';
+import { type NoteWait, noteWaitOf, takeSlot } from '../jobs/take-slot.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { type Batch, readBatches } from './import-batches.ts';
 import { checkBatch, type LanePart } from './import-check.ts';
@@ -51,7 +52,10 @@ class Lanes {
   readonly #cursors: number[];
   /** The last part of each lane, and all before it. */
   readonly #tails: Promise<void>[];
+  readonly #noteWait: NoteWait;
   #rules: ImportRules;
+  /** Whether no batch has begun yet. */
+  #isFirst = true;
 
   constructor(deps: Dependencies, job: ReadableImport, cursors: readonly number[], rules: ImportRules) {
     this.#deps = deps;
@@ -59,6 +63,7 @@ class Lanes {
     this.#done = cursors;
     this.#cursors = [...cursors];
     this.#tails = cursors.map(() => Promise.resolve());
+    this.#noteWait = noteWaitOf(deps, 'import', { ...job, runId: job.id });
     this.#rules = rules;
   }
 
@@ -79,7 +84,8 @@ class Lanes {
 
   /** Reads and checks the next batch, and hands it to the lanes; it keeps its turn until they have merged it. */
   async #begin(batches: AsyncGenerator<Batch>): Promise<{ end: Promise<unknown> } | null> {
-    const freeSlot = await this.#deps.takeBatchSlot();
+    const freeSlot = await takeSlot(this.#deps.takeBatchSlot, this.#noteWait, this.#isFirst);
+    this.#isFirst = false;
     let end: Promise<unknown> = Promise.resolve();
     try {
       const { value: batch, done } = await batches.next();

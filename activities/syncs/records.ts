@@ -2,6 +2,7 @@ import { Context } from '@temporalio/activity';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { type JobClaim, JobGone } from '../../domain/jobs/job.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
+import { noteWaitOf, takeSlot } from '../jobs/take-slot.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { deliverPending } from './deliver.ts';
 import { findJob, openEnds, type SyncEnds, type SyncJob } from './job.ts';
@@ -16,7 +17,7 @@ import { waitOrFail } from './wait-or-fail.ts';
  * failed; else when to try again.
  */
 export async function syncRecords(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | null> {
-  const freeSlot = await deps.takeSyncSlot();
+  const freeSlot = await takeSlot(deps.takeSyncSlot, noteWaitOf(deps, 'sync', claim));
   try {
     Context.current().cancellationSignal.throwIfAborted();
     deps.draining.throwIfAborted();

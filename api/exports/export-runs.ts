@@ -5,6 +5,7 @@ import { alertedConnections, mailAttempt } from '../core/mail.ts';
 import { operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
 import { internalError } from '../jobs/internal-error.ts';
+import { stage } from '../jobs/stage.ts';
 import { Export } from './data-exporters.ts';
 
 const instant = z.iso.datetime().nullable();
@@ -14,6 +15,7 @@ export const ExportRun = z.object({
   identifier: z.string(),
   cause: z.enum(EXPORT_RUN_CAUSES),
   state: z.enum(EXPORT_RUN_STATES),
+  stage,
   window: z.object({
     kind: z.enum(['received', 'happened']).describe('received: rows by time of receipt; happened (backfills): by time of the event'),
     start: instant.describe('Null: from the first data on, or not known before the run starts'),

@@ -5,6 +5,7 @@ import { NestingError, parseJsonAtOnce } from '../../domain/core/parse-json.ts';
 import type { FeedValue } from '../../domain/feed/feed-value.ts';
 import { identifier, MAX_NESTING, text } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
+import { stage } from '../jobs/stage.ts';
 
 /** One transaction merges a request, even if each of its values changes a Set of 1,000 elements. */
 const MAX_VALUES = 3_000;
@@ -77,6 +78,7 @@ export const feedAttributeValues = operation({
 export const FeedRequest = z.object({
   request_id: z.string(),
   state: z.enum(['accepted', 'finished']),
+  stage,
   sor: z.object({ name: z.string(), identifier: z.string(), type: z.string() }).nullable(),
   version: z.int().describe('Version of the interface: 2 or 3'),
   values: z.object({ in: z.int(), ok: z.int(), ignored: z.int(), failed: z.int() })

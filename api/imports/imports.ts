@@ -9,6 +9,7 @@ import { bodyFlag, boundedRecord, customerId, identifier, jsonObject, NOT_STORAB
 import { mailAttempt } from '../core/mail.ts';
 import { operation } from '../core/operation.ts';
 import { internalError } from '../jobs/internal-error.ts';
+import { stage } from '../jobs/stage.ts';
 
 const instant = z.iso.datetime().nullable();
 const state = z.enum(['accepted', 'running', 'finished', 'failed', 'canceled']);
@@ -22,6 +23,7 @@ export const ImportProgress = z.object({
   import_id: z.string(),
   jid: z.string(),
   state,
+  stage,
   dry_run: z.boolean().describe('True: the import reports what it would do, and changes nothing'),
   sor: z.object({ name: z.string(), identifier: z.string(), type: z.string() }).nullable(),
   version: z.int().describe('Version of the interface: 2 or 3'),

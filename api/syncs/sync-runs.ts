@@ -6,6 +6,7 @@ import { alertedConnections, mailAttempt } from '../core/mail.ts';
 import { operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
 import { internalError } from '../jobs/internal-error.ts';
+import { stage } from '../jobs/stage.ts';
 
 const instant = z.iso.datetime().nullable();
 
@@ -14,6 +15,7 @@ export const SyncRun = z.object({
   run_id: z.string(),
   cause: z.enum(RUN_CAUSES),
   state: z.enum(['accepted', 'running', 'finished', 'failed', 'canceled']),
+  stage,
   scheduled_for: instant,
   missed: z.int().describe('Number of other scheduled times that this run makes up for'),
   dry_run: z.boolean().describe('True: the run reports what it would do, and writes nothing'),

@@ -18,6 +18,7 @@ export function reportExportRun(run: ExportRun, { width, command }: Terminal): s
   if (run.rerun_of !== null) lines.push(`a rerun of ${run.rerun_of}`);
   if (run.covers.length > 0) lines.push(`it stands for ${run.covers.length} more scheduled times`);
   if (failure !== null) lines.push(printable(failure.message));
+  if (run.stage !== null) lines.push(run.stage);
   if (!hasEnded(run) && run.fault !== null) lines.push(waiting(run));
   lines.push(...internalErrorLines(run.internal_error), ...alertLines(run));
   if (run.manifest_key !== null) lines.push(`manifest: ${printable(run.manifest_key)}`);

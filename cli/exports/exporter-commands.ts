@@ -93,9 +93,10 @@ async function followToEnd(context: CommandContext, id: string): Promise<number>
 }
 
 function progressOf(status: ExportRun): string {
-  const { state, rows, types, fault, waits_until: until } = status;
+  const { state, stage, rows, types, fault, waits_until: until } = status;
   if (state === 'accepted') return 'waiting for its turn';
   if (!hasEnded(status) && fault !== null && until !== null) return waiting(status);
+  if (stage !== null) return stage;
   if (types.length === 0) return 'waiting until all of its window is there';
   return `${rows} of ${types.reduce((sum, { expected }) => sum + (expected ?? 0), 0)} rows`;
 }

@@ -4,6 +4,7 @@ import { follow, type Shown } from '../jobs/follow.ts';
 import { hasEnded } from './import-status.ts';
 
 const ROWS = '{bar} {percentage}% | {rows} rows | {rate} rows/s | {left} left';
+const WAITING = '{stage} | {rows} rows';
 const FETCHING = 'fetching the file | {fetched} MiB';
 
 /** How an import stands now. */
@@ -22,7 +23,8 @@ export function followImport(context: CommandContext, id: string): Promise<Impor
 function shown(status: ImportProgress): Shown {
   const { decompressed_bytes: size } = status.source;
   return {
-    phase: size === null && !hasEnded(status) ? FETCHING : ROWS,
+    phase: status.stage !== null ? WAITING : size === null && !hasEnded(status) ? FETCHING : ROWS,
+    stage: status.stage ?? '',
     value: status.bytes_read,
     total: Math.max(size ?? 0, 1),
     fetched: ((status.fetched_bytes ?? 0) / 2 ** 20).toFixed(1),

@@ -23,6 +23,7 @@ export function report(status: ImportProgress, terminal: Terminal): string {
   if (status.file !== null) lines.push(...sayFormat(status.file));
   if (status.parent_id) lines.push(`a re-drive of ${status.parent_id}`);
   if (state === 'canceled' && !status.dry_run) lines.push('what was imported before it was canceled stays');
+  if (status.stage !== null) lines.push(status.stage);
   if (failure !== null) lines.push(failure);
   lines.push(...internalErrorLines(status.internal_error));
   if (defect !== null) lines.push(`the end of the file could not be read: ${defect}`);

@@ -27,10 +27,11 @@ function shown(run: FoundSyncRun): Shown {
 }
 
 function progressOf(run: FoundSyncRun): string[] {
-  const { state, records: { read, failed }, rate, bytes, fault, waits_until: until } = run;
+  const { state, stage, records: { read, failed }, rate, bytes, fault, waits_until: until } = run;
   if (state === 'accepted') return ['waiting for its turn'];
   const counts = [`${read} records`, ...(failed > 0 ? [`${failed} failed`] : [])];
   if (!hasEnded(run) && until !== null && fault !== null) return [waiting(run), ...counts];
+  if (stage !== null) return [stage, ...counts];
   return [...counts, `${Math.round(rate ?? 0)} records/s`, `${(bytes / 2 ** 20).toFixed(1)} MiB`];
 }
 

@@ -25,6 +25,7 @@ export function reportRun(run: FoundSyncRun, terminal: Terminal): string {
   if (run.missed > 0) lines.push(`it stands for ${run.missed} more scheduled times, which passed meanwhile`);
   if (state === 'canceled' && !run.dry_run) lines.push('what was written before it was canceled stays');
   if (run.failure !== null) lines.push(printable(run.failure.message));
+  if (run.stage !== null) lines.push(run.stage);
   if (!hasEnded(run) && run.fault !== null) lines.push(waiting(run));
   lines.push(...internalErrorLines(run.internal_error), ...alertLines(run));
   lines.push(...removalLines(run, terminal), ...schemaLines(run, terminal));

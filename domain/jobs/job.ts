@@ -40,6 +40,9 @@ export function jobKindOf(workflow: string): JobKind | null {
   return JOB_KINDS.find((kind) => KINDS[kind].workflow === workflow) ?? null;
 }
 
+/** The stage of work while other work of its worker has all slots. */
+export const WAITING_FOR_SLOT = 'waiting for a free place';
+
 /** How logs tell of a job: the fields that name it, and a word for it. */
 export function logOfJob(kind: JobKind, identifier: string): { fields: Record<string, string>; name: string } {
   const { logField, name } = KINDS[kind];

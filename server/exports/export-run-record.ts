@@ -8,6 +8,7 @@ import { listJobIdentifiers } from '../../store/jobs/jobs.ts';
 import { listRunAlerts } from '../../store/jobs/run-alerts.ts';
 import { wholeSeconds } from '../http/whole-seconds.ts';
 import { findInternalErrors } from '../jobs/show-internal-error.ts';
+import { stageOf } from '../jobs/show-stage.ts';
 import { knownExporter } from './exporter-record.ts';
 
 /** Runs of one entity, with what each wrote of each type. */
@@ -35,7 +36,7 @@ export async function knownExportRun(db: Queryable, entityId: number, exporterId
 
 function show(run: ExportRun, records: ExportRecord[], rerunOf: string | null): Omit<api.ExportRun, 'alerted' | 'internal_error'> {
   return {
-    identifier: run.identifier, cause: run.cause, state: run.state,
+    identifier: run.identifier, cause: run.cause, state: run.state, stage: stageOf(run),
     window: { kind: run.window.kind, start: seconds(run.window.start), end: wholeSeconds(run.window.end) }, days: run.days,
     covered: run.isCovered, rerun_of: rerunOf, scheduled_for: seconds(run.scheduledFor),
     covers: run.covers.toSorted((a, b) => a.getTime() - b.getTime()).map(wholeSeconds),

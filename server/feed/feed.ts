@@ -1,7 +1,9 @@
 import * as api from '../../api/feed/feed.ts';
 import { refuse } from '../../domain/core/refusal.ts';
+import { WAITING_FOR_SLOT } from '../../domain/jobs/job.ts';
 import { findSorById, type SystemOfRecord } from '../../store/attributes/systems-of-records.ts';
 import { type FeedRequest, findFeedRequest } from '../../store/feed/feed-requests.ts';
+import { hasFeedWait } from '../../store/feed/feed-waits.ts';
 import { bare, type Reply } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 import { refuseKey } from '../http/sor-key.ts';
@@ -28,13 +30,15 @@ const feedAttributeValues = route(api.feedAttributeValues, async (
 
 const viewFeedRequest = route(api.viewFeedRequest, async ({ params, caller: { entityId } }, { db }) => {
   const found = await findFeedRequest(db, entityId, params.request_id) ?? refuse(404, 'not_found', 'Request not found');
-  return showFeedRequest(found, await findSorById(db, entityId, found.sorId));
+  const isWaiting = found.doneAt === null && await hasFeedWait(db, entityId);
+  return showFeedRequest(found, await findSorById(db, entityId, found.sorId), isWaiting ? WAITING_FOR_SLOT : null);
 });
 
-function showFeedRequest(request: FeedRequest, sor: SystemOfRecord | null): api.FeedRequest {
+function showFeedRequest(request: FeedRequest, sor: SystemOfRecord | null, stage: string | null): api.FeedRequest {
   return {
     request_id: request.identifier,
     state: request.doneAt ? 'finished' : 'accepted',
+    stage,
     sor: sor && { name: sor.name, identifier: sor.identifier, type: sor.type },
     version: request.version,
     values: { in: request.valuesIn, ok: request.valuesOk, ignored: request.valuesIgnored, failed: request.valuesFailed },

@@ -10,6 +10,7 @@ import { isFileToken } from '../../store/files/file-link.ts';
 import { bare, Reply } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 import { findInternalError } from '../jobs/show-internal-error.ts';
+import { stageOf } from '../jobs/show-stage.ts';
 
 const download = route(downloadFile, async ({ params, query: { token = '' }, address }, { db, files, secrets }) => {
   const { file_identifier: identifier } = params;
@@ -42,7 +43,8 @@ async function findKeptJob(db: Queryable, identifier: string): Promise<FileJob> 
 
 async function showState(db: Queryable, job: FileJob): Promise<Reply> {
   const { state, rowsWritten } = job;
-  const result = { state, rows_written: rowsWritten, internal_error: await findInternalError(db, 'file', job) };
+  const error = await findInternalError(db, 'file', job);
+  const result = { state, stage: stageOf(job), rows_written: rowsWritten, internal_error: error };
   return bare({ success: true, result }, 202);
 }
 

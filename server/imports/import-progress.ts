@@ -5,6 +5,7 @@ import { countErrorsRedriven, findFileError } from '../../store/imports/import-e
 import type { Import } from '../../store/imports/import-record.ts';
 import { findImportById, listRedrives } from '../../store/imports/imports.ts';
 import { findInternalError } from '../jobs/show-internal-error.ts';
+import { stageOf } from '../jobs/show-stage.ts';
 
 /** An import with what belongs to it. */
 type ImportInContext = {
@@ -42,6 +43,7 @@ export function showImportProgress(
     import_id: job.identifier,
     jid: job.jid,
     state: job.state,
+    stage: stageOf(job),
     dry_run: job.dryRun,
     sor: sor && { name: sor.name, identifier: sor.identifier, type: sor.type },
     version: job.version,

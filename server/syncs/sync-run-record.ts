@@ -1,5 +1,6 @@
 import type * as api from '../../api/syncs/sync-runs.ts';
 import type { SyncRun } from '../../store/syncs/sync-run-record.ts';
+import { stageOf } from '../jobs/show-stage.ts';
 
 type Context = {
   now: Date; rootIdentifier: string | null; redriven: number | null; alerted?: api.SyncRun['alerted'] | undefined;
@@ -10,7 +11,7 @@ export function showRun(run: SyncRun, { now, rootIdentifier, redriven, alerted =
   const { progress: { read, written, unchanged, ignored, failed, ...progress } } = run;
   const seconds = run.startedAt ? ((run.endedAt ?? now).getTime() - run.startedAt.getTime()) / 1000 : 0;
   return {
-    run_id: run.identifier, cause: run.cause, state: run.state,
+    run_id: run.identifier, cause: run.cause, state: run.state, stage: stageOf(run),
     scheduled_for: run.scheduledFor?.toISOString() ?? null, missed: run.missed, dry_run: run.dryRun, fresh: run.fresh,
     redrive_of: rootIdentifier,
     received_at: run.receivedAt.toISOString(), started_at: run.startedAt?.toISOString() ?? null,

@@ -30,6 +30,8 @@ export type ExportRun = {
   /** Null until it is claimed. */
   definition: ExportDefinition | null;
   state: ExportRunState;
+  /** What a running one is at; null: at its work. */
+  stage: string | null;
   /** An earlier run had exported all of it: nothing is written. */
   isCovered: boolean;
   generation: number;

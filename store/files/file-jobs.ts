@@ -13,6 +13,8 @@ import type { FileKind } from './file-sources.ts';
 export type FileJob = {
   entityId: number; id: number; identifier: string; kind: FileKind; format: FileFormat; email: string | null; generation: number;
   state: 'accepted' | 'running' | 'finished' | 'failed'; rowsWritten: number; endedAt: Date | null; mailState: MailState | null;
+  /** What a running one is at; null: at its work. */
+  stage: string | null;
   /** Its link works for FILE_DAYS from then on, however often the file is built anew. */
   firstEndedAt: Date | null;
   /** The job that builds its file, too: one of the same request, which was under way when this one's was to be built anew. */

@@ -36,6 +36,8 @@ export type Import = RowCounts & {
   /** The import at the beginning of such a chain: the lines of error files are those of its file. */
   rootId: number | null;
   state: ImportState;
+  /** What a running one is at; null: at its work. */
+  stage: string | null;
   generation: number;
   receivedAt: Date;
   startedAt: Date | null;

@@ -1,4 +1,4 @@
-import { JobGone, type JobKey, type JobKind, type JobRef } from '../../domain/jobs/job.ts';
+import { JobGone, type JobKey, type JobKind, type JobRef, WAITING_FOR_SLOT } from '../../domain/jobs/job.ts';
 import type { NextTry } from '../../domain/jobs/patience.ts';
 import { readRow } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
@@ -28,14 +28,20 @@ export type StoredKind = {
 
 const GDPR = { table: 'gdpr_requests', mayStart: 'j.given_up_at IS NULL', heldAs: 'treated', alsoSet: 'updated_at = now()' };
 
+/** An earlier workflow may have ended while the job waited for a slot. */
+const NO_STAGE = 'stage = NULL';
+
 export const STORED_JOBS: Record<JobKind, StoredKind> = {
   import: {
-    table: 'imports',
+    table: 'imports', alsoSet: NO_STAGE,
     alsoReset: 'UPDATE import_lanes l SET generation = reset.generation FROM reset WHERE l.entity_id = $1 AND l.import_id = $2',
   },
-  sync: { table: 'sync_runs', owner: 'sync_id', isBeside: (run) => `${run}.dry_run` },
-  export: { table: 'export_runs', owner: 'exporter_id' },
-  file: { table: 'file_jobs' },
+  // The queue of syncs has no more places than the slots of a worker: a run may wait there, too.
+  sync: {
+    table: 'sync_runs', owner: 'sync_id', isBeside: (run) => `${run}.dry_run`, alsoSet: `stage = '${WAITING_FOR_SLOT}'`,
+  },
+  export: { table: 'export_runs', owner: 'exporter_id', alsoSet: NO_STAGE },
+  file: { table: 'file_jobs', alsoSet: NO_STAGE },
   send: { table: 'sends', only: 'campaign_id IS NULL' },
   campaign: { table: 'sends', only: 'campaign_id IS NOT NULL' },
   access: { ...GDPR, only: "request_type = 'access'" },
@@ -103,6 +109,21 @@ export async function updateJob(
     `UPDATE ${STORED_JOBS[kind].table} SET ${set} WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state = 'running'`,
     [entityId, runId, generation, ...values]);
   if (rowCount !== 1) throw new JobGone();
+}
+
+export type StagedKind = Extract<JobKind, 'import' | 'sync' | 'export' | 'file'>;
+
+/**
+ * Says what a running job is at; null: it is at its work. Does nothing for a job that has ended, or that another
+ * generation has taken over.
+ */
+export async function updateJobStage(
+  db: Queryable, kind: StagedKind, { entityId, runId, generation }: JobKey, stage: string | null,
+): Promise<void> {
+  await db.query(
+    `UPDATE ${STORED_JOBS[kind].table} SET stage = $4
+     WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state = 'running' AND stage IS DISTINCT FROM $4`,
+    [entityId, runId, generation, stage]);
 }
 
 /** Holds a job that is to be canceled. Null for an unknown one, false for one that has ended. */

@@ -59,6 +59,8 @@ export type SyncRun = {
   /** The run whose errors this one re-drives. */
   rootId: number | null;
   state: RunState;
+  /** What a running one is at; null: at its work. */
+  stage: string | null;
   generation: number;
   receivedAt: Date;
   startedAt: Date | null;

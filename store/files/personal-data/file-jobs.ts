@@ -11,7 +11,7 @@ export const fileJobs: PersonalDataLocation = {
   columns: ['query'],
   otherColumns: ['entity_id', 'id', 'identifier', 'kind', 'format', 'asked_hash', 'email', 'created_by', 'state', 'generation', 'run_id',
     'received_at', 'started_at', 'ended_at', 'rows_written', 'file_key', 'file_bytes', 'failure_status', 'failure', 'mail_state',
-    'mail_tries', 'mail_reason', 'begun_at', 'first_ended_at', 'follows', 'counted_in'],
+    'mail_tries', 'mail_reason', 'begun_at', 'first_ended_at', 'follows', 'counted_in', 'stage'],
   holds: 'what a file was requested with: filters, or the search for a user or device',
   foundBy: 'the id within it',
   erasedBy: 'emptying it; the job ends without a file',

@@ -23,7 +23,7 @@ export const syncRuns: PersonalDataLocation = {
   columns: [...PLACES, ...TEXTS, 'sample'],
   otherColumns: ['entity_id', 'id', 'identifier', 'sync_id', 'cause', 'requested_by', 'scheduled_for', 'covers', 'dry_run',
     'dry_run_records', 'fresh', 'removals_confirmed', 'root_id', 'state', 'generation', 'run_id', 'received_at', 'started_at', 'ended_at',
-    'canceled_at', 'is_begun',
+    'canceled_at', 'is_begun', 'stage',
     'is_read', 'records_read', 'records_written', 'records_unchanged', 'records_ignored', 'records_failed', 'unnamed',
     'errors_by_type', 'bytes', 'batches_taken', 'records_taken', 'lanes_done', 'removed', 'removal', 'schema_change', 'unmapped_fields',
     'missing_fields', 'answered', 'share', 'tries', 'failing_since', 'waits_until', 'failure_status',

@@ -79,7 +79,7 @@ it('a file that an erasure has begun anew as it is opened is a 202', async () =>
   expect((await app.inject({ url })).statusCode).toBe(200);
   const server = await testServer({ ...store, files: withBefore(store.files, () => filesOfLists.erase!(store, entity.id, [])) });
   const reply = await server.app.inject({ url });
-  const result = { state: 'accepted', rows_written: 0, internal_error: null };
+  const result = { state: 'accepted', stage: null, rows_written: 0, internal_error: null };
   expect([reply.statusCode, reply.json()]).toEqual([202, { success: true, result }]);
 });
 

@@ -126,7 +126,7 @@ describe('an import', () => {
       });
     });
     expect((await get(`imports/${identifier}`)).body.result).toEqual({
-      import_id: identifier, jid, state: 'running', dry_run: false, file: null, version: 2, failure: null,
+      import_id: identifier, jid, state: 'running', stage: null, dry_run: false, file: null, version: 2, failure: null,
       defect: null, internal_error: null,
       sor: { name: 'CRM', identifier: world.sor.identifier, type: 'custom' },
       source: {

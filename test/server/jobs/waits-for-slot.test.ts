@@ -1,0 +1,138 @@
+import { asyncLocalStorage, type Context } from '@temporalio/activity';
+import { expect, it } from 'vitest';
+import type { Dependencies } from '../../../activities/dependencies.ts';
+import { exportDailySteps } from '../../../activities/exports/export-daily.ts';
+import { feedAttributesSteps } from '../../../activities/feed/feed-attributes.ts';
+import { buildFileSteps } from '../../../activities/files/build-file.ts';
+import { importAttributesSteps } from '../../../activities/imports/import-attributes.ts';
+import { runSyncSteps } from '../../../activities/syncs/run-sync.ts';
+import { semaphore } from '../../../domain/core/semaphore.ts';
+import { jobRefOf, WAITING_FOR_SLOT } from '../../../domain/jobs/job.ts';
+import { createMetrics } from '../../../runtime/telemetry/metrics.ts';
+import { insertExportRun } from '../../../store/exports/export-runs.ts';
+import { findFileJob } from '../../../store/files/file-jobs.ts';
+import { findImport } from '../../../store/imports/imports.ts';
+import { insertSampleApp } from '../../harness/apps/apps.ts';
+import { personId } from '../../harness/core/people.ts';
+import { waitFor } from '../../harness/core/wait.ts';
+import { storedExporter } from '../../harness/exports/stored-exporters.ts';
+import { postFeed } from '../../harness/feed/feeds.ts';
+import { postImport } from '../../harness/imports/imports.ts';
+import { storedRun, storedSync } from '../../harness/syncs/stored-syncs.ts';
+import { useServer } from '../http/use-server.ts';
+
+/** Work that waits for a slot of its worker says so in its record, until it has one. */
+
+const { store, server, world } = useServer();
+
+/** `table` and `path`: of the record. */
+type Work = { table: string; path: string; step: (deps: Dependencies) => Promise<unknown> };
+
+const sql = (text: string, values: unknown[] = []) => store.db.query<{ stage: string | null }>(text, values);
+const runs = (table: string, identifier: string) =>
+  sql(`UPDATE ${table} SET state = 'running', run_id = 'run', started_at = now() WHERE identifier = $1`, [identifier]);
+
+const WORK: Record<string, () => Promise<Work>> = {
+  async import() {
+    const file = `user_id,attribute_key,value,action_type\n${personId(1)},plan,gold,\n`;
+    const identifier = await postImport(server.app, world, file);
+    await runs('imports', identifier);
+    const { id: importId, ...job } = (await findImport(store.db, world.entity.id, identifier))!;
+    return {
+      table: 'imports', path: `/api/attribute_values/imports/${identifier}`,
+      step: (deps) => importAttributesSteps(deps).loadRows({ ...job, importId, toFetch: false }),
+    };
+  },
+  async sync() {
+    const run = await storedRun(store.db, await storedSync(store.db, world), { state: 'running' });
+    return {
+      table: 'sync_runs', path: `/api/sync_runs/${run.identifier}`,
+      step: (deps) => runSyncSteps(deps).syncRecords({ ...jobRefOf(run), generation: run.generation }),
+    };
+  },
+  async export() {
+    const exporter = await storedExporter(store.db, store.secrets, world);
+    const run = (await insertExportRun(store.db, world.entity.id, {
+      exporterId: exporter.id, cause: 'request', window: { start: null, end: new Date() },
+    }))!;
+    await runs('export_runs', run.identifier);
+    return {
+      table: 'export_runs', path: `/api/data_exporters/${exporter.identifier}/runs/${run.identifier}`,
+      step: (deps) => exportDailySteps(deps).exportFiles({ ...jobRefOf(run), generation: run.generation }),
+    };
+  },
+  async file() {
+    const app = await insertSampleApp(store.db, world.entity.id, `com.example.file${Math.random()}`);
+    const asked = `/api/apps/${app.identifier}/devices_export.csv?skip_email=true`;
+    const { body } = await server.call('GET', asked, { token: world.token });
+    const callback = body.result.callback as string;
+    const identifier = /fil_\w+/.exec(callback)![0];
+    await runs('file_jobs', identifier);
+    const job = (await findFileJob(store.db, world.entity.id, identifier))!;
+    return {
+      table: 'file_jobs', path: callback.replace(/^https?:\/\/[^/]+/, ''),
+      step: (deps) => buildFileSteps(deps).writeFile({ ...jobRefOf(job), generation: job.generation }),
+    };
+  },
+  async feed() {
+    const value = { customer_id: personId(1), attribute_key: 'plan', attribute_value: 'gold' };
+    const requestId = await postFeed(server.app, world, value);
+    return {
+      table: 'feed_waits', path: `/api/attribute_values/feeds/${requestId}`,
+      step: (deps) => feedAttributesSteps(deps).drainFeed(world.entity.id),
+    };
+  },
+};
+
+/** What is noted of waits: nothing once no work waits, not even of work that has ended. */
+async function noted(table: string): Promise<(string | null)[]> {
+  const isNoted = table === 'feed_waits' ? `SELECT 'feed' AS stage FROM feed_waits`
+    : `SELECT stage FROM ${table} WHERE stage IS NOT NULL`;
+  return (await sql(isNoted)).rows.map(({ stage }) => stage);
+}
+
+/** Runs a step in a worker that has one slot; runs and imports end at their first look whether they may go on. */
+function stepIn(take: ReturnType<typeof semaphore>, { step }: Work): Promise<unknown> {
+  const metrics = createMetrics();
+  const deps = {
+    ...store, takeBatchSlot: take, takeSyncSlot: take, takeExportSlot: take, draining: new AbortController().signal,
+    batchRecords: 100, boundary: () => {}, countRows: metrics.countRows, countValues: metrics.countValues,
+  } as object as Dependencies;
+  const context = { info: {}, heartbeat: () => {}, cancellationSignal: AbortSignal.abort() } as object as Context;
+  return asyncLocalStorage.run(context, () => step(deps))
+    .catch((error: Error) => expect(error.name).toBe('AbortError'));
+}
+
+it.each(Object.keys(WORK))('%s: the record says that it waits for a slot, and only while it waits', async (kind) => {
+  const take = semaphore(1);
+  const free = await take();
+  const work = await WORK[kind]!();
+  const shown = async () => (await server.call('GET', work.path, { token: world.token })).body.result.stage as string;
+  expect(await shown()).toBeNull();
+  const ended = stepIn(take, work);
+  await waitFor('a record that says that its work waits', async () => await shown() === WAITING_FOR_SLOT);
+  free();
+  await ended;
+  expect(await noted(work.table)).toEqual([]);
+  (await take())();
+});
+
+it.each(Object.keys(WORK))('%s: a wait that a killed worker noted ends once an attempt has its slot', async (kind) => {
+  const work = await WORK[kind]!();
+  if (kind === 'feed') await sql('INSERT INTO feed_waits (entity_id) VALUES ($1)', [world.entity.id]);
+  else {
+    const last = `SELECT max(id) FROM ${work.table}`;
+    await sql(`UPDATE ${work.table} SET stage = $1 WHERE id = (${last})`, [WAITING_FOR_SLOT]);
+  }
+  expect(await noted(work.table)).toHaveLength(1);
+  await stepIn(semaphore(1), work);
+  expect(await noted(work.table)).toEqual([]);
+});
+
+it('a run of a sync waits for a place from its claim on', async () => {
+  const run = await storedRun(store.db, await storedSync(store.db, world), { state: 'accepted' });
+  const deps = { ...store, boundary: () => {} } as object as Dependencies;
+  expect(await runSyncSteps(deps).claimSyncRun(jobRefOf(run), 'run')).not.toBeNull();
+  const { body } = await server.call('GET', `/api/sync_runs/${run.identifier}`, { token: world.token });
+  expect(body.result).toMatchObject({ state: 'running', stage: WAITING_FOR_SLOT });
+});
