@@ -8,6 +8,17 @@ export function onFileEnd(cleanUp: () => Promise<unknown>): void {
 /** Runs all of them, also where one fails, which fails the file. */
 export async function endFile(): Promise<void> {
   const failures: unknown[] = [];
-  for (const cleanUp of cleanUps.splice(0).toReversed()) await cleanUp().catch((error: unknown) => failures.push(error));
+  for (let cleanUp = cleanUps.pop(); cleanUp; cleanUp = cleanUps.pop()) await cleanUp().catch((error: unknown) => failures.push(error));
   if (failures.length > 0) throw failures[0];
 }
+
+if (process.send) {
+  // Vitest's own process has ended in the middle of a run, by Ctrl-C for example: Vitest ends this one when a message can't be sent.
+  process.once('disconnect', () => process.send?.(''));
+  // Ctrl-C reaches this process as well, which ends as above.
+  process.on('SIGINT', () => {});
+}
+// What a file has started is asked to end before its clean-up first waits for something.
+process.once('exit', () => {
+  for (const cleanUp of cleanUps.splice(0)) cleanUp().catch(() => {});
+});

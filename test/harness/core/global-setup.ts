@@ -67,6 +67,9 @@ async function startServices(): Promise<Services> {
     workflowBundle(BUNDLES),
     workflowBundle(BUNDLES, { patience: IMPATIENCE }),
   ]);
+  // A run that a signal ends gets no teardown. Both are asked to end before this process does.
+  const endWithUs = () => void Promise.all([temporal.stop(), postgres.stop()]);
+  process.once('exit', endWithUs);
   await makeTemplate(postgres.url);
   return {
     postgres: { adminUrl: postgres.url, template: TEMPLATE },
@@ -76,6 +79,7 @@ async function startServices(): Promise<Services> {
     runFolder,
     async stop() {
       await Promise.all([temporal.stop(), postgres.stop()]);
+      process.off('exit', endWithUs);
       if (process.env.KEEP_RUN_FOLDER) say(`the run's logs lie in ${runFolder}`);
       else await rm(runFolder, { recursive: true, force: true });
     },
