@@ -10,7 +10,8 @@ const CODES = new Set((
 /** Codes that were withdrawn, which older systems still send. */
 const WITHDRAWN = new Map([['in', 'id'], ['iw', 'he'], ['ji', 'yi'], ['jw', 'jv'], ['mo', 'ro'], ['sh', 'sr']]);
 
-const ENGLISH = new Intl.DisplayNames(['en'], { type: 'language' });
+/** Made when first needed: it takes 10 ms, and no command of the command line needs it. */
+let english: Intl.DisplayNames | undefined;
 /** Intl knows these by the name of a language they are part of, or that goes by them. */
 const OWN_LABELS = new Map([['tl', 'Tagalog'], ['tw', 'Twi']]);
 
@@ -21,7 +22,8 @@ export function isLanguage(code: string): boolean {
 
 /** The English name of a language. */
 export function languageLabel(code: string): string {
-  return OWN_LABELS.get(code) ?? ENGLISH.of(code)!;
+  english ??= new Intl.DisplayNames(['en'], { type: 'language' });
+  return OWN_LABELS.get(code) ?? english.of(code)!;
 }
 
 /** The code that was probably meant: of `EN`, `en-US`, `en_US`; of a withdrawn one its successor. */

@@ -10,12 +10,7 @@ const SCHEMAS = '#/components/schemas/';
 export function openApiDocument(
   operations: readonly Operation[], { publicUrl, version }: Pick<ServerSettings, 'publicUrl' | 'version'>,
 ): Json {
-  const paths: Record<string, Json> = {};
-  const schemas: Record<string, Json> = { Refusal: REFUSAL };
-  for (const each of operations) {
-    const path = each.path.replaceAll(/:(\w+)/g, '{$1}');
-    paths[path] = { ...paths[path], [each.method.toLowerCase()]: describe(each, schemas) };
-  }
+  const { paths, schemas } = described(operations);
   return {
     openapi: '3.1.0',
     info: {
@@ -36,6 +31,24 @@ export function openApiDocument(
       schemas,
     },
   };
+}
+
+type Described = { paths: Record<string, Json>; schemas: Record<string, Json> };
+
+/** By list of operations: a description takes a tenth of a second of CPU, and is the same for all servers of a process. */
+const kept = new WeakMap<readonly Operation[], Described>();
+
+function described(operations: readonly Operation[]): Described {
+  const known = kept.get(operations);
+  if (known) return known;
+  const paths: Record<string, Json> = {};
+  const schemas: Record<string, Json> = { Refusal: REFUSAL };
+  for (const each of operations) {
+    const path = each.path.replaceAll(/:(\w+)/g, '{$1}');
+    paths[path] = { ...paths[path], [each.method.toLowerCase()]: describe(each, schemas) };
+  }
+  kept.set(operations, { paths, schemas });
+  return { paths, schemas };
 }
 
 /** Markdown, above all operations. */
