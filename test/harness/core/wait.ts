@@ -12,17 +12,33 @@ export const PATIENCE_MS = 900_000;
  */
 export const HANGS_MS = 1_800_000;
 
-const BETWEEN_LOOKS_MS = 20;
+const FIRST_PAUSE_MS = 20;
+const LONGEST_PAUSE_MS = 250;
+/** Pauses grow by this share of the time waited, so a wait ends at most so much later than it could. */
+const GROWTH = 0.05;
+/** A pause lasts this many times as long as the look before it: what waits leaves the machine to what it waits for. */
+const PAUSE_PER_LOOK = 3;
+
+export type WaitOptions = {
+  /** For what must be seen in its midst: a kill that has to hit work under way. */
+  longestPauseMs?: number;
+};
 
 /**
- * Looks again and again until `look` gives something, and returns it; fails when it does not after as many looks as a machine at rest
- * takes within `PATIENCE_MS`. So a busy machine, on which a look takes longer as all else does, waits longer.
+ * Looks again and again until `look` gives something, and returns it. Fails after as many looks as fit into `PATIENCE_MS` with the pauses
+ * between them. So a busy machine, on which a look takes longer as all else does, waits longer.
  */
-export async function waitFor<T>(what: string, look: () => Promise<T | null | undefined | false>): Promise<T> {
-  for (let looks = PATIENCE_MS / BETWEEN_LOOKS_MS; looks > 0; looks -= 1) {
+export async function waitFor<T>(
+  what: string, look: () => Promise<T | null | undefined | false>, { longestPauseMs = LONGEST_PAUSE_MS }: WaitOptions = {},
+): Promise<T> {
+  for (let paused = 0; paused < PATIENCE_MS;) {
+    const before = performance.now();
     const found = await look();
     if (found) return found;
-    await delay(BETWEEN_LOOKS_MS);
+    const wanted = Math.max(FIRST_PAUSE_MS, GROWTH * paused, PAUSE_PER_LOOK * (performance.now() - before));
+    const pause = Math.min(wanted, longestPauseMs);
+    await delay(pause);
+    paused += pause;
   }
   throw new Error(`waited in vain for: ${what}`);
 }

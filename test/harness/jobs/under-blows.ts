@@ -4,7 +4,7 @@ import { type Stack, useStack } from '../core/stack.ts';
 import { waitFor } from '../core/wait.ts';
 import type { TestWorker, WorkerOptions } from '../core/workers.ts';
 import { randomFor, sampled, TEST_SEED } from '../run/seed.ts';
-import { type FlowUnderKill, KILLED_SHARE, UNDER_KILL } from './under-kill.ts';
+import { type FlowUnderKill, KILLED_SHARE, UNDER_KILL, UNDER_WAY } from './under-kill.ts';
 
 /** A flow whose run is broken again and again before it ends. */
 export type FlowUnderBlows<Run> = Omit<FlowUnderKill<Run>, 'prepare'> & {
@@ -127,7 +127,7 @@ class Blows<Run> {
     for (let count = 0; count < 3; count += 1) this.#start();
     const busy = await this.#busyOf(this.#workers);
     process.kill(busy.pid, 'SIGSTOP');
-    await waitFor('another to have the step', async () => ![identity(busy), null].includes(await this.#holder()));
+    await waitFor('another to have the step', async () => ![identity(busy), null].includes(await this.#holder()), UNDER_WAY);
     await this.#expectUnderWay();
     process.kill(busy.pid, 'SIGCONT');
     await this.#goOn();
@@ -162,13 +162,13 @@ class Blows<Run> {
   /** Until some more of the work is done. */
   async #goOn(): Promise<void> {
     const until = await this.#progress() + 1 + Math.floor(this.#random() * MAX_BETWEEN * this.#flow.size);
-    await waitFor(`progress of ${until}`, async () => await this.#progress() >= until);
+    await waitFor(`progress of ${until}`, async () => await this.#progress() >= until, UNDER_WAY);
   }
 
   /** The one that has the step, once some more is done. */
   async #busyOf(workers: Watched[]): Promise<Watched> {
     await this.#goOn();
-    const holder = await waitFor(`the worker that has ${this.#flow.step}`, () => this.#holder());
+    const holder = await waitFor(`the worker that has ${this.#flow.step}`, () => this.#holder(), UNDER_WAY);
     const busy = workers.find((worker) => identity(worker) === holder);
     assert.ok(busy, `the worker that has ${this.#flow.step} is ${holder}`);
     return busy;
@@ -177,7 +177,8 @@ class Blows<Run> {
   async #kill(worker: Watched): Promise<void> {
     await worker.kill();
     await this.#expectUnderWay();
-    assert.equal(await this.#holder(), identity(worker), 'the kill hit idle work: another worker had the step');
+    const step = await this.#pendingStep();
+    assert.equal(step?.lastWorkerIdentity, identity(worker), 'the kill hit idle work: another worker had the step');
   }
 
   async #expectUnderWay(): Promise<void> {
@@ -187,9 +188,14 @@ class Blows<Run> {
 
   /** Which worker has the step, as far as Temporal knows: also for a while after it has died. */
   async #holder(): Promise<string | null> {
+    const step = await this.#pendingStep();
+    return step?.state === STARTED ? step.lastWorkerIdentity ?? null : null;
+  }
+
+  /** Temporal names the last worker of a step also while it waits for the next one. */
+  async #pendingStep() {
     const { raw } = await this.#stack.temporal.workflow.getHandle(this.#flow.workflowId(this.#run)).describe();
-    return raw.pendingActivities?.find(({ activityType, state }) => activityType?.name === this.#flow.step && state === STARTED)
-      ?.lastWorkerIdentity ?? null;
+    return raw.pendingActivities?.find(({ activityType }) => activityType?.name === this.#flow.step);
   }
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { copyStore, testStore, type TestStore } from '../core/database.ts';
 import { endSweep, openStack, type Stack } from '../core/stack.ts';
-import { waitFor } from '../core/wait.ts';
+import { waitFor, type WaitOptions } from '../core/wait.ts';
 import type { TestWorker, WorkersOptions } from '../core/workers.ts';
 import { randomFor, sampled, TEST_SEED, TRIES_ALL } from '../run/seed.ts';
 
@@ -32,6 +32,9 @@ const COPIES = 4;
 
 /** What a killed worker had goes on without the sweep. */
 export const UNDER_KILL: WorkersOptions = { impatient: true, sweepSeconds: 60 };
+
+/** Waits for what must be hit in its midst. */
+export const UNDER_WAY: WaitOptions = { longestPauseMs: 30 };
 
 /** Ends worker after worker at boundaries drawn by the seed, and at random moments: the outcome is that of an unbroken run. */
 export function survivesKills<Run, Ground>(flow: FlowUnderKill<Run, Ground>): void {
@@ -128,7 +131,7 @@ class Attempt<Run, Ground> {
       const progress = await this.#flow.progress(this.#stack, run);
       if (before >= point && await this.#flow.hasEnded(this.#stack, run)) return 'over';
       return progress >= point && (progress > before || point === 0) && 'kill';
-    });
+    }, UNDER_WAY);
     if (reached === 'over') return worker.stop();
     await worker.kill();
     await this.#expectUnderWay(run);

@@ -4,7 +4,8 @@ import { makeWorld, type World } from '../../harness/core/world.ts';
 import type { FlowUnderKill } from '../../harness/jobs/under-kill.ts';
 import { insertManyDevices } from '../../harness/sends/campaigns.ts';
 
-const USERS = 20_000;
+/** Two portions of an audience. */
+const USERS = 12_000;
 
 export type CampaignRun = { world: World; campaign: string; appId: number };
 

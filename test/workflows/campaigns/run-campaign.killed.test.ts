@@ -39,7 +39,7 @@ describe('a worker that was thought lost in the middle of an audience, and lives
          WHERE identifier = $1 AND (next_look_at > now() + interval '5 seconds' OR audience_at IS NOT NULL) RETURNING *),
        late AS (
          INSERT INTO campaign_members (entity_id, send_id, person, is_member, notified)
-         SELECT entity_id, id, 'uuser 15000 and a half', true, 1 FROM run WHERE looks > 0 RETURNING 1)
+         SELECT entity_id, id, 'uuser 9000 and a half', true, 1 FROM run WHERE looks > 0 RETURNING 1)
        SELECT looks, (SELECT count(*) FROM late) AS late FROM run`, [run.campaign])).rows[0]);
     expect(before.late).toBe(type === 'dynamic' ? 1 : 0);
     process.kill(lost.pid, 'SIGCONT');
