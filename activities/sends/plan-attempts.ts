@@ -5,14 +5,15 @@ import { WAITS_FOR } from '../../domain/sends/attempt-code.ts';
 import { pushMessageOf, settleOutcome } from '../../domain/sends/attempt-outcome.ts';
 import type { TargetDevice } from '../../domain/sends/device-decision.ts';
 import {
-  type CampaignMessage, personOf, type PlannedAttempt, type PlannedMessage, planMessages, type SendingCampaign, type SendingRules,
+  type AttemptContent, type CampaignMessage, personOf, type PlannedAttempt, type PlannedMessage, planMessages, type SendingCampaign,
+  type SendingRules,
 } from '../../domain/sends/plan-messages.ts';
 import type { PushMessage, PushTarget } from '../../domain/sends/push.ts';
 import { endOfQuiet } from '../../domain/sends/quiet-hours.ts';
 import { findControlGroup } from '../../store/accounts/entities.ts';
 import { type Campaign, listCampaignsById } from '../../store/campaigns/campaigns.ts';
 import type { Queryable, Tx } from '../../store/core/database.ts';
-import { attemptLine, drawAttemptIds, insertAttempts, type NewAttempt } from '../../store/sends/attempts.ts';
+import { drawAttemptIds, insertAttempts, type NewAttempt } from '../../store/sends/attempts.ts';
 import {
   countMessages, listSendingApps, listUserDevices, lockMessageLimit, type SendingApp, takeSendPace, updateTokensGone,
 } from '../../store/sends/send-targets.ts';
@@ -129,9 +130,18 @@ async function planChunk(tx: Tx, context: SendingContext, targets: Targets): Pro
   });
   await pace(tx, context, attempts);
   const { ids, now } = await drawAttemptIds(tx, attempts.length);
-  const rows = attempts.map((attempt, nth) => toRow(context, attempt, ids[nth]!));
-  await insertAttempts(tx, rows.map(({ row }) => attemptLine(send.entityId, row, now)).join(''));
+  const jsonOf = jsonOnce();
+  const rows = attempts.map((attempt, nth) => toRow(context, attempt, ids[nth]!, jsonOf));
+  await insertAttempts(tx, send.entityId, rows.map(({ row }) => row), now);
   return rows;
+}
+
+type JsonOf = (content: AttemptContent) => string;
+
+/** All devices of a person get the same: it is written once, however many they are. */
+function jsonOnce(): JsonOf {
+  const known = new Map<AttemptContent, string>();
+  return (content) => known.get(content) ?? known.set(content, JSON.stringify(content)).get(content)!;
 }
 
 async function rulesOfApps(tx: Tx, { send, apps, campaigns, now }: SendingContext, targets: Targets) {
@@ -184,7 +194,7 @@ export async function takePaces<A extends { appId: number; dueAt: Date }>(
 type GoneToken = { appId: number; deviceId: string; token: string };
 type Row = { row: NewAttempt; outgoing?: OutgoingPush; gone?: GoneToken };
 
-function toRow({ send, apps, providers, now, campaigns }: SendingContext, attempt: PlannedAttempt, id: number): Row {
+function toRow({ send, apps, providers, now, campaigns }: SendingContext, attempt: PlannedAttempt, id: number, jsonOf: JsonOf): Row {
   const { campaign, device, variant, code, details, dueAt, isPaced, expiresAt, inappUntil, content, ordinal, userId, userHash } = attempt;
   const isPush = code === 'PENDING';
   const provider = providers.get(campaign.appId)!;
@@ -192,7 +202,7 @@ function toRow({ send, apps, providers, now, campaigns }: SendingContext, attemp
     id, campaignId: campaign.id, appId: campaign.appId, sendId: send.id, messageOrdinal: ordinal, code, details, inappUntil, userId,
     userHash, variant, channel: !campaign.includesPush ? 'inapp' : campaign.includesInapp ? 'both' : 'push',
     state: isPush ? 'sending' : 'settled', isPaced, dueAt: null, expiresAt: isPush ? expiresAt : null,
-    provider: isPush ? provider.name : null, deviceId: device?.deviceId ?? null, content: content && JSON.stringify(content),
+    provider: isPush ? provider.name : null, deviceId: device?.deviceId ?? null, content: content && jsonOf(content),
   };
   if (!isPush) return { row };
   if (dueAt > now) return { row: { ...row, state: 'waiting', dueAt } };

@@ -1,8 +1,8 @@
 import type { SegmentFilters } from '../analytics/segment-filters.ts';
 import type { FieldError } from '../core/refusal.ts';
-import { type CampaignParams, placeholdersOf } from './campaign-params.ts';
+import { areTooBig, type CampaignParams, placeholdersOf } from './campaign-params.ts';
 import { CAMPAIGN_DAYS, type CampaignType } from './campaign-status.ts';
-import { compileTemplate } from './placeholders.ts';
+import { compileTemplate, MAX_MESSAGE_BYTES } from './placeholders.ts';
 import { type NewVariant, variantParams, variantsErrors } from './variants.ts';
 
 /** When a dynamic campaign sends: days of the week from 0 for Sunday; minutes of the day, or any time of it. */
@@ -72,8 +72,13 @@ function paramsErrors(body: CampaignBody): FieldError[] {
       .map(({ name, why }) => ({ element: `params.${name}`, message: `is required ${why}` })),
     ...parameterErrors(params, 'push_parameters'), ...parameterErrors(params, 'inapp_parameters'),
     ...addressErrors(params, 'deep_linking_url', false), ...addressErrors(params, 'pushAttachment', true),
-    ...addressErrors(params, 'inapp_content_url', true), ...placeholderErrors(body),
+    ...addressErrors(params, 'inapp_content_url', true), ...placeholderErrors(body), ...sizeErrors(body),
   ];
+}
+
+function sizeErrors({ includes_push: push, includes_inapp: inapp, params }: CampaignBody): FieldError[] {
+  const message = `must make messages of at most ${MAX_MESSAGE_BYTES} bytes, texts and parameters together`;
+  return areTooBig(params, { push, inapp }) ? [{ element: 'params', message }] : [];
 }
 
 /** Only the messages of a transactional campaign have values for placeholders; elsewhere a default is what all get. */

@@ -1,4 +1,4 @@
-import { compileTemplate, joinPlaceholders, type Placeholder, type TemplateVars } from './placeholders.ts';
+import { compileTemplate, joinPlaceholders, MAX_MESSAGE_BYTES, type Placeholder, type TemplateVars } from './placeholders.ts';
 
 /** A parameter of a message, for the app. */
 export type MessageParameter = { key: string; value: string };
@@ -61,8 +61,8 @@ export type InappContent = {
   parameters: MessageParameters;
 };
 
-/** A message, or the names of its placeholders that have neither a value nor a default. */
-export type Rendered<Content> = { message: Content } | { missing: string[] };
+/** A message; or the names of its placeholders that have neither a value nor a default; or that it has over MAX_MESSAGE_BYTES. */
+export type Rendered<Content> = { message: Content } | { missing: string[] } | { isTooBig: true };
 
 /** A message of a campaign, compiled once and rendered for each recipient. */
 export type CompiledMessage<Content> = { placeholders: Placeholder[]; render(vars: TemplateVars): Rendered<Content> };
@@ -130,7 +130,29 @@ function compileMessage<Content extends { parameters: MessageParameters }>(
       const message = { ...content };
       for (const { member, template } of templates) message[member] = template.render(vars, missing) as Content[typeof member];
       message.parameters = Object.fromEntries(parameters.map(({ key, template }) => [key, template.render(vars, missing)]));
-      return missing.size === 0 ? { message } : { missing: Array.from(missing) };
+      if (missing.size > 0) return { missing: Array.from(missing) };
+      return isTooBig(message) ? { isTooBig: true } : { message };
     },
   };
+}
+
+/** Bytes that a character has at most as JSON: an escape. */
+const JSON_BYTES_A_CHARACTER = 6;
+
+/** Whether a message has over MAX_MESSAGE_BYTES as JSON. Of most, the characters tell. */
+function isTooBig(content: { parameters: MessageParameters }): boolean {
+  let characters = 0;
+  for (const value of Object.values(content) as unknown[]) if (typeof value === 'string') characters += value.length;
+  for (const [key, value] of Object.entries(content.parameters)) characters += key.length + value.length;
+  if (characters > MAX_MESSAGE_BYTES) return true;
+  return characters * JSON_BYTES_A_CHARACTER > MAX_MESSAGE_BYTES / 2 && Buffer.byteLength(JSON.stringify(content)) > MAX_MESSAGE_BYTES;
+}
+
+/** Whether the messages are too big even where each placeholder is empty. */
+export function areTooBig(params: CampaignParams, { push, inapp }: { push: boolean; inapp: boolean }): boolean {
+  return [push && compilePush(params), inapp && compileInapp(params)].some((compiled) => {
+    if (compiled === false) return false;
+    const rendered = compiled.render(Object.fromEntries(compiled.placeholders.map(({ name }) => [name, ''])));
+    return 'isTooBig' in rendered || ('message' in rendered && isTooBig(rendered.message));
+  });
 }

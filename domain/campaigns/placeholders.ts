@@ -10,12 +10,18 @@ export type Placeholder = { name: string; hasDefault: boolean };
 /** The values of a message, by the names of placeholders: as JSON has them, or as `parseExactJson` keeps their digits. */
 export type TemplateVars = { readonly [name: string]: unknown };
 
+/** The most that a device gets as one message, as JSON. */
+export const MAX_MESSAGE_BYTES = 32 * 1024;
+
 /** A text that was read once, to be rendered for many messages. */
 export type Template = {
   /** Each name once, by first occurrence. */
   placeholders: Placeholder[];
   startsWithPlaceholder: boolean;
-  /** Adds the names of placeholders without a value and without a default to `missing`. */
+  /**
+   * Adds the names of placeholders without a value and without a default to `missing`. Stops where the text is longer than a message may
+   * be: thousands of placeholders, each with a long value, would fill the memory.
+   */
   render(vars: TemplateVars, missing: Set<string>): string;
 };
 
@@ -39,6 +45,7 @@ export function compileTemplate(text: string): Template {
         const value = (Object.hasOwn(vars, name) ? templateText(vars[name]) : undefined) ?? otherwise;
         if (value === null) missing.add(name);
         else rendered += before + value;
+        if (rendered.length > MAX_MESSAGE_BYTES) return rendered;
       }
       return rendered + rest;
     },

@@ -1,4 +1,5 @@
 import type { CampaignType } from '../campaigns/campaign-status.ts';
+import { MAX_MESSAGE_BYTES } from '../campaigns/placeholders.ts';
 import type { CompiledMessage, InappContent, PushContent } from '../campaigns/campaign-params.ts';
 import { type AttemptCode, WAITS_FOR } from './attempt-code.ts';
 import { decideDevice, type TargetDevice } from './device-decision.ts';
@@ -56,6 +57,8 @@ export type PlannedAttempt = {
 /** An in-app message is kept as long as its attempt. */
 const MAX_INAPP_MS = 30 * 86_400_000;
 
+const TOO_BIG = `with its values the message has more than ${MAX_MESSAGE_BYTES} bytes`;
+
 type Target = { message: PlannedMessage; campaign: SendingCampaign; variant: string | null };
 
 /**
@@ -89,7 +92,9 @@ function planForPerson(
   const push = message.push?.render(vars ?? {});
   const inapp = message.inapp?.render(vars ?? {});
   const missing = [...push && 'missing' in push ? push.missing : [], ...inapp && 'missing' in inapp ? inapp.missing : []];
+  const isTooBig = [push, inapp].some((rendered) => rendered && 'isTooBig' in rendered);
   const content = { ...push && 'message' in push && { push: push.message }, ...inapp && 'message' in inapp && { inapp: inapp.message } };
+  const inappAlone = { inappUntil: inappEnd(campaign, now), content: { inapp: content.inapp! } };
   const takesOne = countOnce(rules, campaign, person);
   const own = { ...target, variant: message.variant };
   return devices.map((device): PlannedAttempt => {
@@ -98,8 +103,9 @@ function planForPerson(
     if (missing.length > 0) {
       return settled(own, device, 'MISSING_TEMPLATE_PARAMS', `no value for ${[...new Set(missing)].join(', ')}`, now);
     }
+    if (isTooBig) return settled(own, device, 'MESSAGE_TO_BIG', TOO_BIG, now);
     const planned = settled(own, device, decision.code, decision.details, now);
-    const withInapp = decision.inapp ? { inappUntil: inappEnd(campaign, now), content: { inapp: content.inapp! } } : {};
+    const withInapp = decision.inapp ? inappAlone : {};
     if (!decision.push) return { ...planned, ...withInapp };
     if (!takesOne()) return { ...planned, ...withInapp, code: 'MESSAGE_LIMIT' };
     const isQuiet = rules.quietUntil > now;

@@ -32,19 +32,33 @@ export async function drawAttemptIds(tx: Tx, count: number): Promise<{ ids: numb
 const COLUMNS = `entity_id, campaign_id, id, app_id, send_id, message_ordinal, channel, state, code, details, settled_at, due_at,
   is_paced, expires_at, inapp_until, provider, provider_message_id, device_id, user_id, user_hash, variant, content`;
 
-/** An attempt as a line for `insertAttempts`. A settled one has the time of the transaction, `now`: exports of later windows find it. */
-export function attemptLine(entityId: number, attempt: NewAttempt, now: string): string {
+/** Characters that are written at once: what many attempts with large messages take in memory stays bounded. */
+const WRITTEN_CHARS = 1024 ** 2;
+
+/** A settled attempt has the time of the transaction, `now`: exports of later windows find it. */
+export async function insertAttempts(tx: Tx, entityId: number, attempts: readonly NewAttempt[], now: string): Promise<void> {
+  if (attempts.length === 0) return;
+  await pipeline(linesOf(entityId, attempts, now), tx.query(copyFrom(`COPY attempts (${COLUMNS}) FROM STDIN`)));
+}
+
+function* linesOf(entityId: number, attempts: readonly NewAttempt[], now: string): Generator<string> {
+  let lines = '';
+  for (const attempt of attempts) {
+    lines += attemptLine(entityId, attempt, now);
+    if (lines.length < WRITTEN_CHARS) continue;
+    yield lines;
+    lines = '';
+  }
+  if (lines !== '') yield lines;
+}
+
+function attemptLine(entityId: number, attempt: NewAttempt, now: string): string {
   return copyLine([
     entityId, attempt.campaignId, attempt.id, attempt.appId, attempt.sendId, attempt.messageOrdinal, attempt.channel, attempt.state,
     attempt.code, attempt.details, attempt.state === 'settled' ? now : null, isoOf(attempt.dueAt), attempt.isPaced,
     isoOf(attempt.expiresAt), isoOf(attempt.inappUntil), attempt.provider, attempt.providerMessageId ?? null, attempt.deviceId,
     attempt.userId, attempt.userHash === null ? null : `\\x${attempt.userHash.toString('hex')}`, attempt.variant, attempt.content,
   ]);
-}
-
-export async function insertAttempts(tx: Tx, lines: string): Promise<void> {
-  if (lines === '') return;
-  await pipeline([lines], tx.query(copyFrom(`COPY attempts (${COLUMNS}) FROM STDIN`)));
 }
 
 const isoOf = (at: Date | null) => at?.toISOString() ?? null;

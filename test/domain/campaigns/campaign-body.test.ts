@@ -55,6 +55,13 @@ describe('a body', () => {
     expect(errorsOf({ ...DYNAMIC, ...INAPP, type: 'dynamic', params: { ...NATIVE, push_message: 'x' }, includes_push: true })).toEqual({});
   });
 
+  it('makes no message that is too large for any device', () => {
+    const message = 'must make messages of at most 32768 bytes, texts and parameters together';
+    expect(errorsOf(withThese(INAPP, { params: { message_content: '😀'.repeat(10_000) } }))).toEqual({ params: message });
+    const parameters = Array.from({ length: 20 }, (_, nth) => ({ key: `k${nth}`, value: 'é'.repeat(1_000) }));
+    expect(errorsOf(withThese(PUSH, { params: { push_parameters: parameters } }))).toEqual({ params: message });
+  });
+
   it('has defaults, and loses what the reference does not know', () => {
     const body = withThese(PUSH, { color: 'red', end_date: null, params: { color: 'red', push_title: '', message_title: null } });
     expect(readBody(body)).toEqual({

@@ -30,6 +30,18 @@ describe('a message', () => {
     expect(compileInapp(PARAMS).render({ order: '1' })).toEqual({ missing: ['name'] });
   });
 
+  it('is too big with over 32 KiB as JSON, and the values of thousands of placeholders are not put together', () => {
+    const params = { ...PARAMS, push_message: '*@long@*', push_title: 'Hello' };
+    const render = (long: string, message = params.push_message) =>
+      compilePush({ ...params, push_message: message }).render({ ...VARS, long });
+    const { message } = render('') as { message: object };
+    const rest = 32 * 1024 - JSON.stringify(message).length;
+    expect(render('x'.repeat(rest))).toMatchObject({ message: { body: 'x'.repeat(rest) } });
+    expect(render('x'.repeat(rest + 1))).toEqual({ isTooBig: true });
+    expect(render('\u0001'.repeat(rest / 6 + 1))).toEqual({ isTooBig: true });
+    expect(render('x'.repeat(4_096), '*@long@*'.repeat(1_000_000))).toEqual({ isTooBig: true });
+  });
+
   it('of a campaign says beforehand which values it needs', () => {
     const named = (push: boolean, inapp: boolean) => placeholdersOf(PARAMS, { push, inapp })
       .map(({ name, hasDefault }) => `${name}${hasDefault ? '?' : ''}`);

@@ -72,6 +72,10 @@ describe('messages of transactional campaigns', () => {
       `SELECT content -> 'push' ->> 'body' AS body, (SELECT count(*) FROM send_messages) AS waiting
        FROM attempts WHERE code = 'PUSH_SENT'`);
     expect(kept).toEqual([{ body: 'Hello there, order 9007199254740993', waiting: 0 }]);
+    const wide = await insertSampleCampaign(db, entityId, app.id, { params: { ...PUSH_PARAMS, push_message: '*@a@*'.repeat(2_000) } });
+    const large = Array.from({ length: 300 }, () => ({ user: 'ada', templateVars: { a: 'x'.repeat(4_096) } }));
+    expect((await ended((await send({ campaignKey: [wide.identifier], messages: large })).requestId)).codes)
+      .toEqual({ MESSAGE_TO_BIG: 300, NOT_ON_LAST_LOGIN: 300, OPT_OUT: 300 });
     const why = (await call('GET', `campaigns/${campaign.identifier}/why?user=ada`)).result as { sent: number; decisions: object[] };
     expect(why).toMatchObject({ user: 'ada', sent: 1, opened: 0 });
     expect(why.decisions).toContainEqual(expect.objectContaining({
