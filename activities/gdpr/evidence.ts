@@ -11,6 +11,7 @@ import { recordKeptValues } from '../../store/gdpr/kept-values.ts';
 import type { GdprRequest } from '../../store/gdpr/request-record.ts';
 import { findGdprRequestById } from '../../store/gdpr/requests.ts';
 import { findRaisedAt } from '../../store/gdpr/tombstones.ts';
+import { deleteGoneUnreadableMails } from '../../store/gdpr/unreadable-mails.ts';
 import { listRunsOfFailed } from '../../store/sends/sends.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -44,6 +45,7 @@ export async function tellExportersOf(deps: Dependencies, claim: JobClaim): Prom
  * the request is. Tells whether it is; of a round that has ended already, too.
  */
 export async function finishRound(deps: Dependencies, claim: JobClaim): Promise<{ isTreated: boolean }> {
+  await deleteGoneUnreadableMails(deps.db, deps.files);
   await write(deps.db, async (tx) => {
     const request = await lockGdprRequest(tx, claim);
     const people = request ? await listPendingPeople(tx, claim) : [];

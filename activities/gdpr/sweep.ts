@@ -1,5 +1,6 @@
 import { internalErrorOf } from '../../domain/core/internal-error.ts';
 import { listDueMails, listExpiredRequests, listReleased } from '../../store/gdpr/across-entities.ts';
+import { deleteGoneUnreadableMails } from '../../store/gdpr/unreadable-mails.ts';
 import { listUnclaimedJobs } from '../../store/jobs/jobs-across-entities.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { startJob } from '../jobs/start-job.ts';
@@ -13,9 +14,9 @@ type SweepDependencies = Pick<Dependencies, 'db' | 'files' | 'secrets' | 'tempor
 
 export const gdprSweepSteps = (deps: SweepDependencies) => ({
   /**
-   * Starts requests that have no workflow, signals released holds to deletions, mails about requests that wait, and discards
-   * expired ones. If one of these fails, for example because the file store is away, the others go on, and the next sweep tries it
-   * again.
+   * Starts requests that have no workflow, signals released holds to deletions, mails about requests that wait, discards
+   * expired ones, and forgets unreadable mails that staff deleted. If one of these fails, for example because the file store is
+   * away, the others go on, and the next sweep tries it again.
    */
   async careForRequests(): Promise<void> {
     const { db, temporal } = deps;
@@ -33,6 +34,8 @@ export const gdprSweepSteps = (deps: SweepDependencies) => ({
       await alone(deps, expired, 'a request of people whose time is over could not be taken away',
         () => discardGdprRequest(deps, expired));
     }
+    await deleteGoneUnreadableMails(db, deps.files)
+      .catch((error: unknown) => deps.log.warn({ ...internalErrorOf(error) }, 'unreadable mails could not be looked up'));
   },
 });
 

@@ -38,8 +38,8 @@ export function reportGdpr(view: GdprRequest, width: number | null): string {
     ...progress.faults.flatMap(({ since, reason, what_to_do: toDo }) => [`kept since ${since.slice(0, 19)}Z: ${reason}`, `  ${toDo}`]),
     ...internalErrorLines(progress.internal_error),
     ...countLines('erased', progress.erased), ...countLines('still found', progress.survivors),
-    ...(view.kept_values ?? []).map(({ object, key, values }) => (
-      `kept: values of ${key ?? 'a key'} in ${object} that are the same as an id: ${values}`)),
+    ...(view.kept_values ?? []).map(({ place, object, key, values }) => (place === 'outbox/' ? `kept: ${object}, which is no mail`
+      : `kept: values of ${key ?? 'a key'} in ${object} that are the same as an id: ${values}`)),
     '', table(['person', 'how it stands'], people, width),
   ].join('\n');
 }

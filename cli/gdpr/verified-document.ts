@@ -93,8 +93,8 @@ function erasureLines(
     ...copies.map(({ kind, id, state, list, reason }) =>
       `copy of ${kind} ${id}: ${state.replace('_', ' ')}${list === null ? '' : ` by ${list}`}${reason === null ? '' : `. ${reason}`}`),
     ...kept.map(({ place, why, until }) => `kept: ${place}, ${why}${until === null ? '' : `, until ${until}`}`),
-    ...values.map(({ object, key, values: count }) => (
-      `kept: ${counted(count, 'value', 'values')} of ${key ?? 'a key'} in ${object}, though an id is the same`)),
+    ...values.map(({ place, object, key, values: count }) => (place === 'outbox/' ? `kept: ${object}, which is no mail`
+      : `kept: ${counted(count, 'value', 'values')} of ${key ?? 'a key'} in ${object}, though an id is the same`)),
   ];
 }
 

@@ -29,9 +29,13 @@ const copy = z.object({
   reason: z.string().nullable(),
 });
 
-/** Values of a segment's, campaign's or funnel's filters that equal an id and stayed. `key`: null if it holds an id itself. */
+/**
+ * Values of a segment's, campaign's or funnel's filters that equal an id and stayed, and files of `outbox/` that are no mails.
+ * `key`: null if it holds an id itself.
+ */
 const keptValue = z.object({
-  place: z.enum(['segments', 'campaigns', 'funnels']), object: z.string(), on: z.enum(['attributes', 'devices', 'details']),
+  place: z.enum(['segments', 'campaigns', 'funnels', 'outbox/']), object: z.string(),
+  on: z.enum(['attributes', 'devices', 'details', 'file']),
   key: z.string().nullable(), values: count,
 });
 export type KeptValue = z.infer<typeof keptValue>;

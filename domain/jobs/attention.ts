@@ -8,8 +8,8 @@ export type AttentionKind = (typeof ATTENTION_KINDS)[number];
 
 /** Objects that an entry may be about. */
 export const ATTENTION_OBJECTS = [
-  'app', 'campaign', 'exporter', 'feed', 'file', 'import', 'privacy_request', 'reports', 'request', 'segment', 'segments', 'send', 'sync',
-  'upkeep',
+  'app', 'campaign', 'exporter', 'feed', 'file', 'import', 'mail', 'privacy_request', 'reports', 'request', 'segment', 'segments', 'send',
+  'sync', 'upkeep',
 ] as const;
 export type AttentionObject = (typeof ATTENTION_OBJECTS)[number];
 

@@ -3,12 +3,13 @@ import type { Tx } from '../core/database.ts';
 import type { KnownBy } from './personal-data-location.ts';
 import { listKeptValues } from './personal-data/kept-values.ts';
 import type { GdprRequest } from './request-record.ts';
+import { listUnreadableMails } from './unreadable-mails.ts';
 
-/** Adds to the request what the erasure of people leaves in filters, and returns it. `tx` holds the request. */
+/** Adds to the request what the erasure of people leaves in filters, and unreadable mails. Returns both. `tx` holds the request. */
 export async function recordKeptValues(
   tx: Tx, { entityId, id, keptValues: before }: GdprRequest, people: readonly KnownBy[],
 ): Promise<KeptValue[]> {
-  const kept = await listKeptValues(tx, entityId, people);
+  const kept = [...await listKeptValues(tx, entityId, people), ...await listUnreadableMails(tx)];
   const all = new Map([...before, ...kept].map((value) => (
     [JSON.stringify([value.place, value.object, value.on, value.key]), value])));
   if (kept.length > 0) {

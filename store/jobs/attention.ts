@@ -215,8 +215,10 @@ export const ATTENTION: readonly AttentionSource[] = [
     // By campaigns_failed.
     kind: 'failed', object: 'campaign', needs: ['campaign_view'],
     toDo: 'Duplicate the campaign, mend what the reason names, and launch the copy.',
-    select: `SELECT o.identifier AS id, o.name, NULL AS run, o.ended_at AS since, coalesce(o.failure, 'the campaign failed') AS reason
-      FROM campaigns o WHERE o.entity_id = $1 AND o.status = 'failed' AND o.ended_at > now() - interval '30 days'`,
+    select: `SELECT o.identifier AS id, o.name, NULL AS run, coalesce(o.ended_at, o.updated_at) AS since,
+        coalesce(o.failure, 'the campaign failed') AS reason
+      FROM campaigns o
+      WHERE o.entity_id = $1 AND o.status = 'failed' AND (o.ended_at IS NULL OR o.ended_at > now() - interval '30 days')`,
   },
 
   {
@@ -225,6 +227,13 @@ export const ATTENTION: readonly AttentionSource[] = [
       + 'POST /api/gdpr/requests/<request_id>/approve starts the request again.',
     select: `SELECT j.identifier AS id, j.request_type AS name, NULL AS run, j.given_up_at AS since, coalesce(j.fault, 'given up') AS reason
       FROM gdpr_requests j WHERE j.entity_id = $1 AND j.given_up_at IS NOT NULL`,
+  },
+  {
+    // It may be any entity's.
+    kind: 'failed', object: 'mail', needs: ['superadmin'],
+    toDo: 'Look at the file in the file store. Deletions search it as text only: delete it there if it may name an erased person.',
+    select: `SELECT m.file AS id, NULL AS name, NULL AS run, m.found_at AS since, 'a file of the outbox is no mail' AS reason
+      FROM unreadable_mails m WHERE $1::integer IS NOT NULL`,
   },
   {
     kind: 'waiting_for_approval', object: 'privacy_request', needs: ['gdpr_data_manage'], toDo: 'Approve or decline the request.',

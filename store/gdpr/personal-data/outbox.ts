@@ -4,19 +4,17 @@ import { asBytes } from '../../core/files.ts';
 import type { KnownBy, LocationDependencies, PersonalDataLocation } from '../personal-data-location.ts';
 import { itemsNaming } from './items-naming.ts';
 import { namesOf, peopleFinder } from './named-in.ts';
+import { insertUnreadableMail, UNREADABLE } from '../unreadable-mails.ts';
 import { TextMatches } from './text-matches.ts';
 
-/**
- * Mails that no server took, since there is none: they lie in the file store until somebody takes them away. A file that is no
- * mail goes to UNREADABLE.
- */
+/** Mails that no server took, since there is none. They lie in the file store until somebody deletes them. */
 export const outboxMails: PersonalDataLocation = {
   name: 'outbox/',
   columns: [],
   otherColumns: [],
   holds: 'mails, if no mail server is set',
   foundBy: 'the id in subject, text or addresses, once decoded; a file that is no mail moves to '
-    + '`outbox/unreadable/`, with a line in the log, and is searched as text',
+    + '`outbox/unreadable/`, and is searched as text. If it stays, request and receipt name it, and so does what needs attention',
   erasedBy: 'deleting the file',
   async count(deps, entityId, people) {
     return (await Array.fromAsync(listMails(deps, entityId, people))).length;
@@ -49,25 +47,26 @@ async function* listMails(deps: LocationDependencies, entityId: number, people: 
   }
 }
 
-/** Where files lie that are no mails. */
-const UNREADABLE = 'unreadable/';
-
 type ReadMail = { file: string; messageId: string; said: string };
 
 /**
  * Null for a file that is gone meanwhile. One that is no mail is moved aside and searched as text, so that it holds up no deletion.
  */
-async function readMail({ outbox, log }: LocationDependencies, key: string): Promise<ReadMail | null> {
+async function readMail({ db, outbox, log }: LocationDependencies, key: string): Promise<ReadMail | null> {
   const bytes = await outbox.readAll(key);
   if (bytes === null) return null;
   const asText = (file: string) => ({ file, messageId: '', said: bytes.toString() });
-  if (key.startsWith(UNREADABLE)) return asText(key);
+  if (key.startsWith(UNREADABLE)) {
+    await insertUnreadableMail(db, key);
+    return asText(key);
+  }
   const mail = await PostalMime.parse(bytes).catch(() => null);
   if (mail !== null) {
     const said = JSON.stringify(mail, (name, value: unknown) => (name === 'attachments' ? undefined : value), 1);
     return { file: key, messageId: mail.messageId ?? '', said };
   }
   await outbox.put(UNREADABLE + key, asBytes(bytes));
+  await insertUnreadableMail(db, UNREADABLE + key);
   await outbox.delete(key);
   log?.warn({ file: UNREADABLE + key }, 'a file in the outbox is no mail: it was moved aside and is searched as text');
   return asText(UNREADABLE + key);

@@ -10,6 +10,7 @@ import { faultRecord } from '../../../runtime/telemetry/fault-record.ts';
 import { write } from '../../../store/core/database.ts';
 import { newIdentifier } from '../../../store/core/identifiers.ts';
 import { insertImportErrors } from '../../../store/imports/import-errors.ts';
+import { insertUnreadableMail } from '../../../store/gdpr/unreadable-mails.ts';
 import { ATTENTION } from '../../../store/jobs/attention.ts';
 import { type FailedStep, upsertInternalError } from '../../../store/jobs/internal-errors.ts';
 import { updateProviderRefusals } from '../../../store/sends/push-providers.ts';
@@ -162,6 +163,7 @@ const SAMPLES: Record<string, Sample> = {
     `UPDATE campaigns SET status = 'failed', ended_at = now() WHERE id = $1`, [(await insertSampleCampaign(store.db, id, appId)).id]),
   'failed privacy_request': async ({ entity: { id } }) => void await sql(
     'UPDATE gdpr_requests SET given_up_at = now() WHERE identifier = $1', [await insertRequest(id, 'delete', 'accepted')]),
+  'failed mail': async () => insertUnreadableMail(store.db, 'unreadable/broken.eml'),
   'waiting_for_approval privacy_request': async ({ entity: { id } }) => void await insertRequest(id, 'delete', 'waiting'),
   'waiting_for_approval sync': async (own) => void await sql(`UPDATE sync_runs SET removal = 'held' WHERE id = $1`,
     [(await storedRun(store.db, await storedSync(store.db, own), { state: 'finished' })).id]),

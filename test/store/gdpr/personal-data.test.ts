@@ -18,6 +18,7 @@ import { insertFeedRequest } from '../../../store/feed/feed-requests.ts';
 import { findOrInsertFileJob } from '../../../store/files/file-jobs.ts';
 import { personalData, withoutPersonalData } from '../../../store/gdpr/personal-data.ts';
 import type { Person } from '../../../store/gdpr/tombstones.ts';
+import { deleteGoneUnreadableMails, listUnreadableMails } from '../../../store/gdpr/unreadable-mails.ts';
 import { insertImportErrors } from '../../../store/imports/import-errors.ts';
 import { insertPinnedBatch } from '../../../store/syncs/pinned-batches.ts';
 import { insertBatch } from '../../../store/syncs/sync-batches.ts';
@@ -166,7 +167,7 @@ it('an archive shows no link that sets a colleague\'s password, whose address is
   expect(shown).toBe('[{"within":null,"matches":1}]');
 });
 
-it('an outbox file that is no mail holds up no deletion: it is moved aside, named in the log, and searched as text', async () => {
+it('an outbox file that is no mail holds up no deletion: it is moved aside, noted for staff, and searched as text', async () => {
   const world = await makeWorld(store);
   const person = await samplePerson(world, 14);
   const place = registered.get('outbox/')!;
@@ -180,6 +181,14 @@ it('an outbox file that is no mail holds up no deletion: it is moved aside, name
   expect(said).toEqual(expect.arrayContaining([{ file: 'unreadable/broken-1.eml' }, { file: 'unreadable/broken-2.eml' }]));
   const left = await Array.fromAsync(store.files.list('outbox/'), ({ key }) => key);
   expect(left.filter((key) => key.includes('broken'))).toEqual(['outbox/unreadable/broken-2.eml']);
+  const noted = async () => {
+    await deleteGoneUnreadableMails(store.db, store.files);
+    return listUnreadableMails(store.db);
+  };
+  const file = 'outbox/unreadable/broken-2.eml';
+  expect(await noted()).toEqual([{ place: 'outbox/', object: file, on: 'file', key: null, values: 0 }]);
+  await store.files.delete(file);
+  expect(await noted()).toEqual([]);
 });
 
 it('of steps under way a deletion waits for those that began before it, and it removes what a killed process has left', async () => {
@@ -257,7 +266,7 @@ it('an archive that is being written for somebody is given up before its row goe
 describe('every table of an entity', () => {
   const EXCEPTED = [
     'entities', 'users', 'memberships', 'tokens', 'password_resets', 'key_lookups', 'login_attempts', 'server_keys', 'schema_migrations',
-    'operator_notices',
+    'operator_notices', 'unreadable_mails',
   ];
 
   it('has a key that begins with the entity', async () => {

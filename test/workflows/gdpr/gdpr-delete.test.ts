@@ -1,6 +1,8 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { openMailer } from '../../../connectors/smtp/mail.ts';
 import { jobWorkflowId } from '../../../domain/jobs/job.ts';
 import { write } from '../../../store/core/database.ts';
+import { asBytes, filesIn } from '../../../store/core/files.ts';
 import { deleteHold, insertHold, listHolds } from '../../../store/gdpr/holds.ts';
 import { noteReleasedHold } from '../../../store/gdpr/open-deletions.ts';
 import { listReceipts } from '../../../store/gdpr/receipts.ts';
@@ -79,6 +81,24 @@ it('two requests for the same person, at once, both end treated, and list what s
   }
   const { rows } = await stack.store.db.query('SELECT filters FROM segments WHERE id = $1', [named!.id]);
   expect(JSON.stringify(rows)).toContain('"values":[],"values_erased":1');
+});
+
+it('a mail that another process wrote to the outbox is erased, and a file there that is no mail is named', async () => {
+  const [id] = await known(1);
+  const { files, outbox } = stack.store;
+  const mailer = openMailer({ outbox: filesIn(files, 'outbox'), from: 'millrace@example.com' });
+  for (const text of [`about ${id!}`, 'about others']) {
+    const messageId = `<${text.replaceAll(' ', '-')}@example.com>`;
+    await mailer.send({ to: ['staff@example.com'], subject: 'A report', text, messageId });
+  }
+  await outbox.put('broken.eml', asBytes(`X-Long: ${'x'.repeat(3 * 1024 * 1024)}\r\n\r\n`));
+  const request = await treated(await askFor(stack, 'delete', world, [id!]));
+  const mails = await Promise.all((await Array.fromAsync(outbox.list(''))).map(async ({ key }) => String(await outbox.readAll(key))));
+  expect(['about others', id!].map((words) => mails.some((mail) => mail.includes(words)))).toEqual([true, false]);
+  const keptValues = [{ place: 'outbox/', object: 'outbox/unreadable/broken.eml', on: 'file', key: null, values: 0 }];
+  expect(request).toMatchObject({ keptValues });
+  expect(await receipts(request)).toMatchObject([{ kept_values: keptValues }]);
+  await files.delete('outbox/unreadable/broken.eml');
 });
 
 const confirmAlias = (previousId: string, userId: string) => stack.store.db.query(
