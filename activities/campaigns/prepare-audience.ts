@@ -9,7 +9,7 @@ import type { SegmentQuery } from '../../store/analytics/segment-sql.ts';
 import {
   type AudienceDevice, audienceLine, countAppDevices, deleteAudience, findAudience, insertAudience,
 } from '../../store/campaigns/audience.ts';
-import { endAudience, raiseAudienceRound, type Reach, updateCampaignStatus } from '../../store/campaigns/campaign-runs.ts';
+import { endAudience, endCampaignsOf, raiseAudienceRound, type Reach, updateCampaignStatus } from '../../store/campaigns/campaign-runs.ts';
 import { deleteCampaignMembers, updateNextLookAt } from '../../store/campaigns/campaign-members.ts';
 import { listCampaignsById } from '../../store/campaigns/campaigns.ts';
 import { isQueryCanceled, type Tx, write } from '../../store/core/database.ts';
@@ -123,6 +123,7 @@ async function fail(deps: Dependencies, { send, campaign }: Run, whileOurs: Whil
     await cancelWaiting(tx, entityId, id, [campaign.id]);
     await updateCampaignStatus(tx, entityId, campaign.id, 'failed', failure);
     await endJob(tx, 'campaign', send, 'failed');
+    await endCampaignsOf(tx, entityId, id);
   });
 }
 

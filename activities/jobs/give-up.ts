@@ -2,7 +2,7 @@ import { INTERNAL_FAILURE } from '../../domain/imports/import-error-type.ts';
 import type { JobKey, JobKind } from '../../domain/jobs/job.ts';
 import { deleteAudience } from '../../store/campaigns/audience.ts';
 import { deleteCampaignMembers } from '../../store/campaigns/campaign-members.ts';
-import { updateCampaignStatus } from '../../store/campaigns/campaign-runs.ts';
+import { endCampaignsOf, updateCampaignStatus } from '../../store/campaigns/campaign-runs.ts';
 import { write } from '../../store/core/database.ts';
 import { deleteNotedFiles, noteFileDeletions } from '../../store/core/file-deletions.ts';
 import { failFile } from '../../store/files/file-jobs.ts';
@@ -81,6 +81,7 @@ async function giveUpSend({ db }: Dependencies, key: JobKey, message: string): P
     await cancelWaiting(tx, send.entityId, send.id, campaigns);
     if (send.campaignId !== null) await updateCampaignStatus(tx, send.entityId, send.campaignId, 'failed', message);
     await endJob(tx, 'send', send, 'failed');
+    await endCampaignsOf(tx, send.entityId, send.id);
     return true;
   });
   if (!isOurs) return;

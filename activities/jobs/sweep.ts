@@ -11,7 +11,9 @@ import { deleteFileJob, isFileOfJob, listExpiredFiles } from '../../store/files/
 import { isArchiveNamed } from '../../store/gdpr/archives-across-entities.ts';
 import { deleteOldInternalErrors } from '../../store/jobs/internal-errors.ts';
 import { listUnnamedFiles } from '../../store/imports/pinned-files-across-entities.ts';
-import { listRunningJobs, listSyncsToSettle, listUnclaimedJobs, resetJob } from '../../store/jobs/jobs-across-entities.ts';
+import {
+  endCampaigns, listRunningJobs, listSyncsToSettle, listUnclaimedJobs, resetJob,
+} from '../../store/jobs/jobs-across-entities.ts';
 import {
   deleteDryRunRemains, deleteExpiredTokens, deleteImport, deleteMembersOfDeleted, deleteOldChanges, deleteOldExportRuns,
   deleteOldFeedRequests, deleteOldRequests, deleteOldSyncRuns, deleteRemains, listEntitiesWithDueSegments,
@@ -66,7 +68,7 @@ export const sweepSteps = (
         boundary('sweep: between resets');
       }
     }
-    await endCanceledSyncRuns({ db, secrets, boundary, log });
+    await endCanceled({ db, secrets, boundary, log });
   },
 
   /** Starts accepted work that never began, feeds whose inbox no workflow empties, due refreshes of segments. Of people: gdpr/sweep.ts. */
@@ -122,10 +124,14 @@ export const sweepSteps = (
   },
 });
 
-/** Counts the last batches of canceled runs that no step counts. One that fails holds up no other. */
-async function endCanceledSyncRuns(
+/**
+ * Ends canceled campaigns and runs of syncs that no step ends, and counts the last batches of these runs. One that fails holds up
+ * no other.
+ */
+async function endCanceled(
   { db, secrets, boundary, log }: Pick<Dependencies, 'db' | 'secrets' | 'boundary' | 'log'>,
 ): Promise<void> {
+  await endCampaigns(db);
   for (const { entityId, syncId } of await listSyncsToSettle(db, CANCELED_SECONDS)) {
     await settleRunsOf({ db, secrets, boundary }, entityId, syncId).catch((error: unknown) => {
       log.error({ entityId, syncId, ...internalErrorOf(error) }, 'the batch of a canceled run could not be counted');

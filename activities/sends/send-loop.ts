@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { JobClaim } from '../../domain/jobs/job.ts';
+import { endCampaignsOf } from '../../store/campaigns/campaign-runs.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import { LOOK_UP_BY_KEY } from '../../store/core/look-up-by-key.ts';
 import { endJob } from '../../store/jobs/jobs.ts';
@@ -118,6 +119,7 @@ async function planNext(tx: Tx, deps: Sending, claim: JobClaim, source: MessageS
   const endsAt = await source.end?.(tx, context);
   if (endsAt) return waitUntil(endsAt, now);
   await endJob(tx, 'send', send, isCanceled ? 'canceled' : 'finished');
+  await endCampaignsOf(tx, send.entityId, send.id);
   return null;
 }
 

@@ -24,14 +24,32 @@ export async function listDeviceZones(db: Queryable, entityId: number, appId: nu
      WHERE entity_id = $1 AND app_id = $2 AND uninstalled IS NOT TRUE GROUP BY timezone, utc_offset`, [entityId, appId]));
 }
 
-/** What a launched campaign has come to; `failure` says why it failed. */
+/** A send of the campaign `c` that has not ended. */
+const OPEN_SEND = `EXISTS (
+  SELECT FROM send_campaigns l JOIN sends s ON s.entity_id = l.entity_id AND s.id = l.send_id
+  WHERE l.entity_id = c.entity_id AND l.campaign_id = c.id AND s.state IN ('accepted', 'running'))`;
+
+/**
+ * Sets the status of a launched campaign; `failure` says why it failed. A canceled or failed one ends once its counts are final
+ * (`endCampaignsOf`).
+ */
 export async function updateCampaignStatus(
   tx: Queryable, entityId: number, campaignId: number, status: CampaignStatus, failure: string | null = null,
 ): Promise<void> {
   await tx.query(
-    `UPDATE campaigns SET status = $3, failure = $4, updated_at = now(),
-       ended_at = CASE WHEN $3 IN ('finished', 'canceled', 'failed') THEN now() END
+    `UPDATE campaigns c SET status = $3, failure = $4, updated_at = now(),
+       ended_at = CASE WHEN $3 = 'finished' OR $3 IN ('canceled', 'failed') AND NOT ${OPEN_SEND} THEN now() END
      WHERE entity_id = $1 AND id = $2`, [entityId, campaignId, status, failure]);
+}
+
+/** A campaign `c` that is canceled or failed, and whose counts are final now. Uses the index campaigns_ending. */
+export const ENDING = `status IN ('canceled', 'failed') AND ended_at IS NULL AND NOT ${OPEN_SEND}`;
+
+/** Ends the canceled and failed campaigns of a send that `tx` has ended, unless they have another send. */
+export async function endCampaignsOf(tx: Tx, entityId: number, sendId: number): Promise<void> {
+  await tx.query(
+    `UPDATE campaigns c SET ended_at = now(), updated_at = now() WHERE entity_id = $1 AND ${ENDING}
+       AND id IN (SELECT campaign_id FROM send_campaigns WHERE entity_id = $1 AND send_id = $2)`, [entityId, sendId]);
 }
 
 /** Devices: of the audience, of them those that allow pushes, and all that have the app. */

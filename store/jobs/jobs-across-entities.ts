@@ -1,5 +1,6 @@
 import type { JobKey, JobKind, JobRef } from '../../domain/jobs/job.ts';
 import { readRows } from '../core/camel-row.ts';
+import { ENDING } from '../campaigns/campaign-runs.ts';
 import type { Queryable } from '../core/database.ts';
 import { type DataExporter, type ExporterRow, toExporter } from '../exports/data-exporter-record.ts';
 import { type Sync, toSync } from '../syncs/sync-record.ts';
@@ -46,6 +47,11 @@ export async function listSyncsToSettle(db: Queryable, graceSeconds: number): Pr
   return readRows(await db.query(
     `SELECT DISTINCT entity_id, sync_id FROM sync_runs
      WHERE state = 'canceled' AND ended_at IS NULL AND canceled_at < now() - make_interval(secs => $1) LIMIT 1000`, [graceSeconds]));
+}
+
+/** Ends canceled and failed campaigns that the end of their last send missed, since both committed at once. */
+export async function endCampaigns(db: Queryable): Promise<void> {
+  await db.query(`UPDATE campaigns c SET ended_at = now(), updated_at = now() WHERE ${ENDING}`);
 }
 
 /** Syncs that Temporal should have a Schedule for. */

@@ -2,8 +2,10 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import type * as api from '../../../api/campaigns/campaigns.ts';
 import { RIGHTS } from '../../../domain/accounts/rights.ts';
 import { listHoldings } from '../../../store/accounts/empty-entity.ts';
+import { endCampaignsOf, updateCampaignStatus } from '../../../store/campaigns/campaign-runs.ts';
 import { findCampaignByKey, listCampaignsByKeys } from '../../../store/campaigns/campaigns.ts';
 import { write } from '../../../store/core/database.ts';
+import { endCampaigns } from '../../../store/jobs/jobs-across-entities.ts';
 import { insertEventDefinitions } from '../../../store/tracking/event-definitions.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { rowsOfFile } from '../../harness/core/rows-of-file.ts';
@@ -48,6 +50,7 @@ const NATIVE = { inapp: 'native', message_title: '*@title|Hello@*', message_cont
 const DYNAMIC = {
   type: 'dynamic', end_date: now() + DAY, recurrence: { day_of_week: [1], start_time: { hour: 9 } }, notif_limit: { maximum: 1 },
 };
+const CLASSIC = { type: 'classic' };
 const INAPP = { includes_push: false, includes_inapp: true, params: NATIVE };
 
 beforeAll(async () => {
@@ -85,6 +88,25 @@ describe('a campaign', () => {
     expect(Math.abs(running.launched_at - now())).toBeLessThan(60);
     expect((await call('PUT', `campaign/${id}/cancel`)).body.result)
       .toMatchObject({ status: 'Canceled', ended_at: expect.any(Number) as number });
+  });
+
+  test('that is canceled or failed has no end until its sends have ended, for their counts still change', async () => {
+    const endOf = async (id: string) => ((await call('GET', `campaign/${id}`)).body.result as { ended_at: number | null }).ended_at;
+    const endSend = (id: string) => write(store.db, async (tx) => {
+      const { rows: [send] } = await tx.query<{ id: number }>(
+        `UPDATE sends SET state = 'canceled', ended_at = now() WHERE identifier = $1 RETURNING id`, [id]);
+      await endCampaignsOf(tx, world.entity.id, send!.id);
+    });
+    const [canceled, failed, missed] = [await launched(CLASSIC), await launched(CLASSIC), await launched(CLASSIC)];
+    for (const id of [canceled, missed]) expect((await call('PUT', `campaign/${id}/cancel`)).body.result).toMatchObject({ ended_at: null });
+    const { id: failedId } = (await findCampaignByKey(store.db, world.entity.id, failed))!;
+    await updateCampaignStatus(store.db, world.entity.id, failedId, 'failed', 'its filters');
+    expect(await endOf(failed)).toBeNull();
+    for (const id of [canceled, failed]) await endSend(id);
+    await store.db.query(`UPDATE sends SET state = 'canceled', ended_at = now() WHERE identifier = $1`, [missed]);
+    expect(await Promise.all([canceled, failed, missed].map(endOf))).toEqual([expect.any(Number), expect.any(Number), null]);
+    await endCampaigns(store.db);
+    expect(await endOf(missed)).toEqual(expect.any(Number));
   });
 
   test('that starts now takes messages from its launch; it ends with its end date if it has an in-app message, else never', async () => {

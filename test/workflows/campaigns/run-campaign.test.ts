@@ -110,6 +110,7 @@ describe('a classic campaign', () => {
     expect(await view(id)).toMatchObject({ status: 'Canceled' });
     await waitFor('the end of the run', async () => (await db.query(
       `SELECT FROM sends WHERE entity_id = $1 AND identifier = $2 AND state = 'canceled'`, [entityId, id])).rowCount === 1);
+    expect(await view(id)).toMatchObject({ ended_at: expect.any(Number) as number });
     expect((await attemptsOf(id)).length).toBe(1);
     expect((await db.query('SELECT FROM campaign_audience WHERE entity_id = $1', [entityId])).rowCount).toBe(0);
   });
