@@ -1,11 +1,9 @@
 import type { JobKey } from '../../domain/jobs/job.ts';
 import type { Tx } from '../../store/core/database.ts';
-import { listHoldsOf } from '../../store/gdpr/holds.ts';
-import { listIdentifiers } from '../../store/gdpr/identifiers.ts';
-import { isCustomer } from '../../store/gdpr/people-keys.ts';
+import { listOrdinalsOnHold } from '../../store/gdpr/held-ids.ts';
 import { updateHeld } from '../../store/gdpr/progress.ts';
-import { deleteSharedDevices, listLinkedPeople, listUsersOfWholeDevices } from '../../store/gdpr/shared-ids.ts';
-import { type Person, personKey } from '../../store/gdpr/tombstones.ts';
+import { deleteSharedDevices, listLinkedPeople } from '../../store/gdpr/shared-ids.ts';
+import type { Person } from '../../store/gdpr/tombstones.ts';
 
 export type Counted = { going: number; held: number };
 
@@ -20,12 +18,8 @@ export async function setApart(tx: Tx, key: JobKey, letIn: ReadonlySet<string>):
 
 /** The ordinals of people with an id on hold, of those who can't be told apart from them, and of devices that one of them has used. */
 async function findHeld(tx: Tx, { entityId, runId: requestId }: JobKey): Promise<number[]> {
-  const known = (await listIdentifiers(tx, entityId, requestId)).filter(isCustomer);
-  const identifiers = [...known, ...await listUsersOfWholeDevices(tx, entityId, requestId)];
-  const holds = await listHoldsOf(tx, entityId, identifiers);
-  if (holds.length === 0) return [];
-  const onHold = new Set(holds.map(personKey));
-  const held = new Set(identifiers.filter((person) => onHold.has(personKey(person))).map(({ ordinal }) => ordinal));
+  const held = new Set(await listOrdinalsOnHold(tx, entityId, requestId));
+  if (held.size === 0) return [];
   const links = await listLinkedPeople(tx, entityId, requestId);
   for (let size = 0; size !== held.size;) {
     size = held.size;

@@ -20,7 +20,7 @@ const createHold = route(api.createGdprHold, async ({ body, keepReply, ...who },
   return write(db, async (tx) => {
     const hold = await insertHold(tx, entityId, { ...person, kind, reason, createdBy: userId })
       ?? refuse(409, 'conflict', `A ${kind} stands for them already: GET ${api.listGdprHolds.path} tells of it`);
-    const open = await lockOpenDeletions(tx, entityId, [person], ['pending']);
+    const open = await lockOpenDeletions(tx, entityId, [person], { states: ['pending'], ids: 'holdable' });
     await audit(tx, who, {
       action: 'create', subjectKind: 'gdpr_hold', subject: hold.identifier, details: { kind },
       customerHash: secrets.customerHash(entityId, person.customerType, person.customerId),
@@ -54,7 +54,7 @@ const releaseHold = route(api.releaseGdprHold, async ({ params: { hold_id }, log
       customerHash: deps.secrets.customerHash(entityId, customerType, id),
     });
     const isFree = (await listHoldsOf(tx, entityId, [released])).length === 0;
-    const waiting = isFree ? await lockOpenDeletions(tx, entityId, [released], ['held']) : [];
+    const waiting = isFree ? await lockOpenDeletions(tx, entityId, [released], { states: ['held'], ids: 'holdable' }) : [];
     await noteReleasedHold(tx, entityId, waiting);
     return { hold: released, waiting };
   });

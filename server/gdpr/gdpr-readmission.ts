@@ -15,7 +15,7 @@ const readmitPeople = route(api.readmitPeople, async ({ body, keepReply, ...who 
   const hashes = people.map(({ customerType, customerId: id }) => secrets.customerHash(entityId, customerType, id));
   let answer = { readmitted: 0, unknown: people.length };
   await readmit({ db, files }, entityId, hashes, async (tx, readmitted) => {
-    refuseWhileDeleted(await lockOpenDeletions(tx, entityId, people, ['pending', 'held']));
+    refuseWhileDeleted(await lockOpenDeletions(tx, entityId, people, { states: ['pending', 'held'], ids: 'own' }));
     await auditEach(tx, who, readmitted.map((customerHash) => ({ action: 'readmit', subjectKind: 'customer', customerHash })));
     answer = await keepReply(tx, { readmitted: readmitted.length, unknown: people.length - readmitted.length });
   });

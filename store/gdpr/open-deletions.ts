@@ -1,4 +1,5 @@
 import type { Tx } from '../core/database.ts';
+import { holdableIds, ownIds } from './held-ids.ts';
 import type { GdprPersonState } from './request-record.ts';
 import type { Person } from './tombstones.ts';
 
@@ -16,26 +17,27 @@ export async function noteReleasedHold(tx: Tx, entityId: number, requests: reado
     [entityId, requests.map(({ identifier }) => identifier), HOLD_RELEASED]);
 }
 
+/** States of people that count, and which ids of theirs: also of users whose data goes with a device, if holds are asked about. */
+type OpenPeople = { states: readonly GdprPersonState[]; ids: 'own' | 'holdable' };
+
 /**
  * Lists and locks the open requests that delete any of these people, by an id that was asked for or found: those in
  * which such a person is in one of the states. None of them begins until the transaction ends. Leaves out requests that
  * were given up: once staff start one again, it raises its tombstones and looks for holds anew.
  */
 export async function lockOpenDeletions(
-  tx: Tx, entityId: number, people: readonly Person[], states: readonly GdprPersonState[],
+  tx: Tx, entityId: number, people: readonly Person[], { states, ids }: OpenPeople,
 ): Promise<OpenDeletion[]> {
-  // By gdpr_people_by_user and gdpr_people_by_device; identifiers by their key, of the few requests that are open.
+  const idsOf = ids === 'own' ? ownIds : holdableIds;
+  // By the keys of people and identifiers, of the requests that are open.
   const { rows } = await tx.query<OpenDeletion>(
     `WITH asked AS (SELECT * FROM unnest($2::text[], $3::text[]) AS a (customer_type, customer_id))
      SELECT r.identifier, r.state FROM gdpr_requests r
      WHERE r.entity_id = $1 AND r.request_type = 'delete' AND r.state IN ('accepted', 'running')
        AND r.given_up_at IS NULL AND EXISTS (
-       SELECT FROM gdpr_request_people p WHERE p.entity_id = r.entity_id AND p.request_id = r.id AND p.state = ANY ($4) AND (
-         p.user_id IN (SELECT customer_id FROM asked WHERE customer_type = 'user_id')
-         OR p.user_id IS NULL AND p.device_id IN (SELECT customer_id FROM asked WHERE customer_type = 'device_id')
-         OR p.ordinal IN (
-           SELECT i.ordinal FROM gdpr_identifiers i
-           WHERE i.entity_id = r.entity_id AND i.request_id = r.id AND (i.kind, i.value) IN (SELECT * FROM asked))))
+       SELECT FROM (${idsOf('r.entity_id', 'r.id')}) k
+         JOIN gdpr_request_people p ON p.entity_id = r.entity_id AND p.request_id = r.id AND p.ordinal = k.ordinal
+       WHERE p.state = ANY ($4) AND (k.kind, k.value) IN (SELECT * FROM asked))
      ORDER BY r.id FOR SHARE OF r`,
     [entityId, people.map(({ customerType }) => customerType), people.map(({ customerId }) => customerId), states]);
   return rows;

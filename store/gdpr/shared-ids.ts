@@ -58,17 +58,6 @@ async function withoutWhole<T extends FoundId>(
   return whole.size === 0 ? devices : devices.filter(({ value }) => !whole.has(value));
 }
 
-/** Who has used the devices that ask for themselves: what they did there goes with these. */
-export async function listUsersOfWholeDevices(
-  db: Queryable, entityId: number, requestId: number,
-): Promise<(Person & { ordinal: number })[]> {
-  const { rows } = await db.query<{ ordinal: number; user_id: string }>(
-    `SELECT DISTINCT i.ordinal, u.user_id FROM gdpr_identifiers i JOIN device_users u
-       ON u.entity_id = $1 AND u.${OF_ANY_APP} AND u.device_id = i.value
-     WHERE i.entity_id = $1 AND i.request_id = $2 AND i.kind = 'whole_device'`, [entityId, requestId]);
-  return rows.map(({ ordinal, user_id: customerId }) => ({ ordinal, customerType: 'user_id', customerId }));
-}
-
 /** Who of a request can't be told apart, as pairs of ordinals: a followed alias is between them, or both were asked for by one id. */
 export async function listLinkedPeople(tx: Tx, entityId: number, requestId: number): Promise<[number, number][]> {
   await tx.query(LOOK_UP_BY_KEY);

@@ -1,8 +1,13 @@
 import { beforeEach, describe, expect, test } from 'vitest';
+import { write } from '../../../store/core/database.ts';
+import { newIdentifier } from '../../../store/core/identifiers.ts';
+import { listOrdinalsOnHold } from '../../../store/gdpr/held-ids.ts';
 import { listHoldsOf } from '../../../store/gdpr/holds.ts';
+import { listWaitingPeople } from '../../../store/gdpr/waiting.ts';
 import { personId } from '../../harness/core/people.ts';
 import { requestByApi } from '../../harness/gdpr/gdpr-requests.ts';
 import { useServer } from '../http/use-server.ts';
+import { insertKeyedApp } from '../tracking/sample-tracking.ts';
 
 /** People who are not deleted for now. */
 
@@ -21,6 +26,17 @@ const call = (method: 'GET' | 'POST' | 'DELETE', path = '', body?: object) =>
   server.call(method, `/api/gdpr/holds${path}`, { token: world.token, ...(body ? { body } : {}) });
 const hold = (body: object) => call('POST', '', { reason: 'a lawsuit', ...body });
 const list = async (query = '') => (await call('GET', query)).body.result;
+
+/** A deletion that a device asked for, of all it has sent. */
+async function deletionByDevice(appId: number, deviceId: string): Promise<{ id: number; identifier: string }> {
+  const identifier = newIdentifier('gdp');
+  const { rows: [request] } = await store.db.query<{ id: number }>(
+    `INSERT INTO gdpr_requests (entity_id, identifier, request_type, source, requester_kind, state, app_id)
+     VALUES ($1, $2, 'delete', 'sdk', 'device', 'accepted', $3) RETURNING id`, [world.entity.id, identifier, appId]);
+  await store.db.query('INSERT INTO gdpr_request_people (entity_id, request_id, ordinal, device_id) VALUES ($1, $2, 1, $3)',
+    [world.entity.id, request!.id, deviceId]);
+  return { id: request!.id, identifier };
+}
 
 /** A deletion of this person, in which they stand as told. */
 async function deletion(userId: string, state: 'accepted' | 'running', personState: 'pending' | 'held' | 'treated'): Promise<string> {
@@ -105,5 +121,28 @@ describe('a hold', () => {
     expect((await call('DELETE', `/${last}`)).status).toBe(200);
     expect(told).toEqual([[request]]);
     expect(server.logs.some(({ msg }) => msg === 'requests hear of a released hold from the sweep')).toBe(true);
+  });
+
+  test('on a user of a device that asks for its own deletion counts for that request in each state', async () => {
+    const [device, user] = ['d-shared', personId(30)];
+    const { app } = await insertKeyedApp(store, world);
+    await store.db.query(
+      'INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at) VALUES ($1, $2, $3, $4, now())',
+      [world.entity.id, app.id, device, user]);
+    const { id, identifier } = await deletionByDevice(app.id, device);
+    const standAs = (state: string, personState: string) => Promise.all([
+      store.db.query('UPDATE gdpr_requests SET state = $2 WHERE id = $1', [id, state]),
+      store.db.query('UPDATE gdpr_request_people SET state = $3 WHERE entity_id = $1 AND request_id = $2',
+        [world.entity.id, id, personState]),
+    ]);
+    await standAs('running', 'pending');
+    const { identifier: held, deletion_under_way: isUnderWay } = (await hold({ user_id: user })).body.result;
+    expect(isUnderWay).toBe(true);
+    const findHeld = () => write(store.db, (tx) => listOrdinalsOnHold(tx, world.entity.id, id));
+    expect(await findHeld()).toEqual([1]);
+    await standAs('running', 'held');
+    expect(await listWaitingPeople(store.db, world.entity.id, id)).toMatchObject([{ ordinal: 1, reason: 'a lawsuit' }]);
+    await call('DELETE', `/${held}`);
+    expect([told, await findHeld()]).toEqual([[[identifier]], []]);
   });
 });
