@@ -1,11 +1,12 @@
 import { INTERNAL_FAILURE } from '../../domain/imports/import-error-type.ts';
-import type { JobKey, JobKind } from '../../domain/jobs/job.ts';
+import type { JobClaim, JobKey, JobKind } from '../../domain/jobs/job.ts';
 import { deleteAudience } from '../../store/campaigns/audience.ts';
 import { deleteCampaignMembers } from '../../store/campaigns/campaign-members.ts';
 import { endCampaignsOf, updateCampaignStatus } from '../../store/campaigns/campaign-runs.ts';
 import { write } from '../../store/core/database.ts';
 import { deleteNotedFiles, noteFileDeletions } from '../../store/core/file-deletions.ts';
 import { failFile } from '../../store/files/file-jobs.ts';
+import { archivePrefix, cancelBegunArchive } from '../../store/gdpr/archives.ts';
 import { updateGivenUp } from '../../store/gdpr/progress.ts';
 import { beginJob, endJob, lockJob } from '../../store/jobs/jobs.ts';
 import { cancelWaiting, settleInterrupted } from '../../store/sends/attempts.ts';
@@ -21,7 +22,7 @@ import type { RunSyncSteps } from '../syncs/run-sync.ts';
 
 /** Ends a job whose step killed its process too often: committed work counts, and staff can start it again. */
 
-type GiveUp = (deps: Dependencies, key: JobKey, reason: string) => Promise<unknown>;
+type GiveUp = (deps: Dependencies, key: JobClaim, reason: string) => Promise<unknown>;
 
 const STATUS = '500';
 /** How many rows that are left of a send one statement deletes. */
@@ -35,7 +36,7 @@ const GIVE_UP: Record<JobKind, GiveUp> = {
   file: giveUpFile,
   send: giveUpSend,
   campaign: giveUpSend,
-  access: ({ db }, key, reason) => updateGivenUp(db, key, reason),
+  access: giveUpAccess,
   delete: ({ db }, key, reason) => updateGivenUp(db, key, reason),
 };
 
@@ -56,19 +57,27 @@ export async function giveUpJob(
   { step, reason }: { step: string; reason: string },
 ): Promise<boolean> {
   const key = await beginJob(deps.db, kind, entityId, identifier);
-  if (key) await GIVE_UP[kind](deps, key, reason);
+  if (key) await GIVE_UP[kind](deps, { ...key, identifier }, reason);
   return BEFORE_THE_END.includes(step);
 }
 
-async function giveUpFile(deps: Dependencies, key: JobKey, message: string): Promise<void> {
-  const identifier = await write(deps.db, async (tx) => {
-    const job = await lockJob<{ entityId: number; id: number; identifier: string; fileKey: string | null }>(tx, 'file', key);
-    if (!job) return null;
+async function giveUpFile(deps: Dependencies, key: JobClaim, message: string): Promise<void> {
+  await write(deps.db, async (tx) => {
+    const job = await lockJob<{ entityId: number; id: number; fileKey: string | null }>(tx, 'file', key);
+    if (!job) return;
     if (job.fileKey !== null) await noteFileDeletions(tx, job.entityId, [job.fileKey]);
     await failFile(tx, job, { status: STATUS, message });
-    return job.identifier;
   });
-  if (identifier !== null) await deleteNotedFiles(deps, key.entityId, `files/${identifier}/`);
+  await deleteNotedFiles(deps, key.entityId, `files/${key.identifier}/`);
+}
+
+/** Archives that were written stay; of the one that was being written nothing does. */
+async function giveUpAccess(deps: Dependencies, key: JobClaim, reason: string): Promise<void> {
+  await write(deps.db, async (tx) => {
+    await updateGivenUp(tx, key, reason);
+    await cancelBegunArchive(tx, key);
+  });
+  await deleteNotedFiles(deps, key.entityId, archivePrefix(key));
 }
 
 /** Ends a send: messages that may have left become UNKNOWN, waiting ones CANCELED. */

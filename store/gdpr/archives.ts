@@ -37,6 +37,19 @@ export async function beginArchive(tx: Tx, claim: JobKey): Promise<BegunArchive 
   (person: PersonColumns) => ({ person: toGdprPerson(person), key: person.archiveKey! }));
 }
 
+/** Lets go of an archive of a request that is being written; its file is noted for deletion. `tx` holds the request. */
+export async function cancelBegunArchive(tx: Tx, { entityId, runId }: JobKey): Promise<void> {
+  await tx.query(
+    `WITH begun AS (
+       SELECT ordinal, archive_key FROM gdpr_request_people
+       WHERE entity_id = $1 AND request_id = $2 AND state = 'building' FOR UPDATE),
+     noted AS (
+       INSERT INTO file_deletions (entity_id, file_key) SELECT $1, archive_key FROM begun WHERE archive_key IS NOT NULL
+       ON CONFLICT DO NOTHING)
+     UPDATE gdpr_request_people p SET state = 'pending', archive_key = NULL
+     FROM begun WHERE p.entity_id = $1 AND p.request_id = $2 AND p.ordinal = begun.ordinal`, [entityId, runId]);
+}
+
 type ArchiveKey<Key = string> = JobKey & { ordinal: number; key: Key };
 
 const BEGUN = `entity_id = $1 AND request_id = $2 AND ordinal = $3 AND archive_key = coalesce($4, archive_key)

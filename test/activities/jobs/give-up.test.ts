@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import type { Context } from '@temporalio/activity';
 import { describe, expect, it } from 'vitest';
 import { giveUpJob } from '../../../activities/jobs/give-up.ts';
@@ -91,6 +92,12 @@ async function nothingIsLeftToSend({ id }: Row): Promise<void> {
 
 const beginRequest = (type: 'access' | 'delete') => async ({ world }: Scene) => {
   const [one, other] = await Promise.all([1, 2].map((n) => requestByApi(store.db, type, world, [personId(n)])));
+  if (type === 'access') {
+    const file = `access/${one!.identifier}/1-half.zip`;
+    await store.files.put(file, Readable.from([Buffer.from('half')]));
+    await sql(`UPDATE gdpr_request_people SET state = 'building', archive_key = $2 WHERE request_id = $1`,
+      [one!.id, file]);
+  }
   await sql('UPDATE gdpr_requests SET location_faults = $2 WHERE id = $1',
     [one!.id, { events: { since: '2026-11-01T12:00:01+00:00', reason: 'it is away' } }]);
   return { job: one!.identifier, next: other!.identifier };
@@ -102,13 +109,18 @@ const request = (type: 'access' | 'delete', step: string): Ending => ({
   record: async (job) => ({
     path: `/api/gdpr/requests/${job}`, errorIn: ({ progress }: { progress: Shown }) => progress.internal_error,
   }),
-  async shows({ identifier }, { world }) {
+  async shows({ id, identifier }, { world }) {
     const path = `/api/gdpr/requests/${identifier}`;
     const viewed = async () => (await server.call('GET', path, { token: world.token })).body.result;
     expect((await viewed()).progress.faults).toMatchObject([{
       location: null, reason: expect.stringContaining(`the step ${step} ended its process several times`),
       what_to_do: expect.stringContaining('/approve starts the request again'),
     }]);
+    if (type === 'access') {
+      const people = await sql('SELECT state, archive_key FROM gdpr_request_people WHERE request_id = $1', [id]);
+      expect(people).toEqual([{ state: 'pending', archive_key: null }]);
+      expect(await store.files.size(`access/${identifier}/1-half.zip`)).toBeNull();
+    }
     // The person can be readmitted, and is erased nevertheless once staff start the request again.
     const readmit = () =>
       server.call('POST', '/api/gdpr/readmit', { token: world.token, body: { users: [personId(1)] } });

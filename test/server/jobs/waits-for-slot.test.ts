@@ -19,11 +19,13 @@ import { storedExporter } from '../../harness/exports/stored-exporters.ts';
 import { postFeed } from '../../harness/feed/feeds.ts';
 import { postImport } from '../../harness/imports/imports.ts';
 import { storedRun, storedSync } from '../../harness/syncs/stored-syncs.ts';
+import { runMillrace } from '../../cli/core/run-millrace.ts';
 import { useServer } from '../http/use-server.ts';
 
 /** Work that waits for a slot of its worker says so in its record, until it has one. */
 
 const { store, server, world } = useServer();
+let url: string | undefined;
 
 /** `table` and `path`: of the record. */
 type Work = { table: string; path: string; step: (deps: Dependencies) => Promise<unknown> };
@@ -135,4 +137,16 @@ it('a run of a sync waits for a place from its claim on', async () => {
   expect(await runSyncSteps(deps).claimSyncRun(jobRefOf(run), 'run')).not.toBeNull();
   const { body } = await server.call('GET', `/api/sync_runs/${run.identifier}`, { token: world.token });
   expect(body.result).toMatchObject({ state: 'running', stage: WAITING_FOR_SLOT });
+});
+
+it.each([
+  ['sync', ['syncs', 'status']], ['export', ['exporters', 'status']],
+] as const)('%s: the command line says that it waits', async (kind, command) => {
+  const { table } = await WORK[kind]!();
+  const last = `SELECT max(id) FROM ${table}`;
+  const { rows } = await store.db.query<{ identifier: string }>(
+    `UPDATE ${table} SET stage = $1 WHERE id = (${last}) RETURNING identifier`, [WAITING_FOR_SLOT]);
+  url ??= await server.app.listen({ port: 0, host: '127.0.0.1' });
+  const { out } = await runMillrace([...command, rows[0]!.identifier], { url, token: world.token });
+  expect(out).toMatch(/^running: .*\nwaiting for a free place\n/);
 });
