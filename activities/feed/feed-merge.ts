@@ -1,9 +1,11 @@
+import type { CustomerType } from '../../domain/attributes/customer-id.ts';
 import { textOf } from '../../domain/attributes/json-value.ts';
 import { refused } from '../../domain/attributes/value-row.ts';
 import { parseExactJson } from '../../domain/core/exact-json.ts';
 import { checkFeed, type FeedError, valueAt, valueError, type WaitingRequest, type WaitingValue } from '../../domain/feed/feed-batch.ts';
 import type { FeedValue } from '../../domain/feed/feed-value.ts';
 import { erasedError } from '../../domain/gdpr/erased-error.ts';
+import type { ImportError } from '../../domain/imports/import-error.ts';
 import { mergeAttributeValues, type MergeRefusal, prepareChanges } from '../../store/attributes/merge-attribute-values.ts';
 import { holdSorRevision } from '../../store/attributes/systems-of-records.ts';
 import { type Tx, write } from '../../store/core/database.ts';
@@ -56,6 +58,11 @@ export async function mergeFeed(deps: FeedDependencies, entityId: number): Promi
 
 type Target = { entityId: number; sorId: number };
 
+/** The type of the customer id in an error's value, as the value says it. */
+function typeOf({ raw }: ImportError): CustomerType {
+  return /"customer_id_type": ?"device_id"/.test(raw ?? '') ? 'device_id' : 'user_id';
+}
+
 /** By the SoR's rules as they are now, and stay until the transaction ends. */
 async function mergeInto(
   tx: Tx, { secrets }: FeedDependencies, { entityId, sorId }: Target, requests: WaitingRequest[],
@@ -63,7 +70,7 @@ async function mergeInto(
   await holdSorRevision(tx, entityId, sorId);
   const { changes, errors } = checkFeed(requests, await sorRules(tx, entityId, sorId));
   const refusals = await mergeAttributeValues(tx, secrets, entityId, sorId, prepareChanges(changes));
-  const told = await redactErased(tx, { secrets }, entityId, errors.map(({ error }) => error));
+  const told = await redactErased(tx, { secrets }, entityId, errors.map(({ error }) => error), typeOf);
   return [
     ...errors.map(({ requestId }, index) => ({ requestId, error: told[index]! })),
     ...refusals.map((refusal) => refusalError(requests, refusal)),

@@ -1,23 +1,21 @@
-import { CUSTOMER_TYPES } from '../../domain/attributes/customer-id.ts';
+import type { CustomerType } from '../../domain/attributes/customer-id.ts';
 import { erasedError } from '../../domain/gdpr/erased-error.ts';
 import type { ImportError } from '../../domain/imports/import-error.ts';
 import type { Tx } from '../../store/core/database.ts';
 import { findErased, personKey } from '../../store/gdpr/tombstones.ts';
 import type { Dependencies } from '../dependencies.ts';
 
-/** The errors of rows, those of erased people told as such: a row is no less theirs for being a bad one. */
+/** Returns the errors of rows, with those of erased people reduced to a hash. `typeOf`: the type of a row's customer id. */
 export async function redactErased(
   tx: Tx, { secrets }: Pick<Dependencies, 'secrets'>, entityId: number, errors: ImportError[],
+  typeOf: (error: ImportError) => CustomerType,
 ): Promise<ImportError[]> {
   if (errors.length === 0) return errors;
-  const people = (error: ImportError) => {
-    const customerId = error.customerId ?? firstField(error.raw);
-    return CUSTOMER_TYPES.map((customerType) => ({ customerType, customerId }));
-  };
-  const erased = await findErased(tx, secrets, entityId, () => errors.flatMap(people));
+  const personOf = (error: ImportError) => ({ customerType: typeOf(error), customerId: error.customerId ?? firstField(error.raw) });
+  const erased = await findErased(tx, secrets, entityId, () => errors.map(personOf));
   if (erased.size === 0) return errors;
   return errors.map((error) => {
-    const hash = people(error).map((person) => erased.get(personKey(person))).find((found) => found !== undefined);
+    const hash = erased.get(personKey(personOf(error)));
     return hash ? erasedError(error.line, hash) : error;
   });
 }

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
+import type { CustomerType } from '../../domain/attributes/customer-id.ts';
 import type { ArchiveHead } from '../../domain/gdpr/archive-page.ts';
 import type { ShownWith } from '../../domain/gdpr/archive-record.ts';
 import { locationWords } from '../../domain/gdpr/personal-data-words.ts';
@@ -12,6 +13,7 @@ import {
   type Told,
 } from '../../store/gdpr/archives.ts';
 import { listFileRecipients } from '../../store/gdpr/export-deletions.ts';
+import { idsOfType } from '../../store/gdpr/people-keys.ts';
 import type { KnownBy } from '../../store/gdpr/personal-data-location.ts';
 import { personalData } from '../../store/gdpr/personal-data.ts';
 import { atMostEach } from '../core/at-most-each.ts';
@@ -99,7 +101,10 @@ async function archiveOf(
     madeAt: new Date().toISOString(),
     ids: known.map(({ customerType: kind, customerId: id }) => ({ kind, id })), fileRecipients: await listFileRecipients(db, entityId),
   };
-  const shownWith: ShownWith = { apps: await listAppNames(db, entityId), ids: new Set(known.map(({ customerId }) => customerId)) };
+  const idsOf = (type: CustomerType) => new Set(idsOfType(known, type));
+  const shownWith: ShownWith = {
+    apps: await listAppNames(db, entityId), ids: { user_id: idsOf('user_id'), device_id: idsOf('device_id') },
+  };
   const isWanted = atMostEach(LOOK_EVERY_MS, async () => {
     Context.current().cancellationSignal.throwIfAborted();
     if (!await isArchiveWanted(db, { ...claim, ordinal: person.ordinal, key })) throw new Unwanted();

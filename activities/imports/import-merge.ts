@@ -51,7 +51,7 @@ async function mergeRows(tx: Tx, deps: Dependencies, job: ReadableImport, part: 
   const { entityId, sorId } = job;
   const refusals = await mergeAttributeValues(tx, deps.secrets, entityId, sorId, part.prepared, job.dryRun ? job.id : null);
   await settleCorrected(tx, job, part.rows, refusals);
-  const errors = await redactErased(tx, deps, entityId, part.rows.errors);
+  const errors = await redactErased(tx, deps, entityId, part.rows.errors, () => 'user_id');
   if (refusals.length === 0) return errors;
   const pieces = await readBatchAgain(deps, job, part.offsets);
   return [...errors, ...refusals.map((refusal) => refusalError(pieces, refusal, part))];

@@ -1,9 +1,9 @@
 import type { Json } from '../../connectors/core/contract.ts';
-import { CUSTOMER_TYPES } from '../../domain/attributes/customer-id.ts';
 import type { Tx } from '../../store/core/database.ts';
 import { findErased } from '../../store/gdpr/tombstones.ts';
 import type { Sync } from '../../store/syncs/sync-record.ts';
 import type { Dependencies } from '../dependencies.ts';
+import { customerTypeOf } from './erased.ts';
 import type { Gathered } from './items.ts';
 
 /** What no id of a person has in it where it stands in an address, a list, or a text with other words. */
@@ -20,21 +20,23 @@ export function cursorBehind({ cursor }: Gathered): string | null {
  * them nothing is kept. Asked in the transaction that notes it down.
  */
 export async function cursorToNote(
-  tx: Tx, deps: Pick<Dependencies, 'secrets'>, { entityId, destination }: Pick<Sync, 'entityId' | 'destination'>,
+  tx: Tx, deps: Pick<Dependencies, 'secrets'>, sync: Pick<Sync, 'entityId' | 'destination' | 'mapping'>,
   { before, behind }: { before: string | null; behind: string | null },
 ): Promise<string | null> {
+  const { destination } = sync;
   // Records that no key names would all be sent once more.
   const isReadAgain = 'sorId' in destination || destination.key.length > 0;
-  return isReadAgain && await isErasedNamed(tx, deps, entityId, behind) ? before : behind;
+  return isReadAgain && await isErasedNamed(tx, deps, sync, behind) ? before : behind;
 }
 
-/** Whether a cursor names an erased person. */
+/** Returns whether a cursor names an erased person: a user, or a customer of the sync's own type. */
 export async function isErasedNamed(
-  tx: Tx, { secrets }: Pick<Dependencies, 'secrets'>, entityId: number, position: string | null,
+  tx: Tx, { secrets }: Pick<Dependencies, 'secrets'>, sync: Pick<Sync, 'entityId' | 'mapping'>, position: string | null,
 ): Promise<boolean> {
   if (position === null) return false;
-  const erased = await findErased(tx, secrets, entityId, () => [...wordsOf(JSON.parse(position) as Json)].flatMap((customerId) =>
-    CUSTOMER_TYPES.map((customerType) => ({ customerType, customerId }))));
+  const types = [...new Set(['user_id' as const, customerTypeOf(sync)])];
+  const erased = await findErased(tx, secrets, sync.entityId, () => [...wordsOf(JSON.parse(position) as Json)].flatMap((customerId) =>
+    types.map((customerType) => ({ customerType, customerId }))));
   return erased.size > 0;
 }
 

@@ -17,7 +17,7 @@ import type { Dependencies } from '../dependencies.ts';
 import { redactErased } from '../gdpr/redact-erased.ts';
 import { type CheckedRecord, checkRecords } from './attributes.ts';
 import { cursorBehind, cursorToNote } from './cursor.ts';
-import { erasedAmong, isAnyErased } from './erased.ts';
+import { customerTypeOf, erasedAmong, isAnyErased } from './erased.ts';
 import type { Gathered } from './items.ts';
 import type { SyncJob } from './job.ts';
 import { type BatchRecord, decideOutcomes, progressAfter, progressTaken, type RecordOutcome } from './outcomes.ts';
@@ -46,7 +46,8 @@ export async function dryRunBatch(
     const run = await lockRun(tx, job.key);
     if (run?.progress.read !== before.read) return null;
     if (await isAnyErased(tx, deps, job.sync, findings.people)) return 'erased';
-    const errors = await redactErased(tx, deps, job.sync.entityId, findings.records.flatMap(({ error }) => error ?? []));
+    const errors = await redactErased(tx, deps, job.sync.entityId, findings.records.flatMap(({ error }) => error ?? []),
+      () => customerTypeOf(job.sync));
     await insertImportErrors(tx, job.sync.entityId, run.id, errors);
     await updateSample(tx, run, shownFirst([...run.sample ?? [], ...findings.sample]).slice(0, MAX_SHOWN));
     const position = await cursorToNote(tx, deps, job.sync, { before: run.progress.position, behind: cursorBehind(batch) });

@@ -1,7 +1,13 @@
+import type { CustomerType } from '../../domain/attributes/customer-id.ts';
 import type { Queryable, Tx } from '../../store/core/database.ts';
 import { findErased, personKey } from '../../store/gdpr/tombstones.ts';
 import type { Sync } from '../../store/syncs/sync-record.ts';
 import type { Dependencies } from '../dependencies.ts';
+
+/** Returns the type of the ids by which a sync names customers. */
+export function customerTypeOf({ mapping: { customer } }: Pick<Sync, 'mapping'>): CustomerType {
+  return customer?.type ?? 'user_id';
+}
 
 /** Which of a sync's customers, by their ids, were erased: gives the keyed hash of one who was. */
 export async function erasedAmong(

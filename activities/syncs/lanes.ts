@@ -170,7 +170,7 @@ export class AttributeLanes {
     await deletePinnedBatch(tx, sync.entityId, id, number);
     if (sync.mode !== 'incremental' || rootId !== null) return;
     // Somebody may have been erased since the batch was pinned.
-    if (!await isErasedNamed(tx, this.#deps, sync.entityId, position)) await updateSyncCursor(tx, sync, position);
+    if (!await isErasedNamed(tx, this.#deps, sync, position)) await updateSyncCursor(tx, sync, position);
   }
 }
 

@@ -7,6 +7,7 @@ import type { SyncRun } from '../../store/syncs/sync-run-record.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { redactErased } from '../gdpr/redact-erased.ts';
 import { type BatchRecord, errorsOf, notesOf, type RecordOutcome, settledLines } from './outcomes.ts';
+import { customerTypeOf } from './erased.ts';
 
 /** What became of records, whatever their destination. */
 export type RecordedOutcomes = {
@@ -25,7 +26,7 @@ export async function recordOutcomes(
   { records, outcomes, known }: RecordedOutcomes,
 ): Promise<ImportError[]> {
   const { entityId, id: syncId } = sync;
-  const errors = await redactErased(tx, deps, entityId, errorsOf(records, outcomes));
+  const errors = await redactErased(tx, deps, entityId, errorsOf(records, outcomes), () => customerTypeOf(sync));
   await insertImportErrors(tx, entityId, run.id, errors);
   const { handled, seen } = notesOf(records, outcomes, run);
   await upsertRecords(tx, entityId, { syncId, runId: run.id, isSeen: sync.removes }, handled, known);

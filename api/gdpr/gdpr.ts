@@ -96,11 +96,16 @@ const keptValues = z.array(z.object({
 }).meta({ id: 'KeptValue' })).describe('Values of filters that equal an id of these people and stayed, since they may mean anything; '
   + 'files of the outbox that are no mails and hold no such id as text');
 
+const wouldErase = z.record(z.string(), z.int().nullable()).nullable()
+  .describe('Of a deletion that waits and covers a device: the number of rows and files that an approval erases now, by '
+    + 'location; a number is null if there is too much to search. Else null');
+
 const userIds = texts.describe('By user id: null while pending, then the text treated');
 export const AccessStatus = z.object({ ...status, download_urls: downloadUrls }).meta({ id: 'AccessStatus' });
 export type AccessStatus = z.output<typeof AccessStatus>;
 
-export const DeletionStatus = z.object({ ...status, user_ids: userIds, kept_values: keptValues }).meta({ id: 'DeletionStatus' });
+export const DeletionStatus = z.object({ ...status, user_ids: userIds, kept_values: keptValues, would_erase: wouldErase })
+  .meta({ id: 'DeletionStatus' });
 export type DeletionStatus = z.output<typeof DeletionStatus>;
 
 const request = {
@@ -114,6 +119,7 @@ const request = {
 
 export const GdprRequest = z.object({
   ...request, ...status, download_urls: downloadUrls.optional(), user_ids: userIds.optional(), kept_values: keptValues.optional(),
+  would_erase: wouldErase.optional(),
 }).meta({ id: 'GdprRequest' });
 export type GdprRequest = z.output<typeof GdprRequest>;
 

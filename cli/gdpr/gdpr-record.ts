@@ -37,6 +37,7 @@ export function reportGdpr(view: GdprRequest, width: number | null): string {
     ...progress.stage === null ? [] : [`at: ${progress.stage}`],
     ...progress.faults.flatMap(({ since, reason, what_to_do: toDo }) => [`kept since ${since.slice(0, 19)}Z: ${reason}`, `  ${toDo}`]),
     ...internalErrorLines(progress.internal_error),
+    ...countLines('an approval erases', view.would_erase ?? {}),
     ...countLines('erased', progress.erased), ...countLines('still found', progress.survivors),
     ...(view.kept_values ?? []).map(({ place, object, key, values }) => (place === 'outbox/' ? `kept: ${object}, which is no mail`
       : `kept: values of ${key ?? 'a key'} in ${object} that are the same as an id: ${values}`)),
@@ -50,7 +51,8 @@ function undecided({ state }: GdprRequest): string {
   return state === 'waiting' ? 'waits for approval' : 'pending';
 }
 
-function countLines(name: string, counts: Record<string, number>): string[] {
-  const some = Object.entries(counts).filter(([, count]) => count > 0);
-  return some.length === 0 ? [] : [`${name}: ${some.map(([place, count]) => `${place} ${count}`).join(', ')}`];
+/** Null: not counted. */
+function countLines(name: string, counts: Record<string, number | null>): string[] {
+  const some = Object.entries(counts).filter(([, count]) => count !== 0);
+  return some.length === 0 ? [] : [`${name}: ${some.map(([place, count]) => `${place} ${count ?? 'not counted'}`).join(', ')}`];
 }

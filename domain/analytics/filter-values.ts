@@ -1,3 +1,4 @@
+import type { CustomerType } from '../attributes/customer-id.ts';
 import { isBound } from './comparison.ts';
 import type { DetailPairs, FunnelStep } from './funnel.ts';
 import { eachFilter, type FilterBlock, isBlock, type SegmentFilter, type SegmentFilters } from './segment-filters.ts';
@@ -88,9 +89,9 @@ export function isDistinctive(id: string): boolean {
   return id.includes('@') || [...id].length >= DISTINCTIVE_CHARS;
 }
 
-const ID_KEYS = new Set(['userid', 'deviceid', 'customerid']);
+const ID_KEYS = new Map([['userid', 'user_id'], ['customerid', 'user_id'], ['deviceid', 'device_id']] as const);
 
-/** Whether an attribute or a member of a detail holds ids by its name, such as `user_id` or `deviceId`. */
-export function isIdKey(key: string): boolean {
-  return ID_KEYS.has(key.replaceAll(/[^A-Za-z]/g, '').toLowerCase());
+/** Returns whose ids an attribute or a member of a detail holds by its name, such as `user_id` or `deviceId`. */
+export function idTypeOfKey(key: string): CustomerType | undefined {
+  return (ID_KEYS as ReadonlyMap<string, CustomerType>).get(key.replaceAll(/[^A-Za-z]/g, '').toLowerCase());
 }

@@ -1,8 +1,11 @@
+import type { CustomerType } from '../attributes/customer-id.ts';
 import { parseExactJson } from '../core/exact-json.ts';
 import { fieldOf, type LocationWords } from './personal-data-words.ts';
 
-/** What a record is shown with: the apps of the entity by our numbers, and every id that the person is known by. */
-export type ShownWith = { apps: ReadonlyMap<number, { identifier: string; name: string }>; ids: ReadonlySet<string> };
+/** What a record is shown with: the apps of the entity by our numbers, and every id of the person, by its type. */
+export type ShownWith = {
+  apps: ReadonlyMap<number, { identifier: string; name: string }>; ids: Record<CustomerType, ReadonlySet<string>>;
+};
 
 /** In the place of an id that is somebody else's. */
 const ANOTHER = 'another person';
@@ -15,7 +18,7 @@ export function archiveRecord(words: LocationWords, record: Record<string, unkno
       const app = shownWith.apps.get(value as number);
       return [[name, app?.identifier ?? null], ['app_name', app?.name ?? null]];
     }
-    if (kind === 'person') return [[name, shownWith.ids.has(String(value)) ? value : ANOTHER]];
+    if (kind === 'person') return [[name, shownWith.ids[name === 'device_id' ? name : 'user_id'].has(String(value)) ? value : ANOTHER]];
     return [[name, kind === 'json' ? exact(value) : value]];
   }));
 }
@@ -23,7 +26,7 @@ export function archiveRecord(words: LocationWords, record: Record<string, unkno
 /** The other user whose record it is: an archive of all that a device has sent names the users who sent it. */
 export function otherUserIn(record: Record<string, unknown>, { ids }: ShownWith): string | null {
   const userId = record['user_id'];
-  return typeof userId === 'string' && userId !== ANOTHER && !ids.has(userId) ? userId : null;
+  return typeof userId === 'string' && userId !== ANOTHER && !ids.user_id.has(userId) ? userId : null;
 }
 
 /** What isn't JSON (the number NaN) stays a text. */

@@ -30,7 +30,8 @@ function readPreviousId(fields: Fields, userId: string | null): { id: string | n
   return isAbsent(fields.previousId) ? invalid('previousId', 'must stand in an alias') : readId('previousId', fields.previousId);
 }
 
-function isNoDevice(id: unknown): boolean {
+/** Whether an id that was given for a device is none. */
+export function isNoDevice(id: unknown): boolean {
   return isAbsent(id) || (typeof id === 'string' && NO_DEVICE.has(id.toLowerCase()));
 }
 

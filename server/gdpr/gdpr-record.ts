@@ -33,7 +33,7 @@ export async function showAccess(db: Queryable, deps: Shown, asked: GdprRequest)
 export async function showDeletion(db: Queryable, asked: GdprRequest): Promise<api.DeletionStatus> {
   const people = await listGdprPeople(db, asked.entityId, asked.id);
   const states = byName(people, ({ state }) => (state === 'treated' ? 'treated' : null));
-  return { ...await showStatus(db, asked, people), user_ids: states, kept_values: asked.keptValues };
+  return { ...await showStatus(db, asked, people), user_ids: states, kept_values: asked.keptValues, would_erase: null };
 }
 
 async function showStatus(db: Queryable, asked: GdprRequest, people: GdprPerson[]) {

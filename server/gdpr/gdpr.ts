@@ -2,6 +2,7 @@ import * as api from '../../api/gdpr/gdpr.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { jobRefOf } from '../../domain/jobs/job.ts';
 import { type Tx, write } from '../../store/core/database.ts';
+import { countBeforeApproval } from '../../store/gdpr/count-before-approval.ts';
 import { updateDecision } from '../../store/gdpr/decisions.ts';
 import { listLatestRequests } from '../../store/gdpr/latest.ts';
 import type { GdprRequest } from '../../store/gdpr/request-record.ts';
@@ -27,12 +28,13 @@ const viewAccess = route(api.viewAccessRequest, async ({ query: { request_id }, 
   });
 });
 
-const viewDeletion = route(api.viewDeletionRequest, async ({ query: { request_id }, ...who }, { db }) => {
-  return write(db, async (tx) => {
-    const asked = await knownGdprRequest(tx, who.caller.entityId, request_id, 'delete');
-    await audit(tx, who, { action: 'read', subjectKind: 'gdpr_request', subject: asked.identifier });
-    return showDeletion(tx, asked);
+const viewDeletion = route(api.viewDeletionRequest, async ({ query: { request_id }, ...who }, deps) => {
+  const { asked, shown } = await write(deps.db, async (tx) => {
+    const found = await knownGdprRequest(tx, who.caller.entityId, request_id, 'delete');
+    await audit(tx, who, { action: 'read', subjectKind: 'gdpr_request', subject: found.identifier });
+    return { asked: found, shown: await showDeletion(tx, found) };
   });
+  return { ...shown, would_erase: await countBeforeApproval(deps, asked) };
 });
 
 const WEEK_MS = 7 * 24 * 3_600_000;
@@ -62,12 +64,13 @@ const listRequests = route(api.listGdprRequests, async ({ query, caller: { entit
 });
 
 const viewTheRequest = route(api.viewGdprRequest, async ({ params: { request_id }, ...who }, deps) => {
-  return write(deps.db, async (tx) => {
-    const asked = await findGdprRequest(tx, who.caller.entityId, request_id)
+  const { asked, shown } = await write(deps.db, async (tx) => {
+    const found = await findGdprRequest(tx, who.caller.entityId, request_id)
       ?? refuse(404, 'not_found', 'Request not found, or its week is over');
-    await audit(tx, who, { action: 'read', subjectKind: 'gdpr_request', subject: asked.identifier });
-    return viewRequest(tx, deps, asked);
+    await audit(tx, who, { action: 'read', subjectKind: 'gdpr_request', subject: found.identifier });
+    return { asked: found, shown: await viewRequest(tx, deps, found) };
   });
+  return asked.type === 'delete' ? { ...shown, would_erase: await countBeforeApproval(deps, asked) } : shown;
 });
 
 const DECISIONS = { approve: 'accepted', decline: 'declined' } as const;

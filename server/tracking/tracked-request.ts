@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { shorten } from '../../domain/core/text-limits.ts';
 import { type Fields, fieldsOf, isAbsent, isCallError, isObject, textOrNumber } from '../../domain/tracking/call-fields.ts';
 import type { TrackedBatch } from '../../domain/tracking/read-batch.ts';
+import { isNoDevice } from '../../domain/tracking/call-subject.ts';
 import { readCall } from '../../domain/tracking/read-call.ts';
 import type { CallType, RefusedCall } from '../../domain/tracking/tracked-call.ts';
 import type { Person } from '../../store/gdpr/tombstones.ts';
@@ -78,14 +79,16 @@ function deviceFirst(context: unknown, beneath: Fields): unknown {
   return isAbsent(id) || device === undefined ? context : { device: { id, ...device }, ...others };
 }
 
-/** Whom a call may be of that can't be read: each id may be a user's or a device's. */
+/** Returns the ids of a call that may be unreadable, each with the type of the place in which it stands (as `readSubject`). */
 export function peopleIn(given: unknown, beneath: Fields): Person[] {
   if (!isObject(given)) return [];
   const { userId, anonymousId, previousId, context } = given;
-  const ids = [userId, anonymousId, previousId, deviceIdIn(context), deviceIdIn(beneath)].map(textOrNumber);
-  return ids.filter((id) => id !== undefined && id !== '').flatMap((id): Person[] => [
-    { customerType: 'user_id', customerId: id! }, { customerType: 'device_id', customerId: id! },
-  ]);
+  const deviceId = [deviceIdIn(context), deviceIdIn(beneath), anonymousId].find((id) => !isNoDevice(id));
+  const ids = [['user_id', userId], ['user_id', previousId], ['device_id', deviceId]] as const;
+  return ids.flatMap(([customerType, given]): Person[] => {
+    const customerId = textOrNumber(given);
+    return customerId === undefined || customerId === '' ? [] : [{ customerType, customerId }];
+  });
 }
 
 function deviceIdIn(context: unknown): unknown {

@@ -77,7 +77,7 @@ export function firstEntries(condition: string, order: 'id' | 'received_at, id')
 }
 
 /** People by type: users, devices. */
-export type PeopleByType = readonly [users: readonly string[], devices: readonly string[]];
+export type PeopleByType = readonly [users: readonly string[], devices: readonly string[], wholeDevices: readonly string[]];
 
 type EntryKey = { at: Instant; id: number };
 type EntryRange = { after: EntryKey; last: EntryKey };
@@ -113,8 +113,13 @@ function rangeKeys(entityId: number, { after, last }: EntryRange): unknown[] {
   return [entityId, after.at, after.id, last.at, last.id];
 }
 
-/** An array that is a parameter is hashed: 100 people take as long as ten. */
-const IS_ONE_OF_THEM = 'CASE customer_type WHEN 0 THEN u.customer_id = ANY ($6::text[]) ELSE u.customer_id = ANY ($7::text[]) END';
+/**
+ * An array that is a parameter is hashed: 100 people take as long as ten. A device that asks for itself ($8) has sent nothing to a custom
+ * System of Records.
+ */
+const IS_ONE_OF_THEM = `CASE customer_type WHEN 0 THEN u.customer_id = ANY ($6::text[])
+  ELSE u.customer_id = ANY ($7::text[]) AND (u.customer_id <> ALL ($8::text[]) OR sor_id IN (
+    SELECT s.id FROM systems_of_records s WHERE s.entity_id = $1 AND s.type <> 'custom')) END`;
 const TELLS_OF_THEM = `EXISTS (SELECT FROM unnest(customer_ids) AS u (customer_id) WHERE ${IS_ONE_OF_THEM})`;
 
 /** How many entries tell of any of these people. */

@@ -5,7 +5,7 @@ import type { WaitingValue } from '../../domain/feed/feed-batch.ts';
 import { type FeedValue, readCustomerType } from '../../domain/feed/feed-value.ts';
 import { type Queryable, type Tx, write } from '../core/database.ts';
 import type { Secrets } from '../core/secrets.ts';
-import { isCustomer } from '../gdpr/people-keys.ts';
+import { isVouchedFor, knownToSors } from '../gdpr/people-keys.ts';
 import type { KnownBy, LocationDependencies } from '../gdpr/personal-data-location.ts';
 import type { Person } from '../gdpr/tombstones.ts';
 import { lockFeed } from './feed-requests.ts';
@@ -15,12 +15,13 @@ const PAGE = 4;
 
 type Waiting = { id: number; values: WaitingValue[] };
 
-/** Whose of these people a value is. One with a type that there is none of is anybody's who has the id. */
-type Finder = { mayName: (body: string) => boolean; personOf: (value: WaitingValue) => Person | undefined };
+/** Whose of these people a value is. A value with an unknown type may be of any user with the id. */
+type Finder = { isAnySought: boolean; mayName: (body: string) => boolean; personOf: (value: WaitingValue) => Person | undefined };
 
 /** The waiting values of these people. */
 export async function* listWaitingValuesOf(db: Queryable, entityId: number, people: KnownBy[]): AsyncGenerator<FeedValue> {
   const finder = finderOf(people);
+  if (!finder.isAnySought) return;
   for (let after = 0; ;) {
     const { waiting, last } = await listPage(db, entityId, finder, after);
     for (const { values } of waiting) yield* values.filter((value) => finder.personOf(value)) as FeedValue[];
@@ -37,6 +38,7 @@ export async function eraseWaitingValuesOf(
   { db, secrets, tally }: Pick<LocationDependencies, 'db' | 'secrets' | 'tally'>, entityId: number, people: KnownBy[],
 ): Promise<number> {
   const finder = finderOf(people);
+  if (!finder.isAnySought) return 0;
   let erased = 0;
   for (let after = 0; ;) {
     const page = await write(db, async (tx) => {
@@ -81,11 +83,12 @@ async function listPage(
 }
 
 function finderOf(people: KnownBy[]): Finder {
-  const customers = people.filter(isCustomer);
+  const customers = knownToSors(people);
   const byId = Map.groupBy(customers, ({ customerId }) => customerId);
   // As JSON.stringify wrote both.
   let find: ReturnType<typeof createNameFinder> | undefined;
   return {
+    isAnySought: customers.length > 0,
     mayName(body) {
       find ??= createNameFinder([...byId.keys()].map((id) => [JSON.stringify(id).slice(1, -1)]));
       return find(body).size > 0;
@@ -93,7 +96,8 @@ function finderOf(people: KnownBy[]): Finder {
     personOf(value) {
       if (typeof value === 'string') return undefined;
       const customerType = readCustomerType(value.customer_id_type);
-      return byId.get(textOf(value.customer_id) ?? '')?.find((person) => (customerType ?? person.customerType) === person.customerType);
+      return byId.get(textOf(value.customer_id) ?? '')?.find((person) => (
+        customerType === undefined ? isVouchedFor(person) : customerType === person.customerType));
     },
   };
 }

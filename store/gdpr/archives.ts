@@ -3,6 +3,7 @@ import type { JobKey } from '../../domain/jobs/job.ts';
 import { readRow } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { noteFileDeletions } from '../core/file-deletions.ts';
+import { type GatheredId, knownByOf } from './identifiers.ts';
 import type { KnownBy } from './personal-data-location.ts';
 import { holdGdprRequest, touchRequest } from './progress.ts';
 import { type GdprPerson, type GdprRequest, type PersonColumns, toGdprPerson } from './request-record.ts';
@@ -101,7 +102,7 @@ export async function recordArchive(
 export async function listIdentifiersOf(
   db: Queryable, { entityId, runId }: JobKey, { userId, deviceId }: GdprPerson,
 ): Promise<KnownBy[]> {
-  const { rows } = await db.query<{ kind: KnownBy['customerType']; value: string }>(
+  const { rows } = await db.query<GatheredId>(
     `WITH theirs AS MATERIALIZED (
        SELECT i.* FROM gdpr_identifiers i WHERE i.entity_id = $1 AND i.request_id = $2 AND i.ordinal = (
          SELECT ordinal FROM gdpr_identifiers WHERE entity_id = $1 AND request_id = $2 AND kind = $3 AND value = $4)),
@@ -110,7 +111,7 @@ export async function listIdentifiersOf(
          AND u.${OF_ANY_APP}
        WHERE t.kind = 'device_id' AND t.origin = 'device'
          AND NOT EXISTS (SELECT FROM theirs k WHERE k.kind = 'user_id' AND k.value = u.user_id))
-     SELECT kind, value FROM theirs t
+     SELECT kind, value, origin FROM theirs t
      WHERE CASE kind WHEN 'device_id' THEN value NOT IN (SELECT value FROM shared)
        WHEN 'push_token' THEN NOT EXISTS (
          SELECT FROM shared s JOIN devices d ON d.entity_id = $1 AND d.device_id = s.value AND d.push_token = t.value
@@ -118,7 +119,7 @@ export async function listIdentifiersOf(
        ELSE true END
      ORDER BY kind DESC, value`,
     [entityId, runId, userId === null ? 'device_id' : 'user_id', userId ?? deviceId]);
-  return rows.map(({ kind, value }) => ({ customerType: kind, customerId: value }));
+  return rows.map(knownByOf);
 }
 
 /** The apps of the entity by our numbers. */

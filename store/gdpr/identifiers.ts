@@ -51,7 +51,15 @@ export async function listIdentifiers(db: Queryable, entityId: number, requestId
   const { rows } = await db.query<{ ordinal: number; kind: KnownBy['customerType']; value: string; origin: GdprIdentifier['origin'] }>(
     `SELECT ordinal, kind, value, origin FROM gdpr_identifiers WHERE entity_id = $1 AND request_id = $2 ORDER BY ordinal, kind DESC, value`,
     [entityId, requestId]);
-  return rows.map(({ ordinal, kind, value, origin }) => ({ ordinal, customerType: kind, customerId: value, origin }));
+  return rows.map(({ ordinal, kind, value, origin }) => ({ ordinal, ...knownByOf({ kind, value, origin }), origin }));
+}
+
+/** An id as a request has gathered it. */
+export type GatheredId = { kind: KnownBy['customerType']; value: string; origin: GdprIdentifier['origin'] };
+
+/** Returns the id for locations. Nothing but an SDK's word stands for an alias that staff have not confirmed. */
+export function knownByOf({ kind, value, origin }: GatheredId): KnownBy {
+  return { customerType: kind, customerId: value, ...origin === 'alias' && { isClaimed: true } };
 }
 
 /** Notes the keyed hash of each person of a request where there is none yet. */
@@ -150,7 +158,8 @@ async function insertAliases(tx: Tx, { entityId, requestId }: Some, met: FoundId
 }
 
 /**
- * Devices that they used, and that nobody beside the people of the request uses, in any app; and those whose id came before theirs.
+ * Devices that they used, and that nobody beside the people of the request uses, in any app; and those that said themselves that their id
+ * came before a person's: another device's word says nothing of a device that is called the same.
  * Here and below each statement looks up keys that it is given: what the planner knows of tables that are just filled leads joins astray.
  */
 async function collectDevices(tx: Tx, some: Some): Promise<number> {
@@ -164,7 +173,8 @@ async function collectDevices(tx: Tx, some: Some): Promise<number> {
            JOIN device_users u ON u.entity_id = $1 AND u.user_id = k.id
            LEFT JOIN devices d ON d.entity_id = $1 AND d.app_id = u.app_id AND d.device_id = u.device_id
          UNION ALL SELECT d.device_id, a.ordinal, a.id, d.first_seen_at FROM unnest($4::text[], $5::integer[]) AS a (id, ordinal)
-           JOIN devices d ON d.entity_id = $1 AND d.${OF_ANY_APP} AND d.device_id = a.id) AS used
+           JOIN devices d ON d.entity_id = $1 AND d.${OF_ANY_APP} AND d.device_id = a.id
+           JOIN user_aliases u ON u.entity_id = $1 AND u.previous_id = a.id AND u.device_id = a.id) AS used
        ORDER BY value, ordinal, since) AS found
      ORDER BY value, ordinal`,
     [entityId, ...columnsOf(known), ...columnsOf(known.filter(({ origin }) => origin !== 'asked'))]);
@@ -181,7 +191,9 @@ const columnsOf = (ids: readonly FoundId[]) => [ids.map(({ value }) => value), i
 
 async function collectTokens(tx: Tx, some: Some): Promise<number> {
   const { entityId, requestId } = some;
-  const devices = await listKnown(tx, some, 'device_id');
+  // A device that asks for itself may tell of any token: its own row has it, and no other is its own by that.
+  const whole = new Set((await listKnown(tx, some, 'whole_device')).map(({ value }) => value));
+  const devices = (await listKnown(tx, some, 'device_id')).filter(({ value }) => !whole.has(value));
   const { rows } = await tx.query<{ device_id: string; push_token: string }>(
     `SELECT DISTINCT device_id, push_token FROM devices
      WHERE entity_id = $1 AND ${OF_ANY_APP} AND device_id = ANY ($2) AND push_token <> ''`,

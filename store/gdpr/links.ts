@@ -1,7 +1,7 @@
 import type { AliasDecision, LeftReason } from '../../domain/gdpr/gdpr-codes.ts';
 import { readRow, readRows } from '../core/camel-row.ts';
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
-import { collectIdentifiersIn, type GdprIdentifier } from './identifiers.ts';
+import { collectIdentifiersIn, type GdprIdentifier, listIdentifiers } from './identifiers.ts';
 import type { KnownBy } from './personal-data-location.ts';
 import { insertGdprRequest } from './requests.ts';
 
@@ -52,21 +52,32 @@ class Looked extends Error {
 }
 
 /** What a request gathers, or would gather that waits for approval. Nothing stays. */
-export async function previewLinks(
+export function previewLinks(
   db: Database, entityId: number, find: (tx: Tx) => Promise<number>, rows: { offset: number; limit: number },
 ): Promise<{ total: number; links: Link[] }> {
-  let found = { total: 0, links: [] as Link[] };
+  return lookAtGathered(db, entityId, find, (tx, requestId) => listLinks(tx, entityId, requestId, rows));
+}
+
+/** Returns the ids that a request would gather that waits for approval. Nothing stays. */
+export function previewIdentifiers(db: Database, entityId: number, requestId: number): Promise<GdprIdentifier[]> {
+  return lookAtGathered(db, entityId, () => Promise.resolve(requestId), (tx) => listIdentifiers(tx, entityId, requestId));
+}
+
+async function lookAtGathered<T>(
+  db: Database, entityId: number, find: (tx: Tx) => Promise<number>, look: (tx: Tx, requestId: number) => Promise<T>,
+): Promise<T> {
+  let found: T | undefined;
   try {
     await write(db, async (tx) => {
       const requestId = await find(tx);
       await collectIdentifiersIn(tx, entityId, requestId);
-      found = await listLinks(tx, entityId, requestId, rows);
+      found = await look(tx, requestId);
       throw new Looked();
     });
   } catch (error) {
     if (!(error instanceof Looked)) throw error;
   }
-  return found;
+  return found!;
 }
 
 /** A request of one user that is never begun. */

@@ -8,6 +8,30 @@ export function isCustomer<T extends KnownBy>(known: T): known is T & Person {
   return known.customerType === 'user_id' || known.customerType === 'device_id';
 }
 
+/**
+ * Returns whether free texts are searched for the id: staff or a user token named it, or staff confirmed it. Anybody who
+ * has an app's key can make up a device with its push token, or claim an earlier user id, with the id of somebody else.
+ */
+export function isVouchedFor({ customerType, isClaimed }: KnownBy): boolean {
+  return customerType === 'user_id' && isClaimed !== true;
+}
+
+/**
+ * Returns the ids by which rows that Systems of Records brought are found: not a device that asks for itself, which has
+ * sent none of these, nor an earlier user id that an SDK claims.
+ */
+export function knownToSors<T extends KnownBy>(people: readonly T[]): (T & Person)[] {
+  const whole = new Set(idsOfType(people, 'whole_device'));
+  const isKnown = (known: KnownBy) =>
+    (known.customerType === 'device_id' ? !whole.has(known.customerId) : isVouchedFor(known));
+  return people.filter(isCustomer).filter(isKnown);
+}
+
+/** The ids as rows hold them that name people by type and id in one text: `u` or `d`, and the id. */
+export function subjectOf({ customerType, customerId }: Person): string {
+  return `${customerType === 'user_id' ? 'u' : 'd'}${customerId}`;
+}
+
 export function idsOfType(people: readonly KnownBy[], type: KnownBy['customerType']): string[] {
   return people.filter(({ customerType }) => customerType === type).map(({ customerId }) => customerId);
 }
@@ -17,21 +41,26 @@ export function idsOf(entityId: number, people: readonly KnownBy[]): [number, st
   return [entityId, idsOfType(people, 'user_id'), idsOfType(people, 'device_id')];
 }
 
-/** The same with the devices of which everything is asked for, as a fourth. */
-export function rowIdsOf(entityId: number, people: readonly KnownBy[]): [number, string[], string[], string[]] {
-  return [...idsOf(entityId, people), idsOfType(people, 'whole_device')];
+/** The same with the devices of which everything is asked for, and the user ids that are vouched for. */
+export function rowIdsOf(entityId: number, people: readonly KnownBy[]): [number, string[], string[], string[], string[]] {
+  return [...idsOf(entityId, people), idsOfType(people, 'whole_device'), idsOfType(people.filter(isVouchedFor), 'user_id')];
 }
 
 /** The parameters of statements over rows with a customer's id and type as they are stored: entity, ids, types. */
-export function peopleKeys(entityId: number, people: KnownBy[]): unknown[] {
+export function peopleKeys(entityId: number, people: readonly KnownBy[]): unknown[] {
   const customers = people.filter(isCustomer);
   return [
     entityId, customers.map(({ customerId }) => customerId), customers.map(({ customerType }) => CUSTOMER_TYPE_CODE[customerType]),
   ];
 }
 
+/** The same with the devices of which everything is asked for, as a fourth. */
+export function peopleAndDeviceKeys(entityId: number, people: readonly KnownBy[]): unknown[] {
+  return [...peopleKeys(entityId, people), idsOfType(people, 'whole_device')];
+}
+
 /** The same with the types as other tables have them, which are texts. */
-export function customerKeys(entityId: number, people: KnownBy[]): unknown[] {
+export function customerKeys(entityId: number, people: readonly KnownBy[]): unknown[] {
   const customers = people.filter(isCustomer);
   return [entityId, customers.map(({ customerId }) => customerId), customers.map(({ customerType }) => customerType)];
 }

@@ -6,10 +6,14 @@ import type { Scratch } from '../core/scratch.ts';
 import type { Secrets } from '../core/secrets.ts';
 
 /**
- * What somebody is known by: locations are asked with all of it. `whole_device`: all that the device has sent is asked for, under whatever
- * name; it comes beside the `device_id`.
+ * An id of a person. Locations are asked with all of them. A row that knows the type of its id matches ids of the same
+ * type alone; a free text, which knows none, matches ids that are vouched for (`isVouchedFor`). `whole_device`: the
+ * person asks for all that the device has sent, under any name; it comes beside the `device_id`. `isClaimed`: a user id
+ * for which an SDK's word alone stands.
  */
-export type KnownBy = { customerType: CustomerType | 'push_token' | 'whole_device'; customerId: string };
+export type KnownBy = {
+  customerType: CustomerType | 'push_token' | 'whole_device'; customerId: string; isClaimed?: boolean;
+};
 
 export type LocationDependencies = {
   db: Database;

@@ -7,7 +7,8 @@ import { BATCH, countRows, type LocationDependencies, type PersonalDataLocation 
 
 /**
  * Rows of a table that are somebody's as a whole. `keys`: its primary key behind the entity; `found`: a query for the keys of
- * people's rows, each once, from $1 the entity, $2 user ids, $3 device ids and $4 devices of which all is asked for; `shown`: what is told
+ * people's rows, each once, from $1 the entity, $2 user ids, $3 device ids, $4 devices of which all is asked for, and $5 user
+ * ids that are vouched for; `shown`: what is told
  * of a row, called `r`.
  */
 type RowsOfPeople = { table: string; keys: Record<string, 'integer' | 'text' | 'timestamptz' | 'bigint'>; found: string; shown: string };
@@ -50,8 +51,8 @@ export const USER_SUBJECTS = `ARRAY(SELECT 'u' || id FROM unnest($2::text[]) AS 
 export const DEVICE_SUBJECTS = `ARRAY(SELECT 'd' || id FROM unnest($3::text[]) AS p (id))`;
 export const WHOLE_SUBJECTS = `ARRAY(SELECT 'd' || id FROM unnest($4::text[]) AS p (id))`;
 
-/** In a change of rows `r` with user_id: the keyed hash of its user, if that is one of $2; $5 has their hashes (`hashesOfUsers`). */
-export const HASH_OF_USER = `coalesce((SELECT decode(p.hash, 'hex') FROM unnest($2::text[], $5::text[]) AS p (id, hash)
+/** In a change of rows `r` with user_id: the keyed hash of its user, if that is one of $2; $6 has their hashes (`hashesOfUsers`). */
+export const HASH_OF_USER = `coalesce((SELECT decode(p.hash, 'hex') FROM unnest($2::text[], $6::text[]) AS p (id, hash)
   WHERE p.id = r.user_id), r.user_hash)`;
 
 /** In the order of the key: of what happened, one app's after another's, by time. */
@@ -64,7 +65,7 @@ function listRows(
 }
 
 /** Postgres wants to know the type of each parameter, also where a query is about users or devices only. */
-const allOf = (found: string) => `(${found}) AS f WHERE ($2::text[], $3::text[], $4::text[]) IS NOT NULL`;
+const allOf = (found: string) => `(${found}) AS f WHERE ($2::text[], $3::text[], $4::text[], $5::text[]) IS NOT NULL`;
 
 function isFound(keys: RowsOfPeople['keys']): string {
   return Object.keys(keys).map((column) => `r.${column} = found.${column}`).join(' AND ');

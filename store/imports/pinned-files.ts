@@ -10,6 +10,7 @@ import { type Database, write } from '../core/database.ts';
 import { deleteNotedFiles, noteFileDeletions } from '../core/file-deletions.ts';
 import type { Files } from '../core/files.ts';
 import type { Tally } from '../core/in-batches.ts';
+import { isVouchedFor } from '../gdpr/people-keys.ts';
 import type { KnownBy } from '../gdpr/personal-data-location.ts';
 import type { Import } from './import-record.ts';
 import { listUnnamedFiles } from './pinned-files-across-entities.ts';
@@ -26,11 +27,12 @@ type PinnedRow = { id: number; fileKey: string } & Pick<Import, 'fileSettings' |
 
 /**
  * The lines of the entity's pinned import files in which one of these ids stands; of a file that was never converted, or that no
- * import names, one line ''.
+ * import names, one line ''. A file names users alone: none of its lines is a device's.
  */
 export async function* listPinnedLinesOf(
   { db, files }: Pick<PinnedDependencies, 'db' | 'files'>, entityId: number, people: KnownBy[],
 ): AsyncGenerator<PinnedLine> {
+  if (!people.some(isVouchedFor)) return;
   const rows = readRows<PinnedRow>(await db.query(
     `SELECT file_key, file_settings, file_format FROM imports i WHERE entity_id = $1 AND file_key IS NOT NULL
        AND NOT EXISTS (SELECT FROM file_deletions d WHERE d.entity_id = $1 AND d.file_key = i.file_key)`, [entityId]));
@@ -49,6 +51,7 @@ export async function deletePinnedFilesOf(
 ): Promise<number> {
   // What a repeat finds that was killed after the commit.
   await deleteNotedFiles({ db, files }, entityId, 'imports/');
+  if (!people.some(isVouchedFor)) return 0;
   const rows = readRows<PinnedRow>(await db.query(
     `SELECT id, file_key, file_settings, file_format FROM imports
      WHERE entity_id = $1 AND file_key IS NOT NULL AND ended_at IS NOT NULL`, [entityId]));
@@ -82,7 +85,7 @@ type IdFinder = (bytes: string) => Set<string>;
 
 /** In a file nothing but the quotes of an id is written in other ways than the id. */
 function createIdFinder(people: KnownBy[]): IdFinder {
-  const ids = [...new Set(people.map(({ customerId }) => customerId))];
+  const ids = [...new Set(people.filter(isVouchedFor).map(({ customerId }) => customerId))];
   const find = createNameFinder(ids.map((id) => id.split('"').filter((part) => part !== '')
     .map((part) => Buffer.from(part).toString('latin1'))));
   return (bytes) => new Set(Array.from(find(bytes), (place) => ids[place]!));

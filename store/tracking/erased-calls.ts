@@ -18,11 +18,11 @@ export async function findErasedCalls(
   return erased;
 }
 
-/** Whom a call names. An id that came before may have been either a person's or a device's. */
+/** Returns the ids that a call names, with their types. An earlier id is a user's, whichever device is called the same. */
 export function peopleOf({ userId, deviceId, previousId }: IngestedCall): Person[] {
   const people: Person[] = [];
   if (userId !== null) people.push({ customerType: 'user_id', customerId: userId });
   if (deviceId !== null) people.push({ customerType: 'device_id', customerId: deviceId });
-  if (previousId === null) return people;
-  return [...people, { customerType: 'user_id', customerId: previousId }, { customerType: 'device_id', customerId: previousId }];
+  if (previousId !== null) people.push({ customerType: 'user_id', customerId: previousId });
+  return people;
 }

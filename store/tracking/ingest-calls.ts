@@ -80,9 +80,10 @@ function erasedCall(call: IngestedCall, customerHash: Buffer): KeptRefusal {
   return { index: call.index, messageId: namelessId(call), code: 'erased', message: STORE_REFUSALS.erased, raw: null, customerHash };
 }
 
-function excessAlias({ index, messageId, type, userId, previousId, deviceId }: IngestedCall): KeptRefusal {
+function excessAlias(call: IngestedCall): KeptRefusal {
+  const { index, messageId, type, userId, previousId, deviceId } = call;
   const raw = JSON.stringify({ type, userId, previousId, deviceId });
-  return { index, messageId, code: 'too_many_aliases', message: STORE_REFUSALS.too_many_aliases, raw };
+  return { index, messageId, code: 'too_many_aliases', message: STORE_REFUSALS.too_many_aliases, raw, people: peopleOf(call) };
 }
 
 /** Its messageId, unless an id of whom it is of stands in it: what names the erased is not kept. */

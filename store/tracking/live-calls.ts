@@ -2,6 +2,7 @@ import { readRows } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import type { Secrets } from '../core/secrets.ts';
 import { findErased, type Person, personKey } from '../gdpr/tombstones.ts';
+import { subjectsOf } from './refused-calls.ts';
 import { OF_NO_APP } from './ingestion-reports.ts';
 
 export type LiveCall = {
@@ -28,12 +29,13 @@ export async function insertLiveCalls(
   const erased = await findErased(tx, secrets, entityId, () => calls.flatMap(({ people }) => people));
   const living = calls.filter(({ people }) => !people.some((person) => erased.has(personKey(person))));
   await tx.query(
-    `INSERT INTO live_calls (entity_id, app_id, received_at, outcome, code, message, message_id, call)
-     SELECT $1, given.*
-     FROM unnest($2::integer[], $3::timestamptz[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[]) AS given`,
+    `INSERT INTO live_calls (entity_id, app_id, received_at, outcome, code, message, message_id, call, subjects)
+     SELECT $1, app_id, received_at, outcome, code, message, message_id, call, ARRAY(SELECT json_array_elements_text(subjects::json))
+     FROM unnest($2::integer[], $3::timestamptz[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[])
+       AS given (app_id, received_at, outcome, code, message, message_id, call, subjects)`,
     [entityId, living.map(({ appId }) => appId), living.map(({ receivedAt }) => receivedAt), living.map(({ outcome }) => outcome),
       living.map(({ code }) => code), living.map(({ message }) => message), living.map(({ messageId }) => messageId),
-      living.map(({ call }) => call)]);
+      living.map(({ call }) => call), living.map(({ people }) => subjectsOf(people))]);
   for (const appId of new Set(living.map((call) => call.appId))) await deleteOlder(tx, entityId, appId);
 }
 

@@ -20,6 +20,6 @@ export async function insertRefusals(tx: Tx, secrets: Secrets, entityId: number,
 function toKept({ index, messageId, code, message, raw, people }: RefusedWith, erased: ReadonlyMap<string, Buffer>): KeptRefusal {
   const person = people.find((each) => erased.has(personKey(each)));
   return person === undefined
-    ? { index, messageId, code, message, raw }
+    ? { index, messageId, code, message, raw, people }
     : { index, messageId: null, code, message, raw: null, customerHash: erased.get(personKey(person))! };
 }

@@ -1,10 +1,17 @@
+import { storable } from '../../domain/core/text-limits.ts';
 import type { RefusedCall } from '../../domain/tracking/tracked-call.ts';
 import type { Tx } from '../core/database.ts';
+import { subjectOf } from '../gdpr/people-keys.ts';
+import type { Person } from '../gdpr/tombstones.ts';
 import { messageHash } from './event-messages.ts';
 import type { DayCount } from './tracked-counts.ts';
 
-/** A refused call as it is kept: what it was, shortened and storable, or of an erased person the keyed hash alone. */
-export type KeptRefusal = RefusedCall & ({ raw: string; customerHash?: null } | { raw: null; customerHash: Buffer | null });
+/**
+ * A refused call as it is kept: the call, shortened and storable, with the ids that it gives itself; or of an erased person the keyed hash
+ * alone.
+ */
+export type KeptRefusal = RefusedCall & (
+  { raw: string; people: readonly Person[]; customerHash?: null } | { raw: null; people?: never; customerHash: Buffer | null });
 
 /** What a transaction took in of an app's calls; `appId` null: of calls that told of no app. */
 export type TakenIn = { appId: number | null; accepted: number; duplicates: number; refused: number };
@@ -33,6 +40,11 @@ export async function insertIngestedBatches(
   });
 }
 
+/** The column `subjects` as JSON, which a statement about several calls takes as one text for each. */
+export function subjectsOf(people: readonly Person[]): string {
+  return JSON.stringify([...new Set(people.map((person) => storable(subjectOf(person))))]);
+}
+
 /**
  * Notes down calls that were refused, and counts them as a batch of their own. One that was refused before under the same
  * messageId makes no second row, and counts as a duplicate.
@@ -52,15 +64,16 @@ export async function keepRefusedCalls(
   if (refused.length === 0) return 0;
   // In the order of the key that keeps them single, so that two batches wait for each other in no circle.
   const { rowCount } = await tx.query(
-    `INSERT INTO refused_calls (entity_id, app_id, index, message_id, message_hash, code, message, raw, customer_hash)
-     SELECT $1, $2, index, message_id, decode(message_hash, 'hex'), code, message, raw, decode(customer_hash, 'hex')
-     FROM unnest($3::integer[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[])
-       AS given (index, message_id, message_hash, code, message, raw, customer_hash)
+    `INSERT INTO refused_calls (entity_id, app_id, index, message_id, message_hash, code, message, raw, customer_hash, subjects)
+     SELECT $1, $2, index, message_id, decode(message_hash, 'hex'), code, message, raw, decode(customer_hash, 'hex'),
+       ARRAY(SELECT json_array_elements_text(subjects::json))
+     FROM unnest($3::integer[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[], $10::text[])
+       AS given (index, message_id, message_hash, code, message, raw, customer_hash, subjects)
      ORDER BY message_hash, index
      ON CONFLICT (entity_id, app_id, message_hash) WHERE message_hash IS NOT NULL DO NOTHING`,
     [entityId, appId, refused.map(({ index }) => index), refused.map(({ messageId }) => messageId?.slice(0, MESSAGE_ID_LENGTH) ?? null),
       refused.map(({ messageId }) => messageId === null ? null : messageHash(messageId)), refused.map(({ code }) => code),
       refused.map(({ message }) => message), refused.map(({ raw }) => raw),
-      refused.map(({ customerHash }) => customerHash?.toString('hex') ?? null)]);
+      refused.map(({ customerHash }) => customerHash?.toString('hex') ?? null), refused.map(({ people }) => subjectsOf(people ?? []))]);
   return rowCount!;
 }

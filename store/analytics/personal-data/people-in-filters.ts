@@ -1,7 +1,8 @@
-import { type FilterValue, isDistinctive, isIdKey, type StoredFilters } from '../../../domain/analytics/filter-values.ts';
+import { type FilterValue, idTypeOfKey, isDistinctive, type StoredFilters } from '../../../domain/analytics/filter-values.ts';
 import { listIdentifierAttributes } from '../../attributes/customer-attributes.ts';
 import { readRows } from '../../core/camel-row.ts';
 import type { Queryable } from '../../core/database.ts';
+import { isVouchedFor } from '../../gdpr/people-keys.ts';
 import type { KnownBy } from '../../gdpr/personal-data-location.ts';
 import { namedIn, namesOf, peopleFinder } from '../../gdpr/personal-data/named-in.ts';
 
@@ -28,17 +29,27 @@ export async function* listFilterPages(
 }
 
 /**
- * Returns a rule for the values that mean one of the people: they equal an id, and are distinctive or values of an
- * identifier, which a key is by its name or since staff marked the attribute. `FR` as a country stays when the user FR is
- * erased.
+ * Returns a rule for the values that mean one of the people. Under a key that holds ids by its name these are the ids of its type; under
+ * any other key those that are vouched for, if they are distinctive or staff marked the attribute as an identifier. `FR` as a country stays
+ * when the user FR is erased.
  */
 export async function meaningOf(
   db: Queryable, entityId: number, people: readonly KnownBy[],
 ): Promise<(value: FilterValue) => boolean> {
-  const ids = new Set(people.map(({ customerId }) => customerId));
+  const ids = idsWithTypes(people);
+  const vouched = new Set(people.filter(isVouchedFor).map(({ customerId }) => customerId));
   const identifiers = await listIdentifierAttributes(db, entityId);
-  return ({ on, sor, key, text }) => on !== 'devices' && ids.has(text) && (
-    isDistinctive(text) || isIdKey(key) || (on === 'attributes' && identifiers.has(`${sor} ${key}`)));
+  return ({ on, sor, key, text }) => {
+    const type = idTypeOfKey(key);
+    if (on === 'devices') return false;
+    if (type !== undefined) return ids.has(`${type} ${text}`);
+    return vouched.has(text) && (isDistinctive(text) || (on === 'attributes' && identifiers.has(`${sor} ${key}`)));
+  };
+}
+
+/** The ids of people, each behind its type. */
+function idsWithTypes(people: readonly KnownBy[]): Set<string> {
+  return new Set(people.map(({ customerType, customerId }) => `${customerType} ${customerId}`));
 }
 
 /** Which texts name one of them. Nearly all filters name no person, and cost no query. */

@@ -14,6 +14,6 @@ export const attributeChangeLog: PersonalDataLocation = {
   erase: ({ db, tally }, entityId, people) => eraseFromChangeLog(db, entityId, idsByType(people), tally),
 };
 
-function idsByType(people: KnownBy[]): [users: string[], devices: string[]] {
-  return [idsOfType(people, 'user_id'), idsOfType(people, 'device_id')];
+function idsByType(people: KnownBy[]): [users: string[], devices: string[], wholeDevices: string[]] {
+  return [idsOfType(people, 'user_id'), idsOfType(people, 'device_id'), idsOfType(people, 'whole_device')];
 }

@@ -1,9 +1,21 @@
 import { write } from '../../core/database.ts';
 import { changeRows } from '../../core/in-batches.ts';
-import { countRows, type PersonalDataLocation } from '../../gdpr/personal-data-location.ts';
+import { idsOf } from '../../gdpr/people-keys.ts';
+import { countRows, type KnownBy, type PersonalDataLocation } from '../../gdpr/personal-data-location.ts';
 import { namedIn, namesOf } from '../../gdpr/personal-data/named-in.ts';
 
-const NAMING = `file_jobs WHERE entity_id = $1 AND query IS NOT NULL AND ${namedIn('query::text')}`;
+const among = (path: string, ids: string) => `coalesce(query::jsonb #> '${path}' ?| ${ids}::text[], false)`;
+
+/** $4 and $5 the ids of users and devices, which a query names by their types. */
+const NAMING = `file_jobs WHERE entity_id = $1 AND query IS NOT NULL AND (${namedIn('query::text')}
+  OR ${among('{filter,oneOf,user_id}', '$4')} OR ${among('{filter,oneOf,current_user_id}', '$4')}
+  OR ${among('{filter,oneOf,device_id}', '$5')}
+  OR query::jsonb ->> 'customerType' = 'device_id' AND ${among('{customerIds}', '$5')})`;
+
+function keysOf(entityId: number, people: readonly KnownBy[]): unknown[] {
+  const [, users, devices] = idsOf(entityId, people);
+  return [...namesOf(entityId, people), users, devices];
+}
 
 /** What files were asked for: filters may name customers. Few: they go after a week. */
 export const fileJobs: PersonalDataLocation = {
@@ -13,17 +25,17 @@ export const fileJobs: PersonalDataLocation = {
     'received_at', 'started_at', 'ended_at', 'rows_written', 'file_key', 'file_bytes', 'failure_status', 'failure', 'mail_state',
     'mail_tries', 'mail_reason', 'begun_at', 'first_ended_at', 'follows', 'counted_in', 'stage'],
   holds: 'what a file was requested with: filters, or the search for a user or device',
-  foundBy: 'the id within it',
+  foundBy: 'the type and id that it searches for; the id within it',
   erasedBy: 'emptying it; the job ends without a file',
-  count: ({ db }, entityId, people) => countRows(db, NAMING, namesOf(entityId, people)),
+  count: ({ db }, entityId, people) => countRows(db, NAMING, keysOf(entityId, people)),
   async* export({ db }, entityId, people) {
     const { rows } = await db.query(
-      `SELECT identifier AS file, kind, received_at, query FROM ${NAMING} ORDER BY id`, namesOf(entityId, people));
+      `SELECT identifier AS file, kind, received_at, query FROM ${NAMING} ORDER BY id`, keysOf(entityId, people));
     yield* rows;
   },
   erase: ({ db, tally }, entityId, people) => write(db, (tx) => changeRows(tx,
     `UPDATE file_jobs SET query = NULL, state = 'failed', generation = generation + 1, ended_at = coalesce(ended_at, now()),
        first_ended_at = coalesce(first_ended_at, now()),
        failure_status = 'erased', failure = 'It was about a person who was erased'
-     WHERE entity_id = $1 AND id IN (SELECT id FROM ${NAMING})`, namesOf(entityId, people), tally)),
+     WHERE entity_id = $1 AND id IN (SELECT id FROM ${NAMING})`, keysOf(entityId, people), tally)),
 };

@@ -1,8 +1,13 @@
+import type { Piece } from '../../../domain/core/csv-pieces.ts';
+import { parseRun } from '../../../domain/core/csv-records.ts';
+import { createCsvSplitter } from '../../../domain/core/csv-splitter.ts';
 import { createNameFinder } from '../../../domain/core/name-finder.ts';
 import { readRows } from '../../core/camel-row.ts';
 import { type Tx, write } from '../../core/database.ts';
 import { countNotedFiles, deleteNotedFiles, noteFileDeletions } from '../../core/file-deletions.ts';
 import type { Files } from '../../core/files.ts';
+import { isVouchedFor } from '../../gdpr/people-keys.ts';
+import { type FileKind, fileSources } from '../file-sources.ts';
 import {
   type KnownBy, type LocationDependencies, type PersonalDataLocation, TABLES_OF_FILES,
 } from '../../gdpr/personal-data-location.ts';
@@ -10,7 +15,7 @@ import { TextMatches } from '../../gdpr/personal-data/text-matches.ts';
 
 const AREA = 'files/';
 
-type BegunFile = { id: number; identifier: string; fileKey: string; isSearchable: boolean; isAnybodys: boolean };
+type BegunFile = { id: number; identifier: string; kind: string; fileKey: string; isSearchable: boolean; isAnybodys: boolean };
 
 /** Files whose rows tell of people without naming them: values of events alone, and lists that were asked for without ids. */
 const NAMES_NOBODY = `(kind = 'event_details' OR kind IN ('events', 'sessions', 'locations')
@@ -29,8 +34,9 @@ export const files: PersonalDataLocation = {
   after: TABLES_OF_FILES,
   isBuiltFromTables: true,
   holds: 'files of [file exports](files.md), for a week',
-  foundBy: 'finished CSV files in which the id stands, if their rows name people; every other file of the entity, if a table '
-    + 'that files are built from had the person. Files that were begun after these tables were erased are left alone',
+  foundBy: 'finished CSV files in which the id stands, if their rows name people; ids that are not vouched for stand in '
+    + 'a column of their type. Every other file of the entity, if a table that files are built from had the person. '
+    + 'Files that were begun after these tables were erased are left alone',
   erasedBy: 'deleting the file; Millrace builds it anew',
   count: async (deps, entityId, people) =>
     await countNotedFiles(deps.db, entityId, AREA) + (await listFilesOf(deps, entityId, people)).length,
@@ -85,26 +91,83 @@ async function listFilesOf(
   { db, files: stored, erasure }: Pick<LocationDependencies, 'db' | 'files' | 'erasure'>, entityId: number, people: KnownBy[],
 ): Promise<BegunFile[]> {
   const begun = readRows<BegunFile>(await db.query(
-    `SELECT id, identifier, file_key, state = 'finished' AND format = 'csv' AND NOT ${NAMES_NOBODY} AS is_searchable,
+    `SELECT id, identifier, kind, file_key, state = 'finished' AND format = 'csv' AND NOT ${NAMES_NOBODY} AS is_searchable,
        query IS NULL OR $3 AS is_anybodys
      FROM file_jobs WHERE entity_id = $1 AND file_key IS NOT NULL AND (begun_at <= $2) IS NOT FALSE ORDER BY id`,
     [entityId, erasure?.filesBefore ?? null, erasure?.wasInTables ?? true]));
   if (begun.length === 0) return [];
-  const ids = [...new Set(people.map(({ customerId }) => customerId))];
-  // In a file nothing but the quotes of an id is written in other ways than the id.
-  const parts = ids.map((id) => id.split('"').filter((part) => part !== '').map((part) => Buffer.from(part).toString('latin1')));
-  const find = createNameFinder(parts);
-  const overlap = 2 * Math.max(0, ...ids.map((id) => Buffer.byteLength(id)));
+  const [vouched, others] = [people.filter(isVouchedFor), people.filter((known) => !isVouchedFor(known))];
+  const [ofVouched, ofOthers] = [searchFor(vouched), searchFor(others)];
+  const typed = new Set(others.map(({ customerType, customerId }) => `${customerType} ${customerId}`));
   const found: BegunFile[] = [];
   for (const file of begun) {
-    if (file.isSearchable ? await holdsName(stored, file.fileKey, find, overlap) : file.isAnybodys) found.push(file);
+    const holds = async () => await holdsName(stored, file.fileKey, ofVouched)
+      || await holdsName(stored, file.fileKey, ofOthers) && await holdsTyped(stored, file, typed);
+    if (file.isSearchable ? await holds() : file.isAnybodys) found.push(file);
   }
   return found;
 }
 
-/** Whether a name stands in a file, searched piece by piece as Latin-1; no name has more than `overlap` bytes, with its quotes doubled. */
-async function holdsName(stored: Files, key: string, find: (text: string) => Set<number>, overlap: number): Promise<boolean> {
-  if (await stored.size(key) === null) return false;
+/** `overlap`: no name has more bytes, with its quotes doubled. */
+type Search = { find: (text: string) => Set<number>; overlap: number };
+
+/** In a file nothing but the quotes of an id is written in other ways than the id. Null if there is no id. */
+function searchFor(people: readonly KnownBy[]): Search | null {
+  const ids = [...new Set(people.map(({ customerId }) => customerId))];
+  if (ids.length === 0) return null;
+  const parts = ids.map((id) => id.split('"').filter((part) => part !== '').map((part) => Buffer.from(part).toString('latin1')));
+  return { find: createNameFinder(parts), overlap: 2 * Math.max(...ids.map((id) => Buffer.byteLength(id))) };
+}
+
+/** The columns of files that hold an id, and its type; `users` is a list in JSON. */
+const ID_COLUMNS = new Map([
+  ['user_id', 'user_id'], ['current_user_id', 'user_id'], ['last_user_id', 'user_id'], ['users', 'user_id'], ['device_id', 'device_id'],
+]);
+
+/** Returns whether an id stands in a column of its type; `typed`: the ids behind their types. */
+async function holdsTyped(stored: Files, { fileKey, kind }: BegunFile, typed: ReadonlySet<string>): Promise<boolean> {
+  const delimiter = fileSources[kind as FileKind].delimiter ?? ',';
+  const splitter = createCsvSplitter({ delimiter });
+  const bytes = stored.read(fileKey);
+  let columns: string[] | undefined;
+  const isNaming = (fields: readonly string[]): boolean => {
+    if (columns === undefined) {
+      columns = [...fields];
+      return false;
+    }
+    const customerType = fields[columns.indexOf('customer_id_type')];
+    return fields.some((field, at) => {
+      const column = columns![at]!;
+      const type = column === 'customer_id' ? customerType : ID_COLUMNS.get(column);
+      return type !== undefined && (column === 'users' ? usersIn(field) : [field]).some((id) => typed.has(`${type} ${id}`));
+    });
+  };
+  const isAnyNaming = (pieces: Iterable<Piece>): boolean => {
+    for (const piece of pieces) {
+      if (piece.kind === 'run' && parseRun(piece, delimiter).some((record) => Array.isArray(record) && isNaming(record))) return true;
+    }
+    return false;
+  };
+  try {
+    for await (const chunk of bytes) if (isAnyNaming(splitter.push(chunk as Buffer))) return true;
+    return isAnyNaming(splitter.end());
+  } finally {
+    bytes.destroy();
+  }
+}
+
+function usersIn(cell: string): string[] {
+  try {
+    return (JSON.parse(cell) as { user_id: string }[]).map(({ user_id: id }) => id);
+  } catch {
+    return [];
+  }
+}
+
+/** Returns whether a name stands in a file, searched piece by piece as Latin-1. */
+async function holdsName(stored: Files, key: string, search: Search | null): Promise<boolean> {
+  if (search === null || await stored.size(key) === null) return false;
+  const { find, overlap } = search;
   const bytes = stored.read(key);
   try {
     let before = '';

@@ -2,6 +2,7 @@ import { type FilterValue, isDistinctive, listFilterValues } from '../../../doma
 import type { KeptValue } from '../../../domain/gdpr/gdpr-receipt.ts';
 import { listFilterPages, listNaming, meaningOf } from '../../analytics/personal-data/people-in-filters.ts';
 import type { Queryable } from '../../core/database.ts';
+import { isVouchedFor } from '../people-keys.ts';
 import type { KnownBy } from '../personal-data-location.ts';
 
 /** Values of filters that an erasure leaves though they equal an id, such as `country is FR`: lists them for staff. */
@@ -19,7 +20,7 @@ export async function listKeptValues(
 ): Promise<KeptValue[]> {
   const kept: KeptValue[] = [];
   const findKept = await keptOf(db, entityId, people);
-  const ids = new Set(people.map(({ customerId }) => customerId));
+  const ids = new Set(people.filter(isVouchedFor).map(({ customerId }) => customerId));
   for (const table of TABLES) {
     for await (const page of listFilterPages(db, table, entityId)) {
       for (const { identifier: object, stored } of page) {
@@ -36,12 +37,12 @@ export async function listKeptValues(
   return kept;
 }
 
-/** Returns a function that finds the values that equal an id, or hold a distinctive one among other words. */
+/** Returns a function that finds the values that equal an id, or hold a distinctive one among other words, of ids that are vouched for. */
 async function keptOf(
   db: Queryable, entityId: number, people: readonly KnownBy[],
 ): Promise<(values: readonly FilterValue[]) => Promise<FilterValue[]>> {
   const isErased = await meaningOf(db, entityId, people);
-  const ids = new Set(people.map(({ customerId }) => customerId));
+  const ids = new Set(people.filter(isVouchedFor).map(({ customerId }) => customerId));
   const distinctive = people.filter(({ customerId }) => isDistinctive(customerId));
   return async (values) => {
     const named = await listNaming(db, entityId, distinctive, values.map(({ text }) => text));

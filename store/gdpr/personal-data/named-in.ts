@@ -1,6 +1,7 @@
 import { ERASED } from '../../../domain/core/erased.ts';
 import { createNameFinder } from '../../../domain/core/name-finder.ts';
 import type { Secrets } from '../../core/secrets.ts';
+import { isVouchedFor } from '../people-keys.ts';
 import type { KnownBy } from '../personal-data-location.ts';
 
 /** Whether one of the ids, `named`, stands in a text. */
@@ -16,40 +17,51 @@ export const namedIn = (text: string) => `(${text} <> '${ERASED}' AND EXISTS (
   WHERE ${standsIn(text)}))`;
 
 /**
- * The keyed hash of the first person whose id is `id`, if there is such a column, or else stands in one of the texts. The
- * statement's parameters are what `textNames` gives.
+ * The keyed hash of the first person whose row it is by `isOwn`, a condition on `named.id` and `named.type`, or else of the first one who
+ * stands in one of the texts. The statement's parameters are what `textNames` gives.
  */
-export const hashOfNamed = (texts: string[], id = 'NULL') => `(
-  SELECT named.hash FROM unnest($2::text[], $3::text[], $4::text[], $6::bytea[]) WITH ORDINALITY AS named (part, pattern, id, hash, place)
-  WHERE named.id = ${id} OR ${id} IS NULL AND (${texts.map(standsIn).join(' OR ')}) ORDER BY named.place LIMIT 1)`;
+export const hashOfNamed = (texts: string[], isOwn: string) => `(
+  SELECT named.hash FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::bytea[]) WITH ORDINALITY
+    AS named (part, pattern, id, type, hash, ordinal)
+  WHERE (${isOwn}) OR ${texts.map(standsIn).join(' OR ')} ORDER BY (${isOwn}) DESC NULLS LAST, named.ordinal LIMIT 1)`;
 
-/** The first parameters of a statement with `namedIn`: the entity, and of each id a part and a pattern. */
+/** The first parameters of a statement with `namedIn`: the entity, a part and a pattern of each id that is vouched for. */
 export function namesOf(entityId: number, people: readonly KnownBy[]): [number, string[], string[]] {
-  return [entityId, people.map(({ customerId }) => longestPart(customerId)), people.map(({ customerId }) => patternOf(customerId))];
+  const vouched = people.filter(isVouchedFor).map(({ customerId }) => customerId);
+  return [entityId, vouched.map(longestPart), vouched.map(patternOf)];
 }
 
-/** As `namesOf`; the ids themselves, their types and keyed hashes. */
+/**
+ * As `namesOf` for all ids, with part and pattern NULL for an id that is not vouched for; then the ids themselves, their
+ * types and keyed hashes.
+ */
 export function textNames(secrets: Secrets, entityId: number, people: readonly KnownBy[]): TextNames {
+  const ofVouched = (tell: (id: string) => string) => people.map((known) => (isVouchedFor(known) ? tell(known.customerId) : null));
   return [
-    ...namesOf(entityId, people), people.map(({ customerId }) => customerId), people.map(({ customerType }) => customerType),
+    entityId, ofVouched(longestPart), ofVouched(patternOf),
+    people.map(({ customerId }) => customerId), people.map(({ customerType }) => customerType),
     people.map(({ customerType, customerId }) => secrets.customerHash(entityId, customerType, customerId)),
   ];
 }
 
-export type TextNames = [...ReturnType<typeof namesOf>, ids: string[], types: KnownBy['customerType'][], hashes: Buffer[]];
+export type TextNames = [
+  entityId: number, parts: (string | null)[], patterns: (string | null)[],
+  ids: string[], types: KnownBy['customerType'][], hashes: Buffer[],
+];
 
 type PeopleFinder = (text: string) => KnownBy[];
 
 /** All places are asked with the same people, one after another. */
 const finders = new WeakMap<readonly KnownBy[], PeopleFinder>();
 
-/** Tells of a text which of the people may stand in it: all whom `namedIn` would find there, and few others. */
+/** Returns which of the people may stand in a text: all whom `namedIn` would find there, and few others. */
 export function peopleFinder(people: readonly KnownBy[]): PeopleFinder {
   if (!finders.has(people)) finders.set(people, createPeopleFinder(people));
   return finders.get(people)!;
 }
 
-function createPeopleFinder(people: readonly KnownBy[]): PeopleFinder {
+function createPeopleFinder(all: readonly KnownBy[]): PeopleFinder {
+  const people = all.filter(isVouchedFor);
   const [plain, others] = [people.filter(isWrittenAsItIs), people.filter((known) => !isWrittenAsItIs(known))];
   const findPlain = createNameFinder(plain.map(({ customerId }) => partsOf(customerId)));
   const findOthers = createNameFinder(others.map(({ customerId }) => customerId.split(/["\\/]+/).filter((part) => part !== '')));

@@ -1,6 +1,7 @@
 import PostalMime from 'postal-mime';
 import { type Queryable, write } from '../../core/database.ts';
 import { asBytes } from '../../core/files.ts';
+import { isVouchedFor } from '../people-keys.ts';
 import type { KnownBy, LocationDependencies, PersonalDataLocation } from '../personal-data-location.ts';
 import { itemsNaming } from './items-naming.ts';
 import { namesOf, peopleFinder } from './named-in.ts';
@@ -38,6 +39,7 @@ export const outboxMails: PersonalDataLocation = {
 
 async function* listMails(deps: LocationDependencies, entityId: number, people: KnownBy[]): AsyncGenerator<{ file: string }> {
   const { db, outbox } = deps;
+  if (!people.some(isVouchedFor)) return;
   for await (const { key } of outbox.list('')) {
     const mail = key.endsWith('.eml') ? await readMail(deps, key) : null;
     if (mail === null || isAboutAccount(mail.messageId)) continue;

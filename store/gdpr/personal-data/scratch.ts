@@ -3,7 +3,7 @@ import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Queryable, write } from '../../core/database.ts';
 import type { StepFolder } from '../../core/scratch.ts';
-import { hashesOf } from '../people-keys.ts';
+import { hashesOf, isVouchedFor } from '../people-keys.ts';
 import type { KnownBy, LocationDependencies, PersonalDataLocation } from '../personal-data-location.ts';
 import { findRaisedAt } from '../tombstones.ts';
 import { itemsNaming } from './items-naming.ts';
@@ -38,7 +38,8 @@ export const scratch: PersonalDataLocation = {
     + 'steps end within minutes and remove their files: the deletion waits for them',
   count: async (deps, entityId, people) => (await listNaming(deps, entityId, people)).length,
   async* export(deps, entityId, people) {
-    const found = (await listNaming(deps, entityId, people)).filter(isErasable);
+    const vouched = people.filter(isVouchedFor);
+    const found = vouched.length === 0 ? [] : (await listNaming(deps, entityId, vouched)).filter(isErasable);
     const matches = new TextMatches();
     if (found.length > 0) matches.add(null, found.length);
     yield* matches.records();
@@ -63,11 +64,13 @@ async function listNaming(
   { db, secrets, scratch: area }: LocationDependencies, entityId: number, people: KnownBy[],
 ): Promise<NamingFolder[]> {
   const found: NamingFolder[] = [];
+  // Steps that end by themselves are waited for whatever the type of the id: nothing of anybody goes by that.
+  const asTexts = people.map(({ customerId }) => ({ customerType: 'user_id' as const, customerId }));
   let before: number | undefined;
   for await (const folder of area.list(entityId)) {
     before ??= await findBefore(db, hashesOf(secrets, entityId, people), entityId);
     if (folder.begunAt.getTime() > before) continue;
-    const files = await filesNaming(db, folder, entityId, people);
+    const files = await filesNaming(db, folder, entityId, folder.step === COMMAND ? people : asTexts);
     if (files.length > 0) found.push({ ...folder, files });
   }
   return found;

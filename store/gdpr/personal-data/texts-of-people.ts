@@ -1,7 +1,9 @@
 import { type Database, read, write } from '../../core/database.ts';
 import { changeRows } from '../../core/in-batches.ts';
 import { LOOK_UP_BY_KEY } from '../../core/look-up-by-key.ts';
+import { isCustomer, isVouchedFor, knownToSors, subjectOf } from '../people-keys.ts';
 import type { ErasingLocation, KnownBy, LocationDependencies } from '../personal-data-location.ts';
+import type { Person } from '../tombstones.ts';
 import { peopleFinder, type TextNames, textNames } from './named-in.ts';
 import { TextMatches } from './text-matches.ts';
 
@@ -18,6 +20,10 @@ type TextsOfPeople = {
   keys: Record<string, keyof typeof LEAST>;
   /** All texts of a row that may name somebody, as one; NULL: none does. */
   text: string;
+  /** The ids of known type in a row, as a text[] of `subjectOf`: `naming` decides about them. */
+  subjects?: string;
+  /** Systems of Records brought them (`knownToSors`). */
+  isOfSors?: boolean;
   /** Which of the rows do name somebody. */
   naming: string;
   /** Which of these are theirs by an id column, and the columns that an archive shows of them. */
@@ -36,9 +42,14 @@ const PAGE = 1_000;
 /** So many pairs of a row and a name are tried by a statement: a pattern costs some microseconds. */
 const PAIRS = 20_000;
 
+/** Whether a row with such a column, of `subjectOf`, has an id of the people with its type. */
+export const hasSubject = (subjects: string) => `${subjects} && ARRAY(
+  SELECT CASE p.type WHEN 'user_id' THEN 'u' WHEN 'device_id' THEN 'd' END || p.id FROM unnest($4::text[], $5::text[]) AS p (id, type))`;
+
 /**
  * Ways to count, show and change them. All texts of the entity are gone through once, in pages along the primary key, for all people
- * together; rows that may name somebody are asked for once more, with the few names that may stand in them.
+ * together; rows that may name somebody are asked for once more, with the few names that may stand in them. Ids that are not vouched for
+ * match by their type alone.
  */
 export function textsOfPeople(texts: TextsOfPeople): Pick<ErasingLocation, 'count' | 'export' | 'erase'> {
   const { table, change, changeable = 'true' } = texts;
@@ -85,16 +96,20 @@ type Some = [...TextNames, tids: string[]];
 async function* listCandidates(
   { db, secrets }: LocationDependencies, texts: TextsOfPeople, entityId: number, known: KnownBy[],
 ): AsyncGenerator<Some> {
-  const people = known.some(isWhole) ? known.filter((one) => !isWhole(one)) : known;      // its id comes as the device's, too
+  const customers = texts.isOfSors ? knownToSors(known) : known.filter(isCustomer);
+  const typed = texts.subjects === undefined ? new Map<string, Person[]>() : Map.groupBy(customers, subjectOf);
+  if (typed.size === 0 && !known.some(isVouchedFor)) return;
+  const find = peopleFinder(known);
   for await (const page of listPages(db, texts, entityId)) {
-    const candidates = page.map(({ tid, text }) => ({ tid, people: text === null ? [] : peopleFinder(people)(text) }));
+    const candidates = page.map(({ tid, text, subjects }) => {
+      const own = (subjects ?? []).flatMap((subject) => typed.get(subject) ?? []);
+      return { tid, people: [...new Set([...text === null ? [] : find(text), ...own])] };
+    });
     for (const { tids, named } of inChunks(candidates.filter((row) => row.people.length > 0))) {
       yield [...textNames(secrets, entityId, named), tids];
     }
   }
 }
-
-const isWhole = ({ customerType }: KnownBy) => customerType === 'whole_device';
 
 function* inChunks(candidates: Candidate[]): Generator<{ tids: string[]; named: KnownBy[] }> {
   let [tids, named] = [[] as string[], new Set<KnownBy>()];
@@ -111,14 +126,15 @@ function* inChunks(candidates: Candidate[]): Generator<{ tids: string[]; named: 
   if (tids.length > 0) yield { tids, named: [...named] };
 }
 
-type Row = { tid: string; text: string | null; key: string[] };
+type Row = { tid: string; text: string | null; subjects: string[] | null; key: string[] };
 
 async function* listPages(
-  db: Database, { table, keys, text, rowsAtOnce = PAGE }: TextsOfPeople, entityId: number,
+  db: Database, { table, keys, text, subjects = 'NULL::text[]', rowsAtOnce = PAGE }: TextsOfPeople, entityId: number,
 ): AsyncGenerator<Row[]> {
   const columns = Object.keys(keys);
   const after = Object.values(keys).map((type, index) => `$${index + 2}::${type}`);
-  const statement = `SELECT ctid::text AS tid, ${text} AS text, ARRAY[${columns.map((column) => `${column}::text`).join(', ')}] AS key
+  const statement = `SELECT ctid::text AS tid, ${text} AS text, ${subjects} AS subjects,
+      ARRAY[${columns.map((column) => `${column}::text`).join(', ')}] AS key
     FROM ${table} WHERE entity_id = $1 AND (${columns.join(', ')}) > (${after.join(', ')})
     ORDER BY ${columns.map((column) => `${table}.${column}`).join(', ')} LIMIT ${rowsAtOnce}`;
   for (let key = Object.values(keys).map((type) => LEAST[type]); ;) {

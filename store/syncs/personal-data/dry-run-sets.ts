@@ -1,9 +1,12 @@
 import { inBatches } from '../../core/in-batches.ts';
-import { peopleKeys } from '../../gdpr/people-keys.ts';
-import { BATCH, countRows, type PersonalDataLocation } from '../../gdpr/personal-data-location.ts';
+import { knownToSors, peopleKeys } from '../../gdpr/people-keys.ts';
+import { BATCH, countRows, type KnownBy, type PersonalDataLocation } from '../../gdpr/personal-data-location.ts';
 
 const DRY_RUN_SETS_OF_PEOPLE = `WHERE d.entity_id = $1
   AND (d.customer_id, d.customer_type) IN (SELECT * FROM unnest($2::text[], $3::smallint[]))`;
+
+/** The parameters of statements over them. */
+const keysOf = (entityId: number, people: readonly KnownBy[]) => peopleKeys(entityId, knownToSors(people));
 
 export const dryRunSets: PersonalDataLocation = {
   name: 'dry_run_sets',
@@ -12,13 +15,13 @@ export const dryRunSets: PersonalDataLocation = {
   holds: 'Sets as a running dry run has left them',
   foundBy: 'customer type and id',
   erasedBy: 'deleting the rows; the sweep does so when the dry run has ended',
-  count: ({ db }, entityId, people) => countRows(db, `dry_run_sets d ${DRY_RUN_SETS_OF_PEOPLE}`, peopleKeys(entityId, people)),
+  count: ({ db }, entityId, people) => countRows(db, `dry_run_sets d ${DRY_RUN_SETS_OF_PEOPLE}`, keysOf(entityId, people)),
   async* export({ db }, entityId, people) {
     const { rows } = await db.query(
-      `SELECT d.customer_id, d.set_elements, d.set_times FROM dry_run_sets d ${DRY_RUN_SETS_OF_PEOPLE}`, peopleKeys(entityId, people));
+      `SELECT d.customer_id, d.set_elements, d.set_times FROM dry_run_sets d ${DRY_RUN_SETS_OF_PEOPLE}`, keysOf(entityId, people));
     yield* rows;
   },
   erase: ({ db, tally }, entityId, people) => inBatches(db,
     `DELETE FROM dry_run_sets WHERE ctid = ANY (ARRAY(
-       SELECT d.ctid FROM dry_run_sets d ${DRY_RUN_SETS_OF_PEOPLE} LIMIT ${BATCH}))`, peopleKeys(entityId, people), tally),
+       SELECT d.ctid FROM dry_run_sets d ${DRY_RUN_SETS_OF_PEOPLE} LIMIT ${BATCH}))`, keysOf(entityId, people), tally),
 };

@@ -1,6 +1,6 @@
 import { inBatches } from '../../core/in-batches.ts';
-import { customerKeys } from '../../gdpr/people-keys.ts';
-import { BATCH, countRows, type PersonalDataLocation } from '../../gdpr/personal-data-location.ts';
+import { customerKeys, knownToSors } from '../../gdpr/people-keys.ts';
+import { BATCH, countRows, type KnownBy, type PersonalDataLocation } from '../../gdpr/personal-data-location.ts';
 import { namedIn } from '../../gdpr/personal-data/named-in.ts';
 import { textsOfPeople } from '../../gdpr/personal-data/texts-of-people.ts';
 
@@ -18,7 +18,7 @@ const FOUND = `
   SELECT r.ctid FROM ${PEOPLE}
   CROSS JOIN LATERAL (SELECT ctid, sync_id FROM sync_records WHERE entity_id = $1 AND customer_id = p.customer_id OFFSET 0) r
   JOIN syncs s ON s.entity_id = $1 AND s.id = r.sync_id
-    AND coalesce(s.mapping -> 'customer' ->> 'type', p.customer_type) = p.customer_type`;
+    AND coalesce(s.mapping -> 'customer' ->> 'type', 'user_id') = p.customer_type`;
 
 const RECORDS_OF_PEOPLE = `sync_records k WHERE k.ctid = ANY (ARRAY(${FOUND}))`;
 
@@ -30,11 +30,14 @@ const keysOfOthers = textsOfPeople({
     THEN concat_ws(E'\\n', key, customer_id) END`,
   naming: `${namedIn('key')} AND NOT EXISTS (
     SELECT FROM unnest($4::text[], $5::text[]) AS p (id, type) JOIN syncs s ON s.entity_id = $1 AND s.id = sync_records.sync_id
-      AND coalesce(s.mapping -> 'customer' ->> 'type', p.type) = p.type
-    WHERE p.id = sync_records.customer_id AND p.type <> 'push_token')`,
+      AND coalesce(s.mapping -> 'customer' ->> 'type', 'user_id') = p.type
+    WHERE p.id = sync_records.customer_id)`,
   within: '(SELECT s.identifier FROM syncs s WHERE s.entity_id = $1 AND s.id = sync_records.sync_id)',
   change: 'DELETE FROM sync_records',
 });
+
+/** The parameters of statements with FOUND. */
+const keysOf = (entityId: number, people: readonly KnownBy[]) => customerKeys(entityId, knownToSors(people));
 
 export const syncRecords: PersonalDataLocation = {
   name: 'sync_records',
@@ -45,7 +48,7 @@ export const syncRecords: PersonalDataLocation = {
   foundBy: 'customer type and id; the id within keys of other destinations',
   erasedBy: 'deleting the rows',
   async count(deps, entityId, people) {
-    return await countRows(deps.db, RECORDS_OF_PEOPLE, customerKeys(entityId, people)) + await keysOfOthers.count(deps, entityId, people);
+    return await countRows(deps.db, RECORDS_OF_PEOPLE, keysOf(entityId, people)) + await keysOfOthers.count(deps, entityId, people);
   },
   async* export(deps, entityId, people) {
     const { rows } = await deps.db.query(
@@ -54,7 +57,7 @@ export const syncRecords: PersonalDataLocation = {
        FROM (SELECT k.* FROM ${RECORDS_OF_PEOPLE}) found JOIN syncs s ON s.entity_id = $1 AND s.id = found.sync_id
        LEFT JOIN connections source ON source.entity_id = $1 AND source.id = s.connection_id
        LEFT JOIN connections destination ON destination.entity_id = $1 AND destination.id = s.destination_id
-       LEFT JOIN systems_of_records sor ON sor.entity_id = $1 AND sor.id = s.sor_id`, customerKeys(entityId, people));
+       LEFT JOIN systems_of_records sor ON sor.entity_id = $1 AND sor.id = s.sor_id`, keysOf(entityId, people));
     yield* rows;
     yield* keysOfOthers.export(deps, entityId, people);
   },
@@ -62,7 +65,7 @@ export const syncRecords: PersonalDataLocation = {
   async erase(deps, entityId, people) {
     const found = await inBatches(deps.db,
       `DELETE FROM sync_records WHERE ctid = ANY (ARRAY(SELECT ctid FROM (${FOUND}) found LIMIT ${BATCH}))`,
-      customerKeys(entityId, people), deps.tally);
+      keysOf(entityId, people), deps.tally);
     return found + await keysOfOthers.erase(deps, entityId, people);
   },
 };

@@ -17,7 +17,7 @@ test('an archive tells which other users\' records it has', async () => {
   }
   const { others } = await store.scratch.withFolder(1, 'archive', (folder) => putArchive(store.files, 'access/gdp_1/2-a.zip', HEAD, {
     locations: ['events', 'sessions'].map((name) => ({ name, records: records() })), folder, isWanted: async () => {},
-    shownWith: { apps: new Map(), ids: new Set(['ann', 'd1']) },
+    shownWith: { apps: new Map(), ids: { user_id: new Set(['ann']), device_id: new Set(['d1']) } },
   }));
   expect(others).toEqual(['ben']);
 });
@@ -42,7 +42,8 @@ test('an archive that is no longer wanted ends with its own error once all write
     if (isGivenUp) throw new Error('the job is gone');
   };
   await expect(store.scratch.withFolder(1, 'archive', (folder) => putArchive(store.files, 'access/gdp_1/1-a.zip', HEAD, {
-    locations: [{ name: 'events', records: records() }], shownWith: { apps: new Map(), ids: new Set() }, isWanted, folder,
+    locations: [{ name: 'events', records: records() }], isWanted, folder,
+    shownWith: { apps: new Map(), ids: { user_id: new Set(), device_id: new Set() } },
   }).finally(() => expect([isGivenUp, isReading]).toEqual([true, false])))).rejects.toThrow('the job is gone');
   expect(await readdir(store.scratch.folderOf(1))).toEqual([]);
 });

@@ -42,7 +42,8 @@ function textOf(page: string): string {
 
 test('says in words what is stored, by what it tells: whatever the type, an attribute has one value', () => {
   const number = { number_value: '12345678901234567890.10' };
-  const big = archiveRecord(locationWords('attribute_values'), number, { apps: new Map(), ids: new Set() });
+  const nobody = { user_id: new Set<string>(), device_id: new Set<string>() };
+  const big = archiveRecord(locationWords('attribute_values'), number, { apps: new Map(), ids: nobody });
   const values = [
     { string_value: 'gold' }, { string_value: '' }, big, { boolean_value: true }, { date_value: '2026-01-31' },
     { datetime_value: new Date('2026-01-31T23:30:00Z') }, { set_elements: ['a', 'b'] }, { removed_at: new Date('2026-03-04T00:00:00Z') },
@@ -85,7 +86,8 @@ test('of many entries it shows the first, and says how many there are; a long te
 });
 
 test('a record has apps by their names, numbers with all digits, and of nobody else an id', () => {
-  const shownWith = { apps: new Map([[7, { identifier: 'app_1', name: 'Shop' }]]), ids: new Set(['ada']) };
+  const ids = { user_id: new Set(['ada']), device_id: new Set<string>() };
+  const shownWith = { apps: new Map([[7, { identifier: 'app_1', name: 'Shop' }]]), ids };
   const device = { app_id: 7, current_user_id: 'ada', last_user_id: 'ben', push_token: null };
   const record = archiveRecord(locationWords('devices'), device, shownWith);
   expect(record).toEqual({ app_id: 'app_1', app_name: 'Shop', current_user_id: 'ada', last_user_id: 'another person', push_token: null });

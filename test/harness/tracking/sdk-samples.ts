@@ -74,9 +74,11 @@ export async function sampleSdkData(
   await sampleActivity(tx, entityId, { appId, deviceId: null, userId, title: `${userId} is not signed in` });
   await tx.query('INSERT INTO user_aliases (entity_id, previous_id, user_id) VALUES ($1, $2, $3)', [entityId, `old ${userId}`, userId]);
   await tx.query(
-    `INSERT INTO live_calls (entity_id, app_id, received_at, outcome, message_id, call) VALUES ($1, $2, now(), 'accepted', $3, $4)`,
-    [entityId, appId, `m-${userId}`, JSON.stringify({ type: 'track', userId, anonymousId: deviceId })]);
+    `INSERT INTO live_calls (entity_id, app_id, received_at, outcome, message_id, call, subjects)
+     VALUES ($1, $2, now(), 'accepted', $3, $4, $5)`,
+    [entityId, appId, `m-${userId}`, JSON.stringify({ type: 'track', userId, anonymousId: deviceId }), [`u${userId}`, `d${deviceId}`]]);
   await tx.query(
-    `INSERT INTO refused_calls (entity_id, app_id, index, message_id, code, message, raw) VALUES ($1, $2, 0, $3, 'invalid', $4, $5)`,
-    [entityId, appId, `m-${userId}`, `a call of ${userId} names no event`, JSON.stringify({ type: 'track', userId })]);
+    `INSERT INTO refused_calls (entity_id, app_id, index, message_id, code, message, raw, subjects)
+     VALUES ($1, $2, 0, $3, 'invalid', $4, $5, $6)`,
+    [entityId, appId, `m-${userId}`, `a call of ${userId} names no event`, JSON.stringify({ type: 'track', userId }), [`u${userId}`]]);
 }

@@ -57,7 +57,7 @@ describe('a request', () => {
     expect((await listGdprPeople(store.db, world.entity.id, request.id)).map(({ userId }) => userId)).toEqual([BOB, ALICE]);
     const people = { [BOB]: null, [ALICE]: null };
     expect(await status(type, id)).toEqual({
-      status: 'received', ...type === 'access' ? { download_urls: people } : { user_ids: people, kept_values: [] },
+      status: 'received', ...type === 'access' ? { download_urls: people } : { user_ids: people, kept_values: [], would_erase: null },
       requested_at: request.receivedAt.toISOString(), skip_email: false, email: world.user.email,
       state: 'accepted', waiting: {}, expires_at: null,
       progress: { stage: null, erased: {}, survivors: {}, looked_at: null, fault: null, faults: [], internal_error: null },

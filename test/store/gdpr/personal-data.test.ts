@@ -1,39 +1,25 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, mkdtemp, readdir, readFile, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { openMailer } from '../../../connectors/smtp/mail.ts';
 import { fieldOf, locationWords } from '../../../domain/gdpr/personal-data-words.ts';
-import { insertAuditEntry } from '../../../store/accounts/audit-log.ts';
 import { insertPasswordReset } from '../../../store/accounts/password-resets.ts';
 import { updateUser } from '../../../store/accounts/users.ts';
-import { addPendingCustomers } from '../../../store/attributes/customers.ts';
-import { mergeAttributeValues, prepareChanges } from '../../../store/attributes/merge-attribute-values.ts';
-import { dryRunSets } from '../../../store/attributes/stored-sets.ts';
-import { type Tx, write } from '../../../store/core/database.ts';
+import { write } from '../../../store/core/database.ts';
 import { checkFileStore } from '../../../store/core/file-store-marker.ts';
 import { asBytes } from '../../../store/core/files.ts';
-import { insertFeedRequest } from '../../../store/feed/feed-requests.ts';
-import { findOrInsertFileJob } from '../../../store/files/file-jobs.ts';
 import { personalData, withoutPersonalData } from '../../../store/gdpr/personal-data.ts';
 import type { Person } from '../../../store/gdpr/tombstones.ts';
 import { deleteGoneUnreadableMails, listUnreadableMails } from '../../../store/gdpr/unreadable-mails.ts';
 import { insertImportErrors } from '../../../store/imports/import-errors.ts';
-import { insertPinnedBatch } from '../../../store/syncs/pinned-batches.ts';
-import { insertBatch } from '../../../store/syncs/sync-batches.ts';
-import { insertLogLines } from '../../../store/syncs/sync-log.ts';
-import type { Sync } from '../../../store/syncs/sync-record.ts';
-import { upsertRecords } from '../../../store/syncs/sync-records.ts';
-import { attributesFilter, insertSampleFunnel, insertSampleSegment } from '../../harness/analytics/segments.ts';
 import { accountPost } from '../../harness/accounts/accounts.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
-import { insertSampleCampaign, sampleMessages } from '../../harness/sends/campaigns.ts';
+import { samplePerson } from '../../harness/gdpr/sample-person.ts';
 import { insertUpload } from '../../harness/imports/imports.ts';
-import { storedRun, storedSync } from '../../harness/syncs/stored-syncs.ts';
-import { ensureSampleMonths, sampleApp, sampleSdkData } from '../../harness/tracking/sdk-samples.ts';
 
 let store: TestStore;
 
@@ -59,7 +45,7 @@ describe('the personal-data registry', () => {
   });
 
   it('knows every area of the file store', async () => {
-    await samplePerson(await makeWorld(store), 1);
+    await samplePerson(store, await makeWorld(store), 1);
     await checkFileStore(store.db, store.files);
     const areas = [...registered.keys(), ...withoutPersonalData].filter((name) => name.endsWith('/'));
     const found = new Set<string>();
@@ -73,7 +59,7 @@ describe('the personal-data registry', () => {
   it.for(personalData.map(({ name }) => name))('finds, shows and erases a person in %s, and nobody else', async (name) => {
     const place = registered.get(name)!;
     const world = await makeWorld(store);
-    const [person, another] = [await samplePerson(world, 2), await samplePerson(world, 3)];
+    const [person, another] = [await samplePerson(store, world, 2), await samplePerson(store, world, 3)];
     const records = await Array.fromAsync(place.export(store, world.entity.id, [person]));
     const words = locationWords(name);
     const unexplained = records.flatMap(Object.keys).filter((field) => (fieldOf(words, field) ?? words.others) === undefined);
@@ -97,7 +83,7 @@ describe('the personal-data registry', () => {
 
 it('a pinned file whose end was noted before its deleter was killed goes, and is counted once', async () => {
   const world = await makeWorld(store);
-  const person = await samplePerson(world, 4);
+  const person = await samplePerson(store, world, 4);
   const place = registered.get('imports/')!;
   let tallied = 0;
   const tally = async (_tx: unknown, files: number) => void (tallied += files);
@@ -155,7 +141,7 @@ it('a pinned file is searched in its own delimiter; one that was never read, and
 
 it('an archive shows no link that sets a colleague\'s password, whose address is asked for as a customer\'s', async () => {
   const world = await makeWorld(store);
-  const person = await samplePerson(world, 6);
+  const person = await samplePerson(store, world, 6);
   await insertPasswordReset(store.db, { email: person.customerId, userId: world.user.id });
   await updateUser(store.db, world.user.id, { email: person.customerId });
   const outbox = join(store.filesFolder, 'outbox');
@@ -169,7 +155,7 @@ it('an archive shows no link that sets a colleague\'s password, whose address is
 
 it('an outbox file that is no mail holds up no deletion: it is moved aside, noted for staff, and searched as text', async () => {
   const world = await makeWorld(store);
-  const person = await samplePerson(world, 14);
+  const person = await samplePerson(store, world, 14);
   const place = registered.get('outbox/')!;
   // More than the headers of a mail may have.
   await store.outbox.put('broken-1.eml', asBytes(`X-Long: ${'x'.repeat(3 * 1024 * 1024)}\r\nTo: ${person.customerId}\r\n\r\n`));
@@ -193,7 +179,7 @@ it('an outbox file that is no mail holds up no deletion: it is moved aside, note
 
 it('of steps under way a deletion waits for those that began before it, and it removes what a killed process has left', async () => {
   const world = await makeWorld(store);
-  const person = await samplePerson(world, 8);
+  const person = await samplePerson(store, world, 8);
   const place = registered.get('scratch/')!;
   const look = async () => [
     await place.erase!(store, world.entity.id, [person]), await place.count(store, world.entity.id, [person]),
@@ -252,7 +238,7 @@ it('an erased id that led to others, or whose device another asked from, stands 
 
 it('an archive that is being written for somebody is given up before its row goes', async () => {
   const world = await makeWorld(store);
-  const person = await samplePerson(world, 5);
+  const person = await samplePerson(store, world, 5);
   await store.db.query(
     `UPDATE gdpr_request_people SET state = 'building' WHERE entity_id = $1 AND archive_key IS NOT NULL`, [world.entity.id]);
   const look = async (): Promise<number[]> => {
@@ -279,143 +265,6 @@ describe('every table of an entity', () => {
     expect(new Set(others)).toEqual(new Set(EXCEPTED));
   });
 });
-
-/** A person of whom every place knows something. */
-async function samplePerson(world: World, number: number): Promise<Person> {
-  const { entity, sor, attributes } = world;
-  const person: Person = { customerType: 'user_id', customerId: personId(number * 1_000_000 + entity.id) };
-  const { customerId } = person;
-  const customerHash = store.secrets.customerHash(entity.id, 'user_id', customerId);
-  const fileKey = `imports/${entity.identifier}-${number}.csv`;
-  const lines = `user_id,attribute_key,value\n${customerId},plan,gold\n`;
-  await store.files.put(fileKey, Readable.from([Buffer.from(lines)]));
-  await ensureSampleMonths(store.db);
-  await write(store.db, async (tx) => {
-    const key = { ...person, attributeId: attributes.plan!.id };
-    await mergeAttributeValues(tx, store.secrets, entity.id, sor.id, prepareChanges([
-      { kind: 'value', line: 1, ...key, valueType: 'String', value: 'gold' },
-      { kind: 'set', line: 2, ...key, attributeId: attributes.tags!.id, action: 'ADD', elements: ['a'] },
-    ]));
-    const job = await insertUpload(tx, store, { entity, sor }, { file: { fileKey, fileBytes: 1, sourceBytes: 1 } });
-    await tx.query(`UPDATE imports SET state = 'finished', ended_at = now() WHERE id = $1`, [job.id]);
-    const error = {
-      errorType: 'INVALID_VALUE', outcome: 'failed', stage: 'validation', message: 'is no number', attributeKey: 'score',
-      originalLine: null, customerHash: null,
-    } as const;
-    await insertImportErrors(tx, entity.id, job.id, [
-      { ...error, line: 2, customerId, raw: `${customerId},score,many` },
-      { ...error, line: 3, customerId: null, raw: `a broken line with ${customerId}` },
-    ]);
-    const operations = [{ line: 4, action: 'ADD', elements: ['a'] }] as const;
-    const set = { ...person, attributeId: attributes.tags!.id, operations: [...operations] };
-    const elements = [{ element: 'a', since: '2026-01-01T00:00:00Z' }];
-    await dryRunSets(tx, entity.id, sor.id, job.id).save([{ set, elements, isNew: true }]);
-    const values = [{ customer_id: customerId, attribute_key: 'score', attribute_value: 12 }, { customer_id: `${customerId}0` }];
-    await insertFeedRequest(tx, entity.id, { sorId: sor.id, version: 3, valuesIn: 2, body: JSON.stringify(values) });
-    await insertAuditEntry(tx, entity.id, { actorKind: 'system', action: 'read', subjectKind: 'customer', customerHash });
-    await sampleSyncs(tx, world, customerId);
-    const sdk = { appId: await sampleApp(tx, entity.id), userId: customerId, deviceId: `device-${number}` };
-    await sampleSdkData(tx, entity.id, sdk);
-    await sampleMessages(tx, entity.id, sdk);
-    const filters = attributesFilter(sor.identifier, [customerId]);
-    await insertSampleSegment(tx, entity.id, { appId: sdk.appId, filters, people: [`u${customerId}`] });
-    await insertSampleCampaign(tx, entity.id, sdk.appId, { type: 'classic', filters });
-    await insertSampleFunnel(tx, world, { id: sdk.appId, identifier: 'app' }, [{ seller: customerId }]);
-    await tx.query('INSERT INTO tombstones (entity_id, customer_hash) VALUES ($1, $2)', [entity.id, customerHash]);
-    await sampleRequests(tx, world, { customerId, customerHash });
-    await sampleFile(tx, world, customerId);
-  });
-  await addPendingCustomers(store.db, entity.id);
-  const mail = `Subject: =?utf-8?B?${base64(`Row of ${customerId}`)}?=\n\nIt failed.\n`;
-  await store.outbox.put(`${entity.identifier}-${number}.eml`, asBytes(mail));
-  await writeFile(join(await mkdtemp(join(store.scratch.folderOf(entity.id), 'command-')), 'state'), JSON.stringify({ after: customerId }));
-  return person;
-}
-
-const base64 = (text: string) => Buffer.from(text).toString('base64');
-
-/** Requests for access and deletion, a hold, and what is kept of them by keyed hashes. */
-async function sampleRequests(
-  tx: Tx, { entity }: World, { customerId, customerHash }: { customerId: string; customerHash: Buffer },
-): Promise<void> {
-  for (const type of ['access', 'delete']) {
-    const identifier = `gdp_${randomBytes(8).toString('hex')}`;
-    const key = type === 'access' ? `access/${identifier}/1-abc.zip` : null;
-    if (key) await store.files.put(key, asBytes('PK'));
-    const { rows: [request] } = await tx.query<{ id: number }>(
-      `INSERT INTO gdpr_requests (entity_id, identifier, request_type, source, requester_kind) VALUES ($1, $2, $3, 'api', 'user')
-       RETURNING id`, [entity.id, identifier, type]);
-    await tx.query(
-      `INSERT INTO gdpr_request_people (entity_id, request_id, ordinal, user_id, state, archive_key) VALUES ($1, $2, 1, $3, 'treated', $4)`,
-      [entity.id, request!.id, customerId, key]);
-    await tx.query(
-      `INSERT INTO gdpr_identifiers (entity_id, request_id, kind, value, ordinal, origin) VALUES ($1, $2, 'user_id', $3, 1, 'asked')`,
-      [entity.id, request!.id, customerId]);
-    await tx.query(
-      `INSERT INTO gdpr_left_identifiers (entity_id, request_id, kind, value, ordinal, via, reason)
-       VALUES ($1, $2, 'user_id', $3, 2, 'another', 'unconfirmed')`, [entity.id, request!.id, customerId]);
-    await tx.query(
-      `INSERT INTO gdpr_receipts (entity_id, identifier, request_identifier, request_type, round, subjects, document)
-       VALUES ($1, $2, $2, $3, 1, ARRAY[$4::bytea], '{}')`, [entity.id, identifier, type, customerHash]);
-  }
-  const key = `tombstones/${entity.identifier}/${randomBytes(4).toString('hex')}.json`;
-  await store.files.put(key, asBytes('{}'));
-  await tx.query(
-    `INSERT INTO tombstone_batches (entity_id, key, kind, made_at, hashes) VALUES ($1, $2, 'raised', now(), ARRAY[$3::bytea])`,
-    [entity.id, key, customerHash]);
-  await tx.query(
-    `INSERT INTO gdpr_holds (entity_id, identifier, customer_type, customer_id, kind, reason)
-     VALUES ($1, $2, 'user_id', $3, 'hold', 'A claim')`,
-    [entity.id, `hld_${randomBytes(8).toString('hex')}`, customerId]);
-  await tx.query(
-    `INSERT INTO idempotent_requests (entity_id, key_hash, fingerprint, holder, leased_until, http_status, reply)
-     VALUES ($1, $2, '', gen_random_uuid(), now(), 200, $3)`,
-    [entity.id, randomBytes(16), JSON.stringify({ result: { user_id: customerId } })]);
-}
-
-/** A finished file that was asked for by the person's id, and has it. */
-async function sampleFile(tx: Tx, { entity, user }: World, customerId: string): Promise<void> {
-  const query = { filter: { appIds: [1], oneOf: { user_id: [customerId] } }, fields: ['user_id', 'device_id'], isGrouped: false };
-  const { identifier } = await findOrInsertFileJob(tx, store.secrets, entity.id, {
-    kind: 'events', format: 'csv', query, email: null, createdBy: user.id,
-  });
-  const key = `files/${identifier}/0.csv`;
-  await store.files.put(key, asBytes(`user_id,device_id\r\n${customerId},\r\n`));
-  await tx.query(`UPDATE file_jobs SET state = 'finished', ended_at = now(), first_ended_at = now(),
-      file_key = $2 WHERE identifier = $1`, [identifier, key]);
-}
-
-/** A sync into attributes and one to another destination, each of which knows the person. */
-async function sampleSyncs(tx: Tx, world: World, customerId: string): Promise<void> {
-  const into = await storedSync(tx, world);
-  const toOther = await storedSync(tx, world, {
-    destination: { connectionId: 2, stream: 'contacts', key: ['id'] }, mapping: { ...into.mapping, customer: null },
-  });
-  const toNamed = await storedSync(tx, world, { destination: { connectionId: 2, stream: 'contacts', key: ['id'] } });
-  const cursor = JSON.stringify({ email: customerId });
-  const run = await storedRun(tx, into, { state: 'finished' });
-  const records = (sync: Sync, key: string, named: string | null) => upsertRecords(
-    tx, world.entity.id, { syncId: sync.id, runId: run.id, isSeen: false }, [{ key, customerId: named, checksum: Buffer.alloc(16) }]);
-  await records(into, customerId, null);
-  await records(toOther, JSON.stringify([customerId]), null);
-  await records(toNamed, JSON.stringify([personNumber(customerId)]), customerId);
-  const reason = `it failed: ${customerId} is no number`;
-  await tx.query('UPDATE syncs SET cursor = $2, paused_reason = $3 WHERE id = $1', [into.id, cursor, reason]);
-  await tx.query(
-    `UPDATE sync_runs SET cursor_before = $2, position = $2, fault = $3, failure = $3, removal_reason = $3, sample = $4 WHERE id = $1`,
-    [run.id, cursor, `the source says ${customerId}`, JSON.stringify([{ line: 1, outcome: 'written', customer_id: customerId }])]);
-  const batch = JSON.stringify({ items: [{ source: { email: customerId }, record: null, sent: 0 }], records: [{ id: customerId }] });
-  await insertBatch(tx, world.entity.id, run.id, { identifier: `${run.identifier}-0`, batch });
-  const items = JSON.stringify([{ kind: 'record', record: { email: customerId } }]);
-  await insertPinnedBatch(tx, world.entity.id, run.id, { number: 1, recordsBefore: 0, position: cursor, items });
-  const lines = ['reading', `GET /people?after=${encodeURIComponent(customerId)}`, `${customerId} read`];
-  await insertLogLines(tx, world.entity.id, run.id, lines);
-}
-
-/** Names them to nobody but us. */
-function personNumber(customerId: string): number {
-  return Number(/\d+/.exec(customerId)![0]);
-}
 
 describe('an id that is part of another, and one with quotes', () => {
   const person = (customerId: string): Person => ({ customerType: 'user_id', customerId });

@@ -176,7 +176,7 @@ it('an erased person does not come back by a messageId that names them', async (
 
 it('a refused call that is sent again is kept once', async () => {
   const refusal = (messageId: string | null, index: number) =>
-    ({ index, messageId, code: 'invalid', message: 'event is required', raw: '{}' }) as const;
+    ({ index, messageId, code: 'invalid', message: 'event is required', raw: '{}', people: [] }) as const;
   const refusals = [refusal('r1', 0), refusal(null, 1), refusal('r2', 2), refusal('r1', 3)];
   const refuseAll = (appId: number | null) => write(store.db, (tx) => insertRefusedCalls(tx, world.entity.id, appId, refusals));
   for (const appId of [world.app.id, world.app.id, null, null]) await refuseAll(appId);

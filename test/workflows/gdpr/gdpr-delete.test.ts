@@ -7,7 +7,7 @@ import { deleteHold, insertHold, listHolds } from '../../../store/gdpr/holds.ts'
 import { noteReleasedHold } from '../../../store/gdpr/open-deletions.ts';
 import { listReceipts } from '../../../store/gdpr/receipts.ts';
 import type { GdprRequest } from '../../../store/gdpr/request-record.ts';
-import { findGdprRequestById, listGdprPeople } from '../../../store/gdpr/requests.ts';
+import { findGdprRequest, findGdprRequestById, listGdprPeople } from '../../../store/gdpr/requests.ts';
 import type { Person } from '../../../store/gdpr/tombstones.ts';
 import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
 import { INGESTING } from '../../../store/tracking/ingest-calls.ts';
@@ -15,9 +15,12 @@ import { personId } from '../../harness/core/people.ts';
 import { useStack } from '../../harness/core/stack.ts';
 import { waitFor } from '../../harness/core/wait.ts';
 import { attributesFilter, insertSampleSegment } from '../../harness/analytics/segments.ts';
-import { accessEnded } from '../../harness/gdpr/archives.ts';
+import { accessEnded, dataOf, readArchive } from '../../harness/gdpr/archives.ts';
 import { askFor, insertPeople, leftOf, requestTreated, requestWhen } from '../../harness/gdpr/gdpr.ts';
+import { samplePerson } from '../../harness/gdpr/sample-person.ts';
 import { expectFault } from '../../harness/run/faults.ts';
+import { ask } from '../../harness/syncs/syncs.ts';
+import { basic, insertKeyedApp } from '../../server/tracking/sample-tracking.ts';
 import { ingestHeld, makeTrackedWorld, sampleCall, takeIn, type TrackedWorld } from '../../harness/tracking/tracked-calls.ts';
 
 const stack = useStack();
@@ -116,6 +119,47 @@ it('an id that staff confirmed goes with the person, and what only their device 
   expect(await left([ben!])).toMatchObject({ attribute_values: 1, devices: 1, device_users: 1, events: 3 });
   expect(await takeIn(stack.store, world, [sampleCall(world, { userId: ben!, deviceId: `device of ${ben}` })])).toEqual(['accepted']);
   expect(await takeIn(stack.store, world, [sampleCall(world, { userId: before!, deviceId: 'a new one' })])).toEqual(['erased']);
+});
+
+it('a device that calls itself what a user is called erases and shows nothing of the user, as its approver sees before', async () => {
+  const { store, app } = stack;
+  const { customerId: victim } = await samplePerson(store, world, 6);
+  const filters = attributesFilter(world.sor.identifier, [victim, 'platinum']);
+  await insertSampleSegment(store.db, world.entity.id, { appId: world.app.id, filters });
+  await store.db.query(
+    `UPDATE import_errors SET raw = 'x,tier,platinum' WHERE entity_id = $1 AND raw LIKE 'a broken line with %'`, [world.entity.id]);
+  const rowsOf = async (statement: string) => (await store.db.query(statement, [world.entity.id])).rows;
+  const ofOthers = async () => [
+    await rowsOf('SELECT line, message, customer_id, raw FROM import_errors WHERE entity_id = $1 AND line > 1 ORDER BY line'),
+    await rowsOf('SELECT filters FROM segments WHERE entity_id = $1 ORDER BY id'),
+    (await Array.fromAsync(store.files.list('imports/'), ({ key }) => key)).toSorted(),
+  ];
+  const before = await ofOthers();
+  const { apiKey } = await insertKeyedApp(store, world);
+  const post = async (url: string, payload: object) =>
+    (await app.inject({ method: 'POST', url, headers: basic(apiKey), payload: JSON.stringify(payload) })).json<Record<string, unknown>>();
+  for (const deviceId of [victim, 'platinum']) {
+    await post('/v1/track', { event: 'Opened', anonymousId: deviceId });
+    const [access, deletion] = await Promise.all((['access', 'delete'] as const).map(async (type) => {
+      const { identifier } = (await post('/v1/privacy', { type, deviceId })).result as { identifier: string };
+      return (await findGdprRequest(store.db, world.entity.id, identifier))!;
+    }));
+    const [person] = await accessEnded(stack, access!);
+    const { data } = dataOf(await readArchive(stack, person!));
+    const OWN = ['sessions', 'session_heads', 'events', 'devices', 'live_calls', 'gdpr_request_people', 'gdpr_identifiers', 'audit_log'];
+    expect(Object.keys(data).filter((name) => data[name]!.length > 0 && !OWN.includes(name))).toEqual([]);
+    const { would_erase: counts } = await ask<{ would_erase: Record<string, number> }>(
+      app, world, 'GET', `/api/gdpr/requests/${deletion!.identifier}`);
+    expect(counts).toMatchObject({ events: 1, sessions: 1, devices: 1 });
+    expect(Object.keys(counts).filter((name) => ![...OWN, 'access/'].includes(name))).toEqual([]);
+    await ask(app, world, 'POST', `/api/gdpr/requests/${deletion!.identifier}/approve`, {});
+    await treated(deletion!);
+    expect(await findGdprRequestById(store.db, world.entity.id, deletion!.id)).toMatchObject({ keptValues: [] });
+  }
+  expect(await ofOthers()).toEqual(before);
+  const { rows } = await store.db.query('SELECT FROM events WHERE entity_id = $1 AND device_id = ANY ($2)',
+    [world.entity.id, [victim, 'platinum']]);
+  expect(rows).toEqual([]);
 });
 
 it('of somebody who writes events meanwhile nothing is left', async () => {

@@ -1,0 +1,53 @@
+import type { Queryable } from '../core/database.ts';
+import { previewIdentifiers } from './links.ts';
+import { type ErasingLocation, type LocationDependencies, TABLES_OF_FILES } from './personal-data-location.ts';
+import { personalData } from './personal-data.ts';
+import type { GdprRequest } from './request-record.ts';
+import { listGdprPeople } from './requests.ts';
+
+/** What a device's deletion would erase, counted for the user who approves it. */
+
+/** Locations without ids of known type, which have nothing of a device. */
+const WITHOUT_TYPES = new Set(['outbox/', 'scratch/']);
+const COUNTED = personalData
+  .filter((location): location is ErasingLocation => location.erase !== null)
+  .filter(({ name }) => !WITHOUT_TYPES.has(name));
+
+/** The most bytes of file exports that are searched for it. */
+const MAX_FILE_BYTES = 64 * 1024 ** 2;
+
+/** By location; null: not counted, since there are too many bytes to search. */
+export type CountsBeforeApproval = Record<string, number | null>;
+
+/**
+ * Returns how many rows and files each location has of the device whose deletion waits for approval. Null for any other
+ * request: one for a user erases that user's data.
+ */
+export async function countBeforeApproval(
+  deps: Pick<LocationDependencies, 'db' | 'files' | 'secrets'>, { entityId, id, type, state, source }: GdprRequest,
+): Promise<CountsBeforeApproval | null> {
+  if (type !== 'delete' || state !== 'waiting' || source !== 'sdk') return null;
+  const [person] = await listGdprPeople(deps.db, entityId, id);
+  if (person === undefined || person.userId !== null) return null;
+  const people = await previewIdentifiers(deps.db, entityId, id);
+  const counts: CountsBeforeApproval = {};
+  for (const { name, count, isBuiltFromTables } of COUNTED) {
+    // Files come after the tables that they are built from.
+    const wasInTables = TABLES_OF_FILES.some((table) => (counts[table] ?? 0) > 0);
+    const isTooLarge = isBuiltFromTables === true && await sumFileBytes(deps.db, entityId) > MAX_FILE_BYTES;
+    const erasure = { round: '', wasInTables, filesBefore: new Date() };
+    const rows = isTooLarge ? null : await count({ ...deps, ...NOTHING_BESIDE, erasure }, entityId, people);
+    if (rows !== 0) counts[name] = rows;
+  }
+  return counts;
+}
+
+/** No location that is counted uses these. */
+const NOTHING_BESIDE = {} as Pick<LocationDependencies, 'outbox' | 'scratch'>;
+
+async function sumFileBytes(db: Queryable, entityId: number): Promise<number> {
+  const { rows } = await db.query<{ bytes: number }>(
+    `SELECT coalesce(sum(file_bytes), 0)::bigint AS bytes FROM file_jobs
+     WHERE entity_id = $1 AND file_key IS NOT NULL`, [entityId]);
+  return rows[0]!.bytes;
+}
