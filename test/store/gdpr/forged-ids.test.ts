@@ -1,10 +1,19 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { redactErased } from '../../../activities/gdpr/redact-erased.ts';
+import { isErasedNamed } from '../../../activities/syncs/cursor.ts';
+import { fileError } from '../../../domain/imports/import-error.ts';
+import { addPendingCustomers } from '../../../store/attributes/customers.ts';
+import { mergeAttributeValues, prepareChanges } from '../../../store/attributes/merge-attribute-values.ts';
 import { write } from '../../../store/core/database.ts';
+import { asBytes } from '../../../store/core/files.ts';
+import { findOrInsertFileJob } from '../../../store/files/file-jobs.ts';
 import { collectIdentifiers, listIdentifiers } from '../../../store/gdpr/identifiers.ts';
 import { listKeptValues } from '../../../store/gdpr/personal-data/kept-values.ts';
 import { personalData } from '../../../store/gdpr/personal-data.ts';
 import type { KnownBy } from '../../../store/gdpr/personal-data-location.ts';
 import { insertGdprRequest } from '../../../store/gdpr/requests.ts';
+import { insertTombstone } from '../../../store/gdpr/tombstones.ts';
+import { insertRefusedCalls } from '../../../store/tracking/refused-calls.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import type { World } from '../../harness/core/world.ts';
 import { samplePerson, type SamplePerson } from '../../harness/gdpr/sample-person.ts';
@@ -106,4 +115,70 @@ describe('an id of somebody, forged as another', () => {
     const left = await listAll(world);
     expect([...before].filter((row) => !left.has(row))).toEqual([]);
   });
+});
+
+describe('a device of a person', () => {
+  it('goes with what names it as a device: calls, files, and what files were requested by; texts that name it stay', async () => {
+    const world = await makeTrackedWorld(store);
+    const { entity, app, user } = world;
+    const [own, another] = ['zq-5f3a', 'zq-77b1'];
+    const refuse = (deviceId: string, index: number) => write(store.db, (tx) => insertRefusedCalls(tx, entity.id, app.id, [{
+      index, messageId: null, code: 'invalid', message: 'event is required', raw: JSON.stringify({ anonymousId: deviceId }),
+      people: [{ customerType: 'device_id', customerId: deviceId }],
+    }]));
+    await refuse(own, 0);
+    await refuse(another, 1);
+    const keys = await Promise.all([[own, ''], [another, own]].map(async ([deviceId, detail]) => {
+      const filter = { appIds: [app.id], oneOf: { device_id: [deviceId!] } };
+      const { identifier } = await write(store.db, (tx) => findOrInsertFileJob(tx, store.secrets, entity.id, {
+        kind: 'events', format: 'csv', email: null, createdBy: user.id,
+        query: { filter, fields: ['device_id', 'user_id', 'detail'], isGrouped: false },
+      }));
+      const key = `files/${identifier}/0.csv`;
+      await store.files.put(key, asBytes(`device_id,user_id,detail\r\n${deviceId},,${detail}\r\n`));
+      await store.db.query(`UPDATE file_jobs SET state = 'finished', file_key = $2 WHERE identifier = $1`, [identifier, key]);
+      return key;
+    }));
+    const people: KnownBy[] = [{ customerType: 'user_id', customerId: 'zq-somebody' }, { customerType: 'device_id', customerId: own }];
+    expect(await look(world, people)).toEqual({ refused_calls: [1, 1], file_jobs: [1, 1], 'files/': [1, 1] });
+    for (const { erase } of personalData) await erase?.(store, entity.id, people);
+    expect(await look(world, people)).toEqual({});
+    expect(await Promise.all(keys.map((key) => store.files.size(key)))).toEqual([null, expect.any(Number)]);
+    const { rows } = await store.db.query('SELECT index, raw IS NULL AS is_empty FROM refused_calls WHERE entity_id = $1 ORDER BY index',
+      [entity.id]);
+    expect(rows).toEqual([{ index: 0, is_empty: true }, { index: 1, is_empty: false }]);
+  });
+
+  it('that asks for itself has no values but those of apps; what a System of Records says of a device with its id stays', async () => {
+    const world = await makeTrackedWorld(store);
+    const { entity, sor, attributes } = world;
+    const device = { customerType: 'device_id', customerId: 'zq-9c0d' } as const;
+    await write(store.db, (tx) => mergeAttributeValues(tx, store.secrets, entity.id, sor.id, prepareChanges([
+      { kind: 'value', line: 1, ...device, attributeId: attributes.plan!.id, valueType: 'String', value: 'gold' }])));
+    await addPendingCustomers(store.db, entity.id);
+    const people: KnownBy[] = [device, { ...device, customerType: 'whole_device' }];
+    expect(await look(world, people)).toEqual({});
+    expect(Object.keys(await look(world, [device]))).toEqual(['attribute_values', 'attribute_change_log', 'customers']);
+  });
+});
+
+it('the tombstone of a device refuses nothing of a user who is called the same', async () => {
+  const world = await makeTrackedWorld(store);
+  const { entity } = world;
+  const id = 'zq-erased';
+  await insertTombstone(store.db, entity.id, store.secrets.customerHash(entity.id, 'device_id', id));
+  const calls: SampleCall[] = [
+    { deviceId: 'zq-1', userId: id }, { deviceId: 'zq-1', type: 'alias', event: null, previousId: id, userId: 'zq-2' }, { deviceId: id },
+  ];
+  expect(await takeIn(store, world, calls.map((call, index) => sampleCall(world, { index, second: index, ...call }))))
+    .toEqual(['accepted', 'accepted', 'erased']);
+  const error = { ...fileError('PARSING_FAILED', 'no CSV'), customerId: id };
+  const redacted = (type: 'user_id' | 'device_id') => write(store.db, async (tx) =>
+    (await redactErased(tx, store, entity.id, [error], () => type)).map(({ customerId }) => customerId));
+  expect([await redacted('user_id'), await redacted('device_id')]).toEqual([[id], [null]]);
+  const cursor = JSON.stringify({ after: id });
+  const isNamed = (type: 'user_id' | 'device_id') => write(store.db, (tx) => isErasedNamed(tx, store, {
+    entityId: entity.id, mapping: { customer: { field: 'id', type }, fields: [] },
+  } as unknown as Parameters<typeof isErasedNamed>[2], cursor));
+  expect([await isNamed('user_id'), await isNamed('device_id')]).toEqual([false, true]);
 });
