@@ -1,5 +1,6 @@
 import type { KeptValue } from '../../domain/gdpr/gdpr-receipt.ts';
 import type { Tx } from '../core/database.ts';
+import { isVouchedFor } from './people-keys.ts';
 import type { KnownBy } from './personal-data-location.ts';
 import { listKeptValues } from './personal-data/kept-values.ts';
 import type { GdprRequest } from './request-record.ts';
@@ -9,7 +10,9 @@ import { listUnreadableMails } from './unreadable-mails.ts';
 export async function recordKeptValues(
   tx: Tx, { entityId, id, keptValues: before }: GdprRequest, people: readonly KnownBy[],
 ): Promise<KeptValue[]> {
-  const kept = [...await listKeptValues(tx, entityId, people), ...await listUnreadableMails(tx)];
+  // No mail is searched for ids that are not vouched for.
+  const unreadable = people.some(isVouchedFor) ? await listUnreadableMails(tx) : [];
+  const kept = [...await listKeptValues(tx, entityId, people), ...unreadable];
   const all = new Map([...before, ...kept].map((value) => (
     [JSON.stringify([value.place, value.object, value.on, value.key]), value])));
   if (kept.length > 0) {
