@@ -80,10 +80,10 @@ type Parts = Omit<Backends, 'databaseUrl'> & Pick<AppContext, 'identity' | 'log'
 async function openParts(
   config: Config, db: Database, { temporal, secretKey, newSecretKey, identity, log, ended }: Parts,
 ): Promise<AppContext> {
-  const files = await openFiles(config);
+  const opened = await openFiles(config);
   const { applied } = await migrate(db);
   if (applied.length > 0) log.info({ applied }, 'database migrated');
-  await checkFileStore(db, files);
+  const files = await checkFileStore(db, opened);
   const scratch = await openScratchOf(config.MILLRACE_DATA_DIR, log);
   const secrets = await openSecrets(db, files, await rightSecretKey(db, { secretKey, newSecretKey, log }));
   await keepErased({ db, files, secrets, log });

@@ -63,9 +63,7 @@ async function show(config: Config, db: Database): Promise<void> {
 /** As a start does: migrates the database, and refuses a file store that is not the database's. */
 async function openOwnFiles(config: Config, db: Database): Promise<Files> {
   await migrate(db);
-  const files = await openFiles(config);
-  await checkFileStore(db, files);
-  return files;
+  return checkFileStore(db, await openFiles(config));
 }
 
 type Dependencies = { db: Database; files: Files };

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { FileStoreAway } from '../domain/core/internal-error.ts';
 import { Refusal } from '../domain/core/refusal.ts';
 import { TASK_QUEUES, type TaskQueue } from '../domain/jobs/workflow-id.ts';
 import type { Readiness } from '../server/dependencies.ts';
@@ -26,7 +27,7 @@ export async function readiness({ db, files, temporal }: AppContext, workers: Wo
   const parts = await Promise.all([
     part('postgres', true, db.query('SELECT 1')),
     part('migrations', true, refuseMissingMigrations(db)),
-    part('files', true, files.readAll('probes/none')),
+    part('files', true, files.check()),
     part('temporal', false, fromTemporal(() => workflowService.describeNamespace({ namespace }))),
     ...TASK_QUEUES.map((queue) => (workers ? ownWorker(queue, workers) : part(`worker of ${queue}`, false, polledQueue(queue), hasPoller))),
   ]);
@@ -42,7 +43,8 @@ async function part<T>(
     const reason = reasonOf(await Promise.race([check, rejectAfter(PART_WITHIN_MS)]));
     return { name, required, ready: reason === null, ...(reason === null ? {} : { reason }) };
   } catch (error) {
-    return { name, required, ready: false, reason: error instanceof Refusal ? error.message : 'out of reach' };
+    const isNamed = error instanceof Refusal || error instanceof FileStoreAway;
+    return { name, required, ready: false, reason: isNamed ? error.message : 'out of reach' };
   }
 }
 

@@ -130,16 +130,29 @@ async function eraseAt(deps: Dependencies, claim: JobClaim, location: ErasingLoc
   const tally = (tx: Parameters<typeof addErased>[0], rows: number) => addErased(tx, claim, location.name, rows);
   // Files come after the tables that they are built from.
   const erasure = location.isBuiltFromTables ? await findErasure(deps.db, claim, true) : null;
-  let rows = 0;
-  for (const people of chunks) rows += await location.erase({ ...deps, tally, ...erasure && { erasure } }, claim.entityId, people);
-  return rows;
+  return withFileStore(deps, location, async () => {
+    let rows = 0;
+    for (const people of chunks) rows += await location.erase({ ...deps, tally, ...erasure && { erasure } }, claim.entityId, people);
+    return rows;
+  });
 }
 
 async function countAt(deps: Dependencies, claim: JobClaim, location: ErasingLocation, chunks: KnownBy[][]): Promise<number> {
   const erasure = location.isBuiltFromTables ? await findErasure(deps.db, claim) : null;
-  let rows = 0;
-  for (const people of chunks) rows += await location.count({ ...deps, ...erasure && { erasure } }, claim.entityId, people);
-  return rows;
+  return withFileStore(deps, location, async () => {
+    let rows = 0;
+    for (const people of chunks) rows += await location.count({ ...deps, ...erasure && { erasure } }, claim.entityId, people);
+    return rows;
+  });
+}
+
+/** Looks into an area of files only while the file store is there: else no file names anybody. */
+async function withFileStore<T>({ files }: Dependencies, { name }: ErasingLocation, work: () => Promise<T>): Promise<T> {
+  if (!name.endsWith('/')) return work();
+  await files.check();
+  const result = await work();
+  await files.check();
+  return result;
 }
 
 /** The ids of so many people at once; those of one are never parted. */

@@ -1,4 +1,4 @@
-import { internalErrorOf, OutsideError } from '../../domain/core/internal-error.ts';
+import { FileStoreAway, internalErrorOf, OutsideError } from '../../domain/core/internal-error.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { type JobClaim, JobGone } from '../../domain/jobs/job.ts';
 import { updateGdprError } from '../../store/gdpr/progress.ts';
@@ -13,7 +13,7 @@ export async function recordError(
 ): Promise<never> {
   if (error instanceof JobGone) throw error;
   const { errorClass, code } = internalErrorOf(error);
-  const cause = error instanceof Refusal ? String(error.status) : (code ?? errorClass);
+  const cause = error instanceof Refusal ? String(error.status) : error instanceof FileStoreAway ? error.message : (code ?? errorClass);
   await record(db, claim, `${what} (${cause}); it is tried again`);
   throw error instanceof Refusal ? new OutsideError(cause) : error;
 }

@@ -30,6 +30,12 @@ export class OutsideError extends Error {
   }
 }
 
+/** The file store is not there, or another one is in its place: nothing that is missing in it is known to be gone. */
+export class FileStoreAway extends Error {
+  override readonly name = 'FileStoreAway';
+  readonly code = 'FILE_STORE_AWAY';
+}
+
 /** SQLSTATEs of a database that takes no session, has no room, or ends the sessions it has (Postgres: appendix A). */
 const DATABASE_AWAY = /^(?:08...|53...|57P..|58030)$/;
 /** Node's codes of a network, or of a machine behind it, that is away. */
@@ -43,9 +49,10 @@ const NO_SESSION = new RegExp(`^(?:${[
   'Client has encountered a connection error', 'Query read timeout', 'Cannot use a pool after calling end',
 ].join('|')})`);
 
-/** Whether something failed because a database or another server, or the way to it, is away: it may succeed later. */
+/** Whether something failed because a database, the file store or another server, or the way to it, is away: it may succeed later. */
 export function isAway(error: unknown): error is Error {
   if (!(error instanceof Error)) return false;
+  if (error instanceof FileStoreAway) return true;
   const { code } = error as { code?: unknown };
   if (typeof code !== 'string') return error.constructor === Error && NO_SESSION.test(error.message);
   return UNREACHABLE.test(code) || DATABASE_AWAY.test(code);

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { open, opendir, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { open, opendir, readdir, readFile, rename, stat, unlink } from 'node:fs/promises';
 import { dirname, join, relative, resolve, sep } from 'node:path';
 import type { Readable } from 'node:stream';
+import { FileStoreAway } from '../../domain/core/internal-error.ts';
 import { makeFolder } from './make-folder.ts';
 
 /** Bytes by key. Keys are relative paths of letters, digits, `.`, `_`, `-` and `/`. */
@@ -21,6 +22,10 @@ export type Files = {
   list(prefix: string): AsyncIterable<StoredFile>;
   /** Takes away what a crash left of a `put`, once nobody can be at it any more. */
   deleteUnfinished(now: Date): Promise<void>;
+  /** Makes an empty store, unless it is there. Only a database without a file store may: nothing else makes one. */
+  create(): Promise<void>;
+  /** Throws FileStoreAway if the store is not there, or not the one that belongs to the database. */
+  check(): Promise<void>;
 };
 
 export type StoredFile = { key: string; modifiedAt: Date };
@@ -36,23 +41,30 @@ export async function* asBytes(text: string | Buffer): AsyncGenerator<Buffer> {
   yield Buffer.from(text);
 }
 
-/** Files in a folder, readable by this user alone. `put` syncs before it renames, so a key survives power loss. */
+/**
+ * Files in a folder, readable by this user alone. `put` syncs before it renames, so a key survives power loss. It makes no folder
+ * anew that is gone: it may be a volume that is not mounted.
+ */
 export function folderFiles(folder: string): Files {
   const root = resolve(folder);
   const path = (key: string) => join(root, checkedKey(key));
+  const check = async () => {
+    if (await stat(root).catch(nullIfMissing) === null) throw new FileStoreAway('the folder of the file store is not there');
+  };
   return {
     async put(key, bytes) {
       const target = path(key);
       const unfinished = join(root, UNFINISHED, randomUUID());
-      await makeFolder(dirname(target), { mode: 0o700 });
-      await makeFolder(dirname(unfinished), { mode: 0o700 });
+      await check();
+      await makeFolder(dirname(target), { mode: 0o700, within: root });
+      await makeFolder(dirname(unfinished), { mode: 0o700, within: root });
       try {
         const sizeBytes = await writeSynced(unfinished, bytes);
         await rename(unfinished, target);
         await syncFolder(dirname(target));
         return { sizeBytes };
       } catch (error) {
-        await rm(unfinished, { force: true });
+        await unlinkFile(unfinished);
         throw error;
       }
     },
@@ -60,9 +72,11 @@ export function folderFiles(folder: string): Files {
       createReadStream(path(key), { start, end: start + length - 1, highWaterMark: READ_BYTES }),
     readAll: (key) => readFile(path(key)).catch(nullIfMissing),
     size: (key) => stat(path(key)).then(({ size }) => size, nullIfMissing),
-    delete: (key) => rm(path(key), { force: true }),
+    delete: (key) => unlinkFile(path(key)),
     list: (prefix) => listFolder(root, prefix),
     deleteUnfinished: (now) => deleteUnfinished(join(root, UNFINISHED), now.getTime() - UNFINISHED_FOR_MS),
+    create: () => makeFolder(root, { mode: 0o700 }),
+    check,
   };
 }
 
@@ -79,6 +93,8 @@ export function filesIn(files: Files, area: string): Files {
       for await (const { key, modifiedAt } of files.list(inside(prefix))) yield { key: key.slice(area.length + 1), modifiedAt };
     },
     deleteUnfinished: (now) => files.deleteUnfinished(now),
+    create: () => files.create(),
+    check: () => files.check(),
   };
 }
 
@@ -94,8 +110,13 @@ export function checkedKey(key: string): string {
 async function deleteUnfinished(folder: string, beforeMs: number): Promise<void> {
   for (const name of (await readdir(folder).catch(nullIfMissing)) ?? []) {
     const found = await stat(join(folder, name)).catch(nullIfMissing);
-    if (found && found.mtimeMs < beforeMs) await rm(join(folder, name), { force: true });
+    if (found && found.mtimeMs < beforeMs) await unlinkFile(join(folder, name));
   }
+}
+
+/** As `rm` with `force`, which reports a file that can't be deleted as ENOTDIR. */
+async function unlinkFile(path: string): Promise<void> {
+  await unlink(path).catch(nullIfMissing);
 }
 
 async function writeSynced(path: string, bytes: AsyncIterable<Uint8Array>): Promise<number> {
@@ -135,4 +156,10 @@ async function* listFolder(root: string, prefix: string): AsyncGenerator<StoredF
 function nullIfMissing(error: NodeJS.ErrnoException): null {
   if (error.code === 'ENOENT') return null;
   throw error;
+}
+
+/** Whether reading a stream of `read` failed since there is no file of this key. */
+export function isMissingFile(error: unknown): boolean {
+  const { code, name } = error as NodeJS.ErrnoException;
+  return code === 'ENOENT' || name === 'NoSuchKey';
 }

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Readable } from 'node:stream';
-import type { Files } from './files.ts';
+import { type Files, isMissingFile } from './files.ts';
 
 /** Opens a file, so that it can be read although it is deleted meanwhile. Null if there is none, or none any more. */
 export async function openFile(files: Pick<Files, 'read'>, key: string): Promise<Readable | null> {
@@ -9,8 +9,7 @@ export async function openFile(files: Pick<Files, 'read'>, key: string): Promise
     await once(bytes, 'readable');
     return bytes;
   } catch (error) {
-    const { code, name } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT' || name === 'NoSuchKey') return null;
+    if (isMissingFile(error)) return null;
     throw error;
   }
 }

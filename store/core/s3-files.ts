@@ -4,6 +4,7 @@ import {
   type ListMultipartUploadsCommandOutput, type MultipartUpload, paginateListObjectsV2, S3Client, type S3ClientConfig,
 } from '@aws-sdk/client-s3';
 import { Upload } from '@aws-sdk/lib-storage';
+import { FileStoreAway } from '../../domain/core/internal-error.ts';
 import { checkedKey, type Files, isFileKey, type StoredFile } from './files.ts';
 import { readObject } from './s3-object.ts';
 
@@ -34,18 +35,21 @@ export function s3Files({ bucket: Bucket, prefix }: S3Location, settings: S3Clie
   });
   const root = prefix === '' ? '' : `${prefix}/`;
   const object = (key: string) => ({ Bucket, Key: root + checkedKey(key) });
+  const readAll = async (key: string) => {
+    const found = await client.send(new GetObjectCommand(object(key))).catch(nullIfMissing);
+    return found && Buffer.from(await found.Body!.transformToByteArray());
+  };
   return {
     put: (key, bytes) => putObject(client, object(key), bytes),
     read: (key, start = 0, length = Infinity) =>
       Readable.from(readObject(client, object(key), start, length), { objectMode: false }),
-    async readAll(key) {
-      const found = await client.send(new GetObjectCommand(object(key))).catch(nullIfMissing);
-      return found && Buffer.from(await found.Body!.transformToByteArray());
-    },
+    readAll,
     size: (key) => client.send(new HeadObjectCommand(object(key))).then(({ ContentLength }) => ContentLength!, nullIfMissing),
     async delete(key) { await client.send(new DeleteObjectCommand(object(key))); },
     list: (start) => listObjects(client, Bucket, root, start),
     deleteUnfinished: (now) => abortUploads(client, Bucket, root, now.getTime() - UNFINISHED_FOR_MS),
+    async create() {},          // a start has tried the bucket
+    async check() { await readAll('probes/none'); },
   };
 }
 
@@ -113,6 +117,7 @@ async function* listUploads(client: S3Client, Bucket: string, Prefix: string): A
 }
 
 function nullIfMissing(error: Error): null {
+  if (error.name === 'NoSuchBucket') throw new FileStoreAway('the bucket of the file store is not there');
   if (['NoSuchKey', 'NotFound', 'NoSuchUpload'].includes(error.name)) return null;
   throw error;
 }

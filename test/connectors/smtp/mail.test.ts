@@ -9,7 +9,7 @@ import { onFileEnd } from '../../harness/core/clean-up.ts';
 import { CLOSED_PORT } from '../../harness/core/closed-port.ts';
 import { personId, rememberSecret } from '../../harness/core/people.ts';
 import { parseMail, type SmtpConduct, smtpServer } from '../../harness/core/smtp.ts';
-import { folderFiles } from '../../../store/core/files.ts';
+import { filesIn, folderFiles } from '../../../store/core/files.ts';
 
 const folder = await mkdtemp(join(tmpdir(), 'millrace-mail-'));
 onFileEnd(() => rm(folder, { recursive: true, force: true }));
@@ -190,7 +190,7 @@ describe('a login', async () => {
 describe('without a server', () => {
   it('a mail lies whole in the outbox, for this user alone, under a name that sorts by time and tells nobody', async () => {
     const outbox = join(folder, 'outbox');
-    const mailer = openMailer({ outbox: folderFiles(outbox), from: SENDER });
+    const mailer = openMailer({ outbox: filesIn(folderFiles(folder), 'outbox'), from: SENDER });
     const subjects = ['first', 'second', 'third ✓'];
     for (const subject of subjects) {
       expect(await mailer.send({ ...MAIL, subject, messageId: 'imp_1.1@millrace.example.com' })).toEqual({ outcome: 'filed' });
@@ -207,9 +207,8 @@ describe('without a server', () => {
   });
 
   it('a mail that cannot be written is not sent, and may be tried again', async () => {
-    const outbox = join(folder, 'a-file');
-    await writeFile(outbox, '');
-    const mailer = openMailer({ outbox: folderFiles(outbox), from: SENDER });
+    await writeFile(join(folder, 'a-file'), '');
+    const mailer = openMailer({ outbox: filesIn(folderFiles(folder), 'a-file'), from: SENDER });
     expect(await mailer.send(MAIL)).toEqual(notSent(true, /outbox could not be written \(EEXIST\)/));
   });
 });
