@@ -63,6 +63,11 @@ export function sampled<T>(
   return all.filter((item) => drawn.has(item));
 }
 
+/** Returns the size of a test's data, for a claim that holds at any size: `some`, or `all` if the run tries everything. */
+export function sampledSize(all: number, some: number): number {
+  return TRIES_ALL ? all : some;
+}
+
 /** Returns how many inputs to generate for a property: a tenth of `all`, or `all` if the run tries everything. */
 export function sampledRuns(all: number): number {
   return TRIES_ALL ? all : Math.ceil(all / 10);

@@ -54,7 +54,7 @@ describe('while Millrace\'s own S3 is away', () => {
   beforeAll(async () => {
     const store = await testStore({ filesOnS3: true });
     s3 = await brokenS3(store.s3!.endpoint);
-    stack = await openStack({ ...store, s3: { ...store.s3!, endpoint: s3.endpoint } }, { impatient: true });
+    stack = await openStack({ ...store, s3: { ...store.s3!, endpoint: s3.endpoint } }, { impatient: true, sweepSeconds: 5 });
     ({ world, ids: [other = '', ...ids] } = await ground(stack, 3));
     stack.startWorker();
   });
