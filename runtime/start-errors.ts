@@ -19,8 +19,8 @@ function databaseError(databaseUrl: string, error: unknown): unknown {
   return new CannotStart(`DATABASE_URL: ${postgresRefusal(serverName(hostname, Number(port || 5_432)), error).message}.`, { cause: error });
 }
 
-/** SQLSTATE classes of a session that Postgres refuses to this user, and Node's codes of sockets and TLS. */
-const REFUSED = /^(?:(?:28|3D)[0-9A-Z]+|E[A-Z_]+|ERR_SSL.*|CERT_.*|ERR_TLS.*|DEPTH_ZERO.*|SELF_SIGNED.*|UNABLE_TO.*)$/;
+/** SQLSTATE classes of a session that Postgres refuses to this user, or as it is asked for, and Node's codes of sockets and TLS. */
+const REFUSED = /^(?:(?:22|28|3D|42)[0-9A-Z]+|E[A-Z_]+|ERR_SSL.*|CERT_.*|ERR_TLS.*|DEPTH_ZERO.*|SELF_SIGNED.*|UNABLE_TO.*)$/;
 
 /** Whether the server is there, and does not let this process in. */
 function isRefused(error: unknown): error is Error {

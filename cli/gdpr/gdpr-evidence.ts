@@ -18,10 +18,14 @@ export function addGdprEvidenceCommands(gdpr: Command, run: Run): void {
   gdpr.command('download').description('write the archives of a request for data into files, each compared with its receipt')
     .argument(...REQUEST).option('--to <folder>', 'where to', '.')
     .action((id: string, { to }: { to: string }) => run((context) => downloadAll(context, id, to)));
-  gdpr.command('receipt').description('print the signed receipts of a request: `millrace verify` reads them')
-    .argument(...REQUEST).option('--out <file>', 'write them into a file')
-    .action((id: string, { out }: { out?: string }) => run((context) => printReceipts(context, id, out)));
+  gdpr.command('receipt').description('print the signed receipts of a request, or of a person: `millrace verify` reads them')
+    .argument('[request]', 'as `millrace gdpr requests` shows it; a request shows there for a week')
+    .option('--user <id>', 'all receipts of the user instead, however old').option('--device <id>', 'the same of a device')
+    .option('--out <file>', 'write them into a file')
+    .action((id: string | undefined, options: ReceiptOptions) => run((context) => printReceipts(context, id, options)));
 }
+
+type ReceiptOptions = { user?: string; device?: string; out?: string };
 
 async function downloadAll({ client, stdout, console }: CommandContext, id: string, folder: string): Promise<number> {
   const view = await viewGdpr(client, id);
@@ -67,7 +71,18 @@ function receiptsOf(client: Client, id: string) {
   return client.listGdprReceipts({ params: { request_id: id } });
 }
 
-async function printReceipts({ client, stdout }: CommandContext, id: string, out: string | undefined): Promise<number> {
-  await writeOut({ stdout }, [`${JSON.stringify(await receiptsOf(client, id), null, 2)}\n`], out);
+async function printReceipts(
+  { client, stdout }: CommandContext, id: string | undefined, { user, device, out }: ReceiptOptions,
+): Promise<number> {
+  const given = [id, user, device].filter((one) => one !== undefined);
+  if (given.length !== 1) refuse(400, 'bad_request', 'Give a request, or --user with an id, or --device with one.');
+  const found = id === undefined ? await receiptsOfPerson(client, user === undefined ? { device_id: device } : { user_id: user })
+    : await receiptsOf(client, id);
+  if (found.receipts.length === 0) refuse(404, 'no_receipts', 'There is no receipt of this id.');
+  await writeOut({ stdout }, [`${JSON.stringify(found, null, 2)}\n`], out);
   return 0;
+}
+
+async function receiptsOfPerson(client: Client, query: { user_id?: string | undefined; device_id?: string | undefined }) {
+  return { receipts: await Array.fromAsync(client.each.listReceiptsOfPerson({ query })) };
 }

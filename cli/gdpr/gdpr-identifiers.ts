@@ -10,7 +10,7 @@ export function addGdprIdentifierCommands(gdpr: Command, run: Run): void {
   gdpr.command('identifiers').description('list what a request for a user would gather, and what it would leave alone')
     .argument('<user>', 'user id').option('--request', 'it is a request, of which to list the same')
     .action((id: string, { request }: Options) => run(async (context) =>
-      show(context, await Array.fromAsync(linksOf(context.client, id, request)))));
+      show(context, await Array.fromAsync(linksOf(context.client, id, request)), { ...request && { request } })));
   gdpr.command('alias').description('confirm or refuse that an id came before another, which only an SDK says')
     .addArgument(new Argument('<decision>', 'confirm, refuse, or undo').choices(Object.keys(DECISIONS)))
     .argument('<previous>', 'the earlier id').argument('<user>', 'the later id')
@@ -25,7 +25,11 @@ function linksOf({ each }: Client, id: string, isRequest = false): AsyncGenerato
   return isRequest ? each.listGdprIdentifiers({ params: { request_id: id } }) : each.previewUserIdentifiers({ query: { user_id: id } });
 }
 
-function show({ console, terminal: { width } }: CommandContext, links: IdentifierLink[]): number {
+function show({ console, terminal: { width } }: CommandContext, links: IdentifierLink[], { request }: Options): number {
+  if (request && links.length === 0) {
+    console.log('none: they are deleted once a request is treated, and its receipt says how many there were');
+    return 0;
+  }
   console.log(table(['of', 'kind', 'id', 'why', 'said by', 'since'], links.map((one) => [
     one.person ?? '', one.kind, one.id, one.left_alone === null ? one.origin ?? '' : `left alone: ${one.left_alone}`,
     one.device_id ?? one.app_id ?? '', one.said_at?.slice(0, 16) ?? '',

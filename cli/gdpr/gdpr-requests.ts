@@ -24,7 +24,7 @@ export function addGdprRequestCommands(gdpr: Command, run: Run): void {
     .option('--type <type>', 'access or delete').option('--state <state>', 'waiting, accepted, running, treated or declined')
     .action((options: ListOptions) => run((context) => list(context, options)));
   for (const [name, description] of [
-    ['approve', 'approve a deletion asked for from a device: it begins'],
+    ['approve', 'approve a deletion asked for from a device, or start a request again that was given up: it begins'],
     ['decline', 'decline one: nothing is deleted'],
   ] as const) {
     gdpr.command(name).description(description).argument(...REQUEST)

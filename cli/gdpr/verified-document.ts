@@ -69,6 +69,8 @@ function receiptLines(receipt: GdprReceipt): string[] {
     `of ${receipt.type}, request ${request}, round ${round}, of entity ${receipt.entity}, issued ${receipt.issued_at}`,
     `asked for ${at} by ${by.kind} ${by.id ?? ''} (${source})`,
     `${counted(subjects.length, 'person', 'people')}, known by ${counted(ids, 'id', 'ids')}`,
+    ...subjects.map(({ subject, left_alone: left = [] }) => (
+      `  ${subject}${left.length === 0 ? '' : `, ${counted(left.length, 'id', 'ids')} left alone`}`)),
     ...receipt.type === 'access' ? accessLines(receipt) : erasureLines(receipt),
   ].map(printable);
 }

@@ -67,6 +67,8 @@ function toRefusal(error: unknown): Refusal | null {
       return new Refusal(415, 'unsupported_media_type', 'Content-type: send JSON (application/json) or a web form');
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
       return new Refusal(400, 'bad_request', 'The body does not have the length that Content-length says');
+    case 'FST_ERR_MAX_PARAM_LENGTH':
+      return new Refusal(400, 'bad_request', 'The path has a part of more than 256 characters: no object has such an identifier');
     case 'FST_ERR_BAD_URL':
       return new Refusal(400, 'bad_request', 'The path has a % that is not followed by the hex digits of a UTF-8 byte');
     case 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE':      // which Fastify asks of QUERY alone

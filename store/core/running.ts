@@ -12,21 +12,22 @@ const AGAIN_AFTER_MS = 1_000;
  */
 export async function sayRunning(db: Database): Promise<() => void> {
   const ending = new AbortController();
-  let session: Tx;
+  let session: Tx | null = null;
   const heldBy = (held: Tx) => {
     session = held;
     held.once('end', lost);
   };
   const lost = () => {
-    session.release(true);
+    session?.release(true);
+    session = null;
     void holdAgain(db, ending.signal).then((held) => held && heldBy(held));
   };
   heldBy(await hold(db) ?? refuse(503, 'keys_rotating',
     "The server's keys are being rotated on this database: start again once `npm run keys` has ended."));
   return () => {
     ending.abort();
-    session.off('end', lost);
-    session.release(true);
+    session?.off('end', lost);
+    session?.release(true);
   };
 }
 

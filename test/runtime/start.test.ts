@@ -147,6 +147,7 @@ describe('npm start', () => {
     process.kill(pid, 'SIGKILL');
     expect(await service.ended).toBe(1);
     expect(service.said()).toContain('postgres: ended by itself; its log is');
+    expect(service.said()).not.toContain('already been released');
     expect(await children()).toEqual([]);
   });
 

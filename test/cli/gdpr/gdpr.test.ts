@@ -68,14 +68,20 @@ it('deletes only when that was said, and waits until all of them are treated', a
 it('writes receipts into a file that the verifier takes', async () => {
   const request = requestIn((await millrace(['delete', personId(4), '--yes'])).out);
   expect((await millrace(['receipt', request])).err).toContain('there is a receipt once it is treated');
+  const subject = store.secrets.customerHash(world.entity.id, 'user_id', personId(4));
   await write(store.db, (tx) => insertReceipt(tx, store.secrets, world.entity.id, {
     type: 'erasure', request, round: 1, source: 'api', requested_at: '2026-11-01T08:00:00Z', tombstones_at: '2026-11-01T08:00:05Z',
-    requested_by: { kind: 'user', id: world.user.uid }, subjects: [], places: [], copies: [], kept: [],
+    requested_by: { kind: 'user', id: world.user.uid }, places: [], copies: [], kept: [],
+    subjects: [{ subject: subject.toString('hex'), identifiers: { user_id: 1, device_id: 0, push_token: 0 } }],
   }));
   const out = join(folder, 'receipt.json');
+  expect((await millrace(['receipt', '--user', personId(5)])).err).toContain('There is no receipt of this id.');
+  expect((await millrace(['receipt', request, '--user', personId(4)])).err).toContain('Give a request, or --user with an id');
+  expect((await millrace(['receipt', '--user', personId(4)])).out).toContain(request);
   expect(await millrace(['receipt', request, '--out', out])).toMatchObject({ status: 0, out: '' });
   const verified = await runMillrace(['verify', out, '--jwks', `${url}/.well-known/jwks.json`], { url: 'http://127.0.0.1:1', token: '' });
   expect(verified).toMatchObject({ status: 0, out: expect.stringContaining(`request ${request}`) as string });
+  expect(verified.out).toContain(subject.toString('hex'));
 });
 
 it('writes archives into files of their own, and takes none that is not the one its receipt tells of', async () => {

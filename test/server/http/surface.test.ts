@@ -130,6 +130,9 @@ describe('a path', () => {
     expect((await server.call('GET', `/param/${encodeURIComponent(id)}`)).body.result).toBe(id);
     expect((await server.call('GET', `/param/${encodeURIComponent('a/b@c.d')}`)).body.result).toBe('a/b@c.d');
     expect((await server.call('GET', `/param/${'x'.repeat(257)}`)).body.messages[0].element).toBe('id');
+    expect((await server.call('GET', `/param/${'x'.repeat(4_096)}`)).body).toMatchObject({
+      status: 'bad_request', error_message: expect.stringContaining('more than 256 characters') as string,
+    });
   });
 
   test.each(['/param/%zz', '/param/%ff'])('with a broken escape is refused: %s', async (url) => {
