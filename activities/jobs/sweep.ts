@@ -2,6 +2,7 @@ import { type Client, WorkflowNotFoundError } from '@temporalio/client';
 import { internalErrorOf } from '../../domain/core/internal-error.ts';
 import { JOB_KINDS, jobWorkflowId, logOfJob } from '../../domain/jobs/job.ts';
 import { deleteExpiredAccountLinks } from '../../store/accounts/account-links-across-entities.ts';
+import { deleteRowsOfDeletedEntities } from '../../store/accounts/deleted-entities-across-entities.ts';
 import { deleteOldAttempts } from '../../store/accounts/login-attempts.ts';
 import { addPendingCustomers } from '../../store/attributes/customers.ts';
 import { type Database, write } from '../../store/core/database.ts';
@@ -121,6 +122,7 @@ export const sweepSteps = (
     await ensurePartitionsAhead(db, new Date());
     await foldTrackedCounts(db, timeLeft(() => boundary('sweep: between folds of counts')));
     await keepRetention(db, new Date(), timeLeft(() => boundary('sweep: between deletions of events')));
+    await deleteRowsOfDeletedEntities(db, timeLeft(() => {}));
   },
 });
 

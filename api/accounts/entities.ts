@@ -87,7 +87,8 @@ export const deleteEntity = operation({
   method: 'DELETE',
   path: ONE,
   summary: 'Delete an empty entity',
-  description: 'Also deletes its apps, memberships, and users who belong to no other entity. The server refuses if it holds other data.',
+  description: 'Also deletes its apps with what was set up beside them, results of messages, memberships, and users who belong to no other '
+    + 'entity. The server refuses if it holds other data, and names it.',
   audits: 'delete entity',
   params,
 });

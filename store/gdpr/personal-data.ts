@@ -72,7 +72,7 @@ export const withoutPersonalData = [
   'sends', 'send_campaigns', 'campaign_days', 'control_group_days', 'report_rollups', 'send_paces', 'outcome_deliveries',
   'wallet_settings', 'wallet_texts', 'wallet_recipients', 'wallet_elements', 'wallet_purpose_elements',
   'data_exporters', 'export_runs', 'run_alerts', 'export_records', 'export_files',
-  'feed_waits', 'internal_errors', 'operator_notices', 'unreadable_mails', 'provider_refusals', 'step_attempts',
+  'feed_waits', 'deleted_entities', 'internal_errors', 'operator_notices', 'unreadable_mails', 'provider_refusals', 'step_attempts',
   // Names nobody: of people there are ids in gdpr_request_people, and keyed hashes for exporters' lists, which go with the request.
   'gdpr_requests', 'gdpr_mails', 'notify_mails', 'export_deletions', 'tombstones/',
   // Keys of files, which name nobody. The files are counted with their areas until they are gone.

@@ -1,5 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
+import { entityRoutes } from '../../../server/accounts/entities.ts';
 import { hashPassword } from '../../../server/accounts/passwords.ts';
+import { deleteRowsOfDeletedEntities } from '../../../store/accounts/deleted-entities-across-entities.ts';
 import { holdEntity } from '../../../store/accounts/entities.ts';
 import { setLabels } from '../../../store/apps/labels.ts';
 import { write } from '../../../store/core/database.ts';
@@ -8,7 +10,9 @@ import { insertExportRun } from '../../../store/exports/export-runs.ts';
 import { deleteConnection, insertConnection } from '../../../store/syncs/connections.ts';
 import { deleteSync } from '../../../store/syncs/syncs.ts';
 import { insertEventDefinitions } from '../../../store/tracking/event-definitions.ts';
+import { ensurePartitionsAhead } from '../../../store/tracking/event-partitions.ts';
 import { accountPost } from '../../harness/accounts/accounts.ts';
+import { fillTablesOf, listTablesOfEntities } from '../../harness/accounts/full-entity.ts';
 import { onFileEnd } from '../../harness/core/clean-up.ts';
 import { lockWaits } from '../../harness/core/lock-waits.ts';
 import { personId, rememberSecret } from '../../harness/core/people.ts';
@@ -20,10 +24,32 @@ import { ensureSampleMonths, sampleApp, sampleSdkData } from '../../harness/trac
 import { insertSampleApps } from '../apps/sample-apps.ts';
 import { insertSampleWallet } from '../apps/sample-wallet.ts';
 import { insertSampleGdpr } from '../gdpr/sample-gdpr.ts';
+import { makeSample } from '../http/samples.ts';
 import { type CallOptions, webForm } from '../http/test-server.ts';
 import { useServer } from '../http/use-server.ts';
 
 const PASSWORD = 'a long password';
+
+const API = 'a call of the API deletes it';
+const PEOPLE = 'a deletion request erases it, or the retention of the entity';
+const TIME = 'Millrace deletes it after a time by itself';
+const CANCELED_CAMPAIGN = `UPDATE $table SET status = 'canceled' WHERE entity_id = $1`;
+const OWN_SORS = `DELETE FROM $table WHERE entity_id = $1 AND type = 'custom'`;
+const CANCELED = `UPDATE $table SET state = 'canceled' WHERE entity_id = $1`;
+const DELETED = 'UPDATE $table SET deleted_at = now() WHERE entity_id = $1';
+
+/** Tables whose rows keep an entity from being deleted, with how the rows go. */
+const HOW_ROWS_GO: Record<string, string> = {
+  sor_api_keys: API, attribute_values: API, customers: API, dry_run_sets: API, gdpr_holds: API,
+  crashes: PEOPLE, device_users: PEOPLE, devices: PEOPLE, events: PEOPLE, locations: PEOPLE, session_heads: PEOPLE,
+  sessions: PEOPLE, user_aliases: PEOPLE,
+  attribute_change_log: TIME, campaign_audience: TIME, campaign_members: TIME, feed_requests: TIME,
+  file_deletions: TIME, file_jobs: TIME, gdpr_identifiers: TIME, gdpr_left_identifiers: TIME, gdpr_mails: TIME,
+  gdpr_request_people: TIME, gdpr_requests: TIME, import_errors: TIME, import_lanes: TIME, imports: TIME,
+  sync_batches: TIME, sync_log: TIME, sync_pinned_batches: TIME, sync_records: TIME, sync_runs: TIME,
+  connections: DELETED, data_exporters: DELETED, syncs: DELETED,
+  campaigns: CANCELED_CAMPAIGN, sends: CANCELED, systems_of_records: OWN_SORS,
+};
 
 const { store, server, world } = useServer();
 
@@ -139,7 +165,7 @@ describe('an entity', () => {
       await sampleSdkData(tx, entity.id, { appId: await sampleApp(tx, entity.id), deviceId: 'd1', userId: personId(1) });
     });
     const { error_message: refusal } = (await call('DELETE', `/${entity.id}`)).body;
-    for (const kind of ['crashes', 'device users', 'devices', 'events', 'locations', 'refused calls', 'session heads', 'sessions',
+    for (const kind of ['crashes', 'device users', 'devices', 'events', 'locations', 'session heads', 'sessions',
       'user aliases']) expect(refusal).toMatch(new RegExp(` ${kind}[,:]`));
     expect(refusal).not.toMatch(/events \d/);
   });
@@ -163,6 +189,28 @@ describe('an entity', () => {
     expect((await call('DELETE', `/${other.entity.id}`)).body.error_message).toMatch(/holds data exporters:/);
     await deleteExporter(store.db, other.entity.id, exporter.id);
     expect((await call('DELETE', `/${other.entity.id}`)).body).toEqual({ success: true });
+  });
+
+  test('with rows in every table is refused with the names of those that keep it, and is deleted with all others', async () => {
+    const { entity: { id } } = await makeSample(store, entityRoutes.at(-1)!);
+    await ensurePartitionsAhead(store.db, new Date());
+    await fillTablesOf(store.db, id);
+    const { error_message: refusal } = (await call('DELETE', `/${id}`)).body;
+    const holds = /this one holds (.*): set active to false/.exec(refusal)![1]!.split(', ').map((name) => name.replaceAll(' ', '_'));
+    // Whoever adds a table says how its rows go: nothing keeps an entity for ever.
+    expect(new Set(holds)).toEqual(new Set(Object.keys(HOW_ROWS_GO)));
+    await write(store.db, async (tx) => {
+      for (const [table, how] of Object.entries(HOW_ROWS_GO)) {
+        await tx.query(how.includes('$table') ? how.replace('$table', table) : `DELETE FROM ${table} WHERE entity_id = $1`, [id]);
+      }
+    });
+    expect((await call('DELETE', `/${id}`)).body).toEqual({ success: true });
+    await deleteRowsOfDeletedEntities(store.db, () => true);
+    const left = [];
+    for (const { name } of await listTablesOfEntities(store.db)) {
+      if ((await store.db.query(`SELECT FROM ${name} WHERE entity_id = $1 LIMIT 1`, [id])).rowCount! > 0) left.push(name);
+    }
+    expect(left).toEqual(['audit_log', 'gdpr_receipts']);
   });
 
   test('is deleted with its apps and all that was set up beside them, once nothing of people is there', async () => {

@@ -1,0 +1,21 @@
+import { type Database, write } from '../core/database.ts';
+
+/** Tables of an entity without a foreign key to it: they get many rows a second, or may hold millions. */
+const UNTIED = ['attempts', 'send_messages', 'segment_members', 'event_messages', 'ingested_batches', 'refused_calls'];
+const BATCH = 5_000;
+
+/** Deletes what deleted entities left in these tables, in batches, as long as there is time. The next call goes on. */
+export async function deleteRowsOfDeletedEntities(db: Database, hasTime: () => boolean): Promise<void> {
+  const { rows } = await db.query<{ entity_id: number }>('SELECT entity_id FROM deleted_entities ORDER BY deleted_at');
+  for (const { entity_id: entityId } of rows) {
+    for (const table of UNTIED) {
+      for (let deleted = 1; deleted > 0;) {
+        if (!hasTime()) return;
+        deleted = await write(db, async (tx) => (await tx.query(
+          `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(SELECT ctid FROM ${table} WHERE entity_id = $1 LIMIT ${BATCH}))`,
+          [entityId])).rowCount!);
+      }
+    }
+    await db.query('DELETE FROM deleted_entities WHERE entity_id = $1', [entityId]);
+  }
+}
