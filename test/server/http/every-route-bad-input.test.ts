@@ -211,6 +211,28 @@ function spoilt(call: Call, part: Part, field: string, value: unknown): Call {
   return { ...call, [part]: { ...call[part], [field]: value } };
 }
 
+/** More than 4 bytes hold, than a double holds exactly, and than 8 bytes hold. */
+const HUGE = [2 ** 31, 2 ** 53, 2 ** 63];
+
+/** Good calls with one huge number in the place of a value: of any parameter, and of any number in the body. */
+function withHugeNumbers(route: Route, call: Call): { name: string; call: Call }[] {
+  return HUGE.flatMap((huge) => [
+    ...(['params', 'query'] as const).flatMap((part) => Object.keys(fieldsOf(route[part])).map((field) => (
+      { name: `${part}.${field} ${huge}`, call: spoilt(call, part, field, String(huge)) }))),
+    ...Object.entries(fieldsOf(route.body)).filter(([, { type }]) => type === 'number' || type === 'integer').map(([field]) => (
+      { name: `body.${field} ${huge}`, call: spoilt(call, 'body', field, huge) })),
+    ...withNumbers(call.body, huge).map((body) => ({ name: `body ${JSON.stringify(body)}`, call: { ...call, body } as Call })),
+  ]);
+}
+
+/** Copies of a value, each with one of its numbers exchanged. */
+function withNumbers(value: unknown, huge: number): unknown[] {
+  if (typeof value === 'number') return [huge];
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([name, member]) => withNumbers(member, huge).map((changed) => (
+    Array.isArray(value) ? value.with(Number(name), changed) : { ...value, [name]: changed })));
+}
+
 const cases = routes.flatMap(casesOf);
 
 /** Returns a quarter of the matrix, drawn by the seed: something of each route and of each kind in every run. */
@@ -219,6 +241,8 @@ function quarterOf<T extends { route: Route; kind: string }>(what: string, all: 
 }
 
 const untouched = untouchedSamples();
+/** The same, for calls that may change them. */
+const touched = untouchedSamples();
 
 /** What reads changes nothing either. */
 function sampleOfTaken(route: Route): Promise<Sample> {
@@ -254,6 +278,18 @@ describe('bad input', () => {
     const own = await sampleOfTaken(route);
     const reply = await send(app, route, spoilt(goodCalls[nameOf(route)]!(own), part, field, value), own, own.token);
     expect(reply.statusCode).toBe(200);
+  });
+
+  const counted = routes.filter(({ upload }) => !upload).map((route) => ({ name: nameOf(route), route, kind: route.method }));
+
+  it.for(quarterOf('huge numbers', counted))('is a number that no column holds, which is no internal error: $name', async ({ route }) => {
+    const own = await touched(store, route);
+    const failed: string[] = [];
+    for (const { name, call } of withHugeNumbers(route, goodCalls[nameOf(route)]!(own))) {
+      const { statusCode, body } = await send(app, route, call, own, own.token);
+      if (statusCode >= 500) failed.push(`${name}: ${body}`);
+    }
+    expect(failed).toEqual([]);
   });
 
   const required = routes.filter(({ upload }) => !upload).flatMap((route) => (['query', 'body'] as const).flatMap((part) => {
