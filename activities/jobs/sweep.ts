@@ -121,8 +121,7 @@ export const sweepSteps = (
   async keepEvents(): Promise<void> {
     await ensurePartitionsAhead(db, new Date());
     await foldTrackedCounts(db, timeLeft(() => boundary('sweep: between folds of counts')));
-    await keepRetention(db, new Date(), timeLeft(() => boundary('sweep: between deletions of events')));
-    await deleteRowsOfDeletedEntities(db, timeLeft(() => {}));
+    await deleteOldRows({ db, boundary });
   },
 });
 
@@ -140,6 +139,12 @@ async function endCanceled(
     });
     boundary('sweep: between canceled runs');
   }
+}
+
+/** Deletes what SDKs sent when its time is over, and what deleted entities left. */
+async function deleteOldRows({ db, boundary }: Pick<Dependencies, 'db' | 'boundary'>): Promise<void> {
+  await keepRetention(db, new Date(), timeLeft(() => boundary('sweep: between deletions of events')));
+  await deleteRowsOfDeletedEntities(db, timeLeft(() => {}));
 }
 
 /** Whether RETENTION_MS from now are not over yet; each time it is asked, `pass` is called first. */

@@ -8,14 +8,16 @@ type Table = { name: string; columns: Column[]; references: Reference[] };
 
 /** Values of columns whose check refuses the sample of their type, or that need one of several columns. */
 const SAMPLES: Record<string, string> = {
-  'audit_log.actor_kind': `'system'`, 'gdpr_identifiers.kind': `'user_id'`, 'gdpr_left_identifiers.kind': `'user_id'`,
-  'gdpr_identifiers.origin': `'asked'`, 'gdpr_left_identifiers.reason': `'shared'`, 'gdpr_mails.kind': `'held'`, 'label_targets.target_kind': `'segment'`,
-  'live_calls.outcome': `'accepted'`, 'push_providers.platform': `'ios'`, 'run_alerts.sync_run_id': 'NULL', 'tombstone_batches.kind': `'raised'`,
+  'audit_log.actor_kind': `'system'`, 'gdpr_identifiers.kind': `'user_id'`,
+  'gdpr_left_identifiers.kind': `'user_id'`, 'gdpr_identifiers.origin': `'asked'`,
+  'gdpr_left_identifiers.reason': `'shared'`, 'gdpr_mails.kind': `'held'`, 'label_targets.target_kind': `'segment'`,
+  'live_calls.outcome': `'accepted'`, 'push_providers.platform': `'ios'`, 'run_alerts.sync_run_id': 'NULL',
+  'tombstone_batches.kind': `'raised'`,
 };
 
 const OF_TYPE: Record<string, string> = {
-  smallint: '1', integer: '1', bigint: '1', 'double precision': '1', text: `'x'`, bytea: `'x'`, boolean: 'false', uuid: 'gen_random_uuid()',
-  jsonb: `'{}'`, json: `'{}'`, date: 'current_date', 'timestamp with time zone': 'now()',
+  smallint: '1', integer: '1', bigint: '1', 'double precision': '1', text: `'x'`, bytea: `'x'`, boolean: 'false',
+  uuid: 'gen_random_uuid()', jsonb: `'{}'`, json: `'{}'`, date: 'current_date', 'timestamp with time zone': 'now()',
 };
 
 /** Lists the tables with a column `entity_id`. */

@@ -197,7 +197,7 @@ describe('an entity', () => {
     await fillTablesOf(store.db, id);
     const { error_message: refusal } = (await call('DELETE', `/${id}`)).body;
     const holds = /this one holds (.*): set active to false/.exec(refusal)![1]!.split(', ').map((name) => name.replaceAll(' ', '_'));
-    // Whoever adds a table says how its rows go: nothing keeps an entity for ever.
+    // A new table needs a line there: nothing keeps an entity for ever.
     expect(new Set(holds)).toEqual(new Set(Object.keys(HOW_ROWS_GO)));
     await write(store.db, async (tx) => {
       for (const [table, how] of Object.entries(HOW_ROWS_GO)) {
