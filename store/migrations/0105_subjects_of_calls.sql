@@ -7,7 +7,8 @@ alter table live_calls add column subjects text[];
 update refused_calls set subjects = array_remove(array[
     'd' || coalesce(raw::jsonb #>> '{context,device,id}', raw::jsonb ->> 'anonymousId'),
     'u' || (raw::jsonb ->> 'userId'), 'u' || (raw::jsonb ->> 'previousId')], null)
-  where case when raw is json object then raw !~ '\\u0000' end;
+  -- Of others, such as those with half a surrogate pair, which jsonb refuses, the texts are searched as before.
+  where case when raw is json object then raw !~ '\\u' end;
 
 -- They are kept for an hour.
 delete from live_calls;
