@@ -48,7 +48,7 @@ export const ImportProgress = z.object({
   failure: z.string().nullable().describe('Why Millrace could not import the file as a whole; else null'),
   internal_error: internalError,
   defect: z.string().nullable().describe('Why Millrace could not read the end of the file; else null'),
-  rows: RowCounts.extend({ open: z.int().describe('Ignored and failed rows that no re-drive has settled') }),
+  rows: RowCounts.extend({ open: z.int().describe('Ignored and failed rows that no re-drive has settled, without those of erased people') }),
   errors_by_type: z.record(z.string(), z.int())
     .describe('Number of ignored and failed rows, by error type; an error of the file as a whole does not count'),
   bytes_read: z.int().describe('Bytes read of the decompressed file'),
@@ -153,7 +153,7 @@ export const listImportErrors = operation({
     job_id: identifier.optional().describe('Required in v2: an import_id, a jid, or the requestId of a feed'),
     customer_id: customerId.optional(),
     error_type: z.enum(IMPORT_ERROR_TYPES).optional(),
-    open: queryFlag.default(false).describe('Only rows that no re-drive has settled'),
+    open: queryFlag.default(false).describe('Only rows that no re-drive has settled, without those of erased people'),
   }),
   result: z.object({ attribute_errors: z.array(ImportError) }),
 });

@@ -27,7 +27,7 @@ export const SyncRun = z.object({
   records: z.object({ read: z.int(), written: z.int(), unchanged: z.int(), ignored: z.int(), failed: z.int() })
     .describe('Numbers of records: read = written + unchanged + ignored + failed'),
   errors_by_type: z.record(z.string(), z.int()).describe('Numbers of failed and ignored records, by error type'),
-  open: z.int().nullable().describe('Number of failed and ignored records that no re-drive has settled; null in lists'),
+  open: z.int().nullable().describe('Number of failed and ignored records that no re-drive has settled, without those of erased people; null in lists'),
   bytes: z.int().describe('Bytes that came from the source'),
   progress: z.number().min(0).max(1).nullable()
     .describe('Share of the source that the run has read, from 0 to 1: an estimate. Null if the source does not report its size'),
@@ -164,7 +164,7 @@ const ERRORS = {
   query: z.object({
     error_type: z.enum(RUN_ERROR_TYPES).optional(),
     customer_id: customerId.optional(),
-    open: queryFlag.default(false).describe('Only errors that no re-drive has settled'),
+    open: queryFlag.default(false).describe('Only errors that no re-drive has settled, without those of erased people'),
   }),
 } as const;
 

@@ -1,7 +1,7 @@
 import type * as api from '../../api/imports/imports.ts';
 import { findSorById, type SystemOfRecord } from '../../store/attributes/systems-of-records.ts';
 import type { Queryable } from '../../store/core/database.ts';
-import { countErrorsRedriven, findFileError } from '../../store/imports/import-errors.ts';
+import { countErrorsSettled, findFileError } from '../../store/imports/import-errors.ts';
 import type { Import } from '../../store/imports/import-record.ts';
 import { findImportById, listRedrives } from '../../store/imports/imports.ts';
 import { findInternalError } from '../jobs/show-internal-error.ts';
@@ -15,7 +15,7 @@ type ImportInContext = {
   parent: Import | null;
   redrives: Import[];
   /** Rows that came after all. */
-  redriven: number;
+  settled: number;
   failure: string | null;
   internalError: api.ImportProgress['internal_error'];
 };
@@ -29,14 +29,14 @@ export async function viewImportProgress(db: Queryable, job: Import, now: Date):
     redrives,
     sor: await findSorById(db, entityId, sorId),
     parent: parentId === null ? null : await findImportById(db, entityId, parentId),
-    redriven: redrives.length > 0 ? await countErrorsRedriven(db, entityId, id) : 0,
+    settled: await countErrorsSettled(db, entityId, id),
     failure: job.state === 'failed' ? await findFileError(db, entityId, id) : null,
     internalError: await findInternalError(db, 'import', job),
   }, now);
 }
 
 export function showImportProgress(
-  { job, sor, parent, redrives, redriven, failure, internalError }: ImportInContext, now: Date,
+  { job, sor, parent, redrives, settled, failure, internalError }: ImportInContext, now: Date,
 ): api.ImportProgress {
   const seconds = job.startedAt ? ((job.endedAt ?? now).getTime() - job.startedAt.getTime()) / 1000 : 0;
   return {
@@ -54,7 +54,7 @@ export function showImportProgress(
     failure,
     internal_error: internalError,
     defect: job.file?.sourceDefect ?? null,
-    rows: { ...showRows(job), open: job.rowsIgnored + job.rowsFailed - redriven },
+    rows: { ...showRows(job), open: Math.max(0, job.rowsIgnored + job.rowsFailed - settled) },
     errors_by_type: job.errorsByType,
     bytes_read: job.nextOffset,
     next_line: job.nextLine,

@@ -74,7 +74,7 @@ async function startRun(syncId: string, { log, keepReply, ...who }: Who, deps: R
     made = (await insertRun(tx, entityId, { ...asked, syncId: sync.id, requestedBy: userId }))!;
     const details = { run: made.identifier, dry_run: made.dryRun, fresh: made.fresh };
     await audit(tx, who, { action: 'create', subjectKind: 'sync_run', subject: syncId, details });
-    return keepReply(tx, showRun(made, { now: new Date(), rootIdentifier: null, redriven: null }));
+    return keepReply(tx, showRun(made, { now: new Date(), rootIdentifier: null, settled: null }));
   });
   await startSoon(deps, log, 'sync', jobRefOf(made!));
   return answer;

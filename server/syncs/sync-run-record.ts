@@ -3,11 +3,11 @@ import type { SyncRun } from '../../store/syncs/sync-run-record.ts';
 import { stageOf } from '../jobs/show-stage.ts';
 
 type Context = {
-  now: Date; rootIdentifier: string | null; redriven: number | null; alerted?: api.SyncRun['alerted'] | undefined;
+  now: Date; rootIdentifier: string | null; settled: number | null; alerted?: api.SyncRun['alerted'] | undefined;
   internalError?: api.SyncRun['internal_error'];
 };
 
-export function showRun(run: SyncRun, { now, rootIdentifier, redriven, alerted = [], internalError = null }: Context): api.SyncRun {
+export function showRun(run: SyncRun, { now, rootIdentifier, settled, alerted = [], internalError = null }: Context): api.SyncRun {
   const { progress: { read, written, unchanged, ignored, failed, ...progress } } = run;
   const seconds = run.startedAt ? ((run.endedAt ?? now).getTime() - run.startedAt.getTime()) / 1000 : 0;
   return {
@@ -17,7 +17,7 @@ export function showRun(run: SyncRun, { now, rootIdentifier, redriven, alerted =
     received_at: run.receivedAt.toISOString(), started_at: run.startedAt?.toISOString() ?? null,
     ended_at: run.endedAt?.toISOString() ?? null,
     records: { read, written, unchanged, ignored, failed }, errors_by_type: progress.errorsByType,
-    open: redriven === null ? null : ignored + failed - redriven, bytes: progress.bytes,
+    open: settled === null ? null : Math.max(0, ignored + failed - settled), bytes: progress.bytes,
     progress: run.state === 'finished' ? 1 : progress.share, expected_end_at: expectedEnd(run, now)?.toISOString() ?? null,
     rate: seconds > 0 ? Math.round((read / seconds) * 10) / 10 : null,
     cursor_before: parsed(run.cursorBefore), cursor: parsed(progress.position),

@@ -2,7 +2,7 @@ import * as api from '../../api/syncs/sync-runs.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { jobRefOf } from '../../domain/jobs/job.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
-import { countErrorsRedriven } from '../../store/imports/import-errors.ts';
+import { countErrorsSettled } from '../../store/imports/import-errors.ts';
 import { findNextJob, listJobIdentifiers } from '../../store/jobs/jobs.ts';
 import { listRunAlerts } from '../../store/jobs/run-alerts.ts';
 import { listLogLines } from '../../store/syncs/sync-log.ts';
@@ -26,7 +26,7 @@ const listTheRuns = route(api.listSyncRuns, async ({ params: { sync_id }, query,
   const errorOf = await findInternalErrors(db, 'sync', entityId, runs.map(({ identifier }) => identifier));
   const now = new Date();
   const shown = runs.map((run) => showRun(run, {
-    now, rootIdentifier: roots.get(run.rootId ?? 0) ?? null, redriven: null, alerted: alerted.get(run.id),
+    now, rootIdentifier: roots.get(run.rootId ?? 0) ?? null, settled: null, alerted: alerted.get(run.id),
     internalError: errorOf(run.identifier),
   }));
   return showPage(settings, `/api/syncs/${sync_id}/runs`, query, await countRuns(db, entityId, sync.id), shown);
@@ -80,7 +80,7 @@ async function refuseNothingToDo(tx: Queryable, root: SyncRun): Promise<void> {
   if (endedAt === null) refuse(409, 'conflict', 'The run has not ended yet');
   const waiting = await findWaitingRedrive(tx, entityId, id);
   if (waiting !== null) refuse(409, 'conflict', `A re-drive of it is under way already: ${waiting}`);
-  const open = progress.ignored + progress.failed - await countErrorsRedriven(tx, entityId, id);
+  const open = progress.ignored + progress.failed - await countErrorsSettled(tx, entityId, id);
   if (open === 0) refuse(400, 'bad_request', 'No record of the run is open: there is nothing to bring again');
 }
 
@@ -106,10 +106,10 @@ const viewSample = route(api.viewDryRunSample, async ({ params: { sync_id, run_i
 
 async function showWhole(db: Queryable, run: SyncRun): Promise<api.SyncRun> {
   const root = run.rootId === null ? null : await findRunById(db, run.entityId, run.rootId);
-  const redriven = await countErrorsRedriven(db, run.entityId, run.id);
+  const settled = await countErrorsSettled(db, run.entityId, run.id);
   const alerted = (await listRunAlerts(db, 'sync', run.entityId, [run.id])).get(run.id);
   const internalError = await findInternalError(db, 'sync', run);
-  return showRun(run, { now: new Date(), rootIdentifier: root?.identifier ?? null, redriven, alerted, internalError });
+  return showRun(run, { now: new Date(), rootIdentifier: root?.identifier ?? null, settled, alerted, internalError });
 }
 
 export const syncRunRoutes: Route[] = [listTheRuns, viewRun, findTheRun, cancelTheRun, redriveRun, viewLog, viewSample];

@@ -1,5 +1,6 @@
 import { pipeline } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
+import { ERASED } from '../../domain/core/erased.ts';
 import type { ImportError } from '../../domain/imports/import-error.ts';
 import { copyLine } from '../core/copy-text.ts';
 import type { Queryable, Tx } from '../core/database.ts';
@@ -64,15 +65,23 @@ export async function findFileError(db: Queryable, entityId: number, importId: n
   return rows[0]?.message ?? null;
 }
 
-/** How many rows of an import came after all, by another one. */
-export async function countErrorsRedriven(db: Queryable, entityId: number, importId: number): Promise<number> {
-  // import_errors_redriven holds only these.
-  const { rows } = await db.query<{ count: number }>(
-    'SELECT count(*) FROM import_errors WHERE entity_id = $1 AND import_id = $2 AND redriven_by IS NOT NULL', [entityId, importId]);
+/** An error of `import_errors` that is not open: a re-drive has brought the row, or the row is of an erased person. */
+const IS_SETTLED = `(redriven_by IS NOT NULL OR message = '${ERASED}')`;
+
+/**
+ * Counts the rows of a job that are not open; what is left of its ignored and failed rows is. Arguments are SQL. By
+ * import_errors_settled; line 0 is the file as a whole.
+ */
+export const settledRows = (entityId: string, jobId: string) => `(
+  SELECT count(*) FROM import_errors WHERE entity_id = ${entityId} AND import_id = ${jobId} AND line > 0 AND ${IS_SETTLED})`;
+
+/** Returns how many ignored and failed rows of an import, or of a sync's run, are not open. */
+export async function countErrorsSettled(db: Queryable, entityId: number, jobId: number): Promise<number> {
+  const { rows } = await db.query<{ count: number }>(`SELECT ${settledRows('$1', '$2')} AS count`, [entityId, jobId]);
   return rows[0]!.count;
 }
 
-/** What a reader wants to see: of one type, of one customer, of rows that no re-drive has brought since. */
+/** Filters of errors: the type, the customer, and only open rows. */
 export type ImportErrorFilter = { errorType?: string | undefined; customerId?: string | undefined; isOpen?: boolean | undefined };
 
 /** All errors of an import in the order of the file, read a page at a time: a million of them fit. */
@@ -103,7 +112,7 @@ export async function listErrorsAfter(
          SELECT *, coalesce(octet_length(raw), 0) AS bytes FROM import_errors
          WHERE entity_id = $1 AND import_id = $2 AND line > $3
            AND ($4::text IS NULL OR error_type = $4) AND ($5::text IS NULL OR customer_id = $5)
-           AND NOT ($6 AND redriven_by IS NOT NULL)
+           AND NOT ($6 AND ${IS_SETTLED})
          ORDER BY line LIMIT ${PAGE_ROWS}) AS page) AS measured
      WHERE bytes_before < ${PAGE_BYTES} ORDER BY line`,
     [entityId, importId, after, filter.errorType ?? null, filter.customerId ?? null, filter.isOpen ?? false]);

@@ -4,6 +4,7 @@ import { INTERNAL_FAILURE } from '../../domain/imports/import-error-type.ts';
 import { JOB_KINDS, type JobKind } from '../../domain/jobs/job.ts';
 import { readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
+import { settledRows } from '../imports/import-errors.ts';
 import { isFree, STORED_JOBS } from './jobs.ts';
 
 /** What needs attention: `ATTENTION` has one value for each kind of entry and object, and is all that a new kind adds to. */
@@ -52,10 +53,14 @@ const FILE_RIGHTS: [Right, string[]][] = [
   ['downloads', ['download_metrics']],
 ];
 
-/** The last scheduled or requested run of `o`, which failed. */
-const lastFailed = (table: string, owner: string) => `
-  JOIN LATERAL (SELECT * FROM ${table} j WHERE j.entity_id = o.entity_id AND j.${owner} = o.id AND j.state = 'failed'
-    ORDER BY j.id DESC LIMIT 1) j ON true`;
+/**
+ * The failed run that `o` is listed for: the last run if it failed, whatever started it, or the last failed one while failures of
+ * scheduled runs count. Runs that try nothing do not count (`counts`: a condition on `j`). By the index of an owner's runs.
+ */
+const lastFailed = (table: string, owner: string, counts: string) => `
+  JOIN LATERAL (SELECT * FROM ${table} j WHERE j.entity_id = o.entity_id AND j.${owner} = o.id AND ${counts}
+      AND (j.state = 'failed' OR j.state = 'finished' AND o.failures = 0)
+    ORDER BY j.id DESC LIMIT 1) j ON j.state = 'failed'`;
 
 /** A step of a job, or a request, failed for none of the reasons of others: the log tells more under the error's id. */
 const INTERNAL = `'step ' || e.step || ', error ' || e.id`;
@@ -65,9 +70,15 @@ const INTERNAL_TODO = `${REPORT} Millrace tries the step again by itself.`;
 
 const GIVEN_UP_TODO = `${REPORT} Millrace has given the step up: it ended its process several times.`;
 
+/** When the error of a given up step is no longer listed. */
+const listedUntil = (kind: JobKind) => (kind === 'access' || kind === 'delete' ? '' : ' This entry goes after a week.');
+
+const IMPORT_AGAIN = 'Import the file again with redrive_of=<import_id>: once that import has ended, the failure is no longer listed. '
+  + 'Otherwise it goes after a week.';
+
 /** How staff start a job again whose step was given up. */
 const START_AGAIN: Record<JobKind, string> = {
-  import: 'Rows that were merged stay; import the file again for the others.',
+  import: `Rows that were merged stay. ${IMPORT_AGAIN}`,
   sync: 'The next run tries again; you can start one now.',
   export: 'The next run exports what is missing; you can start one now.',
   file: 'Ask for the file again.',
@@ -83,21 +94,23 @@ function internalErrorOfJob(kind: JobKind, isGivenUp: boolean): AttentionSource 
   const { table, only = 'true' } = STORED_JOBS[kind];
   return {
     kind: 'internal_error', object, needs,
-    toDo: isGivenUp ? `${GIVEN_UP_TODO} ${START_AGAIN[kind]}` : INTERNAL_TODO,
+    toDo: isGivenUp ? `${GIVEN_UP_TODO} ${START_AGAIN[kind]}${listedUntil(kind)}` : INTERNAL_TODO,
     select: `SELECT ${columns}, e.since, ${INTERNAL} AS reason
       FROM internal_errors e JOIN ${table} j ON j.entity_id = e.entity_id AND j.identifier = e.job ${join}
       WHERE e.entity_id = $1 AND e.kind = '${kind}' AND ${only} AND ${isGivenUp ? 'e.given_up' : 'NOT e.given_up'}`,
   };
 }
 
-/** An import that failed; the error of line 0 is that of the file as a whole. By imports_failed. */
+/** An import that failed, until its re-drive has ended; the error of line 0 is that of the file as a whole. By imports_failed. */
 function failedImport(toDo: string, errors: string): AttentionSource {
   return {
     kind: 'failed', object: 'import', needs: ['sor_manage'], toDo,
     select: `SELECT j.identifier AS id, NULL AS name, NULL AS run, j.ended_at AS since,
         coalesce(e.message, 'the import failed') AS reason
       FROM imports j LEFT JOIN import_errors e ON e.entity_id = j.entity_id AND e.import_id = j.id AND e.line = 0
-      WHERE j.entity_id = $1 AND j.state = 'failed' AND j.ended_at IS NOT NULL AND e.error_type ${errors}`,
+      WHERE j.entity_id = $1 AND j.state = 'failed' AND j.ended_at IS NOT NULL AND e.error_type ${errors}
+        AND NOT EXISTS (SELECT FROM imports r WHERE r.entity_id = j.entity_id AND r.parent_id = j.id AND NOT r.dry_run
+          AND r.state IN ('finished', 'failed'))`,
   };
 }
 
@@ -187,24 +200,29 @@ export const ATTENTION: readonly AttentionSource[] = [
     toDo: 'Mend what the reason names. The next run tries again; you can start one now.',
     select: `SELECT o.identifier AS id, o.name, j.identifier AS run, coalesce(j.ended_at, o.updated_at) AS since,
         coalesce(j.failure, 'the last run failed') AS reason
-      FROM syncs o ${lastFailed('sync_runs', 'sync_id')}
-      WHERE o.entity_id = $1 AND o.failures > 0 AND o.paused_at IS NULL AND o.deleted_at IS NULL`,
+      FROM syncs o ${lastFailed('sync_runs', 'sync_id', 'NOT j.dry_run')}
+      WHERE o.entity_id = $1 AND o.paused_at IS NULL AND o.deleted_at IS NULL`,
   },
   {
     kind: 'failed', object: 'exporter', needs: EXPORTER_RIGHTS,
     toDo: 'Mend what the reason names. The next run exports what is missing; you can start one now.',
     select: `SELECT o.identifier AS id, o.name, j.identifier AS run, coalesce(j.ended_at, o.updated_at) AS since,
         coalesce(j.failure, 'the last run failed') AS reason
-      FROM data_exporters o ${lastFailed('export_runs', 'exporter_id')}
-      WHERE o.entity_id = $1 AND o.failures > 0 AND o.paused_at IS NULL AND o.deleted_at IS NULL`,
+      FROM data_exporters o ${lastFailed('export_runs', 'exporter_id', 'NOT j.is_covered')}
+      WHERE o.entity_id = $1 AND o.paused_at IS NULL AND o.deleted_at IS NULL`,
   },
-  failedImport('Correct the file and import it again.', `IS DISTINCT FROM '${INTERNAL_FAILURE}'`),
+  failedImport(`Correct the file. ${IMPORT_AGAIN}`, `IS DISTINCT FROM '${INTERNAL_FAILURE}'`),
   failedImport(`Report the error in Millrace. ${START_AGAIN.import}`, `= '${INTERNAL_FAILURE}'`),
   ...FILE_RIGHTS.map(([right, kinds]): AttentionSource => ({
-    // By file_jobs_failed.
-    kind: 'failed', object: 'file', needs: [right], toDo: 'Ask for the file again.',
+    // By file_jobs_failed and file_jobs_by_request. A file that an erasure ended is no failure.
+    kind: 'failed', object: 'file', needs: [right],
+    toDo: 'Ask for the same file again: once that has ended, this entry is no longer listed. Otherwise it goes after a week. '
+      + 'Logs of campaigns need another from or till.',
     select: `SELECT j.identifier AS id, j.kind AS name, NULL AS run, j.ended_at AS since, coalesce(j.failure, 'the file failed') AS reason
-      FROM file_jobs j WHERE j.entity_id = $1 AND j.state = 'failed' AND j.ended_at IS NOT NULL AND j.kind IN ('${kinds.join("', '")}')`,
+      FROM file_jobs j WHERE j.entity_id = $1 AND j.state = 'failed' AND j.ended_at IS NOT NULL AND j.kind IN ('${kinds.join("', '")}')
+        AND j.failure_status IS DISTINCT FROM 'erased'
+        AND NOT EXISTS (SELECT FROM file_jobs n WHERE n.entity_id = j.entity_id AND n.asked_hash = j.asked_hash AND n.id > j.id
+          AND n.state IN ('finished', 'failed') AND n.failure_status IS DISTINCT FROM 'erased')`,
   })),
   {
     kind: 'failed', object: 'segment', needs: ['segments_view'], toDo: 'Change the filters of the segment, or refresh it again.',
@@ -214,7 +232,7 @@ export const ATTENTION: readonly AttentionSource[] = [
   {
     // By campaigns_failed.
     kind: 'failed', object: 'campaign', needs: ['campaign_view'],
-    toDo: 'Duplicate the campaign, mend what the reason names, and launch the copy.',
+    toDo: 'Duplicate the campaign, mend what the reason names, and launch the copy. This entry goes 30 days after the failure.',
     select: `SELECT o.identifier AS id, o.name, NULL AS run, coalesce(o.ended_at, o.updated_at) AS since,
         coalesce(o.failure, 'the campaign failed') AS reason
       FROM campaigns o
@@ -280,27 +298,25 @@ export const ATTENTION: readonly AttentionSource[] = [
   },
 
   {
-    // Rows that a re-drive has settled count no more, by import_errors_redriven.
+    // A re-drive by an error file is not listed itself: its rows count in the first import.
     kind: 'open_rows', object: 'import', needs: ['sor_manage'], toDo: 'Download the error file, correct it, and import it as a re-drive.',
     select: `SELECT o.id, NULL AS name, NULL AS run, o.since, o.rows || ' rows are open' AS reason FROM (
         SELECT j.identifier AS id, j.ended_at AS since, (SELECT sum(l.rows_ignored + l.rows_failed) FROM import_lanes l
-            WHERE l.entity_id = j.entity_id AND l.import_id = j.id)
-          - (SELECT count(*) FROM import_errors e
-            WHERE e.entity_id = j.entity_id AND e.import_id = j.id AND e.redriven_by IS NOT NULL) AS rows
+            WHERE l.entity_id = j.entity_id AND l.import_id = j.id) - ${settledRows('j.entity_id', 'j.id')} AS rows
         FROM imports j
-        WHERE j.entity_id = $1 AND j.state = 'finished' AND NOT j.dry_run AND j.parent_id IS NULL AND j.ended_at IS NOT NULL) o
+        WHERE j.entity_id = $1 AND j.state = 'finished' AND NOT j.dry_run AND (j.parent_id IS NULL OR NOT j.has_error_columns)
+          AND j.ended_at IS NOT NULL) o
       WHERE o.rows > 0`,
   },
   {
-    // The last run of a sync that has any.
+    // By sync_runs_of_sync.
     kind: 'open_rows', object: 'sync', needs: ['sor_manage'], toDo: 'Mend the records in the source or the mapping, then re-drive the run.',
     select: `SELECT o.identifier AS id, o.name, j.run, j.since, j.rows || ' records are open' AS reason
-      FROM syncs o JOIN LATERAL (SELECT * FROM (
-        SELECT r.id, r.identifier AS run, r.ended_at AS since, r.records_failed - (SELECT count(*) FROM import_errors e
-            WHERE e.entity_id = r.entity_id AND e.import_id = r.id AND e.redriven_by IS NOT NULL) AS rows
-        FROM sync_runs r WHERE r.entity_id = o.entity_id AND r.sync_id = o.id AND r.state = 'finished' AND r.records_failed > 0
-          AND NOT r.dry_run AND r.root_id IS NULL ORDER BY r.id DESC LIMIT 10) r
-        WHERE r.rows > 0 ORDER BY r.id DESC LIMIT 1) j ON true
+      FROM syncs o JOIN LATERAL (
+        SELECT r.identifier AS run, r.ended_at AS since,
+          r.records_ignored + r.records_failed - ${settledRows('r.entity_id', 'r.id')} AS rows
+        FROM sync_runs r WHERE r.entity_id = o.entity_id AND r.sync_id = o.id AND r.state = 'finished'
+          AND NOT r.dry_run AND r.root_id IS NULL ORDER BY r.id DESC LIMIT 1) j ON j.rows > 0
       WHERE o.entity_id = $1 AND o.deleted_at IS NULL`,
   },
 

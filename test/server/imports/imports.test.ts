@@ -149,7 +149,7 @@ describe('an import', () => {
     const startedAt = new Date('2026-01-01T00:00:00Z');
     const now = new Date('2026-01-01T00:00:10Z');
     const half = { ...running, state: 'running' as const, startedAt, nextOffset: 500, rowsIn: 25 };
-    const alone = { sor: null, parent: null, redrives: [], redriven: 0, failure: null, internalError: null };
+    const alone = { sor: null, parent: null, redrives: [], settled: 0, failure: null, internalError: null };
     expect(showImportProgress({ job: half, ...alone }, now))
       .toMatchObject({ rate: 2.5, expected_end_at: '2026-01-01T00:00:20.000Z', sor: null });
     const ended = { ...half, state: 'finished' as const, endedAt: new Date('2026-01-01T00:00:05Z') };

@@ -4,7 +4,8 @@ import { mailInternalErrors } from '../../../activities/accounts/mail-internal-e
 import type { AttentionItem as Item } from '../../../api/jobs/attention.ts';
 import type { Mail, Mailer } from '../../../connectors/smtp/mailer.ts';
 import { RIGHTS } from '../../../domain/accounts/rights.ts';
-import { fileError } from '../../../domain/imports/import-error.ts';
+import { erasedError } from '../../../domain/gdpr/erased-error.ts';
+import { fileError, type ImportError } from '../../../domain/imports/import-error.ts';
 import { INTERNAL_FAILURE } from '../../../domain/imports/import-error-type.ts';
 import { faultRecord } from '../../../runtime/telemetry/fault-record.ts';
 import { write } from '../../../store/core/database.ts';
@@ -195,6 +196,103 @@ async function listed(token: string, query = ''): Promise<Item[]> {
   expect(status).toBe(200);
   return body.result.attention;
 }
+
+describe('an entry ends', () => {
+  let own: World;
+  beforeAll(async () => {
+    own = await makeWorld(store);
+  });
+  const has = async (place: string, id: string) => (await listed(own.token))
+    .some((item) => placeOf(item) === place && item.object.id === id);
+  const errorsOf = (jobId: number, errors: ImportError[]) =>
+    write(store.db, (tx) => insertImportErrors(tx, own.entity.id, jobId, errors));
+  const hash = Buffer.alloc(32, 7);
+
+  it('with open rows once those that are left are of erased people', async () => {
+    const { id, identifier } = await insertUpload(store.db, store, own);
+    await sql(`UPDATE imports SET state = 'finished', ended_at = now() WHERE id = $1`, [id]);
+    await sql('UPDATE import_lanes SET rows_in = 2, rows_failed = 2 WHERE import_id = $1 AND lane = 0', [id]);
+    await errorsOf(id, [erasedError(2, hash), { ...erasedError(3, hash), message: 'is no number', customerHash: null }]);
+    const open = async () => (await server.call('GET', `/api/attribute_values/imports/${identifier}`, { token: own.token }))
+      .body.result.rows.open as number;
+    expect([await open(), await has('open_rows import', identifier)]).toEqual([1, true]);
+    await sql(`UPDATE import_errors SET message = 'erased' WHERE import_id = $1`, [id]);
+    expect([await open(), await has('open_rows import', identifier)]).toEqual([0, false]);
+  });
+
+  it('with open records once those are settled, or a later run of the sync has none', async () => {
+    const sync = await storedSync(store.db, own);
+    const run = async (failed: number, ignored = 0) => {
+      const { id } = await storedRun(store.db, sync, { state: 'finished' });
+      await sql('UPDATE sync_runs SET records_read = $2::int + $3::int, records_failed = $2, records_ignored = $3 WHERE id = $1',
+        [id, failed, ignored]);
+      return id;
+    };
+    const isListed = () => has('open_rows sync', sync.identifier);
+    const first = await run(1, 1);
+    await errorsOf(first, [erasedError(1, hash)]);
+    expect(await isListed()).toBe(true);
+    await run(0);
+    expect(await isListed()).toBe(false);
+    await errorsOf(await run(1), [erasedError(1, hash)]);
+    expect(await isListed()).toBe(false);
+  });
+
+  it('of a failed import once its re-drive has ended', async () => {
+    const [failed, again] = [await insertUpload(store.db, store, own), await insertUpload(store.db, store, own)];
+    await sql(`UPDATE imports SET state = 'failed', ended_at = now() WHERE id = $1`, [failed.id]);
+    await sql('UPDATE imports SET parent_id = $2, root_id = $2 WHERE id = $1', [again.id, failed.id]);
+    expect(await has('failed import', failed.identifier)).toBe(true);
+    await sql(`UPDATE imports SET state = 'finished', ended_at = now() WHERE id = $1`, [again.id]);
+    expect(await has('failed import', failed.identifier)).toBe(false);
+    await sql('UPDATE import_lanes SET rows_in = 1, rows_failed = 1 WHERE import_id = $1 AND lane = 0', [again.id]);
+    expect(await has('open_rows import', again.identifier)).toBe(true);
+  });
+
+  it('of a failed file once the same file was asked for again; a file that an erasure ended has none', async () => {
+    const failed = await insertFile(own.entity.id, 'failed');
+    expect(await has('failed file', failed)).toBe(true);
+    const again = await insertFile(own.entity.id, 'running');
+    await sql(`UPDATE file_jobs SET state = 'finished', asked_hash = (SELECT asked_hash FROM file_jobs WHERE identifier = $2)
+      WHERE identifier = $1`, [again, failed]);
+    expect(await has('failed file', failed)).toBe(false);
+    const erased = await insertFile(own.entity.id, 'failed');
+    await sql(`UPDATE file_jobs SET failure_status = 'erased' WHERE identifier = $1`, [erased]);
+    expect(await has('failed file', erased)).toBe(false);
+  });
+});
+
+describe('a failed run is listed whatever started it', () => {
+  let own: World;
+  beforeAll(async () => {
+    own = await makeWorld(store);
+  });
+  const listedRun = async (type: string, id: string) => (await listed(own.token, '&kind=failed'))
+    .find(({ object }) => object.type === type && object.id === id)?.object.run ?? null;
+
+  it('of an exporter: a rerun or a backfill, until the next run that exports', async () => {
+    const { id, identifier } = await storedExporter(store.db, store.secrets, own);
+    const ended = (state: string, more = '') => insertExportRun(own.entity.id, id, `state = '${state}', ended_at = now()${more}`);
+    const failed = await ended('failed', `, cause = 'rerun'`);
+    await ended('finished', ', is_covered = true');
+    await ended('canceled');
+    expect(await listedRun('exporter', identifier)).toBe(failed);
+    await ended('finished');
+    expect(await listedRun('exporter', identifier)).toBeNull();
+    // While scheduled runs count as failed, a finished rerun of another window ends nothing.
+    await sql('UPDATE data_exporters SET failures = 1 WHERE id = $1', [id]);
+    expect(await listedRun('exporter', identifier)).toBe(failed);
+  });
+
+  it('of a sync: a re-drive, but no dry run', async () => {
+    const sync = await storedSync(store.db, own);
+    const root = await storedRun(store.db, sync, { state: 'finished' });
+    await storedRun(store.db, sync, { state: 'failed', dryRun: true });
+    expect(await listedRun('sync', sync.identifier)).toBeNull();
+    const redrive = await storedRun(store.db, sync, { state: 'failed', cause: 'redrive', rootId: root.id });
+    expect(await listedRun('sync', sync.identifier)).toBe(redrive.identifier);
+  });
+});
 
 describe('what needs attention', () => {
   let superadmin: World;
