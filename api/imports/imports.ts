@@ -48,7 +48,9 @@ export const ImportProgress = z.object({
   failure: z.string().nullable().describe('Why Millrace could not import the file as a whole; else null'),
   internal_error: internalError,
   defect: z.string().nullable().describe('Why Millrace could not read the end of the file; else null'),
-  rows: RowCounts.extend({ open: z.int().describe('Ignored and failed rows that no re-drive has settled, without those of erased people') }),
+  rows: RowCounts.extend({
+    open: z.int().describe('Ignored and failed rows that no re-drive has settled, without those of erased people'),
+  }),
   errors_by_type: z.record(z.string(), z.int())
     .describe('Number of ignored and failed rows, by error type; an error of the file as a whole does not count'),
   bytes_read: z.int().describe('Bytes read of the decompressed file'),

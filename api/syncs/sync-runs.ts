@@ -27,7 +27,8 @@ export const SyncRun = z.object({
   records: z.object({ read: z.int(), written: z.int(), unchanged: z.int(), ignored: z.int(), failed: z.int() })
     .describe('Numbers of records: read = written + unchanged + ignored + failed'),
   errors_by_type: z.record(z.string(), z.int()).describe('Numbers of failed and ignored records, by error type'),
-  open: z.int().nullable().describe('Number of failed and ignored records that no re-drive has settled, without those of erased people; null in lists'),
+  open: z.int().nullable()
+    .describe('Number of failed and ignored records that no re-drive has settled, without those of erased people; null in lists'),
   bytes: z.int().describe('Bytes that came from the source'),
   progress: z.number().min(0).max(1).nullable()
     .describe('Share of the source that the run has read, from 0 to 1: an estimate. Null if the source does not report its size'),

@@ -1,5 +1,6 @@
 import { type AttentionCursor, type AttentionItem, listAttention, writeAttentionCursor } from '../../api/jobs/attention.ts';
-import { ATTENTION, type AttentionNeed, type FoundAttention, listAttentionOf } from '../../store/jobs/attention.ts';
+import { ATTENTION, type AttentionNeed } from '../../store/jobs/attention.ts';
+import { type FoundAttention, listAttentionOf } from '../../store/jobs/list-attention.ts';
 import type { Caller } from '../http/caller.ts';
 import { type Route, route } from '../http/route.ts';
 
