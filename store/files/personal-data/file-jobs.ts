@@ -4,13 +4,15 @@ import { idsOf } from '../../gdpr/people-keys.ts';
 import { countRows, type KnownBy, type PersonalDataLocation } from '../../gdpr/personal-data-location.ts';
 import { namedIn, namesOf } from '../../gdpr/personal-data/named-in.ts';
 
-const among = (path: string, ids: string) => `coalesce(query::jsonb #> '${path}' ?| ${ids}::text[], false)`;
+/** NULL where it has what jsonb refuses, such as NUL: no id that is searched for has that. */
+export const QUERY = String.raw`CASE WHEN query::text !~ '\\u' THEN query::jsonb END`;
+const among = (path: string, ids: string) => `coalesce(${QUERY} #> '${path}' ?| ${ids}::text[], false)`;
 
 /** $4 and $5 the ids of users and devices, which a query names by their types. */
 const NAMING = `file_jobs WHERE entity_id = $1 AND query IS NOT NULL AND (${namedIn('query::text')}
   OR ${among('{filter,oneOf,user_id}', '$4')} OR ${among('{filter,oneOf,current_user_id}', '$4')}
   OR ${among('{filter,oneOf,device_id}', '$5')}
-  OR query::jsonb ->> 'customerType' = 'device_id' AND ${among('{customerIds}', '$5')})`;
+  OR ${QUERY} ->> 'customerType' = 'device_id' AND ${among('{customerIds}', '$5')})`;
 
 function keysOf(entityId: number, people: readonly KnownBy[]): unknown[] {
   const [, users, devices] = idsOf(entityId, people);

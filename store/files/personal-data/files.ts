@@ -8,6 +8,7 @@ import { countNotedFiles, deleteNotedFiles, noteFileDeletions } from '../../core
 import type { Files } from '../../core/files.ts';
 import { isVouchedFor } from '../../gdpr/people-keys.ts';
 import { type FileKind, fileSources } from '../file-sources.ts';
+import { QUERY } from './file-jobs.ts';
 import {
   type KnownBy, type LocationDependencies, type PersonalDataLocation, TABLES_OF_FILES,
 } from '../../gdpr/personal-data-location.ts';
@@ -19,7 +20,7 @@ type BegunFile = { id: number; identifier: string; kind: string; fileKey: string
 
 /** Files whose rows tell of people without naming them: values of events alone, and lists that were asked for without ids. */
 const NAMES_NOBODY = `(kind = 'event_details' OR kind IN ('events', 'sessions', 'locations')
-  AND NOT coalesce(query::jsonb -> 'fields' ?& ARRAY['user_id', 'device_id'], true))`;
+  AND NOT coalesce(${QUERY} -> 'fields' ?& ARRAY['user_id', 'device_id'], true))`;
 
 /**
  * Files that were built from lists, or are being built. A finished CSV file is searched if its rows name their people; one of

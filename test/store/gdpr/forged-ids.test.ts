@@ -139,6 +139,10 @@ describe('a device of a person', () => {
       await store.db.query(`UPDATE file_jobs SET state = 'finished', file_key = $2 WHERE identifier = $1`, [identifier, key]);
       return key;
     }));
+    await write(store.db, (tx) => findOrInsertFileJob(tx, store.secrets, entity.id, {
+      kind: 'events', format: 'csv', email: null, createdBy: user.id,
+      query: { filter: { appIds: [app.id], oneOf: { device_id: ['no id: \0'] } }, fields: ['device_id'], isGrouped: false },
+    }));
     const people: KnownBy[] = [{ customerType: 'user_id', customerId: 'zq-somebody' }, { customerType: 'device_id', customerId: own }];
     expect(await look(world, people)).toEqual({ refused_calls: [1, 1], file_jobs: [1, 1], 'files/': [1, 1] });
     for (const { erase } of personalData) await erase?.(store, entity.id, people);
