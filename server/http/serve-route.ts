@@ -4,7 +4,7 @@ import type { Role } from '../../api/core/operation.ts';
 import { MAX_ELEMENTS, shapeError } from '../../domain/core/json-size.ts';
 import { Refusal, refuse, refuseField } from '../../domain/core/refusal.ts';
 import type { TrackingTarget } from '../../store/tracking/tracking-target.ts';
-import type { Limits, RouteDependencies } from '../dependencies.ts';
+import type { RouteDependencies } from '../dependencies.ts';
 import { apiVersion } from './api-version.ts';
 import { gather } from './bodies.ts';
 import { type Caller, findCaller } from './caller.ts';
@@ -80,7 +80,7 @@ async function answer(route: Route, request: FastifyRequest, deps: RouteDependen
   const { fields, file } = await readInput(route, request, circumstances, deps);
   const upload = file === undefined ? undefined : route.upload;
   try {
-    checkShape(route, fields, deps.limits);
+    checkSize(route, fields);
     const body = route.body ? validate(route.body, fields, 'body', route.malformed) : {};
     const caller = request.caller ?? undefined;
     const { version, log } = circumstances;
@@ -100,9 +100,9 @@ async function answer(route: Route, request: FastifyRequest, deps: RouteDependen
   }
 }
 
-/** Before a schema looks at each element: the sum of what it finds wrong, and of what is right, is bounded by this. */
-function checkShape({ maxElements = MAX_ELEMENTS }: Route, fields: unknown, { nesting: maxNesting }: Limits): void {
-  const message = shapeError(fields, { maxElements, maxNesting });
+/** Before a schema looks at each element. How deep a body may nest is checked where it is read. */
+function checkSize({ maxElements = MAX_ELEMENTS }: Route, fields: unknown): void {
+  const message = shapeError(fields, { maxElements, maxNesting: Infinity });
   if (message !== null) refuseField('body', message);
 }
 
