@@ -1,11 +1,13 @@
+import { Context } from '@temporalio/activity';
 import type { NewReceipt } from '../../domain/gdpr/gdpr-receipt.ts';
+import { TELLING_EXPORTERS } from '../../domain/gdpr/request-fault.ts';
 import type { JobClaim } from '../../domain/jobs/job.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import { listCopies } from '../../store/gdpr/copies.ts';
 import { findNow, findRequesterName } from '../../store/gdpr/evidence.ts';
-import { insertDeletionLists } from '../../store/gdpr/export-deletions.ts';
+import { insertDeletionLists, listExportersThatWait } from '../../store/gdpr/export-deletions.ts';
 import { hashesOf } from '../../store/gdpr/people-keys.ts';
-import { endRound, holdGdprRequest, lockGdprRequest, treatRequest, updateStage } from '../../store/gdpr/progress.ts';
+import { endRound, holdGdprRequest, lockGdprRequest, treatRequest, updateGdprError, updateStage } from '../../store/gdpr/progress.ts';
 import { insertReceipt } from '../../store/gdpr/receipts.ts';
 import { recordKeptValues } from '../../store/gdpr/kept-values.ts';
 import type { GdprRequest } from '../../store/gdpr/request-record.ts';
@@ -19,11 +21,11 @@ import { cancelSend } from '../sends/cancel-send.ts';
 import { LOCATIONS } from './erase.ts';
 import { listPendingIdentifiers, listPendingPeople } from './pending-people.ts';
 import { tellSubjects } from './receipt-subjects.ts';
-import { tellExporters } from './tell-exporters.ts';
+import { type TellDependencies, tellExporters } from './tell-exporters.ts';
 
 /** Writes down whom exporters are to be told of, while it is known. */
 export async function listForExporters(deps: Dependencies, claim: JobClaim): Promise<void> {
-  await updateStage(deps.db, claim, 'telling exporters');
+  await updateStage(deps.db, claim, TELLING_EXPORTERS);
   const people = await listPendingIdentifiers(deps.db, claim);
   await write(deps.db, async (tx) => {
     const { entityId, identifier: requestIdentifier, round } = await holdGdprRequest(tx, claim);
@@ -34,11 +36,23 @@ export async function listForExporters(deps: Dependencies, claim: JobClaim): Pro
   for (const run of await listRunsOfFailed(deps.db, claim.entityId)) await cancelSend(deps.temporal, run);
 }
 
-/** Null once each exporter's bucket has its list, or was given up; else when to try again. */
-export async function tellExportersOf(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | null> {
+/**
+ * Returns null once each exporter's bucket has its list, or was given up; otherwise when to try again. The request says meanwhile which
+ * buckets did not take it, and why.
+ */
+export async function tellExportersOf(
+  deps: TellDependencies, claim: JobClaim, signal = Context.current().cancellationSignal,
+): Promise<RetryAfter | null> {
   const { entityId, identifier: requestIdentifier, round } = await write(deps.db, (tx) => holdGdprRequest(tx, claim));
-  return tellExporters(deps, { entityId, requestIdentifier, round });
+  const wait = await tellExporters(deps, { entityId, requestIdentifier, round }, signal);
+  const faults = await listExportersThatWait(deps.db, { entityId, requestIdentifier, round });
+  if (faults.length === 0) await updateStage(deps.db, claim, TELLING_EXPORTERS);
+  else await updateGdprError(deps.db, claim, faults.map(sayWaits).join('; '));
+  return wait;
 }
+
+const sayWaits = ({ exporter, fault }: { exporter: string; fault: string }) =>
+  `the bucket of exporter ${exporter} did not take the list of whom to delete: ${fault}`;
 
 /**
  * Signs what was done in this round, forgets by what its people were known, and has them treated, all at once; with the last of them

@@ -21,7 +21,7 @@ import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { BUCKET_FINAL_TRIES } from '../exports/wait-or-fail-export.ts';
 
-type TellDependencies = Pick<Dependencies, 'db' | 'secrets' | 'boundary'> & { outside: Pick<Dependencies['outside'], 'allow'> };
+export type TellDependencies = Pick<Dependencies, 'db' | 'secrets' | 'boundary'> & { outside: Pick<Dependencies['outside'], 'allow'> };
 
 /** A bucket that is troubled for longer is asked again later. */
 const PATIENCE_OF_A_TRY = { ...PATIENCE, retryMs: 5_000 };

@@ -125,6 +125,18 @@ export async function findNextListMs(db: Queryable, { entityId, requestIdentifie
   return next!.ms;
 }
 
+/** Lists the exporters whose buckets keep a round waiting, each with why its first pending list was not taken. */
+export async function listExportersThatWait(
+  db: Queryable, { entityId, requestIdentifier, round }: DeletionRound,
+): Promise<{ exporter: string; fault: string }[]> {
+  const { rows } = await db.query<{ exporter: string; fault: string }>(
+    `SELECT DISTINCT ON (x.id) x.identifier AS exporter, d.fault
+     FROM export_deletions d JOIN data_exporters x ON x.entity_id = d.entity_id AND x.id = d.exporter_id
+     WHERE d.entity_id = $1 AND d.request_identifier = $2 AND d.round = $3 AND d.state = 'pending' AND d.fault IS NOT NULL
+     ORDER BY x.id, d.id`, [entityId, requestIdentifier, round]);
+  return rows;
+}
+
 /** Those that an exporter's bucket did not take, of any request, and that could still be put there. The oldest first. */
 export async function listLeftLists(db: Queryable, entityId: number, exporterId: number, limit: number): Promise<ExportDeletion[]> {
   return readRows(await db.query(

@@ -71,12 +71,12 @@ const GIVEN_UP_TODO = `${REPORT} Millrace has given the step up: it ended its pr
 /** When the error of a given up step is no longer listed. */
 const listedUntil = (kind: JobKind) => (kind === 'access' || kind === 'delete' ? '' : ' This entry goes after a week.');
 
-const IMPORT_AGAIN = 'Import the file again with redrive_of=<import_id>: once that import has ended, the failure is no longer listed. '
+const IMPORT_AGAIN = 'import the file again with redrive_of=<import_id>: once that import has ended, the failure is no longer listed. '
   + 'Otherwise it goes after a week.';
 
 /** How staff start a job again whose step was given up. */
 const START_AGAIN: Record<JobKind, string> = {
-  import: `Rows that were merged stay. ${IMPORT_AGAIN}`,
+  import: `Rows that were merged stay; ${IMPORT_AGAIN}`,
   sync: 'The next run tries again; you can start one now.',
   export: 'The next run exports what is missing; you can start one now.',
   file: 'Ask for the file again.',
@@ -209,7 +209,7 @@ export const ATTENTION: readonly AttentionSource[] = [
       FROM data_exporters o ${lastFailed('export_runs', 'exporter_id', 'NOT j.is_covered')}
       WHERE o.entity_id = $1 AND o.paused_at IS NULL AND o.deleted_at IS NULL`,
   },
-  failedImport(`Correct the file. ${IMPORT_AGAIN}`, `IS DISTINCT FROM '${INTERNAL_FAILURE}'`),
+  failedImport(`Correct the file and ${IMPORT_AGAIN}`, `IS DISTINCT FROM '${INTERNAL_FAILURE}'`),
   failedImport(`Report the error in Millrace. ${START_AGAIN.import}`, `= '${INTERNAL_FAILURE}'`),
   ...FILE_RIGHTS.map(([right, kinds]): AttentionSource => ({
     // By file_jobs_failed and file_jobs_by_request. A file that an erasure ended is no failure.
@@ -275,7 +275,8 @@ export const ATTENTION: readonly AttentionSource[] = [
   },
   {
     kind: 'stalled', object: 'privacy_request', needs: ['gdpr_data_manage'],
-    toDo: 'See that the file store and the database can be reached; GET /api/gdpr/requests/<request_id> says more. It goes on by itself.',
+    toDo: 'See that what the reason names can be reached: the file store, the database, or the bucket of an exporter. '
+      + 'GET /api/gdpr/requests/<request_id> says more. The request goes on by itself.',
     select: `SELECT j.identifier AS id, j.request_type AS name, NULL AS run,
         coalesce(j.fault_since, (SELECT min((f.value ->> 'since')::timestamptz) FROM jsonb_each(j.location_faults) f)) AS since,
         coalesce(j.fault, ${LOCATION_FAULTS}) AS reason

@@ -4,6 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, beforeEach, expect, it } from 'vitest';
+import { tellExportersOf } from '../../../activities/gdpr/evidence.ts';
 import { tellExporters } from '../../../activities/gdpr/tell-exporters.ts';
 import { type FetchAllow, readFetchAllow } from '../../../connectors/core/fetch-allow.ts';
 import { verifyDocument } from '../../../domain/core/signed-document.ts';
@@ -15,12 +16,17 @@ import { listCopies } from '../../../store/gdpr/copies.ts';
 import { findDeletionKey } from '../../../store/gdpr/deletion-keys.ts';
 import { type DeletionRound, type ExportDeletion, insertDeletionLists, listDeletions } from '../../../store/gdpr/export-deletions.ts';
 import type { KnownBy } from '../../../store/gdpr/personal-data-location.ts';
+import { claimGdprRequest } from '../../../store/gdpr/progress.ts';
+import { findGdprRequestById } from '../../../store/gdpr/requests.ts';
+import { ATTENTION } from '../../../store/jobs/attention.ts';
+import { listAttentionOf } from '../../../store/jobs/list-attention.ts';
 import { runDocumented } from '../../cli/core/run-documented.ts';
 import { onFileEnd } from '../../harness/core/clean-up.ts';
 import { codeOf, documented } from '../../harness/core/documented.ts';
 import { personId, rememberSecret } from '../../harness/core/people.ts';
 import { s3Error, type S3Proxy, s3Proxy } from '../../harness/core/s3-proxy.ts';
 import { testS3, type TestS3 } from '../../harness/core/s3.ts';
+import { requestByApi } from '../../harness/gdpr/gdpr-requests.ts';
 import { useStack } from '../../harness/core/stack.ts';
 import { addExporter, type ExportWorld, insertEvents, makeExportWorld, runExport } from '../../harness/exports/exports.ts';
 
@@ -142,6 +148,28 @@ it('a bucket that refuses for good is told of as not notified in its own words, 
   expect(list!.fault).not.toContain(secret);
   expect(await tell()).toBeNull();
   expect(await listCopies(stack.store.db, round)).toMatchObject([{ state: 'not_notified', list: null, reason: list!.fault }]);
+});
+
+it('a request says which exporter keeps it and what the bucket answers, and needs attention, until the bucket takes the list', async () => {
+  const { db, secrets } = stack.store;
+  const request = await requestByApi(db, 'delete', world, [personId(9)]);
+  const ref = { entityId: world.entity.id, runId: request.id, identifier: request.identifier };
+  const { generation } = (await claimGdprRequest(db, ref, 'a run'))!;
+  round = { ...round, requestIdentifier: request.identifier };
+  const deps = { db, secrets, outside: { allow: readFetchAllow('127.0.0.1') as FetchAllow }, boundary: () => {} };
+  const tellOnce = () => tellExportersOf(deps, { ...ref, generation }, new AbortController().signal);
+  const stalled = async () => (await listAttentionOf(db, world.entity.id, ATTENTION.filter(({ kind, object }) =>
+    kind === 'stalled' && object === 'privacy_request'), { after: null, limit: 9 })).map(({ reason }) => reason);
+  proxy.meet({ operation: 'PutObject', key: /deletions/ }, s3Error(403, 'AllAccessDisabled'), 1);
+  await insert();
+  expect(await tellOnce()).not.toBeNull();
+  const { fault } = (await findGdprRequestById(db, world.entity.id, request.id))!;
+  expect(fault).toMatch(new RegExp(`exporter ${world.exporter.identifier} .*AllAccessDisabled`));
+  expect(fault).not.toContain(s3.settings.secret_access_key);
+  expect(await stalled()).toEqual([fault]);
+  await due();
+  expect(await tellOnce()).toBeNull();
+  expect([(await findGdprRequestById(db, world.entity.id, request.id))!.fault, await stalled()]).toEqual([null, []]);
 });
 
 it('a bucket that is out of reach for a while is tried again, for a day', async () => {
