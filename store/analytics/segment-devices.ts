@@ -1,4 +1,5 @@
 import type { SegmentMember } from '../../domain/analytics/tracked-lists.ts';
+import { refuse } from '../../domain/core/refusal.ts';
 import { readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { personOfDevice } from './people.ts';
@@ -17,6 +18,18 @@ export async function listSegmentRefs(db: Queryable, entityId: number, identifie
 /** Whether a person is in one of the segments, an array. By the primary key. */
 export const isMember = (person: string, segments: string): string => `EXISTS (
   SELECT FROM segment_members m WHERE m.entity_id = $1 AND m.segment_id = ANY (${segments}) AND m.person = ${person})`;
+
+/**
+ * Refuses a file of these segments' devices if one of them was deleted or has no members yet: it would show no rows, or rows of members
+ * that are no longer the segment's.
+ */
+export async function requireSegmentMembers(db: Queryable, entityId: number, segments: readonly number[]): Promise<void> {
+  const { rows } = await db.query<{ has_members: boolean }>(
+    'SELECT snapshot_at IS NOT NULL AS has_members FROM segments WHERE entity_id = $1 AND id = ANY ($2::integer[])', [entityId, segments]);
+  if (rows.length < new Set(segments).size) refuse(404, 'not_found', 'The file can\'t be built: its segment was deleted');
+  if (rows.every(({ has_members: hasMembers }) => hasMembers)) return;
+  refuse(409, 'computing', 'The file can\'t be built: the people of its segment are not found yet. Ask for the file again later');
+}
 
 /**
  * The devices of a segment in an app, as rows of devices with their `person`: those of each member in turn, in the order of the primary

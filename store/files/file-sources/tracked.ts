@@ -4,6 +4,7 @@ import { CsvRecords } from '../../../domain/files/csv-records.ts';
 import {
   copyGrouped, copyTracked, findHighestId, listGrouped, listTrackedPortions, type TrackedFilter,
 } from '../../analytics/tracked-lists.ts';
+import { requireSegmentMembers } from '../../analytics/segment-devices.ts';
 import type { FileSource } from '../file-source.ts';
 
 /** A list of what apps sent, as it is asked for as JSON, without pages; times are ISO texts. */
@@ -30,6 +31,7 @@ export function trackedFile<Name extends TrackedListName>(list: Name): FileSourc
     columnsOf: ({ fields, isGrouped }) => (isGrouped ? [...fields, COUNT] : fields),
     async* rows(db, entityId, { filter: asked, fields, isGrouped }) {
       const filter = filterOf(asked);
+      await requireSegmentMembers(db, entityId, filter.segments ?? []);
       if (isGrouped) {
         const all = { fields: fields as ListField<'events'>[], offset: 0, limit: null };
         yield* grouped(listGrouped(db, entityId, filter, all, true), fields);
@@ -40,13 +42,16 @@ export function trackedFile<Name extends TrackedListName>(list: Name): FileSourc
           yield entries.map(({ json }) => cellsOf(JSON.parse(json) as (string | null)[], fields));
         }
       }
+      await requireSegmentMembers(db, entityId, filter.segments ?? []);
     },
     async* csv(db, entityId, { filter: asked, fields, isGrouped }) {
       const filter = filterOf(asked);
+      await requireSegmentMembers(db, entityId, filter.segments ?? []);
       const records = new CsvRecords();
       const copied = isGrouped ? copyGrouped(db, entityId, filter, fields as ListField<'events'>[])
         : copyTracked(db, list, entityId, filter, fields as ListField<Name>[]);
       for await (const piece of copied) yield records.end(piece);
+      await requireSegmentMembers(db, entityId, filter.segments ?? []);
     },
   };
 }

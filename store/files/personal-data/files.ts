@@ -18,9 +18,10 @@ const AREA = 'files/';
 
 type BegunFile = { id: number; identifier: string; kind: string; fileKey: string; isSearchable: boolean; isAnybodys: boolean };
 
-/** Files whose rows tell of people without naming them: values of events alone, and lists that were asked for without ids. */
-const NAMES_NOBODY = `(kind = 'event_details' OR kind IN ('events', 'sessions', 'locations')
-  AND NOT coalesce(${QUERY} -> 'fields' ?& ARRAY['user_id', 'device_id'], true))`;
+/** Files whose rows tell of people without naming them: values of events alone, and lists that lack some of their ids. */
+const NAMES_NOBODY = `(kind = 'event_details' OR NOT coalesce(${QUERY} -> 'fields' ?& CASE
+  WHEN kind IN ('events', 'sessions', 'locations') THEN ARRAY['user_id', 'device_id']
+  WHEN kind IN ('devices', 'segment_devices') THEN ARRAY['current_user_id', 'users', 'last_user_id'] END, true))`;
 
 /**
  * Files that were built from lists, or are being built. A finished CSV file is searched if its rows name their people; one of

@@ -1,6 +1,7 @@
 import { beforeAll, expect, it } from 'vitest';
 import { completeCsv, writeCsv } from '../../../activities/files/csv.ts';
 import { LIST_FIELDS, type TrackedListName } from '../../../domain/analytics/tracked-lists.ts';
+import { deleteSegment } from '../../../store/analytics/segments.ts';
 import { fileSources } from '../../../store/files/file-sources.ts';
 import type { TrackedFileQuery } from '../../../store/files/file-sources/tracked.ts';
 import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
@@ -107,5 +108,18 @@ it('so is one of each filter, whatever its values hold', async () => {
     const { written, copied, rows } = await both('devices', { filter, fields: [...LIST_FIELDS.devices], isGrouped: false });
     expect(copied).toBe(written);
     expect(rows).toBeGreaterThan(0);
+  }
+});
+
+it.for(['csv', 'rows'] as const)('a file of a segment that was deleted or changed fails with the reason, by its %s', async (way) => {
+  const gone = (await insertSampleSegment(store.db, entityId, { appId, people: ['uu '] })).id;
+  const build = (list: 'devices' | 'segment_devices') => Array.fromAsync<unknown>(fileSources[list][way]!(
+    store.db, entityId, { filter: { ...everything(), segments: [gone] }, fields: ['device_id', 'last_city'], isGrouped: false }));
+  await build('segment_devices');
+  await store.db.query('UPDATE segments SET snapshot_at = NULL WHERE entity_id = $1 AND id = $2', [entityId, gone]);
+  await expect(build('segment_devices')).rejects.toMatchObject({ name: 'Refusal', message: expect.stringContaining('not found yet') });
+  await deleteSegment(store.db, entityId, gone);
+  for (const list of ['devices', 'segment_devices'] as const) {
+    await expect(build(list)).rejects.toMatchObject({ name: 'Refusal', message: 'The file can\'t be built: its segment was deleted' });
   }
 });

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { platform, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
@@ -132,6 +132,10 @@ describe.each(STORES)('files in $name', ({ open, unfinished }) => {
     expect(await keys(files, 'broken/')).toEqual([]);
     expect(await unfinished()).toEqual([]);
   });
+});
+
+it.runIf(platform() === 'linux')('a file that can not be deleted fails with the system\'s own code', async () => {
+  await expect(folderFiles('/proc/self').delete('status')).rejects.toMatchObject({ code: 'EPERM' });
 });
 
 const HOUR_MS = 3_600_000;

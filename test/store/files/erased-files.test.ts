@@ -96,16 +96,19 @@ describe('files of an erased person', () => {
   it('begin again as sheets do if their rows tell of people without naming them', async () => {
     const told: [FileKind, object][] = [
       ['event_details', {}], ['events', { fields: ['name', 'detail'] }], ['sessions', { fields: ['user_id', 'start_date_utc'] }],
+      ['devices', { fields: ['device_id', 'last_city'] }], ['devices', { fields: ['device_id', 'current_user_id', 'users', 'last_city'] }],
+      ['segment_devices', { fields: ['device_id', 'last_user_id', 'last_city'] }],
       ['events', { fields: ['user_id', 'device_id', 'detail'] }],
+      ['devices', { fields: ['device_id', 'current_user_id', 'users', 'last_user_id', 'last_city'] }],
     ];
     const begun: Begun[] = [];
     for (const [kind, query] of told) {
       begun.push(await begin('a', 'csv', undefined, { kind, query }));
       await finish(begun.at(-1)!, 'value\r\nof the person\r\n');
     }
-    expect([await count(await erasure({ wasInTables: false })), await erase(await erasure())]).toEqual([0, 3]);
+    expect([await count(await erasure({ wasInTables: false })), await erase(await erasure())]).toEqual([0, 6]);
     const states = await Promise.all(begun.map(async (file) => (await jobOf(file)).state));
-    expect(states).toEqual(['accepted', 'accepted', 'accepted', 'finished']);
+    expect(states).toEqual([...Array.from({ length: 6 }, () => 'accepted'), 'finished', 'finished']);
   });
 
   it('are neither searched nor counted once they were begun after the tables were erased, and are counted once', async () => {
