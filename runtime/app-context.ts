@@ -80,7 +80,7 @@ type Parts = Omit<Backends, 'databaseUrl'> & Pick<AppContext, 'identity' | 'log'
 async function openParts(
   config: Config, db: Database, { temporal, secretKey, newSecretKey, identity, log, ended }: Parts,
 ): Promise<AppContext> {
-  const opened = await openFiles(config);
+  const opened = await openFiles(config, log);
   const { applied } = await migrate(db);
   if (applied.length > 0) log.info({ applied }, 'database migrated');
   const files = await checkFileStore(db, opened);

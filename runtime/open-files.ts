@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
+import type { Logger } from 'pino';
 import { s3Error } from '../connectors/s3/s3-refusal.ts';
 import { asBytes, type Files, folderFiles } from '../store/core/files.ts';
 import { s3Files } from '../store/core/s3-files.ts';
@@ -7,10 +8,12 @@ import { CannotStart } from './cannot-start.ts';
 import type { Config } from './config.ts';
 
 /** The files that MILLRACE_FILES names; a bucket is tried, so that what is wrong with it is said now. */
-export async function openFiles(config: Config): Promise<Files> {
+export async function openFiles(config: Config, log?: Logger): Promise<Files> {
   const place = config.MILLRACE_FILES ?? join(config.MILLRACE_DATA_DIR, 'files');
   if (!place.startsWith('s3://')) {
-    const files = folderFiles(place);
+    const files = folderFiles(place, {
+      onRenamed: (file) => log?.warn({ file }, 'a file in the file store has a name that is no key: it was renamed'),
+    });
     await files.deleteUnfinished(new Date());
     return files;
   }

@@ -7,7 +7,7 @@ import { deleteOldAttempts } from '../../store/accounts/login-attempts.ts';
 import { addPendingCustomers } from '../../store/attributes/customers.ts';
 import { type Database, write } from '../../store/core/database.ts';
 import { deleteNotedFile, listNotedFiles } from '../../store/core/file-deletions.ts';
-import type { Files } from '../../store/core/files.ts';
+import type { Files, StoredFile } from '../../store/core/files.ts';
 import { deleteFileJob, isFileOfJob, listExpiredFiles } from '../../store/files/file-jobs-across-entities.ts';
 import { isArchiveNamed } from '../../store/gdpr/archives-across-entities.ts';
 import { deleteOldInternalErrors } from '../../store/jobs/internal-errors.ts';
@@ -26,6 +26,7 @@ import { keepRetention } from '../../store/tracking/event-retention.ts';
 import { foldTrackedCounts } from '../../store/tracking/fold-tracked-counts.ts';
 import { wakeSegments } from '../analytics/wake-segments.ts';
 import { atMostEach } from '../core/at-most-each.ts';
+import { doAll } from '../core/do-all.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { wakeFeed } from '../feed/wake-feed.ts';
 import { repairSchedules } from './follow-schedule.ts';
@@ -96,26 +97,29 @@ export const sweepSteps = (
     }
   },
 
-  /** Enforces retention: jobs and errors of more than a week, dead tokens, remains of deleted objects. */
-  async deleteExpired(): Promise<void> {
-    await deleteExpiredImports({ db, files, boundary });
-    await deleteExpiredFiles({ db, files, boundary });
-    await deleteFilesOfNoRow({ db, files, log, boundary });
-    await deleteOrphans();
-    await files.deleteUnfinished(new Date());
-    await deleteDryRunRemains(db);
-    await deleteRemains(db);
-    await deleteMembersOfDeleted(db);
-    await deleteExpiredTokens(db);
-    await deleteOldAttempts(db);
-    await deleteOldInternalErrors(db);
-    await deleteExpiredAccountLinks(db);
-    await deleteOldRequests(db);
-    await deleteOldFeedRequests(db);
-    await deleteOldSyncRuns(db);
-    await deleteOldExportRuns(db);
-    await deleteOldChanges(db);
-  },
+  /**
+   * Enforces retention: jobs and errors of more than a week, dead tokens, remains of deleted objects. A part that fails, for example
+   * at a file that can't be deleted, holds up no other; the step fails once all were tried.
+   */
+  deleteExpired: (): Promise<void> => doAll([
+    () => deleteExpiredImports({ db, files, boundary }),
+    () => deleteExpiredFiles({ db, files, boundary }),
+    () => deleteFilesOfNoRow({ db, files, log, boundary }),
+    deleteOrphans,
+    () => files.deleteUnfinished(new Date()),
+    () => deleteDryRunRemains(db),
+    () => deleteRemains(db),
+    () => deleteMembersOfDeleted(db),
+    () => deleteExpiredTokens(db),
+    () => deleteOldAttempts(db),
+    () => deleteOldInternalErrors(db),
+    () => deleteExpiredAccountLinks(db),
+    () => deleteOldRequests(db),
+    () => deleteOldFeedRequests(db),
+    () => deleteOldSyncRuns(db),
+    () => deleteOldExportRuns(db),
+    () => deleteOldChanges(db),
+  ]),
 
   /** Makes the partitions of the months to come, folds the counts of days, and deletes what SDKs sent when its time is over. */
   async keepEvents(): Promise<void> {
@@ -184,13 +188,16 @@ async function deleteFilesOfNoRow({ log, ...deps }: Cleared & Pick<Dependencies,
 /** Uploads whose request died between the pinned file and the row of its import; archives and files whose row went as they were put. */
 export async function deleteOrphanedFiles(db: Database, files: Files): Promise<void> {
   const before = new Date(Date.now() - ORPHANED_AFTER_MS);
-  for await (const { key, modifiedAt } of listUnnamedFiles({ db, files })) if (modifiedAt < before) await files.delete(key);
-  for await (const { key, modifiedAt } of files.list('access/')) {
-    if (modifiedAt < before && !await isArchiveNamed(db, key)) await files.delete(key);
+  async function* deletionsOf(listed: AsyncIterable<StoredFile>, isNamed: (key: string) => Promise<boolean>) {
+    for await (const { key, modifiedAt } of listed) {
+      if (modifiedAt < before) yield async () => { if (!await isNamed(key)) await files.delete(key); };
+    }
   }
-  for await (const { key, modifiedAt } of files.list('files/')) {
-    if (modifiedAt < before && !await isFileOfJob(db, key)) await files.delete(key);
-  }
+  await doAll([
+    () => doAll(deletionsOf(listUnnamedFiles({ db, files }), async () => false)),
+    () => doAll(deletionsOf(files.list('access/'), (key) => isArchiveNamed(db, key))),
+    () => doAll(deletionsOf(files.list('files/'), (key) => isFileOfJob(db, key))),
+  ]);
 }
 
 /** True while the very run that claimed the row is open. */

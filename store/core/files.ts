@@ -45,7 +45,7 @@ export async function* asBytes(text: string | Buffer): AsyncGenerator<Buffer> {
  * Files in a folder, readable by this user alone. `put` syncs before it renames, so a key survives power loss. It makes no folder
  * anew that is gone: it may be a volume that is not mounted.
  */
-export function folderFiles(folder: string): Files {
+export function folderFiles(folder: string, { onRenamed = () => {} }: { onRenamed?: (key: string) => void } = {}): Files {
   const root = resolve(folder);
   const path = (key: string) => join(root, checkedKey(key));
   const check = async () => {
@@ -73,7 +73,7 @@ export function folderFiles(folder: string): Files {
     readAll: (key) => readFile(path(key)).catch(nullIfMissing),
     size: (key) => stat(path(key)).then(({ size }) => size, nullIfMissing),
     delete: (key) => unlinkFile(path(key)),
-    list: (prefix) => listFolder(root, prefix),
+    list: (prefix) => listFolder(root, prefix, onRenamed),
     deleteUnfinished: (now) => deleteUnfinished(join(root, UNFINISHED), now.getTime() - UNFINISHED_FOR_MS),
     create: () => makeFolder(root, { mode: 0o700 }),
     check,
@@ -139,18 +139,38 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-async function* listFolder(root: string, prefix: string): AsyncGenerator<StoredFile> {
-  const start = join(root, dirname(`${prefix}x`));
+/** Also files that others put there: one whose name is no key gets one, so that it is searched and deleted as all others are. */
+async function* listFolder(root: string, prefix: string, onRenamed: (key: string) => void): AsyncGenerator<StoredFile> {
+  const area = dirname(`${prefix}x`);
+  const start = join(root, area);
+  const renamed = new Set<string>();
   const folder = await opendir(start, { recursive: true }).catch(nullIfMissing);
   if (!folder) return;
   for await (const entry of folder) {
     if (!entry.isFile()) continue;
     const path = join(entry.parentPath, entry.name);
-    const key = relative(root, path).split(sep).join('/');
-    if (!key.startsWith(prefix) || key.startsWith(`${UNFINISHED}/`)) continue;
+    const name = relative(root, path).split(sep).join('/');
+    if (!name.startsWith(prefix) || name.startsWith(`${UNFINISHED}/`) || renamed.has(name)) continue;
     const found = await stat(path).catch(nullIfMissing);
-    if (found) yield { key, modifiedAt: found.mtime };
+    if (!found) continue;
+    const key = isFileKey(name) ? name : strayKey(area, name);
+    if (key !== name) {
+      if (area === '.' || await rename(path, join(root, key)).then(() => false, isGone)) continue;
+      renamed.add(key);
+      onRenamed(key);
+    }
+    if (key.startsWith(prefix)) yield { key, modifiedAt: found.mtime };
   }
+}
+
+/** A key of its own, which says nothing of the name: that may tell of a person. */
+function strayKey(area: string, name: string): string {
+  return `${area}/stray-${randomUUID()}${/\.[A-Za-z0-9]+$/.exec(name)?.[0] ?? ''}`;
+}
+
+function isGone(error: NodeJS.ErrnoException): true {
+  nullIfMissing(error);
+  return true;
 }
 
 function nullIfMissing(error: NodeJS.ErrnoException): null {

@@ -1,14 +1,16 @@
-import { utimes } from 'node:fs/promises';
+import { mkdir, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { deleteOrphanedFiles, sweepSteps } from '../../../activities/jobs/sweep.ts';
+import { FileStoreAway } from '../../../domain/core/internal-error.ts';
 import { findTokenOwner } from '../../../store/accounts/tokens.ts';
 import { findAttributeValues } from '../../../store/attributes/attribute-values.ts';
 import { deleteCustomerAttribute } from '../../../store/attributes/customer-attributes.ts';
 import { mergeAttributeValues, prepareChanges } from '../../../store/attributes/merge-attribute-values.ts';
 import { deleteSor } from '../../../store/attributes/systems-of-records.ts';
 import { write } from '../../../store/core/database.ts';
+import type { Files } from '../../../store/core/files.ts';
 import { insertImportErrors } from '../../../store/imports/import-errors.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
@@ -81,6 +83,31 @@ describe('the sweep deletes', () => {
     expect(await store.files.size('imports/dead.csv')).toBeNull();
     expect(await store.files.size('imports/new.csv')).toBe(1);
     expect(await store.files.size(known)).toBe(28);
+  });
+
+  it('whatever it can, although one file has a name that is no key, another can not be deleted, and the file store fails', async () => {
+    const world = await makeWorld(store);
+    await store.db.query(`UPDATE tokens SET expires_at = now() - interval '1 second' WHERE entity_id = $1`, [world.entity.id]);
+    const put = async (name: string) => {
+      await writeFile(join(store.filesFolder, name), 'x');
+      await utimes(join(store.filesFolder, name), 0, 0);
+    };
+    await mkdir(join(store.filesFolder, 'files'), { recursive: true });
+    for (const name of ['imports/a.csv', 'imports/old copy.csv', 'imports/stuck.csv', 'imports/z.csv', 'files/dead.csv']) await put(name);
+    const stuck = Object.assign(new Error('EPERM'), { code: 'EPERM' });
+    const files: Files = {
+      ...store.files,
+      delete: async (key) => { if (key === 'imports/stuck.csv') throw stuck; return store.files.delete(key); },
+      deleteUnfinished: async () => { throw new FileStoreAway('away'); },
+    };
+    const log = { info() {}, warn() {}, error() {} };
+    const steps = sweepSteps({ ...store, files, log, temporal: undefined as never, boundary() {} });
+    await expect(steps.deleteExpired()).rejects.toThrow(stuck);
+    const left = (await Array.fromAsync(store.files.list('imports/'))).filter(({ modifiedAt }) => modifiedAt.getTime() === 0);
+    expect(left.map(({ key }) => key)).toEqual(['imports/stuck.csv']);
+    expect(await store.files.size('files/dead.csv')).toBeNull();
+    expect(await count('tokens', 'entity_id = $1', [world.entity.id])).toBe(0);
+    await store.files.delete('imports/stuck.csv');
   });
 
   it('the values of a deleted attribute, and no others', async () => {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { platform, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -132,6 +132,22 @@ describe.each(STORES)('files in $name', ({ open, unfinished }) => {
     expect(await keys(files, 'broken/')).toEqual([]);
     expect(await unfinished()).toEqual([]);
   });
+});
+
+it('a file in a folder whose name is no key gets one, and stops no other', async () => {
+  const root = await mkdtemp(join(tmpdir(), 'millrace-stray-'));
+  onFileEnd(() => rm(root, { recursive: true }));
+  const seen: string[] = [];
+  const files = folderFiles(root, { onRenamed: (key) => seen.push(key) });
+  for (const key of ['outbox/a.eml', 'outbox/z.eml', 'keys/data-1']) await files.put(key, inPieces(Buffer.from(key)));
+  await mkdir(join(root, 'outbox', 'old mails'));
+  for (const name of ['mail (copy).eml', 'old mails/x.eml', 'no ending+']) await writeFile(join(root, 'outbox', name), name);
+  const listed = await keys(files, 'outbox/');
+  expect(listed).toEqual(['outbox/a.eml', ...seen.toSorted(), 'outbox/z.eml']);
+  expect(seen.map((key) => key.replace(/-[0-9a-f-]{36}/, '')).toSorted()).toEqual(['outbox/stray', 'outbox/stray.eml', 'outbox/stray.eml']);
+  const texts = await Promise.all(seen.map(async (key) => String(await files.readAll(key))));
+  expect(texts.toSorted()).toEqual(['mail (copy).eml', 'no ending+', 'old mails/x.eml']);
+  expect(await keys(files, 'outbox/')).toEqual(listed);
 });
 
 it.runIf(platform() === 'linux')('a file that can not be deleted fails with the system\'s own code', async () => {
