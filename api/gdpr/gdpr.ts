@@ -90,11 +90,11 @@ const status = {
 
 const downloadUrls = texts.describe('By user id: null while pending, then the link to the archive, or a text if there is no data');
 const keptValues = z.array(z.object({
-  place: z.string(), object: z.string().describe('Identifier of a segment, campaign or funnel; key of a file in the file store'),
-  on: z.string().describe('attributes, devices, details of events, or file'),
+  place: z.string(), object: z.string().describe('Identifier of a segment, campaign, funnel or hold; key of a file in the file store'),
+  on: z.string().describe('attributes, devices, details of events, file, or reason (of a hold)'),
   key: z.string().nullable().describe('Attribute, field or member; null if it holds an id itself'), values: z.int(),
 }).meta({ id: 'KeptValue' })).describe('Values of filters that equal an id of these people and stayed, since they may mean anything; '
-  + 'files of the outbox that are no mails and hold no such id as text');
+  + 'files of the outbox that are no mails and hold no such id as text; holds on others whose reason names one of these people');
 
 const wouldErase = z.record(z.string(), z.int().nullable()).nullable()
   .describe('Of a deletion that waits and covers a device: the number of rows and files that an approval erases now, by '

@@ -40,6 +40,7 @@ export function reportGdpr(view: GdprRequest, width: number | null): string {
     ...countLines('an approval erases', view.would_erase ?? {}),
     ...countLines('erased', progress.erased), ...countLines('still found', progress.survivors),
     ...(view.kept_values ?? []).map(({ place, object, key, values }) => (place === 'outbox/' ? `kept: ${object}, which is no mail`
+      : place === 'gdpr_holds' ? `kept: the reason of hold ${object}, which names an id`
       : `kept: values of ${key ?? 'a key'} in ${object} that are the same as an id: ${values}`)),
     '', table(['person', 'how it stands'], people, width),
   ].join('\n');

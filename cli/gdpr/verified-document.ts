@@ -96,6 +96,7 @@ function erasureLines(
       `copy of ${kind} ${id}: ${state.replace('_', ' ')}${list === null ? '' : ` by ${list}`}${reason === null ? '' : `. ${reason}`}`),
     ...kept.map(({ place, why, until }) => `kept: ${place}, ${why}${until === null ? '' : `, until ${until}`}`),
     ...values.map(({ place, object, key, values: count }) => (place === 'outbox/' ? `kept: ${object}, which is no mail`
+      : place === 'gdpr_holds' ? `kept: the reason of hold ${object}, which names an id`
       : `kept: ${counted(count, 'value', 'values')} of ${key ?? 'a key'} in ${object}, though an id is the same`)),
   ];
 }

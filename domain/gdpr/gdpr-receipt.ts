@@ -30,12 +30,12 @@ const copy = z.object({
 });
 
 /**
- * Values of a segment's, campaign's or funnel's filters that equal an id and stayed, and files of `outbox/` that are no mails.
- * `key`: null if it holds an id itself.
+ * Values of a segment's, campaign's or funnel's filters that equal an id and stayed, files of `outbox/` that are no mails,
+ * and holds on others whose reason names one of the people. `key`: null if it holds an id itself.
  */
 const keptValue = z.object({
-  place: z.enum(['segments', 'campaigns', 'funnels', 'outbox/']), object: z.string(),
-  on: z.enum(['attributes', 'devices', 'details', 'file']),
+  place: z.enum(['segments', 'campaigns', 'funnels', 'outbox/', 'gdpr_holds']), object: z.string(),
+  on: z.enum(['attributes', 'devices', 'details', 'file', 'reason']),
   key: z.string().nullable(), values: count,
 });
 export type KeptValue = z.infer<typeof keptValue>;

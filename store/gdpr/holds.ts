@@ -1,7 +1,10 @@
 import type { HoldKind } from '../../domain/gdpr/gdpr-codes.ts';
+import type { KeptValue } from '../../domain/gdpr/gdpr-receipt.ts';
 import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
+import type { KnownBy } from './personal-data-location.ts';
+import { namedIn, namesOf } from './personal-data/named-in.ts';
 import type { Person } from './tombstones.ts';
 
 /** While it stands, nobody who is known by this id is deleted. */
@@ -63,4 +66,15 @@ export async function listHoldsOf(
     `SELECT h.customer_type, h.customer_id, h.kind, h.reason, h.created_at FROM gdpr_holds h
      WHERE h.entity_id = $1 AND (h.customer_type, h.customer_id) IN (SELECT * FROM unnest($2::text[], $3::text[])) ORDER BY h.id`,
     [entityId, people.map(({ customerType }) => customerType), people.map(({ customerId }) => customerId)]));
+}
+
+/** How many holds a receipt lists. */
+const MAX_LISTED = 200;
+
+/** Returns what a deletion of these people leaves in holds on others, for its request and receipt: those whose reason names one. */
+export async function listHoldsNaming(db: Queryable, entityId: number, people: readonly KnownBy[]): Promise<KeptValue[]> {
+  const { rows } = await db.query<{ identifier: string }>(
+    `SELECT identifier FROM gdpr_holds WHERE entity_id = $1 AND ${namedIn('reason')} ORDER BY id LIMIT ${MAX_LISTED}`,
+    namesOf(entityId, people));
+  return rows.map(({ identifier: object }) => ({ place: 'gdpr_holds', object, on: 'reason', key: null, values: 1 }));
 }

@@ -12,7 +12,8 @@ export const gdprHolds: PersonalDataLocation = {
   otherColumns: ['entity_id', 'id', 'identifier', 'created_by'],
   holds: 'the fact that a person must not be erased, and why',
   foundBy: 'customer type and id',
-  erasedBy: 'deleting the row, which can only be a hold that came too late',
+  erasedBy: 'deleting the row, which can only be a hold that came too late; if the reason of a hold on somebody else names the '
+    + 'person, the receipt lists that hold in `kept_values`',
   count: ({ db }, entityId, people) => countRows(db, HOLDS_OF_THEM, customerKeys(entityId, people)),
   async* export({ db }, entityId, people) {
     const { rows } = await db.query(

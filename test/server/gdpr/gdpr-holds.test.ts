@@ -3,6 +3,8 @@ import { write } from '../../../store/core/database.ts';
 import { newIdentifier } from '../../../store/core/identifiers.ts';
 import { listOrdinalsOnHold } from '../../../store/gdpr/held-ids.ts';
 import { listHoldsOf } from '../../../store/gdpr/holds.ts';
+import { recordKeptValues } from '../../../store/gdpr/kept-values.ts';
+import type { KnownBy } from '../../../store/gdpr/personal-data-location.ts';
 import { listWaitingPeople } from '../../../store/gdpr/waiting.ts';
 import { personId } from '../../harness/core/people.ts';
 import { requestByApi } from '../../harness/gdpr/gdpr-requests.ts';
@@ -144,5 +146,15 @@ describe('a hold', () => {
     expect(await listWaitingPeople(store.db, world.entity.id, id)).toMatchObject([{ ordinal: 1, reason: 'a lawsuit' }]);
     await call('DELETE', `/${held}`);
     expect([told, await findHeld()]).toEqual([[[identifier]], []]);
+  });
+
+  test('whose reason names somebody else is listed among what their deletion leaves', async () => {
+    const { identifier } = (await hold({ user_id: personId(40), reason: `a dispute with ${personId(41)}, see the file` })).body.result;
+    const [person, other] = [41, 42].map((n) => ({ customerType: 'user_id' as const, customerId: personId(n) }));
+    const request = await requestByApi(store.db, 'delete', world, [personId(41)]);
+    const listKept = async (...people: KnownBy[]) =>
+      (await write(store.db, (tx) => recordKeptValues(tx, request, people))).filter(({ place }) => place === 'gdpr_holds');
+    expect(await listKept(person!)).toEqual([{ place: 'gdpr_holds', object: identifier, on: 'reason', key: null, values: 1 }]);
+    expect(await listKept(other!)).toEqual([]);
   });
 });
