@@ -1,4 +1,4 @@
-import { patched, proxyActivities } from '@temporalio/workflow';
+import { isCancellation, patched, proxyActivities } from '@temporalio/workflow';
 import type { AccountMailSteps } from '../activities/accounts/account-mails.ts';
 import type { GdprSweepSteps } from '../activities/gdpr/sweep.ts';
 import type { SweepSteps } from '../activities/jobs/sweep.ts';
@@ -11,13 +11,28 @@ const steps = proxyActivities<SweepSteps & GdprSweepSteps & AccountMailSteps>({
   retry: { maximumAttempts: 3 },
 });
 
-/** Starts the never-started, restarts the lost, deletes the expired. */
+/** Starts the never-started, restarts the lost, deletes the expired. A step that fails holds up no other. */
 export async function sweep(): Promise<void> {
+  if (!patched('isolates-steps')) return sweepUntilFailure();
+  const failures: unknown[] = [];
+  for (const step of [
+    steps.resetLostRuns, steps.startUnclaimed, steps.repairSchedules, steps.addCustomers, steps.careForRequests, steps.sendAccountMails,
+    steps.deleteExpired, steps.keepEvents,
+  ]) {
+    await step().catch((error: unknown) => {
+      if (isCancellation(error)) throw error;
+      failures.push(error);
+    });
+  }
+  if (failures.length > 0) throw failures[0];
+}
+
+/** Serves histories from before a step that fails held up no other. */
+async function sweepUntilFailure(): Promise<void> {
   await steps.resetLostRuns();
   await steps.startUnclaimed();
   if (patched('repairs-schedules')) await steps.repairSchedules();
   if (patched('adds-customers')) await steps.addCustomers();
-  // Before what needs the file store, which may be away.
   if (patched('cares-for-requests')) await steps.careForRequests();
   if (patched('sends-account-mails')) await steps.sendAccountMails();
   await steps.deleteExpired();
