@@ -1,3 +1,4 @@
+import { shorten } from '../../domain/core/text-limits.ts';
 import type { Line } from '../commands/bounded-lines.ts';
 import { type CommandFile, commandLines } from '../commands/command-lines.ts';
 import { type Message, messageOf } from '../commands/command-message.ts';
@@ -30,7 +31,7 @@ export const airbyte = connector({
       const status = await answer(source, 'CONNECTION_STATUS', ['check', '--config', configFile(source)], context);
       const { status: word, message } = isObject(status) ? status : {};
       if (word === 'SUCCEEDED') return;
-      const words = typeof message === 'string' ? source.redact(message).slice(0, 500) : 'it does not say why';
+      const words = typeof message === 'string' ? shorten(source.redact(message), 500) : 'it does not say why';
       throw sourceRefusal('source_refused', `${source.name} can't reach what it reads: ${words}`);
     },
 

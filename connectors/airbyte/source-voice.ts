@@ -1,3 +1,4 @@
+import { shorten } from '../../domain/core/text-limits.ts';
 import type { Message } from '../commands/command-message.ts';
 import type { NamedCommand } from '../commands/command-settings.ts';
 import type { ConnectorContext } from '../core/contract.ts';
@@ -25,7 +26,7 @@ export function sourceVoice({ name, redact }: NamedCommand, { log, signal }: Con
 
   const say = (text: string) => {
     lines += 1;
-    if (lines <= LOGGED_LINES) log(`${name}: ${redact(text.trim()).slice(0, LOGGED_LETTERS)}`);
+    if (lines <= LOGGED_LINES) log(`${name}: ${shorten(redact(text.trim()), LOGGED_LETTERS)}`);
     else if (lines === LOGGED_LINES + 1) log(`${name}: and more lines, left out`);
   };
 
@@ -34,7 +35,7 @@ export function sourceVoice({ name, redact }: NamedCommand, { log, signal }: Con
     if (trace['type'] === 'ERROR' && isObject(error)) {
       const { message, failure_type: kind } = error;
       // The stack and the internal message may hold records.
-      failure = { kind, words: redact(typeof message === 'string' ? message : 'it does not say why').slice(0, 500) };
+      failure = { kind, words: shorten(redact(typeof message === 'string' ? message : 'it does not say why'), 500) };
     }
     if (trace['type'] === 'STREAM_STATUS' && isObject(status)) quietUntil = resetOf(status) ?? quietUntil;
   };

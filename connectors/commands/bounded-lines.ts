@@ -1,7 +1,9 @@
+import { withoutCutWord } from '../../domain/core/text-limits.ts';
+
 const NEWLINE = 0x0a;
 
 export type Line = {
-  /** Without its end; of a line over the limit, its first part. */
+  /** Without its end; of a line over the limit, its first part without the word that is cut. */
   text: string;
   /** Of the whole line. */
   bytes: number;
@@ -20,7 +22,8 @@ export async function* boundedLines(chunks: AsyncIterable<Buffer>, limit: number
   };
   const take = (isEnded: boolean): Line => {
     const text = Buffer.concat(kept).toString('utf8');
-    const line = { text, bytes, isCut: bytes > limit, isEnded };
+    const isCut = bytes > limit;
+    const line = { text: isCut ? withoutCutWord(text) : text, bytes, isCut, isEnded };
     kept = [];
     bytes = 0;
     return line;

@@ -3,6 +3,7 @@ import { access, mkdtemp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
+import { shorten } from '../../domain/core/text-limits.ts';
 import type { ConnectorContext } from '../core/contract.ts';
 import { removeFolder } from '../core/remove-folder.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
@@ -95,7 +96,7 @@ async function logged(stderr: Readable, { name, redact }: CommandCall, { log }: 
   try {
     for await (const { text } of boundedLines(stderr, LOGGED_BYTES)) {
       const line = redact(text.trimEnd());
-      if (isWord(line)) last = line.trim().slice(0, 500);
+      if (isWord(line)) last = shorten(line.trim(), 500);
       count += 1;
       if (count <= LOGGED_LINES) log(`${name}: ${line}`);
     }

@@ -1,17 +1,19 @@
+import { withoutCutWord } from '../../domain/core/text-limits.ts';
 import type { ReadItem } from './contract.ts';
 
 const SHOWN_BYTES = 2 * 1024;
 
 /**
  * What should have been a record, cut to 2 KiB of text. What is not UTF-8 in it shows as U+FFFD; a letter that is cut
- * through is left out.
+ * through is left out, and so is a word, which may be an id.
  */
 export function malformed(raw: Buffer | string, message: string): ReadItem {
   // No letter has less than a byte, so this spares to encode what is not shown.
   const bytes = typeof raw === 'string' ? Buffer.from(raw.slice(0, SHOWN_BYTES)) : raw;
   const text = decodeWhole(bytes.subarray(0, SHOWN_BYTES));
   const shown = Buffer.byteLength(text) > SHOWN_BYTES ? decodeWhole(Buffer.from(text).subarray(0, SHOWN_BYTES)) : text;
-  return { kind: 'malformed', raw: shown, message };
+  const isCut = [raw.length, bytes.length, Buffer.byteLength(text)].some((length) => length > SHOWN_BYTES);
+  return { kind: 'malformed', raw: isCut ? withoutCutWord(shown) : shown, message };
 }
 
 function decodeWhole(bytes: Buffer): string {

@@ -1,4 +1,5 @@
 import { SignJWT } from 'jose';
+import { shorten } from '../../domain/core/text-limits.ts';
 import type { PushOutcome } from '../../domain/sends/push.ts';
 import { systemLookup } from '../core/address-guard.ts';
 import { FETCH_LIMITS, guardedRequest, type HttpAnswer } from '../core/guarded-request.ts';
@@ -81,7 +82,7 @@ export class AccessToken {
       return { failed: { kind: 'throttled', retryAfterMs: retryAfterMs(headers['retry-after'], 10_000), scope: 'provider' } };
     }
     const code = typeof error === 'string' && CODE.test(error) ? error : `HTTP_${status}`;
-    const reason = `${host} gives no access token: ${typeof words === 'string' ? words.slice(0, MAX_WORDS) : code}`;
+    const reason = `${host} gives no access token: ${typeof words === 'string' ? shorten(words, MAX_WORDS) : code}`;
     this.#refused = { failed: { kind: 'refused', code, reason }, until: began + REFUSED_MS };
     return this.#refused;
   }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { shorten } from '../../domain/core/text-limits.ts';
 import { FCM_MAX_BYTES, type PushOutcome } from '../../domain/sends/push.ts';
 import { retryAfterMs } from '../push/back-off.ts';
 import type { PostResult } from '../push/http2-session.ts';
@@ -28,7 +29,7 @@ export function readFailure({ status, body }: Answer): FcmFailure {
     const { error } = ErrorBody.parse(JSON.parse(body));
     const own = error.details.find((detail) => detail['@type'].endsWith('google.firebase.fcm.v1.FcmError'))?.['errorCode'];
     const code = [own, error.status].find((each) => typeof each === 'string' && CODE.test(each)) ?? `HTTP_${status}`;
-    return { code: code as string, message: error.message.slice(0, MAX_WORDS), details: error.details };
+    return { code: code as string, message: shorten(error.message, MAX_WORDS), details: error.details };
   } catch {
     return { code: `HTTP_${status}`, message: 'without a word of its own', details: [] };
   }

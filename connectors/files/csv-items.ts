@@ -2,6 +2,7 @@ import { type Bad, type BadReason, type Piece, recordBytes, resumeAfter, type Ru
 import { parseRun, type ParsedRecord } from '../../domain/core/csv-records.ts';
 import { createCsvSplitter } from '../../domain/core/csv-splitter.ts';
 import type { TableSyntax } from '../../domain/core/table-format.ts';
+import { withoutCutWord } from '../../domain/core/text-limits.ts';
 import type { ReadItem } from '../core/contract.ts';
 import { malformed } from '../core/malformed.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
@@ -66,7 +67,7 @@ function readItem(run: Run, at: number, fields: ParsedRecord, columns: string[])
 }
 
 function badItem({ reason, sample, line, endOffset, endLine }: Bad): FoundItem {
-  const item = malformed(sample, `Line ${line} ${BAD[reason]}`);
+  const item = malformed(reason === 'too_long' ? withoutCutWord(sample.toString()) : sample, `Line ${line} ${BAD[reason]}`);
   return { item, bytes: sample.length, after: { offset: endOffset, line: endLine } };
 }
 

@@ -1,4 +1,5 @@
 import { Refusal } from '../../domain/core/refusal.ts';
+import { shorten } from '../../domain/core/text-limits.ts';
 import { redacted } from '../core/redacted.ts';
 import { refusalOfAnswer, refusalOfFailure, sourceRefusal } from '../core/source-refusal.ts';
 import { isPassingStatus, type S3Error, s3Error } from './s3-refusal.ts';
@@ -89,7 +90,7 @@ function isPassing({ isRole }: BucketRequest, status: number, code: string | und
 function wordsOf({ host, bucket, secrets }: BucketRequest, { status, message }: S3Error, code: string | undefined): string {
   if (status! < 300) return `${host} answered in something that is not S3`;
   const answered = `${host} answered ${status}${code === undefined ? '' : ` ${code}`} for the bucket ${bucket}`;
-  const own = redacted(message, secrets).replace(/\s+/g, ' ').trim().replace(/\.$/, '').slice(0, LONGEST_MESSAGE);
+  const own = shorten(redacted(message, secrets).replace(/\s+/g, ' ').trim().replace(/\.$/, ''), LONGEST_MESSAGE);
   return code === undefined || own === '' || own === code || /^Unknown(?:Error)?$/.test(own) ? answered : `${answered} ("${own}")`;
 }
 

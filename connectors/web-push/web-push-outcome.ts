@@ -1,3 +1,4 @@
+import { shorten } from '../../domain/core/text-limits.ts';
 import { type PushOutcome, WEB_PUSH_MAX_BYTES } from '../../domain/sends/push.ts';
 import { retryAfterMs } from '../push/back-off.ts';
 import type { PostResult } from '../push/http2-session.ts';
@@ -26,6 +27,6 @@ export function webPushOutcome({ status, headers, body }: Extract<PostResult, { 
 /** Services answer in plain text or in JSON with a `message`, `reason` or `error`; one that a device made up may answer anything. */
 function wordsOf(body: string): string {
   const [, member] = /"(?:message|reason|error)"\s*:\s*"([^"\\]{1,200})"/.exec(body) ?? [];
-  const words = (member ?? body).replaceAll(/[\p{C}<>]+/gu, ' ').trim().slice(0, MAX_WORDS);
+  const words = shorten((member ?? body).replaceAll(/[\p{C}<>]+/gu, ' ').trim(), MAX_WORDS);
   return words === '' ? '' : `: ${words}`;
 }

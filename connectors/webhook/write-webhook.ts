@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { shorten } from '../../domain/core/text-limits.ts';
 import type { ConnectorContext, WriteOutcome, Writing } from '../core/contract.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 import { paceOf } from './pace.ts';
@@ -83,5 +84,5 @@ async function outcomesOf(
 
 function toOutcome({ ok, message, later }: { ok: boolean; message?: string; later?: boolean }): WriteOutcome {
   if (ok) return { kind: 'ok' };
-  return { kind: 'failed', message: (message ?? '').slice(0, MAX_MESSAGE) || 'The receiver did not take it', later: later ?? false };
+  return { kind: 'failed', message: shorten(message ?? '', MAX_MESSAGE) || 'The receiver did not take it', later: later ?? false };
 }

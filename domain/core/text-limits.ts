@@ -27,9 +27,37 @@ export function storable(text: string): string {
   return isStorable(text) ? text : text.toWellFormed().replaceAll('\0', '\uFFFD');
 }
 
-/** `text` cut to `max` UTF-16 units and made storable, for an error that shows what was found. */
+/**
+ * Cuts `text` to `max` UTF-16 units and makes it storable, for an error that shows what was found. Leaves out the word that the limit
+ * would cut: an erasure searches texts for whole ids, and would not find a part of one.
+ */
 export function shorten(text: string, max: number = MAX_CODE_POINTS * 2): string {
-  return storable(text.slice(0, max));
+  return storable(text.slice(0, cutBetweenWords(text, max)));
+}
+
+/** What stands between words, but not within an address or an id. */
+const BETWEEN_WORDS = /[\s,;|"'`<>()[\]{}=&?…]/;
+
+/** Where the word begins that a cut at `max` would go through; `max` if there is none, or the word is too long to be an id. */
+function cutBetweenWords(text: string, max: number): number {
+  if (text.length <= max) return max;
+  const from = lastWordBegins(text, max);
+  let to = max;
+  while (to < text.length && to - from <= MAX_CODE_POINTS && !BETWEEN_WORDS.test(text[to]!)) to += 1;
+  return to - from > MAX_CODE_POINTS ? max : from;
+}
+
+/** Leaves out the last word of a text that was cut elsewhere, unless the word is too long to be an id. */
+export function withoutCutWord(text: string): string {
+  const from = lastWordBegins(text, text.length);
+  return text.length - from > MAX_CODE_POINTS ? text : text.slice(0, from);
+}
+
+/** Looks back no further than an id may be long. */
+function lastWordBegins(text: string, end: number): number {
+  let from = end;
+  while (from > 0 && end - from <= MAX_CODE_POINTS && !BETWEEN_WORDS.test(text[from - 1]!)) from -= 1;
+  return from;
 }
 
 /** A short quotation of `text` for an error's message. */
