@@ -144,6 +144,7 @@ async function* listFolder(root: string, prefix: string, onRenamed: (key: string
   const area = dirname(`${prefix}x`);
   const start = join(root, area);
   const renamed = new Set<string>();
+  const failures: unknown[] = [];
   const folder = await opendir(start, { recursive: true }).catch(nullIfMissing);
   if (!folder) return;
   for await (const entry of folder) {
@@ -155,12 +156,14 @@ async function* listFolder(root: string, prefix: string, onRenamed: (key: string
     if (!found) continue;
     const key = isFileKey(name) ? name : strayKey(area, name);
     if (key !== name) {
-      if (area === '.' || await rename(path, join(root, key)).then(() => false, isGone)) continue;
+      if (area === '.' || !await renameStray(path, join(root, key)).catch((error: unknown) => { failures.push(error); })) continue;
       renamed.add(key);
       onRenamed(key);
     }
     if (key.startsWith(prefix)) yield { key, modifiedAt: found.mtime };
   }
+  // Once all others are listed: a file without a key can be neither searched nor deleted.
+  if (failures.length > 0) throw failures[0];
 }
 
 /** A key of its own, which says nothing of the name: that may tell of a person. */
@@ -168,9 +171,9 @@ function strayKey(area: string, name: string): string {
   return `${area}/stray-${randomUUID()}${/\.[A-Za-z0-9]+$/.exec(name)?.[0] ?? ''}`;
 }
 
-function isGone(error: NodeJS.ErrnoException): true {
-  nullIfMissing(error);
-  return true;
+/** False: another process has renamed it, or it is gone. */
+function renameStray(path: string, to: string): Promise<boolean> {
+  return rename(path, to).then(() => true, (error: NodeJS.ErrnoException) => nullIfMissing(error) !== null);
 }
 
 function nullIfMissing(error: NodeJS.ErrnoException): null {

@@ -7,13 +7,20 @@ const KEYS_AT_ONCE = 1_000;
 /** Lists the pinned files that no import names: a process died, or Postgres was away, between the file and the row of its import. */
 export async function* listUnnamedFiles({ db, files }: { db: Queryable; files: Files }): AsyncGenerator<StoredFile> {
   let listed: StoredFile[] = [];
-  for await (const file of files.list('imports/')) {
-    listed.push(file);
-    if (listed.length < KEYS_AT_ONCE) continue;
-    yield* await unnamedOf(db, listed);
-    listed = [];
+  const failures: unknown[] = [];
+  try {
+    for await (const file of files.list('imports/')) {
+      listed.push(file);
+      if (listed.length < KEYS_AT_ONCE) continue;
+      yield* await unnamedOf(db, listed);
+      listed = [];
+    }
+  } catch (error) {
+    failures.push(error);
   }
+  // A list may fail at one file, once it has all others.
   yield* await unnamedOf(db, listed);
+  if (failures.length > 0) throw failures[0];
 }
 
 async function unnamedOf(db: Queryable, listed: readonly StoredFile[]): Promise<StoredFile[]> {

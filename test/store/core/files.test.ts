@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
@@ -5,7 +6,7 @@ import { platform, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { beforeAll, describe, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { type Files, folderFiles } from '../../../store/core/files.ts';
 import { openFile } from '../../../store/core/open-file.ts';
 import { brokenS3, type BrokenS3 } from '../../harness/core/broken-s3.ts';
@@ -148,6 +149,23 @@ it('a file in a folder whose name is no key gets one, and stops no other', async
   const texts = await Promise.all(seen.map(async (key) => String(await files.readAll(key))));
   expect(texts.toSorted()).toEqual(['mail (copy).eml', 'no ending+', 'old mails/x.eml']);
   expect(await keys(files, 'outbox/')).toEqual(listed);
+});
+
+it('a file in a folder that can be given no key fails the list once it has all others', async ({ skip }) => {
+  const root = await mkdtemp(join(tmpdir(), 'millrace-stuck-'));
+  onFileEnd(() => rm(root, { recursive: true }));
+  const files = folderFiles(root);
+  for (const key of ['imports/a.csv', 'imports/z.csv']) await files.put(key, inPieces(Buffer.from(key)));
+  const stuck = join(root, 'imports', 'm (copy).csv');
+  await writeFile(stuck, 'x');
+  const change = (attribute: string) => spawnSync('/usr/bin/env', ['chattr', attribute, stuck]).status === 0;
+  if (!change('+i')) skip('only root can make a file immutable, on some file systems');
+  onTestFinished(() => { change('-i'); });
+  const listed: string[] = [];
+  await expect(async () => {
+    for await (const { key } of files.list('imports/')) listed.push(key);
+  }).rejects.toMatchObject({ code: 'EPERM' });
+  expect(listed.toSorted()).toEqual(['imports/a.csv', 'imports/z.csv']);
 });
 
 it.runIf(platform() === 'linux')('a file that can not be deleted fails with the system\'s own code', async () => {
