@@ -25,7 +25,7 @@ import { waitOrFailExport } from './wait-or-fail-export.ts';
  * when to try again.
  */
 export async function exportFiles(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | null> {
-  const freeSlot = await takeSlot(deps.takeExportSlot, noteWaitOf(deps, 'export', claim));
+  const freeSlot = await takeSlot(deps.takeExportSlot, claim.entityId, noteWaitOf(deps, 'export', claim));
   try {
     Context.current().cancellationSignal.throwIfAborted();
     deps.draining.throwIfAborted();

@@ -30,7 +30,7 @@ export const feedAttributesSteps = (deps: Dependencies) => ({
 /** Bodies of several batches at once would take memory without bound. */
 async function mergeInTurn(deps: Dependencies, entityId: number, isFirst: boolean): Promise<number | null> {
   const noteWait: NoteWait = (isWaiting) => (isWaiting ? upsertFeedWait : deleteFeedWait)(deps.db, entityId);
-  const freeSlot = await takeSlot(deps.takeBatchSlot, noteWait, isFirst);
+  const freeSlot = await takeSlot(deps.takeBatchSlot, entityId, noteWait, isFirst);
   try {
     return await mergeFeed(deps, entityId);
   } finally {

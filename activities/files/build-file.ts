@@ -45,7 +45,7 @@ async function writeFile(deps: Dependencies, claim: JobClaim): Promise<void> {
   if (job?.state !== 'running' || job.generation !== claim.generation) return;
   // Each attempt has its own: two that write at once don't meet, and neither deletes what the other has finished.
   const key = `files/${job.identifier}/${randomBytes(12).toString('hex')}.${job.format}`;
-  const release = await takeSlot(deps.takeExportSlot, noteWaitOf(deps, 'file', claim));
+  const release = await takeSlot(deps.takeExportSlot, claim.entityId, noteWaitOf(deps, 'file', claim));
   let content: AsyncGenerator<Uint8Array> | undefined;
   try {
     await write(db, (tx) => updateFileKey(tx, claim, key));

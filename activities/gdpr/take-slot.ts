@@ -6,7 +6,7 @@ import type { Dependencies } from '../dependencies.ts';
 export async function takeSlot(
   { db, takeGdprSlot }: Pick<Dependencies, 'db' | 'takeGdprSlot'>, claim: JobClaim, stage: string,
 ): Promise<() => void> {
-  const freeSlot = await takeGdprSlot(() => updateStage(db, claim, WAITING_FOR_SLOT));
+  const freeSlot = await takeGdprSlot(claim.entityId, () => updateStage(db, claim, WAITING_FOR_SLOT));
   try {
     // Also if this attempt had not to wait: one before it may have been killed while it did.
     await updateStage(db, claim, stage);

@@ -84,7 +84,7 @@ class Lanes {
 
   /** Reads and checks the next batch, and hands it to the lanes; it keeps its turn until they have merged it. */
   async #begin(batches: AsyncGenerator<Batch>): Promise<{ end: Promise<unknown> } | null> {
-    const freeSlot = await takeSlot(this.#deps.takeBatchSlot, this.#noteWait, this.#isFirst);
+    const freeSlot = await takeSlot(this.#deps.takeBatchSlot, this.#job.entityId, this.#noteWait, this.#isFirst);
     this.#isFirst = false;
     let end: Promise<unknown> = Promise.resolve();
     try {

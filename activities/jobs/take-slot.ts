@@ -12,9 +12,9 @@ export type NoteWait = (isWaiting: boolean) => Promise<void>;
  * Takes a slot. If that takes longer than a moment, `note` records the wait, and its end. `isFirst`: the first slot of
  * a step, of which an earlier attempt may have ended while it waited; then the end is noted in any case.
  */
-export async function takeSlot(take: Semaphore, note: NoteWait, isFirst = true): Promise<() => void> {
+export async function takeSlot(take: Semaphore, entityId: number, note: NoteWait, isFirst = true): Promise<() => void> {
   const wait: { noted?: Promise<void>; timer?: NodeJS.Timeout } = {};
-  const freeSlot = await take(async () => {
+  const freeSlot = await take(entityId, async () => {
     // The slot is waited for, whether or not the database is there to note it.
     wait.timer = setTimeout(() => { wait.noted = note(true).catch(() => {}); }, NOTED_AFTER_MS);
   });

@@ -17,7 +17,7 @@ import { waitOrFail } from './wait-or-fail.ts';
  * failed; else when to try again.
  */
 export async function syncRecords(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | null> {
-  const freeSlot = await takeSlot(deps.takeSyncSlot, noteWaitOf(deps, 'sync', claim));
+  const freeSlot = await takeSlot(deps.takeSyncSlot, claim.entityId, noteWaitOf(deps, 'sync', claim));
   try {
     Context.current().cancellationSignal.throwIfAborted();
     deps.draining.throwIfAborted();

@@ -10,7 +10,7 @@ const countEvents = route(api.countAppEvents, async ({ params, query, caller: { 
   const app = await requireApp(db, entityId, params.app_identifier);
   const period = readDayPeriod(query) ?? refuse(404, '400', 'Missing start date');
   const before = query.only_current ? null : periodBefore(period);
-  const { current, previous } = await heavyReads.within(async () => ({
+  const { current, previous } = await heavyReads.within(entityId, async () => ({
     current: await countEventHits(db, entityId, app.id, period),
     previous: before && await countEventHits(db, entityId, app.id, before),
   }));

@@ -16,7 +16,7 @@ const quickStats = route(api.quickFunnelStats, async ({ query, body: { funnel },
   await requireApp(db, entityId, query.app_id);
   const breakdown = query.breakdown === undefined ? null : breakdownOf(query.breakdown);
   const asked = await funnelQuery(db, entityId, query, funnel);
-  const totals = await heavyReads.within(() => countFunnel(db, entityId, { ...asked.query, breakdown }))
+  const totals = await heavyReads.within(entityId, () => countFunnel(db, entityId, { ...asked.query, breakdown }))
     ?? refuseField('breakdown', `has more than ${MAX_PROPERTIES} values: choose a property with fewer`);
   const result = totals.flatMap(({ property, steps }) => steps.map((total, step) => ({
     step, ...completions(total, asked.query.oneIn), last_completed_at: total.lastAt?.toISOString() ?? null,
@@ -31,7 +31,7 @@ const explore = route(api.exploreFunnel, async ({ query, body: { funnel }, calle
   if (query.position > last) refuseField('position', `must be the number of a step, from 0 to ${last}`);
   const { query: asked, appIds } = await funnelQuery(db, entityId, query, funnel);
   const followed = [...new Set([...appIds, id])];
-  const found = await heavyReads.within(() => exploreFunnel(db, entityId, asked, { position: query.position, followed }));
+  const found = await heavyReads.within(entityId, () => exploreFunnel(db, entityId, asked, { position: query.position, followed }));
   const apps = await listAppsById(db, entityId, followed);
   const names = await listDisplayNames(db, entityId, followed);
   const result = found.map(({ appId, logType, name, ...total }) => ({

@@ -3,7 +3,7 @@ import { type Semaphore, semaphore } from '../../domain/core/semaphore.ts';
 import { FUNNEL_TIMEOUT_MS } from '../../store/analytics/funnel-stats.ts';
 import { isQueryCanceled } from '../../store/core/database.ts';
 
-/** So many run at once, and so many wait. Each takes two sessions of the database, and the cores that it gets. */
+/** So many run at once, and so many of an entity wait. Each takes two sessions of the database, and the cores that it gets. */
 const AT_ONCE = 2;
 const MAX_WAITING = 20;
 const RETRY_SECONDS = 10;
@@ -14,16 +14,18 @@ export const HEAVY_READ_MS = FUNNEL_TIMEOUT_MS;
 /** Bounds the reads that may look at all events of a period: whoever may ask for one could else ask for any number at once. */
 export class HeavyReads {
   readonly #take: Semaphore = semaphore(AT_ONCE);
-  #waiting = 0;
+  /** By entity: how many wait. */
+  readonly #waiting = new Map<number, number>();
 
-  /** Refuses with 429 where too many wait, and with 503 where it took too long. */
-  async within<T>(read: () => Promise<T>): Promise<T> {
-    if (this.#waiting >= MAX_WAITING) {
+  /** Refuses with 429 where too many of the entity wait, and with 503 where it took too long. */
+  async within<T>(entityId: number, read: () => Promise<T>): Promise<T> {
+    const waiting = this.#waiting.get(entityId) ?? 0;
+    if (waiting >= MAX_WAITING) {
       refuse(429, 'too_many_requests', `${MAX_WAITING} funnels and previews wait already: try again in ${RETRY_SECONDS} seconds`,
         { retry_after: RETRY_SECONDS });
     }
-    this.#waiting += 1;
-    const release = await this.#take().finally(() => { this.#waiting -= 1; });
+    this.#waiting.set(entityId, waiting + 1);
+    const release = await this.#take(entityId).finally(() => this.#leave(entityId));
     try {
       return await read();
     } catch (error) {
@@ -32,5 +34,11 @@ export class HeavyReads {
     } finally {
       release();
     }
+  }
+
+  #leave(entityId: number): void {
+    const left = this.#waiting.get(entityId)! - 1;
+    if (left === 0) this.#waiting.delete(entityId);
+    else this.#waiting.set(entityId, left);
   }
 }

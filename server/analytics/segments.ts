@@ -84,9 +84,9 @@ const preview = route(api.previewSegment, async ({ body: { app, filters }, calle
 });
 
 function countNow(
-  db: Database, entityId: number, query: SegmentQuery, heavyReads: { within<T>(read: () => Promise<T>): Promise<T> },
+  db: Database, entityId: number, query: SegmentQuery, heavyReads: { within<T>(entityId: number, read: () => Promise<T>): Promise<T> },
 ): Promise<SegmentCounts> {
-  return heavyReads.within(() => countFiltered(db, entityId, query, HEAVY_READ_MS));
+  return heavyReads.within(entityId, () => countFiltered(db, entityId, query, HEAVY_READ_MS));
 }
 
 /** Those that were given and hold something; null: none. */

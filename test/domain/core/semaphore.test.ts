@@ -1,10 +1,12 @@
+import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { semaphore } from '../../../domain/core/semaphore.ts';
+import { sampledRuns } from '../../harness/run/seed.ts';
 
 it('gives no more turns at once than it has, and the next to whoever has waited longest', async () => {
   const turn = semaphore(2);
   const given: string[] = [];
-  const take = (who: string) => turn().then((end) => {
+  const take = (who: string) => turn(1).then((end) => {
     given.push(who);
     return end;
   });
@@ -25,13 +27,56 @@ it('gives no more turns at once than it has, and the next to whoever has waited 
   expect(given).toHaveLength(5);
 });
 
+it('gives an entity that comes later its turn before all that others have in line', async () => {
+  const turn = semaphore(1);
+  const given: number[] = [];
+  const take = (entityId: number) => turn(entityId).then((end) => {
+    given.push(entityId);
+    return end;
+  });
+  const crowd = [take(1), ...Array.from({ length: 20 }, () => take(1))];
+  const single = [take(2), take(3)];
+  (await crowd[0]!)();
+  (await single[0]!)();
+  (await single[1]!)();
+  (await crowd[1]!)();
+  await crowd[2]!;
+  expect(given).toEqual([1, 2, 3, 1, 1]);
+});
+
+it('never gives an entity more than its share of the turns that begin, and leaves none free that may be given', async () => {
+  const coming = fc.array(fc.oneof(fc.record({ take: fc.integer({ min: 1, max: 4 }) }), fc.record({ end: fc.nat() })), { maxLength: 60 });
+  await fc.assert(fc.asyncProperty(fc.integer({ min: 1, max: 4 }), coming, async (atOnce, moves) => {
+    const turn = semaphore(atOnce);
+    const held: { entityId: number; end: () => void }[] = [];
+    const waiting: number[] = [];
+    const heldBy = (entityId: number) => held.filter((one) => one.entityId === entityId).length;
+    const share = () => Math.ceil(atOnce / new Set([...waiting, ...held.map(({ entityId }) => entityId)]).size);
+    for (const move of moves) {
+      if ('take' in move) {
+        const entityId = move.take;
+        waiting.push(entityId);
+        void turn(entityId).then((end) => {
+          expect(heldBy(entityId)).toBeLessThan(share());
+          waiting.splice(waiting.indexOf(entityId), 1);
+          held.push({ entityId, end });
+        });
+      } else if (held.length > 0) held.splice(move.end % held.length, 1)[0]!.end();
+      await new Promise(setImmediate);
+      expect(held.length).toBeLessThanOrEqual(atOnce);
+      const mayBegin = waiting.some((entityId) => heldBy(entityId) < share());
+      if (held.length < atOnce) expect(mayBegin).toBe(false);
+    }
+  }), { numRuns: sampledRuns(1_000) });
+});
+
 it('says that somebody has to wait, and only then; a turn of one who can not say so goes on', async () => {
   const turn = semaphore(1);
   const said: string[] = [];
-  const end = await turn(async () => void said.push('first'));
-  const second = turn(async () => void said.push('second'));
-  const third = turn(() => Promise.reject(new Error('gone')));
-  const fourth = turn();
+  const end = await turn(1, async () => void said.push('first'));
+  const second = turn(1, async () => void said.push('second'));
+  const third = turn(1, () => Promise.reject(new Error('gone')));
+  const fourth = turn(1);
   await expect(third).rejects.toThrow('gone');
   expect(said).toEqual(['second']);
   end();

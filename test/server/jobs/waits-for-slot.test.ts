@@ -107,7 +107,7 @@ function stepIn(take: ReturnType<typeof semaphore>, { step }: Work): Promise<unk
 
 it.each(Object.keys(WORK))('%s: the record says that it waits for a slot, and only while it waits', async (kind) => {
   const take = semaphore(1);
-  const free = await take();
+  const free = await take(world.entity.id);
   const work = await WORK[kind]!();
   const shown = async () => (await server.call('GET', work.path, { token: world.token })).body.result.stage as string;
   expect(await shown()).toBeNull();
@@ -116,7 +116,7 @@ it.each(Object.keys(WORK))('%s: the record says that it waits for a slot, and on
   free();
   await ended;
   expect(await noted(work.table)).toEqual([]);
-  (await take())();
+  (await take(world.entity.id))();
 });
 
 it.each(Object.keys(WORK))('%s: a wait that a killed worker noted ends once an attempt has its slot', async (kind) => {
