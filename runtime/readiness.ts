@@ -8,7 +8,7 @@ import { countRestoredPeople } from '../store/gdpr/restored-people.ts';
 import type { AppContext } from './app-context.ts';
 import type { Workers } from './workers.ts';
 
-/** What a server and its background work need, part by part: `/health/ready`. */
+/** Looks at each part that a server and its background work need: `/health/ready`. */
 
 /** How long a part may take to answer before it counts as out of reach. */
 const PART_WITHIN_MS = 2_000;

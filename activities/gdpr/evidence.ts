@@ -52,7 +52,7 @@ export async function tellExportersOf(
 }
 
 const sayWaits = ({ exporter, fault }: { exporter: string; fault: string }) =>
-  `the bucket of exporter ${exporter} did not take the list of whom to delete: ${fault}`;
+  `the bucket of exporter ${exporter} did not take the list of people to delete: ${fault}`;
 
 /**
  * Signs what was done in this round, forgets by what its people were known, and has them treated, all at once; with the last of them

@@ -1,7 +1,7 @@
 /** Elements of arrays and members of objects that a body may have, all together, where its operation says nothing else. */
 export const MAX_ELEMENTS = 20_000;
 
-/** What is wrong with the shape of a JSON value, whatever it means; null: nothing. Looks at no more than `maxElements` elements. */
+/** Tells what is wrong with the size of a JSON value, whatever it means; null: nothing. Looks at `maxElements` elements at most. */
 export function shapeError(value: unknown, { maxElements, maxNesting }: { maxElements: number; maxNesting: number }): string | null {
   let [level, elements] = [[value], 0];
   for (let nesting = 0; level.length > 0; nesting += 1) {

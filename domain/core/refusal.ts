@@ -28,7 +28,7 @@ export function refuse(http: number, status: string | number, message: string, e
   throw new Refusal(http, status, message, extra);
 }
 
-/** A body with ten million faults is told the first few: whoever looks for them stops there. */
+/** The answer to a body with many faults names so many of them. A check that has found so many may stop. */
 export const MAX_FAULTS = 50;
 
 /** What is wrong with an input field; `element` is its wire name. */

@@ -6,7 +6,7 @@ const COMPARED_CHARS = 64;
 const COMPARED_NAMES = 500;
 const SHOWN_NAMES = 100;
 
-/** Of a name that is none of the known ones. */
+/** Says that a name is none of the known ones. */
 export function sayUnknown(name: string, known: readonly string[]): string {
   const others = known.length > SHOWN_NAMES ? ` and ${known.length - SHOWN_NAMES} more` : '';
   return `is unknown${didYouMean(name, known)} There are ${known.slice(0, SHOWN_NAMES).join(', ')}${others}`;

@@ -22,7 +22,7 @@ export function semaphore(atOnce: number): Semaphore {
   };
 }
 
-/** What an entity has: its turns, and when the last of them began or ended, or it began to wait. */
+/** The turns of an entity, and the moment when the last of them began or ended, or when it began to wait. */
 type Share = { held: number; since: number };
 
 class Turns {

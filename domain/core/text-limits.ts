@@ -35,7 +35,7 @@ export function shorten(text: string, max: number = MAX_CODE_POINTS * 2): string
   return storable(text.slice(0, cutBetweenWords(text, max)));
 }
 
-/** What stands between words, but not within an address or an id. */
+/** Characters between words: they stand neither in an address nor in an id. */
 const BETWEEN_WORDS = /[\s,;|"'`<>()[\]{}=&?…]/;
 
 /** Where the word begins that a cut at `max` would go through; `max` if there is none, or the word is too long to be an id. */

@@ -2,7 +2,7 @@ import type { CustomerType } from '../attributes/customer-id.ts';
 import { parseExactJson } from '../core/exact-json.ts';
 import { fieldOf, type LocationWords } from './personal-data-words.ts';
 
-/** What a record is shown with: the apps of the entity by our numbers, and every id of the person, by its type. */
+/** Needed to show a record: the apps of the entity by our numbers, and every id of the person, by its type. */
 export type ShownWith = {
   apps: ReadonlyMap<number, { identifier: string; name: string }>; ids: Record<CustomerType, ReadonlySet<string>>;
 };

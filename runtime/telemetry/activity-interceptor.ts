@@ -18,7 +18,7 @@ const FLOWS_OF_ENTITIES: Record<string, InternalErrorKind> = {
   feedAttributes: 'feed', refreshSegments: 'segments', aggregateReports: 'reports',
 };
 
-/** What steps are watched with. */
+/** The interceptor watches steps with these. */
 export type Watch = {
   faults: FaultRecord;
   attempts: StepAttempts;

@@ -30,7 +30,7 @@ export type ExportRun = {
   /** Null until it is claimed. */
   definition: ExportDefinition | null;
   state: ExportRunState;
-  /** What a running one is at; null: at its work. */
+  /** Where a running one waits; null: it works. */
   stage: string | null;
   /** An earlier run had exported all of it: nothing is written. */
   isCovered: boolean;

@@ -13,7 +13,7 @@ import type { FileKind } from './file-sources.ts';
 export type FileJob = {
   entityId: number; id: number; identifier: string; kind: FileKind; format: FileFormat; email: string | null; generation: number;
   state: 'accepted' | 'running' | 'finished' | 'failed'; rowsWritten: number; endedAt: Date | null; mailState: MailState | null;
-  /** What a running one is at; null: at its work. */
+  /** Where a running one waits; null: it works. */
   stage: string | null;
   /** Its link works for FILE_DAYS from then on, however often the file is built anew. */
   firstEndedAt: Date | null;

@@ -5,7 +5,7 @@ import { personalData } from './personal-data.ts';
 import type { GdprRequest } from './request-record.ts';
 import { listGdprPeople } from './requests.ts';
 
-/** What a device's deletion would erase, counted for the user who approves it. */
+/** Counts what a device's deletion would erase, for the user who approves it. */
 
 /** Locations without ids of known type, which have nothing of a device. */
 const WITHOUT_TYPES = new Set(['outbox/', 'scratch/']);

@@ -20,7 +20,7 @@ export const holdableIds = (entityId: string, requestId: string) => `${ownIds(en
     JOIN device_users d ON d.entity_id = ${entityId} AND d.${OF_ANY_APP} AND d.device_id = o.device_id
   WHERE o.entity_id = ${entityId} AND o.request_id = ${requestId} AND o.user_id IS NULL`;
 
-/** Lists the ordinals of people of a request whom a hold keeps by one of their ids. */
+/** Lists the ordinals of those people of a request that a hold keeps, by any of their ids. */
 export async function listOrdinalsOnHold(tx: Tx, entityId: number, requestId: number): Promise<number[]> {
   await tx.query(LOOK_UP_BY_KEY);
   // Holds are few.

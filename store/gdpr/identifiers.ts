@@ -158,8 +158,8 @@ async function insertAliases(tx: Tx, { entityId, requestId }: Some, met: FoundId
 }
 
 /**
- * Devices that they used, and that nobody beside the people of the request uses, in any app; and those that said themselves that their id
- * came before a person's: another device's word says nothing of a device that is called the same.
+ * Collects the devices that they used, and that no one beside the people of the request uses, in any app; and those that said themselves
+ * that their id came before a person's: another device's word says nothing about a device that is called the same.
  * Here and below each statement looks up keys that it is given: what the planner knows of tables that are just filled leads joins astray.
  */
 async function collectDevices(tx: Tx, some: Some): Promise<number> {

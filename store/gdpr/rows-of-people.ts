@@ -8,8 +8,7 @@ import { BATCH, countRows, type LocationDependencies, type PersonalDataLocation 
 /**
  * Rows of a table that are somebody's as a whole. `keys`: its primary key behind the entity; `found`: a query for the keys of
  * people's rows, each once, from $1 the entity, $2 user ids, $3 device ids, $4 devices of which all is asked for, and $5 user
- * ids that are vouched for; `shown`: what is told
- * of a row, called `r`.
+ * ids that are vouched for; `shown`: what an archive shows of a row, called `r`.
  */
 type RowsOfPeople = { table: string; keys: Record<string, 'integer' | 'text' | 'timestamptz' | 'bigint'>; found: string; shown: string };
 

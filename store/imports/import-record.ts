@@ -36,7 +36,7 @@ export type Import = RowCounts & {
   /** The import at the beginning of such a chain: the lines of error files are those of its file. */
   rootId: number | null;
   state: ImportState;
-  /** What a running one is at; null: at its work. */
+  /** Where a running one waits; null: it works. */
   stage: string | null;
   generation: number;
   receivedAt: Date;

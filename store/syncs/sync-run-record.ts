@@ -59,7 +59,7 @@ export type SyncRun = {
   /** The run whose errors this one re-drives. */
   rootId: number | null;
   state: RunState;
-  /** What a running one is at; null: at its work. */
+  /** Where a running one waits; null: it works. */
   stage: string | null;
   generation: number;
   receivedAt: Date;

@@ -59,7 +59,7 @@ export class Walk {
   readonly refusals = new Map<string, string>();
   /** The operations that were begun. */
   readonly done: Planned[] = [];
-  /** Of any entity, by user id: the deletions that were asked for when the database was copied. */
+  /** The user ids whose deletion any entity had asked for when the database was copied. */
   readonly askedBeforeCopy = new Set<string>();
   readonly #life: Life;
   readonly #options: WalkOptions;

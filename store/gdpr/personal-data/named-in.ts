@@ -54,7 +54,7 @@ type PeopleFinder = (text: string) => KnownBy[];
 /** All places are asked with the same people, one after another. */
 const finders = new WeakMap<readonly KnownBy[], PeopleFinder>();
 
-/** Returns which of the people may stand in a text: all whom `namedIn` would find there, and few others. */
+/** Returns which of the people may stand in a text: all that `namedIn` would find there, and few others. */
 export function peopleFinder(people: readonly KnownBy[]): PeopleFinder {
   if (!finders.has(people)) finders.set(people, createPeopleFinder(people));
   return finders.get(people)!;

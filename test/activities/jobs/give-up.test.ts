@@ -45,12 +45,12 @@ type Ending = {
   begin(scene: Scene): Promise<{ job: string; next: string }>;
   /** The path of the record, and where its `internal_error` stands. */
   record(job: string, scene: Scene): Promise<{ path: string; errorIn?: (result: never) => unknown }>;
-  /** What staff read that they can do. */
+  /** The advice that staff read. */
   says: RegExp;
   /** Whether the flow goes on to mail the end. */
   mails: boolean;
   state?: string;
-  /** What else has to hold of the end. */
+  /** Checks what else has to hold at the end. */
   shows(row: Row, scene: Scene): Promise<void>;
 };
 

@@ -26,6 +26,9 @@ type Definition = {
 const definitionOf = (schema: z.ZodType) => (schema as unknown as { _zod: { def: Definition } })._zod.def;
 const accepts = (schema: z.ZodType, of: (text: string) => unknown) => UNSTORABLE.some((text) => schema.safeParse(of(text)).success);
 
+const takesInRecord = (schema: z.ZodType) =>
+  accepts(schema, (text) => ({ [text]: 'x' })) || accepts(schema, (text) => ({ name: text }));
+
 /** Where a schema takes such a text, as a value or as the name of a member. */
 function* taking(schema: z.ZodType, path: string, within: readonly z.ZodType[] = []): Generator<string> {
   if (within.includes(schema)) return;      // a condition of conditions
@@ -36,7 +39,7 @@ function* taking(schema: z.ZodType, path: string, within: readonly z.ZodType[] =
       for (const [name, member] of Object.entries(definition.shape)) yield* taking(member, `${path}.${name}`, inside);
       return;
     case 'record':
-      if (accepts(schema, (text) => ({ [text]: 'x' })) || accepts(schema, (text) => ({ name: text }))) yield path;
+      if (takesInRecord(schema)) yield path;
       return;
     case 'array': return yield* taking(definition.element, `${path}[]`, inside);
     case 'union':
@@ -45,6 +48,7 @@ function* taking(schema: z.ZodType, path: string, within: readonly z.ZodType[] =
     case 'pipe':
       // What the first half of a pipe takes as a text, the second may refuse.
       if (['string', 'unknown'].includes(definitionOf(definition.in).type) && !accepts(schema, (text) => text)) return;
+      if (definitionOf(definition.out).type === 'record' && !takesInRecord(schema)) return;
       return yield* taking(definitionOf(definition.in).type === 'transform' ? definition.out : definition.in, path, inside);
     case 'lazy': return yield* taking(definition.getter(), path, inside);
     case 'optional': case 'nullable': case 'default': case 'prefault': case 'catch': case 'readonly': case 'nonoptional':

@@ -4,7 +4,7 @@ import { shorten, withoutCutWord } from '../../../domain/core/text-limits.ts';
 import { crashOf } from '../../../domain/tracking/crash-report.ts';
 
 const ID = 'nia@example.com';
-/** What an erasure would not find: the id is gone, and a part of it is left. */
+/** An erasure would not find this: the id is gone, and a part of it is left. */
 const hasPart = (text: string) => text.replaceAll(ID, '').includes('nia');
 
 test('a text that is cut holds an id as a whole or not at all', () => {

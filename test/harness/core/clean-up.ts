@@ -18,7 +18,7 @@ if (process.send) {
   // Ctrl-C reaches this process as well, which ends as above.
   process.on('SIGINT', () => {});
 }
-// What a file has started is asked to end before its clean-up first waits for something.
+// The processes of a file are asked to end before its clean-up first waits for something.
 process.once('exit', () => {
   for (const cleanUp of cleanUps.splice(0)) cleanUp().catch(() => {});
 });

@@ -28,7 +28,7 @@ import { ensureSampleMonths, sampleApp, sampleSdkData } from '../tracking/sdk-sa
 
 export type SamplePerson = Person & { deviceId: string; pushToken: string; alias: string };
 
-/** A person of whom every location knows something. */
+/** A person that every location knows something about. */
 export async function samplePerson(store: TestStore, world: World, number: number): Promise<SamplePerson> {
   const { entity, sor, attributes } = world;
   const person: Person = { customerType: 'user_id', customerId: personId(number * 1_000_000 + entity.id) };
@@ -164,7 +164,7 @@ async function sampleSyncs(tx: Tx, world: World, customerId: string): Promise<vo
   await insertLogLines(tx, world.entity.id, run.id, lines);
 }
 
-/** Names them to nobody but us. */
+/** An id that occurs nowhere else. */
 function personNumber(customerId: string): number {
   return Number(/\d+/.exec(customerId)![0]);
 }

@@ -23,7 +23,7 @@ const GREETING = { tracestate: `vendor=${PERSON_MARK}`, baggage: `user=${PERSON_
 const IMPORT_TRACE = randomBytes(16).toString('hex');
 const FEED_TRACE = randomBytes(16).toString('hex');
 
-const stack = useStack();
+const stack = useStack({ sweepSeconds: 5 });
 let receiver: OtlpReceiver;
 let world: World;
 let imported: Import;
@@ -46,7 +46,9 @@ beforeAll(async () => {
   await postFeed(server.url);
   await read(server.url);
   await hangUp(server.url);
-  for (const name of ['RunWorkflow:importAttributes', 'StartActivity:drainFeed']) await waitFor(name, async () => named(name).length > 0);
+  for (const name of ['RunWorkflow:importAttributes', 'StartActivity:drainFeed', 'RunWorkflow:sweep']) {
+    await waitFor(name, async () => named(name).length > 0);
+  }
   // The server may notice it a moment later.
   await waitFor('the call that was hung up', async () => hungUp().length > 0);
   exitCodes = [await server.stop(), await worker.stop()];

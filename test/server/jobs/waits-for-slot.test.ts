@@ -86,7 +86,7 @@ const WORK: Record<string, () => Promise<Work>> = {
   },
 };
 
-/** What is noted of waits: nothing once no work waits, not even of work that has ended. */
+/** Lists the noted waits: none once no work waits, not even of work that has ended. */
 async function noted(table: string): Promise<(string | null)[]> {
   const isNoted = table === 'feed_waits' ? `SELECT 'feed' AS stage FROM feed_waits`
     : `SELECT stage FROM ${table} WHERE stage IS NOT NULL`;

@@ -51,7 +51,7 @@ it('mails of a data folder move into the file store, and what is no mail stays',
   expect(await readdir(join(dataDir, 'outbox'))).toEqual(['note.txt']);
 });
 
-/** What each use of a store throws: null for none. */
+/** Lists what each use of a store throws; null: nothing. */
 async function failures(files: Files): Promise<(Error | null)[]> {
   const uses: (() => Promise<unknown>)[] = [
     () => files.put('imports/new.csv', asBytes('x')), () => files.readAll('imports/none.csv'), () => files.size('imports/none.csv'),

@@ -36,7 +36,7 @@ const IDS: Record<string, (victim: SamplePerson) => string> = {
   alias: ({ alias }) => alias,
 };
 
-/** What the stranger's app says, and from which device. */
+/** The calls of the stranger's app, and their device. */
 const FORGERIES: Record<string, (id: string) => { deviceId: string; calls: SampleCall[] }> = {
   device: (id) => ({ deviceId: id, calls: [{ deviceId: id }, { deviceId: id, userId: STRANGER }] }),
   user: (id) => ({ deviceId: STRANGERS_DEVICE, calls: [{ deviceId: STRANGERS_DEVICE, userId: id }] }),
@@ -46,7 +46,7 @@ const FORGERIES: Record<string, (id: string) => { deviceId: string; calls: Sampl
   }),
 };
 
-/** Who asks: the device itself; the stranger, as a user for whom a user token or staff vouch. */
+/** Who asks: the device itself, or the stranger as a user that a user token or staff vouch for. */
 const ASKERS = { device: (deviceId: string) => ({ userId: null, deviceId }), user: () => ({ userId: STRANGER, deviceId: null }) };
 
 const table = Object.keys(IDS).flatMap((real) => Object.keys(FORGERIES).flatMap((forged) =>
@@ -55,7 +55,7 @@ const table = Object.keys(IDS).flatMap((real) => Object.keys(FORGERIES).flatMap(
   .filter(({ real, forged }) => !(real === 'device' && forged === 'device'))
   .filter(({ real, forged, asker }) => !(real === 'token' && forged === 'token' && asker === 'user'));
 
-/** What the stranger is known by, once the request has gathered it. */
+/** The ids that the request has gathered for the stranger. */
 async function knownBy(
   { entity, app }: TrackedWorld, asker: { userId: string | null; deviceId: string | null }, type: 'access' | 'delete',
 ): Promise<KnownBy[]> {
