@@ -27,8 +27,8 @@ const RANDOM_KILLS = TRIES_ALL ? 3 : 1;
 /** Share of the boundaries that a run kills at. */
 export const KILLED_SHARE = 1 / 4;
 
-/** Copies of what was prepared: for the unbroken run, for random kills, and for the boundaries, to which one run may not come all. */
-const COPIES = 4;
+/** Copies of what was prepared: for the unbroken run, for random kills, and for the boundaries: one run may not come to all of them. */
+const COPIES = TRIES_ALL ? 12 : 4;
 
 /** What a killed worker had goes on without the sweep. */
 export const UNDER_KILL: WorkersOptions = { impatient: true, sweepSeconds: 60 };
