@@ -69,7 +69,8 @@ async function mergeInto(
 ): Promise<FeedError[]> {
   await holdSorRevision(tx, entityId, sorId);
   const { changes, errors } = checkFeed(requests, await sorRules(tx, entityId, sorId));
-  const refusals = await mergeAttributeValues(tx, secrets, entityId, sorId, prepareChanges(changes));
+  const said = { at: requests.at(-1)!.receivedAt, isFeed: true };
+  const refusals = await mergeAttributeValues(tx, secrets, entityId, sorId, prepareChanges(changes), { said });
   const told = await redactErased(tx, { secrets }, entityId, errors.map(({ error }) => error), typeOf);
   return [
     ...errors.map(({ requestId }, index) => ({ requestId, error: told[index]! })),

@@ -49,7 +49,8 @@ async function recheckIfChanged(tx: Tx, deps: Dependencies, job: ReadableImport,
 /** Merges the rows that hold, and returns the errors of all others. */
 async function mergeRows(tx: Tx, deps: Dependencies, job: ReadableImport, part: LanePart): Promise<ImportError[]> {
   const { entityId, sorId } = job;
-  const refusals = await mergeAttributeValues(tx, deps.secrets, entityId, sorId, part.prepared, job.dryRun ? job.id : null);
+  const refusals = await mergeAttributeValues(tx, deps.secrets, entityId, sorId, part.prepared,
+    { dryRunOf: job.dryRun ? job.id : null, said: { at: job.receivedAt } });
   await settleCorrected(tx, job, part.rows, refusals);
   const errors = await redactErased(tx, deps, entityId, part.rows.errors, () => 'user_id');
   if (refusals.length === 0) return errors;

@@ -14,6 +14,8 @@ export type ScalarChange = ValueKey & {
   line: number;
   valueType: ScalarType;
   value: ScalarValue | null;
+  /** When it was said, where that is not the same for all that is merged with it. */
+  saidAt?: Date;
 };
 
 export type SetChange = ValueKey & SetOperation & { kind: 'set' };

@@ -8,7 +8,7 @@ import { checkFeedValue, type FeedRules, type FeedValue } from './feed-value.ts'
 /** A value, or what stands for one of a person erased while it waited: the keyed hash in hex. */
 export type WaitingValue = FeedValue | string;
 
-export type WaitingRequest = { id: number; version: 2 | 3; values: readonly WaitingValue[] };
+export type WaitingRequest = { id: number; version: 2 | 3; receivedAt: Date; values: readonly WaitingValue[] };
 
 /** An error of one of several requests; its line is the value's ordinal among the request's values, from 0. */
 export type FeedError = { requestId: number; error: ImportError };
@@ -20,7 +20,7 @@ export type CheckedFeed = { changes: AttributeChange[]; errors: FeedError[] };
 export function checkFeed(requests: readonly WaitingRequest[], rules: Omit<FeedRules, 'version'>): CheckedFeed {
   const checked: CheckedFeed = { changes: [], errors: [] };
   let line = 0;
-  for (const { id: requestId, version, values } of requests) {
+  for (const { id: requestId, version, receivedAt, values } of requests) {
     const versionRules: FeedRules = { ...rules, version: version === 3 ? 'v3' : 'v2' };
     for (const [ordinal, value] of values.entries()) {
       if (typeof value === 'string') {
@@ -28,7 +28,7 @@ export function checkFeed(requests: readonly WaitingRequest[], rules: Omit<FeedR
       } else {
         const outcome = checkFeedValue(value, versionRules);
         if ('errorType' in outcome) checked.errors.push({ requestId, error: valueError(ordinal, value, outcome) });
-        else checked.changes.push({ ...outcome, line });
+        else checked.changes.push(outcome.kind === 'value' ? { ...outcome, line, saidAt: receivedAt } : { ...outcome, line });
       }
       line += 1;
     }

@@ -2,7 +2,7 @@ import { type AttributeChange, type FoldedSet, FoldedSets, type ScalarChange } f
 import type { Tx } from '../core/database.ts';
 import type { Secrets } from '../core/secrets.ts';
 import { findErased, hasErased, personKey } from '../gdpr/tombstones.ts';
-import { mergeScalars, stagedLine, type StagedScalars, stageScalars } from './merge-scalars.ts';
+import { mergeScalars, type Said, stagedLine, type StagedScalars, stageScalars } from './merge-scalars.ts';
 import { mergeSets, type SetRefusal } from './merge-sets.ts';
 import { dryRunSets, storedSets } from './stored-sets.ts';
 
@@ -81,16 +81,18 @@ export function prepareChanges(changes: readonly AttributeChange[]): PreparedCha
  *
  * Runs in the caller's transaction, which runs again when a key it inserted came from elsewhere meanwhile
  * (`write` with `collide`). Keys are locked in the order of the primary key. For the import `dryRunOf` it does the
- * same and takes it back: no value changes, and what could not be done is told as ever.
+ * same and takes it back: no value changes, and what could not be done is told as ever. A value that was `said` before
+ * the one that it meets changes nothing; changes of Sets apply in the order of their commits.
  */
 export async function mergeAttributeValues(
-  tx: Tx, secrets: Secrets, entityId: number, sorId: number, prepared: PreparedChanges, dryRunOf: number | null = null,
+  tx: Tx, secrets: Secrets, entityId: number, sorId: number, prepared: PreparedChanges,
+  { dryRunOf = null, said = {} }: { dryRunOf?: number | null; said?: Said } = {},
 ): Promise<MergeRefusal[]> {
   const { living, refusals } = await leaveOutErased(tx, secrets, entityId, prepared);
   if (living.staged.length > 0) {
     await stageScalars(tx, living);
-    if (dryRunOf === null) await mergeScalars(tx, entityId, sorId, living);
-    else await takenBack(tx, () => mergeScalars(tx, entityId, sorId, living));
+    if (dryRunOf === null) await mergeScalars(tx, entityId, sorId, living, said);
+    else await takenBack(tx, () => mergeScalars(tx, entityId, sorId, living, said));
   }
   const sets = dryRunOf === null ? storedSets(tx, entityId, sorId) : dryRunSets(tx, entityId, sorId, dryRunOf);
   return [...refusals, ...await mergeSets(tx, sets, living.sets)];

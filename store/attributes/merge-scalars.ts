@@ -21,7 +21,7 @@ export type StagedScalars = {
 const PREPARE_STAGING = `${LOOK_UP_BY_KEY};
 CREATE TEMPORARY TABLE IF NOT EXISTS staged_values (
   customer_id text COLLATE "C", customer_type smallint, attribute_id integer, line bigint, value_type smallint,
-  value text COLLATE "C") ON COMMIT DELETE ROWS;
+  said_at timestamptz, value text COLLATE "C") ON COMMIT DELETE ROWS;
 TRUNCATE staged_values`;
 
 /** Puts them where `mergeScalars` takes them from. */
@@ -34,20 +34,30 @@ export async function stageScalars(tx: Tx, { staged, isByCustomer }: StagedScala
 const TYPE_CODE: Record<ScalarType, number> = { String: 0, Number: 1, Boolean: 2, Date: 3, Datetime: 4 };
 
 /** By hand and not by `copyLine`, since it is made for every row. A value that is removed is NULL. */
-export function stagedLine({ customerId, customerType, attributeId, line, valueType, value }: ScalarChange): string {
+export function stagedLine({ customerId, customerType, attributeId, line, valueType, saidAt, value }: ScalarChange): string {
   const text = value === null ? '\\N' : valueType === 'String' ? escaped(value as string) : String(value);
-  return `${escaped(customerId)}\t${CUSTOMER_TYPE_CODE[customerType]}\t${attributeId}\t${line}\t${TYPE_CODE[valueType]}\t${text}\n`;
+  const key = `${escaped(customerId)}\t${CUSTOMER_TYPE_CODE[customerType]}\t${attributeId}\t${line}`;
+  return `${key}\t${TYPE_CODE[valueType]}\t${saidAt === undefined ? '\\N' : saidAt.toISOString()}\t${text}\n`;
 }
+
+/** When the values of a merge were said: now, where nothing is told. What the feed brings comes in the order in which it was accepted. */
+export type Said = { at?: Date | undefined; isFeed?: boolean };
 
 /**
  * Looks each staged row up once; then updates, by their place in the table, those that differ,
  * and inserts those that are missing. Unchanged rows stay untouched, and a plain INSERT is much cheaper
  * than ON CONFLICT. All goes in the order of the primary key, so that merges of the same keys wait for
  * each other and never in a circle. Those whose values changed go into the change log.
+ *
+ * A row that was said before the value it meets changes nothing: of two imports of one value the one accepted last wins, whichever
+ * commits last. While work that was accepted earlier is still to come, an unchanged row writes its time, and the removal of a value that
+ * is not there writes a row, so that the earlier value loses to them, too.
  */
-export async function mergeScalars(tx: Tx, entityId: number, sorId: number, { isByCustomer }: StagedScalars): Promise<void> {
+export async function mergeScalars(
+  tx: Tx, entityId: number, sorId: number, { isByCustomer }: StagedScalars, { at, isFeed = false }: Said,
+): Promise<void> {
   const statement = isByCustomer ? MERGE_BY_CUSTOMER : MERGE_BY_KEY;
-  const { rows } = await tx.query<{ differing: number; updated: number }>(statement, [entityId, sorId]);
+  const { rows } = await tx.query<{ differing: number; updated: number }>(statement, [entityId, sorId, at ?? null, isFeed]);
   // A row that another transaction changed since it was looked up lies elsewhere now, and was passed over.
   if (rows[0]!.updated < rows[0]!.differing) throw new RowsMoved();
 }
@@ -61,6 +71,7 @@ export async function mergeScalars(tx: Tx, entityId: number, sorId: number, { is
  */
 const STAGED_IN_ORDER = `(
   SELECT $1::integer AS entity_id, $2::integer AS sor_id, customer_id, customer_type, attribute_id, value IS NULL AS removed,
+    coalesce(said_at, $3, now()) AS said_at,
     CASE value_type WHEN ${TYPE_CODE.String} THEN value END AS string_value,
     CASE value_type WHEN ${TYPE_CODE.Number} THEN value::numeric END AS number_value,
     CASE value_type WHEN ${TYPE_CODE.Boolean} THEN value::boolean END AS boolean_value,
@@ -77,41 +88,64 @@ const SAME_KEY = `v.entity_id = s.entity_id AND v.sor_id = s.sor_id AND v.custom
 const DIFFERS = `(s.removed, s.string_value, s.number_value, s.boolean_value, s.date_value, s.datetime_value) IS DISTINCT FROM
   (v.removed_at IS NOT NULL, v.string_value, v.number_value, v.boolean_value, v.date_value, v.datetime_value)`;
 
+const IS_SAME = `v.entity_id IS NOT NULL AND NOT (${DIFFERS}) AS is_same`;
+
+/** What was accepted before this was said, and may still bring an earlier value; the feed has its own requests in their order. */
+const EARLIER_UNDER_WAY = `
+  SELECT EXISTS (
+      SELECT FROM imports WHERE state IN ('accepted', 'running') AND NOT dry_run AND received_at < coalesce($3, now())
+        AND entity_id = $1 AND sor_id = $2)
+    OR EXISTS (
+      SELECT FROM sync_runs JOIN syncs ON syncs.entity_id = sync_runs.entity_id AND syncs.id = sync_runs.sync_id
+      WHERE sync_runs.state IN ('accepted', 'running') AND NOT sync_runs.dry_run AND sync_runs.received_at < coalesce($3, now())
+        AND syncs.entity_id = $1 AND syncs.sor_id = $2)
+    OR NOT $4 AND EXISTS (
+      SELECT FROM feed_requests WHERE entity_id = $1 AND done_at IS NULL AND received_at < coalesce($3, now()) AND sor_id = $2)
+    AS is_under_way`;
+
+const IS_NEWS = `CASE
+  WHEN v.entity_id IS NULL THEN NOT s.removed OR (SELECT is_under_way FROM earlier)
+  WHEN v.said_at > s.said_at THEN false
+  ELSE ${DIFFERS} OR (v.said_at IS DISTINCT FROM s.said_at AND (SELECT is_under_way FROM earlier)) END`;
+
 /** Each staged row is looked up by its key, in the order of the keys. */
-const FOUND_BY_KEY = `SELECT s.*, v.ctid AS tid FROM ${STAGED_IN_ORDER} s LEFT JOIN attribute_values v ON ${SAME_KEY}
-  WHERE CASE WHEN v.entity_id IS NULL THEN NOT s.removed ELSE ${DIFFERS} END`;
+const FOUND_BY_KEY = `SELECT s.*, v.ctid AS tid, ${IS_SAME} FROM ${STAGED_IN_ORDER} s LEFT JOIN attribute_values v ON ${SAME_KEY}
+  WHERE ${IS_NEWS}`;
 
 /**
  * One scan reads the values of all staged customers, which lie side by side in the index. That they are matched by a hash
  * is what a full join leaves, whatever the planner takes the tables for.
  */
-const FOUND_BY_CUSTOMER = `SELECT s.*, v.tid FROM ${STAGED_IN_ORDER} s FULL JOIN (
+const FOUND_BY_CUSTOMER = `SELECT s.*, v.tid, ${IS_SAME} FROM ${STAGED_IN_ORDER} s FULL JOIN (
     SELECT ctid AS tid, * FROM attribute_values
     WHERE entity_id = $1 AND sor_id = $2 AND customer_id = ANY (ARRAY(SELECT DISTINCT customer_id FROM staged_values))
       AND customer_type = ANY (ARRAY(SELECT DISTINCT customer_type FROM staged_values))
       AND attribute_id = ANY (ARRAY(SELECT DISTINCT attribute_id FROM staged_values))
     OFFSET 0) v
   ON v.customer_id = s.customer_id AND v.customer_type = s.customer_type AND v.attribute_id = s.attribute_id
-  WHERE CASE WHEN s.entity_id IS NULL THEN false WHEN v.entity_id IS NULL THEN NOT s.removed ELSE ${DIFFERS} END`;
+  WHERE s.entity_id IS NOT NULL AND ${IS_NEWS}`;
 
 const merge = (found: string, sorted: string) => `
-  WITH found AS MATERIALIZED (${found}),
+  WITH earlier AS MATERIALIZED (${EARLIER_UNDER_WAY}),
+  found AS MATERIALIZED (${found}),
   updated AS (
     UPDATE attribute_values v SET
       string_value = f.string_value, number_value = f.number_value, boolean_value = f.boolean_value,
       date_value = f.date_value, datetime_value = f.datetime_value,
-      changed_at = now(), removed_at = CASE WHEN f.removed THEN now() END
+      changed_at = CASE WHEN f.is_same THEN v.changed_at ELSE now() END,
+      removed_at = CASE WHEN f.is_same THEN v.removed_at WHEN f.removed THEN now() END, said_at = f.said_at
     FROM ${sorted} f WHERE v.ctid = f.tid
     RETURNING 1
   ), inserted AS (
-    INSERT INTO attribute_values (entity_id, sor_id, customer_type, attribute_id, customer_id, changed_at,
+    INSERT INTO attribute_values (entity_id, sor_id, customer_type, attribute_id, customer_id, changed_at, removed_at, said_at,
       string_value, number_value, boolean_value, date_value, datetime_value)
-    SELECT entity_id, sor_id, customer_type, attribute_id, customer_id, now(),
+    SELECT entity_id, sor_id, customer_type, attribute_id, customer_id, now(), CASE WHEN removed THEN now() END, said_at,
       string_value, number_value, boolean_value, date_value, datetime_value
     FROM ${sorted} f WHERE tid IS NULL
   ), logged AS (
     INSERT INTO attribute_change_log (entity_id, sor_id, customer_type, customer_ids, pending)
-    SELECT $1, $2, customer_type, array_agg(customer_id), tid IS NULL FROM found GROUP BY customer_type, tid IS NULL
+    SELECT $1, $2, customer_type, array_agg(customer_id), tid IS NULL FROM found
+    WHERE NOT is_same GROUP BY customer_type, tid IS NULL
   )
   SELECT (SELECT count(*) FROM found WHERE tid IS NOT NULL) AS differing, (SELECT count(*) FROM updated) AS updated`;
 

@@ -1,4 +1,4 @@
-import { readRow } from '../core/camel-row.ts';
+import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 
@@ -29,9 +29,9 @@ export type FeedRequest = {
 } & FeedCounts;
 
 /** A request that is to be merged; `body` is its values, a JSON array. */
-export type WaitingFeedRequest = { id: number; sorId: number; version: 2 | 3; body: string };
+export type WaitingFeedRequest = { id: number; sorId: number; version: 2 | 3; receivedAt: Date; body: string };
 
-export type NewFeedRequest = Omit<WaitingFeedRequest, 'id'> & { valuesIn: number };
+export type NewFeedRequest = Omit<WaitingFeedRequest, 'id' | 'receivedAt'> & { valuesIn: number };
 
 /** Accepts a request: nothing is lost of it once the transaction commits. Returns its identifier. */
 export async function insertFeedRequest(tx: Queryable, entityId: number, request: NewFeedRequest): Promise<string> {
@@ -79,8 +79,8 @@ export async function lockFeed(tx: Tx, entityId: number): Promise<void> {
 export async function listWaitingFeedRequests(
   tx: Tx, entityId: number, { values, bytes }: { values: number; bytes: number },
 ): Promise<WaitingFeedRequest[]> {
-  const { rows } = await tx.query<{ id: number; sor_id: number; version: 2 | 3; body: string }>(
-    `SELECT id, sor_id, version, body FROM feed_requests
+  return readRows(await tx.query(
+    `SELECT id, sor_id, version, received_at, body FROM feed_requests
      WHERE entity_id = $1 AND id = ANY (ARRAY(
        SELECT id FROM (
          SELECT id, values_in, sum(values_in) OVER oldest_first AS values_so_far,
@@ -90,8 +90,7 @@ export async function listWaitingFeedRequests(
            WHERE entity_id = $1 AND done_at IS NULL ORDER BY id LIMIT ${MAX_REQUESTS}) AS oldest
          WINDOW oldest_first AS (ORDER BY id)) AS measured
        WHERE ordinal = 1 OR (values_so_far <= $2 AND bytes_so_far <= $3)))
-     ORDER BY id`, [entityId, values, bytes]);
-  return rows.map((row) => ({ id: row.id, sorId: row.sor_id, version: row.version, body: row.body }));
+     ORDER BY id`, [entityId, values, bytes]));
 }
 
 /** In the transaction of the values and errors that they count. What the requests held goes. */

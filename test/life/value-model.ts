@@ -63,10 +63,9 @@ export class ValueModel {
   }
 }
 
-/** Whether the later write wins for sure: of two imports under way at once the later commit stands (docs/imports.md). */
+/** Whether the later write wins for sure. Imports and feeds count as said when they were accepted, a run of a sync at a time within it. */
 function isBefore(earlier: Write, later: Write): boolean {
-  if (earlier === later) return false;
-  if (earlier.job === later.job) return false;
-  const inOrder = earlier.way === later.way && earlier.way !== 'import';
-  return inOrder ? earlier.acknowledgedAt < later.sentAt : earlier.endedAt < later.sentAt;
+  if (earlier === later || earlier.job === later.job) return false;
+  const isRun = earlier.way !== 'import' && earlier.way !== 'feed';
+  return (isRun && earlier.way !== later.way ? earlier.endedAt : earlier.acknowledgedAt) < later.sentAt;
 }

@@ -33,7 +33,7 @@ function toChange({ attributes }: Place, { who, type, key, isRemoval }: Row, lin
 
 function merge(tx: Tx, { entity }: World, place: Place, rows: Row[], dryRunOf: number | null = null) {
   const changes = rows.map((row, index) => toChange(place, row, index + 1));
-  return mergeAttributeValues(tx, store.secrets, entity.id, place.sorId, prepareChanges(changes), dryRunOf);
+  return mergeAttributeValues(tx, store.secrets, entity.id, place.sorId, prepareChanges(changes), { dryRunOf });
 }
 
 async function makePlaces(world: World): Promise<[Place, Place]> {

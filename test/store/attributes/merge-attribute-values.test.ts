@@ -5,6 +5,7 @@ import { findAttributeValues } from '../../../store/attributes/attribute-values.
 import { ChangesPreparation, mergeAttributeValues, prepareChanges } from '../../../store/attributes/merge-attribute-values.ts';
 import { type Tx, write } from '../../../store/core/database.ts';
 import { insertTombstone } from '../../../store/gdpr/tombstones.ts';
+import { insertImport } from '../../../store/imports/imports.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
@@ -32,6 +33,13 @@ function setChange(customerId: string, action: 'ADD' | 'REMOVE' | 'DEL' | 'UPSER
 async function merge(...changes: AttributeChange[]) {
   return write(store.db, (tx) => mergeAttributeValues(
     tx, store.secrets, world.entity.id, world.sor.id, prepareChanges(changes)), { collide: true });
+}
+
+/** An import that is still to come. */
+async function acceptImport() {
+  return insertImport(store.db, store.secrets, world.entity.id, {
+    sorId: world.sor.id, version: 3, skipEmail: true, source: { url: 'https://files.example/values.csv', headers: {} },
+  });
 }
 
 async function valuesOf(customerId: string) {
@@ -94,6 +102,33 @@ describe('the one merge', () => {
     const before = await version();
     await merge(change(who, 'score', '1.00'), setChange(who, 'ADD', 'a'), setChange(who, 'REMOVE', 'b'));
     expect(await version()).toEqual(before);
+  });
+
+  it('lets the value that was accepted last stand, whatever commits last', async () => {
+    const { id: earlierImport, receivedAt } = await acceptImport();
+    const later = new Date(receivedAt.getTime() + 1_000);
+    const stand = { first: 'same', second: null, third: 'gold' } as const;
+    const people = Object.fromEntries(Object.keys(stand).map((name, index) => [name, personId(20 + index)]));
+    const say = (at: Date, told: Record<string, string | null>) => write(store.db, (tx) => mergeAttributeValues(
+      tx, store.secrets, world.entity.id, world.sor.id,
+      prepareChanges(Object.entries(told).map(([name, plan]) => change(people[name]!, 'plan', plan))), { said: { at } }));
+    await say(new Date(receivedAt.getTime() - 1_000), { first: 'same', third: 'old' });
+    // One says again what stands, one removes what is not there, one changes a value: the earlier import comes after all of them.
+    await say(later, stand);
+    await say(receivedAt, { first: 'earlier', second: 'earlier', third: 'earlier' });
+    expect(await Promise.all(Object.values(people).map(valuesOf))).toEqual([{ plan: 'same' }, {}, { plan: 'gold' }]);
+    await store.db.query(`UPDATE imports SET state = 'finished', ended_at = now() WHERE id = $1`, [earlierImport]);
+    await say(new Date(later.getTime() + 1_000), { first: 'last', second: 'last', third: null });
+    expect(await Promise.all(Object.values(people).map(valuesOf))).toEqual([{ plan: 'last' }, { plan: 'last' }, {}]);
+  });
+
+  it('goes by the time of each value where several were said at different times', async () => {
+    const [one, other] = [personId(30), personId(31)];
+    const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second));
+    const told = (who: string, plan: string, second: number) => ({ ...change(who, 'plan', plan), saidAt: at(second) }) as AttributeChange;
+    await merge(told(one, 'second', 2), told(other, 'fourth', 4));
+    await merge(told(one, 'third', 3), told(other, 'third', 3));
+    expect([await valuesOf(one), await valuesOf(other)]).toEqual([{ plan: 'third' }, { plan: 'fourth' }]);
   });
 
   it('refuses the ADD for which a stored Set has no room, and only that one', async () => {
