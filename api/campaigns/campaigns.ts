@@ -5,7 +5,7 @@ import { isTimeZone } from '../../domain/core/time-zone.ts';
 import { isLongerThan, isStorable } from '../../domain/core/text-limits.ts';
 import { SegmentFiltersInput, ShownFilters } from '../analytics/segment-filters.ts';
 import {
-  bodyFlag, bodyInteger, boundedArray, commaList, identifier, isoDateOrDatetime, jsonArray, jsonObject, name, text,
+  bodyFlag, bodyInteger, boundedArray, commaList, identifier, isoDateOrDatetime, jsonArray, jsonObject, name, queryInteger, text,
 } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 import { internalError } from '../jobs/internal-error.ts';
@@ -240,11 +240,6 @@ function listOf<const V extends readonly string[]>(values: V) {
   return commaList.pipe(z.array(z.enum(values)).min(1));
 }
 
-function wholeNumber(min: number, max: number) {
-  const message = `must be a whole number from ${min} to ${max}`;
-  return z.string().regex(/^\d{1,9}$/, message).transform(Number).refine((value) => value >= min && value <= max, message);
-}
-
 const listQuery = z.object({
   app_ids: commaList.pipe(z.array(identifier).min(1)).optional().describe('Only campaigns of these apps'),
   status: listOf(CAMPAIGN_STATUSES).optional(),
@@ -253,8 +248,8 @@ const listQuery = z.object({
   search: text().optional().describe('Part of the name, in any case'),
   from: isoDateOrDatetime.optional().describe('Only campaigns created from then on'),
   to: isoDateOrDatetime.optional().describe('Only campaigns created before then'),
-  limit: wholeNumber(1, MAX_LISTED).optional().describe('By default 20 under v3, otherwise all'),
-  offset: wholeNumber(0, 1_000_000).default(0),
+  limit: queryInteger({ min: 1, max: MAX_LISTED }).optional().describe('By default 20 under v3, otherwise all'),
+  offset: queryInteger({ min: 0, max: 1_000_000 }).default(0),
   order: z.enum(CAMPAIGN_ORDERS).optional().describe('What comes before the date of creation: status and app ascending, dates descending'),
 });
 export type CampaignListQuery = z.output<typeof listQuery>;
@@ -346,6 +341,6 @@ export const planCampaign = operation({
   summary: 'List what a classic or dynamic campaign will send when',
   description: 'Coming sends in order of time. A draft is planned as if it were launched now.',
   params: z.object({ identifier }),
-  query: z.object({ limit: wholeNumber(1, MAX_PLANNED).default(20) }),
+  query: z.object({ limit: queryInteger({ min: 1, max: MAX_PLANNED }).default(20) }),
   result: z.object({ sends: z.array(PlannedSend), has_more: z.boolean() }),
 });

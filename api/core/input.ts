@@ -64,6 +64,12 @@ export function bodyInteger({ min, max }: { min: number; max: number }) {
     .refine((value) => value >= min && value <= max, message);
 }
 
+/** A whole number in a query. */
+export function queryInteger({ min, max }: { min: number; max: number }) {
+  const message = `must be a whole number from ${min} to ${max}`;
+  return z.string().regex(/^\d{1,15}$/, message).transform(Number).refine((value) => value >= min && value <= max, message);
+}
+
 /** An object in a JSON body; in a web form, where every value is text, its JSON. */
 export function jsonObject<S extends z.ZodType>(schema: S) {
   return orItsJson('an object', schema);

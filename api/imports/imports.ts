@@ -5,7 +5,7 @@ import { MAX_HEADERS, requestHeadersError } from '../../domain/core/request-head
 import { sourceUrlError } from '../../domain/core/source-url.ts';
 import { DECIMALS } from '../../domain/core/table-format.ts';
 import { IMPORT_ERROR_TYPES } from '../../domain/imports/import-error-type.ts';
-import { bodyFlag, boundedRecord, customerId, identifier, jsonObject, NOT_STORABLE, queryFlag, text } from '../core/input.ts';
+import { bodyFlag, boundedRecord, customerId, identifier, jsonObject, NOT_STORABLE, queryFlag, queryInteger, text } from '../core/input.ts';
 import { mailAttempt } from '../core/mail.ts';
 import { operation } from '../core/operation.ts';
 import { internalError } from '../jobs/internal-error.ts';
@@ -148,7 +148,8 @@ export const listImportErrors = operation({
   method: 'GET',
   path: '/api/attribute_values/import_errors',
   summary: 'List the errors of an import or a feed request',
-  description: 'The errors come in the order of the rows of the file, or of the values of the request.',
+  description: 'The errors come in the order of the rows of the file, or of the values of the request: all of them, or with `limit` and '
+    + '`after` a page.',
   audits: 'read import',
   query: z.object({
     import_id: identifier.optional().describe('Required in v3: an import_id, or the requestId of a feed'),
@@ -156,6 +157,9 @@ export const listImportErrors = operation({
     customer_id: customerId.optional(),
     error_type: z.enum(IMPORT_ERROR_TYPES).optional(),
     open: queryFlag.default(false).describe('Only rows that no re-drive has settled, without those of erased people'),
+    limit: queryInteger({ min: 1, max: 10_000 }).optional().describe('Maximum number of errors; by default all'),
+    after: queryInteger({ min: 0, max: 999_999_999_999 }).optional()
+      .describe('Only errors behind this `line`: for the next page, the `line` of the last error'),
   }),
   result: z.object({ attribute_errors: z.array(ImportError) }),
 });

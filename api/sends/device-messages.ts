@@ -17,8 +17,9 @@ export const InappMessage = z.object({
 export const listInappMessages = operation({
   ...OF_DEVICE, id: 'listInappMessages', method: 'GET', path: '/v1/inapp',
   summary: 'List the in-app messages that wait for a device',
-  description: 'Those for the user who is logged in on it, until they are shown. Where the app requires verified users, the header '
-    + '`X-User-Token` must vouch for that user.',
+  description: 'Those for the user who is logged in on it, until they are shown: the oldest 100, and of these about '
+    + '1 MiB; the others follow once these are shown. Where the app requires verified users, the header `X-User-Token` must vouch for '
+    + 'that user.',
   query: z.object({
     deviceId: identifier.optional().describe('What the SDK has as context.device.id, or anonymousId'),
   }),

@@ -41,7 +41,7 @@ const listImportErrors = route(api.listImportErrors, async ({ query, version, ..
     ...(version === 3 ? { error_type: error.errorType as ImportErrorType } : {}),
     ...showError(error, sor?.identifier ?? null),
   });
-  return streamedResult('attribute_errors', each(streamImportErrors(db, entityId, job.id, filter), record));
+  return streamedResult('attribute_errors', each(streamImportErrors(db, entityId, job.id, filter, query), record));
 });
 
 const viewImport = route(api.viewImport, async ({ params, caller }, { db }) => {

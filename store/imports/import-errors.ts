@@ -84,15 +84,20 @@ export async function countErrorsSettled(db: Queryable, entityId: number, jobId:
 /** Filters of errors: the type, the customer, and only open rows. */
 export type ImportErrorFilter = { errorType?: string | undefined; customerId?: string | undefined; isOpen?: boolean | undefined };
 
-/** All errors of an import in the order of the file, read a page at a time: a million of them fit. */
+/**
+ * Yields the errors of an import behind the line `after`, at most `limit`, in the order of the file. Reads a page at a time: a million
+ * of them fit.
+ */
 export async function* streamImportErrors(
   db: Queryable, entityId: number, importId: number, filter: ImportErrorFilter = {},
+  { after = -1, limit = Infinity }: { after?: number | undefined; limit?: number | undefined } = {},
 ): AsyncGenerator<StoredImportError> {
-  for (let after = -1; ;) {
-    const page = await listErrorsAfter(db, entityId, importId, filter, after);
+  for (let [line, left] = [after, limit]; left > 0;) {
+    const page = await listErrorsAfter(db, entityId, importId, filter, line);
     if (page.length === 0) return;
-    yield* page;
-    after = page.at(-1)!.line;
+    yield* page.slice(0, left);
+    line = page.at(-1)!.line;
+    left -= page.length;
   }
 }
 

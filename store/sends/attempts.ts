@@ -77,14 +77,24 @@ function toDueAttempt(
   return { id, campaignId, appId, userId, tries, isPaced, expiresAt, content, device: deviceId === null ? null : { deviceId, ...device } };
 }
 
-/** Waiting attempts whose time has come, oldest first; they are `sending` from then on. By attempts_open. */
+/** Bytes of content that are taken at once: an attempt's own content may exceed it alone. */
+const TAKEN_BYTES = 4 * 1024 ** 2;
+
+/**
+ * Takes waiting attempts whose time has come, oldest first, at most `limit` and about TAKEN_BYTES of content; they are `sending` from
+ * then on. Uses the index attempts_open.
+ */
 export async function takeDueAttempts(tx: Queryable, entityId: number, sendId: number, limit: number): Promise<DueAttempt[]> {
   return readRows(await tx.query(
     `WITH due AS MATERIALIZED (
        SELECT a.campaign_id, a.id, d.device_id, d.current_user_id, d.verified_user_id, d.push_token, d.opt_in, d.opt_out, d.uninstalled
-       FROM (SELECT * FROM attempts
-         WHERE entity_id = $1 AND send_id = $2 AND state = 'waiting' AND due_at <= now() ORDER BY due_at LIMIT $3) a
-       LEFT JOIN devices d ON d.entity_id = $1 AND d.app_id = a.app_id AND d.device_id = a.device_id)
+       FROM (
+         SELECT *, sum(bytes) OVER (ORDER BY due_at, id) - bytes AS bytes_before
+         FROM (
+           SELECT campaign_id, id, app_id, device_id, due_at, coalesce(octet_length(content::text), 0) AS bytes FROM attempts
+           WHERE entity_id = $1 AND send_id = $2 AND state = 'waiting' AND due_at <= now() ORDER BY due_at LIMIT $3) AS page) AS a
+       LEFT JOIN devices d ON d.entity_id = $1 AND d.app_id = a.app_id AND d.device_id = a.device_id
+       WHERE a.bytes_before < ${TAKEN_BYTES})
      UPDATE attempts a SET state = 'sending', tries = tries + 1, due_at = NULL
      FROM due WHERE a.entity_id = $1 AND a.campaign_id = due.campaign_id AND a.id = due.id AND a.state = 'waiting'
      RETURNING a.id, a.campaign_id, a.app_id, a.user_id, a.tries, a.is_paced, a.expires_at, a.content, due.device_id, due.current_user_id,

@@ -20,20 +20,27 @@ export async function findInappDevice(
 
 export type InappMessage = { id: number; campaign: string; inapp: InappContent; createdAt: Date; inappUntil: Date };
 
+/** Bytes of messages that a device gets at once; the oldest message comes whatever its size. */
+const LISTED_BYTES = 1024 ** 2;
+
 /**
- * In-app messages that wait for the device, or for the user who is logged in on it, oldest first; where analytics are opted out of, those
- * of classic campaigns alone. By attempts_by_device.
+ * In-app messages that wait for the device, or for the user who is logged in on it, oldest first, at most `limit` and about LISTED_BYTES;
+ * where analytics are opted out of, those of classic campaigns alone. Uses the index attempts_by_device.
  */
 export async function listInappMessages(
   db: Queryable, entityId: number, { appId, deviceId, currentUserId, optOut }: InappDevice, limit: number,
 ): Promise<InappMessage[]> {
   return readRows<InappMessage>(await db.query(
-    `SELECT a.id, coalesce(c.test_of, c.identifier) AS campaign, a.content -> 'inapp' AS inapp, a.created_at, a.inapp_until
-     FROM attempts a JOIN campaigns c ON c.entity_id = a.entity_id AND c.id = a.campaign_id
-     WHERE a.entity_id = $1 AND a.device_id = $2 AND a.app_id = $3 AND (a.user_id IS NULL OR a.user_id = $4)
-       AND a.inapp_until > now() AND a.shown_at IS NULL AND a.content IS NOT NULL AND c.status NOT IN ('canceled', 'failed')
-       AND ($6::boolean IS NOT TRUE OR c.type = 'classic')
-     ORDER BY a.id LIMIT $5`, [entityId, deviceId, appId, currentUserId, limit, optOut]));
+    `WITH waiting AS MATERIALIZED (
+       SELECT a.id, coalesce(c.test_of, c.identifier) AS campaign, a.content -> 'inapp' AS inapp, a.created_at, a.inapp_until
+       FROM attempts a JOIN campaigns c ON c.entity_id = a.entity_id AND c.id = a.campaign_id
+       WHERE a.entity_id = $1 AND a.device_id = $2 AND a.app_id = $3 AND (a.user_id IS NULL OR a.user_id = $4)
+         AND a.inapp_until > now() AND a.shown_at IS NULL AND a.content IS NOT NULL AND c.status NOT IN ('canceled', 'failed')
+         AND ($6::boolean IS NOT TRUE OR c.type = 'classic')
+       ORDER BY a.id LIMIT $5)
+     SELECT id, campaign, inapp, created_at, inapp_until
+     FROM (SELECT *, sum(octet_length(inapp::text)) OVER (ORDER BY id) - octet_length(inapp::text) AS bytes_before FROM waiting) AS sized
+     WHERE bytes_before < ${LISTED_BYTES} ORDER BY id`, [entityId, deviceId, appId, currentUserId, limit, optOut]));
 }
 
 /** The user that the app's server vouched for on a device. */

@@ -78,6 +78,18 @@ describe('import errors', () => {
     expect(await lines('error_type=EMPTY_KEY')).toEqual([]);
   });
 
+  test('come a page at a time with `limit` and `after`', async () => {
+    const lines = async (page: string) => (await get(`import_errors?job_id=${job.jid}&${page}`)).body.result
+      .attribute_errors.map(({ line }: { line: number }) => line);
+    expect(await lines('limit=2')).toEqual([2, 3]);
+    expect(await lines('limit=2&after=3')).toEqual([4]);
+    expect(await lines('after=2')).toEqual([3, 4]);
+    expect(await lines('limit=1&after=2&error_type=INVALID_CUSTOMER_ID')).toEqual([4]);
+    for (const wrong of ['limit=0', 'limit=10001', 'limit=x', 'after=-1']) {
+      expect((await get(`import_errors?job_id=${job.jid}&${wrong}`)).status).toBe(400);
+    }
+  });
+
   test('need an id of their version that is known here', async () => {
     const missing = await get(`import_errors?import_id=${job.identifier}`);
     expect([missing.status, missing.body.error_message]).toEqual([

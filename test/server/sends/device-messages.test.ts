@@ -110,6 +110,19 @@ describe('what a device tells of messages', () => {
     expect((await server.call('GET', '/v1/inapp?deviceId=phone')).status).toBe(401);
   });
 
+  it('shows as many in-app messages as about 1 MiB holds, and the others once these are shown', async () => {
+    const large = JSON.stringify({ inapp: { ...INAPP, content: 'x'.repeat(200_000) } });
+    await store.db.query(
+      `INSERT INTO attempts (entity_id, campaign_id, app_id, channel, state, code, settled_at, device_id, user_id, content, inapp_until)
+       SELECT $1, $2, $3, 'both', 'settled', 'PUSH_SENT', now(), 'tablet', 'bob', $4, now() + interval '1 day' FROM generate_series(1, 8)`,
+      [world.entity.id, campaign.id, app.app.id, large]);
+    const waiting = async () => ((await inapp('tablet')).body.result as Inapp).messages.filter(({ content }) => content.length > 1_000);
+    const first = await waiting();
+    expect(first).toHaveLength(6);
+    for (const { millrace_id: id } of first) await track('tablet', 'In-App Message Shown', { millrace_id: id });
+    expect(await waiting()).toHaveLength(2);
+  });
+
   it('needs a signed user token where the app requires verified users', async () => {
     const id = await insertAttempt('phone', 'ada');
     await store.db.query('UPDATE apps SET verified_users = true WHERE id = $1', [app.app.id]);
