@@ -10,7 +10,7 @@ import { FeedAdmissionLimit } from './feed/feed-admission-limit.ts';
 import { feedIntake } from './feed/feed-intake.ts';
 import { FeedWaker } from './feed/feed-waker.ts';
 import { readBodies } from './http/bodies.ts';
-import { connectionOptions, endAnswered, limitSlowBodies } from './http/connection-limits.ts';
+import { connectionOptions, endAnswered, limitConnections, limitSlowBodies } from './http/connection-limits.ts';
 import { KeyRates } from './http/key-rates.ts';
 import { openApiDocument } from './http/openapi.ts';
 import { serveMetrics, serveOperations } from './http/operations.ts';
@@ -49,7 +49,7 @@ export async function buildServer(deps: ServerDependencies, routes: readonly Rou
     keyRates: new KeyRates(deps.settings.ingestLimitPerMinute), trackingAdmission: new TrackingAdmissionLimit(limits.trackingBytes),
   };
   const app = newApp(deps.log, limits, deps.settings.trustProxy);
-  app.server.maxConnections = limits.connections;
+  limitConnections(app, limits, Boolean(deps.settings.trustProxy));
   app.addHook('preClose', async () => connectorCalls.close());
   app.addHook('onClose', async () => feedWaker.close());
   app.addHook('onClose', () => liveCalls.close());
@@ -76,7 +76,7 @@ export async function buildServer(deps: ServerDependencies, routes: readonly Rou
 /** Metrics alone, for an address of their own: also of a process that serves nothing else. */
 export function buildMetricsServer({ log, metrics }: Pick<ServerDependencies, 'log' | 'metrics'>, token?: string): FastifyInstance {
   const app = newApp(log, LIMITS);
-  app.server.maxConnections = LIMITS.connections;
+  limitConnections(app, LIMITS, false);
   app.setErrorHandler(sendError);
   serveMetrics(app, metrics, token);
   app.setNotFoundHandler(() => refuse(404, 'not_found', 'Nothing but GET /metrics is served at this address'));

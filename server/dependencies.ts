@@ -52,8 +52,9 @@ export type Limits = {
   connectorCalls: number;
   /** Between two pieces of a body. */
   idleBodyMs: number;
-  /** Open at once. */
+  /** Open at once; and from one address, where no proxy stands before the server. */
   connections: number;
+  connectionsPerAddress: number;
 };
 
 const MIB = 1024 ** 2;
@@ -74,6 +75,7 @@ export const LIMITS: Limits = {
   connectorCalls: 4,
   idleBodyMs: 60_000,
   connections: 10_000,
+  connectionsPerAddress: 2_500,
 };
 
 export type ServerSettings = {

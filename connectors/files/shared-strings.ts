@@ -1,10 +1,13 @@
 import { closeSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
 
-/** So many texts are read back at once; the place of each such block is kept in memory. */
+/** So many texts are read back at once. */
 const BLOCK = 64;
 const WRITE_BYTES = 256 * 1024;
 /** Blocks that were used are kept until they come to so many bytes of texts, and once more until the next do. */
 const CACHE_BYTES = 8 * 1024 * 1024;
+
+/** Bytes that tell where a block begins. */
+const PLACE_BYTES = 8;
 
 type Block = { texts: string[]; bytes: number };
 
@@ -15,32 +18,22 @@ export function openWithoutName(path: string): number {
   return fd;
 }
 
-/** Texts by their numbers, on disk: an Excel file may have more of them than there is memory. */
-export class SharedStrings {
+/** A file without a name that is written at its end, and read anywhere. */
+class ScratchFile {
   readonly #fd: number;
-  /** Where each block begins in the file. */
-  readonly #blocks: number[] = [];
-  #recent = new Map<number, Block>();
-  #recentBytes = 0;
-  #older = new Map<number, Block>();
-  #count = 0;
-  #bytes = 0;
   #pending: Buffer[] = [];
   #pendingBytes = 0;
+  /** With what is not written yet. */
+  bytes = 0;
 
   constructor(path: string) {
     this.#fd = openWithoutName(path);
   }
 
-  add(text: string): void {
-    if (this.#count % BLOCK === 0) this.#blocks.push(this.#bytes);
-    const bytes = Buffer.from(text);
-    const length = Buffer.alloc(4);
-    length.writeUInt32LE(bytes.length);
-    this.#pending.push(length, bytes);
-    this.#pendingBytes += 4 + bytes.length;
-    this.#bytes += 4 + bytes.length;
-    this.#count += 1;
+  add(bytes: Buffer): void {
+    this.#pending.push(bytes);
+    this.#pendingBytes += bytes.length;
+    this.bytes += bytes.length;
   }
 
   /** Writes what was added, once it is much or all. */
@@ -50,6 +43,57 @@ export class SharedStrings {
     for (let at = 0; at < bytes.length;) at += writeSync(this.#fd, bytes, at);
     this.#pending = [];
     this.#pendingBytes = 0;
+  }
+
+  /** No more than is written. */
+  read(start: number, length: number): Buffer {
+    const bytes = Buffer.alloc(length);
+    for (let at = 0; at < length;) {
+      const read = readSync(this.#fd, bytes, at, length - at, start + at);
+      if (read === 0) throw new Error('the file of shared strings is shorter than it was');
+      at += read;
+    }
+    return bytes;
+  }
+
+  close(): void {
+    closeSync(this.#fd);
+  }
+}
+
+/** Texts by their numbers, on disk: an Excel file may have more of them, and of their places, than there is memory. */
+export class SharedStrings {
+  readonly #texts: ScratchFile;
+  /** Where each block begins among the texts. */
+  readonly #places: ScratchFile;
+  #recent = new Map<number, Block>();
+  #recentBytes = 0;
+  #older = new Map<number, Block>();
+  #count = 0;
+
+  constructor(path: string) {
+    this.#texts = new ScratchFile(path);
+    this.#places = new ScratchFile(`${path}.places`);
+  }
+
+  add(text: string): void {
+    if (this.#count % BLOCK === 0) {
+      const place = Buffer.alloc(PLACE_BYTES);
+      place.writeDoubleLE(this.#texts.bytes);
+      this.#places.add(place);
+    }
+    const bytes = Buffer.from(text);
+    const length = Buffer.alloc(4);
+    length.writeUInt32LE(bytes.length);
+    this.#texts.add(length);
+    this.#texts.add(bytes);
+    this.#count += 1;
+  }
+
+  /** Writes what was added, once it is much or all. */
+  flush(isAll: boolean): void {
+    this.#texts.flush(isAll);
+    this.#places.flush(isAll);
   }
 
   /** Undefined where there is none. All must have been flushed. */
@@ -73,23 +117,25 @@ export class SharedStrings {
   }
 
   #read(number: number): Block {
-    const start = this.#blocks[number]!;
-    const bytes = Buffer.alloc((this.#blocks[number + 1] ?? this.#bytes) - start);
-    for (let at = 0; at < bytes.length;) {
-      const read = readSync(this.#fd, bytes, at, bytes.length - at, start + at);
-      if (read === 0) throw new Error('the file of shared strings is shorter than it was');
-      at += read;
-    }
+    const [start, end] = [this.#placeOf(number), this.#placeOf(number + 1)];
+    const bytes = this.#texts.read(start, end - start);
     const texts: string[] = [];
     for (let at = 0; at < bytes.length;) {
-      const end = at + 4 + bytes.readUInt32LE(at);
-      texts.push(bytes.toString('utf8', at + 4, end));
-      at = end;
+      const textEnd = at + 4 + bytes.readUInt32LE(at);
+      texts.push(bytes.toString('utf8', at + 4, textEnd));
+      at = textEnd;
     }
     return { texts, bytes: bytes.length };
   }
 
+  /** Of the block behind the last one: where the texts end. */
+  #placeOf(number: number): number {
+    const at = number * PLACE_BYTES;
+    return at < this.#places.bytes ? this.#places.read(at, PLACE_BYTES).readDoubleLE() : this.#texts.bytes;
+  }
+
   close(): void {
-    closeSync(this.#fd);
+    this.#texts.close();
+    this.#places.close();
   }
 }

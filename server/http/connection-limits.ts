@@ -3,6 +3,7 @@ import { Socket } from 'node:net';
 import type { FastifyHttpOptions, FastifyInstance } from 'fastify';
 import { Refusal } from '../../domain/core/refusal.ts';
 import type { Limits } from '../dependencies.ts';
+import { networkOf } from './network-of.ts';
 import { refusalBody } from './refusal-reply.ts';
 
 declare module 'fastify' {
@@ -25,6 +26,29 @@ export function connectionOptions({ headersMs, bodyBytes }: Limits): FastifyHttp
     requestTimeout: 0,
     clientErrorHandler: (error, socket) => answerClientError(error, socket as Socket),
   };
+}
+
+/**
+ * Bounds the connections that are open: one more is closed without an answer. Behind a proxy all come from its address, and it is the
+ * proxy that bounds those of a caller.
+ */
+export function limitConnections({ server }: FastifyInstance, limits: Limits, isBehindProxy: boolean): void {
+  const { connections, connectionsPerAddress } = limits;
+  server.maxConnections = connections;
+  if (isBehindProxy) return;
+  const open = new Map<string, number>();
+  server.on('connection', (socket: Socket) => {
+    if (socket.remoteAddress === undefined) return void socket.destroy();      // it has ended already
+    const network = networkOf(socket.remoteAddress);
+    const count = (open.get(network) ?? 0) + 1;
+    if (count > connectionsPerAddress) return void socket.destroy();
+    open.set(network, count);
+    socket.once('close', () => {
+      const left = open.get(network)! - 1;
+      if (left === 0) open.delete(network);
+      else open.set(network, left);
+    });
+  });
 }
 
 /** Refuses with 408 a body of which nothing has come for a while, and one that takes long and whose credentials are still to come. */

@@ -363,6 +363,27 @@ describe('over a socket', () => {
     expect(answers.map((answer) => /^HTTP\/1.1 (\d+)/.exec(answer)?.[1])).toEqual(['408', '408', '408', '400']);
     for (const answer of answers) expect(answer).toContain('{"success":false,"status":"');
   });
+
+  test.each([
+    ['one more from an address is closed, and one that ends makes room', undefined, 'closed'],
+    ['behind a proxy all come from its address, and none is closed', '127.0.0.1', 'answered'],
+  ])('of many connections %s', async (_, trustProxy, third) => {
+    const { app } = await testServer(store, { routes, settings: { trustProxy, limits: { connectionsPerAddress: 2 } } });
+    await app.listen({ port: 0, host: '127.0.0.1' });
+    const { port } = app.server.address() as AddressInfo;
+    const connect = async () => {
+      const socket = createConnection(port, '127.0.0.1');
+      socket.on('error', () => {});
+      socket.write('GET /bare HTTP/1.1\r\nHost: x\r\n\r\n');
+      const outcome = await Promise.race([once(socket, 'data').then(() => 'answered'), once(socket, 'close').then(() => 'closed')]);
+      return { socket, outcome };
+    };
+    const open = [await connect(), await connect(), await connect()];
+    expect(open.map(({ outcome }) => outcome)).toEqual(['answered', 'answered', third]);
+    open[0]!.socket.destroy();
+    await waitFor('room for another', async () => (await connect()).outcome === 'answered');
+    for (const { socket } of open) socket.destroy();
+  });
 });
 
 test('a server that ends refuses what still comes, and says when to come back', async () => {
