@@ -4,7 +4,7 @@ import type { PushOutcome } from '../../domain/sends/push.ts';
 import { systemLookup } from '../core/address-guard.ts';
 import { FETCH_LIMITS, guardedRequest, type HttpAnswer } from '../core/guarded-request.ts';
 import { retryAfterMs } from '../push/back-off.ts';
-import type { PushContext } from '../push/contract.ts';
+import { PUSH_LIMITS, type PushContext } from '../push/contract.ts';
 import { failedBefore } from '../push/http2-client.ts';
 import { privateKeyOf, type ServiceAccount } from './service-account.ts';
 
@@ -26,12 +26,12 @@ export type TokenResult = { token: string } | { failed: PushOutcome };
  */
 export class AccessToken {
   readonly #account: ServiceAccount;
-  readonly #context: Pick<PushContext, 'allow' | 'lookup' | 'now'>;
+  readonly #context: Pick<PushContext, 'allow' | 'lookup' | 'now' | 'limits'>;
   #current: { token: string; until: number } | undefined;
   #refused: { failed: PushOutcome; until: number } | undefined;
   #underWay: Promise<TokenResult> | undefined;
 
-  constructor(account: ServiceAccount, context: Pick<PushContext, 'allow' | 'lookup' | 'now'>) {
+  constructor(account: ServiceAccount, context: Pick<PushContext, 'allow' | 'lookup' | 'now' | 'limits'>) {
     this.#account = account;
     this.#context = context;
   }
@@ -48,17 +48,20 @@ export class AccessToken {
   }
 
   async #fetch(): Promise<TokenResult> {
-    const { allow, lookup = systemLookup, now } = this.#context;
+    const { allow, lookup = systemLookup, now, limits } = this.#context;
+    // From the request to the end of its answer, however its bytes come.
+    const signal = AbortSignal.timeout({ ...PUSH_LIMITS, ...limits }.answerMs);
     const url = new URL(this.#account.token_uri);
     const body = new URLSearchParams({ grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion: await this.#assertion() });
     const began = now();
     try {
       const answer = await guardedRequest(url, {
-        method: 'POST', path: `${url.pathname}${url.search}`, body: body.toString(),
+        method: 'POST', path: `${url.pathname}${url.search}`, body: body.toString(), signal,
         headers: { 'content-type': 'application/x-www-form-urlencoded', 'user-agent': 'Millrace' },
       }, { allow, lookup, limits: FETCH_LIMITS });
       return this.#read(answer, await textOf(answer), began);
     } catch (error) {
+      if (signal.aborted) return { failed: { kind: 'not_sent', reason: `${url.host} gave no access token in time` } };
       return { failed: failedBefore(url, error) };
     }
   }

@@ -19,27 +19,41 @@ export function http1Client(
     headersTimeout: limits.answerMs, bodyTimeout: limits.answerMs, keepAliveTimeout: limits.idleMs, keepAliveMaxTimeout: limits.idleMs,
   });
   return {
-    post: (post) => postOver(pool, origin, post),
+    post: (post) => postOver(pool, origin, post, limits.answerMs),
     close: () => pool.close(),
   };
 }
 
-function postOver(pool: Pool, origin: URL, { path, headers, body }: Post): Promise<PostResult> {
+function postOver(pool: Pool, origin: URL, { path, headers, body }: Post, answerMs: number): Promise<PostResult> {
   return new Promise((resolve, reject) => {
     let isStarted = false;
+    let timedOut = false;
+    let timer: NodeJS.Timeout | undefined;
     let answer: { status: number; headers: Record<string, string | string[] | undefined> } | undefined;
     let text = '';
     pool.dispatch({ method: 'POST', path, headers, body }, {
       // The connection stands, and the request is about to be written: from here on it may have arrived.
-      onRequestStart() { isStarted = true; },
+      onRequestStart(controller) {
+        isStarted = true;
+        // The timeouts of the pool restart with each byte; this one bounds the whole answer.
+        timer = setTimeout(() => {
+          timedOut = true;
+          controller.abort(new Error('the answer took too long'));
+        }, answerMs);
+      },
       onResponseStart(_controller, status, got) { answer = { status, headers: got }; },
       onResponseData(controller, chunk) {
         text += chunk.toString('utf8');
         if (text.length > MAX_ANSWER_CHARS) controller.abort(new Error('the answer is too long'));
       },
-      onResponseEnd() { resolve({ kind: 'answer', ...answer!, body: text }); },
+      onResponseEnd() {
+        clearTimeout(timer);
+        resolve({ kind: 'answer', ...answer!, body: text });
+      },
       onResponseError(_controller, error) {
+        clearTimeout(timer);
         if (answer) return resolve({ kind: 'answer', ...answer, body: text });
+        if (timedOut) return resolve({ kind: 'unknown', reason: `${origin.host} took the request and did not answer in time` });
         if (isStarted) return resolve({ kind: 'unknown', reason: `${origin.host} broke off the connection before it answered` });
         try {
           resolve(failedBefore(origin, error));

@@ -1,4 +1,7 @@
-import { describe, expect, it } from 'vitest';
+import { once } from 'node:events';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { newVapidKeys } from '../../../connectors/web-push/vapid-keys.ts';
 import { webPush } from '../../../connectors/web-push/web-push.ts';
 import type { PushOutcome, PushTarget, WebPushSubscription } from '../../../domain/sends/push.ts';
@@ -110,6 +113,22 @@ describe('a message by Web Push', () => {
     await open.send(target, pushMessage());
     plain.disrupt('drop');
     await expect(open.send(target, pushMessage())).resolves.toMatchObject({ kind: 'unknown', reason: expect.stringMatching(/broke off/) });
+    await expect(open.send(target, pushMessage())).resolves.toMatchObject({ kind: 'sent' });
+    await open.close();
+  });
+
+  it('over HTTP/1.1 is sent once the status line has come, although the body drips without an end', async () => {
+    const dripping = createServer(tls, (request, response) => {
+      request.resume();
+      response.writeHead(201);
+      const drip = setInterval(() => response.write('x'), 100);
+      response.on('close', () => clearInterval(drip));
+    });
+    onTestFinished(() => { dripping.closeAllConnections(); dripping.close(); });
+    await once(dripping.listen(0, '127.0.0.1'), 'listening');
+    const open = openWebPush({}, { limits: { answerMs: 500 } });
+    const { port } = dripping.address() as AddressInfo;
+    const target = to(server.subscribe('dripping', `https://localhost:${port}`));
     await expect(open.send(target, pushMessage())).resolves.toMatchObject({ kind: 'sent' });
     await open.close();
   });
