@@ -6,6 +6,7 @@ import type { Database } from '../store/core/database.ts';
 import type { Files } from '../store/core/files.ts';
 import type { Scratch } from '../store/core/scratch.ts';
 import type { Secrets } from '../store/core/secrets.ts';
+import type { WithinShare } from './core/within-share.ts';
 
 /** Structured logging: fields first, never a value of a customer. */
 export type Log = Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>;
@@ -45,6 +46,10 @@ export type Dependencies = {
   takeExportSlot: Semaphore;
   /** The same for steps that erase people or show what is known of them. */
   takeGdprSlot: Semaphore;
+  /** Around each portion of a send, and no longer: a send that waits for its next moment holds no place. */
+  withinSends: WithinShare;
+  /** Around each attempt to send a mail: a slow mail server doesn't hold up sends. */
+  withinMails: WithinShare;
   countRecords: (outcome: 'written' | 'unchanged' | 'ignored' | 'failed', records: number) => void;
   countExportRuns: (outcome: 'finished' | 'failed' | 'canceled') => void;
   /** Of runs that finished. */

@@ -2,13 +2,13 @@ import { readFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
+import { openAllPlaces } from '../activities/core/open-all-places.ts';
 import { type Commands, readCommandsFile } from '../connectors/commands/commands-file.ts';
 import type { WaysOut } from '../connectors/core/contract.ts';
 import { type FetchAllow, readFetchAllow } from '../connectors/core/fetch-allow.ts';
 import { guardedFetch } from '../connectors/core/guarded-fetch.ts';
 import { openMailer } from '../connectors/smtp/mail.ts';
 import { internalErrorOf } from '../domain/core/internal-error.ts';
-import { semaphore } from '../domain/core/semaphore.ts';
 import { TASK_QUEUES } from '../domain/jobs/workflow-id.ts';
 import { buildMetricsServer, buildServer } from '../server/app.ts';
 import { filesIn } from '../store/core/files.ts';
@@ -22,7 +22,7 @@ import { takeOverOutbox } from './outbox-folder.ts';
 import { readiness } from './readiness.ts';
 import { ensureTemporal, sayUnreachable, superviseTemporal } from './supervisor.ts';
 import { createMetrics, type Metrics } from './telemetry/metrics.ts';
-import { installTemporalRuntime, startWorkers, SYNCS_AT_ONCE, type Workers } from './workers.ts';
+import { installTemporalRuntime, startWorkers, type Workers } from './workers.ts';
 import { workflowBundle } from './workflow-bundle.ts';
 
 export type Service = { url: string | null; stop(): Promise<void> };
@@ -32,12 +32,6 @@ export type ServiceParts = { serves: boolean; works: boolean };
 const SWEEP_SECONDS = 10;
 /** Chosen by measuring: docs/benchmarks.md. */
 const IMPORT_BATCH_RECORDS = 40_000;
-/** Of all imports together: what they hold in memory is bounded by this. */
-const IMPORT_BATCHES_AT_ONCE = 4;
-/** Each holds two sessions, and up to two files on their way to a bucket. */
-const EXPORTS_AT_ONCE = 2;
-/** The same for steps that erase people or write what is known of them into archives. */
-const GDPR_AT_ONCE = 2;
 /** The area of the file store in which mails lie without SMTP_URL. */
 const OUTBOX = 'outbox';
 /** How long a request waits for Temporal before it leaves the start to the sweep. */
@@ -104,8 +98,7 @@ async function startAllWorkers(context: AppContext, metrics: Metrics): Promise<W
     deps: {
       db, files, secrets, log, temporal, countRows: metrics.countRows, countValues: metrics.countValues,
       countRecords: metrics.countRecords, countExportRuns: metrics.countExportRuns, countExportRows: metrics.countExportRows,
-      takeSyncSlot: semaphore(SYNCS_AT_ONCE), takeExportSlot: semaphore(EXPORTS_AT_ONCE), takeGdprSlot: semaphore(GDPR_AT_ONCE),
-      batchRecords: IMPORT_BATCH_RECORDS, takeBatchSlot: semaphore(IMPORT_BATCHES_AT_ONCE), boundary: () => {}, mailer, publicUrl: url,
+      ...openAllPlaces(), batchRecords: IMPORT_BATCH_RECORDS, boundary: () => {}, mailer, publicUrl: url,
       outbox,
       outside: outside(context),
       scratch,

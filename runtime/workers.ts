@@ -4,6 +4,7 @@ import type { Dependencies, Log } from '../activities/dependencies.ts';
 import { allSteps } from '../activities/index.ts';
 import { giveUpJob } from '../activities/jobs/give-up.ts';
 import { internalErrorOf } from '../domain/core/internal-error.ts';
+import { PLACES } from '../domain/core/limits.ts';
 import { MAX_STEP_DEATHS } from '../domain/jobs/step-attempts.ts';
 import type { TaskQueue } from '../domain/jobs/workflow-id.ts';
 import { stepAttempts } from './step-attempts.ts';
@@ -50,11 +51,8 @@ const RESTART_MS = 1_000;
  */
 const PATIENCE: Patience = { stickyMs: 3_000, heartbeatsMs: 1_000 };
 
-/** Of runs of syncs in one process: each holds a few batches, as long as its source takes. The others wait in Temporal. */
-export const SYNCS_AT_ONCE = 6;
-
-/** Steps at once in one process; those of `bulk` take turns for what is heavy. */
-const CONCURRENT_STEPS: Record<TaskQueue, number> = { flows: 20, bulk: 40, syncs: SYNCS_AT_ONCE, sends: 4 };
+/** Steps at once in one process. Those that do more than look share the places of `PLACES` by entity, of which there are fewer. */
+const CONCURRENT_STEPS: Record<TaskQueue, number> = { flows: 20, bulk: 40, syncs: PLACES.syncs, sends: 100, mails: 40 };
 
 /** Said of each worker that polls activities only, as all but those of `flows` do. */
 const EXPECTED = /^No workflows registered/;

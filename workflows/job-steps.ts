@@ -13,7 +13,7 @@ export const SHORT_STEPS: ActivityOptions = { startToCloseTimeout: SHORT_STEP_TI
 export const BULK_STEPS = longSteps('bulk');
 export const SYNC_STEPS = longSteps('syncs');
 export const SEND_STEPS = longSteps('sends');
-export const MAIL_STEPS: ActivityOptions = { ...longSteps('sends'), startToCloseTimeout: '3 minutes' };
+export const MAIL_STEPS: ActivityOptions = { ...longSteps('mails'), startToCloseTimeout: '3 minutes' };
 
 /** Steps that give a sign of life each second, and take as long as they take. */
 function longSteps(taskQueue: TaskQueue): ActivityOptions {

@@ -11,7 +11,7 @@ const FIRST_WAIT_MS = 60_000;
 const MAX_WAIT_MS = 30 * FIRST_WAIT_MS;
 const FILED = 'there is no mail server (SMTP_URL): it lies in outbox/ of the file store';
 
-export type MailDependencies = Pick<Dependencies, 'db' | 'mailer' | 'publicUrl' | 'boundary'>;
+export type MailDependencies = Pick<Dependencies, 'db' | 'mailer' | 'publicUrl' | 'boundary' | 'withinMails'>;
 
 /**
  * Sends the one mail that something has: the only way by which a mail leaves, so here those of an entity are limited. The attempt is
@@ -33,6 +33,14 @@ export type Sent = { outcome: MailState; reason: string | null; isRetryable: boo
  * repeated. When to try again; null: it is settled.
  */
 export async function sendOnce(
+  deps: Pick<Dependencies, 'db' | 'boundary' | 'withinMails'>, mailed: Mailed, about: { recipients: number; name: string },
+  attemptToSend: () => Promise<Sent>,
+): Promise<RetryAfter | null> {
+  // A reset of a password is of no entity.
+  return deps.withinMails('entityId' in mailed ? mailed.entityId : 0, () => sendInPlace(deps, mailed, about, attemptToSend));
+}
+
+async function sendInPlace(
   { db, boundary }: Pick<Dependencies, 'db' | 'boundary'>, mailed: Mailed, { recipients, name }: { recipients: number; name: string },
   attemptToSend: () => Promise<Sent>,
 ): Promise<RetryAfter | null> {

@@ -10,7 +10,9 @@ import { mailGdpr } from './gdpr-mail.ts';
 import { tellHoldsChanged } from './tell-holds-changed.ts';
 
 export type GdprSweepSteps = ReturnType<typeof gdprSweepSteps>;
-type SweepDependencies = Pick<Dependencies, 'db' | 'files' | 'secrets' | 'temporal' | 'mailer' | 'publicUrl' | 'boundary' | 'log'>;
+type SweepDependencies = Pick<
+  Dependencies, 'db' | 'files' | 'secrets' | 'temporal' | 'mailer' | 'withinMails' | 'publicUrl' | 'boundary' | 'log'
+>;
 
 export const gdprSweepSteps = (deps: SweepDependencies) => ({
   /**

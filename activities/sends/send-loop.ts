@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import type { JobClaim } from '../../domain/jobs/job.ts';
 import { endCampaignsOf } from '../../store/campaigns/campaign-runs.ts';
 import { type Tx, write } from '../../store/core/database.ts';
@@ -24,8 +23,6 @@ export type MessageSource = {
   end?(tx: Tx, context: SendingContext): Promise<Date | null>;
 };
 
-/** `isStepOver`: what comes next is another step's. */
-type Wait = RetryAfter & { isStepOver?: boolean };
 /** What of a portion goes out now; whether the portion is as large as it may be. */
 export type Portion = { outgoing: OutgoingPush[]; isFull: boolean };
 
@@ -39,26 +36,22 @@ const SIDE_BY_SIDE = 2;
 const HELD_MS = 500;
 /** Longer than a provider takes for an answer. */
 const LEFT_SENDING_MS = 45_000;
-/** A wait that is shorter is spent in the step. */
-const SHORT_WAIT_MS = 10_000;
+/** Paced messages of this time go together, so that a high send rate takes no step for each of its messages. */
+const PACED_TOGETHER_MS = 500;
 
 /** Sends what is due of a send; when to go on, or null at the end. A repeat never sends again what may have gone out. */
 export async function sendMessages(deps: Sending, claim: JobClaim, open: () => MessageSource): Promise<RetryAfter | null> {
   const { db, boundary, draining } = deps;
   const sources = Array.from({ length: SIDE_BY_SIDE }, open);
-  // A repeat of the step: whether these were sent is not known.
-  await write(db, async (tx) => {
-    if (await lockSend(tx, claim)) await settleInterrupted(tx, claim.entityId, claim.runId);
-  });
-  while (!draining.aborted) {
+  let isFirst = true;
+  const sendPortion = async (): Promise<RetryAfter | 'sent' | null> => {
+    // A repeat of the step: whether these were sent is not known.
+    if (isFirst) await settleLeft(deps, claim);
+    isFirst = false;
     const next = await write(db, (tx) => planNext(tx, deps, claim, sources[0]!), { settings: LOOK_UP_BY_KEY });
     if (next === null) return null;
     boundary('send: planned');
-    if ('againInMs' in next) {
-      if (next.isStepOver || next.againInMs > SHORT_WAIT_MS) return { againInMs: next.againInMs };
-      await delay(next.againInMs, undefined, { signal: draining }).catch(() => {});
-      continue;
-    }
+    if ('againInMs' in next) return next;
     if (next.outgoing.length > 0) {
       const outcomes = await Promise.all(next.outgoing.map((push) => sendPush(deps, push)));
       boundary('send: sent');
@@ -66,8 +59,19 @@ export async function sendMessages(deps: Sending, claim: JobClaim, open: () => M
       boundary('send: settled');
     }
     if (next.isFull) await sendSideBySide(deps, claim, sources);
+    return 'sent';
+  };
+  while (!draining.aborted) {
+    const next = await deps.withinSends(claim.entityId, sendPortion);
+    if (next !== 'sent') return next;
   }
   return { againInMs: 0 };
+}
+
+async function settleLeft({ db }: Sending, claim: JobClaim): Promise<void> {
+  await write(db, async (tx) => {
+    if (await lockSend(tx, claim)) await settleInterrupted(tx, claim.entityId, claim.runId);
+  });
 }
 
 /** Portions side by side, as long as there are some of which nothing is waited for. */
@@ -92,7 +96,7 @@ async function sendSideBySide(deps: Sending, claim: JobClaim, sources: readonly 
 }
 
 /** What is to be sent now, recorded as being sent; when to look again; null: all is settled, or the send is another's. */
-async function planNext(tx: Tx, deps: Sending, claim: JobClaim, source: MessageSource): Promise<Portion | Wait | null> {
+async function planNext(tx: Tx, deps: Sending, claim: JobClaim, source: MessageSource): Promise<Portion | RetryAfter | null> {
   const send = await lockSend(tx, claim);
   if (!send) return null;
   const now = new Date();
@@ -101,7 +105,7 @@ async function planNext(tx: Tx, deps: Sending, claim: JobClaim, source: MessageS
   const context = await contextOf(tx, deps, send, now);
   const nextLook = source.nextLook?.(context) ?? null;
   // However much there is to send.
-  if (nextLook && nextLook <= now) return { ...waitUntil(nextLook, now), isStepOver: true };
+  if (nextLook && nextLook <= now) return waitUntil(nextLook, now);
   const over = [...context.campaigns.values()].filter(({ isOngoing }) => isCanceled || !isOngoing).map(({ id }) => id);
   if (over.length > 0) await cancelWaiting(tx, send.entityId, send.id, over);
   const due = await takeDueAttempts(tx, send.entityId, send.id, PORTION);
@@ -112,8 +116,8 @@ async function planNext(tx: Tx, deps: Sending, claim: JobClaim, source: MessageS
     return portion;
   }
   const nextDue = earlierOf(await findNextDue(tx, send.entityId, send.id), await source.findNextDue?.(tx, send) ?? null);
-  if (nextLook && (nextDue === null || nextLook <= nextDue)) return { ...waitUntil(nextLook, now), isStepOver: true };
-  if (nextDue) return waitUntil(nextDue, now);
+  if (nextLook && (nextDue === null || nextLook <= nextDue)) return waitUntil(nextLook, now);
+  if (nextDue) return { againInMs: Math.max(waitUntil(nextDue, now).againInMs, isPaced(context) ? PACED_TOGETHER_MS : 0) };
   // A worker that was thought lost may still be sending: the next step settles what it leaves.
   if (await hasSending(tx, send.entityId, send.id)) return { againInMs: LEFT_SENDING_MS };
   const endsAt = await source.end?.(tx, context);
@@ -128,6 +132,10 @@ const MAX_WAIT_MS = 86_400_000;
 
 function waitUntil(at: Date, now: Date): RetryAfter {
   return { againInMs: Math.min(Math.max(at.getTime() - now.getTime(), 100), MAX_WAIT_MS) };
+}
+
+function isPaced({ apps }: SendingContext): boolean {
+  return [...apps.values()].some(({ sendRate }) => sendRate !== null);
 }
 
 function earlierOf(one: Date | null, other: Date | null): Date | null {

@@ -1,8 +1,8 @@
 /**
  * The task queues: workflows and light steps; imports, exports, files, deletion; runs of syncs, which wait for others' systems;
- * rate-limited sends.
+ * sends; mails and alerts.
  */
-export const TASK_QUEUES = ['flows', 'bulk', 'syncs', 'sends'] as const;
+export const TASK_QUEUES = ['flows', 'bulk', 'syncs', 'sends', 'mails'] as const;
 
 export type TaskQueue = (typeof TASK_QUEUES)[number];
 

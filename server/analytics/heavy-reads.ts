@@ -1,10 +1,10 @@
+import { openPlaces } from '../../domain/core/limits.ts';
 import { refuse } from '../../domain/core/refusal.ts';
-import { type Semaphore, semaphore } from '../../domain/core/semaphore.ts';
+import type { Semaphore } from '../../domain/core/semaphore.ts';
 import { FUNNEL_TIMEOUT_MS } from '../../store/analytics/funnel-stats.ts';
 import { isQueryCanceled } from '../../store/core/database.ts';
 
-/** So many run at once, and so many of an entity wait. Each takes two sessions of the database, and the cores that it gets. */
-const AT_ONCE = 2;
+/** Maximum number of an entity's reads that wait. */
 const MAX_WAITING = 20;
 const RETRY_SECONDS = 10;
 const TRANSACTION_TIMEOUT = '25P04';
@@ -13,7 +13,7 @@ export const HEAVY_READ_MS = FUNNEL_TIMEOUT_MS;
 
 /** Bounds the reads that may look at all events of a period: whoever may ask for one could else ask for any number at once. */
 export class HeavyReads {
-  readonly #take: Semaphore = semaphore(AT_ONCE);
+  readonly #take: Semaphore = openPlaces('heavyReads');
   /** By entity: how many wait. */
   readonly #waiting = new Map<number, number>();
 

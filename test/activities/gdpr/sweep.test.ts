@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { openAllPlaces } from '../../../activities/core/open-all-places.ts';
 import { gdprSweepSteps } from '../../../activities/gdpr/sweep.ts';
 import { openMailer } from '../../../connectors/smtp/mail.ts';
 import type { Right } from '../../../domain/accounts/rights.ts';
@@ -38,7 +39,7 @@ const nameInApp = (id: number, emails: string[]) => store.db.query('UPDATE apps 
 
 /** Nothing waits to be started. */
 const sweep = (boundary: (name: string) => void = () => {}) => gdprSweepSteps({
-  ...store, files, mailer, publicUrl: 'http://127.0.0.1', temporal: undefined as never, boundary,
+  ...store, ...openAllPlaces(), files, mailer, publicUrl: 'http://127.0.0.1', temporal: undefined as never, boundary,
   log: { info() {}, warn() {}, error() {} },
 }).careForRequests();
 

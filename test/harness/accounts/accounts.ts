@@ -3,6 +3,7 @@ import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { accountMailSteps } from '../../../activities/accounts/account-mails.ts';
+import { openAllPlaces } from '../../../activities/core/open-all-places.ts';
 import type { Dependencies } from '../../../activities/dependencies.ts';
 import { openMailer } from '../../../connectors/smtp/mail.ts';
 import type { Mailer } from '../../../connectors/smtp/mailer.ts';
@@ -26,9 +27,10 @@ export async function accountPost({ db }: TestStore, mailer?: Mailer): Promise<P
   const outbox = await mkdtemp(join(tmpdir(), `millrace-post-${randomBytes(3).toString('hex')}-`));
   onFileEnd(() => rm(outbox, { recursive: true, force: true }));
   const log = { info() {}, warn() {}, error() {} };
+  const { withinMails } = openAllPlaces();
   const used = mailer ?? openMailer({ outbox: folderFiles(outbox), from: 'millrace@example.com' });
   const deliver: Post['deliver'] = async (boundary = () => {}) => {
-    await accountMailSteps({ db, log, mailer: used, publicUrl: 'http://millrace.test', boundary }).sendAccountMails();
+    await accountMailSteps({ db, log, mailer: used, withinMails, publicUrl: 'http://millrace.test', boundary }).sendAccountMails();
     return takeMails(outbox);
   };
   const tokenFor = async (email: string) => {

@@ -1,14 +1,14 @@
+import { openAllPlaces } from '../../../activities/core/open-all-places.ts';
 import type { Command } from '../../../connectors/commands/commands-file.ts';
 import { type FetchAllow, readFetchAllow } from '../../../connectors/core/fetch-allow.ts';
 import { guardedFetch } from '../../../connectors/core/guarded-fetch.ts';
 import { openMailer } from '../../../connectors/smtp/mail.ts';
-import { semaphore } from '../../../domain/core/semaphore.ts';
 import { TASK_QUEUES } from '../../../domain/jobs/workflow-id.ts';
 import { superviseTemporal } from '../../../runtime/supervisor.ts';
 import { createLog } from '../../../runtime/telemetry/log.ts';
 import { createMetrics } from '../../../runtime/telemetry/metrics.ts';
 import { openTemporalClient } from '../../../runtime/temporal-client.ts';
-import { installTemporalRuntime, type Patience, startWorkers, SYNCS_AT_ONCE } from '../../../runtime/workers.ts';
+import { installTemporalRuntime, type Patience, startWorkers } from '../../../runtime/workers.ts';
 import { openDatabase } from '../../../store/core/database.ts';
 import { filesIn } from '../../../store/core/files.ts';
 import { openSecrets } from '../../../store/core/secrets.ts';
@@ -78,7 +78,7 @@ async function startWorker(settings: WorkerSettings): Promise<() => Promise<void
       db, files, secrets, log, temporal: client, countRows: () => {}, countValues: () => {}, countRecords: () => {},
       countExportRuns: () => {}, countExportRows: () => {},
       batchRecords: settings.batchRecords ?? 1_000,
-      takeBatchSlot: semaphore(4), takeSyncSlot: semaphore(SYNCS_AT_ONCE), takeExportSlot: semaphore(2), takeGdprSlot: semaphore(2),
+      ...openAllPlaces(),
       outside: { allow, fetch: guardedFetch(allow), commands: new Map(settings.commands) },
       scratch,
       mailer: openMailer({ smtpUrl: settings.smtpUrl, outbox: filesIn(files, 'outbox'), from: 'millrace@example.com' }),

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { PLACES } from '../../../domain/core/limits.ts';
 import { write } from '../../../store/core/database.ts';
 import { insertTombstone } from '../../../store/gdpr/tombstones.ts';
 import { cancelWaiting, settleAttempts } from '../../../store/sends/attempts.ts';
@@ -146,6 +147,37 @@ describe('messages of transactional campaigns', () => {
     expect(await ended(quiet)).toMatchObject({ state: 'canceled', codes: { CANCELED: 1 } });
     const { rows: left } = await db.query('SELECT inapp_until, content FROM attempts WHERE campaign_id = $1', [both.id]);
     expect(left).toEqual([{ inapp_until: null, content: null }]);
+  });
+
+  it('leave at once although another entity has more sends that wait for their moments than there are places', async () => {
+    const { store: { db } } = stack;
+    const neighbour = await makeWorld(stack.store);
+    const ofNeighbour = neighbour.entity.id;
+    const messages = Array.from({ length: 20 }, () => ({ user: 'slow' }));
+    const headers = { authorization: `Token ${neighbour.token}` };
+    const waiting = await Promise.all(Array.from({ length: PLACES.sends }, async (_, n) => {
+      const slow = await insertSampleApp(db, ofNeighbour, `com.example.slow${n}`);
+      await db.query('UPDATE apps SET send_rate = 1 WHERE id = $1', [slow.id]);
+      await insertSampleDevice(db, ofNeighbour, slow.id, `slow ${n}`, { userId: 'slow' });
+      const { identifier } = await insertSampleCampaign(db, ofNeighbour, slow.id, { params: { ...PUSH_PARAMS, push_message: 'Hello' } });
+      const reply = await stack.app.inject({
+        method: 'POST', url: '/api/transac', headers, payload: { campaignKey: [identifier], messages },
+      });
+      return reply.json<{ result: { requestId: string } }>().result.requestId;
+    }));
+    await waitFor('the first messages of each', async () => {
+      const { rows } = await db.query(
+        `SELECT FROM attempts WHERE entity_id = $1 AND state = 'settled' GROUP BY send_id HAVING count(*) > 1`, [ofNeighbour]);
+      return rows.length === PLACES.sends;
+    });
+    await insertSampleDevice(db, world.entity.id, app.id, 'prompt', { userId: 'prompt' });
+    const campaign = await insertSampleCampaign(db, world.entity.id, app.id, { params: { ...PUSH_PARAMS, push_message: 'Hello' } });
+    expect((await ended((await send({ campaignKey: [campaign.identifier], messages: [{ user: 'prompt' }] })).requestId)).codes)
+      .toEqual({ PUSH_SENT: 1 });
+    const { rows: [left] } = await db.query<{ sends: number }>(
+      `SELECT count(DISTINCT send_id) AS sends FROM attempts WHERE entity_id = $1 AND state = 'waiting'`, [ofNeighbour]);
+    expect(left!.sends).toBe(PLACES.sends);
+    await Promise.all(waiting.map((id) => stack.app.inject({ method: 'DELETE', url: `/api/transac/${id}`, headers })));
   });
 
   it('go out at the rate of their app, also those that waited for something else', async () => {

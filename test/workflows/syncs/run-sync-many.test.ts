@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { SYNCS_AT_ONCE } from '../../../runtime/workers.ts';
+import { PLACES } from '../../../domain/core/limits.ts';
 import { findRun } from '../../../store/syncs/sync-runs.ts';
 import { httpSource } from '../../harness/core/http-source.ts';
 import { personId } from '../../harness/core/people.ts';
@@ -55,12 +55,12 @@ describe('40 syncs that are due at once, at a source that says nothing', () => {
     }))));
     const stateOf = async (run: string) => (await findRun(stack.store.db, world.entity.id, run))!.state;
     const states = () => Promise.all(runs.map(stateOf));
-    await waitFor('as many readings as may be at once', async () => mostAtOnce() >= SYNCS_AT_ONCE);
+    await waitFor('as many readings as may be at once', async () => mostAtOnce() >= PLACES.syncs);
     await waitFor('all runs to be claimed', async () => (await states()).every((state) => state === 'running'));
     const id = await postImport(stack.app, world, `user_id,attribute_key,value,action_type\n${personId(1)},plan,gold,\n`);
     expect(await importEnded(stack.store, world, id)).toMatchObject({ state: 'finished', rowsOk: 1 });
     expect(new Set(await states())).toEqual(new Set(['running']));
-    expect(mostAtOnce()).toBe(SYNCS_AT_ONCE);
+    expect(mostAtOnce()).toBe(PLACES.syncs);
     release();
     const ended = await Promise.all(runs.map((run) => runEnded(stack.store, world, run)));
     expect(ended.map(({ state, progress }) => [state, progress.read])).toEqual(ended.map(() => ['finished', 1]));

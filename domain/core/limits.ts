@@ -1,0 +1,29 @@
+import { type Semaphore, semaphore } from './semaphore.ts';
+
+/**
+ * Places that entities share in one process: no entity has more than its share while others wait (`semaphore`). Every limit of work
+ * stands here, so that one test runs the rule over all of them.
+ */
+export const PLACES = {
+  /** Batches of imports and feeds: bounds what they hold in memory. */
+  importBatches: 4,
+  /** Runs of syncs: each holds a few batches for as long as its source takes. */
+  syncs: 6,
+  /** Runs of exporters and files: each holds two database sessions, and up to two files on their way to a bucket. */
+  exports: 2,
+  /** Steps that erase people or write what is known of them into archives. */
+  gdpr: 2,
+  /** Portions of sends: each holds up to a thousand messages. */
+  sends: 4,
+  /** Attempts to send a mail or an alert. */
+  mails: 8,
+  /** Funnels and previews that may look at all events of a period: each takes two database sessions. */
+  heavyReads: 2,
+} as const;
+
+export type Limit = keyof typeof PLACES;
+
+/** Opens the places of a limit, once for a process. */
+export function openPlaces(limit: Limit): Semaphore {
+  return semaphore(PLACES[limit]);
+}
