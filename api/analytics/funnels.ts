@@ -12,6 +12,8 @@ import { operation } from '../core/operation.ts';
 /** Funnels: how many people go through steps one after the other (reference: Funnels). */
 const VIEW = { tag: 'Funnels', right: 'funnels_view' } as const;
 const MANAGE = { tag: 'Funnels', right: 'funnels_manage' } as const;
+/** A property of events, as `breakdown` names it: it lists values that apps sent, such as addresses. */
+export const DETAIL_BREAKDOWN = 'breakdown=detail.*';
 const params = z.object({ identifier });
 const MAX_LABELS = 100;
 const DESCRIPTION_CHARS = 2_000;
@@ -152,6 +154,7 @@ export const FunnelFollowUp = z.object({
 
 export const quickFunnelStats = operation({
   id: 'quickFunnelStats', ...VIEW, method: 'POST', path: '/api/funnels/quick_stats',
+  rightsByField: { [DETAIL_BREAKDOWN]: 'usage_analytics_view' },
   summary: 'Count the people who complete each step of a funnel',
   idempotencyKey: 'ignored',
   query: statsQuery.extend({

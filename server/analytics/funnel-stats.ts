@@ -9,12 +9,15 @@ import type { Queryable } from '../../store/core/database.ts';
 import { listDisplayNames } from '../../store/tracking/event-definitions.ts';
 import { requireApp } from '../apps/find-app.ts';
 import { JSON_HEADERS, Reply } from '../http/reply.ts';
+import { requireRightOfField } from '../http/right-of-type.ts';
 import { type Route, route } from '../http/route.ts';
 import { resolveSteps } from './funnel-steps.ts';
 
-const quickStats = route(api.quickFunnelStats, async ({ query, body: { funnel }, caller: { entityId } }, { db, heavyReads }) => {
-  await requireApp(db, entityId, query.app_id);
+const quickStats = route(api.quickFunnelStats, async ({ query, body: { funnel }, caller }, { db, heavyReads }) => {
+  const { entityId } = caller;
   const breakdown = query.breakdown === undefined ? null : breakdownOf(query.breakdown);
+  if (breakdown && 'detail' in breakdown) requireRightOfField(api.quickFunnelStats, caller, api.DETAIL_BREAKDOWN);
+  await requireApp(db, entityId, query.app_id);
   const asked = await funnelQuery(db, entityId, query, funnel);
   const totals = await heavyReads.within(entityId, () => countFunnel(db, entityId, { ...asked.query, breakdown }))
     ?? refuseField('breakdown', `has more than ${MAX_PROPERTIES} values: choose a property with fewer`);

@@ -11,5 +11,5 @@ export function requireRightOfType({ rightsByType = {} }: Pick<Operation, 'right
 /** Refuses a caller without the right that an operation needs for objects with this field. */
 export function requireRightOfField({ rightsByField = {} }: Pick<Operation, 'rightsByField'>, { rights }: Caller, field: string): void {
   const right = rightsByField[field];
-  if (right !== undefined && !rights.has(right)) refuse(403, 'forbidden', `This needs the right ${right}: there are ${field}`);
+  if (right !== undefined && !rights.has(right)) refuse(403, 'forbidden', `This needs the right ${right}: it has ${field}`);
 }

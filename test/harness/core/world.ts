@@ -50,3 +50,15 @@ export async function makeWorld(
     return { entity, user, token, sor: view!, apiKey: view!.apiKeys[0]!, attributes };
   });
 }
+
+/** A token of another user of the entity, with these rights alone. */
+export async function tokenWith({ db }: TestStore, { entity }: World, rights: readonly Right[]): Promise<string> {
+  return write(db, async (tx) => {
+    const email = `user-${randomBytes(6).toString('hex')}@example.com`;
+    const user = await insertUser(tx, { email, passwordHash: HASH_OF_NO_PASSWORD, preferedEntityId: entity.id });
+    await insertMembership(tx, { userId: user.id, entityId: entity.id, rights: [...rights], admin: false });
+    const token = await insertToken(tx, user.id, entity.id, 1);
+    rememberSecret(token);
+    return token;
+  });
+}

@@ -3,6 +3,7 @@ import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
 import { insertEventDefinitions } from '../../../store/tracking/event-definitions.ts';
 import { insertSampleEvents, type SampleEvent } from '../../harness/analytics/sample-events.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
+import { tokenWith } from '../../harness/core/world.ts';
 import { useServer } from '../http/use-server.ts';
 
 const { store, server, world } = useServer();
@@ -137,6 +138,18 @@ describe('quick stats', () => {
     expect((result as { breakdown: string; step: number; completions: number }[])
       .map(({ breakdown, step: number, completions }) => [breakdown, number, completions]))
       .toEqual([['chair', 0, 213], ['chair', 1, 53], ['lamp', 0, 107], ['lamp', 1, 27]]);
+  });
+
+  test('list values of events only to those who may read events', async () => {
+    const token = await tokenWith(store, world, ['funnels_view']);
+    const asked = async (breakdown: string) => {
+      const search = new URLSearchParams({ app_id: app.identifier, ...PERIOD, breakdown });
+      return server.call('POST', `/api/funnels/quick_stats?${search.toString()}`, { token, body: { funnel: { steps: steps() } } });
+    };
+    expect(await asked('detail.product')).toMatchObject({
+      status: 403, body: { status: 'forbidden', message: expect.stringContaining('usage_analytics_view') as string },
+    });
+    expect((await asked('device_type')).status).toBe(200);
   });
 
   test('estimate in the mode fast, and say how far they may be off', async () => {
