@@ -85,6 +85,8 @@ export const deleteSegment = operation({
 export const previewSegment = operation({
   id: 'previewSegment', ...VIEW, method: 'POST', path: '/api/segments/preview',
   summary: 'Count the people that filters find now',
+  description: 'The audit log keeps which attributes the filters compare with, also those of segments that they name, without values.',
+  audits: 'read segment',
   idempotencyKey: 'ignored',
   body: z.object({ app: identifier.describe('The app whose people are counted'), filters }),
   result: z.object({ preview: Preview, reach: Reach }).meta({ id: 'FilterPreview' }),

@@ -14,6 +14,7 @@ import { requireApp } from '../apps/find-app.ts';
 import { audit } from '../http/audit.ts';
 import { type Route, route } from '../http/route.ts';
 import { refreshSegmentsSoon } from '../jobs/start-soon.ts';
+import { attributesOfFilters } from './attributes-of-filters.ts';
 import { HEAVY_READ_MS } from './heavy-reads.ts';
 import { refuseUsed } from './refuse-used.ts';
 import { refuseComputing } from './tracked-filters.ts';
@@ -40,7 +41,8 @@ const create = route(api.createSegment, async ({ body, keepReply, log, ...who },
       ?? refuse(409, 'too_many', `The entity has ${MAX_SEGMENTS} segments, the most that it may have`);
     await setUses(tx, entityId, id, usedIds);
     if (labels.length > 0) await setLabels(tx, entityId, { kind: 'segment', id }, labels);
-    await audit(tx, who, { action: 'create', subjectKind: 'segment', subject: identifier, details: { name } });
+    const details = { name, ...await attributesOfFilters(tx, entityId, filters) };
+    await audit(tx, who, { action: 'create', subjectKind: 'segment', subject: identifier, details });
     return keepReply(tx, showSegment((await findSegment(tx, entityId, identifier))!));
   }, { collide: true });
   await refreshSegmentsSoon(deps, log, entityId);
@@ -57,7 +59,8 @@ const update = route(api.updateSegment, async ({ params: { identifier }, body, l
     const { name = segment.name, description = segment.description } = body;
     await updateSegment(tx, entityId, segment.id, { name, description });
     if (body.labels) await setLabels(tx, entityId, { kind: 'segment', id: segment.id }, body.labels);
-    await audit(tx, who, { action: 'update', subjectKind: 'segment', subject: identifier, details: { name, filters: filters !== null } });
+    const details = { name, filters: filters !== null, ...await attributesOfFilters(tx, entityId, filters) };
+    await audit(tx, who, { action: 'update', subjectKind: 'segment', subject: identifier, details });
     return showSegment((await findSegment(tx, entityId, identifier))!);
   }, { collide: true });
   await refreshSegmentsSoon(deps, log, entityId);
@@ -74,12 +77,15 @@ const remove = route(api.deleteSegment, async ({ params: { identifier }, ...who 
   return showSegment(segment);
 }));
 
-const preview = route(api.previewSegment, async ({ body: { app, filters }, caller: { entityId } }, { db, heavyReads }) => {
+const preview = route(api.previewSegment, async ({ body: { app, filters }, ...who }, { db, heavyReads }) => {
+  const { entityId } = who.caller;
   const { id: appId } = await requireApp(db, entityId, app, UNKNOWN_APP);
   const { query, segments, failure } = await resolveOrRefuse(db, entityId, appId, filters);
   if (failure !== null) refuse(409, 'failed', failure);
   const waited = segments.find(({ snapshotAt }) => snapshotAt === null);
   if (waited) refuseComputing(waited.identifier);
+  const details = await attributesOfFilters(db, entityId, filters);
+  if (details.attributes !== undefined) await audit(db, who, { action: 'read', subjectKind: 'segment', details: { app, ...details } });
   return showCounts(await countNow(db, entityId, query, heavyReads));
 });
 

@@ -18,6 +18,7 @@ import { cancelCampaignRun, insertCampaignRun, listDeviceZones, updateCampaignSt
 import { type Queryable, read, type Tx, write } from '../../store/core/database.ts';
 import { newIdentifier } from '../../store/core/identifiers.ts';
 import { listOpenSends } from '../../store/sends/sends.ts';
+import { attributesOfFilters } from '../analytics/attributes-of-filters.ts';
 import { refuseUsed } from '../analytics/refuse-used.ts';
 import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
@@ -70,7 +71,7 @@ const replace = route(api.updateCampaign, async ({ params, body, ...who }, { db 
   requireRightOfVariants(api.updateCampaign, who, body);
   const settings = await readSettings(tx, entityId, body, variants);
   await updateCampaign(tx, entityId, id, settings, await failureOf(tx, entityId, settings));
-  return changed(tx, who, identifier, { changed: 'body' });
+  return changed(tx, who, identifier, { changed: 'body', ...await attributesOfFilters(tx, entityId, settings.filters) });
 }));
 
 const remove = route(api.deleteCampaign, async ({ params, ...who }, { db }) => write(db, async (tx) => {
@@ -164,8 +165,9 @@ async function createDraft(tx: Tx, who: Who, settings: CampaignSettings) {
   const { entityId, userId } = who.caller;
   const { identifier, apiIdentifier } = await insertCampaign(tx, entityId, settings, userId)
     ?? refuse(409, 'too_many', `The entity has ${MAX_CAMPAIGNS} campaigns, the most that it may have`);
-  const { name, type } = settings;
-  await audit(tx, who, { action: 'create', subjectKind: 'campaign', subject: identifier, details: { name, type } });
+  const { name, type, filters } = settings;
+  const details = { name, type, ...await attributesOfFilters(tx, entityId, filters) };
+  await audit(tx, who, { action: 'create', subjectKind: 'campaign', subject: identifier, details });
   return { campaign_id: identifier, ...apiIdentifier === null ? {} : { campaign_api_identifier: apiIdentifier } };
 }
 

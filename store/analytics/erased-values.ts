@@ -52,7 +52,7 @@ function namedBy(segments: readonly StoredSegment[], funnels: readonly StoredFun
 const SEGMENT = 's.id, s.identifier, s.name, s.filters, s.failure';
 
 /** The segments of these identifiers, and those that they name by way of others; without static ones. */
-async function listReached(db: Queryable, entityId: number, identifiers: readonly string[]): Promise<StoredSegment[]> {
+export async function listReached(db: Queryable, entityId: number, identifiers: readonly string[]): Promise<StoredSegment[]> {
   return readRows<StoredSegment>(await db.query(
     `WITH RECURSIVE reached AS (
        SELECT id FROM segments WHERE entity_id = $1 AND identifier = ANY ($2)

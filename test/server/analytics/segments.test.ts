@@ -91,6 +91,28 @@ describe('a segment', () => {
     expect(await preview({ blocks: [] })).toMatchObject({ preview: { people_number: 10, people_percent: 100 } });
   });
 
+  test('leaves the keys of its attributes in the audit log, also when it is only counted, and no values', async () => {
+    const richer = (values: string[]) => one({
+      filter_on: 'attributes', sor_identifier: world.sor.identifier, attribute_key: 'score', operator: 'greater_than', values,
+    });
+    const audited = async () => (await store.db.query<{ action: string; details: object }>(
+      `SELECT action, details FROM audit_log WHERE entity_id = $1 AND details ? 'attributes' ORDER BY id`, [world.entity.id])).rows;
+    const attributes = `${world.sor.identifier} score`;
+    const { identifier } = await create({ name: 'Rich', filters: richer(['50000']) });
+    await call('PUT', `segments/${identifier}`, { filters: richer(['51000']) });
+    await store.db.query('UPDATE segments SET snapshot_at = now() WHERE identifier = $1', [identifier]);
+    for (const filters of [richer(['52000']), inSegment(identifier), buyers()]) {
+      expect((await call('POST', 'segments/preview', { app: app.identifier, filters })).status).toBe(200);
+    }
+    const counted = { action: 'read', details: { app: app.identifier, attributes } };
+    expect(await audited()).toEqual([
+      { action: 'create', details: { name: 'Rich', attributes } },
+      { action: 'update', details: { name: 'Rich', filters: true, attributes } },
+      counted, counted,
+    ]);
+    await call('DELETE', `segments/${identifier}`);
+  });
+
   test('is refused where its filters name what does not exist, by the field, with what would be right', async () => {
     const errors = async (...filters: unknown[]) => {
       const { body } = await call('POST', 'segments', { app: app.identifier, name: 'Bad', filters: { blocks: [{ filters }] } });

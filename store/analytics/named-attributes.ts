@@ -1,0 +1,24 @@
+import { eachFilter, type SegmentFilters } from '../../domain/analytics/segment-filters.ts';
+import { readRows } from '../core/camel-row.ts';
+import type { Queryable } from '../core/database.ts';
+import { listReached } from './erased-values.ts';
+
+/** `sor`: the identifier of its System of Records. */
+export type NamedAttribute = { sor: string; key: string };
+
+/** Lists the attributes that filters compare with, also by way of the segments that they name; each once, by System of Records and key. */
+export async function listNamedAttributes(db: Queryable, entityId: number, filters: SegmentFilters): Promise<NamedAttribute[]> {
+  const own = Array.from(eachFilter(filters), ({ filter }) => filter);
+  const segments = own.flatMap((filter) => (filter.filter_on === 'segments' ? filter.segment_identifiers : []));
+  const reached = segments.length === 0 ? [] : await listReached(db, entityId, segments);
+  const all = [...own, ...reached.flatMap((segment) => Array.from(eachFilter(segment.filters), ({ filter }) => filter))];
+  const named = all.flatMap((filter) => (filter.filter_on === 'attributes' ? [filter] : []));
+  if (named.length === 0) return [];
+  return readRows<NamedAttribute>(await db.query(
+    `SELECT DISTINCT s.identifier AS sor, a.key
+     FROM unnest($2::text[], $3::text[]) AS n (sor, key)
+     JOIN systems_of_records s ON s.entity_id = $1 AND s.identifier = n.sor AND s.deleted_at IS NULL
+     JOIN customer_attributes a ON a.entity_id = $1 AND a.sor_id = s.id AND a.key = n.key AND a.deleted_at IS NULL
+     ORDER BY s.identifier, a.key`,
+    [entityId, named.map((filter) => filter.sor_identifier), named.map((filter) => filter.attribute_key)]));
+}
