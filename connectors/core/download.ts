@@ -13,14 +13,12 @@ export type Download = {
   onBytes?(bytes: number): void;
   /** The first wait before going on; it doubles from try to try. For tests. */
   pauseMs?: number;
-  /** In so many milliseconds PROGRESS_BYTES have to come; default a minute. For tests. */
-  slowestMs?: number;
 };
 
 /** What is known of the file, and how far it has come. `end` is where the part ends that is coming. */
 type Progress = {
   received: number; end: number | undefined; total: number | undefined; version: FileVersion | undefined;
-  maxBytes: number; slowestMs: number;
+  maxBytes: number;
 };
 
 /** Asks for the file, or for its rest. */
@@ -40,11 +38,11 @@ const PROGRESS_BYTES = 64 * 1024;
  * can't be told from the end.
  */
 export async function* download(
-  fetch: GuardedFetch, url: string, { headers, signal, maxBytes, onBytes, pauseMs = PAUSE_MS, slowestMs = 60_000 }: Download,
+  fetch: GuardedFetch, url: string, { headers, signal, maxBytes, onBytes, pauseMs = PAUSE_MS }: Download,
 ): AsyncGenerator<Buffer, void, undefined> {
-  const ask: Ask = (part) => fetch.request(url, { headers, signal, part });
+  const ask: Ask = (part) => fetch.request(url, { headers, signal, isStream: true, part });
   let answer: GuardedAnswer | undefined = await ask();
-  const progress = await begin(answer, { maxBytes, slowestMs });
+  const progress = await begin(answer, { maxBytes });
   for (let tries = 0; ;) {
     const before = progress.received;
     let failure: Refusal | undefined;
@@ -65,7 +63,7 @@ export async function* download(
   }
 }
 
-async function begin(answer: GuardedAnswer, limits: Pick<Progress, 'maxBytes' | 'slowestMs'>): Promise<Progress> {
+async function begin(answer: GuardedAnswer, limits: Pick<Progress, 'maxBytes'>): Promise<Progress> {
   const total = contentLength(answer.headers);
   const error = answerError(answer) ?? ((total ?? 0) > limits.maxBytes ? tooLarge(limits.maxBytes) : undefined);
   if (error === undefined) return { received: 0, end: total, total, version: fileVersion(answer.headers), ...limits };
@@ -115,16 +113,9 @@ function restOf(
   return part.total > maxBytes ? tooLarge(maxBytes) : { end: part.end, total: part.total };
 }
 
-/** The bytes of an answer, counted; a byte more than announced, or than is taken, ends it, and so does a trickle. */
+/** The bytes of an answer, counted; a byte more than announced, or than is taken, ends it. */
 async function* counted({ body, url }: GuardedAnswer, progress: Progress): AsyncGenerator<Buffer, void, undefined> {
-  let since = performance.now();
-  let before = progress.received;
   for await (const chunk of body) {
-    if (performance.now() - since > progress.slowestMs) {
-      if (progress.received - before < PROGRESS_BYTES) throw broken(new URL(url).host, 'sends less than 64 KiB a minute');
-      since = performance.now();
-      before = progress.received;
-    }
     const received = progress.received + chunk.length;
     if (received > progress.maxBytes) throw tooLarge(progress.maxBytes);
     if (received > (progress.end ?? received)) {

@@ -19,6 +19,8 @@ export type GuardedRequest = {
   body?: string | Uint8Array;
   /** Asks for the part from byte `from` on, of the version that `ifRange` (a validator) names only. */
   part?: { from: number; ifRange: string };
+  /** A file, or a stream of records: it has a least rate instead of a deadline. */
+  isStream?: boolean;
   /** Ends the request, and the body; what is thrown then is the signal's reason. */
   signal?: AbortSignal;
   /** What the user is to check where the answer is a final no: without, the address and `request_headers`. */
@@ -47,7 +49,8 @@ const MAX_REDIRECTS = 5;
 export function guardedFetch(allow: FetchAllow, settings: FetchSettings = {}): GuardedFetch {
   const way = { allow, lookup: settings.lookup ?? systemLookup, limits: { ...FETCH_LIMITS, ...settings.limits } };
   return {
-    async request(text, { method = 'GET', headers = {}, body, part, signal, advice, onSending } = {}) {
+    async request(text, { method = 'GET', headers = {}, body, part, isStream, signal, advice, onSending } = {}) {
+      const began = performance.now();
       const error = requestHeadersError(headers);
       if (error !== undefined) throw sourceRefusal('source_refused', `request_headers ${error}`);
       const first = checkedUrl(text);
@@ -55,7 +58,9 @@ export function guardedFetch(allow: FetchAllow, settings: FetchSettings = {}): G
       for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects += 1) {
         const { url } = hop;
         const userHeaders = url.origin === first.origin ? hop.headers : {};
-        const asked = { method: hop.method, path: `${url.pathname}${url.search}`, body: hop.body, signal, onSending };
+        const asked = {
+          method: hop.method, path: `${url.pathname}${url.search}`, body: hop.body, signal, isStream, began, onSending,
+        };
         const got = await guardedRequest(url, { ...asked, headers: { ...ourHeaders(part), ...userHeaders } }, way);
         const answer = { ...got, url: url.href };
         if (answer.status >= 200 && answer.status <= 299) return answer;

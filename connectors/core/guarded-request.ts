@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { Client, type Dispatcher } from 'undici';
 import type { Lookup } from './address-guard.ts';
+import { atLeast, type Deadline, deadlineOf, type LeastRate } from './answer-bounds.ts';
 import type { FetchAllow } from './fetch-allow.ts';
 import { guardedConnector } from './guarded-connector.ts';
 import { refusalOfBreak, refusalOfFailure } from './source-refusal.ts';
@@ -12,9 +13,15 @@ export type FetchLimits = {
   headersMs: number;
   /** Without a byte of the body, while the reader waits for one. */
   idleMs: number;
+  /** From the request to the end of its answer, redirects included; not for a stream. */
+  totalMs: number;
+  /** What a stream has to bring. */
+  leastRate: LeastRate;
 };
 
-export const FETCH_LIMITS: FetchLimits = { connectMs: 10_000, headersMs: 30_000, idleMs: 60_000 };
+export const FETCH_LIMITS: FetchLimits = {
+  connectMs: 10_000, headersMs: 30_000, idleMs: 60_000, totalMs: 60_000, leastRate: { leastBytes: 64 * 1024, withinMs: 60_000 },
+};
 
 /** Which addresses may be reached, how they are found, and how long it may take. */
 export type WayOut = { allow: FetchAllow; lookup: Lookup; limits: FetchLimits };
@@ -26,6 +33,10 @@ export type Asked = {
   headers: Record<string, string>;
   body?: string | Uint8Array | undefined;
   signal?: AbortSignal | undefined;
+  /** The answer is a file, or a stream of records: it may take as long as it comes at the least rate. */
+  isStream?: boolean | undefined;
+  /** When the request began, by `performance.now()`; now, unless redirects have led here. */
+  began?: number | undefined;
   /** Called once the connection stands, before any of the request leaves. */
   onSending?: (() => void) | undefined;
 };
@@ -43,9 +54,10 @@ export type HttpAnswer = {
 /**
  * One request to the origin of `url`, through the guard of addresses: a connection of its own, no redirects, no proxy and no
  * cookies. Refuses with `address_refused`, `source_refused`, `source_unavailable` and, from the body, `transfer_broken`.
+ * The whole answer ends within `totalMs`, unless it is a stream.
  */
 export async function guardedRequest(url: URL, asked: Asked, { allow, lookup, limits }: WayOut): Promise<HttpAnswer> {
-  const { signal, method, path, body, headers, onSending = () => undefined } = asked;
+  const { signal, method, path, body, headers, isStream = false, began = performance.now(), onSending = () => undefined } = asked;
   const client = new Client(url.origin, {
     connect: guardedConnector(url, allow, lookup, limits.connectMs),
     headersTimeout: limits.headersMs, bodyTimeout: limits.idleMs,
@@ -53,20 +65,31 @@ export async function guardedRequest(url: URL, asked: Asked, { allow, lookup, li
   client.once('connect', () => {
     if (!signal?.aborted) onSending();
   });
-  const end = () => client.destroy();
+  const deadline = isStream ? undefined : deadlineOf(url.host, limits.totalMs, began);
+  const end = () => {
+    deadline?.end();
+    return client.destroy();
+  };
   try {
     const answer = await client.request({
       // Its own connection ends with it: the source need not keep it open.
-      reset: true, method, path, body, signal, headers: Object.entries(headers).flat(),
+      reset: true, method, path, body, signal: anyOf(signal, deadline), headers: Object.entries(headers).flat(),
     });
     // A body that is ended before it is read says so by an error, to nobody.
     answer.body.on('error', () => undefined);
-    return { status: answer.statusCode, headers: joined(answer.headers), body: bodyOf(answer.body, url.host, end, signal), end };
+    deadline?.answered();
+    const bytes = isStream ? atLeast(answer.body, url.host, limits.leastRate) : answer.body;
+    const read = bodyOf(bytes, url.host, end, anyOf(signal, deadline));
+    return { status: answer.statusCode, headers: joined(answer.headers), body: read, end };
   } catch (error) {
     await end();
     signal?.throwIfAborted();
     throw refusalOfFailure(url.host, error);
   }
+}
+
+function anyOf(signal: AbortSignal | undefined, deadline: Deadline | undefined): AbortSignal | undefined {
+  return signal && deadline ? AbortSignal.any([signal, deadline.signal]) : signal ?? deadline?.signal;
 }
 
 /** The bytes of an answer; refuses with `transfer_broken` where they end too early. */

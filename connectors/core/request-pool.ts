@@ -1,8 +1,9 @@
 import { type Dispatcher, Pool } from 'undici';
 import type { Lookup } from './address-guard.ts';
+import { atLeast, endWithin } from './answer-bounds.ts';
 import type { FetchAllow } from './fetch-allow.ts';
 import { guardedConnector } from './guarded-connector.ts';
-import { type Asked, bodyOf, type HttpAnswer, joined } from './guarded-request.ts';
+import { type Asked, bodyOf, FETCH_LIMITS, type HttpAnswer, joined } from './guarded-request.ts';
 import { refusalOfFailure, sourceRefusal } from './source-refusal.ts';
 
 export type PoolLimits = {
@@ -10,7 +11,7 @@ export type PoolLimits = {
   connectMs: number;
   /** Without the other side taking a byte of what is sent, or sending one of what it answers. */
   idleMs: number;
-  /** From the end of the request to the beginning of the answer. */
+  /** From the end of the request to the beginning of the answer, and from there to its end, unless it is a stream. */
   answerMs: number;
 };
 
@@ -36,7 +37,7 @@ export function requestPool({ allow, lookup, limits }: { allow: FetchAllow; look
     return pool;
   };
   return {
-    async request(url, { signal, method, path, headers, body }) {
+    async request(url, { signal, method, path, headers, body, isStream = false }) {
       const watch = watched(limits);
       try {
         const answer = await poolOf(url).request({
@@ -46,7 +47,9 @@ export function requestPool({ allow, lookup, limits }: { allow: FetchAllow; look
         // A body that is ended before it is read says so by an error, to nobody.
         answer.body.on('error', () => undefined);
         const end = async () => { answer.body.destroy(); };
-        return { status: answer.statusCode, headers: joined(answer.headers), body: bodyOf(answer.body, url.host, end, signal), end };
+        if (!isStream) endWithin(answer.body, url.host, limits.answerMs);
+        const bytes = isStream ? atLeast(answer.body, url.host, FETCH_LIMITS.leastRate) : answer.body;
+        return { status: answer.statusCode, headers: joined(answer.headers), body: bodyOf(bytes, url.host, end, signal), end };
       } catch (error) {
         signal?.throwIfAborted();
         if (watch.signal.aborted) throw sourceRefusal('source_unavailable', `${url.host} ${watch.error()}`);

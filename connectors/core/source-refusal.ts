@@ -95,6 +95,7 @@ export function refusalOfFailure(host: string, error: unknown): Refusal {
 
 /** The refusal for a body that broke off. */
 export function refusalOfBreak(host: string, error: unknown): Refusal {
+  if (error instanceof Refusal) return error;
   const code = codeOf(error);
   if (code === undefined || OURS.test(code)) throw error;
   const how = code === 'UND_ERR_BODY_TIMEOUT' ? 'stopped sending in the middle' : 'broke off in the middle';

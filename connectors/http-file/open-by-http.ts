@@ -16,13 +16,13 @@ export async function openByHttp(
   const address = withQuery(url, query);
   if (part !== undefined) {
     const rest = { from: part.from, ifRange: part.version };
-    const answer = await fetch.request(address, { headers, signal, part: rest }).catch(nullWhereOutOfRange);
+    const answer = await fetch.request(address, { headers, signal, isStream: true, part: rest }).catch(nullWhereOutOfRange);
     if (answer?.status === 200 || (answer && isPart(answer, part))) {
       return opened(answer, answer.status === 206 ? part.from : 0, context);
     }
     await answer?.end();
   }
-  return opened(await fetch.request(address, { headers, signal }), 0, context);
+  return opened(await fetch.request(address, { headers, signal, isStream: true }), 0, context);
 }
 
 function withQuery(url: string, query: string | undefined): string {

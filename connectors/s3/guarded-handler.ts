@@ -23,12 +23,13 @@ export function handlerOver(send: (url: URL, asked: Asked) => Promise<HttpAnswer
   return {
     async handle(request: Request, { abortSignal }: { abortSignal?: unknown } = {}) {
       const url = originOf(request);
+      const isObject = request.query?.['x-id'] === 'GetObject';
       const { status: statusCode, headers, body } = await send(url, {
         method: request.method as Dispatcher.HttpMethod, path: pathOf(request), headers: request.headers,
-        body: request.body as Asked['body'], signal: abortSignal as AbortSignal | undefined,
+        body: request.body as Asked['body'], signal: abortSignal as AbortSignal | undefined, isStream: isObject,
       });
-      const isObject = statusCode < 300 && request.query?.['x-id'] === 'GetObject';
-      return { response: { statusCode, headers, body: Readable.from(isObject ? body : limited(body, url.host)) } };
+      const isFile = isObject && statusCode < 300;
+      return { response: { statusCode, headers, body: Readable.from(isFile ? body : limited(body, url.host)) } };
     },
     updateHttpClientConfig() {},
     httpHandlerConfigs: () => ({}),

@@ -13,6 +13,7 @@ const source = await httpSource();
 const elsewhere = await httpSource();
 const allow = readFetchAllow('127.0.0.1') as FetchAllow;
 const fetch = guardedFetch(allow);
+const trickling = guardedFetch(allow, { limits: { leastRate: { leastBytes: 64 * 1024, withinMs: 20 } } });
 const impatient = guardedFetch(allow, { limits: { idleMs: 500 } });
 
 const SIZE = 300_000;
@@ -259,7 +260,7 @@ describe('a source that trickles', () => {
       const drip = setInterval(() => response.write('x'), 2);
       response.on('close', () => clearInterval(drip));
     });
-    const { refusal } = await fetched(trickle, { slowestMs: 20 });
+    const { refusal } = await fetched(trickle, {}, trickling);
     expect(refusal).toMatchObject({ status: 'transfer_broken', message: expect.stringContaining('no version') });
   });
 });

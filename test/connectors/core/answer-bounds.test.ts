@@ -1,0 +1,82 @@
+import { describe, expect, it } from 'vitest';
+import type { ConnectorContext } from '../../../connectors/core/contract.ts';
+import { download } from '../../../connectors/core/download.ts';
+import { type FetchAllow, readFetchAllow } from '../../../connectors/core/fetch-allow.ts';
+import { guardedFetch } from '../../../connectors/core/guarded-fetch.ts';
+import { jsonAnswer } from '../../../connectors/core/json-answer.ts';
+import { requestPool } from '../../../connectors/core/request-pool.ts';
+import { openByHttp } from '../../../connectors/http-file/open-by-http.ts';
+import { slack } from '../../../connectors/slack/slack.ts';
+import { sendToWebhook } from '../../../connectors/webhook/send-to-webhook.ts';
+import { type Answer, httpSource } from '../../harness/core/http-source.ts';
+import { HANGS_MS } from '../../harness/core/wait.ts';
+import { testContext } from './contract.ts';
+
+const BOUND_MS = 250;
+const source = await httpSource();
+const allow = readFetchAllow('127.0.0.1') as FetchAllow;
+const limits = { totalMs: BOUND_MS, leastRate: { leastBytes: 64 * 1024, withinMs: BOUND_MS } };
+const context: ConnectorContext = { ...testContext(AbortSignal.timeout(HANGS_MS)), fetch: guardedFetch(allow, { limits }) };
+
+/** Sends a byte every few milliseconds, and does not end. */
+const drip = (start: string, byte: string): Answer => ({ socket }) => {
+  socket.write(start);
+  const timer = setInterval(() => socket.write(byte), 5);
+  socket.on('close', () => clearInterval(timer));
+};
+const body = drip('HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n', ' ');
+const headers = drip('HTTP/1.1 200 OK\r\nX-A: ', 'a');
+
+async function readAll(chunks: AsyncIterable<Buffer>): Promise<void> {
+  for await (const chunk of chunks) expect(chunk.length).toBeGreaterThan(0);
+}
+
+async function throughPool(url: string): Promise<void> {
+  const pool = requestPool({
+    allow, lookup: async () => [{ address: '127.0.0.1', family: 4 }],
+    limits: { connectMs: BOUND_MS, idleMs: HANGS_MS, answerMs: BOUND_MS },
+  });
+  try {
+    await readAll((await pool.request(new URL(url), { method: 'GET', path: new URL(url).pathname, headers: {} })).body);
+  } finally {
+    await pool.close();
+  }
+}
+
+const records = { idempotencyKey: 'k', batchId: 'b', stream: 's', isRemoval: false, records: ['{}'] };
+
+const ended = /did not end within 0\.25 s$/;
+const slow = /came slower than 64 KiB in 0\.25 s$/;
+
+describe('an answer that drips a byte at a time ends', () => {
+  it.for<[string, Answer, (url: string) => Promise<unknown>, string, RegExp]>([
+    ['read as JSON', body, async (url) => jsonAnswer(await context.fetch.request(url)), 'transfer_broken', ended],
+    ['to a webhook', body, (url) => sendToWebhook({ url, secret: 's' }, records, context), 'transfer_broken', ended],
+    ['to a webhook, in its headers', headers, (url) => sendToWebhook({ url, secret: 's' }, records, context),
+      'source_unavailable', ended],
+    ['to Slack, in its headers', headers, (url) => slack.alerts!.check({ url }, context), 'source_unavailable', ended],
+    ['through a pool', body, throughPool, 'transfer_broken', ended],
+    ['in a download', body, (url) => readAll(download(context.fetch, url, { maxBytes: 1e9, pauseMs: 1 })), 'transfer_broken', /no version/],
+    ['in a file of a sync', body, async (url) => readAll((await openByHttp({ url } as Parameters<typeof openByHttp>[0], context)).chunks),
+      'transfer_broken', slow],
+  ])('%s', async ([, answer, ask, refused, says], { task }) => {
+    const asked = ask(source.serve(`/${task.id}`, answer));
+    await expect(asked).rejects.toMatchObject({ status: refused, message: expect.stringMatching(says) as string });
+  });
+});
+
+it('a stream that brings its least rate may take longer than any deadline', async () => {
+  const url = source.serve('/steady', (_, response) => {
+    let pieces = 0;
+    const timer = setInterval(() => {
+      pieces += 1;
+      response.write(Buffer.alloc(64 * 1024));
+      if (pieces === 8) response.end(() => clearInterval(timer));
+    }, 60);
+  });
+  const began = performance.now();
+  let bytes = 0;
+  for await (const chunk of download(context.fetch, url, { maxBytes: 1e9 })) bytes += chunk.length;
+  expect(bytes).toBe(8 * 64 * 1024);
+  expect(performance.now() - began).toBeGreaterThan(BOUND_MS);
+});
