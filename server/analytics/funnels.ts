@@ -1,20 +1,22 @@
 import * as api from '../../api/analytics/funnels.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import {
-  findFunnel, type Funnel, insertFunnel, listFunnels, lockFunnel, MAX_FUNNELS, touchFunnel, updateFunnelArchived,
+  findFunnel, type Funnel, insertFunnel, lockFunnel, MAX_FUNNELS, streamFunnels, touchFunnel, updateFunnelArchived,
 } from '../../store/analytics/funnels.ts';
 import { listAppIds } from '../../store/apps/apps.ts';
 import { setLabels } from '../../store/apps/labels.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
+import { shownRows } from '../http/shown-rows.ts';
+import { streamedList } from '../http/reply.ts';
 import { type Circumstances, type Route, route } from '../http/route.ts';
 import { resolveSteps } from './funnel-steps.ts';
 
 const listAll = route(api.listFunnels, async ({ query: { apps }, caller: { entityId } }, { db }) => {
   const ids = apps && await listAppIds(db, entityId, apps);
   if (ids && apps.some((app) => !ids.has(app))) refuse(404, 'not_found', 'App not found');
-  return (await listFunnels(db, entityId, ids ? [...ids.values()] : null)).map(showFunnel);
+  return streamedList(shownRows(streamFunnels(db, entityId, ids ? [...ids.values()] : null), (piece) => piece.map(showFunnel)));
 });
 
 const view = route(api.viewFunnel, async ({ params: { identifier }, caller: { entityId } }, { db }) =>

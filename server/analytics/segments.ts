@@ -5,13 +5,15 @@ import { resolveFilters } from '../../store/analytics/resolve-filters.ts';
 import { countFiltered, type SegmentCounts } from '../../store/analytics/segment-counts.ts';
 import type { SegmentQuery } from '../../store/analytics/segment-sql.ts';
 import {
-  deleteSegment, findCircle, findSegment, insertSegment, listSegments, lockSegment, lockSegments, MAX_SEGMENTS, type Segment,
-  setUses, updateSegment, updateSegmentFilters, wantRefresh,
+  deleteSegment, findCircle, findSegment, insertSegment, lockSegment, lockSegments, MAX_SEGMENTS, type Segment,
+  setUses, streamSegments, updateSegment, updateSegmentFilters, wantRefresh,
 } from '../../store/analytics/segments.ts';
 import { setLabels } from '../../store/apps/labels.ts';
 import { type Database, type Queryable, type Tx, write } from '../../store/core/database.ts';
 import { requireApp } from '../apps/find-app.ts';
 import { audit } from '../http/audit.ts';
+import { shownRows } from '../http/shown-rows.ts';
+import { streamedList } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 import { refreshSegmentsSoon } from '../jobs/start-soon.ts';
 import { attributesOfFilters } from './attributes-of-filters.ts';
@@ -21,7 +23,7 @@ import { refuseComputing } from './tracked-filters.ts';
 
 const listAll = route(api.listSegments, async ({ query: { app }, caller: { entityId } }, { db }) => {
   const appId = app === undefined ? null : (await requireApp(db, entityId, app, UNKNOWN_APP)).id;
-  return (await listSegments(db, entityId, appId)).map(showSegment);
+  return streamedList(shownRows(streamSegments(db, entityId, appId), (piece) => piece.map(showSegment)));
 });
 
 const UNKNOWN_APP = "Couldn't find App";

@@ -1,17 +1,18 @@
 import * as api from '../../api/apps/app-groups.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import {
-  type AppGroup, deleteAppGroup, findAppGroup, insertAppGroup, isAppGroupNameTaken, listAppGroups, lockAppGroup,
-  renameAppGroup, updateAppsOfGroup,
+  type AppGroup, deleteAppGroup, findAppGroup, insertAppGroup, isAppGroupNameTaken, lockAppGroup,
+  renameAppGroup, streamAppGroups, updateAppsOfGroup,
 } from '../../store/apps/app-groups.ts';
 import { listAppIds } from '../../store/apps/apps.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
 import { audit } from '../http/audit.ts';
-import { noResult } from '../http/reply.ts';
+import { shownRows } from '../http/shown-rows.ts';
+import { noResult, streamedList } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 
 const listGroups = route(api.listAppGroups, async ({ caller }, { db }) => {
-  return (await listAppGroups(db, caller.entityId)).map(showGroup);
+  return streamedList(shownRows(streamAppGroups(db, caller.entityId), (piece) => piece.map(showGroup)));
 });
 
 const viewGroup = route(api.viewAppGroup, async ({ params: { group_identifier }, caller }, { db }) => {

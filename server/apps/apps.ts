@@ -1,20 +1,23 @@
 import * as api from '../../api/apps/apps.ts';
 import { isUnwanted } from '../../domain/apps/app-statuses.ts';
 import { updateGroupsOfApp } from '../../store/apps/app-groups.ts';
-import { insertApp, listWholeApps, lockApp, updateApp, type WholeApp } from '../../store/apps/apps.ts';
+import { insertApp, lockApp, streamWholeApps, updateApp, type WholeApp } from '../../store/apps/apps.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
 import { updateOutcomeDelivery } from '../../store/sends/outcome-deliveries.ts';
 import { audit, auditEach } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
+import { shownRows } from '../http/shown-rows.ts';
+import { streamedResult } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 import { changedMembers, readGroups, readSettings, refuseChangeOfPrivacy, refuseChangeOfStoreFetched } from './app-change.ts';
 import { requireWholeApp, seesFcmKey, showApps, showCreatedApp } from './app-record.ts';
 
 const listApps = route(api.listApps, async ({ query, ...who }, { db, secrets, figures }) => {
-  const all = await listWholeApps(db, secrets, who.caller.entityId);
-  const apps = all.filter(({ statuses }) => query.unwanted || !isUnwanted(statuses));
-  await writeDownKeys(db, who, apps);
-  return { apps: await showApps(db, figures, who.caller, apps) };
+  return streamedResult('apps', shownRows(streamWholeApps(db, secrets, who.caller.entityId), async (piece) => {
+    const apps = piece.filter(({ statuses }) => query.unwanted || !isUnwanted(statuses));
+    await writeDownKeys(db, who, apps);
+    return showApps(db, figures, who.caller, apps);
+  }));
 });
 
 const viewApp = route(api.viewApp, async ({ params: { app_identifier }, ...who }, { db, secrets, figures }) => {

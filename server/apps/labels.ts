@@ -1,15 +1,16 @@
 import * as api from '../../api/apps/labels.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
-import { deleteLabel, insertLabel, type Label, listLabels, lockLabel, renameLabel } from '../../store/apps/labels.ts';
+import { deleteLabel, insertLabel, type Label, lockLabel, renameLabel, streamLabels } from '../../store/apps/labels.ts';
 import { write } from '../../store/core/database.ts';
 import { audit } from '../http/audit.ts';
-import { noContent } from '../http/reply.ts';
+import { shownRows } from '../http/shown-rows.ts';
+import { noContent, streamedList } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 
 const NAME_TAKEN = 'is the name of another label already';
 
 const listTheLabels = route(api.listLabels, async ({ caller }, { db }) => {
-  return (await listLabels(db, caller.entityId)).map(showLabel);
+  return streamedList(shownRows(streamLabels(db, caller.entityId), (piece) => piece.map(showLabel)));
 });
 
 const createLabel = route(api.createLabel, async ({ body, keepReply, ...who }, { db }) => {

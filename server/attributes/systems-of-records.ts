@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import * as api from '../../api/attributes/systems-of-records.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import {
-  deleteSor, findNotifyEmails, insertAppSor, insertCustomSor, listSors, lockSor, renameSor, type SystemOfRecord,
+  deleteSor, findNotifyEmails, insertAppSor, insertCustomSor, lockSor, renameSor, streamSors, type SystemOfRecord,
   updateNotifyEmails, updateSorDisabled, viewSors,
 } from '../../store/attributes/systems-of-records.ts';
 import { write } from '../../store/core/database.ts';
@@ -10,7 +10,8 @@ import { listSyncsInto } from '../../store/syncs/syncs.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
-import { noResult, type Reply } from '../http/reply.ts';
+import { shownRows } from '../http/shown-rows.ts';
+import { noResult, type Reply, streamedList } from '../http/reply.ts';
 import { type Circumstances, type Route, route } from '../http/route.ts';
 import { refuseWhileUsed } from '../http/while-used.ts';
 import { findVisibleSor, isVisible, showSor } from './sor-record.ts';
@@ -19,8 +20,7 @@ const TYPES = ['app', 'custom', 'global'] as const;
 
 const listSystemsOfRecords = route(api.listSystemsOfRecords, async ({ query, caller, version }, { db, secrets }) => {
   const types = TYPES.filter((type) => isVisible({ type }, version) && (query.type?.includes(type) ?? true));
-  const sors = await listSors(db, caller.entityId, types);
-  return (await viewSors(db, secrets, caller.entityId, sors)).map((sor) => showSor(sor, version));
+  return streamedList(shownRows(streamSors(db, secrets, caller.entityId, types), (piece) => piece.map((sor) => showSor(sor, version))));
 });
 
 const viewSystemOfRecord = route(api.viewSystemOfRecord, async ({ params: { sor_identifier }, caller, version }, { db, secrets }) => {

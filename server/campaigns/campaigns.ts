@@ -11,18 +11,19 @@ import { resolveFilters } from '../../store/analytics/resolve-filters.ts';
 import { lockSegments } from '../../store/analytics/segments.ts';
 import { findApp, listAppIds } from '../../store/apps/apps.ts';
 import {
-  type Campaign, type CampaignFilter, type CampaignSettings, countCampaigns, deleteCampaign, findCampaignByKey,
-  insertCampaign, launchCampaign, listCampaigns, lockCampaign, MAX_CAMPAIGNS, updateCampaign,
+  type Campaign, type CampaignFilter, type CampaignSettings, deleteCampaign, findCampaignByKey,
+  insertCampaign, launchCampaign, listCampaignIds, lockCampaign, MAX_CAMPAIGNS, streamCampaigns, updateCampaign,
 } from '../../store/campaigns/campaigns.ts';
 import { cancelCampaignRun, insertCampaignRun, listDeviceZones, updateCampaignStatus } from '../../store/campaigns/campaign-runs.ts';
-import { type Queryable, read, type Tx, write } from '../../store/core/database.ts';
+import { type Queryable, type Tx, write } from '../../store/core/database.ts';
 import { newIdentifier } from '../../store/core/identifiers.ts';
 import { listOpenSends } from '../../store/sends/sends.ts';
 import { attributesOfFilters } from '../analytics/attributes-of-filters.ts';
 import { refuseUsed } from '../analytics/refuse-used.ts';
 import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
-import { bare, noResult } from '../http/reply.ts';
+import { shownRows } from '../http/shown-rows.ts';
+import { bare, noResult, streamedRows } from '../http/reply.ts';
 import { requireRightOfField, requireRightOfType } from '../http/right-of-type.ts';
 import { type Circumstances, type Route, route } from '../http/route.ts';
 import { cancelSendSoon, startSoon } from '../jobs/start-soon.ts';
@@ -38,10 +39,11 @@ const MAX_WOKEN = 100;
 const listAll = route(api.listCampaigns, async ({ query, caller: { entityId }, version }, { db }) => {
   const filter = await readCampaignFilter(db, entityId, query);
   const { order = 'created_at', offset, limit = version === 3 ? V3_LIMIT : null } = query;
-  return read(db, async (tx) => {
-    const result = await showCampaigns(tx, entityId, await listCampaigns(tx, entityId, filter, { order, limit, offset }));
-    return bare({ limit, offset, result, success: true, total_count: await countCampaigns(tx, entityId, filter) });
-  });
+  const ids = await listCampaignIds(db, entityId, filter, order);
+  const campaigns = streamCampaigns(db, entityId, ids.slice(offset, limit === null ? undefined : offset + limit));
+  const shown = shownRows(campaigns, (piece) => showCampaigns(db, entityId, piece));
+  const start = `${JSON.stringify({ limit, offset }).slice(0, -1)},"result":[`;
+  return bare(await streamedRows(start, shown, () => `],"success":true,"total_count":${ids.length}}`));
 });
 
 const view = route(api.viewCampaign, async ({ params, caller: { entityId } }, { db }) =>

@@ -10,17 +10,20 @@ import { write } from '../../store/core/database.ts';
 import { findFeedRequest } from '../../store/feed/feed-requests.ts';
 import { type StoredImportError, streamImportErrors } from '../../store/imports/import-errors.ts';
 import type { Import } from '../../store/imports/import-record.ts';
-import { cancelImport, findImport, findImportByJob, listImports } from '../../store/imports/imports.ts';
+import { cancelImport, findImport, findImportByJob, streamImports } from '../../store/imports/imports.ts';
 import { audit } from '../http/audit.ts';
-import { csvFile, streamedCsvFile, streamedResult } from '../http/reply.ts';
+import { shownRows } from '../http/shown-rows.ts';
+import { JsonText } from '../http/raw-json.ts';
+import { bare, csvFile, streamedCsvFile, streamedResult, streamedRows } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 import { findSorOfKey } from '../http/sor-key.ts';
 import { viewImportProgress } from './import-progress.ts';
 import { refuseUnknownImport } from './unknown-import.ts';
 
 const listImportJobs = route(api.listImports, async ({ caller }, { db }) => {
-  const jobs = await listImports(db, caller.entityId);
-  return Object.fromEntries(jobs.map((job) => [job.identifier, toSeconds(job.receivedAt)]));
+  const members = shownRows(streamImports(db, caller.entityId), (piece) =>
+    piece.map(({ identifier, receivedAt }) => new JsonText(`"${identifier}":"${toSeconds(receivedAt)}"`)));
+  return bare(await streamedRows('{"success":true,"result":{', members, () => '}}'));
 });
 
 const listImportErrors = route(api.listImportErrors, async ({ query, version, ...who }, { db }) => {

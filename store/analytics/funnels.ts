@@ -1,6 +1,7 @@
 import type { FunnelStep } from '../../domain/analytics/funnel.ts';
 import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
+import { idPieces } from '../core/id-pieces.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 
 export type Funnel = {
@@ -31,10 +32,13 @@ export async function insertFunnel(tx: Queryable, entityId: number, funnel: NewF
     [entityId, newIdentifier('fun'), name, description, maxDuration, JSON.stringify(steps), appIds, createdBy]));
 }
 
-/** Oldest first; of the apps where there are any. */
-export async function listFunnels(db: Queryable, entityId: number, appIds: number[] | null): Promise<Funnel[]> {
-  return readRows<Funnel>(await db.query(
-    `${FUNNELS} WHERE f.entity_id = $1 AND ($2::integer[] IS NULL OR f.app_ids && $2) ORDER BY f.id`, [entityId, appIds]));
+/** Yields the funnels in pieces, oldest first; of the apps where there are any. */
+export async function* streamFunnels(db: Queryable, entityId: number, appIds: number[] | null): AsyncGenerator<Funnel[]> {
+  const { rows } = await db.query<{ id: number }>(
+    'SELECT id FROM funnels WHERE entity_id = $1 AND ($2::integer[] IS NULL OR app_ids && $2) ORDER BY id', [entityId, appIds]);
+  for await (const ids of idPieces(db, entityId, 'funnels', rows.map(({ id }) => id))) {
+    yield readRows<Funnel>(await db.query(`${FUNNELS} WHERE f.entity_id = $1 AND f.id = ANY ($2) ORDER BY f.id`, [entityId, ids]));
+  }
 }
 
 export async function findFunnel(db: Queryable, entityId: number, identifier: string): Promise<Funnel | null> {

@@ -1,6 +1,7 @@
 import type { SegmentFilters } from '../../domain/analytics/segment-filters.ts';
 import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
+import { idPieces } from '../core/id-pieces.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import type { SegmentCounts } from './segment-counts.ts';
 
@@ -60,10 +61,14 @@ export async function insertSegment(
     [entityId, newIdentifier('seg'), appId, name, description, filters && JSON.stringify(filters), createdBy]));
 }
 
-/** Oldest first; of one app, or of all. */
-export async function listSegments(db: Queryable, entityId: number, appId: number | null): Promise<Segment[]> {
-  return readRows<Columns, Segment>(await db.query(
-    `${SEGMENTS} WHERE s.entity_id = $1 AND ($2::integer IS NULL OR s.app_id = $2) ORDER BY s.id`, [entityId, appId]), toSegment);
+/** Yields the segments in pieces, oldest first; of one app, or of all. */
+export async function* streamSegments(db: Queryable, entityId: number, appId: number | null): AsyncGenerator<Segment[]> {
+  const { rows } = await db.query<{ id: number }>(
+    'SELECT id FROM segments WHERE entity_id = $1 AND ($2::integer IS NULL OR app_id = $2) ORDER BY id', [entityId, appId]);
+  for await (const ids of idPieces(db, entityId, 'segments', rows.map(({ id }) => id))) {
+    yield readRows<Columns, Segment>(await db.query(
+      `${SEGMENTS} WHERE s.entity_id = $1 AND s.id = ANY ($2) ORDER BY s.id`, [entityId, ids]), toSegment);
+  }
 }
 
 export async function findSegment(db: Queryable, entityId: number, identifier: string): Promise<Segment | null> {

@@ -1,5 +1,6 @@
 import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
+import { idPieces } from '../core/id-pieces.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 
 /** Apps that belong together, for whoever looks through many. */
@@ -17,8 +18,16 @@ const GROUPS = `SELECT g.id, g.identifier, g.name, g.created_at, ARRAY(
     WHERE m.entity_id = g.entity_id AND m.group_id = g.id ORDER BY a.id) AS apps
   FROM app_groups g`;
 
-export async function listAppGroups(db: Queryable, entityId: number): Promise<AppGroup[]> {
-  return readRows<AppGroup>(await db.query(`${GROUPS} WHERE g.entity_id = $1 ORDER BY g.id`, [entityId]));
+/** SQL: a group's row, and about what the identifiers of its apps take. */
+const GROUP_BYTES = `octet_length(r::text)
+  + 50 * (SELECT count(*) FROM app_group_members m WHERE m.entity_id = r.entity_id AND m.group_id = r.id)`;
+
+/** Yields the groups in pieces, oldest first. */
+export async function* streamAppGroups(db: Queryable, entityId: number): AsyncGenerator<AppGroup[]> {
+  const { rows } = await db.query<{ id: number }>('SELECT id FROM app_groups WHERE entity_id = $1 ORDER BY id', [entityId]);
+  for await (const ids of idPieces(db, entityId, 'app_groups', rows.map(({ id }) => id), GROUP_BYTES)) {
+    yield readRows<AppGroup>(await db.query(`${GROUPS} WHERE g.entity_id = $1 AND g.id = ANY ($2) ORDER BY g.id`, [entityId, ids]));
+  }
 }
 
 export async function findAppGroup(db: Queryable, entityId: number, identifier: string): Promise<AppGroup | null> {

@@ -2,6 +2,7 @@ import type { AppType } from '../../domain/apps/app.ts';
 import { insertAppSor, lockSor, renameSor } from '../attributes/systems-of-records.ts';
 import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
+import { idPieces } from '../core/id-pieces.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
 import { type AppSettings, type SettingsRow, toColumns, toSettings } from './app-settings.ts';
@@ -70,9 +71,13 @@ export async function listAppsById(db: Queryable, entityId: number, ids: number[
   return new Map(apps.map((app) => [app.id, app]));
 }
 
-export async function listWholeApps(db: Queryable, secrets: Secrets, entityId: number): Promise<WholeApp[]> {
-  const { rows } = await db.query<WholeRow>(`${WHOLE} WHERE a.entity_id = $1 ORDER BY a.id`, [entityId]);
-  return rows.map((row) => toWholeApp(secrets, entityId, row));
+/** Yields the apps in pieces, oldest first. */
+export async function* streamWholeApps(db: Queryable, secrets: Secrets, entityId: number): AsyncGenerator<WholeApp[]> {
+  const { rows: all } = await db.query<{ id: number }>('SELECT id FROM apps WHERE entity_id = $1 ORDER BY id', [entityId]);
+  for await (const ids of idPieces(db, entityId, 'apps', all.map(({ id }) => id))) {
+    const { rows } = await db.query<WholeRow>(`${WHOLE} WHERE a.entity_id = $1 AND a.id = ANY ($2) ORDER BY a.id`, [entityId, ids]);
+    yield rows.map((row) => toWholeApp(secrets, entityId, row));
+  }
 }
 
 export async function findWholeApp(

@@ -1,5 +1,6 @@
 import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
+import { idPieces } from '../core/id-pieces.ts';
 
 export type Label = {
   id: number;
@@ -17,8 +18,12 @@ const LABELS = `SELECT l.id, l.name, l.created_at,
     (SELECT count(*) FROM label_targets t WHERE t.entity_id = l.entity_id AND t.label_id = l.id) AS targets
   FROM labels l`;
 
-export async function listLabels(db: Queryable, entityId: number): Promise<Label[]> {
-  return readRows<Label>(await db.query(`${LABELS} WHERE l.entity_id = $1 ORDER BY l.id`, [entityId]));
+/** Yields the labels in pieces, oldest first. */
+export async function* streamLabels(db: Queryable, entityId: number): AsyncGenerator<Label[]> {
+  const { rows } = await db.query<{ id: number }>('SELECT id FROM labels WHERE entity_id = $1 ORDER BY id', [entityId]);
+  for await (const ids of idPieces(db, entityId, 'labels', rows.map(({ id }) => id))) {
+    yield readRows<Label>(await db.query(`${LABELS} WHERE l.entity_id = $1 AND l.id = ANY ($2) ORDER BY l.id`, [entityId, ids]));
+  }
 }
 
 /** Null: the entity has a label of that name. */

@@ -2,6 +2,7 @@ import type { ValueType } from '../../domain/attributes/attribute-value.ts';
 import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newApiKey, newIdentifier } from '../core/identifiers.ts';
+import { idPieces } from '../core/id-pieces.ts';
 import type { Secrets } from '../core/secrets.ts';
 import { type CustomerAttribute, insertCustomerAttribute, listCustomerAttributesOf } from './customer-attributes.ts';
 import { lockSorRules, RULES_LOCK } from './sor-rules-lock.ts';
@@ -148,6 +149,19 @@ export async function findSorsByApiKeys(db: Queryable, secrets: Secrets, shown: 
   return shown.map(({ identifier }, index) => {
     return found.find((sor) => sor.lookup.equals(lookups[index]!) && (identifier === null || sor.identifier === identifier)) ?? null;
   });
+}
+
+/** SQL: what is shown of the SoR `r` with its attributes. */
+const VIEW_BYTES = `octet_length(r::text) + coalesce((
+  SELECT sum(octet_length(c::text)) FROM customer_attributes c
+  WHERE c.entity_id = r.entity_id AND c.sor_id = r.id AND c.deleted_at IS NULL), 0)`;
+
+/** As `listSors`, in pieces, with what `viewSors` adds. */
+export async function* streamSors(db: Queryable, secrets: Secrets, entityId: number, types: SorType[]): AsyncGenerator<SorView[]> {
+  const sors = new Map((await listSors(db, entityId, types)).map((sor) => [sor.id, sor]));
+  for await (const ids of idPieces(db, entityId, 'systems_of_records', [...sors.keys()], VIEW_BYTES)) {
+    yield viewSors(db, secrets, entityId, ids.map((id) => sors.get(id)!));
+  }
 }
 
 /** Adds keys and attributes to each SoR: two statements, whatever their number. */

@@ -5,6 +5,7 @@ import { CAMPAIGN_DAYS, type CampaignStatus, type CampaignType } from '../../dom
 import type { CampaignVariant } from '../../domain/campaigns/variants.ts';
 import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
+import { idPieces } from '../core/id-pieces.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 
 /** What its makers say of a campaign. */
@@ -192,32 +193,16 @@ const ORDERS = {
   status: STATUS, app: 'a.name', start_date: 'c.start_date DESC NULLS LAST', updated_at: 'c.updated_at DESC',
   created_at: 'c.created_at DESC',
 };
-/** `limit` null: all of them. */
-export type CampaignPage = { order: keyof typeof ORDERS; limit: number | null; offset: number };
+export type CampaignOrder = keyof typeof ORDERS;
 
-/** Equals in the order come newest first. */
-export async function listCampaigns(
-  db: Queryable, entityId: number, filter: CampaignFilter, { order, limit, offset }: CampaignPage,
-): Promise<Campaign[]> {
-  return readRows<Campaign>(await db.query(
-    `${CAMPAIGNS} WHERE ${FILTER} ORDER BY ${ORDERS[order]}, ${NEWEST_FIRST} LIMIT $10 OFFSET $11`,
-    [...filterValues(entityId, filter), limit, offset]));
-}
-
-/** As `listCampaigns`, all of them: so many can be held, where whole campaigns can't. */
+/** The ids of all campaigns that match; equals in the order come newest first. `streamCampaigns` reads the campaigns. */
 export async function listCampaignIds(
-  db: Queryable, entityId: number, filter: CampaignFilter, order: CampaignPage['order'],
+  db: Queryable, entityId: number, filter: CampaignFilter, order: CampaignOrder,
 ): Promise<number[]> {
   const { rows } = await db.query<{ id: number }>(
     `SELECT c.id FROM campaigns c JOIN apps a ON a.entity_id = c.entity_id AND a.id = c.app_id
      WHERE ${FILTER} ORDER BY ${ORDERS[order]}, ${NEWEST_FIRST}`, filterValues(entityId, filter));
   return rows.map(({ id }) => id);
-}
-
-export async function countCampaigns(db: Queryable, entityId: number, filter: CampaignFilter): Promise<number> {
-  const { rows } = await db.query<{ count: number }>(
-    `SELECT count(*) AS count FROM campaigns c WHERE ${FILTER}`, filterValues(entityId, filter));
-  return rows[0]!.count;
 }
 
 export type CampaignStats = { pushesSent: number; pushesOpened: number };
@@ -253,6 +238,11 @@ function toColumns(settings: CampaignSettings): Record<string, unknown> {
     params: json(settings.params), variants: json(settings.variants), recurrence: json(settings.recurrence),
     notif_limit: json(settings.notifLimit),
   };
+}
+
+/** Yields campaigns in pieces, in the order of the ids. */
+export async function* streamCampaigns(db: Queryable, entityId: number, ids: readonly number[]): AsyncGenerator<Campaign[]> {
+  for await (const piece of idPieces(db, entityId, 'campaigns', ids)) yield listCampaignsById(db, entityId, piece);
 }
 
 /** In the order of the ids. */

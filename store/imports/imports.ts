@@ -1,6 +1,7 @@
 import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { noteFileDeletions } from '../core/file-deletions.ts';
+import { idPieces } from '../core/id-pieces.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
 import { claimJob, endJob, type JobEnd, lockJob, lockJobToCancel } from '../jobs/jobs.ts';
@@ -50,12 +51,15 @@ export async function findImportByJob(db: Queryable, entityId: number, jobId: st
     `${IMPORTS} WHERE j.entity_id = $1 AND (j.identifier = $2 OR j.jid = $2)`, [entityId, jobId]), toImport);
 }
 
-/** The imports into any SoR of the entity, newest first. */
-export async function listImports(
-  db: Queryable, entityId: number,
-): Promise<{ identifier: string; receivedAt: Date }[]> {
-  return readRows(await db.query(
-    'SELECT identifier, received_at FROM imports WHERE entity_id = $1 ORDER BY received_at DESC, id DESC', [entityId]));
+/** Yields the imports into any SoR of the entity in pieces, newest first. */
+export async function* streamImports(db: Queryable, entityId: number): AsyncGenerator<{ identifier: string; receivedAt: Date }[]> {
+  const { rows } = await db.query<{ id: number }>(
+    'SELECT id FROM imports WHERE entity_id = $1 ORDER BY received_at DESC, id DESC', [entityId]);
+  for await (const ids of idPieces(db, entityId, 'imports', rows.map(({ id }) => id), 'octet_length(identifier)')) {
+    yield readRows(await db.query(
+      `SELECT identifier, received_at FROM imports WHERE entity_id = $1 AND id = ANY ($2) ORDER BY received_at DESC, id DESC`,
+      [entityId, ids]));
+  }
 }
 
 /** The imports that re-drive this one's errors, oldest first; dry runs left out. */

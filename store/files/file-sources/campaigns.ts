@@ -1,7 +1,7 @@
 import { STATUS_NAMES } from '../../../domain/campaigns/campaign-status.ts';
 import type { Cell } from '../../../domain/files/cell.ts';
 import {
-  type Campaign, type CampaignFilter, type CampaignPage, type CampaignStats, listCampaignIds, listCampaignsById, listCampaignStats,
+  type Campaign, type CampaignFilter, type CampaignOrder, type CampaignStats, listCampaignIds, listCampaignStats, streamCampaigns,
 } from '../../campaigns/campaigns.ts';
 import { listCampaignLog } from '../../sends/campaign-logs.ts';
 import type { FileSource } from '../file-source.ts';
@@ -9,12 +9,9 @@ import type { FileSource } from '../file-source.ts';
 /** The list of campaigns (reference: Campaigns, 1), and what became of an app's messages (Campaign logs). */
 
 type PlainFilter = Omit<CampaignFilter, 'createdFrom' | 'createdBefore'> & { createdFrom: string | null; createdBefore: string | null };
-export type CampaignListQuery = { filter: PlainFilter; order: CampaignPage['order'] };
+export type CampaignListQuery = { filter: PlainFilter; order: CampaignOrder };
 /** Both times are included. */
 export type CampaignLogsQuery = { appId: number; from: string; till: string };
-
-/** Whole campaigns that are held at once. */
-const PORTION = 200;
 
 /** The list's fields in its order: members of objects by their own names, parameters as JSON. Without variants. */
 export const campaignList: FileSource<CampaignListQuery> = {
@@ -26,10 +23,9 @@ export const campaignList: FileSource<CampaignListQuery> = {
   async* rows(db, entityId, { filter: { createdFrom, createdBefore, ...filter }, order }) {
     const period = { createdFrom: dateOf(createdFrom), createdBefore: dateOf(createdBefore) };
     const ids = await listCampaignIds(db, entityId, { ...filter, ...period }, order);
-    for (let start = 0; start < ids.length; start += PORTION) {
-      const own = ids.slice(start, start + PORTION);
-      const stats = await listCampaignStats(db, entityId, own);
-      yield (await listCampaignsById(db, entityId, own)).map((campaign) => cellsOf(campaign, stats.get(campaign.id)));
+    for await (const campaigns of streamCampaigns(db, entityId, ids)) {
+      const stats = await listCampaignStats(db, entityId, campaigns.map(({ id }) => id));
+      yield campaigns.map((campaign) => cellsOf(campaign, stats.get(campaign.id)));
     }
   },
 };

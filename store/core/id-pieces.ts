@@ -1,0 +1,32 @@
+import type { Queryable } from './database.ts';
+
+/** A piece takes rows until they have so many bytes together: the last one may be longer. */
+const PIECE_BYTES = 4 * 2 ** 20;
+const PIECE_ROWS = 500;
+
+/** SQL: the size of the row `r`. */
+const ROW_BYTES = 'octet_length(r::text)';
+
+/**
+ * Cuts ids of rows of a table, in their order, into pieces whose rows fit into memory: the caller reads the rows of a piece, and a list of
+ * any size is never held as a whole. No connection is held between two pieces. `bytes` is the SQL of what is read for a row `r`.
+ */
+export async function* idPieces(
+  db: Queryable, entityId: number, table: string, ids: readonly number[], bytes = ROW_BYTES,
+): AsyncGenerator<number[]> {
+  for (let start = 0; start < ids.length;) {
+    const next = ids.slice(start, start + PIECE_ROWS);
+    // One row after the other, until there is enough: no row behind the piece is measured.
+    const { rows } = await db.query<{ taken: number }>(
+      `WITH RECURSIVE cut AS (
+         SELECT 0 AS taken, 0::bigint AS bytes
+         UNION ALL
+         SELECT taken + 1, cut.bytes + coalesce(
+           (SELECT ${bytes} FROM ${table} r WHERE r.entity_id = $1 AND r.id = ($2::integer[])[cut.taken + 1]), 0)
+         FROM cut WHERE taken < cardinality($2::integer[]) AND cut.bytes < ${PIECE_BYTES})
+       SELECT max(taken) AS taken FROM cut`, [entityId, next]);
+    const { taken } = rows[0]!;
+    yield next.slice(0, taken);
+    start += taken;
+  }
+}

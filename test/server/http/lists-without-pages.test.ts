@@ -1,0 +1,61 @@
+import type { Readable } from 'node:stream';
+import { expect, test } from 'vitest';
+import { routes } from '../../../server/routes.ts';
+import { streamFunnels } from '../../../store/analytics/funnels.ts';
+import { insertSampleApp } from '../../harness/apps/apps.ts';
+import { waitFor } from '../../harness/core/wait.ts';
+import { useServer } from './use-server.ts';
+
+const { store, server, world } = useServer();
+
+const SIZES = ['page', 'per_page', 'page_size', 'limit', 'cursor'];
+/** These lists have no pages and hold little: what bounds each of them. */
+const BOUNDED = {
+  listConnectors: 'what is built in', listSigningKeys: 'the keys of the service', listDataExporters: '100 an entity, of names',
+  listApiKeys: 'short keys, one call each', listUserTokenKeys: '2 an app', listPushCertificates: 'short lines, one call each',
+  listLegalTexts: '20 MiB a wallet', listDataCategories: '20 MiB a wallet', listRecipients: '20 MiB a wallet',
+  listPurposes: '20 MiB a wallet', listLiveCalls: '100 calls', listInappMessages: '100 messages of about 1 MiB together',
+  listStreams: 'what a connector finds in its service', listLatestGdprRequests: 'MAX_POLLED', listGdprReceipts: 'those of one request',
+};
+/** They are streamed, and their own tests call them: what they list has to be made first. */
+const STREAMED_ELSEWHERE = ['listCrashOccurrences', 'listSyncErrors'];
+
+const unpaged = routes.filter(({ id, method, query }) =>
+  method === 'GET' && id.startsWith('list') && (id === 'listCampaigns' || !SIZES.some((size) => query && size in query.shape)));
+
+test('each list without pages is streamed, or is of few short rows', async () => {
+  const called: string[] = [];
+  for (const { id, path } of unpaged) {
+    if (id in BOUNDED || STREAMED_ELSEWHERE.includes(id)) continue;
+    const { status, headers, body } = await server.call('GET', path, { token: world.token });
+    expect({ id, status, length: headers['content-length'], success: body.success })
+      .toEqual({ id, status: 200, length: undefined, success: true });
+    called.push(id);
+  }
+  expect(called.toSorted()).toEqual([
+    'listAppGroups', 'listApps', 'listCampaigns', 'listFunnels', 'listImports', 'listLabels', 'listSegments', 'listSystemsOfRecords',
+  ]);
+  const known = unpaged.map(({ id }) => id);
+  expect([...Object.keys(BOUNDED), ...STREAMED_ELSEWHERE].filter((id) => !known.includes(id))).toEqual([]);
+});
+
+test('30 funnels of 2 MB are read a few at a time, and no connection is held while the client takes its time', async () => {
+  const app = await insertSampleApp(store.db, world.entity.id, 'com.example.large');
+  await store.db.query(
+    `INSERT INTO funnels (entity_id, identifier, name, max_duration, steps, app_ids)
+     SELECT $1, 'fun_' || n, 'Large ' || n, 60,
+       json_build_array(json_build_object('match_name', json_build_array(), 'note', repeat('x', 2000000))), ARRAY[$2::integer]
+     FROM generate_series(1, 30) AS n`, [world.entity.id, app.id]);
+  const pieces: string[][] = [];
+  for await (const piece of streamFunnels(store.db, world.entity.id, [app.id])) pieces.push(piece.map(({ identifier }) => identifier));
+  expect(pieces.map(({ length }) => length)).toEqual(Array.from({ length: 10 }, () => 3));
+  expect(pieces.flat()).toEqual(Array.from({ length: 30 }, (_, n) => `fun_${n + 1}`));
+
+  const answer = await server.app.inject(
+    { method: 'GET', url: '/api/funnels', headers: { authorization: `Token ${world.token}` }, payloadAsStream: true });
+  await waitFor('every connection to be idle', async () => store.db.idleCount === store.db.totalCount);
+  let bytes = 0;
+  for await (const chunk of answer.stream() as Readable & AsyncIterable<Buffer>) bytes += chunk.length;
+  expect(bytes).toBeGreaterThan(60_000_000);
+  expect(bytes).toBeLessThan(61_000_000);
+});
