@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { APP_TYPES, type AppType } from '../../domain/apps/app.ts';
+import { PRIVACY_SETTINGS } from '../../domain/apps/privacy-settings.ts';
 import { readTimeOfDay } from '../../domain/apps/quiet-hours.ts';
 import { isStorable } from '../../domain/core/text-limits.ts';
 import { isTimeZone } from '../../domain/core/time-zone.ts';
@@ -188,7 +189,7 @@ export type CreatedApp = z.output<typeof CreatedApp>;
 const SHARED = { tag: 'Apps' } as const;
 const PATH = '/api/apps';
 const params = z.object({ app_identifier: identifier });
-const PRIVACY_SETTINGS = 'To set gdpr_emails or gdpr_approval, you also need gdpr_data_manage.';
+const BY_PRIVACY_RIGHT = `To set ${PRIVACY_SETTINGS.join(', ')}, you also need gdpr_data_manage.`;
 const Apps = z.object({ apps: z.array(App) });
 
 export const listApps = operation({
@@ -222,7 +223,7 @@ export const createApp = operation({
   method: 'POST',
   path: PATH,
   summary: 'Create an app and its System of Records',
-  description: `To let its SDK send data, add a key: POST /api/apps/<app_identifier>/api_keys. ${PRIVACY_SETTINGS}`,
+  description: `To let its SDK send data, add a key: POST /api/apps/<app_identifier>/api_keys. ${BY_PRIVACY_RIGHT}`,
   audits: 'create app',
   body: NewApp,
   result: CreatedApp,
@@ -235,7 +236,7 @@ export const updateApp = operation({
   method: 'PUT',
   path: `${PATH}/:app_identifier`,
   summary: 'Change an app',
-  description: `app_type is required; other members that you leave out stay. Lists and objects replace earlier ones. ${PRIVACY_SETTINGS}`,
+  description: `app_type is required; other members that you leave out stay. Lists and objects replace earlier ones. ${BY_PRIVACY_RIGHT}`,
   audits: ['read app', 'update app'],
   params,
   body: AppChange,

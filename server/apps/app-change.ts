@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type * as api from '../../api/apps/apps.ts';
 import { text, textArray } from '../../api/core/input.ts';
 import type { AppType } from '../../domain/apps/app.ts';
+import { PRIVACY_SETTINGS } from '../../domain/apps/privacy-settings.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { listAppGroupIds } from '../../store/apps/app-groups.ts';
 import type { AppSettings } from '../../store/apps/app-settings.ts';
@@ -114,7 +115,7 @@ export async function readGroups(tx: Tx, entityId: number, identifiers: string[]
 }
 
 /** The members of a body that made a difference. */
-export function changedMembers(before: WholeApp, after: AppSettings): string[] {
+export function changedMembers(before: AppSettings, after: AppSettings): string[] {
   const changed = Object.entries(MEMBERS).filter(([setting]) => {
     const key = setting as keyof AppSettings;
     return !isDeepStrictEqual(before[key], after[key]);
@@ -122,14 +123,12 @@ export function changedMembers(before: WholeApp, after: AppSettings): string[] {
   return [...new Set(changed.map(([, member]) => member))];
 }
 
-/**
- * Those who decide about people's data decide, too, who hears of requests from devices, and whether somebody has to approve them;
- * `before` is null for a new app.
- */
+/** Refuses a change of who receives personal data, or decides about it, without the right to; `before` is null for a new app. */
 export function refuseChangeOfPrivacy({ rights }: Caller, before: AppSettings | null, after: AppSettings): void {
   if (rights.has('gdpr_data_manage')) return;
-  const changed = (['gdprEmails', 'gdprApproval'] as const).find((key) => !isDeepStrictEqual((before ?? APP_DEFAULTS)[key], after[key]));
-  if (changed) refuse(403, 'forbidden', `This needs the right gdpr_data_manage: it sets ${MEMBERS[changed]}`);
+  const changed = changedMembers({ ...after, ...before ?? APP_DEFAULTS }, after);
+  const member = PRIVACY_SETTINGS.find((setting) => changed.includes(setting));
+  if (member) refuse(403, 'forbidden', `This needs the right gdpr_data_manage: it sets ${member}`);
 }
 
 /** What comes from a store account is changed there (reference: Apps, 3); the settings that no store has are changed here. */

@@ -1,6 +1,6 @@
 import * as api from '../../api/syncs/connections.ts';
 import { connectorOf } from '../../connectors/catalog.ts';
-import { refuseField } from '../../domain/core/refusal.ts';
+import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import { listExportersAlerting } from '../../store/exports/data-exporters.ts';
 import { listAppsDelivering } from '../../store/sends/outcome-deliveries.ts';
@@ -11,6 +11,7 @@ import {
 import { listSyncsOf } from '../../store/syncs/syncs.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import { audit } from '../http/audit.ts';
+import type { Caller } from '../http/caller.ts';
 import { rowsOf, showPage } from '../http/page.ts';
 import { noResult } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
@@ -51,11 +52,19 @@ const changeConnection = route(api.updateConnection, async ({ params: { connecti
     const isRenamed = body.name !== undefined && body.name !== before.name;
     if (isRenamed && !await renameConnection(tx, entityId, before.id, body.name!)) refuseField('name', NAME_TAKEN);
     const changed = body.settings === undefined ? [] : await changeSettings(tx, deps, entityId, before, body.settings);
+    if (changed.length > 0) await refuseElsewhere(tx, who.caller, before);
     const details = { ...(isRenamed ? { name: true } : {}), ...(changed.length > 0 ? { settings: changed.join(' ') } : {}) };
     await audit(tx, who, { action: 'update', subjectKind: 'connection', subject: before.identifier, details });
     return showConnection(await knownConnection(tx, entityId, connection_id));
   }, { collide: true });
 });
+
+/** A connection that gets what becomes of messages decides who receives personal data, as an app's `outcomes_connection` does. */
+async function refuseElsewhere(tx: Tx, { entityId, rights }: Caller, { identifier }: Connection): Promise<void> {
+  if (rights.has('gdpr_data_manage')) return;
+  const [app] = await listAppsDelivering(tx, entityId, identifier);
+  if (app !== undefined) refuse(403, 'forbidden', `This needs the right gdpr_data_manage: it is the outcomes_connection of ${app}`);
+}
 
 /** The names of the members that changed. */
 async function changeSettings(

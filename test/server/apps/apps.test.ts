@@ -1,9 +1,10 @@
 import { beforeAll, describe, expect, test } from 'vitest';
+import { PRIVACY_SETTINGS } from '../../../domain/apps/privacy-settings.ts';
 import { insertToken } from '../../../store/accounts/tokens.ts';
 import { insertMembership, insertUser } from '../../../store/accounts/users.ts';
 import { write } from '../../../store/core/database.ts';
 import { rememberSecret } from '../../harness/core/people.ts';
-import { makeWorld, type World } from '../../harness/core/world.ts';
+import { makeWorld, tokenWith, type World } from '../../harness/core/world.ts';
 import { useServer } from '../http/use-server.ts';
 
 const { store, server, world } = useServer();
@@ -23,6 +24,7 @@ const fault = ({ status, body }: { status: number; body: { messages?: { element:
   [status, body.messages?.map(({ element }) => element)];
 
 const NO_ICON = { thumb: null, medium: null, large: null };
+const NEW_PRIVACY = { gdpr_emails: [], gdpr_approval: true, verified_users: false, outcomes_connection: null };
 const NEW = {
   identifier: expect.stringMatching(/^app_/), name: 'Shop', package_name: expect.any(String), store_id: null, sku: null,
   localizations: [{ language: 'en', original_name: 'Shop', name: 'Shop', description: null }],
@@ -260,25 +262,57 @@ describe('parents', () => {
 describe('without gdpr_data_manage', () => {
   const own = {} as World;
   const app = (more: object) => ({ name: 'Shop', package_name: packageName(), app_type: 'iOS App', ...more });
+  /** A value of each setting that decides who receives personal data, other than that of a new app. */
+  const others: Record<(typeof PRIVACY_SETTINGS)[number], unknown> = {
+    gdpr_emails: ['me@example.com'], gdpr_approval: false, verified_users: true, outcomes_connection: null,
+  };
+  let trusted: World;
   beforeAll(async () => {
-    Object.assign(own, await makeWorld(store, { rights: ['apps', 'apps_manage'] }));
+    Object.assign(own, await makeWorld(store, { rights: ['apps', 'apps_manage', 'sor_manage'] }));
+    trusted = { ...own, token: await tokenWith(store, own, ['apps', 'apps_manage', 'gdpr_data_manage']) };
+    const settings = { url: 'https://hooks.example.com/', secret: 'secret-of-the-outcomes-1234567890' };
+    rememberSecret(settings.secret);
+    const body = { name: 'Outcomes', connector: 'webhook', settings };
+    const connected = await server.call('POST', '/api/connections', { token: own.token, body });
+    others.outcomes_connection = connected.body.result.identifier;
   });
 
-  test.each([
-    ['gdpr_emails', ['me@example.com']], ['gdpr_approval', false],
-  ])('an app is neither made with %s nor given it', async (member, value) => {
+  test.each(PRIVACY_SETTINGS)('an app is neither made with another %s nor given it; with the right it is', async (member) => {
     const { identifier } = await create({}, own);
-    const replies = [
-      await call('POST', '', app({ [member]: value }), own),
-      await call('PUT', `/${identifier}`, { app_type: 'iOS App', name: 'Renamed', [member]: value }, own),
-    ];
+    const asked = { [member]: others[member] };
+    const all = async (as: World) => [
+      await call('POST', '', app(asked), as), await call('PUT', `/${identifier}`, { app_type: 'iOS App', name: 'Renamed', ...asked }, as),
+    ].map(({ status, body }) => [status, body.status, body.message]);
     const refused = [403, 'forbidden', `This needs the right gdpr_data_manage: it sets ${member}`];
-    expect(replies.map(({ status, body }) => [status, body.status, body.message])).toEqual([refused, refused]);
-    expect(await view(identifier, own)).toMatchObject({ name: 'Shop', gdpr_emails: [], gdpr_approval: true });
+    expect(await all(own)).toEqual([refused, refused]);
+    expect(await view(identifier, own)).toMatchObject({ name: 'Shop', gdpr_emails: [], gdpr_approval: true, verified_users: false });
+    expect((await all(trusted)).map(([status]) => status)).toEqual([200, 200]);
+    expect(await view(identifier, own)).toMatchObject({ name: 'Renamed', ...asked });
+    // It can't be taken back, either.
+    const back = { app_type: 'iOS App', [member]: NEW_PRIVACY[member] };
+    expect((await call('PUT', `/${identifier}`, back, own)).status).toBe(403);
+  });
+
+  test('the connection that gets outcomes stays as it is, and no key for user tokens is made', async () => {
+    const { identifier } = await create({ name: 'Delivers', outcomes_connection: others.outcomes_connection }, trusted);
+    const path = `/api/connections/${String(others.outcomes_connection)}`;
+    const settings = { url: 'https://elsewhere.example.com/', secret: 'another-secret-of-the-outcomes-1234' };
+    rememberSecret(settings.secret);
+    const refused = [
+      await server.call('PUT', path, { token: own.token, body: { settings } }),
+      await call('POST', `/${identifier}/user_token_keys`, {}, own),
+    ];
+    expect(refused.map(({ status, body }) => [status, body.message])).toEqual([
+      [403, 'This needs the right gdpr_data_manage: it is the outcomes_connection of Delivers'],
+      [403, 'This needs the right gdpr_data_manage'],
+    ]);
+    expect((await server.call('PUT', path, { token: own.token, body: { name: 'Renamed' } })).status).toBe(200);
+    const token = await tokenWith(store, own, ['sor_manage', 'gdpr_data_manage']);
+    expect((await server.call('PUT', path, { token, body: { settings } })).status).toBe(200);
   });
 
   test('an app may be sent them as they are', async () => {
-    const asIs = { gdpr_emails: [], gdpr_approval: true };
+    const asIs = NEW_PRIVACY;
     const { identifier } = await create(asIs, own);
     expect((await call('PUT', `/${identifier}`, { app_type: 'iOS App', name: 'Renamed', ...asIs }, own)).status).toBe(200);
   });
