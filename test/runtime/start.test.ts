@@ -84,7 +84,8 @@ describe('npm start', () => {
     rememberSecret(secret);
     const first = start(18_181, { MILLRACE_METRICS_ADDRESS: '127.0.0.1:18186', MILLRACE_METRICS_TOKEN: secret });
     expect(await ready(first)).toEqual([
-      'postgres', 'migrations', 'files', 'temporal', 'worker of flows', 'worker of bulk', 'worker of syncs', 'worker of sends']);
+      'postgres', 'migrations', 'files', 'temporal', 'worker of flows', 'worker of bulk', 'worker of syncs', 'worker of sends',
+      'worker of mails']);
     expect((await stat(join(folder.path, 'admin-password'))).mode & 0o777).toBe(0o600);
     expect((await stat(folder.path)).mode & 0o777).toBe(process.getuid!() === 0 ? 0o711 : 0o700);
     const metrics = (port: number, authorization: string) => fetch(`http://127.0.0.1:${port}/metrics`, { headers: { authorization } });

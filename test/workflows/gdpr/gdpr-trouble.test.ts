@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { jobWorkflowId } from '../../../domain/jobs/job.ts';
+import { TASK_QUEUES } from '../../../domain/jobs/workflow-id.ts';
 import { write } from '../../../store/core/database.ts';
 import { asBytes } from '../../../store/core/files.ts';
 import { insertHold } from '../../../store/gdpr/holds.ts';
@@ -216,7 +217,7 @@ it('who came back with a restored backup is refused at once, and erased again by
     const { parts } = await (await fetch(`${url}/health/ready?parts=all`)).json() as { parts: { name: string; ready: boolean }[] };
     return parts.filter(({ ready }) => !ready).map(({ name }) => name);
   };
-  expect(await withoutWorker()).toEqual(['flows', 'bulk', 'syncs', 'sends'].map((queue) => `worker of ${queue}`));
+  expect(await withoutWorker()).toEqual(TASK_QUEUES.map((queue) => `worker of ${queue}`));
   const { rows: [row] } = await backup.db.query<{ id: number }>(`SELECT id FROM gdpr_requests WHERE source = 'restore'`);
   restored.startWorker();
   const request = await requestTreated(backup, (await findGdprRequestById(backup.db, world.entity.id, row!.id))!);
