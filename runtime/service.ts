@@ -124,7 +124,8 @@ function sender(context: AppContext): string {
 function outside({ config }: AppContext): WaysOut {
   const allow = readFetchAllow(config.MILLRACE_FETCH_ALLOW ?? '') as FetchAllow;      // checked with the configuration
   const commands = config.MILLRACE_TAPS === undefined ? new Map() : readCommandsFile(config.MILLRACE_TAPS) as Commands;
-  return { fetch: guardedFetch(allow), allow, commands };
+  const leastRate = { leastBytes: config.MILLRACE_LEAST_RATE * 1024, withinMs: 60_000 };
+  return { fetch: guardedFetch(allow, { limits: { leastRate } }), allow, commands };
 }
 
 async function listen(context: AppContext, metrics: Metrics, workers: Workers | null): Promise<FastifyInstance> {

@@ -33,6 +33,8 @@ export type GuardedRequest = {
 export type GuardedAnswer = HttpAnswer & { url: string };
 
 export type GuardedFetch = {
+  /** For a client of another library that goes out beside it. */
+  limits: FetchLimits;
   /** Refuses with `address_refused`, `source_refused`, `source_unavailable` and, from the body, `transfer_broken`. */
   request(url: string, request?: GuardedRequest): Promise<GuardedAnswer>;
 };
@@ -49,6 +51,7 @@ const MAX_REDIRECTS = 5;
 export function guardedFetch(allow: FetchAllow, settings: FetchSettings = {}): GuardedFetch {
   const way = { allow, lookup: settings.lookup ?? systemLookup, limits: { ...FETCH_LIMITS, ...settings.limits } };
   return {
+    limits: way.limits,
     async request(text, { method = 'GET', headers = {}, body, part, isStream, signal, advice, onSending } = {}) {
       const began = performance.now();
       const error = requestHeadersError(headers);

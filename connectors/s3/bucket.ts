@@ -20,13 +20,13 @@ type Part = Parameters<OpenFile>[0];
 
 /** A bucket, reached with these settings and no others: the SDK asks neither the environment nor the machine's host. */
 export function openBucket(settings: BucketSettings, context: ConnectorContext): Bucket {
-  const { allow, signal } = context;
+  const { allow, fetch, signal } = context;
   const { bucket: Bucket } = settings;
   const endpoint = settings.endpoint ?? amazonS3(settings.region);
   const client = new S3Client({
     endpoint, region: settings.region, forcePathStyle: settings.endpoint !== undefined,
     credentials: { accessKeyId: settings.access_key_id, secretAccessKey: settings.secret_access_key },
-    requestHandler: guardedHandler(allow), maxAttempts: 1, responseChecksumValidation: 'WHEN_REQUIRED',
+    requestHandler: guardedHandler(allow, fetch.limits), maxAttempts: 1, responseChecksumValidation: 'WHEN_REQUIRED',
   });
   const { host } = new URL(endpoint);
   const asked = async <T>(answer: Promise<T>): Promise<T> => answer.catch((error: unknown) => {

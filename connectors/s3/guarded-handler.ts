@@ -3,7 +3,7 @@ import type { S3ClientConfig } from '@aws-sdk/client-s3';
 import type { Dispatcher } from 'undici';
 import { systemLookup } from '../core/address-guard.ts';
 import type { FetchAllow } from '../core/fetch-allow.ts';
-import { type Asked, FETCH_LIMITS, guardedRequest, type HttpAnswer } from '../core/guarded-request.ts';
+import { type Asked, type FetchLimits, guardedRequest, type HttpAnswer } from '../core/guarded-request.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 
 type Handler = Extract<NonNullable<S3ClientConfig['requestHandler']>, { handle: (...given: never[]) => unknown }>;
@@ -13,8 +13,8 @@ type Request = Parameters<Handler['handle']>[0];
 const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
 
 /** HTTP for the SDK, through the guard of addresses, and no settings of the environment. Throws refusals. */
-export function guardedHandler(allow: FetchAllow): Handler {
-  const way = { allow, lookup: systemLookup, limits: FETCH_LIMITS };
+export function guardedHandler(allow: FetchAllow, limits: FetchLimits): Handler {
+  const way = { allow, lookup: systemLookup, limits };
   return handlerOver((url, asked) => guardedRequest(url, asked, way));
 }
 

@@ -6,6 +6,7 @@ import { guardedFetch } from '../../../connectors/core/guarded-fetch.ts';
 import { jsonAnswer } from '../../../connectors/core/json-answer.ts';
 import { requestPool } from '../../../connectors/core/request-pool.ts';
 import { openByHttp } from '../../../connectors/http-file/open-by-http.ts';
+import { openBucket } from '../../../connectors/s3/bucket.ts';
 import { slack } from '../../../connectors/slack/slack.ts';
 import { sendToWebhook } from '../../../connectors/webhook/send-to-webhook.ts';
 import { type Answer, httpSource } from '../../harness/core/http-source.ts';
@@ -45,6 +46,10 @@ async function throughPool(url: string): Promise<void> {
 
 const records = { idempotencyKey: 'k', batchId: 'b', stream: 's', isRemoval: false, records: ['{}'] };
 
+const bucket = (url: string) => openBucket({
+  bucket: 'b', endpoint: new URL(url).origin, region: 'us-east-1', access_key_id: 'a', secret_access_key: 's',
+} as Parameters<typeof openBucket>[0], context);
+
 const ended = /did not end within 0\.25 s$/;
 const slow = /came slower than 64 KiB in 0\.25 s$/;
 
@@ -59,7 +64,11 @@ describe('an answer that drips a byte at a time ends', () => {
     ['in a download', body, (url) => readAll(download(context.fetch, url, { maxBytes: 1e9, pauseMs: 1 })), 'transfer_broken', /no version/],
     ['in a file of a sync', body, async (url) => readAll((await openByHttp({ url } as Parameters<typeof openByHttp>[0], context)).chunks),
       'transfer_broken', slow],
+    ['in a file of a bucket', body, async (url) => readAll((await bucket(url).open('k')()).chunks), 'transfer_broken', slow],
+    ['in a list of a bucket', body, (url) => Array.fromAsync(bucket(url).list('', null)), 'transfer_broken', ended],
   ])('%s', async ([, answer, ask, refused, says], { task }) => {
+    // The paths that a client of a bucket asks for are its own.
+    for (const path of ['/b', '/b/', '/b/k']) source.serve(path, answer);
     const asked = ask(source.serve(`/${task.id}`, answer));
     await expect(asked).rejects.toMatchObject({ status: refused, message: expect.stringMatching(says) as string });
   });
