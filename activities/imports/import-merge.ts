@@ -5,6 +5,7 @@ import type { FileFailure } from '../../domain/imports/import-file.ts';
 import { mergeAttributeValues, type MergeRefusal } from '../../store/attributes/merge-attribute-values.ts';
 import { holdSorRevision } from '../../store/attributes/systems-of-records.ts';
 import { type Tx, write } from '../../store/core/database.ts';
+import { deleteNotedFiles } from '../../store/core/file-deletions.ts';
 import { insertImportErrors, updateErrorsRedriven } from '../../store/imports/import-errors.ts';
 import {
   type ErrorCounts, type LaneProgress, type LaneRef, lockImportLane, sumErrors, updateImportLane,
@@ -124,12 +125,14 @@ export async function finishImport(deps: Dependencies, job: Import): Promise<voi
 async function endWith(
   deps: Dependencies, { entityId, importId, generation }: ImportKey, state: 'finished' | 'failed', error: ImportError | null,
 ): Promise<void> {
-  await write(deps.db, async (tx) => {
+  const ended = await write(deps.db, async (tx) => {
     const held = await lockImport(tx, entityId, importId, generation);
-    if (!held) return;
+    if (!held) return null;
     if (error) await insertImportErrors(tx, entityId, importId, [error]);
     await updateImportEnded(tx, held, state);
     deps.boundary('import: before the end commits');
+    return held;
   });
   deps.boundary('import: after the end committed');
+  if (state === 'failed' && ended?.file) await deleteNotedFiles(deps, entityId, ended.file.fileKey);
 }

@@ -106,9 +106,10 @@ export async function updateImportConverted(
   return rowCount === 1;
 }
 
-/** Ends a locked import. */
-export async function updateImportEnded(tx: Tx, { entityId, id }: Import, state: 'finished' | 'failed'): Promise<void> {
+/** Ends a locked import. The file of one that failed is noted for deletion: nothing reads it again. */
+export async function updateImportEnded(tx: Tx, { entityId, id, file }: Import, state: 'finished' | 'failed'): Promise<void> {
   await end(tx, entityId, id, state);
+  if (state === 'failed' && file) await noteFileDeletions(tx, entityId, [file.fileKey]);
 }
 
 /** Ends an import where it stands: what is merged stays. Null for an unknown one, false for one that has ended. */

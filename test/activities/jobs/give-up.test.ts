@@ -142,7 +142,9 @@ const ENDINGS: Record<JobKind, Ending> = {
   import: {
     step: 'loadRows', mails: true, says: /import the file again/,
     async begin({ world }) {
-      const { identifier: job } = await insertUpload(store.db, store, world);
+      const fileKey = `imports/${newIdentifier('imp')}.csv`;
+      await store.files.put(fileKey, Readable.from([Buffer.from('user_id,attribute_key,value\n')]));
+      const { identifier: job } = await insertUpload(store.db, store, world, { file: { fileKey } });
       return { job, next: (await insertUpload(store.db, store, world)).identifier };
     },
     record: async (job) => ({ path: `/api/attribute_values/imports/${job}` }),
@@ -154,6 +156,9 @@ const ENDINGS: Record<JobKind, Ending> = {
       // No step can commit anything more.
       const lanes = 'SELECT DISTINCT generation FROM import_lanes WHERE import_id = $1';
       expect(await sql(lanes, [id])).toEqual([{ generation: -1 }]);
+      const [pinned] = await sql<{ file_key: string }>('SELECT file_key FROM imports WHERE id = $1', [id]);
+      expect(await store.files.size(pinned!.file_key)).toBeNull();
+      expect(await sql('SELECT FROM file_deletions WHERE file_key = $1', [pinned!.file_key])).toEqual([]);
     },
   },
   sync: {

@@ -84,11 +84,12 @@ describe('an import', () => {
     expect(job).toMatchObject({ rowsIn: 13, rowsOk: 1, rowsIgnored: 1, rowsFailed: 11 });
   });
 
-  it('fails as a whole for a wrong header and for an empty file, with one error and no row', async () => {
+  it('fails as a whole for a wrong header and for an empty file, with one error and no row, and keeps no file', async () => {
     for (const file of ['', 'id,key,value\na,b,c\n']) {
       const id = await postImport(stack.app, world, file);
       const job = await importEnded(stack.store, world, id);
       expect(job).toMatchObject({ state: 'failed', rowsIn: 0, errorsByType: {} });
+      await waitFor('the file to go', async () => await stack.store.files.size(job.file!.fileKey) === null);
       const [error] = await errorsOf(id);
       expect(error).toMatchObject({ line: 0, errorType: 'PARSING_FAILED' });
       expect(await viewImportProgress(stack.store.db, job, new Date())).toMatchObject({ failure: error!.message, defect: null });
