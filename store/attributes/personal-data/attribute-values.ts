@@ -16,7 +16,7 @@ export const attributeValues: PersonalDataLocation = {
   name: 'attribute_values',
   columns: ['customer_id', 'customer_type', 'string_value', 'number_value', 'boolean_value', 'date_value',
     'datetime_value', 'set_elements', 'set_times', 'changed_at', 'removed_at'],
-  otherColumns: ['entity_id', 'sor_id', 'attribute_id'],
+  otherColumns: ['entity_id', 'sor_id', 'attribute_id', 'said_at'],
   holds: 'the values, and when they changed',
   foundBy: 'customer type and id, in each System of Records; if [the device itself](gdpr.md#from-a-device) makes the '
     + 'request, in those of apps and the global one',
