@@ -6,6 +6,7 @@ import { SorAttribute } from './systems-of-records.ts';
 
 const SHARED = { tag: 'Customer attributes', right: 'sor_manage' } as const;
 const IS_IDENTIFIER = 'Its values are ids of people, such as numbers of members: a deletion removes these from filters';
+const SENSITIVE = 'Segments, previews and campaigns whose filters compare with it need sor_manage, such as for a salary';
 const params = z.object({ ca_identifier: identifier });
 
 export const CustomerAttribute = SorAttribute.extend({
@@ -37,6 +38,7 @@ export const createCustomerAttribute = operation({
     label: name.optional().describe('By default the key'),
     value_type: z.enum(VALUE_TYPES),
     is_identifier: bodyFlag.default(false).describe(IS_IDENTIFIER),
+    sensitive: bodyFlag.default(false).describe(SENSITIVE),
   }),
   result: CustomerAttribute,
 });
@@ -46,12 +48,13 @@ export const updateCustomerAttribute = operation({
   ...SHARED,
   method: 'PUT',
   path: '/api/customer_attributes/:ca_identifier',
-  summary: 'Change the label of a customer attribute, disable or enable it, or mark it as an identifier',
-  description: 'Of an attribute of another than a custom System of Records only is_identifier changes.',
+  summary: 'Change the label of a customer attribute, disable or enable it, or mark it as an identifier or as sensitive',
+  description: 'Of an attribute of another than a custom System of Records only is_identifier and sensitive change.',
   audits: 'update customer_attribute',
   params,
   body: z.object({
     label: name.optional(), disabled: bodyFlag.optional(), is_identifier: bodyFlag.optional().describe(IS_IDENTIFIER),
+    sensitive: bodyFlag.optional().describe(SENSITIVE),
   }),
   result: CustomerAttribute,
 });

@@ -11,6 +11,7 @@ export const SorAttribute = z.object({
   value_type: z.enum(VALUE_TYPES),
   disabled: z.boolean(),
   is_identifier: z.boolean().describe('Whether its values are ids of people: a deletion removes these from filters'),
+  sensitive: z.boolean().describe('Whether filters over it need sor_manage'),
   sources: z.array(z.string()).optional().describe('v2 only; DEFAULT for attributes that every entity has'),
 }).meta({ id: 'SorAttribute' });
 export type SorAttribute = z.output<typeof SorAttribute>;

@@ -1,18 +1,22 @@
 import type { SegmentFilters } from '../../domain/analytics/segment-filters.ts';
+import { refuse } from '../../domain/core/refusal.ts';
 import { listNamedAttributes } from '../../store/analytics/named-attributes.ts';
 import type { Queryable } from '../../store/core/database.ts';
+import type { Caller } from '../http/caller.ts';
 
 /** So many are written down one by one. */
 const MAX_WRITTEN = 100;
 
 /**
  * Gives the attributes that filters compare with, as the audit log keeps them: counts of such filters tell values of single people.
- * Nothing where there are none. Values aren't kept.
+ * Nothing where there are none. Values aren't kept. Refuses a caller who may not read values, where one of them is sensitive.
  */
 export async function attributesOfFilters(
-  db: Queryable, entityId: number, filters: SegmentFilters | null,
+  db: Queryable, { entityId, rights }: Caller, filters: SegmentFilters | null,
 ): Promise<{ attributes?: string }> {
   const named = filters ? await listNamedAttributes(db, entityId, filters) : [];
+  const sensitive = rights.has('sor_manage') ? undefined : named.find(({ isSensitive }) => isSensitive);
+  if (sensitive) refuse(403, 'forbidden', `This needs the right sor_manage: the attribute ${sensitive.key} is sensitive`);
   if (named.length === 0) return {};
   const written = named.slice(0, MAX_WRITTEN).map(({ sor, key }) => `${sor} ${key}`).join(', ');
   return { attributes: named.length > MAX_WRITTEN ? `${written} and ${named.length - MAX_WRITTEN} more` : written };

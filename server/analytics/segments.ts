@@ -43,7 +43,7 @@ const create = route(api.createSegment, async ({ body, keepReply, log, ...who },
       ?? refuse(409, 'too_many', `The entity has ${MAX_SEGMENTS} segments, the most that it may have`);
     await setUses(tx, entityId, id, usedIds);
     if (labels.length > 0) await setLabels(tx, entityId, { kind: 'segment', id }, labels);
-    const details = { name, ...await attributesOfFilters(tx, entityId, filters) };
+    const details = { name, ...await attributesOfFilters(tx, who.caller, filters) };
     await audit(tx, who, { action: 'create', subjectKind: 'segment', subject: identifier, details });
     return keepReply(tx, showSegment((await findSegment(tx, entityId, identifier))!));
   }, { collide: true });
@@ -61,7 +61,7 @@ const update = route(api.updateSegment, async ({ params: { identifier }, body, l
     const { name = segment.name, description = segment.description } = body;
     await updateSegment(tx, entityId, segment.id, { name, description });
     if (body.labels) await setLabels(tx, entityId, { kind: 'segment', id: segment.id }, body.labels);
-    const details = { name, filters: filters !== null, ...await attributesOfFilters(tx, entityId, filters) };
+    const details = { name, filters: filters !== null, ...await attributesOfFilters(tx, who.caller, filters) };
     await audit(tx, who, { action: 'update', subjectKind: 'segment', subject: identifier, details });
     return showSegment((await findSegment(tx, entityId, identifier))!);
   }, { collide: true });
@@ -86,7 +86,7 @@ const preview = route(api.previewSegment, async ({ body: { app, filters }, ...wh
   if (failure !== null) refuse(409, 'failed', failure);
   const waited = segments.find(({ snapshotAt }) => snapshotAt === null);
   if (waited) refuseComputing(waited.identifier);
-  const details = await attributesOfFilters(db, entityId, filters);
+  const details = await attributesOfFilters(db, who.caller, filters);
   if (details.attributes !== undefined) await audit(db, who, { action: 'read', subjectKind: 'segment', details: { app, ...details } });
   return showCounts(await countNow(db, entityId, query, heavyReads));
 });

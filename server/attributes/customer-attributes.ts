@@ -22,7 +22,10 @@ const defineAttribute = route(api.createCustomerAttribute, async ({ body, versio
   return write(db, async (tx) => {
     const sor = await findVisibleSor(tx, entityId, body.sor_id, version, lockSor);
     refuseOtherThanCustom(sor);
-    const definition = { key: body.key, label: body.label ?? body.key, valueType: body.value_type, isIdentifier: body.is_identifier };
+    const definition = {
+      key: body.key, label: body.label ?? body.key, valueType: body.value_type, isIdentifier: body.is_identifier,
+      isSensitive: body.sensitive,
+    };
     const attribute = await insertCustomerAttribute(tx, entityId, sor.id, definition)
       ?? refuseField('key', 'is already the key of an attribute of this system of record');
     await audit(tx, who, { action: 'create', subjectKind: 'customer_attribute', subject: attribute.identifier });
@@ -33,11 +36,13 @@ const defineAttribute = route(api.createCustomerAttribute, async ({ body, versio
 const changeAttribute = route(api.updateCustomerAttribute, async ({ params: { ca_identifier }, body, version, ...who }, { db }) => {
   const { entityId } = who.caller;
   return write(db, async (tx) => {
-    const { label, disabled, is_identifier: isIdentifier } = body;
-    const isOfAnySor = label === undefined && disabled === undefined && isIdentifier !== undefined;
+    const { label, disabled, is_identifier: isIdentifier, sensitive: isSensitive } = body;
+    const isOfAnySor = label === undefined && disabled === undefined && (isIdentifier !== undefined || isSensitive !== undefined);
     const { attribute: { id }, sor } = await lockVisible(tx, entityId, ca_identifier, version, { isOfAnySor });
-    const attribute = await updateCustomerAttribute(tx, entityId, id, { label, disabled, isIdentifier });
-    const details = { label: label !== undefined, disabled: disabled ?? null, is_identifier: isIdentifier ?? null };
+    const attribute = await updateCustomerAttribute(tx, entityId, id, { label, disabled, isIdentifier, isSensitive });
+    const details = {
+      label: label !== undefined, disabled: disabled ?? null, is_identifier: isIdentifier ?? null, sensitive: isSensitive ?? null,
+    };
     await audit(tx, who, {
       action: 'update', subjectKind: 'customer_attribute', subject: attribute.identifier, details,
     });

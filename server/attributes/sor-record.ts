@@ -8,8 +8,8 @@ import type { ApiVersion } from '../http/api-version.ts';
 export function showAttribute(
   attribute: CustomerAttribute, sorType: SorType, version: ApiVersion,
 ): api.SorAttribute {
-  const { identifier, key, label, valueType, disabled, isIdentifier } = attribute;
-  const record = { identifier, key, label, value_type: valueType, disabled, is_identifier: isIdentifier };
+  const { identifier, key, label, valueType, disabled, isIdentifier, isSensitive } = attribute;
+  const record = { identifier, key, label, value_type: valueType, disabled, is_identifier: isIdentifier, sensitive: isSensitive };
   return version === 3 ? record : { ...record, sources: sorType === 'global' ? ['DEFAULT'] : [] };
 }
 

@@ -73,7 +73,7 @@ const replace = route(api.updateCampaign, async ({ params, body, ...who }, { db 
   requireRightOfVariants(api.updateCampaign, who, body);
   const settings = await readSettings(tx, entityId, body, variants);
   await updateCampaign(tx, entityId, id, settings, await failureOf(tx, entityId, settings));
-  return changed(tx, who, identifier, { changed: 'body', ...await attributesOfFilters(tx, entityId, settings.filters) });
+  return changed(tx, who, identifier, { changed: 'body', ...await attributesOfFilters(tx, who.caller, settings.filters) });
 }));
 
 const remove = route(api.deleteCampaign, async ({ params, ...who }, { db }) => write(db, async (tx) => {
@@ -168,7 +168,7 @@ async function createDraft(tx: Tx, who: Who, settings: CampaignSettings) {
   const { identifier, apiIdentifier } = await insertCampaign(tx, entityId, settings, userId)
     ?? refuse(409, 'too_many', `The entity has ${MAX_CAMPAIGNS} campaigns, the most that it may have`);
   const { name, type, filters } = settings;
-  const details = { name, type, ...await attributesOfFilters(tx, entityId, filters) };
+  const details = { name, type, ...await attributesOfFilters(tx, who.caller, filters) };
   await audit(tx, who, { action: 'create', subjectKind: 'campaign', subject: identifier, details });
   return { campaign_id: identifier, ...apiIdentifier === null ? {} : { campaign_api_identifier: apiIdentifier } };
 }

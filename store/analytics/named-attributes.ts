@@ -4,7 +4,7 @@ import type { Queryable } from '../core/database.ts';
 import { listReached } from './erased-values.ts';
 
 /** `sor`: the identifier of its System of Records. */
-export type NamedAttribute = { sor: string; key: string };
+export type NamedAttribute = { sor: string; key: string; isSensitive: boolean };
 
 /** Lists the attributes that filters compare with, also by way of the segments that they name; each once, by System of Records and key. */
 export async function listNamedAttributes(db: Queryable, entityId: number, filters: SegmentFilters): Promise<NamedAttribute[]> {
@@ -15,7 +15,7 @@ export async function listNamedAttributes(db: Queryable, entityId: number, filte
   const named = all.flatMap((filter) => (filter.filter_on === 'attributes' ? [filter] : []));
   if (named.length === 0) return [];
   return readRows<NamedAttribute>(await db.query(
-    `SELECT DISTINCT s.identifier AS sor, a.key
+    `SELECT DISTINCT s.identifier AS sor, a.key, a.is_sensitive
      FROM unnest($2::text[], $3::text[]) AS n (sor, key)
      JOIN systems_of_records s ON s.entity_id = $1 AND s.identifier = n.sor AND s.deleted_at IS NULL
      JOIN customer_attributes a ON a.entity_id = $1 AND a.sor_id = s.id AND a.key = n.key AND a.deleted_at IS NULL

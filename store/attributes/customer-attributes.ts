@@ -14,20 +14,26 @@ export type CustomerAttribute = {
   disabled: boolean;
   /** Staff say that its values are ids of people. */
   isIdentifier: boolean;
+  /** Staff say that filters over it need the right to read its values. */
+  isSensitive: boolean;
 };
 
-const COLUMNS = 'id, sor_id, identifier, key, label, value_type, disabled, is_identifier';
+const COLUMNS = 'id, sor_id, identifier, key, label, value_type, disabled, is_identifier, is_sensitive';
 
 /** Null when the SoR already has an attribute of that key. */
 export async function insertCustomerAttribute(
-  tx: Queryable, entityId: number, sorId: number, attribute: { key: string; label: string; valueType: ValueType; isIdentifier?: boolean },
+  tx: Queryable, entityId: number, sorId: number,
+  attribute: { key: string; label: string; valueType: ValueType; isIdentifier?: boolean; isSensitive?: boolean },
 ): Promise<CustomerAttribute | null> {
   const inserted = readRow<CustomerAttribute>(await tx.query(
-    `INSERT INTO customer_attributes (entity_id, sor_id, identifier, key, label, value_type, is_identifier)
-     VALUES ($1, $2, $3, $4, $5, $6, $7)
+    `INSERT INTO customer_attributes (entity_id, sor_id, identifier, key, label, value_type, is_identifier, is_sensitive)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
      ON CONFLICT (entity_id, sor_id, key) WHERE deleted_at IS NULL DO NOTHING
      RETURNING ${COLUMNS}`,
-    [entityId, sorId, newIdentifier('atr'), attribute.key, attribute.label, attribute.valueType, attribute.isIdentifier ?? false]));
+    [
+      entityId, sorId, newIdentifier('atr'), attribute.key, attribute.label, attribute.valueType, attribute.isIdentifier ?? false,
+      attribute.isSensitive ?? false,
+    ]));
   if (inserted) await raiseSorRevision(tx, entityId, sorId);
   return inserted;
 }
@@ -61,13 +67,15 @@ export async function listIdentifierAttributes(db: Queryable, entityId: number):
 /** Changes what is given. Key and type stay: values of the old type would be left behind. */
 export async function updateCustomerAttribute(
   tx: Queryable, entityId: number, id: number,
-  change: { label?: string | undefined; disabled?: boolean | undefined; isIdentifier?: boolean | undefined },
+  change: {
+    label?: string | undefined; disabled?: boolean | undefined; isIdentifier?: boolean | undefined; isSensitive?: boolean | undefined;
+  },
 ): Promise<CustomerAttribute> {
   const updated = readRow<CustomerAttribute>(await tx.query(
     `UPDATE customer_attributes SET label = coalesce($3, label), disabled = coalesce($4, disabled),
-       is_identifier = coalesce($5, is_identifier)
+       is_identifier = coalesce($5, is_identifier), is_sensitive = coalesce($6, is_sensitive)
      WHERE entity_id = $1 AND id = $2 RETURNING ${COLUMNS}`,
-    [entityId, id, change.label ?? null, change.disabled ?? null, change.isIdentifier ?? null]))!;
+    [entityId, id, change.label ?? null, change.disabled ?? null, change.isIdentifier ?? null, change.isSensitive ?? null]))!;
   await raiseSorRevision(tx, entityId, updated.sorId);
   return updated;
 }

@@ -17,6 +17,7 @@ export const attributeOperations: LifeOperations = {
   createCustomerAttribute: make({ kind: 'attribute' }, (draw) => ({
     body: {
       sor_id: draw.item('sor').id, key: `colour_${draw.life.nextOrdinal()}`, value_type: draw.of(['String', 'Number', 'Set']),
+      sensitive: draw.chance(0.5),
     },
   })),
   updateCustomerAttribute: {

@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { countAttempts, dropAttempts } from '../../../activities/sends/aggregate-reports.ts';
+import { RIGHTS } from '../../../domain/accounts/rights.ts';
 import { write } from '../../../store/core/database.ts';
 import { insertTombstone } from '../../../store/gdpr/tombstones.ts';
 import { insertEventDefinitions } from '../../../store/tracking/event-definitions.ts';
@@ -7,8 +8,9 @@ import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
 import { insertDeviceUsers, insertSampleEvents } from '../../harness/analytics/sample-events.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { personId } from '../../harness/core/people.ts';
-import { makeWorld } from '../../harness/core/world.ts';
+import { makeWorld, tokenWith } from '../../harness/core/world.ts';
 import { insertSampleCampaign } from '../../harness/sends/campaigns.ts';
+import { campaignBody } from '../campaigns/sample-campaigns.ts';
 import { useServer } from '../http/use-server.ts';
 
 const { store, server, world } = useServer();
@@ -111,6 +113,33 @@ describe('a segment', () => {
       counted, counted,
     ]);
     await call('DELETE', `segments/${identifier}`);
+  });
+
+  test('over a sensitive attribute is neither made, changed nor counted without sor_manage, nor is a campaign to its people', async () => {
+    const tags = one({
+      filter_on: 'attributes', sor_identifier: world.sor.identifier, attribute_key: 'tags', operator: 'is_set', values: [],
+    });
+    const { identifier } = await create({ name: 'Tagged', filters: tags });
+    await store.db.query('UPDATE segments SET snapshot_at = now() WHERE identifier = $1', [identifier]);
+    const plain = await create({ name: 'Plain', filters: buyers() });
+    const token = await tokenWith(store, world, RIGHTS.filter((right) => right !== 'sor_manage'));
+    const ask = async (filters: object) => {
+      const campaign = campaignBody(app.identifier, { type: 'classic', filters });
+      const replies = [
+        await server.call('POST', '/api/segments/preview', { token, body: { app: app.identifier, filters } }),
+        await server.call('POST', '/api/segments', { token, body: { app: app.identifier, name: 'Again', filters } }),
+        await server.call('PUT', `/api/segments/${plain.identifier}`, { token, body: { filters } }),
+        await server.call('POST', '/api/campaign', { token, body: campaign }),
+      ];
+      return replies.map(({ status, body }) => [status, body.message]);
+    };
+    const reached = [tags, inSegment(identifier)];
+    for (const filters of reached) expect((await ask(filters)).map(([status]) => status)).toEqual([200, 200, 200, 200]);
+    await call('PUT', `customer_attributes/${world.attributes.tags!.identifier}`, { sensitive: true });
+    const refused = [403, 'This needs the right sor_manage: the attribute tags is sensitive'];
+    for (const filters of reached) expect(await ask(filters)).toEqual([refused, refused, refused, refused]);
+    expect((await call('POST', 'segments/preview', { app: app.identifier, filters: tags })).status).toBe(200);
+    await call('PUT', `customer_attributes/${world.attributes.tags!.identifier}`, { sensitive: false });
   });
 
   test('is refused where its filters name what does not exist, by the field, with what would be right', async () => {

@@ -15,7 +15,7 @@ describe('a customer attribute', () => {
     const { body } = await define('city', { label: 'Home town' });
     const record = {
       identifier: expect.stringMatching(/^atr_/), key: 'city', label: 'Home town', value_type: 'String',
-      disabled: false, is_identifier: false, sor_id: world.sor.identifier,
+      disabled: false, is_identifier: false, sensitive: false, sor_id: world.sor.identifier,
       sor: { name: 'CRM', identifier: world.sor.identifier, type: 'custom' },
     };
     expect(body.result).toEqual({ ...record, sources: [] });
@@ -26,7 +26,9 @@ describe('a customer attribute', () => {
     expect(await change({ label: 'Town' })).toMatchObject({ label: 'Town', disabled: false });
     expect(await change({ disabled: true })).toMatchObject({ label: 'Town', disabled: true });
     expect(await change({ is_identifier: true })).toMatchObject({ label: 'Town', is_identifier: true });
-    expect((await define('member', { is_identifier: true })).body.result).toMatchObject({ is_identifier: true });
+    expect(await change({ sensitive: true })).toMatchObject({ is_identifier: true, sensitive: true });
+    expect((await define('member', { is_identifier: true })).body.result).toMatchObject({ is_identifier: true, sensitive: false });
+    expect((await define('salary', { sensitive: true })).body.result).toMatchObject({ is_identifier: false, sensitive: true });
     expect((await call('DELETE', path)).body).toEqual({ success: true });
     const gone = await call('GET', path);
     expect([gone.status, gone.body.error_message]).toEqual([404, 'Customer attribute not found']);
@@ -59,6 +61,7 @@ describe('a customer attribute', () => {
     expect((await call('DELETE', path)).status).toBe(400);
     expect((await call('PUT', path, { body: { is_identifier: true, label: 'x' } })).status).toBe(400);
     expect((await call('PUT', path, { body: { is_identifier: true } })).body.result).toMatchObject({ is_identifier: true });
+    expect((await call('PUT', path, { body: { sensitive: true } })).body.result).toMatchObject({ is_identifier: true, sensitive: true });
     expect((await call('GET', path, { v3: true })).status).toBe(404);
     expect((await define('x', { sor_id: 'sor_unknown' })).body.error_message).toBe('System of record not found');
   });

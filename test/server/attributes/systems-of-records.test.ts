@@ -23,7 +23,8 @@ describe('a System of Records', () => {
 
   test('is viewed with its attributes, in both versions', async () => {
     const { plan } = world.attributes;
-    const shown = { identifier: plan!.identifier, key: 'plan', label: 'plan', value_type: 'String', disabled: false, is_identifier: false };
+    const marks = { disabled: false, is_identifier: false, sensitive: false };
+    const shown = { identifier: plan!.identifier, key: 'plan', label: 'plan', value_type: 'String', ...marks };
     const v3 = (await call('GET', `/${world.sor.identifier}`, { v3: true })).body.result;
     expect(v3).toMatchObject({ api_keys: [world.apiKey], attributes_count: 6 });
     expect(v3.customer_attributes[0]).toEqual(shown);
