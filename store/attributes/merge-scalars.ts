@@ -103,9 +103,10 @@ const EARLIER_UNDER_WAY = `
       SELECT FROM feed_requests WHERE entity_id = $1 AND done_at IS NULL AND received_at < coalesce($3, now()) AND sor_id = $2)
     AS is_under_way`;
 
+/** A stored time that is still to come is that of a database whose clock was ahead: it holds up nothing. */
 const IS_NEWS = `CASE
   WHEN v.entity_id IS NULL THEN NOT s.removed OR (SELECT is_under_way FROM earlier)
-  WHEN v.said_at > s.said_at THEN false
+  WHEN v.said_at > s.said_at AND v.said_at <= statement_timestamp() THEN false
   ELSE ${DIFFERS} OR (v.said_at IS DISTINCT FROM s.said_at AND (SELECT is_under_way FROM earlier)) END`;
 
 /** Each staged row is looked up by its key, in the order of the keys. */

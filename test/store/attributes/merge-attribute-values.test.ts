@@ -35,11 +35,14 @@ async function merge(...changes: AttributeChange[]) {
     tx, store.secrets, world.entity.id, world.sor.id, prepareChanges(changes)), { collide: true });
 }
 
-/** An import that is still to come. */
+/** An import of an hour ago that is still to come. */
 async function acceptImport() {
-  return insertImport(store.db, store.secrets, world.entity.id, {
+  const { id } = await insertImport(store.db, store.secrets, world.entity.id, {
     sorId: world.sor.id, version: 3, skipEmail: true, source: { url: 'https://files.example/values.csv', headers: {} },
   });
+  const { rows } = await store.db.query<{ received_at: Date }>(
+    `UPDATE imports SET received_at = now() - interval '1 hour' WHERE id = $1 RETURNING received_at`, [id]);
+  return { id, receivedAt: rows[0]!.received_at };
 }
 
 async function valuesOf(customerId: string) {
@@ -129,6 +132,13 @@ describe('the one merge', () => {
     await merge(told(one, 'second', 2), told(other, 'fourth', 4));
     await merge(told(one, 'third', 3), told(other, 'third', 3));
     expect([await valuesOf(one), await valuesOf(other)]).toEqual([{ plan: 'third' }, { plan: 'fourth' }]);
+  });
+
+  it('is not held up by a time that a clock ahead has left', async () => {
+    const who = personId(32);
+    await merge({ ...change(who, 'plan', 'ahead'), saidAt: new Date(Date.now() + 86_400_000) } as AttributeChange);
+    await merge(change(who, 'plan', 'now'));
+    expect(await valuesOf(who)).toEqual({ plan: 'now' });
   });
 
   it('refuses the ADD for which a stored Set has no room, and only that one', async () => {
