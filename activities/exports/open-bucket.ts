@@ -20,5 +20,5 @@ export async function openBucketOf(
   const { entityId, id } = job.exporter;
   const secrets = await openExporterSecrets(deps.db, deps.secrets, entityId, id);
   const access = exporterAccess(job.exporter, secrets, await findExternalId(deps.db, entityId));
-  return { bucket: openExportBucket(access, { allow: deps.outside.allow, signal }), secrets };
+  return { bucket: openExportBucket(access, { ...deps.outside, signal }), secrets };
 }

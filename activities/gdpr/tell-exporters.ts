@@ -21,7 +21,8 @@ import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { BUCKET_FINAL_TRIES } from '../exports/wait-or-fail-export.ts';
 
-export type TellDependencies = Pick<Dependencies, 'db' | 'secrets' | 'boundary'> & { outside: Pick<Dependencies['outside'], 'allow'> };
+export type TellDependencies = Pick<Dependencies, 'db' | 'secrets' | 'boundary'>
+  & { outside: Pick<Dependencies['outside'], 'allow' | 'fetch'> };
 
 /** A bucket that is troubled for longer is asked again later. */
 const PATIENCE_OF_A_TRY = { ...PATIENCE, retryMs: 5_000 };
@@ -64,7 +65,7 @@ async function tellOne(
   const { db, outside } = deps;
   const secrets = await openExporterSecrets(db, deps.secrets, exporter.entityId, exporter.id);
   const access = exporterAccess(exporter, secrets, await findExternalId(db, exporter.entityId));
-  const bucket = openExportBucket(access, { allow: outside.allow, signal }, PATIENCE_OF_A_TRY);
+  const bucket = openExportBucket(access, { ...outside, signal }, PATIENCE_OF_A_TRY);
   try {
     await putAll(deps, { exporter, bucket, lists });
   } catch (error) {

@@ -1,9 +1,9 @@
 import { type Dispatcher, Pool } from 'undici';
 import type { Lookup } from './address-guard.ts';
-import { atLeast, endWithin } from './answer-bounds.ts';
+import { atLeast, endWithin, type LeastRate } from './answer-bounds.ts';
 import type { FetchAllow } from './fetch-allow.ts';
 import { guardedConnector } from './guarded-connector.ts';
-import { type Asked, bodyOf, FETCH_LIMITS, type HttpAnswer, joined } from './guarded-request.ts';
+import { type Asked, bodyOf, type HttpAnswer, joined } from './guarded-request.ts';
 import { refusalOfFailure, sourceRefusal } from './source-refusal.ts';
 
 export type PoolLimits = {
@@ -13,6 +13,8 @@ export type PoolLimits = {
   idleMs: number;
   /** From the end of the request to the beginning of the answer, and from there to its end, unless it is a stream. */
   answerMs: number;
+  /** What a stream has to bring. */
+  leastRate: LeastRate;
 };
 
 export type RequestPool = {
@@ -48,7 +50,7 @@ export function requestPool({ allow, lookup, limits }: { allow: FetchAllow; look
         answer.body.on('error', () => undefined);
         const end = async () => { answer.body.destroy(); };
         if (!isStream) endWithin(answer.body, url.host, limits.answerMs);
-        const bytes = isStream ? atLeast(answer.body, url.host, FETCH_LIMITS.leastRate) : answer.body;
+        const bytes = isStream ? atLeast(answer.body, url.host, limits.leastRate) : answer.body;
         return { status: answer.statusCode, headers: joined(answer.headers), body: bodyOf(bytes, url.host, end, signal), end };
       } catch (error) {
         signal?.throwIfAborted();

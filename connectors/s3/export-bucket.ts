@@ -41,7 +41,7 @@ const FILE_BYTES = 64 * 1024 ** 3;
 
 /** Opens no connection yet. The address guard holds for `endpoint` only: Amazon's own hosts may have private addresses. */
 export function openExportBucket(
-  access: BucketAccess, context: Pick<ConnectorContext, 'allow' | 'signal'>, patience: Patience = PATIENCE,
+  access: BucketAccess, context: Pick<ConnectorContext, 'allow' | 'fetch' | 'signal'>, patience: Patience = PATIENCE,
 ): ExportBucket {
   const client = exportClient(access, context, patience);
   const stored = storedFiles(access.bucket, client);

@@ -11,7 +11,7 @@ import { type CredentialSource, keyCredentials, roleCredentials } from './role-c
 import { type RetryOptions, withRetries } from './with-retries.ts';
 
 /** How long a bucket may take, and be troubled. */
-export type Patience = PoolLimits & { retryMs: number } & Pick<RetryOptions, 'firstWaitMs'>;
+export type Patience = Omit<PoolLimits, 'leastRate'> & { retryMs: number } & Pick<RetryOptions, 'firstWaitMs'>;
 
 /** A connection that moves nothing for a minute stalls; to put a file of many parts together may take two. */
 export const PATIENCE: Patience = { connectMs: 10_000, idleMs: 60_000, answerMs: 120_000, retryMs: 60_000 };
@@ -32,14 +32,15 @@ const EVERYWHERE: FetchAllow = { allows: () => true };
 
 /** Reached with these settings and no others: neither the environment nor the machine's host is asked, but for assuming a role. */
 export function exportClient(
-  access: BucketAccess, { allow, signal }: Pick<ConnectorContext, 'allow' | 'signal'>, patience: Patience,
+  access: BucketAccess, { allow, fetch, signal }: Pick<ConnectorContext, 'allow' | 'fetch' | 'signal'>, patience: Patience,
 ): ExportClient {
   const { bucket, region } = access;
   const endpoint = access.endpoint ?? amazonS3(region);
   const isRole = 'roleName' in access.credentials;
   const source = 'roleName' in access.credentials
     ? roleCredentials(access.credentials, region, signal) : keyCredentials(access.credentials);
-  const pool = requestPool({ allow: access.endpoint === null ? EVERYWHERE : allow, lookup: systemLookup, limits: patience });
+  const limits = { ...patience, leastRate: fetch.limits.leastRate };
+  const pool = requestPool({ allow: access.endpoint === null ? EVERYWHERE : allow, lookup: systemLookup, limits });
   const client = sdkClient(access, endpoint, source, pool.request);
   const asked = { host: new URL(endpoint).host, bucket, region, isRole, secrets: isRole ? {} : { secret: secretOf(access) } };
   return {

@@ -7,6 +7,7 @@ import { beforeAll, beforeEach, expect, it } from 'vitest';
 import { tellExportersOf } from '../../../activities/gdpr/evidence.ts';
 import { tellExporters } from '../../../activities/gdpr/tell-exporters.ts';
 import { type FetchAllow, readFetchAllow } from '../../../connectors/core/fetch-allow.ts';
+import { guardedFetch } from '../../../connectors/core/guarded-fetch.ts';
 import { verifyDocument } from '../../../domain/core/signed-document.ts';
 import { deletionListSchema } from '../../../domain/gdpr/deletion-list.ts';
 import { write } from '../../../store/core/database.ts';
@@ -60,7 +61,8 @@ const hasExported = (id: number) => stack.store.db.query('UPDATE data_exporters 
 
 function tell(boundary: (name: string) => void = () => {}) {
   const { db, secrets } = stack.store;
-  const outside = { allow: readFetchAllow('127.0.0.1') as FetchAllow };
+  const allow = readFetchAllow('127.0.0.1') as FetchAllow;
+  const outside = { allow, fetch: guardedFetch(allow) };
   return tellExporters({ db, secrets, outside, boundary }, round, new AbortController().signal);
 }
 
@@ -156,7 +158,8 @@ it('a request says which exporter keeps it and what the bucket answers, and need
   const ref = { entityId: world.entity.id, runId: request.id, identifier: request.identifier };
   const { generation } = (await claimGdprRequest(db, ref, 'a run'))!;
   round = { ...round, requestIdentifier: request.identifier };
-  const deps = { db, secrets, outside: { allow: readFetchAllow('127.0.0.1') as FetchAllow }, boundary: () => {} };
+  const allow = readFetchAllow('127.0.0.1') as FetchAllow;
+  const deps = { db, secrets, outside: { allow, fetch: guardedFetch(allow) }, boundary: () => {} };
   const tellOnce = () => tellExportersOf(deps, { ...ref, generation }, new AbortController().signal);
   const stalled = async () => (await listAttentionOf(db, world.entity.id, ATTENTION.filter(({ kind, object }) =>
     kind === 'stalled' && object === 'privacy_request'), { after: null, limit: 9 })).map(({ reason }) => reason);

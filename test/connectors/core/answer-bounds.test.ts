@@ -32,13 +32,13 @@ async function readAll(chunks: AsyncIterable<Buffer>): Promise<void> {
   for await (const chunk of chunks) expect(chunk.length).toBeGreaterThan(0);
 }
 
-async function throughPool(url: string): Promise<void> {
+async function throughPool(url: string, isStream = false): Promise<void> {
   const pool = requestPool({
     allow, lookup: async () => [{ address: '127.0.0.1', family: 4 }],
-    limits: { connectMs: BOUND_MS, idleMs: HANGS_MS, answerMs: BOUND_MS },
+    limits: { connectMs: BOUND_MS, idleMs: HANGS_MS, answerMs: BOUND_MS, leastRate: limits.leastRate },
   });
   try {
-    await readAll((await pool.request(new URL(url), { method: 'GET', path: new URL(url).pathname, headers: {} })).body);
+    await readAll((await pool.request(new URL(url), { method: 'GET', path: new URL(url).pathname, headers: {}, isStream })).body);
   } finally {
     await pool.close();
   }
@@ -60,7 +60,8 @@ describe('an answer that drips a byte at a time ends', () => {
     ['to a webhook, in its headers', headers, (url) => sendToWebhook({ url, secret: 's' }, records, context),
       'source_unavailable', ended],
     ['to Slack, in its headers', headers, (url) => slack.alerts!.check({ url }, context), 'source_unavailable', ended],
-    ['through a pool', body, throughPool, 'transfer_broken', ended],
+    ['through a pool', body, (url) => throughPool(url), 'transfer_broken', ended],
+    ['in a file through a pool', body, (url) => throughPool(url, true), 'transfer_broken', slow],
     ['in a download', body, (url) => readAll(download(context.fetch, url, { maxBytes: 1e9, pauseMs: 1 })), 'transfer_broken', /no version/],
     ['in a file of a sync', body, async (url) => readAll((await openByHttp({ url } as Parameters<typeof openByHttp>[0], context)).chunks),
       'transfer_broken', slow],

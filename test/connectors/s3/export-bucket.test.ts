@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
 import { beforeAll, expect, it } from 'vitest';
+import { NOTHING_ALLOWED } from '../../../connectors/core/fetch-allow.ts';
+import { guardedFetch } from '../../../connectors/core/guarded-fetch.ts';
 import { type BucketAccess, type ExportBucket, openExportBucket } from '../../../connectors/s3/export-bucket.ts';
 import { probeBucket } from '../../../connectors/s3/probe-bucket.ts';
 import { uploadParts } from '../../../connectors/s3/upload-parts.ts';
@@ -150,7 +152,9 @@ it('bad credentials and a bad bucket are refused for good, in the words of the p
 });
 
 it('an address that is not public is refused unless it is allowed', async () => {
-  const guarded = openExportBucket(access(), { allow: { allows: () => false }, signal: AbortSignal.timeout(HANGS_MS) });
+  const guarded = openExportBucket(access(), {
+    allow: NOTHING_ALLOWED, fetch: guardedFetch(NOTHING_ALLOWED), signal: AbortSignal.timeout(HANGS_MS),
+  });
   expect((await refusal(guarded.head('x'))).status).toBe('address_refused');
   guarded.close();
 });

@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
 import { type FetchAllow, readFetchAllow } from '../../../connectors/core/fetch-allow.ts';
+import { guardedFetch } from '../../../connectors/core/guarded-fetch.ts';
 import { type BucketAccess, type ExportBucket, openExportBucket } from '../../../connectors/s3/export-bucket.ts';
 import { type Patience, PATIENCE } from '../../../connectors/s3/export-client.ts';
 import { Refusal } from '../../../domain/core/refusal.ts';
@@ -18,7 +19,7 @@ type Opening = { signal?: AbortSignal; patience?: Partial<Patience> };
 
 /** A bucket that is closed when the test file ends. */
 export function opened(access: BucketAccess, { signal = new AbortController().signal, patience }: Opening = {}): ExportBucket {
-  const bucket = openExportBucket(access, { allow: ALLOW, signal }, { ...PATIENCE, ...patience });
+  const bucket = openExportBucket(access, { allow: ALLOW, fetch: guardedFetch(ALLOW), signal }, { ...PATIENCE, ...patience });
   onFileEnd(async () => bucket.close());
   return bucket;
 }
