@@ -110,7 +110,8 @@ function mergerOf(
     const revision = await holdSorRevision(tx, entityId, sorId);
     if (!rules.sorDeleted && revision !== rules.revision) throw new Hindered('rules');
     if (changes.length === 0) return end();
-    for (const refusal of await mergeAttributeValues(tx, secrets, entityId, sorId, prepareChanges(changes))) {
+    const said = { runId: key.runId };
+    for (const refusal of await mergeAttributeValues(tx, secrets, entityId, sorId, prepareChanges(changes), { said })) {
       // A whole Set and its emptying always find room.
       if ('erasedHash' in refusal) erased.set(refusal.line, refusal.erasedHash);
     }

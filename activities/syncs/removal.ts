@@ -82,7 +82,8 @@ async function removeAttributes(
       if (vanished.length === 0) return null;
       const keys = vanished.map((record) => record.key);
       const changes = removals(keys, attributes, sync.mapping.customer!.type);
-      if (changes.length > 0) await mergeAttributeValues(tx, deps.secrets, entityId, sorId, prepareChanges(changes));
+      const said = { runId: key.runId };
+      if (changes.length > 0) await mergeAttributeValues(tx, deps.secrets, entityId, sorId, prepareChanges(changes), { said });
       await deleteRecords(tx, entityId, syncId, keys);
       await updateRunRemoval(tx, run, keys.length, null);
       deps.boundary('sync: before a removal commits');

@@ -40,8 +40,11 @@ export function stagedLine({ customerId, customerType, attributeId, line, valueT
   return `${key}\t${TYPE_CODE[valueType]}\t${saidAt === undefined ? '\\N' : saidAt.toISOString()}\t${text}\n`;
 }
 
-/** When the values of a merge were said: now, where nothing is told. What the feed brings comes in the order in which it was accepted. */
-export type Said = { at?: Date | undefined; isFeed?: boolean };
+/**
+ * When the values of a merge were said: now, where nothing is told. What the feed brings comes in the order in which it was accepted.
+ * `runId`: the run of a sync that brings them, which waits for nothing of its own.
+ */
+export type Said = { at?: Date; isFeed?: boolean; runId?: number };
 
 /**
  * Looks each staged row up once; then updates, by their place in the table, those that differ,
@@ -54,10 +57,10 @@ export type Said = { at?: Date | undefined; isFeed?: boolean };
  * is not there writes a row, so that the earlier value loses to them, too.
  */
 export async function mergeScalars(
-  tx: Tx, entityId: number, sorId: number, { isByCustomer }: StagedScalars, { at, isFeed = false }: Said,
+  tx: Tx, entityId: number, sorId: number, { isByCustomer }: StagedScalars, { at, isFeed = false, runId }: Said,
 ): Promise<void> {
   const statement = isByCustomer ? MERGE_BY_CUSTOMER : MERGE_BY_KEY;
-  const { rows } = await tx.query<{ differing: number; updated: number }>(statement, [entityId, sorId, at ?? null, isFeed]);
+  const { rows } = await tx.query<{ differing: number; updated: number }>(statement, [entityId, sorId, at ?? null, isFeed, runId ?? null]);
   // A row that another transaction changed since it was looked up lies elsewhere now, and was passed over.
   if (rows[0]!.updated < rows[0]!.differing) throw new RowsMoved();
 }
@@ -98,7 +101,7 @@ const EARLIER_UNDER_WAY = `
     OR EXISTS (
       SELECT FROM sync_runs JOIN syncs ON syncs.entity_id = sync_runs.entity_id AND syncs.id = sync_runs.sync_id
       WHERE sync_runs.state IN ('accepted', 'running') AND NOT sync_runs.dry_run AND sync_runs.received_at < coalesce($3, now())
-        AND syncs.entity_id = $1 AND syncs.sor_id = $2)
+        AND syncs.entity_id = $1 AND syncs.sor_id = $2 AND sync_runs.id IS DISTINCT FROM $5::bigint)
     OR NOT $4 AND EXISTS (
       SELECT FROM feed_requests WHERE entity_id = $1 AND done_at IS NULL AND received_at < coalesce($3, now()) AND sor_id = $2)
     AS is_under_way`;
@@ -124,7 +127,7 @@ const FOUND_BY_CUSTOMER = `SELECT s.*, v.tid, ${IS_SAME} FROM ${STAGED_IN_ORDER}
       AND attribute_id = ANY (ARRAY(SELECT DISTINCT attribute_id FROM staged_values))
     OFFSET 0) v
   ON v.customer_id = s.customer_id AND v.customer_type = s.customer_type AND v.attribute_id = s.attribute_id
-  WHERE s.entity_id IS NOT NULL AND ${IS_NEWS}`;
+  WHERE CASE WHEN s.entity_id IS NULL THEN false ELSE ${IS_NEWS} END`;
 
 const merge = (found: string, sorted: string) => `
   WITH earlier AS MATERIALIZED (${EARLIER_UNDER_WAY}),
@@ -146,7 +149,7 @@ const merge = (found: string, sorted: string) => `
   ), logged AS (
     INSERT INTO attribute_change_log (entity_id, sor_id, customer_type, customer_ids, pending)
     SELECT $1, $2, customer_type, array_agg(customer_id), tid IS NULL FROM found
-    WHERE NOT is_same GROUP BY customer_type, tid IS NULL
+    WHERE NOT is_same AND NOT (removed AND tid IS NULL) GROUP BY customer_type, tid IS NULL
   )
   SELECT (SELECT count(*) FROM found WHERE tid IS NOT NULL) AS differing, (SELECT count(*) FROM updated) AS updated`;
 

@@ -2,6 +2,7 @@ import { mkdtemp, readdir, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { openAllPlaces } from '../../../activities/core/open-all-places.ts';
 import type { Dependencies } from '../../../activities/dependencies.ts';
 import { endExportRun, type ExportEnd } from '../../../activities/exports/export-end.ts';
 import { mailExportAlert } from '../../../activities/exports/export-mail.ts';
@@ -45,7 +46,7 @@ beforeEach(async () => {
   outbox = await mkdtemp(join(tmpdir(), 'outbox-'));
   counted = [];
   deps = {
-    db: store.db, secrets: store.secrets, boundary() {}, outside: { allow, fetch: guardedFetch(allow) },
+    ...openAllPlaces(), db: store.db, secrets: store.secrets, boundary() {}, outside: { allow, fetch: guardedFetch(allow) },
     scratch: store.scratch, publicUrl: 'http://millrace.test',
     mailer: openMailer({ smtpUrl: undefined, outbox: folderFiles(outbox), from: 'm@example.com' }),
     countExportRuns: (outcome: string) => counted.push([outcome]), countExportRows: (rows: number) => counted.push(['rows', rows]),
