@@ -15,7 +15,7 @@ export type FetchLimits = {
   idleMs: number;
   /** From the request to the end of its answer, redirects included; not for a stream. */
   totalMs: number;
-  /** What a stream has to bring. */
+  /** Minimum number of bytes that a stream brings in a time. */
   leastRate: LeastRate;
 };
 

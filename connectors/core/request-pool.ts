@@ -13,7 +13,7 @@ export type PoolLimits = {
   idleMs: number;
   /** From the end of the request to the beginning of the answer, and from there to its end, unless it is a stream. */
   answerMs: number;
-  /** What a stream has to bring. */
+  /** Minimum number of bytes that a stream brings in a time. */
   leastRate: LeastRate;
 };
 

@@ -1,6 +1,6 @@
 import { closeSync, openSync, readSync, rmSync, writeSync } from 'node:fs';
 
-/** So many texts are read back at once. */
+/** Number of texts that are read back at once. */
 const BLOCK = 64;
 const WRITE_BYTES = 256 * 1024;
 /** Blocks that were used are kept until they come to so many bytes of texts, and once more until the next do. */
@@ -128,7 +128,7 @@ export class SharedStrings {
     return { texts, bytes: bytes.length };
   }
 
-  /** Of the block behind the last one: where the texts end. */
+  /** Tells where a block begins; for the block behind the last one, where the texts end. */
   #placeOf(number: number): number {
     const at = number * PLACE_BYTES;
     return at < this.#places.bytes ? this.#places.read(at, PLACE_BYTES).readDoubleLE() : this.#texts.bytes;

@@ -4,7 +4,7 @@ import { listNamedAttributes } from '../../store/analytics/named-attributes.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import type { Caller } from '../http/caller.ts';
 
-/** So many are written down one by one. */
+/** Maximum number of attributes that the audit log names. */
 const MAX_WRITTEN = 100;
 
 /**

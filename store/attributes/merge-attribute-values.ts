@@ -81,7 +81,7 @@ export function prepareChanges(changes: readonly AttributeChange[]): PreparedCha
  *
  * Runs in the caller's transaction, which runs again when a key it inserted came from elsewhere meanwhile
  * (`write` with `collide`). Keys are locked in the order of the primary key. For the import `dryRunOf` it does the
- * same and takes it back: no value changes, and what could not be done is told as ever. A value that was `said` before
+ * same and takes it back: no value changes, and it returns the same refusals. A value that was `said` before
  * the one that it meets changes nothing; changes of Sets apply in the order of their commits.
  */
 export async function mergeAttributeValues(

@@ -41,7 +41,7 @@ export function stagedLine({ customerId, customerType, attributeId, line, valueT
 }
 
 /**
- * When the values of a merge were said: now, where nothing is told. What the feed brings comes in the order in which it was accepted.
+ * When the values of a merge were said: now, where `at` is missing. The feed brings its requests in the order in which they were accepted.
  * `runId`: the run of a sync that brings them, which waits for nothing of its own.
  */
 export type Said = { at?: Date; isFeed?: boolean; runId?: number };
@@ -93,7 +93,7 @@ const DIFFERS = `(s.removed, s.string_value, s.number_value, s.boolean_value, s.
 
 const IS_SAME = `v.entity_id IS NOT NULL AND NOT (${DIFFERS}) AS is_same`;
 
-/** What was accepted before this was said, and may still bring an earlier value; the feed has its own requests in their order. */
+/** Looks for work accepted earlier that may still bring an earlier value; the feed has its own requests in their order. */
 const EARLIER_UNDER_WAY = `
   SELECT EXISTS (
       SELECT FROM imports WHERE state IN ('accepted', 'running') AND NOT dry_run AND received_at < coalesce($3, now())

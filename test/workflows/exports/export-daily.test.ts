@@ -133,10 +133,10 @@ describe('a rerun', () => {
     await insertEvents(stack, world, 20_000);
     const first = await runExport(stack, world);
     const { folder } = first.definition!;
+    const seen = new Set([(await readExport(stack, world, folder)).manifest.generation]);
     const asked = await askForExport(stack, world, { cause: 'rerun', rerunOf: first.id, window: { start: DAY.start, end: DAY.end } });
     let isOver = false;
     const ended = exportEnded(stack, asked).finally(() => { isOver = true; });
-    const seen = new Set<number>();
     while (!isOver) {
       const { manifest, rows } = await readAgainWhereGone(() => readExport(stack, world, folder));
       seen.add(manifest.generation);
