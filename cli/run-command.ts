@@ -4,8 +4,9 @@ import { CommanderError } from 'commander';
 import { stringify } from '../api/client.ts';
 import { Refusal } from '../domain/core/refusal.ts';
 import type { ProcessIo, Run } from './core/command-context.ts';
-import { keepLastResult, type LastResult } from './core/last-result.ts';
+import { keepLastResult, type LastResult, withoutKeys } from './core/last-result.ts';
 import { openClient } from './core/open-client.ts';
+import { escapeControls, readable, readableText } from './core/readable.ts';
 import { terminalOf } from './core/terminal.ts';
 import { buildProgram } from './program.ts';
 
@@ -21,16 +22,16 @@ export async function runCommand(args: readonly string[], { env, stdin, stdout, 
   const run: Run = async (work) => {
     const client = openClient(server, terminal.command);
     // Text for people must not stand beside the document.
-    const console = new Console(isJson ? stderr : stdout, stderr);
+    const console = new Console({ stdout: readable(isJson ? stderr : stdout), stderr: readable(stderr), ignoreErrors: false });
     status = await work({
       env, stdin, stdout, stderr, server, console, terminal, client: isJson ? keepLastResult(client, last) : client,
       setResult: (value) => { Object.assign(last, { isSet: true, value }); },
     });
-    if (isJson && last.isSet) stdout.write(`${stringify(last.value ?? null)}\n`);
+    if (isJson && last.isSet) stdout.write(`${escapeControls(stringify(withoutKeys(last.value ?? null)))}\n`);
   };
   const program = buildProgram(run, {
     version: version(),
-    output: { writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) },
+    output: { writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(readableText(text)) },
     setJson: (json) => { isJson = json; },
   });
   try {
@@ -39,7 +40,7 @@ export async function runCommand(args: readonly string[], { env, stdin, stdout, 
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode;        // what was wrong, or the help, has been printed
     if (!(error instanceof Refusal)) throw error;
-    stderr.write(`${error.message}\n`);
+    stderr.write(readableText(`${error.message}\n`));
     return FAILED;
   }
 }

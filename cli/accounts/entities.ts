@@ -33,6 +33,14 @@ export const addEntitiesCommand = (program: Command, run: Run) => addGroup<Whole
       },
     },
     {
+      name: 'keys', description: 'print its keys for tests and for production: they are secrets', args: [ENTITY],
+      async does({ client, setResult }, _, given: string) {
+        const { qa_api_key: qa, prod_api_key: prod } = await findEntity(client, given);
+        setResult([qa, prod]);
+        return `${qa}\n${prod}`;
+      },
+    },
+    {
       name: 'add', description: 'make one', args: [['<name>', 'what it is called']],
       options: [
         ['--description <text>'], ['--zone <zone>', 'of the IANA database; asked for at a terminal, else this machine\'s'], RETENTION,

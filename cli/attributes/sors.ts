@@ -19,9 +19,8 @@ const SORS: Group<SystemOfRecords> = {
     { name: 'list', isDefault: true, description: 'list them', does: ({ client }) => client.listSystemsOfRecords() },
     {
       name: 'view', description: 'show one, without its keys', args: [SOR],
-      async does({ client, setResult }, _, given: string) {
+      async does({ client }, _, given: string) {
         const sor = await client.viewSystemOfRecord({ params: await paramsOf(client, given) });
-        setResult(sor);
         const attributes = sor.customer_attributes.map(({ key, value_type: type }) => `${key} ${type}`).join(', ');
         return { record: { ...sor, api_keys: null, customer_attributes: attributes } };
       },

@@ -23,3 +23,16 @@ export function keepLastResult(client: Client, last: LastResult): Client {
   }] as const);
   return { ...Object.fromEntries(kept), each: Object.fromEntries(lists), stream } as unknown as Client;
 }
+
+/** A result without the keys of entities and Systems of Records, wherever they stand in it: commands of their own print them. */
+export function withoutKeys(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutKeys);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).filter(([name, member]) => !isKeys(name, member))
+    .map(([name, member]) => [name, withoutKeys(member)]));
+}
+
+function isKeys(name: string, member: unknown): boolean {
+  if (name === 'api_keys') return Array.isArray(member) && member.every((key) => typeof key === 'string');
+  return name === 'qa_api_key' || name === 'prod_api_key';
+}

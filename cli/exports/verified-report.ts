@@ -1,4 +1,5 @@
 import type { WindowFault } from '../../domain/exports/window-faults.ts';
+import { escapeControls } from '../core/readable.ts';
 import { printable, table } from '../core/table.ts';
 import { isWhole, type VerifiedWindow } from './verify-window.ts';
 
@@ -12,7 +13,7 @@ export type VerifiedReport = {
 };
 
 export function sayVerified(report: VerifiedReport, asJson: boolean, width: number | null): string {
-  return asJson ? JSON.stringify(jsonOf(report), null, 2) : textOf(report, width);
+  return asJson ? escapeControls(JSON.stringify(jsonOf(report), null, 2)) : textOf(report, width);
 }
 
 function jsonOf({ ok, isSigned, isDeep, windows, faults }: VerifiedReport): object {

@@ -5,6 +5,7 @@ import type { Command } from 'commander';
 import type { Client } from '../../api/client.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { CommandContext, ProcessIo, Run } from '../core/command-context.ts';
+import { escapeControls } from '../core/readable.ts';
 import { printable } from '../core/table.ts';
 import { writeOut } from '../core/write-out.ts';
 import { peopleOf, REQUEST, viewGdpr } from './gdpr-record.ts';
@@ -79,7 +80,7 @@ async function printReceipts(
   const found = id === undefined ? await receiptsOfPerson(client, user === undefined ? { device_id: device } : { user_id: user })
     : await receiptsOf(client, id);
   if (found.receipts.length === 0) refuse(404, 'no_receipts', 'There is no receipt of this id.');
-  await writeOut({ stdout }, [`${JSON.stringify(found, null, 2)}\n`], out);
+  await writeOut({ stdout }, [`${escapeControls(JSON.stringify(found, null, 2))}\n`], out);
   return 0;
 }
 

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
 import { readJsonObject } from '../core/read-json.ts';
+import { escapeControls } from '../core/readable.ts';
 import { readJwks } from './read-jwks.ts';
 import { isSound, reportDocument, verifyOne } from './verified-document.ts';
 
@@ -21,7 +22,7 @@ async function verify({ stdin, console }: CommandContext, file: string, { jwks, 
   const keys = await readJwks({ stdin }, jwks);
   const verified = documents.map((document) => verifyOne(document, keys));
   const ok = verified.every(isSound);
-  console.log(json ? JSON.stringify({ ok, documents: verified }, null, 2) : verified.map(reportDocument).join('\n\n'));
+  console.log(json ? escapeControls(JSON.stringify({ ok, documents: verified }, null, 2)) : verified.map(reportDocument).join('\n\n'));
   return ok ? 0 : 1;
 }
 

@@ -6,6 +6,7 @@ import { stringify } from '../../api/client.ts';
 import { Refusal, refuse } from '../../domain/core/refusal.ts';
 import type { CommandContext } from '../core/command-context.ts';
 import type { Server } from '../core/open-client.ts';
+import { escapeControls } from '../core/readable.ts';
 import { type Column, fixedHead, fixedRow } from '../core/table.ts';
 import { writeOut } from '../core/write-out.ts';
 
@@ -57,7 +58,7 @@ export function errorOptions({ json, csv }: { json: string; csv: string }): Opti
 export async function printErrorList(context: CommandContext, source: ErrorSource, { json, output }: ErrorsOptions): Promise<number> {
   const errors = parseErrors(context.server, source);
   const width = output === undefined ? context.terminal.width : null;
-  await writeOut(context, json ? pages(errors, (error) => stringify(error)) : tablePages(errors, source, width), output);
+  await writeOut(context, json ? pages(errors, (error) => escapeControls(stringify(error))) : tablePages(errors, source, width), output);
   return 0;
 }
 

@@ -33,10 +33,13 @@ describe('millrace sors', () => {
   it('makes, lists, shows, renames, disables and deletes one by its name', async () => {
     expect((await millrace(['sors', 'add', 'Shop'])).out).toMatch(/^sor_\w+ +Shop +custom +0$/m);
     expect((await millrace(['sors'])).out).toContain('Shop');
-    const shop = await json(['sors', 'view', 'Shop']) as { identifier: string; api_keys: string[] };
-    rememberSecret(shop.api_keys[0]!);
-    expect((await millrace(['sors', 'view', 'Shop'])).out).not.toContain(shop.api_keys[0]);
-    expect((await millrace(['sors', 'keys', shop.identifier])).out).toBe(`${shop.api_keys[0]}\n`);
+    const shop = await json(['sors', 'view', 'Shop']) as { identifier: string };
+    const [key] = await json(['sors', 'keys', shop.identifier]) as [string];
+    rememberSecret(key);
+    expect((await millrace(['sors', 'keys', shop.identifier])).out).toBe(`${key}\n`);
+    for (const args of [['sors', 'view', 'Shop'], ['sors', 'view', 'Shop', '--json'], ['sors', '--json']]) {
+      expect((await millrace(args)).out).not.toContain(key);
+    }
     expect((await millrace(['sors', 'rename', 'Shop', 'Store'])).out).toContain('Store');
     expect((await millrace(['sors', 'disable', 'Store'])).out).toBe('disabled\n');
     expect((await millrace(['sors'])).out).toMatch(/Store +custom +disabled/);
@@ -124,7 +127,12 @@ describe('millrace audit and entities', () => {
     expect(await json(['entities', 'add', 'Tokyo', '--zone', 'Asia/Tokyo'])).toMatchObject({ default_tz: 'Asia/Tokyo' });
     expect((await millrace(['entities', 'add', 'Nowhere', '--zone', 'Nowhere'])).err).toContain('default_tz');
     expect((await millrace(['entities', 'update', 'Branch', '--no-active', '--zone', 'UTC'])).out).toMatch(/inactive +UTC/);
-    expect((await millrace(['entities', 'view', 'Tokyo'])).out).not.toContain('prod_api_key');
+    const keys = (await millrace(['entities', 'keys', 'Tokyo'])).out.trimEnd().split('\n');
+    expect(keys.map((key) => key.length > 16)).toEqual([true, true]);
+    for (const args of [['entities', 'view', 'Tokyo'], ['entities', 'view', 'Tokyo', '--json'], ['entities', '--json']]) {
+      const { out } = await millrace(args);
+      for (const key of [...keys, 'prod_api_key']) expect(out).not.toContain(key);
+    }
     expect((await millrace(['entities', 'remove', 'Branch', '--yes'])).status).toBe(0);
     expect((await millrace(['entities'])).out).not.toContain('Branch');
   });
