@@ -36,7 +36,7 @@ it('no command prints a control character of a refusal, or of its own arguments'
   answer = { http: 400, body: { status: 'no_such_thing', error_message: `No ${TITLE} here` } };
   let refused = 0;
   for (const { words, args, options } of commands.filter(({ words: [first] }) => first !== 'completion' && first !== 'complete')) {
-    const { out } = await millrace([...words, ...args, ...options]);
+    const { out, err } = await millrace([...words, ...args, ...options]);
     expect(`${words.join(' ')}: ${out}${err}`).not.toMatch(/(?![\t\n])\p{Cc}/u);
     if (err.includes('here')) refused += 1;
   }
