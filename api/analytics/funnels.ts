@@ -156,6 +156,8 @@ export const quickFunnelStats = operation({
   id: 'quickFunnelStats', ...VIEW, method: 'POST', path: '/api/funnels/quick_stats',
   rightsByField: { [DETAIL_BREAKDOWN]: 'usage_analytics_view' },
   summary: 'Count the people who complete each step of a funnel',
+  description: 'The audit log keeps by which member of details people were divided, without values.',
+  audits: 'read funnel',
   idempotencyKey: 'ignored',
   query: statsQuery.extend({
     breakdown: text().optional().describe('Divide people by a property of their first step: `detail.<member>`, or a field of the device '

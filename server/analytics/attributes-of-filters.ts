@@ -1,6 +1,6 @@
 import type { SegmentFilters } from '../../domain/analytics/segment-filters.ts';
 import { refuse } from '../../domain/core/refusal.ts';
-import { listNamedAttributes } from '../../store/analytics/named-attributes.ts';
+import { listAttributesOfUsers, listNamedAttributes, type NamedAttribute } from '../../store/analytics/named-attributes.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import type { Caller } from '../http/caller.ts';
 
@@ -12,12 +12,29 @@ const MAX_WRITTEN = 100;
  * Nothing where there are none. Values aren't kept. Refuses a caller who may not read values, where one of them is sensitive.
  */
 export async function attributesOfFilters(
-  db: Queryable, { entityId, rights }: Caller, filters: SegmentFilters | null,
+  db: Queryable, caller: Caller, filters: SegmentFilters | null,
 ): Promise<{ attributes?: string }> {
-  const named = filters ? await listNamedAttributes(db, entityId, filters) : [];
-  const sensitive = rights.has('sor_manage') ? undefined : named.find(({ isSensitive }) => isSensitive);
+  const named = filters ? await listNamedAttributes(db, caller.entityId, [filters]) : [];
+  const sensitive = unreadable(caller, named);
   if (sensitive) refuse(403, 'forbidden', `This needs the right sor_manage: the attribute ${sensitive.key} is sensitive`);
   if (named.length === 0) return {};
   const written = named.slice(0, MAX_WRITTEN).map(({ sor, key }) => `${sor} ${key}`).join(', ');
   return { attributes: named.length > MAX_WRITTEN ? `${written} and ${named.length - MAX_WRITTEN} more` : written };
+}
+
+/**
+ * Refuses a caller who may not read values to change who is in a segment, where another one that names it compares with a sensitive
+ * attribute: the counts of that one would tell the values of the people who came or went.
+ */
+export async function refuseSensitiveUsers(db: Queryable, caller: Caller, segmentId: number): Promise<void> {
+  if (caller.rights.has('sor_manage')) return;
+  const sensitive = unreadable(caller, await listAttributesOfUsers(db, caller.entityId, segmentId));
+  if (sensitive) {
+    refuse(403, 'forbidden',
+      `This needs the right sor_manage: a segment that names this one compares with the sensitive attribute ${sensitive.key}`);
+  }
+}
+
+function unreadable({ rights }: Caller, named: readonly NamedAttribute[]): NamedAttribute | undefined {
+  return rights.has('sor_manage') ? undefined : named.find(({ isSensitive }) => isSensitive);
 }

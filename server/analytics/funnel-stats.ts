@@ -8,17 +8,21 @@ import { listAppsById } from '../../store/apps/apps.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import { listDisplayNames } from '../../store/tracking/event-definitions.ts';
 import { requireApp } from '../apps/find-app.ts';
+import { audit } from '../http/audit.ts';
 import { JSON_HEADERS, Reply } from '../http/reply.ts';
 import { requireRightOfField } from '../http/right-of-type.ts';
 import { type Route, route } from '../http/route.ts';
 import { resolveSteps } from './funnel-steps.ts';
 
-const quickStats = route(api.quickFunnelStats, async ({ query, body: { funnel }, caller }, { db, heavyReads }) => {
-  const { entityId } = caller;
+const quickStats = route(api.quickFunnelStats, async ({ query, body: { funnel }, ...who }, { db, heavyReads }) => {
+  const { caller, caller: { entityId } } = who;
   const breakdown = query.breakdown === undefined ? null : breakdownOf(query.breakdown);
   if (breakdown && 'detail' in breakdown) requireRightOfField(api.quickFunnelStats, caller, api.DETAIL_BREAKDOWN);
   await requireApp(db, entityId, query.app_id);
   const asked = await funnelQuery(db, entityId, query, funnel);
+  if (breakdown && 'detail' in breakdown) {
+    await audit(db, who, { action: 'read', subjectKind: 'funnel', details: { app: query.app_id, breakdown: query.breakdown! } });
+  }
   const totals = await heavyReads.within(entityId, () => countFunnel(db, entityId, { ...asked.query, breakdown }))
     ?? refuseField('breakdown', `has more than ${MAX_PROPERTIES} values: choose a property with fewer`);
   const result = totals.flatMap(({ property, steps }) => steps.map((total, step) => ({

@@ -7,14 +7,16 @@ import { lockSegment, type Segment, wantRefresh } from '../../store/analytics/se
 import { type Tx, write } from '../../store/core/database.ts';
 import type { Secrets } from '../../store/core/secrets.ts';
 import { audit } from '../http/audit.ts';
+import type { Caller } from '../http/caller.ts';
 import { type Route, route } from '../http/route.ts';
 import { refreshSegmentsSoon } from '../jobs/start-soon.ts';
+import { refuseSensitiveUsers } from './attributes-of-filters.ts';
 import { refuseUnknownSegment } from './segments.ts';
 
 const add = route(api.addSegmentPeople, async ({ params: { identifier }, body, keepReply, log, ...who }, deps) => {
   const { entityId } = who.caller;
   const result = await write(deps.db, async (tx) => {
-    const segment = await lockStatic(tx, entityId, identifier);
+    const segment = await lockStatic(tx, who.caller, identifier);
     const { people, refused } = await readPeople(tx, deps.secrets, entityId, segment.appId, body);
     const added = await insertMembers(tx, entityId, segment.id, people);
     await wantRefresh(tx, entityId, segment.id);
@@ -28,7 +30,7 @@ const add = route(api.addSegmentPeople, async ({ params: { identifier }, body, k
 const remove = route(api.removeSegmentPeople, async ({ params: { identifier }, body, log, ...who }, deps) => {
   const { entityId } = who.caller;
   const result = await write(deps.db, async (tx) => {
-    const segment = await lockStatic(tx, entityId, identifier);
+    const segment = await lockStatic(tx, who.caller, identifier);
     const { people, refused } = await readPeople(tx, deps.secrets, entityId, segment.appId, body);
     // A device that was added before the app saw its user may still be a member by itself.
     const devices = body.customer_id_type === 'device_id' ? body.ids.map((device) => `d${device}`) : [];
@@ -41,9 +43,10 @@ const remove = route(api.removeSegmentPeople, async ({ params: { identifier }, b
   return result;
 });
 
-async function lockStatic(tx: Tx, entityId: number, identifier: string): Promise<Segment> {
-  const segment = await lockSegment(tx, entityId, identifier) ?? refuseUnknownSegment();
+async function lockStatic(tx: Tx, caller: Caller, identifier: string): Promise<Segment> {
+  const segment = await lockSegment(tx, caller.entityId, identifier) ?? refuseUnknownSegment();
   if (segment.filters !== null) refuse(409, 'not_static', 'The segment has filters: only a static segment takes people');
+  await refuseSensitiveUsers(tx, caller, segment.id);
   return segment;
 }
 

@@ -12,11 +12,12 @@ import { setLabels } from '../../store/apps/labels.ts';
 import { type Database, type Queryable, type Tx, write } from '../../store/core/database.ts';
 import { requireApp } from '../apps/find-app.ts';
 import { audit } from '../http/audit.ts';
+import type { Caller } from '../http/caller.ts';
 import { shownRows } from '../http/shown-rows.ts';
 import { streamedList } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 import { refreshSegmentsSoon } from '../jobs/start-soon.ts';
-import { attributesOfFilters } from './attributes-of-filters.ts';
+import { attributesOfFilters, refuseSensitiveUsers } from './attributes-of-filters.ts';
 import { HEAVY_READ_MS } from './heavy-reads.ts';
 import { refuseUsed } from './refuse-used.ts';
 import { refuseComputing } from './tracked-filters.ts';
@@ -57,7 +58,7 @@ const update = route(api.updateSegment, async ({ params: { identifier }, body, l
     await lockSegments(tx, entityId);
     const segment = await lockSegment(tx, entityId, identifier) ?? refuseUnknownSegment();
     const filters = filtersOf(body.filters, segment.filters === null);
-    if (filters) await changeFilters(tx, entityId, segment, filters);
+    if (filters) await changeFilters(tx, who.caller, segment, filters);
     const { name = segment.name, description = segment.description } = body;
     await updateSegment(tx, entityId, segment.id, { name, description });
     if (body.labels) await setLabels(tx, entityId, { kind: 'segment', id: segment.id }, body.labels);
@@ -110,12 +111,14 @@ async function checkFilters(tx: Tx, entityId: number, appId: number, filters: Se
 }
 
 async function changeFilters(
-  tx: Tx, entityId: number, { id, appId, name, filters: before }: Segment, filters: SegmentFilters,
+  tx: Tx, caller: Caller, { id, appId, name, filters: before }: Segment, filters: SegmentFilters,
 ): Promise<void> {
+  const { entityId } = caller;
   const usedIds = await checkFilters(tx, entityId, appId, filters);
   const circle = await findCircle(tx, entityId, id, usedIds);
   if (circle) refuseField('filters', `must not name the segment itself by way of others: ${[name, ...circle].join(' → ')}`);
   if (JSON.stringify(before) === JSON.stringify(filters)) return;
+  await refuseSensitiveUsers(tx, caller, id);
   await updateSegmentFilters(tx, entityId, id, filters);
   await setUses(tx, entityId, id, usedIds);
   await wantRefresh(tx, entityId, id, { isChanged: true });

@@ -91,9 +91,10 @@ const launch = route(api.launchCampaign, async ({ params, ...who }, deps) => {
     refuseLaunch(campaign);
     const failure = await failureOf(tx, who.caller.entityId, campaign);
     if (failure !== null) refuse(409, 'conflict', failure);
+    const attributes = await attributesOfFilters(tx, who.caller, campaign.filters);
     await launchCampaign(tx, who.caller.entityId, campaign.id);
     const started = campaign.type === 'transactional' ? null : await startRun(tx, who.caller.entityId, campaign);
-    return { run: started, launched: await changed(tx, who, campaign.identifier, { launched: true }) };
+    return { run: started, launched: await changed(tx, who, campaign.identifier, { launched: true, ...attributes }) };
   });
   if (run) await startSoon(deps, who.log, 'campaign', run);
   return launched;

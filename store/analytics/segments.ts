@@ -119,19 +119,32 @@ export async function updateLastUsed(db: Queryable, entityId: number, ids: reado
  * is none. The entity's segments are locked.
  */
 export async function findCircle(tx: Queryable, entityId: number, id: number, usedIds: readonly number[]): Promise<string[] | null> {
-  const { rows: [circle] } = await tx.query<{ path: number[] }>(
+  const { rows: uses } = await tx.query<{ id: number; used: number }>(
     `WITH RECURSIVE reached AS (
-       SELECT used AS id, ARRAY[used] AS path FROM unnest($3::integer[]) AS used
-       UNION ALL
-       SELECT u.used_segment_id, r.path || u.used_segment_id FROM reached r
-       JOIN segment_uses u ON u.entity_id = $1 AND u.segment_id = r.id WHERE r.id <> $2)
-     CYCLE id SET is_repeated USING seen
-     SELECT path FROM reached WHERE id = $2 ORDER BY cardinality(path) LIMIT 1`, [entityId, id, usedIds]);
-  if (!circle) return null;
+       SELECT used AS id FROM unnest($2::integer[]) AS used
+       UNION SELECT u.used_segment_id FROM reached r JOIN segment_uses u ON u.entity_id = $1 AND u.segment_id = r.id)
+     SELECT u.segment_id AS id, u.used_segment_id AS used
+     FROM reached r JOIN segment_uses u ON u.entity_id = $1 AND u.segment_id = r.id`, [entityId, usedIds]);
+  const path = shortestPath(Map.groupBy(uses, (use) => use.id), usedIds, id);
+  if (path === null) return null;
   const { rows } = await tx.query<{ id: number; name: string }>(
-    'SELECT id, name FROM segments WHERE entity_id = $1 AND id = ANY ($2)', [entityId, circle.path]);
+    'SELECT id, name FROM segments WHERE entity_id = $1 AND id = ANY ($2)', [entityId, path]);
   const names = new Map(rows.map((row) => [row.id, row.name]));
-  return circle.path.map((reached) => names.get(reached)!);
+  return path.map((reached) => names.get(reached)!);
+}
+
+/** Goes to each segment once: the number of paths grows without bound where segments name many of the same. */
+function shortestPath(uses: ReadonlyMap<number, readonly { used: number }[]>, starts: readonly number[], end: number): number[] | null {
+  const cameFrom = new Map<number, number | null>(starts.map((start) => [start, null]));
+  for (const id of cameFrom.keys()) {
+    if (id === end) {
+      const path = [id];
+      for (let before = cameFrom.get(id)!; before !== null; before = cameFrom.get(before)!) path.unshift(before);
+      return path;
+    }
+    for (const { used } of uses.get(id) ?? []) if (!cameFrom.has(used)) cameFrom.set(used, id);
+  }
+  return null;
 }
 
 /** No other segment names it. Its members go in bounded batches (`deleteMembersOfDeleted`). */

@@ -150,6 +150,9 @@ describe('quick stats', () => {
       status: 403, body: { status: 'forbidden', message: expect.stringContaining('usage_analytics_view') as string },
     });
     expect((await asked('device_type')).status).toBe(200);
+    const { rows } = await store.db.query(
+      `SELECT DISTINCT details FROM audit_log WHERE entity_id = $1 AND action = 'read' AND subject_kind = 'funnel'`, [world.entity.id]);
+    expect(rows).toEqual([{ details: { app: app.identifier, breakdown: 'detail.product' } }]);
   });
 
   test('estimate in the mode fast, and say how far they may be off', async () => {

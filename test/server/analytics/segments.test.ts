@@ -121,7 +121,12 @@ describe('a segment', () => {
     });
     const { identifier } = await create({ name: 'Tagged', filters: tags });
     await store.db.query('UPDATE segments SET snapshot_at = now() WHERE identifier = $1', [identifier]);
-    const plain = await create({ name: 'Plain', filters: buyers() });
+    const [plain, named, list] = await Promise.all([
+      create({ name: 'Plain', filters: buyers() }), create({ name: 'Named', filters: buyers() }), create({ name: 'List', static: true }),
+    ]);
+    await create({ name: 'Between', filters: inSegment(named.identifier, list.identifier) }).then(({ identifier: between }) =>
+      create({ name: 'Tagged between', filters: one(tags.blocks[0]!.filters[0]!, inSegment(between).blocks[0]!.filters[0]!) }));
+    const draft = await call('POST', 'campaign', campaignBody(app.identifier, { type: 'classic', filters: tags }));
     const token = await tokenWith(store, world, RIGHTS.filter((right) => right !== 'sor_manage'));
     const ask = async (filters: object) => {
       const campaign = campaignBody(app.identifier, { type: 'classic', filters });
@@ -138,6 +143,19 @@ describe('a segment', () => {
     await call('PUT', `customer_attributes/${world.attributes.tags!.identifier}`, { sensitive: true });
     const refused = [403, 'This needs the right sor_manage: the attribute tags is sensitive'];
     for (const filters of reached) expect(await ask(filters)).toEqual([refused, refused, refused, refused]);
+    // Else the counts of the segment that names these would tell the value of each person who comes or goes.
+    const people = { ids: [personId(1)] };
+    const changes = [
+      ['PUT', `segments/${named.identifier}`, { filters: one(buyers().blocks[0]!.filters[0]!, buyers().blocks[0]!.filters[0]!) }],
+      ['POST', `segments/${list.identifier}/people`, people], ['DELETE', `segments/${list.identifier}/people`, people],
+      ['PUT', `campaign/${(draft.body.result as { campaign_id: string }).campaign_id}/launch`, undefined],
+    ] as const;
+    for (const [method, path, body] of changes) {
+      expect([path, await server.call(method, `/api/${path}`, { token, body })])
+        .toMatchObject([path, { status: 403, body: { message: expect.stringMatching(/sor_manage.*tags/) as string } }]);
+      expect([path, (await call(method, path, body)).status]).toEqual([path, 200]);
+    }
+    expect((await server.call('PUT', `/api/segments/${named.identifier}`, { token, body: { name: 'Renamed' } })).status).toBe(200);
     expect((await call('POST', 'segments/preview', { app: app.identifier, filters: tags })).status).toBe(200);
     await call('PUT', `customer_attributes/${world.attributes.tags!.identifier}`, { sensitive: false });
   });
@@ -255,6 +273,17 @@ describe('a segment', () => {
     const itself = await create({ name: 'Itself', filters: buyers() });
     expect((await call('PUT', `segments/${itself.identifier}`, { filters: inSegment(itself.identifier) })).body.error_message)
       .toContain('Itself → Itself');
+  });
+
+  test('that names others in many layers is looked through once for circles: there are 2^40 paths', async () => {
+    let below = [(await create({ name: 'Bottom', filters: buyers() })).identifier];
+    const bottom = below[0]!;
+    for (let layer = 0; layer < 40; layer += 1) {
+      below = (await Promise.all([1, 2].map((side) => create({ name: `Layer ${layer} ${side}`, filters: inSegment(...below) }))))
+        .map(({ identifier }) => identifier);
+    }
+    const { status, body } = await call('PUT', `segments/${bottom}`, { filters: inSegment(...below) });
+    expect([status, (body.error_message as string).split(' → ').length]).toEqual([400, 42]);
   });
 });
 
