@@ -7,16 +7,16 @@ import pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
 import type { BenchContext, Line, Size } from './line.ts';
 import { atMostTimes, type Figure, median } from './report.ts';
-import { call, type RunningService } from './service.ts';
+import { call, type Caller, type RunningService } from './service.ts';
 import { timed } from './timed.ts';
-import { deleteTracked, insertDeviceUsers, makeTrackedApp } from './tracked-app.ts';
+import { deleteTracked, insertDeviceUsers, makeTrackedApp, type TrackedApp } from './tracked-app.ts';
 
 const EVENTS: Record<Size, number> = { quick: 200_000, full: 10_000_000 };
 const EVENTS_OF_A_PERSON = 20;
-const FROM = '2026-06-01';
+export const FROM = '2026-06-01';
 const TILL = '2026-06-30';
 const MAX_SECONDS = 7 * 86_400;
-const STEPS = ['Product Viewed', 'Product Added', 'Checkout Started', 'Order Completed'];
+export const STEPS = ['Product Viewed', 'Product Added', 'Checkout Started', 'Order Completed'];
 
 const titleOf = (size: Size) => `exact 4-step funnel over ${EVENTS[size].toLocaleString('en')} events`;
 
@@ -56,7 +56,12 @@ export const funnel: Line = {
 /** Three in four events are of the steps; a tenth names no user. Returns the app's identifier. */
 async function fill(client: pg.Client, context: BenchContext, service: RunningService): Promise<string> {
   const app = await makeTrackedApp(client, context, service, { from: FROM, eventNames: STEPS });
-  const events = EVENTS[context.size];
+  await insertSteps(client, app, EVENTS[context.size]);
+  return app.identifier;
+}
+
+/** So many events of an app that knows `STEPS`. */
+export async function insertSteps(client: pg.Client, app: TrackedApp, events: number): Promise<void> {
   const people = events / EVENTS_OF_A_PERSON;
   await client.query(
     `INSERT INTO events (entity_id, app_id, happened_at, log_type, device_id, user_id, name, detail)
@@ -71,7 +76,6 @@ async function fill(client: pg.Client, context: BenchContext, service: RunningSe
   await client.query('VACUUM (ANALYZE) events');
   await client.query('VACUUM (ANALYZE) device_users');
   await client.query('CHECKPOINT');
-  return app.identifier;
 }
 
 /** The columns that a funnel needs, as DuckDB's own table. */
@@ -114,9 +118,13 @@ function shown(step: number, completions: number, seconds: number): Stats[number
   return { step, completions, average_duration: completions === 0 ? null : Math.round(seconds / completions) };
 }
 
-async function inMillrace({ url, token }: RunningService, app: string): Promise<Stats> {
+async function inMillrace(service: RunningService, app: string): Promise<Stats> {
+  const stats = await askFunnel(service, app);
+  return stats.map(({ step, completions, average_duration: seconds }) => shown(step, completions, (seconds ?? 0) * completions));
+}
+
+export function askFunnel({ url, token }: Caller, app: string): Promise<Stats> {
   const steps = STEPS.map((name) => ({ match_name: [{ app_id: app, log_type: 2, log_name: name }] }));
   const path = `/api/funnels/quick_stats?app_id=${app}&from=${FROM}&till=${TILL}`;
-  const stats = await call<Stats>(url, token, 'POST', path, { funnel: { max_duration: MAX_SECONDS, steps } });
-  return stats.map(({ step, completions, average_duration: seconds }) => shown(step, completions, (seconds ?? 0) * completions));
+  return call<Stats>(url, token, 'POST', path, { funnel: { max_duration: MAX_SECONDS, steps } });
 }

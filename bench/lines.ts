@@ -7,6 +7,7 @@ import { funnel } from './funnel.ts';
 import { csvImport, smallImport } from './imports.ts';
 import { ingestion } from './ingestion.ts';
 import type { Line } from './line.ts';
+import { neighbours } from './neighbours.ts';
 import { profiles } from './profiles.ts';
 import { segment } from './segment.ts';
 import { push } from './push.ts';
@@ -36,5 +37,6 @@ export const LINES: readonly Line[] = [
   push,
   transactionalSend,
   classicCampaign,
+  neighbours,
   profiles,      // last: it empties the tables of the imports
 ];

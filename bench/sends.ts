@@ -3,7 +3,7 @@ import { type Database, openDatabase } from '../store/core/database.ts';
 import type { Line, Size } from './line.ts';
 import { peakMemory } from './peak-memory.ts';
 import { atLeast, type Figure, median } from './report.ts';
-import { call, type RunningService, untilNextLook } from './service.ts';
+import { call, type Caller, type RunningService, untilNextLook } from './service.ts';
 
 const MESSAGES: Record<Size, number> = { quick: 5_000, full: 50_000 };
 
@@ -33,15 +33,20 @@ async function measureRound(service: RunningService, client: Database, size: Siz
   const messages = MESSAGES[size];
   const campaign = await makeCampaign(service, client, messages);
   await client.query('CHECKPOINT');
-  const seconds = await send(service, campaign, messages);
+  const seconds = await sendParcels(service, campaign, messages);
   const { rows } = await client.query<{ sent: number }>(`SELECT count(*) AS sent FROM attempts WHERE code = 'PUSH_SENT'`);
   if (rows[0]!.sent !== messages) throw new Error(`the send brought ${rows[0]!.sent} of ${messages} messages`);
   return atLeast(titleOf(size), 'messages/s', messages / seconds, messages / await insertBare(client), 0.3);
 }
 
 /** An app of its own, with a device for each user; tables of messages and devices have nothing else. */
-export async function makeReachableApp({ url, token }: RunningService, client: Database, users: number): Promise<string> {
+export async function makeReachableApp(service: RunningService, client: Database, users: number): Promise<string> {
   await client.query('TRUNCATE attempts, send_messages, campaign_audience, devices, device_users');
+  return addReachableApp(service, client, users);
+}
+
+/** The same beside what is there. */
+export async function addReachableApp({ url, token }: Caller, client: Database, users: number): Promise<string> {
   const name = `bench${process.hrtime.bigint()}`;
   const { identifier: app } = await call<{ identifier: string }>(url, token, 'POST', '/api/apps', {
     name, package_name: `com.example.${name}`, app_type: 'Android App',
@@ -52,15 +57,20 @@ export async function makeReachableApp({ url, token }: RunningService, client: D
      FROM apps a, generate_series(1, $2::integer) n WHERE a.identifier = $1`, [app, users]);
   await client.query(
     `INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at)
-     SELECT entity_id, app_id, device_id, current_user_id, now() FROM devices`);
+     SELECT d.entity_id, d.app_id, d.device_id, d.current_user_id, now() FROM devices d JOIN apps a ON a.id = d.app_id
+     WHERE a.identifier = $1`, [app]);
   await client.query('ANALYZE devices, device_users');
   return app;
 }
 
 async function makeCampaign(service: RunningService, client: Database, users: number): Promise<string> {
-  const { url, token } = service;
+  return launchParcels(service, await makeReachableApp(service, client, users));
+}
+
+/** A transactional campaign of an app. */
+export async function launchParcels({ url, token }: Caller, app: string): Promise<string> {
   const { campaign_id: campaign } = await call<{ campaign_id: string }>(url, token, 'POST', '/api/campaign', {
-    name: 'Parcel', type: 'transactional', source: 'API', app_id: await makeReachableApp(service, client, users), includes_push: true,
+    name: 'Parcel', type: 'transactional', source: 'API', app_id: app, includes_push: true,
     includes_inapp: false, start_date: 'now',
     params: { push_title: 'Your parcel', push_message: 'Parcel *@parcel@* arrives tomorrow, *@name@*' },
   });
@@ -69,7 +79,7 @@ async function makeCampaign(service: RunningService, client: Database, users: nu
 }
 
 /** Seconds from the request to the end. Its body lies ready in memory; users come as they would by a hash. */
-async function send({ url, token }: RunningService, campaign: string, messages: number): Promise<number> {
+export async function sendParcels({ url, token }: Caller, campaign: string, messages: number): Promise<number> {
   const body = {
     campaignKey: [campaign],
     messages: Array.from({ length: messages }, (_, index) => {

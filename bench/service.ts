@@ -14,8 +14,11 @@ export type RunningService = {
   stop(): Promise<void>;
 };
 
+/** Who asks where. */
+export type Caller = Pick<RunningService, 'url' | 'token'>;
+
 const ROOT = new URL('../', import.meta.url);
-const ADMIN = { email: 'bench@example.com', password: 'only for this benchmark' };
+export const ADMIN = { email: 'bench@example.com', password: 'only for this benchmark' };
 
 export async function startService(dataDir: string, port: number, more: Record<string, string> = {}): Promise<RunningService> {
   const began = performance.now();
@@ -72,7 +75,7 @@ export async function call<T>(url: string, token: string | null, method: string,
 export type BenchSor = { identifier: string; apiKey: string };
 
 /** A SoR with the attributes of the benchmark's files. */
-export async function createSor({ url, token }: RunningService): Promise<BenchSor> {
+export async function createSor({ url, token }: Caller): Promise<BenchSor> {
   const sor = await call<{ identifier: string; api_keys: string[] }>(url, token, 'POST', '/api/system_of_records', { name: 'Bench' });
   for (const [key, type] of ATTRIBUTES) {
     await call(url, token, 'POST', '/api/customer_attributes', { sor_id: sor.identifier, key, label: key, value_type: type });
@@ -87,7 +90,7 @@ export type ImportStatus = {
 
 /** Uploads a file and waits for its end: the seconds of the import itself, and from the request to its end. */
 export async function importFile(
-  { url, token }: RunningService, sor: BenchSor, path: string,
+  { url, token }: Caller, sor: BenchSor, path: string,
 ): Promise<{ status: ImportStatus; importSeconds: number; requestSeconds: number }> {
   const form = new FormData();
   form.set('sor_id', sor.identifier);

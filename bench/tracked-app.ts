@@ -2,13 +2,13 @@ import type pg from 'pg';
 import { openDatabase } from '../store/core/database.ts';
 import { ensurePartitions } from '../store/tracking/event-partitions.ts';
 import type { BenchContext } from './line.ts';
-import { call, type RunningService } from './service.ts';
+import { call, type Caller, type RunningService } from './service.ts';
 
 export type TrackedApp = { identifier: string; id: number; entityId: number };
 
 /** An app, and the partitions for events of these days. */
 export async function makeApp(
-  client: pg.Client, context: BenchContext, { url, token }: RunningService, days: (Date | number)[],
+  client: pg.Client, context: BenchContext, { url, token }: Caller, days: (Date | number)[],
 ): Promise<TrackedApp> {
   const name = `tracked${process.hrtime.bigint()}`;
   const body = { name, package_name: `com.example.${name}`, app_type: 'Android App' };
@@ -25,8 +25,15 @@ export async function makeApp(
 export async function makeTrackedApp(
   client: pg.Client, context: BenchContext, service: RunningService, { from, eventNames }: { from: string; eventNames: string[] },
 ): Promise<TrackedApp> {
-  const app = await makeApp(client, context, service, [new Date(from)]);
   await deleteTracked(client);
+  return addTrackedApp(client, context, service, { from, eventNames });
+}
+
+/** The same beside what is there. */
+export async function addTrackedApp(
+  client: pg.Client, context: BenchContext, caller: Caller, { from, eventNames }: { from: string; eventNames: string[] },
+): Promise<TrackedApp> {
+  const app = await makeApp(client, context, caller, [new Date(from)]);
   await client.query(
     'INSERT INTO event_definitions (entity_id, app_id, log_type, name) SELECT $1, $2, 2, name FROM unnest($3::text[]) AS name',
     [app.entityId, app.id, eventNames]);
