@@ -1,4 +1,4 @@
-import { createHmac } from 'node:crypto';
+import { createHmac, createSecretKey } from 'node:crypto';
 import type { FileRecipient } from '../../domain/gdpr/archive-page.ts';
 import type { ListedHmacs } from '../../domain/gdpr/deletion-list.ts';
 import { readRows } from '../core/camel-row.ts';
@@ -102,9 +102,9 @@ async function insertList(
 
 /** In the order of the hashes, which tells nothing of who is who. */
 function hmacsOf(key: string, people: readonly Person[]): ListedHmacs {
-  const keyBytes = Buffer.from(key, 'hex');
+  const secretKey = createSecretKey(key, 'hex');
   const of = (kind: Person['customerType']) => people.filter(({ customerType }) => customerType === kind)
-    .map(({ customerId }) => createHmac('sha256', keyBytes).update(customerId).digest('hex'))
+    .map(({ customerId }) => createHmac('sha256', secretKey).update(customerId).digest('hex'))
     .toSorted((a, b) => (a < b ? -1 : 1));
   return { user_id: of('user_id'), device_id: of('device_id') };
 }
