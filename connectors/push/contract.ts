@@ -62,7 +62,9 @@ export type PushContext = {
 export type PushLimits = {
   /** Until a connection stands, with look-up and TLS. */
   connectMs: number;
-  /** From the request to the end of its answer. */
+  /** From the moment when a request is handed in until it leaves: after that it has not been sent. */
+  waitMs: number;
+  /** From the moment when a request leaves to the end of its answer. */
   answerMs: number;
   /** A connection without requests ends, since one that is long idle may be gone unnoticed. */
   idleMs: number;
@@ -72,7 +74,9 @@ export type PushLimits = {
   streams: number;
 };
 
-export const PUSH_LIMITS: PushLimits = { connectMs: 10_000, answerMs: 30_000, idleMs: 30_000, connections: 4, streams: 500 };
+export const PUSH_LIMITS: PushLimits = {
+  connectMs: 10_000, waitMs: 20_000, answerMs: 30_000, idleMs: 30_000, connections: 4, streams: 500,
+};
 
 /** Infers the settings' type from their schema. */
 export function pushProvider<S extends z.ZodObject>(

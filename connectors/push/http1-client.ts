@@ -1,8 +1,8 @@
 import { Pool } from 'undici';
 import { guardedConnector } from '../core/guarded-connector.ts';
 import { systemLookup } from '../core/address-guard.ts';
-import { type PushContext, PUSH_LIMITS } from './contract.ts';
-import { failedBefore, type PushClient } from './http2-client.ts';
+import { type PushContext, PUSH_LIMITS, type PushLimits } from './contract.ts';
+import { failedBefore, type PushClient, tookNone } from './http2-client.ts';
 import type { Post, PostResult } from './http2-session.ts';
 
 const MAX_ANSWER_CHARS = 64 * 1024;
@@ -19,27 +19,34 @@ export function http1Client(
     headersTimeout: limits.answerMs, bodyTimeout: limits.answerMs, keepAliveTimeout: limits.idleMs, keepAliveMaxTimeout: limits.idleMs,
   });
   return {
-    post: (post) => postOver(pool, origin, post, limits.answerMs),
+    post: (post) => postOver(pool, origin, post, limits),
     close: () => pool.close(),
   };
 }
 
-function postOver(pool: Pool, origin: URL, { path, headers, body }: Post, answerMs: number): Promise<PostResult> {
+function postOver(pool: Pool, origin: URL, { path, headers, body }: Post, limits: PushLimits): Promise<PostResult> {
   return new Promise((resolve, reject) => {
     let isStarted = false;
     let timedOut = false;
     let timer: NodeJS.Timeout | undefined;
     let answer: { status: number; headers: Record<string, string | string[] | undefined> } | undefined;
     let text = '';
+    let waitedTooLong = false;
+    const waiting = setTimeout(() => {
+      waitedTooLong = true;
+      resolve(tookNone(origin));
+    }, limits.waitMs);
     pool.dispatch({ method: 'POST', path, headers, body }, {
       // The connection stands, and the request is about to be written: from here on it may have arrived.
       onRequestStart(controller) {
+        if (waitedTooLong) return controller.abort(new Error('the request waited too long'));
+        clearTimeout(waiting);
         isStarted = true;
         // The timeouts of the pool restart with each byte; this one bounds the whole answer.
         timer = setTimeout(() => {
           timedOut = true;
           controller.abort(new Error('the answer took too long'));
-        }, answerMs);
+        }, limits.answerMs);
       },
       onResponseStart(_controller, status, got) { answer = { status, headers: got }; },
       onResponseData(controller, chunk) {
@@ -51,6 +58,7 @@ function postOver(pool: Pool, origin: URL, { path, headers, body }: Post, answer
         resolve({ kind: 'answer', ...answer!, body: text });
       },
       onResponseError(_controller, error) {
+        clearTimeout(waiting);
         clearTimeout(timer);
         if (answer) return resolve({ kind: 'answer', ...answer, body: text });
         if (timedOut) return resolve({ kind: 'unknown', reason: `${origin.host} took the request and did not answer in time` });

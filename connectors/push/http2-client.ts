@@ -44,16 +44,26 @@ export class Http2Client implements PushClient {
     const session = this.#waiting.length === 0 ? this.#findRoom() : undefined;
     if (session) return session.post(post);
     return new Promise((resolve, reject) => {
-      this.#waiting.push({
-        start: (free) => { free.post(post).then(resolve, reject); },
+      // A server with few streams, or with none, would hold what waits for as long as it likes.
+      const timer = setTimeout(() => {
+        this.#waiting.splice(this.#waiting.indexOf(waiting), 1);
+        resolve(tookNone(this.#origin));
+      }, this.#limits.waitMs);
+      const waiting: Waiting = {
+        start: (free) => {
+          clearTimeout(timer);
+          free.post(post).then(resolve, reject);
+        },
         fail: (error) => {
+          clearTimeout(timer);
           try {
             resolve(failedBefore(this.#origin, error));
           } catch (own) {
             reject(own as Error);
           }
         },
-      });
+      };
+      this.#waiting.push(waiting);
       this.#pump();
     });
   }
@@ -112,6 +122,11 @@ export class Http2Client implements PushClient {
       this.#pump();
     }
   }
+}
+
+/** The outcome of a request that waited too long before it could leave. */
+export function tookNone(origin: URL): Extract<PostResult, { kind: 'not_sent' }> {
+  return { kind: 'not_sent', reason: `${origin.host} took no further request in time` };
 }
 
 /** What failed before a request was written. What isn't a failure of the network is ours, and thrown as it is. */

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { createSecureServer } from 'node:http2';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -130,6 +131,44 @@ describe('a message by Web Push', () => {
     const { port } = dripping.address() as AddressInfo;
     const target = to(server.subscribe('dripping', `https://localhost:${port}`));
     await expect(open.send(target, pushMessage())).resolves.toMatchObject({ kind: 'sent' });
+    await open.close();
+  });
+
+  it.for([
+    ['one stream', 1, ['sent', 'not_sent', 'not_sent']], ['no stream any more', 0, ['sent', 'not_sent', 'not_sent']],
+  ] as const)('over HTTP/2 is not sent if the service has %s and drips', async ([, streams, kinds]) => {
+    const dripping = createSecureServer({ ...tls, settings: { maxConcurrentStreams: 1 } });
+    let requests = 0;
+    dripping.on('stream', (stream) => {
+      requests += 1;
+      stream.on('error', () => undefined).resume();
+      stream.respond({ ':status': 201 });
+      stream.session!.settings({ maxConcurrentStreams: streams });
+      const drip = setInterval(() => stream.write('x'), 20);
+      stream.on('close', () => clearInterval(drip));
+    });
+    const sessions = new Set<{ destroy(): void }>();
+    dripping.on('session', (session) => sessions.add(session));
+    onTestFinished(() => { for (const session of sessions) session.destroy(); dripping.close(); });
+    await once(dripping.listen(0, '127.0.0.1'), 'listening');
+    const open = openWebPush({}, { limits: { waitMs: 250, answerMs: 2_000, connections: 1 } });
+    const target = to(server.subscribe('dripping', `https://localhost:${(dripping.address() as AddressInfo).port}`));
+    const outcomes = await Promise.all([1, 2, 3].map(() => open.send(target, pushMessage())));
+    expect(outcomes.map(({ kind }) => kind)).toEqual(kinds);
+    expect(outcomes[1]).toMatchObject({ reason: expect.stringMatching(/^localhost:\d+ took no further request in time$/) });
+    expect(requests).toBe(1);
+    await open.close();
+  });
+
+  it('over HTTP/1.1 is not sent if all connections to the service are taken for too long', async () => {
+    const silent = createServer(tls, (request) => void request.resume());
+    onTestFinished(() => { silent.closeAllConnections(); silent.close(); });
+    await once(silent.listen(0, '127.0.0.1'), 'listening');
+    const open = openWebPush({}, { limits: { waitMs: 500, answerMs: 1_500 } });
+    const target = to(server.subscribe('silent', `https://localhost:${(silent.address() as AddressInfo).port}`));
+    const outcomes = await Promise.all(Array.from({ length: 20 }, () => open.send(target, pushMessage())));
+    const count = (kind: PushOutcome['kind']) => outcomes.filter((outcome) => outcome.kind === kind).length;
+    expect([count('unknown'), count('not_sent')]).toEqual([16, 4]);
     await open.close();
   });
 
