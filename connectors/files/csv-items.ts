@@ -1,4 +1,4 @@
-import { type Bad, type BadReason, type Piece, recordBytes, resumeAfter, type Run } from '../../domain/core/csv-pieces.ts';
+import { type Bad, type BadReason, isCut, type Piece, recordBytes, resumeAfter, type Run } from '../../domain/core/csv-pieces.ts';
 import { parseRun, type ParsedRecord } from '../../domain/core/csv-records.ts';
 import { createCsvSplitter } from '../../domain/core/csv-splitter.ts';
 import type { TableSyntax } from '../../domain/core/table-format.ts';
@@ -14,6 +14,7 @@ const MAX_HEADER_CHARACTERS = 32 * 1024;
 
 const BAD: Record<BadReason, string> = {
   too_long: 'is over 1 MiB long',
+  unclosed_quote: 'opens a quote that is not closed within 1 MiB, nor later: no record from here to the end of the file was read',
   not_utf8: 'is not UTF-8: have the file written in UTF-8, or set encoding, such as windows-1252',
   stray_quote: 'opens a quote that is not closed, or is closed before the end of its field',
 };
@@ -67,7 +68,7 @@ function readItem(run: Run, at: number, fields: ParsedRecord, columns: string[])
 }
 
 function badItem({ reason, sample, line, endOffset, endLine }: Bad): FoundItem {
-  const item = malformed(reason === 'too_long' ? withoutCutWord(sample.toString()) : sample, `Line ${line} ${BAD[reason]}`);
+  const item = malformed(isCut(reason) ? withoutCutWord(sample.toString()) : sample, `Line ${line} ${BAD[reason]}`);
   return { item, bytes: sample.length, after: { offset: endOffset, line: endLine } };
 }
 

@@ -57,6 +57,12 @@ export function findQuotedEnd(bytes: Uint8Array, from: number, to: number): numb
   return to;
 }
 
+/** Index in [from, to) of the first quote; `to` when there is none. */
+export function findQuote(bytes: Uint8Array, from: number, to: number): number {
+  const found = bytes.subarray(0, to).indexOf(QUOTE, from);
+  return found === -1 ? to : found;
+}
+
 export function countLineEnds(bytes: Uint8Array, from: number, to: number): number {
   let count = 0;
   for (let at = from; at < to; at += 1) if (bytes[at] === LF) count += 1;

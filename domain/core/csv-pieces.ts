@@ -16,15 +16,18 @@ export type Run = Extent & {
   lines: Float64Array;
 };
 
-export type BadReason = 'too_long' | 'not_utf8' | 'stray_quote';
+export type BadReason = 'too_long' | 'unclosed_quote' | 'not_utf8' | 'stray_quote';
 
 /**
  * One record, or for a stray quote one line, that can't be read. `sample` is a copy of it without its line end: whole,
- * but of one that is too long the first 2 KiB.
+ * but of one over the limit (too long, or with a quote that is never closed) the first 2 KiB.
  */
 export type Bad = Extent & { kind: 'bad'; reason: BadReason; sample: Buffer };
 
 export type Piece = Run | Bad;
+
+/** Whether the sample is the start of a longer record. */
+export const isCut = (reason: BadReason): boolean => reason === 'too_long' || reason === 'unclosed_quote';
 
 /** The bytes of a run's record, without its line end. */
 export function recordBytes(run: Run, record: number): Buffer {

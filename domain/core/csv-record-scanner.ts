@@ -1,4 +1,4 @@
-import { COMMA, CR, findPlainEnd, findQuotedEnd, LF, QUOTE } from './csv-bytes.ts';
+import { COMMA, CR, findPlainEnd, findQuote, findQuotedEnd, LF, QUOTE } from './csv-bytes.ts';
 
 /**
  * What a scan came to: the LF that ends the record, a quote that can't be right, a record over the limit,
@@ -12,6 +12,8 @@ const PLAIN = 0;
 const QUOTED = 1;
 const QUOTE_SEEN = 2;
 const QUOTE_CR_SEEN = 3;
+/** Of a record whose start is no longer in the window. */
+const NOWHERE = -1;
 
 /** Finds the ends of CSV records in a window of bytes; every index points into that window. */
 export class RecordScanner {
@@ -59,9 +61,32 @@ export class RecordScanner {
       if (this.pos === end) return 'more';
       const byte = bytes[this.pos]!;
       if (byte === LF && this.#state !== QUOTED) return 'record';
-      if (this.pos === stop) return this.#overLimit();
+      if (this.pos === stop) return 'too_long';
       if (!this.#step(byte)) return 'stray_quote';
     }
+  }
+
+  /**
+   * Passes over a record that `find` found to be over the limit, and keeps none of it but its last byte. Whether its end, the LF at `pos`,
+   * is before `end`. Inside quotes a quote counts only where a field may end: the text of a cell must not be read as records.
+   */
+  passOver(bytes: Uint8Array, end: number): boolean {
+    for (;;) {
+      if (this.#state === PLAIN) this.pos = findPlainEnd(bytes, this.pos, end, NOWHERE, this.#delimiter);
+      else if (this.#state === QUOTED) this.pos = findQuote(bytes, this.pos, end);
+      this.start = this.pos - 1;        // whether the next byte opens a field depends on it
+      if (this.pos === end) return false;
+      const byte = bytes[this.pos]!;
+      if (byte === LF && this.#state !== QUOTED) return true;
+      const next = nextState(this.#state, byte, this.#delimiter);
+      this.#state = next ?? QUOTED;
+      if (next !== undefined) this.pos += 1;
+    }
+  }
+
+  /** Whether the record that is passed over is inside quotes. */
+  isOpen(): boolean {
+    return this.#state === QUOTED;
   }
 
   /** Whether the file's end, at `end`, leaves this record with a quote that can't be right. */
@@ -69,12 +94,6 @@ export class RecordScanner {
     const isStray = this.#state === QUOTED || (this.#state === QUOTE_CR_SEEN && this.firstLineEnd > 0);
     if (isStray) this.#rememberOpen(end, false);
     return isStray;
-  }
-
-  #overLimit(): Found {
-    if (this.#state !== QUOTED || this.firstLineEnd === 0) return 'too_long';
-    this.#rememberOpen(this.pos, false);
-    return 'stray_quote';
   }
 
   /** Takes a byte that may change the state; false when it proves a stray quote. */

@@ -39,8 +39,10 @@ export type CsvSplitter = {
  * A record ends with LF or CRLF outside quotes (RFC 4180); a lone CR is a byte like any other. A quote opens a
  * field only as its first byte. Empty lines are no records, and a BOM at the file's start is skipped.
  * Set aside are:
- * - `too_long`: a record over the limit, up to the first line end after the limit;
- * - `stray_quote`: a quoted field that crosses a line end and then is still open at the limit or at the file's end,
+ * - `too_long`: a record over the limit, up to its line end. Inside quotes a line end does not end it, nor does a quote close a field
+ *   there that another byte than a comma or a line end follows;
+ * - `unclosed_quote`: such a record whose last quote is never closed: the rest of the file;
+ * - `stray_quote`: a quoted field within the limit that crosses a line end and then is still open at the file's end,
  *   or has something other than a comma or a line end after its closing quote. Only the record's first line is set
  *   aside; reading resumes on the next;
  * - `not_utf8`: a record that is not UTF-8.
@@ -91,13 +93,13 @@ class Splitter implements CsvSplitter {
   *end(): Generator<Piece, void, void> {
     this.#skipBom();
     yield* this.#split();
-    while (this.#scanner.start < this.#end) {
+    while (this.#skipped === undefined && this.#scanner.start < this.#end) {
       if (this.#scanner.isStrayAt(this.#end)) yield this.#setAsideLine();
       else this.#addRecord(this.#end, this.#end);
       yield* this.#split();
     }
     yield* this.#takeRun();
-    if (this.#skipped !== undefined) yield this.#endSkipped(this.#end);
+    if (this.#skipped !== undefined) yield this.#endSkipped(this.#end, this.#scanner.isOpen() ? 'unclosed_quote' : 'too_long');
   }
 
   /** Room for as much again as is kept, so that a record that comes in many chunks is copied a few times at most. */
@@ -123,7 +125,7 @@ class Splitter implements CsvSplitter {
       if (this.#skipped !== undefined) {
         const end = this.#findSkippedEnd();
         if (end === undefined) return;
-        yield this.#endSkipped(end);
+        yield this.#endSkipped(end, 'too_long');
         continue;
       }
       const found = this.#findRecords();
@@ -177,25 +179,27 @@ class Splitter implements CsvSplitter {
       line: this.#line,
       sample: Buffer.from(this.#bytes.subarray(start, Math.min(pos, start + SAMPLE_BYTES))),
     };
-    this.#line += countLineEnds(this.#bytes, start, pos);
-    this.#scanner.begin(pos); // what is skipped is not kept
+    this.#countSkipped(start, pos);
   }
 
-  /** Just after the line end that ends an over-long record; without one, all that is there is dropped. */
+  /** Just after the line end that ends an over-long record; undefined if that is still to come. */
   #findSkippedEnd(): number | undefined {
-    const lineEnd = this.#bytes.subarray(0, this.#end).indexOf(LF, this.#scanner.start);
-    if (lineEnd === -1) {
-      this.#scanner.begin(this.#end);
-      return undefined;
-    }
+    const from = this.#scanner.pos;
+    const isFound = this.#scanner.passOver(this.#bytes, this.#end);
+    this.#countSkipped(from, this.#scanner.pos);
+    if (!isFound) return undefined;
     this.#line += 1;
-    return lineEnd + 1;
+    return this.#scanner.pos + 1;
   }
 
-  #endSkipped(next: number): Bad {
+  #countSkipped(from: number, to: number): void {
+    if (!this.#countsRecords) this.#line += countLineEnds(this.#bytes, from, to);
+  }
+
+  #endSkipped(next: number, reason: BadReason): Bad {
     const { sample, ...place } = this.#skipped!;
     this.#skipped = undefined;
-    return this.#bad('too_long', place, sample, next);
+    return this.#bad(reason, place, sample, next);
   }
 
   #bad(reason: BadReason, place: { offset: number; line: number }, sample: Buffer, next: number): Bad {

@@ -1,7 +1,7 @@
 import type { RefusedRow } from '../attributes/value-row.ts';
 import { parseRecord } from '../core/csv-records.ts';
 import type { ImportError } from './import-error.ts';
-import { badRecordFailure, columnNames, ERROR_COLUMNS, type ImportFormat } from './import-file.ts';
+import { columnNames, ERROR_COLUMNS, isOverLimit, type ImportFormat } from './import-file.ts';
 import { ownColumns, wrongColumns } from './import-row.ts';
 
 /** Which columns the import had. */
@@ -42,7 +42,7 @@ function shownLine({ line }: ImportError, record: string[] | null, format: Colum
 }
 
 function isWhole({ errorType, message }: ImportError): boolean {
-  return errorType !== 'FILE_TRANSFER_ERROR' && message !== badRecordFailure('too_long').message;
+  return errorType !== 'FILE_TRANSFER_ERROR' && !isOverLimit(message);
 }
 
 function isReadable({ errorType }: ImportError): boolean {

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import type { AttributeChange } from '../attributes/attribute-change.ts';
 import { type RefusedRow, sorDeleted } from '../attributes/value-row.ts';
-import { recordBytes, type Bad, type Piece, type Run } from '../core/csv-pieces.ts';
+import { isCut, recordBytes, type Bad, type Piece, type Run } from '../core/csv-pieces.ts';
 import { parseRun } from '../core/csv-records.ts';
 import { laneOf } from '../core/lane.ts';
 import { withoutCutWord } from '../core/text-limits.ts';
@@ -122,7 +122,7 @@ function detached(text: string | undefined): string | null {
 function badRecordError({ line, reason, sample }: Bad): ImportError {
   return {
     line, ...badRecordFailure(reason), outcome: 'failed', stage: 'parsing', customerId: null, attributeKey: null,
-    raw: storable(reason === 'too_long' ? withoutCutWord(sample.toString()) : sample.toString()), originalLine: null, customerHash: null,
+    raw: storable(isCut(reason) ? withoutCutWord(sample.toString()) : sample.toString()), originalLine: null, customerHash: null,
   };
 }
 

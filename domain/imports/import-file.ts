@@ -82,6 +82,11 @@ function wrongHeader(errorType: ImportErrorType, what: string): HeaderReading {
   return { ok: false, errorType, message: `${what}; a file begins with ${HEADER_LINES.v2} or ${HEADER_LINES.v3}` };
 }
 
+/** Whether an error is that of a record over the limit: of these the start alone is kept. */
+export function isOverLimit(message: string): boolean {
+  return message === BAD_RECORDS.too_long.message || message === BAD_RECORDS.unclosed_quote.message;
+}
+
 /** The error of a record that the splitter set aside. */
 export function badRecordFailure(reason: BadReason): FileFailure {
   return BAD_RECORDS[reason];
@@ -91,6 +96,10 @@ const ENCODING_HINT = 'save the file as UTF-8, or name its encoding with the set
 
 const BAD_RECORDS: Record<BadReason, FileFailure> = {
   too_long: { errorType: 'PARSING_FAILED', message: 'the record is longer than 1 MiB' },
+  unclosed_quote: {
+    errorType: 'PARSING_FAILED',
+    message: 'a quote opens a field that is not closed within 1 MiB, nor later: no row from here to the end of the file was read',
+  },
   stray_quote: {
     errorType: 'PARSING_FAILED',
     message: 'a quote opens a field that is not closed: quote the field, and double the quotes in it',

@@ -84,6 +84,14 @@ describe('an import', () => {
     expect(job).toMatchObject({ rowsIn: 13, rowsOk: 1, rowsIgnored: 1, rowsFailed: 11 });
   });
 
+  it('takes no line of a quoted field over 1 MiB for a row, and goes on behind it', async () => {
+    const cell = `"${'x\n'.repeat(530_000)}${personId(4)},plan,injected,\n"`;
+    const { job, errors } = await importLines(`${personId(3)},plan,${cell},`, `${personId(5)},plan,gold,`);
+    expect(job).toMatchObject({ state: 'finished', rowsIn: 2, rowsOk: 1, rowsFailed: 1 });
+    expect(errors.map(({ line, errorType }) => [line, errorType])).toEqual([[2, 'PARSING_FAILED']]);
+    expect(JSON.stringify(await importedValues(stack, world))).not.toContain('injected');
+  });
+
   it('fails as a whole for a wrong header and for an empty file, with one error and no row', async () => {
     for (const file of ['', 'id,key,value\na,b,c\n']) {
       const id = await postImport(stack.app, world, file);
