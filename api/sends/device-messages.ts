@@ -29,13 +29,15 @@ export const listInappMessages = operation({
 export const VouchedUser = z.custom<unknown>(() => true).meta({
   type: 'object',
   description: '`deviceId`, `context.device.id` or `anonymousId`: the device. `userToken`: the signed token that vouches for its user. '
-    + '`writeKey`, if it is not the user of Basic authentication',
+    + '`pushToken` or `context.device.token`: the push token that the device has; required if a call has sent one since the last '
+    + 'user token of this user. `writeKey`, if it is not the user of Basic authentication',
 }).meta({ id: 'VouchedUser' });
 
 export const verifyDeviceUser = operation({
   ...OF_DEVICE, id: 'verifyDeviceUser', method: 'POST', idempotencyKey: 'ignored', path: '/v1/verify',
   summary: 'Say by a signed user token who uses a device',
-  description: 'Where the app requires verified users, only a device that did this gets messages for the user.',
+  description: 'Where the app requires verified users, only a device that did this gets messages for the user. A '
+    + 'call with another push token ends it.',
   body: VouchedUser,
   result: z.object({ device_id: z.string(), user_id: z.string() }),
 });

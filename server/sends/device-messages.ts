@@ -1,7 +1,7 @@
 import * as api from '../../api/sends/device-messages.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { messageIdOf } from '../../domain/sends/attempt-outcome.ts';
-import { fieldsOf, isCallError, isObject } from '../../domain/tracking/call-fields.ts';
+import { fieldsOf, isCallError, isObject, pushTokenOf } from '../../domain/tracking/call-fields.ts';
 import { readSubject } from '../../domain/tracking/call-subject.ts';
 import { listAppTokenKeys } from '../../store/apps/app-token-keys.ts';
 import { write } from '../../store/core/database.ts';
@@ -14,6 +14,7 @@ import { verifyUserToken } from '../tracking/user-token.ts';
 
 const MAX_INAPP = 100;
 const NO_DEVICE_ID = 'is required: what the SDK has as context.device.id, or anonymousId';
+const NO_PUSH_TOKEN = 'is required: the push token that this device has now. The one that is known came without a user token of this user';
 
 const inapp = route(api.listInappMessages, async ({ query: { deviceId }, userToken, ...circumstances }, deps) => {
   const target = await requireTarget(deps, circumstances, null);
@@ -33,7 +34,9 @@ const verify = route(api.verifyDeviceUser, async ({ body, ...circumstances }, de
   if (isCallError(subject) || subject.deviceId === null) return refuseField('deviceId', NO_DEVICE_ID);
   const device = await requireDevice(deps, target, subject.deviceId);
   const user = await verifyUserToken(await listAppTokenKeys(deps.db, deps.secrets, target.entityId, device.appId), fields.userToken);
-  await write(deps.db, (tx) => updateVerifiedUser(tx, target.entityId, device, user));
+  const pushToken = pushTokenOf(fields.pushToken ?? fieldsOf(fieldsOf(fields.context)?.device)?.token);
+  const isVerified = await write(deps.db, (tx) => updateVerifiedUser(tx, target.entityId, device, user, pushToken));
+  if (!isVerified) refuseField('pushToken', NO_PUSH_TOKEN);
   return { device_id: device.deviceId, user_id: user };
 });
 

@@ -43,12 +43,17 @@ export async function listInappMessages(
      WHERE bytes_before < ${LISTED_BYTES} ORDER BY id`, [entityId, deviceId, appId, currentUserId, limit, optOut]));
 }
 
-/** The user that the app's server vouched for on a device. */
+/**
+ * Sets the user that the app's server vouched for on a device, with the push token that came with it. Returns false, and changes nothing,
+ * if none came and the device has one for which no user token of this user vouched: anybody with the app's key may have sent it.
+ */
 export async function updateVerifiedUser(
-  tx: Tx, entityId: number, { appId, deviceId }: { appId: number; deviceId: string }, userId: string,
-): Promise<void> {
-  await tx.query(
-    `UPDATE devices SET verified_user_id = $4, received_at = now()
-     WHERE entity_id = $1 AND app_id = $2 AND device_id = $3 AND verified_user_id IS DISTINCT FROM $4`,
-    [entityId, appId, deviceId, userId]);
+  tx: Tx, entityId: number, { appId, deviceId }: { appId: number; deviceId: string }, userId: string, pushToken: string | null,
+): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `UPDATE devices SET verified_user_id = $4::text, push_token = coalesce($5::text, push_token), received_at = now()
+     WHERE entity_id = $1 AND app_id = $2 AND device_id = $3
+       AND ($5::text IS NOT NULL OR push_token IS NULL OR verified_user_id = $4::text)`,
+    [entityId, appId, deviceId, userId, pushToken]);
+  return rowCount === 1;
 }

@@ -39,13 +39,14 @@ const UPSERT_USERS = `INSERT INTO device_users AS u (entity_id, app_id, device_i
 
 /**
  * What devices are now, and who was seen on them; their session heads are locked. What calls tell replaces what was told
- * before them. Where all of them come late, before a call that is known already, they fill only what nobody told.
+ * before them. Where all of them come late, before a call that is known already, they fill only what nobody told. Another push token ends
+ * what a user token vouched for: the app's key is enough to send it.
  */
 export async function upsertDevices(tx: Tx, entityId: number, subjects: readonly PlacedSubject[]): Promise<void> {
   const devices = subjects.filter((subject): subject is DeviceSubject => subject.deviceId !== null);
   if (devices.length === 0) return;
   const newest = (column: Told) =>
-    `${column} = CASE WHEN excluded.last_seen_at >= d.last_seen_at THEN coalesce(excluded.${column}, d.${column})
+    `CASE WHEN excluded.last_seen_at >= d.last_seen_at THEN coalesce(excluded.${column}, d.${column})
        ELSE coalesce(d.${column}, excluded.${column}) END`;
   const seen = devices.flatMap(usersSeen);
   await tx.query({
@@ -60,12 +61,13 @@ export async function upsertDevices(tx: Tx, entityId: number, subjects: readonly
              ${COLUMNS.map((column) => `${column} ${TOLD[column][0]}`).join(', ')})
            ORDER BY app_id, device_id COLLATE "C"
            ON CONFLICT (entity_id, app_id, device_id) DO UPDATE SET
+             verified_user_id = CASE WHEN ${newest('push_token')} IS NOT DISTINCT FROM d.push_token THEN d.verified_user_id END,
              uninstalled = CASE WHEN excluded.last_seen_at >= d.last_seen_at THEN excluded.uninstalled ELSE d.uninstalled END,
              number_of_sessions = d.number_of_sessions + excluded.number_of_sessions,
              number_of_crashes = d.number_of_crashes + excluded.number_of_crashes,
              first_seen_at = least(d.first_seen_at, excluded.first_seen_at),
              last_seen_at = greatest(d.last_seen_at, excluded.last_seen_at), received_at = now(),
-             ${COLUMNS.map(newest).join(', ')}`,
+             ${COLUMNS.map((column) => `${column} = ${newest(column)}`).join(', ')}`,
     values: [entityId, JSON.stringify(devices.map(toRow)), seen.map(({ appId }) => appId), seen.map(({ deviceId }) => deviceId),
       seen.map(({ userId }) => userId), seen.map(({ at }) => timestamp(at))],
   });

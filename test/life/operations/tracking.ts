@@ -93,7 +93,7 @@ export const trackingOperations: LifeOperations = {
   verifyDeviceUser: {
     async call(draw) {
       const person = draw.person();
-      return { body: { deviceId: person.deviceId, userToken: await userToken(draw, person) } };
+      return { body: { deviceId: person.deviceId, userToken: await userToken(draw, person), pushToken: person.pushToken } };
     },
   },
   requestPrivacyFromDevice: {

@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { messageIdOf } from '../../../domain/sends/attempt-outcome.ts';
+import { decideDevice } from '../../../domain/sends/device-decision.ts';
+import { listUserDevices } from '../../../store/sends/send-targets.ts';
 import { insertTokenKey, signUserToken, type TokenKey } from '../../harness/apps/user-tokens.ts';
 import { insertSampleCampaign } from '../../harness/sends/campaigns.ts';
 import { useServer } from '../http/use-server.ts';
@@ -140,6 +142,39 @@ describe('what a device tells of messages', () => {
     const { rows } = await store.db.query(
       'SELECT verified_user_id FROM devices WHERE entity_id = $1 AND device_id = $2', [world.entity.id, 'phone']);
     expect(rows).toEqual([{ verified_user_id: 'ada' }]);
+  });
+
+  it('sends to no push token that came without the user token of a verified user', async () => {
+    const adas = await signUserToken(tokenKey, { sub: 'ada' });
+    const verify = (body: object) => server.call('POST', '/v1/verify', { headers: basic(app.apiKey), body: { userToken: adas, ...body } });
+    const tell = (token: string) => sendBatch([callOf('owned', 'Application Opened', {}, 'ada', { token })]);
+    const receiver = async () => {
+      const [device] = await listUserDevices(store.db, world.entity.id, [app.app.id], ['ada'])
+        .then((devices) => devices.filter(({ deviceId }) => deviceId === 'owned'));
+      const channels = { type: 'transactional', includesPush: true, includesInapp: false } as const;
+      const { push, code } = decideDevice(device!, 'ada', channels, { verifiedUsers: true });
+      return push ? device!.pushToken : code;
+    };
+    await tell('hers');
+    expect(await receiver()).toBe('USER_NOT_VERIFIED');
+    const unnamed = await verify({ deviceId: 'owned' });
+    expect([unnamed.status, JSON.stringify(unnamed.body)]).toEqual([400, expect.stringContaining('pushToken')]);
+    expect((await verify({ deviceId: 'owned', pushToken: 'hers' })).status).toBe(200);
+    expect(await receiver()).toBe('hers');
+    await tell('hers');
+    expect(await receiver()).toBe('hers');
+    expect((await verify({ deviceId: 'owned' })).status).toBe(200);
+    // The app's key is enough to send this, and what her own app does next must not vouch for it.
+    await tell('a stranger\'s');
+    expect(await receiver()).toBe('USER_NOT_VERIFIED');
+    expect((await verify({ deviceId: 'owned' })).status).toBe(400);
+    expect(await receiver()).toBe('USER_NOT_VERIFIED');
+    expect((await verify({ context: { device: { id: 'owned', token: 'hers' } } })).status).toBe(200);
+    expect(await receiver()).toBe('hers');
+    // The provider knows the token no more, and the next one is anybody's.
+    await store.db.query(`UPDATE devices SET push_token = NULL WHERE entity_id = $1 AND device_id = 'owned'`, [world.entity.id]);
+    await tell('a stranger\'s');
+    expect(await receiver()).toBe('USER_NOT_VERIFIED');
   });
 
   it('shows whether the app is still there', async () => {
