@@ -38,11 +38,12 @@ export async function buildServer(deps: ServerDependencies, routes: readonly Rou
   const limits = { ...LIMITS, ...deps.settings.limits };
   const feedWaker = new FeedWaker(deps);
   const liveCalls = new LiveCalls(deps);
+  const heavyReads = new HeavyReads();
   const connectorCalls = new ConnectorCalls(deps.outside, deps.scratch, limits.connectorCalls);
   const routeDependencies: RouteDependencies = {
     ...deps, limits, unverified: uploadBudget(limits),
     feedIntake: feedIntake(deps.db, deps.secrets), feedAdmission: new FeedAdmissionLimit(deps.db, limits), feedWaker, figures: new Map(),
-    heavyReads: new HeavyReads(),
+    heavyReads,
     connectorCalls,
     trackingApps: new TrackingApps(deps.db, deps.secrets), trackingIntake: trackingIntake(deps.db, deps.secrets),
     liveCalls,
@@ -51,6 +52,7 @@ export async function buildServer(deps: ServerDependencies, routes: readonly Rou
   const app = newApp(deps.log, limits, deps.settings.trustProxy);
   limitConnections(app, limits, Boolean(deps.settings.trustProxy));
   app.addHook('preClose', async () => connectorCalls.close());
+  app.addHook('preClose', async () => heavyReads.close());
   app.addHook('onClose', async () => feedWaker.close());
   app.addHook('onClose', () => liveCalls.close());
   app.setErrorHandler(sendError);

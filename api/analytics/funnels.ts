@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import {
-  DEFAULT_DURATION_SECONDS, MAX_DETAILS, MAX_DURATION_SECONDS, MAX_NAMES, MAX_PAIRS, MAX_STEPS,
+  countPairs, DEFAULT_DURATION_SECONDS, MAX_DETAILS, MAX_DURATION_SECONDS, MAX_NAMES, MAX_PAIRS, MAX_PAIRS_IN_ALL, MAX_STEPS,
 } from '../../domain/analytics/funnel.ts';
 import { isDate } from '../../domain/core/date-value.ts';
 import { isStorableJson } from '../../domain/core/text-limits.ts';
@@ -42,7 +42,8 @@ const Step = z.object({
   values_erased: valuesErased,
 }).meta({ id: 'FunnelStep' });
 
-const steps = jsonArray(Step, MAX_STEPS, 1);
+const steps = jsonArray(Step, MAX_STEPS, 1).refine((all) => countPairs(all) <= MAX_PAIRS_IN_ALL,
+  `must have at most ${MAX_PAIRS_IN_ALL} pairs in the match_details of all steps together: leave out some, or split the funnel`);
 
 const instant = z.iso.datetime();
 

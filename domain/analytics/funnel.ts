@@ -19,6 +19,10 @@ export function detailsOf(
 /** Members of an event's detail with the values they must have. A detail that is a text has the empty key. */
 export type DetailPairs = Record<string, string | number | boolean | null>;
 
+export function countPairs(steps: readonly Pick<FunnelStep, 'match_details'>[]): number {
+  return steps.flatMap(({ match_details: details = [] }) => details).reduce((count, pairs) => count + Object.keys(pairs).length, 0);
+}
+
 /** Events that break a chain between the step `after_step` and the next one. */
 export type FunnelExclusion = { after_step: number; match_name: MatchName[] };
 
@@ -26,6 +30,8 @@ export const MAX_STEPS = 20;
 export const MAX_NAMES = 50;
 export const MAX_DETAILS = 50;
 export const MAX_PAIRS = 20;
+/** Maximum number of pairs in the details of all steps together: each may be compared with each event. */
+export const MAX_PAIRS_IN_ALL = 500;
 export const DEFAULT_DURATION_SECONDS = 2_592_000;
 export const MAX_DURATION_SECONDS = 366 * 86_400;
 

@@ -23,7 +23,7 @@ export const PLACES = {
 
 export type Limit = keyof typeof PLACES;
 
-/** Opens the places of a limit, once for a process. */
-export function openPlaces(limit: Limit): Semaphore {
-  return semaphore(PLACES[limit]);
+/** Opens the places of a limit, once for a process. `maxEach` bounds those of one entity also while it is alone. */
+export function openPlaces(limit: Limit, maxEach: number = PLACES[limit]): Semaphore {
+  return semaphore(PLACES[limit], maxEach);
 }

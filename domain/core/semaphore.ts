@@ -1,19 +1,21 @@
 /**
- * Takes a turn for an entity; what it gives back ends it. If no turn is free for it, it calls `onWait`, and waits for that, too.
+ * Takes a turn for an entity; what it gives back ends it. If no turn is free for it, it calls `onWait`, and waits for that, too. A caller
+ * whose signal aborts leaves the line, and the call fails with the signal's reason.
  */
-export type Semaphore = (entityId: number, onWait?: () => Promise<void>) => Promise<() => void>;
+export type Semaphore = (entityId: number, onWait?: () => Promise<void>, signal?: AbortSignal) => Promise<() => void>;
 
 type Waiting = { entityId: number; begin(): void };
 
 /**
  * At most `atOnce` turns at a time, shared out by entity: while n of them have turns or wait for one, none has more than ⌈atOnce / n⌉.
  * The next free turn goes to the entity that has waited longest since a turn of its own began or ended; of its own, first come, first
- * served.
+ * served. `maxEach` bounds the turns of one entity also while it is alone.
  */
-export function semaphore(atOnce: number): Semaphore {
-  const turns = new Turns(atOnce);
-  return async (entityId, onWait) => {
-    if (!turns.tryBegin(entityId)) await waitInLine(turns, entityId, onWait);
+export function semaphore(atOnce: number, maxEach = atOnce): Semaphore {
+  const turns = new Turns(atOnce, maxEach);
+  return async (entityId, onWait, signal) => {
+    signal?.throwIfAborted();
+    if (!turns.tryBegin(entityId)) await waitInLine(turns, entityId, onWait, signal);
     let isOver = false;
     return () => {
       if (!isOver) turns.end(entityId);
@@ -27,6 +29,7 @@ type Share = { held: number; since: number };
 
 class Turns {
   readonly #atOnce: number;
+  readonly #maxEach: number;
   #free: number;
   /** Counts what happens: of two moments the later one has the larger number. */
   #now = 0;
@@ -34,8 +37,9 @@ class Turns {
   #waiting: Waiting[] = [];
   readonly #shares = new Map<number, Share>();
 
-  constructor(atOnce: number) {
+  constructor(atOnce: number, maxEach: number) {
     this.#atOnce = atOnce;
+    this.#maxEach = maxEach;
     this.#free = atOnce;
   }
 
@@ -48,8 +52,17 @@ class Turns {
     return false;
   }
 
-  wait(entityId: number): Promise<void> {
-    return new Promise((resolve) => { this.#waiting.push({ entityId, begin: resolve }); });
+  wait(waiting: Waiting): void {
+    this.#waiting.push(waiting);
+  }
+
+  /** Takes one out of the line, if it still stands there. With fewer entities in line the share of the others grows. */
+  leave(waiting: Waiting): boolean {
+    if (!this.#waiting.includes(waiting)) return false;
+    this.#waiting = this.#waiting.filter((one) => one !== waiting);
+    this.#forget(waiting.entityId);
+    this.#beginNext();
+    return true;
   }
 
   end(entityId: number): void {
@@ -58,6 +71,10 @@ class Turns {
     share.held -= 1;
     share.since = this.#now += 1;
     this.#forget(entityId);
+    this.#beginNext();
+  }
+
+  #beginNext(): void {
     for (let next = this.#next(); next; next = this.#next()) {
       this.#waiting = this.#waiting.filter((one) => one !== next);
       this.#begin(next.entityId);
@@ -72,7 +89,7 @@ class Turns {
   }
 
   #mayBegin(entityId: number): boolean {
-    return this.#free > 0 && this.#share(entityId).held < Math.ceil(this.#atOnce / this.#shares.size);
+    return this.#free > 0 && this.#share(entityId).held < Math.min(this.#maxEach, Math.ceil(this.#atOnce / this.#shares.size));
   }
 
   #begin(entityId: number): void {
@@ -97,14 +114,26 @@ class Turns {
   }
 }
 
-/** A turn that is not used, since `onWait` failed, ends as soon as it begins. */
-async function waitInLine(turns: Turns, entityId: number, onWait?: () => Promise<void>): Promise<void> {
-  const turn = turns.wait(entityId);
+/** Leaves the line if `onWait` fails or the signal aborts; a turn that began before `onWait` failed ends. */
+async function waitInLine(turns: Turns, entityId: number, onWait?: () => Promise<void>, signal?: AbortSignal): Promise<void> {
+  const { promise: turn, resolve, reject } = Promise.withResolvers<void>();
+  let hasBegun = false;
+  const begin = () => {
+    hasBegun = true;
+    resolve();
+  };
+  const waiting = { entityId, begin };
+  const onAbort = () => {
+    if (turns.leave(waiting)) reject(signal!.reason as Error);
+  };
+  turns.wait(waiting);
+  signal?.addEventListener('abort', onAbort, { once: true });
   try {
-    await onWait?.();
-  } catch (error) {
-    void turn.then(() => turns.end(entityId));
-    throw error;
+    await Promise.all([turn, onWait?.().catch((error: unknown) => {
+      if (!turns.leave(waiting) && hasBegun) turns.end(entityId);
+      throw error;
+    })]);
+  } finally {
+    signal?.removeEventListener('abort', onAbort);
   }
-  await turn;
 }

@@ -6,13 +6,13 @@ import { type EventDefinition, listEventDefinitions, MAX_DEFINITIONS } from '../
 import { requireApp } from '../apps/find-app.ts';
 import { type Route, route } from '../http/route.ts';
 
-const countEvents = route(api.countAppEvents, async ({ params, query, caller: { entityId } }, { db, heavyReads }) => {
+const countEvents = route(api.countAppEvents, async ({ params, query, hungUp, caller: { entityId } }, { db, heavyReads }) => {
   const app = await requireApp(db, entityId, params.app_identifier);
   const period = readDayPeriod(query) ?? refuse(404, '400', 'Missing start date');
   const before = query.only_current ? null : periodBefore(period);
-  const { current, previous } = await heavyReads.within(entityId, async () => ({
-    current: await countEventHits(db, entityId, app.id, period),
-    previous: before && await countEventHits(db, entityId, app.id, before),
+  const { current, previous } = await heavyReads.within(entityId, hungUp(), async (signal) => ({
+    current: await countEventHits(db, entityId, app.id, period, signal),
+    previous: before && await countEventHits(db, entityId, app.id, before, signal),
   }));
   const definitions = await listEventDefinitions(db, entityId, app.id, { offset: 0, limit: MAX_DEFINITIONS });
   return {

@@ -14,7 +14,7 @@ import { requireRightOfField } from '../http/right-of-type.ts';
 import { type Route, route } from '../http/route.ts';
 import { resolveSteps } from './funnel-steps.ts';
 
-const quickStats = route(api.quickFunnelStats, async ({ query, body: { funnel }, ...who }, { db, heavyReads }) => {
+const quickStats = route(api.quickFunnelStats, async ({ query, body: { funnel }, hungUp, ...who }, { db, heavyReads }) => {
   const { caller, caller: { entityId } } = who;
   const breakdown = query.breakdown === undefined ? null : breakdownOf(query.breakdown);
   if (breakdown && 'detail' in breakdown) requireRightOfField(api.quickFunnelStats, caller, api.DETAIL_BREAKDOWN);
@@ -23,7 +23,8 @@ const quickStats = route(api.quickFunnelStats, async ({ query, body: { funnel },
   if (breakdown && 'detail' in breakdown) {
     await audit(db, who, { action: 'read', subjectKind: 'funnel', details: { app: query.app_id, breakdown: query.breakdown! } });
   }
-  const totals = await heavyReads.within(entityId, () => countFunnel(db, entityId, { ...asked.query, breakdown }))
+  const totals = await heavyReads.within(entityId, hungUp(), (signal) =>
+    countFunnel(db, entityId, { ...asked.query, breakdown }, { signal }))
     ?? refuseField('breakdown', `has more than ${MAX_PROPERTIES} values: choose a property with fewer`);
   const result = totals.flatMap(({ property, steps }) => steps.map((total, step) => ({
     step, ...completions(total, asked.query.oneIn), last_completed_at: total.lastAt?.toISOString() ?? null,
@@ -32,13 +33,14 @@ const quickStats = route(api.quickFunnelStats, async ({ query, body: { funnel },
   return estimated(result, totals.flatMap(({ steps }) => steps), asked.query.oneIn);
 });
 
-const explore = route(api.exploreFunnel, async ({ query, body: { funnel }, caller: { entityId } }, { db, heavyReads }) => {
+const explore = route(api.exploreFunnel, async ({ query, body: { funnel }, hungUp, caller: { entityId } }, { db, heavyReads }) => {
   const { id } = await requireApp(db, entityId, query.app_id);
   const last = funnel.steps.length - 1;
   if (query.position > last) refuseField('position', `must be the number of a step, from 0 to ${last}`);
   const { query: asked, appIds } = await funnelQuery(db, entityId, query, funnel);
   const followed = [...new Set([...appIds, id])];
-  const found = await heavyReads.within(entityId, () => exploreFunnel(db, entityId, asked, { position: query.position, followed }));
+  const found = await heavyReads.within(entityId, hungUp(), (signal) =>
+    exploreFunnel(db, entityId, asked, { position: query.position, followed, signal }));
   const apps = await listAppsById(db, entityId, followed);
   const names = await listDisplayNames(db, entityId, followed);
   const result = found.map(({ appId, logType, name, ...total }) => ({

@@ -3,13 +3,12 @@ import { type SegmentFilters, showFilters } from '../../domain/analytics/segment
 import { refuse, refuseField, refuseFields } from '../../domain/core/refusal.ts';
 import { resolveFilters } from '../../store/analytics/resolve-filters.ts';
 import { countFiltered, type SegmentCounts } from '../../store/analytics/segment-counts.ts';
-import type { SegmentQuery } from '../../store/analytics/segment-sql.ts';
 import {
   deleteSegment, findCircle, findSegment, insertSegment, lockSegment, lockSegments, MAX_SEGMENTS, type Segment,
   setUses, streamSegments, updateSegment, updateSegmentFilters, wantRefresh,
 } from '../../store/analytics/segments.ts';
 import { setLabels } from '../../store/apps/labels.ts';
-import { type Database, type Queryable, type Tx, write } from '../../store/core/database.ts';
+import { type Queryable, type Tx, write } from '../../store/core/database.ts';
 import { requireApp } from '../apps/find-app.ts';
 import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
@@ -80,7 +79,7 @@ const remove = route(api.deleteSegment, async ({ params: { identifier }, ...who 
   return showSegment(segment);
 }));
 
-const preview = route(api.previewSegment, async ({ body: { app, filters }, ...who }, { db, heavyReads }) => {
+const preview = route(api.previewSegment, async ({ body: { app, filters }, hungUp, ...who }, { db, heavyReads }) => {
   const { entityId } = who.caller;
   const { id: appId } = await requireApp(db, entityId, app, UNKNOWN_APP);
   const { query, segments, failure } = await resolveOrRefuse(db, entityId, appId, filters);
@@ -89,14 +88,8 @@ const preview = route(api.previewSegment, async ({ body: { app, filters }, ...wh
   if (waited) refuseComputing(waited.identifier);
   const details = await attributesOfFilters(db, who.caller, filters);
   if (details.attributes !== undefined) await audit(db, who, { action: 'read', subjectKind: 'segment', details: { app, ...details } });
-  return showCounts(await countNow(db, entityId, query, heavyReads));
+  return showCounts(await heavyReads.within(entityId, hungUp(), (signal) => countFiltered(db, entityId, query, HEAVY_READ_MS, signal)));
 });
-
-function countNow(
-  db: Database, entityId: number, query: SegmentQuery, heavyReads: { within<T>(entityId: number, read: () => Promise<T>): Promise<T> },
-): Promise<SegmentCounts> {
-  return heavyReads.within(entityId, () => countFiltered(db, entityId, query, HEAVY_READ_MS));
-}
 
 /** Those that were given and hold something; null: none. */
 function filtersOf(given: SegmentFilters | undefined, isStatic: boolean): SegmentFilters | null {

@@ -22,6 +22,8 @@ export type Circumstances = {
   log: FastifyBaseLogger;
   /** To be called of a large file once its credentials hold: it may take its time. */
   verified(): void;
+  /** Aborts once the caller hangs up. */
+  hungUp(): AbortSignal;
 };
 
 /**

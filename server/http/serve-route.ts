@@ -67,12 +67,12 @@ export function serveRoute(app: FastifyInstance, route: Route, deps: RouteDepend
     url: route.path,
     ...route.auth === 'none' ? { bodyLimit: MAX_OPEN_BYTES } : {},
     config: route.auth === 'app_key' ? { route, rateLimit: false } : { route },
-    handler: async (request, reply) => send(reply, await answer(route, request, deps)),
+    handler: async (request, reply) => send(reply, await answer(route, request, reply, deps)),
   });
 }
 
-async function answer(route: Route, request: FastifyRequest, deps: RouteDependencies): Promise<unknown> {
-  const circumstances = circumstancesOf(request);
+async function answer(route: Route, request: FastifyRequest, reply: FastifyReply, deps: RouteDependencies): Promise<unknown> {
+  const circumstances = circumstancesOf(request, reply);
   const key = idempotencyKey(route, request.headers);
   const params = route.params ? validate(route.params, request.params, 'path') : {};
   const asked = gather(Object.entries(request.query as object));
@@ -114,10 +114,21 @@ async function readInput(
     : { fields: request.body ?? {} };
 }
 
-function circumstancesOf(request: FastifyRequest): Circumstances {
+function circumstancesOf(request: FastifyRequest, reply: FastifyReply): Circumstances {
   const { ip: address, id: requestId, log, trackingTarget = null, headers } = request;
   const userToken = headers['x-user-token']?.toString();
-  return { version: apiVersion(headers.accept), address, trackingTarget, userToken, requestId, log, verified: () => request.verified() };
+  return {
+    version: apiVersion(headers.accept), address, trackingTarget, userToken, requestId, log, verified: () => request.verified(),
+    hungUp: () => hungUp(reply),
+  };
+}
+
+/** Fastify's own signal also aborts once the body is read: Node closes a request then, and a response with its connection. */
+function hungUp({ raw }: FastifyReply): AbortSignal {
+  const gone = new AbortController();
+  if (raw.destroyed) gone.abort();
+  else raw.once('close', () => { if (!raw.writableFinished) gone.abort(); });
+  return gone.signal;
 }
 
 /** Numbers of attribute values are raw JSON, which only the engine's own JSON.stringify writes. */

@@ -6,7 +6,7 @@ export type EventHits = { days: Map<number, number>; sessions: number };
 
 /** By `hitsKey`. Costs as much as the period has events. */
 export async function countEventHits(
-  db: Database, entityId: number, appId: number, { from, until }: DayPeriod,
+  db: Database, entityId: number, appId: number, { from, until }: DayPeriod, signal?: AbortSignal,
 ): Promise<Map<string, EventHits>> {
   type Row = { log_type: number; name: string; day: number | null; count: number };
   // By the primary key of events, in the partitions of the period. A session may go over midnight.
@@ -18,7 +18,7 @@ export async function countEventHits(
      SELECT log_type, name, day, sum(hits)::bigint AS count FROM hits GROUP BY log_type, name, day
      UNION ALL
      SELECT log_type, name, NULL, count(DISTINCT session_id) FROM hits GROUP BY log_type, name`,
-    [entityId, appId, from, until])).rows, { settings: `SET LOCAL transaction_timeout = 0; SET LOCAL statement_timeout = '120s'` });
+    [entityId, appId, from, until])).rows, { settings: `SET LOCAL transaction_timeout = 0; SET LOCAL statement_timeout = '120s'`, signal });
   const found = new Map<string, EventHits>();
   for (const { log_type: logType, name, day, count } of rows) {
     const key = hitsKey({ logType, name });

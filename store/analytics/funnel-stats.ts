@@ -1,5 +1,5 @@
 import { type ChainRules, FunnelChains } from '../../domain/analytics/funnel-chains.ts';
-import type { Database, Tx } from '../core/database.ts';
+import { type Database, endingOn, type Tx } from '../core/database.ts';
 import { countedSql, type FunnelQuery, funnelSql, parameters, type Shard } from './funnel-sql.ts';
 
 /** Of the people who completed a step: how many, their seconds since step 0 in all, and when the last of them did. */
@@ -23,10 +23,11 @@ const EVENTS_PER_PAGE = 10_000;
  * chains by its window functions would take it half of its time. At most `maxEventsAtOnce` of one person are held.
  */
 export async function countFunnel(
-  db: Database, entityId: number, query: FunnelQuery, maxEventsAtOnce = MAX_EVENTS_AT_ONCE,
+  db: Database, entityId: number, query: FunnelQuery,
+  { maxEventsAtOnce = MAX_EVENTS_AT_ONCE, signal }: { maxEventsAtOnce?: number; signal?: AbortSignal } = {},
 ): Promise<FunnelTotals[] | null> {
   const counts = new FunnelCounts(query);
-  await inShards(db, async (session, shard) => {
+  await inShards(db, signal, async (session, shard) => {
     const part = { session, entityId, query, shard, counts };
     const busy = await countPeople(part, maxEventsAtOnce);
     if (busy.length > 0) await countBusyPeople(part, busy);
@@ -145,10 +146,11 @@ class FunnelCounts {
  * to the first such event. A kind that most people had comes first.
  */
 export async function exploreFunnel(
-  db: Database, entityId: number, query: FunnelQuery, { position, followed }: { position: number; followed: readonly number[] },
+  db: Database, entityId: number, query: FunnelQuery,
+  { position, followed, signal }: { position: number; followed: readonly number[]; signal?: AbortSignal },
 ): Promise<Followed[]> {
   const totals = new Map<string, Followed>();
-  await inShards(db, async (session, shard) => {
+  await inShards(db, signal, async (session, shard) => {
     const { values, add } = parameters();
     const { with: tables, levels, joins, person, mayCount } = funnelSql({ ...query, breakdown: null }, position + 1, shard, add, followed);
     const { rows } = await session.query<Followed>(
@@ -184,14 +186,15 @@ const SETTINGS = `SET LOCAL transaction_timeout = 0; SET LOCAL transaction_timeo
   SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL jit = off; SET LOCAL client_connection_check_interval = '2s'`;
 
 /** Does a part of the work for each shard, all of them on the same snapshot. */
-async function inShards(db: Database, work: (session: Tx, shard: Shard) => Promise<void>): Promise<void> {
+async function inShards(db: Database, signal: AbortSignal | undefined, work: (session: Tx, shard: Shard) => Promise<void>): Promise<void> {
   const sessions: Tx[] = [];
   let failed = true;
   try {
     const first = await beginReading(db, sessions);
     const { rows: [snapshot] } = await first.query<{ id: string }>('SELECT pg_export_snapshot() AS id');
     while (sessions.length < SHARDS) await beginReading(db, sessions, snapshot!.id);
-    await Promise.all(sessions.map((session, number) => work(session, { number, of: SHARDS })));
+    await endingOn(db, sessions, signal, () =>
+      Promise.all(sessions.map((session, number) => work(session, { number, of: SHARDS }))));
     failed = false;
   } finally {
     // One that still computes is of no use to anybody: its session ends.

@@ -19,8 +19,10 @@ export const segmentSettings = (timeoutMs: number): string => `SET LOCAL transac
   SET LOCAL enable_nestloop = off; SET LOCAL client_connection_check_interval = '2s'`;
 
 /** How many people filters find, and how many of them a push can reach. */
-export function countFiltered(db: Database, entityId: number, query: SegmentQuery, timeoutMs: number): Promise<SegmentCounts> {
-  return countIn(db, entityId, segmentSql(query), query.appId, timeoutMs);
+export function countFiltered(
+  db: Database, entityId: number, query: SegmentQuery, timeoutMs: number, signal?: AbortSignal,
+): Promise<SegmentCounts> {
+  return countIn(db, entityId, segmentSql(query), query.appId, timeoutMs, signal);
 }
 
 /** The same of the members that a segment has. */
@@ -32,6 +34,7 @@ export function countMembers(
 
 async function countIn(
   db: Database, entityId: number, { with: tables, matched, values, add }: SegmentSql, appId: number, timeoutMs: number,
+  signal?: AbortSignal,
 ): Promise<SegmentCounts> {
   const text = `WITH ${tables}, matched AS MATERIALIZED (${matched}),
     reached AS (
@@ -46,7 +49,7 @@ async function countIn(
       ${total('devices', false)} AS "reachTotal"
     FROM reached`;
   return read(db, async (tx) => (await tx.query<SegmentCounts>(text, [entityId, ...values])).rows[0]!,
-    { settings: segmentSettings(timeoutMs) });
+    { settings: segmentSettings(timeoutMs), signal });
 }
 
 const total = (column: string, ofMatched: boolean): string =>

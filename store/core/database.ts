@@ -111,9 +111,35 @@ export async function write<T>(
   }
 }
 
-/** Runs `work` in a short transaction that only reads. `settings` as in `write`. */
-export function read<T>(db: Database, work: (tx: Tx) => Promise<T>, { settings = '' } = {}): Promise<T> {
-  return inTransaction(db, work, `BEGIN READ ONLY;${settings}`);
+type ReadOptions = { settings?: string; signal?: AbortSignal | undefined };
+
+/** Runs `work` in a short transaction that only reads. `settings` as in `write`; `signal` as in `endingOn`. */
+export function read<T>(db: Database, work: (tx: Tx) => Promise<T>, { settings = '', signal }: ReadOptions = {}): Promise<T> {
+  return inTransaction(db, (tx) => endingOn(db, [tx], signal, () => work(tx)), `BEGIN READ ONLY;${settings}`);
+}
+
+/**
+ * Runs `work` within sessions that end as soon as the signal aborts: Postgres then stops computing, and their statements fail. Ending a
+ * session also holds between two statements, where a request to cancel has no effect.
+ */
+export async function endingOn<T>(
+  db: Database, sessions: readonly Tx[], signal: AbortSignal | undefined, work: () => Promise<T>,
+): Promise<T> {
+  if (!signal) return work();
+  const pids: number[] = [];
+  for (const session of sessions) pids.push((await session.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows[0]!.pid);
+  signal.throwIfAborted();
+  let ended: Promise<unknown> | undefined;
+  const end = () => {
+    ended = db.query('SELECT pg_terminate_backend(pid) FROM unnest($1::integer[]) AS pid', [pids]).catch(() => {});
+  };
+  signal.addEventListener('abort', end, { once: true });
+  try {
+    return await work();
+  } finally {
+    signal.removeEventListener('abort', end);
+    await ended;
+  }
 }
 
 async function inTransaction<T>(db: Database, work: (tx: Tx) => Promise<T>, begin: string): Promise<T> {

@@ -83,3 +83,17 @@ it('says that somebody has to wait, and only then; a turn of one who can not say
   (await second)();
   (await fourth)();
 });
+
+it('lets a caller leave the line, and gives its turn to the next', async () => {
+  const turn = semaphore(2, 1);
+  const end = await turn(1);
+  const leaving = new AbortController();
+  const left = turn(1, undefined, leaving.signal);
+  const next = turn(1);
+  leaving.abort(new Error('left'));
+  await expect(left).rejects.toThrow('left');
+  await expect(turn(1, undefined, leaving.signal)).rejects.toThrow('left');
+  (await turn(2))();
+  end();
+  (await next)();
+});

@@ -3,7 +3,9 @@ import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
 import { insertEventDefinitions } from '../../../store/tracking/event-definitions.ts';
 import { insertSampleEvents, type SampleEvent } from '../../harness/analytics/sample-events.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
+import { waitFor } from '../../harness/core/wait.ts';
 import { tokenWith } from '../../harness/core/world.ts';
+import { testServer } from '../http/test-server.ts';
 import { useServer } from '../http/use-server.ts';
 
 const { store, server, world } = useServer();
@@ -193,4 +195,59 @@ test('exploring lists what people do after a step, by what it is called', async 
   search.set('position', '2');
   expect((await call('POST', `funnels/explore?${search.toString()}`, { funnel: { steps: [step('Viewed')] } })).body.messages)
     .toMatchObject([{ element: 'position' }]);
+});
+
+describe('a funnel that computes', () => {
+  /** Holds the events, so that each funnel runs until it is ended. */
+  async function whileEventsAreLocked(work: (url: string, close: () => Promise<void>) => Promise<void>): Promise<void> {
+    const { app: other } = await testServer(store);
+    const url = await other.listen({ port: 0, host: '127.0.0.1' });
+    const lock = await store.db.connect();
+    try {
+      await lock.query('BEGIN; LOCK TABLE events IN ACCESS EXCLUSIVE MODE');
+      await work(url, () => other.close());
+    } finally {
+      await lock.query('ROLLBACK');
+      lock.release();
+      await other.close();
+    }
+  }
+
+  const ask = (url: string, signal?: AbortSignal) => fetch(
+    `${url}/api/funnels/quick_stats?${new URLSearchParams({ app_id: app.identifier, ...PERIOD }).toString()}`, {
+      method: 'POST', headers: { authorization: `Token ${world.token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ funnel: { steps: [step('Viewed')] } }), ...signal && { signal },
+    });
+
+  const computing = async () => (await store.db.query(
+    `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)).rows.length;
+
+  test('ends with its caller, and frees its place', () => whileEventsAreLocked(async (url) => {
+    const hangingUp = new AbortController();
+    const gone = ask(url, hangingUp.signal).catch(() => 'gone');
+    await waitFor('both sessions to compute', async () => await computing() === 2);
+    hangingUp.abort();
+    expect(await gone).toBe('gone');
+    await waitFor('both sessions to end', async () => await computing() === 0);
+  }));
+
+  test('ends with its server', () => whileEventsAreLocked(async (url, close) => {
+    const asked = [ask(url), ask(url)];
+    await waitFor('both sessions to compute', async () => await computing() === 2);
+    await close();
+    for (const answer of await Promise.all(asked)) {
+      expect(answer.status).toBe(503);
+      expect(answer.headers.get('retry-after')).toBe('1');
+    }
+    expect(await computing()).toBe(0);
+  }));
+});
+
+test('a funnel has at most 500 pairs in all of its details', async () => {
+  const pairs = (count: number) => [Object.fromEntries(Array.from({ length: count }, (_, nth) => [`member-${nth}`, nth]))];
+  const steps = (last: number) => [...Array.from({ length: 24 }, () => pairs(20)).flat(), ...pairs(last)];
+  expect((await stats({ steps: [step('Viewed', steps(20)), step('Ordered')] })).status).toBe(200);
+  const refused = await stats({ steps: [step('Viewed', steps(20)), step('Ordered', pairs(1))] });
+  expect(refused.status).toBe(400);
+  expect(refused.body.error_message).toContain('at most 500 pairs');
 });
