@@ -1,4 +1,4 @@
-import { type Semaphore, semaphore } from './semaphore.ts';
+import { type Bounds, type Semaphore, semaphore } from './semaphore.ts';
 
 /**
  * Places that entities share in one process: no entity has more than its share while others wait (`semaphore`). Every limit of work
@@ -23,7 +23,14 @@ export const PLACES = {
 
 export type Limit = keyof typeof PLACES;
 
-/** Opens the places of a limit, once for a process. `maxEach` bounds those of one entity also while it is alone. */
-export function openPlaces(limit: Limit, maxEach: number = PLACES[limit]): Semaphore {
-  return semaphore(PLACES[limit], maxEach);
+/** The limits of which one entity has fewer places also while it is alone, or whose line of callers is bounded. */
+export const BOUNDS = {
+  sends: { maxWaitingEach: 8 },
+  mails: { maxWaitingEach: 8 },
+  heavyReads: { maxEach: 1, maxWaitingEach: 20, maxWaiting: 100 },
+} as const satisfies Partial<Record<Limit, Bounds>>;
+
+/** Opens the places of a limit, once for a process. */
+export function openPlaces(limit: Limit): Semaphore {
+  return semaphore(PLACES[limit], (BOUNDS as Partial<Record<Limit, Bounds>>)[limit]);
 }

@@ -1,18 +1,30 @@
 /**
  * Takes a turn for an entity; what it gives back ends it. If no turn is free for it, it calls `onWait`, and waits for that, too. A caller
- * whose signal aborts leaves the line, and the call fails with the signal's reason.
+ * whose signal aborts leaves the line, and the call fails with the signal's reason. It fails with `TooManyWait` if the line is full.
  */
 export type Semaphore = (entityId: number, onWait?: () => Promise<void>, signal?: AbortSignal) => Promise<() => void>;
 
-type Waiting = { entityId: number; begin(): void };
+/** Maximum number of turns of one entity, also while it is alone, and of callers that wait: of one entity, and of all together. */
+export type Bounds = { maxEach?: number; maxWaitingEach?: number; maxWaiting?: number };
+
+export class TooManyWait extends Error {
+  readonly waiting: number;
+
+  constructor(waiting: number) {
+    super(`${waiting} wait already`);
+    this.waiting = waiting;
+  }
+}
+
+type Waiting = { entityId: number; begin(): void; refuse(error: TooManyWait): void };
 
 /**
  * At most `atOnce` turns at a time, shared out by entity: while n of them have turns or wait for one, none has more than ⌈atOnce / n⌉.
  * The next free turn goes to the entity that has waited longest since a turn of its own began or ended; of its own, first come, first
- * served. `maxEach` bounds the turns of one entity also while it is alone.
+ * served. When all places in line are taken, the newest caller of the entity that holds most gives way to an entity that holds fewer.
  */
-export function semaphore(atOnce: number, maxEach = atOnce): Semaphore {
-  const turns = new Turns(atOnce, maxEach);
+export function semaphore(atOnce: number, bounds: Bounds = {}): Semaphore {
+  const turns = new Turns(atOnce, bounds);
   return async (entityId, onWait, signal) => {
     signal?.throwIfAborted();
     if (!turns.tryBegin(entityId)) await waitInLine(turns, entityId, onWait, signal);
@@ -29,7 +41,7 @@ type Share = { held: number; since: number };
 
 class Turns {
   readonly #atOnce: number;
-  readonly #maxEach: number;
+  readonly #bounds: Required<Bounds>;
   #free: number;
   /** Counts what happens: of two moments the later one has the larger number. */
   #now = 0;
@@ -37,9 +49,9 @@ class Turns {
   #waiting: Waiting[] = [];
   readonly #shares = new Map<number, Share>();
 
-  constructor(atOnce: number, maxEach: number) {
+  constructor(atOnce: number, bounds: Bounds) {
     this.#atOnce = atOnce;
-    this.#maxEach = maxEach;
+    this.#bounds = { maxEach: atOnce, maxWaitingEach: Infinity, maxWaiting: Infinity, ...bounds };
     this.#free = atOnce;
   }
 
@@ -53,6 +65,12 @@ class Turns {
   }
 
   wait(waiting: Waiting): void {
+    try {
+      this.#makePlace(waiting.entityId);
+    } catch (error) {
+      this.#forget(waiting.entityId);
+      throw error;
+    }
     this.#waiting.push(waiting);
   }
 
@@ -63,6 +81,18 @@ class Turns {
     this.#forget(waiting.entityId);
     this.#beginNext();
     return true;
+  }
+
+  #makePlace(entityId: number): void {
+    const own = this.#waitingOf(entityId).length;
+    if (own >= this.#bounds.maxWaitingEach) throw new TooManyWait(own);
+    const all = this.#waiting.length;
+    if (all < this.#bounds.maxWaiting) return;
+    const most = [...this.#shares.keys()].map((id) => this.#waitingOf(id)).reduce((one, other) => (other.length > one.length ? other : one));
+    if (most.length <= own + 1) throw new TooManyWait(all);
+    const newest = most.at(-1)!;
+    this.#waiting = this.#waiting.filter((one) => one !== newest);
+    newest.refuse(new TooManyWait(all));
   }
 
   end(entityId: number): void {
@@ -89,7 +119,7 @@ class Turns {
   }
 
   #mayBegin(entityId: number): boolean {
-    return this.#free > 0 && this.#share(entityId).held < Math.min(this.#maxEach, Math.ceil(this.#atOnce / this.#shares.size));
+    return this.#free > 0 && this.#share(entityId).held < Math.min(this.#bounds.maxEach, Math.ceil(this.#atOnce / this.#shares.size));
   }
 
   #begin(entityId: number): void {
@@ -101,6 +131,10 @@ class Turns {
 
   #isWaiting(entityId: number): boolean {
     return this.#waiting.some((one) => one.entityId === entityId);
+  }
+
+  #waitingOf(entityId: number): Waiting[] {
+    return this.#waiting.filter((one) => one.entityId === entityId);
   }
 
   #share(entityId: number): Share {
@@ -122,7 +156,7 @@ async function waitInLine(turns: Turns, entityId: number, onWait?: () => Promise
     hasBegun = true;
     resolve();
   };
-  const waiting = { entityId, begin };
+  const waiting = { entityId, begin, refuse: reject };
   const onAbort = () => {
     if (turns.leave(waiting)) reject(signal!.reason as Error);
   };

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { semaphore } from '../../../domain/core/semaphore.ts';
+import { semaphore, TooManyWait } from '../../../domain/core/semaphore.ts';
 import { sampledRuns } from '../../harness/run/seed.ts';
 
 it('gives no more turns at once than it has, and the next to whoever has waited longest', async () => {
@@ -85,7 +85,7 @@ it('says that somebody has to wait, and only then; a turn of one who can not say
 });
 
 it('lets a caller leave the line, and gives its turn to the next', async () => {
-  const turn = semaphore(2, 1);
+  const turn = semaphore(2, { maxEach: 1 });
   const end = await turn(1);
   const leaving = new AbortController();
   const left = turn(1, undefined, leaving.signal);
@@ -96,4 +96,31 @@ it('lets a caller leave the line, and gives its turn to the next', async () => {
   (await turn(2))();
   end();
   (await next)();
+});
+
+it('refuses callers beyond those who may wait, and leaves the places in line to entities that hold fewer', async () => {
+  const turn = semaphore(1, { maxWaitingEach: 3, maxWaiting: 4 });
+  const answers: string[] = [];
+  const ask = async (entityId: number, name: string) => {
+    void turn(entityId).then((end) => {
+      answers.push(`${name} begins`);
+      end();
+    }, (error: unknown) => answers.push(error instanceof TooManyWait ? `${name} refused` : String(error)));
+    await new Promise(setImmediate);
+  };
+  const end = await turn(1);
+  for (const name of ['1a', '1b', '1c', '1d']) await ask(1, name);
+  expect(answers).toEqual(['1d refused']);                   // three of one entity
+  await ask(2, '2a');
+  await ask(2, '2b');                                        // 1c gives way
+  expect(answers.splice(0)).toEqual(['1d refused', '1c refused']);
+  await ask(2, '2c');
+  await ask(3, '3a');
+  expect(answers.splice(0)).toEqual(['2c refused', '1b refused']);
+  await ask(4, '4a');
+  await ask(5, '5a');
+  expect(answers.splice(0)).toEqual(['2b refused', '5a refused']);
+  end();
+  await new Promise(setImmediate);
+  expect(answers.toSorted()).toEqual(['1a begins', '2a begins', '3a begins', '4a begins']);
 });

@@ -1,7 +1,9 @@
 import { expect, it } from 'vitest';
+import { BOUNDS } from '../../../domain/core/limits.ts';
 import { Refusal } from '../../../domain/core/refusal.ts';
-import { HeavyReads, MAX_WAITING, MAX_WAITING_IN_ALL } from '../../../server/analytics/heavy-reads.ts';
+import { HeavyReads } from '../../../server/analytics/heavy-reads.ts';
 
+const { maxWaitingEach: MAX_WAITING, maxWaiting: MAX_WAITING_IN_ALL } = BOUNDS.heavyReads;
 const AWAITED = new AbortController().signal;
 
 /** Reads that run until their signal aborts or a test ends them. */
