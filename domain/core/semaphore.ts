@@ -88,7 +88,8 @@ class Turns {
     if (own >= this.#bounds.maxWaitingEach) throw new TooManyWait(own);
     const all = this.#waiting.length;
     if (all < this.#bounds.maxWaiting) return;
-    const most = [...this.#shares.keys()].map((id) => this.#waitingOf(id)).reduce((one, other) => (other.length > one.length ? other : one));
+    const most = [...this.#shares.keys()].map((id) => this.#waitingOf(id))
+      .reduce((one, other) => (other.length > one.length ? other : one));
     if (most.length <= own + 1) throw new TooManyWait(all);
     const newest = most.at(-1)!;
     this.#waiting = this.#waiting.filter((one) => one !== newest);

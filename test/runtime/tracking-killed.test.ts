@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest';
+import { write } from '../../store/core/database.ts';
+import { insertEventDefinitions } from '../../store/tracking/event-definitions.ts';
 import { personId } from '../harness/core/people.ts';
 import { type RunningProcess, startServer } from '../harness/core/served.ts';
 import { useStack } from '../harness/core/stack.ts';
+import { waitFor } from '../harness/core/wait.ts';
 import { makeWorld } from '../harness/core/world.ts';
 import { basic, insertKeyedApp } from '../server/tracking/sample-tracking.ts';
 
@@ -75,4 +78,29 @@ test.each([1, 7, 20])('a server killed after %i batches has what it acknowledged
 
 test('the last of these servers ends cleanly', async () => {
   expect(await running!.stop()).toBe(0);
+});
+
+test('a server that ends while it computes a funnel answers 503, and ends within its drain', async () => {
+  const world = await makeWorld(stack.store);
+  const { app } = await insertKeyedApp(stack.store, world);
+  await write(stack.store.db, (tx) => insertEventDefinitions(tx, world.entity.id, app.id, [{ logType: 2, name: 'Viewed' }]));
+  const { url, stop } = await startServer(stack);
+  const lock = await stack.store.db.connect();
+  try {
+    await lock.query('BEGIN; LOCK TABLE events IN ACCESS EXCLUSIVE MODE');        // the funnel computes until it is ended
+    const asked = fetch(`${url}/api/funnels/quick_stats?app_id=${app.identifier}&from=2026-11-05&till=2026-11-06`, {
+      method: 'POST', headers: { authorization: `Token ${world.token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ funnel: { steps: [{ match_name: [{ app_id: app.identifier, log_type: 2, log_name: 'Viewed' }] }] } }),
+    });
+    await waitFor('both sessions to compute', async () => (await stack.store.db.query(
+      `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)).rowCount === 2);
+    const signaledAt = performance.now();
+    expect(await stop()).toBe(0);
+    expect(performance.now() - signaledAt).toBeLessThan(30_000);
+    const answer = await asked;
+    expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '1']);
+  } finally {
+    await lock.query('ROLLBACK');
+    lock.release();
+  }
 });
