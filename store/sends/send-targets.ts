@@ -14,30 +14,42 @@ type UserDeviceRow = {
 };
 
 /**
- * So many devices of a user in an app get a message: those seen last, and those for which a signed token vouched. An app's key is enough to
- * make others up.
+ * Maximum number of devices of a user in an app that get a message, beside those for which a signed token vouched. An app's key is enough
+ * to make devices up.
  */
 const MAX_DEVICES = 100;
+/** Maximum number of a user's devices in an app, those seen last, among which these are chosen. */
+const MAX_CANDIDATES = 1_000;
 
-/** The devices on which these apps saw these users, the last seen first. */
+/**
+ * Returns the devices on which these apps saw these users, the last seen first. Of a user who has more than MAX_DEVICES in an app: those
+ * with a push token and several calls, before the others.
+ */
 export async function listUserDevices(
   db: Queryable, entityId: number, appIds: readonly number[], userIds: readonly string[],
 ): Promise<UserDevice[]> {
   const seen = await listDevicesBy(db, SEEN, entityId, appIds, userIds);
   const crowded = crowdedUsers(seen);
-  if (crowded.length === 0) return seen.flatMap(toUserDevice);
-  const keyOf = ({ app_id: appId, user_id: userId, device_id: deviceId }: UserDeviceRow) => JSON.stringify([appId, userId, deviceId]);
-  const known = new Set(seen.map(keyOf));
-  const verified = await listDevicesBy(db, VERIFIED, entityId, appIds, crowded);
-  return [...seen, ...verified.filter((row) => !known.has(keyOf(row)))].flatMap(toUserDevice);
+  if (crowded.size === 0) return seen.flatMap(toUserDevice);
+  const crowd = [...crowded];
+  const chosen = [
+    ...seen.filter(({ user_id: userId }) => !crowded.has(userId)), ...await listDevicesBy(db, RANKED, entityId, appIds, crowd),
+  ];
+  const known = new Set(chosen.map(keyOf));
+  const verified = await listDevicesBy(db, VERIFIED, entityId, appIds, crowd);
+  return [...chosen, ...verified.filter((row) => !known.has(keyOf(row)))].flatMap(toUserDevice);
+}
+
+function keyOf({ app_id: appId, user_id: userId, device_id: deviceId }: UserDeviceRow): string {
+  return JSON.stringify([appId, userId, deviceId]);
 }
 
 /** Those who may have devices beyond the last seen. */
-function crowdedUsers(rows: readonly UserDeviceRow[]): string[] {
-  if (rows.length < MAX_DEVICES) return [];
+function crowdedUsers(rows: readonly UserDeviceRow[]): Set<string> {
+  if (rows.length < MAX_DEVICES) return new Set();
   const counts = new Map<string, number>();
   for (const { user_id: userId } of rows) counts.set(userId, (counts.get(userId) ?? 0) + 1);
-  return [...counts].filter(([, count]) => count >= MAX_DEVICES).map(([userId]) => userId);
+  return new Set([...counts].filter(([, count]) => count >= MAX_DEVICES).map(([userId]) => userId));
 }
 
 /** By device_users_by_user. */
@@ -45,6 +57,18 @@ const SEEN = {
   name: 'list-devices-of-users',
   candidates: `SELECT device_id FROM device_users
     WHERE entity_id = $1 AND user_id = given.user_id AND app_id = a.app_id ORDER BY last_seen_at DESC LIMIT ${MAX_DEVICES}`,
+};
+/** Uses the indexes device_users_by_user and the primary key of devices. Clocks that were ahead have left times ahead of now. */
+const RANKED = {
+  name: 'list-ranked-devices-of-users',
+  candidates: `SELECT latest.device_id
+    FROM (SELECT device_id, least(last_seen_at, now()) AS seen_at FROM device_users
+      WHERE entity_id = $1 AND user_id = given.user_id AND app_id = a.app_id
+      ORDER BY last_seen_at DESC LIMIT ${MAX_CANDIDATES}) latest
+    CROSS JOIN LATERAL (
+      SELECT push_token IS NOT NULL AND first_seen_at < last_seen_at AS is_likely FROM devices
+      WHERE entity_id = $1 AND app_id = a.app_id AND device_id = latest.device_id LIMIT 1) own
+    ORDER BY own.is_likely DESC, latest.seen_at DESC LIMIT ${MAX_DEVICES}`,
 };
 /** By devices_by_verified_user. */
 const VERIFIED = {

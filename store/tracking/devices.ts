@@ -31,8 +31,8 @@ type Told = keyof typeof TOLD;
 const COLUMNS = Object.keys(TOLD) as Told[];
 
 const UPSERT_USERS = `INSERT INTO device_users AS u (entity_id, app_id, device_id, user_id, last_seen_at)
-  SELECT $1, given.* FROM unnest($3::integer[], $4::text[], $5::text[], $6::timestamptz[])
-    AS given (app_id, device_id, user_id, last_seen_at)
+  SELECT $1, app_id, device_id, user_id, least(last_seen_at, now())
+  FROM unnest($3::integer[], $4::text[], $5::text[], $6::timestamptz[]) AS given (app_id, device_id, user_id, last_seen_at)
   ORDER BY app_id, device_id COLLATE "C", user_id COLLATE "C"
   ON CONFLICT (entity_id, app_id, device_id, user_id) DO UPDATE SET last_seen_at = excluded.last_seen_at
   WHERE u.last_seen_at < excluded.last_seen_at`;
@@ -40,7 +40,8 @@ const UPSERT_USERS = `INSERT INTO device_users AS u (entity_id, app_id, device_i
 /**
  * What devices are now, and who was seen on them; their session heads are locked. What calls tell replaces what was told
  * before them. Where all of them come late, before a call that is known already, they fill only what nobody told. Another push token ends
- * what a user token vouched for: the app's key is enough to send it.
+ * what a user token vouched for: the app's key is enough to send it. A time ahead of its receipt counts as the receipt: a clock ahead would
+ * keep out all that comes after it.
  */
 export async function upsertDevices(tx: Tx, entityId: number, subjects: readonly PlacedSubject[]): Promise<void> {
   const devices = subjects.filter((subject): subject is DeviceSubject => subject.deviceId !== null);
@@ -54,8 +55,8 @@ export async function upsertDevices(tx: Tx, entityId: number, subjects: readonly
     text: `WITH seen AS (${UPSERT_USERS})
            INSERT INTO devices AS d (entity_id, app_id, device_id, uninstalled, number_of_sessions, number_of_crashes,
              first_seen_at, last_seen_at, ${COLUMNS.join(', ')})
-           SELECT $1, app_id, device_id, uninstalled, number_of_sessions, number_of_crashes, first_seen_at, last_seen_at,
-             ${COLUMNS.join(', ')}
+           SELECT $1, app_id, device_id, uninstalled, number_of_sessions, number_of_crashes, least(first_seen_at, now()),
+             least(last_seen_at, now()), ${COLUMNS.join(', ')}
            FROM json_to_recordset($2) AS given (app_id integer, device_id text, uninstalled boolean, number_of_sessions integer,
              number_of_crashes integer, first_seen_at timestamptz, last_seen_at timestamptz,
              ${COLUMNS.map((column) => `${column} ${TOLD[column][0]}`).join(', ')})

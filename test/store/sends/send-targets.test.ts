@@ -1,0 +1,52 @@
+import { beforeAll, expect, it } from 'vitest';
+import { listUserDevices } from '../../../store/sends/send-targets.ts';
+import { testStore, type TestStore } from '../../harness/core/database.ts';
+import { personId } from '../../harness/core/people.ts';
+import { makeTrackedWorld, SAMPLE_START, sampleCall, takeIn, type TrackedWorld } from '../../harness/tracking/tracked-calls.ts';
+
+let store: TestStore;
+let world: TrackedWorld;
+
+beforeAll(async () => {
+  store = await testStore();
+  world = await makeTrackedWorld(store);
+});
+
+const ADA = personId(1);
+const AHEAD = (Date.now() + 20 * 3_600_000 - SAMPLE_START) / 1_000;
+
+/** Takes in calls of devices under the user's id, each at all of these seconds. */
+function tell(devices: readonly string[], seconds: readonly number[], hasToken = true) {
+  return takeIn(store, world, devices.flatMap((deviceId) => seconds.map((second) => sampleCall(world, {
+    deviceId, userId: ADA, second, context: hasToken ? { pushToken: `token of ${deviceId}` } : {},
+  }))));
+}
+
+const madeUp = (kind: string) => Array.from({ length: 100 }, (_, nth) => `${kind} ${nth}`);
+const receivers = async () =>
+  (await listUserDevices(store.db, world.entity.id, [world.app.id], [ADA])).map(({ deviceId }) => deviceId);
+
+it('made-up devices of one call, or without a push token, push out no device of a person, whatever time they name', async () => {
+  await tell(['hers'], [0, 60]);
+  await tell(madeUp('of one call'), [AHEAD]);
+  expect(await receivers()).toContain('hers');
+  await tell(madeUp('without a token'), [AHEAD, AHEAD + 60], false);
+  expect(await receivers()).toContain('hers');
+  expect(await receivers()).toHaveLength(100);
+});
+
+it('a time ahead of its receipt is no later than the receipt', async () => {
+  const { rows } = await store.db.query(
+    `SELECT count(*) FROM (
+       SELECT last_seen_at FROM devices WHERE entity_id = $1
+       UNION ALL SELECT last_seen_at FROM device_users WHERE entity_id = $1) AS seen WHERE last_seen_at > now()`, [world.entity.id]);
+  expect(rows).toEqual([{ count: 0 }]);
+  // What is said later counts, though a clock was ahead before.
+  await takeIn(store, world, [sampleCall(world, { deviceId: 'fast', userId: ADA, second: AHEAD })]);
+  await takeIn(store, world, [sampleCall(world, {
+    deviceId: 'fast', userId: personId(2), happenedAt: Date.now(), context: { optOut: true },
+  })]);
+  const { rows: [fast] } = await store.db.query(
+    `SELECT current_user_id, opt_out FROM devices WHERE entity_id = $1 AND device_id = 'fast'`, [world.entity.id]);
+  expect(fast).toEqual({ current_user_id: personId(2), opt_out: true });
+});
