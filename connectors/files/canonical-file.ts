@@ -5,7 +5,7 @@ import { promisify } from 'node:util';
 import { type Encoding, findDelimiter } from '../../domain/core/csv-bytes.ts';
 import { createTranscoder, encodingOf } from '../../domain/core/file-encoding.ts';
 import { MAX_DECOMPRESSED_BYTES } from '../../domain/core/gunzip.ts';
-import { isCompoundFile, isZip, type TableFormat, type TableSettings } from '../../domain/core/table-format.ts';
+import { isCompoundFile, isZip, sayForeign, type TableFormat, type TableSettings } from '../../domain/core/table-format.ts';
 import { removeFolder } from '../core/remove-folder.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 import { openWithoutName } from './shared-strings.ts';
@@ -39,16 +39,19 @@ export async function canonicalFile(
 ): Promise<CanonicalFile> {
   const all = source[Symbol.asyncIterator]();
   try {
-    const { head, found, encoding } = await readHead(all, settings);
+    const { head, found, encoding, hasSeparatorLine } = await readHead(all, settings);
     const chunks = chunksOf(head, all);
     if (isCompoundFile(head)) {
       throw sourceRefusal('source_refused',
         'The file is of an old Excel (.xls), or protected by a password: save it as .xlsx without a password, or as CSV');
     }
+    const foreign = sayForeign(head, settings.encoding);
+    if (foreign !== null) throw sourceRefusal('source_refused', foreign);
     if (isZip(head)) return await unpacked(chunks, settings, context, isInZip);
     const format = { format: 'csv' as const, delimiter: settings.delimiter ?? found, encoding, sheet: null, isZip: isInZip };
-    if (encoding === 'utf-8') return { format, isConverted: isInZip, chunks };
-    return { format, isConverted: true, chunks: bounded(transcoded(chunks, encoding), context) };
+    const text = encoding === 'utf-8' ? chunks : bounded(transcoded(chunks, encoding), context);
+    if (hasSeparatorLine) return { format, isConverted: true, chunks: withoutFirstLine(text) };
+    return { format, isConverted: isInZip || encoding !== 'utf-8', chunks: text };
   } catch (error) {
     await all.return?.();
     throw error;
@@ -64,8 +67,25 @@ async function readHead(all: AsyncIterator<Buffer>, { encoding: set }: TableSett
       if (head.length < 4) continue;
     }
     const encoding = encodingOf(head, set);
-    const { delimiter, isWhole } = findDelimiter(createTranscoder(encoding).push(Buffer.from(head.subarray(0, HEAD_BYTES))));
-    if (next === null || next.done === true || isWhole || isZip(head)) return { head, found: delimiter, encoding };
+    const text = createTranscoder(encoding).push(Buffer.from(head.subarray(0, HEAD_BYTES)));
+    const { delimiter, isWhole } = findDelimiter(text);
+    if (next === null || next.done === true || isWhole || isZip(head)) {
+      return { head, found: delimiter, encoding, hasSeparatorLine: SEPARATOR_LINE.test(text.toString('utf8', 0, 16)) };
+    }
+  }
+}
+
+/** Tells Excel the delimiter, which stands in it: no row, but a line. */
+const SEPARATOR_LINE = /^\ufeff?"?sep=[,;\t|]"?\r?\n/i;
+
+/** Leaves the line end, so that the numbers of lines stay. */
+async function* withoutFirstLine(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
+  let isFirstLine = true;
+  for await (const chunk of chunks) {
+    const end = isFirstLine ? chunk.indexOf('\n') : 0;
+    if (end === -1) continue;
+    isFirstLine = false;
+    yield chunk.subarray(end);
   }
 }
 
@@ -106,7 +126,9 @@ async function unpacked(
       return { format, isConverted: true, chunks: before(clear, bounded(rows, context)) };
     }
     if (isInZip) throw sourceRefusal('source_refused', 'The zip file holds another zip file: it must hold one file of CSV or .xlsx');
-    const inner = await canonicalFile(zip.read(onlyEntry(zip)), settings, context, true);
+    const entry = onlyEntry(zip);
+    await zip.verify(entry);
+    const inner = await canonicalFile(zip.read(entry), settings, context, true);
     return { ...inner, chunks: before(clear, inner.chunks) };
   } catch (error) {
     await clear();

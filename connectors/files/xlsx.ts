@@ -1,7 +1,7 @@
 import { join, posix } from 'node:path';
 import type { Entry } from 'yauzl';
 import {
-  columnOf, csvRow, type DateFormat, dateFormatOf, MAX_COLUMNS, MAX_ROWS, plainNumber, serialDate, unescapeText,
+  columnName, columnOf, csvRow, type DateFormat, dateFormatOf, MAX_COLUMNS, MAX_ROWS, plainNumber, serialDate, unescapeText,
 } from '../../domain/core/sheet-values.ts';
 import { quote } from '../../domain/core/text-limits.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
@@ -24,14 +24,15 @@ export type SheetOptions = {
 };
 
 /** Whether a zip file is one of Microsoft Office's, as an .xlsx file is. */
-export function isOfficeFile({ entries }: OpenZip): boolean {
-  return entries.has('[Content_Types].xml');
+export function isOfficeFile({ find }: OpenZip): boolean {
+  return find('[Content_Types].xml') !== undefined;
 }
 
 /** The name of a sheet of an Excel file, and its rows as CSV with commas: a line for each, also for empty ones. */
 export async function openSheet(zip: OpenZip, options: SheetOptions): Promise<{ sheet: string; rows: AsyncGenerator<Buffer> }> {
   const workbook = await readWorkbook(zip);
   const sheet = chooseSheet(workbook.sheets, options.sheet);
+  await zip.verify(entryOf(zip, sheet.part));
   return { sheet: sheet.name, rows: readSheet(zip, workbook, sheet, options) };
 }
 
@@ -41,7 +42,7 @@ type Relation = { id: string; type: string; part: string };
 
 async function readWorkbook(zip: OpenZip): Promise<Workbook> {
   const main = (await readRelations(zip, '')).find(({ type }) => type === 'officeDocument')?.part ?? 'xl/workbook.xml';
-  if (!/\.xml$/i.test(main) || !zip.entries.has(main)) {
+  if (!/\.xml$/i.test(main) || !zip.find(main)) {
     throw sourceRefusal('source_refused', 'The file is of Microsoft Office, and no Excel workbook: save it as .xlsx');
   }
   const relations = await readRelations(zip, main);
@@ -72,7 +73,7 @@ async function readRelations(zip: OpenZip, part: string): Promise<Relation[]> {
   const folder = posix.dirname(part);
   const name = posix.join(folder, '_rels', `${posix.basename(part)}.rels`);
   const relations: Relation[] = [];
-  if (!zip.entries.has(name)) return relations;
+  if (!zip.find(name)) return relations;
   await readPart(zip, name, {
     open(element, { Id: id = '', Type: type = '', Target: target = '' }) {
       if (element !== 'Relationship') return;
@@ -130,7 +131,7 @@ async function readFormats(zip: OpenZip, part: string | null): Promise<(DateForm
 }
 
 async function readStrings(zip: OpenZip, part: string | null, strings: SharedStrings): Promise<void> {
-  if (part === null || !zip.entries.has(part)) return;
+  if (part === null || !zip.find(part)) return;
   const text = new CellText(part);
   const events: XmlEvents = {
     open: (name) => text.open(name),
@@ -199,6 +200,8 @@ class SheetRows implements XmlEvents<Buffer> {
   #column = -1;
   #type = 'n';
   #style = 0;
+  #hasFormula = false;
+  #hasResult = false;
 
   constructor(part: string, lookups: Lookups) {
     this.#part = part;
@@ -219,7 +222,7 @@ class SheetRows implements XmlEvents<Buffer> {
     if (!this.#isInRows) return;
     if (name === 'row') this.#beginRow(attributes);
     else if (name === 'c') this.#beginCell(attributes);
-    else this.#text.open(name);
+    else this.#beginPart(name);
   }
 
   close(name: string): void {
@@ -232,6 +235,12 @@ class SheetRows implements XmlEvents<Buffer> {
 
   text(piece: string): void {
     if (this.#isInRows) this.#text.add(piece);
+  }
+
+  #beginPart(name: string): void {
+    if (name === 'f') this.#hasFormula = true;
+    if (name === 'v') this.#hasResult = true;
+    this.#text.open(name);
   }
 
   #beginRow({ r }: Record<string, string>): void {
@@ -249,13 +258,24 @@ class SheetRows implements XmlEvents<Buffer> {
     this.#column = column;
     this.#type = t;
     this.#style = Number(s);
+    this.#hasFormula = false;
+    this.#hasResult = false;
   }
 
   #endCell(): void {
     const text = this.#valueOf(this.#text.take());
+    if (text === '' && this.#hasFormula) this.#requireResult();
     if (text === '') return;                              // so cells after the last value are none
     while (this.#cells.length < this.#column) this.#cells.push('');
     this.#cells.push(text);
+  }
+
+  /** A formula that gives an empty text has that as its result; what was never computed is no empty cell. */
+  #requireResult(): void {
+    if (this.#type === 'str' && this.#hasResult) return;
+    const cell = `${columnName(this.#column)}${this.#row}`;
+    throw sourceRefusal('source_refused',
+      `The formula in the cell ${cell} of the Excel file has no stored result: open the file in Excel, and save it`);
   }
 
   #valueOf(text: string): string {
@@ -295,7 +315,7 @@ async function readPart(zip: OpenZip, part: string, events: XmlEvents): Promise<
 }
 
 function entryOf(zip: OpenZip, part: string): Entry {
-  return zip.entries.get(part) ?? refuseMissing(part);
+  return zip.find(part) ?? refuseMissing(part);
 }
 
 function refuseMissing(part: string): never {

@@ -1,4 +1,5 @@
 import { closeSync } from 'node:fs';
+import { crc32 } from 'node:zlib';
 import { type Entry, fromFdPromise, type ZipFile } from 'yauzl';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { quote } from '../../domain/core/text-limits.ts';
@@ -11,6 +12,10 @@ const MAX_LIST_BYTES = 4 * 1024 * 1024;
 /** The files in a zip file, by their names. */
 export type OpenZip = {
   entries: ReadonlyMap<string, Entry>;
+  /** Finds its file by the name, in capitals or not: in files of Office they differ. */
+  find(name: string): Entry | undefined;
+  /** Refuses one whose checksum does not fit, before any of it is handed on. */
+  verify(entry: Entry): Promise<void>;
   /** What it holds; all that is read of one zip file has at most the bytes that it was opened with. */
   read(entry: Entry): AsyncGenerator<Buffer, void, undefined>;
   close(): void;
@@ -24,28 +29,42 @@ export async function openZip(fd: number, { maxBytes, signal }: { maxBytes: numb
   });
   try {
     const entries = await listEntries(zip);
+    const inSmallLetters = new Map(Array.from(entries.values(), (entry) => [entry.fileName.toLowerCase(), entry]));
     let bytes = 0;
     return {
       entries,
+      find: (name) => entries.get(name) ?? inSmallLetters.get(name.toLowerCase()),
       close: () => zip.close(),
+      async verify(entry) {
+        if (entry.uncompressedSize > maxBytes) throw tooLarge(maxBytes);
+        for await (const chunk of chunksOf(zip, entry, signal)) void chunk;
+      },
       async* read(entry) {
-        if (entry.isEncrypted()) throw sourceRefusal('source_refused', 'The zip file is protected by a password: send it without one');
         bytes += entry.uncompressedSize;               // no more of it comes out, or reading it fails
         if (bytes > maxBytes) throw tooLarge(maxBytes);
-        try {
-          for await (const chunk of await zip.openReadStreamPromise(entry)) {
-            signal.throwIfAborted();
-            yield chunk as Buffer;
-          }
-        } catch (error) {
-          throw signal.aborted ? error : corruptOr(error);
-        }
+        yield* chunksOf(zip, entry, signal);
       },
     };
   } catch (error) {
     zip.close();
     throw corruptOr(error);
   }
+}
+
+/** Fails at the end where the checksum does not fit. */
+async function* chunksOf(zip: ZipFile, entry: Entry, signal: AbortSignal): AsyncGenerator<Buffer, void, undefined> {
+  if (entry.isEncrypted()) throw sourceRefusal('source_refused', 'The zip file is protected by a password: send it without one');
+  let checksum = 0;
+  try {
+    for await (const chunk of await zip.openReadStreamPromise(entry)) {
+      signal.throwIfAborted();
+      checksum = crc32(chunk as Buffer, checksum);
+      yield chunk as Buffer;
+    }
+  } catch (error) {
+    throw signal.aborted ? error : corruptOr(error);
+  }
+  if (checksum !== entry.crc32) throw corrupt();
 }
 
 export function tooLarge(maxBytes: number): Refusal {
@@ -67,6 +86,10 @@ async function listEntries(zip: ZipFile): Promise<Map<string, Entry>> {
 
 function corruptOr(error: unknown): unknown {
   if (error instanceof Refusal || isOfSystem(error)) return error;
+  return corrupt();
+}
+
+function corrupt(): Refusal {
   return sourceRefusal('source_refused', 'The zip file is corrupt: have it written anew');
 }
 
@@ -76,7 +99,7 @@ function isOfSystem(error: unknown): boolean {
 
 /** The only file that a zip file holds, without what macOS puts beside it. */
 export function onlyEntry({ entries }: OpenZip): Entry {
-  const files = [...entries.values()].filter(({ fileName }) => !/\/$|^__MACOSX\/|(?:^|\/)\.DS_Store$/.test(fileName));
+  const files = [...entries.values()].filter(({ fileName }) => !/\/$|^__MACOSX\/|(?:^|\/)\.(?:DS_Store$|_)/.test(fileName));
   if (files.length === 1) return files[0]!;
   const names = files.slice(0, 3).map(({ fileName }) => quote(fileName)).join(', ');
   const found = files.length === 0 ? 'no file' : `${files.length} files (${names}${files.length > 3 ? ', …' : ''})`;

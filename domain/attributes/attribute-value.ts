@@ -19,7 +19,8 @@ export type ValueFailure = { ok: false; errorType: ValueErrorType; message: stri
 export type ParsedValue<T> = { ok: true; value: T } | ValueFailure;
 
 /**
- * Reads the text of a CSV field as a value of `type`. Nothing is trimmed; Booleans are exactly `true` and `false`.
+ * Reads the text of a CSV field as a value of `type`. Nothing is trimmed; Booleans are `true` and `false`, or as spreadsheets
+ * write them `TRUE` and `FALSE`.
  * Strings are at most 256 Unicode code points, without NUL. The elements of a Set stand between `;`: empty ones
  * are dropped, repeated ones count once and keep their first place. A text without any value, for a Set one of
  * separators alone, is EMPTY_VALUE; what that means is the row's rule.
@@ -34,8 +35,8 @@ export function parseAttributeValue(type: ValueType, text: string): ParsedValue<
     case 'Number':
       return parseNumber(text);
     case 'Boolean':
-      if (text === 'true') return { ok: true, value: true };
-      return text === 'false' ? { ok: true, value: false } : invalid(text, 'is neither true nor false');
+      if (text === 'true' || text === 'TRUE') return { ok: true, value: true };
+      return text === 'false' || text === 'FALSE' ? { ok: true, value: false } : invalid(text, 'is neither true nor false');
     case 'Date':
       return isDate(text) ? { ok: true, value: text } : invalid(text, 'is no day written as YYYY-MM-DD');
     case 'Datetime':

@@ -39,12 +39,14 @@ const END = Date.UTC(10_000, 0, 1);
 export function serialDate(text: string, { hasDate, hasTime }: DateFormat, is1904: boolean): string | undefined {
   const days = Number(text);
   if (!(days >= 0) || text.trim() === '') return undefined;
-  const hasFraction = !Number.isInteger(days);
   const isTimeAlone = !hasDate && days < 1;
   if (!is1904 && days >= 60 && days < 61) return undefined;
   if (!is1904 && days < 1 && !isTimeAlone) return undefined;
   const shift = !is1904 && days < 60 ? DAY_MS : 0;
-  const ms = EPOCHS[is1904 ? 1904 : 1900] + shift + Math.round(days * DAY_MS);
+  // What a formula made of a day may be off it by a trillionth.
+  const sinceEpoch = Math.round(days * DAY_MS);
+  const hasFraction = sinceEpoch % DAY_MS !== 0;
+  const ms = EPOCHS[is1904 ? 1904 : 1900] + shift + sinceEpoch;
   if (ms >= END) return undefined;
   const iso = new Date(ms).toISOString();
   const time = iso.slice(11, -1).replace('.000', '');
@@ -75,6 +77,12 @@ export function columnOf(reference: string): number | undefined {
   let column = 0;
   for (const letter of letters) column = column * 26 + letter.charCodeAt(0) - 64;
   return column > MAX_COLUMNS ? undefined : column - 1;
+}
+
+/** The letters of a column, from 0. */
+export function columnName(column: number): string {
+  const letter = String.fromCharCode(65 + column % 26);
+  return column < 26 ? letter : columnName(Math.floor(column / 26) - 1) + letter;
 }
 
 /** csv-splitter.ts refuses a longer record, so no more of it is made. */

@@ -45,6 +45,25 @@ describe('a file of text', () => {
     expect((await read(Buffer.alloc(0))).text).toBe('');
   });
 
+  it('may begin with the line that tells Excel its delimiter, which is no row and counts as a line', async () => {
+    const text = 'sep=;\r\nuser_id;a,b\n';
+    for (const file of [Buffer.from(text), Buffer.from(`\ufeff${text}`), Buffer.from(`\ufeff${text}`, 'utf16le'),
+      await zipOf({ 'a.csv': text })]) {
+      expect(await read(file, {}, { size: 3 })).toMatchObject({ text: '\nuser_id;a,b\n', isConverted: true, format: { delimiter: ';' } });
+    }
+    expect(await read(Buffer.from('separator;a\n'))).toMatchObject({ text: 'separator;a\n', isConverted: false });
+  });
+
+  it('of another kind is refused as what it is', async () => {
+    const files: [Buffer, RegExp][] = [
+      [Buffer.from('BZh91AY&SY'), /bzip2.*send it as CSV/], [Buffer.from([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0, 0]), /xz/],
+      [Buffer.from([0x5d, 0, 0, 0x80, 0]), /LZMA/], [Buffer.from('PAR1xxxx'), /Parquet/],
+      [Buffer.from('user_id,a\n', 'utf16le'), /UTF-16 without a byte order mark: set encoding to utf-16le/],
+    ];
+    for (const [file, message] of files) expect((await refusal(file)).message).toMatch(message);
+    expect((await read(Buffer.from('user_id,a\n', 'utf16le'), { encoding: 'utf-16le' })).text).toBe('user_id,a\n');
+  });
+
   it('of UTF-16 is known by its byte order mark, in pieces of any size', async () => {
     const text = 'user_id;näme\n1;€ 😀\n';
     const little = Buffer.from(`\ufeff${text}`, 'utf16le');
@@ -95,7 +114,7 @@ describe('an .xlsx file', () => {
       '<c t="inlineStr"><is><t>_x000D_ and _x005F_x000D_</t></is></c>', '<c t="str"><f>"a"&amp;"b"</f><v>ab</v></c>',
       '<c><v>0.1</v></c>', '<c><v>12345678901234567</v></c>', '<c><v>1.2345678901234567E+18</v></c>', '<c><v>1.0E-2</v></c>',
       '<c><v>1E+300</v></c>', '<c t="b"><v>1</v></c>', '<c t="b"><v>0</v></c>', '<c t="e"><v>#N/A</v></c>',
-      '<c t="d"><v>2026-01-31</v></c>', '<c><f>1+1</f></c>',
+      '<c t="d"><v>2026-01-31</v></c>', '<c t="str"><f>""</f><v></v></c>',
     );
     expect(await readCells()).toEqual([
       'one', 'rich text', '"a & b, ""c"""', '"\r and _x000D_"', 'ab', '0.1', '12345678901234567', '1234567890123456700', '0.01',
@@ -115,6 +134,9 @@ describe('an .xlsx file', () => {
       '2026-01-31T12:30:00', '18:00:00', '1.5', '46053', '2026-01-31T23:59:59', '9999-12-31', '2958466', '-1', '46053', '46053',
     ]);
     expect((await readCells(true)).slice(0, 3)).toEqual(['2030-02-01', '1904-01-02', '1904-02-29']);
+    // What a formula made of a day is off it by a trillionth.
+    expect(await (await cells('<c s="1"><v>46053.00000000001</v></c>', '<c s="1"><v>46052.99999999999</v></c>'))())
+      .toEqual(['2026-01-31', '2026-01-31']);
   });
 
   it('has a line for each row of its sheet, also for empty ones, and a field for each column of its header', async () => {
@@ -152,6 +174,20 @@ describe('an .xlsx file', () => {
       const { text } = await read(await workbook({ sheets: { One: inlineRows(rows) } }), {}, { size });
       expect(text).toBe(stringify(rows, { quoted_match: /[,"\n]/, quote: '"' }));
     }), { numRuns: sampledRuns(50) });
+  });
+
+  it('has its parts by their names in capitals or not', async () => {
+    const parts = workbookParts({ sheets: { One: '<row><c t="s"><v>0</v></c></row>' }, strings: ['<t>one</t>'] });
+    const { 'xl/sharedStrings.xml': strings, '_rels/.rels': relations, ...others } = parts;
+    const file = await zipOf({ ...others, '_Rels/.Rels': relations!, 'xl/SharedStrings.xml': strings! });
+    expect((await read(file)).text).toBe('one\n');
+  });
+
+  it('with a formula that was never computed is refused by its cell: an empty one would remove a value', async () => {
+    for (const cell of ['<c r="AB2"><f>1+1</f></c>', '<c r="AB2" t="str"><f>"a"</f></c>', '<c r="AB2"><f>1+1</f><v/></c>']) {
+      const file = await workbook({ sheets: { One: `<row r="1"><c><v>1</v></c></row><row r="2">${cell}</row>` } });
+      expect((await refusal(file)).message).toMatch(/^The formula in the cell AB2 .* open the file in Excel, and save it$/);
+    }
   });
 
   it('that no Excel wrote is refused in words that say what to do', async () => {
@@ -248,7 +284,19 @@ describe('a zip file', () => {
       .toEqual({ status: 'transfer_broken', message: 'The zip file is cut off: its end is missing' });
     const damaged = Buffer.from(file);
     damaged.fill(0xff, 60, 70);
-    expect(await refusal(damaged)).toEqual({ status: 'source_refused', message: 'The zip file is corrupt: have it written anew' });
+    const corrupt = { status: 'source_refused', message: 'The zip file is corrupt: have it written anew' };
+    expect(await refusal(damaged)).toEqual(corrupt);
+    for (const parts of [{ 'a.csv': 'user_id,a\n1,2\n' }, workbookParts({ sheets: { One: inlineRows([['a', '1']]) } })]) {
+      const other = await zipOf(parts);
+      // The checksum in the list at the end of the file, of the last file in it.
+      const place = other.lastIndexOf(Buffer.from([0x50, 0x4b, 0x01, 0x02])) + 16;
+      other[place]! ^= 1;
+      let rows = 0;
+      const reading = canonicalFile(pieces(other, 1000), {}, { scratch, signal: AbortSignal.timeout(HANGS_MS) })
+        .then(async ({ chunks }) => { for await (const _ of chunks) rows += 1; });
+      await expect(reading).rejects.toMatchObject(corrupt);
+      expect(rows).toBe(0);
+    }
     expect((await read(file, {}, { maxBytes: 40_008 })).text).toHaveLength(40_008);
     expect(await refusal(file, {}, { maxBytes: 40_007 })).toMatchObject({ status: 'too_large' });
     const rows = inlineRows(Array.from({ length: 1000 }, () => ['x'.repeat(1000)]));

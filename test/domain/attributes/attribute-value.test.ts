@@ -100,7 +100,7 @@ describe('a Number', () => {
 test('a Boolean is exactly true or false', () => {
   expect(valueOf('Boolean', 'true')).toBe(true);
   expect(valueOf('Boolean', 'false')).toBe(false);
-  for (const text of ['TRUE', 'False', '1', 'yes', ' true']) expect(valueOf('Boolean', text)).toBe('INVALID_VALUE');
+  for (const text of ['True', 'False', '1', 'yes', ' true']) expect(valueOf('Boolean', text)).toBe('INVALID_VALUE');
 });
 
 describe('a Date', () => {
