@@ -4,6 +4,7 @@ import { commandLinePage } from '../cli/command-line-page.ts';
 import { rightsPage } from '../server/accounts/rights-page.ts';
 import { withFileColumns } from '../server/files/file-columns.ts';
 import { withLocations } from '../server/gdpr/locations-table.ts';
+import { withStoredDocuments } from '../server/http/stored-documents.ts';
 import { routes } from '../server/routes.ts';
 
 /** Writes the pages of the documentation that are made from the code. */
@@ -13,3 +14,5 @@ const files = join(import.meta.dirname, '..', 'docs', 'files.md');
 await writeFile(files, withFileColumns(await readFile(files, 'utf8')));
 const privacy = join(import.meta.dirname, '..', 'docs', 'privacy.md');
 await writeFile(privacy, withLocations(await readFile(privacy, 'utf8')));
+const security = join(import.meta.dirname, '..', 'docs', 'security.md');
+await writeFile(security, withStoredDocuments(await readFile(security, 'utf8'), routes));

@@ -5,7 +5,8 @@ import {
 import { isDate } from '../../domain/core/date-value.ts';
 import { isStorableJson } from '../../domain/core/text-limits.ts';
 import {
-  bodyInteger, bodyList, boundedArray, boundedRecord, commaListOf, identifier, jsonArray, jsonObject, name, NOT_STORABLE, queryFlag, text,
+  bodyInteger, bodyList, boundedArray, boundedRecord, commaListOf, identifier, jsonArray, jsonObject, name, NOT_STORABLE, queryFlag, stored,
+  text,
 } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 
@@ -17,6 +18,8 @@ export const DETAIL_BREAKDOWN = 'breakdown=detail.*';
 const params = z.object({ identifier });
 const MAX_LABELS = 100;
 const DESCRIPTION_CHARS = 2_000;
+/** Maximum size of the steps of a funnel, and of its exclusions. */
+const STEPS_BYTES = 256 * 1024;
 
 const MatchName = z.object({
   app_id: identifier.describe('Identifier of an app of your entity'),
@@ -42,7 +45,7 @@ const Step = z.object({
   values_erased: valuesErased,
 }).meta({ id: 'FunnelStep' });
 
-const steps = jsonArray(Step, MAX_STEPS, 1).refine((all) => countPairs(all) <= MAX_PAIRS_IN_ALL,
+const steps = jsonArray(Step, { max: MAX_STEPS, min: 1, maxBytes: STEPS_BYTES }).refine((all) => countPairs(all) <= MAX_PAIRS_IN_ALL,
   `must have at most ${MAX_PAIRS_IN_ALL} pairs in the match_details of all steps together: leave out some, or split the funnel`);
 
 const instant = z.iso.datetime();
@@ -126,13 +129,13 @@ const Exclusion = z.object({
 }).meta({ id: 'FunnelExclusion' });
 
 const funnelBody = z.object({
-  funnel: jsonObject(z.object({
+  funnel: jsonObject(stored(2 * STEPS_BYTES, z.object({
     max_duration: z.number({ error: 'must be a number of seconds' }).positive('must be more than 0').max(MAX_DURATION_SECONDS)
       .default(DEFAULT_DURATION_SECONDS),
     steps,
-    exclusions: jsonArray(Exclusion, MAX_STEPS).optional()
+    exclusions: jsonArray(Exclusion, { max: MAX_STEPS, maxBytes: STEPS_BYTES }).optional()
       .describe('Events that break a chain where they happen between the step `after_step` and the next one'),
-  })),
+  }))),
 });
 
 const averageDuration = z.number().nullable().describe('Seconds; null if nobody did');

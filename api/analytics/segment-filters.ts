@@ -144,6 +144,9 @@ const filtersInput = closedObject({
   if (message !== null) ctx.issues.push({ code: 'custom', message, input: ctx.value });
 });
 
+/** Maximum size of the filters of a segment or campaign. */
+export const FILTERS_BYTES = 256 * 1024;
+
 /** Too many filters are refused before any is read. */
 export const SegmentFiltersInput = z.preprocess((given, ctx) => {
   if (countElements(given) <= MAX_FILTER_ELEMENTS) return given;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { bodyFlag, bodyList, identifier, jsonObject, name, text } from '../core/input.ts';
+import { bodyFlag, bodyList, identifier, jsonObject, name, stored, text } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
-import { SegmentFiltersInput, ShownFilters } from './segment-filters.ts';
+import { FILTERS_BYTES, SegmentFiltersInput, ShownFilters } from './segment-filters.ts';
 
 /** Segments: sets of an app's people (reference: Segment; Segments). */
 const VIEW = { tag: 'Segments', right: 'segments_view' } as const;
@@ -50,7 +50,7 @@ export const viewSegment = operation({
   id: 'viewSegment', ...VIEW, method: 'GET', path: '/api/segments/:identifier', summary: 'Read a segment', params, result: Segment,
 });
 
-const filters = jsonObject(SegmentFiltersInput).describe('Who is in the segment');
+const filters = jsonObject(stored(FILTERS_BYTES, SegmentFiltersInput)).describe('Who is in the segment');
 const labels = bodyList(name, MAX_LABELS).optional().describe('Millrace creates labels that do not exist yet');
 const description = text({ max: DESCRIPTION_CHARS }).nullable().optional();
 

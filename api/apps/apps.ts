@@ -5,7 +5,7 @@ import { readTimeOfDay } from '../../domain/apps/quiet-hours.ts';
 import { isStorable } from '../../domain/core/text-limits.ts';
 import { isTimeZone } from '../../domain/core/time-zone.ts';
 import {
-  bodyFlag, bodyInteger, closedObject, email, identifier, jsonArray, jsonObject, name, queryFlag, text, textArray,
+  bodyFlag, bodyInteger, closedObject, email, identifier, jsonArray, jsonObject, name, queryFlag, stored, text, textArray,
 } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 
@@ -16,6 +16,8 @@ const MAX_SEND_RATE = 100_000;
 const MAX_GROUPS = 200;
 const MAX_VERSIONS = 1_000;
 const MAX_LANGUAGES = 200;
+const LIST_BYTES = 256 * 1024;
+const MEMBER_BYTES = 64 * 1024;
 
 /** SDKs name their app by exactly this text. */
 const packageName = text().refine((value) => /^[^\s\p{Cc}]+$/u.test(value), 'must have no spaces, such as com.example.shop');
@@ -83,16 +85,16 @@ const others = {
     .describe('Host names of a Web App; Millrace ignores them for other types'),
   default_tz: zone.optional().describe('By default Europe/Paris'),
   app_groups: textArray(identifier, MAX_GROUPS).optional().describe('Identifiers of app groups'),
-  localizations: jsonArray(Localization, MAX_LANGUAGES).optional(),
-  icon: jsonObject(Icon.nullable()).optional(),
-  cv_icon: jsonObject(Icon.nullable()).optional(),
+  localizations: jsonArray(Localization, { max: MAX_LANGUAGES, maxBytes: LIST_BYTES }).optional(),
+  icon: jsonObject(stored(MEMBER_BYTES, Icon.nullable())).optional(),
+  cv_icon: jsonObject(stored(MEMBER_BYTES, Icon.nullable())).optional(),
   primary_category: text().nullable().optional(),
   secondary_category: text().nullable().optional(),
-  statuses: jsonArray(Status, MAX_VERSIONS).optional(),
+  statuses: jsonArray(Status, { max: MAX_VERSIONS, maxBytes: LIST_BYTES }).optional(),
   fcm_key: text({ max: 10_000 }).nullable().optional().describe('Key for pushes to Android'),
   crm_syncable: bodyFlag.optional().describe('By default false'),
   inbox_days_to_live: bodyInteger({ min: 1, max: MAX_DAYS }).nullable().optional(),
-  rate_limit: jsonObject(RateLimit.nullable()).optional(),
+  rate_limit: jsonObject(stored(MEMBER_BYTES, RateLimit.nullable())).optional(),
   gdpr_emails: textArray(email, MAX_EMAILS).optional()
     .describe('Recipients of mails about privacy requests from its devices; only members with gdpr_data_manage get mails'),
   gdpr_approval: bodyFlag.optional().describe('Deletions that its devices request wait for approval; by default true'),
@@ -100,7 +102,7 @@ const others = {
     .describe('Seconds without an event after which a session ends; by default 120'),
   verified_users: bodyFlag.optional()
     .describe('Messages go only to devices on which a user token has vouched for the user; by default false'),
-  quiet_hours: jsonObject(QuietHours.nullable()).optional().describe('Hours in which pushes wait; by default none'),
+  quiet_hours: jsonObject(stored(MEMBER_BYTES, QuietHours.nullable())).optional().describe('Hours in which pushes wait; by default none'),
   send_rate: bodyInteger({ min: 1, max: MAX_SEND_RATE }).nullable().optional()
     .describe('Messages per second at most; by default no limit'),
   outcomes_connection: identifier.nullable().optional()

@@ -3,7 +3,7 @@ import type { SUBJECT_KINDS } from '../../domain/accounts/audit.ts';
 import { closestLanguage, isLanguage } from '../../domain/apps/language.ts';
 import { isTechnicalName } from '../../domain/apps/technical-name.ts';
 import { shorten } from '../../domain/core/text-limits.ts';
-import { boundedRecord, identifier, jsonArray, jsonObject, name, text } from '../core/input.ts';
+import { boundedRecord, identifier, jsonArray, jsonObject, name, stored, text } from '../core/input.ts';
 import { type Method, type Nothing, type Operation, operation } from '../core/operation.ts';
 
 /** What an app tells its users about the data that it holds (reference: Data wallet). */
@@ -15,6 +15,11 @@ const TITLE_CHARS = 256;
 const DESCRIPTION_CHARS = 10_000;
 const LEGAL_TEXT_CHARS = 200_000;
 const SHOWN_CHARS = 60;
+/** Maximum sizes of what is stored, in all languages together. */
+const TITLE_BYTES = 128 * 1024;
+const DESCRIPTION_BYTES = 512 * 1024;
+const LEGAL_TEXT_BYTES = 1024 ** 2;
+const LIST_BYTES = 512 * 1024;
 /** More than ISO 639-1 has codes. */
 const MAX_LANGUAGES = 200;
 
@@ -32,19 +37,19 @@ function languageError(code: string): string | null {
 }
 
 /** A text for each language. An error names each key that is no language code. */
-function texts(max: number) {
+function texts(max: number, maxBytes: number) {
   const byLanguage = boundedRecord(text({ max }), MAX_LANGUAGES).check((ctx) => {
     for (const code of Object.keys(ctx.value)) {
       const message = languageError(code);
       if (message !== null) ctx.issues.push({ code: 'custom', message, path: [shorten(code, SHOWN_CHARS)], input: code });
     }
   });
-  return jsonObject(byLanguage).describe('A text for each language, by ISO 639-1 code');
+  return jsonObject(stored(maxBytes, byLanguage)).describe('A text for each language, by ISO 639-1 code');
 }
 
-const title = texts(TITLE_CHARS);
-const description = texts(DESCRIPTION_CHARS);
-const legalText = texts(LEGAL_TEXT_CHARS);
+const title = texts(TITLE_CHARS, TITLE_BYTES);
+const description = texts(DESCRIPTION_CHARS, DESCRIPTION_BYTES);
+const legalText = texts(LEGAL_TEXT_CHARS, LEGAL_TEXT_BYTES);
 
 /** Texts in responses, by language code. */
 export const TextByLanguage = z.record(z.string(), z.string()).meta({ id: 'TextByLanguage' });
@@ -54,7 +59,7 @@ export type TextByLanguage = z.output<typeof TextByLanguage>;
 function withoutRepeats<T extends z.ZodType>(
   element: T, { min, max, path, nameOf }: { min?: number; max: number; path: string[]; nameOf: (each: z.output<T>) => string },
 ) {
-  return jsonArray(element, max, min).check((ctx) => {
+  return jsonArray(element, { max, maxBytes: LIST_BYTES, ...min === undefined ? {} : { min } }).check((ctx) => {
     const seen = new Set<string>();
     for (const [index, each] of ctx.value.entries()) {
       if (seen.has(nameOf(each))) {

@@ -3,9 +3,9 @@ import { CAMPAIGN_STATUSES, CAMPAIGN_TYPES } from '../../domain/campaigns/campai
 import { OUTCOME_DAYS } from '../../domain/campaigns/control-group.ts';
 import { isTimeZone } from '../../domain/core/time-zone.ts';
 import { isLongerThan, isStorable } from '../../domain/core/text-limits.ts';
-import { SegmentFiltersInput, ShownFilters } from '../analytics/segment-filters.ts';
+import { FILTERS_BYTES, SegmentFiltersInput, ShownFilters } from '../analytics/segment-filters.ts';
 import {
-  bodyFlag, bodyInteger, boundedArray, commaList, identifier, isoDateOrDatetime, jsonArray, jsonObject, name, queryInteger, text,
+  bodyFlag, bodyInteger, boundedArray, commaList, identifier, isoDateOrDatetime, jsonArray, jsonObject, name, queryInteger, stored, text,
 } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 import { internalError } from '../jobs/internal-error.ts';
@@ -28,6 +28,10 @@ const ADDRESS_CHARS = 2_048;
 const VALUE_CHARS = 1_024;
 const KEY_CHARS = 128;
 const MAX_PARAMETERS = 20;
+/** A rendered message has at most 32 KiB. */
+const PARAMS_BYTES = 128 * 1024;
+const VARIANTS_BYTES = 512 * 1024;
+const MEMBER_BYTES = 4 * 1024;
 /** FCM keeps a message for four weeks at most. */
 const MAX_EXPIRY_SECONDS = 2_419_200;
 const DEFAULT_EXPIRY_SECONDS = 604_800;
@@ -54,7 +58,7 @@ const Parameter = z.object({
     .refine(isStorable, 'must not hold NUL or half a surrogate pair'),
 }).meta({ id: 'MessageParameter' });
 
-const parameters = z.preprocess((value) => value ?? [], jsonArray(Parameter, MAX_PARAMETERS));
+const parameters = z.preprocess((value) => value ?? [], jsonArray(Parameter, { max: MAX_PARAMETERS, maxBytes: PARAMS_BYTES }));
 
 const Message = z.object({
   push_message: optionalText(MESSAGE_CHARS).describe('Required where includes_push is true'),
@@ -141,13 +145,13 @@ const NewCampaign = z.object({
   adapt_tz: bodyFlag.default(false).describe('Send at the desired time of each user\'s time zone'),
   skip_message_limit: bodyFlag.default(false).describe('Bypass the app\'s rate_limit'),
   sensitive: bodyFlag.default(false).describe('Keep the content of its messages no longer than it takes to deliver them'),
-  filters: orNone(jsonObject(filters)).describe('Audience of a classic or dynamic campaign, in the grammar of segments. By default '
-    + 'everybody in the app'),
-  params: jsonObject(Params),
-  variants: orNone(jsonArray(NewVariant, MAX_VARIANTS, MIN_VARIANTS))
+  filters: orNone(jsonObject(stored(FILTERS_BYTES, filters)))
+    .describe('Audience of a classic or dynamic campaign, in the grammar of segments. By default everybody in the app'),
+  params: jsonObject(stored(PARAMS_BYTES, Params)),
+  variants: orNone(jsonArray(NewVariant, { max: MAX_VARIANTS, min: MIN_VARIANTS, maxBytes: VARIANTS_BYTES }))
     .describe('For an A/B test of a classic or dynamic campaign: each person gets the message of one of them'),
-  recurrence: orNone(jsonObject(Recurrence)).describe('Required for a dynamic campaign'),
-  notif_limit: orNone(jsonObject(NotifLimit)).describe('Required for a dynamic campaign'),
+  recurrence: orNone(jsonObject(stored(MEMBER_BYTES, Recurrence))).describe('Required for a dynamic campaign'),
+  notif_limit: orNone(jsonObject(stored(MEMBER_BYTES, NotifLimit))).describe('Required for a dynamic campaign'),
 }).meta({ id: 'NewCampaign' });
 
 const seconds = z.int().describe('Seconds since the epoch');

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { customerIdError } from '../../domain/attributes/customer-id.ts';
 import { isDate, readDatetime } from '../../domain/core/date-value.ts';
-import { MAX_ELEMENTS, sayNesting, shapeError } from '../../domain/core/json-size.ts';
+import { MAX_ELEMENTS, sayNesting, shapeError, storedBytes } from '../../domain/core/json-size.ts';
 import { NestingError, parseJsonAtOnce } from '../../domain/core/parse-json.ts';
 import { sayUnknown } from '../../domain/core/say-unknown.ts';
 import { isLongerThan, isStorable, MAX_CODE_POINTS } from '../../domain/core/text-limits.ts';
@@ -75,9 +75,19 @@ export function jsonObject<S extends z.ZodType>(schema: S) {
   return orItsJson('an object', schema);
 }
 
-/** An array of `min` to `max` objects in a JSON body; in a web form, its JSON. */
-export function jsonArray<S extends z.ZodType>(schema: S, max: number, min = 0) {
-  return orItsJson('an array', boundedArray(schema, { max, min }));
+/** An array of `min` to `max` objects in a JSON body; in a web form, its JSON. It is stored in at most `maxBytes`. */
+export function jsonArray<S extends z.ZodType>(schema: S, { max, min = 0, maxBytes }: { max: number; min?: number; maxBytes: number }) {
+  return orItsJson('an array', stored(maxBytes, boundedArray(schema, { max, min })));
+}
+
+/**
+ * A value that is stored as a document of at most `maxBytes` (`storedBytes`): one that is larger is refused as such, before its schema
+ * looks at it. In a web form it stands within `jsonObject`.
+ */
+export function stored<S extends z.ZodType>(maxBytes: number, schema: S) {
+  return z.preprocess((given, ctx) => (
+    storedBytes(given, maxBytes) > maxBytes ? refuseValue(ctx, `must have at most ${maxBytes} bytes as JSON`, given) : given
+  ), schema).meta({ maxBytes });
 }
 
 function orItsJson<S extends z.ZodType>(what: string, schema: S) {

@@ -7,12 +7,13 @@ import { EXPORT_DATA_TYPES, EXPORT_FORMATS, exportDataType } from '../../domain/
 import { SERVER_IDENTITY } from '../../domain/exports/export-policy.ts';
 import { EXPORTER_TYPES } from '../../domain/exports/exporter.ts';
 import { BUCKET_NAME, REGION_NAME, subfolderError, trimSlashes } from '../../domain/exports/s3-names.ts';
-import { bodyFlag, bodyInteger, email, identifier, name, text, textArray } from '../core/input.ts';
+import { bodyFlag, bodyInteger, email, identifier, name, stored, text, textArray } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 import { alertConnections } from '../syncs/connections.ts';
 
 const MAX_EMAILS = 20;
 const MAX_NAMED = 1_000;
+const NAMED_BYTES = 64 * 1024;
 const MIB = 1024 ** 2;
 const PART_BYTES = { min: MIB, max: 5 * 1024 * MIB };
 
@@ -65,7 +66,7 @@ const encryptionType = z.string().refine((value) => value === '' || parseEncrypt
 const required = {
   export_configuration: z.enum(EXPORTER_TYPES),
   bucket_name: text().regex(BUCKET_NAME, 'must be the name of a bucket, without s3://: 3 to 63 lowercase letters, digits, dots and dashes'),
-  app_ids: textArray(identifier, MAX_NAMED, 1).describe('Identifiers of apps of the entity'),
+  app_ids: stored(NAMED_BYTES, textArray(identifier, MAX_NAMED, 1)).describe('Identifiers of apps of the entity'),
   exported_data: exportedData.describe(`One or more, each once: ${EXPORT_DATA_TYPES.join(', ')}`),
 };
 
@@ -80,7 +81,7 @@ const others = {
   aws_access_key_id: orNone(accessKeyId).describe('Required if export_configuration is aws_secret_key'),
   aws_secret_access_key: orNone(secretAccessKey).describe('Required if export_configuration is aws_secret_key'),
   endpoint: orNone(endpoint).describe('Address of an S3 that is not Amazon\'s; Millrace puts the bucket into the path'),
-  sor_ids: textArray(identifier, MAX_NAMED).optional()
+  sor_ids: stored(NAMED_BYTES, textArray(identifier, MAX_NAMED)).optional()
     .describe('Identifiers of Systems of Records; at least one if exported_data has attributes'),
   format: z.enum(EXPORT_FORMATS).optional().describe('By default csv'),
   include_headers: bodyFlag.optional().describe('Begin each CSV file with a line of column names; by default false'),

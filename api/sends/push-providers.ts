@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { PUSH_PLATFORMS } from '../../domain/sends/push.ts';
-import { identifier, jsonObject } from '../core/input.ts';
+import { identifier, jsonObject, stored } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 
 /** What an app's pushes to each platform go through. */
@@ -8,6 +8,7 @@ const SHARED = { tag: 'Push providers', right: 'push_certificates_manage' } as c
 const ONE = '/api/apps/:app_identifier/push_providers/:platform';
 
 const platform = z.enum(PUSH_PLATFORMS, { error: `must be one of ${PUSH_PLATFORMS.join(', ')}` });
+const MAX_SETTINGS_BYTES = 64 * 1024;
 const params = z.object({ app_identifier: identifier, platform });
 
 export const PushProvider = z.object({
@@ -54,7 +55,7 @@ export const updatePushProvider = operation({
   params,
   body: z.object({
     provider: identifier.describe('sandbox, fcm, apns (ios) or web_push (web)'),
-    settings: jsonObject(z.record(z.string(), z.unknown())).default({}),
+    settings: jsonObject(stored(MAX_SETTINGS_BYTES, z.record(z.string(), z.unknown()))).default({}),
   }),
   result: PushProvider,
 });

@@ -3,7 +3,7 @@ import { isStorableJson } from '../../domain/core/text-limits.ts';
 import { customerIdError } from '../../domain/attributes/customer-id.ts';
 import { isDate } from '../../domain/core/date-value.ts';
 import { ATTEMPT_CODES, type AttemptCode } from '../../domain/sends/attempt-code.ts';
-import { boundedArray, boundedRecord, identifier, isoDatetime, NOT_STORABLE, text } from '../core/input.ts';
+import { boundedArray, boundedRecord, identifier, isoDatetime, NOT_STORABLE, stored, text } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 import { internalError } from '../jobs/internal-error.ts';
 
@@ -15,6 +15,8 @@ export const MAX_MESSAGES = 50_000;
 const MAX_CAMPAIGN_KEYS = 20;
 const MAX_VARS = 100;
 const MAX_VAR_CHARS = 4_096;
+/** A rendered message has at most 32 KiB. */
+const VARS_BYTES = 64 * 1024;
 
 /** The reference's words, with its typo. */
 const invalid = {
@@ -27,10 +29,10 @@ export const recipient = z.string().check((ctx) => {
   if (error !== undefined) ctx.issues.push({ code: 'custom', message: `is not valid: ${error}`, input: ctx.value });
 });
 
-export const templateVars = boundedRecord(z.unknown(), MAX_VARS)
+export const templateVars = stored(VARS_BYTES, boundedRecord(z.unknown(), MAX_VARS)
   .refine((given) => Object.values(given).every((value) => typeof value !== 'string' || value.length <= MAX_VAR_CHARS),
     `must have values of at most ${MAX_VAR_CHARS} characters`)
-  .refine(isStorableJson, NOT_STORABLE);
+  .refine(isStorableJson, NOT_STORABLE));
 
 const AT_LEAST_ONE = 'must have at least one element';
 

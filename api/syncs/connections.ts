@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { FIELD_TYPES } from '../../domain/syncs/sync-codes.ts';
-import { identifier, jsonObject, name, textArray } from '../core/input.ts';
+import { identifier, jsonObject, name, stored, textArray } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
 
@@ -21,7 +21,8 @@ export type Connection = z.output<typeof Connection>;
 const SHARED = { tag: 'Connections', right: 'sor_manage' } as const;
 const PATH = '/api/connections';
 const params = z.object({ connection_id: identifier });
-const settings = jsonObject(z.record(z.string(), z.unknown()));
+const MAX_SETTINGS_BYTES = 256 * 1024;
+const settings = jsonObject(stored(MAX_SETTINGS_BYTES, z.record(z.string(), z.unknown())));
 
 export const listConnections = operation({
   id: 'listConnections',
@@ -117,7 +118,7 @@ export const checkConnectionSettings = operation({
   path: '/api/connections/check',
   summary: 'Test connection settings without storing them',
   audits: 'check connection',
-  body: z.object({ connector: identifier, settings: jsonObject(z.record(z.string(), z.unknown())), as }),
+  body: z.object({ connector: identifier, settings, as }),
   result: ConnectionCheck,
 });
 

@@ -5,7 +5,7 @@ import { fieldErrors, type GivenField, type MappingError, targetErrors } from '.
 import { SCHEMA_RULES } from '../../domain/syncs/sync-codes.ts';
 import type { EachMember } from '../../domain/syncs/sync-members.ts';
 import { scheduleError, type SyncSchedule } from '../../domain/syncs/sync-schedule.ts';
-import { bodyFlag, bodyInteger, boundedArray, closedObject, email, identifier, jsonObject, name, text } from '../core/input.ts';
+import { bodyFlag, bodyInteger, boundedArray, closedObject, email, identifier, jsonObject, name, stored, text } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
 import { alertConnections } from './connections.ts';
@@ -93,15 +93,15 @@ export function givenSchedule({ cron, zone, every_minutes: everyMinutes, jitter_
   return cron === undefined ? { everyMinutes: everyMinutes!, jitterSeconds } : { cron, zone: zone ?? 'UTC', jitterSeconds };
 }
 
-const MAX_KEY_FIELDS = 10;
-const MAX_FIELDS = 1_000;
+const [MAX_KEY_FIELDS, MAX_FIELDS] = [10, 1_000];
+const [MAPPING_BYTES, MEMBER_BYTES] = [512 * 1024, 64 * 1024];
 
 /** GET returns the name beside an identifier; callers may send the response back as it is. */
 const shownName = z.unknown().optional().describe('Ignored; GET returns the name here');
 
-const SourceBody = closedObject({
+const SourceBody = stored(MEMBER_BYTES, closedObject({
   ...{ connection: identifier, stream: text({ max: 1_000 }) } satisfies EachMember<'source', z.ZodType>, name: shownName,
-});
+}));
 
 const destinationMembers = {
   sor: identifier.optional().describe('Write to the attributes of this System of Record'),
@@ -110,7 +110,7 @@ const destinationMembers = {
   key: boundedArray(field, { max: MAX_KEY_FIELDS }).optional().describe('Fields that identify a record in the stream'),
 } satisfies EachMember<'destination', z.ZodType>;
 
-const DestinationBody = closedObject({ ...destinationMembers, name: shownName });
+const DestinationBody = stored(MEMBER_BYTES, closedObject({ ...destinationMembers, name: shownName }));
 
 /** Lists the errors of each entry, also if other entries have a wrong form. */
 const FieldBody = EntryBody.superRefine((entry, ctx) => {
@@ -148,16 +148,16 @@ const AlertsBody = closedObject({
 } satisfies EachMember<'alerts', z.ZodType>);
 
 const others = {
-  mapping: jsonObject(MappingBody).optional(),
+  mapping: jsonObject(stored(MAPPING_BYTES, MappingBody)).optional(),
   mode: z.enum(['full', 'incremental']).optional().describe('By default full'),
   cursor_field: field.nullable().optional()
     .describe('For incremental: field by which to find new records, unless the source keeps its own state'),
   removes: bodyFlag.optional().describe('For full: remove records that the source no longer has; by default false'),
   removal_limit: bodyInteger({ min: 0, max: 100 }).optional()
     .describe('Percentage of known records: if more vanish, a run removes nothing; by default 50'),
-  schedule: jsonObject(ScheduleBody.nullable()).optional().describe('Null (default): the sync runs on request only'),
+  schedule: jsonObject(stored(MEMBER_BYTES, ScheduleBody.nullable())).optional().describe('Null (default): the sync runs on request only'),
   on_schema_change: z.enum(SCHEMA_RULES).optional().describe('What to do if the source\'s fields change; by default ignore'),
-  alerts: jsonObject(AlertsBody).optional(),
+  alerts: jsonObject(stored(MEMBER_BYTES, AlertsBody)).optional(),
 } satisfies Omit<EachMember<'', z.ZodType>, 'name' | 'source' | 'destination'>;
 
 export const NewSync = z.object({

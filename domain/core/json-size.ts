@@ -1,3 +1,5 @@
+import { numberText } from './exact-json.ts';
+
 /** Elements of arrays and members of objects that a body may have, all together, where its operation says nothing else. */
 export const MAX_ELEMENTS = 20_000;
 
@@ -17,6 +19,35 @@ export function shapeError(value: unknown, { maxElements, maxNesting }: { maxEle
     level = inner;
   }
   return null;
+}
+
+/**
+ * Returns the bytes of a JSON value as a column of Postgres gives it back: jsonb puts a space behind each comma and colon, and writes all
+ * digits of a number, 309 for 1e308. Stops once they are more than `most`.
+ */
+export function storedBytes(value: unknown, most: number): number {
+  if (typeof value === 'string') return Buffer.byteLength(JSON.stringify(value));
+  if (typeof value === 'number') return digitsOf(value);
+  if (typeof value !== 'object' || value === null) return String(value).length;
+  // It keeps its digits.
+  const digits = numberText(value);
+  if (digits !== undefined) return digits.length;
+  let bytes = 2;
+  const isArray = Array.isArray(value);
+  for (const [name, member] of Object.entries(value)) {
+    if (bytes > most) return bytes;
+    bytes += (isArray ? 2 : Buffer.byteLength(JSON.stringify(name)) + 4) + storedBytes(member, most - bytes);
+  }
+  return bytes === 2 ? 2 : bytes - 2;
+}
+
+/** Characters of a number without an exponent. */
+function digitsOf(value: number): number {
+  const [mantissa = '', exponent] = String(value).split('e');
+  if (exponent === undefined) return mantissa.length;
+  const [whole = '', fraction = ''] = mantissa.split('.');
+  const places = Number(exponent);
+  return places > 0 ? whole.length + places : whole.length + '0.'.length - places - 1 + fraction.length;
 }
 
 export function sayNesting(levels: number): string {

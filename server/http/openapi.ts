@@ -162,14 +162,25 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output', schemas: Record<str
   const whole = z.toJSONSchema(z.object({ schema }), { io, unrepresentable: 'any', override: ({ jsonSchema }) => dropPattern(jsonSchema) });
   const { properties, $defs = {} } = JSON.parse(JSON.stringify(whole).replaceAll('#/$defs/', SCHEMAS)) as
     { properties: { schema: Json }; $defs?: Record<string, Json> };
-  for (const [name, { id, ...definition }] of Object.entries($defs)) {
+  for (const [name, { id, ...unsaid }] of Object.entries($defs)) {
+    const definition = sayBytes(unsaid) as Json;
     schemas[name] ??= definition;
     if (JSON.stringify(schemas[name]) !== JSON.stringify(definition)) throw new Error(`Two schemas have the name ${String(id)}`);
   }
-  return properties.schema;
+  return sayBytes(properties.schema) as Json;
 }
 
 /** The format says the same of a time, in a word. */
 function dropPattern(schema: Json): void {
   if (schema['format'] === 'date-time') delete schema['pattern'];
+}
+
+/** Returns the schema with the bound in bytes of each document in its description. */
+function sayBytes(schema: unknown): unknown {
+  if (typeof schema !== 'object' || schema === null) return schema;
+  if (Array.isArray(schema)) return schema.map(sayBytes);
+  const { maxBytes, ...members } = Object.fromEntries(Object.entries(schema).map(([name, member]) => [name, sayBytes(member)]));
+  if (typeof maxBytes !== 'number') return { ...members, ...maxBytes === undefined ? {} : { maxBytes } };
+  const description = [members['description'], `At most ${maxBytes / 1024} KiB as JSON.`].filter(Boolean).join('. ');
+  return { ...members, description, 'x-max-bytes': maxBytes };
 }

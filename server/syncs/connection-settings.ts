@@ -11,8 +11,6 @@ import { validate } from '../http/validate.ts';
 /** A connector, or a push provider. */
 type WithSettings = Pick<AnyConnector, 'settings'>;
 
-const MAX_CHARS = 256 * 1024;
-
 /** In the place of a secret, whether it is set. Whoever sends it back means the secret that is there. */
 const SecretMarker = z.strictObject({ set: z.boolean() });
 
@@ -28,7 +26,6 @@ export function connectorNamed(name: string): AnyConnector {
  */
 export function readSettings(connector: WithSettings, given: SettingValues, kept: SettingValues = {}): SplitSettings {
   for (const [member, value] of Object.entries(given)) refuseMember(connector, member, value);
-  if (JSON.stringify(given).length > MAX_CHARS) refuseField('settings', `must have at most ${MAX_CHARS} characters as JSON`);
   const secretNames = secretMembers(connector.settings);
   const isSecret = (member: string) => secretNames.includes(member);
   const settings = Object.fromEntries(Object.entries(given).filter(([member]) => !isSecret(member)));

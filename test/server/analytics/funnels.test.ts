@@ -45,6 +45,15 @@ beforeAll(async () => {
 });
 
 describe('a funnel', () => {
+  test('whose steps are larger than their bound is refused, also where only Postgres writes so many digits', async () => {
+    const message = 'steps: must have at most 262144 bytes as JSON';
+    const texts = await call('POST', 'funnels', { name: 'Large', steps: [step('Viewed', [{ product: 'x'.repeat(270_000) }])] });
+    expect([texts.status, texts.body.error_message]).toEqual([400, message]);
+    const details = Array.from({ length: 50 }, () => Object.fromEntries(Array.from({ length: 18 }, (_, nth) => [`price${nth}`, 1e308])));
+    const { status, body } = await call('POST', 'funnels', { name: 'Digits', steps: [step('Viewed', details)] });
+    expect([status, body.error_message]).toEqual([400, message]);
+  });
+
   test('is created, listed, labeled, archived and restored', async () => {
     const created = await call('POST', 'funnels', { name: 'Sale', steps: [step('Viewed'), step('Ordered')], labels: ['shop'] });
     const { identifier, created_at: at } = created.body.result;

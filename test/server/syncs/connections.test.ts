@@ -164,7 +164,7 @@ describe('a connection', () => {
     [{ settings: { constructor: 'x' } }, 'settings.constructor', /^is unknown/],
     [{ settings: { host: 'a\0b' } }, 'settings.host', /NUL/],
     [{ settings: { queries: { one: 'SELECT \0' } } }, 'settings.queries', /NUL/],
-    [{ settings: { queries: { one: 'x'.repeat(300_000) } } }, 'settings', /characters/],
+    [{ settings: { queries: { one: 'x'.repeat(300_000) } } }, 'settings', /at most 262144 bytes/],
     [{ connector: 'postgers' }, 'connector', /^is unknown: did you mean postgres\? There are .*postgres/],
     [{ connector: undefined }, 'connector', /required/],
     [{ name: ' ' }, 'name', /blank/],

@@ -1,0 +1,73 @@
+import { z } from 'zod';
+import type { Operation } from '../../api/core/operation.ts';
+import { replaceBetween } from '../../domain/core/replace-between.ts';
+
+/** The documents that operations store, with their bounds in bytes: for the docs, and for the test that each has one. */
+
+const [START, END] = ['<!-- documents: made from the operations by `npm run docs` -->', '<!-- end of documents -->'];
+
+type Json = Record<string, unknown>;
+
+/** A member of a body, and the most bytes that it may have as JSON: `maxBytes` by itself, or null where its schema alone bounds it. */
+export type BodyMember = { id: string; member: string; maxBytes: number | null; mostBytes: number };
+
+/** Returns the members of an operation's body. */
+export function membersOf({ id, body }: Operation): BodyMember[] {
+  if (!body) return [];
+  const { $defs = {}, ...schema } = z.toJSONSchema(body, { io: 'input', unrepresentable: 'any' }) as
+    Json & { $defs?: Record<string, Json> };
+  const { properties = {} } = resolve(schema, $defs) as { properties?: Record<string, Json> };
+  return Object.entries(properties).map(([member, given]) => {
+    const { maxBytes } = resolve(given, $defs) as { maxBytes?: number };
+    return { id, member, maxBytes: maxBytes ?? null, mostBytes: mostBytes(given, $defs) };
+  });
+}
+
+/** Returns the page with its table of stored documents. */
+export function withStoredDocuments(page: string, operations: readonly Operation[]): string {
+  const rows = new Map<string, string[]>();
+  for (const { id, member, maxBytes } of operations.flatMap(membersOf)) {
+    if (maxBytes === null) continue;
+    const key = `| \`${member}\` | ${maxBytes / 1024} KiB`;
+    rows.set(key, [...rows.get(key) ?? [], `\`${id}\``]);
+  }
+  const lines = [...rows].map(([key, ids]) => `${key} | ${ids.join(', ')} |`);
+  return replaceBetween(page, [START, END], ['| member of the body | at most | operations |', '|---|---|---|', ...lines].join('\n'));
+}
+
+function resolve(schema: Json, defs: Record<string, Json>): Json {
+  const { $ref: ref, ...own } = schema;
+  return typeof ref === 'string' ? { ...resolve(defs[ref.split('/').at(-1)!] ?? {}, defs), ...own } : schema;
+}
+
+/** A character takes up to six bytes of JSON: a control character is written as \u001f. */
+const CHARACTER_BYTES = 6;
+const NUMBER_BYTES = 330;
+
+/** Returns the most bytes of JSON that a schema lets through: Infinity where it sets no bound. */
+function mostBytes(given: Json, defs: Record<string, Json>, within: readonly unknown[] = []): number {
+  const schema = resolve(given, defs);
+  const { maxBytes, enum: values, maxLength, maxItems, items, properties, additionalProperties } = schema;
+  const of = (inner: unknown) => mostBytes(inner as Json, defs, [...within, given['$ref'] ?? given]);
+  const alternatives = schema['anyOf'] ?? schema['oneOf'] ?? schema['allOf'];
+  if (typeof maxBytes === 'number') return maxBytes;
+  if (within.includes(given['$ref'] ?? given)) return Infinity;
+  if (Array.isArray(values)) return Math.max(...values.map((value) => JSON.stringify(value).length));
+  if ('const' in schema) return JSON.stringify(schema['const']).length;
+  if (Array.isArray(alternatives)) return Math.max(...alternatives.map(of));
+  if (schema['type'] === 'array') return 2 + Number(maxItems ?? Infinity) * (2 + of(items ?? {}));
+  if (schema['type'] === 'object' && additionalProperties !== undefined && additionalProperties !== false) return Infinity;
+  if (schema['type'] === 'object') {
+    return Object.entries(properties ?? {}).reduce((sum, [name, member]) => sum + name.length + 6 + of(member), 2);
+  }
+  if (schema['type'] === 'string') return 2 + Number(maxLength ?? charactersOf(schema)) * CHARACTER_BYTES;
+  return ['boolean', 'null', 'integer', 'number'].includes(String(schema['type'])) ? NUMBER_BYTES : Infinity;
+}
+
+/** Returns the characters of a text whose form bounds them. */
+function charactersOf({ format, pattern }: Json): number {
+  const [, digits = Infinity] = /^\^\\d\{1,(\d+)\}\$$/.exec(String(pattern)) ?? [];
+  return format === 'date-time' ? DATETIME_CHARS : Number(digits);
+}
+
+const DATETIME_CHARS = 64;
