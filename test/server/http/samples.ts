@@ -393,7 +393,7 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   'PUT /api/funnels/:identifier/restore': (own) => ({ params: { identifier: own.funnel } }),
   'POST /api/funnels/quick_stats': (own) => ({
     query: {
-      app_id: own.app.identifier, from: '2026-11-01', till: '2026-11-30', mode: 'accurate', aliases: 'true', breakdown: 'app_version',
+      app_id: own.app.identifier, from: '2026-11-01', till: '2026-11-30', mode: 'accurate', aliases: 'true', breakdown: 'detail.product',
     },
     body: { funnel: { max_duration: 60.5, steps: sampleSteps(own), exclusions: [] } },
   }),
