@@ -2,6 +2,7 @@ import type { Client } from '@temporalio/client';
 import type { WaysOut } from '../connectors/core/contract.ts';
 import type { Mailer } from '../connectors/smtp/mailer.ts';
 import type { Semaphore } from '../domain/core/semaphore.ts';
+import type { KeptLimits } from '../domain/imports/kept-files.ts';
 import type { Database } from '../store/core/database.ts';
 import type { Files } from '../store/core/files.ts';
 import type { Scratch } from '../store/core/scratch.ts';
@@ -27,6 +28,8 @@ export type Dependencies = {
   scratch: Scratch;
   /** How long steps wait for an outside system that is away, from its first error without progress on. */
   patienceMs: number;
+  /** What callers may have the service keep of files. */
+  keptLimits: KeptLimits;
   /** Where callers reach the server, without a slash at the end. */
   publicUrl: string;
   countRows: (outcome: 'ok' | 'ignored' | 'failed', rows: number) => void;

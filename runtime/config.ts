@@ -88,6 +88,8 @@ const SCHEMA = z.object({
   MILLRACE_INGEST_LIMIT: count('a number of requests a minute; 0 turns it off', 0, 10_000_000).default(0),
   MILLRACE_PATIENCE_MINUTES: count('a number of minutes', 1, 10_080).default(60),
   MILLRACE_LEAST_RATE: count('a number of KiB a minute', 1, 1_000_000).default(64),
+  MILLRACE_KEPT_PER_SOR: count('a number of GiB', 1, 1_000_000).default(50),
+  MILLRACE_KEPT_PER_ENTITY: count('a number of GiB', 1, 1_000_000).default(200),
   MILLRACE_STEP_DEATHS: count('a number of deaths', 1, 1_000).default(MAX_STEP_DEATHS),
   MILLRACE_TRUST_PROXY: proxies.optional(),
   MILLRACE_METRICS_ADDRESS: metricsAddress.optional(),

@@ -9,6 +9,7 @@ import { type FetchAllow, readFetchAllow } from '../connectors/core/fetch-allow.
 import { guardedFetch } from '../connectors/core/guarded-fetch.ts';
 import { openMailer } from '../connectors/smtp/mail.ts';
 import { internalErrorOf } from '../domain/core/internal-error.ts';
+import type { KeptLimits } from '../domain/imports/kept-files.ts';
 import { TASK_QUEUES } from '../domain/jobs/workflow-id.ts';
 import { buildMetricsServer, buildServer } from '../server/app.ts';
 import { filesIn } from '../store/core/files.ts';
@@ -102,6 +103,7 @@ async function startAllWorkers(context: AppContext, metrics: Metrics): Promise<W
       outbox,
       outside: outside(context),
       scratch,
+      keptLimits: keptLimits(context),
       patienceMs: config.MILLRACE_PATIENCE_MINUTES * 60_000,
     },
   });
@@ -128,8 +130,14 @@ function outside({ config }: AppContext): WaysOut {
   return { fetch: guardedFetch(allow, { limits: { leastRate } }), allow, commands };
 }
 
+/** What callers may have the service keep of files. */
+function keptLimits({ config }: AppContext): KeptLimits {
+  return { bytesPerSor: config.MILLRACE_KEPT_PER_SOR * 1024 ** 3, bytesPerEntity: config.MILLRACE_KEPT_PER_ENTITY * 1024 ** 3 };
+}
+
 async function listen(context: AppContext, metrics: Metrics, workers: Workers | null): Promise<FastifyInstance> {
   const { config, db, files, secrets, scratch, log, traces } = context;
+  const { bytesPerSor: keptBytesPerSor, bytesPerEntity: keptBytesPerEntity } = keptLimits(context);
   const app = await buildServer({
     db, files, secrets, log, metrics, traceRequest: traces?.traceRequest,
     flows: flowsOver(context, START_WITHIN_MS),
@@ -145,6 +153,7 @@ async function listen(context: AppContext, metrics: Metrics, workers: Workers | 
       metricsToken: config.MILLRACE_METRICS_TOKEN,
       hasMetricsElsewhere: config.MILLRACE_METRICS_ADDRESS !== undefined,
       version: await version(),
+      limits: { keptBytesPerSor, keptBytesPerEntity },
     },
   });
   await listenAt(app, { host: config.HOST, port: config.PORT },

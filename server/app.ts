@@ -7,6 +7,7 @@ import { refuse } from '../domain/core/refusal.ts';
 import { type Limits, LIMITS, type RouteDependencies, type ServerDependencies, type ServerSettings } from './dependencies.ts';
 import { HeavyReads } from './analytics/heavy-reads.ts';
 import { FeedAdmissionLimit } from './feed/feed-admission-limit.ts';
+import { KeptFileQuota } from './imports/kept-file-quota.ts';
 import { feedIntake } from './feed/feed-intake.ts';
 import { FeedWaker } from './feed/feed-waker.ts';
 import { readBodies } from './http/bodies.ts';
@@ -45,6 +46,7 @@ export async function buildServer(deps: ServerDependencies, routes: readonly Rou
     feedIntake: feedIntake(deps.db, deps.secrets), feedAdmission: new FeedAdmissionLimit(deps.db, limits), feedWaker, figures: new Map(),
     heavyReads,
     connectorCalls,
+    keptFiles: new KeptFileQuota(deps.db, { bytesPerSor: limits.keptBytesPerSor, bytesPerEntity: limits.keptBytesPerEntity }),
     trackingApps: new TrackingApps(deps.db, deps.secrets), trackingIntake: trackingIntake(deps.db, deps.secrets),
     liveCalls,
     keyRates: new KeyRates(deps.settings.ingestLimitPerMinute), trackingAdmission: new TrackingAdmissionLimit(limits.trackingBytes),

@@ -18,6 +18,7 @@ import type { FeedWaker } from './feed/feed-waker.ts';
 import type { KeyRates } from './http/key-rates.ts';
 import type { TraceRequest } from './http/request-trace.ts';
 import type { UploadBudget } from './http/upload-budget.ts';
+import type { KeptFileQuota } from './imports/kept-file-quota.ts';
 import type { ConnectorCalls } from './syncs/connector-calls.ts';
 import type { LiveCalls } from './tracking/live-calls.ts';
 import type { TrackingAdmissionLimit } from './tracking/tracking-admission-limit.ts';
@@ -42,6 +43,9 @@ export type Limits = {
   /** What may wait in one entity's feed before it takes no more: requests, and bytes of their values. */
   waitingRequests: number;
   waitingBytes: number;
+  /** Files of imports that are kept at once, decompressed: of one System of Record, and of an entity. */
+  keptBytesPerSor: number;
+  keptBytesPerEntity: number;
   /** What SDKs sent and waits to be taken in. */
   trackingBytes: number;
   headersMs: number;
@@ -68,6 +72,8 @@ export const LIMITS: Limits = {
   unverifiedMs: 120_000,
   waitingRequests: 20_000,
   waitingBytes: 256 * MIB,
+  keptBytesPerSor: 50 * 1024 * MIB,
+  keptBytesPerEntity: 200 * 1024 * MIB,
   trackingBytes: 32 * MIB,
   headersMs: 10_000,
   checkMs: 30_000,
@@ -142,6 +148,7 @@ export type RouteDependencies = ServerDependencies & {
   feedIntake: FeedIntake;
   feedAdmission: FeedAdmissionLimit;
   feedWaker: FeedWaker;
+  keptFiles: KeptFileQuota;
   connectorCalls: ConnectorCalls;
   trackingApps: TrackingApps;
   trackingIntake: TrackingIntake;

@@ -27,9 +27,14 @@ export const importAttributesSteps = (deps: Dependencies) => ({
 
   /** Merges what is left of the file, batch by batch; each lane's part commits with its counts, its errors and its cursor. */
   loadRows: (claim: ImportClaim): Promise<void> => heartbeating(async () => {
-    for (let outcome: Outcome = 'moved'; outcome === 'moved';) {
-      const job = await findClaimed(deps, claim);
-      outcome = job ? await loadFromCursor(deps, job) : 'done';
+    try {
+      for (let outcome: Outcome = 'moved'; outcome === 'moved';) {
+        const job = await findClaimed(deps, claim);
+        outcome = job ? await loadFromCursor(deps, job) : 'done';
+      }
+    } catch (error) {
+      // The file of a canceled import goes while its last batches are read.
+      if (await findClaimed(deps, claim)) throw error;
     }
   }),
 

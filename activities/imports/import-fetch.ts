@@ -1,12 +1,14 @@
 import { Context } from '@temporalio/activity';
 import { download } from '../../connectors/core/download.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
+import { refuseBeyond } from '../../domain/imports/kept-files.ts';
 import { waitBeforeRetry } from '../../domain/jobs/patience.ts';
 import { write } from '../../store/core/database.ts';
 import {
   findImportSource, type RemoteSource, updateFetchedBytes, updateFetchError, updateImportFile,
 } from '../../store/imports/import-source.ts';
 import { FILE_LIMITS, pinFile } from '../../store/imports/pin-file.ts';
+import { sumKeptFiles } from '../../store/imports/kept-files.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
 import type { ImportClaim } from './import-claim.ts';
@@ -32,7 +34,9 @@ export async function fetchFile(deps: Dependencies, claim: ImportClaim): Promise
   }
 }
 
-async function pinSource(deps: Dependencies, claim: ImportClaim, { url, headers }: RemoteSource, unwanted: AbortController): Promise<void> {
+async function pinSource(
+  deps: Dependencies, claim: ImportClaim, { url, headers, sorId }: RemoteSource & { sorId: number }, unwanted: AbortController,
+): Promise<void> {
   const { db, files, boundary } = deps;
   let fetchedBytes = 0;
   const progress = setInterval(() => {
@@ -42,7 +46,10 @@ async function pinSource(deps: Dependencies, claim: ImportClaim, { url, headers 
     const signal = AbortSignal.any([unwanted.signal, Context.current().cancellationSignal]);
     const onBytes = (bytes: number) => { fetchedBytes += bytes; };
     const bytes = download(deps.outside.fetch, url, { headers, signal, maxBytes: FILE_LIMITS.uploadBytes, onBytes });
-    const pinned = await pinFile(files, bytes, { ...FILE_LIMITS, signal });
+    const kept = await sumKeptFiles(db, claim.entityId, sorId);
+    let storedBytes = 0;
+    const onStore = (piece: number) => { refuseBeyond(kept, deps.keptLimits, storedBytes += piece, new Date()); };
+    const pinned = await pinFile(files, bytes, { ...FILE_LIMITS, signal, onStore });
     boundary('import: file stored');
     const isTaken = await write(db, (tx) => updateImportFile(tx, claim, pinned));
     boundary('import: file noted');

@@ -10,11 +10,10 @@ import { findSorOfKey } from '../http/sor-key.ts';
 import { startSoon } from '../jobs/start-soon.ts';
 import { importUpload, type ReceivedFile } from './receive-import.ts';
 
-/** The reply waits so long for the workflow's start; the sweep starts what was accepted and never began. */
-
 const batchImport = route(api.importAttributeValues, async ({ body, file, version, keepReply, ...circumstances }, deps) => {
   const sor = await findSorOfKey(deps, body.sor_id, body.api_key);
   const source = sourceOf(file, body);
+  await deps.keptFiles.check(sor, file ? file.pinned.fileBytes - file.countedBytes : 1);
   const { job, answer } = await write(deps.db, async (tx) => {
     const parent = body.redrive_of === undefined ? null : await findParent(tx, sor, body.redrive_of);
     const accepted = await insertImport(tx, deps.secrets, sor.entityId, {

@@ -6,8 +6,8 @@ import type { RouteDependencies } from '../dependencies.ts';
 import type { Circumstances, Upload } from '../http/route.ts';
 import { findSorOfKey } from '../http/sor-key.ts';
 
-/** `release` gives back what the file took of its address's share. */
-export type ReceivedFile = { pinned: PinnedFile; release: () => void };
+/** `release` gives back what the file took of its address's share, or of the quota, which has counted `countedBytes` of it. */
+export type ReceivedFile = { pinned: PinnedFile; countedBytes: number; release: () => void };
 
 /** The file of a batch import: pinned as it comes, on credit where its credentials are still to come. */
 export const importUpload: Upload<ReceivedFile> = {
@@ -16,9 +16,16 @@ export const importUpload: Upload<ReceivedFile> = {
     if (typeof sor_id !== 'string' || typeof api_key !== 'string') {
       return receiveUnverified(stream, circumstances, deps);
     }
-    await findSorOfKey(deps, sor_id, api_key);
+    const sor = await findSorOfKey(deps, sor_id, api_key);
     circumstances.verified();
-    return { pinned: await pinFile(deps.files, stream, deps.limits), release: () => {} };
+    const { take, release } = await deps.keptFiles.meter(sor);
+    try {
+      const pinned = await pinFile(deps.files, stream, { ...deps.limits, onStore: take });
+      return { pinned, countedBytes: pinned.fileBytes, release };
+    } catch (error) {
+      release();
+      throw error;
+    }
   },
   identify: ({ pinned }) => `${pinned.sourceBytes} ${pinned.sourceSha256.toString('hex')}`,
   discard: ({ pinned }, { files }) => files.delete(pinned.fileKey),
@@ -40,7 +47,7 @@ async function receiveUnverified(
     taken += bytes;
   };
   try {
-    return { pinned: await pinFile(files, stream, { ...limits, onStore }), release };
+    return { pinned: await pinFile(files, stream, { ...limits, onStore }), countedBytes: 0, release };
   } catch (error) {
     release();
     throw error;

@@ -23,14 +23,15 @@ export function sealSource(
 /** The source of an import whose file is still to be fetched by this generation; else null. */
 export async function findImportSource(
   db: Queryable, secrets: Secrets, { entityId, importId, generation }: ImportKey,
-): Promise<RemoteSource | null> {
-  const { rows } = await db.query<{ identifier: string; file_url: string; request_headers: string }>(
-    `SELECT identifier, file_url, request_headers FROM imports
+): Promise<RemoteSource & { sorId: number } | null> {
+  const { rows } = await db.query<{ identifier: string; sor_id: number; file_url: string; request_headers: string }>(
+    `SELECT identifier, sor_id, file_url, request_headers FROM imports
      WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state = 'running' AND file_key IS NULL`,
     [entityId, importId, generation]);
   if (!rows[0]) return null;
-  const { identifier, file_url: url, request_headers: headers } = rows[0];
+  const { identifier, sor_id: sorId, file_url: url, request_headers: headers } = rows[0];
   return {
+    sorId,
     url: secrets.open(url, cell(entityId, identifier, 'file_url')),
     headers: JSON.parse(secrets.open(headers, cell(entityId, identifier, 'request_headers'))) as Record<string, string>,
   };

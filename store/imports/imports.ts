@@ -112,11 +112,15 @@ export async function updateImportEnded(tx: Tx, { entityId, id, file }: Import, 
   if (state === 'failed' && file) await noteFileDeletions(tx, entityId, [file.fileKey]);
 }
 
-/** Ends an import where it stands: what is merged stays. Null for an unknown one, false for one that has ended. */
+/**
+ * Ends an import where it stands: what is merged stays, and its file is noted for deletion. Null for an unknown one, false for one that
+ * has ended.
+ */
 export async function cancelImport(tx: Tx, entityId: number, identifier: string): Promise<boolean | null> {
-  const row = await lockJobToCancel<{ id: number; state: ImportState }>(tx, 'import', entityId, identifier);
+  const row = await lockJobToCancel<{ id: number; state: ImportState; fileKey: string | null }>(tx, 'import', entityId, identifier);
   if (!row) return row;
   await end(tx, entityId, row.id, 'canceled');
+  if (row.fileKey !== null) await noteFileDeletions(tx, entityId, [row.fileKey]);
   return true;
 }
 

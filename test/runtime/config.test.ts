@@ -19,7 +19,7 @@ test('without any variable the service runs on the loopback with its data beside
   expect(readConfig({})).toEqual({
     HOST: '127.0.0.1', PORT: 8080, TEMPORAL_NAMESPACE: 'millrace', MILLRACE_DATA_DIR: resolve('.millrace'),
     MILLRACE_ADMIN_EMAIL: 'admin@millrace.local', MILLRACE_PATIENCE_MINUTES: 60, MILLRACE_STEP_DEATHS: 3,
-    MILLRACE_LEAST_RATE: 64,
+    MILLRACE_LEAST_RATE: 64, MILLRACE_KEPT_PER_SOR: 50, MILLRACE_KEPT_PER_ENTITY: 200,
     MILLRACE_TOKEN_TTL_DAYS: 30, MILLRACE_RATE_LIMIT: 600, MILLRACE_INGEST_LIMIT: 0,
     OTEL_SERVICE_NAME: 'millrace',
   });

@@ -3,6 +3,7 @@ import type { Command } from '../../../connectors/commands/commands-file.ts';
 import { type FetchAllow, readFetchAllow } from '../../../connectors/core/fetch-allow.ts';
 import { guardedFetch } from '../../../connectors/core/guarded-fetch.ts';
 import { openMailer } from '../../../connectors/smtp/mail.ts';
+import type { KeptLimits } from '../../../domain/imports/kept-files.ts';
 import { TASK_QUEUES } from '../../../domain/jobs/workflow-id.ts';
 import { superviseTemporal } from '../../../runtime/supervisor.ts';
 import { createLog } from '../../../runtime/telemetry/log.ts';
@@ -38,6 +39,7 @@ export type WorkerSettings = {
   /** About so many records of an import are merged together. */
   batchRecords?: number;
   /** How long outside systems are waited for; default an hour. */
+  keptLimits?: KeptLimits;
   patienceMs?: number;
   /** Ends this process at the `hit`-th time that it comes to a boundary of that name; or stops it, until it is continued. */
   kill?: { boundary: string; hit: number; signal?: 'SIGKILL' | 'SIGSTOP' };
@@ -84,6 +86,7 @@ async function startWorker(settings: WorkerSettings): Promise<() => Promise<void
       mailer: openMailer({ smtpUrl: settings.smtpUrl, outbox: filesIn(files, 'outbox'), from: 'millrace@example.com' }),
       outbox: filesIn(files, 'outbox'),
       publicUrl: 'http://millrace.test',
+      keptLimits: settings.keptLimits ?? { bytesPerSor: Infinity, bytesPerEntity: Infinity },
       patienceMs: settings.patienceMs ?? 3_600_000,
       boundary: killedAt(settings.kill),
     },

@@ -4,6 +4,7 @@ import { readdir } from 'node:fs/promises';
 import { type AddressInfo, createConnection } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { KeptFileQuota } from '../../../server/imports/kept-file-quota.ts';
 import { findImportSource } from '../../../store/imports/import-source.ts';
 import { claimImport, findImport } from '../../../store/imports/imports.ts';
 import { waitFor } from '../../harness/core/wait.ts';
@@ -92,6 +93,65 @@ describe('an upload', () => {
   });
 });
 
+describe('what is kept of files', () => {
+  const limited = (bytesPerSor: number, bytesPerEntity: number) => testServer(store, { settings: { limits: {
+    keptBytesPerSor: bytesPerSor * CSV.length, keptBytesPerEntity: bytesPerEntity * CSV.length,
+  } } });
+
+  test.each([
+    ['a System of Record', 2, 9, 'this System of Record'], ['an entity', 9, 2, 'the entity'],
+  ])('has a limit for %s, up to the last byte, until an import is canceled, fails or is deleted', async (_of, perSor, perEntity, whose) => {
+    const own = await makeWorld(store);
+    const to = await limited(perSor, perEntity);
+    const key: [string, string][] = [['sor_id', own.sor.identifier], ['api_key', own.apiKey]];
+    const upload = () => send([...key, ['file', CSV]], { to });
+    const first = await upload();
+    const second = await upload();
+    expect([first.status, second.status]).toEqual([200, 200]);
+    keptBefore = await kept();
+    const full = `file: the files of the imports into ${whose} have ${2 * CSV.length} bytes already, and may have ${2 * CSV.length} in all`;
+    const ways = [
+      await upload(), await send([['file', Buffer.from('x')], ...key], { to }),
+      await to.call('POST', PATH, { body: { ...Object.fromEntries(key), file_url: 'https://files.example.com/a.csv' } }),
+    ];
+    for (const { status, body, headers } of ways) {
+      expect([status, headers['retry-after']]).toEqual([429, '60']);
+      expect(body.error_message).toContain(`${full}: none of them has ended yet`);
+    }
+    expect(await kept()).toEqual(keptBefore);
+
+    const canceled = await to.call('POST', `/api/attribute_values/imports/${first.body.result.import_id}/cancel`, { token: own.token });
+    expect(canceled.status).toBe(200);
+    const { rows } = await store.db.query('SELECT file_key FROM file_deletions WHERE entity_id = $1', [own.entity.id]);
+    expect(rows).toHaveLength(1);
+    expect((await upload()).status).toBe(200);
+    await store.db.query(`UPDATE imports SET state = 'finished', ended_at = now() - interval '6 days' WHERE identifier = $1`,
+      [second.body.result.import_id]);
+    const later = await upload();
+    expect([later.status, Number(later.headers['retry-after']) > 86_000]).toEqual([429, true]);
+    expect(later.body.error_message).toMatch(/the first of them is deleted on \d{4}-\d\d-\d\dT/);
+    await store.db.query(`UPDATE imports SET state = 'failed' WHERE identifier = $1`, [second.body.result.import_id]);
+    expect((await upload()).status).toBe(200);
+  });
+
+  test('counts uploads that are still being received', async () => {
+    const quota = new KeptFileQuota(store.db, { bytesPerSor: 100, bytesPerEntity: 150 });
+    const [sor, other] = [{ id: 1_000_001, entityId: world.entity.id }, { id: 1_000_002, entityId: world.entity.id }];
+    await store.db.query('DELETE FROM imports WHERE entity_id = $1', [world.entity.id]);
+    const [one, two, third] = [await quota.meter(sor), await quota.meter(sor), await quota.meter(other)];
+    one.take(60);
+    expect(() => two.take(41)).toThrow('may have 100 in all');
+    two.take(40);
+    expect(() => third.take(51)).toThrow('may have 150 in all');
+    await expect(quota.meter(sor)).rejects.toThrow('may have 100 in all');
+    one.release();
+    third.take(100);
+    two.release();
+    third.release();
+    await expect(quota.check(sor, 100)).resolves.toMatchObject({ ofSor: { bytes: 0 } });
+  });
+});
+
 describe('a file to be fetched', () => {
   test('is accepted, with its address and headers sealed', async () => {
     const headers = { Authorization: 'Bearer of-the-source' };
@@ -108,7 +168,7 @@ describe('a file to be fetched', () => {
       const claim = (await claimImport(store.db, world.entity.id, job.id, 'run'))!;
       expect(claim.isPinned).toBe(false);
       const ref = { entityId: world.entity.id, importId: job.id, generation: claim.generation };
-      expect(await findImportSource(store.db, store.secrets, ref)).toEqual({ url, headers });
+      expect(await findImportSource(store.db, store.secrets, ref)).toEqual({ url, headers, sorId: world.sor.id });
     }
     expect((await findImport(store.db, world.entity.id, asJson.body.result.import_id))!.dryRun).toBe(true);
   });

@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { insertCustomerAttribute } from '../../../store/attributes/customer-attributes.ts';
 import { write } from '../../../store/core/database.ts';
 import type { Import } from '../../../store/imports/import-record.ts';
+import { deleteNotedFiles } from '../../../store/core/file-deletions.ts';
 import { findImport } from '../../../store/imports/imports.ts';
 import { personId } from '../../harness/core/people.ts';
 import { useStack } from '../../harness/core/stack.ts';
@@ -81,10 +82,13 @@ describe('cancel', () => {
     await waitFor('some rows', async () => (await findImport(stack.store.db, world.entity.id, id))!.rowsIn > 0);
     const { result } = await call(world, 'POST', `imports/${id}/cancel`);
     expect(result).toMatchObject({ import_id: id, state: 'canceled' });
+    // The sweep does the same: the file goes at once, also while a step reads it.
+    await deleteNotedFiles(stack.store, world.entity.id, 'imports/');
     await waitFor('the workflow\'s end', async () =>
       (await stack.temporal.workflow.getHandle(`import/${id}`).describe()).status.name === 'COMPLETED');
     const job = (await findImport(stack.store.db, world.entity.id, id))!;
     expect(job.state).toBe('canceled');
+    expect(await stack.store.files.size(job.file!.fileKey)).toBeNull();
     expect(job.rowsIn).toBeLessThan(120_000);
     expect({ read: job.rowsIn, ok: job.rowsOk, ignored: job.rowsIgnored, failed: job.rowsFailed }).toMatchObject(
       (({ open: _, ...rows }) => rows)(result.rows as Record<string, number>));

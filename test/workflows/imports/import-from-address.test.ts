@@ -13,6 +13,7 @@ import { importEnded, importErrors, startImportOf } from '../../harness/imports/
 const HEADER = 'user_id,attribute_key,value,action_type\n';
 const SECRET = 'secret-of-the-source';
 const PATIENCE_MS = 10_000;
+const KEPT_LIMITS = { bytesPerSor: 10_000_000, bytesPerEntity: 20_000_000 };
 
 const stack = useStack({ impatient: true });
 let source: Awaited<ReturnType<typeof httpSource>>;
@@ -61,7 +62,7 @@ const rows = (plan: string, count = 1) =>
 
 describe('a file from an address', () => {
   beforeAll(() => {
-    stack.startWorker({ patienceMs: PATIENCE_MS });
+    stack.startWorker({ patienceMs: PATIENCE_MS, keptLimits: KEPT_LIMITS });
   });
 
   it('is imported, gzipped or not, with the request\'s headers, which are kept no longer than that', async () => {
@@ -102,6 +103,14 @@ describe('a file from an address', () => {
     expect(job).toMatchObject({ state: 'finished', rowsIn: 5_000, rowsOk: 5_000, file: { fileBytes: young.length } });
     for (const row of [0, 1_000, 4_999]) expect(await planOf(personId(row))).toBe('young');
     expect(await listFiles(stack.store, 'imports/')).toContain(job.file!.fileKey);
+  });
+
+  it('that decompresses to more than may be kept fails its import, and nothing of it stays', async () => {
+    const before = await listFiles(stack.store, 'imports/');
+    const { job, errors } = await imported({ file_url: source.serve('/large.csv.gz', file(gzipSync(Buffer.alloc(11_000_000, ' ')))) });
+    expect(job).toMatchObject({ state: 'failed', rowsIn: 0, file: null });
+    expect(errors).toMatchObject([{ errorType: 'FILE_TRANSFER_ERROR', message: expect.stringContaining('may have 10000000 in all') }]);
+    expect(await listFiles(stack.store, 'imports/')).toEqual(before);
   });
 
   it('that comes only at the third time is imported, and its status tells of the waiting', async () => {

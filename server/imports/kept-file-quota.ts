@@ -1,0 +1,67 @@
+import { type KeptFiles, type KeptLimits, refuseBeyond } from '../../domain/imports/kept-files.ts';
+import type { Queryable } from '../../store/core/database.ts';
+import { sumKeptFiles } from '../../store/imports/kept-files.ts';
+
+type Sor = { id: number; entityId: number };
+
+/** Counts what one upload stores, until its import is written down or it is given up. */
+export type UploadMeter = { take(bytes: number): void; release(): void };
+
+/**
+ * Bounds what a System of Record and an entity have the service keep of files: those of imports, as the database has them, and the
+ * uploads that this process is receiving.
+ */
+export class KeptFileQuota {
+  readonly #db: Queryable;
+  readonly #limits: KeptLimits;
+  /** Bytes of uploads under way, by `sor/<id>` and `entity/<id>`. */
+  readonly #underWay = new Map<string, number>();
+
+  constructor(db: Queryable, limits: KeptLimits) {
+    this.#db = db;
+    this.#limits = limits;
+  }
+
+  /** Refuses `more` bytes beyond a limit. Returns what was kept. */
+  async check(sor: Sor, more: number): Promise<KeptFiles> {
+    const kept = await sumKeptFiles(this.#db, sor.entityId, sor.id);
+    this.#refuse(kept, sor, more);
+    return kept;
+  }
+
+  /** Refuses an upload once a limit is reached, before it begins or while its bytes come. */
+  async meter(sor: Sor): Promise<UploadMeter> {
+    const kept = await this.check(sor, 1);
+    let taken = 0;
+    const take = (bytes: number) => {
+      this.#refuse(kept, sor, bytes);
+      taken += bytes;
+      this.#add(sor, bytes);
+    };
+    const release = () => {
+      this.#add(sor, -taken);
+      taken = 0;
+    };
+    return { take, release };
+  }
+
+  #refuse({ ofSor, ofEntity }: KeptFiles, sor: Sor, more: number): void {
+    const [sorKey, entityKey] = keysOf(sor);
+    refuseBeyond({
+      ofSor: { ...ofSor, bytes: ofSor.bytes + (this.#underWay.get(sorKey) ?? 0) },
+      ofEntity: { ...ofEntity, bytes: ofEntity.bytes + (this.#underWay.get(entityKey) ?? 0) },
+    }, this.#limits, more, new Date());
+  }
+
+  #add(sor: Sor, bytes: number): void {
+    for (const key of keysOf(sor)) {
+      const after = (this.#underWay.get(key) ?? 0) + bytes;
+      if (after > 0) this.#underWay.set(key, after);
+      else this.#underWay.delete(key);
+    }
+  }
+}
+
+function keysOf({ id, entityId }: Sor): [sor: string, entity: string] {
+  return [`sor/${id}`, `entity/${entityId}`];
+}
