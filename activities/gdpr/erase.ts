@@ -6,7 +6,7 @@ import type { ErasingLocation, KnownBy } from '../../store/gdpr/personal-data-lo
 import { personalData } from '../../store/gdpr/personal-data.ts';
 import { listOccupiedTables } from '../../store/gdpr/occupied-tables.ts';
 import {
-  addErased, deleteLocationFault, findErasure, holdGdprRequest, updateLocationFault, updateStage, updateSurvivors,
+  addErased, deleteLocationFault, findErasingSince, findErasure, holdGdprRequest, updateLocationFault, updateStage, updateSurvivors,
 } from '../../store/gdpr/progress.ts';
 import { isJobCurrent } from '../../store/jobs/jobs.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -68,10 +68,11 @@ export async function listSurvivingLocations(deps: Dependencies, claim: JobClaim
     const chunks = chunksOf(await listPendingIdentifiers(deps.db, claim));
     const left: ErasingLocation[] = [];
     const survivors: Record<string, number> = {};
+    const writtenBefore = await findErasingSince(deps.db, claim);
     for (const location of LOCATIONS) {
       await throwIfOver(deps, claim);
       try {
-        const rows = await countAt(deps, claim, location, chunks);
+        const rows = await countAt(deps, claim, location, chunks, writtenBefore);
         if (rows === 0) continue;
         survivors[location.name] = rows;
       } catch (error) {
@@ -137,11 +138,14 @@ async function eraseAt(deps: Dependencies, claim: JobClaim, location: ErasingLoc
   });
 }
 
-async function countAt(deps: Dependencies, claim: JobClaim, location: ErasingLocation, chunks: KnownBy[][]): Promise<number> {
+async function countAt(
+  deps: Dependencies, claim: JobClaim, location: ErasingLocation, chunks: KnownBy[][], writtenBefore: Date | null,
+): Promise<number> {
   const erasure = location.isBuiltFromTables ? await findErasure(deps.db, claim) : null;
   return withFileStore(deps, location, async () => {
     let rows = 0;
-    for (const people of chunks) rows += await location.count({ ...deps, ...erasure && { erasure } }, claim.entityId, people);
+    const counted = { ...deps, writtenBefore, ...erasure && { erasure } };
+    for (const people of chunks) rows += await location.count(counted, claim.entityId, people);
     return rows;
   });
 }

@@ -2,10 +2,14 @@ import type { CustomerType } from '../../domain/attributes/customer-id.ts';
 import { erasedError } from '../../domain/gdpr/erased-error.ts';
 import type { ImportError } from '../../domain/imports/import-error.ts';
 import type { Tx } from '../../store/core/database.ts';
+import { findErasedTexts } from '../../store/gdpr/erased-texts.ts';
 import { findErased, personKey } from '../../store/gdpr/tombstones.ts';
 import type { Dependencies } from '../dependencies.ts';
 
-/** Returns the errors of rows, with those of erased people reduced to a hash. `typeOf`: the type of a row's customer id. */
+/**
+ * Returns the errors of rows, with those of erased people reduced to a hash, and those without an id that name somebody who is being
+ * erased. `typeOf`: the type of a row's customer id.
+ */
 export async function redactErased(
   tx: Tx, { secrets }: Pick<Dependencies, 'secrets'>, entityId: number, errors: ImportError[],
   typeOf: (error: ImportError) => CustomerType,
@@ -13,10 +17,13 @@ export async function redactErased(
   if (errors.length === 0) return errors;
   const personOf = (error: ImportError) => ({ customerType: typeOf(error), customerId: error.customerId ?? firstField(error.raw) });
   const erased = await findErased(tx, secrets, entityId, () => errors.map(personOf));
-  if (erased.size === 0) return errors;
-  return errors.map((error) => {
-    const hash = erased.get(personKey(personOf(error)));
-    return hash ? erasedError(error.line, hash) : error;
+  // An error with an id is that person's, whatever it quotes.
+  const texts = errors.map(({ customerId, raw, message }) => (customerId === null ? [raw ?? '', message].join('\n') : ''));
+  const named = await findErasedTexts(tx, secrets, entityId, texts, { byWords: false });
+  if (erased.size === 0 && named.size === 0) return errors;
+  return errors.map((error, index) => {
+    const hash = erased.get(personKey(personOf(error))) ?? (texts[index] === '' ? undefined : named.get(index));
+    return hash === undefined ? error : erasedError(error.line, hash);
   });
 }
 

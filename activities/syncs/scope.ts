@@ -3,7 +3,7 @@ import type { ConnectorContext } from '../../connectors/core/contract.ts';
 import { redacted } from '../../connectors/core/redacted.ts';
 import { JobGone } from '../../domain/jobs/job.ts';
 import { isJobCurrent } from '../../store/jobs/jobs.ts';
-import { countLogLines, insertLogLines, LOG_LINES } from '../../store/syncs/sync-log.ts';
+import { countLogLines, insertRedactedLogLines, LOG_LINES } from '../../store/syncs/sync-log.ts';
 import type { Dependencies } from '../dependencies.ts';
 import type { SyncEnds, SyncJob } from './job.ts';
 
@@ -51,7 +51,7 @@ export async function openScope(deps: Dependencies, { key, run }: SyncJob, ends:
 }
 
 /** Lines that could not be written are let go: a run does not fail for its log. */
-async function openLog({ db }: Dependencies, { entityId, id }: SyncJob['run']) {
+async function openLog({ db, secrets }: Dependencies, { entityId, id }: SyncJob['run']) {
   let room = LOG_LINES - await countLogLines(db, entityId, id);
   let lines: string[] = [];
   return {
@@ -63,7 +63,7 @@ async function openLog({ db }: Dependencies, { entityId, id }: SyncJob['run']) {
     async write(): Promise<void> {
       const some = lines;
       lines = [];
-      if (some.length > 0) await insertLogLines(db, entityId, id, some).catch(() => {});
+      if (some.length > 0) await insertRedactedLogLines({ db, secrets }, entityId, id, some).catch(() => {});
     },
   };
 }

@@ -128,6 +128,14 @@ export async function beginErasing(tx: Tx, { entityId, id, round }: GdprRequest)
   await tx.query(
     `UPDATE gdpr_request_people SET round = $3 WHERE entity_id = $1 AND request_id = $2 AND state = 'pending' AND round IS NULL`,
     [entityId, id, round]);
+  await tx.query('UPDATE gdpr_requests SET erasing_since = now() WHERE entity_id = $1 AND id = $2', [entityId, id]);
+}
+
+/** Since when the round of a request erases; null of one that began before this was noted. */
+export async function findErasingSince(db: Queryable, { entityId, runId }: Pick<JobKey, 'entityId' | 'runId'>): Promise<Date | null> {
+  const { rows } = await db.query<{ erasing_since: Date | null }>(
+    'SELECT erasing_since FROM gdpr_requests WHERE entity_id = $1 AND id = $2', [entityId, runId]);
+  return rows[0]?.erasing_since ?? null;
 }
 
 /**

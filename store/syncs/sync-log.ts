@@ -1,5 +1,8 @@
+import { ERASED } from '../../domain/core/erased.ts';
 import { shorten } from '../../domain/core/text-limits.ts';
-import type { Queryable } from '../core/database.ts';
+import { type Database, type Queryable, write } from '../core/database.ts';
+import type { Secrets } from '../core/secrets.ts';
+import { findErasedTexts } from '../gdpr/erased-texts.ts';
 
 /** A run keeps so many lines, each of at most so many characters. */
 export const LOG_LINES = 2_000;
@@ -11,6 +14,16 @@ export async function insertLogLines(db: Queryable, entityId: number, runId: num
   await db.query(
     'INSERT INTO sync_log (entity_id, run_id, line) SELECT $1, $2, line FROM unnest($3::text[]) WITH ORDINALITY AS l (line, n) ORDER BY n',
     [entityId, runId, lines.map((line) => shorten(line, LINE_CHARS))]);
+}
+
+/** The same, with lines that name somebody who is being erased replaced. */
+export async function insertRedactedLogLines(
+  { db, secrets }: { db: Database; secrets: Secrets }, entityId: number, runId: number, lines: readonly string[],
+): Promise<void> {
+  await write(db, async (tx) => {
+    const named = await findErasedTexts(tx, secrets, entityId, lines, { byWords: false });
+    await insertLogLines(tx, entityId, runId, lines.map((line, index) => (named.has(index) ? ERASED : line)));
+  });
 }
 
 export async function countLogLines(db: Queryable, entityId: number, runId: number): Promise<number> {

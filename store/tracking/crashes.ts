@@ -1,18 +1,26 @@
+import { ERASED } from '../../domain/core/erased.ts';
 import type { Tx } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
+import type { Secrets } from '../core/secrets.ts';
+import { findErasedTexts } from '../gdpr/erased-texts.ts';
 import { type IngestedCall, timestamp } from './ingested-call.ts';
 
 type Crash = { appId: number; fingerprint: string; title: string; occurrences: number; firstAt: number; lastAt: number };
-type Found = { id: number; ordinal: number };
+/** `title`: as it is stored. */
+type Found = { id: number; ordinal: number; title: string };
 
 /** Errors of one kind that came together, and the id of their kind. */
 export type CountedCrash = Crash & { id: number };
 
 /** The kinds of errors among calls, made where they are new. What they count is added by `updateCrashCounts`. */
-export async function findOrInsertCrashes(tx: Tx, entityId: number, calls: readonly IngestedCall[]): Promise<Map<string, CountedCrash>> {
+export async function findOrInsertCrashes(
+  tx: Tx, secrets: Secrets, entityId: number, calls: readonly IngestedCall[],
+): Promise<Map<string, CountedCrash>> {
   const crashes = [...countCrashes(calls).values()];
   if (crashes.length === 0) return new Map();
   let found = await findCrashes(tx, entityId, crashes);
+  const titled = new Set(found.filter(({ title }) => title !== '').map(({ ordinal }) => ordinal));
+  await redactTitles(tx, secrets, entityId, crashes.filter((_, at) => !titled.has(at + 1)));
   if (found.length < crashes.length) {
     const known = new Set(found.map(({ ordinal }) => ordinal));
     await insertCrashes(tx, entityId, crashes.filter((_, at) => !known.has(at + 1)));
@@ -22,6 +30,12 @@ export async function findOrInsertCrashes(tx: Tx, entityId: number, calls: reado
     const crash = crashes[ordinal - 1]!;
     return [keyOf(crash.appId, crash.fingerprint), { ...crash, id }];
   }));
+}
+
+/** Replaces the titles that name an erased person: these are to be stored. */
+async function redactTitles(tx: Tx, secrets: Secrets, entityId: number, crashes: Crash[]): Promise<void> {
+  const named = await findErasedTexts(tx, secrets, entityId, crashes.map(({ title }) => title), { byWords: true });
+  for (const index of named.keys()) crashes[index]!.title = ERASED;
 }
 
 /** The kind of a call's error; null where it is none. */
@@ -73,7 +87,7 @@ function keyOf(appId: number, fingerprint: string): string {
 async function findCrashes(tx: Tx, entityId: number, crashes: Crash[]): Promise<Found[]> {
   const { rows } = await tx.query<Found>({
     name: 'find-crashes',
-    text: `SELECT c.id, g.ordinal FROM (SELECT $1::integer AS entity_id, app_id, decode(fingerprint, 'hex') AS fingerprint, ordinal
+    text: `SELECT c.id, c.title, g.ordinal FROM (SELECT $1::integer AS entity_id, app_id, decode(fingerprint, 'hex') AS fingerprint, ordinal
              FROM unnest($2::integer[], $3::text[]) WITH ORDINALITY AS given (app_id, fingerprint, ordinal) OFFSET 0) g
            JOIN crashes c ON c.entity_id = g.entity_id AND c.app_id = g.app_id AND c.fingerprint = g.fingerprint`,
     values: [entityId, crashes.map(({ appId }) => appId), crashes.map(({ fingerprint }) => fingerprint)],

@@ -47,7 +47,7 @@ export async function ingestCalls(
   const wanted = excess.size === 0 ? living : living.filter((call) => !excess.has(call));
   const repeats = await insertMessages(tx, entityId, wanted);
   const accepted = wanted.filter((call) => !repeats.has(call)).toSorted((a, b) => a.happenedAt - b.happenedAt);
-  const counts = accepted.length === 0 ? [] : await takeIn(tx, entityId, accepted);
+  const counts = accepted.length === 0 ? [] : await takeIn(tx, secrets, entityId, accepted);
   const refused = new Map([...erased].map(([call, hash]) => [call, erasedCall(call, hash)]));
   for (const call of excess) refused.set(call, excessAlias(call));
   for (const [appId, ofApp] of refusalsByApp(refused)) await keepRefusedCalls(tx, entityId, appId, ofApp);
@@ -58,8 +58,8 @@ export async function ingestCalls(
 }
 
 /** New calls, in the order of time. What they add to the counts of days is still to be written. */
-async function takeIn(tx: Tx, entityId: number, calls: IngestedCall[]): Promise<DayCount[]> {
-  const crashes = await findOrInsertCrashes(tx, entityId, calls);
+async function takeIn(tx: Tx, secrets: Secrets, entityId: number, calls: IngestedCall[]): Promise<DayCount[]> {
+  const crashes = await findOrInsertCrashes(tx, secrets, entityId, calls);
   await insertUserAliases(tx, entityId, calls);
   const { subjects, sessions } = await ingestSessions(tx, entityId, bySubject(calls));
   await copyEvents(tx, entityId, calls, sessions, (call) => crashOf(crashes, call));

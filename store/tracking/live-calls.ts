@@ -1,6 +1,7 @@
 import { readRows } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import type { Secrets } from '../core/secrets.ts';
+import { findErasedTexts } from '../gdpr/erased-texts.ts';
 import { findErased, type Person, personKey } from '../gdpr/tombstones.ts';
 import { subjectsOf } from './refused-calls.ts';
 import { OF_NO_APP } from './ingestion-reports.ts';
@@ -22,12 +23,15 @@ export type StoredLiveCall = LiveCall & { id: number };
 /** So many of an app are kept. */
 export const MAX_LIVE_CALLS = 100;
 
-/** Notes down the last calls of an entity's apps, none of an erased person, and forgets those before. */
+/** Notes down the last calls of an entity's apps, none that is of an erased person or names one, and forgets those before. */
 export async function insertLiveCalls(
   tx: Tx, secrets: Secrets, entityId: number, calls: readonly (LiveCall & { people: Person[] })[],
 ): Promise<void> {
   const erased = await findErased(tx, secrets, entityId, () => calls.flatMap(({ people }) => people));
-  const living = calls.filter(({ people }) => !people.some((person) => erased.has(personKey(person))));
+  const texts = calls.map(({ call, message, messageId }) => [call, message ?? '', messageId ?? ''].join('\n'));
+  const named = await findErasedTexts(tx, secrets, entityId, texts, { byWords: true });
+  const living = calls.filter(({ people }, index) => (
+    !named.has(index) && !people.some((person) => erased.has(personKey(person)))));
   await tx.query(
     `INSERT INTO live_calls (entity_id, app_id, received_at, outcome, code, message, message_id, call, subjects)
      SELECT $1, app_id, received_at, outcome, code, message, message_id, call, ARRAY(SELECT json_array_elements_text(subjects::json))

@@ -34,6 +34,8 @@ type TextsOfPeople = {
   change: string;
   /** Which of the rows may go now. */
   changeable?: string;
+  /** The column with the time of the transaction that wrote a row, where `findErasedTexts` looks before. */
+  writtenAt?: string;
   rowsAtOnce?: number;
 };
 
@@ -94,13 +96,13 @@ type Candidate = { tid: string; people: KnownBy[] };
 type Some = [...TextNames, tids: string[]];
 
 async function* listCandidates(
-  { db, secrets }: LocationDependencies, texts: TextsOfPeople, entityId: number, known: KnownBy[],
+  { db, secrets, writtenBefore = null }: LocationDependencies, texts: TextsOfPeople, entityId: number, known: KnownBy[],
 ): AsyncGenerator<Some> {
   const customers = texts.isOfSors ? knownToSors(known) : known.filter(isCustomer);
   const typed = texts.subjects === undefined ? new Map<string, Person[]>() : Map.groupBy(customers, subjectOf);
   if (typed.size === 0 && !known.some(isVouchedFor)) return;
   const find = peopleFinder(known);
-  for await (const page of listPages(db, texts, entityId)) {
+  for await (const page of listPages(db, texts, entityId, writtenBefore)) {
     const candidates = page.map(({ tid, text, subjects }) => {
       const own = (subjects ?? []).flatMap((subject) => typed.get(subject) ?? []);
       return { tid, people: [...new Set([...text === null ? [] : find(text), ...own])] };
@@ -129,18 +131,21 @@ function* inChunks(candidates: Candidate[]): Generator<{ tids: string[]; named: 
 type Row = { tid: string; text: string | null; subjects: string[] | null; key: string[] };
 
 async function* listPages(
-  db: Database, { table, keys, text, subjects = 'NULL::text[]', rowsAtOnce = PAGE }: TextsOfPeople, entityId: number,
+  db: Database, { table, keys, text, subjects = 'NULL::text[]', writtenAt, rowsAtOnce = PAGE }: TextsOfPeople, entityId: number,
+  writtenBefore: Date | null,
 ): AsyncGenerator<Row[]> {
   const columns = Object.keys(keys);
   const after = Object.values(keys).map((type, index) => `$${index + 2}::${type}`);
+  const bound = writtenAt === undefined || writtenBefore === null ? [] : [writtenBefore];
+  const isBefore = bound.length === 0 ? 'true' : `${writtenAt} < $${columns.length + 2}`;
   const statement = `SELECT ctid::text AS tid, ${text} AS text, ${subjects} AS subjects,
       ARRAY[${columns.map((column) => `${column}::text`).join(', ')}] AS key
-    FROM ${table} WHERE entity_id = $1 AND (${columns.join(', ')}) > (${after.join(', ')})
+    FROM ${table} WHERE entity_id = $1 AND (${columns.join(', ')}) > (${after.join(', ')}) AND ${isBefore}
     ORDER BY ${columns.map((column) => `${table}.${column}`).join(', ')} LIMIT ${rowsAtOnce}`;
   for (let key = Object.values(keys).map((type) => LEAST[type]); ;) {
     const { rows } = await read(db, async (tx) => {
       await tx.query(LOOK_UP_BY_KEY);
-      return tx.query<Row>(statement, [entityId, ...key]);
+      return tx.query<Row>(statement, [entityId, ...key, ...bound]);
     });
     if (rows.length > 0) yield rows;
     if (rows.length < rowsAtOnce) return;

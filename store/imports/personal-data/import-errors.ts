@@ -23,7 +23,7 @@ export const importErrors: PersonalDataLocation = {
   foundBy: 'the id and its type; if an error has none, the id within record and message',
   erasedBy: 'emptying these columns; the rows stay, since counts depend on them',
   ...textsOfPeople({
-    table: 'import_errors',
+    table: 'import_errors', writtenAt: 'happened_at',
     keys: { import_id: 'bigint', line: 'bigint' },
     text: `coalesce(customer_id, concat_ws(E'\\n', raw, message))`,
     isOfSors: true,

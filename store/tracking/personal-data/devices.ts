@@ -42,7 +42,9 @@ export const devices: PersonalDataLocation = {
   erasedBy: 'deleting the row; if another person uses the device, too, emptying the user and the place',
   async count(deps, entityId, people) {
     const tokens = idsOfType(people, 'push_token');
-    const withToken = tokens.length === 0 ? 0 : await countRows(deps.db, WITH_THEIR_TOKEN, [entityId, tokens]);
+    // The app's key is enough to send their token for another device again and again, which must not hold off their erasure.
+    const withToken = tokens.length === 0 ? 0 : await countRows(deps.db,
+      `${WITH_THEIR_TOKEN} AND ($3::timestamptz IS NULL OR received_at < $3)`, [entityId, tokens, deps.writtenBefore ?? null]);
     return await count(deps, entityId, people) + withToken;
   },
   export: show,

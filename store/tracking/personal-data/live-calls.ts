@@ -12,7 +12,7 @@ export const liveCalls: PersonalDataLocation = {
   foundBy: 'the type and id that the call gives itself; the id within the texts',
   erasedBy: 'deletion',
   ...textsOfPeople({
-    table: 'live_calls', keys: { id: 'bigint' },
+    table: 'live_calls', writtenAt: 'received_at', keys: { id: 'bigint' },
     text: `concat_ws(E'\\n', ${TEXTS.join(', ')})`,
     subjects: 'subjects',
     naming: [hasSubject('coalesce(subjects, \'{}\')'), ...TEXTS.map((text) => namedIn(`coalesce(${text}, '')`))].join(' OR '),

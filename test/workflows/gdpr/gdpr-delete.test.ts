@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { openMailer } from '../../../connectors/smtp/mail.ts';
 import { jobWorkflowId } from '../../../domain/jobs/job.ts';
@@ -21,7 +22,7 @@ import { samplePerson } from '../../harness/gdpr/sample-person.ts';
 import { expectFault } from '../../harness/run/faults.ts';
 import { ask } from '../../harness/syncs/syncs.ts';
 import { basic, insertKeyedApp } from '../../server/tracking/sample-tracking.ts';
-import { ingestHeld, makeTrackedWorld, sampleCall, takeIn, type TrackedWorld } from '../../harness/tracking/tracked-calls.ts';
+import { ingestHeld, makeTrackedWorld, sampleCall, sampleEvent, takeIn, type TrackedWorld } from '../../harness/tracking/tracked-calls.ts';
 
 const stack = useStack();
 let world: TrackedWorld;
@@ -119,6 +120,38 @@ it('an id that staff confirmed goes with the person, and what only their device 
   expect(await left([ben!])).toMatchObject({ attribute_values: 1, devices: 1, device_users: 1, events: 3 });
   expect(await takeIn(stack.store, world, [sampleCall(world, { userId: ben!, deviceId: `device of ${ben}` })])).toEqual(['accepted']);
   expect(await takeIn(stack.store, world, [sampleCall(world, { userId: before!, deviceId: 'a new one' })])).toEqual(['erased']);
+});
+
+it('a deletion ends while calls that name the person in their texts keep coming, and no text of these is kept', async () => {
+  const [id] = await known(1);
+  const { store, app } = stack;
+  const { apiKey } = await insertKeyedApp(store, world);
+  const named = () => ({ type: 'track', context: { device: { id: 'a stranger\'s' } }, properties: { about: `for <${id!}>, please` } });
+  const post = (batch: object[]) =>
+    app.inject({ method: 'POST', url: '/v1/batch', headers: basic(apiKey), payload: JSON.stringify({ batch }) });
+  const crash = () => sampleCall(world, {
+    deviceId: 'a stranger\'s',
+    event: sampleEvent('Application Crashed', { logType: 1, fingerprint: randomBytes(32).toString('hex'), crashTitle: `no ${id!}` }),
+  });
+  const withToken = (pushToken: string) => sampleCall(world, { deviceId: 'another of theirs', context: { pushToken } });
+  const request = await askFor(stack, 'delete', world, [id!]);
+  let isOver = false;
+  const stranger = (async () => {
+    for (let sent = 1; ; sent += 1) {
+      await post([named(), { ...named(), event: '' }]);
+      await takeIn(store, world, [crash(), withToken(`token of ${id!}`)]);
+      if (isOver) return sent;
+    }
+  })();
+  try {
+    await treated(request);
+  } finally {
+    isOver = true;
+  }
+  expect(await stranger).toBeGreaterThan(5);
+  await post([{ ...named(), event: '' }]);
+  await takeIn(store, world, [withToken('their own')]);
+  expect(await left([id!])).toEqual({});
 });
 
 it('a device that calls itself what a user is called erases and shows nothing of the user, as its approver sees before', async () => {
