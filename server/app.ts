@@ -5,6 +5,7 @@ import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } 
 import { internalErrorOf } from '../domain/core/internal-error.ts';
 import { refuse } from '../domain/core/refusal.ts';
 import { type Limits, LIMITS, type RouteDependencies, type ServerDependencies, type ServerSettings } from './dependencies.ts';
+import { StreamedLists } from './http/streamed-lists.ts';
 import { HeavyReads } from './analytics/heavy-reads.ts';
 import { FeedAdmissionLimit } from './feed/feed-admission-limit.ts';
 import { KeptFileQuota } from './imports/kept-file-quota.ts';
@@ -45,6 +46,7 @@ export async function buildServer(deps: ServerDependencies, routes: readonly Rou
     ...deps, limits, unverified: uploadBudget(limits),
     feedIntake: feedIntake(deps.db, deps.secrets), feedAdmission: new FeedAdmissionLimit(deps.db, limits), feedWaker, figures: new Map(),
     heavyReads,
+    streamedLists: new StreamedLists(),
     connectorCalls,
     keptFiles: new KeptFileQuota(deps.db, { bytesPerSor: limits.keptBytesPerSor, bytesPerEntity: limits.keptBytesPerEntity }),
     trackingApps: new TrackingApps(deps.db, deps.secrets), trackingIntake: trackingIntake(deps.db, deps.secrets),

@@ -16,6 +16,7 @@ import type { FeedAdmissionLimit } from './feed/feed-admission-limit.ts';
 import type { FeedIntake } from './feed/feed-intake.ts';
 import type { FeedWaker } from './feed/feed-waker.ts';
 import type { KeyRates } from './http/key-rates.ts';
+import type { StreamedLists } from './http/streamed-lists.ts';
 import type { TraceRequest } from './http/request-trace.ts';
 import type { UploadBudget } from './http/upload-budget.ts';
 import type { KeptFileQuota } from './imports/kept-file-quota.ts';
@@ -56,6 +57,8 @@ export type Limits = {
   connectorCalls: number;
   /** Between two pieces of a body. */
   idleBodyMs: number;
+  /** In each of these times a reader takes something of a streamed answer. */
+  readerMs: number;
   /** Open at once; and from one address, where no proxy stands before the server. */
   connections: number;
   connectionsPerAddress: number;
@@ -80,6 +83,7 @@ export const LIMITS: Limits = {
   discoverMs: 60_000,
   connectorCalls: 4,
   idleBodyMs: 60_000,
+  readerMs: 60_000,
   connections: 10_000,
   connectionsPerAddress: 2_500,
 };
@@ -157,4 +161,5 @@ export type RouteDependencies = ServerDependencies & {
   trackingAdmission: TrackingAdmissionLimit;
   figures: KeptFigures;
   heavyReads: HeavyReads;
+  streamedLists: StreamedLists;
 };

@@ -19,6 +19,8 @@ export const PLACES = {
   mails: 8,
   /** Funnels and previews that may look at all events of a period: each takes two database sessions. */
   heavyReads: 2,
+  /** Lists that are streamed: each holds a piece of about 4 MiB, or a database session, for as long as its caller reads. */
+  streamedLists: 6,
 } as const;
 
 export type Limit = keyof typeof PLACES;
@@ -28,6 +30,7 @@ export const BOUNDS = {
   sends: { maxWaitingEach: 8 },
   mails: { maxWaitingEach: 8 },
   heavyReads: { maxEach: 1, maxWaitingEach: 20, maxWaiting: 100 },
+  streamedLists: { maxEach: 3, maxWaitingEach: 100, maxWaiting: 500 },
 } as const satisfies Partial<Record<Limit, Bounds>>;
 
 /** Opens the places of a limit, once for a process. */

@@ -8,15 +8,16 @@ import { setLabels } from '../../store/apps/labels.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
-import { shownRows } from '../http/shown-rows.ts';
 import { streamedList } from '../http/reply.ts';
 import { type Circumstances, type Route, route } from '../http/route.ts';
 import { resolveSteps } from './funnel-steps.ts';
 
-const listAll = route(api.listFunnels, async ({ query: { apps }, caller: { entityId } }, { db }) => {
+const listAll = route(api.listFunnels, async ({ query: { apps }, ...who }, { db, streamedLists }) => {
+  const { entityId } = who.caller;
   const ids = apps && await listAppIds(db, entityId, apps);
   if (ids && apps.some((app) => !ids.has(app))) refuse(404, 'not_found', 'App not found');
-  return streamedList(shownRows(streamFunnels(db, entityId, ids ? [...ids.values()] : null), (piece) => piece.map(showFunnel)));
+  const pieces = streamFunnels(db, entityId, ids ? [...ids.values()] : null);
+  return streamedList(streamedLists.shown(who, pieces, (piece) => piece.map(showFunnel)));
 });
 
 const view = route(api.viewFunnel, async ({ params: { identifier }, caller: { entityId } }, { db }) =>

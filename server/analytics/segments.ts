@@ -12,7 +12,6 @@ import { type Queryable, type Tx, write } from '../../store/core/database.ts';
 import { requireApp } from '../apps/find-app.ts';
 import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
-import { shownRows } from '../http/shown-rows.ts';
 import { streamedList } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 import { refreshSegmentsSoon } from '../jobs/start-soon.ts';
@@ -21,9 +20,10 @@ import { HEAVY_READ_MS } from './heavy-reads.ts';
 import { refuseUsed } from './refuse-used.ts';
 import { refuseComputing } from './tracked-filters.ts';
 
-const listAll = route(api.listSegments, async ({ query: { app }, caller: { entityId } }, { db }) => {
+const listAll = route(api.listSegments, async ({ query: { app }, ...who }, { db, streamedLists }) => {
+  const { entityId } = who.caller;
   const appId = app === undefined ? null : (await requireApp(db, entityId, app, UNKNOWN_APP)).id;
-  return streamedList(shownRows(streamSegments(db, entityId, appId), (piece) => piece.map(showSegment)));
+  return streamedList(streamedLists.shown(who, streamSegments(db, entityId, appId), (piece) => piece.map(showSegment)));
 });
 
 const UNKNOWN_APP = "Couldn't find App";

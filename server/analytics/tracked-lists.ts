@@ -114,7 +114,7 @@ async function listPage<List extends TrackedListName>(
     return reply;
   }
   await audited;
-  return groupedPage(query, deps, entityId, asked);
+  return groupedPage(query, deps, who, asked);
 }
 
 async function auditList(
@@ -173,10 +173,10 @@ function refuseCursor(): never {
 const cursorCell = (entityId: number, path: string) => ({ table: 'tracked_lists', column: 'next', entityId, row: path });
 
 async function groupedPage(
-  query: ListQuery, { db, settings }: RouteDependencies, entityId: number, { path, filter }: AskedList<TrackedListName>,
+  query: ListQuery, { db, settings, streamedLists }: RouteDependencies, who: Who, { path, filter }: AskedList<TrackedListName>,
 ): Promise<Reply> {
   if (query.cursor !== undefined) refuseCursor();        // groups are in pages alone
-  const rows = listGrouped(db, entityId, filter, { fields: returnedFields('events', query.fields, true), ...rowsOf(query) });
+  const rows = listGrouped(db, who.caller.entityId, filter, { fields: returnedFields('events', query.fields, true), ...rowsOf(query) });
   let [total, count] = [0, 0];
   async function* items(): AsyncGenerator<JsonText> {
     for await (const row of rows) {
@@ -186,7 +186,9 @@ async function groupedPage(
       yield new JsonText(row.json);
     }
   }
-  return streamedResult('items', items(), {}, () => pageSummary(settings, path, query, { count, total }));
+  // The groups come through a cursor: it holds a session for as long as the caller reads.
+  const shown = streamedLists.within(who, items());
+  return streamedResult('items', shown, {}, () => pageSummary(settings, path, query, { count, total }));
 }
 
 export const trackedListRoutes: Route[] = [

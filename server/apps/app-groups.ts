@@ -7,12 +7,11 @@ import {
 import { listAppIds } from '../../store/apps/apps.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
 import { audit } from '../http/audit.ts';
-import { shownRows } from '../http/shown-rows.ts';
 import { noResult, streamedList } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 
-const listGroups = route(api.listAppGroups, async ({ caller }, { db }) => {
-  return streamedList(shownRows(streamAppGroups(db, caller.entityId), (piece) => piece.map(showGroup)));
+const listGroups = route(api.listAppGroups, async (who, { db, streamedLists }) => {
+  return streamedList(streamedLists.shown(who, streamAppGroups(db, who.caller.entityId), (piece) => piece.map(showGroup)));
 });
 
 const viewGroup = route(api.viewAppGroup, async ({ params: { group_identifier }, caller }, { db }) => {

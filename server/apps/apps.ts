@@ -6,14 +6,13 @@ import { type Queryable, write } from '../../store/core/database.ts';
 import { updateOutcomeDelivery } from '../../store/sends/outcome-deliveries.ts';
 import { audit, auditEach } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
-import { shownRows } from '../http/shown-rows.ts';
 import { streamedResult } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 import { changedMembers, readGroups, readSettings, refuseChangeOfPrivacy, refuseChangeOfStoreFetched } from './app-change.ts';
 import { requireWholeApp, seesFcmKey, showApps, showCreatedApp } from './app-record.ts';
 
-const listApps = route(api.listApps, async ({ query, ...who }, { db, secrets, figures }) => {
-  return streamedResult('apps', shownRows(streamWholeApps(db, secrets, who.caller.entityId), async (piece) => {
+const listApps = route(api.listApps, async ({ query, ...who }, { db, secrets, figures, streamedLists }) => {
+  return streamedResult('apps', streamedLists.shown(who, streamWholeApps(db, secrets, who.caller.entityId), async (piece) => {
     const apps = piece.filter(({ statuses }) => query.unwanted || !isUnwanted(statuses));
     await writeDownKeys(db, who, apps);
     return showApps(db, figures, who.caller, apps);

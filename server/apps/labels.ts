@@ -3,14 +3,13 @@ import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { deleteLabel, insertLabel, type Label, lockLabel, renameLabel, streamLabels } from '../../store/apps/labels.ts';
 import { write } from '../../store/core/database.ts';
 import { audit } from '../http/audit.ts';
-import { shownRows } from '../http/shown-rows.ts';
 import { noContent, streamedList } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 
 const NAME_TAKEN = 'is the name of another label already';
 
-const listTheLabels = route(api.listLabels, async ({ caller }, { db }) => {
-  return streamedList(shownRows(streamLabels(db, caller.entityId), (piece) => piece.map(showLabel)));
+const listTheLabels = route(api.listLabels, async (who, { db, streamedLists }) => {
+  return streamedList(streamedLists.shown(who, streamLabels(db, who.caller.entityId), (piece) => piece.map(showLabel)));
 });
 
 const createLabel = route(api.createLabel, async ({ body, keepReply, ...who }, { db }) => {

@@ -10,7 +10,6 @@ import { listSyncsInto } from '../../store/syncs/syncs.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
-import { shownRows } from '../http/shown-rows.ts';
 import { noResult, type Reply, streamedList } from '../http/reply.ts';
 import { type Circumstances, type Route, route } from '../http/route.ts';
 import { refuseWhileUsed } from '../http/while-used.ts';
@@ -18,9 +17,10 @@ import { findVisibleSor, isVisible, showSor } from './sor-record.ts';
 
 const TYPES = ['app', 'custom', 'global'] as const;
 
-const listSystemsOfRecords = route(api.listSystemsOfRecords, async ({ query, caller, version }, { db, secrets }) => {
+const listSystemsOfRecords = route(api.listSystemsOfRecords, async ({ query, version, ...who }, { db, secrets, streamedLists }) => {
   const types = TYPES.filter((type) => isVisible({ type }, version) && (query.type?.includes(type) ?? true));
-  return streamedList(shownRows(streamSors(db, secrets, caller.entityId, types), (piece) => piece.map((sor) => showSor(sor, version))));
+  const pieces = streamSors(db, secrets, who.caller.entityId, types);
+  return streamedList(streamedLists.shown(who, pieces, (piece) => piece.map((sor) => showSor(sor, version))));
 });
 
 const viewSystemOfRecord = route(api.viewSystemOfRecord, async ({ params: { sor_identifier }, caller, version }, { db, secrets }) => {

@@ -22,7 +22,6 @@ import { attributesOfFilters } from '../analytics/attributes-of-filters.ts';
 import { refuseUsed } from '../analytics/refuse-used.ts';
 import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
-import { shownRows } from '../http/shown-rows.ts';
 import { bare, noResult, streamedRows } from '../http/reply.ts';
 import { requireRightOfField, requireRightOfType } from '../http/right-of-type.ts';
 import { type Circumstances, type Route, route } from '../http/route.ts';
@@ -36,12 +35,13 @@ const V3_LIMIT = 20;
 /** So many sends hear at once that their campaign is canceled; the others see it when they go on. */
 const MAX_WOKEN = 100;
 
-const listAll = route(api.listCampaigns, async ({ query, caller: { entityId }, version }, { db }) => {
+const listAll = route(api.listCampaigns, async ({ query, version, ...who }, { db, streamedLists }) => {
+  const { entityId } = who.caller;
   const filter = await readCampaignFilter(db, entityId, query);
   const { order = 'created_at', offset, limit = version === 3 ? V3_LIMIT : null } = query;
   const ids = await listCampaignIds(db, entityId, filter, order);
   const campaigns = streamCampaigns(db, entityId, ids.slice(offset, limit === null ? undefined : offset + limit));
-  const shown = shownRows(campaigns, (piece) => showCampaigns(db, entityId, piece));
+  const shown = streamedLists.shown(who, campaigns, (piece) => showCampaigns(db, entityId, piece));
   const start = `${JSON.stringify({ limit, offset }).slice(0, -1)},"result":[`;
   return bare(await streamedRows(start, shown, () => `],"success":true,"total_count":${ids.length}}`));
 });

@@ -52,7 +52,7 @@ export async function streamedCsvFile(
 ): Promise<Reply> {
   const iterator = rows[Symbol.asyncIterator]();
   const first = await iterator.next();
-  return new Reply(Readable.from(csvPieces(header, first, iterator, delimiter), { objectMode: false }), 200, csvHeaders(name));
+  return new Reply(readableOf(csvPieces(header, first, iterator, delimiter), iterator), 200, csvHeaders(name));
 }
 
 function csvHeaders(name: string): Record<string, string> {
@@ -100,7 +100,12 @@ export async function streamedList(rows: AsyncIterable<unknown>): Promise<Reply>
 export async function streamedRows(start: string, rows: AsyncIterable<unknown>, end: () => string): Promise<Readable> {
   const iterator = rows[Symbol.asyncIterator]();
   const first = await iterator.next();
-  return Readable.from(pieces(start, first, iterator, end), { objectMode: false });
+  return readableOf(pieces(start, first, iterator, end), iterator);
+}
+
+/** The rows end with the body, also if the body was never read: HEAD asks for none. */
+function readableOf(body: AsyncIterable<string>, rows: AsyncIterator<unknown>): Readable {
+  return Readable.from(body, { objectMode: false }).once('close', () => void rows.return?.().catch(() => {}));
 }
 
 async function* pieces(

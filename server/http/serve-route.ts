@@ -11,6 +11,7 @@ import { type Caller, findCaller } from './caller.ts';
 import { type Form, readForm } from './form.ts';
 import { idempotencyKey, takeTurn } from './idempotency.ts';
 import { toReply } from './reply.ts';
+import { endSlowReader } from './slow-reader.ts';
 import type { Circumstances, Route } from './route.ts';
 import { validate } from './validate.ts';
 import { MAX_OPEN_BYTES } from './verify-body.ts';
@@ -67,7 +68,7 @@ export function serveRoute(app: FastifyInstance, route: Route, deps: RouteDepend
     url: route.path,
     ...route.auth === 'none' ? { bodyLimit: MAX_OPEN_BYTES } : {},
     config: route.auth === 'app_key' ? { route, rateLimit: false } : { route },
-    handler: async (request, reply) => send(reply, await answer(route, request, reply, deps)),
+    handler: async (request, reply) => send(deps, reply, await answer(route, request, reply, deps)),
   });
 }
 
@@ -131,9 +132,13 @@ function hungUp({ raw }: FastifyReply): AbortSignal {
   return gone.signal;
 }
 
+/** What a reader takes of a streamed answer in a minute, or the answer ends. */
+const LEAST_READ_BYTES = 256 * 1024;
+
 /** Numbers of attribute values are raw JSON, which only the engine's own JSON.stringify writes. */
-function send(reply: FastifyReply, answered: unknown): FastifyReply {
+function send({ limits }: RouteDependencies, reply: FastifyReply, answered: unknown): FastifyReply {
   const { body, status, headers } = toReply(answered);
+  if (body instanceof Readable) endSlowReader(reply.raw, body, { leastBytes: LEAST_READ_BYTES, withinMs: limits.readerMs });
   return reply
     .status(status)
     .headers({ 'cache-control': 'no-store', vary: 'Accept', ...headers })

@@ -12,7 +12,6 @@ import { type StoredImportError, streamImportErrors } from '../../store/imports/
 import type { Import } from '../../store/imports/import-record.ts';
 import { cancelImport, findImport, findImportByJob, streamImports } from '../../store/imports/imports.ts';
 import { audit } from '../http/audit.ts';
-import { shownRows } from '../http/shown-rows.ts';
 import { JsonText } from '../http/raw-json.ts';
 import { bare, csvFile, streamedCsvFile, streamedResult, streamedRows } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
@@ -20,13 +19,13 @@ import { findSorOfKey } from '../http/sor-key.ts';
 import { viewImportProgress } from './import-progress.ts';
 import { refuseUnknownImport } from './unknown-import.ts';
 
-const listImportJobs = route(api.listImports, async ({ caller }, { db }) => {
-  const members = shownRows(streamImports(db, caller.entityId), (piece) =>
+const listImportJobs = route(api.listImports, async (who, { db, streamedLists }) => {
+  const members = streamedLists.shown(who, streamImports(db, who.caller.entityId), (piece) =>
     piece.map(({ identifier, receivedAt }) => new JsonText(`"${identifier}":"${toSeconds(receivedAt)}"`)));
   return bare(await streamedRows('{"success":true,"result":{', members, () => '}}'));
 });
 
-const listImportErrors = route(api.listImportErrors, async ({ query, version, ...who }, { db }) => {
+const listImportErrors = route(api.listImportErrors, async ({ query, version, ...who }, { db, streamedLists }) => {
   const { entityId } = who.caller;
   const [member, other] = version === 3 ? ['import_id', 'job_id'] as const : ['job_id', 'import_id'] as const;
   const shown = query[member] ?? refuseField(member, query[other] === undefined
@@ -44,7 +43,8 @@ const listImportErrors = route(api.listImportErrors, async ({ query, version, ..
     ...(version === 3 ? { error_type: error.errorType as ImportErrorType } : {}),
     ...showError(error, sor?.identifier ?? null),
   });
-  return streamedResult('attribute_errors', each(streamImportErrors(db, entityId, job.id, filter, query), record));
+  const errors = each(streamImportErrors(db, entityId, job.id, filter, query), record);
+  return streamedResult('attribute_errors', streamedLists.within(who, errors));
 });
 
 const viewImport = route(api.viewImport, async ({ params, caller }, { db }) => {
@@ -91,7 +91,7 @@ const importTemplate = route(api.downloadImportTemplate, async ({ query, version
   return csvFile(`template-${sor.identifier}`, templateRows(version === 3 ? 'v3' : 'v2', keys));
 });
 
-const readErrorsFile = route(api.downloadImportErrors, async ({ params, query, ...who }, { db }) => {
+const readErrorsFile = route(api.downloadImportErrors, async ({ params, query, ...who }, { db, streamedLists }) => {
   const { entityId } = who.caller;
   const job = await write(db, async (tx) => {
     const found = await findImport(tx, entityId, params.import_id) ?? refuseUnknownImport(params.import_id);
@@ -100,7 +100,8 @@ const readErrorsFile = route(api.downloadImportErrors, async ({ params, query, .
   });
   const errors = streamImportErrors(db, entityId, job.id, { errorType: query.error_type, isOpen: true });
   const format = columnsOf(job);
-  return streamedCsvFile(`errors-${job.identifier}`, errorFileHeader(format), eachRow(errors, format), format.delimiter);
+  const rows = streamedLists.within(who, eachRow(errors, format));
+  return streamedCsvFile(`errors-${job.identifier}`, errorFileHeader(format), rows, format.delimiter);
 });
 
 type Columns = Pick<ImportFormat, 'columns' | 'hasErrorColumns'> & { delimiter: Delimiter };

@@ -12,15 +12,17 @@ import { type RecordKey, recordKeys } from './record-key.ts';
 import { knownSync } from './sync-record.ts';
 import { knownRun } from './sync-run.ts';
 
-const listErrors = route(api.listSyncErrors, async ({ params: { sync_id, run_id }, query, caller, address }, deps) => {
-  const { run, sync } = await readableRun(deps, sync_id, run_id, { caller, address });
+const listErrors = route(api.listSyncErrors, async ({ params: { sync_id, run_id }, query, ...who }, deps) => {
+  const { run, sync } = await readableRun(deps, sync_id, run_id, who);
   const keyOf = recordKeys(sync);
-  return streamedResult('errors', each(errorsOf(deps, run, query), (error) => showError(error, keyOf(error))));
+  return streamedResult('errors', deps.streamedLists.within(who,
+    each(errorsOf(deps, run, query), (error) => showError(error, keyOf(error)))));
 });
 
-const readErrorsFile = route(api.downloadSyncErrors, async ({ params: { sync_id, run_id }, query, caller, address }, deps) => {
-  const { run, sync } = await readableRun(deps, sync_id, run_id, { caller, address });
-  return streamedCsvFile(`errors-${run.identifier}`, api.SYNC_ERROR_COLUMNS, rows(errorsOf(deps, run, query), recordKeys(sync)));
+const readErrorsFile = route(api.downloadSyncErrors, async ({ params: { sync_id, run_id }, query, ...who }, deps) => {
+  const { run, sync } = await readableRun(deps, sync_id, run_id, who);
+  const lines = deps.streamedLists.within(who, rows(errorsOf(deps, run, query), recordKeys(sync)));
+  return streamedCsvFile(`errors-${run.identifier}`, api.SYNC_ERROR_COLUMNS, lines);
 });
 
 type Query = { error_type?: StoredImportError['errorType'] | undefined; customer_id?: string | undefined; open: boolean };

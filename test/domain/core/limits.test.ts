@@ -8,7 +8,7 @@ const FOLDERS = ['domain', 'store', 'connectors', 'activities', 'server', 'runti
 it.each(Object.keys(PLACES) as Limit[])('%s: an entity that comes later gets the next free places, up to its share', async (limit) => {
   const take = openPlaces(limit);
   const places = PLACES[limit];
-  const alone = limit === 'heavyReads' ? BOUNDS.heavyReads.maxEach : places;
+  const alone = (BOUNDS as Partial<Record<Limit, { maxEach?: number }>>)[limit]?.maxEach ?? places;
   const ends = await Promise.all(Array.from({ length: alone }, () => take(1)));
   const held = new Map([[1, alone], [2, 0]]);
   const come = (entityId: number) => void take(entityId).then(() => held.set(entityId, held.get(entityId)! + 1));

@@ -1,12 +1,17 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
+import { BOUNDS } from '../../../domain/core/limits.ts';
 import { routes } from '../../../server/routes.ts';
 import { streamFunnels } from '../../../store/analytics/funnels.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { waitFor } from '../../harness/core/wait.ts';
+import { makeWorld } from '../../harness/core/world.ts';
 import { useServer } from './use-server.ts';
 
-const { store, server, world } = useServer();
+const READER_MS = 2_000;
+const { store, server, world } = useServer({ server: { settings: { limits: { readerMs: READER_MS } } } });
 
 const SIZES = ['page', 'per_page', 'page_size', 'limit', 'cursor'];
 /** These lists have no pages and hold little: what bounds each of them. */
@@ -31,6 +36,11 @@ test('each list without pages is streamed, or is of few short rows', async () =>
     expect({ id, status, length: headers['content-length'], success: body.success })
       .toEqual({ id, status: 200, length: undefined, success: true });
     called.push(id);
+    // A place of a body that is never read is free again.
+    for (let n = 0; n <= BOUNDS.streamedLists.maxEach; n += 1) {
+      const head = await server.app.inject({ method: 'HEAD', url: path, headers: { authorization: `Token ${world.token}` } });
+      expect([id, head.statusCode]).toEqual([id, 200]);
+    }
   }
   expect(called.toSorted()).toEqual([
     'listAppGroups', 'listApps', 'listCampaigns', 'listFunnels', 'listImports', 'listLabels', 'listSegments', 'listSystemsOfRecords',
@@ -62,4 +72,29 @@ test('30 funnels of 2 MB are read a few at a time, and no connection is held whi
   for (const [method, path] of [['GET', ''], ['PUT', '/archive'], ['PUT', '/restore']] as const) {
     expect(await server.call(method, `/api/funnels/fun_1${path}`, { token: world.token })).toMatchObject({ status: 200 });
   }
+});
+
+test('callers who never read hold no list of others up, and their answers are ended', async () => {
+  await server.app.listen({ host: '127.0.0.1', port: 0 });
+  const { port } = server.app.server.address() as AddressInfo;
+  const other = await makeWorld(store);
+  const never: Socket[] = [];
+  for (let n = 0; n < BOUNDS.streamedLists.maxEach + 2; n += 1) {
+    const socket = connect(port, '127.0.0.1').on('error', () => {});
+    socket.write(`GET /api/funnels HTTP/1.1\r\nHost: x\r\nAuthorization: Token ${world.token}\r\n\r\n`);
+    never.push(socket);
+    // Its list has begun, and is read no further; those beyond the places of an entity wait in line.
+    if (n < BOUNDS.streamedLists.maxEach) await once(socket, 'readable');
+  }
+  const list = async (token: string, path: string) => {
+    const answer = await fetch(`http://127.0.0.1:${port}${path}`, { headers: { authorization: `Token ${token}` } });
+    return [answer.status, (await answer.json() as { success: boolean }).success];
+  };
+  let isOwnThere = false;
+  const own = list(world.token, '/api/labels').finally(() => { isOwnThere = true; });
+  expect([await list(other.token, '/api/funnels'), isOwnThere]).toEqual([[200, true], false]);
+  // Its turn comes once answers that are not read have ended.
+  expect(await own).toEqual([200, true]);
+  expect(store.db.waitingCount).toBe(0);
+  for (const socket of never) socket.destroy();
 });
