@@ -48,3 +48,16 @@ export const updateEventDefinition = operation({
   }),
   result: EventDefinition,
 });
+
+export const deleteEventDefinition = operation({
+  id: 'deleteEventDefinition',
+  tag: TAG,
+  right: 'usage_analytics_manage',
+  method: 'DELETE',
+  path: `${PATH}/:event_id`,
+  summary: 'Delete an event definition',
+  description: 'The events stay. If such an event comes again, Millrace makes a definition for it within five minutes.',
+  audits: 'delete event_definition',
+  params,
+  status: 204,
+});

@@ -91,3 +91,16 @@ export const listCrashes = operation({
   query: z.object(pageQuery),
   result: pageOf(Crash),
 });
+
+export const deleteCrash = operation({
+  id: 'deleteCrash',
+  tag: SHARED.tag,
+  right: 'crashes_manage',
+  method: 'DELETE',
+  path: `${PATH}/crashes/:crash_identifier`,
+  summary: 'Delete a crash',
+  description: 'Its errors stay as events, without a crash. If such an error comes again, it makes another crash.',
+  audits: 'delete crash',
+  params: z.object({ app_identifier: identifier, crash_identifier: identifier }),
+  status: 204,
+});

@@ -6,6 +6,7 @@ import { addGroup } from '../core/group.ts';
 import { readJsonObject } from '../core/read-json.ts';
 import { readPassword } from '../core/read-password.ts';
 import { APP, appParams, findApp } from './find-app.ts';
+import { addCrashes, addEvents } from './sdk-kinds.ts';
 import { tail } from './tail.ts';
 
 type AppOptions = { name?: string; package?: string; type?: App['platform']; qa?: boolean; zone?: string; settings?: string };
@@ -69,6 +70,8 @@ export function addAppsCommand(program: Command, run: Run): void {
     ],
   });
   addKeys(apps, run);
+  addEvents(apps, run);
+  addCrashes(apps, run);
 }
 
 async function bodyOf(context: CommandContext, { package: packageName, type, qa, zone, settings }: AppOptions): Promise<object> {

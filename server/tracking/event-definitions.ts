@@ -3,11 +3,12 @@ import { refuse } from '../../domain/core/refusal.ts';
 import { setLabels } from '../../store/apps/labels.ts';
 import { write } from '../../store/core/database.ts';
 import {
-  countEventDefinitions, type EventDefinition, findEventDefinition, listEventDefinitions, updateEventDefinition,
+  countEventDefinitions, deleteEventDefinition, type EventDefinition, findEventDefinition, listEventDefinitions, updateEventDefinition,
 } from '../../store/tracking/event-definitions.ts';
 import { requireApp } from '../apps/find-app.ts';
 import { audit } from '../http/audit.ts';
 import { rowsOf, showPage } from '../http/page.ts';
+import { noContent } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 
 const listTheDefinitions = route(api.listEventDefinitions, async (
@@ -39,6 +40,20 @@ const changeDefinition = route(api.updateEventDefinition, async ({ params: { app
   });
 });
 
+const deleteDefinition = route(api.deleteEventDefinition, async ({ params: { app_identifier, event_id }, ...who }, { db }) => {
+  const { entityId } = who.caller;
+  await write(db, async (tx) => {
+    const app = await requireApp(tx, entityId, app_identifier);
+    const id = idOf(event_id);
+    if (!await deleteEventDefinition(tx, entityId, app.id, id)) refuseUnknown();
+    // Without its name: the app chose it, and the audit log keeps all that it has.
+    await audit(tx, who, {
+      action: 'delete', subjectKind: 'event_definition', subject: String(id), details: { app: app.identifier },
+    });
+  });
+  return noContent();
+});
+
 /** An integer id; whatever is none is that of no event. */
 function idOf(given: string): number {
   const id = /^\d{1,10}$/.test(given) ? Number(given) : 0;
@@ -55,4 +70,4 @@ function showDefinition(
   return { identifier: id, log_type: logType, display_name: displayName ?? named, name: named, goal, labels };
 }
 
-export const eventDefinitionRoutes: Route[] = [listTheDefinitions, changeDefinition];
+export const eventDefinitionRoutes: Route[] = [listTheDefinitions, changeDefinition, deleteDefinition];

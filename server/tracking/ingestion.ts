@@ -1,6 +1,8 @@
 import { writeListCursor } from '../../api/core/list-cursor.ts';
 import * as api from '../../api/tracking/ingestion.ts';
+import { refuse } from '../../domain/core/refusal.ts';
 import { write } from '../../store/core/database.ts';
+import { deleteCrash } from '../../store/tracking/excess-crashes.ts';
 import {
   type IngestedDay, listCrashes, listIngestedDays, listRefusedCalls, type StoredRefusal,
 } from '../../store/tracking/ingestion-reports.ts';
@@ -8,6 +10,7 @@ import { listLiveCalls, type StoredLiveCall } from '../../store/tracking/live-ca
 import { requireApp } from '../apps/find-app.ts';
 import { audit } from '../http/audit.ts';
 import { rowsOf, showPage } from '../http/page.ts';
+import { noContent } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 
 const listRefused = route(api.listRefusedCalls, async ({ params, query: { cursor, ...query }, ...who }, { db, settings }) => {
@@ -66,4 +69,15 @@ const listAppCrashes = route(api.listCrashes, async ({ params, query, caller: { 
   })));
 });
 
-export const ingestionRoutes: Route[] = [listLive, listRefused, countCalls, listAppCrashes];
+const deleteAppCrash = route(api.deleteCrash, async ({ params, ...who }, { db }) => {
+  const { entityId } = who.caller;
+  await write(db, async (tx) => {
+    const app = await requireApp(tx, entityId, params.app_identifier);
+    const isDeleted = await deleteCrash(tx, entityId, app.id, params.crash_identifier);
+    if (!isDeleted) refuse(404, 'not_found', 'Crash not found');
+    await audit(tx, who, { action: 'delete', subjectKind: 'crash', subject: params.crash_identifier, details: { app: app.identifier } });
+  });
+  return noContent();
+});
+
+export const ingestionRoutes: Route[] = [listLive, listRefused, countCalls, listAppCrashes, deleteAppCrash];

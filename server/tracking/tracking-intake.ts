@@ -5,6 +5,7 @@ import { holdEntity } from '../../store/accounts/entities.ts';
 import { type Database, isTimedOut, type Tx, write } from '../../store/core/database.ts';
 import type { Secrets } from '../../store/core/secrets.ts';
 import { ensurePartitions } from '../../store/tracking/event-partitions.ts';
+import { deleteExcessCrashes } from '../../store/tracking/excess-crashes.ts';
 import { type CallOutcome, ingestCalls, INGESTING, STORE_REFUSALS } from '../../store/tracking/ingest-calls.ts';
 import { insertNewDefinitions } from '../../store/tracking/ingest-event-definitions.ts';
 import { insertNewAttributes } from '../../store/tracking/ingest-traits.ts';
@@ -71,6 +72,7 @@ async function takeAll(db: Database, secrets: Secrets, entityId: number, intakes
     await ensurePartitions(db, calls.map(({ happenedAt }) => happenedAt));
     await insertNewAttributes(db, secrets, entityId, calls);
     await insertNewDefinitions(db, secrets, entityId, calls);
+    await deleteExcessCrashes(db, entityId, calls);
     const outcomes = await write(db, (tx) => insertAll(tx, secrets, entityId, calls, intakes), INGESTING);
     return toTakenIn(intakes, outcomes).map((value) => ({ status: 'fulfilled', value }));
   } catch (reason) {

@@ -38,9 +38,9 @@ async function redactTitles(tx: Tx, secrets: Secrets, entityId: number, crashes:
   for (const index of named.keys()) crashes[index]!.title = ERASED;
 }
 
-/** The kind of a call's error; null where it is none. */
+/** The kind of a call's error; null if it is none, or if the kind was deleted at this moment. */
 export function crashOf(crashes: ReadonlyMap<string, CountedCrash>, { appId, event }: IngestedCall): number | null {
-  return event?.fingerprint ? crashes.get(keyOf(appId, event.fingerprint))!.id : null;
+  return event?.fingerprint ? crashes.get(keyOf(appId, event.fingerprint))?.id ?? null : null;
 }
 
 /** Everybody's errors of a kind count in one row: to be called last, so that others wait for it as briefly as can be. */

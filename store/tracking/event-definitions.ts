@@ -17,8 +17,10 @@ export type EventDefinition = {
 /** What a definition is made by. */
 export type EventKey = Pick<EventDefinition, 'logType' | 'name'>;
 
-/** An app has no more: further ones have none. */
+/** An app has no more: further ones take the places of those that came least. */
 export const MAX_DEFINITIONS = 10_000;
+/** The share of an app's definitions that give way though they came on several days, if none came on one day alone. */
+const REPLACEABLE_SHARE = 0.01;
 
 // Labels by label_targets_by_target and the primary key of labels.
 const DEFINITIONS = `SELECT d.id, d.log_type, d.name, d.display_name, d.goal,
@@ -44,15 +46,23 @@ export async function listUndefined(
 }
 
 /**
- * Makes the definitions of those that have none, of the first ones where the app would have too many: then returns false. Known
- * ones are only read. Holds the app until the transaction ends, so that several at once don't make more.
+ * Makes the definitions of those that have none; known ones are only read. In an app that has `most` of them, each takes the place of the
+ * one that came on the fewest days, of these the one that came longest ago; at most `mayReplace` do, and none takes the place of one that
+ * staff named, labelled or made a key event. Returns how many places were taken. Holds the app until the transaction ends, so that several
+ * at once don't make more.
  */
 export async function insertEventDefinitions(
-  tx: Queryable, entityId: number, appId: number, keys: readonly EventKey[], most = MAX_DEFINITIONS,
-): Promise<boolean> {
-  if (keys.length === 0) return true;
+  tx: Queryable, entityId: number, appId: number, keys: readonly EventKey[], most = MAX_DEFINITIONS, mayReplace = most,
+): Promise<number> {
+  if (keys.length === 0) return 0;
   const { rowCount: apps } = await tx.query('SELECT FROM apps WHERE entity_id = $1 AND id = $2 FOR NO KEY UPDATE', [entityId, appId]);
-  if (apps === 0) return true;
+  if (apps === 0) return 0;
+  const missing = (await listUndefined(tx, entityId, appId, keys)).length;
+  if (missing === 0) return 0;
+  const excess = await countEventDefinitions(tx, entityId, appId) + missing - most;
+  const replaced = excess <= 0 ? 0 : await deleteLeastSeen(tx, entityId, appId, keys, {
+    limit: Math.min(excess, mayReplace), others: Math.ceil(most * REPLACEABLE_SHARE),
+  });
   await tx.query(
     `INSERT INTO event_definitions (entity_id, app_id, log_type, name)
      SELECT $1, $2, log_type, name FROM (
@@ -63,7 +73,53 @@ export async function insertEventDefinitions(
      ORDER BY ordinal
      LIMIT greatest(0, $5 - (SELECT count(*) FROM event_definitions WHERE entity_id = $1 AND app_id = $2))`,
     [entityId, appId, keys.map(({ logType }) => logType), keys.map(({ name }) => name), most]);
-  return (await listUndefined(tx, entityId, appId, keys)).length === 0;
+  return replaced;
+}
+
+/**
+ * Deletes definitions that staff never touched, those that came least first: any that came on one day alone, and others only among the
+ * first `others`. So a flood of names, which takes these places again and again, leaves the rest alone. Those of `keys`, which come at
+ * this moment, stay, and one that staff touch at this moment.
+ */
+async function deleteLeastSeen(
+  tx: Queryable, entityId: number, appId: number, keys: readonly EventKey[], { limit, others }: { limit: number; others: number },
+): Promise<number> {
+  const untouched = `SELECT d.id FROM event_definitions d
+    WHERE d.entity_id = $1 AND d.app_id = $2 AND d.display_name IS NULL AND NOT d.goal AND NOT EXISTS (
+      SELECT FROM label_targets t WHERE t.entity_id = $1 AND t.target_kind = 'event_definition' AND t.target_id = d.id)`;
+  const leastFirst = 'ORDER BY d.days_seen, d.last_seen_on, d.id';
+  const { rowCount } = await tx.query(
+    `DELETE FROM event_definitions WHERE entity_id = $1 AND id = ANY (ARRAY(
+       ${untouched} AND (d.log_type, d.name) NOT IN (SELECT log_type, name FROM unnest($5::smallint[], $6::text[]) AS g (log_type, name))
+         AND (d.days_seen = 1 OR d.id = ANY (ARRAY(${untouched} ${leastFirst} LIMIT $4)))
+       ${leastFirst} LIMIT $3 FOR UPDATE OF d SKIP LOCKED))`,
+    [entityId, appId, limit, others, keys.map(({ logType }) => logType), keys.map(({ name }) => name)]);
+  return rowCount!;
+}
+
+/** Notes that these events came today, once a day (UTC). One that another transaction holds is left to it. */
+export async function updateDaysSeen(tx: Queryable, entityId: number, appId: number, keys: readonly EventKey[]): Promise<void> {
+  await tx.query({
+    name: 'update-days-seen',
+    text: `UPDATE event_definitions SET days_seen = days_seen + 1, last_seen_on = (now() AT TIME ZONE 'UTC')::date
+           WHERE entity_id = $1 AND id = ANY (ARRAY(
+             SELECT d.id FROM unnest($3::smallint[], $4::text[]) AS given (log_type, name)
+             JOIN event_definitions d
+               ON d.entity_id = $1 AND d.app_id = $2 AND d.log_type = given.log_type AND d.name = given.name COLLATE "C"
+             WHERE d.last_seen_on < (now() AT TIME ZONE 'UTC')::date
+             ORDER BY d.id FOR UPDATE OF d SKIP LOCKED))`,
+    values: [entityId, appId, keys.map(({ logType }) => logType), keys.map(({ name }) => name)],
+  });
+}
+
+/** Its labels go with it; an event that comes again is defined anew. Returns false if the app has no such definition. */
+export async function deleteEventDefinition(tx: Queryable, entityId: number, appId: number, id: number): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    'DELETE FROM event_definitions WHERE entity_id = $1 AND app_id = $2 AND id = $3', [entityId, appId, id]);
+  if (rowCount === 0) return false;
+  await tx.query(
+    `DELETE FROM label_targets WHERE entity_id = $1 AND target_kind = 'event_definition' AND target_id = $2`, [entityId, id]);
+  return true;
 }
 
 export async function listEventDefinitions(

@@ -89,15 +89,24 @@ describe('millrace apps and labels', () => {
     expect((await millrace(['apps', 'keys', 'restore', 'Shop app', key.identifier])).out).not.toContain('revoked');
     expect(await json(['apps', 'keys', 'Shop app'])).toEqual([expect.objectContaining({ identifier: key.identifier })]);
     const headers = { authorization: `Basic ${Buffer.from(`${key.api_key}:`).toString('base64')}`, 'content-type': 'application/json' };
-    for (const event of ['Opened', '']) {
+    for (const event of ['Opened', '', 'Application Crashed']) {
       await fetch(`${url}/v1/track`, { method: 'POST', headers, body: JSON.stringify({ userId: personId(401), event }) });
     }
     const said = await waitFor('both calls to show', async () => {
       const { out } = await millrace(['apps', 'tail', 'Shop app', '--once']);
-      return out.split('\n').length === 3 ? out : null;
+      return out.split('\n').length === 4 ? out : null;
     });
-    expect(said).toMatch(/^[\d:]+ accepted .*"event":"Opened".*\n[\d:]+ refused \(\w+: .+\) .*\n$/);
-    expect(await json(['apps', 'tail', 'Shop app', '--once'])).toMatchObject([{ outcome: 'refused' }, { outcome: 'accepted' }]);
+    expect(said).toMatch(/^[\d:]+ accepted .*"event":"Opened".*\n[\d:]+ refused \(\w+: .+\) .*\n[\d:]+ accepted .*\n$/);
+    expect(await json(['apps', 'tail', 'Shop app', '--once'])).toMatchObject([
+      { outcome: 'accepted' }, { outcome: 'refused' }, { outcome: 'accepted' },
+    ]);
+    const events = await json(['apps', 'events', 'Shop app']) as { identifier: number; name: string }[];
+    expect(events.map(({ name }) => name)).toEqual(['Opened', 'Application Crashed']);
+    const [crash] = await json(['apps', 'crashes', 'list', 'Shop app']) as { identifier: string }[];
+    expect((await millrace(['apps', 'crashes', 'remove', 'Shop app', crash!.identifier, '--yes'])).status).toBe(0);
+    expect((await millrace(['apps', 'events', 'remove', 'Shop app', String(events[0]!.identifier), '--yes'])).status).toBe(0);
+    expect(await json(['apps', 'crashes', 'Shop app'])).toEqual([]);
+    expect(await json(['apps', 'events', 'Shop app'])).toMatchObject([{ name: 'Application Crashed' }]);
     expect((await millrace(['apps', 'view', 'Shop ap'])).err).toMatch(/^Shop ap is no app: did you mean /);
   });
 

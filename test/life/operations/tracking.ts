@@ -119,6 +119,24 @@ export const trackingOperations: LifeOperations = {
     },
   },
   listCrashOccurrences: about('crash'),
+  // Errors of its kind that come again make another one.
+  deleteCrash: {
+    weight: 0.2,
+    call(draw) {
+      const item = draw.spare('crash');
+      item.isGone = true;
+      return { item, params: { app_identifier: draw.entity.app.identifier, crash_identifier: item.id } };
+    },
+  },
+  // A definition that is gone comes again with its next event, under another id, which the walk does not learn.
+  deleteEventDefinition: {
+    weight: 0.1,
+    call(draw) {
+      const item = draw.spare('event definition');
+      item.isGone = true;
+      return { item, params: { app_identifier: draw.entity.app.identifier, event_id: item.id } };
+    },
+  },
   listEventDefinitions: read('app'),
   updateEventDefinition: about('event definition', (draw, { id }) => ({
     params: { app_identifier: draw.entity.app.identifier, event_id: id },

@@ -277,6 +277,8 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   }),
   'GET /api/apps/:app_identifier/ingestion': ({ apps }) => ({ params: { app_identifier: apps.appId }, query: { days: '30' } }),
   'GET /api/apps/:app_identifier/crashes': ({ apps }) => ({ params: { app_identifier: apps.appId } }),
+  'DELETE /api/apps/:app_identifier/crashes/:crash_identifier': (own) => (
+    { params: { ...ofApp(own).params, crash_identifier: own.crash } }),
   'GET /api/syncs': () => ({}),
   'POST /api/syncs': (own) => ({ body: anotherSync(own) }),
   'POST /api/syncs/validate': (own) => ({ body: { ...anotherSync(own), sync_id: own.sync.identifier } }),
@@ -439,6 +441,9 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   'PUT /api/apps/:app_identifier/event_definitions/:event_id': (own) => ({
     params: { app_identifier: own.app.identifier, event_id: own.eventId },
     body: { display_name: 'Bought', goal: true, labels: ['Checkout', own.label] },
+  }),
+  'DELETE /api/apps/:app_identifier/event_definitions/:event_id': (own) => ({
+    params: { app_identifier: own.app.identifier, event_id: own.eventId },
   }),
   'GET /api/data_exporters': () => ({}),
   'POST /api/data_exporters': (own) => ({ body: anotherExporter(own) }),
