@@ -12,6 +12,7 @@ import { internalErrorOf } from '../domain/core/internal-error.ts';
 import type { KeptLimits } from '../domain/imports/kept-files.ts';
 import { TASK_QUEUES } from '../domain/jobs/workflow-id.ts';
 import { buildMetricsServer, buildServer } from '../server/app.ts';
+import { impatient } from '../store/core/impatient-database.ts';
 import { filesIn } from '../store/core/files.ts';
 import { countRequestsUnderWay } from '../store/gdpr/across-entities.ts';
 import type { AppContext } from './app-context.ts';
@@ -139,7 +140,7 @@ async function listen(context: AppContext, metrics: Metrics, workers: Workers | 
   const { config, db, files, secrets, scratch, log, traces } = context;
   const { bytesPerSor: keptBytesPerSor, bytesPerEntity: keptBytesPerEntity } = keptLimits(context);
   const app = await buildServer({
-    db, files, secrets, log, metrics, traceRequest: traces?.traceRequest,
+    db: impatient(db), files, secrets, log, metrics, traceRequest: traces?.traceRequest,
     flows: flowsOver(context, START_WITHIN_MS),
     outside: outside(context),
     scratch,

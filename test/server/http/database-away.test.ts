@@ -1,12 +1,13 @@
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
-import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import pg from 'pg';
 import { beforeAll, expect, it } from 'vitest';
 import { isAway, isInternal } from '../../../domain/core/internal-error.ts';
 import type { Route } from '../../../server/http/route.ts';
 import { routes } from '../../../server/routes.ts';
 import { type Database, openDatabase } from '../../../store/core/database.ts';
+import { impatient } from '../../../store/core/impatient-database.ts';
 import { onFileEnd } from '../../harness/core/clean-up.ts';
 import { CLOSED_PORT } from '../../harness/core/closed-port.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
@@ -69,6 +70,57 @@ it.each([
   const reply = await app.inject({ url: '/api/apps', headers: { authorization: `Token ${sample.token}` } });
   expect([reply.statusCode, reply.headers['retry-after']]).toEqual([503, '5']);
   expect(logs.filter(({ level }) => level === 'error')).toEqual([]);
+});
+
+const PATIENCE = { sessionMs: 300, answerMs: 300 };
+/** Far less than the 30 s of a pool, and enough for a busy machine. */
+const SOON_MS = 10_000;
+
+async function soon(app: TestServer['app']): Promise<unknown[]> {
+  const from = performance.now();
+  const reply = await app.inject({ url: '/api/apps', headers: { authorization: `Token ${sample.token}` } });
+  return [reply.statusCode, reply.headers['retry-after'], performance.now() - from < SOON_MS];
+}
+
+it('a request answers 503 soon while others hold all sessions of the pool, and 200 once one is free', async () => {
+  const db = openDatabase({ url: store.url, max: 1 });
+  onFileEnd(() => db.end());
+  const { app } = await testServer({ ...store, db: impatient(db, PATIENCE) });
+  const holder = await db.connect();
+  expect(await soon(app)).toEqual([503, '5', true]);
+  holder.release();
+  expect(await soon(app)).toEqual([200, undefined, true]);
+});
+
+it('a request answers 503 soon while Postgres is frozen, in a session that was there or a new one, and 200 afterwards', async () => {
+  const { hostname, port, pathname, username, password } = new URL(store.url);
+  const ends: Socket[] = [];
+  let isFrozen = false;
+  const between = createServer((near) => {
+    const far = connect(Number(port), hostname);
+    for (const [one, other] of [[near, far], [far, near]] as const) {
+      ends.push(one.on('error', () => {}).on('close', () => other.destroy()));
+      // A frozen process takes bytes, as far as its buffers go, and answers nothing.
+      one.on('data', (bytes) => { if (!isFrozen) other.write(bytes); });
+    }
+  });
+  between.listen(0, '127.0.0.1');
+  await once(between, 'listening');
+  onFileEnd(async () => void between.close());
+  const url = `postgres://${username}:${password}@127.0.0.1:${(between.address() as AddressInfo).port}${pathname}`;
+  const { app } = await testServer({ ...store, db: impatient(opened(url), PATIENCE) });
+  expect(await soon(app)).toEqual([200, undefined, true]);
+  isFrozen = true;
+  expect(await soon(app)).toEqual([503, '5', true]);
+  expect(await soon(app)).toEqual([503, '5', true]);
+  isFrozen = false;
+  for (const end of ends) end.destroy();
+  expect(await soon(app)).toEqual([200, undefined, true]);
+});
+
+it('a statement that takes longer than an answer is waited for while Postgres lives', async () => {
+  const db = impatient(store.db, PATIENCE);
+  expect((await db.query('SELECT pg_sleep(1), 1 AS one')).rows).toMatchObject([{ one: 1 }]);
 });
 
 it('a database that is away is told from an error of ours', async () => {

@@ -1,0 +1,100 @@
+import pg from 'pg';
+import type { Database, Tx } from './database.ts';
+
+/** How long a caller waits: for a session of the pool, and for an answer until Postgres is asked for a sign of life, and for that. */
+export type Patience = { sessionMs: number; answerMs: number };
+
+const PATIENCE: Patience = { sessionMs: 5_000, answerMs: 5_000 };
+
+/**
+ * The same pool for those who answer callers. Fails when no session is free in time. Ends a session whose answer does not come while
+ * Postgres lets no new session begin, as one that is frozen does; a statement of any length is waited for while it does. Both errors are
+ * those of a database that is away.
+ */
+export function impatient(db: Database, patience: Patience = PATIENCE): Database {
+  const isFrozen = oneAtATime(() => letsNoSessionBegin(db, patience.answerMs));
+  const connect = async () => attended(await sessionOf(db, patience.sessionMs), patience.answerMs, isFrozen);
+  const query = async (...args: Parameters<Database['query']>) => {
+    const session = await connect();
+    let broken: Error | undefined;
+    try {
+      return await (session.query(...args) as unknown as Promise<unknown>);
+    } catch (error) {
+      broken = error as Error;
+      throw error;
+    } finally {
+      // As the pool does after any error of a statement.
+      session.release(broken);
+    }
+  };
+  return overlaid(db, { connect, query });
+}
+
+async function sessionOf(db: Database, withinMs: number): Promise<Tx> {
+  const asked = db.connect();
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    // The pool's own words.
+    timer = setTimeout(() => reject(new Error('timeout exceeded when trying to connect')), withinMs);
+  });
+  try {
+    return await Promise.race([asked, late]);
+  } catch (error) {
+    asked.then((session) => session.release(), () => {});
+    throw error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** The session, which breaks off while Postgres is frozen. */
+function attended(session: Tx, answerMs: number, isFrozen: () => Promise<boolean>): Tx {
+  const query = (...args: Parameters<Tx['query']>) => {
+    const answer: unknown = session.query(...args);
+    const timer = setInterval(() => {
+      void isFrozen().then((frozen) => { if (frozen) breakOff(session); });
+    }, answerMs);
+    const stop = () => clearInterval(timer);
+    if (answer instanceof Promise) void answer.then(stop, stop);
+    else (answer as NodeJS.EventEmitter).once('close', stop).once('error', stop);      // of a COPY
+    return answer;
+  };
+  return overlaid(session, { query });
+}
+
+/** All statements of the session fail, since it is gone. */
+function breakOff(session: Tx): void {
+  const { connection } = session as unknown as { connection: { stream: { destroy(): void } } };
+  connection.stream.destroy();
+}
+
+async function letsNoSessionBegin(db: Database, withinMs: number): Promise<boolean> {
+  const { connectionString } = db.options;
+  const client = new pg.Client({ connectionString: connectionString!, connectionTimeoutMillis: withinMs });
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    return false;
+  } catch (error) {
+    return (error as Error).message === 'timeout expired';
+  } finally {
+    void client.end().catch(() => {});
+  }
+}
+
+/** Callers that come while one is asking wait for the same answer. */
+function oneAtATime<T>(ask: () => Promise<T>): () => Promise<T> {
+  let asking: Promise<T> | undefined;
+  return () => asking ??= ask().finally(() => { asking = undefined; });
+}
+
+/** An object with some of its methods replaced; the others are called on the object itself. */
+function overlaid<T extends object>(object: T, methods: Record<string, unknown>): T {
+  return new Proxy(object, {
+    get(target, name) {
+      if (typeof name === 'string' && name in methods) return methods[name];
+      const member: unknown = Reflect.get(target, name, target);
+      return typeof member === 'function' ? (member as (...args: unknown[]) => unknown).bind(target) : member;
+    },
+  });
+}
