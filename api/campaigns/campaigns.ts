@@ -218,6 +218,8 @@ export const CampaignDetails = z.object({
   placeholders: z.array(z.object({
     name: z.string(), required: z.boolean().describe('False: it has a default wherever it stands'),
   })).describe('Of a transactional campaign: the templateVars of its messages'),
+  warnings: z.array(z.object({ element: z.string(), message: z.string() }))
+    .describe('What you should know before the launch, which it does not prevent'),
   recurrence: z.record(z.string(), z.unknown()).nullable(),
   notif_limit: z.object({ maximum: z.int().nullable(), interval: z.int().nullable() }).nullable(),
   control_group: z.object({ people: z.int(), devices: z.int(), opened_app: openedApp }).nullable()

@@ -14,6 +14,10 @@ type KeyOptions = { key?: true };
 
 const ZONE = ['--zone <zone>', 'of the IANA database; Europe/Paris when left out'] as const;
 const SETTINGS = ['--settings <file>', 'a JSON file with other settings, as docs/apps.md lists them; - for standard input'] as const;
+/** Of an app whose key is enough to receive messages for any user. */
+const NOT_VERIFIED = 'Everybody who has the app has its key. With it they can read the in-app messages of a device whose id they know,\n'
+  + 'and receive messages for any user on a device that they make up. Before messages hold personal data, set verified_users\n'
+  + '(docs/security.md).';
 const typeOption = () => new Option('--type <type>').choices(APP_TYPES);
 
 export function addAppsCommand(program: Command, run: Run): void {
@@ -48,8 +52,11 @@ export function addAppsCommand(program: Command, run: Run): void {
           typeOption().makeOptionMandatory(),
           ['--qa', 'for tests'], ZONE, SETTINGS,
         ],
-        does: async (context, options: AppOptions, name: string) =>
-          context.client.createApp({ body: { ...await bodyOf(context, options), name } as BodyOf<'createApp'> }),
+        async does(context, options: AppOptions, name: string) {
+          const app = await context.client.createApp({ body: { ...await bodyOf(context, options), name } as BodyOf<'createApp'> });
+          if (!app.verified_users) context.console.error(NOT_VERIFIED);
+          return app;
+        },
       },
       {
         name: 'update', description: 'change one: what is left out stays', args: [APP],

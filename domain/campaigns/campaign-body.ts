@@ -2,7 +2,7 @@ import type { SegmentFilters } from '../analytics/segment-filters.ts';
 import type { FieldError } from '../core/refusal.ts';
 import { areTooBig, type CampaignParams, placeholdersOf } from './campaign-params.ts';
 import { CAMPAIGN_DAYS, type CampaignType } from './campaign-status.ts';
-import { compileTemplate, MAX_MESSAGE_BYTES } from './placeholders.ts';
+import { compileTemplate, MAX_MESSAGE_BYTES, type Placeholder } from './placeholders.ts';
 import { type NewVariant, variantParams, variantsErrors } from './variants.ts';
 
 /** When a dynamic campaign sends: days of the week from 0 for Sunday; minutes of the day, or any time of it. */
@@ -158,4 +158,15 @@ function periodErrors({ start_time: start, end_time: end }: Recurrence): FieldEr
   if (!start) return [{ element: 'recurrence.start_time', message: 'is required with end_time' }];
   const isLater = end.hour * 60 + end.min > start.hour * 60 + start.min;
   return isLater ? [] : [{ element: 'recurrence.end_time', message: 'must be later than start_time, on the same day' }];
+}
+
+/** Returns what staff should know of a campaign that may be launched all the same. */
+export function campaignWarnings(
+  placeholders: readonly Pick<Placeholder, 'name'>[], { verifiedUsers }: { verifiedUsers: boolean },
+): FieldError[] {
+  const [first] = placeholders;
+  if (first === undefined || verifiedUsers) return [];
+  const message = `hold values of a message, such as *@${first.name}@*, and the app has verified_users off: anybody who has the app `
+    + 'can make up a device of any user, and receive what is meant for that user. Set verified_users, or leave personal data out';
+  return [{ element: 'params', message }];
 }

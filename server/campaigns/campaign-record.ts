@@ -1,5 +1,6 @@
 import type * as api from '../../api/campaigns/campaigns.ts';
 import { showFilters } from '../../domain/analytics/segment-filters.ts';
+import { campaignWarnings } from '../../domain/campaigns/campaign-body.ts';
 import { type CampaignParams, placeholdersOf } from '../../domain/campaigns/campaign-params.ts';
 import { STATUS_NAMES } from '../../domain/campaigns/campaign-status.ts';
 import { variantParams } from '../../domain/campaigns/variants.ts';
@@ -34,6 +35,7 @@ export async function showDetails(db: Queryable, entityId: number, campaign: Cam
     params: showParams(campaign.params),
     variants: showVariants(campaign, stats, showParams),
     placeholders: placeholders.map(({ name, hasDefault }) => ({ name, required: !hasDefault })),
+    warnings: campaignWarnings(placeholders, campaign),
     recurrence: campaign.recurrence,
     notif_limit: notifLimit && { maximum: notifLimit.maximum ?? null, interval: notifLimit.interval ?? null },
     control_group: figures && { people: figures.people, devices: figures.devices, opened_app: figures.openedApp },

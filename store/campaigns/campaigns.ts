@@ -40,6 +40,8 @@ export type Campaign = CampaignSettings & {
   testOf: string | null;
   appIdentifier: string;
   appTimezone: string;
+  /** Whether the app's messages go to verified users alone. */
+  verifiedUsers: boolean;
   /** As of now: of a launched transactional one by its dates. */
   status: CampaignStatus;
   createdBy: number | null;
@@ -65,7 +67,8 @@ const STATUS = `CASE WHEN ${ENDED} THEN 'finished' WHEN NOT (${DATED}) THEN c.st
     WHEN c.start_date > now() THEN 'scheduled' ELSE 'ongoing' END`;
 
 const CAMPAIGNS = `SELECT c.id, c.identifier, c.api_identifier, c.test_of, c.app_id, a.identifier AS app_identifier,
-    a.default_tz AS app_timezone, c.name, c.type, ${STATUS} AS status, c.includes_push, c.includes_inapp, c.start_date, c.end_date,
+    a.default_tz AS app_timezone, a.verified_users,
+    c.name, c.type, ${STATUS} AS status, c.includes_push, c.includes_inapp, c.start_date, c.end_date,
     c.adapt_tz, c.skip_message_limit, c.is_sensitive, c.filters, c.params, c.variants, c.recurrence, c.notif_limit, c.created_by,
     c.created_at, c.updated_at, c.launched_at, CASE WHEN ${ENDED} THEN c.end_date ELSE c.ended_at END AS ended_at, c.failure,
     c.reach_count, c.reach_optin, c.reach_total

@@ -79,7 +79,9 @@ describe('millrace attributes', () => {
 describe('millrace apps and labels', () => {
   it('makes an app and its keys, and changes them', async () => {
     const app = ['--package', 'com.example.cli', '--type', 'iOS App'];
-    expect((await millrace(['apps', 'add', 'Cli app', ...app])).out).toMatch(/ +Cli app +iOS App +com\.example\.cli$/m);
+    const added = await millrace(['apps', 'add', 'Cli app', ...app]);
+    expect(added.out).toMatch(/ +Cli app +iOS App +com\.example\.cli$/m);
+    expect(added.err).toContain('set verified_users');
     expect((await millrace(['apps', 'view', 'Cli app'])).out).toMatch(/^default_tz +Europe\/Paris$/m);
     expect((await millrace(['apps', 'update', 'Cli app', '--name', 'Shop app', '--zone', 'Asia/Tokyo'])).out).toContain('Shop app');
     expect(await json(['apps', 'view', 'Shop app'])).toMatchObject({ name: 'Shop app', default_tz: 'Asia/Tokyo' });

@@ -70,7 +70,12 @@ describe('a campaign', () => {
         push_title: null, push_includes_sound: true, expire_after: 604_800, push_parameters: [], inapp: null, inapp_parameters: [],
       },
       placeholders: [{ name: 'parcel', required: true }, { name: 'name', required: false }],
+      warnings: [{ element: 'params', message: expect.stringContaining('verified_users') as string }],
     });
+    const verify = (isOn: boolean) => store.db.query('UPDATE apps SET verified_users = $2 WHERE id = $1', [app.id, isOn]);
+    await verify(true);
+    expect((await call('GET', `campaign/${id}`)).body.result).toMatchObject({ warnings: [] });
+    await verify(false);
 
     const start = now() + DAY;
     const replaced = await call('PUT', `campaign/${key}`, campaignBody(app.identifier, {
@@ -78,7 +83,7 @@ describe('a campaign', () => {
     }));
     expect(replaced.body.result).toMatchObject({
       identifier: id, campaign_api_identifier: key, name: 'Parcels', status: 'Draft', start_date: start, end_date: start + 30 * DAY,
-      sensitive: false, placeholders: [{ name: 'a', required: true }],
+      sensitive: false, placeholders: [{ name: 'a', required: true }], warnings: [{ element: 'params' }],
     });
     expect((await call('PUT', `campaign/${id}`, campaignBody(app.identifier, { type: 'classic' }))).body)
       .toMatchObject({ status: 'bad_request', messages: [{ element: 'type' }] });
