@@ -20,10 +20,10 @@ import {
 import { listCampaignsOfSend, type Message, type Send } from '../../store/sends/sends.ts';
 import { type SendingProvider, type SendingProviders, targetOf } from './sending-provider.ts';
 
-/** A push that is recorded as being sent. */
+/** A push that may leave now. `tries`: with this one. */
 export type OutgoingPush = {
-  id: number; campaignId: number; appId: number; deviceId: string; tries: number; expiresAt: Date; target: PushTarget; token: string;
-  message: PushMessage; provider: SendingProvider;
+  id: number; campaignId: number; appId: number; deviceId: string; tries: number; isPaced: boolean; expiresAt: Date; target: PushTarget;
+  token: string; message: PushMessage; provider: SendingProvider;
 };
 /** What a step of a send knows of all its messages. */
 export type SendingContext = {
@@ -69,7 +69,7 @@ function compiled(campaign: Campaign, controlGroup: ControlGroup | null): Sendin
   };
 }
 
-type Pushed = Pick<OutgoingPush, 'id' | 'campaignId' | 'appId' | 'tries' | 'expiresAt'>;
+type Pushed = Pick<OutgoingPush, 'id' | 'campaignId' | 'appId' | 'tries' | 'isPaced' | 'expiresAt'>;
 
 export function outgoingPush(attempt: Pushed, { device, content, app, provider, now }: {
   device: NonNullable<PlannedAttempt['device']>; content: NonNullable<NonNullable<PlannedAttempt['content']>['push']>; app: SendingApp;
@@ -201,14 +201,15 @@ function toRow({ send, apps, providers, now, campaigns }: SendingContext, attemp
   const row: NewAttempt = {
     id, campaignId: campaign.id, appId: campaign.appId, sendId: send.id, messageOrdinal: ordinal, code, details, inappUntil, userId,
     userHash, variant, channel: !campaign.includesPush ? 'inapp' : campaign.includesInapp ? 'both' : 'push',
-    state: isPush ? 'sending' : 'settled', isPaced, dueAt: null, expiresAt: isPush ? expiresAt : null,
+    state: isPush ? 'waiting' : 'settled', isPaced, dueAt: isPush ? dueAt : null, expiresAt: isPush ? expiresAt : null,
     provider: isPush ? provider.name : null, deviceId: device?.deviceId ?? null, content: content && jsonOf(content),
   };
   if (!isPush) return { row };
-  if (dueAt > now) return { row: { ...row, state: 'waiting', dueAt } };
-  const outgoing = outgoingPush({ id, campaignId: campaign.id, appId: campaign.appId, tries: 1, expiresAt }, {
+  if (dueAt > now) return { row };
+  const outgoing = outgoingPush({ id, campaignId: campaign.id, appId: campaign.appId, tries: 1, isPaced, expiresAt }, {
     device: device!, content: content!.push!, app: apps.get(campaign.appId)!, provider, now,
   });
+  // It is marked as sending shortly before it leaves.
   if (!provider.settle) return { row, outgoing };
   // Nothing leaves: the row is both the record and the act.
   const outcome = provider.settle(outgoing.target, outgoing.message);

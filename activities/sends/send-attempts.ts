@@ -13,7 +13,7 @@ import { type OutgoingPush, outgoingPush, type SendingContext, takePaces } from 
 
 export type SentPush = { push: OutgoingPush; outcome: PushOutcome };
 
-/** Sends a push that is recorded as being sent. */
+/** Sends a push that is written down as sending. */
 export async function sendPush({ log }: Pick<Dependencies, 'log'>, push: OutgoingPush): Promise<SentPush> {
   try {
     return { push, outcome: await push.provider.send(push.target, push.message) };
@@ -53,10 +53,10 @@ export async function sendAgain(
     else if (!decision.push) end(decision.code, decision.details);
     else allowed.push({ ...attempt, device });
   }
-  await settleAttempts(tx, send.entityId, settled);
+  await settleAttempts(tx, send.entityId, settled, 'waiting');
   const later = await putOff(tx, { send, apps, now }, allowed);
-  return allowed.filter(({ id }) => !later.has(id)).map(({ id, campaignId, appId, tries, expiresAt, device, content }) => (
-    outgoingPush({ id, campaignId, appId, tries, expiresAt }, {
+  return allowed.filter(({ id }) => !later.has(id)).map(({ id, campaignId, appId, tries, isPaced, expiresAt, device, content }) => (
+    outgoingPush({ id, campaignId, appId, tries: tries + 1, isPaced, expiresAt }, {
       device, content: content.push!, app: apps.get(appId)!, provider: providers.get(appId)!, now,
     })));
 }

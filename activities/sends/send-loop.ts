@@ -3,12 +3,13 @@ import { endCampaignsOf } from '../../store/campaigns/campaign-runs.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import { LOOK_UP_BY_KEY } from '../../store/core/look-up-by-key.ts';
 import { endJob } from '../../store/jobs/jobs.ts';
-import { cancelWaiting, findNextDue, hasSending, settleInterrupted, takeDueAttempts } from '../../store/sends/attempts.ts';
+import { cancelWaiting, findNextDue, hasSending, listDueAttempts, settleInterrupted } from '../../store/sends/attempts.ts';
 import { lockSend, type Send } from '../../store/sends/sends.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { contextOf, type OutgoingPush, type SendingContext, waitsForOthers } from './plan-attempts.ts';
-import { sendAgain, sendPush, settlePushes } from './send-attempts.ts';
+import { PushesUnderWay } from './pushes-under-way.ts';
+import { sendAgain } from './send-attempts.ts';
 import type { SendingProviders } from './sending-provider.ts';
 
 /** Where the messages of a send come from: its request, or the audience of a campaign. */
@@ -34,8 +35,10 @@ const PORTION = 1_000;
 const SIDE_BY_SIDE = 2;
 /** After so long, what waits for the row of the send gets it, as a cancel does. */
 const HELD_MS = 500;
-/** Longer than a provider takes for an answer. */
-const LEFT_SENDING_MS = 45_000;
+/** Longer than a push waits until it leaves, and a provider takes for an answer. */
+const LEFT_SENDING_MS = 60_000;
+/** How often a send that waits for outcomes looks whether it is canceled, or more is due. */
+const LOOK_AGAIN_MS = 1_000;
 /** Paced messages of this time go together, so that a high send rate takes no step for each of its messages. */
 const PACED_TOGETHER_MS = 500;
 
@@ -43,8 +46,9 @@ const PACED_TOGETHER_MS = 500;
 export async function sendMessages(deps: Sending, claim: JobClaim, open: () => MessageSource): Promise<RetryAfter | null> {
   const { db, boundary, draining } = deps;
   const sources = Array.from({ length: SIDE_BY_SIDE }, open);
+  const underWay = new PushesUnderWay(deps, claim);
   let isFirst = true;
-  const sendPortion = async (): Promise<RetryAfter | 'sent' | null> => {
+  const sendPortion = async (): Promise<RetryAfter | 'sent' | 'stuck' | null> => {
     // A repeat of the step: whether these were sent is not known.
     if (isFirst) await settleLeft(deps, claim);
     isFirst = false;
@@ -52,20 +56,22 @@ export async function sendMessages(deps: Sending, claim: JobClaim, open: () => M
     if (next === null) return null;
     boundary('send: planned');
     if ('againInMs' in next) return next;
-    if (next.outgoing.length > 0) {
-      const outcomes = await Promise.all(next.outgoing.map((push) => sendPush(deps, push)));
-      boundary('send: sent');
-      await write(db, (tx) => settlePushes(tx, claim.entityId, outcomes), { settings: LOOK_UP_BY_KEY });
-      boundary('send: settled');
-    }
-    if (next.isFull) await sendSideBySide(deps, claim, sources);
+    if (!await underWay.send(next.outgoing)) return 'stuck';
+    if (next.isFull && next.outgoing.length === 0) await sendSideBySide(deps, claim, sources);
     return 'sent';
   };
-  while (!draining.aborted) {
-    const next = await deps.withinSends(claim.entityId, sendPortion);
-    if (next !== 'sent') return next;
+  try {
+    while (!draining.aborted) {
+      const next = await deps.withinSends(claim.entityId, sendPortion);
+      if (next === 'sent') continue;
+      if (next !== 'stuck' && (next === null || underWay.isEmpty)) return next;
+      // Answers are waited for without a place; then come what is due meanwhile, and a cancel.
+      await underWay.settle(next === 'stuck' ? LOOK_AGAIN_MS : Math.min(next.againInMs, LOOK_AGAIN_MS));
+    }
+    return { againInMs: 0 };
+  } finally {
+    await underWay.settle();
   }
-  return { againInMs: 0 };
 }
 
 async function settleLeft({ db }: Sending, claim: JobClaim): Promise<void> {
@@ -95,7 +101,7 @@ async function sendSideBySide(deps: Sending, claim: JobClaim, sources: readonly 
   for (const outcome of ended) if (outcome.status === 'rejected') throw outcome.reason;
 }
 
-/** What is to be sent now, recorded as being sent; when to look again; null: all is settled, or the send is another's. */
+/** What is to be sent now, written down as waiting; when to look again; null: all is settled, or the send is another's. */
 async function planNext(tx: Tx, deps: Sending, claim: JobClaim, source: MessageSource): Promise<Portion | RetryAfter | null> {
   const send = await lockSend(tx, claim);
   if (!send) return null;
@@ -108,7 +114,7 @@ async function planNext(tx: Tx, deps: Sending, claim: JobClaim, source: MessageS
   if (nextLook && nextLook <= now) return waitUntil(nextLook, now);
   const over = [...context.campaigns.values()].filter(({ isOngoing }) => isCanceled || !isOngoing).map(({ id }) => id);
   if (over.length > 0) await cancelWaiting(tx, send.entityId, send.id, over);
-  const due = await takeDueAttempts(tx, send.entityId, send.id, PORTION);
+  const due = await listDueAttempts(tx, send.entityId, send.id, PORTION);
   if (due.length > 0) return { outgoing: await sendAgain(tx, context, due), isFull: false };
   const portion = await source.planNext(tx, context, PORTION);
   if (portion) {

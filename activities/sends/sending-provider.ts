@@ -1,5 +1,5 @@
 import { findPushProvider as findKnownProvider } from '../../connectors/push/catalog.ts';
-import type { OpenPushProvider, PushContext } from '../../connectors/push/contract.ts';
+import type { OpenPushProvider, PushContext, PushRoute } from '../../connectors/push/contract.ts';
 import type { PushMessage, PushOutcome, PushPlatform, PushTarget } from '../../domain/sends/push.ts';
 import { findCurrentPushCertificate, openPrivateKey } from '../../store/apps/push-certificates.ts';
 import type { Queryable } from '../../store/core/database.ts';
@@ -8,7 +8,7 @@ import type { SendingApp } from '../../store/sends/send-targets.ts';
 import type { Dependencies } from '../dependencies.ts';
 
 /** How the pushes of an app go out. */
-export type SendingProvider = Pick<OpenPushProvider, 'send' | 'settle'> & { name: string };
+export type SendingProvider = Pick<OpenPushProvider, 'send' | 'settle'> & Required<Pick<OpenPushProvider, 'routeOf'>> & { name: string };
 
 const PLATFORMS: Record<SendingApp['appType'], PushPlatform> = { 'iOS App': 'ios', 'Android App': 'android', 'Web App': 'web' };
 
@@ -74,6 +74,9 @@ export class SendingProviders {
   }
 }
 
+/** Of what reaches nothing outside. */
+const NOWHERE: PushRoute = { key: '', streams: () => Number.POSITIVE_INFINITY };
+
 function openProvider(
   stored: OpenedPushProvider, context: PushContext,
 ): { provider: SendingProvider; open: OpenPushProvider | null } {
@@ -82,7 +85,9 @@ function openProvider(
   // Of an earlier version: push_check says what is wrong.
   if (!known || !settings?.success) return { provider: refusing(stored.provider), open: null };
   const open = known.open(settings.data, context);
-  const provider: SendingProvider = { name: known.name, send: (target, message) => open.send(target, message) };
+  const provider: SendingProvider = {
+    name: known.name, send: (target, message) => open.send(target, message), routeOf: (target) => open.routeOf?.(target) ?? NOWHERE,
+  };
   return { open, provider: open.settle ? { ...provider, settle: (target, message) => open.settle!(target, message) } : provider };
 }
 
@@ -90,5 +95,5 @@ function refusing(name: string): SendingProvider {
   const outcome: PushOutcome = {
     kind: 'refused', code: 'PROVIDER_SETTINGS', reason: `the settings of ${name} are not valid any more: POST push_check says why`,
   };
-  return { name, send: async (_target: PushTarget, _message: PushMessage) => outcome };
+  return { name, send: async (_target: PushTarget, _message: PushMessage) => outcome, routeOf: () => NOWHERE };
 }

@@ -3,7 +3,7 @@ import { APNS_MAX_BYTES, apnsHeaders, apnsPayload, type PushMessage, type PushOu
 import { harmless, secret } from '../core/contract.ts';
 import { refineBy } from '../core/refine-by.ts';
 import { BackOff } from '../push/back-off.ts';
-import { type OpenPushProvider, type PushContext, type PushFinding, pushProvider } from '../push/contract.ts';
+import { type OpenPushProvider, type PushContext, type PushFinding, pushProvider, type PushRoute } from '../push/contract.ts';
 import { endpointSetting } from '../push/endpoint-setting.ts';
 import { Http2Client } from '../push/http2-client.ts';
 import type { PostResult } from '../push/http2-session.ts';
@@ -58,6 +58,7 @@ class OpenApns implements OpenPushProvider {
   readonly #topic: string;
   readonly #backOff: BackOff;
   readonly #key: TokenKey | null;
+  readonly #route: PushRoute = { key: 'apns', streams: () => this.#client.streams() };
 
   constructor(settings: ApnsSettings, context: PushContext) {
     const { certificate, packageName } = context.app;
@@ -83,6 +84,10 @@ class OpenApns implements OpenPushProvider {
     if (bytes > APNS_MAX_BYTES) return { kind: 'too_big', bytes, maxBytes: APNS_MAX_BYTES };
     const result = await this.#post(token, { 'apns-id': message.id, ...apnsHeaders(message, this.#context.now()) }, body);
     return this.#backOff.heed(result.kind === 'answer' ? apnsOutcome(result) : result);
+  }
+
+  routeOf(): PushRoute {
+    return this.#route;
   }
 
   /** Sends to a token of no device: what Apple has against it says whether it takes the rest. */

@@ -5,7 +5,7 @@ import {
 import { harmless, secret } from '../core/contract.ts';
 import { redacted } from '../core/redacted.ts';
 import { BackOff } from '../push/back-off.ts';
-import { type OpenPushProvider, type PushContext, type PushFinding, pushProvider } from '../push/contract.ts';
+import { type OpenPushProvider, type PushContext, type PushFinding, pushProvider, type PushRoute } from '../push/contract.ts';
 import { endpointSetting } from '../push/endpoint-setting.ts';
 import { Http2Client } from '../push/http2-client.ts';
 import type { PostResult } from '../push/http2-session.ts';
@@ -41,6 +41,7 @@ class OpenFcm implements OpenPushProvider {
   readonly #context: PushContext;
   readonly #backOff: BackOff;
   readonly #secrets: string[];
+  readonly #route: PushRoute = { key: 'fcm', streams: () => this.#client.streams() };
 
   constructor(settings: FcmSettings, context: PushContext) {
     const { service_account: account, project_id: project = account.project_id, endpoint = GOOGLE } = settings;
@@ -63,6 +64,10 @@ class OpenFcm implements OpenPushProvider {
     const result = await this.#post(JSON.stringify({ message: built }));
     if ('outcome' in result) return this.#redact(result.outcome, target);
     return this.#redact(this.#backOff.heed(result.kind === 'answer' ? fcmOutcome(result) : result), target);
+  }
+
+  routeOf(): PushRoute {
+    return this.#route;
   }
 
   /** Asks FCM to validate a message to a topic: it needs the same permission, and goes to no device. */

@@ -31,11 +31,16 @@ export type OpenPushProvider = {
   send(target: PushTarget, message: PushMessage): Promise<PushOutcome>;
   /** The same of a provider that reaches nothing outside: its answer is known at once, so that no attempt is ever under way. */
   settle?(target: PushTarget, message: PushMessage): PushOutcome;
+  /** Where pushes to a target go; undefined: the provider reaches nothing outside. */
+  routeOf?(target: PushTarget): PushRoute;
   /** What is wrong, as far as can be seen without a device. Sends nothing to any. */
   check(): Promise<PushFinding[]>;
   /** Waits for what is under way. */
   close(): Promise<void>;
 };
+
+/** One way out of a provider. `streams`: how many pushes it takes at once over the connections that stand now. */
+export type PushRoute = { key: string; streams(): number };
 
 /** `field`: the wire name of what has to be changed. */
 export type PushFinding = { severity: 'error' | 'warning'; field: string; message: string };

@@ -20,6 +20,7 @@ export function http1Client(
   });
   return {
     post: (post) => postOver(pool, origin, post, limits),
+    streams: () => CONNECTIONS,
     close: () => pool.close(),
   };
 }

@@ -6,6 +6,8 @@ import { type ClientCertificate, pushConnection } from './push-connection.ts';
 export type PushClient = {
   /** Waits while as much is under way as the other side takes. */
   post(post: Post): Promise<PostResult>;
+  /** How many requests the connections that stand take at once. */
+  streams(): number;
   /** Waits for what is under way. */
   close(): Promise<void>;
 };
@@ -66,6 +68,10 @@ export class Http2Client implements PushClient {
       this.#waiting.push(waiting);
       this.#pump();
     });
+  }
+
+  streams(): number {
+    return this.#sessions.reduce((sum, { capacity }) => sum + capacity, 0);
   }
 
   async close(): Promise<void> {

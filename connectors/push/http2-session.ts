@@ -75,6 +75,11 @@ export class Http2Session {
     return this.#isEnding || this.#session.closed || this.#session.destroyed;
   }
 
+  /** How many requests the other side takes at once. */
+  get capacity(): number {
+    return this.isOver ? 0 : this.#capacity;
+  }
+
   get hasRoom(): boolean {
     return !this.isOver && this.#underWay.size < this.#capacity;
   }

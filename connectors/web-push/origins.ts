@@ -32,6 +32,11 @@ export class Origins {
     }
   }
 
+  /** How many requests an origin takes at once over the connections that stand. */
+  streams(origin: string): number {
+    return this.#origins.get(origin)?.client.streams() ?? 0;
+  }
+
   async close(): Promise<void> {
     await Promise.all([...this.#origins.values()].map(({ client }) => client.close()));
   }

@@ -7,7 +7,7 @@ import {
 } from '../../domain/sends/push.ts';
 import { harmless, secret } from '../core/contract.ts';
 import { redacted } from '../core/redacted.ts';
-import { type OpenPushProvider, type PushContext, pushProvider } from '../push/contract.ts';
+import { type OpenPushProvider, type PushContext, pushProvider, type PushRoute } from '../push/contract.ts';
 import { Origins } from './origins.ts';
 import { vapidKeysError } from './vapid-keys.ts';
 import { webPushOutcome } from './web-push-outcome.ts';
@@ -70,6 +70,11 @@ class OpenWebPush implements OpenPushProvider {
     const outcome = result.kind === 'answer' ? webPushOutcome(result, url.host) : result;
     if (!('reason' in outcome)) return outcome;
     return { ...outcome, reason: redacted(outcome.reason, [...secretsOf(target), url.pathname, url.search]) };
+  }
+
+  routeOf({ subscription }: PushTarget): PushRoute {
+    const origin = URL.parse(subscription?.endpoint ?? '')?.origin ?? '';
+    return { key: origin, streams: () => this.#origins.streams(origin) };
   }
 
   /** Without a subscription no service can be asked, and the settings have been read. */

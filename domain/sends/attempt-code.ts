@@ -23,6 +23,7 @@ export const ATTEMPT_CODES = {
 export const WAITS_FOR = {
   quiet: 'waits for the end of the app\'s quiet hours',
   rate: 'waits for its moment at the app\'s send_rate',
+  provider: 'waits for the provider, which takes no more at present',
 } as const;
 
 export type AttemptCode = keyof typeof ATTEMPT_CODES;

@@ -81,37 +81,50 @@ function toDueAttempt(
 const TAKEN_BYTES = 4 * 1024 ** 2;
 
 /**
- * Takes waiting attempts whose time has come, oldest first, at most `limit` and about TAKEN_BYTES of content; they are `sending` from
- * then on. Uses the index attempts_open.
+ * Lists waiting attempts whose time has come, oldest first, at most `limit` and about TAKEN_BYTES of content. Uses the index
+ * attempts_open.
  */
-export async function takeDueAttempts(tx: Queryable, entityId: number, sendId: number, limit: number): Promise<DueAttempt[]> {
+export async function listDueAttempts(tx: Queryable, entityId: number, sendId: number, limit: number): Promise<DueAttempt[]> {
   return readRows(await tx.query(
-    `WITH due AS MATERIALIZED (
-       SELECT a.campaign_id, a.id, d.device_id, d.current_user_id, d.verified_user_id, d.push_token, d.opt_in, d.opt_out, d.uninstalled
+    `SELECT a.id, a.campaign_id, a.app_id, a.user_id, a.tries, a.is_paced, a.expires_at, a.content, d.device_id, d.current_user_id,
+       d.verified_user_id, d.push_token, d.opt_in, d.opt_out, d.uninstalled
+     FROM (
+       SELECT *, sum(bytes) OVER (ORDER BY due_at, id) - bytes AS bytes_before
        FROM (
-         SELECT *, sum(bytes) OVER (ORDER BY due_at, id) - bytes AS bytes_before
-         FROM (
-           SELECT campaign_id, id, app_id, device_id, due_at, coalesce(octet_length(content::text), 0) AS bytes FROM attempts
-           WHERE entity_id = $1 AND send_id = $2 AND state = 'waiting' AND due_at <= now() ORDER BY due_at LIMIT $3) AS page) AS a
-       LEFT JOIN devices d ON d.entity_id = $1 AND d.app_id = a.app_id AND d.device_id = a.device_id
-       WHERE a.bytes_before < ${TAKEN_BYTES})
-     UPDATE attempts a SET state = 'sending', tries = tries + 1, due_at = NULL
-     FROM due WHERE a.entity_id = $1 AND a.campaign_id = due.campaign_id AND a.id = due.id AND a.state = 'waiting'
-     RETURNING a.id, a.campaign_id, a.app_id, a.user_id, a.tries, a.is_paced, a.expires_at, a.content, due.device_id, due.current_user_id,
-       due.verified_user_id, due.push_token, due.opt_in, due.opt_out, due.uninstalled`,
+         SELECT *, coalesce(octet_length(content::text), 0) AS bytes FROM attempts
+         WHERE entity_id = $1 AND send_id = $2 AND state = 'waiting' AND due_at <= now() ORDER BY due_at LIMIT $3) AS page) AS a
+     LEFT JOIN devices d ON d.entity_id = $1 AND d.app_id = a.app_id AND d.device_id = a.device_id
+     WHERE a.bytes_before < ${TAKEN_BYTES} ORDER BY a.due_at, a.id`,
     [entityId, sendId, limit]), toDueAttempt);
 }
 
-/** Attempts that were taken wait again: until quiet hours end, or, `isPaced`, for their moment at the app's send rate. */
+/**
+ * Writes waiting attempts down as sending, and returns the ids of those that may leave: not one that another worker has marked, whose
+ * campaign has ended, or whose person was erased meanwhile.
+ */
+export async function markSending(
+  tx: Queryable, entityId: number, attempts: readonly { id: number; campaignId: number }[],
+): Promise<ReadonlySet<number>> {
+  if (attempts.length === 0) return new Set();
+  const { rows } = await tx.query<{ id: number }>(
+    `UPDATE attempts a SET state = 'sending', tries = a.tries + 1, due_at = NULL, details = NULL
+     FROM unnest($2::integer[], $3::bigint[]) AS m (campaign_id, id)
+     JOIN campaigns c ON c.entity_id = $1 AND c.id = m.campaign_id AND c.status = 'ongoing'
+     WHERE a.entity_id = $1 AND a.campaign_id = m.campaign_id AND a.id = m.id AND a.state = 'waiting'
+     RETURNING a.id`, [entityId, attempts.map(({ campaignId }) => campaignId), attempts.map(({ id }) => id)]);
+  return new Set(rows.map(({ id }) => id));
+}
+
+/** Puts waiting attempts off: until quiet hours end, or, `isPaced`, for their moment at the app's send rate. */
 export async function putOffAttempts(
   tx: Queryable, entityId: number, putOff: readonly { id: number; campaignId: number; dueAt: Date; isPaced: boolean; details: string }[],
 ): Promise<void> {
   if (putOff.length === 0) return;
   await tx.query(
-    `UPDATE attempts a SET state = 'waiting', is_paced = p.is_paced, due_at = p.due_at, details = p.details, tries = tries - 1
+    `UPDATE attempts a SET is_paced = p.is_paced, due_at = p.due_at, details = p.details
      FROM unnest($2::integer[], $3::bigint[], $4::timestamptz[], $5::boolean[], $6::text[])
        AS p (campaign_id, id, due_at, is_paced, details)
-     WHERE a.entity_id = $1 AND a.campaign_id = p.campaign_id AND a.id = p.id AND a.state = 'sending'`,
+     WHERE a.entity_id = $1 AND a.campaign_id = p.campaign_id AND a.id = p.id AND a.state = 'waiting'`,
     [entityId, putOff.map(({ campaignId }) => campaignId), putOff.map(({ id }) => id), putOff.map(({ dueAt }) => dueAt),
       putOff.map(({ isPaced }) => isPaced), putOff.map(({ details }) => details)]);
 }
@@ -133,17 +146,19 @@ export async function findNextDue(db: Queryable, entityId: number, sendId: numbe
 /** Of the content of a sensitive attempt whose push is settled: the in-app message that no device has shown yet. */
 const STILL_NEEDED = `CASE WHEN a.inapp_until IS NOT NULL AND a.shown_at IS NULL THEN json_build_object('inapp', a.content -> 'inapp') END`;
 
-/** What became of an attempt that was sending: settled, or to wait until `dueAt`. */
+/** What became of an attempt: settled, or to wait until `dueAt`. */
 export type AttemptOutcome = {
   id: number; campaignId: number; code: AttemptCode; details: string | null; providerMessageId: string | null; dueAt: Date | null;
 };
 
 /**
- * Writes down what became of attempts. One that was settled as UNKNOWN meanwhile, since its worker was thought lost, gets what is known
- * now, and settles now: who read that it is UNKNOWN reads of it again. The content of a sensitive campaign's goes once no device needs
- * it. Of a person who was erased meanwhile nothing comes back.
+ * Writes down what became of attempts that were sending, or that waited and are not sent. One that was settled as UNKNOWN meanwhile, since
+ * its worker was thought lost, gets what is known now, and settles now: who read that it is UNKNOWN reads of it again. The content of a
+ * sensitive campaign's goes once no device needs it. Of a person who was erased meanwhile nothing comes back.
  */
-export async function settleAttempts(tx: Queryable, entityId: number, outcomes: readonly AttemptOutcome[]): Promise<void> {
+export async function settleAttempts(
+  tx: Queryable, entityId: number, outcomes: readonly AttemptOutcome[], was: 'sending' | 'waiting' = 'sending',
+): Promise<void> {
   if (outcomes.length === 0) return;
   await tx.query(
     `UPDATE attempts a SET
@@ -157,10 +172,10 @@ export async function settleAttempts(tx: Queryable, entityId: number, outcomes: 
        AS o (campaign_id, id, code, details, provider_message_id, due_at)
      JOIN campaigns c ON c.entity_id = $1 AND c.id = o.campaign_id
      WHERE a.entity_id = $1 AND a.campaign_id = o.campaign_id AND a.id = o.id
-       AND (a.state = 'sending' OR (a.code = 'UNKNOWN' AND o.due_at IS NULL))`,
+       AND (a.state = $8 OR (a.code = 'UNKNOWN' AND o.due_at IS NULL))`,
     [entityId, outcomes.map(({ campaignId }) => campaignId), outcomes.map(({ id }) => id), outcomes.map(({ code }) => code),
       outcomes.map(({ details }) => details), outcomes.map(({ providerMessageId }) => providerMessageId),
-      outcomes.map(({ dueAt }) => dueAt)]);
+      outcomes.map(({ dueAt }) => dueAt), was]);
 }
 
 const SETTLED = `state = 'settled', settled_at = now(), changed_at = now(), due_at = NULL`;

@@ -27,7 +27,8 @@ export async function countCodes(
   db: Queryable, entityId: number, sendId: number,
 ): Promise<{ codes: Record<string, number>; nextAt: Date | null }> {
   const { rows } = await db.query<{ code: string; count: number; next_at: Date | null }>(
-    `SELECT code, count(*) AS count, min(due_at) AS next_at FROM attempts WHERE entity_id = $1 AND send_id = $2
+    `SELECT code, count(*) AS count, min(due_at) FILTER (WHERE due_at > now()) AS next_at FROM attempts
+     WHERE entity_id = $1 AND send_id = $2
      GROUP BY code ORDER BY code`, [entityId, sendId]);
   return {
     codes: Object.fromEntries(rows.map(({ code, count }) => [code, count])),

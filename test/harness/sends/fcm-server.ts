@@ -13,6 +13,8 @@ type FcmSettings = {
   project?: string;
   /** Without, `sent` stays empty. */
   keepsSent?: boolean;
+  /** How many messages each connection takes at once. */
+  streams?: number;
 };
 
 /** What is sent to a token meets, instead of 200. */
@@ -26,8 +28,8 @@ export type FcmServer = Http2Server & {
   /** The bodies of messages that were sent. */
   sent: { validate_only?: boolean; message: SentMessage }[];
   fate(token: string, fate: FcmFate | null): void;
-  /** Takes messages, and answers once the function that it returns is called. */
-  holdAnswers(): () => void;
+  /** Takes messages, and answers once the function that it returns is called; those to one token alone, where one is given. */
+  holdAnswers(token?: string | null): () => void;
   /** Whether the account may send. */
   permit(isPermitted: boolean): void;
   /** All access tokens that were given so far count no more. */
@@ -55,13 +57,14 @@ const MEMBERS: Record<string, readonly string[]> = {
 };
 
 /** Google's token endpoint and FCM's `messages:send`, which refuse what the real ones refuse, in their words. */
-export async function fcmServer({ key, cert, project = 'shop-1234', keepsSent = true }: FcmSettings): Promise<FcmServer> {
+export async function fcmServer({ key, cert, project = 'shop-1234', keepsSent = true, streams = 100 }: FcmSettings): Promise<FcmServer> {
   const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const tokens = new Set<string>();
   const fates = new Map<string, FcmFate>();
   const sent: FcmServer['sent'] = [];
   let isPermitted = true;
   let held = Promise.resolve();
+  let heldToken: string | null = null;
   let given = 0;
   const email = `firebase-adminsdk@${project}.iam.gserviceaccount.com`;
 
@@ -107,10 +110,10 @@ export async function fcmServer({ key, cert, project = 'shop-1234', keepsSent = 
   };
 
   const server = await http2Server({
-    key, cert,
+    key, cert, streams,
     async answer(request) {
       const answer = send(request);
-      await held;
+      if (heldToken === null || request.body.includes(heldToken)) await held;
       return answer;
     },
   });
@@ -125,7 +128,8 @@ export async function fcmServer({ key, cert, project = 'shop-1234', keepsSent = 
       if (fate === null) fates.delete(token);
       else fates.set(token, fate);
     },
-    holdAnswers() {
+    holdAnswers(token = null) {
+      heldToken = token;
       const { promise, resolve } = Promise.withResolvers<void>();
       held = promise;
       return resolve;

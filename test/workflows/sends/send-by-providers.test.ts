@@ -20,7 +20,9 @@ import { newCertificate } from '../../server/apps/sample-certificates.ts';
 
 const stack = useStack({ impatient: true });
 const MESSAGES = 1_500;
-const CHUNK = 1_000;
+const STREAMS = 20;
+/** The connections of PUSH_LIMITS. */
+const MAX_UNKNOWN = 2 * STREAMS * 4;
 const tokenOf = (user: string) => `c${user.padStart(21, '0')}:APA91b${'zqfcmtoken'.repeat(8)}`;
 
 let tls: Awaited<ReturnType<typeof certificate>>;
@@ -31,7 +33,7 @@ let ca: string;
 
 beforeAll(async () => {
   tls = await certificate();
-  fcm = await fcmServer(tls);
+  fcm = await fcmServer({ ...tls, streams: STREAMS });
   rememberSecret(fcm.serviceAccount.private_key!.split('\n')[3]!);
   const folder = await mkdtemp(join(tmpdir(), 'millrace-push-'));
   onFileEnd(() => rm(folder, { recursive: true }));
@@ -53,7 +55,7 @@ beforeAll(async () => {
   await stack.store.db.query('ANALYZE devices, device_users');     // as Postgres does within a minute
 });
 
-const ask = <T>(method: 'GET' | 'POST' | 'PUT', path: string, payload?: object) =>
+const ask = <T>(method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, payload?: object) =>
   askOf<T>(stack.app, world, method, `/api/${path}`, payload);
 const trusting = (): WorkerOptions => ({ env: { NODE_EXTRA_CA_CERTS: ca }, fetchAllow: 'localhost,127.0.0.1' });
 const work = (kill?: { boundary: string; hit: number }) => stack.startWorker({ ...trusting(), ...kill && { kill } });
@@ -95,17 +97,44 @@ async function tokensOf(...devices: string[]): Promise<(string | null)[]> {
 
 describe('messages through FCM', () => {
   it('are sent once: those under way when their worker is killed are reported as unknown, and keep nothing that is sensitive', async () => {
-    const worker = work({ boundary: 'send: sent', hit: 1 });
+    const worker = work({ boundary: 'send: sent', hit: 10 });
     const campaign = await campaignOf(app.id, { isSensitive: true });
     const requestId = await send([campaign], Array.from({ length: MESSAGES }, (_, n) => String(n + 1)));
     expect(await worker.ended).toMatchObject({ signal: 'SIGKILL' });
-    expect(await usersWithContent(campaign)).toHaveLength(CHUNK);
+    const streams = STREAMS * fcm.connections();
+    expect((await usersWithContent(campaign)).length).toBeGreaterThan(0);
     const next = work();
-    expect(await ended(requestId)).toMatchObject({ state: 'finished', codes: { UNKNOWN: CHUNK, PUSH_SENT: MESSAGES - CHUNK } });
+    const { state, codes: { UNKNOWN: unknown = 0, ...codes } } = await ended(requestId);
+    expect([state, codes]).toEqual(['finished', { PUSH_SENT: MESSAGES - unknown }]);
+    expect(unknown).toBeGreaterThan(0);
+    expect(unknown).toBeLessThanOrEqual(2 * streams);
     const tokens = fcm.sent.map(({ message }) => message.token as string);
-    expect([tokens.length, new Set(tokens).size]).toEqual([MESSAGES, MESSAGES]);
+    expect(new Set(tokens).size).toBe(tokens.length);
+    expect(tokens.length).toBeGreaterThanOrEqual(MESSAGES - unknown);
     expect(await usersWithContent(campaign)).toEqual([]);
     await next.stop();
+  });
+
+  it('are settled as they are answered, and canceled while FCM holds its answers: all but a window never leave', async () => {
+    const worker = work();
+    const campaign = await campaignOf(app.id);
+    const one = fcm.holdAnswers(tokenOf('7'));
+    const first = await send([campaign], Array.from({ length: 100 }, (_, n) => String(n + 1)));
+    await waitFor('all but one answer', async () => (await stateOf(first)).codes.PUSH_SENT === 99);
+    expect(await stateOf(first)).toMatchObject({ ended_at: null, next_at: null, codes: { PUSH_SENT: 99, PENDING: 1 } });
+    one();
+    expect((await ended(first)).codes).toEqual({ PUSH_SENT: 100 });
+    const before = fcm.sent.length;
+    const all = fcm.holdAnswers();
+    const second = await send([campaign], Array.from({ length: MESSAGES }, (_, n) => String(n + 1)));
+    await waitFor('as much at FCM as it takes', async () => fcm.sent.length - before >= STREAMS);
+    await ask('DELETE', `transac/${second}`);
+    await waitFor('the cancel', async () => ((await stateOf(second)).codes.CANCELED ?? 0) >= MESSAGES - MAX_UNKNOWN);
+    all();
+    const { state, codes: { CANCELED: canceled = 0, ...codes } } = await ended(second);
+    expect([state, codes]).toEqual(['canceled', { PUSH_SENT: MESSAGES - canceled }]);
+    expect(fcm.sent.length - before).toBe(MESSAGES - canceled);
+    await worker.stop();
   });
 
   it('whose worker is given up before FCM answers are unknown until the answer comes, and then what it says', async () => {

@@ -1,0 +1,203 @@
+/**
+ * The pushes of a send that are on their way: marks each as sending shortly before it leaves, and writes what became of it as soon as
+ * its provider answers.
+ */
+import type { PushRoute } from '../../connectors/push/contract.ts';
+import type { JobClaim } from '../../domain/jobs/job.ts';
+import { WAITS_FOR } from '../../domain/sends/attempt-code.ts';
+import { write } from '../../store/core/database.ts';
+import { LOOK_UP_BY_KEY } from '../../store/core/look-up-by-key.ts';
+import { markSending, putOffAttempts } from '../../store/sends/attempts.ts';
+import { lockSend } from '../../store/sends/sends.ts';
+import type { Dependencies } from '../dependencies.ts';
+import type { OutgoingPush } from './plan-attempts.ts';
+import { type SentPush, sendPush, settlePushes } from './send-attempts.ts';
+
+/** Outcomes that come within this time are written together, unless half of what is sending has come before. */
+const GATHER_MS = 50;
+/** How long the pushes of a portion may wait for their providers before other messages have their turn. */
+const PORTION_MS = 2_000;
+/** How often a send that waits for its providers looks whether it is canceled. */
+const LOOK_MS = 500;
+/** When the next try is made for pushes whose provider took none for PORTION_MS. */
+const PUT_OFF_MS = 5_000;
+/** Maximum number of pushes of a step on their way, however many providers and push services they go to. */
+const MAX_UNDER_WAY = 4_000;
+/** Pushes written as sending, for each that a route takes at once: while some leave, the next are marked. */
+const MARKED_PER_STREAM = 2;
+
+type Parts = Pick<Dependencies, 'db' | 'log' | 'boundary' | 'draining'>;
+/** `since`: when the route last took a push, or gave an answer. */
+type OnRoute = { sending: number; since: number };
+type Routed = { push: OutgoingPush; route: PushRoute };
+
+export class PushesUnderWay {
+  readonly #deps: Parts;
+  readonly #claim: JobClaim;
+  readonly #routes = new Map<string, OnRoute>();
+  /** Marked, and what became of them is not written yet. */
+  #sending = 0;
+  #outcomes: (SentPush & { key: string })[] = [];
+  #isWriting = false;
+  #writes = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #failure: { error: unknown } | undefined;
+  #wake: () => void = () => undefined;
+  /** The step ends in this error; what is still under way is UNKNOWN to the next. */
+  readonly #fail = (error: unknown) => { this.#failure ??= { error }; };
+
+  constructor(deps: Parts, claim: JobClaim) {
+    this.#deps = deps;
+    this.#claim = claim;
+  }
+
+  /** All that left has its outcome in the database. */
+  get isEmpty(): boolean {
+    return this.#sending === 0;
+  }
+
+  /**
+   * Sends waiting pushes as their providers take them, and returns when the last has left, the send is canceled, or others should have
+   * their turn. What has not left by then waits in the database. False: no provider takes any at present.
+   */
+  async send(pushes: readonly OutgoingPush[]): Promise<boolean> {
+    const until = performance.now() + PORTION_MS;
+    let left: readonly Routed[] = pushes.map((push) => ({ push, route: push.provider.routeOf(push.target) }));
+    if (left.length > 0 && left.every((routed) => this.#isStuck(keyOf(routed)))) {
+      await this.#putOff(left);
+      return false;
+    }
+    while (left.length > 0 && !this.#deps.draining.aborted) {
+      const seen = this.#writes;
+      const { next, rest } = this.#split(left);
+      if (!await this.#begin(next)) break;
+      left = rest;
+      if (left.length > 0 && performance.now() >= until) {
+        await this.#putOff(left);
+        break;
+      }
+      if (left.length > 0) await this.#change(LOOK_MS, seen);
+    }
+    return true;
+  }
+
+  /** Waits until all that left is settled, at most `ms`. */
+  async settle(ms = Number.POSITIVE_INFINITY): Promise<void> {
+    const until = performance.now() + ms;
+    while (!this.isEmpty && performance.now() < until) await this.#change(Math.min(LOOK_MS, until - performance.now()));
+    if (this.#failure) throw this.#failure.error;
+  }
+
+  #isStuck(key: string): boolean {
+    const onRoute = this.#routes.get(key);
+    return onRoute !== undefined && performance.now() - onRoute.since > PORTION_MS;
+  }
+
+  /** Those that may be marked now: at most twice as many are sending on a route as it takes at once. */
+  #split(left: readonly Routed[]): { next: Routed[]; rest: Routed[] } {
+    const places = new Map<string, number>();
+    const placesOf = (key: string, { streams }: PushRoute) => (
+      places.get(key) ?? Math.max(0, MARKED_PER_STREAM * Math.max(1, streams()) - (this.#routes.get(key)?.sending ?? 0)));
+    const next: Routed[] = [];
+    const rest: Routed[] = [];
+    for (const routed of left) {
+      const key = keyOf(routed);
+      const free = placesOf(key, routed.route);
+      const mayLeave = free > 0 && this.#sending + next.length < MAX_UNDER_WAY;
+      places.set(key, mayLeave ? free - 1 : free);
+      (mayLeave ? next : rest).push(routed);
+    }
+    return { next, rest };
+  }
+
+  /** Marks these as sending and lets those leave that it could mark; false if the send is canceled, or another's. */
+  async #begin(next: readonly Routed[]): Promise<boolean> {
+    const { db, boundary } = this.#deps;
+    const { entityId } = this.#claim;
+    const marked = await write(db, async (tx) => {
+      const send = await lockSend(tx, this.#claim, { isShared: true });
+      if (!send || send.cancelRequestedAt !== null) return null;
+      return markSending(tx, entityId, next.map(({ push }) => push));
+    }, { settings: LOOK_UP_BY_KEY });
+    if (!marked) return false;
+    boundary('send: marked');
+    for (const routed of next) if (marked.has(routed.push.id)) this.#leave(routed).catch(this.#fail);
+    return true;
+  }
+
+  async #leave(routed: Routed): Promise<void> {
+    const key = keyOf(routed);
+    const onRoute = this.#routes.get(key) ?? { sending: 0, since: 0 };
+    this.#routes.set(key, onRoute);
+    onRoute.sending += 1;
+    onRoute.since = performance.now();
+    this.#sending += 1;
+    const sent = await sendPush(this.#deps, routed.push);
+    onRoute.since = performance.now();
+    this.#outcomes.push({ ...sent, key });
+    this.#writeSoon();
+  }
+
+  /** Writes the outcomes that have come: at once if half of what is sending has come, else GATHER_MS after the first. */
+  #writeSoon(): void {
+    if (this.#isWriting || this.#outcomes.length === 0) return;
+    const writeNow = () => { this.#writeOutcomes().catch(this.#fail); };
+    if (this.#outcomes.length >= this.#sending / 2) writeNow();
+    else this.#timer ??= setTimeout(writeNow, GATHER_MS);
+  }
+
+  async #writeOutcomes(): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#isWriting) return;
+    const { db, boundary } = this.#deps;
+    const outcomes = this.#outcomes;
+    this.#outcomes = [];
+    this.#isWriting = true;
+    try {
+      boundary('send: sent');
+      await write(db, (tx) => settlePushes(tx, this.#claim.entityId, outcomes), { settings: LOOK_UP_BY_KEY });
+      boundary('send: settled');
+    } catch (error) {
+      this.#fail(error);
+    }
+    this.#isWriting = false;
+    this.#writes += 1;
+    this.#sending -= outcomes.length;
+    for (const { key } of outcomes) this.#leaveRoute(key);
+    this.#wake();
+    this.#writeSoon();
+  }
+
+  #leaveRoute(key: string): void {
+    const onRoute = this.#routes.get(key)!;
+    onRoute.sending -= 1;
+    if (onRoute.sending === 0) this.#routes.delete(key);
+  }
+
+  /** Resolves when outcomes have been written since `seen`, or after `ms`. Throws what kept them from being written. */
+  async #change(ms: number, seen = this.#writes): Promise<void> {
+    if (seen === this.#writes) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#wake = resolve;
+      const timer = setTimeout(resolve, ms);
+      await promise;
+      clearTimeout(timer);
+    }
+    if (this.#failure) throw this.#failure.error;
+  }
+
+  /** Pushes whose route takes none at present wait a while, so that those to other routes go before them. */
+  async #putOff(left: readonly Routed[]): Promise<void> {
+    const late = left.filter((routed) => this.#isStuck(keyOf(routed)));
+    if (late.length === 0) return;
+    const dueAt = new Date(Date.now() + PUT_OFF_MS);
+    await write(this.#deps.db, (tx) => putOffAttempts(tx, this.#claim.entityId, late.map(({ push: { id, campaignId, isPaced } }) => (
+      { id, campaignId, dueAt, isPaced, details: WAITS_FOR.provider }))), { settings: LOOK_UP_BY_KEY });
+  }
+}
+
+/** Of each app, since each has connections of its own. */
+function keyOf({ push: { appId }, route: { key } }: Routed): string {
+  return `${appId} ${key}`;
+}
