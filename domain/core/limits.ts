@@ -19,7 +19,7 @@ export const PLACES = {
   mails: 8,
   /** Funnels and previews that may look at all events of a period: each takes two database sessions. */
   heavyReads: 2,
-  /** Lists that are streamed: each holds a piece of about 4 MiB, or a database session, for as long as its caller reads. */
+  /** Lists that are streamed: each holds a piece of about 1 MiB, or a database session, for as long as its caller reads. */
   streamedLists: 6,
 } as const;
 

@@ -1,7 +1,7 @@
 import type { Queryable } from './database.ts';
 
 /** A piece takes rows until they have so many bytes together: the last one may be longer. */
-const PIECE_BYTES = 4 * 2 ** 20;
+const PIECE_BYTES = 2 ** 20;
 const PIECE_ROWS = 500;
 
 /** SQL: the size of the row `r`. */
