@@ -3,7 +3,7 @@ import { heartbeating } from '../core/heartbeat.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { finishAccess } from './access-receipt.ts';
-import { type ClaimedRequest, claimRequest } from './claim.ts';
+import { type ClaimedRequest, claimRequest, startNextUnvouched } from './claim.ts';
 import { discardGdprRequest } from './discard.ts';
 import { gatherKnown } from './gather-known.ts';
 import { mailGdpr } from './gdpr-mail.ts';
@@ -21,7 +21,10 @@ export const gdprAccessSteps = (deps: Dependencies) => ({
     return null;
   }),
   writeArchives: (claim: JobClaim): Promise<void> => heartbeating(() => showPeople(deps, claim)),
-  writeAccessReceipt: (claim: JobClaim): Promise<void> => heartbeating(() => finishAccess(deps, claim)),
+  writeAccessReceipt: (claim: JobClaim): Promise<void> => heartbeating(async () => {
+    await finishAccess(deps, claim);
+    await startNextUnvouched(deps, claim);
+  }),
 
   mailAboutAccess: ({ entityId, runId: requestId }: JobClaim): Promise<RetryAfter | null> =>
     heartbeating(() => mailGdpr(deps, { entityId, requestId }, 'treated')),

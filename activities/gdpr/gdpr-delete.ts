@@ -3,7 +3,7 @@ import { updateLocationFault, updateWaitsForHolds } from '../../store/gdpr/progr
 import { heartbeating } from '../core/heartbeat.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { type ClaimedRequest, claimRequest } from './claim.ts';
+import { type ClaimedRequest, claimRequest, startNextUnvouched } from './claim.ts';
 import { discardGdprRequest } from './discard.ts';
 import {
   eraseOneLocation, erasePeople, listLocationsToErase, listSurvivingLocations, type LocationToErase, type Pass,
@@ -41,7 +41,11 @@ export const gdprDeleteSteps = (deps: Dependencies) => ({
     recordingErrors(deps, claim, 'what is left could not be looked for', () => listSurvivingLocations(deps, claim)),
   listForExporters: (claim: JobClaim): Promise<void> => heartbeating(() => listForExporters(deps, claim)),
   tellExporters: (claim: JobClaim): Promise<RetryAfter | null> => heartbeating(() => tellExportersOf(deps, claim)),
-  writeReceipt: (claim: JobClaim): Promise<{ isTreated: boolean }> => heartbeating(() => finishRound(deps, claim)),
+  writeReceipt: (claim: JobClaim): Promise<{ isTreated: boolean }> => heartbeating(async () => {
+    const round = await finishRound(deps, claim);
+    if (round.isTreated) await startNextUnvouched(deps, claim);
+    return round;
+  }),
   waitForHolds: (claim: JobClaim): Promise<void> => updateWaitsForHolds(deps.db, claim),
 
   mailAboutDeletion: ({ entityId, runId: requestId }: JobClaim, kind: 'held' | 'treated'): Promise<RetryAfter | null> =>

@@ -9,7 +9,7 @@ import { listAppTokenKeys } from '../../store/apps/app-token-keys.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import {
   type AskedByDevice, type AskingDevice, countOpenOfDevices, type DeviceRequest, findEarlierRequest, listDeviceRequests,
-  lockAskingDevice, lockDeviceRequests, secondsUntilFewer,
+  lockAskingDevice, lockDeviceRequests, type Rate, secondsUntilFewer, secondsUntilWithin,
 } from '../../store/gdpr/device-requests.ts';
 import type { GdprRequestType } from '../../store/gdpr/request-record.ts';
 import { insertGdprRequest } from '../../store/gdpr/requests.ts';
@@ -66,9 +66,14 @@ async function vouchedUser(
   return userId;
 }
 
-/** So many requests of a type in a day: of a device, and of a person. */
+/** Maximum number of requests of a type within a day, of a device and of a person. */
 const MAX_A_DAY = 3;
-/** So many of an app's devices are open that no user token vouches for: the app's key is enough to make devices up. */
+/**
+ * How many requests the devices of an app may make that no user token vouches for: its key is enough to make devices up. The first rate
+ * leaves a burst as large as a release or a notice brings about, the second as much as one worker does beside other work.
+ */
+const RATES_OF_DEVICES: Rate[] = [{ most: 20, seconds: 60 }, { most: 120, seconds: 3_600 }];
+/** Maximum number of them that are open. */
 const MAX_OPEN_OF_DEVICES = 1_000;
 const RETRY_SECONDS = 3_600;
 
@@ -76,14 +81,23 @@ async function refuseTooMany(tx: Tx, entityId: number, asked: AskedByDevice): Pr
   await lockDeviceRequests(tx, entityId);
   const seconds = await secondsUntilFewer(tx, entityId, asked, MAX_A_DAY);
   if (seconds > 0) {
-    const message = `There were ${MAX_A_DAY} requests of this type within a day, the most of a device and of a person: try again in `
-      + `${seconds} seconds`;
-    refuse(429, 'too_many_requests', message, { retry_after: seconds });
+    refuseUntil(seconds, `There were ${MAX_A_DAY} requests of this type within a day, the most of a device and of a person`);
   }
   // A person for whom the app's server vouches isn't kept from asking by made-up devices.
-  if (asked.userId !== null || await countOpenOfDevices(tx, entityId, asked.device.appId) < MAX_OPEN_OF_DEVICES) return;
+  if (asked.userId !== null) return;
+  const { appId } = asked.device;
+  const untilWithin = await secondsUntilWithin(tx, entityId, appId, RATES_OF_DEVICES);
+  if (untilWithin > 0) {
+    const rates = RATES_OF_DEVICES.map(({ most, seconds: within }) => `${most} requests within ${within} seconds`).join(' and ');
+    refuseUntil(untilWithin, `Devices of this app may make ${rates} without a user token`);
+  }
+  if (await countOpenOfDevices(tx, entityId, appId) < MAX_OPEN_OF_DEVICES) return;
   const message = `${MAX_OPEN_OF_DEVICES} requests from devices of this app are open, which is the most: try again later`;
   refuse(429, 'too_many_requests', message, { retry_after: RETRY_SECONDS });
+}
+
+function refuseUntil(seconds: number, why: string): never {
+  return refuse(429, 'too_many_requests', `${why}: try again in ${seconds} seconds`, { retry_after: seconds });
 }
 
 type NewRequest = { entityId: number; asked: AskedByDevice; address: string };

@@ -63,6 +63,22 @@ export async function secondsUntilFewer(
   return rows[0]!.seconds ?? 0;
 }
 
+/** At most `most` requests within this many seconds. */
+export type Rate = { most: number; seconds: number };
+
+/** Returns after how many seconds the app's devices have made fewer unvouched requests than each of the rates allows; 0: they have now. */
+export async function secondsUntilWithin(tx: Tx, entityId: number, appId: number, rates: readonly Rate[]): Promise<number> {
+  // Uses the index gdpr_requests_unvouched.
+  const { rows } = await tx.query<{ seconds: number | null }>(
+    `SELECT ceil(extract(epoch FROM max(nth.received_at + make_interval(secs => rate.seconds)) - now()))::integer AS seconds
+     FROM unnest($3::integer[], $4::integer[]) AS rate (most, seconds) CROSS JOIN LATERAL (
+       SELECT r.received_at FROM gdpr_requests r
+       WHERE r.entity_id = $1 AND r.app_id = $2 AND r.is_unvouched AND r.received_at > now() - make_interval(secs => rate.seconds)
+       ORDER BY r.received_at DESC OFFSET rate.most - 1 LIMIT 1) AS nth`,
+    [entityId, appId, rates.map(({ most }) => most), rates.map(({ seconds }) => seconds)]);
+  return rows[0]!.seconds ?? 0;
+}
+
 /** How many requests of an app's devices are open that no user token vouches for. */
 export async function countOpenOfDevices(db: Queryable, entityId: number, appId: number): Promise<number> {
   // By gdpr_requests_open_from_devices.

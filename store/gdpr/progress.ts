@@ -1,17 +1,32 @@
-import { JobGone, type JobKey, type JobKind, type JobRef } from '../../domain/jobs/job.ts';
+import { JobGone, type JobKey, type JobKind, type JobRef, WAITING_FOR_SLOT } from '../../domain/jobs/job.ts';
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
 import { claimJob, lockJob, updateJob } from '../jobs/jobs.ts';
+import { lockDeviceRequests } from './device-requests.ts';
 import { HOLD_RELEASED } from './open-deletions.ts';
 import { type Erasure, TABLES_OF_FILES } from './personal-data-location.ts';
 import { type GdprRequest, KEPT_FOR, type RequestColumns, toGdprRequest } from './request-record.ts';
+import { HAS_TURN } from './turns.ts';
 
 /** Requests for access and for deletion stand in one table. */
 const REQUEST: JobKind = 'delete';
 
-/** As `claimJob`, also of one that was treated and is kept; null of one that waits for approval or was declined, too. */
-export async function claimGdprRequest(tx: Queryable, ref: JobRef, workflowRunId: string): Promise<GdprRequest | null> {
-  const row = await claimJob<RequestColumns>(tx, REQUEST, ref, workflowRunId);
-  return row && toGdprRequest(row);
+/**
+ * As `claimJob`, also of one that was treated and is kept. Returns null also for one that waits for approval, was declined, or has to wait
+ * for its turn: its stage says so.
+ */
+export async function claimGdprRequest(db: Database, ref: JobRef, workflowRunId: string): Promise<GdprRequest | null> {
+  return write(db, async (tx) => {
+    const row = await hasTurn(tx, ref) ? await claimJob<RequestColumns>(tx, REQUEST, ref, workflowRunId) : null;
+    return row && toGdprRequest(row);
+  });
+}
+
+async function hasTurn(tx: Tx, { entityId, runId: id }: JobRef): Promise<boolean> {
+  await lockDeviceRequests(tx, entityId);         // of two that ask at once, the second sees that the first runs
+  const { rowCount } = await tx.query(
+    `UPDATE gdpr_requests j SET stage = $3 WHERE j.entity_id = $1 AND j.id = $2 AND j.state = 'accepted' AND NOT ${HAS_TURN}`,
+    [entityId, id, WAITING_FOR_SLOT]);
+  return rowCount === 0;
 }
 
 export async function lockGdprRequest(tx: Tx, key: JobKey): Promise<GdprRequest | null> {

@@ -20,6 +20,8 @@ export type GdprRequest = {
   type: GdprRequestType;
   source: GdprSource;
   appId: number | null;
+  /** From a device, without a user token: its app's key is enough to make such requests up. */
+  isUnvouched: boolean;
   requester: { kind: 'user' | 'service_token' | 'device' | 'system'; id: number | null };
   skipEmail: boolean;
   /** The recipients of the last mail about it: people who work with Millrace. */

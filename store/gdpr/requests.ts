@@ -26,15 +26,17 @@ export async function insertGdprRequest(tx: Queryable, entityId: number, request
   const made = readRow(await tx.query(
     `WITH made AS (
        INSERT INTO gdpr_requests
-         (entity_id, identifier, request_type, source, app_id, requester_kind, requester_id, skip_email, emails, state)
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) RETURNING *),
+         (entity_id, identifier, request_type, source, app_id, requester_kind, requester_id, skip_email, emails, state,
+          is_unvouched)
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $13) RETURNING *),
      their_people AS (
        INSERT INTO gdpr_request_people (entity_id, request_id, ordinal, user_id, device_id)
        SELECT $1, made.id, asked.ordinal, asked.user_id, asked.device_id
        FROM made, unnest($11::text[], $12::text[]) WITH ORDINALITY AS asked (user_id, device_id, ordinal))
      SELECT * FROM made`,
     [entityId, newIdentifier('gdp'), request.type, request.source, request.appId, requester.kind, requester.id, request.skipEmail,
-      request.emails, request.state, people.map(({ userId }) => userId), people.map(({ deviceId }) => deviceId)]), toGdprRequest);
+      request.emails, request.state, people.map(({ userId }) => userId), people.map(({ deviceId }) => deviceId),
+      request.source === 'sdk' && people.every(({ userId }) => userId === null)]), toGdprRequest);
   return made!;
 }
 

@@ -2,6 +2,7 @@ import { JobGone, type JobKey, type JobKind, type JobRef, WAITING_FOR_SLOT } fro
 import type { NextTry } from '../../domain/jobs/patience.ts';
 import { readRow } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
+import { HAS_TURN } from '../gdpr/turns.ts';
 
 /**
  * The one lifecycle of jobs. Each kind has a table with the columns entity_id, id, identifier, state, received_at, started_at, run_id
@@ -26,7 +27,9 @@ export type StoredKind = {
   alsoReset?: string;
 };
 
-const GDPR = { table: 'gdpr_requests', mayStart: 'j.given_up_at IS NULL', heldAs: 'treated', alsoSet: 'updated_at = now()' };
+const GDPR = {
+  table: 'gdpr_requests', mayStart: `j.given_up_at IS NULL AND ${HAS_TURN}`, heldAs: 'treated', alsoSet: 'updated_at = now()',
+};
 
 /** An earlier workflow may have ended while the job waited for a slot. */
 const NO_STAGE = 'stage = NULL';

@@ -197,6 +197,9 @@ describe('whose word links ids', () => {
 describe('a device that asks for itself', () => {
   const asked = async (deviceId: string) => {
     const { id, identifier } = await deletionByDevice(store.db, world.entity.id, { userId: null, deviceId }, { state: 'accepted' });
+    // It has waited for the requests of the tests before, as long as it has to.
+    await store.db.query(`UPDATE gdpr_requests SET received_at = now() - interval '1 hour', started_at = now() - interval '1 hour'
+      WHERE entity_id = $1`, [world.entity.id]);
     const ref = { entityId: world.entity.id, runId: id, identifier };
     return { ...ref, generation: (await claimGdprRequest(store.db, ref, `run of ${identifier}`))!.generation };
   };

@@ -145,6 +145,31 @@ describe('more requests than a person makes', () => {
     expect(await ask(await from('device 6', 31))).toMatchObject({ covers: 'user' });
   });
 
+  test('of made-up devices are refused beyond 20 in a minute and 120 in an hour of an app; users with a token still ask', async () => {
+    const from = async (device: number) => {
+      await seen(`made up ${device}`);
+      return { type: 'access', deviceId: `made up ${device}` };
+    };
+    const bodies = await Promise.all(Array.from({ length: 30 }, (_, device) => from(device)));
+    const replies = await Promise.all(bodies.map((body) => post('/v1/privacy', body)));
+    expect(replies.filter(({ status }) => status === 200)).toHaveLength(20);
+    expect(replies.filter(({ status }) => status === 429)).toHaveLength(10);
+    const late = bodies[replies.findIndex(({ status }) => status === 429)]!;
+    await expectLater(late, [50, 60]);
+    const userToken = await signUserToken(await insertTokenKey(store, world.entity.id, app.app.id), { sub: personId(33) });
+    expect(await ask({ ...late, userToken })).toMatchObject({ covers: 'user' });
+    const age = (seconds: number) => store.db.query(
+      'UPDATE gdpr_requests SET received_at = received_at - make_interval(secs => $2) WHERE app_id = $1', [app.app.id, seconds]);
+    await age(61);
+    await store.db.query(
+      `INSERT INTO gdpr_requests (entity_id, identifier, request_type, source, app_id, requester_kind, state, is_unvouched)
+       SELECT $1, 'gdp_hour_' || n, 'delete', 'sdk', $2, 'device', 'declined', true FROM generate_series(1, 99) n`,
+      [world.entity.id, app.app.id]);
+    await age(61);
+    expect(await ask(late)).toMatchObject({ covers: 'device' });
+    await expectLater({ ...await from(31) }, [3_400, 3_600]);
+  });
+
   test('are not open of an app\'s devices, which anybody with its key can make up; users with a token still ask', async () => {
     await seen('asking');
     await store.db.query(

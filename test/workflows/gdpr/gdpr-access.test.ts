@@ -2,12 +2,13 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { beforeAll, beforeEach, expect, it } from 'vitest';
 import { parser } from 'stream-json';
+import { startJob } from '../../../activities/jobs/start-job.ts';
 import { jobWorkflowId } from '../../../domain/jobs/job.ts';
 import { mergeAttributeValues, prepareChanges } from '../../../store/attributes/merge-attribute-values.ts';
 import { write } from '../../../store/core/database.ts';
 import { insertHold } from '../../../store/gdpr/holds.ts';
 import { listReceipts } from '../../../store/gdpr/receipts.ts';
-import { findGdprRequestById, listGdprPeople } from '../../../store/gdpr/requests.ts';
+import { findGdprRequestById, insertGdprRequest, listGdprPeople } from '../../../store/gdpr/requests.ts';
 import { insertMany } from '../../harness/core/database.ts';
 import { peakMib } from '../../harness/core/memory.ts';
 import { personId } from '../../harness/core/people.ts';
@@ -206,4 +207,26 @@ it('of somebody who is erased meanwhile no archive stays', async () => {
   expect(bens!.ordinal).toBe(2);
   const kept = await Array.fromAsync(files.list(`access/${request.identifier}/`), ({ key }) => key);
   expect(kept).toEqual([bens!.archive!.key]);
+});
+
+it('requests of made-up devices begin behind those of others, one after the other', async () => {
+  const { store: { db }, temporal } = stack;
+  const entityId = world.entity.id;
+  const madeUp = await Promise.all(Array.from({ length: 6 }, (_, device) => insertGdprRequest(db, entityId, {
+    type: 'access', source: 'sdk', appId, requester: { kind: 'device', id: null }, skipEmail: false, emails: [], state: 'accepted',
+    people: [{ userId: null, deviceId: `made up ${device}` }],
+  })));
+  await Promise.all(madeUp.map(({ id: runId, identifier }) => startJob(temporal, 'access', { entityId, runId, identifier })));
+  const own = await askFor(stack, 'access', world, [newPerson()]);
+  await accessEnded(stack, own);
+  const startedAndTreated = async (isUnvouched: boolean) => (await db.query<{ state: string; from: Date; until: Date }>(
+    `SELECT state, started_at AS from, treated_at AS until FROM gdpr_requests WHERE entity_id = $1 AND is_unvouched = $2
+     ORDER BY started_at`, [entityId, isUnvouched])).rows;
+  await waitFor('all to be treated', async () => {
+    const devices = await startedAndTreated(true);
+    expect(devices.filter(({ state }) => state === 'running').length).toBeLessThanOrEqual(1);
+    return devices.every(({ state }) => state === 'treated');
+  });
+  const [[others], devices] = [await startedAndTreated(false), await startedAndTreated(true)];
+  expect(devices.at(-1)!.from.getTime()).toBeGreaterThanOrEqual(others!.until.getTime());
 });
