@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { readCommandsFile } from '../connectors/commands/commands-file.ts';
 import { readFetchAllow } from '../connectors/core/fetch-allow.ts';
 import { smtpUrlError } from '../connectors/smtp/mail-url.ts';
+import { readPushServices } from '../connectors/web-push/push-services.ts';
 import { MAX_STEP_DEATHS } from '../domain/jobs/step-attempts.ts';
 import { CannotStart } from './cannot-start.ts';
 
@@ -52,6 +53,11 @@ const fetchAllow = z.string().superRefine((text, ctx) => {
   if (typeof read === 'string') ctx.addIssue({ code: 'custom', message: read });
 });
 
+const pushServices = z.string().superRefine((text, ctx) => {
+  const read = readPushServices(text);
+  if (typeof read === 'string') ctx.addIssue({ code: 'custom', message: read });
+});
+
 const taps = z.string().transform((path) => resolve(path)).superRefine((path, ctx) => {
   const read = readCommandsFile(path);
   if (typeof read === 'string') ctx.addIssue({ code: 'custom', message: read });
@@ -80,6 +86,7 @@ const SCHEMA = z.object({
   AWS_ENDPOINT_URL_S3: s3Url.optional(),
   AWS_ENDPOINT_URL: s3Url.optional(),
   MILLRACE_FETCH_ALLOW: fetchAllow.optional(),
+  MILLRACE_PUSH_SERVICES: pushServices.optional(),
   MILLRACE_TAPS: taps.optional(),
   SMTP_URL: smtpUrl.optional(),
   MILLRACE_MAIL_FROM: z.email('is an e-mail address').optional(),

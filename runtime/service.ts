@@ -8,6 +8,7 @@ import type { WaysOut } from '../connectors/core/contract.ts';
 import { type FetchAllow, readFetchAllow } from '../connectors/core/fetch-allow.ts';
 import { guardedFetch } from '../connectors/core/guarded-fetch.ts';
 import { openMailer } from '../connectors/smtp/mail.ts';
+import { type PushServices, readPushServices } from '../connectors/web-push/push-services.ts';
 import { internalErrorOf } from '../domain/core/internal-error.ts';
 import type { KeptLimits } from '../domain/imports/kept-files.ts';
 import { TASK_QUEUES } from '../domain/jobs/workflow-id.ts';
@@ -128,7 +129,8 @@ function outside({ config }: AppContext): WaysOut {
   const allow = readFetchAllow(config.MILLRACE_FETCH_ALLOW ?? '') as FetchAllow;      // checked with the configuration
   const commands = config.MILLRACE_TAPS === undefined ? new Map() : readCommandsFile(config.MILLRACE_TAPS) as Commands;
   const leastRate = { leastBytes: config.MILLRACE_LEAST_RATE * 1024, withinMs: 60_000 };
-  return { fetch: guardedFetch(allow, { limits: { leastRate } }), allow, commands };
+  const pushServices = readPushServices(config.MILLRACE_PUSH_SERVICES ?? '') as PushServices;
+  return { fetch: guardedFetch(allow, { limits: { leastRate } }), allow, commands, pushServices };
 }
 
 /** What callers may have the service keep of files. */

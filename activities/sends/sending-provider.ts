@@ -56,7 +56,7 @@ export class SendingProviders {
     if (kept?.fingerprint === fingerprint) return kept.provider;
     const { secrets, outside } = this.#deps;
     const opened = openProvider(openStoredProvider(secrets, entityId, app.id, stored), {
-      platform, allow: outside.allow, now: Date.now,
+      platform, allow: outside.allow, pushServices: outside.pushServices, now: Date.now,
       app: {
         packageName: app.packageName,
         certificate: certificate && { x509Pem: certificate.x509Pem, pkeyPem: openPrivateKey(secrets, entityId, certificate) },

@@ -3,6 +3,7 @@ import type { FieldType } from '../../domain/syncs/sync-codes.ts';
 import type { Commands } from '../commands/commands-file.ts';
 import type { FetchAllow } from './fetch-allow.ts';
 import type { GuardedFetch } from './guarded-fetch.ts';
+import type { PushServices } from '../web-push/push-services.ts';
 
 /**
  * What every connector is: a value that says how an outside system is reached and read, or written to. The server uses
@@ -75,6 +76,8 @@ export type WaysOut = {
   allow: FetchAllow;
   /** The operator's commands: no other may be run. */
   commands: Commands;
+  /** The push services of browsers that may be reached; undefined: those that are known. */
+  pushServices?: PushServices;
 };
 
 export type ConnectorContext = WaysOut & {

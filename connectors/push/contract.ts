@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { PushMessage, PushOutcome, PushPlatform, PushTarget } from '../../domain/sends/push.ts';
 import type { Lookup } from '../core/address-guard.ts';
 import type { FetchAllow } from '../core/fetch-allow.ts';
+import type { PushServices } from '../web-push/push-services.ts';
 
 /**
  * What every push provider is: a value that says for which platforms it sends, by which settings, and how. `docs/push-providers.md`
@@ -57,6 +58,8 @@ export type PushContext = {
   platform: PushPlatform;
   /** The addresses beyond public ones that may be reached. */
   allow: FetchAllow;
+  /** The push services of browsers that may be reached; undefined: those that are known. */
+  pushServices?: PushServices | undefined;
   /** Milliseconds since 1970. */
   now(): number;
   /** Instead of the system's resolver, for tests. */

@@ -9,6 +9,7 @@ import { harmless, secret } from '../core/contract.ts';
 import { redacted } from '../core/redacted.ts';
 import { type OpenPushProvider, type PushContext, pushProvider, type PushRoute } from '../push/contract.ts';
 import { Origins } from './origins.ts';
+import { KNOWN_PUSH_SERVICES, type PushServices } from './push-services.ts';
 import { vapidKeysError } from './vapid-keys.ts';
 import { webPushOutcome } from './web-push-outcome.ts';
 
@@ -43,12 +44,14 @@ class OpenWebPush implements OpenPushProvider {
   readonly #settings: WebPushSettings;
   readonly #now: () => number;
   readonly #origins: Origins;
+  readonly #services: PushServices;
   readonly #signed = new Map<string, { authorization: string; until: number }>();
 
   constructor(settings: WebPushSettings, context: PushContext) {
     this.#settings = settings;
     this.#now = context.now;
     this.#origins = new Origins(context);
+    this.#services = context.pushServices ?? KNOWN_PUSH_SERVICES;
   }
 
   async send(target: PushTarget, message: PushMessage): Promise<PushOutcome> {
@@ -60,6 +63,12 @@ class OpenWebPush implements OpenPushProvider {
     }
     // Google's service before FCM, which knows no VAPID and has ended.
     if (url.host === 'android.googleapis.com') return { kind: 'gone', since: null };
+    if (!this.#services.allows(url.hostname, Number(url.port) || 443)) {
+      return {
+        kind: 'refused', code: 'PUSH_SERVICE',
+        reason: `${url.host} is not the push service of a known browser: an operator can allow it by MILLRACE_PUSH_SERVICES`,
+      };
+    }
     const payload = webPushPayload(message);
     const bytes = Buffer.byteLength(payload) + WEB_PUSH_ENCRYPTION_BYTES;
     if (bytes > WEB_PUSH_MAX_BYTES) return { kind: 'too_big', bytes, maxBytes: WEB_PUSH_MAX_BYTES };

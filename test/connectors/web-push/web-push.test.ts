@@ -3,6 +3,7 @@ import { createSecureServer } from 'node:http2';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { KNOWN_PUSH_SERVICES, readPushServices } from '../../../connectors/web-push/push-services.ts';
 import { newVapidKeys } from '../../../connectors/web-push/vapid-keys.ts';
 import { webPush } from '../../../connectors/web-push/web-push.ts';
 import type { PushOutcome, PushTarget, WebPushSubscription } from '../../../domain/sends/push.ts';
@@ -99,6 +100,25 @@ describe('a message by Web Push', () => {
         .resolves.toEqual({ kind: 'refused', code: 'BAD_SUBSCRIPTION', reason: expect.stringMatching(words) });
     }
     await open.close();
+  });
+
+  it('leaves for the push services of known browsers alone, unless the operator allows another', async () => {
+    const requests = server.got.length;
+    for (const [pushServices, kind] of [['', 'refused'], ['push.example.com, localhost:1', 'refused'], ['localhost', 'sent']] as const) {
+      const open = openWebPush({}, { pushServices });
+      const outcome = await open.send(to(server.subscribe('browser')), pushMessage());
+      expect(outcome).toMatchObject({ kind });
+      const refusal = { code: 'PUSH_SERVICE', reason: expect.stringMatching(/MILLRACE_PUSH_SERVICES$/) as string };
+      expect(outcome).toMatchObject(kind === 'refused' ? refusal : {});
+      await open.close();
+    }
+    expect(server.got.length).toBe(requests + 1);
+    const known = ['fcm.googleapis.com', 'updates.push.services.mozilla.com', 'web.push.apple.com', 'db5p.notify.windows.com'];
+    const unknown = ['evilnotify.windows.com.example.com', 'push.services.mozilla.com.', 'xfcm.googleapis.com', 'push.apple.com.evil.org'];
+    expect(known.map((host) => KNOWN_PUSH_SERVICES.allows(host, 443))).toEqual(known.map(() => true));
+    expect(unknown.map((host) => KNOWN_PUSH_SERVICES.allows(host, 443))).toEqual(unknown.map(() => false));
+    expect(KNOWN_PUSH_SERVICES.allows('fcm.googleapis.com', 8443)).toBe(false);
+    expect(readPushServices('push.example.com,https://x')).toMatch(/^has a wrong entry: https:\/\/x\. Write hosts/);
   });
 
   it('is refused by the service when the subscription was made with another key', async () => {

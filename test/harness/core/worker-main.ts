@@ -3,6 +3,7 @@ import type { Command } from '../../../connectors/commands/commands-file.ts';
 import { type FetchAllow, readFetchAllow } from '../../../connectors/core/fetch-allow.ts';
 import { guardedFetch } from '../../../connectors/core/guarded-fetch.ts';
 import { openMailer } from '../../../connectors/smtp/mail.ts';
+import { type PushServices, readPushServices } from '../../../connectors/web-push/push-services.ts';
 import type { KeptLimits } from '../../../domain/imports/kept-files.ts';
 import { TASK_QUEUES } from '../../../domain/jobs/workflow-id.ts';
 import { superviseTemporal } from '../../../runtime/supervisor.ts';
@@ -32,6 +33,8 @@ export type WorkerSettings = {
   maxStepDeaths?: number;
   /** Where files may be fetched from; default the loopback. */
   fetchAllow?: string;
+  /** MILLRACE_PUSH_SERVICES. */
+  pushServices?: string;
   /** What syncs may run, by its name; default nothing. */
   commands?: [string, Command][];
   /** Default: mails go to the folder `outbox` beside the files. */
@@ -81,7 +84,10 @@ async function startWorker(settings: WorkerSettings): Promise<() => Promise<void
       countExportRuns: () => {}, countExportRows: () => {},
       batchRecords: settings.batchRecords ?? 1_000,
       ...openAllPlaces(),
-      outside: { allow, fetch: guardedFetch(allow), commands: new Map(settings.commands) },
+      outside: {
+        allow, fetch: guardedFetch(allow), commands: new Map(settings.commands),
+        pushServices: readPushServices(settings.pushServices ?? '') as PushServices,
+      },
       scratch,
       mailer: openMailer({ smtpUrl: settings.smtpUrl, outbox: filesIn(files, 'outbox'), from: 'millrace@example.com' }),
       outbox: filesIn(files, 'outbox'),

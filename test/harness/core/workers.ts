@@ -35,7 +35,8 @@ export type TestWorker = {
 };
 
 export type WorkerOptions = Pick<
-  WorkerSettings, 'kill' | 'fetchAllow' | 'commands' | 'smtpUrl' | 'batchRecords' | 'keptLimits' | 'patienceMs' | 'maxStepDeaths'
+  WorkerSettings, 'kill' | 'fetchAllow' | 'pushServices'
+  | 'commands' | 'smtpUrl' | 'batchRecords' | 'keptLimits' | 'patienceMs' | 'maxStepDeaths'
 > & {
   /** Beside the environment of the tests; in a process of its own. */
   env?: Record<string, string>;

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { PushContext, PushLimits } from '../../../connectors/push/contract.ts';
 import { readFetchAllow } from '../../../connectors/core/fetch-allow.ts';
+import { readPushServices } from '../../../connectors/web-push/push-services.ts';
 import type { PushMessage, PushPlatform } from '../../../domain/sends/push.ts';
 
 export function pushMessage(message: Partial<PushMessage> = {}): PushMessage {
@@ -11,17 +12,24 @@ export function pushMessage(message: Partial<PushMessage> = {}): PushMessage {
 }
 
 /** `allow`: as MILLRACE_FETCH_ALLOW has it. */
-export type ContextOptions = Partial<Omit<PushContext, 'allow' | 'limits' | 'platform'>> & {
+export type ContextOptions = Partial<Omit<PushContext, 'allow' | 'limits' | 'platform' | 'pushServices'>> & {
   allow?: string;
+  /** As MILLRACE_PUSH_SERVICES has it. */
+  pushServices?: string;
   limits?: Partial<PushLimits>;
   platform?: PushPlatform;
 };
 
-export function pushContext({ allow = 'localhost,127.0.0.1', limits, platform = 'android', ...context }: ContextOptions = {}): PushContext {
+export function pushContext(
+  { allow = 'localhost,127.0.0.1', pushServices = 'localhost', limits, platform = 'android', ...context }: ContextOptions = {},
+): PushContext {
   const read = readFetchAllow(allow);
   if (typeof read === 'string') throw new Error(read);
+  const services = readPushServices(pushServices);
+  if (typeof services === 'string') throw new Error(services);
   return {
-    app: { packageName: 'com.example.shop', certificate: null }, platform, allow: read, now: Date.now,
+    app: { packageName: 'com.example.shop', certificate: null }, platform, allow: read, pushServices: services,
+    now: Date.now,
     ...limits === undefined ? {} : { limits }, ...context,
   };
 }

@@ -57,7 +57,7 @@ beforeAll(async () => {
 
 const ask = <T>(method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, payload?: object) =>
   askOf<T>(stack.app, world, method, `/api/${path}`, payload);
-const trusting = (): WorkerOptions => ({ env: { NODE_EXTRA_CA_CERTS: ca }, fetchAllow: 'localhost,127.0.0.1' });
+const trusting = (): WorkerOptions => ({ env: { NODE_EXTRA_CA_CERTS: ca }, fetchAllow: 'localhost,127.0.0.1', pushServices: 'localhost' });
 const work = (kill?: { boundary: string; hit: number }) => stack.startWorker({ ...trusting(), ...kill && { kill } });
 
 const params = { ...PUSH_PARAMS, push_message: '*@text|Hello@*' };
