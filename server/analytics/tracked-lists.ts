@@ -176,10 +176,12 @@ async function groupedPage(
   query: ListQuery, { db, settings, streamedLists }: RouteDependencies, who: Who, { path, filter }: AskedList<TrackedListName>,
 ): Promise<Reply> {
   if (query.cursor !== undefined) refuseCursor();        // groups are in pages alone
-  const rows = listGrouped(db, who.caller.entityId, filter, { fields: returnedFields('events', query.fields, true), ...rowsOf(query) });
+  // A page at once: a caller who reads slowly holds no connection.
+  const rows = await Array.fromAsync(
+    listGrouped(db, who.caller.entityId, filter, { fields: returnedFields('events', query.fields, true), ...rowsOf(query) }));
   let [total, count] = [0, 0];
   async function* items(): AsyncGenerator<JsonText> {
-    for await (const row of rows) {
+    for (const row of rows) {
       total = row.total;
       if (row.json === null) continue;
       count += 1;
