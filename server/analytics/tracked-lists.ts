@@ -114,7 +114,7 @@ async function listPage<List extends TrackedListName>(
     return reply;
   }
   await audited;
-  return groupedPage(query, deps, who, asked);
+  return groupedPage(query, deps, entityId, asked);
 }
 
 async function auditList(
@@ -173,12 +173,12 @@ function refuseCursor(): never {
 const cursorCell = (entityId: number, path: string) => ({ table: 'tracked_lists', column: 'next', entityId, row: path });
 
 async function groupedPage(
-  query: ListQuery, { db, settings, streamedLists }: RouteDependencies, who: Who, { path, filter }: AskedList<TrackedListName>,
+  query: ListQuery, { db, settings }: RouteDependencies, entityId: number, { path, filter }: AskedList<TrackedListName>,
 ): Promise<Reply> {
   if (query.cursor !== undefined) refuseCursor();        // groups are in pages alone
   // A page at once: a caller who reads slowly holds no connection.
   const rows = await Array.fromAsync(
-    listGrouped(db, who.caller.entityId, filter, { fields: returnedFields('events', query.fields, true), ...rowsOf(query) }));
+    listGrouped(db, entityId, filter, { fields: returnedFields('events', query.fields, true), ...rowsOf(query) }));
   let [total, count] = [0, 0];
   async function* items(): AsyncGenerator<JsonText> {
     for (const row of rows) {
@@ -188,9 +188,7 @@ async function groupedPage(
       yield new JsonText(row.json);
     }
   }
-  // The groups come through a cursor: it holds a session for as long as the caller reads.
-  const shown = streamedLists.within(who, items());
-  return streamedResult('items', shown, {}, () => pageSummary(settings, path, query, { count, total }));
+  return streamedResult('items', items(), {}, () => pageSummary(settings, path, query, { count, total }));
 }
 
 export const trackedListRoutes: Route[] = [
