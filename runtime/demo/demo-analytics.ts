@@ -53,7 +53,7 @@ async function showSegment(client: Client, app: string, funnel: string, say: Say
     const { state, failure, preview } = await client.viewSegment({ params: { identifier } });
     if (state === 'failed') refuse(500, 'failed', `The segment has no people: ${failure}`);
     if (state === 'active') {
-      say(`Segment ${identifier} ("Did not order"): ${preview.people_number} people dropped out at the last step\n`);
+      say(`Segment ${identifier} ("Did not order"): ${preview?.people_number} people dropped out at the last step\n`);
       return identifier;
     }
     await delay(POLL_MS);

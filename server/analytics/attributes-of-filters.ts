@@ -1,6 +1,8 @@
 import type { SegmentFilters } from '../../domain/analytics/segment-filters.ts';
 import { refuse } from '../../domain/core/refusal.ts';
-import { listAttributesOfUsers, listNamedAttributes, type NamedAttribute } from '../../store/analytics/named-attributes.ts';
+import {
+  listAttributesOfUsers, listNamedAttributes, listSensitiveSegments, type NamedAttribute,
+} from '../../store/analytics/named-attributes.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import type { Caller } from '../http/caller.ts';
 
@@ -31,10 +33,20 @@ export async function refuseSensitiveUsers(db: Queryable, caller: Caller, segmen
   const sensitive = unreadable(caller, await listAttributesOfUsers(db, caller.entityId, segmentId));
   if (sensitive) {
     refuse(403, 'forbidden',
-      `This needs the right sor_manage: a segment that names this one compares with the sensitive attribute ${sensitive.key}`);
+      `This needs the right sor_manage: a segment or campaign that names this one compares with the sensitive attribute ${sensitive.key}`);
   }
 }
 
 function unreadable({ rights }: Caller, named: readonly NamedAttribute[]): NamedAttribute | undefined {
   return rights.has('sor_manage') ? undefined : named.find(({ isSensitive }) => isSensitive);
+}
+
+/** Lists the segments whose people and counts the caller may not see: they would tell values that the caller may not read. */
+export async function listHiddenSegments(db: Queryable, { entityId, rights }: Caller): Promise<number[]> {
+  return rights.has('sor_manage') ? [] : listSensitiveSegments(db, entityId);
+}
+
+/** Refuses to show who is in a segment. */
+export function refuseHidden(): never {
+  return refuse(403, 'forbidden', 'This needs the right sor_manage: the segment compares with a sensitive attribute');
 }

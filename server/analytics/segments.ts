@@ -15,7 +15,7 @@ import type { Caller } from '../http/caller.ts';
 import { streamedList } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 import { refreshSegmentsSoon } from '../jobs/start-soon.ts';
-import { attributesOfFilters, refuseSensitiveUsers } from './attributes-of-filters.ts';
+import { attributesOfFilters, listHiddenSegments, refuseSensitiveUsers } from './attributes-of-filters.ts';
 import { HEAVY_READ_MS } from './heavy-reads.ts';
 import { refuseUsed } from './refuse-used.ts';
 import { refuseComputing } from './tracked-filters.ts';
@@ -23,13 +23,16 @@ import { refuseComputing } from './tracked-filters.ts';
 const listAll = route(api.listSegments, async ({ query: { app }, ...who }, { db, streamedLists }) => {
   const { entityId } = who.caller;
   const appId = app === undefined ? null : (await requireApp(db, entityId, app, UNKNOWN_APP)).id;
-  return streamedList(streamedLists.shown(who, streamSegments(db, entityId, appId), (piece) => piece.map(showSegment)));
+  const show = await showTo(db, who.caller);
+  return streamedList(streamedLists.shown(who, streamSegments(db, entityId, appId), (piece) => piece.map(show)));
 });
 
 const UNKNOWN_APP = "Couldn't find App";
 
-const view = route(api.viewSegment, async ({ params: { identifier }, caller: { entityId } }, { db }) =>
-  showSegment(await findSegment(db, entityId, identifier) ?? refuseUnknownSegment()));
+const view = route(api.viewSegment, async ({ params: { identifier }, caller }, { db }) => {
+  const show = await showTo(db, caller);
+  return show(await findSegment(db, caller.entityId, identifier) ?? refuseUnknownSegment());
+});
 
 const create = route(api.createSegment, async ({ body, keepReply, log, ...who }, deps) => {
   const { entityId, userId } = who.caller;
@@ -45,7 +48,8 @@ const create = route(api.createSegment, async ({ body, keepReply, log, ...who },
     if (labels.length > 0) await setLabels(tx, entityId, { kind: 'segment', id }, labels);
     const details = { name, ...await attributesOfFilters(tx, who.caller, filters) };
     await audit(tx, who, { action: 'create', subjectKind: 'segment', subject: identifier, details });
-    return keepReply(tx, showSegment((await findSegment(tx, entityId, identifier))!));
+    const show = await showTo(tx, who.caller);
+    return keepReply(tx, show((await findSegment(tx, entityId, identifier))!));
   }, { collide: true });
   await refreshSegmentsSoon(deps, log, entityId);
   return created;
@@ -63,7 +67,8 @@ const update = route(api.updateSegment, async ({ params: { identifier }, body, l
     if (body.labels) await setLabels(tx, entityId, { kind: 'segment', id: segment.id }, body.labels);
     const details = { name, filters: filters !== null, ...await attributesOfFilters(tx, who.caller, filters) };
     await audit(tx, who, { action: 'update', subjectKind: 'segment', subject: identifier, details });
-    return showSegment((await findSegment(tx, entityId, identifier))!);
+    const show = await showTo(tx, who.caller);
+    return show((await findSegment(tx, entityId, identifier))!);
   }, { collide: true });
   await refreshSegmentsSoon(deps, log, entityId);
   return updated;
@@ -74,9 +79,10 @@ const remove = route(api.deleteSegment, async ({ params: { identifier }, ...who 
   await lockSegments(tx, entityId);
   const segment = await lockSegment(tx, entityId, identifier) ?? refuseUnknownSegment();
   await refuseUsed(tx, entityId, [identifier]);
+  const show = await showTo(tx, who.caller);
   await deleteSegment(tx, entityId, segment.id);
   await audit(tx, who, { action: 'delete', subjectKind: 'segment', subject: identifier, details: { name: segment.name } });
-  return showSegment(segment);
+  return show(segment);
 }));
 
 const preview = route(api.previewSegment, async ({ body: { app, filters }, hungUp, ...who }, { db, heavyReads }) => {
@@ -133,13 +139,20 @@ const NO_COUNTS: SegmentCounts = {
 /** Pushes to fewer can't be compared with each other. */
 const MIN_AB_PEOPLE = 2;
 
-function showSegment(segment: Segment): api.Segment {
+/** How segments show to a caller. */
+async function showTo(db: Queryable, caller: Caller): Promise<(segment: Segment) => api.Segment> {
+  const hidden = await listHiddenSegments(db, caller);
+  return (segment) => showSegment(segment, hidden.includes(segment.id));
+}
+
+function showSegment(segment: Segment, isHidden: boolean): api.Segment {
   const { identifier, name, description, appIdentifier, filters, labels, counts, snapshotAt, failure } = segment;
   return {
     identifier, name, description, app: appIdentifier, filters: showFilters(filters ?? { operator: 'and', blocks: [] }), filters_subs: {},
-    eligible_for_ab_testing: counts !== null && counts.peoplePush >= MIN_AB_PEOPLE, snapshot_at: snapshotAt?.toISOString() ?? null,
-    ...showCounts(counts ?? NO_COUNTS), labels, analytics_enabled: snapshotAt !== null, state: stateOf(segment), failure,
-    static: filters === null, last_used_at: segment.lastUsedAt?.toISOString() ?? null, created_at: segment.createdAt.toISOString(),
+    eligible_for_ab_testing: !isHidden && counts !== null && counts.peoplePush >= MIN_AB_PEOPLE,
+    snapshot_at: snapshotAt?.toISOString() ?? null, ...isHidden ? { reach: null, preview: null } : showCounts(counts ?? NO_COUNTS), labels,
+    analytics_enabled: snapshotAt !== null, state: stateOf(segment), failure, static: filters === null,
+    last_used_at: segment.lastUsedAt?.toISOString() ?? null, created_at: segment.createdAt.toISOString(),
     updated_at: segment.updatedAt.toISOString(),
   };
 }

@@ -4,6 +4,8 @@ import type { AuditEntry } from '../../store/accounts/audit-log.ts';
 import { listSegmentRefs, type SegmentRef } from '../../store/analytics/segment-devices.ts';
 import type { TrackedFilter } from '../../store/analytics/tracked-lists.ts';
 import type { Queryable } from '../../store/core/database.ts';
+import type { Caller } from '../http/caller.ts';
+import { listHiddenSegments, refuseHidden } from './attributes-of-filters.ts';
 import type { Secrets } from '../../store/core/secrets.ts';
 
 /**
@@ -37,9 +39,9 @@ export function eventFilter({ since_date: since, until_date: until, group: isGro
 }
 
 export async function eventsOfApp(
-  db: Queryable, entityId: number, app: App, query: EventQuery & { device_ids?: Texts; user_ids?: Texts; segment_ids?: Texts },
+  db: Queryable, caller: Caller, app: App, query: EventQuery & { device_ids?: Texts; user_ids?: Texts; segment_ids?: Texts },
 ): Promise<AskedEntries> {
-  const segments = await findSegments(db, entityId, query.segment_ids);
+  const segments = await findSegments(db, caller, query.segment_ids);
   const { isGrouped, filter } = eventFilter(query);
   const oneOf = { ...filter.oneOf, device_id: query.device_ids, user_id: query.user_ids };
   return { isGrouped, filter: { ...filter, appIds: [app.id], oneOf, segments }, subject: subjectOf({ app: app.identifier }, query) };
@@ -75,33 +77,44 @@ export function locationsOfApp(
 type DeviceQuery = { current_user_ids?: Texts; updated_since?: Date | undefined };
 
 export async function devicesOfApp(
-  db: Queryable, entityId: number, app: App, query: DeviceQuery & { device_ids?: Texts; segment_ids?: Texts },
+  db: Queryable, caller: Caller, app: App, query: DeviceQuery & { device_ids?: Texts; segment_ids?: Texts },
 ): Promise<AskedEntries> {
-  const segments = await findSegments(db, entityId, query.segment_ids);
+  const segments = await findSegments(db, caller, query.segment_ids);
+  const hiddenSegments = await listHiddenSegments(db, caller);
   const oneOf = { device_id: query.device_ids, current_user_id: query.current_user_ids };
   return {
-    filter: { appIds: [app.id], updatedSince: query.updated_since, oneOf, segments },
+    filter: { appIds: [app.id], updatedSince: query.updated_since, oneOf, segments, hiddenSegments },
     subject: subjectOf({ app: app.identifier }, { user_ids: query.current_user_ids, device_ids: query.device_ids }),
   };
 }
 
-export function devicesOfSegment({ id, identifier, appId }: SegmentRef, query: DeviceQuery): AskedEntries {
+export async function devicesOfSegment(
+  db: Queryable, caller: Caller, segmentIdentifier: string, query: DeviceQuery,
+): Promise<AskedEntries> {
+  const hiddenSegments = await listHiddenSegments(db, caller);
+  const { id, identifier, appId } = await requireSegment(db, caller, segmentIdentifier, hiddenSegments);
+  const oneOf = { current_user_id: query.current_user_ids };
   return {
-    filter: { appIds: [appId], updatedSince: query.updated_since, oneOf: { current_user_id: query.current_user_ids }, segments: [id] },
+    filter: { appIds: [appId], updatedSince: query.updated_since, oneOf, segments: [id], hiddenSegments },
     subject: subjectOf({ segment: identifier }, { user_ids: query.current_user_ids }),
   };
 }
 
-export async function requireSegment(db: Queryable, entityId: number, identifier: string): Promise<SegmentRef> {
+async function requireSegment(
+  db: Queryable, { entityId }: Caller, identifier: string, hidden: readonly number[],
+): Promise<SegmentRef> {
   const [found] = await listSegmentRefs(db, entityId, [identifier]);
-  return found ? requireMembers(found) : refuseSegment();
+  if (!found) return refuseSegment();
+  return hidden.includes(found.id) ? refuseHidden() : requireMembers(found);
 }
 
 /** Also those of other apps: people are the same by their user ids. */
-async function findSegments(db: Queryable, entityId: number, asked: Texts): Promise<number[] | undefined> {
+async function findSegments(db: Queryable, caller: Caller, asked: Texts): Promise<number[] | undefined> {
   if (!asked) return undefined;
-  const found = await listSegmentRefs(db, entityId, asked);
+  const found = await listSegmentRefs(db, caller.entityId, asked);
   if (found.length < new Set(asked).size) refuseSegment();
+  const hidden = await listHiddenSegments(db, caller);
+  if (found.some(({ id }) => hidden.includes(id))) refuseHidden();
   return found.map((segment) => requireMembers(segment).id);
 }
 

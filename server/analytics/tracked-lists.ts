@@ -17,8 +17,9 @@ import { JsonText } from '../http/raw-json.ts';
 import { type Reply, streamedResult } from '../http/reply.ts';
 import { type Circumstances, type Route, route } from '../http/route.ts';
 import { openSealedCursor } from '../http/sealed-cursor.ts';
+import { listHiddenSegments } from './attributes-of-filters.ts';
 import {
-  type AskedEntries, auditedEntries, devicesOfApp, devicesOfSegment, eventFilter, eventsOfApp, locationsOfApp, NO_APP, requireSegment,
+  type AskedEntries, auditedEntries, devicesOfApp, devicesOfSegment, eventFilter, eventsOfApp, locationsOfApp, NO_APP,
   sessionsOfApp,
 } from './tracked-filters.ts';
 
@@ -31,7 +32,7 @@ type AskedList<List extends TrackedListName> = AskedEntries & { list: List; path
 const listAppEvents = route(api.listEvents, async ({ params, query, ...who }, deps) => {
   const { entityId } = who.caller;
   const app = await requireApp(deps.db, entityId, params.app_identifier);
-  const asked = await eventsOfApp(deps.db, entityId, app, query);
+  const asked = await eventsOfApp(deps.db, who.caller, app, query);
   return listPage({ who, query, deps }, { list: 'events', path: `/api/apps/${app.identifier}/events`, ...asked });
 });
 
@@ -81,21 +82,20 @@ const listAppLocations = route(api.listLocations, async ({ params, query, ...who
 const listAppDevices = route(api.listDevices, async ({ params, query, ...who }, deps) => {
   const { entityId } = who.caller;
   const app = await requireApp(deps.db, entityId, params.app_identifier, NO_APP);
-  const asked = await devicesOfApp(deps.db, entityId, app, query);
+  const asked = await devicesOfApp(deps.db, who.caller, app, query);
   return listPage({ who, query, deps }, { list: 'devices', path: `/api/apps/${app.identifier}/devices`, ...asked });
 });
 
 const listDevicesOfSegment = route(api.listSegmentDevices, async ({ params, query, ...who }, deps) => {
-  const segment = await requireSegment(deps.db, who.caller.entityId, params.segment_identifier);
-  const path = `/api/segments/${segment.identifier}/devices`;
-  return listPage({ who, query, deps }, { list: 'segment_devices', path, ...devicesOfSegment(segment, query) });
+  const asked = await devicesOfSegment(deps.db, who.caller, params.segment_identifier, query);
+  return listPage({ who, query, deps }, { list: 'segment_devices', path: `/api/segments/${params.segment_identifier}/devices`, ...asked });
 });
 
 const readDevice = route(api.viewDevice, async ({ params, query, ...who }, deps) => {
   const { entityId } = who.caller;
   const { device_identifier: device } = params;
   const app = await requireApp(deps.db, entityId, params.app_identifier, NO_APP);
-  const filter = { appIds: [app.id], oneOf: { device_id: [device] } };
+  const filter = { appIds: [app.id], oneOf: { device_id: [device] }, hiddenSegments: await listHiddenSegments(deps.db, who.caller) };
   await write(deps.db, (tx) => auditList(tx, who, deps, { list: 'devices', subject: { devices: [device] } }));
   const fields = returnedFields('devices', query.fields, false);
   const page = { fields, segmentMembers: segmentMembers(query.fields), start: { offset: 0 }, limit: 1 };

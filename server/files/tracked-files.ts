@@ -2,7 +2,7 @@ import * as api from '../../api/files/tracked-files.ts';
 import { returnedFields, type TrackedListName } from '../../domain/analytics/tracked-lists.ts';
 import type { FileQuery } from '../../store/files/file-sources.ts';
 import {
-  type AskedEntries, auditedEntries, devicesOfApp, devicesOfSegment, eventsOfApp, locationsOfApp, NO_APP, requireSegment, sessionsOfApp,
+  type AskedEntries, auditedEntries, devicesOfApp, devicesOfSegment, eventsOfApp, locationsOfApp, NO_APP, sessionsOfApp,
 } from '../analytics/tracked-filters.ts';
 import { requireApp } from '../apps/find-app.ts';
 import type { RouteDependencies } from '../dependencies.ts';
@@ -31,7 +31,7 @@ export const trackedFileRoutes: Route[] = [
   ...fileRoutes([api.exportEvents, api.exportEventsAs], async (input, deps) => {
     const { entityId } = input.caller;
     const app = await requireApp(deps.db, entityId, input.params.app_identifier);
-    return trackedFile('events', input, deps, await eventsOfApp(deps.db, entityId, app, input.query));
+    return trackedFile('events', input, deps, await eventsOfApp(deps.db, input.caller, app, input.query));
   }),
   ...fileRoutes([api.exportSessions, api.exportSessionsAs], async (input, deps) => {
     const app = await requireApp(deps.db, input.caller.entityId, input.params.app_identifier);
@@ -40,11 +40,11 @@ export const trackedFileRoutes: Route[] = [
   ...fileRoutes([api.exportDevices, api.exportDevicesAs], async (input, deps) => {
     const { entityId } = input.caller;
     const app = await requireApp(deps.db, entityId, input.params.app_identifier, NO_APP);
-    return trackedFile('devices', input, deps, await devicesOfApp(deps.db, entityId, app, input.query));
+    return trackedFile('devices', input, deps, await devicesOfApp(deps.db, input.caller, app, input.query));
   }),
   ...fileRoutes([api.exportSegmentDevices, api.exportSegmentDevicesAs], async (input, deps) => {
-    const segment = await requireSegment(deps.db, input.caller.entityId, input.params.segment_identifier);
-    return trackedFile('segment_devices', input, deps, devicesOfSegment(segment, input.query));
+    const asked = await devicesOfSegment(deps.db, input.caller, input.params.segment_identifier, input.query);
+    return trackedFile('segment_devices', input, deps, asked);
   }),
   ...fileRoutes([api.exportLocations, api.exportLocationsAs], async (input, deps) => {
     const app = await requireApp(deps.db, input.caller.entityId, input.params.app_identifier, NO_APP);

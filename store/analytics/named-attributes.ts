@@ -1,4 +1,4 @@
-import { eachFilter, type SegmentFilters } from '../../domain/analytics/segment-filters.ts';
+import { eachFilter, type SegmentFilter, type SegmentFilters } from '../../domain/analytics/segment-filters.ts';
 import { readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { listReached } from './erased-values.ts';
@@ -6,14 +6,14 @@ import { listReached } from './erased-values.ts';
 /** `sor`: the identifier of its System of Records. */
 export type NamedAttribute = { sor: string; key: string; isSensitive: boolean };
 
-/** Lists the attributes that filters compare with, also by way of the segments that they name; each once, by System of Records and key. */
+/**
+ * Lists the attributes that filters compare with, also by way of the segments and campaigns that they name; each once, by System of Records
+ * and key.
+ */
 export async function listNamedAttributes(
   db: Queryable, entityId: number, filters: readonly SegmentFilters[],
 ): Promise<NamedAttribute[]> {
-  const own = filters.flatMap((one) => Array.from(eachFilter(one), ({ filter }) => filter));
-  const segments = own.flatMap((filter) => (filter.filter_on === 'segments' ? filter.segment_identifiers : []));
-  const reached = segments.length === 0 ? [] : await listReached(db, entityId, segments);
-  const all = [...own, ...reached.flatMap((segment) => Array.from(eachFilter(segment.filters), ({ filter }) => filter))];
+  const all = await listAllFilters(db, entityId, filters);
   const named = all.flatMap((filter) => (filter.filter_on === 'attributes' ? [filter] : []));
   if (named.length === 0) return [];
   return readRows<NamedAttribute>(await db.query(
@@ -25,13 +25,66 @@ export async function listNamedAttributes(
     [entityId, named.map((filter) => filter.sor_identifier), named.map((filter) => filter.attribute_key)]));
 }
 
-/** Lists the attributes that the filters compare with of all segments that name one, also by way of others. */
+/** The filters of blocks, and of all segments and campaigns that they reach; each of these is read once. */
+async function listAllFilters(db: Queryable, entityId: number, given: readonly SegmentFilters[]): Promise<SegmentFilter[]> {
+  const all: SegmentFilter[] = [];
+  const seen = new Set<string>();
+  for (let blocks = given; blocks.length > 0;) {
+    const found = blocks.flatMap((one) => Array.from(eachFilter(one), ({ filter }) => filter));
+    all.push(...found);
+    const segments = found.flatMap((filter) => (filter.filter_on === 'segments' ? filter.segment_identifiers : []));
+    const campaigns = found.flatMap((filter) => (filter.filter_on === 'campaigns' ? filter.campaign_identifiers ?? [ALL] : []));
+    const reached = [
+      ...segments.length === 0 ? [] : await listReached(db, entityId, segments.filter((identifier) => !seen.has(identifier))),
+      ...await listFiltersOfCampaigns(db, entityId, campaigns),
+    ].filter(({ identifier }) => !seen.has(identifier));
+    for (const { identifier } of reached) seen.add(identifier);
+    blocks = reached.map(({ filters }) => filters);
+  }
+  return all;
+}
+
+/** Stands for all campaigns. */
+const ALL = '*';
+
+async function listFiltersOfCampaigns(
+  db: Queryable, entityId: number, identifiers: readonly string[],
+): Promise<{ identifier: string; filters: SegmentFilters }[]> {
+  if (identifiers.length === 0) return [];
+  const { rows } = await db.query<{ identifier: string; filters: SegmentFilters }>(
+    `SELECT identifier, filters FROM campaigns
+     WHERE entity_id = $1 AND filters IS NOT NULL AND ($3 OR identifier = ANY ($2) OR api_identifier = ANY ($2))`,
+    [entityId, identifiers, identifiers.includes(ALL)]);
+  return rows;
+}
+
+/** Lists the attributes that the filters compare with of all segments, and of campaigns under way, that name one, also by way of others. */
 export async function listAttributesOfUsers(db: Queryable, entityId: number, segmentId: number): Promise<NamedAttribute[]> {
   const { rows } = await db.query<{ filters: SegmentFilters }>(
     `WITH RECURSIVE users AS (
-       SELECT segment_id AS id FROM segment_uses WHERE entity_id = $1 AND used_segment_id = $2
-       UNION SELECT u.segment_id FROM users JOIN segment_uses u ON u.entity_id = $1 AND u.used_segment_id = users.id)
-     SELECT s.filters FROM users JOIN segments s ON s.entity_id = $1 AND s.id = users.id WHERE s.filters IS NOT NULL`,
+       SELECT $2::integer AS id
+       UNION SELECT u.segment_id FROM users JOIN segment_uses u ON u.entity_id = $1 AND u.used_segment_id = users.id),
+     named AS (SELECT s.id, s.identifier, s.filters FROM users JOIN segments s ON s.entity_id = $1 AND s.id = users.id)
+     SELECT filters FROM named WHERE id <> $2 AND filters IS NOT NULL
+     UNION ALL
+     SELECT c.filters FROM campaigns c
+     WHERE c.entity_id = $1 AND c.filters IS NOT NULL AND c.status IN ('draft', 'scheduled', 'wait_sync', 'ongoing')
+       AND EXISTS (SELECT FROM named n WHERE strpos(c.filters::text, '"' || n.identifier || '"') > 0)`,
     [entityId, segmentId]);
   return listNamedAttributes(db, entityId, rows.map((row) => row.filters));
+}
+
+/** Lists the segments whose filters compare with a sensitive attribute, themselves or by way of segments that they name. */
+export async function listSensitiveSegments(db: Queryable, entityId: number): Promise<number[]> {
+  const { rows } = await db.query<{ id: number }>(
+    `WITH RECURSIVE sensitive AS (
+       SELECT s.id FROM segments s
+       WHERE s.entity_id = $1 AND s.filters IS NOT NULL AND EXISTS (
+         SELECT FROM customer_attributes a JOIN systems_of_records r ON r.entity_id = a.entity_id AND r.id = a.sor_id
+         WHERE a.entity_id = $1 AND a.is_sensitive AND a.deleted_at IS NULL AND jsonb_path_exists(s.filters::jsonb,
+           '$.** ? (@.filter_on == "attributes" && @.sor_identifier == $sor && @.attribute_key == $key)',
+           jsonb_build_object('sor', r.identifier, 'key', a.key)))
+       UNION SELECT u.segment_id FROM sensitive JOIN segment_uses u ON u.entity_id = $1 AND u.used_segment_id = sensitive.id)
+     SELECT id FROM sensitive`, [entityId]);
+  return rows.map(({ id }) => id);
 }

@@ -71,18 +71,19 @@ export async function findFewMembers(
 const MEMBER_COLUMNS: Record<SegmentMember, string> = { segment_id: 's.identifier', name: 's.name', description: 's.description' };
 
 /**
- * The segments of the app that a device `r` is in, as of their snapshots, as JSON with these members of each. By
+ * The segments of the app that a device `r` is in but for hidden ones, as of their snapshots, as JSON with these members of each. By
  * segment_members_by_person.
  */
-export function segmentsOfDevice(members: readonly SegmentMember[]): string {
+export function segmentsOfDevice(members: readonly SegmentMember[] = ['segment_id'], hidden?: readonly number[]): string {
   const shown = members.map((member) => `'${member}', ${MEMBER_COLUMNS[member]}`).join(', ');
-  return aggregated(`coalesce(json_agg(json_build_object(${shown}) ORDER BY s.id), '[]')`);
+  return aggregated(`coalesce(json_agg(json_build_object(${shown}) ORDER BY s.id), '[]')`, hidden);
 }
 
 /** Their identifiers, as a text; null: there are none. */
-export const SEGMENT_IDS_OF_DEVICE = aggregated(`string_agg(s.identifier, ';' ORDER BY s.id)`);
+export const segmentIdsOfDevice = (hidden?: readonly number[]): string => aggregated(`string_agg(s.identifier, ';' ORDER BY s.id)`, hidden);
 
-function aggregated(aggregate: string): string {
+function aggregated(aggregate: string, hidden: readonly number[] = []): string {
   return `(SELECT ${aggregate} FROM segment_members m JOIN segments s ON s.entity_id = m.entity_id AND s.id = m.segment_id
-    WHERE m.entity_id = r.entity_id AND m.person = ${personOfDevice('r')} AND s.app_id = r.app_id AND s.snapshot_at IS NOT NULL)`;
+    WHERE m.entity_id = r.entity_id AND m.person = ${personOfDevice('r')} AND s.app_id = r.app_id AND s.snapshot_at IS NOT NULL
+      AND s.id <> ALL ('{${hidden.map(Number).join()}}'::integer[]))`;
 }

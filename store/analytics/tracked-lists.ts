@@ -9,7 +9,7 @@ import {
   crashesOfDevice, DEVICE_COLUMNS, EVENT_COLUMNS, LOCATION_COLUMNS, SESSION_COLUMNS, sessionsOfDevice, usersOfDevice,
 } from '../tracking/tracked-columns.ts';
 import { type EarlierId, personOfDevice, personOfEvent } from './people.ts';
-import { devicesOfSegment, type FewMembers, findFewMembers, isMember, segmentsOfDevice } from './segment-devices.ts';
+import { devicesOfSegment, type FewMembers, findFewMembers, isMember, segmentIdsOfDevice, segmentsOfDevice } from './segment-devices.ts';
 import { csvText, detailText, TEXTS } from './tracked-texts.ts';
 
 export type TrackedFilter = {
@@ -26,6 +26,8 @@ export type TrackedFilter = {
   person?: { userId: string; earlier: readonly EarlierId[] } | undefined;
   /** Of events: whose detail, or one of its members, is one of these. */
   details?: readonly string[] | undefined;
+  /** Of devices: segments that are not shown. */
+  hiddenSegments?: readonly number[] | undefined;
   /** Of events and devices: those of people who are in one of these segments. Of `segment_devices` the one. */
   segments?: readonly number[] | undefined;
 };
@@ -69,7 +71,7 @@ const RECENT = `now() - interval '30 days'`;
 
 const DEVICES: Pick<List<'devices'>, 'fields' | 'joins'> = {
   fields: {
-    ...DEVICE_COLUMNS, application_id: APPLICATION, users: 'seen.users', segments: segmentsOfDevice(['segment_id']),
+    ...DEVICE_COLUMNS, application_id: APPLICATION, users: 'seen.users', segments: segmentsOfDevice(),
     first_campaign_received_at: isoUtc('r.first_campaign_received_at'), last_campaign_received_at: isoUtc('r.last_campaign_received_at'),
     first_opened_app_at: isoUtc('r.first_seen_at'), last_opened_app_at: isoUtc('r.last_seen_at'), updated_at: isoUtc('r.received_at'),
   },
@@ -228,8 +230,8 @@ async function listPortion<Name extends TrackedListName>(
   if ('upTo' in start && start.upTo !== null) rest += ` AND r.id <= ${add(start.upTo)}`;
   const offset = 'offset' in start ? `OFFSET ${add(start.offset)}` : '';
   // To make the object member by member takes a quarter longer, and so does an array of the keys.
-  const json = asTexts ? `json_build_array(${textsOf(list, fields).join(', ')})` : 'row_to_json(entry)';
-  const entries = asTexts ? '' : `CROSS JOIN LATERAL (SELECT ${columnsOf(list, fields, segmentMembers)}) entry`;
+  const json = asTexts ? `json_build_array(${textsOf(list, fields, filter).join(', ')})` : 'row_to_json(entry)';
+  const entries = asTexts ? '' : `CROSS JOIN LATERAL (SELECT ${columnsOf(list, fields, filter, segmentMembers)}) entry`;
   const shown = [`${json}::text AS json`, ...keys.map(([column], index) => `${column}::text AS key_${index}`)];
   const statement = `SELECT ${shown.join(', ')}
      FROM (SELECT * FROM ${from} r WHERE ${condition} ${rest} ORDER BY ${columns} ${offset} LIMIT ${add(limit)}) r
@@ -253,7 +255,7 @@ export async function* copyTracked<Name extends TrackedListName>(
 ): AsyncGenerator<Buffer> {
   const { keys, settings = IN_ORDER }: Pick<List<Name>, 'keys' | 'settings'> = LISTS[list];
   const { from, condition, values } = conditionOf(list, entityId, await withFewMembers(db, list, entityId, asked));
-  yield* copyCsv(db, `SELECT ${textsOf(list, fields).map(csvText).join(', ')} FROM ${from} r ${joinsOf(list, fields)}
+  yield* copyCsv(db, `SELECT ${textsOf(list, fields, asked).map(csvText).join(', ')} FROM ${from} r ${joinsOf(list, fields)}
      WHERE ${condition} ORDER BY ${keys.map(([column]) => column).join(', ')}`, values, settings);
 }
 
@@ -298,15 +300,13 @@ function groupsOf(fields: readonly ListField<'events'>[]) {
   };
 }
 
-function columnsOf<Name extends TrackedListName>(
-  list: Name, fields: readonly ListField<Name>[], members?: readonly SegmentMember[],
-): string {
-  const expressions: Record<string, string> = { ...LISTS[list].fields, ...members && { segments: segmentsOfDevice(members) } };
+function columnsOf(list: TrackedListName, fields: readonly string[], filter: TrackedFilter, members?: readonly SegmentMember[]): string {
+  const expressions: Record<string, string> = { ...LISTS[list].fields, segments: segmentsOfDevice(members, filter.hiddenSegments) };
   return fields.map((field) => `${expressions[field]} AS ${field}`).join(', ');
 }
 
-function textsOf<Name extends TrackedListName>(list: Name, fields: readonly ListField<Name>[]): string[] {
-  const expressions: Record<string, string> = { ...LISTS[list].fields, ...TEXTS };
+function textsOf(list: TrackedListName, fields: readonly string[], { hiddenSegments: hidden }: TrackedFilter): string[] {
+  const expressions: Record<string, string> = { ...LISTS[list].fields, ...TEXTS, segments: segmentIdsOfDevice(hidden) };
   return fields.map((field) => `(${expressions[field]})::text`);
 }
 

@@ -1,4 +1,4 @@
-import { SEGMENT_IDS_OF_DEVICE } from './segment-devices.ts';
+import { segmentIdsOfDevice } from './segment-devices.ts';
 
 /** A detail that is a text is that text. */
 export const detailText = (row: string) =>
@@ -15,7 +15,7 @@ function degreesText(column: string): string {
 
 /** What differs from the JSON where a field is a text: of lists their elements, of a detail that is a text the text itself. */
 export const TEXTS: Record<string, string> = {
-  segments: SEGMENT_IDS_OF_DEVICE,
+  segments: segmentIdsOfDevice(),
   users: `(SELECT string_agg(u ->> 'user_id', ';') FROM json_array_elements(seen.users) u)`,
   detail: detailText('r'),
   latitude: degreesText('r.latitude'), longitude: degreesText('r.longitude'),

@@ -1,4 +1,4 @@
-import { SEGMENT_IDS_OF_DEVICE } from '../../analytics/segment-devices.ts';
+import { segmentIdsOfDevice } from '../../analytics/segment-devices.ts';
 import { crashesOfDevice, DEVICE_COLUMNS, sessionsOfDevice, usersOfDevice } from '../../tracking/tracked-columns.ts';
 import { type ExportScope, literal } from './export-scope.ts';
 import { ofApps } from './of-apps.ts';
@@ -18,6 +18,6 @@ export const devices: TableSource = {
   joins,
   countedJoins: noJoins,
   columns: (scope) => selectList('devices', {
-    ...DEVICE_COLUMNS, application_id: appIdentifier('r.app_id', scope), users: 'seen.users', segments: SEGMENT_IDS_OF_DEVICE,
+    ...DEVICE_COLUMNS, application_id: appIdentifier('r.app_id', scope), users: 'seen.users', segments: segmentIdsOfDevice(),
   }, scope.format),
 };

@@ -126,7 +126,11 @@ describe('a segment', () => {
     ]);
     await create({ name: 'Between', filters: inSegment(named.identifier, list.identifier) }).then(({ identifier: between }) =>
       create({ name: 'Tagged between', filters: one(tags.blocks[0]!.filters[0]!, inSegment(between).blocks[0]!.filters[0]!) }));
-    const draft = await call('POST', 'campaign', campaignBody(app.identifier, { type: 'classic', filters: tags }));
+    const ofCampaign = await create({ name: 'Of a campaign', static: true });
+    const toBoth = one(tags.blocks[0]!.filters[0]!, inSegment(ofCampaign.identifier).blocks[0]!.filters[0]!);
+    const draft = await call('POST', 'campaign', campaignBody(app.identifier, { type: 'classic', filters: toBoth }));
+    const { campaign_id: campaignId } = draft.body.result as { campaign_id: string };
+    const received = one({ filter_on: 'campaigns', outcome: 'received', operator: 'is_in', campaign_identifiers: [campaignId] });
     const token = await tokenWith(store, world, RIGHTS.filter((right) => right !== 'sor_manage'));
     const ask = async (filters: object) => {
       const campaign = campaignBody(app.identifier, { type: 'classic', filters });
@@ -138,7 +142,7 @@ describe('a segment', () => {
       ];
       return replies.map(({ status, body }) => [status, body.message]);
     };
-    const reached = [tags, inSegment(identifier)];
+    const reached = [tags, inSegment(identifier), received];
     for (const filters of reached) expect((await ask(filters)).map(([status]) => status)).toEqual([200, 200, 200, 200]);
     await call('PUT', `customer_attributes/${world.attributes.tags!.identifier}`, { sensitive: true });
     const refused = [403, 'This needs the right sor_manage: the attribute tags is sensitive'];
@@ -148,7 +152,7 @@ describe('a segment', () => {
     const changes = [
       ['PUT', `segments/${named.identifier}`, { filters: one(buyers().blocks[0]!.filters[0]!, buyers().blocks[0]!.filters[0]!) }],
       ['POST', `segments/${list.identifier}/people`, people], ['DELETE', `segments/${list.identifier}/people`, people],
-      ['PUT', `campaign/${(draft.body.result as { campaign_id: string }).campaign_id}/launch`, undefined],
+      ['POST', `segments/${ofCampaign.identifier}/people`, people], ['PUT', `campaign/${campaignId}/launch`, undefined],
     ] as const;
     for (const [method, path, body] of changes) {
       expect([path, await server.call(method, `/api/${path}`, { token, body })])
@@ -157,7 +161,26 @@ describe('a segment', () => {
     }
     expect((await server.call('PUT', `/api/segments/${named.identifier}`, { token, body: { name: 'Renamed' } })).status).toBe(200);
     expect((await call('POST', 'segments/preview', { app: app.identifier, filters: tags })).status).toBe(200);
+    // Nor do others see who is in it, or how many.
+    await store.db.query(
+      `INSERT INTO segment_members (entity_id, segment_id, person) SELECT entity_id, id, $2 FROM segments WHERE identifier = $1`,
+      [identifier, `u${personId(1)}`]);
+    const get = async (path: string, as = world.token) => (await server.call('GET', `/api/${path}`, { token: as })).body;
+    const device = `apps/${app.identifier}/devices/phone-1?fields=segments`;
+    expect((await get(device)).result).toMatchObject({ segments: [{ segment_id: identifier }] });
+    expect((await get(device, token)).result).toMatchObject({ segments: [] });
+    expect((await get(`segments/${identifier}`)).result.reach).toMatchObject({ count: 0 });
+    for (const shown of [(await get(`segments/${identifier}`, token)).result,
+      ((await get('segments', token)).result as Record[]).find((segment) => segment.identifier === identifier)]) {
+      expect(shown).toMatchObject({ name: 'Tagged', reach: null, preview: null });
+    }
+    for (const path of [`segments/${identifier}/devices`, `segments/${identifier}/devices_export.csv?skip_email=true`,
+      `apps/${app.identifier}/devices?segment_ids[]=${identifier}`, `apps/${app.identifier}/events?segment_ids[]=${identifier}`]) {
+      expect([path, await get(path, token)]).toMatchObject([path, { message: expect.stringContaining('sor_manage') as string }]);
+      expect([path, (await server.call('GET', `/api/${path}`, { token: world.token })).status]).toEqual([path, 200]);
+    }
     await call('PUT', `customer_attributes/${world.attributes.tags!.identifier}`, { sensitive: false });
+    await store.db.query('DELETE FROM segment_members');
   });
 
   test('is refused where its filters name what does not exist, by the field, with what would be right', async () => {
