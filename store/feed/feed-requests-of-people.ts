@@ -18,12 +18,14 @@ type Waiting = { id: number; values: WaitingValue[] };
 /** Whose of these people a value is. A value with an unknown type may be of any user with the id. */
 type Finder = { isAnySought: boolean; mayName: (body: string) => boolean; personOf: (value: WaitingValue) => Person | undefined };
 
-/** The waiting values of these people. */
-export async function* listWaitingValuesOf(db: Queryable, entityId: number, people: KnownBy[]): AsyncGenerator<FeedValue> {
+/** Yields the waiting values of these people; with `before`, only of requests that came before that. */
+export async function* listWaitingValuesOf(
+  db: Queryable, entityId: number, people: KnownBy[], before: Date | null = null,
+): AsyncGenerator<FeedValue> {
   const finder = finderOf(people);
   if (!finder.isAnySought) return;
   for (let after = 0; ;) {
-    const { waiting, last } = await listPage(db, entityId, finder, after);
+    const { waiting, last } = await listPage(db, entityId, finder, { after, before });
     for (const { values } of waiting) yield* values.filter((value) => finder.personOf(value)) as FeedValue[];
     if (last === undefined) return;
     after = last;
@@ -43,7 +45,7 @@ export async function eraseWaitingValuesOf(
   for (let after = 0; ;) {
     const page = await write(db, async (tx) => {
       await lockFeed(tx, entityId);
-      const { waiting, last } = await listPage(tx, entityId, finder, after);
+      const { waiting, last } = await listPage(tx, entityId, finder, { after, before: null });
       let changed = 0;
       for (const each of waiting) changed += await eraseIn(tx, secrets, entityId, each, finder);
       if (changed > 0) await tally?.(tx, changed);
@@ -72,10 +74,11 @@ async function eraseIn(tx: Tx, secrets: Secrets, entityId: number, { id, values 
 
 /** Of the next waiting requests those in whose body one of the ids stands; the last one that was looked at. */
 async function listPage(
-  db: Queryable, entityId: number, { mayName }: Finder, after: number,
+  db: Queryable, entityId: number, { mayName }: Finder, { after, before }: { after: number; before: Date | null },
 ): Promise<{ waiting: Waiting[]; last: number | undefined }> {
   const { rows } = await db.query<{ id: number; body: string }>(
-    `SELECT id, body FROM feed_requests WHERE entity_id = $1 AND done_at IS NULL AND id > $2 ORDER BY id LIMIT ${PAGE}`, [entityId, after]);
+    `SELECT id, body FROM feed_requests WHERE entity_id = $1 AND done_at IS NULL AND id > $2
+       AND ($3::timestamptz IS NULL OR received_at < $3) ORDER BY id LIMIT ${PAGE}`, [entityId, after, before]);
   const naming = rows.filter(({ body }) => mayName(body));
   return {
     waiting: naming.map(({ id, body }) => ({ id, values: parseExactJson(body) as WaitingValue[] })), last: rows.at(-1)?.id,

@@ -26,7 +26,7 @@ export type LocationDependencies = {
   tally?: Tally;
   /** The erasure that asks. Without it a location tells of everything that it has. */
   erasure?: Erasure;
-  /** Texts that were written from then on are not counted: none was kept that names these people (`findErasedTexts`). */
+  /** Texts, push tokens and feeds that came from then on are not counted: these people are kept out of them (`findErasedTexts`). */
   writtenBefore?: Date | null;
   /** Where a test may end the process. */
   boundary?: (name: string) => void;

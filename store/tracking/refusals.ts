@@ -9,33 +9,31 @@ import { insertRefusedCalls, type KeptRefusal } from './refused-calls.ts';
 /** A refused call with what came, shortened, and all whom it may be of. */
 export type RefusedWith = RefusedCall & { appId: number | null; raw: string; people: Person[] };
 
-/**
- * Notes down the refused calls of one or of several requests; of somebody who was erased, or that name
- * such a person, without what came.
- */
+/** Notes down the refused calls of one or of several requests; one of an erased person, or that names one, without what came. */
 export async function insertRefusals(tx: Tx, secrets: Secrets, entityId: number, refused: readonly RefusedWith[]): Promise<void> {
   if (refused.length === 0) return;
-  const erased = await findErased(tx, secrets, entityId, () => refused.flatMap(({ people }) => people));
-  const named = await findErasedTexts(tx, secrets, entityId, refused.map(textOf), { byWords: true });
-  const hashes = new Map(refused.map((each, index) => [each, hashOf(each, erased) ?? named.get(index)]));
-  const byApp = Map.groupBy(refused, ({ appId }) => appId);
+  const kept = await redactRefusals(tx, secrets, entityId, refused);
+  const byApp = Map.groupBy(refused.keys(), (index) => refused[index]!.appId);
   for (const [appId, own] of [...byApp].toSorted(([a], [b]) => (a ?? Infinity) - (b ?? Infinity))) {
-    await insertRefusedCalls(tx, entityId, appId, own.map((each) => toKept(each, hashes.get(each))));
+    await insertRefusedCalls(tx, entityId, appId, own.map((index) => kept[index]!));
   }
 }
 
-function textOf({ messageId, message, raw }: RefusedWith): string {
-  return [raw, message, messageId ?? ''].join('\n');
-}
-
-function hashOf({ people }: RefusedWith, erased: ReadonlyMap<string, Buffer>): Buffer | undefined {
-  const person = people.find((each) => erased.has(personKey(each)));
-  return person && erased.get(personKey(person));
-}
-
-/** `erasedHash`: of the erased person whom the call is of, or whom a text of it names; null: it may name one. Undefined: no one. */
-function toKept({ index, messageId, code, message, raw, people }: RefusedWith, erasedHash: Buffer | null | undefined): KeptRefusal {
-  return erasedHash === undefined
-    ? { index, messageId, code, message, raw, people }
-    : { index, messageId: null, code, message: ERASED, raw: null, customerHash: erasedHash };
+/** The reason of a refusal stays, unless it quotes the person. */
+async function redactRefusals(tx: Tx, secrets: Secrets, entityId: number, refused: readonly RefusedWith[]): Promise<KeptRefusal[]> {
+  const erased = await findErased(tx, secrets, entityId, () => refused.flatMap(({ people }) => people));
+  const texts = refused.map(({ messageId, message, raw }) => [raw, message, messageId ?? ''].join('\n'));
+  const named = await findErasedTexts(tx, secrets, entityId, texts, { byWords: true });
+  const hashes = refused.map(({ people }, index) => {
+    const person = people.find((each) => erased.has(personKey(each)));
+    return person === undefined ? named.get(index) : erased.get(personKey(person))!;
+  });
+  const messages = refused.map(({ message }, index) => (hashes[index] === undefined ? '' : message));
+  const quoting = await findErasedTexts(tx, secrets, entityId, messages, { byWords: true });
+  return refused.map(({ index: place, messageId, code, message, raw, people }, index): KeptRefusal => {
+    const customerHash = hashes[index];
+    return customerHash === undefined
+      ? { index: place, messageId, code, message, raw, people }
+      : { index: place, messageId: null, code, message: quoting.has(index) ? ERASED : message, raw: null, customerHash };
+  });
 }

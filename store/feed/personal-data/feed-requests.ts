@@ -9,8 +9,9 @@ export const feedRequests: PersonalDataLocation = {
   holds: 'the values of a JSON feed until Millrace has merged them; then the body is gone',
   foundBy: 'customer id and type of each value',
   erasedBy: 'replacing the value with the keyed hash; Millrace merges all others',
-  async count({ db }, entityId, people) {
-    return (await Array.fromAsync(listWaitingValuesOf(db, entityId, people))).length;
+  // The merge refuses the person in what came later, and empties it.
+  async count({ db, writtenBefore }, entityId, people) {
+    return (await Array.fromAsync(listWaitingValuesOf(db, entityId, people, writtenBefore))).length;
   },
   export: ({ db }, entityId, people) => listWaitingValuesOf(db, entityId, people),
   erase: eraseWaitingValuesOf,

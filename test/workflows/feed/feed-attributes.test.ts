@@ -188,6 +188,8 @@ describe('a feed', () => {
     // Accepted without waking anybody: erased before the sweep comes by.
     await db.query(`INSERT INTO feed_requests (entity_id, identifier, sor_id, version, values_in, body, body_bytes)
       VALUES ($1, 'req_erased', $2, 3, 3, $3, 1)`, [own.entity.id, own.sor.id, body]);
+    const count = (writtenBefore: Date) => place.count({ ...stack.store, writtenBefore }, own.entity.id, [person]);
+    expect([await count(new Date(0)), await count(new Date(Date.now() + 60_000))]).toEqual([0, 2]);
     expect(await place.erase!(stack.store, own.entity.id, [person])).toBe(2);
     expect(await feedDone(stack.store, own, 'req_erased')).toMatchObject({ valuesIn: 3, valuesOk: 1, valuesFailed: 2 });
     expect(await feedErrors(stack.store, own, 'req_erased')).toMatchObject([
