@@ -43,6 +43,9 @@ export const viewPushProvider = operation({
   result: PushProvider,
 });
 
+/** A setting that decides who receives personal data. */
+export const ENDPOINT = 'settings.endpoint';
+
 export const updatePushProvider = operation({
   id: 'updatePushProvider',
   ...SHARED,
@@ -52,6 +55,7 @@ export const updatePushProvider = operation({
   description: 'Replaces the settings. Secrets that are left out, or sent as { "set": true }, stay; null takes one away. '
     + 'Nothing is sent: POST /api/apps/<app_identifier>/push_check says what is wrong.',
   audits: 'update push_provider',
+  rightsByField: { [ENDPOINT]: 'gdpr_data_manage' },
   params,
   body: z.object({
     provider: identifier.describe('sandbox, fcm, apns (ios) or web_push (web)'),

@@ -54,7 +54,7 @@ export type HttpAnswer = {
 /**
  * One request to the origin of `url`, through the guard of addresses: a connection of its own, no redirects, no proxy and no
  * cookies. Refuses with `address_refused`, `source_refused`, `source_unavailable` and, from the body, `transfer_broken`.
- * The whole answer ends within `totalMs`, unless it is a stream.
+ * The whole answer ends within `totalMs`; of a stream its headers do.
  */
 export async function guardedRequest(url: URL, asked: Asked, { allow, lookup, limits }: WayOut): Promise<HttpAnswer> {
   const { signal, method, path, body, headers, isStream = false, began = performance.now(), onSending = () => undefined } = asked;
@@ -65,9 +65,9 @@ export async function guardedRequest(url: URL, asked: Asked, { allow, lookup, li
   client.once('connect', () => {
     if (!signal?.aborted) onSending();
   });
-  const deadline = isStream ? undefined : deadlineOf(url.host, limits.totalMs, began);
+  const deadline = deadlineOf(url.host, limits.totalMs, began);
   const end = () => {
-    deadline?.end();
+    deadline.end();
     return client.destroy();
   };
   try {
@@ -77,7 +77,9 @@ export async function guardedRequest(url: URL, asked: Asked, { allow, lookup, li
     });
     // A body that is ended before it is read says so by an error, to nobody.
     answer.body.on('error', () => undefined);
-    deadline?.answered();
+    // Each answer of 1xx begins the wait for the headers anew, so the deadline holds for these of a stream, too.
+    if (isStream) deadline.end();
+    else deadline.answered();
     const bytes = isStream ? atLeast(answer.body, url.host, limits.leastRate) : answer.body;
     const read = bodyOf(bytes, url.host, end, anyOf(signal, deadline));
     return { status: answer.statusCode, headers: joined(answer.headers), body: read, end };
@@ -88,8 +90,8 @@ export async function guardedRequest(url: URL, asked: Asked, { allow, lookup, li
   }
 }
 
-function anyOf(signal: AbortSignal | undefined, deadline: Deadline | undefined): AbortSignal | undefined {
-  return signal && deadline ? AbortSignal.any([signal, deadline.signal]) : signal ?? deadline?.signal;
+function anyOf(signal: AbortSignal | undefined, deadline: Deadline): AbortSignal {
+  return signal ? AbortSignal.any([signal, deadline.signal]) : deadline.signal;
 }
 
 /** The bytes of an answer; refuses with `transfer_broken` where they end too early. */

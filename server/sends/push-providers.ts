@@ -6,6 +6,7 @@ import { findPushProvider, openStoredProvider, SANDBOX, upsertPushProvider } fro
 import { requireApp } from '../apps/find-app.ts';
 import { audit } from '../http/audit.ts';
 import { noResult } from '../http/reply.ts';
+import { requireRightOfField } from '../http/right-of-type.ts';
 import { type Route, route } from '../http/route.ts';
 import { providerFor, readPushSettings, showPushProvider } from './push-settings.ts';
 
@@ -22,6 +23,8 @@ const setProvider = route(api.updatePushProvider, async ({ params: { app_identif
     const before = await findPushProvider(tx, entityId, appId, platform);
     const stored = openStoredProvider(secrets, entityId, appId, before);
     const { changed, ...after } = readPushSettings(provider, body.settings, stored);
+    // Tokens and texts go there.
+    if (changed.includes('endpoint')) requireRightOfField(api.updatePushProvider, who.caller, api.ENDPOINT);
     await upsertPushProvider(tx, secrets, entityId, appId, platform, after);
     const details = { platform, provider: provider.name, ...changed.length > 0 ? { settings: changed.join(' ') } : {} };
     await audit(tx, who, { action: 'update', subjectKind: 'push_provider', subject: app_identifier, details });

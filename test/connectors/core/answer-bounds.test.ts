@@ -26,6 +26,7 @@ const drip = (start: string, byte: string): Answer => ({ socket }) => {
   socket.on('close', () => clearInterval(timer));
 };
 const body = drip('HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 1000000\r\n\r\n', ' ');
+const hints = drip('', 'HTTP/1.1 103 Early Hints\r\nX-A: a\r\n\r\n');
 const headers = drip('HTTP/1.1 200 OK\r\nX-A: ', 'a');
 
 async function readAll(chunks: AsyncIterable<Buffer>): Promise<void> {
@@ -65,6 +66,8 @@ describe('an answer that drips a byte at a time ends', () => {
     ['in a download', body, (url) => readAll(download(context.fetch, url, { maxBytes: 1e9, pauseMs: 1 })), 'transfer_broken', /no version/],
     ['in a file of a sync', body, async (url) => readAll((await openByHttp({ url } as Parameters<typeof openByHttp>[0], context)).chunks),
       'transfer_broken', slow],
+    ['in a file of a sync, before its headers', hints,
+      async (url) => readAll((await openByHttp({ url } as Parameters<typeof openByHttp>[0], context)).chunks), 'source_unavailable', ended],
     ['in a file of a bucket', body, async (url) => readAll((await bucket(url).open('k')()).chunks), 'transfer_broken', slow],
     ['in a list of a bucket', body, (url) => Array.fromAsync(bucket(url).list('', null)), 'transfer_broken', ended],
   ])('%s', async ([, answer, ask, refused, says], { task }) => {

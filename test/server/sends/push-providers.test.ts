@@ -11,6 +11,7 @@ import { rememberSecret } from '../../harness/core/people.ts';
 import { apnsServer } from '../../harness/sends/apns-server.ts';
 import { fcmServer } from '../../harness/sends/fcm-server.ts';
 import { newCertificate } from '../apps/sample-certificates.ts';
+import { tokenWith } from '../../harness/core/world.ts';
 import { useServer } from '../http/use-server.ts';
 
 const { store, server, world } = useServer({ server: { allowed: 'localhost' } });
@@ -50,6 +51,17 @@ describe('what an app\'s pushes go through', () => {
     expect((await call('DELETE', 'android')).body).toEqual({ success: true });
     expect((await call('GET', 'android')).body.result).toEqual({ ...shown, updated_at: expect.any(String) });
     expect(await rowOf('android')).not.toContain(google.project);
+  });
+
+  test('is another address only by who may decide about personal data: tokens and texts go there', async () => {
+    const token = await tokenWith(store, world, ['push_certificates_manage']);
+    const put = (settings: object) => server.call('PUT', `/api/apps/${app.identifier}/push_providers/android`, {
+      token, body: { provider: 'fcm', settings: { service_account: google.serviceAccount, ...settings } },
+    });
+    expect(await put({ endpoint: google.origin }))
+      .toMatchObject({ status: 403, body: { message: expect.stringContaining('gdpr_data_manage') as string } });
+    expect((await put({})).status).toBe(200);
+    await call('DELETE', 'android');
   });
 
   test('keeps its secrets sealed, never returns them, and keeps them where they are left out', async () => {
