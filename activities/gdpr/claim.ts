@@ -1,7 +1,7 @@
 import { internalErrorOf } from '../../domain/core/internal-error.ts';
 import type { JobClaim, JobRef } from '../../domain/jobs/job.ts';
 import { claimGdprRequest } from '../../store/gdpr/progress.ts';
-import { findNextUnvouched } from '../../store/gdpr/turns.ts';
+import { findNextUnvouched } from '../../store/gdpr/device-requests.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { startJob } from '../jobs/start-job.ts';
 

@@ -1,6 +1,9 @@
-import { gdprMail, type GdprMailKind, type GdprReport } from '../../domain/gdpr/gdpr-mail.ts';
+import { type DigestLine, gdprDigest, gdprMail, type GdprMailKind, type GdprReport } from '../../domain/gdpr/gdpr-mail.ts';
+import { listAppsById } from '../../store/apps/apps.ts';
 import { write } from '../../store/core/database.ts';
+import type { Digest } from '../../store/gdpr/across-entities.ts';
 import { archiveUrl } from '../../store/gdpr/archive-link.ts';
+import { type DigestEntry, listDigestEntries, settleDigest, updateDigestRecipients } from '../../store/gdpr/digests.ts';
 import {
   findRequesterEmail, listAppRecipients, listMembersToNotify, updateNoRecipients, updateRecipients, upsertGdprMail,
 } from '../../store/gdpr/mails.ts';
@@ -18,13 +21,13 @@ const DAY_MS = 86_400_000;
 
 /**
  * Mails the user who asked, or for a request from a device the addresses that the app names; once for each kind. Sends nothing where no
- * mail is wanted, or none of them may see such requests any more.
+ * mail is wanted, none of them may see such requests any more, or a digest tells of the request.
  */
 export async function mailGdpr(
   deps: GdprMailDependencies, { entityId, requestId }: { entityId: number; requestId: number }, kind: GdprMailKind,
 ): Promise<RetryAfter | null> {
   const request = await findGdprRequestById(deps.db, entityId, requestId);
-  if (!request || request.skipEmail) return null;
+  if (!request || request.skipEmail || request.isUnvouched) return null;
   const to = await recipientsOf(deps, request, kind);
   const { id, identifier } = await write(deps.db, async (tx) => {
     const mail = await upsertGdprMail(tx, request, kind);
@@ -37,6 +40,42 @@ export async function mailGdpr(
   }
   const { subject, text } = gdprMail(await reportOf(deps, request, kind));
   return mailOnce(deps, { table: 'gdpr_mails', entityId, id, identifier }, { to, subject, text }, 'gdpr');
+}
+
+/** Sends one mail about all that a digest has gathered. A single request is told of as in a mail of its own. */
+export async function mailDigest(deps: GdprMailDependencies, digest: Digest): Promise<RetryAfter | null> {
+  const { entityId, id, identifier } = digest;
+  const entries = await listDigestEntries(deps.db, digest);
+  const [first] = entries;
+  const isLate = entries.some(({ kind }) => kind === 'near_deadline');
+  const to = first ? await recipientsOf(deps, first.request, isLate ? 'near_deadline' : first.kind) : [];
+  const told = entries.map(({ mailId }) => mailId);
+  await write(deps.db, async (tx) => {
+    await updateDigestRecipients(tx, digest, to);
+    if (to.length === 0) await updateNoRecipients(tx, entityId, id);
+  });
+  if (!first || to.length === 0) return null;
+  const { subject, text } = entries.length === 1
+    ? gdprMail(await reportOf(deps, first.request, first.kind))
+    : gdprDigest(await linesOf(deps, entries), await listLink(deps, first.request));
+  const again = await mailOnce(deps, { table: 'gdpr_mails', entityId, id, identifier }, { to, subject, text }, 'gdpr');
+  await write(deps.db, (tx) => settleDigest(tx, digest, told));
+  return again;
+}
+
+async function linesOf(deps: GdprMailDependencies, entries: readonly DigestEntry[]): Promise<DigestLine[]> {
+  const lines: DigestLine[] = [];
+  for (const { kind, request } of entries) {
+    const { type, identifier } = request;
+    const archives = kind === 'treated' && type === 'access' ? await listArchives(deps, request) : [];
+    lines.push({ kind, type, identifier, archive: archives[0]?.told ?? null });
+  }
+  return lines;
+}
+
+async function listLink({ db, publicUrl }: GdprMailDependencies, { entityId, appId }: GdprRequest): Promise<string> {
+  const app = appId === null ? undefined : (await listAppsById(db, entityId, [appId])).get(appId);
+  return app ? `${publicUrl}/api/apps/${app.identifier}/privacy_requests` : `${publicUrl}/api/gdpr/requests?source=sdk`;
 }
 
 async function recipientsOf({ db }: GdprMailDependencies, request: GdprRequest, kind: GdprMailKind): Promise<string[]> {

@@ -1,12 +1,14 @@
 import { internalErrorOf } from '../../domain/core/internal-error.ts';
-import { listDueMails, listExpiredRequests, listReleased } from '../../store/gdpr/across-entities.ts';
+import { write } from '../../store/core/database.ts';
+import { listAppsToDigest, listDueDigests, listDueMails, listExpiredRequests, listReleased } from '../../store/gdpr/across-entities.ts';
+import { gatherDigest } from '../../store/gdpr/digests.ts';
 import { deleteGoneUnreadableMails } from '../../store/gdpr/unreadable-mails.ts';
 import { listUnclaimedJobs } from '../../store/jobs/jobs-across-entities.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { startJob } from '../jobs/start-job.ts';
 import { GRACE_SECONDS } from '../jobs/sweep.ts';
 import { discardGdprRequest } from './discard.ts';
-import { mailGdpr } from './gdpr-mail.ts';
+import { mailDigest, mailGdpr } from './gdpr-mail.ts';
 import { tellHoldsChanged } from './tell-holds-changed.ts';
 
 export type GdprSweepSteps = ReturnType<typeof gdprSweepSteps>;
@@ -31,6 +33,14 @@ export const gdprSweepSteps = (deps: SweepDependencies) => ({
     for (const { entityId, requestId, kind } of await listDueMails(db)) {
       await alone(deps, { entityId, runId: requestId }, 'a mail about a request of people could not be sent',
         () => mailGdpr(deps, { entityId, requestId }, kind));
+    }
+    for (const app of await listAppsToDigest(db)) {
+      await alone(deps, { entityId: app.entityId, runId: 0 }, 'requests from devices could not be put into a digest',
+        () => write(db, (tx) => gatherDigest(tx, app)));
+    }
+    for (const digest of await listDueDigests(db)) {
+      await alone(deps, { entityId: digest.entityId, runId: digest.id }, 'a digest of requests from devices could not be sent',
+        () => mailDigest(deps, digest));
     }
     for (const expired of await listExpiredRequests(db)) {
       await alone(deps, expired, 'a request of people whose time is over could not be taken away',

@@ -40,6 +40,59 @@ export function gdprMail(report: GdprReport): { subject: string; text: string } 
   return { subject, text: `${parts.map((lines) => lines.join('\n')).join('\n\n')}\n` };
 }
 
+/** What a digest says of a request. `archive`: a signed link, or what is said instead; null if there is none. */
+export type DigestLine = { kind: GdprMailKind; type: 'access' | 'delete'; identifier: string; archive: string | null };
+
+/** Maximum number of requests that a digest names of each kind. */
+const LINES_OF_A_KIND = 50;
+
+/** The mail about several requests that devices of an app made without a user token. `link` leads to the list of all. */
+export function gdprDigest(lines: readonly DigestLine[], link: string): { subject: string; text: string } {
+  const groups = DIGEST_GROUPS.map(({ kind, type, one, many, advice }) => {
+    const of = lines.filter((line) => line.kind === kind && line.type === type);
+    return { of, title: `${thousands(of.length)} ${of.length === 1 ? one : many}`, advice };
+  }).filter(({ of }) => of.length > 0);
+  const subject = `Privacy requests from devices: ${groups.map(({ title }) => title).join(', ')}`;
+  const parts = [
+    ['Devices of an app made these requests without a user token.'],
+    ...groups.map(({ of, title, advice }) => [
+      `${title}. ${advice}`,
+      ...of.slice(0, LINES_OF_A_KIND).map(({ identifier, archive }) =>
+        `  ${oneLine(identifier, MAX_NAME)}${archive === null ? '' : `: ${oneLine(archive)}`}`),
+      ...of.length > LINES_OF_A_KIND ? [`  and ${thousands(of.length - LINES_OF_A_KIND)} more, which the list names`] : [],
+    ]),
+    ['All of them:', link],
+  ];
+  return { subject, text: `${parts.map((part) => part.join('\n')).join('\n\n')}\n` };
+}
+
+const DIGEST_GROUPS: { kind: GdprMailKind; type: 'access' | 'delete'; one: string; many: string; advice: string }[] = [
+  {
+    kind: 'near_deadline', type: 'delete', one: 'deletion near or past its 30 days', many: 'deletions near or past their 30 days',
+    advice: 'They are not treated; their status says what keeps them.',
+  },
+  {
+    kind: 'near_deadline', type: 'access', one: 'access near or past its 30 days', many: 'accesses near or past their 30 days',
+    advice: 'They are not treated; their status says what keeps them.',
+  },
+  {
+    kind: 'waiting', type: 'delete', one: 'deletion waits for approval', many: 'deletions wait for approval',
+    advice: 'Nothing is deleted until a user approves them: npx --no-install millrace gdpr approve <request>, or decline <request>.',
+  },
+  {
+    kind: 'held', type: 'delete', one: 'deletion with a person on hold', many: 'deletions with a person on hold',
+    advice: 'A person on hold is deleted once nothing holds them any more.',
+  },
+  {
+    kind: 'treated', type: 'access', one: 'access treated', many: 'accesses treated',
+    advice: 'Who has a link can download what it leads to. Pass each on to its person only.',
+  },
+  {
+    kind: 'treated', type: 'delete', one: 'deletion treated', many: 'deletions treated',
+    advice: 'A second look found nothing of their devices any more.',
+  },
+];
+
 function headline({ kind, daysLeft }: GdprReport): string {
   if (kind === 'waiting') return 'waits for approval';
   if (kind === 'held') return 'a person is on hold';

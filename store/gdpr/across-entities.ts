@@ -41,24 +41,50 @@ const IS_DUE_AGAIN = `m.mail_state = 'not_sent' AND m.tried_at < now() - least(2
 const LOST_AFTER = `interval '1 hour'`;
 
 /**
+ * Requests with a kind of mail that they are due. A treated request's own workflow mails first, unless the request is unvouched.
+ * Uses the indexes gdpr_requests_under_way and gdpr_requests_by_expiry.
+ */
+export const WITH_MAILS = `(
+  SELECT entity_id, id, app_id, identifier, is_unvouched, 'waiting' AS kind FROM gdpr_requests
+    WHERE ${UNDER_WAY} AND state = 'waiting' AND NOT skip_email
+  UNION ALL SELECT entity_id, id, app_id, identifier, is_unvouched, 'held' FROM gdpr_requests
+    WHERE ${UNDER_WAY} AND stage = 'on hold' AND NOT skip_email
+  UNION ALL SELECT entity_id, id, app_id, identifier, is_unvouched, 'near_deadline' FROM gdpr_requests
+    WHERE ${UNDER_WAY} AND received_at < now() - ${NEAR_DEADLINE} AND NOT skip_email
+  UNION ALL SELECT entity_id, id, app_id, identifier, is_unvouched, 'treated' FROM gdpr_requests
+    WHERE expires_at > now() AND state = 'treated' AND (is_unvouched OR treated_at < now() - ${LOST_AFTER}) AND NOT skip_email)`;
+
+/**
  * Mails that nobody has sent: of requests that wait for approval, whose people are on hold, of which few days are left, and that
- * are treated. The last one is a workflow's own at first.
+ * are treated. Those of unvouched requests go with a digest.
  */
 export async function listDueMails(db: Queryable): Promise<DueMail[]> {
-  // By gdpr_requests_under_way and gdpr_requests_by_expiry.
   const { rows } = await db.query<{ entity_id: number; id: number; kind: DueMail['kind'] }>(
-    `SELECT r.entity_id, r.id, r.kind FROM (
-       SELECT entity_id, id, 'waiting' AS kind FROM gdpr_requests WHERE ${UNDER_WAY} AND state = 'waiting' AND NOT skip_email
-       UNION ALL SELECT entity_id, id, 'held' FROM gdpr_requests
-         WHERE ${UNDER_WAY} AND stage = 'on hold' AND NOT skip_email
-       UNION ALL SELECT entity_id, id, 'near_deadline' FROM gdpr_requests
-         WHERE ${UNDER_WAY} AND received_at < now() - ${NEAR_DEADLINE} AND NOT skip_email
-       UNION ALL SELECT entity_id, id, 'treated' FROM gdpr_requests
-         WHERE expires_at > now() AND state = 'treated' AND treated_at < now() - ${LOST_AFTER} AND NOT skip_email) r
+    `SELECT r.entity_id, r.id, r.kind FROM ${WITH_MAILS} r
      LEFT JOIN gdpr_mails m ON m.entity_id = r.entity_id AND m.request_id = r.id AND m.kind = r.kind
-     WHERE (m.mail_state IS NULL AND r.kind <> 'held') OR (${IS_DUE_AGAIN})
+     WHERE NOT r.is_unvouched AND ((m.mail_state IS NULL AND r.kind <> 'held') OR (${IS_DUE_AGAIN}))
      LIMIT 1000`);
   return rows.map(({ entity_id: entityId, id: requestId, kind }) => ({ entityId, requestId, kind }));
+}
+
+/** Returns the apps with unvouched requests that no digest tells of yet. */
+export async function listAppsToDigest(db: Queryable): Promise<{ entityId: number; appId: number | null }[]> {
+  const { rows } = await db.query<{ entity_id: number; app_id: number | null }>(
+    `SELECT DISTINCT r.entity_id, r.app_id FROM ${WITH_MAILS} r
+     LEFT JOIN gdpr_mails m ON m.entity_id = r.entity_id AND m.request_id = r.id AND m.kind = r.kind
+     WHERE r.is_unvouched AND (m.id IS NULL OR (m.digest_id IS NULL AND coalesce(m.mail_state, 'not_sent') = 'not_sent'))
+     LIMIT 1000`);
+  return rows.map(({ entity_id: entityId, app_id: appId }) => ({ entityId, appId }));
+}
+
+export type Digest = { entityId: number; id: number; identifier: string };
+
+/** Returns the digests that nobody has sent, or that are due again. */
+export async function listDueDigests(db: Queryable): Promise<Digest[]> {
+  const { rows } = await db.query<{ entity_id: number; id: number; identifier: string }>(
+    `SELECT entity_id, id, identifier FROM gdpr_mails m
+     WHERE digest_id = id AND (mail_state IS NULL OR (${IS_DUE_AGAIN})) LIMIT 1000`);
+  return rows.map(({ entity_id: entityId, ...digest }) => ({ entityId, ...digest }));
 }
 
 export type GdprFigures = { type: GdprRequestType; state: string; requests: number; nearDeadline: number; fromDevices: number }[];

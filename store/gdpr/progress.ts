@@ -1,11 +1,10 @@
 import { JobGone, type JobKey, type JobKind, type JobRef, WAITING_FOR_SLOT } from '../../domain/jobs/job.ts';
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
 import { claimJob, lockJob, updateJob } from '../jobs/jobs.ts';
-import { lockDeviceRequests } from './device-requests.ts';
+import { HAS_TURN, lockDeviceRequests } from './device-requests.ts';
 import { HOLD_RELEASED } from './open-deletions.ts';
 import { type Erasure, TABLES_OF_FILES } from './personal-data-location.ts';
 import { type GdprRequest, KEPT_FOR, type RequestColumns, toGdprRequest } from './request-record.ts';
-import { HAS_TURN } from './turns.ts';
 
 /** Requests for access and for deletion stand in one table. */
 const REQUEST: JobKind = 'delete';

@@ -2,7 +2,7 @@ import { JobGone, type JobKey, type JobKind, type JobRef, WAITING_FOR_SLOT } fro
 import type { NextTry } from '../../domain/jobs/patience.ts';
 import { readRow } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
-import { HAS_TURN } from '../gdpr/turns.ts';
+import { HAS_TURN } from '../gdpr/device-requests.ts';
 
 /**
  * The one lifecycle of jobs. Each kind has a table with the columns entity_id, id, identifier, state, received_at, started_at, run_id

@@ -142,6 +142,50 @@ describe('the sweep, of requests', () => {
   });
 });
 
+describe('requests from devices without a user token', () => {
+  const from = (device: string, more: Partial<NewGdprRequest> = {}) =>
+    deletionByDevice(store.db, world.entity.id, { userId: null, deviceId: device }, { appId: telling, ...more });
+  const told = () => mails.received.map(({ mail }) => `${mail.headers.subject} ${mail.text}`).filter((text) => text.includes('device'));
+
+  it('300 of them are told of in one mail an hour of their app', async () => {
+    const before = mails.received.length;
+    const requests = await Promise.all(Array.from({ length: 300 }, (_, nth) => from(`made up ${nth}`)));
+    const declined = requests[0]!;
+    await store.db.query(`UPDATE gdpr_requests SET state = 'declined' WHERE id = $1`, [declined.id]);
+    mails.behave({ sender: 451 });
+    await sweep();
+    mails.behave({});
+    requests.push(await from('joins what is not sent yet'));
+    await sweep();
+    expect(mails.received.length).toBe(before);
+    await store.db.query(`UPDATE gdpr_mails SET tried_at = tried_at - interval '3 minutes' WHERE digest_id IS NOT NULL`);
+    await sweep();
+    expect(mails.received.length).toBe(before + 1);
+    expect(mails.received.at(-1)!.to).toEqual([world.user.email]);
+    expect(told().at(-1)).toContain('Privacy requests from devices: 300 deletions wait for approval');
+    expect(told().at(-1)).toContain('and 250 more');
+    expect(told().at(-1)).not.toContain(declined.identifier);
+    const next = await from('after the digest');
+    const treated = await from('treated', {
+      state: 'accepted', type: 'access', people: [{ userId: null, deviceId: 'treated' }],
+    });
+    await store.db.query(
+      `UPDATE gdpr_requests SET state = 'treated', treated_at = now(), expires_at = now() + interval '7 days' WHERE id = $1`, [treated.id]);
+    await sweep();
+    expect(mails.received.length).toBe(before + 1);
+    await store.db.query(`UPDATE gdpr_mails SET tried_at = tried_at - interval '1 hour' WHERE digest_id IS NOT NULL`);
+    await sweep();
+    await sweep();
+    expect(mails.received.length).toBe(before + 2);
+    expect(told().at(-1)).toContain('1 deletion waits for approval, 1 access treated');
+    expect(told().at(-1)).toContain(next.identifier);
+    const { rows } = await store.db.query(
+      `SELECT mail_state, count(*)::integer FROM gdpr_mails WHERE digest_id IS NOT NULL AND request_id = ANY ($1) GROUP BY mail_state`,
+      [[...requests, next, treated].map(({ id }) => id)]);
+    expect(rows).toEqual([{ mail_state: 'sent', count: 302 }]);
+  });
+});
+
 /** Whom each mail about a request was for. */
 const recipientsOf = (identifier: string) =>
   mails.received.filter(({ mail }) => mail.headers.subject?.includes(identifier)).map(({ to }) => to);

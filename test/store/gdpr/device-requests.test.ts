@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, expect, it } from 'vitest';
 import { claimGdprRequest, treatRequest } from '../../../store/gdpr/progress.ts';
 import type { GdprRequest } from '../../../store/gdpr/request-record.ts';
-import { findNextUnvouched } from '../../../store/gdpr/turns.ts';
+import { findNextUnvouched } from '../../../store/gdpr/device-requests.ts';
 import { listUnclaimedJobs } from '../../../store/jobs/jobs-across-entities.ts';
 import { write } from '../../../store/core/database.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
