@@ -5,6 +5,7 @@ import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import type { WalletRef } from '../../store/apps/wallet-settings.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
 import { audit } from '../http/audit.ts';
+import { streamedList } from '../http/reply.ts';
 import { type Handle, type Route, route } from '../http/route.ts';
 import { holdWallet, ownWallet, refuseTooLarge } from './own-wallet.ts';
 
@@ -47,9 +48,9 @@ export function walletRoutes<K extends Kept, C extends NamedBody, U extends Name
     return part.show(await known(part, tx, wallet, kept.identifier));
   });
   return [
-    route(operations.list, async ({ params, caller }, { db }) => {
-      const wallet = await ownWallet(db, caller.entityId, params['app_identifier']!);
-      return (await part.list(db, wallet)).map(part.show);
+    route(operations.list, async ({ params, ...who }, { db, streamedLists }) => {
+      const wallet = await ownWallet(db, who.caller.entityId, params['app_identifier']!);
+      return streamedList(streamedLists.shown(who, inOnePiece(() => part.list(db, wallet)), (all) => all.map(part.show)));
     }),
     route(operations.view, async ({ params, caller }, { db }) => {
       const wallet = await ownWallet(db, caller.entityId, params['app_identifier']!);
@@ -74,6 +75,11 @@ export function walletRoutes<K extends Kept, C extends NamedBody, U extends Name
       return part.show(kept);
     })),
   ];
+}
+
+/** A wallet has a bound of its own: its place bounds how many of its lists are in memory. */
+async function* inOnePiece<T>(list: () => Promise<T>): AsyncGenerator<T> {
+  yield await list();
 }
 
 async function known<K extends Kept>(
