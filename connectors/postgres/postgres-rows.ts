@@ -16,16 +16,23 @@ const NEW_LINE = 10;
 
 /**
  * The rows of a SELECT, as they come: the server is asked for more only when they have been taken, whatever their size.
- * What it is waited for is bounded by `statement_timeout_seconds`, not what the taker does between two rows.
+ * What it is waited for is bounded by `statement_timeout_seconds`, not what the taker does between two rows; and in as long, or in the
+ * time of the least rate where that is longer, the rows have to bring its bytes.
  */
 export async function* postgresRows(session: PostgresSession, select: string): AsyncGenerator<PostgresRow[]> {
   await session.client.query('SET LOCAL statement_timeout = 0');
   await watchForUs(session);
   const splitter = lineSplitter();
   const chunks = session.client.query(copyTo(`COPY (${select}) TO STDOUT`))[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
+  const rateMs = Math.max(session.settings.statement_timeout_seconds * 1000, session.leastRate.withinMs);
+  let [bytes, waitedMs] = [0, 0];
   for (;;) {
-    const { done, value } = await inTime(session, () => chunks.next());
+    const began = performance.now();
+    const { done, value } = await inTime(session, rateMs - waitedMs, () => chunks.next());
     if (done) return;
+    bytes += value.length;
+    waitedMs += performance.now() - began;
+    if (bytes >= session.leastRate.leastBytes) [bytes, waitedMs] = [0, 0];
     const rows = splitter(value);
     if (rows.length > 0) yield rows;
   }
@@ -41,11 +48,15 @@ async function watchForUs({ client }: PostgresSession): Promise<void> {
   }
 }
 
-async function inTime<T>(session: PostgresSession, wait: () => Promise<T>): Promise<T> {
-  const seconds = session.settings.statement_timeout_seconds;
-  const timer = setTimeout(() => session.breakOff(sourceRefusal('source_unavailable',
-    `${session.settings.host} sent no row within ${seconds} s: an index on the columns that it sorts by helps, or a larger `
-    + 'statement_timeout_seconds')), seconds * 1000);
+async function inTime<T>(session: PostgresSession, rateMs: number, wait: () => Promise<T>): Promise<T> {
+  const { host, statement_timeout_seconds: seconds } = session.settings;
+  const advice = 'an index on the columns that it sorts by helps, or a larger statement_timeout_seconds';
+  const isRate = rateMs < seconds * 1000;
+  const { leastBytes, withinMs } = session.leastRate;
+  const words = isRate ? `sent less than ${leastBytes / 1024} KiB of rows within ${Math.max(seconds, withinMs / 1000)} s`
+    : `sent no row within ${seconds} s`;
+  const timer = setTimeout(() => session.breakOff(sourceRefusal('source_unavailable', `${host} ${words}: ${advice}`)),
+    Math.max(0, isRate ? rateMs : seconds * 1000));
   try {
     return await wait();
   } finally {

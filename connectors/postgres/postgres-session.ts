@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import type { Refusal } from '../../domain/core/refusal.ts';
+import type { LeastRate } from '../core/answer-bounds.ts';
 import type { ConnectorContext } from '../core/contract.ts';
 import { guardedSocket } from '../core/guarded-socket.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
@@ -18,6 +19,8 @@ const AS_TEXT: pg.CustomTypesConfig = { getTypeParser: () => (text: string) => t
 export type PostgresSession = {
   client: pg.Client;
   settings: PostgresSettings;
+  /** Minimum number of bytes that rows bring in a time. */
+  leastRate: LeastRate;
   /** Begins a transaction: a snapshot that cannot write, or one that writes. */
   begin(how: 'read' | 'write'): Promise<void>;
   commit(): Promise<void>;
@@ -44,7 +47,7 @@ export async function openSession(settings: PostgresSettings, context: Connector
   const onAbort = () => breakOff();
   context.signal.addEventListener('abort', onAbort, { once: true });
   const session: PostgresSession = {
-    client, settings, breakOff,
+    client, settings, breakOff, leastRate: context.fetch.limits.leastRate,
     begin: async (how) => { await client.query(beginning(how, settings)); },
     commit: async () => { await client.query('COMMIT'); },
     error: (error) => {

@@ -25,6 +25,8 @@ const SESSION_SECONDS = 3_600;
 /** So long before they end, they are renewed: a request may take that long. */
 const EARLY_MS = 5 * 60_000;
 const LIMITS = { connectionTimeout: 10_000, requestTimeout: 30_000 };
+/** From a request to the end of its answer: the other timeouts restart with each byte. */
+const TOTAL_MS = 60_000;
 
 const NO_CREDENTIALS = 'this server has no AWS credentials with which to assume the role: an operator has to give it an instance or '
   + 'task role, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY where it runs';
@@ -33,14 +35,15 @@ const NO_CREDENTIALS = 'this server has no AWS credentials with which to assume 
  * Credentials of a role, assumed with those of the server's own default AWS chain, and renewed before they end. STS is that of
  * the region, or the SDK's AWS_ENDPOINT_URL_STS. Refuses a role that asks for no external id.
  */
-export function roleCredentials(role: ExportRole, region: string, signal: AbortSignal): CredentialSource {
+export function roleCredentials(role: ExportRole, region: string, signal: AbortSignal, totalMs = TOTAL_MS): CredentialSource {
   const client = new STSClient({ region, requestHandler: LIMITS, credentials: ownCredentials(region) });
   const arn = `arn:${awsPartition(region).name}:iam::${role.accountId}:role/${role.roleName}`;
   const ask: AskSts = (asked) => {
     const command = new AssumeRoleCommand({ RoleArn: arn, RoleSessionName: SESSION_NAME, DurationSeconds: SESSION_SECONDS, ...asked });
-    return client.send(command, { abortSignal: signal }).catch((error: unknown) => {
+    const late = AbortSignal.timeout(totalMs);
+    return client.send(command, { abortSignal: AbortSignal.any([signal, late]) }).catch((error: unknown) => {
       signal.throwIfAborted();
-      throw refusalOfSts({ arn, region, role }, error);
+      throw refusalOfSts({ arn, region, role }, late.aborted ? timedOut() : error);
     });
   };
   let isProved = false;
@@ -127,10 +130,12 @@ function refusalOfSts({ arn, region, role }: Asked, error: unknown): Refusal {
   return sourceRefusal('source_refused', `${words}${own}: ${adviceFor(code, arn, role, region)}`, extra);
 }
 
+const timedOut = () => Object.assign(new Error('timeout'), { code: 'ETIMEDOUT' });
+
 /** The SDK's handler gives its own time-outs a name and no code. */
 function named(error: unknown): unknown {
   const { name, code } = error as { name?: unknown; code?: unknown };
-  return code === undefined && name === 'TimeoutError' ? Object.assign(new Error('timeout'), { code: 'ETIMEDOUT' }) : error;
+  return code === undefined && name === 'TimeoutError' ? timedOut() : error;
 }
 
 function adviceFor(code: string | undefined, arn: string, { externalId }: ExportRole, region: string): string {

@@ -1,4 +1,6 @@
-import { describe, expect, it } from 'vitest';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { ConnectorContext } from '../../../connectors/core/contract.ts';
 import { download } from '../../../connectors/core/download.ts';
 import { type FetchAllow, readFetchAllow } from '../../../connectors/core/fetch-allow.ts';
@@ -7,7 +9,9 @@ import { jsonAnswer } from '../../../connectors/core/json-answer.ts';
 import { requestPool } from '../../../connectors/core/request-pool.ts';
 import { openByHttp } from '../../../connectors/http-file/open-by-http.ts';
 import { openBucket } from '../../../connectors/s3/bucket.ts';
+import { roleCredentials } from '../../../connectors/s3/role-credentials.ts';
 import { slack } from '../../../connectors/slack/slack.ts';
+import { smtpDelivery } from '../../../connectors/smtp/mail-smtp.ts';
 import { sendToWebhook } from '../../../connectors/webhook/send-to-webhook.ts';
 import { type Answer, httpSource } from '../../harness/core/http-source.ts';
 import { HANGS_MS } from '../../harness/core/wait.ts';
@@ -51,6 +55,20 @@ const bucket = (url: string) => openBucket({
   bucket: 'b', endpoint: new URL(url).origin, region: 'us-east-1', access_key_id: 'a', secret_access_key: 's',
 } as Parameters<typeof openBucket>[0], context);
 
+/** The answer to the first request of a role, whose client goes by the environment alone. */
+async function throughSts(url: string): Promise<unknown> {
+  const env = { AWS_ENDPOINT_URL_STS: url, AWS_ACCESS_KEY_ID: 'a', AWS_SECRET_ACCESS_KEY: 's', AWS_EC2_METADATA_DISABLED: 'true' };
+  for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
+  const role = { accountId: '123456789012', roleName: 'r', externalId: 'e' };
+  const credentials = roleCredentials(role, 'us-east-1', context.signal, BOUND_MS);
+  try {
+    return await credentials.get();
+  } finally {
+    credentials.close();
+    vi.unstubAllEnvs();
+  }
+}
+
 const ended = /did not end within 0\.25 s$/;
 const slow = /came slower than 64 KiB in 0\.25 s$/;
 
@@ -69,12 +87,32 @@ describe('an answer that drips a byte at a time ends', () => {
     ['in a file of a sync, before its headers', hints,
       async (url) => readAll((await openByHttp({ url } as Parameters<typeof openByHttp>[0], context)).chunks), 'source_unavailable', ended],
     ['in a file of a bucket', body, async (url) => readAll((await bucket(url).open('k')()).chunks), 'transfer_broken', slow],
+    ['of STS', body, throughSts, 'source_unavailable', /in time/],
+    ['of STS, in its headers', headers, throughSts, 'source_unavailable', /in time/],
     ['in a list of a bucket', body, (url) => Array.fromAsync(bucket(url).list('', null)), 'transfer_broken', ended],
   ])('%s', async ([, answer, ask, refused, says], { task }) => {
     // The paths that a client of a bucket asks for are its own.
-    for (const path of ['/b', '/b/', '/b/k']) source.serve(path, answer);
+    for (const path of ['/b', '/b/', '/b/k', `/${task.id}/`]) source.serve(path, answer);
     const asked = ask(source.serve(`/${task.id}`, answer));
     await expect(asked).rejects.toMatchObject({ status: refused, message: expect.stringMatching(says) as string });
+  });
+});
+
+it.for([
+  ['in its greeting', '220-a\r\n'], ['in an answer that does not end', '220 here\r\n250-a'],
+])('a mail server that drips %s is given up, and the mail is not sent', async ([, start]) => {
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined).resume();
+    socket.write(start!);
+    const timer = setInterval(() => socket.write('220-a\r\n'), 5);
+    socket.on('close', () => clearInterval(timer));
+  });
+  onTestFinished(() => { server.close(); });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const deliver = smtpDelivery(`smtp://127.0.0.1:${(server.address() as AddressInfo).port}`, 'millrace@example.com', BOUND_MS);
+  const mail = { to: ['someone@example.com'], subject: 'Subject', text: 'Text', messageId: '<dripping@example.com>' };
+  expect(await deliver(mail)).toMatchObject({
+    outcome: 'not_sent', retryable: true, reason: expect.stringMatching(/did not answer in time/) as string,
   });
 });
 

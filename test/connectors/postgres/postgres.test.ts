@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Batch, Cursor, Reading, SourceRecord, Stream } from '../../../connectors/core/contract.ts';
 import { NOTHING_ALLOWED } from '../../../connectors/core/fetch-allow.ts';
+import { guardedFetch } from '../../../connectors/core/guarded-fetch.ts';
 import { postgres } from '../../../connectors/postgres/postgres.ts';
 import { Refusal } from '../../../domain/core/refusal.ts';
 import { testStore } from '../../harness/core/database.ts';
@@ -324,6 +325,16 @@ describe('a reading', () => {
       status: 'source_unavailable', message: expect.stringMatching(/sent no row within 1 s/),
     });
     await waitFor('the statement to end', async () => (await connections('%pg_sleep(62)%')) === 0);
+  });
+
+  it.concurrent('ends if its rows drip', async () => {
+    const dripping = `SELECT repeat('x', 9000) AS a, pg_sleep(0.3)::text AS b FROM generate_series(1, 200)`;
+    const slow = settingsOf({ queries: { slow: dripping }, statement_timeout_seconds: 1 });
+    const leastRate = { leastBytes: 64 * 1024, withinMs: 500 };
+    const own = { ...context(), fetch: guardedFetch(NOTHING_ALLOWED, { limits: { leastRate } }) };
+    expect(await refusalOf(Array.fromAsync(source.read(slow, reading('slow'), own)))).toMatchObject({
+      status: 'source_unavailable', message: expect.stringMatching(/sent less than 64 KiB of rows within 1 s/),
+    });
   });
 
   it('that is cut off is to be gone on with later', async () => {
