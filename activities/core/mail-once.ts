@@ -36,8 +36,8 @@ export async function sendOnce(
   deps: Pick<Dependencies, 'db' | 'boundary' | 'withinMails'>, mailed: Mailed, about: { recipients: number; name: string },
   attemptToSend: () => Promise<Sent>,
 ): Promise<RetryAfter | null> {
-  // A reset of a password is of no entity.
-  return deps.withinMails('entityId' in mailed ? mailed.entityId : 0, () => sendInPlace(deps, mailed, about, attemptToSend));
+  // A reset of a password belongs to no entity, and has a share of its own.
+  return deps.withinMails('entityId' in mailed ? mailed.entityId : -mailed.id, () => sendInPlace(deps, mailed, about, attemptToSend));
 }
 
 async function sendInPlace(

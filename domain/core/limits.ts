@@ -27,6 +27,7 @@ export type Limit = keyof typeof PLACES;
 
 /** The limits of which one entity has fewer places also while it is alone, or whose line of callers is bounded. */
 export const BOUNDS = {
+  syncs: { maxWaitingEach: 6 },
   sends: { maxWaitingEach: 8 },
   mails: { maxWaitingEach: 8 },
   heavyReads: { maxEach: 1, maxWaitingEach: 20, maxWaiting: 100 },

@@ -39,7 +39,7 @@ export const STORED_JOBS: Record<JobKind, StoredKind> = {
     table: 'imports', alsoSet: NO_STAGE,
     alsoReset: 'UPDATE import_lanes l SET generation = reset.generation FROM reset WHERE l.entity_id = $1 AND l.import_id = $2',
   },
-  // The queue of syncs has no more places than the slots of a worker: a run may wait there, too.
+  // A run may wait in the queue of syncs, too.
   sync: {
     table: 'sync_runs', owner: 'sync_id', isBeside: (run) => `${run}.dry_run`, alsoSet: `stage = '${WAITING_FOR_SLOT}'`,
   },

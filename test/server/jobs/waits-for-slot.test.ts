@@ -131,6 +131,17 @@ it.each(Object.keys(WORK))('%s: a wait that a killed worker noted ends once an a
   expect(await noted(work.table)).toEqual([]);
 });
 
+it('a run of a sync leaves its slot of the queue while as many of its entity wait as may, and its record says that it waits', async () => {
+  const take = semaphore(1, { maxWaitingEach: 0 });
+  const free = await take(world.entity.id);
+  const work = await WORK.sync!();
+  expect(await stepIn(take, work)).toEqual({ againInMs: 2_000 });
+  expect(await noted(work.table)).toContain(WAITING_FOR_SLOT);
+  free();
+  await stepIn(take, work);
+  expect(await noted(work.table)).toEqual([]);
+});
+
 it('a run of a sync waits for a place from its claim on', async () => {
   const run = await storedRun(store.db, await storedSync(store.db, world), { state: 'accepted' });
   const deps = { ...store, boundary: () => {} } as object as Dependencies;
