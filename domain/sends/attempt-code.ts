@@ -12,7 +12,8 @@ export const ATTEMPT_CODES = {
   PENDING: 'waits to be sent',
   INAPP_AVAILABLE: 'the device gets the in-app message when it asks next',
   UNKNOWN: 'the worker or the connection ended before the provider answered: the push may have been sent, and is not sent again',
-  USER_NOT_VERIFIED: 'the app requires verified users, and no signed user token vouched for the user on this device',
+  USER_NOT_VERIFIED: 'the app requires verified users, and no signed user token vouched for the user on this device, or another push token '
+    + 'has come since',
   MESSAGE_LIMIT: 'the person got as many messages as the app\'s rate_limit allows',
   CONTROL_GROUP: 'the person is in the entity\'s control group, which gets no campaign but transactional ones',
   EXPIRED: 'it could not be sent before it expired',
