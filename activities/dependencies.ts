@@ -41,14 +41,16 @@ export type Dependencies = {
   /** Taken for each batch: imports that run at once take turns, and what they hold in memory stays bounded. */
   takeBatchSlot: Semaphore;
   /**
-   * Taken by each run of a sync for as long as it reads: what they hold in memory stays bounded. Their queue has no more slots than
-   * that; runs that began when they shared one with imports may come beside them.
+   * Taken by each run of a sync for as long as it reads: what they hold in memory stays bounded. Runs that began when they shared
+   * a queue with imports may come beside them.
    */
   takeSyncSlot: Semaphore;
   /** The same for runs of exporters: each holds what is between its database and its bucket. */
   takeExportSlot: Semaphore;
   /** The same for steps that erase people or show what is known of them. */
   takeGdprSlot: Semaphore;
+  /** Around a step of an import or a file: one entity's leave slots of their queue to others. */
+  withinBulk: WithinShare;
   /** Around each portion of a send, and no longer: a send that waits for its next moment holds no place. */
   withinSends: WithinShare;
   /** Around each attempt to send a mail: a slow mail server doesn't hold up sends. */

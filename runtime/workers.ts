@@ -51,7 +51,7 @@ const RESTART_MS = 1_000;
 const PATIENCE: Patience = { stickyMs: 3_000, heartbeatsMs: 1_000 };
 
 /** Steps at once in one process. Those that do more than look share the places of `PLACES` by entity, of which there are fewer. */
-const CONCURRENT_STEPS: Record<TaskQueue, number> = { flows: 20, bulk: 40, syncs: 100, sends: 100, mails: 40 };
+const CONCURRENT_STEPS: Record<TaskQueue, number> = { flows: 20, bulk: 100, syncs: 100, sends: 100, mails: 40 };
 
 /** Said of each worker that polls activities only, as all but those of `flows` do. */
 const EXPECTED = /^No workflows registered/;

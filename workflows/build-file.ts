@@ -11,6 +11,6 @@ const { mailFile } = proxyActivities<BuildFileSteps>(MAIL_STEPS);
 export async function buildFile(ref: JobRef): Promise<void> {
   const claim = await claimFile(ref, workflowInfo().firstExecutionRunId);
   if (!claim) return;               // another run has it, or it has ended
-  await writeFile(claim);
+  await untilSettled(() => writeFile(claim));
   await untilSettled(() => mailFile(claim));
 }

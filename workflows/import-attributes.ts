@@ -12,7 +12,7 @@ export async function importAttributes(ref: ImportRef): Promise<void> {
   const claim = await claimImport(ref, workflowInfo().firstExecutionRunId);
   if (!claim) return;               // another run has it, or it has ended
   if (claim.toFetch) await untilSettled(() => fetchFile(claim));
-  await loadRows(claim);
+  await untilSettled(() => loadRows(claim));
   const { mails } = await endImport(claim) ?? { mails: false };      // older runs got no answer
   if (mails) await untilSettled(() => mailReport(claim));
 }

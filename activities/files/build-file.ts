@@ -16,7 +16,7 @@ import { claimJob } from '../../store/jobs/jobs.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import { mailOnce } from '../core/mail-once.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
-import { noteWaitOf, takeSlot } from '../jobs/take-slot.ts';
+import { inBulkQueue, noteWaitOf, takeSlot } from '../jobs/take-slot.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { completeCsv, writeCsv } from './csv.ts';
 import { writeXls } from './xls.ts';
@@ -33,7 +33,10 @@ export const buildFileSteps = (deps: Dependencies) => ({
   },
 
   /** Writes the file whole, and ends the job. A repeat writes it anew. */
-  writeFile: (claim: JobClaim): Promise<void> => heartbeating(() => writeFile(deps, claim)),
+  writeFile: (claim: JobClaim): Promise<RetryAfter | null> => heartbeating(() => inBulkQueue(deps, 'file', claim, async () => {
+    await writeFile(deps, claim);
+    return null;
+  })),
 
   /** Sends the link to whoever asked for it by mail. */
   mailFile: (claim: JobClaim): Promise<RetryAfter | null> => heartbeating(() => mailFile(deps, claim)),

@@ -4,6 +4,7 @@ import { claimImport, findImport, updateImportFormat } from '../../store/imports
 import { heartbeating } from '../core/heartbeat.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
+import { inBulkQueue } from '../jobs/take-slot.ts';
 import type { ImportClaim, ImportRef } from './import-claim.ts';
 import { fetchFile } from './import-fetch.ts';
 import { readableImport } from './import-file.ts';
@@ -23,10 +24,10 @@ export const importAttributesSteps = (deps: Dependencies) => ({
   },
 
   /** Fetches and pins the file of an address. */
-  fetchFile: (claim: ImportClaim): Promise<RetryAfter | null> => heartbeating(() => fetchFile(deps, claim)),
+  fetchFile: (claim: ImportClaim): Promise<RetryAfter | null> => heartbeating(() => inTurn(deps, claim, () => fetchFile(deps, claim))),
 
   /** Merges what is left of the file, batch by batch; each lane's part commits with its counts, its errors and its cursor. */
-  loadRows: (claim: ImportClaim): Promise<void> => heartbeating(async () => {
+  loadRows: (claim: ImportClaim): Promise<RetryAfter | null> => heartbeating(() => inTurn(deps, claim, async () => {
     try {
       for (let outcome: Outcome = 'moved'; outcome === 'moved';) {
         const job = await findClaimed(deps, claim);
@@ -36,7 +37,8 @@ export const importAttributesSteps = (deps: Dependencies) => ({
       // The file of a canceled import goes while its last batches are read.
       if (await findClaimed(deps, claim)) throw error;
     }
-  }),
+    return null;
+  })),
 
   /** The file is through. Tells whether anybody wants to be told. */
   async endImport(claim: ImportClaim): Promise<{ mails: boolean }> {
@@ -49,6 +51,10 @@ export const importAttributesSteps = (deps: Dependencies) => ({
 
   mailReport: (claim: ImportClaim): Promise<RetryAfter | null> => heartbeating(() => mailReport(deps, claim)),
 });
+
+function inTurn(deps: Dependencies, claim: ImportClaim, step: () => Promise<RetryAfter | null>): Promise<RetryAfter | null> {
+  return inBulkQueue(deps, 'import', { ...claim, runId: claim.importId }, step);
+}
 
 /** Null when another generation has taken over, or the import has ended. */
 async function findClaimed({ db }: Dependencies, { entityId, identifier, generation }: ImportClaim): Promise<PinnedImport | null> {

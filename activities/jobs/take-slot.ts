@@ -1,6 +1,7 @@
 import type { Semaphore } from '../../domain/core/semaphore.ts';
 import { type JobKey, WAITING_FOR_SLOT } from '../../domain/jobs/job.ts';
 import { type StagedKind, updateJobStage } from '../../store/jobs/jobs.ts';
+import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
 
 /** How long work waits for a slot before its record says so: batches take turns within moments. */
@@ -32,4 +33,14 @@ export async function takeSlot(take: Semaphore, entityId: number, note: NoteWait
 /** Notes in the record of a job whether it waits for a slot. */
 export function noteWaitOf({ db }: Pick<Dependencies, 'db'>, kind: StagedKind, key: JobKey): NoteWait {
   return (isWaiting) => updateJobStage(db, kind, key, isWaiting ? WAITING_FOR_SLOT : null);
+}
+
+/** Runs a step of the queue `bulk`. If many of its entity's run already, its record says that it waits, and it comes back later. */
+export async function inBulkQueue(
+  deps: Pick<Dependencies, 'db' | 'withinBulk'>, kind: StagedKind, key: JobKey, step: () => Promise<RetryAfter | null>,
+): Promise<RetryAfter | null> {
+  const ended = await deps.withinBulk(key.entityId, async () => ({ result: await step() }));
+  if ('result' in ended) return ended.result;
+  await noteWaitOf(deps, kind, key)(true);
+  return ended;
 }

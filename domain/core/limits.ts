@@ -17,6 +17,8 @@ export const PLACES = {
   sends: 4,
   /** Attempts to send a mail or an alert. */
   mails: 8,
+  /** Imports and files under way in the queue `bulk`, whatever other places they take: most of them wait for these. */
+  bulkSteps: 64,
   /** Funnels and previews that may look at all events of a period: each takes two database sessions. */
   heavyReads: 2,
   /** Lists that are streamed: each holds a piece of about 1 MiB, or a database session, for as long as its caller reads. */
@@ -28,6 +30,7 @@ export type Limit = keyof typeof PLACES;
 /** The limits of which one entity has fewer places also while it is alone, or whose line of callers is bounded. */
 export const BOUNDS = {
   syncs: { maxWaitingEach: 6 },
+  bulkSteps: { maxEach: 8, maxWaitingEach: 1 },
   sends: { maxWaitingEach: 8 },
   mails: { maxWaitingEach: 8 },
   heavyReads: { maxEach: 1, maxWaitingEach: 20, maxWaiting: 100 },
