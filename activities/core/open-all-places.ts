@@ -2,7 +2,9 @@ import { openPlaces } from '../../domain/core/limits.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { sharedPlaces } from './within-share.ts';
 
-type Places = Pick<Dependencies, 'takeBatchSlot' | 'takeSyncSlot' | 'takeExportSlot' | 'takeGdprSlot' | 'withinBulk' | 'withinSends' | 'withinMails'>;
+type Places = Pick<
+  Dependencies, 'takeBatchSlot' | 'takeSyncSlot' | 'takeExportSlot' | 'takeGdprSlot' | 'withinBulk' | 'withinSends' | 'withinMails'
+>;
 
 /** Opens the places that the steps of a process share, once for the process. */
 export function openAllPlaces(): Places {

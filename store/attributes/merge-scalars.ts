@@ -91,7 +91,8 @@ const SAME_KEY = `v.entity_id = s.entity_id AND v.sor_id = s.sor_id AND v.custom
 const DIFFERS = `(s.removed, s.string_value, s.number_value, s.boolean_value, s.date_value, s.datetime_value) IS DISTINCT FROM
   (v.removed_at IS NOT NULL, v.string_value, v.number_value, v.boolean_value, v.date_value, v.datetime_value)`;
 
-const IS_SAME = `v.entity_id IS NOT NULL AND NOT (${DIFFERS}) AS is_same`;
+/** `is_new`: of a customer who may not stand among the customers yet; the removal of what was never there leaves a row without one. */
+const IS_SAME = `v.entity_id IS NOT NULL AND NOT (${DIFFERS}) AS is_same, v.entity_id IS NULL OR v.removed_at IS NOT NULL AS is_new`;
 
 /** Looks for work accepted earlier that may still bring an earlier value; the feed has its own requests in their order. */
 const EARLIER_UNDER_WAY = `
@@ -148,8 +149,8 @@ const merge = (found: string, sorted: string) => `
     FROM ${sorted} f WHERE tid IS NULL
   ), logged AS (
     INSERT INTO attribute_change_log (entity_id, sor_id, customer_type, customer_ids, pending)
-    SELECT $1, $2, customer_type, array_agg(customer_id), tid IS NULL FROM found
-    WHERE NOT is_same AND NOT (removed AND tid IS NULL) GROUP BY customer_type, tid IS NULL
+    SELECT $1, $2, customer_type, array_agg(customer_id), is_new FROM found
+    WHERE NOT is_same AND NOT (removed AND tid IS NULL) GROUP BY customer_type, is_new
   )
   SELECT (SELECT count(*) FROM found WHERE tid IS NOT NULL) AS differing, (SELECT count(*) FROM updated) AS updated`;
 

@@ -99,8 +99,9 @@ async function noted(table: string): Promise<(string | null)[]> {
 function stepIn(take: ReturnType<typeof semaphore>, { step }: Work): Promise<unknown> {
   const metrics = createMetrics();
   const deps = {
-    ...store, takeBatchSlot: take, takeSyncSlot: take, takeExportSlot: take, withinBulk: (_: number, work: () => unknown) => work(), draining: new AbortController().signal,
-    batchRecords: 100, boundary: () => {}, countRows: metrics.countRows, countValues: metrics.countValues,
+    ...store, takeBatchSlot: take, takeSyncSlot: take, takeExportSlot: take, withinBulk: (_: number, work: () => unknown) => work(),
+    draining: new AbortController().signal, batchRecords: 100, boundary: () => {},
+    countRows: metrics.countRows, countValues: metrics.countValues,
   } as object as Dependencies;
   const context = { info: {}, heartbeat: () => {}, cancellationSignal: AbortSignal.abort() } as object as Context;
   return asyncLocalStorage.run(context, () => step(deps))

@@ -53,6 +53,8 @@ async function keysOf(from: string, { entity }: World): Promise<string[]> {
   return rows.map(({ key }) => key);
 }
 
+const keyOf = ({ type, who }: Row) => `${type === 'user_id' ? 0 : 1} ${personId(who)}`;
+
 async function isPending({ entity }: World): Promise<boolean> {
   const { rowCount } = await store.db.query('SELECT FROM attribute_change_log WHERE entity_id = $1 AND pending', [entity.id]);
   return rowCount! > 0;
@@ -75,17 +77,24 @@ describe('customers', () => {
       const world = await makeWorld(store);
       const places = await makePlaces(world);
       const { id } = await write(store.db, (tx) => insertUpload(tx, store, world));
+      // While the upload is under way the removal of what was never there leaves a row, of which nothing else tells.
+      const once = new Set<string>();
       for (const { place, rows, isDry, isAsked } of merges) {
         await write(store.db, (tx) => merge(tx, world, places[place]!, rows, isDry ? id : null));
+        // Each value is merged once, as its last row has it.
+        const last = new Map(rows.map((row) => [`${places[place]!.attributes[row.key]!.id} ${keyOf(row)}`, row]));
+        for (const [value, row] of last) if (!isDry && !row.isRemoval) once.add(value);
         if (isAsked) await addPendingCustomers(store.db, world.entity.id);
       }
-      expect(await keysOf('customers', world)).toEqual(await keysOf('attribute_values', world));
-      expect(await keysOf(LOGGED, world)).toEqual(await keysOf('attribute_values', world));
-      const { rows: unlogged } = await store.db.query(
-        `SELECT FROM attribute_values v WHERE entity_id = $1 AND NOT EXISTS (
+      const people = [...new Set(Array.from(once, (value) => value.slice(value.indexOf(' ') + 1)))].sort();
+      expect(await keysOf('customers', world)).toEqual(people);
+      expect(await keysOf(LOGGED, world)).toEqual(people);
+      const { rows: unlogged } = await store.db.query<{ value: string; isRemoved: boolean }>(
+        `SELECT v.attribute_id || ' ' || v.customer_type || ' ' || v.customer_id AS value, v.removed_at IS NOT NULL AS "isRemoved"
+         FROM attribute_values v WHERE entity_id = $1 AND NOT EXISTS (
            SELECT FROM attribute_change_log l WHERE l.entity_id = v.entity_id AND l.received_at = v.changed_at AND l.sor_id = v.sor_id
              AND l.customer_type = v.customer_type AND v.customer_id = ANY (l.customer_ids))`, [world.entity.id]);
-      expect(unlogged).toEqual([]);
+      expect(unlogged.filter(({ value, isRemoved }) => !isRemoved || once.has(value))).toEqual([]);
     }), { numRuns: sampledRuns(25) });
   });
 
