@@ -46,7 +46,7 @@ export async function buildServer(deps: ServerDependencies, routes: readonly Rou
     ...deps, limits, unverified: uploadBudget(limits),
     feedIntake: feedIntake(deps.db, deps.secrets), feedAdmission: new FeedAdmissionLimit(deps.db, limits), feedWaker, figures: new Map(),
     heavyReads,
-    streamedLists: new StreamedLists(),
+    streamedLists: new StreamedLists(limits.listWaitMs),
     connectorCalls,
     keptFiles: new KeptFileQuota(deps.db, { bytesPerSor: limits.keptBytesPerSor, bytesPerEntity: limits.keptBytesPerEntity }),
     trackingApps: new TrackingApps(deps.db, deps.secrets), trackingIntake: trackingIntake(deps.db, deps.secrets),

@@ -59,6 +59,8 @@ export type Limits = {
   idleBodyMs: number;
   /** In each of these times a reader takes something of a streamed answer. */
   readerMs: number;
+  /** How long a list that is streamed waits for a place. */
+  listWaitMs: number;
   /** Open at once; and from one address, where no proxy stands before the server. */
   connections: number;
   connectionsPerAddress: number;
@@ -83,7 +85,8 @@ export const LIMITS: Limits = {
   discoverMs: 60_000,
   connectorCalls: 4,
   idleBodyMs: 60_000,
-  readerMs: 60_000,
+  readerMs: 240_000,
+  listWaitMs: 20_000,
   connections: 10_000,
   connectionsPerAddress: 2_500,
 };

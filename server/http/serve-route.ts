@@ -132,8 +132,8 @@ function hungUp({ raw }: FastifyReply): AbortSignal {
   return gone.signal;
 }
 
-/** What a reader takes of a streamed answer in a minute, or the answer ends. */
-const LEAST_READ_BYTES = 256 * 1024;
+/** Least that a reader takes of a streamed answer in each `readerMs`: several of the lumps in which the kernel's buffers drain. */
+const LEAST_READ_BYTES = 1024 ** 2;
 
 /** Numbers of attribute values are raw JSON, which only the engine's own JSON.stringify writes. */
 function send({ limits }: RouteDependencies, reply: FastifyReply, answered: unknown): FastifyReply {

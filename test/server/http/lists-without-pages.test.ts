@@ -2,12 +2,13 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { expect, test } from 'vitest';
-import { BOUNDS } from '../../../domain/core/limits.ts';
+import { BOUNDS, PLACES } from '../../../domain/core/limits.ts';
 import { routes } from '../../../server/routes.ts';
 import { streamFunnels } from '../../../store/analytics/funnels.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { waitFor } from '../../harness/core/wait.ts';
-import { makeWorld } from '../../harness/core/world.ts';
+import { makeWorld, type World } from '../../harness/core/world.ts';
+import { testServer } from './test-server.ts';
 import { useServer } from './use-server.ts';
 
 const READER_MS = 2_000;
@@ -50,12 +51,7 @@ test('each list without pages is streamed, or is of few short rows', async () =>
 });
 
 test('30 funnels of 2 MB are read a few at a time, and no connection is held while the client takes its time', async () => {
-  const app = await insertSampleApp(store.db, world.entity.id, 'com.example.large');
-  await store.db.query(
-    `INSERT INTO funnels (entity_id, identifier, name, max_duration, steps, app_ids)
-     SELECT $1, 'fun_' || n, 'Large ' || n, 60,
-       json_build_array(json_build_object('match_name', json_build_array(), 'note', repeat('x', 2000000))), ARRAY[$2::integer]
-     FROM generate_series(1, 30) AS n`, [world.entity.id, app.id]);
+  const app = await insertLargeFunnels(world, 30);
   const pieces: string[][] = [];
   for await (const piece of streamFunnels(store.db, world.entity.id, [app.id])) pieces.push(piece.map(({ identifier }) => identifier));
   expect(pieces.map(({ length }) => length)).toEqual(Array.from({ length: 30 }, () => 1));
@@ -78,14 +74,7 @@ test('callers who never read hold no list of others up, and their answers are en
   await server.app.listen({ host: '127.0.0.1', port: 0 });
   const { port } = server.app.server.address() as AddressInfo;
   const other = await makeWorld(store);
-  const never: Socket[] = [];
-  for (let n = 0; n < BOUNDS.streamedLists.maxEach + 2; n += 1) {
-    const socket = connect(port, '127.0.0.1').on('error', () => {});
-    socket.write(`GET /api/funnels HTTP/1.1\r\nHost: x\r\nAuthorization: Token ${world.token}\r\n\r\n`);
-    never.push(socket);
-    // Its list has begun, and is read no further; those beyond the places of an entity wait in line.
-    if (n < BOUNDS.streamedLists.maxEach) await once(socket, 'readable');
-  }
+  const never = await openUnread(port, world, BOUNDS.streamedLists.maxEach + 2);
   const list = async (token: string, path: string) => {
     const answer = await fetch(`http://127.0.0.1:${port}${path}`, { headers: { authorization: `Token ${token}` } });
     return [answer.status, (await answer.json() as { success: boolean }).success];
@@ -98,3 +87,46 @@ test('callers who never read hold no list of others up, and their answers are en
   expect(store.db.waitingCount).toBe(0);
   for (const socket of never) socket.destroy();
 });
+
+test('a list waits for a place for a bounded time, and only while many entities read slowly', async () => {
+  const patient = await testServer(store, { settings: { limits: { readerMs: 60_000, listWaitMs: 300 } } });
+  await patient.app.listen({ host: '127.0.0.1', port: 0 });
+  const { port } = patient.app.server.address() as AddressInfo;
+  const { maxEach } = BOUNDS.streamedLists;
+  const last = await makeWorld(store);
+  const list = () => patient.call('GET', '/api/labels', { token: last.token });
+  const never: Socket[] = [];
+  for (let places = 0; places < PLACES.streamedLists; places += maxEach) {
+    expect(await list(), `${places} places held`).toMatchObject({ status: 200 });
+    const slow = await makeWorld(store);
+    await insertLargeFunnels(slow, 10);
+    never.push(...await openUnread(port, slow, maxEach));
+  }
+  const refused = await list();
+  expect(refused).toMatchObject({ status: 503, headers: { 'retry-after': '10' }, body: { success: false, status: 'service_unavailable' } });
+  never[0]!.destroy();
+  await waitFor('a list to have its place', async () => (await list()).status === 200);
+  for (const socket of never) socket.destroy();
+});
+
+async function insertLargeFunnels({ entity }: World, count: number): Promise<{ id: number }> {
+  const app = await insertSampleApp(store.db, entity.id, `com.example.large${entity.id}`);
+  await store.db.query(
+    `INSERT INTO funnels (entity_id, identifier, name, max_duration, steps, app_ids)
+     SELECT $1, 'fun_' || n, 'Large ' || n, 60,
+       json_build_array(json_build_object('match_name', json_build_array(), 'note', repeat('x', 2000000))), ARRAY[$2::integer]
+     FROM generate_series(1, $3::integer) AS n`, [entity.id, app.id, count]);
+  return app;
+}
+
+/** Asks for lists of funnels that begin, as far as there are places of the entity, and are read no further. */
+async function openUnread(port: number, { token }: World, count: number): Promise<Socket[]> {
+  const sockets: Socket[] = [];
+  for (let n = 0; n < count; n += 1) {
+    const socket = connect(port, '127.0.0.1').on('error', () => {});
+    socket.write(`GET /api/funnels HTTP/1.1\r\nHost: x\r\nAuthorization: Token ${token}\r\n\r\n`);
+    sockets.push(socket);
+    if (n < BOUNDS.streamedLists.maxEach) await once(socket, 'readable');
+  }
+  return sockets;
+}
