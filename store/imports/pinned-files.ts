@@ -1,5 +1,5 @@
 import type { Delimiter } from '../../domain/core/csv-bytes.ts';
-import { type Piece, recordBytes } from '../../domain/core/csv-pieces.ts';
+import { type Bad, isCut, type Piece, recordBytes } from '../../domain/core/csv-pieces.ts';
 import { parseRecord, parseRun } from '../../domain/core/csv-records.ts';
 import { createCsvSplitter } from '../../domain/core/csv-splitter.ts';
 import { encodingOf } from '../../domain/core/file-encoding.ts';
@@ -101,8 +101,8 @@ async function* linesNaming(files: Files, row: Omit<PinnedRow, 'id'>, find: IdFi
   const splitter = createCsvSplitter({ delimiter });
   const bytes = files.read(fileKey);
   try {
-    for await (const chunk of bytes) yield* naming(fileKey, splitter.push(chunk as Buffer), find, delimiter);
-    yield* naming(fileKey, splitter.end(), find, delimiter);
+    for await (const chunk of bytes) yield* naming(files, fileKey, splitter.push(chunk as Buffer), find, delimiter);
+    yield* naming(files, fileKey, splitter.end(), find, delimiter);
   } finally {
     bytes.destroy();
   }
@@ -114,8 +114,14 @@ async function isUnread(files: Files, { fileKey, fileSettings }: Omit<PinnedRow,
   return isBinaryTable(head) || encodingOf(head, fileSettings.encoding) !== 'utf-8';
 }
 
-function* naming(fileKey: string, pieces: Iterable<Piece>, find: IdFinder, delimiter: Delimiter): Generator<PinnedLine> {
+async function* naming(
+  files: Files, fileKey: string, pieces: Iterable<Piece>, find: IdFinder, delimiter: Delimiter,
+): AsyncGenerator<PinnedLine> {
   for (const piece of pieces) {
+    if (piece.kind === 'bad' && isCut(piece.reason)) {
+      if (await isNamedWithin(files, fileKey, piece, find)) yield { fileKey, line: piece.sample.toString(), isOwn: false };
+      continue;
+    }
     const ids = find((piece.kind === 'run' ? piece.bytes : piece.sample).toString('latin1'));
     if (ids.size === 0) continue;                                   // nearly always, and much cheaper than parsing
     if (piece.kind === 'bad') {
@@ -129,6 +135,35 @@ function* naming(fileKey: string, pieces: Iterable<Piece>, find: IdFinder, delim
       if (isNamed) yield { fileKey, line, isOwn: Array.isArray(record) && ids.has(record[0]!) };
     }
   }
+}
+
+/** Bytes that two windows share: more than an id has, with its quotes doubled twice. */
+const SHARED_BYTES = 8 * 1024;
+
+/** Returns whether an id stands in a piece that may be the whole rest of its file. Reads the file again, a window at a time. */
+async function isNamedWithin(files: Files, fileKey: string, { offset, endOffset }: Bad, find: IdFinder): Promise<boolean> {
+  const bytes = files.read(fileKey, offset, endOffset - offset);
+  try {
+    let [at, shared] = [offset, Buffer.alloc(0)];
+    for await (const chunk of bytes) {
+      const window = Buffer.concat([shared, chunk as Buffer]);
+      const isFirst = at === offset;
+      at += (chunk as Buffer).length;
+      const ids = find(window.toString('latin1'));
+      if (ids.size > 0 && standsIn(cutText(window, { isFirst, isLast: at >= endOffset }), ids)) return true;
+      shared = Buffer.from(window.subarray(-SHARED_BYTES));
+    }
+    return false;
+  } finally {
+    bytes.destroy();
+  }
+}
+
+/** A window's text, with a letter for the text before and behind it: a word that is cut there is none of its own. */
+function cutText(window: Buffer, { isFirst, isLast }: { isFirst: boolean; isLast: boolean }): string {
+  const text = window.toString();
+  const begun = isFirst ? text : `x${text.replace(/^\uFFFD{1,3}/, '')}`;
+  return isLast ? begun : `${begun.replace(/\uFFFD{1,3}$/, '')}x`;
 }
 
 /** Whether a field is one of the ids, or holds a record in which one is a field: the column `original` of an error file. */

@@ -139,6 +139,38 @@ it('a pinned file is searched in its own delimiter; one that was never read, and
   expect(await place.count(store, world.entity.id, [person])).toBe(0);
 });
 
+it('a pinned file is searched behind a quote that nothing closes, and within a record that is too long', async () => {
+  const world = await makeWorld(store);
+  const place = registered.get('imports/')!;
+  const put = async (fileKey: string, text: string) => {
+    await store.files.put(fileKey, asBytes(text));
+    const { id } = await insertUpload(store.db, store, world, { file: { fileKey } });
+    await store.db.query(`UPDATE imports SET state = 'finished', ended_at = now() WHERE entity_id = $1 AND id = $2`, [world.entity.id, id]);
+  };
+  const ended = (userId: string) => ({ customerId: userId, customerType: 'user_id' as const });
+  // Reading goes by 256 KiB: these stand across an end of one, just before it, and as the beginning of a longer word there.
+  const header = 'user_id,attribute_key,value\nu1,size,"12 inches\n';
+  const upTo = (text: string, bytes: number) => `${text}${'row,size,5\n'.repeat(3e5).slice(0, bytes - text.length - 1)}\n`;
+  const window = 256 * 1024;
+  // The window begins with the piece, on the second line.
+  const start = header.indexOf('u1,');
+  let text = upTo(header, start + window - 6);
+  text = upTo(`${text}across-erased,size,5\n`, start + 2 * window - 11);
+  text = upTo(`${text}just-erased,size,5\n`, start + 3 * window - 12);
+  text = upTo(`${text}start-erasedly,size,5\nönt-erased,size,5\n`, 2_300_000);
+  await put('imports/unclosed.csv', `${text}alice-erased,size,5\n`);
+  await put('imports/long.csv', `user_id,attribute_key,value\nu1,size,${'x'.repeat(2e6)} long-erased\nu2,size,5\n`);
+  const matchesOf = (userId: string) => Array.fromAsync(place.export(store, world.entity.id, [ended(userId)]));
+  for (const userId of ['u1', 'across-erased', 'just-erased', 'start-erasedly', 'alice-erased']) {
+    expect([userId, await matchesOf(userId)]).toEqual([userId, expect.arrayContaining([{ within: 'imports/unclosed.csv', matches: 1 }])]);
+  }
+  expect(await matchesOf('long-erased')).toEqual([{ within: 'imports/long.csv', matches: 1 }]);
+  for (const userId of ['start-erased', 'nt-erased', 'inches-12', 'erasedly-']) expect(await matchesOf(userId)).toEqual([]);
+  expect(await place.erase!(store, world.entity.id, [ended('alice-erased')])).toBe(1);
+  expect(await place.count(store, world.entity.id, [ended('alice-erased')])).toBe(0);
+  expect(await store.files.size('imports/long.csv')).not.toBe(null);
+});
+
 it('an archive shows no link that sets a colleague\'s password, whose address is asked for as a customer\'s', async () => {
   const world = await makeWorld(store);
   const person = await samplePerson(store, world, 6);
