@@ -6,7 +6,7 @@ import { Refusal } from '../domain/core/refusal.ts';
 import type { ProcessIo, Run } from './core/command-context.ts';
 import { keepLastResult, type LastResult, withoutKeys } from './core/last-result.ts';
 import { openClient } from './core/open-client.ts';
-import { escapeControls, readable, readableText } from './core/readable.ts';
+import { escapeControls, nowhere, readable, readableText } from './core/readable.ts';
 import { terminalOf } from './core/terminal.ts';
 import { buildProgram } from './program.ts';
 
@@ -21,8 +21,8 @@ export async function runCommand(args: readonly string[], { env, stdin, stdout, 
   let [status, isJson] = [0, false];
   const run: Run = async (work) => {
     const client = openClient(server, terminal.command);
-    // Text for people must not stand beside the document.
-    const console = new Console({ stdout: readable(isJson ? stderr : stdout), stderr: readable(stderr), ignoreErrors: false });
+    // Text for people must not stand beside the document, nor keys in it go into a log of errors.
+    const console = new Console({ stdout: isJson ? nowhere : readable(stdout), stderr: readable(stderr), ignoreErrors: false });
     status = await work({
       env, stdin, stdout, stderr, server, console, terminal, client: isJson ? keepLastResult(client, last) : client,
       setResult: (value) => { Object.assign(last, { isSet: true, value }); },

@@ -25,6 +25,8 @@ const PUT_OFF_MS = 5_000;
 const MAX_UNDER_WAY = 4_000;
 /** Pushes written as sending, for each that a route takes at once: while some leave, the next are marked. */
 const MARKED_PER_STREAM = 2;
+/** The same on a route that took none of its last: they fail together, and hold up no others. */
+const MARKED_OF_DOWN = 500;
 
 type Parts = Pick<Dependencies, 'db' | 'log' | 'boundary' | 'draining'>;
 /** `since`: when the route last took a push, or gave an answer. */
@@ -35,6 +37,8 @@ export class PushesUnderWay {
   readonly #deps: Parts;
   readonly #claim: JobClaim;
   readonly #routes = new Map<string, OnRoute>();
+  /** Routes whose last push did not leave. */
+  readonly #down = new Set<string>();
   /** Marked, and what became of them is not written yet. */
   #sending = 0;
   #outcomes: (SentPush & { key: string })[] = [];
@@ -96,8 +100,8 @@ export class PushesUnderWay {
   /** Those that may be marked now: at most twice as many are sending on a route as it takes at once. */
   #split(left: readonly Routed[]): { next: Routed[]; rest: Routed[] } {
     const places = new Map<string, number>();
-    const placesOf = (key: string, { streams }: PushRoute) => (
-      places.get(key) ?? Math.max(0, MARKED_PER_STREAM * Math.max(1, streams()) - (this.#routes.get(key)?.sending ?? 0)));
+    const placesOf = (key: string, route: PushRoute) => (
+      places.get(key) ?? Math.max(0, this.#markedAtOnce(key, route) - (this.#routes.get(key)?.sending ?? 0)));
     const next: Routed[] = [];
     const rest: Routed[] = [];
     for (const routed of left) {
@@ -108,6 +112,11 @@ export class PushesUnderWay {
       (mayLeave ? next : rest).push(routed);
     }
     return { next, rest };
+  }
+
+  #markedAtOnce(key: string, { streams }: PushRoute): number {
+    const open = streams();
+    return open === 0 && this.#down.has(key) ? MARKED_OF_DOWN : MARKED_PER_STREAM * Math.max(1, open);
   }
 
   /** Marks these as sending and lets those leave that it could mark; false if the send is canceled, or another's. */
@@ -134,6 +143,8 @@ export class PushesUnderWay {
     this.#sending += 1;
     const sent = await sendPush(this.#deps, routed.push);
     onRoute.since = performance.now();
+    if (sent.outcome.kind === 'not_sent') this.#down.add(key);
+    else this.#down.delete(key);
     this.#outcomes.push({ ...sent, key });
     this.#writeSoon();
   }

@@ -62,9 +62,11 @@ export async function sendMessages(deps: Sending, claim: JobClaim, open: () => M
   };
   try {
     while (!draining.aborted) {
+      // Outcomes that come while the portion is planned may change what it found.
+      const wasEmpty = underWay.isEmpty;
       const next = await deps.withinSends(claim.entityId, sendPortion);
       if (next === 'sent') continue;
-      if (next !== 'stuck' && (next === null || underWay.isEmpty)) return next;
+      if (next !== 'stuck' && (next === null || wasEmpty)) return next;
       // Answers are waited for without a place; then come what is due meanwhile, and a cancel.
       await underWay.settle(next === 'stuck' ? LOOK_AGAIN_MS : Math.min(next.againInMs, LOOK_AGAIN_MS));
     }

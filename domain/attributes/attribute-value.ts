@@ -36,7 +36,7 @@ export function parseAttributeValue(type: ValueType, text: string): ParsedValue<
       return parseNumber(text);
     case 'Boolean':
       if (text === 'true' || text === 'TRUE') return { ok: true, value: true };
-      return text === 'false' || text === 'FALSE' ? { ok: true, value: false } : invalid(text, 'is neither true nor false');
+      return text === 'false' || text === 'FALSE' ? { ok: true, value: false } : invalid(text, 'is none of true, false, TRUE and FALSE');
     case 'Date':
       return isDate(text) ? { ok: true, value: text } : invalid(text, 'is no day written as YYYY-MM-DD');
     case 'Datetime':

@@ -93,9 +93,13 @@ function cellOf(entityId: number, appId: number, platform: PushPlatform, column:
 /** What providers answered to some pushes of an app: `code` of a refusal, null if one was sent. */
 export type ProviderAnswer = { appId: number; provider: string; code: string | null };
 
-/** Notes which apps' providers refuse pushes at present. An app whose provider has sent one of these is no longer noted. */
+/**
+ * Notes which apps' providers refuse pushes at present. An app whose provider has sent one of these is no longer noted. A push service that
+ * the operator does not allow is that of a device, and tells nothing of the provider.
+ */
 export async function updateProviderRefusals(tx: Queryable, entityId: number, answers: readonly ProviderAnswer[]): Promise<void> {
-  for (const [appId, own] of Map.groupBy(answers, (answer) => answer.appId)) {
+  const told = answers.filter(({ code }) => code !== 'PUSH_SERVICE');
+  for (const [appId, own] of Map.groupBy(told, (answer) => answer.appId)) {
     const { provider, code } = own.find((answer) => answer.code === null) ?? own[0]!;
     await tx.query(code === null ? 'DELETE FROM provider_refusals WHERE entity_id = $1 AND app_id = $2'
       : `INSERT INTO provider_refusals (entity_id, app_id, provider, code) VALUES ($1, $2, $3, $4)

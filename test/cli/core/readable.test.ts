@@ -43,9 +43,10 @@ it('no command prints a control character of a refusal, or of its own arguments'
   expect(refused).toBeGreaterThan(commands.length / 2);
 });
 
-it('--json keeps each character, escaped', async () => {
+it('--json keeps each character, escaped, and prints nothing beside', async () => {
   answer = { http: 200, body: { success: true, result: [{ name: TITLE, targets: 0, created_at: '2026-11-26T00:00:00Z' }] } };
-  const { out } = await millrace(['labels', 'list', '--json']);
+  const { out, err } = await millrace(['labels', 'list', '--json']);
+  expect(err).toBe('');
   expect(out).not.toMatch(/(?![\t\n])\p{Cc}/u);
   expect(out).toContain('\\u009b31m');
   expect(JSON.parse(out)).toMatchObject([{ name: TITLE }]);

@@ -23,9 +23,10 @@ it('a file of many rows, most of them bad, and with records of any size is impor
   const bad = 'someone,score,not a number,\n'.repeat(120_000);
   const long = `someone,plan,${'x'.repeat(24 * MIB)},\n`;
   const open = `someone,plan,"${'y'.repeat(3 * MIB)}\n`;
-  const id = await postImport(stack.app, world, header + rows + long + open + bad);
+  const id = await postImport(stack.app, world, header + rows + long + bad + open + bad);
   const job = await importEnded(stack.store, world, id);
-  expect(job.rowsIn).toBe(60_000 + 2 + 120_000);
+  // Behind the quote that is never closed nothing is a row.
+  expect(job.rowsIn).toBe(60_000 + 1 + 120_000 + 1);
   expect(job.rowsFailed).toBeGreaterThan(120_000);
   expect(job.rowsOk + job.rowsIgnored + job.rowsFailed).toBe(job.rowsIn);
   expect(peakMib(pid)).toBeLessThan(MAX_MIB);
