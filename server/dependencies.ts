@@ -44,7 +44,7 @@ export type Limits = {
   /** What may wait in one entity's feed before it takes no more: requests, and bytes of their values. */
   waitingRequests: number;
   waitingBytes: number;
-  /** Files of imports that are kept at once, decompressed: of one System of Record, and of an entity. */
+  /** Files of imports that are kept at once, decompressed: of one System of Records, and of an entity. */
   keptBytesPerSor: number;
   keptBytesPerEntity: number;
   /** What SDKs sent and waits to be taken in. */

@@ -3,7 +3,7 @@ import { download } from '../../connectors/core/download.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { refuseBeyond } from '../../domain/imports/kept-files.ts';
 import { waitBeforeRetry } from '../../domain/jobs/patience.ts';
-import { write } from '../../store/core/database.ts';
+import type { Tx } from '../../store/core/database.ts';
 import {
   findImportSource, type RemoteSource, updateFetchedBytes, updateFetchError, updateImportFile,
 } from '../../store/imports/import-source.ts';
@@ -13,6 +13,7 @@ import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
 import type { ImportClaim } from './import-claim.ts';
 import { failImport } from './import-merge.ts';
+import { noteKeptFile } from './note-kept-file.ts';
 
 const PROGRESS_EVERY_MS = 1_000;
 
@@ -51,9 +52,11 @@ async function pinSource(
     const onStore = (piece: number) => { refuseBeyond(kept, deps.keptLimits, storedBytes += piece, new Date()); };
     const pinned = await pinFile(files, bytes, { ...FILE_LIMITS, signal, onStore });
     boundary('import: file stored');
-    const isTaken = await write(db, (tx) => updateImportFile(tx, claim, pinned));
+    const { fileKey, fileBytes } = pinned;
+    const note = (tx: Tx) => updateImportFile(tx, claim, pinned);
+    const isTaken = await noteKeptFile(deps, { ...claim, sorId }, { fileKey, more: fileBytes }, note);
     boundary('import: file noted');
-    if (!isTaken) await files.delete(pinned.fileKey);
+    if (!isTaken) await files.delete(fileKey);
   } finally {
     clearInterval(progress);
   }

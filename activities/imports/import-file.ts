@@ -2,12 +2,14 @@ import { Context } from '@temporalio/activity';
 import { canonicalFile } from '../../connectors/files/canonical-file.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import type { FileFailure } from '../../domain/imports/import-file.ts';
-import { write } from '../../store/core/database.ts';
+import { refuseBeyond } from '../../domain/imports/kept-files.ts';
 import { deleteNotedFiles } from '../../store/core/file-deletions.ts';
 import type { ImportFileFormat, PinnedImport, ReadableImport } from '../../store/imports/import-record.ts';
 import { updateImportConverted } from '../../store/imports/imports.ts';
+import { sumKeptFiles } from '../../store/imports/kept-files.ts';
 import { FILE_LIMITS, storeFile } from '../../store/imports/pin-file.ts';
 import type { Dependencies } from '../dependencies.ts';
+import { noteKeptFile } from './note-kept-file.ts';
 
 /**
  * The import with its file as CSV in UTF-8. A file in another form is converted once: the result is pinned in place of the file as
@@ -39,16 +41,24 @@ async function storeConverted(
   deps: Dependencies, job: PinnedImport, chunks: AsyncIterable<Buffer>, fileFormat: ImportFileFormat,
 ): Promise<ReadableImport | 'moved'> {
   const { db, files, boundary } = deps;
-  const converted = await storeFile(files, chunks);
+  const kept = await sumKeptFiles(db, job.entityId, job.sorId);
+  // It comes in place of the file as it came, which is counted.
+  let more = -job.file.fileBytes;
+  const onStore = (bytes: number) => {
+    more += bytes;
+    if (more > 0) refuseBeyond(kept, deps.keptLimits, more, new Date());
+  };
+  const converted = await storeFile(files, chunks, { onStore });
   boundary('import: file converted');
-  const isTaken = await write(db, (tx) => updateImportConverted(tx, job, converted, fileFormat));
+  const { fileKey } = converted;
+  const isTaken = await noteKeptFile(deps, job, { fileKey, more }, (tx) => updateImportConverted(tx, job, converted, fileFormat));
   boundary('import: conversion noted');
   if (isTaken) await deleteNotedFiles(deps, job.entityId, job.file.fileKey);
-  else await files.delete(converted.fileKey);
+  else await files.delete(fileKey);
   return isTaken ? { ...job, file: { ...job.file, ...converted }, fileFormat } : 'moved';
 }
 
 function failureOf({ status, message }: Refusal): FileFailure {
-  const isTransfer = status === 'too_large' || status === 'transfer_broken';
+  const isTransfer = status === 'too_large' || status === 'transfer_broken' || status === 'too_many_requests';
   return { errorType: isTransfer ? 'FILE_TRANSFER_ERROR' : 'PARSING_FAILED', message };
 }

@@ -1,10 +1,13 @@
 import { refuse } from '../core/refusal.ts';
 
-/** Bytes of the files of imports that may be kept at once: of one System of Record, and of all of an entity. */
+/** Bytes of the files of imports that may be kept at once: of one System of Records, and of all of an entity. */
 export type KeptLimits = { bytesPerSor: number; bytesPerEntity: number };
 
-/** Bytes of kept files, and when the first of them is deleted; null: none of their imports has ended. */
-export type Kept = { bytes: number; freesAt: Date | null };
+/**
+ * Bytes of kept files, and when the first of them is deleted; null: none of their imports has ended. `underWay`: bytes of uploads that
+ * are being received, the one that is looked at among them.
+ */
+export type Kept = { bytes: number; freesAt: Date | null; underWay?: number };
 export type KeptFiles = { ofSor: Kept; ofEntity: Kept };
 
 /** How soon to look again while none of the imports has ended. */
@@ -15,12 +18,14 @@ const RETRY_SECONDS = 60;
  * once others are gone.
  */
 export function refuseBeyond({ ofSor, ofEntity }: KeptFiles, { bytesPerSor, bytesPerEntity }: KeptLimits, more: number, now: Date): void {
-  const [whose, { bytes, freesAt }, most] = ofSor.bytes + more > bytesPerSor
-    ? ['this System of Record', ofSor, bytesPerSor] as const : ['the entity', ofEntity, bytesPerEntity] as const;
-  if (bytes + more <= most) return;
-  const free = freesAt === null ? 'none of them has ended yet' : `the first of them is deleted on ${freesAt.toISOString()}`;
+  const [whose, { bytes, freesAt, underWay = 0 }, most, setting] = ofSor.bytes + (ofSor.underWay ?? 0) + more > bytesPerSor
+    ? ['into this System of Records', ofSor, bytesPerSor, 'MILLRACE_KEPT_PER_SOR'] as const
+    : ['of the entity', ofEntity, bytesPerEntity, 'MILLRACE_KEPT_PER_ENTITY'] as const;
+  if (bytes + underWay + more <= most) return;
+  const until = freesAt === null ? 'and none of their imports has ended' : `the first of them until ${freesAt.toISOString()}`;
   const seconds = freesAt === null ? RETRY_SECONDS : Math.max(Math.ceil((freesAt.getTime() - now.getTime()) / 1_000), 1);
   refuse(429, 'too_many_requests',
-    `file: the files of the imports into ${whose} have ${bytes} bytes already, and may have ${most} in all: ${free}. Or cancel an import `
-    + 'that has not ended: its file goes at once', { retry_after: seconds });
+    `file: with this file, the files of the imports ${whose} would have over ${most} bytes (${setting}); ${bytes} are kept`
+    + `${bytes === 0 ? '' : `, ${until}`}. Cancel an import that has not ended, or ask the operator for another figure`,
+    { retry_after: seconds });
 }

@@ -99,8 +99,9 @@ describe('what is kept of files', () => {
   } } });
 
   test.each([
-    ['a System of Record', 2, 9, 'this System of Record'], ['an entity', 9, 2, 'the entity'],
-  ])('has a limit for %s, up to the last byte, until an import is canceled, fails or is deleted', async (_of, perSor, perEntity, whose) => {
+    ['a System of Records', 2, 9, 'into this System of Records', 'MILLRACE_KEPT_PER_SOR'],
+    ['an entity', 9, 2, 'of the entity', 'MILLRACE_KEPT_PER_ENTITY'],
+  ])('has a limit for %s, up to the last byte, until an import ends or its file goes', async (_of, perSor, perEntity, whose, setting) => {
     const own = await makeWorld(store);
     const to = await limited(perSor, perEntity);
     const key: [string, string][] = [['sor_id', own.sor.identifier], ['api_key', own.apiKey]];
@@ -109,14 +110,15 @@ describe('what is kept of files', () => {
     const second = await upload();
     expect([first.status, second.status]).toEqual([200, 200]);
     keptBefore = await kept();
-    const full = `file: the files of the imports into ${whose} have ${2 * CSV.length} bytes already, and may have ${2 * CSV.length} in all`;
+    const most = 2 * CSV.length;
+    const full = `file: with this file, the files of the imports ${whose} would have over ${most} bytes (${setting}); ${most} are kept`;
     const ways = [
       await upload(), await send([['file', Buffer.from('x')], ...key], { to }),
       await to.call('POST', PATH, { body: { ...Object.fromEntries(key), file_url: 'https://files.example.com/a.csv' } }),
     ];
     for (const { status, body, headers } of ways) {
       expect([status, headers['retry-after']]).toEqual([429, '60']);
-      expect(body.error_message).toContain(`${full}: none of them has ended yet`);
+      expect(body.error_message).toContain(`${full}, and none of their imports has ended. Cancel an import`);
     }
     expect(await kept()).toEqual(keptBefore);
 
@@ -129,8 +131,12 @@ describe('what is kept of files', () => {
       [second.body.result.import_id]);
     const later = await upload();
     expect([later.status, Number(later.headers['retry-after']) > 86_000]).toEqual([429, true]);
-    expect(later.body.error_message).toMatch(/the first of them is deleted on \d{4}-\d\d-\d\dT/);
+    expect(later.body.error_message).toMatch(/are kept, the first of them until \d{4}-\d\d-\d\dT/);
     await store.db.query(`UPDATE imports SET state = 'failed' WHERE identifier = $1`, [second.body.result.import_id]);
+    const third = await upload();
+    expect([third.status, (await upload()).status]).toEqual([200, 429]);
+    // An erasure has deleted the file before its import.
+    await store.db.query('UPDATE imports SET file_erased_at = now() WHERE identifier = $1', [third.body.result.import_id]);
     expect((await upload()).status).toBe(200);
   });
 
@@ -140,10 +146,10 @@ describe('what is kept of files', () => {
     await store.db.query('DELETE FROM imports WHERE entity_id = $1', [world.entity.id]);
     const [one, two, third] = [await quota.meter(sor), await quota.meter(sor), await quota.meter(other)];
     one.take(60);
-    expect(() => two.take(41)).toThrow('may have 100 in all');
+    expect(() => two.take(41)).toThrow('would have over 100 bytes (MILLRACE_KEPT_PER_SOR); 0 are kept. Cancel');
     two.take(40);
-    expect(() => third.take(51)).toThrow('may have 150 in all');
-    await expect(quota.meter(sor)).rejects.toThrow('may have 100 in all');
+    expect(() => third.take(51)).toThrow('would have over 150 bytes (MILLRACE_KEPT_PER_ENTITY); 0 are kept. Cancel');
+    await expect(quota.meter(sor)).rejects.toThrow('would have over 100 bytes');
     one.release();
     third.take(100);
     two.release();

@@ -14,7 +14,7 @@ const stack = useStack();
 let world: World;
 
 beforeAll(() => {
-  stack.startWorker();
+  stack.startWorker({ keptLimits: { bytesPerSor: 20_000_000, bytesPerEntity: 40_000_000 } });
 });
 
 /** Imports a file into a SoR of its own. */
@@ -128,6 +128,9 @@ describe('an import of a file as a spreadsheet saves it', () => {
     const csv = `user_id,attribute_key,value\n${personId(1)},plan,gold\n`;
     const one = await imported(await zipOf({ 'values.csv': csv }));
     expect(one.status).toMatchObject({ rows: { ok: 1 }, file: CSV, source: { compressed: true } });
+    const large = await imported(await zipOf({ 'values.csv': csv + '\n'.repeat(20_000_000) }));
+    expect(large.status).toMatchObject({ state: 'failed', rows: { read: 0 }, file: null });
+    expect(large.errors).toMatchObject([{ errorType: 'FILE_TRANSFER_ERROR', message: expect.stringContaining('over 20000000 bytes') }]);
     const two = await imported(await zipOf({ 'a.csv': csv, 'b.csv': csv }));
     expect(two.status).toMatchObject({
       state: 'failed', failure: 'The zip file holds 2 files ("a.csv", "b.csv"): it must hold exactly one', file: null, errors_by_type: {},

@@ -109,8 +109,30 @@ describe('a file from an address', () => {
     const before = await listFiles(stack.store, 'imports/');
     const { job, errors } = await imported({ file_url: source.serve('/large.csv.gz', file(gzipSync(Buffer.alloc(11_000_000, ' ')))) });
     expect(job).toMatchObject({ state: 'failed', rowsIn: 0, file: null });
-    expect(errors).toMatchObject([{ errorType: 'FILE_TRANSFER_ERROR', message: expect.stringContaining('may have 10000000 in all') }]);
+    expect(errors)
+      .toMatchObject([{ errorType: 'FILE_TRANSFER_ERROR', message: expect.stringContaining('would have over 10000000 bytes') }]);
     expect(await listFiles(stack.store, 'imports/')).toEqual(before);
+  });
+
+  it('whose place others have filled meanwhile fails its import, and nothing of it stays', async () => {
+    const { id: other } = await imported({ file_url: source.serve('/other.csv', file(rows('other'))) });
+    const setBytes = (bytes: number) => stack.store.db.query('UPDATE imports SET file_bytes = $2 WHERE identifier = $1', [other, bytes]);
+    const before = await listFiles(stack.store, 'imports/');
+    const { promise: filled, resolve: fill } = Promise.withResolvers<void>();
+    const bytes = rows('late', 100);
+    const id = await start({ file_url: source.serve('/meanwhile.csv', (_, response) => {
+      response.writeHead(200, { 'content-length': bytes.length }).write(bytes.subarray(0, 1_000));
+      void filled.then(() => response.end(bytes.subarray(1_000)));
+    }) });
+    await waitFor('the first bytes', async () => (await findImport(stack.store.db, world.entity.id, id))!.fetchedBytes === 1_000);
+    await setBytes(KEPT_LIMITS.bytesPerSor - 1_000);
+    fill();
+    const job = await importEnded(stack.store, world, id);
+    expect(job).toMatchObject({ state: 'failed', rowsIn: 0, file: null });
+    expect(await importErrors(stack.store, world, job))
+      .toMatchObject([{ errorType: 'FILE_TRANSFER_ERROR', message: expect.stringContaining('would have over 10000000 bytes') }]);
+    expect(await listFiles(stack.store, 'imports/')).toEqual(before);
+    await setBytes(1_000);
   });
 
   it('that comes only at the third time is imported, and its status tells of the waiting', async () => {
