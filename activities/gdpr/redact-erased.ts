@@ -1,5 +1,5 @@
 import type { CustomerType } from '../../domain/attributes/customer-id.ts';
-import { erasedError } from '../../domain/gdpr/erased-error.ts';
+import { erasedError, withoutPerson, withoutQuotes } from '../../domain/gdpr/erased-error.ts';
 import type { ImportError } from '../../domain/imports/import-error.ts';
 import type { Tx } from '../../store/core/database.ts';
 import { findErasedTexts } from '../../store/gdpr/erased-texts.ts';
@@ -7,8 +7,9 @@ import { findErased, personKey } from '../../store/gdpr/tombstones.ts';
 import type { Dependencies } from '../dependencies.ts';
 
 /**
- * Returns the errors of rows, with those of erased people reduced to a hash, and those without an id that name somebody who is being
- * erased. `typeOf`: the type of a row's customer id.
+ * Returns the errors of rows, with those of erased people reduced to a hash. An error without an id that names a person who is being erased
+ * keeps its type and stage. One that could not be searched for people loses what it quotes of the row, and stays open. `typeOf`: the type
+ * of a row's customer id.
  */
 export async function redactErased(
   tx: Tx, { secrets }: Pick<Dependencies, 'secrets'>, entityId: number, errors: ImportError[],
@@ -22,8 +23,11 @@ export async function redactErased(
   const named = await findErasedTexts(tx, secrets, entityId, texts, { byWords: false });
   if (erased.size === 0 && named.size === 0) return errors;
   return errors.map((error, index) => {
-    const hash = erased.get(personKey(personOf(error))) ?? (texts[index] === '' ? undefined : named.get(index));
-    return hash === undefined ? error : erasedError(error.line, hash);
+    const own = erased.get(personKey(personOf(error)));
+    if (own !== undefined) return erasedError(error.line, own);
+    const hash = named.get(index);
+    if (hash === undefined) return error;
+    return hash === null ? withoutQuotes(error) : withoutPerson(error, hash);
   });
 }
 

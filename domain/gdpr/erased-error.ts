@@ -1,4 +1,6 @@
+import { ERASED } from '../core/erased.ts';
 import type { ImportError } from '../imports/import-error.ts';
+import { possibleIds } from './ids-in-text.ts';
 
 /** The error of an erased person's row: it tells nothing of the person but the keyed hash. */
 export function erasedError(line: number, customerHash: Uint8Array | null): ImportError {
@@ -6,4 +8,19 @@ export function erasedError(line: number, customerHash: Uint8Array | null): Impo
     line, errorType: 'INVALID_CUSTOMER_ID', outcome: 'failed', stage: 'merge', message: 'erased',
     customerId: null, attributeKey: null, raw: null, originalLine: null, customerHash,
   };
+}
+
+/** Returns the error of a row that names an erased person: why and where it was refused stays, what it tells of the person goes. */
+export function withoutPerson(error: ImportError, customerHash: Uint8Array): ImportError {
+  return { ...error, message: ERASED, customerId: null, attributeKey: null, raw: null, customerHash };
+}
+
+/** The message in place of one that quotes a row that could not be searched. */
+const NOT_KEPT = 'the reason quotes the row, and is not kept: too many people were being erased to search it for them';
+
+/** Returns the error of a row that could not be searched for people: without what it quotes of the row, which stays open. */
+export function withoutQuotes(error: ImportError): ImportError {
+  const words = possibleIds(error.raw ?? '', Infinity);
+  const quotes = [...possibleIds(error.message, Infinity)].some((word) => words.has(word));
+  return { ...error, message: quotes ? NOT_KEPT : error.message, attributeKey: null, raw: null };
 }

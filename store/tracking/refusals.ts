@@ -4,6 +4,7 @@ import type { Tx } from '../core/database.ts';
 import type { Secrets } from '../core/secrets.ts';
 import { findErasedTexts } from '../gdpr/erased-texts.ts';
 import { findErased, type Person, personKey } from '../gdpr/tombstones.ts';
+import { messageHash } from './event-messages.ts';
 import { insertRefusedCalls, type KeptRefusal } from './refused-calls.ts';
 
 /** A refused call with what came, shortened, and all whom it may be of. */
@@ -19,7 +20,7 @@ export async function insertRefusals(tx: Tx, secrets: Secrets, entityId: number,
   }
 }
 
-/** The reason of a refusal stays, unless it quotes the person. */
+/** The reason of a refusal stays, unless it quotes the person; so does the hash of its messageId, by which repeats are known. */
 async function redactRefusals(tx: Tx, secrets: Secrets, entityId: number, refused: readonly RefusedWith[]): Promise<KeptRefusal[]> {
   const erased = await findErased(tx, secrets, entityId, () => refused.flatMap(({ people }) => people));
   const texts = refused.map(({ messageId, message, raw }) => [raw, message, messageId ?? ''].join('\n'));
@@ -30,10 +31,14 @@ async function redactRefusals(tx: Tx, secrets: Secrets, entityId: number, refuse
   });
   const messages = refused.map(({ message }, index) => (hashes[index] === undefined ? '' : message));
   const quoting = await findErasedTexts(tx, secrets, entityId, messages, { byWords: true });
+  const messageIds = refused.map(({ messageId }, index) => (hashes[index] === undefined ? '' : messageId ?? ''));
+  const naming = await findErasedTexts(tx, secrets, entityId, messageIds, { byWords: true });
   return refused.map(({ index: place, messageId, code, message, raw, people }, index): KeptRefusal => {
     const customerHash = hashes[index];
-    return customerHash === undefined
-      ? { index: place, messageId, code, message, raw, people }
-      : { index: place, messageId: null, code, message: quoting.has(index) ? ERASED : message, raw: null, customerHash };
+    if (customerHash === undefined) return { index: place, messageId, code, message, raw, people };
+    const hash = messageId === null || naming.has(index) ? null : messageHash(messageId);
+    return {
+      index: place, messageId: null, code, message: quoting.has(index) ? ERASED : message, raw: null, customerHash, messageHash: hash,
+    };
   });
 }

@@ -8,10 +8,11 @@ import type { DayCount } from './tracked-counts.ts';
 
 /**
  * A refused call as it is kept: the call, shortened and storable, with the ids that it gives itself; or of an erased person the keyed hash
- * alone.
+ * alone. `messageHash` tells repeats of a call whose messageId is not kept.
  */
 export type KeptRefusal = RefusedCall & (
-  { raw: string; people: readonly Person[]; customerHash?: null } | { raw: null; people?: never; customerHash: Buffer | null });
+  | { raw: string; people: readonly Person[]; customerHash?: null }
+  | { raw: null; people?: never; customerHash: Buffer | null; messageHash?: string | null });
 
 /** What a transaction took in of an app's calls; `appId` null: of calls that told of no app. */
 export type TakenIn = { appId: number | null; accepted: number; duplicates: number; refused: number };
@@ -72,8 +73,13 @@ export async function keepRefusedCalls(
      ORDER BY message_hash, index
      ON CONFLICT (entity_id, app_id, message_hash) WHERE message_hash IS NOT NULL DO NOTHING`,
     [entityId, appId, refused.map(({ index }) => index), refused.map(({ messageId }) => messageId?.slice(0, MESSAGE_ID_LENGTH) ?? null),
-      refused.map(({ messageId }) => messageId === null ? null : messageHash(messageId)), refused.map(({ code }) => code),
+      refused.map(hashOfMessage), refused.map(({ code }) => code),
       refused.map(({ message }) => message), refused.map(({ raw }) => raw),
       refused.map(({ customerHash }) => customerHash?.toString('hex') ?? null), refused.map(({ people }) => subjectsOf(people ?? []))]);
   return rowCount!;
+}
+
+function hashOfMessage(call: KeptRefusal): string | null {
+  if (call.messageId !== null) return messageHash(call.messageId);
+  return 'messageHash' in call ? call.messageHash ?? null : null;
 }

@@ -324,6 +324,16 @@ describe('somebody who was erased', () => {
     ]);
     expect((await post('/v1/identify', { userId: personId(60) }, basic(app.apiKey))).body).toMatchObject({ status: 'erased' });
   });
+
+  test('and a refused call that is sent again makes no second row, unless its messageId names the person', async () => {
+    const app = await newApp();
+    await insertTombstone(store.db, world.entity.id, store.secrets.customerHash(world.entity.id, 'user_id', personId(63)));
+    const [own, naming] = ['refused-again', `of ${personId(63)}`].map((messageId) => ({ type: 'track', userId: personId(63), messageId }));
+    for (const batch of [[own, naming], [own, naming]]) await post('/v1/batch', { batch }, basic(app.apiKey));
+    const { rows } = await store.db.query(
+      `SELECT raw, message_id, message_hash IS NOT NULL AS is_known FROM refused_calls WHERE app_id = $1 ORDER BY id`, [app.app.id]);
+    expect(rows).toEqual([true, false, false].map((isKnown) => ({ raw: null, message_id: null, is_known: isKnown })));
+  });
 });
 
 describe('a malformed call whose device only its batch tells', () => {
