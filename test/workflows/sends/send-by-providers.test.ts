@@ -44,16 +44,20 @@ beforeAll(async () => {
   await ask('PUT', `apps/${app.identifier}/push_providers/android`, {
     provider: 'fcm', settings: { service_account: fcm.serviceAccount, endpoint: fcm.origin },
   });
+  await insertDevices(app.id, 'phone', tokenOf('@').replace(/0+@/, '@'));
+});
+
+/** One of each user; `@` in the token stands for the user. */
+async function insertDevices(appId: number, name: string, token: string): Promise<void> {
   await stack.store.db.query(
     `WITH users AS (SELECT n::text AS user_id FROM generate_series(1, ${MESSAGES}) n),
      devices AS (
        INSERT INTO devices (entity_id, app_id, device_id, current_user_id, last_user_id, push_token, first_seen_at, last_seen_at)
-       SELECT $1, $2, 'phone ' || user_id, user_id, user_id, 'c' || lpad(user_id, 21, '0') || $3, now(), now() FROM users)
+       SELECT $1, $2, $4 || ' ' || user_id, user_id, user_id, replace($3, '@', lpad(user_id, 21, '0')), now(), now() FROM users)
      INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at)
-     SELECT $1, $2, 'phone ' || user_id, user_id, now() FROM users`,
-    [world.entity.id, app.id, tokenOf('').slice(22)]);
+     SELECT $1, $2, $4 || ' ' || user_id, user_id, now() FROM users`, [world.entity.id, appId, token, name]);
   await stack.store.db.query('ANALYZE devices, device_users');     // as Postgres does within a minute
-});
+}
 
 const ask = <T>(method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, payload?: object) =>
   askOf<T>(stack.app, world, method, `/api/${path}`, payload);
@@ -228,5 +232,23 @@ describe('messages through APNs and Web Push', () => {
     expect((await ended(await send(campaigns, ['olaf']))).codes).toEqual({ OPT_OUT: 2 });
     expect((await outcomes()).filter(([, , details]) => details === 'no push token')).toHaveLength(2);
     await worker.stop();
+  });
+
+  it('go on beside a push service that is down, whose own are tried together', async () => {
+    const { db } = stack.store;
+    const web = await insertSampleApp(db, world.entity.id, 'down.example.com', 'Web App');
+    const { settings } = await ask<{ settings: { vapid_public_key: string } }>('PUT', `apps/${web.identifier}/push_providers/web`, {
+      provider: 'web_push', settings: { subject: 'mailto:push@example.com' },
+    });
+    const browsers = await webPushServer({ ...tls, vapidPublicKey: settings.vapid_public_key });
+    const subscription = JSON.stringify(browsers.subscribe('down')).replace(/(localhost|127\.0\.0\.1):\d+\//, '$1:1/');
+    await insertDevices(web.id, 'browser', subscription.replace(/("endpoint":"[^"]*)"/, '$1@"'));
+    const users = Array.from({ length: MESSAGES }, (_, index) => String(index + 1));
+    const worker = work();
+    const requestId = await send([await campaignOf(app.id), await campaignOf(web.id)], users);
+    await waitFor('the pushes of the other app', async () => (await stateOf(requestId)).codes.PUSH_SENT! > MESSAGES - 10);     // some lost their tokens above
+    const { rows: [down] } = await db.query<{ tries: number }>('SELECT max(tries) AS tries FROM attempts WHERE app_id = $1', [web.id]);
+    expect(down!.tries).toBeLessThanOrEqual(3);
+    await worker.kill();
   });
 });
