@@ -60,7 +60,7 @@ async function fill(client: pg.Client, context: BenchContext, service: RunningSe
   return app.identifier;
 }
 
-/** So many events of an app that knows `STEPS`. */
+/** Inserts events of an app that knows `STEPS`. */
 export async function insertSteps(client: pg.Client, app: TrackedApp, events: number): Promise<void> {
   const people = events / EVENTS_OF_A_PERSON;
   await client.query(

@@ -32,7 +32,7 @@ const titleOf = (name: string) => `beside a busy neighbour, ${name}, p95`;
 type Ask = () => Promise<unknown>;
 type Work = (round: number) => Promise<unknown>;
 
-/** What an entity waits for while another one sends, counts, imports and erases, against the same on the idle service. */
+/** Measures what an entity waits for while another one sends, counts, imports and erases, against the same on the idle service. */
 export const neighbours: Line = {
   key: 'neighbours',
   titles: () => CALLS.flatMap(({ name }) => [titleOf(name), `${titleOf(name)}, in seconds`]),
@@ -58,7 +58,7 @@ export const neighbours: Line = {
 
 type Connections = { db: Database; client: pg.Client };
 
-/** What the busy entity does at once, again and again. */
+/** Prepares what the busy entity does at once, again and again. */
 async function busyWorks(context: BenchContext, { db, client }: Connections, scene: Scene): Promise<Work[]> {
   const service = await context.service();
   const campaign = await launchParcels(service, await makeReachableApp(service, db, scene.messages));
@@ -97,7 +97,7 @@ async function erase({ url, token }: Caller, people: number, round: number): Pro
   }
 }
 
-/** What its neighbour asks for, in the order of `CALLS`. */
+/** Prepares what its neighbour asks for, in the order of `CALLS`. */
 async function neighbourAsks(context: BenchContext, { db, client }: Connections, scene: Scene): Promise<Ask[]> {
   const caller = await logIntoOtherEntity(await context.service());
   const { url, token } = caller;

@@ -133,7 +133,7 @@ function outside({ config }: AppContext): WaysOut {
   return { fetch: guardedFetch(allow, { limits: { leastRate } }), allow, commands, pushServices };
 }
 
-/** What callers may have the service keep of files. */
+/** Maximum bytes of files that callers may have the service keep. */
 function keptLimits({ config }: AppContext): KeptLimits {
   return { bytesPerSor: config.MILLRACE_KEPT_PER_SOR * 1024 ** 3, bytesPerEntity: config.MILLRACE_KEPT_PER_ENTITY * 1024 ** 3 };
 }

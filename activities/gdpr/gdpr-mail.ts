@@ -42,7 +42,7 @@ export async function mailGdpr(
   return mailOnce(deps, { table: 'gdpr_mails', entityId, id, identifier }, { to, subject, text }, 'gdpr');
 }
 
-/** Sends one mail about all that a digest has gathered. A single request is told of as in a mail of its own. */
+/** Sends one mail about all that a digest has gathered. A single request has the words of its own mail. */
 export async function mailDigest(deps: GdprMailDependencies, digest: Digest): Promise<RetryAfter | null> {
   const { entityId, id, identifier } = digest;
   const entries = await listDigestEntries(deps.db, digest);

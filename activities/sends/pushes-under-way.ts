@@ -97,7 +97,7 @@ export class PushesUnderWay {
     return onRoute !== undefined && performance.now() - onRoute.since > PORTION_MS;
   }
 
-  /** Those that may be marked now: at most twice as many are sending on a route as it takes at once. */
+  /** Tells which may be marked now: at most twice as many are sending on a route as it takes at once. */
   #split(left: readonly Routed[]): { next: Routed[]; rest: Routed[] } {
     const places = new Map<string, number>();
     const placesOf = (key: string, route: PushRoute) => (
@@ -208,7 +208,7 @@ export class PushesUnderWay {
   }
 }
 
-/** Of each app, since each has connections of its own. */
+/** Names a route of one app, since each app has connections of its own. */
 function keyOf({ push: { appId }, route: { key } }: Routed): string {
   return `${appId} ${key}`;
 }

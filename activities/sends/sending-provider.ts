@@ -74,7 +74,7 @@ export class SendingProviders {
   }
 }
 
-/** Of what reaches nothing outside. */
+/** Stands for all that reaches nothing outside. */
 const NOWHERE: PushRoute = { key: '', streams: () => Number.POSITIVE_INFINITY };
 
 function openProvider(

@@ -16,7 +16,7 @@ const NEW_LINE = 10;
 
 /**
  * The rows of a SELECT, as they come: the server is asked for more only when they have been taken, whatever their size.
- * What it is waited for is bounded by `statement_timeout_seconds`, not what the taker does between two rows; and in as long, or in the
+ * `statement_timeout_seconds` bounds the wait for the server, not what the taker does between two rows; and in as long, or in the
  * time of the least rate where that is longer, the rows have to bring its bytes.
  */
 export async function* postgresRows(session: PostgresSession, select: string): AsyncGenerator<PostgresRow[]> {

@@ -3,7 +3,7 @@
 /** Whether pushes may go to this host and port. */
 export type PushServices = { allows(host: string, port: number): boolean };
 
-/** Of Chrome and what is made of Chromium, Firefox, Safari, and Edge with the former Windows browsers. */
+/** The hosts of Chrome and what is made of Chromium, Firefox, Safari, and Edge with the former Windows browsers. */
 const KNOWN = ['fcm.googleapis.com', 'updates.push.services.mozilla.com', '*.push.services.mozilla.com', '*.push.apple.com',
   '*.notify.windows.com'].map((name) => ({ name, port: 443 }));
 

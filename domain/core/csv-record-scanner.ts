@@ -12,7 +12,7 @@ const PLAIN = 0;
 const QUOTED = 1;
 const QUOTE_SEEN = 2;
 const QUOTE_CR_SEEN = 3;
-/** Of a record whose start is no longer in the window. */
+/** The start of a record that is no longer in the window. */
 const NOWHERE = -1;
 
 /** Finds the ends of CSV records in a window of bytes; every index points into that window. */

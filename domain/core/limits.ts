@@ -22,7 +22,7 @@ export const PLACES = {
   /** Funnels and previews that may look at all events of a period: each takes two database sessions. */
   heavyReads: 2,
   /** Lists that are streamed: each holds a piece of about 1 MiB, or a database session, for as long as its caller reads. */
-  streamedLists: 12,
+  streamedLists: 16,
 } as const;
 
 export type Limit = keyof typeof PLACES;
@@ -34,7 +34,7 @@ export const BOUNDS = {
   sends: { maxWaitingEach: 8 },
   mails: { maxWaitingEach: 8 },
   heavyReads: { maxEach: 1, maxWaitingEach: 20, maxWaiting: 100 },
-  streamedLists: { maxEach: 2, maxWaitingEach: 100, maxWaiting: 500 },
+  streamedLists: { maxEach: 4, maxWaitingEach: 100, maxWaiting: 500 },
 } as const satisfies Partial<Record<Limit, Bounds>>;
 
 /** Opens the places of a limit, once for a process. */

@@ -43,7 +43,7 @@ export function serialDate(text: string, { hasDate, hasTime }: DateFormat, is190
   if (!is1904 && days >= 60 && days < 61) return undefined;
   if (!is1904 && days < 1 && !isTimeAlone) return undefined;
   const shift = !is1904 && days < 60 ? DAY_MS : 0;
-  // What a formula made of a day may be off it by a trillionth.
+  // A day that a formula computed may be off by a trillionth.
   const sinceEpoch = Math.round(days * DAY_MS);
   const hasFraction = sinceEpoch % DAY_MS !== 0;
   const ms = EPOCHS[is1904 ? 1904 : 1900] + shift + sinceEpoch;

@@ -46,7 +46,7 @@ export function sayForeign(head: Uint8Array, encoding: Encoding | undefined): st
   const foreign = FOREIGN.find(([, mark]) => begins(head, mark));
   if (foreign) return `The file is ${foreign[0]}: send it as CSV or .xlsx, which may be in a gzip or zip file`;
   if (encoding !== undefined || head.length < 4) return null;
-  // Of a text in letters of Latin, every second byte is 0.
+  // In a text of Latin letters every second byte is 0.
   const zeros = [0, 1, 2, 3].map((at) => head[at] === 0).join();
   const found = zeros === 'false,true,false,true' ? 'utf-16le' : zeros === 'true,false,true,false' ? 'utf-16be' : null;
   return found && `The file is UTF-16 without a byte order mark: set encoding to ${found}`;

@@ -40,7 +40,7 @@ export function gdprMail(report: GdprReport): { subject: string; text: string } 
   return { subject, text: `${parts.map((lines) => lines.join('\n')).join('\n\n')}\n` };
 }
 
-/** What a digest says of a request. `archive`: a signed link, or what is said instead; null if there is none. */
+/** A request as a digest shows it. `archive`: a signed link, or what is said instead; null if there is none. */
 export type DigestLine = { kind: GdprMailKind; type: 'access' | 'delete'; identifier: string; archive: string | null };
 
 /** Maximum number of requests that a digest names of each kind. */

@@ -1,7 +1,7 @@
 /** Lengths of ids that are looked for in texts: a shorter one stands in many by chance. */
 const [MIN_LENGTH, MAX_LENGTH] = [3, 256];
 
-/** What ends a word of a call as it is kept: quotes and brackets, but nothing that ids are made of. */
+/** Characters that end a word of a call as it is kept: quotes and brackets, but nothing that ids are made of. */
 const BETWEEN_WORDS = /[\s"'`,;<>()[\]{}|\\]+/;
 /** The same, and what stands around an id in an address, or in front of it. */
 const BETWEEN_PARTS = /[\s"'`,;<>()[\]{}|\\:=/?&#]+/;

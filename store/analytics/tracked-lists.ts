@@ -26,7 +26,7 @@ export type TrackedFilter = {
   person?: { userId: string; earlier: readonly EarlierId[] } | undefined;
   /** Of events: whose detail, or one of its members, is one of these. */
   details?: readonly string[] | undefined;
-  /** Of devices: segments that are not shown. */
+  /** Segments that a device does not show. */
   hiddenSegments?: readonly number[] | undefined;
   /** Of events and devices: those of people who are in one of these segments. Of `segment_devices` the one. */
   segments?: readonly number[] | undefined;

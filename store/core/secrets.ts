@@ -63,7 +63,7 @@ async function listSigningKeyIds(tx: Queryable, files: Files): Promise<number[]>
 function makeSecrets({ data, lookup, tombstone, signature }: KeyRing): Secrets {
   const newest = data.at(-1)!;
   const dataKeys = new Map(data.map(({ id, key }) => [String(id), key]));
-  // Of bytes, Node would make a key for each hash, which takes five times as long as the hash.
+  // From bytes Node would make a key for each hash, which takes five times as long as the hash.
   const [lookupKey, tombstoneKey] = [createSecretKey(lookup.key), createSecretKey(tombstone.key)];
   return {
     ...makeSigner(signature.map(({ key }) => key)),

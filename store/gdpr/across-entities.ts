@@ -79,7 +79,7 @@ export async function listAppsToDigest(db: Queryable): Promise<{ entityId: numbe
 
 export type Digest = { entityId: number; id: number; identifier: string };
 
-/** Returns the digests that nobody has sent, or that are due again. */
+/** Returns the digests that are not sent yet, or that are due again. */
 export async function listDueDigests(db: Queryable): Promise<Digest[]> {
   const { rows } = await db.query<{ entity_id: number; id: number; identifier: string }>(
     `SELECT entity_id, id, identifier FROM gdpr_mails m

@@ -39,7 +39,7 @@ const UPSERT_USERS = `INSERT INTO device_users AS u (entity_id, app_id, device_i
 
 /**
  * What devices are now, and who was seen on them; their session heads are locked. What calls tell replaces what was told
- * before them. Where all of them come late, before a call that is known already, they fill only what nobody told. Another push token ends
+ * before them. Where all of them come late, before a call that is known already, they fill only what no call told. Another push token ends
  * what a user token vouched for: the app's key is enough to send it. A time ahead of its receipt counts as the receipt: a clock ahead would
  * keep out all that comes after it.
  */

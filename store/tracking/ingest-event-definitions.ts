@@ -16,7 +16,7 @@ const MAX_REPLACED = 500;
 /** The events of one app that were looked up, by `keyOf`, and how many more may take the place of another. */
 type KnownDefinitions = { keys: Set<string>; until: number; mayReplace: number };
 
-/** What this process has seen. */
+/** The definitions that this process has seen. */
 const seen = new WeakMap<Database, Map<number, KnownDefinitions>>();
 
 /**
@@ -41,7 +41,7 @@ export async function insertNewDefinitions(
       return { defined: living, replaced: await insertEventDefinitions(tx, entityId, appId, [...living.values()], most, known.mayReplace) };
     }, { settings: LOOK_UP_BY_KEY });
     known.mayReplace -= replaced;
-    // Those that gave way may be among them.
+    // Some of them may have given way.
     if (replaced > 0) known.keys.clear();
     remember(apps, appId, known, defined);
   }

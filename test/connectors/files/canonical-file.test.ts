@@ -134,7 +134,7 @@ describe('an .xlsx file', () => {
       '2026-01-31T12:30:00', '18:00:00', '1.5', '46053', '2026-01-31T23:59:59', '9999-12-31', '2958466', '-1', '46053', '46053',
     ]);
     expect((await readCells(true)).slice(0, 3)).toEqual(['2030-02-01', '1904-01-02', '1904-02-29']);
-    // What a formula made of a day is off it by a trillionth.
+    // A day that a formula computed is off by a trillionth.
     expect(await (await cells('<c s="1"><v>46053.00000000001</v></c>', '<c s="1"><v>46052.99999999999</v></c>'))())
       .toEqual(['2026-01-31', '2026-01-31']);
   });

@@ -41,7 +41,7 @@ it('a time ahead of its receipt is no later than the receipt', async () => {
        SELECT last_seen_at FROM devices WHERE entity_id = $1
        UNION ALL SELECT last_seen_at FROM device_users WHERE entity_id = $1) AS seen WHERE last_seen_at > now()`, [world.entity.id]);
   expect(rows).toEqual([{ count: 0 }]);
-  // What is said later counts, though a clock was ahead before.
+  // A later call counts, though a clock was ahead before.
   await takeIn(store, world, [sampleCall(world, { deviceId: 'fast', userId: ADA, second: AHEAD })]);
   await takeIn(store, world, [sampleCall(world, {
     deviceId: 'fast', userId: personId(2), happenedAt: Date.now(), context: { optOut: true },

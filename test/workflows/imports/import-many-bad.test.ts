@@ -65,7 +65,7 @@ describe('a file of many bad rows alone', () => {
       return reply.body as ReadableStream<Uint8Array>;
     };
     const [json, csv] = [`/api/attribute_values/import_errors?import_id=${id}`, `/api/attribute_values/imports/${id}/errors.csv`];
-    // What nobody takes is not to be gathered: these take nothing.
+    // An answer that is not read is not to be gathered.
     const still = [await read(json), await read(csv)];
     await Promise.all([
       read(json).then((body) => expectEveryLine(linesOfJson(body))),

@@ -246,7 +246,8 @@ describe('messages through APNs and Web Push', () => {
     const users = Array.from({ length: MESSAGES }, (_, index) => String(index + 1));
     const worker = work();
     const requestId = await send([await campaignOf(app.id), await campaignOf(web.id)], users);
-    await waitFor('the pushes of the other app', async () => (await stateOf(requestId)).codes.PUSH_SENT! > MESSAGES - 10);     // some lost their tokens above
+    // Some lost their tokens in the tests before.
+    await waitFor('the pushes of the other app', async () => (await stateOf(requestId)).codes.PUSH_SENT! > MESSAGES - 10);
     const { rows: [down] } = await db.query<{ tries: number }>('SELECT max(tries) AS tries FROM attempts WHERE app_id = $1', [web.id]);
     expect(down!.tries).toBeLessThanOrEqual(3);
     await worker.kill();
