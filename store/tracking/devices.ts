@@ -1,10 +1,10 @@
 import type { Tx } from '../core/database.ts';
-import { type IngestedCall, lastOf, type PlacedSubject, timestamp } from './ingested-call.ts';
+import { type IngestedCall, type PlacedSubject, timestamp } from './ingested-call.ts';
 
 type DeviceSubject = PlacedSubject & { deviceId: string };
 
-/** What a device is known by: of the calls that tell of it, the last. */
-const TOLD = {
+/** What calls say of a device, each member by itself: of those that say it, the last one counts. */
+const MEMBERS = {
   push_token: ['text', ({ context }) => context.pushToken],
   opt_in: ['boolean', ({ context }) => context.optIn],
   opt_out: ['boolean', ({ context }) => context.optOut],
@@ -22,13 +22,26 @@ const TOLD = {
   timezone: ['text', ({ context }) => context.timezone],
   current_user_id: ['text', ({ userId }) => userId],
   last_user_id: ['text', ({ userId }) => userId],
-} as const satisfies Record<string, [type: string, tell: (call: IngestedCall) => string | number | boolean | null]>;
+} as const satisfies Record<string, [type: string, read: (call: IngestedCall) => string | number | boolean | null]>;
+
+type Member = keyof typeof MEMBERS;
+
+const COLUMNS = Object.keys(MEMBERS) as Member[];
+const saidAt = (column: Member) => `${column}_said_at` as const;
+
+/** The columns with the time of each member. */
+export const SAID_AT_COLUMNS = COLUMNS.map(saidAt);
 
 /** Of Segment's mobile spec: a server sends it for a device. Any later call shows that the app is there. */
 const UNINSTALLED = 'Application Uninstalled';
 
-type Told = keyof typeof TOLD;
-const COLUMNS = Object.keys(TOLD) as Told[];
+/** When calls said a member; their row names the time unless it is that of the last call. */
+const saidByCalls = (column: Member) =>
+  `CASE WHEN ${column} IS NOT NULL THEN least(coalesce(${saidAt(column)}, last_seen_at), now()) END`;
+/** When the member that stands in a row `d` was said. Null: never. */
+const knownAt = (column: Member) => `coalesce(d.${saidAt(column)}, CASE WHEN d.${column} IS NOT NULL THEN d.last_seen_at END)`;
+/** Whether the calls said a member later than it was said before. NULL if they do not say it. */
+const isNewer = (column: Member) => `excluded.${saidAt(column)} >= coalesce(${knownAt(column)}, '-infinity')`;
 
 const UPSERT_USERS = `INSERT INTO device_users AS u (entity_id, app_id, device_id, user_id, last_seen_at)
   SELECT $1, app_id, device_id, user_id, least(last_seen_at, now())
@@ -38,54 +51,54 @@ const UPSERT_USERS = `INSERT INTO device_users AS u (entity_id, app_id, device_i
   WHERE u.last_seen_at < excluded.last_seen_at`;
 
 /**
- * What devices are now, and who was seen on them; their session heads are locked. What calls tell replaces what was told
- * before them. Where all of them come late, before a call that is known already, they fill only what no call told. Another push token ends
+ * What devices are now, and who was seen on them; their session heads are locked. Each member has the time at which it was said: a late
+ * call changes those that were said before it, and no others. At equal times the call that comes last counts. Another push token ends
  * what a user token vouched for: the app's key is enough to send it. A time ahead of its receipt counts as the receipt: a clock ahead would
  * keep out all that comes after it.
  */
 export async function upsertDevices(tx: Tx, entityId: number, subjects: readonly PlacedSubject[]): Promise<void> {
   const devices = subjects.filter((subject): subject is DeviceSubject => subject.deviceId !== null);
   if (devices.length === 0) return;
-  const newest = (column: Told) =>
-    `CASE WHEN excluded.last_seen_at >= d.last_seen_at THEN coalesce(excluded.${column}, d.${column})
-       ELSE coalesce(d.${column}, excluded.${column}) END`;
   const seen = devices.flatMap(usersSeen);
   await tx.query({
     name: 'upsert-devices',
     text: `WITH seen AS (${UPSERT_USERS})
            INSERT INTO devices AS d (entity_id, app_id, device_id, uninstalled, number_of_sessions, number_of_crashes,
-             first_seen_at, last_seen_at, ${COLUMNS.join(', ')})
+             first_seen_at, last_seen_at, ${COLUMNS.flatMap((column) => [column, saidAt(column)]).join(', ')})
            SELECT $1, app_id, device_id, uninstalled, number_of_sessions, number_of_crashes, least(first_seen_at, now()),
-             least(last_seen_at, now()), ${COLUMNS.join(', ')}
+             least(last_seen_at, now()), ${COLUMNS.map((column) => `${column}, ${saidByCalls(column)}`).join(', ')}
            FROM json_to_recordset($2) AS given (app_id integer, device_id text, uninstalled boolean, number_of_sessions integer,
              number_of_crashes integer, first_seen_at timestamptz, last_seen_at timestamptz,
-             ${COLUMNS.map((column) => `${column} ${TOLD[column][0]}`).join(', ')})
+             ${COLUMNS.map((column) => `${column} ${MEMBERS[column][0]}, ${saidAt(column)} timestamptz`).join(', ')})
            ORDER BY app_id, device_id COLLATE "C"
            ON CONFLICT (entity_id, app_id, device_id) DO UPDATE SET
-             verified_user_id = CASE WHEN ${newest('push_token')} IS NOT DISTINCT FROM d.push_token THEN d.verified_user_id END,
+             verified_user_id = CASE WHEN ${isNewer('push_token')} AND excluded.push_token IS DISTINCT FROM d.push_token THEN NULL
+               ELSE d.verified_user_id END,
              uninstalled = CASE WHEN excluded.last_seen_at >= d.last_seen_at THEN excluded.uninstalled ELSE d.uninstalled END,
              number_of_sessions = d.number_of_sessions + excluded.number_of_sessions,
              number_of_crashes = d.number_of_crashes + excluded.number_of_crashes,
              first_seen_at = least(d.first_seen_at, excluded.first_seen_at),
              last_seen_at = greatest(d.last_seen_at, excluded.last_seen_at), received_at = now(),
-             ${COLUMNS.map((column) => `${column} = ${newest(column)}`).join(', ')}`,
+             ${COLUMNS.map((column) => `${column} = CASE WHEN ${isNewer(column)} THEN excluded.${column} ELSE d.${column} END,
+               ${saidAt(column)} = greatest(excluded.${saidAt(column)}, ${knownAt(column)})`).join(', ')}`,
     values: [entityId, JSON.stringify(devices.map(toRow)), seen.map(({ appId }) => appId), seen.map(({ deviceId }) => deviceId),
       seen.map(({ userId }) => userId), seen.map(({ at }) => timestamp(at))],
   });
 }
 
-function toRow({ appId, deviceId, calls, placed, head }: DeviceSubject): Record<string, unknown> {
+function toRow({ appId, deviceId, calls, placed }: DeviceSubject): Record<string, unknown> {
+  const last = calls.at(-1)!;
   const row: Record<string, unknown> = {
-    app_id: appId, device_id: deviceId, uninstalled: calls.at(-1)!.event?.name === UNINSTALLED,
+    app_id: appId, device_id: deviceId, uninstalled: last.event?.name === UNINSTALLED,
     number_of_sessions: placed.filter(({ foundAt }) => foundAt === null).length,
     number_of_crashes: calls.filter(({ event }) => event?.logType === 1).length,
-    first_seen_at: timestamp(calls[0]!.happenedAt), last_seen_at: timestamp(calls.at(-1)!.happenedAt),
+    first_seen_at: timestamp(calls[0]!.happenedAt), last_seen_at: timestamp(last.happenedAt),
   };
-  const onTime = head === null ? calls : calls.filter(({ happenedAt }) => happenedAt >= head.endedAt);
-  const telling = onTime.length === 0 ? calls : onTime;
   for (const column of COLUMNS) {
-    const told = lastOf<string | number | boolean>(telling, TOLD[column][1]);
-    if (told !== null) row[column] = told;
+    const call = calls.findLast((each) => MEMBERS[column][1](each) !== null);
+    if (call === undefined) continue;
+    row[column] = MEMBERS[column][1](call);
+    if (call.happenedAt !== last.happenedAt) row[saidAt(column)] = timestamp(call.happenedAt);
   }
   return row;
 }

@@ -13,7 +13,7 @@ export async function ingestSessions(
 ): Promise<{ subjects: PlacedSubject[]; sessions: SessionsOfCalls }> {
   const heads = await lockSessionHeads(tx, entityId, subjects);
   const known = await findKnown(tx, entityId, subjects, heads.map(({ latest }) => latest));
-  const placedSubjects = subjects.map((subject, at) => placeSubject(subject, heads[at]!.latest, known[at]!));
+  const placedSubjects = subjects.map((subject, at) => placeSubject(subject, known[at]!));
   await giveIds(tx, placedSubjects, heads);
   const placed = placedSubjects.flatMap((subject) => subject.placed);
   const gone = await upsertSessions(tx, entityId, placed, placedSubjects);
@@ -77,7 +77,7 @@ function reachesBefore({ appId, subject, calls }: SubjectCalls, head: SessionWin
   return reaches;
 }
 
-function placeSubject(subject: SubjectCalls, head: SessionWindow | null, known: SessionWindow[]): PlacedSubject {
+function placeSubject(subject: SubjectCalls, known: SessionWindow[]): PlacedSubject {
   const timed = subject.calls.map(({ happenedAt, event }) => ({ happenedAt, transition: event?.transition ?? null }));
   const { sessions, ofCalls } = placeCalls(known, timed, subject.calls[0]!.sessionTimeout);
   const foundAt = new Map(known.map(({ id, startedAt }) => [id, startedAt]));
@@ -88,5 +88,5 @@ function placeSubject(subject: SubjectCalls, head: SessionWindow | null, known: 
     if (placed) placed.calls.push(call);
     else bySession.set(session, { subject, session, foundAt: foundAt.get(session.id) ?? null, calls: [call] });
   }
-  return { ...subject, head, latest: sessions.at(-1)!, placed: [...bySession.values()] };
+  return { ...subject, latest: sessions.at(-1)!, placed: [...bySession.values()] };
 }

@@ -17,8 +17,8 @@ export type SubjectCalls = { appId: number; subject: string; deviceId: string | 
 /** A session that calls fell into; `foundAt` is where it began before, null where they began it. */
 export type PlacedSession = { subject: SubjectCalls; session: SessionWindow; foundAt: number | null; calls: IngestedCall[] };
 
-/** What came of a subject's calls. `head` is its latest session as it was before them, `latest` as it is now. */
-export type PlacedSubject = SubjectCalls & { head: SessionWindow | null; latest: SessionWindow; placed: PlacedSession[] };
+/** What came of a subject's calls. `latest` is its latest session. */
+export type PlacedSubject = SubjectCalls & { latest: SessionWindow; placed: PlacedSession[] };
 
 /** The session of each call; it has its id by now. */
 export type SessionsOfCalls = ReadonlyMap<IngestedCall, SessionWindow>;

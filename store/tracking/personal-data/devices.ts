@@ -2,6 +2,7 @@ import { inBatches } from '../../core/in-batches.ts';
 import { idsOfType, rowIdsOf } from '../../gdpr/people-keys.ts';
 import { BATCH, countRows, type PersonalDataLocation } from '../../gdpr/personal-data-location.ts';
 import { changeFound, OF_ANY_APP, rowsOfPeople } from '../../gdpr/rows-of-people.ts';
+import { SAID_AT_COLUMNS } from '../devices.ts';
 
 const KEY = 'app_id, device_id';
 const keys = { app_id: 'integer', device_id: 'text' } as const;
@@ -36,7 +37,7 @@ export const devices: PersonalDataLocation = {
     'number_of_crashes', 'app_version', 'os_version', 'sdk_version', 'device_model', 'device_type', 'country', 'lang', 'last_city',
     'last_latitude', 'last_longitude', 'utc_offset', 'timezone', 'first_seen_at', 'last_seen_at', 'verified_user_id',
     'first_campaign_received_at', 'last_campaign_received_at'],
-  otherColumns: ['entity_id', 'app_id', 'received_at'],
+  otherColumns: ['entity_id', 'app_id', 'received_at', ...SAID_AT_COLUMNS],
   holds: 'the device, its push token, where and when it was last seen, its last user',
   foundBy: 'device id, if no one else uses the device; the last or present user',
   erasedBy: 'deleting the row; if another person uses the device, too, emptying the user and the place',

@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { write } from '../../../store/core/database.ts';
 import { insertTombstone } from '../../../store/gdpr/tombstones.ts';
@@ -7,6 +8,7 @@ import { insertRefusedCalls } from '../../../store/tracking/refused-calls.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
+import { sampledRuns } from '../../harness/run/seed.ts';
 import {
   ingestHeld, makeTrackedWorld, SAMPLE_START, type SampleCall, sampleCall, sampleEvent, takeIn, type TrackedWorld,
 } from '../../harness/tracking/tracked-calls.ts';
@@ -115,6 +117,48 @@ describe('a device', () => {
     expect(await rowsOf(
       `SELECT user_id, ${seconds('last_seen_at')} AS last FROM device_users WHERE entity_id = $1 AND device_id = 'd-dev' ORDER BY user_id`))
       .toEqual([{ user_id: personId(1), last: 100 }, { user_id: personId(2), last: 60 }, { user_id: personId(3), last: 200 }]);
+  });
+
+  it('has each member as the last call that says it, in whatever order and batches its calls come', async () => {
+    const member = <T>(...values: T[]) => fc.option(fc.constantFrom(...values), { freq: 2 });
+    const said = fc.record({
+      userId: member(personId(1), personId(2), personId(3)), pushToken: member('t1', 't2', 't3'), optIn: member(true, false),
+      optOut: member(true, false), appVersion: member('1', '2'), osVersion: member('17', '18'), sdkVersion: member('4', '5'),
+      city: member('Paris', 'Rome'), latitude: member(1, 2), longitude: member(3, 4), timezone: member('Europe/Paris', 'Asia/Tokyo'),
+      utcOffset: member(60, 540), isUninstall: fc.boolean(), rank: fc.integer(), cut: fc.boolean(),
+    });
+    let runs = 0;
+    await fc.assert(fc.asyncProperty(fc.array(said, { minLength: 1, maxLength: 12 }), async (all) => {
+      const deviceId = `any-order-${runs += 1}`;
+      const calls = all.map(({ userId, isUninstall, rank: _rank, cut: _cut, ...context }, second) => call({
+        deviceId, second, userId, context, event: sampleEvent(isUninstall ? 'Application Uninstalled' : 'Tapped'),
+      }));
+      const mixed = calls.map((each, at) => ({ each, ...all[at]! })).toSorted((a, b) => a.rank - b.rank);
+      let batch: IngestedCall[] = [];
+      for (const { each, cut } of mixed) {
+        batch.push(each);
+        if (!cut) continue;
+        await takeIn(store, world, batch);
+        batch = [];
+      }
+      await takeIn(store, world, batch);
+      const last = <K extends keyof typeof all[0]>(key: K) => all.findLast((each) => each[key] !== null)?.[key] ?? null;
+      expect(await device(deviceId)).toMatchObject({
+        current_user_id: last('userId'), last_user_id: last('userId'), push_token: last('pushToken'), opt_in: last('optIn'),
+        opt_out: last('optOut'), app_version: last('appVersion'), os_version: last('osVersion'), sdk_version: last('sdkVersion'),
+        last_city: last('city'), last_latitude: last('latitude'), last_longitude: last('longitude'), timezone: last('timezone'),
+        utc_offset: last('utcOffset'), uninstalled: all.at(-1)!.isUninstall,
+      });
+    }), { numRuns: sampledRuns(150) });
+  });
+
+  it('of which it was not known when each member was said changes them with calls from after it was last seen', async () => {
+    await rowsOf(`INSERT INTO devices (entity_id, app_id, device_id, opt_out, push_token, first_seen_at, last_seen_at)
+      VALUES ($1, $2, 'before', false, 'old', $3, $3)`, world.app.id, new Date(SAMPLE_START));
+    await takeIn(store, world, [call({ deviceId: 'before', second: 50, context: { optOut: true } })]);
+    await takeIn(store, world, [call({ deviceId: 'before', second: 20, context: { optOut: false, pushToken: 'new', city: 'Rome' } })]);
+    await takeIn(store, world, [call({ deviceId: 'before', second: -20, context: { pushToken: 'older', lang: 'fr' } })]);
+    expect(await device('before')).toMatchObject({ opt_out: true, push_token: 'new', last_city: 'Rome', lang: 'fr' });
   });
 
   it('is none where a server tells of a person', async () => {
