@@ -28,7 +28,7 @@ export type Dependencies = {
   scratch: Scratch;
   /** How long steps wait for an outside system that is away, from its first error without progress on. */
   patienceMs: number;
-  /** What callers may have the service keep of files. */
+  /** Bounds the files that the service keeps for callers. */
   keptLimits: KeptLimits;
   /** Where callers reach the server, without a slash at the end. */
   publicUrl: string;

@@ -3,6 +3,7 @@ import type { AttributeChange } from '../../domain/attributes/attribute-change.t
 import type { Piece } from '../../domain/core/csv-pieces.ts';
 import { type CheckedRows, checkPieces, type LaneCursors, nothingChecked } from '../../domain/imports/import-batch.ts';
 import { ChangesPreparation, type PreparedChanges } from '../../store/attributes/merge-attribute-values.ts';
+import { inSlices } from '../../store/core/yield-to-event-loop.ts';
 import type { ReadableImport } from '../../store/imports/import-record.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { type Batch, type BatchOffsets, readBatchAgain } from './import-batches.ts';
@@ -89,8 +90,10 @@ class BatchCheck {
       const { changes, kept } = this.#prepared[lane]!;
       const again = async () => {
         if (rules.hasErased) return kept;
+        const checked = nothingChecked(lanes);
         const samePieces = await readBatchAgain(deps, job, offsets);
-        return checkPieces(samePieces, rules, lanes, cutOffAt(job))[lane]!.changes;
+        await inSlices(samePieces, (piece) => { checkPieces([piece], rules, lanes, cutOffAt(job), checked); });
+        return checked[lane]!.changes;
       };
       return { offsets, lane, lanes, rules, rows, prepared: changes.prepared(again) };
     });

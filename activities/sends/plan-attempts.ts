@@ -13,6 +13,7 @@ import { endOfQuiet } from '../../domain/sends/quiet-hours.ts';
 import { findControlGroup } from '../../store/accounts/entities.ts';
 import { type Campaign, listCampaignsById } from '../../store/campaigns/campaigns.ts';
 import type { Queryable, Tx } from '../../store/core/database.ts';
+import { inSlices } from '../../store/core/yield-to-event-loop.ts';
 import { drawAttemptIds, insertAttempts, type NewAttempt } from '../../store/sends/attempts.ts';
 import {
   countMessages, listSendingApps, listUserDevices, lockMessageLimit, type SendingApp, takeSendPace, updateTokensGone,
@@ -131,7 +132,8 @@ async function planChunk(tx: Tx, context: SendingContext, targets: Targets): Pro
   await pace(tx, context, attempts);
   const { ids, now } = await drawAttemptIds(tx, attempts.length);
   const jsonOf = jsonOnce();
-  const rows = attempts.map((attempt, nth) => toRow(context, attempt, ids[nth]!, jsonOf));
+  const rows: Row[] = [];
+  await inSlices(attempts, (attempt) => { rows.push(toRow(context, attempt, ids[rows.length]!, jsonOf)); });
   await insertAttempts(tx, send.entityId, rows.map(({ row }) => row), now);
   return rows;
 }

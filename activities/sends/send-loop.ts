@@ -14,7 +14,7 @@ import type { SendingProviders } from './sending-provider.ts';
 
 /** Where the messages of a send come from: its request, or the audience of a campaign. */
 export type MessageSource = {
-  /** The next messages as attempts; null: none is left, or due. */
+  /** Plans the next messages as attempts; null: none is left, or due. */
   planNext(tx: Tx, context: SendingContext, limit: number): Promise<Portion | null>;
   /** When the next of its messages are due; null: none is left. */
   findNextDue?(tx: Tx, send: Send): Promise<Date | null>;
@@ -103,7 +103,7 @@ async function sendSideBySide(deps: Sending, claim: JobClaim, sources: readonly 
   for (const outcome of ended) if (outcome.status === 'rejected') throw outcome.reason;
 }
 
-/** What is to be sent now, written down as waiting; when to look again; null: all is settled, or the send is another's. */
+/** Plans the next attempts, and writes them down as waiting; or gives when to look again; null: all is settled, or another has the send. */
 async function planNext(tx: Tx, deps: Sending, claim: JobClaim, source: MessageSource): Promise<Portion | RetryAfter | null> {
   const send = await lockSend(tx, claim);
   if (!send) return null;

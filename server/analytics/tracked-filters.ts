@@ -41,7 +41,7 @@ export function eventFilter({ since_date: since, until_date: until, group: isGro
 export async function eventsOfApp(
   db: Queryable, caller: Caller, app: App, query: EventQuery & { device_ids?: Texts; user_ids?: Texts; segment_ids?: Texts },
 ): Promise<AskedEntries> {
-  const segments = await findSegments(db, caller, query.segment_ids);
+  const segments = query.segment_ids && await findSegments(db, caller, query.segment_ids, await listHiddenSegments(db, caller));
   const { isGrouped, filter } = eventFilter(query);
   const oneOf = { ...filter.oneOf, device_id: query.device_ids, user_id: query.user_ids };
   return { isGrouped, filter: { ...filter, appIds: [app.id], oneOf, segments }, subject: subjectOf({ app: app.identifier }, query) };
@@ -79,8 +79,8 @@ type DeviceQuery = { current_user_ids?: Texts; updated_since?: Date | undefined 
 export async function devicesOfApp(
   db: Queryable, caller: Caller, app: App, query: DeviceQuery & { device_ids?: Texts; segment_ids?: Texts },
 ): Promise<AskedEntries> {
-  const segments = await findSegments(db, caller, query.segment_ids);
   const hiddenSegments = await listHiddenSegments(db, caller);
+  const segments = query.segment_ids && await findSegments(db, caller, query.segment_ids, hiddenSegments);
   const oneOf = { device_id: query.device_ids, current_user_id: query.current_user_ids };
   return {
     filter: { appIds: [app.id], updatedSince: query.updated_since, oneOf, segments, hiddenSegments },
@@ -109,11 +109,11 @@ async function requireSegment(
 }
 
 /** Also those of other apps: people are the same by their user ids. */
-async function findSegments(db: Queryable, caller: Caller, asked: Texts): Promise<number[] | undefined> {
-  if (!asked) return undefined;
+async function findSegments(
+  db: Queryable, caller: Caller, asked: readonly string[], hidden: readonly number[],
+): Promise<number[]> {
   const found = await listSegmentRefs(db, caller.entityId, asked);
   if (found.length < new Set(asked).size) refuseSegment();
-  const hidden = await listHiddenSegments(db, caller);
   if (found.some(({ id }) => hidden.includes(id))) refuseHidden();
   return found.map((segment) => requireMembers(segment).id);
 }

@@ -7,7 +7,7 @@ import {
   countTracked, findHighestId, hasDevice, hasUser, keysOf, listGrouped, listTracked, listTrackedPortions, type TrackedEntry,
 } from '../../store/analytics/tracked-lists.ts';
 import { listAppIds } from '../../store/apps/apps.ts';
-import { type Tx, write } from '../../store/core/database.ts';
+import type { Queryable } from '../../store/core/database.ts';
 import { requireApp } from '../apps/find-app.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import { auditEach } from '../http/audit.ts';
@@ -96,7 +96,7 @@ const readDevice = route(api.viewDevice, async ({ params, query, ...who }, deps)
   const { device_identifier: device } = params;
   const app = await requireApp(deps.db, entityId, params.app_identifier, NO_APP);
   const filter = { appIds: [app.id], oneOf: { device_id: [device] }, hiddenSegments: await listHiddenSegments(deps.db, who.caller) };
-  await write(deps.db, (tx) => auditList(tx, who, deps, { list: 'devices', subject: { devices: [device] } }));
+  await auditList(deps.db, who, deps, { list: 'devices', subject: { devices: [device] } });
   const fields = returnedFields('devices', query.fields, false);
   const page = { fields, segmentMembers: segmentMembers(query.fields), start: { offset: 0 }, limit: 1 };
   for await (const { json } of listTracked(deps.db, 'devices', entityId, filter, page)) return JSON.parse(json) as api.Device;
@@ -107,7 +107,7 @@ async function listPage<List extends TrackedListName>(
   { who, query, deps }: { who: Who; query: ListQuery; deps: RouteDependencies }, asked: AskedList<List>,
 ): Promise<Reply> {
   const { entityId } = who.caller;
-  const audited = write(deps.db, (tx) => auditList(tx, who, deps, asked));
+  const audited = auditList(deps.db, who, deps, asked);
   if (!asked.isGrouped) {
     // Nothing is sent before both are there.
     const [reply] = await Promise.all([pageInOrder(query, deps, entityId, asked), audited]);
@@ -118,9 +118,9 @@ async function listPage<List extends TrackedListName>(
 }
 
 async function auditList(
-  tx: Tx, who: Who, { secrets }: RouteDependencies, { list, subject }: Pick<AskedList<TrackedListName>, 'list' | 'subject'>,
+  db: Queryable, who: Who, { secrets }: RouteDependencies, { list, subject }: Pick<AskedList<TrackedListName>, 'list' | 'subject'>,
 ): Promise<void> {
-  await auditEach(tx, who, auditedEntries(secrets, who.caller.entityId, list, subject).map((entry) => ({ action: 'read', ...entry })));
+  await auditEach(db, who, auditedEntries(secrets, who.caller.entityId, list, subject).map((entry) => ({ action: 'read', ...entry })));
 }
 
 async function pageInOrder<List extends TrackedListName>(

@@ -7,7 +7,7 @@ import type { RouteDependencies } from '../dependencies.ts';
 import { parseJsonBody } from '../http/json-body.ts';
 import { sendError } from '../http/refusal-reply.ts';
 import { MAX_UNVERIFIED_BYTES, verifyBody } from '../http/verify-body.ts';
-import { yieldToEventLoop } from '../http/yield-to-event-loop.ts';
+import { yieldToEventLoop } from '../../store/core/yield-to-event-loop.ts';
 
 /** Segment's limit of a batch, as it comes and unzipped. */
 const MAX_BODY_BYTES = 500 * 1024;

@@ -1,5 +1,6 @@
 import { type ChainRules, FunnelChains } from '../../domain/analytics/funnel-chains.ts';
 import { type Database, endingOn, type Tx } from '../core/database.ts';
+import { TimeSlice } from '../core/yield-to-event-loop.ts';
 import { countedSql, type FunnelQuery, funnelSql, parameters, type Shard } from './funnel-sql.ts';
 
 /** Of the people who completed a step: how many, their seconds since step 0 in all, and when the last of them did. */
@@ -52,10 +53,12 @@ async function countPeople({ session, entityId, query, shard, counts }: Part, ma
     FROM (${counted}) counted GROUP BY hash, person`;
   const busy: string[] = [];
   type Row = { property: string | null; busy: string | null; events: Buffer | null };
+  const slice = new TimeSlice();
   for await (const rows of pagesOf<Row>(session, statement, [entityId, ...values], PEOPLE_PER_PAGE)) {
     for (const { property: value, busy: person, events } of rows) {
       if (person !== null) busy.push(person);
       else counts.add(value, followAll(counts.newPerson(), events!));
+      if (slice.isOver) await slice.next();
     }
   }
   return busy;

@@ -77,13 +77,16 @@ export async function listAttributesOfUsers(db: Queryable, entityId: number, seg
 /** Lists the segments whose filters compare with a sensitive attribute, themselves or by way of segments that they name. */
 export async function listSensitiveSegments(db: Queryable, entityId: number): Promise<number[]> {
   const { rows } = await db.query<{ id: number }>(
-    `WITH RECURSIVE sensitive AS (
+    `WITH RECURSIVE attributes AS MATERIALIZED (
+       SELECT jsonb_build_object('sor', r.identifier, 'key', a.key) AS named
+       FROM customer_attributes a JOIN systems_of_records r ON r.entity_id = a.entity_id AND r.id = a.sor_id
+       WHERE a.entity_id = $1 AND a.is_sensitive AND a.deleted_at IS NULL),
+     sensitive AS (
        SELECT s.id FROM segments s
-       WHERE s.entity_id = $1 AND s.filters IS NOT NULL AND EXISTS (
-         SELECT FROM customer_attributes a JOIN systems_of_records r ON r.entity_id = a.entity_id AND r.id = a.sor_id
-         WHERE a.entity_id = $1 AND a.is_sensitive AND a.deleted_at IS NULL AND jsonb_path_exists(s.filters::jsonb,
-           '$.** ? (@.filter_on == "attributes" && @.sor_identifier == $sor && @.attribute_key == $key)',
-           jsonb_build_object('sor', r.identifier, 'key', a.key)))
+       -- The first condition leaves all filters unread where there is no such attribute.
+       WHERE EXISTS (SELECT FROM attributes) AND s.entity_id = $1 AND s.filters IS NOT NULL AND EXISTS (
+         SELECT FROM attributes WHERE jsonb_path_exists(s.filters::jsonb,
+           '$.** ? (@.filter_on == "attributes" && @.sor_identifier == $sor && @.attribute_key == $key)', named))
        UNION SELECT u.segment_id FROM sensitive JOIN segment_uses u ON u.entity_id = $1 AND u.used_segment_id = sensitive.id)
      SELECT id FROM sensitive`, [entityId]);
   return rows.map(({ id }) => id);

@@ -1,6 +1,7 @@
 import { type AttributeChange, type FoldedSet, FoldedSets, type ScalarChange } from '../../domain/attributes/attribute-change.ts';
 import type { Tx } from '../core/database.ts';
 import type { Secrets } from '../core/secrets.ts';
+import { inSlices } from '../core/yield-to-event-loop.ts';
 import { findErased, hasErased, personKey } from '../gdpr/tombstones.ts';
 import { mergeScalars, type Said, stagedLine, type StagedScalars, stageScalars } from './merge-scalars.ts';
 import { mergeSets, type SetRefusal } from './merge-sets.ts';
@@ -11,6 +12,9 @@ export type MergeRefusal = { line: number; erasedHash: Buffer } | SetRefusal;
 
 /** With fewer values of each customer a scan of them is no faster than to look each one up. */
 const ROWS_OF_A_CUSTOMER = 4;
+
+/** So many changes are prepared at once. */
+const PORTION = 500;
 
 /** What a merge takes: scalars as COPY text in the order of their lines, Sets folded. */
 export type PreparedChanges = StagedScalars & {
@@ -109,10 +113,18 @@ async function leaveOutErased(tx: Tx, secrets: Secrets, entityId: number, prepar
   if (!await hasErased(tx, entityId)) return { living: prepared, refusals };
   const changes = await prepared.changes();
   const erased = await findErased(tx, secrets, entityId, () => changes);
-  const living = changes.filter((change) => {
+  if (erased.size === 0) return { living: prepared, refusals };
+  const living: AttributeChange[] = [];
+  await inSlices(changes, (change) => {
     const erasedHash = erased.get(personKey(change));
     if (erasedHash) refusals.push({ line: change.line, erasedHash });
-    return !erasedHash;
+    else living.push(change);
   });
-  return { living: refusals.length > 0 ? prepareChanges(living) : prepared, refusals };
+  const preparation = new ChangesPreparation();
+  await inSlices(portionsOf(living), (portion) => preparation.add(portion));
+  return { living: preparation.prepared(async () => living), refusals };
+}
+
+function* portionsOf(changes: readonly AttributeChange[]): Generator<readonly AttributeChange[]> {
+  for (let at = 0; at < changes.length; at += PORTION) yield changes.slice(at, at + PORTION);
 }

@@ -1,6 +1,7 @@
 import type { CustomerType } from '../../domain/attributes/customer-id.ts';
 import type { Queryable } from '../core/database.ts';
 import type { Secrets } from '../core/secrets.ts';
+import { inSlices } from '../core/yield-to-event-loop.ts';
 
 export type Person = { customerType: CustomerType; customerId: string };
 
@@ -22,11 +23,11 @@ export async function listErased(
   tx: Queryable, secrets: Secrets, entityId: number, people: Iterable<Person>,
 ): Promise<Map<string, Buffer>> {
   const distinct = new Map<string, Person>();
-  for (const person of people) distinct.set(personKey(person), person);
   const keysByHash = new Map<string, string>();
-  for (const [key, { customerType, customerId }] of distinct) {
+  await inSlices(people, (person) => { distinct.set(personKey(person), person); });
+  await inSlices(distinct, ([key, { customerType, customerId }]) => {
     keysByHash.set(secrets.customerHash(entityId, customerType, customerId).toString('hex'), key);
-  }
+  });
   const { rows } = await tx.query<{ customer_hash: Buffer }>(
     `SELECT customer_hash FROM tombstones
      WHERE entity_id = $1 AND customer_hash = ANY (SELECT decode(h, 'hex') FROM unnest($2::text[]) AS h)`,

@@ -10,6 +10,7 @@ import { type Database, write } from '../core/database.ts';
 import { deleteNotedFiles, noteFileDeletions } from '../core/file-deletions.ts';
 import type { Files } from '../core/files.ts';
 import type { Tally } from '../core/in-batches.ts';
+import { TimeSlice } from '../core/yield-to-event-loop.ts';
 import { isVouchedFor } from '../gdpr/people-keys.ts';
 import type { KnownBy } from '../gdpr/personal-data-location.ts';
 import type { Import } from './import-record.ts';
@@ -117,7 +118,9 @@ async function isUnread(files: Files, { fileKey, fileSettings }: Omit<PinnedRow,
 async function* naming(
   files: Files, fileKey: string, pieces: Iterable<Piece>, find: IdFinder, delimiter: Delimiter,
 ): AsyncGenerator<PinnedLine> {
+  const slice = new TimeSlice();
   for (const piece of pieces) {
+    if (slice.isOver) await slice.next();
     if (piece.kind === 'bad' && isCut(piece.reason)) {
       if (await isNamedWithin(files, fileKey, piece, find)) yield { fileKey, line: piece.sample.toString(), isOwn: false };
       continue;

@@ -146,7 +146,7 @@ export async function findNextDue(db: Queryable, entityId: number, sendId: numbe
 /** Of the content of a sensitive attempt whose push is settled: the in-app message that no device has shown yet. */
 const STILL_NEEDED = `CASE WHEN a.inapp_until IS NOT NULL AND a.shown_at IS NULL THEN json_build_object('inapp', a.content -> 'inapp') END`;
 
-/** What became of an attempt: settled, or to wait until `dueAt`. */
+/** An attempt after it was made: settled, or waiting until `dueAt`. */
 export type AttemptOutcome = {
   id: number; campaignId: number; code: AttemptCode; details: string | null; providerMessageId: string | null; dueAt: Date | null;
 };

@@ -42,3 +42,12 @@ export async function waitFor<T>(
   }
   throw new Error(`waited in vain for: ${what}`);
 }
+
+/** How many turns of the event loop others get while `work` is under way. */
+export async function turnsDuring(work: () => Promise<unknown>): Promise<number> {
+  let [turns, isUnderWay] = [0, true];
+  const working = work().finally(() => { isUnderWay = false; });
+  for (; isUnderWay; turns += 1) await new Promise(setImmediate);
+  await working;
+  return turns;
+}

@@ -7,6 +7,7 @@ import { numberText, parseExactJson } from '../../../domain/core/exact-json.ts';
 import { parseJsonBody } from '../../../server/http/json-body.ts';
 import { findJsonError } from '../../../server/http/json-error.ts';
 import { validate } from '../../../server/http/validate.ts';
+import { turnsDuring } from '../../harness/core/wait.ts';
 import { sampledRuns } from '../../harness/run/seed.ts';
 
 const DEPTH = 64;
@@ -82,14 +83,7 @@ describe('a JSON body', () => {
   test('that is large leaves the event loop to others', async () => {
     const rest = '{"name":"some text","number":12.50,"list":[1,2,3]},'.repeat(100_000);
     for (const json of [`[${rest}null]`, `[[${rest}null]`, `{"a":[${rest}1e400],"__proto__":[${rest}{}]}`]) {
-      let isParsing = true;
-      const parsing = parse(json, { exactNumbers: true }).catch(() => undefined).finally(() => {
-        isParsing = false;
-      });
-      let yieldToEventLoop = 0;
-      for (; isParsing; yieldToEventLoop += 1) await new Promise(setImmediate);
-      await parsing;
-      expect(yieldToEventLoop).toBeGreaterThan(5);
+      expect(await turnsDuring(() => parse(json, { exactNumbers: true }).catch(() => {}))).toBeGreaterThan(5);
     }
   });
 

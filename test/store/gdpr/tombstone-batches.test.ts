@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
 import type { Files } from '../../../store/core/files.ts';
 import { raiseTombstones, readmit } from '../../../store/gdpr/tombstone-batches.ts';
+import { findErased } from '../../../store/gdpr/tombstones.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
+import { turnsDuring } from '../../harness/core/wait.ts';
 import { personId } from '../../harness/core/people.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
 
@@ -55,4 +57,13 @@ it('dates each batch after those before it, however many come at once', async ()
   const times = await batches();
   expect(times).toEqual([...new Set(times)].toSorted((a, b) => a - b));
   expect(await keys()).toHaveLength(times.length);
+});
+
+it('looks for the erased among many people without holding up others', async () => {
+  await raiseTombstones(store, world.entity.id, hashesOf(200));
+  const people = Array.from({ length: 40_000 }, (_, n) => ({ customerType: 'user_id' as const, customerId: personId(200 + n) }));
+  let erased = new Map<string, Buffer>();
+  const turns = await turnsDuring(async () => { erased = await findErased(store.db, store.secrets, world.entity.id, () => people); });
+  expect([...erased.values()]).toEqual(hashesOf(200));
+  expect(turns).toBeGreaterThan(10);
 });

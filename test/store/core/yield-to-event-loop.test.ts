@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { yieldToEventLoop } from '../../../server/http/yield-to-event-loop.ts';
+import { turnsDuring } from '../../harness/core/wait.ts';
+import { inSlices, yieldToEventLoop } from '../../../store/core/yield-to-event-loop.ts';
 
 test('each has a turn of the event loop of its own, in their order', async () => {
   const turn = yieldToEventLoop(10);
@@ -30,4 +31,15 @@ test('beyond so many nobody waits', async () => {
     seen.push(name);
   }));
   expect(seen).toEqual(['c', 'a', 'b']);
+});
+
+test('long work goes on in slices, and does all of it', async () => {
+  const done: number[] = [];
+  const work = (item: number) => {
+    for (const end = performance.now() + 1; performance.now() < end;) { /* computes */ }
+    done.push(item);
+  };
+  const items = Array.from({ length: 60 }, (_, item) => item);
+  expect(await turnsDuring(() => inSlices(items, work))).toBeGreaterThan(5);
+  expect(done).toEqual(items);
 });
