@@ -43,10 +43,10 @@ export async function waitFor<T>(
   throw new Error(`waited in vain for: ${what}`);
 }
 
-/** How many turns of the event loop others get while `work` is under way. */
-export async function turnsDuring(work: () => Promise<unknown>): Promise<number> {
+/** How many turns of the event loop others get while `work` is under way, which can ask for how many it is so far. */
+export async function turnsDuring(work: (turnsSoFar: () => number) => Promise<unknown>): Promise<number> {
   let [turns, isUnderWay] = [0, true];
-  const working = work().finally(() => { isUnderWay = false; });
+  const working = work(() => turns).finally(() => { isUnderWay = false; });
   for (; isUnderWay; turns += 1) await new Promise(setImmediate);
   await working;
   return turns;
