@@ -7,7 +7,6 @@ import type { Database } from '../store/core/database.ts';
 import type { Files } from '../store/core/files.ts';
 import type { Scratch } from '../store/core/scratch.ts';
 import type { Secrets } from '../store/core/secrets.ts';
-import type { WithinShare } from './core/within-share.ts';
 
 /** Structured logging: fields first, never a value of a customer. */
 export type Log = Record<'info' | 'warn' | 'error', (fields: object, message: string) => void>;
@@ -38,6 +37,9 @@ export type Dependencies = {
   draining: AbortSignal;
   /** About so many records of an import are read and merged together. */
   batchRecords: number;
+  /** Taken by each step of an import, and of a feed: those of one entity leave slots of their queue to others. */
+  takeImportSlot: Semaphore;
+  takeFeedSlot: Semaphore;
   /** Taken for each batch: imports that run at once take turns, and what they hold in memory stays bounded. */
   takeBatchSlot: Semaphore;
   /**
@@ -45,16 +47,14 @@ export type Dependencies = {
    * a queue with imports may come beside them.
    */
   takeSyncSlot: Semaphore;
-  /** The same for runs of exporters: each holds what is between its database and its bucket. */
+  /** The same for runs of exporters and files: each holds what is between its database and its bucket. */
   takeExportSlot: Semaphore;
   /** The same for steps that erase people or show what is known of them. */
   takeGdprSlot: Semaphore;
-  /** Around a step of an import or a file: one entity's leave slots of their queue to others. */
-  withinBulk: WithinShare;
-  /** Around each portion of a send, and no longer: a send that waits for its next moment holds no place. */
-  withinSends: WithinShare;
-  /** Around each attempt to send a mail: a slow mail server doesn't hold up sends. */
-  withinMails: WithinShare;
+  /** Taken for each portion of a send, and no longer: a send that waits for its next moment holds no place. */
+  takeSendSlot: Semaphore;
+  /** Taken for each attempt to send a mail: a slow mail server doesn't hold up sends. */
+  takeMailSlot: Semaphore;
   countRecords: (outcome: 'written' | 'unchanged' | 'ignored' | 'failed', records: number) => void;
   countExportRuns: (outcome: 'finished' | 'failed' | 'canceled') => void;
   /** Of runs that finished. */

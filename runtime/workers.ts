@@ -4,6 +4,7 @@ import type { Dependencies, Log } from '../activities/dependencies.ts';
 import { allSteps } from '../activities/index.ts';
 import { giveUpJob } from '../activities/jobs/give-up.ts';
 import { internalErrorOf } from '../domain/core/internal-error.ts';
+import { STEPS_OF_QUEUE } from '../domain/jobs/queues.ts';
 import { MAX_STEP_DEATHS } from '../domain/jobs/step-attempts.ts';
 import type { TaskQueue } from '../domain/jobs/workflow-id.ts';
 import { stepAttempts } from './step-attempts.ts';
@@ -49,9 +50,6 @@ const RESTART_MS = 1_000;
  * after four fifths of the timeout, so a late one on a busy machine would count as a death.
  */
 const PATIENCE: Patience = { stickyMs: 3_000, heartbeatsMs: 1_000 };
-
-/** Steps at once in one process. Those that do more than look share the places of `PLACES` by entity, of which there are fewer. */
-const CONCURRENT_STEPS: Record<TaskQueue, number> = { flows: 20, bulk: 100, syncs: 100, sends: 100, mails: 40 };
 
 /** Said of each worker that polls activities only, as all but those of `flows` do. */
 const EXPECTED = /^No workflows registered/;
@@ -152,7 +150,7 @@ function workerOptions(queue: TaskQueue, options: RunOptions): Omit<WorkerOption
     dataConverter,
     interceptors: { activity: [activityInterceptor(log, metrics, watch), ...(traces?.activities ?? [])] },
     sinks: traces?.sinks,
-    maxConcurrentActivityTaskExecutions: CONCURRENT_STEPS[queue],
+    maxConcurrentActivityTaskExecutions: STEPS_OF_QUEUE[queue],
     shutdownGraceTime: DRAIN_MS,
     shutdownForceTime: DRAIN_MS + 5_000,
     maxHeartbeatThrottleInterval: patience.heartbeatsMs,

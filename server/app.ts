@@ -41,7 +41,7 @@ export async function buildServer(deps: ServerDependencies, routes: readonly Rou
   const feedWaker = new FeedWaker(deps);
   const liveCalls = new LiveCalls(deps);
   const heavyReads = new HeavyReads();
-  const connectorCalls = new ConnectorCalls(deps.outside, deps.scratch, limits.connectorCalls);
+  const connectorCalls = new ConnectorCalls(deps.outside, deps.scratch);
   const routeDependencies: RouteDependencies = {
     ...deps, limits, unverified: uploadBudget(limits),
     feedIntake: feedIntake(deps.db, deps.secrets), feedAdmission: new FeedAdmissionLimit(deps.db, limits), feedWaker, figures: new Map(),

@@ -53,8 +53,6 @@ export type Limits = {
   /** A connector's answer to a check, and to what can be read or written. */
   checkMs: number;
   discoverMs: number;
-  /** So many of both are under way at once for an entity. */
-  connectorCalls: number;
   /** Between two pieces of a body. */
   idleBodyMs: number;
   /** In each of these times a reader takes something of a streamed answer. */
@@ -83,7 +81,6 @@ export const LIMITS: Limits = {
   headersMs: 10_000,
   checkMs: 30_000,
   discoverMs: 60_000,
-  connectorCalls: 4,
   idleBodyMs: 60_000,
   readerMs: 240_000,
   listWaitMs: 20_000,

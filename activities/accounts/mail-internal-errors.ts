@@ -5,7 +5,7 @@ import { listNewInternalErrors, takeInternalErrorNotice } from '../../store/jobs
 import type { MailDependencies } from '../core/mail-once.ts';
 
 /** Mails superadmins about new internal errors, all processes together once an hour at most. The turn is taken before the mail is sent. */
-export async function mailInternalErrors({ db, mailer, publicUrl }: Omit<MailDependencies, 'withinMails'>): Promise<void> {
+export async function mailInternalErrors({ db, mailer, publicUrl }: Omit<MailDependencies, 'takeMailSlot'>): Promise<void> {
   if (!await takeInternalErrorNotice(db)) return;
   const to = await listSuperadminAddresses(db);
   const errors = await listNewInternalErrors(db);

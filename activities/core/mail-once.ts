@@ -2,6 +2,7 @@ import type { Mail } from '../../connectors/smtp/mailer.ts';
 import { write } from '../../store/core/database.ts';
 import { beginMail, type Mailed, type MailState, updateMail } from '../../store/core/mails.ts';
 import type { Dependencies } from '../dependencies.ts';
+import { inSlot } from './in-slot.ts';
 import type { RetryAfter } from './retry-after.ts';
 
 /** A mail that the server could not take is tried again so often, the last time about half an hour later. */
@@ -11,7 +12,7 @@ const FIRST_WAIT_MS = 60_000;
 const MAX_WAIT_MS = 30 * FIRST_WAIT_MS;
 const FILED = 'there is no mail server (SMTP_URL): it lies in outbox/ of the file store';
 
-export type MailDependencies = Pick<Dependencies, 'db' | 'mailer' | 'publicUrl' | 'boundary' | 'withinMails'>;
+export type MailDependencies = Pick<Dependencies, 'db' | 'mailer' | 'publicUrl' | 'boundary' | 'takeMailSlot'>;
 
 /**
  * Sends the one mail that something has: the only way by which a mail leaves, so here those of an entity are limited. The attempt is
@@ -33,11 +34,12 @@ export type Sent = { outcome: MailState; reason: string | null; isRetryable: boo
  * repeated. When to try again; null: it is settled.
  */
 export async function sendOnce(
-  deps: Pick<Dependencies, 'db' | 'boundary' | 'withinMails'>, mailed: Mailed, about: { recipients: number; name: string },
+  deps: Pick<Dependencies, 'db' | 'boundary' | 'takeMailSlot'>, mailed: Mailed, about: { recipients: number; name: string },
   attemptToSend: () => Promise<Sent>,
 ): Promise<RetryAfter | null> {
   // A reset of a password belongs to no entity, and has a share of its own.
-  return deps.withinMails('entityId' in mailed ? mailed.entityId : -mailed.id, () => sendInPlace(deps, mailed, about, attemptToSend));
+  const owner = 'entityId' in mailed ? mailed.entityId : -mailed.id;
+  return inSlot(deps.takeMailSlot, owner, () => sendInPlace(deps, mailed, about, attemptToSend));
 }
 
 async function sendInPlace(

@@ -6,8 +6,9 @@ import { write } from '../../store/core/database.ts';
 import { insertExportRecords, listExportRecords } from '../../store/exports/export-files.ts';
 import { type AttemptKey, keepKeyHash, raiseAttempt } from '../../store/exports/export-run-progress.ts';
 import { exportSession } from '../../store/exports/export-session.ts';
+import { inSlot } from '../core/in-slot.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
-import { noteWaitOf, takeSlot } from '../jobs/take-slot.ts';
+import { noteWaitOf } from '../jobs/note-wait.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { tellWhatIsLeft } from '../gdpr/tell-exporters.ts';
 import { type AttemptScope, openAttemptScope } from './attempt-scope.ts';
@@ -24,17 +25,14 @@ import { waitOrFailExport } from './wait-or-fail-export.ts';
  * Writes what is left of a run into its bucket, and ends it. Null: there is nothing left to do, or the run has failed; else
  * when to try again.
  */
-export async function exportFiles(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | null> {
-  const freeSlot = await takeSlot(deps.takeExportSlot, claim.entityId, noteWaitOf(deps, 'export', claim));
-  try {
+export function exportFiles(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | null> {
+  return inSlot(deps.takeExportSlot, claim.entityId, async () => {
     Context.current().cancellationSignal.throwIfAborted();
     deps.draining.throwIfAborted();
     const again = await exportInTurn(deps, claim);
     await cleanEnded(deps, claim);
     return again;
-  } finally {
-    freeSlot();
-  }
+  }, noteWaitOf(deps, 'export', claim));
 }
 
 async function exportInTurn(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | null> {

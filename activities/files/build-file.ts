@@ -14,9 +14,10 @@ import type { FileSource } from '../../store/files/file-source.ts';
 import { fileSources } from '../../store/files/file-sources.ts';
 import { claimJob } from '../../store/jobs/jobs.ts';
 import { heartbeating } from '../core/heartbeat.ts';
+import { inSlot } from '../core/in-slot.ts';
 import { mailOnce } from '../core/mail-once.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
-import { inBulkQueue, noteWaitOf, takeSlot } from '../jobs/take-slot.ts';
+import { noteWaitOf } from '../jobs/note-wait.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { completeCsv, writeCsv } from './csv.ts';
 import { writeXls } from './xls.ts';
@@ -33,10 +34,10 @@ export const buildFileSteps = (deps: Dependencies) => ({
   },
 
   /** Writes the file whole, and ends the job. A repeat writes it anew. */
-  writeFile: (claim: JobClaim): Promise<RetryAfter | null> => heartbeating(() => inBulkQueue(deps, 'file', claim, async () => {
+  writeFile: (claim: JobClaim): Promise<RetryAfter | null> => heartbeating(() => inSlot(deps.takeExportSlot, claim.entityId, async () => {
     await writeFile(deps, claim);
     return null;
-  })),
+  }, noteWaitOf(deps, 'file', claim))),
 
   /** Sends the link to whoever asked for it by mail. */
   mailFile: (claim: JobClaim): Promise<RetryAfter | null> => heartbeating(() => mailFile(deps, claim)),
@@ -48,7 +49,6 @@ async function writeFile(deps: Dependencies, claim: JobClaim): Promise<void> {
   if (job?.state !== 'running' || job.generation !== claim.generation) return;
   // Each attempt has its own: two that write at once don't meet, and neither deletes what the other has finished.
   const key = `files/${job.identifier}/${randomBytes(12).toString('hex')}.${job.format}`;
-  const release = await takeSlot(deps.takeExportSlot, claim.entityId, noteWaitOf(deps, 'file', claim));
   let content: AsyncGenerator<Uint8Array> | undefined;
   try {
     await write(db, (tx) => updateFileKey(tx, claim, key));
@@ -66,7 +66,6 @@ async function writeFile(deps: Dependencies, claim: JobClaim): Promise<void> {
   } finally {
     // The writer of a file that was broken off removes its folder.
     await content?.return(undefined).catch(() => {});
-    release();
   }
 }
 

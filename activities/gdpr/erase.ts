@@ -10,9 +10,9 @@ import {
 } from '../../store/gdpr/progress.ts';
 import { isJobCurrent } from '../../store/jobs/jobs.ts';
 import type { Dependencies } from '../dependencies.ts';
+import { inGdprSlot } from './in-slot.ts';
 import { listPendingIdentifiers } from './pending-people.ts';
 import { recordError } from './record-error.ts';
-import { takeSlot } from './take-slot.ts';
 
 /** A statement asks for so many people at once, and for so many ids. */
 const PEOPLE_AT_ONCE = 1_000;
@@ -48,23 +48,21 @@ export async function eraseOneLocation(deps: Dependencies, claim: JobClaim, name
   const location = LOCATIONS.find((found) => found.name === name);
   if (!location) return 0;                     // of another version
   await throwIfOver(deps, claim);
-  const freeSlot = await takeSlot(deps, claim, 'erasing');
-  try {
-    const rows = await eraseAt(deps, claim, location, chunksOf(await listPendingIdentifiers(deps.db, claim)));
-    deps.boundary(`gdpr: erased ${name}`);
-    await deleteLocationFault(deps.db, claim, name);
-    return rows;
-  } catch (error) {
-    return await recordLocationError(deps, claim, name, error);
-  } finally {
-    freeSlot();
-  }
+  return inGdprSlot(deps, claim, 'erasing', async () => {
+    try {
+      const rows = await eraseAt(deps, claim, location, chunksOf(await listPendingIdentifiers(deps.db, claim)));
+      deps.boundary(`gdpr: erased ${name}`);
+      await deleteLocationFault(deps.db, claim, name);
+      return rows;
+    } catch (error) {
+      return recordLocationError(deps, claim, name, error);
+    }
+  });
 }
 
 /** Returns the locations in which a look still finds something of the people who go, or into which it could not look. */
-export async function listSurvivingLocations(deps: Dependencies, claim: JobClaim): Promise<LocationToErase[]> {
-  const freeSlot = await takeSlot(deps, claim, 'looking again');
-  try {
+export function listSurvivingLocations(deps: Dependencies, claim: JobClaim): Promise<LocationToErase[]> {
+  return inGdprSlot(deps, claim, 'looking again', async () => {
     const chunks = chunksOf(await listPendingIdentifiers(deps.db, claim));
     const left: ErasingLocation[] = [];
     const survivors: Record<string, number> = {};
@@ -83,9 +81,7 @@ export async function listSurvivingLocations(deps: Dependencies, claim: JobClaim
     await updateSurvivors(deps.db, claim, survivors);
     deps.boundary('gdpr: looked');
     return left.map(toErase);
-  } finally {
-    freeSlot();
-  }
+  });
 }
 
 async function recordLocationError(deps: Dependencies, claim: JobClaim, location: string, error: unknown): Promise<never> {

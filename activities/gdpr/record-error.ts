@@ -1,5 +1,6 @@
 import { FileStoreAway, internalErrorOf, OutsideError } from '../../domain/core/internal-error.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
+import { TooManyWait } from '../../domain/core/semaphore.ts';
 import { type JobClaim, JobGone } from '../../domain/jobs/job.ts';
 import { updateGdprError } from '../../store/gdpr/progress.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -11,7 +12,7 @@ import type { Dependencies } from '../dependencies.ts';
 export async function recordError(
   { db }: Pick<Dependencies, 'db'>, claim: JobClaim, what: string, error: unknown, record = updateGdprError,
 ): Promise<never> {
-  if (error instanceof JobGone) throw error;
+  if (error instanceof JobGone || error instanceof TooManyWait) throw error;
   const { errorClass, code } = internalErrorOf(error);
   const cause = error instanceof Refusal ? String(error.status) : error instanceof FileStoreAway ? error.message : (code ?? errorClass);
   await record(db, claim, `${what} (${cause}); it is tried again`);

@@ -20,8 +20,8 @@ import { atMostEach } from '../core/at-most-each.ts';
 import type { Dependencies } from '../dependencies.ts';
 import type { ExportedLocation } from './archive-json.ts';
 import { type Archived, putArchive } from './archive.ts';
+import { inGdprSlot } from './in-slot.ts';
 import { recordError } from './record-error.ts';
-import { takeSlot } from './take-slot.ts';
 
 /** To the letter (reference: GDPR request records). */
 const NOTHING_KNOWN = 'No installations found for this user';
@@ -39,21 +39,22 @@ export async function showPeople(deps: Dependencies, claim: JobClaim): Promise<v
   for (;;) {
     deps.draining.throwIfAborted();
     Context.current().cancellationSignal.throwIfAborted();
-    const freeSlot = await takeSlot(deps, claim, 'writing archives');
-    let isOutdated = false;
-    try {
-      const begun = await write(deps.db, (tx) => beginArchive(tx, claim));
-      if (!begun) return;
-      deps.boundary('gdpr: archive begun');
-      isOutdated = await showOne(deps, claim, begun);
-    } catch (error) {
-      if (error instanceof Unwanted || Context.current().cancellationSignal.aborted) throw error;
-      await recordError(deps, claim, 'an archive could not be written', error);
-    } finally {
-      freeSlot();
-    }
+    const shown = await inGdprSlot(deps, claim, 'writing archives', () => showNext(deps, claim));
+    if (shown === 'none is left') return;
     // The other person's records are being erased.
-    if (isOutdated) await delay(LOOK_EVERY_MS);
+    if (shown === 'outdated') await delay(LOOK_EVERY_MS);
+  }
+}
+
+async function showNext(deps: Dependencies, claim: JobClaim): Promise<'shown' | 'outdated' | 'none is left'> {
+  try {
+    const begun = await write(deps.db, (tx) => beginArchive(tx, claim));
+    if (!begun) return 'none is left';
+    deps.boundary('gdpr: archive begun');
+    return await showOne(deps, claim, begun) ? 'outdated' : 'shown';
+  } catch (error) {
+    if (error instanceof Unwanted || Context.current().cancellationSignal.aborted) throw error;
+    return recordError(deps, claim, 'an archive could not be written', error);
   }
 }
 

@@ -13,7 +13,7 @@ import { tellHoldsChanged } from './tell-holds-changed.ts';
 
 export type GdprSweepSteps = ReturnType<typeof gdprSweepSteps>;
 type SweepDependencies = Pick<
-  Dependencies, 'db' | 'files' | 'secrets' | 'temporal' | 'mailer' | 'withinMails' | 'publicUrl' | 'boundary' | 'log'
+  Dependencies, 'db' | 'files' | 'secrets' | 'temporal' | 'mailer' | 'takeMailSlot' | 'publicUrl' | 'boundary' | 'log'
 >;
 
 export const gdprSweepSteps = (deps: SweepDependencies) => ({

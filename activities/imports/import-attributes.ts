@@ -2,9 +2,10 @@ import type { FileFailure } from '../../domain/imports/import-file.ts';
 import type { PinnedImport } from '../../store/imports/import-record.ts';
 import { claimImport, findImport, updateImportFormat } from '../../store/imports/imports.ts';
 import { heartbeating } from '../core/heartbeat.ts';
+import { inSlot } from '../core/in-slot.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { inBulkQueue } from '../jobs/take-slot.ts';
+import { noteWaitOf } from '../jobs/note-wait.ts';
 import type { ImportClaim, ImportRef } from './import-claim.ts';
 import { fetchFile } from './import-fetch.ts';
 import { readableImport } from './import-file.ts';
@@ -53,7 +54,7 @@ export const importAttributesSteps = (deps: Dependencies) => ({
 });
 
 function inTurn(deps: Dependencies, claim: ImportClaim, step: () => Promise<RetryAfter | null>): Promise<RetryAfter | null> {
-  return inBulkQueue(deps, 'import', { ...claim, runId: claim.importId }, step);
+  return inSlot(deps.takeImportSlot, claim.entityId, step, noteWaitOf(deps, 'import', { ...claim, runId: claim.importId }));
 }
 
 /** Null when another generation has taken over, or the import has ended. */

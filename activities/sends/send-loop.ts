@@ -5,6 +5,7 @@ import { LOOK_UP_BY_KEY } from '../../store/core/look-up-by-key.ts';
 import { endJob } from '../../store/jobs/jobs.ts';
 import { cancelWaiting, findNextDue, hasSending, listDueAttempts, settleInterrupted } from '../../store/sends/attempts.ts';
 import { lockSend, type Send } from '../../store/sends/sends.ts';
+import { inSlot } from '../core/in-slot.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { contextOf, type OutgoingPush, type SendingContext, waitsForOthers } from './plan-attempts.ts';
@@ -64,7 +65,7 @@ export async function sendMessages(deps: Sending, claim: JobClaim, open: () => M
     while (!draining.aborted) {
       // Outcomes that come while the portion is planned may change what it found.
       const wasEmpty = underWay.isEmpty;
-      const next = await deps.withinSends(claim.entityId, sendPortion);
+      const next = await inSlot(deps.takeSendSlot, claim.entityId, sendPortion);
       if (next === 'sent') continue;
       if (next !== 'stuck' && (next === null || wasEmpty)) return next;
       // Answers are waited for without a place; then come what is due meanwhile, and a cancel.

@@ -1,10 +1,9 @@
 import { Context } from '@temporalio/activity';
 import { Refusal } from '../../domain/core/refusal.ts';
-import { TooManyWait } from '../../domain/core/semaphore.ts';
 import { type JobClaim, JobGone } from '../../domain/jobs/job.ts';
+import { inSlot } from '../core/in-slot.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
-import { RETRY_MS } from '../core/within-share.ts';
-import { noteWaitOf, takeSlot } from '../jobs/take-slot.ts';
+import { noteWaitOf } from '../jobs/note-wait.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { deliverPending } from './deliver.ts';
 import { findJob, openEnds, type SyncEnds, type SyncJob } from './job.ts';
@@ -16,25 +15,14 @@ import { waitOrFail } from './wait-or-fail.ts';
 
 /**
  * Reads and writes what is left of a run, and removes what has vanished. Null: there is nothing left to do, or the run has
- * failed; else when to try again: also if too many runs of the entity wait for a place, so that others have slots of the queue.
+ * failed; else when to try again.
  */
-export async function syncRecords(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | null> {
-  const noteWait = noteWaitOf(deps, 'sync', claim);
-  const freeSlot = await takeSlot(deps.takeSyncSlot, claim.entityId, noteWait).catch((error: unknown) => {
-    if (error instanceof TooManyWait) return null;
-    throw error;
-  });
-  if (freeSlot === null) {
-    await noteWait(true);
-    return { againInMs: RETRY_MS };
-  }
-  try {
+export function syncRecords(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | null> {
+  return inSlot(deps.takeSyncSlot, claim.entityId, async () => {
     Context.current().cancellationSignal.throwIfAborted();
     deps.draining.throwIfAborted();
-    return await syncInTurn(deps, claim);
-  } finally {
-    freeSlot();
-  }
+    return syncInTurn(deps, claim);
+  }, noteWaitOf(deps, 'sync', claim));
 }
 
 async function syncInTurn(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | null> {

@@ -17,8 +17,12 @@ export const PLACES = {
   sends: 4,
   /** Attempts to send a mail or an alert. */
   mails: 8,
-  /** Imports and files under way in the queue `bulk`, whatever other places they take: most of them wait for these. */
-  bulkSteps: 64,
+  /** Imports under way, most of which wait for a place of a batch. */
+  imports: 64,
+  /** Feeds under way, one of an entity, most of which wait for a place of a batch. */
+  feeds: 64,
+  /** Calls of connectors within requests: checks of connections, exporters and push providers, and what a source has. */
+  connectorCalls: 64,
   /** Funnels and previews that may look at all events of a period: each takes two database sessions. */
   heavyReads: 2,
   /** Lists that are streamed: each holds a piece of about 1 MiB, or a database session, for as long as its caller reads. */
@@ -27,12 +31,19 @@ export const PLACES = {
 
 export type Limit = keyof typeof PLACES;
 
-/** The limits of which one entity has fewer places also while it is alone, or whose line of callers is bounded. */
+/**
+ * The limits of which one entity has fewer places also while it is alone, or whose line of callers is bounded. A step that finds the line
+ * full is tried again in a moment.
+ */
 export const BOUNDS = {
-  syncs: { maxWaitingEach: 6 },
-  bulkSteps: { maxEach: 8, maxWaitingEach: 1 },
-  sends: { maxWaitingEach: 8 },
-  mails: { maxWaitingEach: 8 },
+  syncs: { maxWaitingEach: 6, maxWaiting: 60 },
+  exports: { maxWaitingEach: 6, maxWaiting: 30 },
+  gdpr: { maxWaitingEach: 6, maxWaiting: 30 },
+  imports: { maxEach: 8, maxWaitingEach: 1, maxWaiting: 16 },
+  feeds: { maxEach: 1, maxWaitingEach: 1, maxWaiting: 16 },
+  sends: { maxWaitingEach: 8, maxWaiting: 60 },
+  mails: { maxWaitingEach: 8, maxWaiting: 24 },
+  connectorCalls: { maxEach: 4, maxWaitingEach: 1, maxWaiting: 16 },
   heavyReads: { maxEach: 1, maxWaitingEach: 20, maxWaiting: 100 },
   streamedLists: { maxEach: 4, maxWaitingEach: 100, maxWaiting: 500 },
 } as const satisfies Partial<Record<Limit, Bounds>>;

@@ -5,6 +5,7 @@ import type { ActivityInterceptors } from '@temporalio/worker';
 import type { Log } from '../../activities/dependencies.ts';
 import { internalErrorOf, isInternal } from '../../domain/core/internal-error.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
+import { TooManyWait } from '../../domain/core/semaphore.ts';
 import type { InternalErrorKind } from '../../domain/jobs/attention.ts';
 import { jobKindOf, type JobRef } from '../../domain/jobs/job.ts';
 import type { FailedStep } from '../../store/jobs/internal-errors.ts';
@@ -26,7 +27,7 @@ export type Watch = {
   giveUp(job: JobStep, step: string, reason: string): Promise<boolean>;
 };
 
-/** How soon a step looks again whether it may run alone. */
+/** How soon a step looks again whether it may run alone, or whether it finds a place in line. */
 const NEXT_TURN_MS = 2_000;
 
 /**
@@ -66,13 +67,14 @@ export function activityInterceptor(log: Log, metrics: Metrics, { faults, attemp
           await faults.settled(step, info.attempt);
           return result;
         } catch (error) {
-          observe(error instanceof Refusal ? 'refused' : 'failed');
-          const hasRun = verdict === 'runs';
-          if (jobStep && hasRun) await attempts.ended(jobStep, error instanceof Refusal ? 'done' : 'failed');
+          const isWaiting = error instanceof TooManyWait;
+          if (!isWaiting) observe(error instanceof Refusal ? 'refused' : 'failed');
+          if (jobStep && verdict === 'runs') await attempts.ended(jobStep, error instanceof Refusal ? 'done' : 'failed');
           const where = {
             activity: info.activityType, attempt: info.attempt,
             workflowId: info.workflowExecution?.workflowId, runId: info.workflowExecution?.runId,
           };
+          if (isWaiting) throw waits();
           if (error instanceof TemporalFailure) throw error;
           if (error instanceof Refusal) {
             log.warn({ ...where, code: error.status }, 'a step was refused');
@@ -107,7 +109,7 @@ function stepOf(
   return { entityId: null, kind: 'upkeep', job: '', step };
 }
 
-/** Another suspected step has its turn. */
+/** Temporal tries the step again in a moment. */
 function waits(): ApplicationFailure {
   return ApplicationFailure.create({ type: 'Waits', nonRetryable: false, nextRetryDelay: NEXT_TURN_MS });
 }

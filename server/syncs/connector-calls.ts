@@ -2,10 +2,14 @@ import type { FastifyBaseLogger } from 'fastify';
 import type { ConnectorContext, WaysOut } from '../../connectors/core/contract.ts';
 import { redacted } from '../../connectors/core/redacted.ts';
 import { sourceRefusal } from '../../connectors/core/source-refusal.ts';
+import { openPlaces } from '../../domain/core/limits.ts';
 import { Refusal, refuse } from '../../domain/core/refusal.ts';
+import { type Semaphore, TooManyWait } from '../../domain/core/semaphore.ts';
 import type { Scratch } from '../../store/core/scratch.ts';
 
 const RETRY_SECONDS = 5;
+/** How long a call waits for a place. */
+const MAX_WAIT_MS = 10_000;
 
 /** Who calls a connector, for how long at most, and the secret settings, which are struck out of whatever it says. */
 export type ConnectorCall = { entityId: number; withinMs: number; log: FastifyBaseLogger; secretSettings: object };
@@ -13,24 +17,23 @@ export type ConnectorCall = { entityId: number; withinMs: number; log: FastifyBa
 /** What the connector gave, or why it refused. */
 export type CallOutcome<T> = { ok: true; value: T } | { ok: false; refusal: Refusal };
 
-/** Calls of connectors within requests: bounded in time, and for each entity in number. */
+/** Calls of connectors within requests: bounded in time and in number, and shared out by entity. */
 export class ConnectorCalls {
   readonly #outside: WaysOut;
   readonly #scratch: Pick<Scratch, 'folderOf'>;
-  readonly #atOnce: number;
-  readonly #counts = new Map<number, number>();
+  readonly #take: Semaphore;
   readonly #underWay = new Set<AbortController>();
 
-  constructor(outside: WaysOut, scratch: Pick<Scratch, 'folderOf'>, atOnce: number) {
+  constructor(outside: WaysOut, scratch: Pick<Scratch, 'folderOf'>, take = openPlaces('connectorCalls')) {
     this.#outside = outside;
     this.#scratch = scratch;
-    this.#atOnce = atOnce;
+    this.#take = take;
   }
 
-  /** Refuses with 429 where the entity has too many under way; a refusal of the connector, and no answer in time, are outcomes. */
+  /** Refuses with 429 if the entity finds no place; a refusal of the connector, and no answer in time, are outcomes. */
   async run<T>(call: ConnectorCall, work: (context: ConnectorContext) => Promise<T>): Promise<CallOutcome<T>> {
     const { entityId, withinMs, log, secretSettings } = call;
-    this.#take(entityId);
+    const give = await this.#take(entityId, undefined, AbortSignal.timeout(MAX_WAIT_MS)).catch(refuseTooMany);
     const ending = new AbortController();
     this.#underWay.add(ending);
     const timer = setTimeout(() => ending.abort(tooSlow(withinMs)), withinMs);
@@ -39,7 +42,7 @@ export class ConnectorCalls {
     // One that does not heed the signal keeps its place until it ends: others would pile up behind it.
     const working = (async () => work({
       ...this.#outside, scratch: this.#scratch.folderOf(entityId), signal: ending.signal, log: say,
-    }))().finally(() => this.#give(entityId));
+    }))().finally(give);
     try {
       return { ok: true, value: await Promise.race([working, isAborted]) };
     } catch (error) {
@@ -59,21 +62,13 @@ export class ConnectorCalls {
       ending.abort(sourceRefusal('source_unavailable', 'The server is stopping: try again in a moment', { retry_after: RETRY_SECONDS }));
     }
   }
+}
 
-  #take(entityId: number): void {
-    const count = this.#counts.get(entityId) ?? 0;
-    if (count >= this.#atOnce) {
-      const message = `${this.#atOnce} checks are under way already: try again in ${RETRY_SECONDS} seconds`;
-      refuse(429, 'too_many_requests', message, { retry_after: RETRY_SECONDS });
-    }
-    this.#counts.set(entityId, count + 1);
-  }
-
-  #give(entityId: number): void {
-    const count = this.#counts.get(entityId)! - 1;
-    if (count === 0) this.#counts.delete(entityId);
-    else this.#counts.set(entityId, count);
-  }
+function refuseTooMany(error: unknown): never {
+  const isBusy = error instanceof TooManyWait || (error instanceof Error && error.name === 'TimeoutError');
+  if (!isBusy) throw error;
+  return refuse(429, 'too_many_requests', `Too many checks are under way already: try again in ${RETRY_SECONDS} seconds`,
+    { retry_after: RETRY_SECONDS });
 }
 
 function tooSlow(withinMs: number): Refusal {

@@ -1,11 +1,14 @@
+import { asyncLocalStorage, type Context } from '@temporalio/activity';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { Dependencies } from '../../../activities/dependencies.ts';
 import { finishAccess } from '../../../activities/gdpr/access-receipt.ts';
 import { finishRound } from '../../../activities/gdpr/evidence.ts';
 import { gatherKnown } from '../../../activities/gdpr/gather-known.ts';
+import { gdprAccessSteps } from '../../../activities/gdpr/gdpr-access.ts';
+import { gdprDeleteSteps } from '../../../activities/gdpr/gdpr-delete.ts';
 import { beginErasingPeople, gatherPeople, refusePeople } from '../../../activities/gdpr/gather.ts';
-import { takeSlot } from '../../../activities/gdpr/take-slot.ts';
-import { semaphore } from '../../../domain/core/semaphore.ts';
+import { inGdprSlot } from '../../../activities/gdpr/in-slot.ts';
+import { semaphore, TooManyWait } from '../../../domain/core/semaphore.ts';
 import { type JobClaim, WAITING_FOR_SLOT } from '../../../domain/jobs/job.ts';
 import { write } from '../../../store/core/database.ts';
 import { beginArchive, recordArchive } from '../../../store/gdpr/archives.ts';
@@ -312,13 +315,32 @@ it('a request that waits for a slot says so, and only while it waits', async () 
   const slots = { ...store, takeGdprSlot: semaphore(1) };
   const [one, other] = [await claimed('delete', await known(1)), await claimed('access', await known(2))];
   const stageOf = async ({ runId }: JobClaim) => (await findGdprRequestById(store.db, world.entity.id, runId))!.stage;
-  const free = await takeSlot(slots, one, 'erasing');
-  expect(await stageOf(one)).toBe('erasing');
-  const waiting = takeSlot(slots, other, 'writing archives');
+  const { promise: ended, resolve: end } = Promise.withResolvers<void>();
+  const working = inGdprSlot(slots, one, 'erasing', () => ended);
+  await waitFor('a request that erases', async () => await stageOf(one) === 'erasing');
+  const waiting = inGdprSlot(slots, other, 'writing archives', () => stageOf(other));
   await waitFor('a request that says that it waits', async () => await stageOf(other) === WAITING_FOR_SLOT);
+  end();
+  await working;
+  expect(await waiting).toBe('writing archives');
+});
+
+it('steps of requests leave their slots of the queue while many of their entity wait, and name no fault', async () => {
+  const takeGdprSlot = semaphore(2, { maxEach: 1, maxWaitingEach: 0 });
+  const free = await takeGdprSlot(world.entity.id);
+  const [deletion, access] = [await claimed('delete', await known(1)), await claimed('access', await known(1))];
+  const busy = { ...deps, takeGdprSlot, draining: new AbortController().signal } as object as Dependencies;
+  const steps = { ...gdprDeleteSteps(busy), ...gdprAccessSteps(busy) };
+  const context = { info: {}, heartbeat: () => {}, cancellationSignal: new AbortController().signal } as object as Context;
+  for (const [claim, step] of [
+    [deletion, () => steps.eraseLocation(deletion, 'events')], [deletion, () => steps.listSurvivors(deletion)],
+    [access, () => steps.writeArchives(access)],
+  ] as [JobClaim, () => Promise<unknown>][]) {
+    await updateStage(store.db, claim, 'erasing');
+    await expect(asyncLocalStorage.run(context, step)).rejects.toBeInstanceOf(TooManyWait);
+    expect(await findGdprRequestById(store.db, world.entity.id, claim.runId)).toMatchObject({ stage: WAITING_FOR_SLOT, fault: null });
+  }
   free();
-  (await waiting)();
-  expect(await stageOf(other)).toBe('writing archives');
 });
 
 it('who polls for news is told of states, and not of every batch', async () => {

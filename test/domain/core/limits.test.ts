@@ -1,8 +1,9 @@
 import { glob, readFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
-import { sharedPlaces } from '../../../activities/core/within-share.ts';
+import { inSlot } from '../../../activities/core/in-slot.ts';
 import { BOUNDS, type Limit, openPlaces, PLACES } from '../../../domain/core/limits.ts';
-import { TooManyWait } from '../../../domain/core/semaphore.ts';
+import { type Bounds, TooManyWait } from '../../../domain/core/semaphore.ts';
+import { QUEUE_OF, STEPS_OF_QUEUE } from '../../../domain/jobs/queues.ts';
 
 const FOLDERS = ['domain', 'store', 'connectors', 'activities', 'server', 'runtime'];
 
@@ -34,12 +35,19 @@ it('all limits stand in one list: no other module opens a semaphore', async () =
   expect(opened.toSorted()).toEqual(['domain/core/limits.ts', 'domain/core/semaphore.ts']);
 });
 
+it.each([...new Set(Object.values(QUEUE_OF))])('%s: steps that have places or wait for them leave slots to others', (queue) => {
+  const limits = (Object.keys(QUEUE_OF) as (keyof typeof QUEUE_OF)[]).filter((limit) => QUEUE_OF[limit] === queue);
+  const held = limits.map((limit) => PLACES[limit] + (BOUNDS[limit] as Bounds).maxWaiting!);
+  expect(held.reduce((sum, places) => sum + places, 0)).toBeLessThanOrEqual(STEPS_OF_QUEUE[queue] * 0.9);
+});
+
 it('a step that finds many of its entity waiting comes back later, and leaves its slot of the queue to others', async () => {
-  const within = sharedPlaces(openPlaces('mails'));
+  const take = openPlaces('mails');
+  const within = <T>(entityId: number, work: () => Promise<T>) => inSlot(take, entityId, work);
   const { promise: answer, resolve: answers } = Promise.withResolvers<string>();
   const slow = Array.from({ length: PLACES.mails + BOUNDS.mails.maxWaitingEach }, () => within(1, () => answer));
   await new Promise(setImmediate);
-  expect(await within(1, () => answer)).toEqual({ againInMs: 2_000 });
+  await expect(within(1, () => answer)).rejects.toBeInstanceOf(TooManyWait);
   const other = within(2, async () => 'sent');
   answers('sent');
   expect(await Promise.all([other, ...slow])).toEqual(Array.from({ length: slow.length + 1 }, () => 'sent'));

@@ -27,10 +27,10 @@ export async function accountPost({ db }: TestStore, mailer?: Mailer): Promise<P
   const outbox = await mkdtemp(join(tmpdir(), `millrace-post-${randomBytes(3).toString('hex')}-`));
   onFileEnd(() => rm(outbox, { recursive: true, force: true }));
   const log = { info() {}, warn() {}, error() {} };
-  const { withinMails } = openAllPlaces();
+  const { takeMailSlot } = openAllPlaces();
   const used = mailer ?? openMailer({ outbox: folderFiles(outbox), from: 'millrace@example.com' });
   const deliver: Post['deliver'] = async (boundary = () => {}) => {
-    await accountMailSteps({ db, log, mailer: used, withinMails, publicUrl: 'http://millrace.test', boundary }).sendAccountMails();
+    await accountMailSteps({ db, log, mailer: used, takeMailSlot, publicUrl: 'http://millrace.test', boundary }).sendAccountMails();
     return takeMails(outbox);
   };
   const tokenFor = async (email: string) => {

@@ -3,6 +3,7 @@ import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import { expect, test } from 'vitest';
 import { OutsideError } from '../../../domain/core/internal-error.ts';
 import { refuse } from '../../../domain/core/refusal.ts';
+import { TooManyWait } from '../../../domain/core/semaphore.ts';
 import { activityInterceptor } from '../../../runtime/telemetry/activity-interceptor.ts';
 import { createLog } from '../../../runtime/telemetry/log.ts';
 import { createMetrics } from '../../../runtime/telemetry/metrics.ts';
@@ -58,6 +59,13 @@ test('a refusal ends the step for good, and tells Temporal and the log no more t
   expect(log).toMatchObject([{ level: 'warn', code: 'not_a_csv', activity: 'mergeBatch', attempt: 2, ...WHERE }]);
   expect(metrics).toContain('outcome="refused"} 1');
   expect(JSON.stringify([failure, failure.stack, log]).toLowerCase()).not.toContain('planted');
+});
+
+test('a step that finds the line full is tried again in a moment, and is silent', async () => {
+  const { failure, log, metrics, faults } = await execute(async () => { throw new TooManyWait(8); });
+  expect(failure).toMatchObject({ type: 'Waits', nonRetryable: false, nextRetryDelay: 2_000 });
+  expect([log, faults]).toEqual([[], []]);
+  expect(metrics).not.toContain('step="mergeBatch"');
 });
 
 test('a fault is tried again under an id that leads to the log, where class, code and frames stand and no text', async () => {

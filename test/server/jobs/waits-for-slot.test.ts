@@ -1,14 +1,12 @@
 import { asyncLocalStorage, type Context } from '@temporalio/activity';
 import { expect, it } from 'vitest';
-import { openAllPlaces } from '../../../activities/core/open-all-places.ts';
 import type { Dependencies } from '../../../activities/dependencies.ts';
 import { exportDailySteps } from '../../../activities/exports/export-daily.ts';
 import { feedAttributesSteps } from '../../../activities/feed/feed-attributes.ts';
 import { buildFileSteps } from '../../../activities/files/build-file.ts';
 import { importAttributesSteps } from '../../../activities/imports/import-attributes.ts';
 import { runSyncSteps } from '../../../activities/syncs/run-sync.ts';
-import { BOUNDS } from '../../../domain/core/limits.ts';
-import { semaphore } from '../../../domain/core/semaphore.ts';
+import { semaphore, TooManyWait } from '../../../domain/core/semaphore.ts';
 import { jobRefOf, WAITING_FOR_SLOT } from '../../../domain/jobs/job.ts';
 import { createMetrics } from '../../../runtime/telemetry/metrics.ts';
 import { insertExportRun } from '../../../store/exports/export-runs.ts';
@@ -99,7 +97,7 @@ async function noted(table: string): Promise<(string | null)[]> {
 function stepIn(take: ReturnType<typeof semaphore>, { step }: Work): Promise<unknown> {
   const metrics = createMetrics();
   const deps = {
-    ...store, takeBatchSlot: take, takeSyncSlot: take, takeExportSlot: take, withinBulk: (_: number, work: () => unknown) => work(),
+    ...store, takeImportSlot: semaphore(1), takeFeedSlot: semaphore(1), takeBatchSlot: take, takeSyncSlot: take, takeExportSlot: take,
     draining: new AbortController().signal, batchRecords: 100, boundary: () => {},
     countRows: metrics.countRows, countValues: metrics.countValues,
   } as object as Dependencies;
@@ -108,20 +106,18 @@ function stepIn(take: ReturnType<typeof semaphore>, { step }: Work): Promise<unk
     .catch((error: Error) => expect(error.name).toBe('AbortError'));
 }
 
-it.each(['import', 'file'])('%s: leaves its slot of the queue while many of its entity are under way, and says so', async (kind) => {
-  const { withinBulk } = openAllPlaces();
-  const { promise: ended, resolve: end } = Promise.withResolvers<void>();
-  const running = Array.from({ length: BOUNDS.bulkSteps.maxEach + BOUNDS.bulkSteps.maxWaitingEach }, () =>
-    withinBulk(world.entity.id, () => ended));
+it.each(Object.keys(WORK))('%s: leaves its slot of the queue while many of its entity are under way, and says so', async (kind) => {
+  const take = semaphore(2, { maxEach: 1, maxWaitingEach: 0 });
+  const free = await take(world.entity.id);
   const work = await WORK[kind]!();
   const context = { info: {}, heartbeat: () => {}, cancellationSignal: AbortSignal.abort() } as object as Context;
-  const step = asyncLocalStorage.run(context, () => work.step({ ...store, withinBulk } as object as Dependencies));
-  expect(await step).toEqual({ againInMs: 2_000 });
-  expect(await noted(work.table)).toEqual([WAITING_FOR_SLOT]);
-  expect(await withinBulk(world.entity.id + 1, async () => 'begins')).toBe('begins');
-  end();
-  await Promise.all(running);
-  await sql(`UPDATE ${work.table} SET stage = NULL`);
+  const deps = { ...store, takeImportSlot: take, takeFeedSlot: take, takeSyncSlot: take, takeExportSlot: take } as object as Dependencies;
+  await expect(asyncLocalStorage.run(context, () => work.step(deps))).rejects.toBeInstanceOf(TooManyWait);
+  expect(await noted(work.table)).toHaveLength(1);
+  (await take(world.entity.id + 1))();
+  free();
+  await stepIn(semaphore(1), work);
+  expect(await noted(work.table)).toEqual([]);
 });
 
 it.each(Object.keys(WORK))('%s: the record says that it waits for a slot, and only while it waits', async (kind) => {
@@ -147,17 +143,6 @@ it.each(Object.keys(WORK))('%s: a wait that a killed worker noted ends once an a
   }
   expect(await noted(work.table)).toHaveLength(1);
   await stepIn(semaphore(1), work);
-  expect(await noted(work.table)).toEqual([]);
-});
-
-it('a run of a sync leaves its slot of the queue while as many of its entity wait as may, and its record says that it waits', async () => {
-  const take = semaphore(1, { maxWaitingEach: 0 });
-  const free = await take(world.entity.id);
-  const work = await WORK.sync!();
-  expect(await stepIn(take, work)).toEqual({ againInMs: 2_000 });
-  expect(await noted(work.table)).toContain(WAITING_FOR_SLOT);
-  free();
-  await stepIn(take, work);
   expect(await noted(work.table)).toEqual([]);
 });
 

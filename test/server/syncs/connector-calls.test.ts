@@ -7,6 +7,7 @@ import { NOTHING_ALLOWED } from '../../../connectors/core/fetch-allow.ts';
 import { guardedFetch } from '../../../connectors/core/guarded-fetch.ts';
 import { sourceRefusal } from '../../../connectors/core/source-refusal.ts';
 import type { Refusal } from '../../../domain/core/refusal.ts';
+import { semaphore } from '../../../domain/core/semaphore.ts';
 import { ConnectorCalls } from '../../../server/syncs/connector-calls.ts';
 import { waitFor } from '../../harness/core/wait.ts';
 
@@ -21,7 +22,8 @@ const log = pino({ level: 'debug' }, new Writable({
 })) as FastifyBaseLogger;
 
 const newCalls = () => new ConnectorCalls(
-  { allow: NOTHING_ALLOWED, fetch: guardedFetch(NOTHING_ALLOWED), commands: new Map() }, { folderOf: () => tmpdir() }, 1);
+  { allow: NOTHING_ALLOWED, fetch: guardedFetch(NOTHING_ALLOWED), commands: new Map() }, { folderOf: () => tmpdir() },
+  semaphore(2, { maxEach: 1, maxWaitingEach: 0 }));
 const call = (withinMs = 60_000) => ({ entityId: 1, withinMs, log, secretSettings: { token: SECRET } });
 const busy = expect.objectContaining({ http: 429, status: 'too_many_requests' }) as Refusal;
 
