@@ -137,8 +137,9 @@ function flatten(given: unknown): unknown {
 const filtersInput = closedObject({
   operator: blockOperator,
   blocks: boundedArray(BlockInput, { ...anArray, max: MAX_FILTERS }).describe('None: everybody in the app'),
-}).transform(({ operator, blocks }): SegmentFilters => ({
-  operator, blocks: blocks.map((block) => ({ operator: block.operator, filters: block.filters })),
+  aliases: z.boolean().default(false).describe('Count an id that the app has made another one (an alias) as that one'),
+}).transform(({ operator, blocks, aliases }): SegmentFilters => ({
+  operator, ...aliases && { aliases }, blocks: blocks.map((block) => ({ operator: block.operator, filters: block.filters })),
 })).check((ctx) => {
   const message = sizeError(ctx.value);
   if (message !== null) ctx.issues.push({ code: 'custom', message, input: ctx.value });
@@ -172,4 +173,7 @@ const ShownBlockSchema = z.object({
   },
 }).meta({ id: 'SegmentBlock' });
 
-export const ShownFilters = z.object({ operator: z.enum(['and', 'or']), blocks: z.array(ShownBlockSchema) }).meta({ id: 'SegmentFilters' });
+export const ShownFilters = z.object({
+  operator: z.enum(['and', 'or']), blocks: z.array(ShownBlockSchema),
+  aliases: z.literal(true).optional().describe('An id that the app has made another one counts as that one'),
+}).meta({ id: 'SegmentFilters' });

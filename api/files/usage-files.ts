@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { dayPeriodQuery } from '../analytics/event-analytics.ts';
-import { commaListOf, identifier } from '../core/input.ts';
+import { commaListOf, identifier, queryFlag } from '../core/input.ts';
 import { fileExport } from './file-exports.ts';
 
 /** Files of what apps were used for, which have no list beside them (reference: Data exports, 4), and a day's occurrences of a crash. */
@@ -11,6 +11,8 @@ const optionalDays = (which: string) => ({
   ed: dayPeriodQuery.ed,
 });
 
+const aliases = queryFlag.optional().describe('Count people by the ids that an app has made of theirs (aliases)');
+
 export const exportPerformance = fileExport({
   id: 'exportPerformance',
   tag: 'File exports',
@@ -18,7 +20,7 @@ export const exportPerformance = fileExport({
   path: '/api/performance_export',
   summary: 'Export sessions, people, errors and new devices of some apps by UTC day',
   audits: 'export app',
-  query: z.object({ apps: commaListOf(identifier), ...dayPeriodQuery }),
+  query: z.object({ apps: commaListOf(identifier), ...dayPeriodQuery, aliases }),
 });
 
 export const exportDownloadMetrics = fileExport({
@@ -29,7 +31,7 @@ export const exportDownloadMetrics = fileExport({
   summary: 'Export sessions, people, errors and new devices of an app by UTC day',
   audits: 'export app',
   params: z.object({ app_identifier: identifier }),
-  query: z.object(dayPeriodQuery),
+  query: z.object({ ...dayPeriodQuery, aliases }),
 });
 
 export const exportEventCounts = fileExport({
@@ -39,7 +41,7 @@ export const exportEventCounts = fileExport({
   path: '/api/events_export',
   summary: 'Export hits, people and sessions of an app\'s events by UTC day',
   audits: 'export app',
-  query: z.object({ app: identifier, ...optionalDays('the last six days') }),
+  query: z.object({ app: identifier, ...optionalDays('the last six days'), aliases }),
 });
 
 const MAX_EVENT_ID = 2 ** 31 - 1;
@@ -55,7 +57,7 @@ export const exportEventDetails = fileExport({
     app: identifier,
     event_id: z.string().regex(/^\d{1,10}$/, 'must be the whole number that the event definition has as identifier').transform(Number)
       .refine((id) => id <= MAX_EVENT_ID, `must be at most ${MAX_EVENT_ID}`).describe('Identifier of the event definition'),
-    ...optionalDays('the last six days of the previous month'),
+    ...optionalDays('the last six days of the previous month'), aliases,
   }),
 });
 

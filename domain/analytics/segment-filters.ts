@@ -1,7 +1,11 @@
 import type { DetailPairs, MatchName } from './funnel.ts';
 
 /** The grammar of a segment's filters, as they are stored; a campaign's are the same (docs/segments.md). */
-export type SegmentFilters = { operator: BlockOperator; blocks: FilterBlock[] };
+export type SegmentFilters = {
+  operator: BlockOperator; blocks: FilterBlock[];
+  /** An id that the app has made another one counts as that one. */
+  aliases?: true;
+};
 /** Filters that find all people of an app. */
 export const everybody = (): SegmentFilters => ({ operator: 'and', blocks: [] });
 export type FilterBlock = { operator: BlockOperator; filters: (SegmentFilter | FilterBlock)[] };
@@ -117,8 +121,8 @@ export function periodError({ from, till }: { from: string; till: string }): str
 export type ShownFilter = { value: FilterKind; options: [Omit<SegmentFilter, 'filter_on'>] };
 export type ShownBlock = { operator: BlockOperator; filters: (ShownFilter | ShownBlock)[] };
 
-export function showFilters({ operator, blocks }: SegmentFilters): { operator: BlockOperator; blocks: ShownBlock[] } {
-  return { operator, blocks: blocks.map(showBlock) };
+export function showFilters({ blocks, ...rest }: SegmentFilters): Omit<SegmentFilters, 'blocks'> & { blocks: ShownBlock[] } {
+  return { ...rest, blocks: blocks.map(showBlock) };
 }
 
 function showBlock({ operator, filters }: FilterBlock): ShownBlock {

@@ -13,10 +13,15 @@ const requirePeriod = (query: { sd?: string | undefined; ed?: string | undefined
 
 const asText = ({ from, until }: DayPeriod) => ({ from: from.toISOString(), until: until.toISOString() });
 
-function performanceOf<Kind extends 'performance' | 'download_metrics'>(kind: Kind, apps: readonly App[], period: DayPeriod) {
+/** Part of the file's query only where it is asked for. */
+const withAliases = ({ aliases }: { aliases?: boolean | undefined }) => (aliases ? { aliases } : {});
+
+function performanceOf<Kind extends 'performance' | 'download_metrics'>(
+  kind: Kind, apps: readonly App[], period: DayPeriod, query: { aliases?: boolean | undefined },
+) {
   return {
     kind,
-    query: { apps: apps.map(({ id, identifier }) => ({ id, identifier })), ...asText(period) },
+    query: { apps: apps.map(({ id, identifier }) => ({ id, identifier })), ...asText(period), ...withAliases(query) },
     audits: apps.map((app) => auditOf(app, kind)),
   };
 }
@@ -29,18 +34,20 @@ const performance = fileRoutes(api.exportPerformance, async ({ query, caller: { 
   const period = requirePeriod(query);
   const apps: App[] = [];
   for (const identifier of new Set(query.apps)) apps.push(await requireAppOf(db, entityId, 'apps', identifier));
-  return performanceOf('performance', apps, period);
+  return performanceOf('performance', apps, period, query);
 });
 
 const downloadMetrics = fileRoutes(api.exportDownloadMetrics, async ({ params, query, caller: { entityId } }, { db }) => {
   const app = await requireApp(db, entityId, params.app_identifier);
-  return performanceOf('download_metrics', [app], requirePeriod(query));
+  return performanceOf('download_metrics', [app], requirePeriod(query), query);
 });
 
 const eventCounts = fileRoutes(api.exportEventCounts, async ({ query, caller: { entityId } }, { db }) => {
   const period = readDayPeriod(query) ?? lastDays(new Date());
   const app = await requireAppOf(db, entityId, 'app', query.app);
-  return { kind: 'event_counts', query: { appId: app.id, ...asText(period) }, audits: [auditOf(app, 'event_counts')] };
+  return {
+    kind: 'event_counts', query: { appId: app.id, ...asText(period), ...withAliases(query) }, audits: [auditOf(app, 'event_counts')],
+  };
 });
 
 const eventDetails = fileRoutes(api.exportEventDetails, async ({ query, caller: { entityId } }, { db }) => {
@@ -53,7 +60,7 @@ const eventDetails = fileRoutes(api.exportEventDetails, async ({ query, caller: 
   }
   const { id, logType, name } = event;
   return {
-    kind: 'event_details', query: { appId: app.id, event: { id, logType, name }, ...asText(period) },
+    kind: 'event_details', query: { appId: app.id, event: { id, logType, name }, ...asText(period), ...withAliases(query) },
     audits: [auditOf(app, 'event_details')],
   };
 });

@@ -11,9 +11,10 @@ export type PersonSql = { with: string[]; joins: string; person: string; unjoine
  * user's id, or `d` and the device's. With `aliases` an earlier id counts as the one it became, where an app says so of one only.
  */
 export function personSql(apps: string, { aliases = false } = {}): PersonSql {
+  // The user of a device that has had one; NULL: several.
   const onlyUsers = `only_users AS MATERIALIZED (
-    SELECT app_id, device_id, min(user_id) AS user_id FROM device_users
-    WHERE entity_id = $1 AND app_id = ANY (${apps}) GROUP BY app_id, device_id HAVING count(*) = 1)`;
+    SELECT app_id, device_id, CASE WHEN count(*) = 1 THEN min(user_id) END AS user_id FROM device_users
+    WHERE entity_id = $1 AND app_id = ANY (${apps}) GROUP BY app_id, device_id)`;
   // An event with a user has no key, so that it is not looked up.
   const joinUser = `LEFT JOIN only_users o ON o.app_id = e.app_id AND o.device_id = CASE WHEN e.user_id IS NULL THEN e.device_id END`;
   if (!aliases) {
@@ -32,8 +33,11 @@ export function personSql(apps: string, { aliases = false } = {}): PersonSql {
 /** An id may have become another several times. */
 const MAX_HOPS = 10;
 
-/** Within each app's own data, and not those that staff have refused (docs/gdpr.md, "Whose word links ids"). */
-function aliasesSql(apps: string): string {
+/**
+ * The table `alias_ends`: the user that an id became, within each app's own data, without aliases that staff have refused (docs/gdpr.md,
+ * "Whose word links ids").
+ */
+export function aliasesSql(apps: string): string {
   return `alias_ends AS MATERIALIZED (
     WITH RECURSIVE single AS (
       SELECT app_id, previous_id, min(user_id) AS user_id FROM user_aliases
@@ -84,7 +88,31 @@ export const personOfEvent = (e: string): string => `coalesce('u' || ${e}.user_i
 /** Whose a device is, as a person: its last user; else its only user; else the device itself. `d` is a row of devices. */
 export const personOfDevice = (d: string): string => `coalesce('u' || ${d}.last_user_id, ${onlyUser(d)}, 'd' || ${d}.device_id)`;
 
-/** The same, faster for many devices: `only_users` is that of `personSql`, and `onlyUserOfDevice` among the joins. */
+/**
+ * The people of an app, each once, as `person`: users that it has seen, also without a device, and devices that have had no user, or
+ * several, since calls without a user are then the device's. Needs `only_users` of `personSql`.
+ */
+export const peopleOfApp = (app: string): string => `
+  SELECT 'u' || user_id AS person FROM device_users WHERE entity_id = $1 AND app_id = ${app}
+  UNION SELECT subject FROM session_heads WHERE entity_id = $1 AND app_id = ${app} AND subject >= 'u' AND subject < 'v'
+  UNION ALL
+  SELECT 'd' || d.device_id FROM devices d ${onlyUserOfDevice('d')}
+  WHERE d.entity_id = $1 AND d.app_id = ${app} AND d.last_user_id IS NULL AND o.device_id IS NULL
+  UNION ALL SELECT 'd' || device_id FROM only_users WHERE app_id = ${app} AND user_id IS NULL`;
+
+/** `personOfDevice`, faster for many devices: `only_users` is that of `personSql`, and `onlyUserOfDevice` among the joins. */
 export const personWithOnlyUser = (d: string): string => `coalesce('u' || ${d}.last_user_id, 'u' || o.user_id, 'd' || ${d}.device_id)`;
 export const onlyUserOfDevice = (d: string): string =>
   `LEFT JOIN only_users o ON o.app_id = ${d}.app_id AND o.device_id = CASE WHEN ${d}.last_user_id IS NULL THEN ${d}.device_id END`;
+
+/** A person as `person`, once `joins` are made: with aliases, the one that this person became. */
+export type Resolved = { joins: string; person: string };
+
+/** Resolves a person of an app, given as an expression: `personSql` with aliases does so for events. */
+export function resolvedPerson(person: string, app: string, aliases: boolean): Resolved {
+  if (!aliases) return { joins: '', person };
+  return {
+    joins: `LEFT JOIN alias_ends became ON became.app_id = ${app} AND became.previous_id = substr(${person}, 2)`,
+    person: `coalesce('u' || became.user_id, ${person})`,
+  };
+}

@@ -35,11 +35,12 @@ type Asked = { appId: number; filters: SegmentFilters; now: Date; isStored?: boo
 export async function resolveFilters(
   db: Queryable, entityId: number, { appId, filters, now, isStored = false }: Asked, at = 'filters',
 ): Promise<Resolution> {
+  const aliases = filters.aliases ?? false;
   const known = await knownNames(db, entityId, appId, [...eachFilter(filters)].map(({ filter }) => filter));
   const errors: FieldError[] = [];
   const resolve = (element: SegmentFilter | FilterBlock, path: string): ResolvedFilter | ResolvedBlock => {
     if (isBlock(element)) return resolveBlock(element, path);
-    const resolved = resolveFilter(element, known, { now, isStored });
+    const resolved = resolveFilter(element, known, { now, isStored, aliases });
     if (!('element' in resolved)) return resolved;
     errors.push({ element: `${path}.${resolved.element}`, message: resolved.message });
     return NOTHING;
@@ -49,7 +50,7 @@ export async function resolveFilters(
   const resolved: ResolvedFilters = {
     operator: filters.operator, blocks: filters.blocks.map((block, index) => resolveBlock(block, `${at}.blocks.${index}`)),
   };
-  const query = errors.length === 0 ? { appId, filters: resolved, now } : null;
+  const query = errors.length === 0 ? { appId, filters: resolved, now, aliases } : null;
   return { errors, query, segments: [...known.segments.values()], failure: await findErasureFailure(db, entityId, filters) };
 }
 
@@ -102,14 +103,14 @@ async function listNamedSegments(db: Queryable, entityId: number, identifiers: s
 }
 
 function resolveFilter(
-  filter: SegmentFilter, known: Known, { now, isStored }: { now: Date; isStored: boolean },
+  filter: SegmentFilter, known: Known, { now, isStored, aliases }: { now: Date; isStored: boolean; aliases: boolean },
 ): ResolvedFilter | FieldError {
   switch (filter.filter_on) {
     case 'attributes': return resolveAttribute(filter, known, isStored);
     case 'devices': return resolveDeviceField(filter);
     case 'events': return resolveEvents(filter, known, now);
     case 'segments': return resolveSegments(filter, known);
-    case 'funnels': return resolveFunnel(filter, known, now);
+    case 'funnels': return resolveFunnel(filter, known, { now, aliases });
     case 'campaigns': return resolveCampaigns(filter, known, now);
   }
 }
@@ -163,7 +164,8 @@ function resolveSegments(
 }
 
 function resolveFunnel(
-  { funnel_identifier: identifier, step, outcome, operator, period }: FunnelsFilter, { funnels, apps }: Known, now: Date,
+  { funnel_identifier: identifier, step, outcome, operator, period }: FunnelsFilter, { funnels, apps }: Known,
+  { now, aliases }: { now: Date; aliases: boolean },
 ): ResolvedFilter | FieldError {
   const funnel = funnels.get(identifier);
   if (!funnel) return { element: 'funnel_identifier', message: 'is no funnel of your entity: GET /api/funnels lists them' };
@@ -181,7 +183,7 @@ function resolveFunnel(
   });
   const query = {
     events, details: funnel.steps.map(detailsOf), ...periodOf(period, now),
-    maxSeconds: funnel.maxDuration, aliases: false, oneIn: 1, breakdown: null,
+    maxSeconds: funnel.maxDuration, aliases, oneIn: 1, breakdown: null,
   };
   return { on: 'funnels', query, outcome: { step, outcome }, isNegated: operator === 'is_not_in' };
 }

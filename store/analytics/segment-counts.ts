@@ -1,5 +1,4 @@
 import { type Database, read } from '../core/database.ts';
-import { onlyUserOfDevice, personWithOnlyUser } from './people.ts';
 import { memberSql, type SegmentQuery, type SegmentSql, segmentSql } from './segment-sql.ts';
 
 /** Of a segment's people and of all people of its app; `peoplePush`: people in the segment that a push can reach. Reach: devices. */
@@ -33,14 +32,14 @@ export function countMembers(
 }
 
 async function countIn(
-  db: Database, entityId: number, { with: tables, matched, values, add }: SegmentSql, appId: number, timeoutMs: number,
+  db: Database, entityId: number, { with: tables, matched, values, add, ofDevice }: SegmentSql, appId: number, timeoutMs: number,
   signal?: AbortSignal,
 ): Promise<SegmentCounts> {
   const text = `WITH ${tables}, matched AS MATERIALIZED (${matched}),
     reached AS (
       SELECT m.person, count(*) AS devices, count(*) FILTER (WHERE d.opt_in) AS optin,
         count(*) FILTER (WHERE d.push_token IS NOT NULL) AS token, bool_or(d.opt_in AND d.push_token IS NOT NULL) AS by_push
-      FROM devices d ${onlyUserOfDevice('d')} LEFT JOIN matched m ON m.person = ${personWithOnlyUser('d')}
+      FROM devices d ${ofDevice.joins} LEFT JOIN matched m ON m.person = ${ofDevice.person}
       WHERE d.entity_id = $1 AND d.app_id = ${add(appId)}::integer AND d.uninstalled IS NOT TRUE
       GROUP BY m.person)
     SELECT (SELECT count(*) FROM matched) AS people, (SELECT count(*) FROM people) AS "peopleTotal",

@@ -28,8 +28,8 @@ export async function claimDueSegment(db: Queryable, entityId: number): Promise<
 
 /** The people that the filters find, in the order of the members' key, by portions. */
 export async function* listPeople(db: Database, entityId: number, query: SegmentQuery, portion: number): AsyncGenerator<string[]> {
-  const { with: tables, matched, values } = segmentSql(query);
-  const text = `WITH ${tables} SELECT person FROM (${matched}) matched ORDER BY person COLLATE "C"`;
+  const { with: tables, members, values } = segmentSql(query);
+  const text = `WITH ${tables} SELECT person FROM (${members}) members ORDER BY person COLLATE "C"`;
   let people: string[] = [];
   const settings = segmentSettings(REFRESH_TIMEOUT_MS);
   for await (const { person } of cursorRows<{ person: string }>(db, text, [entityId, ...values], settings)) {

@@ -5,7 +5,9 @@ import { TEST_COPIES } from '../campaigns/campaign-tests.ts';
 import { foregroundSeconds } from '../tracking/sessions.ts';
 import { comparisonSql } from './comparison-sql.ts';
 import { type AddParameter, detailsSql, funnelPeopleSql, type FunnelQuery, parameters, type StepOutcome } from './funnel-sql.ts';
-import { onlyUserOfDevice, personOfDevice, personSql, personWithOnlyUser } from './people.ts';
+import {
+  onlyUserOfDevice, peopleOfApp, personOfDevice, personSql, personWithOnlyUser, type Resolved, resolvedPerson,
+} from './people.ts';
 
 /** The filters of a segment as they are asked of the database: of what they name the ids. */
 export type ResolvedFilters = { operator: BlockOperator; blocks: ResolvedBlock[] };
@@ -31,24 +33,31 @@ export type ResolvedFilter =
     from: Date | null;
   };
 
-export type SegmentQuery = { appId: number; filters: ResolvedFilters; now: Date };
+export type SegmentQuery = {
+  appId: number; filters: ResolvedFilters; now: Date;
+  /** An id that the app has made another one counts as that one. */
+  aliases?: boolean;
+};
 
 /**
  * `with`: common table expressions, among them `people`, the people of the app, and `only_users`. `matched`: a query for those of them that
- * the filters find, as `person`, each once. $1 is the entity.
+ * the filters find, as `person`, each once; `members`: for all ids of these, which are more with aliases. `ofDevice`: with the joins, the
+ * person in `matched` that a row `d` of devices belongs to. $1 is the entity.
  */
-export type SegmentSql = { with: string; matched: string; values: unknown[]; add: AddParameter };
+export type SegmentSql = {
+  with: string; matched: string; members: string; ofDevice: Resolved; values: unknown[]; add: AddParameter;
+};
 
 /**
  * Each filter is a set of people, each once, that is joined to the people of the app; a boolean expression over what was found says who is
  * in. So the planner hashes or sorts each set once, in bounded memory, whatever the blocks look like.
  */
-export function segmentSql({ appId, filters, now }: SegmentQuery): SegmentSql {
+export function segmentSql({ appId, filters, now, aliases = false }: SegmentQuery): SegmentSql {
   const { values, add } = parameters();
   const app = `${add(appId)}::integer`;
   const sets: string[] = [];
   const filterSql = (filter: ResolvedFilter): string => {
-    const { people, isNegated } = peopleOf(filter, { app, now, add });
+    const { people, isNegated } = peopleOf(filter, { app, now, add, aliases });
     const name = `f${sets.length}`;
     sets.push(`LEFT JOIN (${people}) ${name} ON ${name}.person = p.person`);
     return `${name}.person IS ${isNegated ? '' : 'NOT '}NULL`;
@@ -58,27 +67,34 @@ export function segmentSql({ appId, filters, now }: SegmentQuery): SegmentSql {
       .join(operator === 'and' ? ' AND ' : ' OR ')})`;
   const condition = filters.blocks.length === 0 ? 'true' : blockSql(filters.operator, filters.blocks);
   const matched = `SELECT p.person FROM people p ${sets.join('\n')} WHERE ${condition}`;
-  return { with: peopleSql(app, [appId, ...appsOf(filters)], add), matched, values, add };
+  const base = resolvedPerson('b.person', app, true);
+  return {
+    with: peopleSql(app, [appId, ...appsOf(filters)], add, aliases), matched, values, add, ofDevice: deviceOwner(app, aliases),
+    members: aliases ? `SELECT b.person FROM app_people b ${base.joins} JOIN (${matched}) m ON m.person = ${base.person}` : matched,
+  };
 }
 
 /** Those of a segment's members who are people of its app. */
 export function memberSql(appId: number, segmentId: number): SegmentSql {
   const { values, add } = parameters();
-  return {
-    with: peopleSql(`${add(appId)}::integer`, [appId], add), values, add,
-    matched: `SELECT p.person FROM people p JOIN segment_members m
-      ON m.entity_id = $1 AND m.segment_id = ${add(segmentId)}::integer AND m.person = p.person`,
-  };
+  const app = `${add(appId)}::integer`;
+  const matched = `SELECT p.person FROM people p JOIN segment_members m
+    ON m.entity_id = $1 AND m.segment_id = ${add(segmentId)}::integer AND m.person = p.person`;
+  return { with: peopleSql(app, [appId], add, false), matched, members: matched, values, add, ofDevice: deviceOwner(app, false) };
 }
 
-/** Users that the app has seen on a device, and devices that are their own person. */
-function peopleSql(app: string, apps: readonly number[], add: AddParameter): string {
-  const { with: tables } = personSql(`${add([...new Set(apps)])}::integer[]`);
-  return `${tables.join(', ')}, people AS MATERIALIZED (
-      SELECT 'u' || user_id AS person FROM device_users WHERE entity_id = $1 AND app_id = ${app} GROUP BY user_id
-      UNION ALL
-      SELECT 'd' || d.device_id FROM devices d ${onlyUserOfDevice('d')}
-      WHERE d.entity_id = $1 AND d.app_id = ${app} AND d.last_user_id IS NULL AND o.device_id IS NULL)`;
+function peopleSql(app: string, apps: readonly number[], add: AddParameter, aliases: boolean): string {
+  const tables = personSql(`${add([...new Set(apps)])}::integer[]`, { aliases }).with.join(', ');
+  if (!aliases) return `${tables}, people AS MATERIALIZED (${peopleOfApp(app)})`;
+  const { joins, person } = resolvedPerson('b.person', app, true);
+  return `${tables}, app_people AS MATERIALIZED (${peopleOfApp(app)}),
+    people AS MATERIALIZED (SELECT DISTINCT ${person} AS person FROM app_people b ${joins})`;
+}
+
+/** The person whose a row `d` of devices is. */
+function deviceOwner(app: string, aliases: boolean): Resolved {
+  const { joins, person } = resolvedPerson(personWithOnlyUser('d'), app, aliases);
+  return { joins: `${onlyUserOfDevice('d')} ${joins}`, person };
 }
 
 /** The apps of events and campaigns. */
@@ -90,7 +106,7 @@ function appsOf({ blocks }: ResolvedFilters): readonly number[] {
   return blocks.flatMap(of);
 }
 
-type Asked = { app: string; now: Date; add: AddParameter };
+type Asked = { app: string; now: Date; add: AddParameter; aliases: boolean };
 type People = { people: string; isNegated: boolean };
 
 function peopleOf(filter: ResolvedFilter, asked: Asked): People {
@@ -111,16 +127,24 @@ const VALUE_COLUMNS = {
   Set: 'v.set_elements', Version: 'v.string_value',
 } as const;
 
+/** A query for the people, each once, that rows of `person` are: `found` is one that may name a person by earlier ids. */
+function resolvedAll(found: string, { app, aliases }: Asked): string {
+  if (!aliases) return found;
+  const { joins, person } = resolvedPerson('f.person', app, true);
+  return `SELECT ${person} AS person FROM (${found}) f ${joins} GROUP BY 1`;
+}
+
 /** Values of devices are of their people. One pass over the SoR's values; only a device with such a value is looked up. */
-function peopleWithAttribute({ sorId, attributeId, comparison }: Of<'attributes'>, { app, now, add }: Asked): People {
+function peopleWithAttribute({ sorId, attributeId, comparison }: Of<'attributes'>, asked: Asked): People {
+  const { app, now, add } = asked;
   const person = `CASE v.customer_type WHEN 0 THEN 'u' || v.customer_id ELSE (
     SELECT ${personOfDevice('d')} FROM devices d
     WHERE d.entity_id = $1 AND d.app_id = ${app} AND d.device_id = v.customer_id) END`;
   return {
     isNegated: comparison.isNegated,
-    people: `SELECT ${person} AS person FROM attribute_values v
+    people: resolvedAll(`SELECT ${person} AS person FROM attribute_values v
       WHERE v.entity_id = $1 AND v.sor_id = ${add(sorId)}::integer AND v.attribute_id = ${add(attributeId)}::integer
-        AND v.removed_at IS NULL AND ${comparisonSql(comparison, VALUE_COLUMNS[comparison.type], now, add)} GROUP BY 1`,
+        AND v.removed_at IS NULL AND ${comparisonSql(comparison, VALUE_COLUMNS[comparison.type], now, add)} GROUP BY 1`, asked),
   };
 }
 
@@ -155,17 +179,18 @@ function deviceJoin(field: DeviceField, { app, now, add }: Asked): string {
 }
 
 function peopleWithDevice({ field, comparison }: Of<'devices'>, asked: Asked): People {
-  const { app, now, add } = asked;
+  const { app, now, add, aliases } = asked;
+  const { joins, person } = deviceOwner(app, aliases);
   return {
     isNegated: comparison.isNegated,
-    people: `SELECT ${personWithOnlyUser('d')} AS person FROM devices d ${onlyUserOfDevice('d')} ${deviceJoin(field, asked)}
+    people: `SELECT ${person} AS person FROM devices d ${joins} ${deviceJoin(field, asked)}
       WHERE d.entity_id = $1 AND d.app_id = ${app} AND ${comparisonSql(comparison, DEVICE_COLUMNS[field], now, add)} GROUP BY 1`,
   };
 }
 
 /** Each person has an event zero times or more often, so "at most n times" is everybody but those with more than n. */
-function peopleWithEvents({ appId, logType, name, details, operator, count, period }: Of<'events'>, { add }: Asked): People {
-  const { joins, person } = personSql('');
+function peopleWithEvents({ appId, logType, name, details, operator, count, period }: Of<'events'>, { add, aliases }: Asked): People {
+  const { joins, person } = personSql('', { aliases });
   const kind = logType === 0 ? '' : `AND e.log_type = ${add(logType)}::smallint`;
   const detail = details === null ? 'AND false' : details.length === 0 ? '' : `AND (${detailsSql(details, add)})`;
   const isNegated = operator === 'at_most' || (operator === 'exactly' && count === 0);
@@ -181,12 +206,14 @@ function peopleWithEvents({ appId, logType, name, details, operator, count, peri
   };
 }
 
-function peopleInSegments({ ids, selection, isNegated }: Of<'segments'>, { add }: Asked): People {
-  const having = selection === 'all_of' ? `HAVING count(*) = ${add(ids.length)}::bigint` : '';
+/** With aliases a person is in a segment with any of their ids. */
+function peopleInSegments({ ids, selection, isNegated }: Of<'segments'>, { app, add, aliases }: Asked): People {
+  const { joins, person } = resolvedPerson('m.person', app, aliases);
+  const having = selection === 'all_of' ? `HAVING count(${aliases ? 'DISTINCT segment_id' : '*'}) = ${add(ids.length)}::bigint` : '';
   return {
     isNegated: isNegated !== (selection === 'none_of'),
-    people: `SELECT person FROM segment_members
-      WHERE entity_id = $1 AND segment_id = ANY (${add(ids)}::integer[]) GROUP BY person ${having}`,
+    people: `SELECT ${person} AS person FROM segment_members m ${joins}
+      WHERE m.entity_id = $1 AND m.segment_id = ANY (${add(ids)}::integer[]) GROUP BY 1 ${having}`,
   };
 }
 
@@ -200,10 +227,11 @@ const MESSAGES: Record<MessageOutcome, { attempt: string; counted: string }> = {
 };
 
 /**
- * A message to a device without a user counts for the device's person as of now. What one person or device got is one row before the
+ * A message to a device without a user counts as an event without one does. What one person or device got is one row before the
  * joins, so that devices are not compared for each message. By the primary keys; of a whole app's campaigns, all rows of the entity.
  */
-function peopleOfCampaigns({ outcome, ids, appIds, from, isNegated }: Of<'campaigns'>, { app, add }: Asked): People {
+function peopleOfCampaigns({ outcome, ids, from, isNegated }: Of<'campaigns'>, asked: Asked): People {
+  const { app, add } = asked;
   const { attempt, counted } = MESSAGES[outcome];
   const named = ids && `${add(ids)}::integer[]`;
   const allOfApp = `a.app_id = ${app} AND a.campaign_id NOT IN (${TEST_COPIES})`;
@@ -215,15 +243,13 @@ function peopleOfCampaigns({ outcome, ids, appIds, from, isNegated }: Of<'campai
           WHERE p.entity_id = $1 AND ${named ? `p.campaign_id = ANY (${named})` : `c.app_id = ${app}`} AND ${counted}`;
   return {
     isNegated,
-    people: `SELECT coalesce(m.person, 'u' || d.last_user_id, 'u' || o.user_id, 'd' || m.device_id) AS person FROM (
+    people: resolvedAll(`SELECT coalesce(m.person, 'u' || o.user_id, 'd' || m.device_id) AS person FROM (
         SELECT app_id, person, device_id FROM (
           SELECT a.app_id, 'u' || a.user_id AS person, CASE WHEN a.user_id IS NULL THEN a.device_id END AS device_id FROM attempts a
           WHERE a.entity_id = $1 AND ${named ? `a.campaign_id = ANY (${named})` : allOfApp} AND ${attempt}
             ${from === null ? '' : `AND a.created_at >= ${add(from)}::timestamptz`}${older}) got
         GROUP BY 1, 2, 3) m
-      LEFT JOIN devices d ON d.entity_id = $1 AND d.app_id = m.app_id AND d.device_id = m.device_id
-        AND d.app_id = ANY (${add(appIds)}::integer[])
-      LEFT JOIN only_users o ON o.app_id = m.app_id AND o.device_id = CASE WHEN d.last_user_id IS NULL THEN m.device_id END
-      GROUP BY 1`,
+      LEFT JOIN only_users o ON o.app_id = m.app_id AND o.device_id = m.device_id
+      GROUP BY 1`, asked),
   };
 }

@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
 import type { TargetDevice } from '../../domain/sends/device-decision.ts';
-import { onlyUserOfDevice, personWithOnlyUser } from '../analytics/people.ts';
+import { personWithOnlyUser } from '../analytics/people.ts';
 import { segmentSettings } from '../analytics/segment-counts.ts';
 import { type SegmentQuery, segmentSql } from '../analytics/segment-sql.ts';
 import { copyLine } from '../core/copy-text.ts';
@@ -18,12 +18,13 @@ const AUDIENCE_TIMEOUT_MS = 600_000;
 
 /** The devices of the people that filters find, by person: all as of one moment. */
 export function findAudience(db: Database, entityId: number, query: SegmentQuery): AsyncGenerator<AudienceDevice> {
-  const { with: tables, matched, values, add } = segmentSql(query);
+  const { with: tables, matched, values, add, ofDevice } = segmentSql(query);
+  const person = personWithOnlyUser('d');
   const text = `WITH ${tables}, matched AS MATERIALIZED (${matched})
-    SELECT m.person, d.device_id, d.timezone, d.utc_offset, d.opt_in
-    FROM devices d ${onlyUserOfDevice('d')} JOIN matched m ON m.person = ${personWithOnlyUser('d')}
+    SELECT ${person} AS person, d.device_id, d.timezone, d.utc_offset, d.opt_in
+    FROM devices d ${ofDevice.joins} JOIN matched m ON m.person = ${ofDevice.person}
     WHERE d.entity_id = $1 AND d.app_id = ${add(query.appId)}::integer AND d.uninstalled IS NOT TRUE
-    ORDER BY m.person COLLATE "C", d.device_id`;
+    ORDER BY ${person} COLLATE "C", d.device_id`;
   return cursorRows<AudienceDevice>(db, text, [entityId, ...values], segmentSettings(AUDIENCE_TIMEOUT_MS));
 }
 

@@ -7,7 +7,7 @@ import type { FileSource } from '../file-source.ts';
 /** What apps were used for, day by day in UTC (reference: Data exports, 4), and the occurrences of a crash on a day (Crashes). */
 
 /** `until` is the midnight after the last day. */
-type Period = { from: string; until: string };
+type Period = { from: string; until: string; aliases?: boolean };
 export type PerformanceQuery = Period & { apps: readonly { id: number; identifier: string }[] };
 export type EventCountsQuery = Period & { appId: number };
 export type EventDetailsQuery = Period & { appId: number; event: { id: number; logType: number; name: string } };
@@ -30,7 +30,7 @@ export const eventCounts: FileSource<EventCountsQuery> = {
   columns: ['date', 'event_id', 'name', 'display_name', 'log_type', 'hits', 'people', 'sessions'],
   numbers: ['event_id', 'log_type', 'hits', 'people', 'sessions'],
   async* rows(db, entityId, { appId, ...period }) {
-    for (const day of daysOf(periodOf(period))) {
+    for (const day of eachDay(period)) {
       yield* batchesOf(listEventCounts(db, entityId, appId, day), ({ eventId, name, displayName, logType, hits, people, sessions }) =>
         [dateOf(day), eventId, name, displayName ?? name, logType, hits, people, sessions]);
     }
@@ -42,7 +42,7 @@ export const eventDetails: FileSource<EventDetailsQuery> = {
   columns: ['date', 'event_id', 'name', 'key', 'value', 'hits', 'people', 'sessions'],
   numbers: ['event_id', 'hits', 'people', 'sessions'],
   async* rows(db, entityId, { appId, event, ...period }) {
-    for (const day of daysOf(periodOf(period))) {
+    for (const day of eachDay(period)) {
       yield* batchesOf(listEventDetails(db, entityId, appId, event, day), ({ key, value, hits, people, sessions }) =>
         [dateOf(day), event.id, event.name, key, value, hits, people, sessions]);
     }
@@ -56,7 +56,11 @@ export const crashOccurrences: FileSource<CrashOccurrencesQuery> = {
     [id, at.toISOString().slice(0, 10)]),
 };
 
-const periodOf = ({ from, until }: Period): DayPeriod => ({ from: new Date(from), until: new Date(until) });
+const periodOf = ({ from, until, aliases = false }: Period) => ({ from: new Date(from), until: new Date(until), aliases });
+
+function* eachDay(period: Period) {
+  for (const day of daysOf(periodOf(period))) yield { ...day, aliases: period.aliases ?? false };
+}
 
 const dateOf = ({ from }: DayPeriod): string => from.toISOString().slice(0, 10);
 

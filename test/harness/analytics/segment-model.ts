@@ -15,6 +15,8 @@ export type SampleData = {
   messages: SampleMessage[];
   /** Members of other segments, by their identifiers. */
   members: Record<string, string[]>;
+  /** Ids that the first app has made another one: none leads on. */
+  aliases: [previous: string, user: string][];
 };
 export type SampleDevice = {
   id: string; lastUser: string | null; country: string | null; appVersion: string | null; optIn: boolean | null;
@@ -33,8 +35,6 @@ export type ModelOptions = {
   now: Date; types: Record<string, ValueType>; apps: string[];
   /** In the order of their numbers; `app`: its number. */
   campaigns: { identifier: string; app: number }[];
-  /** Last users of the second app's devices. */
-  otherDevices: Record<string, string>;
   /** Names of events that follow each other within so many ms. */
   funnel: { steps: string[]; maxMs: number };
 };
@@ -42,6 +42,7 @@ export type ModelOptions = {
 export class SegmentModel {
   readonly #data: SampleData;
   readonly #options: ModelOptions;
+  #filters: Pick<SegmentFilters, 'aliases'> = {};
 
   constructor(data: SampleData, options: ModelOptions) {
     this.#data = data;
@@ -58,19 +59,48 @@ export class SegmentModel {
     return user === null ? `d${id}` : `u${user}`;
   }
 
-  #personOfEvent({ user, device }: SampleModelEvent): string {
+  /** The person that one became, where the filters ask for it. */
+  resolve(person: string, { aliases }: Pick<SegmentFilters, 'aliases'>): string {
+    const became = aliases ? this.#data.aliases.find(([previous]) => previous === person.slice(1)) : undefined;
+    return became ? `u${became[1]}` : person;
+  }
+
+  #personOf({ user, device }: { user: string | null; device: string | null }): string {
     if (user !== null) return `u${user}`;
     const only = this.#onlyUser(device!);
     return only === null ? `d${device}` : `u${only}`;
   }
 
-  people(): Set<string> {
-    const own = this.#data.devices.map((device) => this.personOfDevice(device)).filter((person) => person.startsWith('d'));
-    return new Set([...this.#data.seen.map(([, user]) => `u${user}`), ...own]);
+  /** An alias is of its app alone. */
+  #personOfEvent(event: SampleModelEvent): string {
+    const person = this.#personOf(event);
+    return event.app === 0 ? this.resolve(person, this.#filters) : person;
   }
 
-  found({ operator, blocks }: SegmentFilters): Set<string> {
-    return new Set([...this.people()].filter((person) => blocks.length === 0 || this.#isInAll(person, operator, blocks)));
+  #resolved(person: string): string {
+    return this.resolve(person, this.#filters);
+  }
+
+  #ownPeople(): string[] {
+    const ofDevices = this.#data.devices.map((device) => this.personOfDevice(device)).filter((person) => person.startsWith('d'));
+    const shared = this.#data.seen.map(([device]) => device).filter((device) => this.#onlyUser(device) === null);
+    return [...this.#data.seen.map(([, user]) => `u${user}`), ...ofDevices, ...shared.map((device) => `d${device}`)];
+  }
+
+  people(filters: Pick<SegmentFilters, 'aliases'>): Set<string> {
+    return new Set(this.#ownPeople().map((person) => this.resolve(person, filters)));
+  }
+
+  found(filters: SegmentFilters): Set<string> {
+    const { operator, blocks } = filters;
+    this.#filters = filters;
+    return new Set([...this.people(filters)].filter((person) => blocks.length === 0 || this.#isInAll(person, operator, blocks)));
+  }
+
+  /** All ids of those found. */
+  members(filters: SegmentFilters): Set<string> {
+    const found = this.found(filters);
+    return new Set(this.#ownPeople().filter((person) => found.has(this.resolve(person, filters))));
   }
 
   #isInAll(person: string, operator: 'and' | 'or', elements: readonly (SegmentFilter | FilterBlock)[]): boolean {
@@ -93,15 +123,15 @@ export class SegmentModel {
   #hasValue(person: string, { attribute_key: key, operator, values }: AttributesFilter): boolean {
     const own = this.#data.values.filter(({ customer, key: ofKey }) => {
       if (ofKey !== key) return false;
-      if (customer.type === 'user_id') return person === `u${customer.id}`;
+      if (customer.type === 'user_id') return person === this.#resolved(`u${customer.id}`);
       const device = this.#data.devices.find(({ id }) => id === customer.id);
-      return device !== undefined && this.personOfDevice(device) === person;
+      return device !== undefined && this.#resolved(this.personOfDevice(device)) === person;
     });
     return this.#anyMatches(own.map(({ value }) => value), this.#options.types[key]!, operator, values);
   }
 
   #hasDevice(person: string, { field, operator, values }: DevicesFilter): boolean {
-    const own = this.#data.devices.filter((device) => this.personOfDevice(device) === person).map((device) => {
+    const own = this.#data.devices.filter((device) => this.#resolved(this.personOfDevice(device)) === person).map((device) => {
       const value = {
         country_code: device.country, app_version: device.appVersion, opt_in: device.optIn, uninstalled: device.uninstalled,
         number_of_sessions: device.sessions, last_opened_app_at: device.lastSeenAt.toISOString(),
@@ -158,7 +188,7 @@ export class SegmentModel {
   }
 
   #isMember(person: string, { selection, segment_identifiers: identifiers, operator }: SegmentsFilter): boolean {
-    const isIn = identifiers.map((identifier) => this.#data.members[identifier]!.includes(person));
+    const isIn = identifiers.map((identifier) => this.#data.members[identifier]!.some((member) => this.#resolved(member) === person));
     const selected = { any_of: isIn.some(Boolean), all_of: isIn.every(Boolean), none_of: !isIn.some(Boolean) }[selection];
     return operator === 'is_in' ? selected : !selected;
   }
@@ -185,17 +215,11 @@ export class SegmentModel {
     const isIn = this.#data.messages.some((message) => {
       const { identifier, app } = this.#options.campaigns[message.campaign]!;
       const { isOpened, isShown, isClicked } = message;
-      return (named ? named.includes(identifier) : app === 0) && this.#personOfMessage(message, app) === person
+      return (named ? named.includes(identifier) : app === 0) && this.#resolved(this.#personOf(message)) === person
         && (days === undefined || this.#isInDays(message.at, { last_days: days }))
         && (outcome === 'opened' ? isOpened || isClicked : message.code === 'PUSH_SENT' || isOpened || isShown);
     });
     return operator === 'is_in' ? isIn : !isIn;
-  }
-
-  #personOfMessage({ user, device }: SampleMessage, app: number): string {
-    if (user !== null) return `u${user}`;
-    const lastUser = app === 0 ? this.#data.devices.find(({ id }) => id === device)?.lastUser : this.#options.otherDevices[device];
-    return this.personOfDevice({ id: device, lastUser: lastUser ?? null });
   }
 }
 

@@ -21,7 +21,8 @@ export function drawFilters(draw: Draw) {
     { filter_on: 'devices', field: 'app_version', operator: 'at_least', values: ['2.10'] },
     { filter_on: 'events', app_id: entity.app.identifier, log_type: 2, log_name: 'Bought', count: 1, period },
   ];
-  return { operator: 'and', blocks: [{ operator: draw.of(['and', 'or']), filters: draw.some(filters, 2) }] };
+  const blocks = [{ operator: draw.of(['and', 'or']), filters: draw.some(filters, 2) }];
+  return { operator: 'and', blocks, ...draw.chance(0.2) && { aliases: true } };
 }
 
 function drawSteps(draw: Draw) {

@@ -1,14 +1,17 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { DetailPairs } from '../../../domain/analytics/funnel.ts';
+import { type DetailPairs, eventsOfFunnel } from '../../../domain/analytics/funnel.ts';
 import type { CampaignsFilter, FilterBlock, SegmentFilter, SegmentFilters } from '../../../domain/analytics/segment-filters.ts';
 import type { ValueType } from '../../../domain/attributes/attribute-value.ts';
+import type { App } from '../../../store/apps/apps.ts';
+import { countFunnel } from '../../../store/analytics/funnel-stats.ts';
 import { insertFunnel } from '../../../store/analytics/funnels.ts';
 import { resolveFilters } from '../../../store/analytics/resolve-filters.ts';
 import { countFiltered } from '../../../store/analytics/segment-counts.ts';
 import { insertMembers } from '../../../store/analytics/segment-members.ts';
 import { listPeople } from '../../../store/analytics/segment-refresh.ts';
 import { insertSegment } from '../../../store/analytics/segments.ts';
+import { listEventCounts } from '../../../store/analytics/usage.ts';
 import { write } from '../../../store/core/database.ts';
 import { insertEventDefinitions } from '../../../store/tracking/event-definitions.ts';
 import { deleteOldAttempts } from '../../../store/sends/report-rollups.ts';
@@ -20,6 +23,7 @@ import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
 import { sampledRuns } from '../../harness/run/seed.ts';
 import { insertSampleCampaign } from '../../harness/sends/campaigns.ts';
+import { sampleCall, sampleEvent, takeIn } from '../../harness/tracking/tracked-calls.ts';
 
 const NOW = new Date('2026-11-10T12:00:00Z');
 const DAY_MS = 86_400_000;
@@ -29,7 +33,7 @@ const FUNNEL = { steps: ['A', 'B'], maxMs: 2 * DAY_MS };
 
 let store: TestStore;
 let world: World;
-let apps: { id: number; identifier: string }[];
+let apps: App[];
 let segments: { id: number; identifier: string }[];
 let funnel: string;
 let campaigns: { id: number; identifier: string; apiIdentifier: string; app: number }[];
@@ -62,7 +66,6 @@ beforeAll(async () => {
     'INSERT INTO report_rollups (entity_id, counted_until, kept_since) VALUES ($1, $2, $3)', [entityId, NOW, ago(30)]);
   options = {
     now: NOW, types: TYPES, apps: apps.map(({ identifier }) => identifier), campaigns, funnel: FUNNEL,
-    otherDevices: Object.fromEntries(DEVICES.map((id) => [id, 'dora'])),
   };
 });
 
@@ -98,6 +101,7 @@ const data: fc.Arbitrary<SampleData> = fc.record({
   }).map((message) => ({ ...message, isShown: message.isShown || message.isClicked })), { maxLength: 10 }),
   members: fc.tuple(...[0, 1].map(() => fc.subarray([...USERS.map((id) => `u${id}`), ...DEVICES.map((id) => `d${id}`)])))
     .map((lists) => Object.fromEntries(lists.map((list, index) => [`#${index}`, list]))),
+  aliases: fc.subarray<[string, string]>([['ann', 'ben'], ['phone', 'cleo'], ['watch', 'dora']]),
 });
 
 const OPERATORS: Record<string, [operator: string, count: [number, number]][]> = {
@@ -169,7 +173,8 @@ const block: fc.Arbitrary<FilterBlock> = fc.record({
     operator, filters: fc.array(filter, { minLength: 1, maxLength: 3 }),
   })), { minLength: 1, maxLength: 3 }),
 });
-const filters: fc.Arbitrary<SegmentFilters> = fc.record({ operator, blocks: fc.array(block, { maxLength: 2 }) });
+const filters: fc.Arbitrary<SegmentFilters> = fc.record(
+  { operator, blocks: fc.array(block, { maxLength: 2 }), aliases: fc.constant(true as const) }, { requiredKeys: ['operator', 'blocks'] });
 
 /** What is drawn names things by their numbers, since their identifiers are made before each run. */
 function named(drawn: SegmentFilters): SegmentFilters {
@@ -181,10 +186,11 @@ function named(drawn: SegmentFilters): SegmentFilters {
     .replaceAll(/"(#\w+)"/g, (_, name: string) => `"${names[name]!}"`)) as SegmentFilters;
 }
 
-async function insert({ devices, seen, values, events, messages, members }: SampleData): Promise<SampleData> {
+async function insert({ devices, seen, values, events, messages, members, aliases }: SampleData): Promise<SampleData> {
   const { id: entityId } = world.entity;
   const [appId, otherId] = apps.map(({ id }) => id);
-  for (const table of ['devices', 'device_users', 'attribute_values', 'events', 'segment_members', 'attempts', 'campaign_people']) {
+  for (const table of ['devices', 'device_users', 'attribute_values', 'events', 'segment_members', 'attempts', 'campaign_people',
+    'user_aliases', 'session_heads']) {
     await store.db.query(`DELETE FROM ${table} WHERE entity_id = $1`, [entityId]);
   }
   // Another app's devices, of the same ids, are other devices.
@@ -197,8 +203,11 @@ async function insert({ devices, seen, values, events, messages, members }: Samp
        sessions integer, "lastSeenAt" timestamptz, "hasToken" boolean)
      UNION ALL
      SELECT $1::integer, $3::integer, id, last_user, 'FR', '9', true, false, 9, now(), now(), 'token'
-     FROM json_each_text($5) AS d (id, last_user)`,
-    [entityId, appId, otherId, JSON.stringify(devices), JSON.stringify(options.otherDevices)]);
+     FROM unnest($5::text[]) AS id CROSS JOIN (VALUES ('dora')) AS other (last_user)`,
+    [entityId, appId, otherId, JSON.stringify(devices), DEVICES]);
+  await store.db.query(
+    `INSERT INTO user_aliases (entity_id, app_id, previous_id, user_id) SELECT $1, $2, * FROM unnest($3::text[], $4::text[])`,
+    [entityId, appId, aliases.map(([previous]) => previous), aliases.map(([, user]) => user)]);
   await store.db.query(
     `INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at)
      SELECT $1::integer, $2::integer, device, used, now() FROM unnest($4::text[], $5::text[]) AS seen (device, used)
@@ -217,7 +226,7 @@ async function insert({ devices, seen, values, events, messages, members }: Samp
   await insertMessages(messages);
   const ofSegments = segments.map(({ identifier }, index) => [identifier, members[`#${index}`]!] as const);
   for (const [index, [, people]] of ofSegments.entries()) await insertMembers(store.db, entityId, segments[index]!.id, people);
-  return { devices, seen, values, events, messages, members: Object.fromEntries(ofSegments) };
+  return { devices, seen, values, events, messages, aliases, members: Object.fromEntries(ofSegments) };
 }
 
 /** Those of long ago go, and what people got of them is counted. */
@@ -234,6 +243,51 @@ async function insertMessages(messages: SampleData['messages']): Promise<void> {
   await write(store.db, (tx) => deleteOldAttempts(tx, world.entity.id));
 }
 
+/** Devices of one user, of two and of none, and calls of servers without a device; the first calls share one. */
+const FIRST_CALLS = ['ann', 'ben', null].map((user) => ({ device: 'shared', user, name: 'A', hour: 0 }));
+const call = fc.record({
+  device: fc.constantFrom('phone', 'shared', 'shared', 'watch', null), name: fc.constantFrom('A', 'A', 'B'), user: maybe(...USERS),
+  hour: fc.integer({ min: 0, max: 23 }),
+}).map(({ user, ...drawn }) => ({
+  ...drawn, user: { watch: null, phone: user && 'ann', shared: user, none: user ?? 'dora' }[drawn.device ?? 'none']!,
+}));
+
+describe('funnels, segments and counts', () => {
+  it('find the same people in what apps sent, with and without aliases', async () => {
+    const { id: entityId } = world.entity;
+    const app = apps[0]!;
+    await fc.assert(fc.asyncProperty(fc.array(call, { maxLength: 20 }), fc.boolean(), async (drawn, aliases) => {
+      await insert({ devices: [], seen: [], values: [], events: [], messages: [], members: { '#0': [], '#1': [] },
+        aliases: [['ann', 'ben']] });
+      const [day, nextDay] = [new Date('2026-11-09T00:00:00Z'), new Date('2026-11-10T00:00:00Z')];
+      await takeIn(store, world, [...FIRST_CALLS, ...drawn].map(({ device, user, name, hour }) => sampleCall({ ...world, app }, {
+        deviceId: device, userId: user, event: sampleEvent(name), happenedAt: day.getTime() + hour * 3_600_000,
+      })));
+      const period = { from: '2026-11-09', till: '2026-11-09' };
+      const countSegment = async (one: SegmentFilter) => {
+        const filters = named({ operator: 'and', blocks: [{ operator: 'and', filters: [one] }], ...aliases && { aliases } });
+        const { query } = await resolveFilters(store.db, entityId, { appId: app.id, filters, now: NOW });
+        return (await countFiltered(store.db, entityId, query!, 10_000)).people;
+      };
+      const inStep = (step: number, outcome: 'completed' | 'dropped') => countSegment(
+        { filter_on: 'funnels', funnel_identifier: '#funnel', step, outcome, operator: 'is_in', period });
+      const steps = ['A', 'B'].map((name) => ({ match_name: [{ app_id: app.identifier, log_type: 2 as const, log_name: name }] }));
+      const [funnelTotals] = (await countFunnel(store.db, entityId, {
+        events: eventsOfFunnel(steps).map((event) => ({ ...event, appId: app.id })), details: [[], []], from: day,
+        until: nextDay, maxSeconds: FUNNEL.maxMs / 1_000, aliases, oneIn: 1, breakdown: null,
+      }))!;
+      const [first, second] = (funnelTotals?.steps ?? []).map(({ people }) => people);
+      expect([await inStep(0, 'completed'), await inStep(1, 'completed'), await inStep(1, 'dropped')])
+        .toEqual([first ?? 0, second ?? 0, (first ?? 0) - (second ?? 0)]);
+      const ofDay = await Array.fromAsync(listEventCounts(store.db, entityId, app.id, { from: day, until: nextDay, aliases }));
+      for (const name of ['A', 'B']) {
+        expect(await countSegment({ filter_on: 'events', log_type: 2, log_name: name, operator: 'at_least', count: 1, period }))
+          .toBe(ofDay.find((event) => event.name === name)?.people ?? 0);
+      }
+    }), { numRuns: sampledRuns(100) });
+  });
+});
+
 describe('the people of a segment', () => {
   it('are those that a look at every person in turn finds, whatever data and filters there are', async () => {
     const { id: entityId } = world.entity;
@@ -246,12 +300,12 @@ describe('the people of a segment', () => {
         expect(errors).toEqual([]);
         const people = (await Array.fromAsync(listPeople(store.db, entityId, query!, 2))).flat();
         const expected = model.found(each);
-        expect(people).toEqual([...expected].toSorted((a, b) => (a < b ? -1 : 1)));
+        expect(people).toEqual([...model.members(each)].toSorted((a, b) => (a < b ? -1 : 1)));
         const ofDevices = inserted.devices.filter(({ uninstalled }) => uninstalled !== true)
-          .map((device) => ({ ...device, person: model.personOfDevice(device) }));
+          .map((device) => ({ ...device, person: model.resolve(model.personOfDevice(device), each) }));
         const reached = ofDevices.filter(({ person }) => expected.has(person));
         expect(await countFiltered(store.db, entityId, query!, 10_000)).toEqual({
-          people: expected.size, peopleTotal: model.people().size,
+          people: expected.size, peopleTotal: model.people(each).size,
           peoplePush: new Set(reached.filter(({ optIn, hasToken }) => optIn && hasToken).map(({ person }) => person)).size,
           reachCount: reached.length, reachOptin: reached.filter(({ optIn }) => optIn).length,
           reachToken: reached.filter(({ hasToken }) => hasToken).length, reachTotal: ofDevices.length,
@@ -277,8 +331,9 @@ describe('the people of a segment', () => {
     for (const at of [ago(1), ago(4), ago(35)]) {
       await insert({
         devices: [device('own', null), device('of last', 'last'), device('phone of only', null), device('shared', null)],
-        seen: [...users.map((user): [string, string] => [`phone of ${user}`, user]), ['shared', 'one'], ['shared', 'two']],
-        values: [], events: [], members: { '#0': [], '#1': [] }, messages: messages.map((message) => ({ ...message, at })),
+        seen: [...users.map((user): [string, string] => [`phone of ${user}`, user]), ['shared', 'one'], ['shared', 'two'],
+          ['of last', 'last']],
+        values: [], aliases: [], events: [], members: { '#0': [], '#1': [] }, messages: messages.map((message) => ({ ...message, at })),
       });
       const found = async (filter: Partial<CampaignsFilter>) => {
         const whole = { filter_on: 'campaigns', outcome: 'received', operator: 'is_in', ...filter } as const;
