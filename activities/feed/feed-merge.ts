@@ -39,14 +39,17 @@ export async function mergeFeed(deps: FeedDependencies, entityId: number): Promi
     if (waiting.length === 0) return null;
     const requests = waiting.map(({ body, ...request }) => ({ ...request, values: parseExactJson(body) as WaitingValue[] }));
     const errors: FeedError[] = [];
+    const older: number[] = [];
     // In the order of the SoRs, so that merges wait for each other's rules in no circle.
     const sorIds = [...new Set(requests.map(({ sorId }) => sorId))].toSorted((a, b) => a - b);
     for (const sorId of sorIds) {
       const own = requests.filter((request) => request.sorId === sorId);
-      for (const error of await mergeInto(tx, deps, { entityId, sorId }, own)) errors.push(error);
+      const merged = await mergeInto(tx, deps, { entityId, sorId }, own);
+      for (const error of merged.errors) errors.push(error);
+      for (const line of merged.older) older.push(valueAt(own, line).request.id);
     }
     await insertErrorsOf(tx, entityId, errors.map(({ requestId, error }) => ({ importId: requestId, error })));
-    const done = countsOf(requests, errors);
+    const done = countsOf(requests, errors, older);
     await updateFeedRequestsDone(tx, entityId, done);
     deps.boundary('feed: before a batch commits');
     return done;
@@ -66,16 +69,22 @@ function typeOf({ raw }: ImportError): CustomerType {
 /** By the SoR's rules as they are now, and stay until the transaction ends. */
 async function mergeInto(
   tx: Tx, { secrets }: FeedDependencies, { entityId, sorId }: Target, requests: WaitingRequest[],
-): Promise<FeedError[]> {
+): Promise<{ errors: FeedError[]; older: Set<number> }> {
   await holdSorRevision(tx, entityId, sorId);
-  const { changes, errors } = checkFeed(requests, await sorRules(tx, entityId, sorId));
-  const said = { at: requests.at(-1)!.receivedAt, isFeed: true };
+  const { changes, errors, older } = checkFeed(requests, await sorRules(tx, entityId, sorId));
+  const met = requests.some(({ traits }) => traits) ? new Set<number>() : undefined;
+  const said = { at: requests.at(-1)!.receivedAt, isFeed: true, ...met && { older: met } };
   const refusals = await mergeAttributeValues(tx, secrets, entityId, sorId, prepareChanges(changes), { said });
   const told = await redactErased(tx, { secrets }, entityId, errors.map(({ error }) => error), typeOf);
-  return [
-    ...errors.map(({ requestId }, index) => ({ requestId, error: told[index]! })),
-    ...refusals.map((refusal) => refusalError(requests, refusal)),
-  ];
+  // A value of the JSON feed that is older counts as merged: of two requests under way at the same time each may be the first.
+  for (const line of met ?? []) if (valueAt(requests, line).request.traits) older.add(line);
+  return {
+    older,
+    errors: [
+      ...errors.map(({ requestId }, index) => ({ requestId, error: told[index]! })),
+      ...refusals.map((refusal) => refusalError(requests, refusal)),
+    ],
+  };
 }
 
 function refusalError(requests: WaitingRequest[], refusal: MergeRefusal): FeedError {
@@ -86,14 +95,19 @@ function refusalError(requests: WaitingRequest[], refusal: MergeRefusal): FeedEr
   return { requestId: request.id, error: valueError(ordinal, value, row, 'merge') };
 }
 
-/** What became of each request's values. */
-function countsOf(requests: WaitingRequest[], errors: FeedError[]): ({ id: number } & FeedCounts)[] {
+/** Returns the outcomes of each request's values; `older` has the request of each trait that was older than the value it met. */
+function countsOf(requests: WaitingRequest[], errors: FeedError[], older: number[]): ({ id: number } & FeedCounts)[] {
   const counts = new Map(requests.map(({ id, values }) => [id, { id, valuesOk: values.length, valuesIgnored: 0, valuesFailed: 0 }]));
   for (const { requestId, error } of errors) {
     const own = counts.get(requestId)!;
     own.valuesOk -= 1;
     if (error.outcome === 'ignored') own.valuesIgnored += 1;
     else own.valuesFailed += 1;
+  }
+  for (const requestId of older) {
+    const own = counts.get(requestId)!;
+    own.valuesOk -= 1;
+    own.valuesIgnored += 1;
   }
   return [...counts.values()];
 }

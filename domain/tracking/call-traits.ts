@@ -54,10 +54,12 @@ class Traits {
   }
 }
 
+/** An empty text counts as missing: forms send one for each field that was left empty. */
 function* flatten(traits: Fields): Iterable<[key: string, value: Json]> {
   for (const [name, value] of Object.entries(traits)) {
-    if (!isObject(value)) yield [storable(name), traitValue(value)];
-    else for (const [inner, member] of Object.entries(value)) yield [storable(`${name}.${inner}`), traitValue(member)];
+    if (isObject(value)) {
+      for (const [inner, member] of Object.entries(value)) if (member !== '') yield [storable(`${name}.${inner}`), traitValue(member)];
+    } else if (value !== '') yield [storable(name), traitValue(value)];
   }
 }
 

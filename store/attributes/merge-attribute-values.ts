@@ -86,7 +86,7 @@ export function prepareChanges(changes: readonly AttributeChange[]): PreparedCha
  * Runs in the caller's transaction, which runs again when a key it inserted came from elsewhere meanwhile
  * (`write` with `collide`). Keys are locked in the order of the primary key. For the import `dryRunOf` it does the
  * same and takes it back: no value changes, and it returns the same refusals. A value that was `said` before
- * the one that it meets changes nothing; changes of Sets apply in the order of their commits.
+ * the one that it meets changes nothing; changes of Sets apply in the order of their commits, but for traits.
  */
 export async function mergeAttributeValues(
   tx: Tx, secrets: Secrets, entityId: number, sorId: number, prepared: PreparedChanges,
@@ -99,7 +99,7 @@ export async function mergeAttributeValues(
     else await takenBack(tx, () => mergeScalars(tx, entityId, sorId, living, said));
   }
   const sets = dryRunOf === null ? storedSets(tx, entityId, sorId) : dryRunSets(tx, entityId, sorId, dryRunOf);
-  return [...refusals, ...await mergeSets(tx, sets, living.sets)];
+  return [...refusals, ...await mergeSets(tx, entityId, sorId, sets, living.sets, said)];
 }
 
 async function takenBack(tx: Tx, work: () => Promise<void>): Promise<void> {

@@ -42,9 +42,15 @@ export function stagedLine({ customerId, customerType, attributeId, line, valueT
 
 /**
  * When the values of a merge were said: now, where `at` is missing. The feed brings its requests in the order in which they were accepted.
- * `runId`: the run of a sync that brings them, which waits for nothing of its own.
+ * `runId`: the run of a sync that brings them, which waits for nothing of its own. `older`: collects the lines of values that were said
+ * before the value they meet; looked for only where it is given.
  */
-export type Said = { at?: Date; isFeed?: boolean; runId?: number };
+export type Said = { at?: Date; isFeed?: boolean; runId?: number; older?: Set<number> };
+
+/** SQL: whether calls of SDKs, of which any may come late, bring values of the SoR. */
+export const TAKES_TRAITS = `EXISTS (
+  SELECT FROM systems_of_records o WHERE o.entity_id = $1 AND o.id = $2 AND (o.type = 'app' OR o.type = 'global' AND EXISTS (
+    SELECT FROM systems_of_records a WHERE a.entity_id = $1 AND a.type = 'app')))`;
 
 /**
  * Looks each staged row up once; then updates, by their place in the table, those that differ,
@@ -53,16 +59,18 @@ export type Said = { at?: Date; isFeed?: boolean; runId?: number };
  * each other and never in a circle. Those whose values changed go into the change log.
  *
  * A row that was said before the value it meets changes nothing: of two imports of one value the one accepted last wins, whichever
- * commits last. While work that was accepted earlier is still to come, an unchanged row writes its time, and the removal of a value that
- * is not there writes a row, so that the earlier value loses to them, too.
+ * commits last. While work that was accepted earlier is still to come, and wherever calls of SDKs may come late, an unchanged row writes
+ * its time, and the removal of a value that is not there writes a row, so that the earlier value loses to them, too.
  */
 export async function mergeScalars(
-  tx: Tx, entityId: number, sorId: number, { isByCustomer }: StagedScalars, { at, isFeed = false, runId }: Said,
+  tx: Tx, entityId: number, sorId: number, { isByCustomer }: StagedScalars, { at, isFeed = false, runId, older }: Said,
 ): Promise<void> {
   const statement = isByCustomer ? MERGE_BY_CUSTOMER : MERGE_BY_KEY;
-  const { rows } = await tx.query<{ differing: number; updated: number }>(statement, [entityId, sorId, at ?? null, isFeed, runId ?? null]);
+  const { rows } = await tx.query<{ differing: number; updated: number; older: number[] | null }>(
+    statement, [entityId, sorId, at ?? null, isFeed, runId ?? null, older !== undefined]);
   // A row that another transaction changed since it was looked up lies elsewhere now, and was passed over.
   if (rows[0]!.updated < rows[0]!.differing) throw new RowsMoved();
+  for (const line of rows[0]!.older ?? []) older?.add(line);
 }
 
 /**
@@ -94,7 +102,7 @@ const DIFFERS = `(s.removed, s.string_value, s.number_value, s.boolean_value, s.
 /** `is_new`: of a customer who may not stand among the customers yet; the removal of what was never there leaves a row without one. */
 const IS_SAME = `v.entity_id IS NOT NULL AND NOT (${DIFFERS}) AS is_same, v.entity_id IS NULL OR v.removed_at IS NOT NULL AS is_new`;
 
-/** Looks for work accepted earlier that may still bring an earlier value; the feed has its own requests in their order. */
+/** Looks for what may still bring an earlier value: calls of SDKs, work accepted earlier; the feed has its own requests in their order. */
 const EARLIER_UNDER_WAY = `
   SELECT EXISTS (
       SELECT FROM imports WHERE state IN ('accepted', 'running') AND NOT dry_run AND received_at < coalesce($3, now())
@@ -103,14 +111,17 @@ const EARLIER_UNDER_WAY = `
       SELECT FROM sync_runs JOIN syncs ON syncs.entity_id = sync_runs.entity_id AND syncs.id = sync_runs.sync_id
       WHERE sync_runs.state IN ('accepted', 'running') AND NOT sync_runs.dry_run AND sync_runs.received_at < coalesce($3, now())
         AND syncs.entity_id = $1 AND syncs.sor_id = $2 AND sync_runs.id IS DISTINCT FROM $5::bigint)
+    OR ${TAKES_TRAITS}
     OR NOT $4 AND EXISTS (
       SELECT FROM feed_requests WHERE entity_id = $1 AND done_at IS NULL AND received_at < coalesce($3, now()) AND sor_id = $2)
     AS is_under_way`;
 
 /** A stored time that is still to come is that of a database whose clock was ahead: it holds up nothing. */
+const IS_OLDER = 'v.said_at > s.said_at AND v.said_at <= statement_timestamp()';
+
 const IS_NEWS = `CASE
   WHEN v.entity_id IS NULL THEN NOT s.removed OR (SELECT is_under_way FROM earlier)
-  WHEN v.said_at > s.said_at AND v.said_at <= statement_timestamp() THEN false
+  WHEN ${IS_OLDER} THEN false
   ELSE ${DIFFERS} OR (v.said_at IS DISTINCT FROM s.said_at AND (SELECT is_under_way FROM earlier)) END`;
 
 /** Each staged row is looked up by its key, in the order of the keys. */
@@ -129,6 +140,11 @@ const FOUND_BY_CUSTOMER = `SELECT s.*, v.tid, ${IS_SAME} FROM ${STAGED_IN_ORDER}
     OFFSET 0) v
   ON v.customer_id = s.customer_id AND v.customer_type = s.customer_type AND v.attribute_id = s.attribute_id
   WHERE CASE WHEN s.entity_id IS NULL THEN false ELSE ${IS_NEWS} END`;
+
+/** Each staged row by itself, also those before the last of their key. Runs only where $6 asks for it. */
+const OLDER = `CASE WHEN $6 THEN (
+    SELECT array_agg(s.line)::bigint[] FROM (SELECT $1::integer AS entity_id, $2::integer AS sor_id, * FROM staged_values OFFSET 0) s
+    CROSS JOIN LATERAL (SELECT said_at FROM attribute_values v WHERE ${SAME_KEY} OFFSET 0) v WHERE ${IS_OLDER}) END`;
 
 const merge = (found: string, sorted: string) => `
   WITH earlier AS MATERIALIZED (${EARLIER_UNDER_WAY}),
@@ -152,7 +168,8 @@ const merge = (found: string, sorted: string) => `
     SELECT $1, $2, customer_type, array_agg(customer_id), is_new FROM found
     WHERE NOT is_same AND NOT (removed AND tid IS NULL) GROUP BY customer_type, is_new
   )
-  SELECT (SELECT count(*) FROM found WHERE tid IS NOT NULL) AS differing, (SELECT count(*) FROM updated) AS updated`;
+  SELECT (SELECT count(*) FROM found WHERE tid IS NOT NULL) AS differing, (SELECT count(*) FROM updated) AS updated,
+    ${OLDER} AS older`;
 
 const MERGE_BY_KEY = merge(FOUND_BY_KEY, 'found');
 

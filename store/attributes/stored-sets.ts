@@ -4,19 +4,31 @@ import type { Tx } from '../core/database.ts';
 import { insertChanges } from './attribute-change-log.ts';
 import { CUSTOMER_TYPE_CODE } from './attribute-values.ts';
 
-/** A Set as the merge leaves it; `isNew` where no row is stored for it, not even a removed one. */
-export type ChangedSet = { set: FoldedSet; elements: StoredElement[]; isNew: boolean };
+/** A Set as it is stored, with the time at which it was said; a removed one has no elements. */
+export type FoundSet = { elements: StoredElement[]; saidAt: Date | null; isRemoved: boolean };
+
+/**
+ * A Set as the merge leaves it. `isSame`: its time alone changed. `isStored`: there is a row for it, maybe a removed one. `isNew`: the
+ * customer had no such Set.
+ */
+export type ChangedSet = {
+  set: FoldedSet; elements: StoredElement[]; saidAt: Date | null; isSame: boolean; isStored: boolean; isNew: boolean;
+};
 
 /** Where a merge finds its Sets and leaves them. Maps are by a set's place in the list that was asked for. */
 export type StoredSets = {
   /** How many elements each stored Set has. What is to be changed is locked, in the order of the primary key. */
   lock(sets: readonly FoldedSet[]): Promise<Map<number, number>>;
-  /** The elements of each stored Set, none for a removed one. */
-  find(sets: readonly FoldedSet[]): Promise<Map<number, StoredElement[]>>;
+  find(sets: readonly FoldedSet[]): Promise<Map<number, FoundSet>>;
   save(changed: ChangedSet[]): Promise<void>;
 };
 
-type SetRow = { ordinal: number; set_elements: string[] | null; set_times: string[] | null };
+type SetRow = {
+  ordinal: number; set_elements: string[] | null; set_times: string[] | null; said_at: Date | null; is_removed: boolean;
+};
+
+/** A time that is still to come is that of a database whose clock was ahead: it holds up nothing. */
+const SAID_AT = `CASE WHEN v.said_at <= clock_timestamp() THEN v.said_at END AS said_at`;
 
 /** The Sets of a SoR, within the caller's transaction. */
 export function storedSets(tx: Tx, entityId: number, sorId: number): StoredSets {
@@ -30,14 +42,15 @@ export function storedSets(tx: Tx, entityId: number, sorId: number): StoredSets 
     },
     async find(sets) {
       const { rows } = await tx.query<SetRow>(
-        `SELECT k.ordinal, CASE WHEN v.removed_at IS NULL THEN v.set_elements END AS set_elements, v.set_times::text[] AS set_times
+        `SELECT k.ordinal, CASE WHEN v.removed_at IS NULL THEN v.set_elements END AS set_elements, v.set_times::text[] AS set_times,
+           ${SAID_AT}, v.removed_at IS NOT NULL AS is_removed
          FROM ${KEYS} JOIN attribute_values v ON ${SAME_KEY}`, [entityId, sorId, ...keyArrays(sets)]);
-      return elementsByOrdinal(rows);
+      return setsByOrdinal(rows);
     },
     async save(changed) {
-      await updateSets(tx, entityId, sorId, changed.filter(({ isNew }) => !isNew));
-      await insertSets(tx, entityId, sorId, changed.filter(({ isNew }) => isNew));
-      await insertChanges(tx, entityId, sorId, changed.map(({ set, isNew }) => ({ ...set, isNew })));
+      await updateSets(tx, entityId, sorId, changed.filter(({ isStored }) => isStored));
+      await insertSets(tx, entityId, sorId, changed.filter(({ isStored }) => !isStored));
+      await insertChanges(tx, entityId, sorId, changed.filter(({ isSame }) => !isSame).map(({ set, isNew }) => ({ ...set, isNew })));
     },
   };
 }
@@ -57,11 +70,13 @@ export function dryRunSets(tx: Tx, entityId: number, sorId: number, importId: nu
     async find(sets) {
       const { rows } = await tx.query<SetRow>(
         `SELECT k.ordinal, coalesce(d.set_elements, CASE WHEN v.removed_at IS NULL THEN v.set_elements END) AS set_elements,
-           coalesce(d.set_times, v.set_times)::text[] AS set_times
+           coalesce(d.set_times, v.set_times)::text[] AS set_times, NULL::timestamptz AS said_at,
+           d.import_id IS NULL AND v.removed_at IS NOT NULL AS is_removed
          FROM ${KEYS} ${DRY_RUN_JOINS}`, [entityId, sorId, ...keyArrays(sets), importId]);
-      return elementsByOrdinal(rows);
+      return setsByOrdinal(rows);
     },
-    async save(changed) {
+    async save(all) {
+      const changed = all.filter(({ isSame }) => !isSame);
       if (changed.length === 0) return;
       await tx.query(
         `INSERT INTO dry_run_sets (entity_id, import_id, customer_id, customer_type, attribute_id, set_elements, set_times)
@@ -87,24 +102,27 @@ const SAME_KEY = `v.entity_id = k.entity_id AND v.sor_id = k.sor_id AND ${SAME_C
 const DRY_RUN_JOINS = `LEFT JOIN attribute_values v ON ${SAME_KEY}
   LEFT JOIN dry_run_sets d ON d.entity_id = k.entity_id AND d.import_id = $6 AND ${SAME_CUSTOMER_AND_ATTRIBUTE('d', 'k')}`;
 
-function elementsByOrdinal(rows: SetRow[]): Map<number, StoredElement[]> {
-  return new Map(rows.map(({ ordinal, set_elements: elements, set_times: times }) =>
-    [ordinal, (elements ?? []).map((element, index) => ({ element, since: times![index]! }))]));
+function setsByOrdinal(rows: SetRow[]): Map<number, FoundSet> {
+  return new Map(rows.map(({ ordinal, set_elements: elements, set_times: times, said_at: saidAt, is_removed: isRemoved }) =>
+    [ordinal, { elements: (elements ?? []).map((element, index) => ({ element, since: times![index]! })), saidAt, isRemoved }]));
 }
 
 /** Sets travel as JSON, since Postgres has no arrays of arrays of different lengths. */
 const CHANGED = `(
     SELECT $1::integer AS entity_id, $2::integer AS sor_id, * FROM jsonb_to_recordset($3::jsonb)
-      AS sets (customer_id text, customer_type smallint, attribute_id integer, elements text[], times timestamptz[])
+      AS sets (customer_id text, customer_type smallint, attribute_id integer, elements text[], times timestamptz[],
+        said_at timestamptz, is_same boolean)
     ORDER BY customer_id COLLATE "C", customer_type, attribute_id) s`;
 
 function toJson(changed: ChangedSet[]): string {
-  return JSON.stringify(changed.map(({ set, elements }) => ({
+  return JSON.stringify(changed.map(({ set, elements, saidAt, isSame }) => ({
     customer_id: set.customerId,
     customer_type: CUSTOMER_TYPE_CODE[set.customerType],
     attribute_id: set.attributeId,
     elements: elements.map(({ element }) => element),
     times: elements.map(({ since }) => since),
+    said_at: saidAt,
+    is_same: isSame,
   })));
 }
 
@@ -112,7 +130,8 @@ async function updateSets(tx: Tx, entityId: number, sorId: number, changed: Chan
   if (changed.length === 0) return;
   await tx.query(
     `UPDATE attribute_values v
-     SET set_elements = s.elements, set_times = s.times, changed_at = now(), removed_at = NULL
+     SET set_elements = s.elements, set_times = s.times, said_at = s.said_at,
+       changed_at = CASE WHEN s.is_same THEN v.changed_at ELSE now() END, removed_at = CASE WHEN s.is_same THEN v.removed_at END
      FROM ${CHANGED}
      WHERE v.entity_id = s.entity_id AND v.sor_id = s.sor_id AND ${SAME_CUSTOMER_AND_ATTRIBUTE('v', 's')}`,
     [entityId, sorId, toJson(changed)]);
@@ -121,8 +140,10 @@ async function updateSets(tx: Tx, entityId: number, sorId: number, changed: Chan
 async function insertSets(tx: Tx, entityId: number, sorId: number, changed: ChangedSet[]): Promise<void> {
   if (changed.length === 0) return;
   await tx.query(
-    `INSERT INTO attribute_values (entity_id, sor_id, customer_type, attribute_id, customer_id, changed_at, set_elements, set_times)
-     SELECT entity_id, sor_id, customer_type, attribute_id, customer_id, now(), elements, times FROM ${CHANGED}`,
+    `INSERT INTO attribute_values (
+       entity_id, sor_id, customer_type, attribute_id, customer_id, changed_at, removed_at, said_at, set_elements, set_times)
+     SELECT entity_id, sor_id, customer_type, attribute_id, customer_id, now(), CASE WHEN is_same THEN now() END, said_at, elements, times
+     FROM ${CHANGED}`,
     [entityId, sorId, toJson(changed)]);
 }
 

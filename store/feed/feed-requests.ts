@@ -28,10 +28,15 @@ export type FeedRequest = {
   doneAt: Date | null;
 } & FeedCounts;
 
-/** A request that is to be merged; `body` is its values, a JSON array. */
-export type WaitingFeedRequest = { id: number; sorId: number; version: 2 | 3; receivedAt: Date; body: string };
+/** Traits of an app's calls: the time of the call of each value, in ms since the epoch. */
+export type TraitsOfCalls = { appId: number; saidAt: readonly number[] };
 
-export type NewFeedRequest = Omit<WaitingFeedRequest, 'id' | 'receivedAt'> & { valuesIn: number };
+/** A request that is to be merged; `body` is its values, a JSON array. */
+export type WaitingFeedRequest = {
+  id: number; sorId: number; version: 2 | 3; receivedAt: Date; traits: TraitsOfCalls | null; body: string;
+};
+
+export type NewFeedRequest = Omit<WaitingFeedRequest, 'id' | 'receivedAt' | 'traits'> & { valuesIn: number; traits?: TraitsOfCalls };
 
 /** Accepts a request: nothing is lost of it once the transaction commits. Returns its identifier. */
 export async function insertFeedRequest(tx: Queryable, entityId: number, request: NewFeedRequest): Promise<string> {
@@ -42,12 +47,13 @@ export async function insertFeedRequest(tx: Queryable, entityId: number, request
 export async function insertFeedRequests(tx: Queryable, entityId: number, requests: NewFeedRequest[]): Promise<string[]> {
   const identifiers = requests.map(() => newIdentifier('req'));
   await tx.query(
-    `INSERT INTO feed_requests (entity_id, identifier, sor_id, version, values_in, body, body_bytes)
-     SELECT $1, given.*, octet_length(given.body)
-     FROM unnest($2::text[], $3::integer[], $4::smallint[], $5::integer[], $6::text[])
-       AS given (identifier, sor_id, version, values_in, body)`,
+    `INSERT INTO feed_requests (entity_id, identifier, sor_id, version, values_in, body, body_bytes, app_id, said_at)
+     SELECT $1, identifier, sor_id, version, values_in, body, octet_length(body), app_id, said_at::json
+     FROM unnest($2::text[], $3::integer[], $4::smallint[], $5::integer[], $6::text[], $7::integer[], $8::text[])
+       AS given (identifier, sor_id, version, values_in, body, app_id, said_at)`,
     [entityId, identifiers, requests.map(({ sorId }) => sorId), requests.map(({ version }) => version),
-      requests.map(({ valuesIn }) => valuesIn), requests.map(({ body }) => body)]);
+      requests.map(({ valuesIn }) => valuesIn), requests.map(({ body }) => body), requests.map(({ traits }) => traits?.appId ?? null),
+      requests.map(({ traits }) => (traits ? JSON.stringify(traits.saidAt) : null))]);
   return identifiers;
 }
 
@@ -80,7 +86,8 @@ export async function listWaitingFeedRequests(
   tx: Tx, entityId: number, { values, bytes }: { values: number; bytes: number },
 ): Promise<WaitingFeedRequest[]> {
   return readRows(await tx.query(
-    `SELECT id, sor_id, version, received_at, body FROM feed_requests
+    `SELECT id, sor_id, version, received_at, body,
+       CASE WHEN app_id IS NOT NULL THEN json_build_object('appId', app_id, 'saidAt', said_at) END AS traits FROM feed_requests
      WHERE entity_id = $1 AND id = ANY (ARRAY(
        SELECT id FROM (
          SELECT id, values_in, sum(values_in) OVER oldest_first AS values_so_far,
@@ -97,7 +104,7 @@ export async function listWaitingFeedRequests(
 export async function updateFeedRequestsDone(tx: Tx, entityId: number, done: ({ id: number } & FeedCounts)[]): Promise<void> {
   await tx.query(
     `UPDATE feed_requests r
-     SET done_at = clock_timestamp(), body = NULL, values_ok = d.ok, values_ignored = d.ignored, values_failed = d.failed
+     SET done_at = clock_timestamp(), body = NULL, said_at = NULL, values_ok = d.ok, values_ignored = d.ignored, values_failed = d.failed
      FROM unnest($2::bigint[], $3::integer[], $4::integer[], $5::integer[]) AS d (id, ok, ignored, failed)
      WHERE r.entity_id = $1 AND r.id = d.id`,
     [entityId, done.map(({ id }) => id), done.map(({ valuesOk }) => valuesOk), done.map(({ valuesIgnored }) => valuesIgnored),

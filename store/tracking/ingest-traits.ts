@@ -90,12 +90,12 @@ async function insertMissing(tx: Tx, entityId: number, sorId: number, keys: NewK
   return rowCount! > 0;
 }
 
-/** Hands the traits to the feed, each customer's in the order of time. Whoever commits this wakes the feed. */
+/** Hands the traits to the feed with the times of their calls. Wake the feed after the commit. */
 export async function insertTraits(tx: Tx, entityId: number, calls: readonly IngestedCall[]): Promise<void> {
   const telling = calls.filter(({ traits }) => traits.length > 0);
   if (telling.length === 0) return;
   const types = await findTypes(tx, entityId, telling);
-  const requests = new Map<number, RequestBodies>();
+  const requests = new Map<string, RequestBodies>();
   for (const call of telling) {
     const customer = call.userId === null
       ? { customerId: call.deviceId!, customerType: 'device_id' as const }
@@ -103,9 +103,11 @@ export async function insertTraits(tx: Tx, entityId: number, calls: readonly Ing
     for (const { sor, key, value } of call.traits) {
       const sorId = sorOf(call, sor);
       if (sorId === null) continue;
-      const bodies = requests.get(sorId) ?? new RequestBodies(sorId);
-      requests.set(sorId, bodies);
-      for (const given of traitValues(customer, key, value, types.get(typeKey(sorId, key)) ?? null)) bodies.add(JSON.stringify(given));
+      const name = `${sorId} ${call.appId}`;
+      const bodies = requests.get(name) ?? new RequestBodies(sorId, call.appId);
+      requests.set(name, bodies);
+      const values = traitValues(customer, key, value, types.get(typeKey(sorId, key)) ?? null);
+      for (const given of values) bodies.add(JSON.stringify(given), call.happenedAt);
     }
   }
   const made = [...requests.values()].flatMap((bodies) => bodies.all());
@@ -133,20 +135,24 @@ function typeKey(sorId: number, key: string): string {
   return `${sorId} ${key}`;
 }
 
-/** Values into one System of Records, cut into requests. */
+/** Values of an app's calls into one System of Records, cut into requests. */
 class RequestBodies {
   readonly #sorId: number;
+  readonly #appId: number;
   readonly #done: NewFeedRequest[] = [];
   #values: string[] = [];
+  #saidAt: number[] = [];
   #length = 0;
 
-  constructor(sorId: number) {
+  constructor(sorId: number, appId: number) {
     this.#sorId = sorId;
+    this.#appId = appId;
   }
 
-  add(value: string): void {
+  add(value: string, saidAt: number): void {
     if (this.#values.length === REQUEST_VALUES || (this.#values.length > 0 && this.#length + value.length > REQUEST_LENGTH)) this.#end();
     this.#values.push(value);
+    this.#saidAt.push(saidAt);
     this.#length += value.length;
   }
 
@@ -156,8 +162,10 @@ class RequestBodies {
   }
 
   #end(): void {
-    this.#done.push({ sorId: this.#sorId, version: 3, valuesIn: this.#values.length, body: `[${this.#values.join(',')}]` });
+    const traits = { appId: this.#appId, saidAt: this.#saidAt };
+    this.#done.push({ sorId: this.#sorId, version: 3, valuesIn: this.#values.length, body: `[${this.#values.join(',')}]`, traits });
     this.#values = [];
+    this.#saidAt = [];
     this.#length = 0;
   }
 }

@@ -64,6 +64,13 @@ test.each([3, true, 'gold', '', null, [], ['gold'], [{ plan: 'gold' }]])('the su
   expect(traitsOf({ traits: { plan: 'gold' }, context: { traits } })).toEqual([['app.plan', 'gold']]);
 });
 
+test('an empty text is a missing trait', () => {
+  const context = { traits: { email: 'ada@example.com', 'company.size': '' } };
+  expect(traitsOf({ traits: { email: '', name: '', plan: '', company: { name: '' }, gone: null, tags: [''] }, context })).toEqual([
+    ['app.gone', null], ['app.tags', ['']], ['global.email', 'ada@example.com'],
+  ]);
+});
+
 test('a group and what it is are attributes of the person', () => {
   const traits = { name: 'Engines', id: 5, address: { city: 'London' } };
   expect(traitsOf({ type: 'group', groupId: 12, traits, context: { traits: { plan: 'gold' } } })).toEqual([

@@ -58,7 +58,7 @@ export async function samplePerson(store: TestStore, world: World, number: numbe
     const operations = [{ line: 4, action: 'ADD', elements: ['a'] }] as const;
     const set = { ...person, attributeId: attributes.tags!.id, operations: [...operations] };
     const elements = [{ element: 'a', since: '2026-01-01T00:00:00Z' }];
-    await dryRunSets(tx, entity.id, sor.id, job.id).save([{ set, elements, isNew: true }]);
+    await dryRunSets(tx, entity.id, sor.id, job.id).save([{ set, elements, saidAt: null, isSame: false, isStored: false, isNew: true }]);
     const values = [{ customer_id: customerId, attribute_key: 'score', attribute_value: 12 }, { customer_id: `${customerId}0` }];
     await insertFeedRequest(tx, entity.id, { sorId: sor.id, version: 3, valuesIn: 2, body: JSON.stringify(values) });
     await insertAuditEntry(tx, entity.id, { actorKind: 'system', action: 'read', subjectKind: 'customer', customerHash });

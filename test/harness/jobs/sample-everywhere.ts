@@ -234,7 +234,9 @@ export async function leaveBehind(
   await write(store.db, async (tx) => {
     const set = { customerType: 'user_id', customerId: userId, attributeId: world.attributes.tags!.id, operations: [] } as const;
     const elements = [{ element: values.tag, since: '2026-01-01T00:00:00Z' }];
-    await dryRunSets(tx, entityId, world.sor.id, importId).save([{ set: { ...set, operations: [] }, elements, isNew: true }]);
+    await dryRunSets(tx, entityId, world.sor.id, importId).save([
+      { set: { ...set, operations: [] }, elements, saidAt: null, isSame: false, isStored: false, isNew: true },
+    ]);
     const position = JSON.stringify({ after: userId });
     const items = JSON.stringify([{ kind: 'record', record }]);
     await insertPinnedBatch(tx, entityId, ended.id, { number: 1_000, recordsBefore: 0, position, items });

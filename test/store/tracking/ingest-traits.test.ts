@@ -1,15 +1,21 @@
+import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { mergeFeed } from '../../../activities/feed/feed-merge.ts';
 import type { Trait } from '../../../domain/tracking/tracked-call.ts';
 import { createMetrics } from '../../../runtime/telemetry/metrics.ts';
-import { listCustomerAttributesOf } from '../../../store/attributes/customer-attributes.ts';
-import { insertCustomSor } from '../../../store/attributes/systems-of-records.ts';
+import type { AttributeChange } from '../../../domain/attributes/attribute-change.ts';
+import { insertCustomerAttribute, listCustomerAttributesOf } from '../../../store/attributes/customer-attributes.ts';
+import { mergeAttributeValues, prepareChanges } from '../../../store/attributes/merge-attribute-values.ts';
+import { insertAppSor, insertCustomSor } from '../../../store/attributes/systems-of-records.ts';
 import { write } from '../../../store/core/database.ts';
+import { insertFeedRequest } from '../../../store/feed/feed-requests.ts';
 import { insertTombstone } from '../../../store/gdpr/tombstones.ts';
 import { insertNewAttributes } from '../../../store/tracking/ingest-traits.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
-import { makeTrackedWorld, type SampleCall, sampleCall, takeIn, type TrackedWorld } from '../../harness/tracking/tracked-calls.ts';
+import {
+  makeTrackedWorld, SAMPLE_START, type SampleCall, sampleCall, takeIn, type TrackedWorld,
+} from '../../harness/tracking/tracked-calls.ts';
 
 let store: TestStore;
 let world: TrackedWorld;
@@ -98,6 +104,82 @@ describe('traits', () => {
     const call = identify({}, { userId: personId(4), globalSorId: rows[0]!.id, traits: named('Ada') });
     await send(call, { ...call, globalSorId: null, traits: named('Nobody') });
     expect(await valuesOf(personId(4))).toEqual({ first_name: 'Ada' });
+  });
+});
+
+describe('the time of the call', () => {
+  const attributes: Record<string, number> = {};
+  let sorId: number;
+
+  beforeAll(async () => {
+    sorId = (await write(store.db, (tx) => insertAppSor(tx, world.entity.id, world.app.id))).id;
+    for (const [key, valueType] of [['plan', 'String'], ['tags', 'Set']] as const) {
+      attributes[key] = (await insertCustomerAttribute(store.db, world.entity.id, sorId, { key, label: key, valueType }))!.id;
+    }
+  });
+
+  const timeOf = (second: number) => new Date(SAMPLE_START + second * 1000);
+
+  /** As an import does that was accepted at that second. */
+  function imported(customerId: string, second: number, plan: string | null, tags: string[]): Promise<unknown> {
+    const customer = { customerType: 'user_id', customerId } as const;
+    const changes: AttributeChange[] = [
+      { ...customer, kind: 'value', attributeId: attributes.plan!, valueType: 'String', line: 1, value: plan },
+      { ...customer, kind: 'set', attributeId: attributes.tags!, line: 2, action: tags.length === 0 ? 'DEL' : 'UPSERT', elements: tags },
+    ];
+    return write(store.db, (tx) => mergeAttributeValues(
+      tx, store.secrets, world.entity.id, sorId, prepareChanges(changes), { said: { at: timeOf(second) } }), { collide: true });
+  }
+
+  async function ignored(): Promise<number> {
+    await merged();
+    const { rows } = await store.db.query<{ ignored: number }>(
+      'SELECT coalesce(sum(values_ignored), 0)::integer AS ignored FROM feed_requests WHERE entity_id = $1', [world.entity.id]);
+    return rows[0]!.ignored;
+  }
+
+  it('decides which of two values stands, in whatever order they come, and an older trait counts as ignored', async () => {
+    let person = 1_000;
+    const told = fc.record({
+      plan: fc.constantFrom('a', 'b', null), tags: fc.constantFrom<string[]>(['x'], ['y', 'z'], []),
+      isImport: fc.boolean(), isMerged: fc.boolean(),
+    });
+    await fc.assert(fc.asyncProperty(fc.array(told, { minLength: 2, maxLength: 6 }), fc.infiniteStream(fc.nat()), async (drawn, draw) => {
+      const all = drawn.map((each) => ({ ...each }));
+      person += 1;
+      const userId = personId(person);
+      const before = await ignored();
+      const order = all.map((each, second) => ({ ...each, second, rank: draw.next().value! })).toSorted((a, b) => a.rank - b.rank);
+      let [latest, older] = [-1, 0];
+      for (const { second, plan, tags, isImport, isMerged } of order) {
+        if (isImport) {
+          await merged();
+          // An import that meets a later Set still changes it; it comes in its order here.
+          await imported(userId, Math.max(second, latest), plan, tags);
+          if (second <= latest) Object.assign(all[latest]!, { plan, tags });
+        } else {
+          await send(identify({ plan, tags }, { userId, second, sorId }));
+          if (second < latest) older += 2;
+        }
+        latest = Math.max(latest, second);
+        if (isMerged) await merged();
+      }
+      expect(await ignored() - before).toBe(older);
+      const { plan, tags } = all[latest]!;
+      const found = await valuesOf(userId);
+      expect({ plan: found.plan ?? null, tags: found.tags ?? [] }).toEqual({ plan, tags });
+    }), { numRuns: 25 });
+  });
+
+  it('is never later than its receipt, and loses to a value that the feed accepted after it', async () => {
+    const userId = personId(2_000);
+    const given = { customer_id: userId, attribute_key: 'plan', attribute_value: 'by the feed' };
+    await send(identify({ plan: 'ahead' }, { userId, sorId, happenedAt: Date.now() + 20 * 3_600_000 }));
+    await insertFeedRequest(store.db, world.entity.id, { sorId, version: 3, valuesIn: 1, body: JSON.stringify([given]) });
+    expect(await valuesOf(userId)).toMatchObject({ plan: 'by the feed' });
+    await send(identify({ plan: 'now' }, { userId, sorId, happenedAt: Date.now() + 3_600_000 }));
+    await send(identify({ plan: 'late' }, { userId, sorId }));
+    expect(await valuesOf(userId)).toMatchObject({ plan: 'now' });
   });
 });
 
