@@ -1,5 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { APP_DEFAULTS } from '../../../server/apps/app-change.ts';
 import { LiveCalls } from '../../../server/tracking/live-calls.ts';
 import { deleteEntity } from '../../../store/accounts/empty-entity.ts';
 import { lockEntity } from '../../../store/accounts/entities.ts';
@@ -10,6 +11,7 @@ import { personId } from '../../harness/core/people.ts';
 import { waitFor } from '../../harness/core/wait.ts';
 import { makeWorld } from '../../harness/core/world.ts';
 import { expectFault } from '../../harness/run/faults.ts';
+import { randomFor } from '../../harness/run/seed.ts';
 import { testServer } from '../http/test-server.ts';
 import { useServer } from '../http/use-server.ts';
 import { basic, eventNames, insertKeyedApp, type KeyedSampleApp } from './sample-tracking.ts';
@@ -48,6 +50,27 @@ describe('a batch', () => {
     });
     expect(await eventNames(store, app)).toEqual(['One']);
     expect(server.woken).toContain(world.entity.id);
+  });
+
+  test('of a day that is sent again in order by /v1/import, its calls mixed, makes exactly the day\'s sessions', async () => {
+    const app = await newApp();
+    const random = randomFor('a day of sessions');
+    const [day, timeoutMs, devices] = [Date.UTC(2026, 10, 3), APP_DEFAULTS.sessionTimeoutSeconds * 1_000, 12];
+    const times = Array.from({ length: devices }, () => {
+      let at = day + Math.floor(random() * 3_600_000);
+      return Array.from({ length: 30 }, () => (at += Math.floor(random() ** 3 * 6 * timeoutMs)));
+    });
+    const sessions = times.flatMap((own) => own.filter((at, index) => index === 0 || at - own[index - 1]! > timeoutMs)).length;
+    const calls = times.flatMap((own, device) => own.map((at) => ({ at, call: track('One', {
+      anonymousId: personId(100 + device), timestamp: new Date(at).toISOString(),
+    }) }))).toSorted((a, b) => a.at - b.at);
+    for (let from = 0; from < calls.length; from += 60) {
+      const mixed = calls.slice(from, from + 60).map(({ call }) => ({ call, place: random() })).toSorted((a, b) => a.place - b.place);
+      const batch = mixed.map(({ call }) => call);
+      expect((await post('/v1/import', { batch }, basic(app.apiKey))).body).toMatchObject({ accepted: batch.length });
+    }
+    const { rows } = await store.db.query('SELECT count(*) FROM sessions WHERE app_id = $1', [app.app.id]);
+    expect(rows).toEqual([{ count: sessions }]);
   });
 
   test('of an entity that is deleted meanwhile is refused, and leaves nothing', async () => {
