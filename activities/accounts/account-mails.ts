@@ -13,14 +13,11 @@ import { type Tx, write } from '../../store/core/database.ts';
 import { newToken } from '../../store/core/identifiers.ts';
 import type { LinkRow } from '../../store/core/mails.ts';
 import { tokenHash } from '../../store/core/secrets.ts';
-import { type MailDependencies, mailOnce } from '../core/mail-once.ts';
+import { type MailDependencies, mailInTurn, mailOnce } from '../core/mail-once.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { mailInternalErrors } from './mail-internal-errors.ts';
 
 type AccountMailDependencies = MailDependencies & Pick<Dependencies, 'log'>;
-
-/** A server of mail that is slow keeps the rest of the sweep waiting no longer; what is left goes with the next one. */
-const MAILS_WITHIN_MS = 5_000;
 
 export type AccountMailSteps = ReturnType<typeof accountMailSteps>;
 
@@ -31,17 +28,11 @@ export const accountMailSteps = (deps: AccountMailDependencies) => ({
    */
   async sendAccountMails(): Promise<void> {
     await mailInternalErrors(deps);
-    const until = performance.now() + MAILS_WITHIN_MS;
     await deleteResetsOfNobody(deps.db);
     // First: an account has few of them, and an entity may have many invitations.
-    for (const reset of await listDueResets(deps.db)) {
-      if (performance.now() > until) return;
-      await alone(deps, reset, () => mailReset(deps, reset));
-    }
-    for (const invitation of await listDueInvitations(deps.db)) {
-      if (performance.now() > until) return;
-      await alone(deps, invitation, () => mailInvitation(deps, invitation));
-    }
+    await mailInTurn(await listDueResets(deps.db), (reset) => alone(deps, reset, () => mailReset(deps, reset)));
+    await mailInTurn(await listDueInvitations(deps.db),
+      (invitation) => alone(deps, invitation, () => mailInvitation(deps, invitation)));
   },
 });
 

@@ -26,6 +26,21 @@ export async function mailOnce(
   return sendOnce(deps, mailed, { recipients: mail.to.length, name: `${name}: mail` }, () => send(deps, mail));
 }
 
+/** How long a sweep begins to send mails of one kind. */
+const MAILS_OF_SWEEP_MS = 5_000;
+
+/**
+ * Sends mails one after another. Begins none once its time is over, so that a slow mail server does not hold up the rest of the sweep; the
+ * mails that are left go with the next sweep.
+ */
+export async function mailInTurn<Due>(due: readonly Due[], mail: (one: Due) => Promise<void>, withinMs = MAILS_OF_SWEEP_MS): Promise<void> {
+  const until = performance.now() + withinMs;
+  for (const one of due) {
+    await mail(one);
+    if (performance.now() > until) return;
+  }
+}
+
 /** What came of an attempt; `retryAfterMs`: for how long the receiver wants to be left alone. */
 export type Sent = { outcome: MailState; reason: string | null; isRetryable: boolean; retryAfterMs?: number };
 

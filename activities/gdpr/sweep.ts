@@ -4,6 +4,7 @@ import { listAppsToDigest, listDueDigests, listDueMails, listExpiredRequests, li
 import { gatherDigest } from '../../store/gdpr/digests.ts';
 import { deleteGoneUnreadableMails } from '../../store/gdpr/unreadable-mails.ts';
 import { listUnclaimedJobs } from '../../store/jobs/jobs-across-entities.ts';
+import { mailInTurn } from '../core/mail-once.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { startJob } from '../jobs/start-job.ts';
 import { GRACE_SECONDS } from '../jobs/sweep.ts';
@@ -16,7 +17,7 @@ type SweepDependencies = Pick<
   Dependencies, 'db' | 'files' | 'secrets' | 'temporal' | 'mailer' | 'takeMailSlot' | 'publicUrl' | 'boundary' | 'log'
 >;
 
-export const gdprSweepSteps = (deps: SweepDependencies) => ({
+export const gdprSweepSteps = (deps: SweepDependencies, mailsWithinMs?: number) => ({
   /**
    * Starts requests that have no workflow, signals released holds to deletions, mails about requests that wait, discards
    * expired ones, and forgets unreadable mails that staff deleted. If one of these fails, for example because the file store is
@@ -30,18 +31,16 @@ export const gdprSweepSteps = (deps: SweepDependencies) => ({
       }
     }
     await tellHoldsChanged(temporal, await listReleased(db));
-    for (const { entityId, requestId, kind } of await listDueMails(db)) {
-      await alone(deps, { entityId, runId: requestId }, 'a mail about a request of people could not be sent',
-        () => mailGdpr(deps, { entityId, requestId }, kind));
-    }
+    await mailInTurn(await listDueMails(db), ({ entityId, requestId, kind }) => (
+      alone(deps, { entityId, runId: requestId }, 'a mail about a request of people could not be sent',
+        () => mailGdpr(deps, { entityId, requestId }, kind))), mailsWithinMs);
     for (const app of await listAppsToDigest(db)) {
       await alone(deps, { entityId: app.entityId, runId: 0 }, 'requests from devices could not be put into a digest',
         () => write(db, (tx) => gatherDigest(tx, app)));
     }
-    for (const digest of await listDueDigests(db)) {
-      await alone(deps, { entityId: digest.entityId, runId: digest.id }, 'a digest of requests from devices could not be sent',
-        () => mailDigest(deps, digest));
-    }
+    await mailInTurn(await listDueDigests(db), (digest) => (
+      alone(deps, { entityId: digest.entityId, runId: digest.id }, 'a digest of requests from devices could not be sent',
+        () => mailDigest(deps, digest))), mailsWithinMs);
     for (const expired of await listExpiredRequests(db)) {
       await alone(deps, expired, 'a request of people whose time is over could not be taken away',
         () => discardGdprRequest(deps, expired));

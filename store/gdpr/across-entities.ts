@@ -56,14 +56,14 @@ export const WITH_MAILS = `(
 
 /**
  * Mails that nobody has sent: of requests that wait for approval, whose people are on hold, of which few days are left, and that
- * are treated. Those of unvouched requests go with a digest.
+ * are treated. Those of unvouched requests go with a digest. Each entity's next mail comes before the second one of another.
  */
 export async function listDueMails(db: Queryable): Promise<DueMail[]> {
   const { rows } = await db.query<{ entity_id: number; id: number; kind: DueMail['kind'] }>(
     `SELECT r.entity_id, r.id, r.kind FROM ${WITH_MAILS} r
      LEFT JOIN gdpr_mails m ON m.entity_id = r.entity_id AND m.request_id = r.id AND m.kind = r.kind
      WHERE NOT r.is_unvouched AND ((m.mail_state IS NULL AND r.kind <> 'held') OR (${IS_DUE_AGAIN}))
-     LIMIT 1000`);
+     ORDER BY row_number() OVER (PARTITION BY r.entity_id ORDER BY r.id), r.entity_id LIMIT 1000`);
   return rows.map(({ entity_id: entityId, id: requestId, kind }) => ({ entityId, requestId, kind }));
 }
 
@@ -79,11 +79,12 @@ export async function listAppsToDigest(db: Queryable): Promise<{ entityId: numbe
 
 export type Digest = { entityId: number; id: number; identifier: string };
 
-/** Returns the digests that are not sent yet, or that are due again. */
+/** Returns the digests that are not sent yet, or that are due again, the next of each entity first. */
 export async function listDueDigests(db: Queryable): Promise<Digest[]> {
   const { rows } = await db.query<{ entity_id: number; id: number; identifier: string }>(
     `SELECT entity_id, id, identifier FROM gdpr_mails m
-     WHERE digest_id = id AND (mail_state IS NULL OR (${IS_DUE_AGAIN})) LIMIT 1000`);
+     WHERE digest_id = id AND (mail_state IS NULL OR (${IS_DUE_AGAIN}))
+     ORDER BY row_number() OVER (PARTITION BY entity_id ORDER BY id), entity_id LIMIT 1000`);
   return rows.map(({ entity_id: entityId, ...digest }) => ({ entityId, ...digest }));
 }
 

@@ -38,10 +38,10 @@ beforeAll(async () => {
 const nameInApp = (id: number, emails: string[]) => store.db.query('UPDATE apps SET gdpr_emails = $2 WHERE id = $1', [id, emails]);
 
 /** Nothing waits to be started. */
-const sweep = (boundary: (name: string) => void = () => {}) => gdprSweepSteps({
+const sweep = (boundary: (name: string) => void = () => {}, mailsWithinMs?: number) => gdprSweepSteps({
   ...store, ...openAllPlaces(), files, mailer, publicUrl: 'http://127.0.0.1', temporal: undefined as never, boundary,
   log: { info() {}, warn() {}, error() {} },
-}).careForRequests();
+}, mailsWithinMs).careForRequests();
 
 const waiting = (more: Partial<NewGdprRequest> = {}) =>
   deletionByDevice(store.db, world.entity.id, { userId: personId(1), deviceId: 'phone' }, { appId: app, ...more });
@@ -70,6 +70,20 @@ describe('the sweep, of requests', () => {
     mails.behave({});
     await sweep();
     expect(await mailOf(id)).toEqual({ mail_state: 'sent', mail_tries: 3 });
+  });
+
+  it('begins no more mails once its time for them is over, and the next sweep begins with another entity', async () => {
+    const other = await makeWorld(store);
+    const requests = [await waiting({ appId: telling }), await waiting({ appId: telling })];
+    const { id: app } = await insertSampleApp(store.db, other.entity.id, 'com.example.other');
+    await nameInApp(app, [other.user.email]);
+    requests.push(await deletionByDevice(store.db, other.entity.id, { userId: personId(1), deviceId: 'phone' }, { appId: app }));
+    const sent = async () => (await Promise.all(requests.map(({ id }) => mailOf(id)))).map((mail) => mail?.mail_state);
+    await sweep(undefined, 0);
+    expect(await sent()).toEqual(['sent', undefined, undefined]);
+    await sweep(undefined, 0);
+    await sweep(undefined, 0);
+    expect(await sent()).toEqual(['sent', 'sent', 'sent']);
   });
 
   it('does not look each time at one of which there is nobody to tell; one whose mail was broken off before it began gets it', async () => {

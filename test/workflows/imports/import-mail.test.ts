@@ -2,8 +2,10 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { PLACES } from '../../../domain/core/limits.ts';
 import { MAX_MAIL_RECIPIENTS_A_DAY } from '../../../store/core/mails.ts';
 import { findImport } from '../../../store/imports/imports.ts';
+import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { personId, PERSON_MARK } from '../../harness/core/people.ts';
 import { parseMail, smtpServer } from '../../harness/core/smtp.ts';
 import { useStack } from '../../harness/core/stack.ts';
@@ -11,6 +13,7 @@ import { waitFor } from '../../harness/core/wait.ts';
 import type { TestWorker } from '../../harness/core/workers.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
 import { importEnded, postImport } from '../../harness/imports/imports.ts';
+import { insertSampleCampaign, insertSampleDevice, PUSH_PARAMS } from '../../harness/sends/campaigns.ts';
 
 const HEADER = 'user_id,attribute_key,value,action_type\n';
 const stack = useStack({ impatient: true });
@@ -127,5 +130,31 @@ describe('the mail at the end of an import', () => {
     const mails = await Promise.all((await readdir(outbox)).map(async (name) => parseMail(await readFile(join(outbox, name)))));
     expect(mails.map(({ headers }) => headers.subject)).toEqual([`Import ${id} into ${world.sor.identifier}: 1 of 2 rows ok, 1 failed`]);
     await worker.stop();
+  });
+
+  it('holds up no message of another entity while the mail server is slow, nor more mails at once than there are places', async () => {
+    const { store: { db } } = stack;
+    const neighbour = await makeWorld(stack.store);
+    const app = await insertSampleApp(db, neighbour.entity.id, 'com.example.neighbour');
+    await insertSampleDevice(db, neighbour.entity.id, app.id, 'phone', { userId: 'ada' });
+    const { identifier } = await insertSampleCampaign(db, neighbour.entity.id, app.id, {
+      params: { ...PUSH_PARAMS, push_message: 'Hello' },
+    });
+    smtp.behave({ sender: 'silence' });
+    const worker = startWorker();
+    const slow = await Promise.all(Array.from({ length: PLACES.mails + 4 }, () => post()));
+    const sending = async () => (await db.query(
+      `SELECT FROM imports WHERE identifier = ANY ($1) AND mail_state = 'sending'`, [slow])).rowCount;
+    await waitFor('as many mails under way as may be', async () => await sending() === PLACES.mails);
+    const reply = await stack.app.inject({
+      method: 'POST', url: '/api/transac', headers: { authorization: `Token ${neighbour.token}` },
+      payload: { campaignKey: [identifier], messages: [{ user: 'ada' }] },
+    });
+    expect(reply.statusCode).toBe(200);
+    await waitFor('the other entity\'s message', async () => (await db.query(
+      `SELECT FROM attempts WHERE entity_id = $1 AND code = 'PUSH_SENT'`, [neighbour.entity.id])).rowCount === 1);
+    expect(await sending()).toBe(PLACES.mails);
+    smtp.behave({});
+    await worker.kill();
   });
 });
