@@ -182,10 +182,11 @@ const SHARDS = 2;
 export const FUNNEL_TIMEOUT_MS = 120_000;
 /**
  * Each session sorts the rows of its people once; the planner's own parallel plans sort them nowhere else. It can't know how many devices
- * have one user, and would sort all events to join them. A timeout that runs is not moved, only ended and begun again.
+ * have one user: it would sort all events to join them, or, of a small app beside a large one, compare each event with each device (100,000
+ * events took 26 s, now 0.3 s). A timeout that runs is not moved, only ended and begun again.
  */
 const SETTINGS = `SET LOCAL transaction_timeout = 0; SET LOCAL transaction_timeout = ${FUNNEL_TIMEOUT_MS};
-  SET LOCAL work_mem = '64MB'; SET LOCAL enable_mergejoin = off; SET LOCAL cursor_tuple_fraction = 1;
+  SET LOCAL work_mem = '64MB'; SET LOCAL enable_mergejoin = off; SET LOCAL enable_nestloop = off; SET LOCAL cursor_tuple_fraction = 1;
   SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL jit = off; SET LOCAL client_connection_check_interval = '2s'`;
 
 /** Does a part of the work for each shard, all of them on the same snapshot. */

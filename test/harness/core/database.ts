@@ -80,6 +80,15 @@ function knowingColumns(secrets: Secrets): Secrets {
   };
 }
 
+/**
+ * Vacuums and analyzes a table, null: all. Its rows then show as visible to all: here commits wait for no disk, and VACUUM takes a row for
+ * visible once its commit is there, so these are written out first.
+ */
+export async function vacuum(db: Database, table: string | null): Promise<void> {
+  await write(db, (tx) => tx.query('SELECT pg_current_xact_id()'), { settings: 'SET LOCAL synchronous_commit = on' });
+  await db.query(`VACUUM (ANALYZE) ${table ?? ''}`);
+}
+
 /** Inserts what a test begins with. On a busy machine that may take longer than a transaction of Millrace may. */
 export async function insertMany(db: Database, statements: string, values?: unknown[]): Promise<void> {
   await write(db, (tx) => tx.query(statements, values), { settings: 'SET LOCAL transaction_timeout = 0' });

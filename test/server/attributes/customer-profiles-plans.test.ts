@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { openDatabase } from '../../../store/core/database.ts';
-import { insertMany, testStore, type TestStore } from '../../harness/core/database.ts';
+import { insertMany, testStore, type TestStore, vacuum } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
 import { waitFor } from '../../harness/core/wait.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
@@ -51,7 +51,7 @@ const since = (hours: number) => new Date(Date.now() - hours * 3_600_000).toISOS
 
 describe.each(['before', 'after'])('%s the tables are analyzed', (when) => {
   beforeAll(async () => {
-    if (when === 'after') await store.db.query('VACUUM ANALYZE');
+    if (when === 'after') await vacuum(store.db, null);
   });
 
   test.each([

@@ -1,11 +1,16 @@
 import { beforeAll, expect, it } from 'vitest';
 import { returnedFields, type TrackedListName } from '../../../domain/analytics/tracked-lists.ts';
+import type { FunnelQuery } from '../../../store/analytics/funnel-sql.ts';
+import { countFunnel, exploreFunnel } from '../../../store/analytics/funnel-stats.ts';
+import { countFiltered } from '../../../store/analytics/segment-counts.ts';
+import type { ResolvedFilter, SegmentQuery } from '../../../store/analytics/segment-sql.ts';
 import {
   countTracked, findHighestId, listGrouped, listTracked, type PageStart, type TrackedFilter,
 } from '../../../store/analytics/tracked-lists.ts';
+import { findAudience } from '../../../store/campaigns/audience.ts';
 import type { Database } from '../../../store/core/database.ts';
 import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
-import { insertMany, testStore, type TestStore } from '../../harness/core/database.ts';
+import { insertMany, testStore, type TestStore, vacuum } from '../../harness/core/database.ts';
 import { recountTracked } from '../../harness/tracking/recount-tracked.ts';
 
 const ENTITY = 7;
@@ -36,7 +41,7 @@ beforeAll(async () => {
       SELECT entity_id, app_id, device_id, last_user_id, last_seen_at FROM devices`);
   await recountTracked(store.db);
   for (const table of ['events', 'sessions', 'locations', 'devices', 'device_users', 'tracked_counts']) {
-    await store.db.query(`VACUUM (ANALYZE) ${table}`);
+    await vacuum(store.db, table);
   }
 });
 
@@ -140,4 +145,27 @@ it('devices are read by their ids, or by who uses them', async () => {
   }
   expect(plans.next).toMatch(/Index Cond: .*device_id > 'phone-5'/);
   expect(plans.ofUser).toMatch('device_users_by_user');
+});
+
+it('no event or device of a small app beside a large one is compared with each other one', async () => {
+  const appId = 9;
+  const period = { from: SINCE, until: UNTIL };
+  const kind = { appId, logType: 2, name: 'Event 3' } as const;
+  const query: FunnelQuery = {
+    ...period, events: [{ ...kind, steps: [0, 1], breaksAfter: [] }], details: [[], []], maxSeconds: 60, aliases: false, oneIn: 1,
+    breakdown: null,
+  };
+  const counted: ResolvedFilter = { on: 'events', ...kind, details: null, operator: 'at_least', count: 2, period };
+  const segment: SegmentQuery = { appId, now: UNTIL, filters: { operator: 'and', blocks: [{ operator: 'and', filters: [counted] }] } };
+  const ways: Record<string, (db: Database) => Promise<unknown>> = {
+    countFunnel: (db) => countFunnel(db, ENTITY, query),
+    exploreFunnel: (db) => exploreFunnel(db, ENTITY, query, { position: 0, followed: [appId] }),
+    countFiltered: (db) => countFiltered(db, ENTITY, segment, 60_000),
+    findAudience: (db) => Array.fromAsync(findAudience(db, ENTITY, segment)),
+  };
+  for (const [name, way] of Object.entries(ways)) {
+    const plans = (await plansOf(way)).filter((plan) => plan.includes('only_users'));
+    expect(plans, name).not.toEqual([]);
+    for (const plan of plans) expect(plan, name).not.toMatch(/Nested Loop(?! Semi)/);
+  }
 });

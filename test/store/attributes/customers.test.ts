@@ -9,7 +9,7 @@ import { insertCustomSor } from '../../../store/attributes/systems-of-records.ts
 import { openDatabase, type Tx, write } from '../../../store/core/database.ts';
 import { personalData } from '../../../store/gdpr/personal-data.ts';
 import { deleteOldChanges, deleteRemains, listEntitiesWithPendingCustomers } from '../../../store/jobs/retention-across-entities.ts';
-import { testStore, type TestStore } from '../../harness/core/database.ts';
+import { testStore, type TestStore, vacuum } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
 import { waitFor } from '../../harness/core/wait.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
@@ -142,7 +142,7 @@ describe('customers', () => {
     await store.db.query('DELETE FROM attribute_values WHERE entity_id = $1 AND attribute_id = $2 AND customer_id <> $3',
       [entity.id, attributes.score!.id, 'a7']);
     await store.db.query(`INSERT INTO customers SELECT $1, n % 2, 'a' || n FROM generate_series(1, 20000) n`, [entity.id]);
-    await store.db.query('VACUUM ANALYZE attribute_values');
+    await vacuum(store.db, 'attribute_values');
     await write(store.db, (tx) => deleteCustomerAttribute(tx, entity.id, attributes.plan!.id));
     const stats = async () => (await store.db.query<{ scans: number; deleted: number }>(
       `SELECT seq_scan AS scans, n_tup_del AS deleted FROM pg_stat_user_tables WHERE relname = 'attribute_values'`)).rows[0]!;

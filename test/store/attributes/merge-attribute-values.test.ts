@@ -6,7 +6,7 @@ import { ChangesPreparation, mergeAttributeValues, prepareChanges } from '../../
 import { type Tx, write } from '../../../store/core/database.ts';
 import { insertTombstone } from '../../../store/gdpr/tombstones.ts';
 import { insertImport } from '../../../store/imports/imports.ts';
-import { testStore, type TestStore } from '../../harness/core/database.ts';
+import { testStore, type TestStore, vacuum } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
 import { sampledRuns } from '../../harness/run/seed.ts';
@@ -174,7 +174,7 @@ describe('the one merge', () => {
 
   it('looks values up by their key, whatever the planner takes the table for', async () => {
     await store.db.query('DELETE FROM attribute_values');
-    await store.db.query('VACUUM (ANALYZE) attribute_values');      // the table is known to be empty: a scan of it seems free
+    await vacuum(store.db, 'attribute_values');      // the table is known to be empty: a scan of it seems free
     const changes = [change(personId(8), 'plan', 'gold'), change(personId(8), 'score', '1'), setChange(personId(8), 'ADD', 'a')];
     const scans = async (tx: Tx) => {
       const { rows } = await tx.query<{ scans: number }>(

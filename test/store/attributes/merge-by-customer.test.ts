@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import type { AttributeChange } from '../../../domain/attributes/attribute-change.ts';
 import { mergeAttributeValues, prepareChanges } from '../../../store/attributes/merge-attribute-values.ts';
 import { type Tx, write } from '../../../store/core/database.ts';
-import { testStore, type TestStore } from '../../harness/core/database.ts';
+import { testStore, type TestStore, vacuum } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
 import { sampledRuns } from '../../harness/run/seed.ts';
@@ -75,7 +75,7 @@ describe('a merge of rows that stand by customer', () => {
   it('reads no table from its beginning to its end, whatever the planner takes it for', async () => {
     const world = await makeWorld(store);
     await store.db.query('DELETE FROM attribute_values');
-    await store.db.query('VACUUM (ANALYZE) attribute_values');
+    await vacuum(store.db, 'attribute_values');
     const scans = async (tx: Tx) => (await tx.query<{ scans: number }>(
       `SELECT seq_scan AS scans FROM pg_stat_xact_user_tables WHERE relname = 'attribute_values'`)).rows[0]!.scans;
     const rows = Array.from({ length: 500 }, (_, who) => KEYS.map((key) => ({ who, type: 'user_id', key, value: 1 }) as const)).flat();

@@ -5,7 +5,7 @@ import { copyOut } from '../../../store/core/copy-out.ts';
 import { exportSession, holdSnapshot, letSnapshotGo } from '../../../store/exports/export-session.ts';
 import { countExpected, countLate, type ExportScope, findSnapshot, isReadAtOnce, slicesOf } from '../../../store/exports/export-sources.ts';
 import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
-import { copyStore, testStore, type TestStore } from '../../harness/core/database.ts';
+import { copyStore, testStore, type TestStore, vacuum } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
 import { exportedRows, readExported } from '../../harness/exports/exported-rows.ts';
 import { sampledRuns } from '../../harness/run/seed.ts';
@@ -123,7 +123,7 @@ describe('slices', () => {
   it('stay as they are whatever else was deleted, and whatever the planner takes the table for', async () => {
     const all = await ids(scope);
     await store.db.query('DELETE FROM events WHERE entity_id = 4 AND id % 3 = 0');
-    await store.db.query('VACUUM ANALYZE events');
+    await vacuum(store.db, 'events');
     expect(await ids(scope)).toEqual(all.filter((id) => id % 3 !== 0));
     const window = { start: new Date('2026-11-01T00:00:12.345Z'), end: new Date('2026-11-01T00:00:12.348Z') };
     expect(await ids(scopeOf(4, window))).toHaveLength(2);

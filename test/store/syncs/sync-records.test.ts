@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { openDatabase, type Tx, write } from '../../../store/core/database.ts';
 import { findKnownRecords, updateRecordsSeen, upsertRecords } from '../../../store/syncs/sync-records.ts';
-import { testStore, type TestStore } from '../../harness/core/database.ts';
+import { testStore, type TestStore, vacuum } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
 import { waitFor } from '../../harness/core/wait.ts';
 
@@ -27,7 +27,7 @@ async function scansIn(db: Pick<Tx, 'query'>, view: string): Promise<Scans> {
 
 describe.each(['before', 'after'])('%s anybody has counted the records of syncs', (when) => {
   beforeAll(async () => {
-    if (when === 'after') await store.db.query('VACUUM ANALYZE sync_records');
+    if (when === 'after') await vacuum(store.db, 'sync_records');
   });
 
   it('those of a batch are looked up by their keys', async () => {
