@@ -18,26 +18,32 @@ export const IngestedCalls = z.object({
   refused: z.array(z.object({
     index: z.int().describe('Position in the batch, from 0'), message_id: z.string().nullable(), code: z.string(), message: z.string(),
   })),
+  notes: z.array(z.object({ index: z.int(), message_id: z.string().nullable(), message: z.string() })).optional()
+    .describe('Accepted calls that the server took otherwise than they say: their time is of another calendar'),
 }).meta({ id: 'IngestedCalls' });
 export type IngestedCalls = z.output<typeof IngestedCalls>;
 
 /** The server checks each call when it reads the body. */
 const anyBody = (description: string) => z.custom<unknown>(() => true).meta({ type: 'object', description });
 
-const batch = (id: string, name: string) => operation({
+const batch = (id: string, name: string, more = '') => operation({
   id,
   ...SHARED,
   path: `/v1/${name}`,
   summary: 'Send a batch of calls',
-  description: 'The server responds once it has committed the calls.',
+  description: `The server responds once it has committed the calls. ${more}`.trimEnd(),
   body: anyBody('`batch`: at most 2,500 calls. Optional: `sentAt`, `context`; `writeKey`, if it is not the user of Basic authentication'),
   result: IngestedCalls,
 });
 
 export const sendBatch = batch('sendBatch', 'batch');
 
-/** The short path that browser and mobile SDKs use, and the path of Segment's imports. */
-export const otherBatches = [batch('sendBatchShort', 'b'), batch('sendImportedBatch', 'import')];
+/** The short path that browser and mobile SDKs use. */
+export const otherBatches = [batch('sendBatchShort', 'b')];
+
+/** The path of Segment's imports. */
+export const sendImportedBatch = batch(
+  'sendImportedBatch', 'import', 'Timestamps count as they stand: `timestamp`, else `originalTimestamp`. `sentAt` does not count.');
 
 const single = (id: string, name: string, type: CallType) => operation({
   id,

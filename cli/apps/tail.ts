@@ -20,6 +20,6 @@ export async function tail({ client, console, setResult }: CommandContext, { onc
 }
 
 function lineOf({ received_at: at, outcome, code, message, call }: LiveCall): string {
-  const why = code === null ? '' : ` (${code}: ${message})`;
+  const why = message === null ? '' : ` (${code === null ? '' : `${code}: `}${message})`;
   return printable(`${new Date(at).toLocaleTimeString('en-GB')} ${outcome}${why} ${call}`);
 }

@@ -1,5 +1,5 @@
-import { isDate, readDatetime } from '../core/date-value.ts';
 import { type CallError, type Fields, invalid, isAbsent, isCallError } from './call-fields.ts';
+import { type DeviceTime, readDeviceTime } from './device-time.ts';
 
 /** All in ms since the epoch. Calls from before `oldest` or after `newest` are refused. */
 export type CallTimes = {
@@ -8,58 +8,57 @@ export type CallTimes = {
   sentAt: number | null;
   oldest: number;
   newest: number;
+  /** Of an import: timestamps count as they stand. */
+  isImport?: boolean;
 };
+
+/** `note`: why the time of receipt counts, though the call names another; null otherwise. */
+export type HappenedAt = { happenedAt: number; note: string | null };
+
+/** As long as a request may be under way. A clock that seems to differ by less is right. */
+const UNDER_WAY_MS = 60_000;
+/** `sentAt` may be in whole seconds. */
+const SECOND_MS = 1_000;
 
 /**
  * When a call happened by our clock. What a device's clock is wrong by shows in its `sentAt`, so that the call is as far
  * before our receiving it as its timestamp is before its sending (Segment spec, common fields: timestamps). A call's own
  * `sentAt` goes before its batch's. Without one the timestamp counts as it stands; without a timestamp, our receiving it.
+ * A `sentAt` of less than a minute ago shows a slow request and not a wrong clock: to correct by it would bring calls of quick and slow
+ * requests out of their order. One from before the call says nothing. No call happened after its receipt.
  */
-export function readHappenedAt(fields: Fields, times: CallTimes): { happenedAt: number } | CallError {
-  const { receivedAt, oldest, newest } = times;
-  const field = isAbsent(fields.originalTimestamp) ? 'timestamp' : 'originalTimestamp';
-  const timestamp = readInstant(field, fields[field]);
+export function readHappenedAt(fields: Fields, times: CallTimes): HappenedAt | CallError {
+  const { receivedAt, oldest, newest, isImport = false } = times;
+  const field = timestampField(fields, isImport);
+  const timestamp = readDeviceTime(field, fields[field]);
   if (isCallError(timestamp)) return timestamp;
-  const ownSentAt = readInstant('sentAt', fields.sentAt);
+  const ownSentAt: DeviceTime | CallError = isImport ? NOT_SENT : readDeviceTime('sentAt', fields.sentAt);
   if (isCallError(ownSentAt)) return ownSentAt;
-  const sentAt = ownSentAt.ms ?? times.sentAt;
-  const happenedAt = correct(receivedAt, sentAt, timestamp.ms);
+  if (isImport && timestamp.isUncertain) return invalid(field, 'is of another calendar: send it in ISO 8601');
+  if (timestamp.ms === null) {
+    return { happenedAt: receivedAt, note: timestamp.isUncertain ? `${field}: is of another calendar; the time of receipt counts` : null };
+  }
+  const happenedAt = isImport ? timestamp.ms : correct(receivedAt, ownSentAt.ms ?? times.sentAt, timestamp.ms);
   if (happenedAt < oldest) return { code: 'too_old', message: `${field}: lies before ${sayInstant(oldest)}, the oldest that is kept` };
   if (happenedAt > newest) {
     return { code: 'in_the_future', message: `${field}: lies after ${sayInstant(newest)}; check the sender's clock, or send sentAt` };
   }
-  return { happenedAt };
+  return { happenedAt: Math.min(happenedAt, receivedAt), note: null };
 }
 
-function correct(receivedAt: number, sentAt: number | null, timestamp: number | null): number {
-  if (timestamp === null) return receivedAt;
-  return sentAt === null ? timestamp : receivedAt - (sentAt - timestamp);
+const NOT_SENT: DeviceTime = { ms: null, isUncertain: false };
+
+/** What an import holds was corrected before, in `timestamp`. */
+function timestampField(fields: Fields, isImport: boolean): 'timestamp' | 'originalTimestamp' {
+  const [first, second] = isImport ? ['timestamp', 'originalTimestamp'] as const : ['originalTimestamp', 'timestamp'] as const;
+  return isAbsent(fields[first]) ? second : first;
+}
+
+function correct(receivedAt: number, sentAt: number | null, timestamp: number): number {
+  if (sentAt === null || timestamp - sentAt >= SECOND_MS || Math.abs(receivedAt - sentAt) <= UNDER_WAY_MS) return timestamp;
+  return receivedAt - Math.max(sentAt - timestamp, 0);
 }
 
 function sayInstant(ms: number): string {
   return new Date(ms).toISOString();
-}
-
-const AS_SDKS_WRITE = /^\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/;
-/** A day that is one: most times of a batch fall on the same. */
-let knownDay = '';
-
-/** What `readDatetime` would give as it stands: to take it apart takes several times as long as to read it. */
-function isAsSdksWrite(text: string): boolean {
-  if (!AS_SDKS_WRITE.test(text)) return false;
-  const day = text.slice(0, 'YYYY-MM-DD'.length);
-  if (day !== knownDay && !isDate(day)) return false;
-  knownDay = day;
-  return true;
-}
-
-/** Null where it is absent. A date alone is its midnight in UTC. */
-export function readInstant(field: string, value: unknown): { ms: number | null } | CallError {
-  if (isAbsent(value)) return { ms: null };
-  const text = typeof value === 'string' ? value.trim() : '';
-  if (isAsSdksWrite(text)) return { ms: Date.parse(text) };
-  const datetime = isDate(text) ? `${text}T00:00:00.000Z` : readDatetime(text);
-  return datetime === undefined
-    ? invalid(field, 'must be a date and time in ISO 8601, such as 2026-03-01T12:00:00.000Z')
-    : { ms: Date.parse(datetime) };
 }

@@ -1,6 +1,6 @@
 import { mostJsonBytes } from '../core/plain-json.ts';
-import { readInstant } from './call-clock.ts';
 import { type CallError, type Fields, fieldsOf, invalid, isCallError, isObject } from './call-fields.ts';
+import { readDeviceTime } from './device-time.ts';
 import { MAX_NESTING } from './read-call.ts';
 
 /** Most calls of a batch. */
@@ -35,7 +35,7 @@ function readMembers(body: unknown): TrackedBatch | CallError {
   if (calls.length > MAX_CALLS) {
     return { code: 'too_large', message: `batch: must have at most ${MAX_CALLS} calls, not ${calls.length}` };
   }
-  const sentAt = readInstant('sentAt', body.sentAt);
+  const sentAt = readDeviceTime('sentAt', body.sentAt);
   if (isCallError(sentAt)) return sentAt;
   const context = fieldsOf(body.context);
   if (context === undefined) return invalid('context', 'must be an object');

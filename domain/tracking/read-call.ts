@@ -61,7 +61,7 @@ function readFields(fields: Fields, index: number, by: ReadBy): TrackedCall | Ca
   if (isCallError(person)) return person;
   // Each by its name: spreading them takes several times as long.
   return {
-    index, messageId: message.messageId, type: typed.type, happenedAt: time.happenedAt,
+    index, messageId: message.messageId, type: typed.type, happenedAt: time.happenedAt, note: time.note,
     userId: subject.userId, deviceId: subject.deviceId, event: told.event, context: readContext(context, time.happenedAt),
     traits: person.traits, previousId: subject.previousId,
   };

@@ -57,6 +57,8 @@ export type TrackedCall = {
   index: number; messageId: string | null; type: CallType;
   /** Milliseconds since the epoch, by our clock. */
   happenedAt: number;
+  /** What was taken otherwise than the call says; null: nothing. */
+  note: string | null;
   userId: string | null; deviceId: string | null;
   /** Null of identify, group and alias. */
   event: TrackedEvent | null;

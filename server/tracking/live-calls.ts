@@ -48,7 +48,7 @@ export class LiveCalls {
     if (shown.length === 0) return;
     const receivedAt = new Date();
     const appOf = new Map([...calls, ...refused].map(({ index, appId }) => [index, appId]));
-    const idOf = new Map(calls.map(({ index, messageId }) => [index, messageId]));
+    const callOf = new Map(calls.map((call) => [call.index, call]));
     const refusalOf = new Map(taken.refused.map((refusal) => [refusal.index, refusal]));
     const repeated = new Set(taken.repeated);
     const waiting = this.#byEntity.get(entityId) ?? [];
@@ -59,7 +59,8 @@ export class LiveCalls {
       waiting.push({
         appId: appOf.get(index) ?? null, receivedAt, call, people,
         outcome: refusal ? 'refused' : repeated.has(index) ? 'duplicate' : 'accepted',
-        code: refusal?.code ?? null, message: refusal?.message ?? null, messageId: refusal ? refusal.messageId : idOf.get(index) ?? null,
+        code: refusal?.code ?? null, message: refusal?.message ?? callOf.get(index)?.note ?? null,
+        messageId: refusal ? refusal.messageId : callOf.get(index)?.messageId ?? null,
       });
     }
   }

@@ -21,15 +21,18 @@ const RAW_LENGTH = 4_000;
 
 const sha256 = (text: string) => hash('sha256', text, 'hex');
 
-/** Reads the calls of a request; `type` is that of a path for single calls. */
+/** What a path says of its calls: the type of a single one; that they are imported. */
+export type OfPath = { type?: CallType; isImport?: boolean };
+
+/** Reads the calls of a request. */
 export function readRequest(
   { calls: given, sentAt, context }: Pick<TrackedBatch, 'calls' | 'sentAt' | 'context'>, target: TrackingTarget, receivedAt: number,
-  type?: CallType,
+  ofPath: OfPath = {},
 ): TrackedRequest {
   const by = {
     receivedAt, sentAt, sha256, batchContext: context,
     oldest: monthsBefore(receivedAt, target.retentionMonths), newest: receivedAt + AHEAD_MS,
-    ...type && { type },
+    ...ofPath,
   };
   const request: TrackedRequest = { calls: [], refused: [] };
   for (const [index, each] of given.entries()) {

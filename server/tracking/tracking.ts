@@ -1,29 +1,31 @@
 import * as api from '../../api/tracking/tracking.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { readBatch, type TrackedBatch } from '../../domain/tracking/read-batch.ts';
-import type { CallType, RefusedCall } from '../../domain/tracking/tracked-call.ts';
+import type { RefusedCall } from '../../domain/tracking/tracked-call.ts';
+import type { IngestedCall } from '../../store/tracking/ingested-call.ts';
 import type { TrackingTarget } from '../../store/tracking/tracking-target.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import { bare, type Reply } from '../http/reply.ts';
 import { type Circumstances, type Route, route } from '../http/route.ts';
-import { readRequest } from './tracked-request.ts';
+import { type OfPath, readRequest } from './tracked-request.ts';
 import { bytesOfBody } from './tracking-bodies.ts';
 import type { TakenIn } from './tracking-intake.ts';
 import { requireTarget } from './tracking-target.ts';
 
-const batchRoutes = [api.sendBatch, ...api.otherBatches].map((operation) =>
+const batchRoutes = [api.sendBatch, ...api.otherBatches, api.sendImportedBatch].map((operation) =>
   route(operation, async ({ body, ...circumstances }, deps) => {
     const target = await requireTarget(deps, circumstances, body);
+    const ofPath = { isImport: operation === api.sendImportedBatch };
     const read = readBatch(body);
     if ('refused' in read) return refuse(400, read.refused.code, read.refused.message);
-    return answer(await deps.trackingAdmission.within(bytesOfBody(body), () => takeIn(deps, circumstances, target, read.batch)));
+    return answer(await deps.trackingAdmission.within(bytesOfBody(body), () => takeIn(deps, circumstances, target, read.batch, ofPath)));
   }));
 
 const singleRoutes = api.singleCalls.flatMap(({ type, operations }) => operations.map((operation) =>
   route(operation, async ({ body, ...circumstances }, deps) => {
     const target = await requireTarget(deps, circumstances, body);
     const taken = await deps.trackingAdmission.within(
-      bytesOfBody(body), () => takeIn(deps, circumstances, target, batchOfOne(body), type));
+      bytesOfBody(body), () => takeIn(deps, circumstances, target, batchOfOne(body), { type }));
     const [refused] = taken.refused;
     if (refused) return refuse(400, refused.code, refused.message, { message_id: refused.messageId });
     return answer(taken);
@@ -36,10 +38,10 @@ function batchOfOne(body: unknown): Pick<TrackedBatch, 'calls' | 'sentAt' | 'con
 
 async function takeIn(
   { feedAdmission, feedWaker, trackingIntake, liveCalls, metrics }: RouteDependencies, { log }: Circumstances, target: TrackingTarget,
-  batch: Pick<TrackedBatch, 'calls' | 'sentAt' | 'context'>, type?: CallType,
-): Promise<TakenIn> {
+  batch: Pick<TrackedBatch, 'calls' | 'sentAt' | 'context'>, ofPath: OfPath,
+): Promise<Answered> {
   const { entityId } = target;
-  const request = readRequest(batch, target, Date.now(), type);
+  const request = readRequest(batch, target, Date.now(), ofPath);
   const shown = liveCalls.shown(target, batch.calls, batch.context);
   batch.calls.length = 0;              // held until the answer, they would outlive V8's young generation
   const traits = request.calls.flatMap((call) => call.traits);
@@ -51,8 +53,12 @@ async function takeIn(
   metrics.countCalls('duplicate', taken.duplicates);
   metrics.countCalls('refused', taken.refused.length);
   if (taken.refused.length > 0) log.info({ entityId, refused: countCodes(taken.refused) }, 'calls were refused');
-  return taken;
+  const others = new Set([...taken.repeated, ...taken.refused.map(({ index }) => index)]);
+  return { ...taken, notes: request.calls.filter(({ index, note }) => note !== null && !others.has(index)) };
 }
+
+/** `notes`: the calls that were taken otherwise than they say. */
+type Answered = TakenIn & { notes: IngestedCall[] };
 
 function countCodes(refused: RefusedCall[]): Record<string, number> {
   const counts: Record<string, number> = {};
@@ -60,10 +66,11 @@ function countCodes(refused: RefusedCall[]): Record<string, number> {
   return counts;
 }
 
-function answer({ accepted, duplicates, refused }: TakenIn): Reply {
+function answer({ accepted, duplicates, refused, notes }: Answered): Reply {
   return bare({
     success: true, accepted, duplicates,
     refused: refused.map(({ index, messageId, code, message }) => ({ index, message_id: messageId, code, message })),
+    ...notes.length > 0 && { notes: notes.map(({ index, messageId, note }) => ({ index, message_id: messageId, message: note! })) },
   } satisfies api.IngestedCalls);
 }
 

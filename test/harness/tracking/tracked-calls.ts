@@ -42,7 +42,7 @@ export type SampleCall = Partial<Omit<IngestedCall, 'context'>> & { second?: num
 /** A call of the world's app, by default a track of one device without a user, `second` seconds after SAMPLE_START. */
 export function sampleCall({ app, sor }: TrackedWorld, { second = 0, context, ...call }: SampleCall): IngestedCall {
   return {
-    index: 0, messageId: null, type: 'track', happenedAt: SAMPLE_START + second * 1000, userId: null, deviceId: personId(1),
+    index: 0, messageId: null, type: 'track', happenedAt: SAMPLE_START + second * 1000, note: null, userId: null, deviceId: personId(1),
     event: sampleEvent('Tapped'), traits: [], previousId: null, appId: app.id, sorId: sor.id, sessionTimeout: 120,
     ...call, context: { ...NO_CONTEXT, ...context },
   };

@@ -73,6 +73,29 @@ describe('a batch', () => {
     expect(rows).toEqual([{ count: sessions }]);
   });
 
+  test('has each call at its own time, an import at the time that stands in it, and none after its receipt', async () => {
+    const app = await newApp();
+    const now = Date.now();
+    const iso = (minutesAgo: number) => new Date(now - minutesAgo * 60_000).toISOString();
+    const arabic = iso(5).replaceAll(/\d/g, (digit) => '٠١٢٣٤٥٦٧٨٩'[Number(digit)]!);
+    const calls = [
+      track('Arabic', { timestamp: arabic }), track('Islamic', { timestamp: '1448-06-16T10:00:00Z', messageId: 'islamic' }),
+      track('Ahead', { timestamp: iso(-20 * 60) }), track('Replayed', { timestamp: iso(60) }),
+    ];
+    const { body } = await post('/v1/batch', { batch: calls, sentAt: iso(120) }, basic(app.apiKey));
+    expect(body).toEqual({
+      success: true, accepted: 4, duplicates: 0, refused: [],
+      notes: [{ index: 1, message_id: 'islamic', message: 'timestamp: is of another calendar; the time of receipt counts' }],
+    });
+    await post('/v1/import', { batch: [track('Imported', { timestamp: iso(9_000) })], sentAt: iso(8_000) }, basic(app.apiKey));
+    const { rows } = await store.db.query<{ name: string; minutes: number }>(
+      `SELECT name, round(extract(epoch FROM $2 - happened_at) / 60)::int AS minutes FROM events WHERE app_id = $1 ORDER BY minutes, name`,
+      [app.app.id, new Date(now)]);
+    expect(rows.map(({ name, minutes }) => [name, minutes])).toEqual([
+      ['Ahead', 0], ['Arabic', 5], ['Islamic', 0], ['Replayed', 60], ['Imported', 9_000],
+    ].toSorted(([, a], [, b]) => Number(a) - Number(b)));
+  });
+
   test('of an entity that is deleted meanwhile is refused, and leaves nothing', async () => {
     const gone = await makeWorld(store);
     const { id } = gone.entity;
