@@ -16,7 +16,7 @@ import type { Queryable, Tx } from '../../store/core/database.ts';
 import { inSlices } from '../../store/core/yield-to-event-loop.ts';
 import { drawAttemptIds, insertAttempts, type NewAttempt } from '../../store/sends/attempts.ts';
 import {
-  countMessages, listSendingApps, listUserDevices, lockMessageLimit, type SendingApp, takeSendPace, updateTokensGone,
+  countMessages, type GoneToken, listSendingApps, listUserDevices, lockMessageLimit, type SendingApp, takeSendPace, updateTokensGone,
 } from '../../store/sends/send-targets.ts';
 import { listCampaignsOfSend, type Message, type Send } from '../../store/sends/sends.ts';
 import { type SendingProvider, type SendingProviders, targetOf } from './sending-provider.ts';
@@ -193,7 +193,6 @@ export async function takePaces<A extends { appId: number; dueAt: Date }>(
   return attempts;
 }
 
-type GoneToken = { appId: number; deviceId: string; token: string };
 type Row = { row: NewAttempt; outgoing?: OutgoingPush; gone?: GoneToken };
 
 function toRow({ send, apps, providers, now, campaigns }: SendingContext, attempt: PlannedAttempt, id: number, jsonOf: JsonOf): Row {
@@ -220,7 +219,9 @@ function toRow({ send, apps, providers, now, campaigns }: SendingContext, attemp
   const stillNeeded = inappUntil === null ? null : JSON.stringify({ inapp: content!.inapp });
   return {
     row: { ...row, ...settledColumns(settled), content: isKept ? row.content : stillNeeded },
-    ...outcome.kind === 'gone' && { gone: { appId: campaign.appId, deviceId: outgoing.deviceId, token: outgoing.token } },
+    ...outcome.kind === 'gone' && {
+      gone: { appId: campaign.appId, deviceId: outgoing.deviceId, token: outgoing.token, since: outcome.since },
+    },
   };
 }
 

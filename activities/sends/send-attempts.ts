@@ -34,7 +34,7 @@ export async function settlePushes(tx: Tx, entityId: number, sent: readonly Sent
     return [{ appId, provider: provider.name, code: outcome.kind === 'sent' ? null : outcome.code }];
   }));
   await updateTokensGone(tx, entityId, sent.flatMap(({ push: { appId, deviceId, token }, outcome }) => (
-    outcome.kind === 'gone' ? [{ appId, deviceId, token }] : [])));
+    outcome.kind === 'gone' ? [{ appId, deviceId, token, since: outcome.since }] : [])));
 }
 
 /** Attempts that waited are decided again: the person may have opted out, or logged out, meanwhile. */

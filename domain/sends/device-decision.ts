@@ -3,7 +3,10 @@ import type { AttemptCode } from './attempt-code.ts';
 
 /** A device as it was last heard of. */
 export type TargetDevice = {
-  deviceId: string; currentUserId: string | null; verifiedUserId: string | null; pushToken: string | null;
+  deviceId: string; currentUserId: string | null;
+  /** The app said that no user is logged in, and not only nothing of users. */
+  isLoggedOut: boolean | null;
+  verifiedUserId: string | null; pushToken: string | null;
   /** Of push messages; null: the app did not say. */
   optIn: boolean | null;
   /** Of analytics. */
@@ -22,8 +25,8 @@ const NEITHER = { push: false, inapp: false };
 /**
  * What a device gets of a message for a user, or of one to the device itself (null). What an SDK says of identity is a claim (design: a
  * device is a witness): somebody else's device gets nothing, and where the app requires verified users, only the one for which a signed
- * token vouched. A campaign to an audience also reaches a device on which no user is logged in. A classic one reaches those who opted out
- * of analytics, too. An in-app message needs no permission for pushes, but the app.
+ * token vouched. A campaign to an audience also reaches a device on which no user ever logged in or out. A classic one reaches those who
+ * opted out of analytics, too. An in-app message needs no permission for pushes, but the app.
  */
 export function decideDevice(
   device: TargetDevice, userId: string | null, { type, includesPush, includesInapp }: CampaignChannels,
@@ -41,7 +44,7 @@ export function decideDevice(
     : { push: false, inapp: includesInapp, code: 'OPT_OUT', details: unreachable };
 }
 
-function isOthers({ currentUserId }: TargetDevice, userId: string | null, type: CampaignType): boolean {
+function isOthers({ currentUserId, isLoggedOut }: TargetDevice, userId: string | null, type: CampaignType): boolean {
   if (userId === null || currentUserId === userId) return false;
-  return type === 'transactional' || currentUserId !== null;
+  return type === 'transactional' || currentUserId !== null || isLoggedOut === true;
 }

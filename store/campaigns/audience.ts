@@ -7,6 +7,7 @@ import { type SegmentQuery, segmentSql } from '../analytics/segment-sql.ts';
 import { copyLine } from '../core/copy-text.ts';
 import { cursorRows } from '../core/cursor-rows.ts';
 import type { Database, Queryable, Tx } from '../core/database.ts';
+import { isLoggedOut } from '../sends/send-targets.ts';
 
 /** A device of a person in the audience. */
 export type AudienceDevice = {
@@ -58,7 +59,8 @@ export async function deleteAudience(tx: Queryable, entityId: number, sendId: nu
 export type DueDevice = { person: string; device: TargetDevice | null };
 
 type DueRow = {
-  due_at: string; person: string; device_id: string; known: string | null; current_user_id: string | null; verified_user_id: string | null;
+  due_at: string; person: string; device_id: string; known: string | null; current_user_id: string | null;
+  is_logged_out: boolean | null; verified_user_id: string | null;
   push_token: string | null; opt_in: boolean | null; opt_out: boolean | null; uninstalled: boolean | null;
 };
 
@@ -82,8 +84,8 @@ export async function takeAudience(
                WHERE entity_id = $1 AND send_id = $2 AND due_at <= now() AND (due_at, person, device_id) > ($5, $6, $7)
                ORDER BY due_at, person, device_id LIMIT $4 FOR UPDATE SKIP LOCKED))
              RETURNING due_at, person, device_id)
-           SELECT t.due_at::text, t.person, t.device_id, d.device_id AS known, d.current_user_id, d.verified_user_id, d.push_token,
-             d.opt_in, d.opt_out, d.uninstalled
+           SELECT t.due_at::text, t.person, t.device_id, d.device_id AS known, d.current_user_id, ${isLoggedOut('d')} AS is_logged_out,
+             d.verified_user_id, d.push_token, d.opt_in, d.opt_out, d.uninstalled
            FROM taken t
            LEFT JOIN LATERAL (
              SELECT * FROM devices WHERE entity_id = $1 AND app_id = $3 AND device_id = t.device_id LIMIT 1) d ON true
@@ -98,8 +100,8 @@ function toDueDevice(row: DueRow): DueDevice {
   return {
     person: row.person,
     device: row.known === null ? null : {
-      deviceId: row.device_id, currentUserId: row.current_user_id, verifiedUserId: row.verified_user_id, pushToken: row.push_token,
-      optIn: row.opt_in, optOut: row.opt_out, uninstalled: row.uninstalled,
+      deviceId: row.device_id, currentUserId: row.current_user_id, isLoggedOut: row.is_logged_out,
+      verifiedUserId: row.verified_user_id, pushToken: row.push_token, optIn: row.opt_in, optOut: row.opt_out, uninstalled: row.uninstalled,
     },
   };
 }

@@ -6,6 +6,7 @@ import type { AttemptContent } from '../../domain/sends/plan-messages.ts';
 import { readRows } from '../core/camel-row.ts';
 import { copyLine } from '../core/copy-text.ts';
 import type { Queryable, Tx } from '../core/database.ts';
+import { isLoggedOut } from './send-targets.ts';
 
 export type AttemptState = 'waiting' | 'sending' | 'settled';
 
@@ -87,7 +88,7 @@ const TAKEN_BYTES = 4 * 1024 ** 2;
 export async function listDueAttempts(tx: Queryable, entityId: number, sendId: number, limit: number): Promise<DueAttempt[]> {
   return readRows(await tx.query(
     `SELECT a.id, a.campaign_id, a.app_id, a.user_id, a.tries, a.is_paced, a.expires_at, a.content, d.device_id, d.current_user_id,
-       d.verified_user_id, d.push_token, d.opt_in, d.opt_out, d.uninstalled
+       ${isLoggedOut('d')} AS is_logged_out, d.verified_user_id, d.push_token, d.opt_in, d.opt_out, d.uninstalled
      FROM (
        SELECT *, sum(bytes) OVER (ORDER BY due_at, id) - bytes AS bytes_before
        FROM (

@@ -51,7 +51,7 @@ export async function updateVerifiedUser(
   tx: Tx, entityId: number, { appId, deviceId }: { appId: number; deviceId: string }, userId: string, pushToken: string | null,
 ): Promise<boolean> {
   const { rowCount } = await tx.query(
-    `UPDATE devices SET verified_user_id = $4::text, push_token = coalesce($5::text, push_token),
+    `UPDATE devices SET verified_user_id = $4::text, verified_at = now(), push_token = coalesce($5::text, push_token),
        push_token_said_at = CASE WHEN $5::text IS NULL THEN push_token_said_at ELSE now() END, received_at = now()
      WHERE entity_id = $1 AND app_id = $2 AND device_id = $3
        AND ($5::text IS NOT NULL OR push_token IS NULL OR verified_user_id = $4::text)`,

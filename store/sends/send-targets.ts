@@ -5,11 +5,15 @@ import { readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import type { Send } from './sends.ts';
 
+/** Whether the app said of a row of devices that no user is logged in. */
+export const isLoggedOut = (row: string): string => `(${row}.current_user_id IS NULL AND ${row}.current_user_id_said_at IS NOT NULL)`;
+
 export type UserDevice = TargetDevice & { userId: string; appId: number };
 
 /** `device_id` null: the app saw the user on a device of which nothing is left. */
 type UserDeviceRow = {
-  user_id: string; app_id: number; device_id: string | null; current_user_id: string | null; verified_user_id: string | null;
+  user_id: string; app_id: number; device_id: string | null; current_user_id: string | null; is_logged_out: boolean | null;
+  verified_user_id: string | null;
   push_token: string | null; opt_in: boolean | null; opt_out: boolean | null; uninstalled: boolean | null;
 };
 
@@ -83,8 +87,8 @@ async function listDevicesBy(
 ): Promise<UserDeviceRow[]> {
   const { rows } = await db.query<UserDeviceRow>({
     name,
-    text: `SELECT given.user_id, a.app_id, d.device_id, d.current_user_id, d.verified_user_id, d.push_token, d.opt_in, d.opt_out,
-             d.uninstalled
+    text: `SELECT given.user_id, a.app_id, d.device_id, d.current_user_id, ${isLoggedOut('d')} AS is_logged_out,
+             d.verified_user_id, d.push_token, d.opt_in, d.opt_out, d.uninstalled
            FROM (SELECT user_id COLLATE "C" AS user_id FROM unnest($3::text[]) AS g (user_id)) given
            CROSS JOIN unnest($2::integer[]) AS a (app_id)
            CROSS JOIN LATERAL (${candidates}) u
@@ -98,6 +102,7 @@ async function listDevicesBy(
 function toUserDevice(row: UserDeviceRow): UserDevice[] {
   return row.device_id === null ? [] : [{
     userId: row.user_id, appId: row.app_id, deviceId: row.device_id, currentUserId: row.current_user_id,
+    isLoggedOut: row.is_logged_out,
     verifiedUserId: row.verified_user_id, pushToken: row.push_token, optIn: row.opt_in, optOut: row.opt_out, uninstalled: row.uninstalled,
   }];
 }
@@ -158,15 +163,23 @@ export async function takeSendPace(tx: Queryable, entityId: number, appId: numbe
   return row!.starts_at;
 }
 
-/** A token that its provider no longer knows goes, unless the device has sent another meanwhile: without one it takes no pushes. */
+/** `since`: when the provider found it gone; null: it did not say. */
+export type GoneToken = { appId: number; deviceId: string; token: string; since: Date | null };
+
+/**
+ * A token that its provider no longer knows goes, unless the device has sent another meanwhile, or the same one since the provider found it
+ * gone: an app that is installed again may get its old token. Without one a device takes no pushes.
+ */
 export async function updateTokensGone(
-  tx: Queryable, entityId: number, gone: readonly { appId: number; deviceId: string; token: string }[],
+  tx: Queryable, entityId: number, gone: readonly GoneToken[],
 ): Promise<void> {
   if (gone.length === 0) return;
   await tx.query(
     `UPDATE devices d SET push_token = NULL, received_at = now()
-     FROM (SELECT * FROM unnest($2::integer[], $3::text[], $4::text[]) AS g (app_id, device_id, token)
+     FROM (SELECT * FROM unnest($2::integer[], $3::text[], $4::text[], $5::timestamptz[]) AS g (app_id, device_id, token, gone_since)
        ORDER BY app_id, device_id COLLATE "C") g
-     WHERE d.entity_id = $1 AND d.app_id = g.app_id AND d.device_id = g.device_id AND d.push_token = g.token`,
-    [entityId, gone.map(({ appId }) => appId), gone.map(({ deviceId }) => deviceId), gone.map(({ token }) => token)]);
+     WHERE d.entity_id = $1 AND d.app_id = g.app_id AND d.device_id = g.device_id AND d.push_token = g.token
+       AND (d.push_token_said_at > g.gone_since) IS NOT TRUE`,
+    [entityId, gone.map(({ appId }) => appId), gone.map(({ deviceId }) => deviceId), gone.map(({ token }) => token),
+      gone.map(({ since }) => since)]);
 }

@@ -3,6 +3,11 @@ import { type IngestedCall, type PlacedSubject, timestamp } from './ingested-cal
 
 type DeviceSubject = PlacedSubject & { deviceId: string };
 
+/** After this event no user is logged in on its device (docs/tracking.md). */
+const LOGOUT = 'millrace_logout';
+/** What a logout says of the user. No user id is empty. */
+const NO_USER = '';
+
 /** What calls say of a device, each member by itself: of those that say it, the last one counts. */
 const MEMBERS = {
   push_token: ['text', ({ context }) => context.pushToken],
@@ -20,7 +25,7 @@ const MEMBERS = {
   last_longitude: ['double precision', ({ context }) => context.longitude],
   utc_offset: ['smallint', ({ context }) => context.utcOffset],
   timezone: ['text', ({ context }) => context.timezone],
-  current_user_id: ['text', ({ userId }) => userId],
+  current_user_id: ['text', ({ userId, event }) => (event?.name === LOGOUT ? NO_USER : userId)],
   last_user_id: ['text', ({ userId }) => userId],
 } as const satisfies Record<string, [type: string, read: (call: IngestedCall) => string | number | boolean | null]>;
 
@@ -37,11 +42,13 @@ const UNINSTALLED = 'Application Uninstalled';
 
 /** When calls said a member; their row names the time unless it is that of the last call. */
 const saidByCalls = (column: Member) =>
-  `CASE WHEN ${column} IS NOT NULL THEN least(coalesce(${saidAt(column)}, last_seen_at), now()) END`;
+  `CASE WHEN num_nonnulls(${column}, ${saidAt(column)}) > 0 THEN least(coalesce(${saidAt(column)}, last_seen_at), now()) END`;
 /** When the member that stands in a row `d` was said. Null: never. */
 const knownAt = (column: Member) => `coalesce(d.${saidAt(column)}, CASE WHEN d.${column} IS NOT NULL THEN d.last_seen_at END)`;
 /** Whether the calls said a member later than it was said before. NULL if they do not say it. */
 const isNewer = (column: Member) => `excluded.${saidAt(column)} >= coalesce(${knownAt(column)}, '-infinity')`;
+
+const IS_LOGOUT = `${isNewer('current_user_id')} AND excluded.current_user_id IS NULL`;
 
 const UPSERT_USERS = `INSERT INTO device_users AS u (entity_id, app_id, device_id, user_id, last_seen_at)
   SELECT $1, app_id, device_id, user_id, least(last_seen_at, now())
@@ -52,9 +59,9 @@ const UPSERT_USERS = `INSERT INTO device_users AS u (entity_id, app_id, device_i
 
 /**
  * What devices are now, and who was seen on them; their session heads are locked. Each member has the time at which it was said: a late
- * call changes those that were said before it, and no others. At equal times the call that comes last counts. Another push token ends
- * what a user token vouched for: the app's key is enough to send it. A time ahead of its receipt counts as the receipt: a clock ahead would
- * keep out all that comes after it.
+ * call changes those that were said before it, and no others. At equal times the call that comes last counts. Another push token, or a
+ * logout, ends what a user token vouched for: the app's key is enough to send it. A time ahead of its receipt counts as the receipt: a
+ * clock ahead would keep out all that comes after it.
  */
 export async function upsertDevices(tx: Tx, entityId: number, subjects: readonly PlacedSubject[]): Promise<void> {
   const devices = subjects.filter((subject): subject is DeviceSubject => subject.deviceId !== null);
@@ -73,6 +80,7 @@ export async function upsertDevices(tx: Tx, entityId: number, subjects: readonly
            ORDER BY app_id, device_id COLLATE "C"
            ON CONFLICT (entity_id, app_id, device_id) DO UPDATE SET
              verified_user_id = CASE WHEN ${isNewer('push_token')} AND excluded.push_token IS DISTINCT FROM d.push_token THEN NULL
+               WHEN ${IS_LOGOUT} AND excluded.current_user_id_said_at >= coalesce(d.verified_at, '-infinity') THEN NULL
                ELSE d.verified_user_id END,
              uninstalled = CASE WHEN excluded.last_seen_at >= d.last_seen_at THEN excluded.uninstalled ELSE d.uninstalled END,
              number_of_sessions = d.number_of_sessions + excluded.number_of_sessions,
@@ -97,8 +105,10 @@ function toRow({ appId, deviceId, calls, placed }: DeviceSubject): Record<string
   for (const column of COLUMNS) {
     const call = calls.findLast((each) => MEMBERS[column][1](each) !== null);
     if (call === undefined) continue;
-    row[column] = MEMBERS[column][1](call);
-    if (call.happenedAt !== last.happenedAt) row[saidAt(column)] = timestamp(call.happenedAt);
+    const value = MEMBERS[column][1](call);
+    const isNoValue = value === NO_USER;
+    if (!isNoValue) row[column] = value;
+    if (isNoValue || call.happenedAt !== last.happenedAt) row[saidAt(column)] = timestamp(call.happenedAt);
   }
   return row;
 }

@@ -37,7 +37,7 @@ export const devices: PersonalDataLocation = {
     'number_of_crashes', 'app_version', 'os_version', 'sdk_version', 'device_model', 'device_type', 'country', 'lang', 'last_city',
     'last_latitude', 'last_longitude', 'utc_offset', 'timezone', 'first_seen_at', 'last_seen_at', 'verified_user_id',
     'first_campaign_received_at', 'last_campaign_received_at'],
-  otherColumns: ['entity_id', 'app_id', 'received_at', ...SAID_AT_COLUMNS],
+  otherColumns: ['entity_id', 'app_id', 'received_at', 'verified_at', ...SAID_AT_COLUMNS],
   holds: 'the device, its push token, where and when it was last seen, its last user',
   foundBy: 'device id, if no one else uses the device; the last or present user',
   erasedBy: 'deleting the row; if another person uses the device, too, emptying the user and the place',
@@ -60,6 +60,7 @@ export const devices: PersonalDataLocation = {
     return deleted + emptied + await changeFound(deps,
       `UPDATE devices AS r SET last_user_id = CASE WHEN last_user_id <> ALL ($2) THEN last_user_id END,
          current_user_id = CASE WHEN current_user_id <> ALL ($2) THEN current_user_id END,
+         current_user_id_said_at = CASE WHEN current_user_id = ANY ($2) THEN NULL ELSE current_user_id_said_at END,
          verified_user_id = CASE WHEN verified_user_id <> ALL ($2) THEN verified_user_id END,
          last_city = NULL, last_latitude = NULL, last_longitude = NULL, received_at = now()
        FROM found`, { keys, found: NAMING }, parameters);

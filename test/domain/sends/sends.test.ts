@@ -14,7 +14,7 @@ const user = fc.constantFrom('ada', 'bob');
 const maybe = fc.option(fc.boolean());
 const anyDevice: fc.Arbitrary<TargetDevice> = fc.record({
   deviceId: fc.constant('phone'), currentUserId: fc.option(user), verifiedUserId: fc.option(user),
-  pushToken: fc.option(fc.constant('token')), optIn: maybe, optOut: maybe, uninstalled: maybe,
+  isLoggedOut: maybe, pushToken: fc.option(fc.constant('token')), optIn: maybe, optOut: maybe, uninstalled: maybe,
 });
 
 describe('what a device gets of a message', () => {
@@ -23,8 +23,9 @@ describe('what a device gets of a message', () => {
     fc.assert(fc.property(anyDevice, fc.option(user), channels, fc.boolean(), (device, userId, campaign, verifiedUsers) => {
       const { push, inapp, code } = decideDevice(device, userId, campaign, { verifiedUsers });
       const { type, includesPush, includesInapp } = campaign;
-      // A device that nobody is logged in on is reached by campaigns to an audience; one that has no user is the person itself.
-      const isLoggedIn = device.currentUserId === userId || (device.currentUserId === null && type !== 'transactional');
+      // A device on which no user ever logged in or out is reached by campaigns to an audience; one that has no user is the person itself.
+      const isLoggedIn = device.currentUserId === userId
+        || (device.currentUserId === null && type !== 'transactional' && !device.isLoggedOut);
       const isTheirs = userId === null || (isLoggedIn && (!verifiedUsers || device.verifiedUserId === userId));
       if (!isTheirs) expect({ push, inapp, code }).toMatchObject({ push: false, inapp: false });
       if (push) expect([isTheirs, device.pushToken, device.optIn, device.uninstalled ?? false])

@@ -34,7 +34,7 @@ const TYPES: Record<string, (draw: Draw, person: Person) => SdkCall> = {
   alias: (_draw, person) => ({ type: 'alias', userId: person.userId, previousId: person.alias }),
 };
 
-/** Kinds that only a batch has: somebody unknown, an error that quotes its user, and a call without an event. */
+/** Kinds that only a batch has: somebody unknown, an error that quotes its user, a call without an event, and a logout. */
 const OTHERS: ((draw: Draw, person: Person) => SdkCall)[] = [
   (draw, { deviceId }) => ({ type: 'track', anonymousId: deviceId, event: draw.of(EVENTS) }),
   (draw, person) => (
@@ -43,6 +43,7 @@ const OTHERS: ((draw: Draw, person: Person) => SdkCall)[] = [
     exception_type: 'Cart.Empty', message: `${person.userId} has no ${draw.value(person)}`, stack: ['Pay.now'],
   } }),
   (draw, person) => ({ type: 'track', userId: person.userId, properties: { note: draw.value(person) } }),
+  (_draw, person) => ({ type: 'track', userId: person.userId, event: 'millrace_logout' }),
 ];
 
 function drawCall(draw: Draw): SdkCall {

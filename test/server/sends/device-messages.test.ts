@@ -177,6 +177,34 @@ describe('what a device tells of messages', () => {
     expect(await receiver()).toBe('USER_NOT_VERIFIED');
   });
 
+  it('names no user from a logout on, until somebody logs in again', async () => {
+    const state = async () => (await store.db.query<{ current: string | null; last: string | null; verified: string | null }>(
+      `SELECT current_user_id AS current, last_user_id AS last, verified_user_id AS verified FROM devices
+       WHERE entity_id = $1 AND device_id = 'shared'`, [world.entity.id])).rows[0];
+    const codes = async (verifiedUsers: boolean) => (await listUserDevices(store.db, world.entity.id, [app.app.id], ['ada']))
+      .filter(({ deviceId }) => deviceId === 'shared')
+      .flatMap((device) => (['classic', 'dynamic', 'transactional'] as const).map((type) => (
+        decideDevice(device, 'ada', { type, includesPush: true, includesInapp: false }, { verifiedUsers }).code)));
+    await sendBatch([callOf('shared', 'Application Opened', {}, 'ada', { token: 'of the shared one' })]);
+    const userToken = await signUserToken(tokenKey, { sub: 'ada' });
+    const verified = await server.call('POST', '/v1/verify', {
+      headers: basic(app.apiKey), body: { userToken, deviceId: 'shared', pushToken: 'of the shared one' },
+    });
+    expect(verified.status).toBe(200);
+    // Said before she logged in, and late.
+    await sendBatch([{ ...callOf('shared', 'millrace_logout', {}, 'ada'), timestamp: new Date(Date.now() - 3_600_000) }]);
+    expect(await state()).toEqual({ current: 'ada', last: 'ada', verified: 'ada' });
+    expect(await codes(true)).toEqual(['PENDING', 'PENDING', 'PENDING']);
+    await sendBatch([callOf('shared', 'millrace_logout', {}, 'ada')]);
+    expect(await state()).toEqual({ current: null, last: 'ada', verified: null });
+    expect(new Set([...await codes(true), ...await codes(false)])).toEqual(new Set(['NOT_ON_LAST_LOGIN']));
+    // Calls without a user log nobody in; those of another user do.
+    await sendBatch([callOf('shared', 'Application Opened')]);
+    expect(await state()).toMatchObject({ current: null });
+    await sendBatch([callOf('shared', 'Application Opened', {}, 'eve')]);
+    expect(await state()).toEqual({ current: 'eve', last: 'eve', verified: null });
+  });
+
   it('shows whether the app is still there', async () => {
     const uninstalled = async () => (await store.db.query<{ uninstalled: boolean }>(
       'SELECT uninstalled FROM devices WHERE entity_id = $1 AND device_id = $2', [world.entity.id, 'tablet'])).rows[0]!.uninstalled;

@@ -1,5 +1,6 @@
 import { beforeAll, expect, it } from 'vitest';
-import { listUserDevices } from '../../../store/sends/send-targets.ts';
+import { write } from '../../../store/core/database.ts';
+import { listUserDevices, updateTokensGone } from '../../../store/sends/send-targets.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
 import { makeTrackedWorld, SAMPLE_START, sampleCall, takeIn, type TrackedWorld } from '../../harness/tracking/tracked-calls.ts';
@@ -49,4 +50,18 @@ it('a time ahead of its receipt is no later than the receipt', async () => {
   const { rows: [fast] } = await store.db.query(
     `SELECT current_user_id, opt_out FROM devices WHERE entity_id = $1 AND device_id = 'fast'`, [world.entity.id]);
   expect(fast).toEqual({ current_user_id: personId(2), opt_out: true });
+});
+
+it('a token that its provider found gone before the device sent it again stays', async () => {
+  const tokenOf = async (since: Date | null) => {
+    await takeIn(store, world, [sampleCall(world, { deviceId: 'again', second: 100, context: { pushToken: 'kept' } })]);
+    const gone = { appId: world.app.id, deviceId: 'again', token: 'kept', since };
+    await write(store.db, (tx) => updateTokensGone(tx, world.entity.id, [gone]));
+    const { rows: [row] } = await store.db.query(
+      `SELECT push_token FROM devices WHERE entity_id = $1 AND device_id = 'again'`, [world.entity.id]);
+    return row as unknown;
+  };
+  expect(await tokenOf(new Date(SAMPLE_START + 99_000))).toEqual({ push_token: 'kept' });
+  expect(await tokenOf(new Date(SAMPLE_START + 101_000))).toEqual({ push_token: null });
+  expect(await tokenOf(null)).toEqual({ push_token: null });
 });

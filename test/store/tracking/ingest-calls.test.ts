@@ -125,13 +125,14 @@ describe('a device', () => {
       userId: member(personId(1), personId(2), personId(3)), pushToken: member('t1', 't2', 't3'), optIn: member(true, false),
       optOut: member(true, false), appVersion: member('1', '2'), osVersion: member('17', '18'), sdkVersion: member('4', '5'),
       city: member('Paris', 'Rome'), latitude: member(1, 2), longitude: member(3, 4), timezone: member('Europe/Paris', 'Asia/Tokyo'),
-      utcOffset: member(60, 540), isUninstall: fc.boolean(), rank: fc.integer(), cut: fc.boolean(),
+      utcOffset: member(60, 540), isUninstall: fc.boolean(), isLogout: fc.boolean(), rank: fc.integer(), cut: fc.boolean(),
     });
     let runs = 0;
     await fc.assert(fc.asyncProperty(fc.array(said, { minLength: 1, maxLength: 12 }), async (all) => {
       const deviceId = `any-order-${runs += 1}`;
-      const calls = all.map(({ userId, isUninstall, rank: _rank, cut: _cut, ...context }, second) => call({
-        deviceId, second, userId, context, event: sampleEvent(isUninstall ? 'Application Uninstalled' : 'Tapped'),
+      const calls = all.map(({ userId, isUninstall, isLogout, rank: _rank, cut: _cut, ...context }, second) => call({
+        deviceId, second, userId, context,
+        event: sampleEvent(isLogout ? 'millrace_logout' : isUninstall ? 'Application Uninstalled' : 'Tapped'),
       }));
       const mixed = calls.map((each, at) => ({ each, ...all[at]! })).toSorted((a, b) => a.rank - b.rank);
       let batch: IngestedCall[] = [];
@@ -144,10 +145,11 @@ describe('a device', () => {
       await takeIn(store, world, batch);
       const last = <K extends keyof typeof all[0]>(key: K) => all.findLast((each) => each[key] !== null)?.[key] ?? null;
       expect(await device(deviceId)).toMatchObject({
-        current_user_id: last('userId'), last_user_id: last('userId'), push_token: last('pushToken'), opt_in: last('optIn'),
+        current_user_id: all.findLast(({ userId, isLogout }) => userId !== null || isLogout)?.isLogout === false ? last('userId') : null,
+        last_user_id: last('userId'), push_token: last('pushToken'), opt_in: last('optIn'),
         opt_out: last('optOut'), app_version: last('appVersion'), os_version: last('osVersion'), sdk_version: last('sdkVersion'),
         last_city: last('city'), last_latitude: last('latitude'), last_longitude: last('longitude'), timezone: last('timezone'),
-        utc_offset: last('utcOffset'), uninstalled: all.at(-1)!.isUninstall,
+        utc_offset: last('utcOffset'), uninstalled: all.at(-1)!.isUninstall && !all.at(-1)!.isLogout,
       });
     }), { numRuns: sampledRuns(150) });
   });
