@@ -37,6 +37,7 @@ type Delivery = {
   items: Outgoing[]; fates: RecordOutcome[]; records: SourceRecord[]; bytes: number; position: string | null;
   /** None in those that earlier versions wrote down. */
   share?: number | null;
+  oddCursors?: number;
 };
 
 /**
@@ -52,7 +53,8 @@ export async function deliverBatch(
   if (target.mapper.isToStop) return 'stopped';
   const known = await findKnownRecords(deps.db, entityId, syncId, items.flatMap(({ key }) => key ?? []));
   const fates = decideOutcomes(items, known, job.run);
-  const taken = { ...slim(sendable(items, fates)), fates, bytes: batch.bytes, share: shareOf(job.run.progress, batch.done) };
+  const { bytes, oddCursors } = batch;
+  const taken = { ...slim(sendable(items, fates)), fates, bytes, oddCursors, share: shareOf(job.run.progress, batch.done) };
   const identifier = `${job.run.identifier}-${before.read}`;
   const held = await write(deps.db, async (tx) => {
     const run = await lockRun(tx, job.key);
@@ -232,7 +234,7 @@ function answeredPart({ items, fates, records }: Delivery, answered: number): Pi
 /** If only a part of the batch was answered (`isPart`), the source is read again from before the batch. */
 async function noteDelivery(
   tx: Tx, deps: Noting, { sync, run }: RunOfSync,
-  { items, fates, bytes, share = null, position: behind }: Omit<Delivery, 'records'>, isPart = false,
+  { items, fates, bytes, share = null, position: behind, oddCursors = 0 }: Omit<Delivery, 'records'>, isPart = false,
 ): Promise<RunProgress> {
   await deleteBatch(tx, sync.entityId, run.id);
   const records = await forgetErased(tx, deps, sync, items);
@@ -241,7 +243,7 @@ async function noteDelivery(
   const position = isPart ? before : await cursorToNote(tx, deps, sync, { before, behind });
   const shareTaken = isPart ? run.progress.share : share;
   const taken = progressTaken(run.progress, records.length,
-    { bytes, share: shareTaken, position, unmappedFields: run.progress.unmappedFields });
+    { bytes, share: shareTaken, position, unmappedFields: run.progress.unmappedFields, oddCursors: isPart ? 0 : oddCursors });
   const after = progressAfter(taken, { records, outcomes: fates, errors });
   await updateRunProgress(tx, run, after);
   if (isPart) return after;

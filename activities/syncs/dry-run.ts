@@ -52,7 +52,7 @@ export async function dryRunBatch(
     await updateSample(tx, run, shownFirst([...run.sample ?? [], ...findings.sample]).slice(0, MAX_SHOWN));
     const position = await cursorToNote(tx, deps, job.sync, { before: run.progress.position, behind: cursorBehind(batch) });
     const taken = progressTaken(run.progress, items.length, {
-      bytes: batch.bytes, share: null, position, unmappedFields: [...mapper.unmapped],
+      bytes: batch.bytes, share: null, position, unmappedFields: [...mapper.unmapped], oddCursors: batch.oddCursors,
     });
     const progress = progressAfter(taken, { ...findings, errors });
     await updateRunProgress(tx, run, progress);

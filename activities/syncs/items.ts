@@ -9,6 +9,8 @@ export type Gathered = {
   items: SyncItem[]; bytes: number; cursor: Cursor | null; fields: Field[] | null;
   /** How much of the reading is taken with it, from 0 to 1; null where the source can't tell. */
   done: number | null;
+  /** How many items have an odd cursor. */
+  oddCursors: number;
 };
 
 /** Two batches of the source at most, or what comes to so many values. */
@@ -17,13 +19,18 @@ const MAX_BYTES = 2 * BATCH_BYTES;
 /** Puts small batches together, so that they are written at once. One that tells of other fields stands at the beginning of the next. */
 export async function* gather(batches: AsyncIterable<Batch>, mostValues: number, mapping: Mapping): AsyncGenerator<Gathered> {
   let held: Gathered | null = null;
-  for await (const { items, bytes, cursor, fields, done = null } of batches) {
+  for await (const { items, bytes, cursor, fields, done = null, oddCursors = 0 } of batches) {
     if (held && fields) {
       yield held;
       held = null;
     }
-    if (held === null) held = { items, bytes, cursor, fields: fields ?? null, done };
-    else held = { items: [...held.items, ...items], bytes: held.bytes + bytes, cursor, fields: held.fields, done };
+    if (held === null) held = { items, bytes, cursor, fields: fields ?? null, done, oddCursors };
+    else {
+      held = {
+        items: [...held.items, ...items], bytes: held.bytes + bytes, cursor, fields: held.fields, done,
+        oddCursors: held.oddCursors + oddCursors,
+      };
+    }
     if (held.items.length * valuesOf(held, mapping) < mostValues && held.bytes < MAX_BYTES) continue;
     yield held;
     held = null;

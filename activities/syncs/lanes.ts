@@ -62,7 +62,7 @@ export class AttributeLanes {
   async take(batch: Gathered, checked: CheckedBatch, before: RunProgress): Promise<RunProgress | null> {
     const taken: Taken = {
       bytes: batch.bytes, share: shareOf(this.#job.run.progress, batch.done), position: cursorBehind(batch),
-      unmappedFields: [...this.#target.mapper.unmapped],
+      unmappedFields: [...this.#target.mapper.unmapped], oddCursors: batch.oddCursors,
     };
     if (this.#isQuiet || valuesOf(checked) < FEWEST_VALUES) return this.#mergeAtOnce(checked, taken, before);
     if (this.#batches.length >= BATCHES_AHEAD) await this.#batches.shift();

@@ -79,12 +79,14 @@ export function notesOf(
  * A batch as its run counts it: bytes of the source, how much of it is taken then, its cursor behind it, and names of fields that went
  * nowhere so far.
  */
-export type Taken = { bytes: number; share: number | null; position: string | null; unmappedFields: string[] };
+export type Taken = {
+  bytes: number; share: number | null; position: string | null; unmappedFields: string[]; oddCursors: number;
+};
 
 /** How far a run is once it has taken over a batch of so many records, to be merged. */
-export function progressTaken(before: RunProgress, records: number, { bytes, share, position, unmappedFields }: Taken): RunProgress {
+export function progressTaken(before: RunProgress, records: number, taken: Taken): RunProgress {
   return {
-    ...before, bytes: before.bytes + bytes, share, position, unmappedFields,
+    ...before, ...taken, bytes: before.bytes + taken.bytes, oddCursors: before.oddCursors + taken.oddCursors,
     batchesTaken: before.batchesTaken + 1, recordsTaken: before.recordsTaken + records,
   };
 }

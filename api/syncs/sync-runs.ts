@@ -46,6 +46,8 @@ export const SyncRun = z.object({
   }).nullable().describe('How the source\'s fields differ from the known ones; null if they do not'),
   unmapped_fields: z.array(z.string()).describe('Fields without an attribute in the System of Record, which the run left out; at most 100'),
   missing_fields: z.array(z.string()).describe('Fields that the mapping names but the source does not report, such as misspelt ones'),
+  odd_cursors: z.int().describe('Number of records whose cursor value is NaN, infinite, or over a day ahead of the source\'s clock. '
+    + 'Each run reads them again; they never move the cursor'),
   internal_error: internalError,
   fault: z.string().nullable().describe('Why the run waits for its source or destination; null if it does not'),
   tries: z.int().describe('Number of failed tries since the run last made progress'),

@@ -21,6 +21,9 @@ export function reportRun(run: FoundSyncRun, terminal: Terminal): string {
   if (run.missing_fields.length > 0) {
     lines.push(`the source does not tell of these fields of the mapping: ${run.missing_fields.map(printable).join(', ')}`);
   }
+  if (run.odd_cursors > 0) {
+    lines.push(`records whose cursor value is NaN, infinite, or over a day ahead, which each run reads again: ${run.odd_cursors}`);
+  }
   if (run.redrive_of !== null) lines.push(`a re-drive of ${run.redrive_of}`);
   if (run.missed > 0) lines.push(`it stands for ${run.missed} more scheduled times, which passed meanwhile`);
   if (state === 'canceled' && !run.dry_run) lines.push('what was written before it was canceled stays');

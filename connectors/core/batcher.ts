@@ -4,6 +4,8 @@ import { BATCH_BYTES, BATCH_ITEMS, type Batch, type Cursor, type Field, type Rea
 export type Batcher = {
   /** An item, and how many bytes it had as it came. Gives the batch that is full without it. */
   add(item: ReadItem, bytes: number): Batch[];
+  /** The item that was added last has an odd cursor (`odd-cursors.ts`). */
+  odd(): void;
   /**
    * All that was added up to here is behind this cursor; a function where it takes time to make it, called where a batch ends. `done`: how
    * much of the reading that is, from 0 to 1.
@@ -25,14 +27,19 @@ export function batcher(start: Cursor | null): Batcher {
   let cursor: Cursor | null | (() => Cursor) = start;
   let given = start;
   let done: number | undefined;
+  let oddCursors = 0;
   let fields: Field[] | undefined;
   let news: Field[] | undefined;
   const cursorNow = () => (typeof cursor === 'function' ? cursor() : cursor);
   const close = (): Batch => {
     given = cursorNow();
-    const batch = { items, bytes, cursor: given, ...news && { fields: news }, ...done === undefined ? {} : { done } };
+    const batch = {
+      items, bytes, cursor: given, ...news && { fields: news }, ...done === undefined ? {} : { done },
+      ...oddCursors > 0 && { oddCursors },
+    };
     items = [];
     bytes = 0;
+    oddCursors = 0;
     news = undefined;
     return batch;
   };
@@ -43,6 +50,7 @@ export function batcher(start: Cursor | null): Batcher {
       bytes += size;
       return full;
     },
+    odd: () => { oddCursors += 1; },
     passed: (place, share) => { [cursor, done] = [place, share]; },
     tell(told) {
       if (isDeepStrictEqual(told, fields)) return [];

@@ -63,6 +63,8 @@ export type Batch = {
   done?: number;
   /** The fields from this batch on, where the source told them anew. */
   fields?: Field[];
+  /** How many of the items have a value in the cursor's field that never moves the cursor (`odd-cursors.ts`). */
+  oddCursors?: number;
 };
 
 export const BATCH_ITEMS = 5_000;

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import { isAhead } from '../core/odd-cursors.ts';
 import { fileCursor } from '../files/file-portions.ts';
 import type { BucketFile } from './bucket.ts';
 
@@ -50,10 +51,13 @@ export function behind(pass: Pass, file: BucketFile): Pass {
   };
 }
 
-/** The end of a pass, and so the beginning of the next. */
+/** A pass whose `since` is ahead of the clock would find nothing new: it begins again with all files. */
+export const unstuck = (pass: Pass, nowMs: number): Pass => (isAhead(pass.since ?? 0, nowMs) ? { ...pass, since: null } : pass);
+
+/** The end of a pass, and so the beginning of the next. Files that are dated ahead are remembered, and move nothing. */
 export function settled({ since: before, next, dropped }: Pass, nowMs: number): Pass {
-  const newest = Math.max(0, ...next.map(([, modifiedMs]) => modifiedMs));
-  const full = dropped === null ? 0 : dropped + (dropped < nowMs - SETTLED_MS ? 1 : 0);
+  const newest = Math.max(0, ...next.map(([, modifiedMs]) => modifiedMs).filter((modifiedMs) => !isAhead(modifiedMs, nowMs)));
+  const full = dropped === null || isAhead(dropped, nowMs) ? 0 : dropped + (dropped < nowMs - SETTLED_MS ? 1 : 0);
   const since = Math.max(before ?? 0, newest - LATE_MS, full);
   const kept = next.filter(([, modifiedMs]) => modifiedMs >= since);
   return { ...FIRST_PASS, isDone: true, since, done: kept, next: kept };

@@ -1,9 +1,10 @@
 import { type Batch, connector, type ConnectorContext, type Field, type Reading } from '../core/contract.ts';
+import { isAhead } from '../core/odd-cursors.ts';
 import { batches } from '../files/batches.ts';
 import { fieldsOf } from '../files/file-fields.ts';
 import { readFile } from '../files/read-file.ts';
 import { type Bucket, openBucket } from './bucket.ts';
-import { FIRST_PASS, passCursor } from './pass.ts';
+import { FIRST_PASS, passCursor, unstuck } from './pass.ts';
 import { prefixPortions } from './prefix-portions.ts';
 import { type S3Settings, s3Settings } from './s3-settings.ts';
 
@@ -37,9 +38,21 @@ async function firstKey(bucket: Bucket, prefix: string): Promise<string | undefi
 async function* readBucket(settings: S3Settings, reading: Reading, context: ConnectorContext): AsyncGenerator<Batch, void, undefined> {
   const bucket = openBucket(settings, context);
   if (settings.key !== undefined) return yield* readFile(settings, bucket.open(settings.key), reading);
-  const pass = passCursor.safeParse(reading.cursor).data ?? FIRST_PASS;
+  const pass = unstuck(passCursor.safeParse(reading.cursor).data ?? FIRST_PASS, Date.now());
   if (reading.mode === 'full' && pass.isDone) return;
-  yield* batches(prefixPortions(settings, bucket, reading.mode, pass));
+  let ahead = 0;
+  const counting: Bucket = {
+    ...bucket,
+    async *list(prefix, after) {
+      for await (const file of bucket.list(prefix, after)) {
+        if (isAhead(file.modifiedMs, Date.now())) ahead += 1;
+        yield file;
+      }
+    },
+  };
+  yield* batches(prefixPortions(settings, counting, reading.mode, pass));
+  if (ahead === 0 || reading.mode === 'full') return;
+  context.log(`${ahead} files are dated over a day ahead: none of them counts as the newest`);
 }
 
 /** The last part of the key; of a prefix all, and of an empty one the bucket. */

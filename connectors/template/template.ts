@@ -4,6 +4,7 @@ import { batcher } from '../core/batcher.ts';
 import { type Batch, connector, type ConnectorContext, harmless, type Reading, secret, type Stream } from '../core/contract.ts';
 import { answerAs } from '../core/json-answer.ts';
 import { recordItem } from '../core/json-record.ts';
+import { isAhead, sayOddCursors, sayStuckCursor } from '../core/odd-cursors.ts';
 import { refineBy } from '../core/refine-by.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 
@@ -40,17 +41,29 @@ export const template = connector({
 
 async function* read(settings: Settings, { stream, mode, cursor }: Reading, context: ConnectorContext): AsyncGenerator<Batch> {
   if (!STREAMS.some(({ name }) => name === stream)) throw sourceRefusal('source_refused', `There is no stream ${stream}`);
-  const { add, passed, rest } = batcher(cursor);
+  const { add, odd, passed, rest } = batcher(cursor);
   let { page, since, newest } = Position.parse(cursor);
+  let oddCursors = 0;
   if (mode === 'incremental') page ??= '';
   while (page !== null) {
-    const { data, next_cursor: next } = await pageOf(settings, stream, { page, since }, context);
+    const { data, next_cursor: next, clockMs }: Answer = await pageOf(settings, stream, { page, since }, context);
+    if (isAhead(Date.parse(since), clockMs)) {
+      context.log(sayStuckCursor('updated_at'));
+      [page, since, newest] = ['', '', ''];
+      continue;
+    }
     for (const value of data) {
       const text = JSON.stringify(value);
       const item = recordItem(value, text);
       yield* add(item, Buffer.byteLength(text));
       const time = item.kind === 'record' ? item.record['updated_at'] : null;
-      if (typeof time === 'string' && time > newest) newest = time;
+      if (typeof time !== 'string') continue;
+      if (isAhead(Date.parse(time), clockMs)) {
+        odd();
+        oddCursors += 1;
+      } else if (time > newest) {
+        newest = time;
+      }
     }
     page = next;
     // All pages of a reading have the same `since`; that of the next reading is the newest time of this one.
@@ -58,14 +71,19 @@ async function* read(settings: Settings, { stream, mode, cursor }: Reading, cont
     passed({ page, since, newest });
   }
   yield* rest();
+  if (oddCursors > 0) context.log(sayOddCursors(oddCursors, 'updated_at'));
 }
+
+/** A page, and the clock of the system that gave it, in ms. */
+type Answer = z.output<typeof Page> & { clockMs: number };
 
 async function pageOf(
   { base_url: base, token, page_size: size }: Settings, stream: string, { page, since }: { page: string; since: string },
   { fetch, signal }: ConnectorContext,
-) {
+): Promise<Answer> {
   const url = new URL(stream, base.replace(/\/?$/, '/'));
   url.search = `${new URLSearchParams({ limit: `${size}`, ...page && { cursor: page }, ...since && { updated_since: since } })}`;
   const headers = { Authorization: `Bearer ${token}` };
-  return answerAs(Page, await fetch.request(url.href, { headers, signal, advice: 'check base_url and token' }));
+  const answer = await fetch.request(url.href, { headers, signal, advice: 'check base_url and token' });
+  return { ...await answerAs(Page, answer), clockMs: Date.parse(answer.headers['date'] ?? '') || Date.now() };
 }

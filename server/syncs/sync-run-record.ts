@@ -22,7 +22,7 @@ export function showRun(run: SyncRun, { now, rootIdentifier, settled, alerted = 
     rate: seconds > 0 ? Math.round((read / seconds) * 10) / 10 : null,
     cursor_before: parsed(run.cursorBefore), cursor: parsed(progress.position),
     removed: run.removed, removal: run.removal, schema_change: run.schemaChange, unmapped_fields: progress.unmappedFields,
-    missing_fields: run.missingFields,
+    missing_fields: run.missingFields, odd_cursors: progress.oddCursors,
     internal_error: internalError, fault: run.fault, tries: run.tries, waits_until: run.waitsUntil?.toISOString() ?? null,
     failure: run.failure, alert: run.alert, mail: run.mail, alerted,
   };

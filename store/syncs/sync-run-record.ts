@@ -22,6 +22,8 @@ export type RunProgress = RecordCounts & {
   position: string | null;
   /** Names of fields that went nowhere since the SoR has no attribute of theirs. */
   unmappedFields: string[];
+  /** Records whose cursor value never moves the cursor: NaN, infinite, or over a day ahead of the source's clock. */
+  oddCursors: number;
   /** Batches that were taken over from the source, and their records: merged, or pinned to be merged. */
   batchesTaken: number;
   recordsTaken: number;
@@ -107,13 +109,13 @@ export function toRun(columns: RunColumns): SyncRun {
   const {
     covers, removal, removalReason, failureStatus, failure, mailState, mailTries, mailReason,
     recordsRead, recordsWritten, recordsUnchanged, recordsIgnored, recordsFailed,
-    errorsByType, bytes, share, unnamed, position, unmappedFields, batchesTaken, recordsTaken, lanesDone, ...run
+    errorsByType, bytes, share, unnamed, position, unmappedFields, batchesTaken, recordsTaken, lanesDone, oddCursors, ...run
   } = columns;
   return {
     ...run, missed: covers.length,
     progress: {
       read: recordsRead, written: recordsWritten, unchanged: recordsUnchanged, ignored: recordsIgnored, failed: recordsFailed,
-      errorsByType, bytes, share, unnamed, position, unmappedFields, batchesTaken, recordsTaken, lanesDone,
+      errorsByType, bytes, share, unnamed, position, unmappedFields, batchesTaken, recordsTaken, lanesDone, oddCursors,
     },
     removal: removal && { state: removal, reason: removalReason },
     failure: failureOf({ failureStatus, failure }),

@@ -60,7 +60,7 @@ describe('records of a batch', () => {
   test('are each counted once', () => {
     const none: RunProgress = {
       read: 0, written: 0, unchanged: 0, ignored: 0, failed: 0, errorsByType: {}, bytes: 0, unnamed: 0, position: null, unmappedFields: [],
-      batchesTaken: 0, recordsTaken: 0, lanesDone: [0, 0], share: null,
+      batchesTaken: 0, recordsTaken: 0, lanesDone: [0, 0], share: null, oddCursors: 0,
     };
     fc.assert(fc.property(sketches, (some) => {
       const records = toRecords(some);

@@ -27,6 +27,8 @@ export type PreparedSource = {
   records: SourceRecord[];
   /** Changes some records and adds others; those are what an incremental reading brings next. */
   change(): Promise<SourceRecord[]>;
+  /** Adds records whose cursor value is NaN, infinite or far ahead; `more` adds one with a good value. */
+  lead?: () => Promise<{ odd: SourceRecord[]; more(): Promise<SourceRecord> }>;
   /** Breaks a record, or adds a broken one: what `malformed` then says. */
   spoil?: () => Promise<RegExp>;
   /** Makes the source ask for patience: for how many seconds, null where it names no time. */
@@ -38,6 +40,9 @@ export type PreparedSource = {
 
 /** What a source may be without: records that can be malformed, an answer that asks for patience, or how much there is to read. */
 type Without = 'malformed records' | 'throttling' | 'progress';
+
+/** Sources whose cursor is no value of a field, or is kept by the program behind them. */
+const OWN_CURSORS = ['airbyte', 'http-file', 's3', 'singer'];
 
 /** What every source has to pass. `prepare` makes one with `records` in it. */
 export function sourceContract(connector: AnyConnector, prepare: () => Promise<PreparedSource>, without: readonly Without[] = []): void {
@@ -51,6 +56,7 @@ export function sourceContract(connector: AnyConnector, prepare: () => Promise<P
   const readings = new Map<string, Promise<Batch[]>>();
   let discovered: Promise<{ known: ConnectorContext; streams: Stream[] }> | undefined;
   let hasRead = false;
+  let changedTo: Cursor | null;
 
   beforeAll(async () => {
     made = await prepare();
@@ -135,9 +141,28 @@ export function sourceContract(connector: AnyConnector, prepare: () => Promise<P
       const before = (await read('incremental')).at(-1)!.cursor;
       const changed = await made.change();
       readings.clear();
-      const after = recordsOf(await read('incremental', before));
+      const batches = await read('incremental', before);
+      changedTo = batches.at(-1)!.cursor;
+      const after = recordsOf(batches);
       expect([...setOf(changed)].filter((record) => !setOf(after).has(record))).toEqual([]);
       expect(after.length).toBeLessThan(made.records.length / 2);
+    });
+
+    const cursorFields = OWN_CURSORS.includes(connector.name) ? [] : ['a cursor field'];
+    it.for(cursorFields)('brings odd values of %s in each reading, and what is new behind them', async () => {
+      const { odd, more } = await made.lead!();
+      readings.clear();
+      const first = await read('incremental', changedTo);
+      const sum = (batches: Batch[]) => batches.reduce((count, { oddCursors = 0 }) => count + oddCursors, 0);
+      expect([...setOf(odd)].filter((record) => !setOf(recordsOf(first)).has(record))).toEqual([]);
+      expect(sum(first)).toBe(odd.length);
+      const added = await more();
+      readings.clear();
+      const next = await read('incremental', first.at(-1)!.cursor);
+      expect([...setOf([...odd, added])].filter((record) => !setOf(recordsOf(next)).has(record))).toEqual([]);
+      expect(recordsOf(next).length).toBeLessThan(made.records.length / 2);
+      expect(sum(next)).toBe(odd.length);
+      expect(logged.filter((line) => line.startsWith(`${odd.length} record`))).toHaveLength(2);
     });
 
     it.for(unlessWithout('malformed records'))('tells of %s, and brings the others', async () => {

@@ -1,4 +1,5 @@
-import { describe, expect, it } from 'vitest';
+import fc from 'fast-check';
+import { describe, expect, it, test } from 'vitest';
 import type { Batch, Cursor, Reading, SourceRecord, Stream } from '../../../connectors/core/contract.ts';
 import { NOTHING_ALLOWED } from '../../../connectors/core/fetch-allow.ts';
 import { guardedFetch } from '../../../connectors/core/guarded-fetch.ts';
@@ -7,6 +8,7 @@ import { Refusal } from '../../../domain/core/refusal.ts';
 import { testStore } from '../../harness/core/database.ts';
 import { certificate, httpSource } from '../../harness/core/http-source.ts';
 import { HANGS_MS, waitFor } from '../../harness/core/wait.ts';
+import { sampledRuns } from '../../harness/run/seed.ts';
 import { foreignPostgres, tlsBefore } from '../../harness/syncs/foreign-postgres.ts';
 import { type PreparedSource, sourceContract, testContext } from '../core/contract.ts';
 
@@ -75,6 +77,17 @@ async function prepareTable(table: string, settings: Record<string, unknown>): P
       await sql(`UPDATE ${quoted} SET updated_at = timestamptz '2025-01-01Z' + make_interval(secs => id / 7) WHERE id <= 10`,
         `INSERT INTO ${quoted} VALUES (20000, E'Name\\t20000\\\\', '2025-06-01Z')`);
       return [...Array.from({ length: 10 }, (_, n) => record(n + 1, time('2025-01-01', n + 1))), record(20_000, time('2025-06-01', 0))];
+    },
+    async lead() {
+      await sql(`INSERT INTO ${quoted} VALUES (30001, 'a', 'infinity'), (30002, 'b', '-infinity'), (30003, 'c', '2999-01-01Z')`);
+      const odd = [['infinity', 'a'], ['-infinity', 'b'], ['2999-01-01T00:00:00.000Z', 'c']];
+      return {
+        odd: odd.map(([updated_at, name], n) => ({ id: 30_001 + n, name: name!, updated_at: updated_at! })),
+        async more() {
+          await sql(`INSERT INTO ${quoted} VALUES (30004, 'd', '2025-06-02Z')`);
+          return { id: 30_004, name: 'd', updated_at: '2025-06-02T00:00:00.000Z' };
+        },
+      };
     },
     async spoil() {
       await sql(`INSERT INTO ${quoted} VALUES (6000000, repeat('x', 5000000), '2025-07-01Z')`);
@@ -181,6 +194,56 @@ describe('an incremental reading', () => {
     expect(await ids('day', { lag_seconds: 86_400 })).toEqual([1]);
     expect(await ids('id')).toEqual([1, 2, 3, 4]);
     expect(await recordsOf(reading('news'))).toHaveLength(4);
+  });
+
+  const NEWS = ['numeric', 'date', 'timestamp', 'timestamptz'] as const;
+  const ODD = {
+    numeric: ['NaN', 'Infinity', '-Infinity'], date: ['infinity', '-infinity', '2999-01-01', '5874897-12-31'],
+    timestamp: ['infinity', '-infinity', '2999-01-01', '294276-12-31'], timestamptz: ['infinity', '-infinity', '2999-01-01 00:00+14'],
+  };
+  const round = fc.record({ good: fc.nat({ max: 3 }), odd: fc.array(fc.nat({ max: 3 }), { maxLength: 2 }) });
+
+  test('brings each odd cursor value in each reading, and each good one once at least, however they come', async () => {
+    await fc.assert(fc.asyncProperty(
+      fc.constantFrom(...NEWS), fc.boolean(), fc.constantFrom(0, 30), fc.array(round, { minLength: 2, maxLength: 4 }),
+      async (type, hasKey, lag_seconds, rounds) => {
+        await sql('DROP TABLE IF EXISTS led', `CREATE TABLE led (id int ${hasKey ? 'PRIMARY KEY' : ''}, v ${type})`);
+        let [id, cursor]: [number, Cursor | null] = [0, null];
+        const [odd, seen] = [new Set<number>(), new Set<number>()];
+        for (const { good, odd: some } of rounds) {
+          const goods = Array.from({ length: good }, () => (type === 'numeric' ? `${id + 1}` : '2024-05-05'));
+          const fresh = new Set<number>();
+          const odds = some.map((n) => ODD[type][n % ODD[type].length]!);
+          for (const value of [...odds, ...goods.map((text, n) => later(type, text, id + n))]) {
+            id += 1;
+            if (ODD[type].includes(value)) odd.add(id);
+            else fresh.add(id);
+            await sql(`INSERT INTO led VALUES (${id}, '${value}')`);
+          }
+          const batches = await batchesOf(reading('led', 'v', cursor), { lag_seconds });
+          const ids = new Set(batches.flatMap(({ items }) => items.map((item) => (item.kind === 'record' ? item.record['id'] : 0))));
+          expect([...odd, ...fresh].filter((each) => !ids.has(each))).toEqual([]);
+          if (hasKey) expect([...seen].filter((each) => ids.has(each))).toEqual([]);
+          expect(batches.reduce((sum, { oddCursors = 0 }) => sum + oddCursors, 0)).toBe(odd.size);
+          for (const each of fresh) seen.add(each);
+          cursor = batches.at(-1)?.cursor ?? cursor;
+        }
+      }), { numRuns: sampledRuns(60) });
+  });
+
+  /** A good value behind all before it. */
+  const later = (type: (typeof NEWS)[number], from: string, n: number) => {
+    if (type === 'numeric') return String(n + 1);
+    return new Date(Date.parse(from) + n * 86_400_000).toISOString().slice(0, 10);
+  };
+
+  it('begins again where an earlier version has left its cursor at an odd value', async () => {
+    await sql('CREATE TABLE stuck (id int PRIMARY KEY, at timestamptz, v numeric)',
+      `INSERT INTO stuck VALUES (1, '2024-01-01', 1), (2, 'infinity', 'NaN')`);
+    for (const [field, value] of [['at', 'infinity'], ['at', '2999-01-01 00:00:00+00'], ['v', 'NaN'], ['v', 'Infinity']] as const) {
+      expect((await recordsOf(reading('stuck', field, [value, '2']))).map(({ id }) => id)).toEqual([1, 2]);
+    }
+    expect((await recordsOf(reading('stuck', 'at', ['-infinity', '2']))).map(({ id }) => id)).toEqual([1, 2]);
   });
 
   it('goes by a key of several columns, whatever their values', async () => {

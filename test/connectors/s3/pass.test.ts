@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { BucketFile } from '../../../connectors/s3/bucket.ts';
-import { behind, FIRST_PASS, isDue, type Pass, settled } from '../../../connectors/s3/pass.ts';
+import { behind, FIRST_PASS, isDue, type Pass, settled, unstuck } from '../../../connectors/s3/pass.ts';
 
 const HOUR = 3_600_000;
 const NOW = Date.parse('2026-06-01T12:00:00Z');
@@ -45,6 +45,16 @@ describe('the files that are due', () => {
     // Once no more can come, they are left alone.
     const third = run(second.pass, files, NOW + 2 * HOUR);
     expect(run(third.pass, files, NOW + 2 * HOUR).taken).toEqual([]);
+  });
+
+  it('are found behind files that are dated ahead, of which those that are remembered come once', () => {
+    const ahead = many(1_200, NOW + 25 * HOUR);
+    const first = run(FIRST_PASS, [...ahead, file('old', NOW - 48 * HOUR)]);
+    expect(first.taken).toHaveLength(1_201);
+    const second = run(first.pass, [...ahead, file('old', NOW - 48 * HOUR), file('new', NOW)]);
+    expect(second.taken).toContain('new');
+    const stuck = { ...first.pass, since: NOW + 25 * HOUR };
+    expect(run(unstuck(stuck, NOW), [file('new', NOW)]).taken).toEqual(['new']);
   });
 
   it('are the same after a pass in which none was', () => {

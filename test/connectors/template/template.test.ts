@@ -29,6 +29,13 @@ sourceContract(template, async () => {
       web.serve('/v1/contacts', api([...records.slice(100), ...changed]));
       return changed;
     },
+    async lead() {
+      const ahead = { ...contact(30_001, 0), updated_at: '2999-01-01T00:00:00.000Z' };
+      const added = contact(30_002, 40_000);
+      const serve = (more: typeof records) => web.serve('/v1/contacts', api([...records.slice(100), ...more]));
+      serve([ahead]);
+      return { odd: [ahead], more: async () => { serve([ahead, added]); return added; } };
+    },
     async spoil() {
       web.serve('/v1/contacts', api([...records, ['no contact'] as never]));
       return /not a JSON object/;

@@ -95,6 +95,14 @@ describe('a sync of a table into attributes', () => {
     const fresh = await runSync(stack, world, sync, { fresh: true });
     expect(fresh.progress).toMatchObject({ read: 6_001, written: 6_001, unchanged: 0 });
     expect((await runSync(stack, world, sync)).progress).toMatchObject({ read: 0 });
+    await shop.db.query(`INSERT INTO ${table} (id, email, tariff, changed_at) VALUES (7001, 'inc-7001', 'odd', 'infinity')`);
+    expect((await runSync(stack, world, sync)).progress).toMatchObject({ read: 1, written: 1, oddCursors: 1 });
+    await shop.db.query(`INSERT INTO ${table} (id, email, tariff) VALUES (7002, 'inc-7002', 'behind')`);
+    const last = await runSync(stack, world, sync);
+    expect(last.progress).toMatchObject({ read: 2, written: 1, unchanged: 1, oddCursors: 1 });
+    const path = `/api/syncs/${sync}/runs/${last.identifier}`;
+    expect(await ask(stack.app, world, 'GET', path)).toMatchObject({ odd_cursors: 1 });
+    expect(JSON.stringify(await ask(stack.app, world, 'GET', `${path}/log`))).toContain('1 record has a value in changed_at');
   });
 
   it('removes what has vanished, unless that is too much, or nobody can tell', async () => {
