@@ -5,8 +5,8 @@ import { WAITS_FOR } from '../../domain/sends/attempt-code.ts';
 import { pushMessageOf, settleOutcome } from '../../domain/sends/attempt-outcome.ts';
 import type { TargetDevice } from '../../domain/sends/device-decision.ts';
 import {
-  type AttemptContent, type CampaignMessage, personOf, type PlannedAttempt, type PlannedMessage, planMessages, type SendingCampaign,
-  type SendingRules,
+  type AttemptContent, beyondLimit, type CampaignMessage, type LimitedPush, personOf, type PlannedAttempt, type PlannedMessage,
+  planMessages, type SendingCampaign, type SendingRules,
 } from '../../domain/sends/plan-messages.ts';
 import type { PushMessage, PushTarget } from '../../domain/sends/push.ts';
 import { endOfQuiet } from '../../domain/sends/quiet-hours.ts';
@@ -16,7 +16,8 @@ import type { Queryable, Tx } from '../../store/core/database.ts';
 import { inSlices } from '../../store/core/yield-to-event-loop.ts';
 import { drawAttemptIds, insertAttempts, type NewAttempt } from '../../store/sends/attempts.ts';
 import {
-  countMessages, type GoneToken, listSendingApps, listUserDevices, lockMessageLimit, type SendingApp, takeSendPace, updateTokensGone,
+  type GoneToken, listMessagesGone, listSendingApps, listUserDevices, lockMessageLimit, messageKey, type SendingApp, takeSendPace,
+  updateTokensGone,
 } from '../../store/sends/send-targets.ts';
 import { listCampaignsOfSend, type Message, type Send } from '../../store/sends/sends.ts';
 import { type SendingProvider, type SendingProviders, targetOf } from './sending-provider.ts';
@@ -24,8 +25,10 @@ import { type SendingProvider, type SendingProviders, targetOf } from './sending
 /** A push that may leave now. `tries`: with this one. */
 export type OutgoingPush = {
   id: number; campaignId: number; appId: number; deviceId: string; tries: number; isPaced: boolean; expiresAt: Date; target: PushTarget;
-  token: string; message: PushMessage; provider: SendingProvider;
+  token: string; message: PushMessage; provider: SendingProvider; limited: Limited | null;
 };
+/** A push of an app with a limit, which counts when it leaves. */
+export type Limited = LimitedPush & { limit: number; periodSeconds: number };
 /** What a step of a send knows of all its messages. */
 export type SendingContext = {
   send: Send; campaigns: ReadonlyMap<number, SendingCampaign & { isSensitive: boolean }>;
@@ -70,7 +73,38 @@ function compiled(campaign: Campaign, controlGroup: ControlGroup | null): Sendin
   };
 }
 
-type Pushed = Pick<OutgoingPush, 'id' | 'campaignId' | 'appId' | 'tries' | 'isPaced' | 'expiresAt'>;
+type Pushed = Pick<OutgoingPush, 'id' | 'campaignId' | 'appId' | 'tries' | 'isPaced' | 'expiresAt' | 'limited'>;
+
+/** What the app's limit needs to know of a push; null: it has none, or none that counts for the campaign. */
+export function limitedPush(
+  { send, apps, campaigns }: SendingContext,
+  { campaignId, appId, ordinal, userId, device }: {
+    campaignId: number; appId: number; ordinal: number; userId: string | null; device: TargetDevice;
+  },
+): Limited | null {
+  const { messageLimit, messagePeriod } = apps.get(appId)!;
+  if (messageLimit === null || campaigns.get(campaignId)!.skipMessageLimit) return null;
+  const message = messageKey(campaignId, send.id, ordinal);
+  return { person: personOf({ userId }, [device]), message, limit: messageLimit, periodSeconds: messagePeriod! };
+}
+
+/**
+ * Returns those of these pushes that would leave now and are beyond their app's limit: it counts what went out, not what waits. Holds the
+ * limits of the apps until the transaction ends, in which the others leave, or are marked as sending.
+ */
+export async function findBeyondLimit<P extends { appId: number; limited: Limited | null }>(
+  tx: Tx, entityId: number, leaving: readonly P[],
+): Promise<ReadonlySet<P>> {
+  const limited = leaving.flatMap((push) => (push.limited ? [{ ...push.limited, push }] : []));
+  const beyond: P[] = [];
+  for (const [appId, own] of [...Map.groupBy(limited, ({ push }) => push.appId)].toSorted(([a], [b]) => a - b)) {
+    const { limit, periodSeconds } = own[0]!;
+    await lockMessageLimit(tx, entityId, appId);
+    const gone = await listMessagesGone(tx, entityId, appId, [...new Set(own.map(({ person }) => person))], periodSeconds);
+    beyond.push(...Array.from(beyondLimit(own, gone, limit), ({ push }) => push));
+  }
+  return new Set(beyond);
+}
 
 export function outgoingPush(attempt: Pushed, { device, content, app, provider, now }: {
   device: NonNullable<PlannedAttempt['device']>; content: NonNullable<NonNullable<PlannedAttempt['content']>['push']>; app: SendingApp;
@@ -125,11 +159,12 @@ export async function lookUpUsers(tx: Tx, { send, apps }: SendingContext, messag
 /** Writes the attempts of a chunk. */
 async function planChunk(tx: Tx, context: SendingContext, targets: Targets): Promise<Row[]> {
   const { send, campaigns } = context;
-  const rules = await rulesOfApps(tx, context, targets);
+  const rules = rulesOfApps(context);
   const attempts = planMessages(targets.messages, [...campaigns.values()], {
     devicesOf: targets.devicesOf, rulesOf: (appId) => rules.get(appId)!, isCanceled: send.cancelRequestedAt !== null, now: context.now,
   });
   await pace(tx, context, attempts);
+  await limitSettled(tx, context, attempts);
   const { ids, now } = await drawAttemptIds(tx, attempts.length);
   const jsonOf = jsonOnce();
   const rows: Row[] = [];
@@ -146,28 +181,25 @@ function jsonOnce(): JsonOf {
   return (content) => known.get(content) ?? known.set(content, JSON.stringify(content)).get(content)!;
 }
 
-async function rulesOfApps(tx: Tx, { send, apps, campaigns, now }: SendingContext, targets: Targets) {
-  const rules = new Map<number, SendingRules>();
-  for (const { id, verifiedUsers, quietHours, messageLimit, messagePeriod } of apps.values()) {
-    const isLimited = messageLimit !== null
-      && [...campaigns.values()].some(({ appId, skipMessageLimit }) => appId === id && !skipMessageLimit);
-    let messagesLeft: Map<string, number> | null = null;
-    if (isLimited) {
-      const people = peopleIn(id, targets);
-      await lockMessageLimit(tx, send.entityId, id);
-      const counts = await countMessages(tx, send.entityId, id, people, { periodSeconds: messagePeriod!, exceptOf: send });
-      messagesLeft = new Map(people.map((person) => [person, messageLimit - (counts.get(person) ?? 0)]));
-    }
-    rules.set(id, { verifiedUsers, quietUntil: endOfQuiet(quietHours, now), messagesLeft });
-  }
-  return rules;
+function rulesOfApps({ apps, now }: SendingContext): Map<number, SendingRules> {
+  return new Map(Array.from(apps, ([id, { verifiedUsers, quietHours }]) => (
+    [id, { verifiedUsers, quietUntil: endOfQuiet(quietHours, now) }])));
 }
 
-function peopleIn(appId: number, { messages, devicesOf }: Targets): string[] {
-  return [...new Set(messages.flatMap((message) => {
-    const devices = devicesOf(appId, message);
-    return devices.length === 0 ? [] : [personOf(message, devices)];
-  }))];
+/** Pushes whose provider settles them at once leave in this transaction; the others, shortly before they leave. */
+async function limitSettled(tx: Tx, context: SendingContext, planned: readonly PlannedAttempt[]): Promise<void> {
+  const { send, providers, now } = context;
+  const leaving = planned.flatMap((attempt) => {
+    const { code, dueAt, campaign: { id: campaignId, appId }, ordinal, userId, device } = attempt;
+    if (code !== 'PENDING' || dueAt > now || !providers.get(appId)!.settle) return [];
+    return [{ attempt, appId, limited: limitedPush(context, { campaignId, appId, ordinal, userId, device: device! }) }];
+  });
+  for (const { attempt } of await findBeyondLimit(tx, send.entityId, leaving)) {
+    attempt.code = 'MESSAGE_LIMIT';
+    attempt.details = null;
+    const { inapp } = attempt.content!;
+    attempt.content = attempt.inappUntil === null ? null : { inapp: inapp! };
+  }
 }
 
 /** Gives pushes that could go now, of apps with a send rate, their moments. */
@@ -195,7 +227,8 @@ export async function takePaces<A extends { appId: number; dueAt: Date }>(
 
 type Row = { row: NewAttempt; outgoing?: OutgoingPush; gone?: GoneToken };
 
-function toRow({ send, apps, providers, now, campaigns }: SendingContext, attempt: PlannedAttempt, id: number, jsonOf: JsonOf): Row {
+function toRow(context: SendingContext, attempt: PlannedAttempt, id: number, jsonOf: JsonOf): Row {
+  const { send, apps, providers, now, campaigns } = context;
   const { campaign, device, variant, code, details, dueAt, isPaced, expiresAt, inappUntil, content, ordinal, userId, userHash } = attempt;
   const isPush = code === 'PENDING';
   const provider = providers.get(campaign.appId)!;
@@ -207,7 +240,9 @@ function toRow({ send, apps, providers, now, campaigns }: SendingContext, attemp
   };
   if (!isPush) return { row };
   if (dueAt > now) return { row };
-  const outgoing = outgoingPush({ id, campaignId: campaign.id, appId: campaign.appId, tries: 1, isPaced, expiresAt }, {
+  const { id: campaignId, appId } = campaign;
+  const limited = limitedPush(context, { campaignId, appId, ordinal, userId, device: device! });
+  const outgoing = outgoingPush({ id, campaignId, appId, tries: 1, isPaced, expiresAt, limited }, {
     device: device!, content: content!.push!, app: apps.get(campaign.appId)!, provider, now,
   });
   // It is marked as sending shortly before it leaves.

@@ -7,10 +7,10 @@ import type { JobClaim } from '../../domain/jobs/job.ts';
 import { WAITS_FOR } from '../../domain/sends/attempt-code.ts';
 import { write } from '../../store/core/database.ts';
 import { LOOK_UP_BY_KEY } from '../../store/core/look-up-by-key.ts';
-import { markSending, putOffAttempts } from '../../store/sends/attempts.ts';
+import { markSending, putOffAttempts, settleAttempts } from '../../store/sends/attempts.ts';
 import { lockSend } from '../../store/sends/sends.ts';
 import type { Dependencies } from '../dependencies.ts';
-import type { OutgoingPush } from './plan-attempts.ts';
+import { findBeyondLimit, type OutgoingPush } from './plan-attempts.ts';
 import { type SentPush, sendPush, settlePushes } from './send-attempts.ts';
 
 /** Outcomes that come within this time are written together, unless half of what is sending has come before. */
@@ -119,14 +119,17 @@ export class PushesUnderWay {
     return open === 0 && this.#down.has(key) ? MARKED_OF_DOWN : MARKED_PER_STREAM * Math.max(1, open);
   }
 
-  /** Marks these as sending and lets those leave that it could mark; false if the send is canceled, or another's. */
+  /** Marks those within their app's limit as sending and lets those leave that it could mark; false if the send is canceled, or another's. */
   async #begin(next: readonly Routed[]): Promise<boolean> {
     const { db, boundary } = this.#deps;
     const { entityId } = this.#claim;
     const marked = await write(db, async (tx) => {
       const send = await lockSend(tx, this.#claim, { isShared: true });
       if (!send || send.cancelRequestedAt !== null) return null;
-      return markSending(tx, entityId, next.map(({ push }) => push));
+      const beyond = await findBeyondLimit(tx, entityId, next.map(({ push }) => push));
+      await settleAttempts(tx, entityId, Array.from(beyond, ({ id, campaignId }) => (
+        { id, campaignId, code: 'MESSAGE_LIMIT' as const, details: null, providerMessageId: null, dueAt: null })), 'waiting');
+      return markSending(tx, entityId, next.flatMap(({ push }) => (beyond.has(push) ? [] : [push])));
     }, { settings: LOOK_UP_BY_KEY });
     if (!marked) return false;
     boundary('send: marked');

@@ -9,7 +9,7 @@ import { type AttemptOutcome, type DueAttempt, putOffAttempts, settleAttempts } 
 import { updateProviderRefusals } from '../../store/sends/push-providers.ts';
 import { updateTokensGone } from '../../store/sends/send-targets.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { type OutgoingPush, outgoingPush, type SendingContext, takePaces } from './plan-attempts.ts';
+import { limitedPush, type OutgoingPush, outgoingPush, type SendingContext, takePaces } from './plan-attempts.ts';
 
 export type SentPush = { push: OutgoingPush; outcome: PushOutcome };
 
@@ -38,9 +38,8 @@ export async function settlePushes(tx: Tx, entityId: number, sent: readonly Sent
 }
 
 /** Attempts that waited are decided again: the person may have opted out, or logged out, meanwhile. */
-export async function sendAgain(
-  tx: Tx, { send, campaigns, apps, providers, now }: SendingContext, due: readonly DueAttempt[],
-): Promise<OutgoingPush[]> {
+export async function sendAgain(tx: Tx, context: SendingContext, due: readonly DueAttempt[]): Promise<OutgoingPush[]> {
+  const { send, campaigns, apps, providers, now } = context;
   const settled: AttemptOutcome[] = [];
   const allowed: (DueAttempt & { device: TargetDevice })[] = [];
   for (const attempt of due) {
@@ -55,10 +54,13 @@ export async function sendAgain(
   }
   await settleAttempts(tx, send.entityId, settled, 'waiting');
   const later = await putOff(tx, { send, apps, now }, allowed);
-  return allowed.filter(({ id }) => !later.has(id)).map(({ id, campaignId, appId, tries, isPaced, expiresAt, device, content }) => (
-    outgoingPush({ id, campaignId, appId, tries: tries + 1, isPaced, expiresAt }, {
+  return allowed.filter(({ id }) => !later.has(id)).map((attempt) => {
+    const { id, campaignId, appId, messageOrdinal: ordinal, userId, tries, isPaced, expiresAt, device, content } = attempt;
+    const limited = limitedPush(context, { campaignId, appId, ordinal, userId, device });
+    return outgoingPush({ id, campaignId, appId, tries: tries + 1, isPaced, expiresAt, limited }, {
       device, content: content.push!, app: apps.get(appId)!, provider: providers.get(appId)!, now,
-    })));
+    });
+  });
 }
 
 /**

@@ -1,9 +1,10 @@
 import type { JobClaim } from '../../domain/jobs/job.ts';
+import { endOfQuiet } from '../../domain/sends/quiet-hours.ts';
 import { endCampaignsOf } from '../../store/campaigns/campaign-runs.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import { LOOK_UP_BY_KEY } from '../../store/core/look-up-by-key.ts';
 import { endJob } from '../../store/jobs/jobs.ts';
-import { cancelWaiting, findNextDue, hasSending, listDueAttempts, settleInterrupted } from '../../store/sends/attempts.ts';
+import { cancelWaiting, findNextDue, hasSending, listDueAttempts, settleInterrupted, updateQuietUntil } from '../../store/sends/attempts.ts';
 import { lockSend, type Send } from '../../store/sends/sends.ts';
 import { inSlot } from '../core/in-slot.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
@@ -40,6 +41,8 @@ const HELD_MS = 500;
 const LEFT_SENDING_MS = 60_000;
 /** How often a send that waits for outcomes looks whether it is canceled, or more is due. */
 const LOOK_AGAIN_MS = 1_000;
+/** A send that waits longer looks whether quiet hours have changed. */
+const LONG_WAIT_MS = 5_000;
 /** Paced messages of this time go together, so that a high send rate takes no step for each of its messages. */
 const PACED_TOGETHER_MS = 500;
 
@@ -124,7 +127,11 @@ async function planNext(tx: Tx, deps: Sending, claim: JobClaim, source: MessageS
     deps.boundary('send: before a portion commits');
     return portion;
   }
-  const nextDue = earlierOf(await findNextDue(tx, send.entityId, send.id), await source.findNextDue?.(tx, send) ?? null);
+  const nextWaiting = await findNextDue(tx, send.entityId, send.id);
+  if (nextWaiting && nextWaiting.getTime() - now.getTime() > LONG_WAIT_MS && await freeFromQuiet(tx, context)) {
+    return { outgoing: [], isFull: false };
+  }
+  const nextDue = earlierOf(nextWaiting, await source.findNextDue?.(tx, send) ?? null);
   if (nextLook && (nextDue === null || nextLook <= nextDue)) return waitUntil(nextLook, now);
   if (nextDue) return { againInMs: Math.max(waitUntil(nextDue, now).againInMs, isPaced(context) ? PACED_TOGETHER_MS : 0) };
   // A worker that was thought lost may still be sending: the next step settles what it leaves.
@@ -134,6 +141,15 @@ async function planNext(tx: Tx, deps: Sending, claim: JobClaim, source: MessageS
   await endJob(tx, 'send', send, isCanceled ? 'canceled' : 'finished');
   await endCampaignsOf(tx, send.entityId, send.id);
   return null;
+}
+
+/** Moves what waits for quiet hours that have changed since, and tells whether there was any. */
+async function freeFromQuiet(tx: Tx, { send, apps, now }: SendingContext): Promise<boolean> {
+  let moved = 0;
+  for (const { id: appId, quietHours } of apps.values()) {
+    moved += await updateQuietUntil(tx, send.entityId, send.id, { appId, quietUntil: endOfQuiet(quietHours, now) }, PORTION);
+  }
+  return moved > 0;
 }
 
 /** As long as a timer of Temporal's may take, and a look now and then at what changed meanwhile. */

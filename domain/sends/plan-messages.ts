@@ -26,8 +26,6 @@ export type SendingRules = {
   verifiedUsers: boolean;
   /** When pushes may go: now, or at the end of quiet hours. */
   quietUntil: Date;
-  /** How many more messages each person (`personOf`) may get; null: as many as there are. */
-  messagesLeft: Map<string, number> | null;
 };
 
 /** For a user; for a device that has none; or, with `userHash`, for an erased person. */
@@ -38,6 +36,23 @@ export type PlannedMessage = {
 /** The person of a message, as analytics has them: u and the user's id, or d and the device's. */
 export function personOf({ userId }: Pick<PlannedMessage, 'userId'>, [device]: readonly Pick<TargetDevice, 'deviceId'>[]): string {
   return userId === null ? `d${device!.deviceId}` : `u${userId}`;
+}
+
+/** A push of an app that limits how many messages a person gets. `message`: the same for all devices of the person. */
+export type LimitedPush = { person: string; message: string };
+
+/**
+ * Returns which of these pushes, in their order, are beyond the limit, and adds the messages of the others to those that went out to each
+ * person (`gone`, by message). A push to several devices of a person is one message.
+ */
+export function beyondLimit<Push extends LimitedPush>(pushes: readonly Push[], gone: Map<string, Set<string>>, limit: number): Set<Push> {
+  const beyond = new Set<Push>();
+  for (const push of pushes) {
+    const messages = gone.get(push.person) ?? new Set();
+    if (!messages.has(push.message) && messages.size >= limit) beyond.add(push);
+    else gone.set(push.person, messages.add(push.message));
+  }
+  return beyond;
 }
 
 /** What a device gets, as the ledger keeps it. */
@@ -61,10 +76,7 @@ const TOO_BIG = `with its values the message has more than ${MAX_MESSAGE_BYTES} 
 
 type Target = { message: PlannedMessage; campaign: SendingCampaign; variant: string | null };
 
-/**
- * What each message of a send becomes: an attempt for each campaign and device of its user, or one that says that there is none. Of a
- * person who may get no more messages (`messagesLeft`, which it counts down), a push to several devices is one.
- */
+/** What each message of a send becomes: an attempt for each campaign and device of its user, or one that says that there is none. */
 export function planMessages(
   messages: readonly PlannedMessage[], campaigns: readonly SendingCampaign[],
   { devicesOf, rulesOf, isCanceled, now }: {
@@ -95,7 +107,6 @@ function planForPerson(
   const isTooBig = [push, inapp].some((rendered) => rendered && 'isTooBig' in rendered);
   const content = { ...push && 'message' in push && { push: push.message }, ...inapp && 'message' in inapp && { inapp: inapp.message } };
   const inappAlone = { inappUntil: inappEnd(campaign, now), content: { inapp: content.inapp! } };
-  const takesOne = countOnce(rules, campaign, person);
   const own = { ...target, variant: message.variant };
   return devices.map((device): PlannedAttempt => {
     const decision = decideDevice(device, target.message.userId, campaign, rules);
@@ -107,23 +118,9 @@ function planForPerson(
     const planned = settled(own, device, decision.code, decision.details, now);
     const withInapp = decision.inapp ? inappAlone : {};
     if (!decision.push) return { ...planned, ...withInapp };
-    if (!takesOne()) return { ...planned, ...withInapp, code: 'MESSAGE_LIMIT' };
     const isQuiet = rules.quietUntil > now;
     return { ...planned, ...withInapp, content, dueAt: rules.quietUntil, details: isQuiet ? WAITS_FOR.quiet : planned.details };
   });
-}
-
-/** Whether the person may get one more; asked for each device, and counted once. */
-function countOnce({ messagesLeft }: SendingRules, { skipMessageLimit }: SendingCampaign, person: string): () => boolean {
-  let isAllowed: boolean | null = null;
-  return () => {
-    if (messagesLeft === null || skipMessageLimit) return true;
-    if (isAllowed !== null) return isAllowed;
-    const left = messagesLeft.get(person) ?? 0;
-    isAllowed = left > 0;
-    if (isAllowed) messagesLeft.set(person, left - 1);
-    return isAllowed;
-  };
 }
 
 function inappEnd({ endDate }: SendingCampaign, now: Date): Date {

@@ -3,11 +3,13 @@ import { isUnwanted } from '../../domain/apps/app-statuses.ts';
 import { updateGroupsOfApp } from '../../store/apps/app-groups.ts';
 import { insertApp, lockApp, streamWholeApps, updateApp, type WholeApp } from '../../store/apps/apps.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
+import { listQuietSends } from '../../store/sends/attempts.ts';
 import { updateOutcomeDelivery } from '../../store/sends/outcome-deliveries.ts';
 import { audit, auditEach } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
 import { streamedResult } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
+import { wakeSendSoon } from '../jobs/start-soon.ts';
 import { changedMembers, readGroups, readSettings, refuseChangeOfPrivacy, refuseChangeOfStoreFetched } from './app-change.ts';
 import { requireWholeApp, seesFcmKey, showApps, showCreatedApp } from './app-record.ts';
 
@@ -40,9 +42,13 @@ const createApp = route(api.createApp, async ({ body, keepReply, ...who }, { db,
   }, { collide: true });
 });
 
-const changeApp = route(api.updateApp, async ({ params: { app_identifier }, body, ...who }, { db, secrets, figures }) => {
+/** So many sends learn at once that quiet hours have changed; the others see it when they go on. */
+const MAX_WOKEN = 100;
+
+const changeApp = route(api.updateApp, async ({ params: { app_identifier }, body, ...who }, deps) => {
+  const { db, secrets, figures } = deps;
   const { entityId } = who.caller;
-  return write(db, async (tx) => {
+  const { shown, waiting } = await write(db, async (tx) => {
     await lockApp(tx, entityId, app_identifier);
     const before = await requireWholeApp(tx, secrets, entityId, app_identifier);
     const named = { ...body, name: body.name ?? before.name, package_name: body.package_name ?? before.packageName };
@@ -58,8 +64,14 @@ const changeApp = route(api.updateApp, async ({ params: { app_identifier }, body
     await audit(tx, who, { action: 'update', subjectKind: 'app', subject: app_identifier, details });
     const changedApp = await requireWholeApp(tx, secrets, entityId, app_identifier);
     await writeDownKeys(tx, who, [changedApp]);
-    return { apps: await showApps(tx, figures, who.caller, [changedApp]) };
+    const isOtherwiseQuiet = JSON.stringify(before.quietHours) !== JSON.stringify(after.quietHours);
+    return {
+      shown: { apps: await showApps(tx, figures, who.caller, [changedApp]) },
+      waiting: isOtherwiseQuiet ? await listQuietSends(tx, entityId, before.id, MAX_WOKEN) : [],
+    };
   }, { collide: true });
+  await Promise.all(waiting.map((send) => wakeSendSoon(deps, who.log, send)));
+  return shown;
 });
 
 function isRegrouped({ groups }: WholeApp, given: string[] | undefined): boolean {

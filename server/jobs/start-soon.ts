@@ -29,6 +29,11 @@ export async function cancelSendSoon({ flows }: RouteDependencies, log: FastifyB
   await leftToSweep(log, flows.cancelSend(ref), { send: ref.identifier }, 'a canceled send');
 }
 
+/** Wakes a send whose messages need wait no longer. */
+export async function wakeSendSoon({ flows }: RouteDependencies, log: FastifyBaseLogger, ref: SendRef): Promise<void> {
+  await leftToSweep(log, flows.cancelSend(ref), { send: ref.identifier }, 'a send whose quiet hours changed');
+}
+
 export async function followSyncSoon({ flows }: RouteDependencies, log: FastifyBaseLogger, sync: Sync): Promise<void> {
   await leftToSweep(log, flows.followSchedule(sync), { sync: sync.identifier }, 'the schedule of a sync');
 }

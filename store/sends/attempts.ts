@@ -1,12 +1,13 @@
 import { pipeline } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
-import type { AttemptCode } from '../../domain/sends/attempt-code.ts';
+import { type AttemptCode, WAITS_FOR } from '../../domain/sends/attempt-code.ts';
 import type { TargetDevice } from '../../domain/sends/device-decision.ts';
 import type { AttemptContent } from '../../domain/sends/plan-messages.ts';
 import { readRows } from '../core/camel-row.ts';
 import { copyLine } from '../core/copy-text.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { isLoggedOut } from './send-targets.ts';
+import type { SendRef } from './sends.ts';
 
 export type AttemptState = 'waiting' | 'sending' | 'settled';
 
@@ -66,16 +67,19 @@ const isoOf = (at: Date | null) => at?.toISOString() ?? null;
 
 /** An attempt that is to be sent now, and its device as it is now; null: the device is gone. */
 export type DueAttempt = {
-  id: number; campaignId: number; appId: number; userId: string | null; tries: number; isPaced: boolean; expiresAt: Date;
-  content: AttemptContent; device: TargetDevice | null;
+  id: number; campaignId: number; appId: number; messageOrdinal: number; userId: string | null; tries: number; isPaced: boolean;
+  expiresAt: Date; content: AttemptContent; device: TargetDevice | null;
 };
 
 type DueColumns = Omit<DueAttempt, 'device'> & { [Member in keyof TargetDevice]: TargetDevice[Member] | null };
 
 function toDueAttempt(
-  { id, campaignId, appId, userId, tries, isPaced, expiresAt, content, deviceId, ...device }: DueColumns,
+  { id, campaignId, appId, messageOrdinal, userId, tries, isPaced, expiresAt, content, deviceId, ...device }: DueColumns,
 ): DueAttempt {
-  return { id, campaignId, appId, userId, tries, isPaced, expiresAt, content, device: deviceId === null ? null : { deviceId, ...device } };
+  return {
+    id, campaignId, appId, messageOrdinal, userId, tries, isPaced, expiresAt, content,
+    device: deviceId === null ? null : { deviceId, ...device },
+  };
 }
 
 /** Bytes of content that are taken at once: an attempt's own content may exceed it alone. */
@@ -87,8 +91,8 @@ const TAKEN_BYTES = 4 * 1024 ** 2;
  */
 export async function listDueAttempts(tx: Queryable, entityId: number, sendId: number, limit: number): Promise<DueAttempt[]> {
   return readRows(await tx.query(
-    `SELECT a.id, a.campaign_id, a.app_id, a.user_id, a.tries, a.is_paced, a.expires_at, a.content, d.device_id, d.current_user_id,
-       ${isLoggedOut('d')} AS is_logged_out, d.verified_user_id, d.push_token, d.opt_in, d.opt_out, d.uninstalled
+    `SELECT a.id, a.campaign_id, a.app_id, a.message_ordinal, a.user_id, a.tries, a.is_paced, a.expires_at, a.content, d.device_id,
+       d.current_user_id, ${isLoggedOut('d')} AS is_logged_out, d.verified_user_id, d.push_token, d.opt_in, d.opt_out, d.uninstalled
      FROM (
        SELECT *, sum(bytes) OVER (ORDER BY due_at, id) - bytes AS bytes_before
        FROM (
@@ -128,6 +132,32 @@ export async function putOffAttempts(
      WHERE a.entity_id = $1 AND a.campaign_id = p.campaign_id AND a.id = p.id AND a.state = 'waiting'`,
     [entityId, putOff.map(({ campaignId }) => campaignId), putOff.map(({ id }) => id), putOff.map(({ dueAt }) => dueAt),
       putOff.map(({ isPaced }) => isPaced), putOff.map(({ details }) => details)]);
+}
+
+/**
+ * Moves at most `limit` attempts of an app that wait for the end of quiet hours to an earlier end, and returns how many: the app has other
+ * quiet hours now. Uses the index attempts_open.
+ */
+export async function updateQuietUntil(
+  tx: Queryable, entityId: number, sendId: number, { appId, quietUntil }: { appId: number; quietUntil: Date }, limit: number,
+): Promise<number> {
+  const { rowCount } = await tx.query(
+    `UPDATE attempts SET due_at = $4 WHERE entity_id = $1 AND (campaign_id, id) IN (
+       SELECT campaign_id, id FROM attempts
+       WHERE entity_id = $1 AND send_id = $2 AND app_id = $3 AND state = 'waiting' AND details = $6
+         AND due_at > $4 LIMIT $5)`, [entityId, sendId, appId, quietUntil, limit, WAITS_FOR.quiet]);
+  return rowCount!;
+}
+
+/** Lists running sends with messages of an app that wait for the end of its quiet hours. Uses the index attempts_open. */
+export async function listQuietSends(db: Queryable, entityId: number, appId: number, limit: number): Promise<SendRef[]> {
+  const { rows } = await db.query<{ id: number; identifier: string; is_campaign: boolean }>(
+    `SELECT s.id, s.identifier, s.campaign_id IS NOT NULL AS is_campaign FROM sends s
+     WHERE s.entity_id = $1 AND s.state = 'running' AND EXISTS (
+       SELECT FROM attempts a WHERE a.entity_id = $1 AND a.send_id = s.id AND a.app_id = $2 AND a.state = 'waiting' AND a.details = $3)
+     ORDER BY s.id LIMIT $4`, [entityId, appId, WAITS_FOR.quiet, limit]);
+  return rows.map(({ id: runId, identifier, is_campaign: isCampaign }) => (
+    { entityId, runId, identifier, kind: isCampaign ? 'campaign' : 'send' }));
 }
 
 /** Whether attempts are under way: of a worker that was thought lost, where it is asked between two chunks. */

@@ -3,7 +3,6 @@ import type { QuietHours } from '../../domain/sends/quiet-hours.ts';
 import { TEST_COPIES } from '../campaigns/campaign-tests.ts';
 import { readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
-import type { Send } from './sends.ts';
 
 /** Whether the app said of a row of devices that no user is logged in. */
 export const isLoggedOut = (row: string): string => `(${row}.current_user_id IS NULL AND ${row}.current_user_id_said_at IS NOT NULL)`;
@@ -123,31 +122,31 @@ export async function listSendingApps(db: Queryable, entityId: number, appIds: r
 }
 
 /**
- * How many messages of an app went out to each of these people in the last so many seconds, with all that wait: those go out together once
- * quiet hours end. What a campaign to an audience sends is one message to all of a person's devices, so it is no reason against another of
- * them. Tests don't count. By attempts_by_user and attempts_by_device.
+ * Lists the messages of an app that went out to each of these people in the last so many seconds, or are on their way, by the person, each
+ * as `messageKey` names it. Tests don't count. Uses the indexes attempts_by_user and attempts_by_device.
  */
-export async function countMessages(
-  tx: Queryable, entityId: number, appId: number, people: readonly string[],
-  { periodSeconds, exceptOf }: { periodSeconds: number; exceptOf: Pick<Send, 'id' | 'campaignId' | 'looks'> },
-): Promise<Map<string, number>> {
+export async function listMessagesGone(
+  tx: Queryable, entityId: number, appId: number, people: readonly string[], periodSeconds: number,
+): Promise<Map<string, Set<string>>> {
   const counted = `app_id = $2 AND channel <> 'inapp' AND campaign_id NOT IN (${TEST_COPIES})
-    AND (send_id = $5::integer AND message_ordinal = $6::integer) IS NOT TRUE
-    AND (code = 'PENDING' OR code IN ('PUSH_SENT', 'UNKNOWN') AND settled_at > now() - make_interval(secs => $4))`;
-  const count = 'count(DISTINCT (campaign_id, send_id, message_ordinal)) AS count';
-  const { rows } = await tx.query<{ person: string; count: number }>(
+    AND (state = 'sending' OR code IN ('PUSH_SENT', 'UNKNOWN') AND settled_at > now() - make_interval(secs => $4))`;
+  const messages = `array_agg(DISTINCT concat_ws(' ', campaign_id, send_id, message_ordinal)) AS messages`;
+  const { rows } = await tx.query<{ person: string; messages: string[] }>(
     `WITH people AS (SELECT substr(person, 2) COLLATE "C" AS id, person LIKE 'u%' AS is_user FROM unnest($3::text[]) AS p (person))
-     SELECT 'u' || user_id AS person, ${count} FROM attempts
+     SELECT 'u' || user_id AS person, ${messages} FROM attempts
      WHERE entity_id = $1 AND user_id = ANY (ARRAY(SELECT id FROM people WHERE is_user)) AND ${counted} GROUP BY user_id
      UNION ALL
-     SELECT 'd' || device_id, ${count} FROM attempts
+     SELECT 'd' || device_id, ${messages} FROM attempts
      WHERE entity_id = $1 AND device_id = ANY (ARRAY(SELECT id FROM people WHERE NOT is_user)) AND user_id IS NULL AND ${counted}
      GROUP BY device_id`,
-    [entityId, appId, people, periodSeconds, exceptOf.campaignId === null ? null : exceptOf.id, exceptOf.looks]);
-  return new Map(rows.map(({ person, count: messages }) => [person, messages]));
+    [entityId, appId, people, periodSeconds]);
+  return new Map(rows.map(({ person, messages: keys }) => [person, new Set(keys)]));
 }
 
-/** One send at a time counts and plans messages of an app with a limit: two at once would both count before the other. */
+/** Names a message of a person: of a send that looks at an audience, each look is one. */
+export const messageKey = (campaignId: number, sendId: number, ordinal: number): string => `${campaignId} ${sendId} ${ordinal}`;
+
+/** Lets one transaction at a time count messages of an app with a limit and let others go: two would both count before the other. */
 export async function lockMessageLimit(tx: Queryable, entityId: number, appId: number): Promise<void> {
   await tx.query(`SELECT pg_advisory_xact_lock(hashtextextended('message_limit ' || $1::text || ' ' || $2::text, 0))`, [entityId, appId]);
 }

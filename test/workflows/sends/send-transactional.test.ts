@@ -128,7 +128,7 @@ describe('messages of transactional campaigns', () => {
     expect(Date.parse(waiting.next_at!)).toBeGreaterThan(Date.now() + 3_600_000);
     const { result: why } = await call('GET', `campaigns/${both.identifier}/why?user=bob`);
     expect(why).toMatchObject({ decisions: [{ code: 'PENDING', details: 'waits for the end of the app\'s quiet hours' }] });
-    // What waits counts for the limit however long ago it was planned: it goes out with the rest.
+    // What waits uses up no limit, and does not go out together beyond it.
     await insertSampleDevice(db, entityId, strict.id, 'of cleo', { userId: 'cleo', verifiedUserId: 'cleo' });
     const planned = async (count: number) => {
       const { requestId: id } = await send({ campaignKey: [campaign.identifier], messages: Array(count).fill({ user: 'cleo' }) });
@@ -137,15 +137,24 @@ describe('messages of transactional campaigns', () => {
         return processed === count && codes;
       });
     };
-    expect(await planned(2)).toEqual({ PENDING: 2 });
-    await db.query(`UPDATE attempts SET created_at = now() - interval '2 hours' WHERE user_id = 'cleo'`);
-    expect(await planned(1)).toEqual({ MESSAGE_LIMIT: 1 });
+    const codesOf = async (user: string) => (await db.query<{ code: string }>(
+      'SELECT code FROM attempts WHERE user_id = $1 AND campaign_id = $2 ORDER BY code', [user, campaign.id])).rows.map(({ code }) => code);
+    expect([await planned(2), await planned(1)]).toEqual([{ PENDING: 2 }, { PENDING: 1 }]);
+    expect(await call('PUT', `apps/${strict.identifier}`, { app_type: 'iOS App', quiet_hours: null })).toMatchObject({ status: 200 });
+    await waitFor('the end of what waited', async () => !(await codesOf('cleo')).includes('PENDING'));
+    expect(await codesOf('cleo')).toEqual(['MESSAGE_LIMIT', 'PUSH_SENT', 'PUSH_SENT']);
+    expect((await ended(quiet)).codes).toEqual({ PUSH_SENT: 1 });
     // What waits hears that its campaign is canceled.
+    await db.query('UPDATE apps SET quiet_hours = $2 WHERE id = $1', [strict.id, JSON.stringify(quietHours)]);
+    await insertSampleDevice(db, entityId, strict.id, 'of dora', { userId: 'dora', verifiedUserId: 'dora' });
+    const { requestId: canceled } = await send({ campaignKey: [campaign.identifier, both.identifier], messages: [{ user: 'dora' }] });
+    await waitFor('the plan', async () => (await stateOf(canceled)).processed === 1);
     expect(await call('PUT', `campaign/${campaign.identifier}/cancel`)).toMatchObject({ status: 200 });
     await waitFor('the end of what waited', async () => (await report(campaign.identifier)).every(({ code }) => code !== 'PENDING'));
-    await call('DELETE', `transac/${quiet}`);
-    expect(await ended(quiet)).toMatchObject({ state: 'canceled', codes: { CANCELED: 1 } });
-    const { rows: left } = await db.query('SELECT inapp_until, content FROM attempts WHERE campaign_id = $1', [both.id]);
+    await call('DELETE', `transac/${canceled}`);
+    expect(await ended(canceled)).toMatchObject({ state: 'canceled', codes: { CANCELED: 2 } });
+    const { rows: left } = await db.query(
+      `SELECT inapp_until, content FROM attempts WHERE campaign_id = $1 AND user_id = 'dora'`, [both.id]);
     expect(left).toEqual([{ inapp_until: null, content: null }]);
   });
 
