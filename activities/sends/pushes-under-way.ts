@@ -119,7 +119,7 @@ export class PushesUnderWay {
     return open === 0 && this.#down.has(key) ? MARKED_OF_DOWN : MARKED_PER_STREAM * Math.max(1, open);
   }
 
-  /** Marks those within their app's limit as sending and lets those leave that it could mark; false if the send is canceled, or another's. */
+  /** Marks pushes within their app's limit as sending, and lets these leave. False: the send is canceled, or another's. */
   async #begin(next: readonly Routed[]): Promise<boolean> {
     const { db, boundary } = this.#deps;
     const { entityId } = this.#claim;

@@ -4,7 +4,9 @@ import { endCampaignsOf } from '../../store/campaigns/campaign-runs.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import { LOOK_UP_BY_KEY } from '../../store/core/look-up-by-key.ts';
 import { endJob } from '../../store/jobs/jobs.ts';
-import { cancelWaiting, findNextDue, hasSending, listDueAttempts, settleInterrupted, updateQuietUntil } from '../../store/sends/attempts.ts';
+import {
+  cancelWaiting, findNextDue, hasSending, listDueAttempts, settleInterrupted, updateQuietUntil,
+} from '../../store/sends/attempts.ts';
 import { lockSend, type Send } from '../../store/sends/sends.ts';
 import { inSlot } from '../core/in-slot.ts';
 import type { RetryAfter } from '../core/retry-after.ts';

@@ -78,7 +78,7 @@ export const viewFunnel = operation({
 });
 
 export const createFunnel = operation({
-  id: 'createFunnel', ...MANAGE, method: 'POST', path: '/api/funnels',
+  id: 'createFunnel', ...MANAGE, exactNumbers: 'as text', method: 'POST', path: '/api/funnels',
   summary: 'Create a funnel',
   description: 'Each step names events that an app has sent already.',
   audits: 'create funnel',
@@ -94,7 +94,7 @@ export const createFunnel = operation({
 });
 
 export const updateFunnel = operation({
-  id: 'updateFunnel', ...MANAGE, method: 'PUT', path: '/api/funnels/:identifier',
+  id: 'updateFunnel', ...MANAGE, exactNumbers: 'as text', method: 'PUT', path: '/api/funnels/:identifier',
   summary: 'Set the labels of a funnel',
   audits: 'update funnel',
   params,
@@ -157,7 +157,7 @@ export const FunnelFollowUp = z.object({
 }).meta({ id: 'FunnelFollowUp' });
 
 export const quickFunnelStats = operation({
-  id: 'quickFunnelStats', ...VIEW, method: 'POST', path: '/api/funnels/quick_stats',
+  id: 'quickFunnelStats', ...VIEW, exactNumbers: 'as text', method: 'POST', path: '/api/funnels/quick_stats',
   rightsByField: { [DETAIL_BREAKDOWN]: 'usage_analytics_view' },
   summary: 'Count the people who complete each step of a funnel',
   description: 'The audit log keeps by which member of details people were divided, without values.',
@@ -172,7 +172,7 @@ export const quickFunnelStats = operation({
 });
 
 export const exploreFunnel = operation({
-  id: 'exploreFunnel', ...VIEW, method: 'POST', path: '/api/funnels/explore',
+  id: 'exploreFunnel', ...VIEW, exactNumbers: 'as text', method: 'POST', path: '/api/funnels/explore',
   summary: 'List what people do after a step of a funnel, the most frequent event first',
   idempotencyKey: 'ignored',
   query: statsQuery.extend({

@@ -57,7 +57,7 @@ const labels = bodyList(name, MAX_LABELS).optional().describe('Millrace creates 
 const description = text({ max: DESCRIPTION_CHARS }).nullable().optional();
 
 export const createSegment = operation({
-  id: 'createSegment', ...MANAGE, method: 'POST', path: '/api/segments',
+  id: 'createSegment', ...MANAGE, exactNumbers: 'as text', method: 'POST', path: '/api/segments',
   summary: 'Create a segment',
   description: 'Its people are found in the background: `state` is `computing` until then.',
   audits: 'create segment',
@@ -71,7 +71,7 @@ export const createSegment = operation({
 });
 
 export const updateSegment = operation({
-  id: 'updateSegment', ...MANAGE, method: 'PUT', path: '/api/segments/:identifier',
+  id: 'updateSegment', ...MANAGE, exactNumbers: 'as text', method: 'PUT', path: '/api/segments/:identifier',
   summary: 'Change a segment: what is left out stays',
   audits: 'update segment',
   params,
@@ -85,7 +85,7 @@ export const deleteSegment = operation({
 });
 
 export const previewSegment = operation({
-  id: 'previewSegment', ...VIEW, method: 'POST', path: '/api/segments/preview',
+  id: 'previewSegment', ...VIEW, exactNumbers: 'as text', method: 'POST', path: '/api/segments/preview',
   summary: 'Count the people that filters find now',
   description: 'The audit log keeps which attributes the filters compare with, also those of segments that they name, without values.',
   audits: 'read segment',

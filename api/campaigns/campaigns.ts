@@ -281,7 +281,7 @@ const Created = z.object({
 });
 
 export const createCampaign = operation({
-  id: 'createCampaign', ...WRITE, method: 'POST', path: PATH,
+  id: 'createCampaign', ...WRITE, exactNumbers: 'as text', method: 'POST', path: PATH,
   summary: 'Create a campaign as a draft',
   description: 'It sends nothing until you launch it.',
   audits: 'create campaign',
@@ -301,7 +301,7 @@ export const duplicateCampaign = operation({
 });
 
 export const updateCampaign = operation({
-  id: 'updateCampaign', ...WRITE, method: 'PUT', path: ONE,
+  id: 'updateCampaign', ...WRITE, exactNumbers: 'as text', method: 'PUT', path: ONE,
   summary: 'Replace a draft',
   description: `The body is a whole campaign, of the same type. ${BY_EITHER_NAME}`,
   audits: 'update campaign',

@@ -3,6 +3,7 @@ import { customerIdError } from '../../domain/attributes/customer-id.ts';
 import { isDate, readDatetime } from '../../domain/core/date-value.ts';
 import { MAX_ELEMENTS, sayNesting, shapeError, storedBytes } from '../../domain/core/json-size.ts';
 import { NestingError, parseJsonAtOnce } from '../../domain/core/parse-json.ts';
+import { withRoundedAsText } from '../../domain/core/plain-json.ts';
 import { sayUnknown } from '../../domain/core/say-unknown.ts';
 import { isLongerThan, isStorable, MAX_CODE_POINTS } from '../../domain/core/text-limits.ts';
 
@@ -94,7 +95,7 @@ function orItsJson<S extends z.ZodType>(what: string, schema: S) {
   return z.preprocess((value, ctx) => {
     if (typeof value !== 'string') return value;
     try {
-      const parsed = parseJsonAtOnce(Buffer.from(value), { maxNesting: MAX_NESTING });
+      const parsed = withRoundedAsText(parseJsonAtOnce(Buffer.from(value), { maxNesting: MAX_NESTING, exactNumbers: true }));
       const message = shapeError(parsed, { maxElements: MAX_ELEMENTS, maxNesting: MAX_NESTING });
       return message === null ? parsed : refuseValue(ctx, message, value);
     } catch (error) {

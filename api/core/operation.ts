@@ -59,8 +59,8 @@ export type Operation<
   malformedQuery?: Malformed;
   /** For a POST that ignores the header `Idempotency-Key`. */
   idempotencyKey?: 'ignored';
-  /** Numbers of a JSON body keep their digits (`parseExactJson`). */
-  exactNumbers?: true;
+  /** Numbers of a JSON body keep their digits (`parseExactJson`). `as text`: those that a double would round come as their text. */
+  exactNumbers?: true | 'as text';
   /** Refusals also have `errorMessage` and `errorCode`, as other responses do (reference: Feeding attribute values). */
   errorCodes?: true;
   /** Elements and members that a body may have in all, where these are more than `MAX_ELEMENTS`. */

@@ -1,6 +1,7 @@
 import type { SegmentFilters } from '../analytics/segment-filters.ts';
 import type { FieldError } from '../core/refusal.ts';
-import { areTooBig, type CampaignParams, placeholdersOf } from './campaign-params.ts';
+import { isReservedByFcm } from '../sends/push.ts';
+import { areTooBig, type CampaignParams, isBlank, isScript, placeholdersOf } from './campaign-params.ts';
 import { CAMPAIGN_DAYS, type CampaignType } from './campaign-status.ts';
 import { compileTemplate, MAX_MESSAGE_BYTES, type Placeholder } from './placeholders.ts';
 import { type NewVariant, variantParams, variantsErrors } from './variants.ts';
@@ -70,6 +71,7 @@ function paramsErrors(body: CampaignBody): FieldError[] {
   return [
     ...requiredParams(body).filter(({ name }) => params[name] === undefined)
       .map(({ name, why }) => ({ element: `params.${name}`, message: `is required ${why}` })),
+    ...blankErrors(params), ...reservedErrors(params),
     ...parameterErrors(params, 'push_parameters'), ...parameterErrors(params, 'inapp_parameters'),
     ...addressErrors(params, 'deep_linking_url', false), ...addressErrors(params, 'pushAttachment', true),
     ...addressErrors(params, 'inapp_content_url', true), ...placeholderErrors(body), ...sizeErrors(body),
@@ -102,6 +104,23 @@ function requiredParams({ includes_push: push, includes_inapp: inapp, params }: 
   return [...required, ...texts.map((name) => ({ name, why: 'where includes_inapp is true' }))];
 }
 
+const TEXTS = [
+  'push_message', 'push_title', 'push_subtitle', 'message_title', 'message_content', 'message_btn', 'inapp_content_title',
+] as const satisfies (keyof CampaignParams)[];
+
+function blankErrors(params: CampaignParams): FieldError[] {
+  return TEXTS.filter((member) => isBlank(params[member] ?? null)).map((member) => (
+    { element: `params.${member}`, message: 'must not be blank' }));
+}
+
+/** The data of a push goes through FCM to Android apps, and to others of which FCM is the provider. */
+function reservedErrors({ push_parameters: parameters }: CampaignParams): FieldError[] {
+  return parameters.flatMap(({ key }, index) => (isReservedByFcm(key) ? [{
+    element: `params.push_parameters.${index}.key`,
+    message: 'is reserved by FCM, as from, message_type and all that begin with google or gcm: choose another',
+  }] : []));
+}
+
 function parameterErrors(params: CampaignParams, member: 'push_parameters' | 'inapp_parameters'): FieldError[] {
   const keys = params[member].map(({ key }) => key);
   return keys.flatMap((key, index) => (keys.indexOf(key) === index ? [] : [
@@ -118,6 +137,8 @@ function addressErrors(
   const values = Object.fromEntries(template.placeholders.map(({ name }) => [name, '1']));
   if (template.startsWithPlaceholder) return [];
   const address = URL.parse(template.render(values, new Set()));
+  const script = 'must be no script and no data: apps that show pages would run it';
+  if (address && isScript(address.href)) return [{ element: `params.${member}`, message: script }];
   if (address && (!isOfWeb || ['http:', 'https:'].includes(address.protocol))) return [];
   const message = isOfWeb ? 'must be an http or https address' : 'must be an address with its scheme, such as shop://orders';
   return [{ element: `params.${member}`, message }];

@@ -131,9 +131,30 @@ function compileMessage<Content extends { parameters: MessageParameters }>(
       for (const { member, template } of templates) message[member] = template.render(vars, missing) as Content[typeof member];
       message.parameters = Object.fromEntries(parameters.map(({ key, template }) => [key, template.render(vars, missing)]));
       if (missing.size > 0) return { missing: Array.from(missing) };
-      return isTooBig(message) ? { isTooBig: true } : { message };
+      if (isTooBig(message)) return { isTooBig: true };
+      const unusable = templates.filter(({ member }) => isUnusable(String(member), message[member] as string));
+      if (unusable.length === 0) return { message };
+      return { missing: unusable.flatMap(({ template }) => template.placeholders.map(({ name }) => name)) };
     },
   };
+}
+
+/** Whether a text of a message has nothing to show; null: the message has no such text. */
+export function isBlank(text: string | null): boolean {
+  return text !== null && text.trim() === '';
+}
+
+/** Whether an address runs as a script, or is a page of its own: no tap opens such a link. */
+export function isScript(address: string): boolean {
+  return /^(?:javascript|vbscript|data):/i.test(address.replaceAll(/[\s\p{Cc}]/gu, ''));
+}
+
+const LINKS = new Set(['deepLink', 'attachmentUrl', 'contentUrl']);
+const SHOWN = new Set(['body', 'content', 'button']);
+
+/** Whether the values of a message made a text of it one that a draft could not have. */
+function isUnusable(member: string, text: string): boolean {
+  return LINKS.has(member) ? isScript(text) : SHOWN.has(member) && isBlank(text);
 }
 
 /** Bytes that a character has at most as JSON: an escape. */

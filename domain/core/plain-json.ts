@@ -21,6 +21,15 @@ export function plainJson(value: unknown): Json {
   return plain;
 }
 
+/** A value of `parseExactJson` whose numbers are those of JSON.parse, but for those that a double would round: these become their text. */
+export function withRoundedAsText(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  const digits = numberText(value);
+  if (digits !== undefined) return isKeptByDouble(digits) ? Number(digits) : digits;
+  if (Array.isArray(value)) return value.map(withRoundedAsText);
+  return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, withRoundedAsText(member)]));
+}
+
 /** A number of `parseExactJson` is no longer than this unless it is kept as its text. */
 const NUMBER_BYTES = 25;
 /** A character's escape: \u and four digits. */

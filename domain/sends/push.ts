@@ -107,6 +107,11 @@ export type FcmMessage = {
   webpush?: unknown;
 };
 
+/** Whether FCM refuses a message with this key in its data (FCM HTTP v1, Message.data). */
+export function isReservedByFcm(key: string): boolean {
+  return /^(?:from$|message_type$|google|gcm)/.test(key);
+}
+
 /** A `Message` of FCM's HTTP v1 API. */
 export function fcmMessage(message: PushMessage, platform: PushPlatform, token: string, now: number): FcmMessage {
   const { title, subtitle, body, attachmentUrl, parameters } = message;
@@ -114,7 +119,8 @@ export function fcmMessage(message: PushMessage, platform: PushPlatform, token: 
     token,
     notification: { ...title === null ? {} : { title }, body, ...attachmentUrl === null ? {} : { image: attachmentUrl } },
     data: {
-      ...parameters, ...ownMembers(message), ...categoryMember(message), ...subtitle === null ? {} : { push_subtitle: subtitle },
+      ...Object.fromEntries(Object.entries(parameters).filter(([key]) => !isReservedByFcm(key))),
+      ...ownMembers(message), ...categoryMember(message), ...subtitle === null ? {} : { push_subtitle: subtitle },
     },
     ...FCM_PLATFORM[platform](message, now),
   };

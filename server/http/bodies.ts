@@ -1,11 +1,14 @@
 import multipart from '@fastify/multipart';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { withRoundedAsText } from '../../domain/core/plain-json.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import { parseJsonBody } from './json-body.ts';
 import { verifyBody } from './verify-body.ts';
 
 const JSON_TYPES = /^application\/(?:json|[\w.-]+\+json)\s*(?:;|$)/i;
+/** A double keeps 15 digits of any number. */
+const LONG_NUMBER = /[\d.]{16}/;
 const FORM_FIELDS = 200;
 const FORM_FIELD_BYTES = 1024 ** 2;
 
@@ -17,7 +20,11 @@ export async function readBodies(app: FastifyInstance, deps: RouteDependencies):
   app.addContentTypeParser(JSON_TYPES, whole, async (request: FastifyRequest, bytes: Buffer) => {
     refuseOtherCharset(request);
     await verifyBody(request, bytes, 'json', deps);
-    return parseJsonBody(bytes, limits.nesting, request.routeOptions.config.route);
+    const exactNumbers = request.routeOptions.config.route?.exactNumbers;
+    if (exactNumbers !== 'as text') return parseJsonBody(bytes, limits.nesting, { exactNumbers });
+    const mayRound = LONG_NUMBER.test(bytes.toString('latin1'));
+    const body = await parseJsonBody(bytes, limits.nesting, { exactNumbers: mayRound });
+    return mayRound ? withRoundedAsText(body) : body;
   });
   const form = 'application/x-www-form-urlencoded';
   app.addContentTypeParser(form, whole, async (request: FastifyRequest, bytes: Buffer) => {

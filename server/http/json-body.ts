@@ -14,7 +14,9 @@ const MAX_TURN_MS = 10;
  * `maxNesting` (checked before parsing) and whatever is not JSON, with its place. Members named `__proto__`
  * are left out. With `exactNumbers` numbers keep their digits (`parseExactJson`). A large one leaves the event loop to others between.
  */
-export async function parseJsonBody(bytes: Buffer, maxNesting: number, { exactNumbers = false } = {}): Promise<unknown> {
+export async function parseJsonBody(
+  bytes: Buffer, maxNesting: number, { exactNumbers = false }: { exactNumbers?: boolean | undefined } = {},
+): Promise<unknown> {
   if (bytes.length === 0) return undefined;
   if (!isUtf8(bytes)) return refuseField('body', 'must be UTF-8');
   const json = bytes.indexOf(BYTE_ORDER_MARK) === 0 ? bytes.subarray(BYTE_ORDER_MARK.length) : bytes;

@@ -99,6 +99,13 @@ describe('a body', () => {
       [PUSH, { params: { push_parameters: [{ key: 'a', value: 1 }] } }, 'params.push_parameters.0.value', /string/],
       [PUSH, { params: { push_parameters: Array(21).fill(A) } }, 'params.push_parameters', /at most 20/],
       [PUSH, { params: { deep_linking_url: 'orders/1' } }, 'params.deep_linking_url', /scheme/],
+      ...['javascript:alert(1)', ' JavaScript:alert(1)', 'java\tscript:alert(1)', 'data:text/html,x', 'vbscript:x', 'javascript:*@x|1@*']
+        .map((url): [Body, Partial<Body>, string, RegExp] => (
+          [PUSH, { params: { deep_linking_url: url } }, 'params.deep_linking_url', /script/])),
+      ...['from', 'message_type', 'google.id', 'gcm', 'googlesays'].map((key): [Body, Partial<Body>, string, RegExp] => (
+        [PUSH, { params: { push_parameters: [{ key, value: '1' }] } }, 'params.push_parameters.0.key', /reserved by FCM/])),
+      [PUSH, { params: { push_message: ' \n ' } }, 'params.push_message', /blank/],
+      [INAPP, { params: { message_btn: '\u00a0' } }, 'params.message_btn', /blank/],
       [PUSH, { params: { pushAttachment: 'file:///etc/passwd' } }, 'params.pushAttachment', /http or https/],
       [INAPP, { params: { inapp: undefined } }, 'params.inapp', /native, or url/],
       [INAPP, { params: { inapp: 'html' } }, 'params.inapp', /native, or url/],
@@ -109,7 +116,8 @@ describe('a body', () => {
       [INAPP, { start_date: at('2026-10-25T12:00:00Z') }, 'end_date', /30 days after start_date/],
       [INAPP, { start_date: TOMORROW, end_date: TOMORROW }, 'end_date', /later than start_date/],
       [PAGE, { params: { inapp_content_url: undefined } }, 'params.inapp_content_url', /params.inapp is url/],
-      [PAGE, { params: { inapp_content_url: 'javascript:alert(1)' } }, 'params.inapp_content_url', /http or https/],
+      [PAGE, { params: { inapp_content_url: 'javascript:alert(1)' } }, 'params.inapp_content_url', /script/],
+      [PAGE, { params: { inapp_content_url: 'file:///etc/passwd' } }, 'params.inapp_content_url', /http or https/],
       [PAGE, { params: { inapp_parameters: [{ key: 'a' }] } }, 'params.inapp_parameters.0.value', /required/],
       [PUSH, { filters: { block: [] } }, 'filters.block', /did you mean blocks/],
       [PUSH, { filters: [] }, 'filters', /object/], [PUSH, { filters: { blocks: null } }, 'filters.blocks', /array/],

@@ -28,14 +28,16 @@ describe('a message', () => {
   it('without all its values names those that are missing, each once', () => {
     expect(compilePush(PARAMS).render({ parcel: null })).toEqual({ missing: ['shop', 'parcel', 'order'] });
     expect(compileInapp(PARAMS).render({ order: '1' })).toEqual({ missing: ['name'] });
+    const blank = { ...PARAMS, push_message: '*@text@*', deep_linking_url: '*@link@*' };
+    expect(compilePush(blank).render({ ...VARS, text: ' ', link: 'JavaScript:alert(1)' })).toEqual({ missing: ['text', 'link'] });
   });
 
   it('is too big with over 32 KiB as JSON, and the values of thousands of placeholders are not put together', () => {
     const params = { ...PARAMS, push_message: '*@long@*', push_title: 'Hello' };
     const render = (long: string, message = params.push_message) =>
       compilePush({ ...params, push_message: message }).render({ ...VARS, long });
-    const { message } = render('') as { message: object };
-    const rest = 32 * 1024 - JSON.stringify(message).length;
+    const { message } = render('x') as { message: object };
+    const rest = 32 * 1024 - JSON.stringify(message).length + 1;
     expect(render('x'.repeat(rest))).toMatchObject({ message: { body: 'x'.repeat(rest) } });
     expect(render('x'.repeat(rest + 1))).toEqual({ isTooBig: true });
     expect(render('\u0001'.repeat(rest / 6 + 1))).toEqual({ isTooBig: true });

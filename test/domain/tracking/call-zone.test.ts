@@ -29,7 +29,11 @@ test.each([
 });
 
 test.each([
-  ['Europe/Paris', 'Europe/Paris'], ['Asia/KOLKATA', 'Asia/Calcutta'], ['UTC', 'UTC'], ['GMT+02:00', null], ['+01:00', null],
+  ['Europe/Paris', 'Europe/Paris'], ['Asia/KOLKATA', 'Asia/Kolkata'], ['Asia/Calcutta', 'Asia/Calcutta'],
+  ['Europe/Kyiv', 'Europe/Kyiv'], ['US/EASTERN', 'US/Eastern'], ['America/Port-Of-Spain', null],
+  ['America/Port_Of_Spain', 'America/Port_of_Spain'], ['Brazil/denoronha', 'Brazil/DeNoronha'],
+  ['America/Argentina/comodRivadavia', 'America/Argentina/ComodRivadavia'],
+  ['UTC', 'UTC'], ['GMT+02:00', null], ['+01:00', null],
   ['Europe/Atlantis', null], [null, null],
 ])('%j is the zone %j of the IANA database, in one spelling', (timezone, name) => {
   expect(zoneNameOf(timezone)).toBe(name);

@@ -115,6 +115,22 @@ describe('a segment', () => {
     await call('DELETE', `segments/${identifier}`);
   });
 
+  test('keeps each digit of the numbers in its filters, also beyond 2^53, and takes others in any spelling', async () => {
+    const digits = ['9007199254740993', '-9223372036854775806.25', '2.5'];
+    const body = JSON.stringify({ app: app.identifier, name: 'Exact', filters: one(
+      { filter_on: 'attributes', sor_identifier: world.sor.identifier, attribute_key: 'score', operator: 'is', values: ['#'] },
+      { filter_on: 'events', log_name: 'Ordered', count: 2, match_details: [{ order: '#0' }], period: { last_days: 30 } },
+    ) }).replace('"#"', digits.join()).replace('"#0"', digits[0]!).replace('"count":2', '"count":2.0');
+    const headers = { 'authorization': `Token ${world.token}`, 'content-type': 'application/json' };
+    const { body: created } = await server.call('POST', '/api/segments', { headers, body });
+    expect([created.success, created.error_message]).toEqual([true, undefined]);
+    type Shown = { filters: { blocks: [{ filters: { options: [object] }[] }] } };
+    const [attributes, events] = (created.result as Shown).filters.blocks[0].filters;
+    expect(attributes!.options[0]).toMatchObject({ values: digits });
+    expect(events!.options[0]).toMatchObject({ count: 2, match_details: [{ order: digits[0] }] });
+    await call('DELETE', `segments/${(created.result as Record).identifier}`);
+  });
+
   test('over a sensitive attribute is neither made, changed nor counted without sor_manage, nor is a campaign to its people', async () => {
     const tags = one({
       filter_on: 'attributes', sor_identifier: world.sor.identifier, attribute_key: 'tags', operator: 'is_set', values: [],
