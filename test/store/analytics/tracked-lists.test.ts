@@ -165,7 +165,7 @@ it('no event or device of a small app beside a large one is compared with each o
   };
   for (const [name, way] of Object.entries(ways)) {
     const plans = (await plansOf(way)).filter((plan) => plan.includes('only_users'));
-    expect(plans, name).not.toEqual([]);
-    for (const plan of plans) expect(plan, name).not.toMatch(/Nested Loop(?! Semi)/);
+    expect({ name, plans }).not.toEqual({ name, plans: [] });
+    for (const plan of plans) expect(`${name}: ${plan}`).not.toMatch(/Nested Loop(?! Semi)/);
   }
 });
