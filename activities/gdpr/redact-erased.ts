@@ -24,7 +24,7 @@ export async function redactErased(
   if (erased.size === 0 && named.size === 0) return errors;
   return errors.map((error, index) => {
     const own = erased.get(personKey(personOf(error)));
-    if (own !== undefined) return erasedError(error.line, own);
+    if (own !== undefined) return { ...erasedError(error.line, own), column: error.column ?? 0 };
     const hash = named.get(index);
     if (hash === undefined) return error;
     return hash === null ? withoutQuotes(error) : withoutPerson(error, hash);

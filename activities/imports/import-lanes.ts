@@ -30,7 +30,8 @@ export async function loadLanes(deps: Dependencies, job: ReadableImport, header:
   const cursors = (await listImportLanes(deps.db, job.entityId, job.id)).map(({ nextOffset }) => nextOffset);
   const start = job.nextOffset > 0 ? { offset: job.nextOffset, line: job.nextLine } : header;
   const open = () => deps.files.read(job.file.fileKey, start.offset);
-  const batches = readBatches(open, job.fileFormat, start.offset, start.line, deps.batchRecords);
+  const rowsOfRecord = header.format.layout?.cells.length ?? 1;
+  const batches = readBatches(open, job.fileFormat, start.offset, start.line, deps.batchRecords / rowsOfRecord);
   const lanes = new Lanes(deps, job, cursors, await importRules(deps.db, job, header.format));
   try {
     await lanes.takeAll(batches);

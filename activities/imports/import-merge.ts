@@ -32,11 +32,11 @@ export async function mergePart(deps: Dependencies, job: ReadableImport, part: L
     await insertImportErrors(tx, job.entityId, job.id, errors);
     await updateImportLane(tx, lane, progressAfter(held, current, errors));
     deps.boundary('import: before a batch commits');
-    return { rules: current.rules, rowsIn: current.rows.rowsIn, errors };
+    return { rules: current.rules, rows: current.rows, errors };
   }, { collide: true });
   if (!merged) return null;
   deps.boundary('import: after a batch committed');
-  countRows(deps, merged.rowsIn, merged.errors);
+  countRows(deps, merged);
   return merged.rules;
 }
 
@@ -70,21 +70,26 @@ async function settleCorrected(
 }
 
 function refusalError(pieces: Batch['pieces'], refusal: MergeRefusal, { rules, rows }: LanePart): ImportError {
-  if ('erasedHash' in refusal) return erasedError(refusal.line, refusal.erasedHash);
-  const { line, errorType, message, customerId, attributeId } = refusal;
+  const { line, attributeId } = refusal;
   const key = [...rules.attributes.values()].find(({ id }) => id === attributeId)?.key;
-  const error = rowError(pieces, line, { kind: 'failed', errorType, message, customerId, ...(key === undefined ? {} : { key }) });
-  return { ...error, stage: 'merge', originalLine: rows.corrects.get(line) ?? null };
+  if ('erasedHash' in refusal) {
+    return { ...erasedError(line, refusal.erasedHash), column: rules.layout?.cells.find((cell) => cell.key === key)?.column ?? 0 };
+  }
+  const { errorType, message, customerId } = refusal;
+  const error = rowError(pieces, line, { kind: 'failed', errorType, message, customerId, ...(key === undefined ? {} : { key }) }, rules);
+  const original = rows.corrects.get(line);
+  return { ...error, stage: 'merge', originalLine: original?.line ?? null, originalColumn: original?.column ?? 0 };
 }
 
-function progressAfter(held: LaneProgress, { rows: { rowsIn }, offsets }: LanePart, errors: ImportError[]): LaneProgress {
+function progressAfter(held: LaneProgress, { rows: { rowsIn, cellsEmpty }, offsets }: LanePart, errors: ImportError[]): LaneProgress {
   const ignored = countIgnored(errors);
   return {
     nextOffset: offsets.nextOffset,
     nextLine: offsets.nextLine,
     rowsIn: held.rowsIn + rowsIn,
-    rowsOk: held.rowsOk + rowsIn - errors.length,
-    rowsIgnored: held.rowsIgnored + ignored,
+    rowsOk: held.rowsOk + rowsIn - cellsEmpty - errors.length,
+    rowsIgnored: held.rowsIgnored + ignored + cellsEmpty,
+    cellsEmpty: held.cellsEmpty + cellsEmpty,
     rowsFailed: held.rowsFailed + errors.length - ignored,
     errorsByType: addErrors(held.errorsByType, errors),
   };
@@ -96,10 +101,12 @@ function addErrors(before: ErrorCounts, errors: ImportError[]): ErrorCounts {
   return sumErrors([before, counts]);
 }
 
-function countRows({ countRows: count }: Dependencies, rowsIn: number, errors: ImportError[]): void {
+function countRows(
+  { countRows: count }: Dependencies, { rows: { rowsIn, cellsEmpty }, errors }: Pick<LanePart, 'rows'> & { errors: ImportError[] },
+): void {
   const ignored = countIgnored(errors);
-  count('ok', rowsIn - errors.length);
-  count('ignored', ignored);
+  count('ok', rowsIn - cellsEmpty - errors.length);
+  count('ignored', ignored + cellsEmpty);
   count('failed', errors.length - ignored);
 }
 

@@ -31,6 +31,9 @@ export async function recordOutcomes(
   const { handled, seen } = notesOf(records, outcomes, run);
   await upsertRecords(tx, entityId, { syncId, runId: run.id, isSeen: sync.removes }, handled, known);
   if (sync.removes) await updateRecordsSeen(tx, entityId, { syncId, runId: run.id }, seen);
-  if (run.rootId !== null) await updateErrorsRedriven(tx, entityId, run.rootId, settledLines(records, outcomes), run.id);
+  if (run.rootId !== null) {
+    const settled = settledLines(records, outcomes).map((line) => ({ line, column: 0 }));
+    await updateErrorsRedriven(tx, entityId, run.rootId, settled, run.id);
+  }
   return errors;
 }

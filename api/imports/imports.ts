@@ -1,11 +1,14 @@
 import { z } from 'zod';
-import { isStorableJson } from '../../domain/core/text-limits.ts';
+import { isStorableJson, MAX_CODE_POINTS } from '../../domain/core/text-limits.ts';
 import { DELIMITERS, ENCODINGS } from '../../domain/core/csv-bytes.ts';
 import { MAX_HEADERS, requestHeadersError } from '../../domain/core/request-headers.ts';
 import { sourceUrlError } from '../../domain/core/source-url.ts';
 import { DECIMALS } from '../../domain/core/table-format.ts';
+import { MAX_MAPPED_COLUMNS } from '../../domain/imports/table-columns.ts';
 import { IMPORT_ERROR_TYPES } from '../../domain/imports/import-error-type.ts';
-import { bodyFlag, boundedRecord, customerId, identifier, jsonObject, NOT_STORABLE, queryFlag, queryInteger, text } from '../core/input.ts';
+import {
+  bodyFlag, boundedRecord, closedObject, customerId, identifier, jsonObject, NOT_STORABLE, queryFlag, queryInteger, stored, text,
+} from '../core/input.ts';
 import { mailAttempt } from '../core/mail.ts';
 import { operation } from '../core/operation.ts';
 import { internalError } from '../jobs/internal-error.ts';
@@ -42,6 +45,14 @@ export const ImportProgress = z.object({
     decimal: z.enum(DECIMALS),
     sheet: z.string().nullable().describe('Name of the sheet of an .xlsx file'),
   }).nullable().describe('How Millrace reads the file: found in it, or set with it; null until Millrace has read its beginning'),
+  columns: z.object({
+    customer: z.string(),
+    attributes: z.record(z.string(), z.string()),
+    ignored: z.array(z.string()).nullable().describe('Names of the columns that the mapping leaves out, the first 100; null until the '
+      + 'header is read'),
+    ignored_count: z.int().nullable().describe('Number of these columns'),
+    empty_cells: z.int().describe('Mapped cells without a value; they count as ignored rows, and are no errors'),
+  }).nullable().describe('How the columns of a table are mapped; null for a file with a row for each value'),
   fetched_bytes: z.int().nullable().describe('Bytes that the current attempt has fetched; null for an upload'),
   fetch: z.object({ tries: z.int(), fault: z.string().nullable() }).nullable()
     .describe('Number of tries to fetch the file, and the fault of the last one; null for an upload'),
@@ -66,6 +77,18 @@ export const ImportProgress = z.object({
     .nullable().describe('Null if there is no mail: before the end, after a cancellation, or with skip_email'),
 }).meta({ id: 'ImportProgress' });
 export type ImportProgress = z.output<typeof ImportProgress>;
+
+/** One document is kept for each import. */
+const COLUMNS_BYTES = 256 * 1024;
+const columnName = text({ max: MAX_CODE_POINTS });
+
+const columns = jsonObject(stored(COLUMNS_BYTES, closedObject({
+  customer: columnName.describe('Name of the column with the customer ids'),
+  attributes: boundedRecord(columnName, MAX_MAPPED_COLUMNS)
+    .refine((attributes) => Object.keys(attributes).length > 0, 'must name a column')
+    .refine(isStorableJson, NOT_STORABLE)
+    .describe('By the name of a column: the key of its attribute'),
+})));
 
 /** A tab is hard to type, and to keep in a web form. */
 const delimiter = z.enum([...DELIMITERS, 'tab'], { error: 'must be a comma, a semicolon, a tab (or the word tab) or |' })
@@ -94,6 +117,7 @@ export const NewImport = z.object({
   decimal: z.enum(DECIMALS, { error: 'must be a point or a comma' }).optional()
     .describe('Decimal mark of numbers in CSV; a point by default'),
   sheet: text({ max: 31 }).optional().describe('Name of the sheet of an .xlsx file; the first visible one by default'),
+  columns: columns.optional().describe('Maps the columns of a table with a column for each attribute; in a web form as JSON'),
   skip_email: bodyFlag.default(false).describe('Send no mail at the end of the import'),
   dry_run: bodyFlag.default(false).describe('Report what the import would do, and change nothing'),
   redrive_of: identifier.optional().describe('The import that this corrected error file belongs to'),
@@ -138,6 +162,7 @@ export const ImportError = z.object({
   message: z.string(),
   raw: z.string().nullable().describe('The row as it stands in the file, or a feed\'s value as JSON; null for an erased person'),
   line: z.int().describe('Line on which the row starts; 0: the file as a whole. For a feed: index of the value, from 0'),
+  column: z.string().nullable().describe('Name of the column of the cell, if the columns of a table are mapped'),
   redriven_by: z.string().nullable().describe('The re-drive that imported the row'),
 }).meta({ id: 'ImportError' });
 export type ImportError = z.output<typeof ImportError>;

@@ -26,6 +26,9 @@ const addImportCommand = (program: Command, run: Run) => withFileOptions(program
   .requiredOption(...SOR)
   .option('--api-key <key>', 'the SoR\'s key; fetched by MILLRACE_TOKEN when left out')
   .option('--dry-run', 'report what the import would do, and change nothing')
+  .option('--customer <column>', 'of a table with a column for each attribute: the column with the customer ids')
+  .option('--map <column=attribute>', 'of such a table: a column and its attribute, or one name for both; may be given again',
+    (pair: string, others: string[] | undefined) => [...(others ?? []), pair])
   .option('--header <name: value>', 'a header for the fetching of the URL; may be given again',
     (header: string, others: string[] | undefined) => [...(others ?? []), header]))
   .action((source: string, options: ImportOptions) => run((context) => importFile(context, source, options)));

@@ -1,5 +1,5 @@
 import type { ImportProgress } from '../../api/client.ts';
-import { table } from '../core/table.ts';
+import { printable, table } from '../core/table.ts';
 import type { Terminal } from '../core/terminal.ts';
 import { internalErrorLines } from '../jobs/say-internal-error.ts';
 import { errorCounts } from './error-counts.ts';
@@ -21,6 +21,7 @@ export function report(status: ImportProgress, terminal: Terminal): string {
   const read = `${rows.read} ${rows.read === 1 ? 'row' : 'rows'} read`;
   lines.push(`${state}: ${read}, ${rows.ok} ok, ${rows.ignored} ignored, ${rows.failed} failed`);
   if (status.file !== null) lines.push(...sayFormat(status.file));
+  if (status.columns !== null) lines.push(...sayColumns(status.columns));
   if (status.parent_id) lines.push(`a re-drive of ${status.parent_id}`);
   if (state === 'canceled' && !status.dry_run) lines.push('what was imported before it was canceled stays');
   if (status.stage !== null) lines.push(status.stage);
@@ -41,6 +42,14 @@ function sayFormat({ format, delimiter, encoding, decimal, sheet }: NonNullable<
     ...decimal === '.' ? [] : ['a comma before decimals'],
   ];
   return found.length === 0 ? [] : [`read with ${found.join(', ')}`];
+}
+
+/** What of a table was not imported. */
+function sayColumns({ ignored, ignored_count: count, empty_cells: empty }: NonNullable<ImportProgress['columns']>): string[] {
+  const more = (count ?? 0) > (ignored?.length ?? 0) ? ', …' : '';
+  const names = (ignored ?? []).map(printable).join(', ');
+  const columns = names === '' ? [] : [`columns that no --map names: ${names}${more}`];
+  return empty === 0 ? columns : [...columns, `${empty} of the ignored rows are empty cells`];
 }
 
 const NAMES = { ',': 'a comma', ';': 'a semicolon', '\t': 'a tab', '|': 'a |' };

@@ -114,6 +114,14 @@ export function parseRecord(text: string, delimiter: Delimiter = ','): ParsedRec
   }
 }
 
+/** Writes fields as a record that `parseRecord` reads, without a line end. */
+export function writeRecord(fields: readonly string[], delimiter: Delimiter): string {
+  return fields.map((field) => {
+    const isPlain = field !== '' && !field.includes(delimiter) && !/["\r\n]/.test(field);
+    return isPlain ? field : `"${field.replaceAll('"', '""')}"`;
+  }).join(delimiter);
+}
+
 /** Why csv-parse refused, and how many records came before. */
 function readError(error: unknown): { message: string; before: number } {
   if (!(error instanceof CsvError)) throw error;

@@ -1,11 +1,11 @@
 import type { RefusedRow } from '../attributes/value-row.ts';
-import { parseRecord } from '../core/csv-records.ts';
+import { parseRecord, writeRecord } from '../core/csv-records.ts';
 import type { ImportError } from './import-error.ts';
 import { columnNames, ERROR_COLUMNS, isOverLimit, type ImportFormat } from './import-file.ts';
 import { ownColumns, wrongColumns } from './import-row.ts';
 
 /** Which columns the import had. */
-type Columns = Pick<ImportFormat, 'columns' | 'hasErrorColumns' | 'delimiter'>;
+type Columns = Pick<ImportFormat, 'columns' | 'hasErrorColumns' | 'delimiter' | 'layout'>;
 
 /** What stands for bytes that are no UTF-8. */
 const REPLACEMENT = '\uFFFD';
@@ -25,7 +25,8 @@ export function errorFileHeader({ columns }: Pick<Columns, 'columns'>): string[]
 export function errorFileRow(error: ImportError, format: Columns): string[] | null {
   if (error.line === 0 || error.customerHash !== null) return null;
   const nothing = ownColumns(format).map(() => '');
-  if (error.raw === null || !isWhole(error)) {
+  // A row of a table has more columns than a row here.
+  if (error.raw === null || !isWhole(error) || (format.layout !== undefined && !error.column)) {
     const reason = `${error.message}: correct it in the file that was imported, at line ${error.line}`;
     return [...nothing, shownLine(error, null, format), error.errorType, reason, ''];
   }
@@ -36,10 +37,18 @@ export function errorFileRow(error: ImportError, format: Columns): string[] | nu
 }
 
 /** Of the first file: a row of an error file that named no line has none. */
-function shownLine({ line }: ImportError, record: string[] | null, format: Columns): string {
-  if (!format.hasErrorColumns) return String(line);
-  return String((record && originalLine(record, format)) ?? '');
+function shownLine({ line, column = 0 }: ImportError, record: string[] | null, format: Columns): string {
+  if (!format.hasErrorColumns) return sayPlace(line, column);
+  const original = record && originalLine(record, format);
+  return original === null ? '' : sayPlace(original, originalColumn(record!, format));
 }
+
+/** With words, since a spreadsheet would make a time of 12:3, and a number of 12.3. */
+function sayPlace(line: number, column: number): string {
+  return column === 0 ? String(line) : `${line} column ${column}`;
+}
+
+const PLACE = /^([1-9]\d{0,14})(?: column ([1-9]\d{0,4}))?$/;
 
 function isWhole({ errorType, message }: ImportError): boolean {
   return errorType !== 'FILE_TRANSFER_ERROR' && !isOverLimit(message);
@@ -66,7 +75,7 @@ function shownFields(record: string[], format: Columns): string[] | null {
 function originalText(raw: string, record: string[] | null, format: Columns): string {
   if (!format.hasErrorColumns || !record || !hasAllColumns(record, format)) return raw;
   const own = record.slice(0, format.columns);
-  return isEmpty(own) ? record.at(-1)! : own.map((field) => `"${field.replaceAll('"', '""')}"`).join(format.delimiter);
+  return isEmpty(own) ? record.at(-1)! : writeRecord(own, format.delimiter ?? ',');
 }
 
 /**
@@ -95,8 +104,14 @@ function originalFields(original: string, format: Columns): string[] | RefusedRo
 /** The line of the first file that a row of an error file corrects; null where none stands. */
 export function originalLine(fields: readonly string[], format: Columns): number | null {
   if (!format.hasErrorColumns || !hasAllColumns(fields, format)) return null;
-  const line = fields[format.columns]!;
-  return /^[1-9]\d{0,14}$/.test(line) ? Number(line) : null;
+  const [, line] = PLACE.exec(fields[format.columns]!) ?? [];
+  return line === undefined ? null : Number(line);
+}
+
+/** The column of the cell that a row with an original line corrects; 0 for one that corrects a whole row. */
+export function originalColumn(fields: readonly string[], { columns }: Columns): number {
+  const [, , column = '0'] = PLACE.exec(fields[columns]!) ?? [];
+  return Number(column);
 }
 
 function hasAllColumns(fields: readonly string[], { columns }: Columns): boolean {

@@ -2,24 +2,30 @@ import { Buffer } from 'node:buffer';
 import type { AttributeChange } from '../attributes/attribute-change.ts';
 import { type RefusedRow, sorDeleted } from '../attributes/value-row.ts';
 import { isCut, recordBytes, type Bad, type Piece, type Run } from '../core/csv-pieces.ts';
-import { parseRun } from '../core/csv-records.ts';
+import { parseRun, writeRecord } from '../core/csv-records.ts';
 import { laneOf } from '../core/lane.ts';
 import { withoutCutWord } from '../core/text-limits.ts';
-import { originalLine, rowFields } from './error-file.ts';
+import { originalColumn, originalLine, rowFields } from './error-file.ts';
 import type { ImportError } from './import-error.ts';
 import { badRecordFailure } from './import-file.ts';
 import { checkRow, type RowContext } from './import-row.ts';
+import { type TableCell, tableCells } from './table-columns.ts';
 
 /** What the rows are checked against; `sorDeleted` once the SoR is gone. */
 export type Rules = RowContext & { sorDeleted: boolean };
 
-/** Every row of some pieces is either a change or an error. */
+/** A place in the first file of a chain of re-drives; column 0: the row as a whole. */
+export type OriginalPlace = { line: number; column: number };
+
+/** Every row of some pieces is a change, an error or an empty cell. */
 export type CheckedRows = {
   rowsIn: number;
+  /** Cells of a table without a value. */
+  cellsEmpty: number;
   changes: AttributeChange[];
   errors: ImportError[];
-  /** Of an error file: the line of a change, and the line of the first file that it corrects. */
-  corrects: Map<number, number>;
+  /** Of an error file: the line of a change, and the row or cell of the first file that it corrects. */
+  corrects: Map<number, OriginalPlace>;
 };
 
 /**
@@ -30,7 +36,7 @@ export type LaneCursors = readonly number[];
 
 /** What each lane has before the first piece. */
 export function nothingChecked(lanes: LaneCursors): CheckedRows[] {
-  return lanes.map(() => ({ rowsIn: 0, changes: [], errors: [], corrects: new Map() }));
+  return lanes.map(() => ({ rowsIn: 0, cellsEmpty: 0, changes: [], errors: [], corrects: new Map() }));
 }
 
 /**
@@ -51,24 +57,53 @@ export function checkPieces(
 type Lanes = { cursors: LaneCursors; checked: CheckedRows[] };
 
 function checkRun(run: Run, rules: Rules, { cursors, checked }: Lanes, cutOffAt?: number): void {
+  const customerAt = rules.layout === undefined ? 0 : rules.layout.customer - 1;
   for (const [index, parsed] of parseRun(run, rules.delimiter).entries()) {
     const record = rules.hasErrorColumns && Array.isArray(parsed) ? rowFields(parsed, rules) : parsed;
     const isParsed = Array.isArray(record);
-    const lane = isParsed ? laneOf(record[0]!, cursors.length) : 0;
+    const lane = isParsed ? laneOf(record[customerAt] ?? '', cursors.length) : 0;
     if (run.offset + run.starts[index]! < cursors[lane]!) continue;
     const rows = checked[lane]!;
     if (cutOffAt !== undefined && isCutOff(run, index, cutOffAt)) {
       addError(rows, recordError(run, index, CUT_OFF));
       continue;
     }
+    if (isParsed && rules.layout !== undefined) {
+      checkCells(run, index, record, rules, rows);
+      continue;
+    }
     const outcome = isParsed ? checkFields(record, rules) : record;
-    const corrected = rules.hasErrorColumns && Array.isArray(parsed) ? originalLine(parsed, rules) : null;
+    const corrected = rules.hasErrorColumns && Array.isArray(parsed) ? originalPlace(parsed, rules) : null;
     if (outcome.kind === 'value' || outcome.kind === 'set') {
       rows.rowsIn += 1;
       rows.changes.push({ ...outcome, line: run.lines[index]! });
       if (corrected !== null) rows.corrects.set(run.lines[index]!, corrected);
     } else {
-      addError(rows, { ...recordError(run, index, outcome), originalLine: corrected });
+      const original = corrected === null ? {} : { originalLine: corrected.line, originalColumn: corrected.column };
+      addError(rows, { ...recordError(run, index, outcome), ...original });
+    }
+  }
+}
+
+function originalPlace(fields: string[], rules: Rules): OriginalPlace | null {
+  const line = originalLine(fields, rules);
+  return line === null ? null : { line, column: originalColumn(fields, rules) };
+}
+
+/** Each mapped cell of a table's row is a row of its own. */
+function checkCells(run: Run, index: number, record: string[], rules: Rules, rows: CheckedRows): void {
+  const table = tableCells(record, rules.layout!);
+  if ('errorType' in table) return addError(rows, recordError(run, index, table));
+  const line = run.lines[index]!;
+  rows.rowsIn += table.empty;
+  rows.cellsEmpty += table.empty;
+  for (const cell of table.cells) {
+    const outcome = checkFields(cell.fields, rules);
+    if (outcome.kind === 'value' || outcome.kind === 'set') {
+      rows.rowsIn += 1;
+      rows.changes.push({ ...outcome, line });
+    } else {
+      addError(rows, cellError(line, cell, outcome, rules));
     }
   }
 }
@@ -89,11 +124,29 @@ function isCutOff(run: Run, index: number, fileBytes: number): boolean {
   return index === run.records - 1 && run.offset + run.ends[index]! === fileBytes;
 }
 
-/** The error of the record that starts on `line` of one of the pieces. */
-export function rowError(pieces: readonly Piece[], line: number, refused: RefusedRow): ImportError {
+/** The error of the record that starts on `line` of one of the pieces; in a table of its cell for the attribute `refused.key`. */
+export function rowError(
+  pieces: readonly Piece[], line: number, refused: RefusedRow, rules: Pick<Rules, 'layout' | 'delimiter'> = {},
+): ImportError {
   const runs = pieces.filter((piece) => piece.kind === 'run');
   const run = runs.find((candidate) => line >= candidate.line && line <= candidate.lines.at(-1)!)!;
-  return recordError(run, run.lines.indexOf(line), refused);
+  const index = run.lines.indexOf(line);
+  if (rules.layout === undefined) return recordError(run, index, refused);
+  const table = tableCells(parseRun(run, rules.delimiter)[index] as string[], rules.layout) as { cells: TableCell[] };
+  return cellError(line, table.cells.find(({ fields: [, key] }) => key === refused.key)!, refused, rules);
+}
+
+/** A longer id is wrong, and would stand in each error of its row. */
+const MAX_SHOWN_ID = 1_024;
+
+/** The error of a table's cell. It shows the cell as a row of three columns. */
+function cellError(
+  line: number, { column, fields }: TableCell, refused: RefusedRow, { delimiter = ',' }: Pick<Rules, 'delimiter'>,
+): ImportError {
+  return {
+    line, column, ...refusalOf(refused), originalLine: null, customerHash: null,
+    raw: fields[0].length > MAX_SHOWN_ID ? null : storable(writeRecord(fields, delimiter)),
+  };
 }
 
 /** The errors of rows whose fields nobody could look at. */
@@ -102,15 +155,21 @@ const UNREAD = new Set<string>(['PARSING_FAILED', 'FILE_ENCODING']);
 function recordError(run: Run, index: number, refused: RefusedRow): ImportError {
   return {
     line: run.lines[index]!,
-    errorType: refused.errorType,
-    outcome: refused.kind,
-    stage: UNREAD.has(refused.errorType) ? 'parsing' : 'validation',
-    message: refused.message,
-    customerId: detached(refused.customerId),
-    attributeKey: detached(refused.key),
+    ...refusalOf(refused),
     raw: storable(recordBytes(run, index).toString()),
     originalLine: null,
     customerHash: null,
+  };
+}
+
+function refusalOf(refused: RefusedRow) {
+  return {
+    errorType: refused.errorType,
+    outcome: refused.kind,
+    stage: UNREAD.has(refused.errorType) ? 'parsing' as const : 'validation' as const,
+    message: refused.message,
+    customerId: detached(refused.customerId),
+    attributeKey: detached(refused.key),
   };
 }
 

@@ -13,6 +13,8 @@ export type ImportStage = 'transfer' | 'parsing' | 'validation' | 'merge' | 'int
 export type ImportError = {
   /** Physical line of the file on which the record starts; 0 for the file as a whole. */
   line: number;
+  /** Column of the cell in a table whose columns are mapped, from 1; of a row as a whole none, or 0. */
+  column?: number;
   errorType: RunErrorType;
   outcome: 'ignored' | 'failed';
   stage: ImportStage;
@@ -23,6 +25,8 @@ export type ImportError = {
   raw: string | null;
   /** Of a row of an error file: the line of the first file that it corrects. */
   originalLine: number | null;
+  /** Beside originalLine, as `column`. */
+  originalColumn?: number;
   /** Instead of customerId and raw where the person was erased. */
   customerHash: Uint8Array | null;
 };

@@ -4,6 +4,7 @@ import { parseRun } from '../core/csv-records.ts';
 import type { Decimal } from '../core/table-format.ts';
 import { quote } from '../core/text-limits.ts';
 import type { ImportErrorType } from './import-error-type.ts';
+import { type ColumnMapping, findLayout, type TableLayout } from './table-columns.ts';
 
 /** The meaning of a file's lines (reference: Batch CSV import, the older and the newer version). */
 export type ImportVersion = 'v2' | 'v3';
@@ -24,10 +25,17 @@ export type ImportFormat = {
   columns: 3 | 4;
   /** An error file that was corrected: its rows are read by `rowFields`. */
   hasErrorColumns: boolean;
+  /** A table whose rows have a cell for each attribute; each cell is a row of three columns. */
+  layout?: TableLayout;
 } & RowSyntax;
 
 /** How fields and numbers are written in the rows; default with commas between fields, and a point before decimals. */
-export type RowSyntax = { delimiter?: Delimiter; decimal?: Decimal };
+export type RowSyntax = {
+  delimiter?: Delimiter;
+  decimal?: Decimal;
+  /** The rows of a sheet, in which each cell has its column. */
+  isSheet?: boolean;
+};
 
 /** The names of a file's columns. */
 export function columnNames({ columns, hasErrorColumns }: Pick<ImportFormat, 'columns' | 'hasErrorColumns'>): string[] {
@@ -51,12 +59,27 @@ export type HeaderReading =
  * Reads the header: the first record of a file's first piece (no piece: an empty file). Names are compared without
  * regard to case and to spaces around them; their order is fixed. A header with action_type makes a v2 call's file
  * v3; one without leaves a v3 call's file v3, where every line is then read as with an empty action. The columns of
- * an error file may follow. A failure is the whole file's.
+ * an error file may follow. With a mapping it is the header of a table, which is read as v3. A failure is the whole file's.
  */
-export function parseHeader(first: Piece | undefined, version: ImportVersion, syntax: RowSyntax = {}): HeaderReading {
-  if (first === undefined) return wrongHeader('PARSING_FAILED', 'the file is empty');
-  return first.kind === 'run' ? readHeader(first, version, syntax) : badHeader(first);
+export function parseHeader(
+  first: Piece | undefined, version: ImportVersion, syntax: RowSyntax = {}, mapping: ColumnMapping | null = null,
+): HeaderReading {
+  const reading = first === undefined ? wrongHeader('PARSING_FAILED', 'the file is empty')
+    : first.kind === 'bad' ? badHeader(first)
+    : mapping === null ? readHeader(first, version, syntax) : readTableHeader(first, mapping, syntax);
+  return reading.ok ? reading : { ...reading, message: `${reading.message}${mapping === null ? CLASSIC_HEADERS : TABLE_HEADER}` };
 }
+
+function readTableHeader(run: Run, mapping: ColumnMapping, syntax: RowSyntax): HeaderReading {
+  const fields = parseRun(run, syntax.delimiter)[0]!;
+  if (!Array.isArray(fields)) return wrongHeader('PARSING_FAILED', `the first line can't be read: ${fields.message}`);
+  const layout = findLayout(fields, mapping, syntax.isSheet);
+  if ('message' in layout) return wrongHeader('PARSING_FAILED', layout.message);
+  return { ok: true, format: { ...syntax, version: 'v3', columns: 3, hasErrorColumns: false, layout }, ...resumeAfter(run, 0) };
+}
+
+const CLASSIC_HEADERS = `; a file begins with ${HEADER_LINES.v2} or ${HEADER_LINES.v3}`;
+const TABLE_HEADER = '; the first line has to have the names that columns maps';
 
 function readHeader(run: Run, version: ImportVersion, syntax: RowSyntax): HeaderReading {
   const fields = parseRun(run, syntax.delimiter)[0]!;
@@ -78,8 +101,8 @@ function badHeader({ reason, sample }: Bad): HeaderReading {
   return wrongHeader('PARSING_FAILED', `the first line begins ${quote(sample.toString())}: ${why}`);
 }
 
-function wrongHeader(errorType: ImportErrorType, what: string): HeaderReading {
-  return { ok: false, errorType, message: `${what}; a file begins with ${HEADER_LINES.v2} or ${HEADER_LINES.v3}` };
+function wrongHeader(errorType: ImportErrorType, message: string): HeaderReading {
+  return { ok: false, errorType, message };
 }
 
 /** Whether an error is that of a record over the limit: of these the start alone is kept. */

@@ -1,7 +1,11 @@
 import * as api from '../../api/imports/imports.ts';
 import { refuseField } from '../../domain/core/refusal.ts';
+import { didYouMean } from '../../domain/core/say-unknown.ts';
+import { quote } from '../../domain/core/text-limits.ts';
+import type { ColumnMapping } from '../../domain/imports/table-columns.ts';
 import { jobRefOf } from '../../domain/jobs/job.ts';
 import { insertAuditEntry } from '../../store/accounts/audit-log.ts';
+import { listCustomerAttributesOf } from '../../store/attributes/customer-attributes.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
 import type { Import, ImportFileSettings, ImportSource } from '../../store/imports/import-record.ts';
 import { findImport, insertImport } from '../../store/imports/imports.ts';
@@ -16,9 +20,12 @@ const batchImport = route(api.importAttributeValues, async ({ body, file, versio
   await deps.keptFiles.check(sor, file ? file.pinned.fileBytes - file.countedBytes : 1);
   const { job, answer } = await write(deps.db, async (tx) => {
     const parent = body.redrive_of === undefined ? null : await findParent(tx, sor, body.redrive_of);
+    if (body.columns !== undefined) await checkColumns(tx, sor, body.columns, parent);
     const accepted = await insertImport(tx, deps.secrets, sor.entityId, {
-      source, sorId: sor.id, version: parent?.version ?? version, skipEmail: body.skip_email, dryRun: body.dry_run,
+      source, sorId: sor.id, version: body.columns === undefined ? parent?.version ?? version : 3,
+      skipEmail: body.skip_email, dryRun: body.dry_run,
       parentId: parent?.id ?? null, rootId: parent && rootOf(parent), fileSettings: fileSettingsOf(body, parent),
+      columnMapping: body.columns ?? null,
     });
     await insertAuditEntry(tx, sor.entityId, {
       actorKind: 'sor_key', actorId: sor.id, address: circumstances.address, action: 'import', subjectKind: 'import',
@@ -38,6 +45,23 @@ function rootOf({ id, rootId, hasErrorColumns }: Import): number {
 /** The error file of a re-drive has its numbers as the first file had them; it is in UTF-8, and its header tells the delimiter. */
 function fileSettingsOf({ delimiter, encoding, decimal, sheet }: api.NewImport, parent: Import | null): ImportFileSettings {
   return { delimiter, encoding, decimal: decimal ?? parent?.fileFormat?.decimal, sheet };
+}
+
+/** A wrong key would make an ignored row of each cell of its column. */
+async function checkColumns(
+  tx: Queryable, sor: { id: number; entityId: number }, { attributes }: ColumnMapping, parent: Import | null,
+): Promise<void> {
+  if (parent) refuseField('columns', 'is not taken with redrive_of: an error file has its own columns');
+  const known = (await listCustomerAttributesOf(tx, sor.entityId, [sor.id])).map(({ key }) => key);
+  const keys = Object.values(attributes);
+  const attributesOfSor = new Set(known);
+  const unknown = keys.find((key) => !attributesOfSor.has(key));
+  if (unknown !== undefined) {
+    const hint = didYouMean(unknown, known);
+    refuseField('columns.attributes', `names ${quote(unknown)}, which is no attribute of the System of Records${hint}`);
+  }
+  const twice = keys.find((key, at) => keys.indexOf(key) !== at);
+  if (twice !== undefined) refuseField('columns.attributes', `maps two columns to the attribute ${quote(twice)}`);
 }
 
 function sourceOf(file: ReceivedFile | undefined, body: api.NewImport): ImportSource {

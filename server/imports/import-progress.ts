@@ -49,12 +49,13 @@ export function showImportProgress(
     version: job.version,
     source: showSource(job),
     file: showFormat(job),
+    columns: showColumns(job),
     fetched_bytes: job.fetchedBytes,
     fetch: job.shownUrl === null ? null : { tries: job.fetchTries, fault: job.fetchFault },
     failure,
     internal_error: internalError,
     defect: job.file?.sourceDefect ?? null,
-    rows: { ...showRows(job), open: Math.max(0, job.rowsIgnored + job.rowsFailed - settled) },
+    rows: { ...showRows(job), open: Math.max(0, job.rowsIgnored + job.rowsFailed - job.cellsEmpty - settled) },
     errors_by_type: job.errorsByType,
     bytes_read: job.nextOffset,
     next_line: job.nextLine,
@@ -77,6 +78,13 @@ function showFormat({ fileFormat }: Import): api.ImportProgress['file'] {
   if (fileFormat === null) return null;
   const { format, delimiter, encoding, decimal, sheet } = fileFormat;
   return { format, delimiter, encoding, decimal, sheet };
+}
+
+function showColumns({ columnMapping, tableLayout, cellsEmpty }: Import): api.ImportProgress['columns'] {
+  if (columnMapping === null) return null;
+  return {
+    ...columnMapping, ignored: tableLayout?.ignored ?? null, ignored_count: tableLayout?.ignoredCount ?? null, empty_cells: cellsEmpty,
+  };
 }
 
 function showSource({ shownUrl, file, fileFormat }: Import): api.ImportProgress['source'] {

@@ -4,6 +4,7 @@ import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { errorFileHeader, errorFileRow } from '../../domain/imports/error-file.ts';
 import type { ImportErrorType } from '../../domain/imports/import-error-type.ts';
 import { type ImportFormat, templateRows } from '../../domain/imports/import-file.ts';
+import type { TableLayout } from '../../domain/imports/table-columns.ts';
 import { listCustomerAttributesOf } from '../../store/attributes/customer-attributes.ts';
 import { findSorById } from '../../store/attributes/systems-of-records.ts';
 import { write } from '../../store/core/database.ts';
@@ -41,7 +42,7 @@ const listImportErrors = route(api.listImportErrors, async ({ query, version, ..
   const record = (error: StoredImportError) => ({
     [member]: shown,
     ...(version === 3 ? { error_type: error.errorType as ImportErrorType } : {}),
-    ...showError(error, sor?.identifier ?? null),
+    ...showError(error, sor?.identifier ?? null, 'tableLayout' in job ? job.tableLayout : null),
   });
   const errors = each(streamImportErrors(db, entityId, job.id, filter, query), record);
   return streamedResult('attribute_errors', streamedLists.within(who, errors));
@@ -62,7 +63,7 @@ const cancelAnImport = route(api.cancelImport, async ({ params: { import_id }, k
   });
 });
 
-function showError(error: StoredImportError, sor: string | null) {
+function showError(error: StoredImportError, sor: string | null, layout: TableLayout | null) {
   return {
     customer_id: error.customerId,
     key: error.attributeKey,
@@ -72,6 +73,7 @@ function showError(error: StoredImportError, sor: string | null) {
     message: error.message,
     raw: error.raw,
     line: error.line,
+    column: layout?.cells.find(({ column }) => column === error.column)?.name ?? null,
     redriven_by: error.redrivenBy,
   };
 }
@@ -104,11 +106,12 @@ const readErrorsFile = route(api.downloadImportErrors, async ({ params, query, .
   return streamedCsvFile(`errors-${job.identifier}`, errorFileHeader(format), rows, format.delimiter);
 });
 
-type Columns = Pick<ImportFormat, 'columns' | 'hasErrorColumns'> & { delimiter: Delimiter };
+type Columns = Pick<ImportFormat, 'columns' | 'hasErrorColumns' | 'layout'> & { delimiter: Delimiter };
 
 /** Before its header is read an import has no errors of rows. */
-function columnsOf({ columns, hasErrorColumns, fileFormat }: Import): Columns {
-  return { columns: columns ?? 4, hasErrorColumns, delimiter: fileFormat?.delimiter ?? ',' };
+function columnsOf({ columns, hasErrorColumns, fileFormat, tableLayout }: Import): Columns {
+  const layout = tableLayout === null ? {} : { layout: tableLayout };
+  return { columns: columns ?? 4, hasErrorColumns, delimiter: fileFormat?.delimiter ?? ',', ...layout };
 }
 
 async function* eachRow(errors: AsyncIterable<StoredImportError>, format: Columns): AsyncGenerator<string[]> {

@@ -8,7 +8,7 @@ import { mergeSets, type SetRefusal } from './merge-sets.ts';
 import { dryRunSets, storedSets } from './stored-sets.ts';
 
 /** A row that only the merge could refuse: an erased person, or a Set that grew too large. */
-export type MergeRefusal = { line: number; erasedHash: Buffer } | SetRefusal;
+export type MergeRefusal = { line: number; attributeId: number; erasedHash: Buffer } | SetRefusal;
 
 /** With fewer values of each customer a scan of them is no faster than to look each one up. */
 const ROWS_OF_A_CUSTOMER = 4;
@@ -117,7 +117,7 @@ async function leaveOutErased(tx: Tx, secrets: Secrets, entityId: number, prepar
   const living: AttributeChange[] = [];
   await inSlices(changes, (change) => {
     const erasedHash = erased.get(personKey(change));
-    if (erasedHash) refusals.push({ line: change.line, erasedHash });
+    if (erasedHash) refusals.push({ line: change.line, attributeId: change.attributeId, erasedHash });
     else living.push(change);
   });
   const preparation = new ChangesPreparation();

@@ -14,7 +14,7 @@ export type StoredImportError = ImportError & {
 type ErrorRow = {
   line: number; error_type: ImportError['errorType']; outcome: ImportError['outcome']; stage: ImportError['stage']; message: string;
   customer_id: string | null; attribute_key: string | null; raw: string | null;
-  original_line: number | null; customer_hash: Buffer | null;
+  column_number: number; original_line: number | null; original_column: number; customer_hash: Buffer | null;
   happened_at: Date; redriven_by: string | null;
 };
 
@@ -32,30 +32,34 @@ export async function insertErrorsOf(tx: Tx, entityId: number, errors: { importI
   if (errors.length === 0) return;
   const lines = errors.map(({ importId, error }) => copyLine([
     entityId, importId, error.line, error.errorType, error.outcome, error.stage, error.message, error.customerId,
-    error.attributeKey, error.raw, error.originalLine, error.customerHash && `\\x${Buffer.from(error.customerHash).toString('hex')}`,
+    error.attributeKey, error.raw, error.column ?? 0, error.originalLine, error.originalColumn ?? 0,
+    error.customerHash && `\\x${Buffer.from(error.customerHash).toString('hex')}`,
   ]));
   await pipeline([Buffer.from(lines.join(''))], tx.query(copyFrom(
     `COPY import_errors (entity_id, import_id, line, error_type, outcome, stage, message, customer_id, attribute_key,
-       raw, original_line, customer_hash) FROM STDIN`)));
+       raw, column_number, original_line, original_column, customer_hash) FROM STDIN`)));
 }
 
 /**
- * Notes down that these lines of the import, or of a sync's run, `rootId` came after all, by another one: there, and wherever a
- * re-drive has refused them since. Told of each line once.
+ * Notes that these lines of the import, or of a sync's run, `rootId` came after all, by another one: there, and wherever a
+ * re-drive has refused them since. In a table a line has an error for each cell, by its column. Notes each once.
  */
 export async function updateErrorsRedriven(
-  tx: Tx, entityId: number, rootId: number, lines: number[], redrivenBy: number,
+  tx: Tx, entityId: number, rootId: number, corrected: readonly { line: number; column: number }[], redrivenBy: number,
 ): Promise<void> {
+  const places = [corrected.map(({ line }) => line), corrected.map(({ column }) => column)];
   await tx.query(
     `UPDATE import_errors SET redriven_by = $4
-     WHERE entity_id = $1 AND import_id = $2 AND line = ANY ($3::bigint[]) AND redriven_by IS NULL`,
-    [entityId, rootId, lines, redrivenBy]);
+     WHERE entity_id = $1 AND import_id = $2 AND (line, column_number) IN (SELECT * FROM unnest($3::bigint[], $5::integer[]))
+       AND redriven_by IS NULL`,
+    [entityId, rootId, places[0], redrivenBy, places[1]]);
   await tx.query(
     `UPDATE import_errors SET redriven_by = $4
-     WHERE entity_id = $1 AND original_line = ANY ($3::bigint[]) AND redriven_by IS NULL AND import_id IN (
+     WHERE entity_id = $1 AND (original_line, original_column) IN (SELECT * FROM unnest($3::bigint[], $5::integer[]))
+       AND redriven_by IS NULL AND import_id IN (
        SELECT id FROM imports WHERE entity_id = $1 AND root_id = $2 AND id <> $4
        UNION ALL SELECT id FROM sync_runs WHERE entity_id = $1 AND root_id = $2 AND id <> $4)`,
-    [entityId, rootId, lines, redrivenBy]);
+    [entityId, rootId, places[0], redrivenBy, places[1]]);
 }
 
 /** Why the file as a whole could not be imported, or its end not be read; null when nothing was wrong with it. */
@@ -85,45 +89,55 @@ export async function countErrorsSettled(db: Queryable, entityId: number, jobId:
 export type ImportErrorFilter = { errorType?: string | undefined; customerId?: string | undefined; isOpen?: boolean | undefined };
 
 /**
- * Yields the errors of an import behind the line `after`, at most `limit`, in the order of the file. Reads a page at a time: a million
- * of them fit.
+ * Yields the errors of an import behind the line `after`, in the order of the file: `limit` of them, and the other cells of the last
+ * one's line. Reads a page at a time: a million of them fit.
  */
 export async function* streamImportErrors(
   db: Queryable, entityId: number, importId: number, filter: ImportErrorFilter = {},
   { after = -1, limit = Infinity }: { after?: number | undefined; limit?: number | undefined } = {},
 ): AsyncGenerator<StoredImportError> {
-  for (let [line, left] = [after, limit]; left > 0;) {
-    const page = await listErrorsAfter(db, entityId, importId, filter, line);
+  let [line, column, left] = [after, LAST_COLUMN, limit];
+  for (;;) {
+    const page = await listErrorsAfter(db, entityId, importId, filter, line, column);
     if (page.length === 0) return;
-    yield* page.slice(0, left);
-    line = page.at(-1)!.line;
-    left -= page.length;
+    for (const error of page) {
+      if (left <= 0 && error.line !== line) return;
+      yield error;
+      ({ line } = error);
+      left -= 1;
+    }
+    column = page.at(-1)!.column!;
   }
 }
 
-/** The first errors behind a line; none at the end. */
+/** Behind the columns of a line: an .xlsx file has 16,384, and a record 1,048,576 at most. */
+const LAST_COLUMN = 2 ** 31 - 1;
+
+/** The first errors behind a line, or behind a cell of it; none at the end. */
 export async function listErrorsAfter(
-  db: Queryable, entityId: number, importId: number, filter: ImportErrorFilter, after: number,
+  db: Queryable, entityId: number, importId: number, filter: ImportErrorFilter, after: number, afterColumn = LAST_COLUMN,
 ): Promise<StoredImportError[]> {
   // octet_length reads no more of a long record than its size.
   const { rows } = await db.query<ErrorRow>(
-    `SELECT line, error_type, outcome, stage, message, customer_id, attribute_key, raw, original_line, customer_hash, happened_at,
+    `SELECT line, error_type, outcome, stage, message, customer_id, attribute_key, raw, column_number, original_line, original_column,
+       customer_hash, happened_at,
        coalesce(
          (SELECT identifier FROM imports i WHERE i.entity_id = $1 AND i.id = measured.redriven_by),
          (SELECT identifier FROM sync_runs r WHERE r.entity_id = $1 AND r.id = measured.redriven_by)) AS redriven_by
      FROM (
-       SELECT *, sum(bytes) OVER (ORDER BY line) - bytes AS bytes_before
+       SELECT *, sum(bytes) OVER (ORDER BY line, column_number) - bytes AS bytes_before
        FROM (
          SELECT *, coalesce(octet_length(raw), 0) AS bytes FROM import_errors
-         WHERE entity_id = $1 AND import_id = $2 AND line > $3
+         WHERE entity_id = $1 AND import_id = $2 AND (line, column_number) > ($3, $7)
            AND ($4::text IS NULL OR error_type = $4) AND ($5::text IS NULL OR customer_id = $5)
            AND NOT ($6 AND ${IS_SETTLED})
-         ORDER BY line LIMIT ${PAGE_ROWS}) AS page) AS measured
-     WHERE bytes_before < ${PAGE_BYTES} ORDER BY line`,
-    [entityId, importId, after, filter.errorType ?? null, filter.customerId ?? null, filter.isOpen ?? false]);
+         ORDER BY line, column_number LIMIT ${PAGE_ROWS}) AS page) AS measured
+     WHERE bytes_before < ${PAGE_BYTES} ORDER BY line, column_number`,
+    [entityId, importId, after, filter.errorType ?? null, filter.customerId ?? null, filter.isOpen ?? false, afterColumn]);
   return rows.map((row) => ({
     line: row.line, errorType: row.error_type, outcome: row.outcome, stage: row.stage, message: row.message,
-    customerId: row.customer_id, attributeKey: row.attribute_key, raw: row.raw, originalLine: row.original_line,
+    customerId: row.customer_id, attributeKey: row.attribute_key, raw: row.raw, column: row.column_number,
+    originalLine: row.original_line, originalColumn: row.original_column,
     customerHash: row.customer_hash, happenedAt: row.happened_at, redrivenBy: row.redriven_by,
   }));
 }

@@ -1,4 +1,5 @@
 import type { Decimal, TableFormat, TableSettings } from '../../domain/core/table-format.ts';
+import type { ColumnMapping, TableLayout } from '../../domain/imports/table-columns.ts';
 import { type MailColumns, mailOf } from '../core/camel-row.ts';
 import type { MailState } from '../core/mails.ts';
 import { type ErrorCounts, type RowCounts, sumErrors } from './import-lanes.ts';
@@ -51,6 +52,12 @@ export type Import = RowCounts & {
   columns: 3 | 4 | null;
   /** An error file, corrected: its rows name the lines of the first import's file that they correct. */
   hasErrorColumns: boolean;
+  /** A table whose columns are named so; null: a file of rows. */
+  columnMapping: ColumnMapping | null;
+  /** Where its header has them; null until it is read. */
+  tableLayout: TableLayout | null;
+  /** Cells without a value among the ignored rows. */
+  cellsEmpty: number;
   /** Where the file comes from, as it may be shown; null for an upload. */
   shownUrl: string | null;
   /** Of the attempt under way; how many there were, and why the last one came to nothing. */
@@ -73,7 +80,7 @@ export type ReadableImport = PinnedImport & { fileFormat: ImportFileFormat };
 export type ImportSource = PinnedFile | { url: string; headers: Record<string, string> };
 
 export type NewImport = Pick<Import, 'sorId' | 'version' | 'skipEmail'>
-  & Partial<Pick<Import, 'dryRun' | 'parentId' | 'rootId' | 'fileSettings'>>
+  & Partial<Pick<Import, 'dryRun' | 'parentId' | 'rootId' | 'fileSettings' | 'columnMapping'>>
   & { source: ImportSource };
 
 /** Columns of `IMPORTS`. */
@@ -83,7 +90,8 @@ export type ImportColumns = Omit<Import, 'file' | 'mail' | 'errorsByType'> & Mai
 /** An import with what its lanes come to together. */
 export const IMPORTS = `SELECT j.*, l.* FROM imports j CROSS JOIN LATERAL (
   SELECT min(next_offset) AS next_offset, min(next_line) AS next_line, sum(rows_in)::bigint AS rows_in,
-    sum(rows_ok)::bigint AS rows_ok, sum(rows_ignored)::bigint AS rows_ignored, sum(rows_failed)::bigint AS rows_failed,
+    sum(rows_ok)::bigint AS rows_ok, sum(cells_empty)::bigint AS cells_empty,
+    sum(rows_ignored)::bigint AS rows_ignored, sum(rows_failed)::bigint AS rows_failed,
     jsonb_agg(errors_by_type) AS lane_errors
   FROM import_lanes WHERE entity_id = j.entity_id AND import_id = j.id) l`;
 

@@ -1,3 +1,4 @@
+import type { ImportFormat } from '../../domain/imports/import-file.ts';
 import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { noteFileDeletions } from '../core/file-deletions.ts';
@@ -24,12 +25,12 @@ export async function insertImport(tx: Queryable, secrets: Secrets, entityId: nu
   const { rows } = await tx.query<{ id: number }>(
     `INSERT INTO imports (entity_id, identifier, jid, sor_id, version, skip_email, dry_run, parent_id, root_id, file_key,
        file_bytes, file_sha256, source_bytes, source_sha256, source_gzip, source_defect, shown_url, file_url, request_headers,
-       file_settings)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20) RETURNING id`,
+       file_settings, column_mapping)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21) RETURNING id`,
     [entityId, identifier, newIdentifier('job'), job.sorId, job.version, job.skipEmail, job.dryRun ?? false,
       job.parentId ?? null, job.rootId ?? null, file?.fileKey, file?.fileBytes, file?.fileSha256, file?.sourceBytes, file?.sourceSha256,
       file?.sourceGzip, file?.sourceDefect, sealed?.shownUrl, sealed?.url, sealed?.headers,
-      job.fileSettings ?? {}]);
+      job.fileSettings ?? {}, job.columnMapping ?? null]);
   await tx.query(
     `INSERT INTO import_lanes (entity_id, import_id, lane, generation)
      SELECT $1, $2, lane, 0 FROM generate_series(0, $3::integer - 1) AS lane`, [entityId, rows[0]!.id, LANES]);
@@ -83,12 +84,12 @@ export async function lockImport(tx: Tx, entityId: number, id: number, generatio
 
 /** How its file is read, and what the rows look like; null where the header is none. */
 export async function updateImportFormat(
-  db: Queryable, { entityId, id, fileFormat }: ReadableImport, rows: { columns: 3 | 4; hasErrorColumns: boolean } | null,
+  db: Queryable, { entityId, id, fileFormat }: ReadableImport, rows: Pick<ImportFormat, 'columns' | 'hasErrorColumns' | 'layout'> | null,
 ): Promise<void> {
   await db.query(
-    `UPDATE imports SET columns = $3, has_error_columns = $4, file_format = $5
+    `UPDATE imports SET columns = $3, has_error_columns = $4, file_format = $5, table_layout = $6
      WHERE entity_id = $1 AND id = $2 AND (columns IS NULL OR file_format IS NULL)`,
-    [entityId, id, rows?.columns ?? null, rows?.hasErrorColumns ?? false, fileFormat]);
+    [entityId, id, rows?.columns ?? null, rows?.hasErrorColumns ?? false, fileFormat, rows?.layout ?? null]);
 }
 
 /**

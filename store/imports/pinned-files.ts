@@ -20,11 +20,16 @@ type PinnedDependencies = { db: Database; files: Files; tally?: Tally };
 /** `isOwn`: the id stands where a line has its customer's; else it may be about somebody else. */
 type PinnedLine = { fileKey: string; line: string; isOwn: boolean };
 
+/** A file that no import names. */
+const UNNAMED = { fileSettings: {}, fileFormat: null, columnMapping: null, tableLayout: null };
+
 /** After which time an erasure deletes a file that no import names; before, its request may still be under way. */
 const UNNAMED_FOR_MS = 5 * 60_000;
 
-/** `fileSettings` and `fileFormat` as of the import. */
-type PinnedRow = { id: number; fileKey: string } & Pick<Import, 'fileSettings' | 'fileFormat'>;
+/** `fileSettings` and what follows it as of the import. */
+type PinnedRow = { id: number; fileKey: string } & Pick<Import, 'fileSettings' | 'fileFormat' | 'columnMapping' | 'tableLayout'>;
+
+const ROW_COLUMNS = 'file_key, file_settings, file_format, column_mapping, table_layout';
 
 /**
  * The lines of the entity's pinned import files in which one of these ids stands; of a file that was never converted, or that no
@@ -35,13 +40,13 @@ export async function* listPinnedLinesOf(
 ): AsyncGenerator<PinnedLine> {
   if (!people.some(isVouchedFor)) return;
   const rows = readRows<PinnedRow>(await db.query(
-    `SELECT file_key, file_settings, file_format FROM imports i WHERE entity_id = $1 AND file_key IS NOT NULL
+    `SELECT ${ROW_COLUMNS} FROM imports i WHERE entity_id = $1 AND file_key IS NOT NULL
        AND NOT EXISTS (SELECT FROM file_deletions d WHERE d.entity_id = $1 AND d.file_key = i.file_key)`, [entityId]));
   const find = createIdFinder(people);
   for (const row of rows) yield* linesNaming(files, row, find);
   for await (const { key: fileKey } of listUnnamedFiles({ db, files })) {
     // Its entity is unknown, so no archive shows it: it is counted, and an erasure deletes it.
-    const { done } = await linesNaming(files, { fileKey, fileSettings: {}, fileFormat: null }, find).next();
+    const { done } = await linesNaming(files, { ...UNNAMED, fileKey }, find).next();
     if (!done) yield { fileKey, line: '', isOwn: false };
   }
 }
@@ -54,7 +59,7 @@ export async function deletePinnedFilesOf(
   await deleteNotedFiles({ db, files }, entityId, 'imports/');
   if (!people.some(isVouchedFor)) return 0;
   const rows = readRows<PinnedRow>(await db.query(
-    `SELECT id, file_key, file_settings, file_format FROM imports
+    `SELECT id, ${ROW_COLUMNS} FROM imports
      WHERE entity_id = $1 AND file_key IS NOT NULL AND ended_at IS NOT NULL`, [entityId]));
   const find = createIdFinder(people);
   let deleted = 0;
@@ -99,14 +104,21 @@ async function* linesNaming(files: Files, row: Omit<PinnedRow, 'id'>, find: IdFi
   // The import ended, or has not begun, with a file in which no id can be found: it may name anyone.
   if (fileFormat === null && await isUnread(files, row)) return yield { fileKey, line: '', isOwn: false };
   const delimiter = fileFormat?.delimiter ?? ',';
+  const syntax = { delimiter, customer: customerAt(row) };
   const splitter = createCsvSplitter({ delimiter });
   const bytes = files.read(fileKey);
   try {
-    for await (const chunk of bytes) yield* naming(files, fileKey, splitter.push(chunk as Buffer), find, delimiter);
-    yield* naming(files, fileKey, splitter.end(), find, delimiter);
+    for await (const chunk of bytes) yield* naming(files, fileKey, splitter.push(chunk as Buffer), find, syntax);
+    yield* naming(files, fileKey, splitter.end(), find, syntax);
   } finally {
     bytes.destroy();
   }
+}
+
+/** Where a record has its customer; in a table whose header was not read, nowhere. */
+function customerAt({ columnMapping, tableLayout }: Omit<PinnedRow, 'id'>): number {
+  if (columnMapping === null) return 0;
+  return tableLayout === null ? -1 : tableLayout.customer - 1;
 }
 
 /** Whether the file lies there in a form other than UTF-8: as it came, and was not read. */
@@ -116,7 +128,8 @@ async function isUnread(files: Files, { fileKey, fileSettings }: Omit<PinnedRow,
 }
 
 async function* naming(
-  files: Files, fileKey: string, pieces: Iterable<Piece>, find: IdFinder, delimiter: Delimiter,
+  files: Files, fileKey: string, pieces: Iterable<Piece>, find: IdFinder,
+  { delimiter, customer }: { delimiter: Delimiter; customer: number },
 ): AsyncGenerator<PinnedLine> {
   const slice = new TimeSlice();
   for (const piece of pieces) {
@@ -135,7 +148,7 @@ async function* naming(
     for (const [index, record] of parseRun(piece, delimiter).entries()) {
       const line = recordBytes(piece, index).toString();
       const isNamed = Array.isArray(record) ? record.some((field) => isNamedBy(field, ids, delimiter)) : standsIn(line, ids);
-      if (isNamed) yield { fileKey, line, isOwn: Array.isArray(record) && ids.has(record[0]!) };
+      if (isNamed) yield { fileKey, line, isOwn: Array.isArray(record) && ids.has(record[customer] ?? '') };
     }
   }
 }

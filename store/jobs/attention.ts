@@ -300,7 +300,7 @@ export const ATTENTION: readonly AttentionSource[] = [
     // A re-drive by an error file is not listed itself: its rows count in the first import.
     kind: 'open_rows', object: 'import', needs: ['sor_manage'], toDo: 'Download the error file, correct it, and import it as a re-drive.',
     select: `SELECT o.id, NULL AS name, NULL AS run, o.since, o.rows || ' rows are open' AS reason FROM (
-        SELECT j.identifier AS id, j.ended_at AS since, (SELECT sum(l.rows_ignored + l.rows_failed) FROM import_lanes l
+        SELECT j.identifier AS id, j.ended_at AS since, (SELECT sum(l.rows_ignored + l.rows_failed - l.cells_empty) FROM import_lanes l
             WHERE l.entity_id = j.entity_id AND l.import_id = j.id) - ${settledRows('j.entity_id', 'j.id')} AS rows
         FROM imports j
         WHERE j.entity_id = $1 AND j.state = 'finished' AND NOT j.dry_run AND (j.parent_id IS NULL OR NOT j.has_error_columns)

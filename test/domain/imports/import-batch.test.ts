@@ -18,6 +18,16 @@ const rules: Rules = {
   sorDeleted: false,
 };
 
+/** The same records as rows of a table: their third field is the customer, and the first two are cells. */
+const tableRules: Rules = {
+  ...rules, version: 'v3', columns: 3,
+  layout: {
+    named: 3, width: 3, customer: 3, ignoredCount: 0, ignored: [],
+    cells: [{ column: 1, name: 'a', key: 'plan' }, { column: 2, name: 'b', key: 'score' }],
+  },
+};
+const anyRules = fc.constantFrom(rules, tableRules);
+
 function split(bytes: Buffer, startOffset = 0, startLine = 1): Piece[] {
   const splitter = createCsvSplitter({ maxRunBytes: 64, startOffset, startLine });
   return [...splitter.push(bytes), ...splitter.end()];
@@ -42,21 +52,21 @@ const byLine = (one: { line: number }, other: { line: number }) => one.line - ot
 
 describe('an import in lanes', () => {
   it('finds in all lanes together what it would find in one', () => {
-    fc.assert(fc.property(file, fc.integer({ min: 2, max: 5 }), (bytes, count) => {
+    fc.assert(fc.property(file, fc.integer({ min: 2, max: 5 }), anyRules, (bytes, count, each) => {
       const pieces = split(bytes);
-      const [whole] = checkPieces(pieces, rules, [0]);
-      const lanes = checkPieces(pieces, rules, Array.from({ length: count }, () => 0));
+      const [whole] = checkPieces(pieces, each, [0]);
+      const lanes = checkPieces(pieces, each, Array.from({ length: count }, () => 0));
       expect(lanes).toHaveLength(count);
       expect(lanes.flatMap(({ changes }) => changes).toSorted(byLine)).toEqual(whole!.changes);
       expect(lanes.flatMap(({ errors }) => errors).toSorted(byLine)).toEqual(whole!.errors);
-      for (const lane of lanes) expect(lane.rowsIn).toBe(lane.changes.length + lane.errors.length);
+      for (const lane of lanes) expect(lane.rowsIn).toBe(lane.changes.length + lane.errors.length + lane.cellsEmpty);
     }));
   });
 
   it('keeps each customer\'s rows in one lane, in the order of the file', () => {
-    fc.assert(fc.property(file, fc.integer({ min: 2, max: 5 }), (bytes, count) => {
+    fc.assert(fc.property(file, fc.integer({ min: 2, max: 5 }), anyRules, (bytes, count, each) => {
       const owners = new Map<string, number>();
-      for (const [lane, { changes }] of checkPieces(split(bytes), rules, Array.from({ length: count }, () => 0)).entries()) {
+      for (const [lane, { changes }] of checkPieces(split(bytes), each, Array.from({ length: count }, () => 0)).entries()) {
         expect(changes).toEqual(changes.toSorted(byLine));
         for (const { customerId } of changes) {
           expect(owners.get(customerId) ?? lane).toBe(lane);
@@ -67,7 +77,7 @@ describe('an import in lanes', () => {
   });
 
   it('takes each row once, wherever its lanes stopped before', () => {
-    fc.assert(fc.property(file, fc.array(fc.nat(), { minLength: 1, maxLength: 4 }), (bytes, stops) => {
+    fc.assert(fc.property(file, fc.array(fc.nat(), { minLength: 1, maxLength: 4 }), anyRules, (bytes, stops, each) => {
       const pieces = split(bytes);
       const ends = [{ endOffset: 0, endLine: 1 }, ...pieces];
       const reached = stops.map((stop) => ends[stop % ends.length]!);
@@ -75,9 +85,9 @@ describe('an import in lanes', () => {
       const none = cursors.map(() => 0);
       const first = reached.toSorted((one, other) => one.endOffset - other.endOffset)[0]!;
       const rest = split(bytes.subarray(first.endOffset), first.endOffset, first.endLine);
-      const again = checkPieces(rest, rules, cursors);
-      for (const [lane, all] of checkPieces(pieces, rules, none).entries()) {
-        const before = checkPieces(pieces.filter(({ endOffset }) => endOffset <= cursors[lane]!), rules, none)[lane]!;
+      const again = checkPieces(rest, each, cursors);
+      for (const [lane, all] of checkPieces(pieces, each, none).entries()) {
+        const before = checkPieces(pieces.filter(({ endOffset }) => endOffset <= cursors[lane]!), each, none)[lane]!;
         expect([...lines(before), ...lines(again[lane]!)].toSorted((a, b) => a - b)).toEqual(lines(all).toSorted((a, b) => a - b));
       }
     }));

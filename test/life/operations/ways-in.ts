@@ -47,9 +47,12 @@ const importAttributeValues: LifeOperation = {
     const lines = rows.map(({ person: { userId }, value }) => (
       value === null ? `${userId},plan,,DEL` : `${userId},plan,${value},`));
     const others = rows.flatMap(({ person }) => Array.from({ length: draw.int(4) }, () => OTHER_ROWS(draw, person)));
-    const content = `user_id,attribute_key,value,action_type\n${[...lines, ...others].join('\n')}\n`;
-    const call = draw.chance(0.2) ? { body: { ...fields, file_url: offered(draw, content) } }
-      : { body: fields, file: { name: 'a.csv', content } };
+    // A table can't remove a value.
+    const isTable = draw.chance(0.3) && rows.every(({ value }) => value !== null);
+    const content = isTable ? tableOf(draw, rows) : `user_id,attribute_key,value,action_type\n${[...lines, ...others].join('\n')}\n`;
+    const all = isTable ? { ...fields, columns: TABLE_COLUMNS } : fields;
+    const call = draw.chance(0.2) ? { body: { ...all, file_url: offered(draw, content) } }
+      : { body: isTable ? { ...all, columns: JSON.stringify(TABLE_COLUMNS) } : all, file: { name: 'a.csv', content } };
     if (!isDryRun) written.set(call, rows);
     return call;
   },
@@ -59,6 +62,13 @@ const importAttributeValues: LifeOperation = {
     note(draw, call, answer, 'import', id);
   },
 };
+
+const TABLE_COLUMNS = { customer: 'who', attributes: { plan: 'plan', points: 'score' } };
+
+function tableOf(draw: Draw, rows: Written): string {
+  const lines = rows.map(({ person, value }) => `${draw.of(['', '7', 'none'])},${value},${draw.value(person)},${person.userId}`);
+  return `points,plan,notes,who\n${lines.join('\n')}\n`;
+}
 
 /** The address at which an outside server has a file. */
 function offered({ life: { outside, nextOrdinal } }: Draw, content: string): string {

@@ -53,7 +53,7 @@ test('import jobs are listed with their start, to their entity alone', async () 
 describe('import errors', () => {
   const shown = {
     customer_id: personId(1), key: 'score', date: expect.stringMatching(/T.*Z$/), source: 'validation',
-    message: '"x" is no number', raw: `${personId(1)},score,x`, line: 2, redriven_by: null,
+    message: '"x" is no number', raw: `${personId(1)},score,x`, line: 2, column: null, redriven_by: null,
   };
 
   test('come in the shape of each version', async () => {
@@ -131,15 +131,16 @@ describe('an import', () => {
     await write(store.db, async (tx) => {
       await updateImportLane(tx, { ...lane, lane: 0 }, {
         nextOffset: 500, nextLine: 7, rowsIn: 3, rowsOk: 1, rowsIgnored: 1, rowsFailed: 1,
-        errorsByType: { UNDEFINED_ATTRIBUTE: 1, INVALID_VALUE: 1 },
+        cellsEmpty: 0, errorsByType: { UNDEFINED_ATTRIBUTE: 1, INVALID_VALUE: 1 },
       });
       await updateImportLane(tx, { ...lane, lane: 1 }, {
-        nextOffset: 700, nextLine: 9, rowsIn: 2, rowsOk: 1, rowsIgnored: 0, rowsFailed: 1, errorsByType: { INVALID_VALUE: 1 },
+        nextOffset: 700, nextLine: 9, rowsIn: 2, rowsOk: 1, rowsIgnored: 0, rowsFailed: 1, cellsEmpty: 0,
+        errorsByType: { INVALID_VALUE: 1 },
       });
     });
     expect((await get(`imports/${identifier}`)).body.result).toEqual({
       import_id: identifier, jid, state: 'running', stage: null, dry_run: false, file: null, version: 2, failure: null,
-      defect: null, internal_error: null,
+      defect: null, internal_error: null, columns: null,
       sor: { name: 'CRM', identifier: world.sor.identifier, type: 'custom' },
       source: {
         url: null, bytes: 100, sha256: '02'.repeat(32), compressed: true,

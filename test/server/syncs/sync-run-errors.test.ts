@@ -34,7 +34,7 @@ describe('errors of a run', () => {
     expect(await lines('error_type=UNDEFINED_ATTRIBUTE')).toEqual([2]);
     expect(await lines(`customer_id=${one}`)).toEqual([1]);
     const again = await endedRun(id, { cause: 'redrive', rootId: run.id });
-    await write(store.db, (tx) => updateErrorsRedriven(tx, world.entity.id, run.id, [1], again.id));
+    await write(store.db, (tx) => updateErrorsRedriven(tx, world.entity.id, run.id, [{ line: 1, column: 0 }], again.id));
     expect(await lines('open')).toEqual([2]);
     expect(resultOf(await get(`${path}/errors?customer_id=${one}`)).errors[0].redriven_by).toBe(again.identifier);
     expect(resultOf(await get(path))).toMatchObject({ records: { read: 3, ignored: 1, failed: 2 }, open: 1 });
@@ -107,7 +107,7 @@ describe('a re-drive', () => {
     const dry = await endedRun(id, { dryRun: true, dryRunRecords: 1, errors: [runError(1, personId(23))] });
     expect(refusalOf(await redrive(id, dry))).toEqual([400, 'bad_request', expect.stringContaining('dry run')]);
     const done = await endedRun(id, { errors: [runError(1, personId(23))] });
-    await write(store.db, (tx) => updateErrorsRedriven(tx, world.entity.id, done.id, [1], clean.id));
+    await write(store.db, (tx) => updateErrorsRedriven(tx, world.entity.id, done.id, [{ line: 1, column: 0 }], clean.id));
     expect(refusalOf(await redrive(id, done))).toEqual([400, 'bad_request', expect.stringContaining('nothing to bring again')]);
     const waiting = (await insertRun(store.db, world.entity.id, { syncId: (await stored(id)).id, cause: 'schedule' }))!;
     expect(refusalOf(await redrive(id, waiting))).toEqual([409, 'conflict', 'The run has not ended yet']);

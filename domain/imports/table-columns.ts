@@ -1,0 +1,95 @@
+import type { RefusedRow } from '../attributes/value-row.ts';
+import { MAX_COLUMNS } from '../core/sheet-values.ts';
+import { MAX_CODE_POINTS, quote, shorten } from '../core/text-limits.ts';
+
+/** Tables with a column for the customer and one for each attribute, in any order: finds the columns, and cuts rows into cells. */
+
+/** How the caller of an import names the columns of a table: the customer's, and for each other one the key of its attribute. */
+export type ColumnMapping = { customer: string; attributes: Record<string, string> };
+
+/** How many columns an import may map to attributes. */
+export const MAX_MAPPED_COLUMNS = 1_000;
+
+/** Where a header has the columns of a mapping; columns count from 1. */
+export type TableLayout = {
+  /** Columns up to the last one with a name. */
+  named: number;
+  /** Columns that a row may have: those of the header; in a sheet all, since a value there can't have slipped to the right. */
+  width: number;
+  customer: number;
+  cells: TableColumn[];
+  /** Columns that the mapping leaves out: their number, and the first names. */
+  ignoredCount: number;
+  ignored: string[];
+};
+
+type TableColumn = { column: number; name: string; key: string };
+
+/** A cell as a row of three columns: customer, key and value. */
+export type TableCell = { column: number; fields: [customerId: string, key: string, value: string] };
+
+const MAX_SHOWN_NAMES = 100;
+
+/** Returns the layout of a table with these names in its header, or why the mapping does not fit it. */
+export function findLayout(
+  header: readonly string[], { customer, attributes }: ColumnMapping, isSheet = false,
+): TableLayout | { message: string } {
+  const names = header.map((name) => name.trim());
+  const named = names.findLastIndex((name) => name !== '') + 1;
+  const wanted = [customer, ...Object.keys(attributes)].map((name) => ({ name, columns: findColumns(names, name) }));
+  const lacking = wanted.filter(({ columns }) => columns.length === 0);
+  if (lacking.length > 0) return { message: sayLacking(lacking.map(({ name }) => name), names.slice(0, named)) };
+  const ambiguous = wanted.find(({ columns }) => columns.length > 1);
+  if (ambiguous) return { message: `the header has ${ambiguous.columns.length} columns ${quote(ambiguous.name)}` };
+  const [ofCustomer, ...ofAttributes] = wanted.map(({ columns }) => columns[0]!);
+  const cells = Object.entries(attributes).map(([, key], at) => ({ column: ofAttributes[at]!, name: names[ofAttributes[at]! - 1]!, key }));
+  const twice = cells.find(({ column }, at) => cells.findIndex((other) => other.column === column) !== at);
+  if (twice) return { message: `two members of columns.attributes name the column ${quote(twice.name)}` };
+  const mapped = new Set([ofCustomer, ...ofAttributes]);
+  const others = names.slice(0, named).flatMap((name, at) => (mapped.has(at + 1) ? [] : [name === '' ? `column ${at + 1}` : name]));
+  return {
+    named, width: isSheet ? MAX_COLUMNS : names.length, customer: ofCustomer!, ignoredCount: others.length,
+    ignored: others.slice(0, MAX_SHOWN_NAMES).map((name) => shorten(name, MAX_CODE_POINTS)),
+    cells: cells.toSorted((one, other) => one.column - other.column),
+  };
+}
+
+/** Columns of this name; if there is none, those that differ from it in case, composition or white space alone. */
+function findColumns(names: readonly string[], wanted: string): number[] {
+  for (const form of [(name: string) => name, folded]) {
+    const columns = names.flatMap((name, at) => (form(name) === form(wanted) ? [at + 1] : []));
+    if (columns.length > 0) return columns;
+  }
+  return [];
+}
+
+function folded(name: string): string {
+  return name.normalize('NFKC').trim().replaceAll(/\s+/g, ' ').toLowerCase();
+}
+
+function sayLacking(lacking: string[], names: string[]): string {
+  const one = names.length === 1 ? '. If it has more, set delimiter' : '';
+  return `the header has no ${lacking.length === 1 ? 'column' : 'columns'} ${sayNames(lacking)}; it has ${sayNames(names)}${one}`;
+}
+
+function sayNames(names: string[]): string {
+  if (names.length === 0) return 'none';
+  const more = names.length > MAX_SHOWN_NAMES ? `, and ${names.length - MAX_SHOWN_NAMES} more` : '';
+  return names.slice(0, MAX_SHOWN_NAMES).map(quote).join(', ') + more;
+}
+
+/** Cuts a row of a table into its mapped cells, of which empty ones are only counted; or says why it can't be cut. */
+export function tableCells(fields: readonly string[], layout: TableLayout): { cells: TableCell[]; empty: number } | RefusedRow {
+  const { named, width } = layout;
+  if (fields.length < named || fields.slice(width).some((field) => field !== '')) {
+    const message = `the line has ${fields.length} ${fields.length === 1 ? 'column' : 'columns'}, and the header ${named}`;
+    return { kind: 'failed', errorType: 'PARSING_FAILED', message };
+  }
+  const customerId = fields[layout.customer - 1]!;
+  const cells: TableCell[] = [];
+  for (const { column, key } of layout.cells) {
+    const value = fields[column - 1]!;
+    if (value !== '') cells.push({ column, fields: [customerId, key, value] });
+  }
+  return { cells, empty: layout.cells.length - cells.length };
+}
