@@ -85,7 +85,7 @@ function knowingColumns(secrets: Secrets): Secrets {
  * visible once its commit is there, so these are written out first.
  */
 export async function vacuum(db: Database, table: string | null): Promise<void> {
-  await write(db, (tx) => tx.query('SELECT pg_current_xact_id()'), { settings: 'SET LOCAL synchronous_commit = on' });
+  await write(db, (tx) => tx.query(`SELECT pg_logical_emit_message(true, 'test', '')`), { settings: 'SET LOCAL synchronous_commit = on' });
   await db.query(`VACUUM (ANALYZE) ${table ?? ''}`);
 }
 
