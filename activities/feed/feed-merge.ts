@@ -2,7 +2,9 @@ import type { CustomerType } from '../../domain/attributes/customer-id.ts';
 import { textOf } from '../../domain/attributes/json-value.ts';
 import { refused } from '../../domain/attributes/value-row.ts';
 import { parseExactJson } from '../../domain/core/exact-json.ts';
-import { checkFeed, type FeedError, valueAt, valueError, type WaitingRequest, type WaitingValue } from '../../domain/feed/feed-batch.ts';
+import {
+  checkFeed, type CheckedFeed, type FeedError, valueAt, valueError, type WaitingRequest, type WaitingValue,
+} from '../../domain/feed/feed-batch.ts';
 import type { FeedValue } from '../../domain/feed/feed-value.ts';
 import { erasedError } from '../../domain/gdpr/erased-error.ts';
 import type { ImportError } from '../../domain/imports/import-error.ts';
@@ -39,17 +41,18 @@ export async function mergeFeed(deps: FeedDependencies, entityId: number): Promi
     if (waiting.length === 0) return null;
     const requests = waiting.map(({ body, ...request }) => ({ ...request, values: parseExactJson(body) as WaitingValue[] }));
     const errors: FeedError[] = [];
-    const older: number[] = [];
+    const [older, suspicious]: number[][] = [[], []];
     // In the order of the SoRs, so that merges wait for each other's rules in no circle.
     const sorIds = [...new Set(requests.map(({ sorId }) => sorId))].toSorted((a, b) => a - b);
     for (const sorId of sorIds) {
       const own = requests.filter((request) => request.sorId === sorId);
       const merged = await mergeInto(tx, deps, { entityId, sorId }, own);
       for (const error of merged.errors) errors.push(error);
-      for (const line of merged.older) older.push(valueAt(own, line).request.id);
+      for (const line of merged.older) older!.push(valueAt(own, line).request.id);
+      for (const line of merged.suspicious) suspicious!.push(valueAt(own, line).request.id);
     }
     await insertErrorsOf(tx, entityId, errors.map(({ requestId, error }) => ({ importId: requestId, error })));
-    const done = countsOf(requests, errors, older);
+    const done = countsOf(requests, errors, { older: older!, suspicious: suspicious! });
     await updateFeedRequestsDone(tx, entityId, done);
     deps.boundary('feed: before a batch commits');
     return done;
@@ -69,9 +72,9 @@ function typeOf({ raw }: ImportError): CustomerType {
 /** By the SoR's rules as they are now, and stay until the transaction ends. */
 async function mergeInto(
   tx: Tx, { secrets }: FeedDependencies, { entityId, sorId }: Target, requests: WaitingRequest[],
-): Promise<{ errors: FeedError[]; older: Set<number> }> {
+): Promise<Omit<CheckedFeed, 'changes'>> {
   await holdSorRevision(tx, entityId, sorId);
-  const { changes, errors, older } = checkFeed(requests, await sorRules(tx, entityId, sorId));
+  const { changes, errors, older, suspicious } = checkFeed(requests, await sorRules(tx, entityId, sorId));
   const met = requests.some(({ traits }) => traits) ? new Set<number>() : undefined;
   const said = { at: requests.at(-1)!.receivedAt, isFeed: true, ...met && { older: met } };
   const refusals = await mergeAttributeValues(tx, secrets, entityId, sorId, prepareChanges(changes), { said });
@@ -79,7 +82,7 @@ async function mergeInto(
   // A value of the JSON feed that is older counts as merged: of two requests under way at the same time each may be the first.
   for (const line of met ?? []) if (valueAt(requests, line).request.traits) older.add(line);
   return {
-    older,
+    older, suspicious,
     errors: [
       ...errors.map(({ requestId }, index) => ({ requestId, error: told[index]! })),
       ...refusals.map((refusal) => refusalError(requests, refusal)),
@@ -95,9 +98,13 @@ function refusalError(requests: WaitingRequest[], refusal: MergeRefusal): FeedEr
   return { requestId: request.id, error: valueError(ordinal, value, row, 'merge') };
 }
 
-/** Returns the outcomes of each request's values; `older` has the request of each trait that was older than the value it met. */
-function countsOf(requests: WaitingRequest[], errors: FeedError[], older: number[]): ({ id: number } & FeedCounts)[] {
-  const counts = new Map(requests.map(({ id, values }) => [id, { id, valuesOk: values.length, valuesIgnored: 0, valuesFailed: 0 }]));
+/** The request of each trait that was older than the value it met, and of each value whose customer id hardly is one. */
+type Noted = { older: readonly number[]; suspicious: readonly number[] };
+
+/** Returns the outcomes of each request's values. */
+function countsOf(requests: WaitingRequest[], errors: FeedError[], { older, suspicious }: Noted): ({ id: number } & FeedCounts)[] {
+  const counts = new Map(requests.map(({ id, values }) => (
+    [id, { id, valuesOk: values.length, valuesIgnored: 0, valuesFailed: 0, suspiciousIds: 0 }])));
   for (const { requestId, error } of errors) {
     const own = counts.get(requestId)!;
     own.valuesOk -= 1;
@@ -109,6 +116,7 @@ function countsOf(requests: WaitingRequest[], errors: FeedError[], older: number
     own.valuesOk -= 1;
     own.valuesIgnored += 1;
   }
+  for (const requestId of suspicious) counts.get(requestId)!.suspiciousIds += 1;
   return [...counts.values()];
 }
 

@@ -81,7 +81,8 @@ function refusalError(pieces: Batch['pieces'], refusal: MergeRefusal, { rules, r
   return { ...error, stage: 'merge', originalLine: original?.line ?? null, originalColumn: original?.column ?? 0 };
 }
 
-function progressAfter(held: LaneProgress, { rows: { rowsIn, cellsEmpty }, offsets }: LanePart, errors: ImportError[]): LaneProgress {
+function progressAfter(held: LaneProgress, { rows, offsets }: LanePart, errors: ImportError[]): LaneProgress {
+  const { rowsIn, cellsEmpty, suspiciousIds } = rows;
   const ignored = countIgnored(errors);
   return {
     nextOffset: offsets.nextOffset,
@@ -91,6 +92,7 @@ function progressAfter(held: LaneProgress, { rows: { rowsIn, cellsEmpty }, offse
     rowsIgnored: held.rowsIgnored + ignored + cellsEmpty,
     cellsEmpty: held.cellsEmpty + cellsEmpty,
     rowsFailed: held.rowsFailed + errors.length - ignored,
+    suspiciousIds: held.suspiciousIds + suspiciousIds,
     errorsByType: addErrors(held.errorsByType, errors),
   };
 }

@@ -2,6 +2,7 @@ import type { AttributeChange } from '../../domain/attributes/attribute-change.t
 import type { SetRow, ValueRow } from '../../domain/attributes/value-row.ts';
 import { malformedError, recordError } from '../../domain/syncs/record-error.ts';
 import type { CustomerField } from '../../domain/syncs/record-mapping.ts';
+import { isSuspiciousId } from '../../domain/attributes/customer-id.ts';
 import { checkRecord, customerIdOf } from '../../domain/syncs/record-values.ts';
 import type { Sync } from '../../store/syncs/sync-record.ts';
 import { sorRules, type SorRules } from '../attributes/sor-rules.ts';
@@ -57,7 +58,9 @@ function checkItem(item: SyncItem, ordinal: number, { rules, customer, mapper }:
   const { rows, refusals } = checkRecord(mapped, rules, customer);
   const error = refusals.length === 0 ? null : { ...recordError(ordinal, item.record, refusals), originalLine: rootLine };
   const checksum = error ? null : checksumOfRows(rows);
-  return { item, ordinal, rootLine, wasNamed: item.wasNamed, key: customerIdOf(mapped), rows, checksum, error };
+  const key = customerIdOf(mapped);
+  const isSuspicious = key !== null && isSuspiciousId(key);
+  return { item, ordinal, rootLine, wasNamed: item.wasNamed, key, rows, checksum, error, ...isSuspicious && { isSuspicious } };
 }
 
 /** What the records change; a change's line is its record's ordinal. */

@@ -17,6 +17,8 @@ export type BatchRecord = {
   /** Of what it says; null where something of it can't be written. */
   checksum: Buffer | null;
   error: ImportError | null;
+  /** Its customer id hardly is one. */
+  isSuspicious?: boolean;
 };
 
 /** `superseded`: a run since has brought a later state of a record that is re-driven. */
@@ -112,6 +114,7 @@ export function progressAfter(before: RunProgress, { outcomes, records, errors }
     ignored: before.ignored + count('ignored'),
     failed: before.failed + count('failed'),
     unnamed: before.unnamed + records.filter(({ key, error }) => key === null && error?.customerHash === null).length,
+    suspiciousIds: before.suspiciousIds + records.filter(({ isSuspicious, error }) => isSuspicious && error === null).length,
     errorsByType: sumErrors([before.errorsByType, ...types]),
   };
 }

@@ -4,6 +4,7 @@ import { quote } from '../../domain/core/text-limits.ts';
 import { erasedError } from '../../domain/gdpr/erased-error.ts';
 import { malformedError, recordError } from '../../domain/syncs/record-error.ts';
 import type { MappedRecord } from '../../domain/syncs/record-mapping.ts';
+import { isSuspiciousId, newCustomerIdError } from '../../domain/attributes/customer-id.ts';
 import { customerIdOf } from '../../domain/syncs/record-values.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import type { Sync } from '../../store/syncs/sync-record.ts';
@@ -47,22 +48,27 @@ function toOutgoing(item: SyncItem, ordinal: number, { mapping }: Sync, keyField
   const mapped = mapper.map(item.record, () => true);
   const record = Object.fromEntries(mapped.values) as SourceRecord;
   const customerId = mapping.customer === null ? null : customerIdOf(mapped);
-  const refusals = refusalsOf(mapped, record, keyFields, mapping.customer !== null && customerId === null ? mapping.customer.field : null);
+  const customerFault = mapping.customer === null ? undefined : customerFaultOf(customerId, mapping.customer.field);
+  const refusals = refusalsOf(mapped, record, keyFields, customerFault);
   const key = keyFields.length > 0 && !refusals.some(({ errorType }) => errorType === 'INVALID_CUSTOMER_ID')
     ? JSON.stringify(keyFields.map((field) => record[field])) : null;
   const error = refusals.length === 0 ? null : { ...recordError(ordinal, item.record, refusals), originalLine: rootLine };
   return {
-    ...nothing, key, customerId, source: item.record, error,
+    ...nothing, key, customerId, source: item.record, error, ...customerId !== null && isSuspiciousId(customerId) && { isSuspicious: true },
     record: error ? null : record, checksum: error ? null : checksumOfRecord(record),
   };
 }
 
+function customerFaultOf(customerId: string | null, field: string): string | undefined {
+  return customerId === null ? `the field ${quote(field)} names no customer` : newCustomerIdError(customerId);
+}
+
 /** A record goes as a whole or not at all. */
-function refusalsOf({ errors }: MappedRecord, record: SourceRecord, key: string[], customerField: string | null): RefusedRow[] {
+function refusalsOf({ errors }: MappedRecord, record: SourceRecord, key: string[], customerFault: string | undefined): RefusedRow[] {
   const lacking = key.filter((field) => record[field] === undefined || record[field] === null);
   return [
     ...lacking.map((field) => refused('INVALID_CUSTOMER_ID', `the field ${quote(field)}, which names the record, is missing`)),
-    ...customerField === null ? [] : [refused('INVALID_CUSTOMER_ID', `the field ${quote(customerField)} names no customer`)],
+    ...customerFault === undefined ? [] : [refused('INVALID_CUSTOMER_ID', customerFault)],
     ...JSON.stringify(key.map((field) => record[field])).length > MAX_KEY_CHARS
       ? [refused('INVALID_CUSTOMER_ID', `the fields that name the record have over ${MAX_KEY_CHARS} characters`)] : [],
     ...errors.map(({ errorType, message, to }) => refused(errorType, message, undefined, to)),

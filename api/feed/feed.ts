@@ -5,6 +5,7 @@ import { NestingError, parseJsonAtOnce } from '../../domain/core/parse-json.ts';
 import type { FeedValue } from '../../domain/feed/feed-value.ts';
 import { identifier, MAX_NESTING, text } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
+import { SUSPICIOUS } from '../core/suspicious-ids.ts';
 import { stage } from '../jobs/stage.ts';
 
 /** One transaction merges a request, even if each of its values changes a Set of 1,000 elements. */
@@ -83,6 +84,7 @@ export const FeedRequest = z.object({
   version: z.int().describe('Version of the interface: 2 or 3'),
   values: z.object({ in: z.int(), ok: z.int(), ignored: z.int(), failed: z.int() })
     .describe('Numbers of values; once finished, in = ok + ignored + failed'),
+  suspicious_ids: z.int().describe(`Number of values taken ${SUSPICIOUS}`),
   received_at: z.iso.datetime(),
   done_at: z.iso.datetime().nullable().describe('Null until it is finished'),
 }).meta({ id: 'FeedRequest' });

@@ -11,6 +11,7 @@ import {
 } from '../core/input.ts';
 import { mailAttempt } from '../core/mail.ts';
 import { operation } from '../core/operation.ts';
+import { SUSPICIOUS } from '../core/suspicious-ids.ts';
 import { internalError } from '../jobs/internal-error.ts';
 import { stage } from '../jobs/stage.ts';
 
@@ -64,6 +65,7 @@ export const ImportProgress = z.object({
   }),
   errors_by_type: z.record(z.string(), z.int())
     .describe('Number of ignored and failed rows, by error type; an error of the file as a whole does not count'),
+  suspicious_ids: z.int().describe(`Number of rows taken ${SUSPICIOUS}`),
   bytes_read: z.int().describe('Bytes read of the decompressed file'),
   next_line: z.int().describe('Millrace has finished all rows before this line'),
   rate: z.number().nullable().describe('Rows per second since the start'),

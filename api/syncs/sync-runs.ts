@@ -4,6 +4,7 @@ import { RUN_CAUSES } from '../../domain/syncs/sync-codes.ts';
 import { customerId, identifier, queryFlag } from '../core/input.ts';
 import { alertedConnections, mailAttempt } from '../core/mail.ts';
 import { operation } from '../core/operation.ts';
+import { SUSPICIOUS } from '../core/suspicious-ids.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
 import { internalError } from '../jobs/internal-error.ts';
 import { stage } from '../jobs/stage.ts';
@@ -27,6 +28,7 @@ export const SyncRun = z.object({
   records: z.object({ read: z.int(), written: z.int(), unchanged: z.int(), ignored: z.int(), failed: z.int() })
     .describe('Numbers of records: read = written + unchanged + ignored + failed'),
   errors_by_type: z.record(z.string(), z.int()).describe('Numbers of failed and ignored records, by error type'),
+  suspicious_ids: z.int().describe(`Number of records taken ${SUSPICIOUS}`),
   open: z.int().nullable()
     .describe('Number of failed and ignored records that no re-drive has settled, without those of erased people; null in lists'),
   bytes: z.int().describe('Bytes that came from the source'),

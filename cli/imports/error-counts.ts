@@ -8,3 +8,8 @@ export function errorCounts(byType: Record<string, number>, counted: string, { w
   return ['', table(['error', counted], counts.map(([type, count]) => [type, String(count)]), width), '',
     `Each with its reason: ${command} ${listed}`];
 }
+
+/** Says that rows were taken whose customer id hardly is one; nothing where there are none. */
+export function suspiciousIds(count: number, what: 'rows' | 'records'): string[] {
+  return count === 0 ? [] : [`suspicious ids: ${count} ${what} taken for customers such as undefined, null or 12345.0`];
+}

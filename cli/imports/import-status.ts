@@ -2,7 +2,7 @@ import type { ImportProgress } from '../../api/client.ts';
 import { printable, table } from '../core/table.ts';
 import type { Terminal } from '../core/terminal.ts';
 import { internalErrorLines } from '../jobs/say-internal-error.ts';
-import { errorCounts } from './error-counts.ts';
+import { errorCounts, suspiciousIds } from './error-counts.ts';
 
 /** Whether an import or a run has ended, and its counts are final. */
 export function hasEnded({ ended_at: ended }: Pick<ImportProgress, 'ended_at'>): boolean {
@@ -20,6 +20,7 @@ export function report(status: ImportProgress, terminal: Terminal): string {
   const lines = status.dry_run ? ['dry run: nothing was changed'] : [];
   const read = `${rows.read} ${rows.read === 1 ? 'row' : 'rows'} read`;
   lines.push(`${state}: ${read}, ${rows.ok} ok, ${rows.ignored} ignored, ${rows.failed} failed`);
+  lines.push(...suspiciousIds(status.suspicious_ids, 'rows'));
   if (status.file !== null) lines.push(...sayFormat(status.file));
   if (status.columns !== null) lines.push(...sayColumns(status.columns));
   if (status.parent_id) lines.push(`a re-drive of ${status.parent_id}`);

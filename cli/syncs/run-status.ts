@@ -2,7 +2,7 @@ import type { FoundSyncRun } from '../../api/client.ts';
 import { sayChange } from '../../domain/syncs/schema-change.ts';
 import { printable } from '../core/table.ts';
 import type { Terminal } from '../core/terminal.ts';
-import { errorCounts } from '../imports/error-counts.ts';
+import { errorCounts, suspiciousIds } from '../imports/error-counts.ts';
 import { hasEnded } from '../imports/import-status.ts';
 import { internalErrorLines } from '../jobs/say-internal-error.ts';
 
@@ -17,6 +17,7 @@ export function reportRun(run: FoundSyncRun, terminal: Terminal): string {
   const lines = run.dry_run ? ['dry run: nothing was written'] : [];
   const counted = `${read} ${read === 1 ? 'record' : 'records'} read`;
   lines.push(`${state}: ${counted}, ${written} written, ${unchanged} unchanged, ${ignored} ignored, ${failed} failed`);
+  lines.push(...suspiciousIds(run.suspicious_ids, 'records'));
   if (ignored > 0) lines.push('of ignored records the values that have an attribute were written');
   if (run.missing_fields.length > 0) {
     lines.push(`the source does not tell of these fields of the mapping: ${run.missing_fields.map(printable).join(', ')}`);

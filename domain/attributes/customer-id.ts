@@ -6,6 +6,45 @@ export const CUSTOMER_TYPES = ['user_id', 'device_id'] as const;
 export type CustomerType = (typeof CUSTOMER_TYPES)[number];
 
 const CONTROL = /\p{Cc}/u; // C0, DEL and C1
+/** Characters without a width: soft hyphen, zero-width spaces and joiners, marks of direction, the byte order mark. */
+const INVISIBLE = /[\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]/;
+const SPACE_AT_END = /^\s|\s$/u;
+/** As nearly all ids are: looked at once. */
+const PLAIN = /^[!-~]{1,256}$/;
+
+/** Words that programs write for nothing, in lower case. */
+const WORDS_FOR_NOTHING = new Set(['undefined', 'null', '[object object]', 'unknown', 'nan']);
+
+/** Whether a text is what a program writes where it has no value: undefined, null, [object Object], unknown, NaN. */
+export function isWordForNothing(text: string): boolean {
+  return text.length <= '[object object]'.length && WORDS_FOR_NOTHING.has(text.toLowerCase());
+}
+
+/** A number as a spreadsheet or a data frame writes it: 12345.0, 1.23457E+11. */
+const WAS_NUMBER = /^-?\d+(?:\.0+|(?:\.\d+)?[eE]\+\d+)$/;
+
+/** Whether an id, sound as a text, hardly is one: a word for nothing, or what became of a number. */
+export function isSuspiciousId(customerId: string): boolean {
+  return isWordForNothing(customerId) || WAS_NUMBER.test(customerId);
+}
+
+/**
+ * Returns what is wrong with the customer id of a value or call that comes in. It may not begin or end with white space or hold an
+ * invisible character: a reader cannot tell it from the id without. Ids that came before this was checked are still found.
+ */
+export function newCustomerIdError(customerId: string): string | undefined {
+  if (PLAIN.test(customerId)) return undefined;
+  const [invisible] = INVISIBLE.exec(customerId) ?? [];
+  if (invisible !== undefined) return `the customer id has an invisible character, ${codeOf(invisible)}`;
+  const error = customerIdError(customerId);
+  const [space] = (error === undefined ? SPACE_AT_END.exec(customerId) : null) ?? [];
+  if (space === undefined) return error;
+  return `the customer id ${customerId.startsWith(space) ? 'begins' : 'ends'} with white space, ${codeOf(space)}`;
+}
+
+function codeOf(character: string): string {
+  return `U+${character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}`;
+}
 
 /**
  * What is wrong with a customer id, or undefined when it is sound: 1 to 256 Unicode code points,

@@ -1,7 +1,7 @@
 import { isLongerThan, MAX_CODE_POINTS, quote, shorten } from '../core/text-limits.ts';
 import type { ImportErrorType } from '../imports/import-error-type.ts';
 import type { ScalarType, ScalarValue, ValueType } from './attribute-value.ts';
-import { customerIdError, type CustomerType } from './customer-id.ts';
+import { type CustomerType, newCustomerIdError } from './customer-id.ts';
 import { type Action, ACTIONS } from './set-actions.ts';
 
 /** What a row of an import and a value of a feed have in common: whom and what they concern, and what they do. */
@@ -62,7 +62,7 @@ export function sorDeleted(customerId?: string, key?: string): RefusedRow {
  * unknown key, attribute or SoR disabled.
  */
 export function findAttribute(customerId: string, key: string, rules: AttributeRules): ImportAttribute | RefusedRow {
-  const idError = customerIdError(customerId);
+  const idError = newCustomerIdError(customerId);
   if (idError !== undefined) return refused('INVALID_CUSTOMER_ID', idError, customerId, key);
   return findAttributeOf(customerId, key, rules);
 }

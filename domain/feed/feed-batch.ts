@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer';
 import type { AttributeChange, ValueKey } from '../attributes/attribute-change.ts';
+import { isSuspiciousId } from '../attributes/customer-id.ts';
 import type { RefusedRow } from '../attributes/value-row.ts';
 import { erasedError } from '../gdpr/erased-error.ts';
 import { type ImportError, type ImportStage, refusalError, showJson } from '../imports/import-error.ts';
@@ -18,13 +19,13 @@ export type FeedError = { requestId: number; error: ImportError };
 
 /**
  * Every value of some requests is a change, an error, or a trait older than one before it of the same key. A change's line is its value's
- * ordinal among all of them; `older` has the lines of such traits.
+ * ordinal among all of them; `older` has the lines of such traits, `suspicious` those of values whose customer id hardly is one.
  */
-export type CheckedFeed = { changes: AttributeChange[]; errors: FeedError[]; older: Set<number> };
+export type CheckedFeed = { changes: AttributeChange[]; errors: FeedError[]; older: Set<number>; suspicious: number[] };
 
 /** Checks the values of some requests into one SoR, in their order; each request by its own version. */
 export function checkFeed(requests: readonly WaitingRequest[], rules: Omit<FeedRules, 'version'>): CheckedFeed {
-  const checked: CheckedFeed = { changes: [], errors: [], older: new Set() };
+  const checked: CheckedFeed = { changes: [], errors: [], older: new Set(), suspicious: [] };
   const latest = new LatestByKey();
   let line = 0;
   for (const { id: requestId, version, receivedAt, traits, values } of requests) {
@@ -38,6 +39,7 @@ export function checkFeed(requests: readonly WaitingRequest[], rules: Omit<FeedR
         else {
           // A clock that is ahead makes nothing newer than its receipt.
           const saidAt = traits ? new Date(Math.min(traits.saidAt[ordinal]!, receivedAt.getTime())) : receivedAt;
+          if (isSuspiciousId(outcome.customerId)) checked.suspicious.push(line);
           if (latest.isOlder(outcome, saidAt) && traits) checked.older.add(line);
           else checked.changes.push({ ...outcome, line, saidAt, ...traits && { isTrait: true } });
         }

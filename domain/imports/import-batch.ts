@@ -1,5 +1,6 @@
 import { Buffer } from 'node:buffer';
 import type { AttributeChange } from '../attributes/attribute-change.ts';
+import { isSuspiciousId } from '../attributes/customer-id.ts';
 import { type RefusedRow, sorDeleted } from '../attributes/value-row.ts';
 import { isCut, recordBytes, type Bad, type Piece, type Run } from '../core/csv-pieces.ts';
 import { parseRun, writeRecord } from '../core/csv-records.ts';
@@ -22,6 +23,8 @@ export type CheckedRows = {
   rowsIn: number;
   /** Cells of a table without a value. */
   cellsEmpty: number;
+  /** Rows among the changes whose customer id hardly is one. */
+  suspiciousIds: number;
   changes: AttributeChange[];
   errors: ImportError[];
   /** Of an error file: the line of a change, and the row or cell of the first file that it corrects. */
@@ -36,7 +39,7 @@ export type LaneCursors = readonly number[];
 
 /** What each lane has before the first piece. */
 export function nothingChecked(lanes: LaneCursors): CheckedRows[] {
-  return lanes.map(() => ({ rowsIn: 0, cellsEmpty: 0, changes: [], errors: [], corrects: new Map() }));
+  return lanes.map(() => ({ rowsIn: 0, cellsEmpty: 0, suspiciousIds: 0, changes: [], errors: [], corrects: new Map() }));
 }
 
 /**
@@ -76,6 +79,7 @@ function checkRun(run: Run, rules: Rules, { cursors, checked }: Lanes, cutOffAt?
     const corrected = rules.hasErrorColumns && Array.isArray(parsed) ? originalPlace(parsed, rules) : null;
     if (outcome.kind === 'value' || outcome.kind === 'set') {
       rows.rowsIn += 1;
+      if (isSuspiciousId(outcome.customerId)) rows.suspiciousIds += 1;
       rows.changes.push({ ...outcome, line: run.lines[index]! });
       if (corrected !== null) rows.corrects.set(run.lines[index]!, corrected);
     } else {
@@ -101,6 +105,7 @@ function checkCells(run: Run, index: number, record: string[], rules: Rules, row
     const outcome = checkFields(cell.fields, rules);
     if (outcome.kind === 'value' || outcome.kind === 'set') {
       rows.rowsIn += 1;
+      if (isSuspiciousId(outcome.customerId)) rows.suspiciousIds += 1;
       rows.changes.push({ ...outcome, line });
     } else {
       addError(rows, cellError(line, cell, outcome, rules));

@@ -1,5 +1,5 @@
 import { parseAttributeValue, parseElements, type ScalarType, type ValueType } from '../attributes/attribute-value.ts';
-import { customerIdError, type CustomerType } from '../attributes/customer-id.ts';
+import { customerIdError, type CustomerType, newCustomerIdError } from '../attributes/customer-id.ts';
 import { sayType, scalarText, textOf } from '../attributes/json-value.ts';
 import {
   type AttributeRules, findAttributeOf, type ImportAttribute, refused, type RefusedRow, type SetRow, sorDeleted,
@@ -61,7 +61,7 @@ function idText(value: Json | undefined): string | undefined {
 
 function idError(value: Json | undefined, field: string): string | undefined {
   const text = idText(value);
-  if (text !== undefined) return customerIdError(text);
+  if (text !== undefined) return newCustomerIdError(text);
   if (value === undefined) return `the field ${quote(field)} is missing`;
   const digits = numberText(value);
   if (digits !== undefined) return `the field ${quote(field)} is the number ${digits}, which is too large or too long: send a text`;

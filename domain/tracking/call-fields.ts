@@ -1,3 +1,4 @@
+import { isWordForNothing } from '../attributes/customer-id.ts';
 import { numberText } from '../core/exact-json.ts';
 import { isKeptByDouble } from '../core/number-value.ts';
 import { shorten } from '../core/text-limits.ts';
@@ -40,9 +41,6 @@ export function textOrNumber(value: unknown): string | undefined {
 }
 
 const MAX_SHOWN = 256;
-/** What mobile SDKs send for what the system doesn't tell. */
-const UNTOLD = new Set(['', 'undefined', 'unknown', 'null']);
-
 /** What a call tells of something in a word: cut to size and storable; null where it tells nothing. */
 export function wordOf(value: unknown): string | null {
   const text = value === undefined ? null : trimmedTextOf(value);
@@ -51,7 +49,7 @@ export function wordOf(value: unknown): string | null {
 
 function trimmedTextOf(value: unknown): string | null {
   const text = textOrNumber(value)?.trim();
-  return text === undefined || UNTOLD.has(text.toLowerCase()) ? null : text;
+  return text === undefined || text === '' || isWordForNothing(text) ? null : text;
 }
 
 /** Of a token of FCM or APNs, or a browser's subscription with its keys; real ones have a few hundred characters. */

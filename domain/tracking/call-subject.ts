@@ -1,17 +1,15 @@
-import { customerIdError } from '../attributes/customer-id.ts';
+import { isWordForNothing, newCustomerIdError } from '../attributes/customer-id.ts';
 import { type CallError, type Fields, invalid, isAbsent, isCallError, textOrNumber } from './call-fields.ts';
 import type { CallType, TrackedCall } from './tracked-call.ts';
 
 type Subject = Pick<TrackedCall, 'userId' | 'deviceId' | 'previousId'>;
 
 /** What systems give for a device without an id of its own: many devices would be one. */
-const NO_DEVICE = new Set([
-  'unknown', 'undefined', 'null', '00000000-0000-0000-0000-000000000000', '000000000000000', '9774d56d682e549c',
-]);
+const NO_DEVICE = new Set(['00000000-0000-0000-0000-000000000000', '000000000000000', '9774d56d682e549c']);
 
 /**
  * Whom a call is of: `userId`, and `context.device.id`, for which `anonymousId` stands where it is missing, as on the
- * web. All three are customer ids; a number is taken as its text.
+ * web. All three are customer ids; a number is taken as its text, and a word for nothing (`undefined`) as missing.
  */
 export function readSubject(type: CallType, fields: Fields, device: Fields): Subject | CallError {
   const userId = readId('userId', fields.userId);
@@ -27,19 +25,24 @@ export function readSubject(type: CallType, fields: Fields, device: Fields): Sub
 
 function readPreviousId(fields: Fields, userId: string | null): { id: string | null } | CallError {
   if (userId === null) return invalid('userId', 'must stand in an alias: it is the id from now on');
-  return isAbsent(fields.previousId) ? invalid('previousId', 'must stand in an alias') : readId('previousId', fields.previousId);
+  return isNoId(fields.previousId) ? invalid('previousId', 'must stand in an alias') : readId('previousId', fields.previousId);
 }
 
 /** Whether an id that was given for a device is none. */
 export function isNoDevice(id: unknown): boolean {
-  return isAbsent(id) || (typeof id === 'string' && NO_DEVICE.has(id.toLowerCase()));
+  return isNoId(id) || (typeof id === 'string' && NO_DEVICE.has(id.toLowerCase()));
 }
 
-/** Null where it is absent. */
+/** Whether an id is missing: absent, or a word for nothing. */
+export function isNoId(id: unknown): boolean {
+  return isAbsent(id) || (typeof id === 'string' && isWordForNothing(id));
+}
+
+/** Null where it is missing. */
 export function readId(field: string, value: unknown): { id: string | null } | CallError {
-  if (isAbsent(value)) return { id: null };
+  if (isNoId(value)) return { id: null };
   const id = textOrNumber(value);
   if (id === undefined) return invalid(field, 'must be a text or a number');
-  const error = customerIdError(id);
+  const error = newCustomerIdError(id);
   return error === undefined ? { id } : invalid(field, error.replace('the customer id', 'it'));
 }

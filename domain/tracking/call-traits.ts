@@ -1,8 +1,8 @@
 import { isDate } from '../core/date-value.ts';
 import { type Json, plainJson } from '../core/plain-json.ts';
 import { storable } from '../core/text-limits.ts';
-import { type CallError, type Fields, fieldsOf, invalid, isAbsent, isCallError, isObject } from './call-fields.ts';
-import { readId } from './call-subject.ts';
+import { type CallError, type Fields, fieldsOf, invalid, isCallError, isObject } from './call-fields.ts';
+import { isNoId, readId } from './call-subject.ts';
 import type { CallType, Trait } from './tracked-call.ts';
 
 /** Segment's names for what the global System of Records has an attribute for. */
@@ -27,7 +27,7 @@ export function readTraits(type: CallType, fields: Fields, contextTraits: unknow
   const surrounding = isObject(contextTraits) ? contextTraits : {};
   const traits = new Traits();
   if (type === 'group') {
-    const group = isAbsent(fields.groupId) ? invalid('groupId', 'must stand in a group call') : readId('groupId', fields.groupId);
+    const group = isNoId(fields.groupId) ? invalid('groupId', 'must stand in a group call') : readId('groupId', fields.groupId);
     if (isCallError(group)) return group;
     traits.add('app', 'group_id', group.id);
     for (const [key, value] of flatten(own)) traits.add('app', `group_${key}`, value);

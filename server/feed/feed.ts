@@ -42,6 +42,7 @@ function showFeedRequest(request: FeedRequest, sor: SystemOfRecord | null, stage
     sor: sor && { name: sor.name, identifier: sor.identifier, type: sor.type },
     version: request.version,
     values: { in: request.valuesIn, ok: request.valuesOk, ignored: request.valuesIgnored, failed: request.valuesFailed },
+    suspicious_ids: request.suspiciousIds,
     received_at: request.receivedAt.toISOString(),
     done_at: request.doneAt?.toISOString() ?? null,
   };

@@ -17,6 +17,7 @@ export function showRun(run: SyncRun, { now, rootIdentifier, settled, alerted = 
     received_at: run.receivedAt.toISOString(), started_at: run.startedAt?.toISOString() ?? null,
     ended_at: run.endedAt?.toISOString() ?? null,
     records: { read, written, unchanged, ignored, failed }, errors_by_type: progress.errorsByType,
+    suspicious_ids: progress.suspiciousIds,
     open: settled === null ? null : Math.max(0, ignored + failed - settled), bytes: progress.bytes,
     progress: run.state === 'finished' ? 1 : progress.share, expected_end_at: expectedEnd(run, now)?.toISOString() ?? null,
     rate: seconds > 0 ? Math.round((read / seconds) * 10) / 10 : null,

@@ -1,5 +1,5 @@
 import { decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose';
-import { customerIdError } from '../../domain/attributes/customer-id.ts';
+import { customerIdError, isWordForNothing } from '../../domain/attributes/customer-id.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { AppTokenKey } from '../../store/apps/app-token-keys.ts';
 
@@ -20,7 +20,7 @@ export async function verifyUserToken(keys: readonly AppTokenKey[], token: unkno
   if (token.length > MAX_TOKEN_CHARS) return refuseToken(`must have at most ${MAX_TOKEN_CHARS} characters`);
   const { sub, exp } = await verifyBySome(namedKeys(keys, token), token);
   if (exp! > Date.now() / 1_000 + MAX_LIFE_SECONDS + CLOCK_SKEW_SECONDS) refuseToken('its exp must be at most an hour away');
-  const error = typeof sub === 'string' ? customerIdError(sub) : 'it is no text';
+  const error = typeof sub !== 'string' ? 'it is no text' : isWordForNothing(sub) ? 'it is a word for nothing' : customerIdError(sub);
   return error === undefined ? sub! : refuseToken(`its sub must be a user id: ${error}`);
 }
 

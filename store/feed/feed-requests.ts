@@ -15,7 +15,8 @@ const FEED_LOCK = 1_750_002;
 /** Most requests looked at together. */
 const MAX_REQUESTS = 2_000;
 
-export type FeedCounts = { valuesOk: number; valuesIgnored: number; valuesFailed: number };
+/** `suspiciousIds`: values that were taken although their customer id hardly is one. */
+export type FeedCounts = { valuesOk: number; valuesIgnored: number; valuesFailed: number; suspiciousIds: number };
 
 export type FeedRequest = {
   id: number;
@@ -60,7 +61,8 @@ export async function insertFeedRequests(tx: Queryable, entityId: number, reques
 export async function findFeedRequest(db: Queryable, entityId: number, identifier: string): Promise<FeedRequest | null> {
   return readRow(await db.query(
     `SELECT id, identifier, sor_id, version, received_at, done_at, values_in, coalesce(values_ok, 0) AS values_ok,
-       coalesce(values_ignored, 0) AS values_ignored, coalesce(values_failed, 0) AS values_failed
+       coalesce(values_ignored, 0) AS values_ignored, coalesce(values_failed, 0) AS values_failed,
+       coalesce(suspicious_ids, 0) AS suspicious_ids
      FROM feed_requests WHERE entity_id = $1 AND identifier = $2`, [entityId, identifier]));
 }
 
@@ -104,10 +106,12 @@ export async function listWaitingFeedRequests(
 export async function updateFeedRequestsDone(tx: Tx, entityId: number, done: ({ id: number } & FeedCounts)[]): Promise<void> {
   await tx.query(
     `UPDATE feed_requests r
-     SET done_at = clock_timestamp(), body = NULL, said_at = NULL, values_ok = d.ok, values_ignored = d.ignored, values_failed = d.failed
-     FROM unnest($2::bigint[], $3::integer[], $4::integer[], $5::integer[]) AS d (id, ok, ignored, failed)
+     SET done_at = clock_timestamp(), body = NULL, said_at = NULL, values_ok = d.ok, values_ignored = d.ignored,
+       values_failed = d.failed, suspicious_ids = d.suspicious
+     FROM unnest($2::bigint[], $3::integer[], $4::integer[], $5::integer[], $6::integer[])
+       AS d (id, ok, ignored, failed, suspicious)
      WHERE r.entity_id = $1 AND r.id = d.id`,
     [entityId, done.map(({ id }) => id), done.map(({ valuesOk }) => valuesOk), done.map(({ valuesIgnored }) => valuesIgnored),
-      done.map(({ valuesFailed }) => valuesFailed)]);
+      done.map(({ valuesFailed }) => valuesFailed), done.map(({ suspiciousIds }) => suspiciousIds)]);
 }
 

@@ -5,7 +5,11 @@ import type { Queryable, Tx } from '../core/database.ts';
 export type ErrorCounts = Partial<Record<RunErrorType, number>>;
 
 /** Counts of rows (records), the header left out; rowsIn is the sum of the others. */
-export type RowCounts = { rowsIn: number; rowsOk: number; rowsIgnored: number; rowsFailed: number; errorsByType: ErrorCounts };
+export type RowCounts = {
+  rowsIn: number; rowsOk: number; rowsIgnored: number; rowsFailed: number; errorsByType: ErrorCounts;
+  /** Rows that were taken although their customer id hardly is one. */
+  suspiciousIds: number;
+};
 
 /** How far a lane of an import is: rows of it that begin before `nextOffset` are done. */
 export type LaneProgress = RowCounts & { nextOffset: number; nextLine: number; cellsEmpty: number };
@@ -13,7 +17,7 @@ export type LaneProgress = RowCounts & { nextOffset: number; nextLine: number; c
 /** One lane, and the generation of the import that may go on with it. */
 export type LaneRef = { entityId: number; importId: number; generation: number; lane: number };
 
-const COLUMNS = 'next_offset, next_line, rows_in, rows_ok, rows_ignored, rows_failed, errors_by_type, cells_empty';
+const COLUMNS = 'next_offset, next_line, rows_in, rows_ok, rows_ignored, rows_failed, errors_by_type, cells_empty, suspicious_ids';
 
 /** The lanes of an import in their order. */
 export async function listImportLanes(db: Queryable, entityId: number, importId: number): Promise<LaneProgress[]> {
@@ -36,9 +40,10 @@ export async function lockImportLane(tx: Tx, { entityId, importId, generation, l
 export async function updateImportLane(tx: Tx, { entityId, importId, lane }: LaneRef, progress: LaneProgress): Promise<void> {
   await tx.query(
     `UPDATE import_lanes SET next_offset = $4, next_line = $5, rows_in = $6, rows_ok = $7, rows_ignored = $8,
-       rows_failed = $9, errors_by_type = $10, cells_empty = $11 WHERE entity_id = $1 AND import_id = $2 AND lane = $3`,
+       rows_failed = $9, errors_by_type = $10, cells_empty = $11, suspicious_ids = $12
+     WHERE entity_id = $1 AND import_id = $2 AND lane = $3`,
     [entityId, importId, lane, progress.nextOffset, progress.nextLine, progress.rowsIn, progress.rowsOk,
-      progress.rowsIgnored, progress.rowsFailed, progress.errorsByType, progress.cellsEmpty]);
+      progress.rowsIgnored, progress.rowsFailed, progress.errorsByType, progress.cellsEmpty, progress.suspiciousIds]);
 }
 
 /** Adds up counts by error type. */

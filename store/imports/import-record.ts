@@ -92,7 +92,7 @@ export const IMPORTS = `SELECT j.*, l.* FROM imports j CROSS JOIN LATERAL (
   SELECT min(next_offset) AS next_offset, min(next_line) AS next_line, sum(rows_in)::bigint AS rows_in,
     sum(rows_ok)::bigint AS rows_ok, sum(cells_empty)::bigint AS cells_empty,
     sum(rows_ignored)::bigint AS rows_ignored, sum(rows_failed)::bigint AS rows_failed,
-    jsonb_agg(errors_by_type) AS lane_errors
+    sum(suspicious_ids)::bigint AS suspicious_ids, jsonb_agg(errors_by_type) AS lane_errors
   FROM import_lanes WHERE entity_id = j.entity_id AND import_id = j.id) l`;
 
 export function toImport(columns: ImportColumns): Import {

@@ -9,11 +9,12 @@ export async function updateRunProgress(tx: Tx, { entityId, id }: Pick<SyncRun, 
   await tx.query(
     `UPDATE sync_runs SET is_begun = true, position = $3, records_read = $4, records_written = $5, records_unchanged = $6,
        records_ignored = $7, records_failed = $8, unnamed = $9, errors_by_type = $10, bytes = $11, unmapped_fields = $12,
-       batches_taken = $13, records_taken = $14, lanes_done = $15, share = $16, odd_cursors = $17, answered = 0, ${NO_TROUBLE}
+       batches_taken = $13, records_taken = $14, lanes_done = $15, share = $16, odd_cursors = $17, suspicious_ids = $18,
+       answered = 0, ${NO_TROUBLE}
      WHERE entity_id = $1 AND id = $2`,
     [entityId, id, progress.position, progress.read, progress.written, progress.unchanged, progress.ignored, progress.failed,
       progress.unnamed, progress.errorsByType, progress.bytes, progress.unmappedFields, progress.batchesTaken, progress.recordsTaken,
-      progress.lanesDone, progress.share, progress.oddCursors]);
+      progress.lanesDone, progress.share, progress.oddCursors, progress.suspiciousIds]);
 }
 
 /** The source's fields were looked at: the reading begins, at `position`. */

@@ -16,6 +16,8 @@ export type RunProgress = RecordCounts & {
   bytes: number;
   /** Failed records of which nobody can tell which of the source's they are. */
   unnamed: number;
+  /** Records that were taken although their customer id hardly is one. */
+  suspiciousIds: number;
   /** How much of what the run reads is taken, from 0 to 1; null where the source can't tell. */
   share: number | null;
   /** JSON: all before it is done. Null: the beginning, or the source has no cursor. */
@@ -109,13 +111,13 @@ export function toRun(columns: RunColumns): SyncRun {
   const {
     covers, removal, removalReason, failureStatus, failure, mailState, mailTries, mailReason,
     recordsRead, recordsWritten, recordsUnchanged, recordsIgnored, recordsFailed,
-    errorsByType, bytes, share, unnamed, position, unmappedFields, batchesTaken, recordsTaken, lanesDone, oddCursors, ...run
+    errorsByType, bytes, share, unnamed, position, unmappedFields, batchesTaken, recordsTaken, lanesDone, oddCursors, suspiciousIds, ...run
   } = columns;
   return {
     ...run, missed: covers.length,
     progress: {
       read: recordsRead, written: recordsWritten, unchanged: recordsUnchanged, ignored: recordsIgnored, failed: recordsFailed,
-      errorsByType, bytes, share, unnamed, position, unmappedFields, batchesTaken, recordsTaken, lanesDone, oddCursors,
+      errorsByType, bytes, share, unnamed, position, unmappedFields, batchesTaken, recordsTaken, lanesDone, oddCursors, suspiciousIds,
     },
     removal: removal && { state: removal, reason: removalReason },
     failure: failureOf({ failureStatus, failure }),

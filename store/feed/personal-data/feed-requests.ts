@@ -5,7 +5,7 @@ export const feedRequests: PersonalDataLocation = {
   name: 'feed_requests',
   columns: ['body'],
   otherColumns: ['entity_id', 'id', 'identifier', 'sor_id', 'version', 'received_at', 'body_bytes', 'values_in', 'values_ok',
-    'values_ignored', 'values_failed', 'done_at', 'app_id', 'said_at'],
+    'values_ignored', 'values_failed', 'done_at', 'app_id', 'said_at', 'suspicious_ids'],
   holds: 'the values of a JSON feed until Millrace has merged them; then the body is gone',
   foundBy: 'customer id and type of each value',
   erasedBy: 'replacing the value with the keyed hash; Millrace merges all others',

@@ -34,7 +34,7 @@ async function leftBehind({ entity }: World): Promise<unknown> {
      FROM attribute_values v JOIN customer_attributes a ON a.entity_id = v.entity_id AND a.id = v.attribute_id
      WHERE v.entity_id = $1 ORDER BY v.customer_id, a.key`, [entity.id]);
   const { rows: requests } = await store.db.query(
-    `SELECT values_in, values_ok, values_ignored, values_failed, (
+    `SELECT values_in, values_ok, values_ignored, values_failed, suspicious_ids, (
        SELECT jsonb_agg(jsonb_build_array(line, error_type, raw) ORDER BY line) FROM import_errors e
        WHERE e.entity_id = r.entity_id AND e.import_id = r.id) AS errors
      FROM feed_requests r WHERE entity_id = $1 AND body IS NULL ORDER BY id`, [entity.id]);

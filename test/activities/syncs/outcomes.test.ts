@@ -60,16 +60,17 @@ describe('records of a batch', () => {
   test('are each counted once', () => {
     const none: RunProgress = {
       read: 0, written: 0, unchanged: 0, ignored: 0, failed: 0, errorsByType: {}, bytes: 0, unnamed: 0, position: null, unmappedFields: [],
-      batchesTaken: 0, recordsTaken: 0, lanesDone: [0, 0], share: null, oddCursors: 0,
+      batchesTaken: 0, recordsTaken: 0, lanesDone: [0, 0], share: null, oddCursors: 0, suspiciousIds: 0,
     };
     fc.assert(fc.property(sketches, (some) => {
-      const records = toRecords(some);
+      const records = toRecords(some).map((each, index) => ({ ...each, isSuspicious: index % 2 === 0 }));
       const outcomes = decideOutcomes(records, new Map(), RUN);
       const errors = records.flatMap(({ error }) => error ?? []);
       const after = progressAfter(none, { outcomes, records, errors });
       const { read, written, unchanged, ignored, failed, unnamed } = after;
       expect(written + unchanged + ignored + failed).toBe(read);
       expect(failed + ignored).toBe(errors.length);
+      expect(after.suspiciousIds).toBe(some.filter(({ fault }, index) => fault === null && index % 2 === 0).length);
       expect(unnamed).toBe(some.filter(({ key, fault }) => key === null && fault !== null).length);
     }));
   });

@@ -50,6 +50,13 @@ function lines({ changes, errors }: CheckedRows): number[] {
 
 const byLine = (one: { line: number }, other: { line: number }) => one.line - other.line;
 
+it('counts the rows that it takes for customers whose id hardly is one', () => {
+  const words = ['undefined', 'NULL', '[object Object]', 'unknown', 'NaN', '12345.0', '-1.00', '1.23457E+11'];
+  const ids = [...words, 'a', '12345', '1.5', 'e+1', '1e5'];
+  const [rows] = checkPieces(split(Buffer.from([...ids, 'undefined,none'].map((id) => `${id},plan,x`).join('\n'))), rules, [0]);
+  expect([rows!.rowsIn, rows!.changes.length, rows!.suspiciousIds]).toEqual([14, 13, 8]);
+});
+
 describe('an import in lanes', () => {
   it('finds in all lanes together what it would find in one', () => {
     fc.assert(fc.property(file, fc.integer({ min: 2, max: 5 }), anyRules, (bytes, count, each) => {

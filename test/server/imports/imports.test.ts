@@ -131,11 +131,11 @@ describe('an import', () => {
     await write(store.db, async (tx) => {
       await updateImportLane(tx, { ...lane, lane: 0 }, {
         nextOffset: 500, nextLine: 7, rowsIn: 3, rowsOk: 1, rowsIgnored: 1, rowsFailed: 1,
-        cellsEmpty: 0, errorsByType: { UNDEFINED_ATTRIBUTE: 1, INVALID_VALUE: 1 },
+        cellsEmpty: 0, suspiciousIds: 1, errorsByType: { UNDEFINED_ATTRIBUTE: 1, INVALID_VALUE: 1 },
       });
       await updateImportLane(tx, { ...lane, lane: 1 }, {
         nextOffset: 700, nextLine: 9, rowsIn: 2, rowsOk: 1, rowsIgnored: 0, rowsFailed: 1, cellsEmpty: 0,
-        errorsByType: { INVALID_VALUE: 1 },
+        suspiciousIds: 1, errorsByType: { INVALID_VALUE: 1 },
       });
     });
     expect((await get(`imports/${identifier}`)).body.result).toEqual({
@@ -148,7 +148,7 @@ describe('an import', () => {
       },
       fetched_bytes: null, fetch: null, next_line: 7, parent_id: null, redrives: [], mail: null,
       rows: { read: 5, ok: 2, ignored: 1, failed: 2, open: 3 },
-      errors_by_type: { UNDEFINED_ATTRIBUTE: 1, INVALID_VALUE: 2 },
+      errors_by_type: { UNDEFINED_ATTRIBUTE: 1, INVALID_VALUE: 2 }, suspicious_ids: 2,
       bytes_read: 500, rate: expect.any(Number), received_at: expect.any(String), started_at: expect.any(String),
       ended_at: null, expected_end_at: expect.any(String),
     });
