@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { AttributeChange } from '../../domain/attributes/attribute-change.ts';
 import type { Piece } from '../../domain/core/csv-pieces.ts';
+import { isCutOff } from '../../domain/imports/source-defect.ts';
 import { type CheckedRows, checkPieces, type LaneCursors, nothingChecked } from '../../domain/imports/import-batch.ts';
 import { ChangesPreparation, type PreparedChanges } from '../../store/attributes/merge-attribute-values.ts';
 import { inSlices } from '../../store/core/yield-to-event-loop.ts';
@@ -101,5 +102,5 @@ class BatchCheck {
 }
 
 function cutOffAt({ file }: ReadableImport): number | undefined {
-  return file.sourceDefect === null ? undefined : file.fileBytes;
+  return isCutOff(file.sourceDefect) ? file.fileBytes : undefined;
 }

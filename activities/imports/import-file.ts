@@ -3,6 +3,7 @@ import { canonicalFile } from '../../connectors/files/canonical-file.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import type { FileFailure } from '../../domain/imports/import-file.ts';
 import { refuseBeyond } from '../../domain/imports/kept-files.ts';
+import { isDamage } from '../../domain/imports/source-defect.ts';
 import { deleteNotedFiles } from '../../store/core/file-deletions.ts';
 import type { ImportFileFormat, PinnedImport, ReadableImport } from '../../store/imports/import-record.ts';
 import { updateImportConverted } from '../../store/imports/imports.ts';
@@ -19,6 +20,9 @@ export async function readableImport(deps: Dependencies, job: PinnedImport): Pro
   const { files } = deps;
   if (await files.size(job.file.fileKey) !== job.file.fileBytes) {
     return { errorType: 'FILE_TRANSFER_ERROR', message: 'the stored copy of the file is gone or damaged: import it again' };
+  }
+  if (isDamage(job.file.sourceDefect)) {
+    return { errorType: 'FILE_TRANSFER_ERROR', message: `${job.file.sourceDefect!}, so no row of it was read: send it again` };
   }
   if (job.fileFormat !== null) return { ...job, fileFormat: job.fileFormat };
   const pinned = files.read(job.file.fileKey);

@@ -24,9 +24,13 @@ export type OpenFile = (part?: { from: number; version: string }) => Promise<Fil
 
 const GZIP = [0x1f, 0x8b];
 
-/** The bytes, unzipped where they are gzip: told by their first two, which begin no text of UTF-8. */
+/**
+ * The bytes, unzipped where they are gzip, which their first two tell: they begin no text of UTF-8. `onTrailingBytes`: all of it came,
+ * and is followed by something else.
+ */
 export async function* unzipped(
-  { chunks, context: { signal, maxDecompressedBytes: maxBytes = MAX_DECOMPRESSED_BYTES } }: FileBytes, onGzip: () => void,
+  { chunks, context: { signal, maxDecompressedBytes: maxBytes = MAX_DECOMPRESSED_BYTES } }: FileBytes,
+  { onGzip, onTrailingBytes }: { onGzip: () => void; onTrailingBytes: () => void },
 ): AsyncGenerator<Buffer, void, undefined> {
   const all = chunks[Symbol.asyncIterator]();
   try {
@@ -42,7 +46,8 @@ export async function* unzipped(
     if (!GZIP.every((byte, at) => first[at] === byte)) return yield* rest;
     onGzip();
     const defect = yield* gunzip(rest, { maxBytes, signal });
-    if (defect) throw refusalOfDefect(defect, maxBytes);
+    if (defect === 'trailing_bytes') onTrailingBytes();
+    else if (defect) throw refusalOfDefect(defect, maxBytes);
   } finally {
     await all.return?.();
   }
@@ -53,9 +58,12 @@ async function* restOf(first: Buffer, all: AsyncIterator<Buffer>): AsyncGenerato
   yield* { [Symbol.asyncIterator]: () => all };
 }
 
-function refusalOfDefect(defect: GzipDefect, maxBytes: number): Refusal {
+function refusalOfDefect(defect: Exclude<GzipDefect, 'trailing_bytes'>, maxBytes: number): Refusal {
   if (defect === 'cut_off') return sourceRefusal('transfer_broken', 'The file ends in the middle of its gzip stream');
-  if (defect === 'corrupt') return sourceRefusal('source_refused', 'The file begins as gzip and is none: have it written anew');
+  if (defect === 'corrupt') {
+    return sourceRefusal('source_refused',
+      'The file begins as gzip and is none, or is corrupt: its checksum, its length or what it holds is wrong');
+  }
   const limit = maxBytes.toLocaleString('en');
   return sourceRefusal('too_large', `The gzip file expands to over ${limit} bytes, the most that is taken: split it`);
 }

@@ -1,11 +1,14 @@
 import { z } from 'zod';
 import { DELIMITERS } from '../../domain/core/csv-bytes.ts';
 import type { TableSyntax } from '../../domain/core/table-format.ts';
+import { Refusal } from '../../domain/core/refusal.ts';
 import type { Cursor, ReadItem } from '../core/contract.ts';
+import { malformed } from '../core/malformed.ts';
+import { sourceRefusal } from '../core/source-refusal.ts';
 import { canonicalFile } from './canonical-file.ts';
 import { createCsvItems } from './csv-items.ts';
 import { type FileBytes, type OpenFile, skipped, unzipped } from './file-bytes.ts';
-import { FILE_START, type FoundItem } from './file-items.ts';
+import { FILE_START, type FileOffset, type FoundItem } from './file-items.ts';
 import type { FileSettings } from './file-settings.ts';
 import { createJsonlItems } from './jsonl-items.ts';
 
@@ -29,7 +32,7 @@ export async function* filePortions(
 ): AsyncGenerator<FilePortion, void, undefined> {
   const start = cursor !== null && cursor.version !== null && cursor.version === file.version ? cursor : FILE_START;
   const counted = countedBytes(file);
-  const { bytes, syntax, isConverted, isUnpacked } = await openRecords(settings, counted.file, cursor);
+  const { bytes, syntax, isConverted, isUnpacked, hasTrailingBytes } = await openRecords(settings, counted.file, cursor);
   const reader = settings.format === 'csv' ? createCsvItems(syntax, start) : createJsonlItems(start);
   const cursorAt = (place: { offset: number; line: number }, isDone: boolean): FileCursor => ({
     version: file.version, mark: file.mark, isGzip: isConverted(), isDone,
@@ -44,11 +47,34 @@ export async function* filePortions(
     const cursorAfter = (index: number) => cursorAt(items[index]?.after ?? end, isDone && index === items.length - 1);
     return { items, cursorAfter, ...done === null ? {} : { done } };
   };
-  for await (const chunk of skipped(bytes, start.offset - file.from)) {
-    const next = portion(reader.push(chunk), false);
-    if (next.items.length > 0) yield next;
+  try {
+    for await (const chunk of skipped(bytes, start.offset - file.from)) {
+      const next = portion(reader.push(chunk), false);
+      if (next.items.length > 0) yield next;
+    }
+  } catch (error) {
+    throw namingRecords(error, last);
   }
-  yield portion(reader.end(), true);
+  yield portion(hasTrailingBytes() ? withTrailing(reader.end(), () => last) : reader.end(), true);
+}
+
+/** A file that proves to be damaged behind records that were read: they may be wrong, and a batch of them may be written. */
+function namingRecords(error: unknown, { line }: FileOffset): unknown {
+  if (!(error instanceof Refusal) || error.status !== 'source_refused' || line === 1) return error;
+  return sourceRefusal('source_refused',
+    `${error.message}. Records before line ${line} were read, and may be written: have the file written anew, and compare them`);
+}
+
+const TRAILING_BYTES = 'Behind the end of the gzip file stand bytes that are no gzip, and were not read';
+
+/** The defect of a file of which all records came: an item of its own behind them. */
+function* withTrailing(items: Iterable<FoundItem>, end: () => FileOffset): Generator<FoundItem, void, void> {
+  let after: FileOffset | undefined;
+  for (const found of items) {
+    ({ after } = found);
+    yield found;
+  }
+  yield { item: malformed('', TRAILING_BYTES), bytes: 0, after: after ?? end() };
 }
 
 /**
@@ -57,14 +83,16 @@ export async function* filePortions(
  */
 async function openRecords(settings: FileSettings, file: FileBytes, cursor: FileCursor | null) {
   const syntax: TableSyntax = { format: 'csv', delimiter: cursor?.delimiter ?? settings.delimiter ?? ',' };
-  if (file.from > 0) return { bytes: file.chunks, syntax, isConverted: () => false, isUnpacked: false };
-  let isGzip = false;
-  const bytes = unzipped(file, () => { isGzip = true; });
-  if (settings.format !== 'csv') return { bytes, syntax, isConverted: () => isGzip, isUnpacked: false };
+  const nothing = { isUnpacked: false, hasTrailingBytes: () => false };
+  if (file.from > 0) return { ...nothing, bytes: file.chunks, syntax, isConverted: () => false };
+  let [isGzip, isTrailed] = [false, false];
+  const hasTrailingBytes = () => isTrailed;
+  const bytes = unzipped(file, { onGzip: () => { isGzip = true; }, onTrailingBytes: () => { isTrailed = true; } });
+  if (settings.format !== 'csv') return { ...nothing, bytes, syntax, isConverted: () => isGzip, hasTrailingBytes };
   const { scratch, signal, maxDecompressedBytes: maxBytes } = file.context;
   const table = await canonicalFile(bytes, settings, { scratch, signal, maxBytes });
   const isUnpacked = table.format.isZip || table.format.format === 'xlsx';
-  return { bytes: table.chunks, syntax: table.format, isConverted: () => isGzip || table.isConverted, isUnpacked };
+  return { bytes: table.chunks, syntax: table.format, isConverted: () => isGzip || table.isConverted, isUnpacked, hasTrailingBytes };
 }
 
 /** The file, and how much of its bytes have come: of those behind the first items, where what comes before them is read over. */

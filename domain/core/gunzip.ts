@@ -1,6 +1,5 @@
-import { finished } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { createGunzip, type Gunzip } from 'node:zlib';
+import { crc32, createInflateRaw, type InflateRaw } from 'node:zlib';
 
 const GIB = 1024 ** 3;
 /** Of what a gzip file holds: of an upload, of a fetched file, and of each file that a sync reads (docs/imports.md, docs/connectors.md). */
@@ -16,66 +15,221 @@ export type GunzipOptions = {
   signal?: AbortSignal | undefined;
 };
 
-export type GzipDefect = 'cut_off' | 'corrupt' | 'too_large';
+/**
+ * `corrupt`: what came out may be wrong, since a checksum or a length is, or since it cannot be decompressed. `trailing_bytes`: all of it
+ * came out and is right, and something else follows.
+ */
+export type GzipDefect = 'cut_off' | 'corrupt' | 'trailing_bytes' | 'too_large';
 
 /**
  * Decompresses a gzip file (RFC 1952), also one of several members. Yields all that comes out before a defect, and returns
  * the defect. Reads no more of `pieces` than it has asked for, so a source that stalls does not hold up a reader who leaves early.
+ *
+ * Node's own Gunzip drops what came out last where bytes follow that are no gzip, so the members are told apart here.
  */
 export async function* gunzip(
   pieces: AsyncIterable<Buffer>, { maxBytes, signal }: GunzipOptions,
 ): AsyncGenerator<Buffer, GzipDefect | null, undefined> {
-  const out: Buffer[] = [];
-  const decompressor = createGunzip({ chunkSize: OUTPUT_BYTES }).on('data', (piece: Buffer) => out.push(piece));
+  const input = new Input(pieces);
   let bytes = 0;
-  const decompress = async function* (turn: Promise<GzipDefect | null>): AsyncGenerator<Buffer, GzipDefect | null, undefined> {
-    const defect = await turn;
-    for (const piece of out.splice(0)) {
-      // What has come out at once may take its reader seconds: meanwhile timers, heartbeats and cancellations get their turn.
-      await nextTurn();
-      signal?.throwIfAborted();
-      bytes += piece.length;
-      if (bytes > maxBytes) return 'too_large';
-      yield piece;
-    }
-    return defect;
-  };
   try {
-    for await (const input of inputsOf(pieces)) {
-      const defect = yield* decompress(write(decompressor, input));
-      if (defect) return defect;
+    for (let isFirst = true; ; isFirst = false) {
+      const header = await readHeader(input);
+      if (header === 'end' && !isFirst) return null;
+      if (header === 'other' && !isFirst) return await hasOnlyZeros(input) ? null : 'trailing_bytes';
+      if (header === 'other') return 'corrupt';
+      if (header !== 'member') return 'cut_off';
+      const member = new Member();
+      try {
+        while (!member.hasEnded) {
+          const chunk = await input.chunk();
+          const defect = chunk === null ? await member.end() : await member.write(chunk);
+          for (const piece of member.out.splice(0)) {
+            // What has come out at once may take its reader seconds: meanwhile timers, heartbeats and cancellations get their turn.
+            await nextTurn();
+            signal?.throwIfAborted();
+            bytes += piece.length;
+            if (bytes > maxBytes) return 'too_large';
+            yield piece;
+          }
+          if (defect) return defect;
+          if (chunk !== null) input.unread(member.leftOver(chunk));
+        }
+        const trailer = await input.take(8);
+        if (trailer === null) return 'cut_off';
+        if (!member.isRight(trailer)) return 'corrupt';
+      } finally {
+        member.destroy();
+      }
     }
-    return yield* decompress(end(decompressor));
   } finally {
-    decompressor.destroy();
+    await input.close();
   }
 }
 
-async function* inputsOf(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
-  for await (const piece of pieces) {
-    for (let at = 0; at < piece.length; at += INPUT_BYTES) yield piece.subarray(at, at + INPUT_BYTES);
+/** The deflated part of a member, and what its trailer has to say of it. */
+class Member {
+  readonly out: Buffer[] = [];
+  readonly #inflate: InflateRaw;
+  #hasEnded = false;
+  #checksum = 0;
+  #length = 0;
+  #written = 0;
+
+  constructor() {
+    this.#inflate = createInflateRaw({ chunkSize: OUTPUT_BYTES }).on('data', (piece: Buffer) => {
+      this.out.push(piece);
+      this.#checksum = crc32(piece, this.#checksum);
+      this.#length = (this.#length + piece.length) % 2 ** 32;
+    });
+  }
+
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
+  /** Resolves once all that comes out of this input has come out. */
+  write(input: Buffer): Promise<GzipDefect | null> {
+    this.#written += input.length;
+    return this.#settled((done) => { this.#inflate.write(input, done); });
+  }
+
+  /** The source has no more: right only where the member ended with its last byte. */
+  end(): Promise<GzipDefect | null> {
+    return this.#settled(() => { this.#inflate.end(); });
+  }
+
+  /** A member that ends within its input ends the stream, and its write is not called back; nor is one that fails. */
+  #settled(begin: (done: () => void) => void): Promise<GzipDefect | null> {
+    return new Promise((resolve) => {
+      const settle = (defect: GzipDefect | null) => {
+        this.#inflate.off('end', onEnd).off('error', onError);
+        resolve(defect);
+      };
+      const onEnd = () => {
+        this.#hasEnded = true;
+        settle(null);
+      };
+      const onError = (error: NodeJS.ErrnoException) => settle(error.code === 'Z_BUF_ERROR' ? 'cut_off' : 'corrupt');
+      this.#inflate.once('end', onEnd).once('error', onError);
+      begin(() => settle(null));
+    });
+  }
+
+  /** The end of the last input, which this member did not need. */
+  leftOver(input: Buffer): Buffer {
+    return this.#hasEnded ? input.subarray(input.length - (this.#written - this.#inflate.bytesWritten)) : NOTHING;
+  }
+
+  isRight(trailer: Buffer): boolean {
+    return trailer.readUInt32LE(0) === this.#checksum && trailer.readUInt32LE(4) === this.#length;
+  }
+
+  destroy(): void {
+    this.#inflate.destroy();
   }
 }
 
-/** Resolves once all that comes out of this input has come out. */
-function write(decompressor: Gunzip, input: Buffer): Promise<GzipDefect | null> {
-  return new Promise((resolve) => {
-    const settle = (error?: Error | null) => {
-      decompressor.off('error', settle);
-      resolve(error ? defectOf(error) : null);
-    };
-    decompressor.once('error', settle);       // a write that fails is not called back
-    decompressor.write(input, settle);
-  });
+const NOTHING = Buffer.alloc(0);
+
+/** Bytes that come in pieces, as they are asked for. */
+class Input {
+  readonly #pieces: AsyncIterator<Buffer>;
+  #ready: Buffer = NOTHING;
+
+  constructor(pieces: AsyncIterable<Buffer>) {
+    this.#pieces = pieces[Symbol.asyncIterator]();
+  }
+
+  /** What comes next, at most INPUT_BYTES; null at the end. */
+  async chunk(): Promise<Buffer | null> {
+    while (this.#ready.length === 0) {
+      const { value, done } = await this.#pieces.next();
+      if (done) return null;
+      this.#ready = value;
+    }
+    return this.#cut(INPUT_BYTES);
+  }
+
+  /** As many bytes; null if fewer are left, which stay. */
+  async take(count: number): Promise<Buffer | null> {
+    while (this.#ready.length < count) {
+      const { value, done } = await this.#pieces.next();
+      if (done) return null;
+      this.#ready = Buffer.concat([this.#ready, value]);
+    }
+    return this.#cut(count);
+  }
+
+  /** Gives back the end of what was read. */
+  unread(bytes: Buffer): void {
+    if (bytes.length > 0) this.#ready = this.#ready.length === 0 ? bytes : Buffer.concat([bytes, this.#ready]);
+  }
+
+  get left(): number {
+    return this.#ready.length;
+  }
+
+  async close(): Promise<void> {
+    await this.#pieces.return?.();
+  }
+
+  #cut(count: number): Buffer {
+    const taken = this.#ready.subarray(0, count);
+    this.#ready = this.#ready.subarray(count);
+    return taken;
+  }
 }
 
-function end(decompressor: Gunzip): Promise<GzipDefect | null> {
-  return new Promise((resolve) => {
-    finished(decompressor, (error) => resolve(error ? defectOf(error) : null));
-    decompressor.end();
-  });
+const [MAGIC, DEFLATE] = [[0x1f, 0x8b], 8];
+/** Bits of the flags (RFC 1952, 2.3.1): what else the header has. */
+const [HAS_CHECKSUM, HAS_EXTRA, HAS_NAME, HAS_COMMENT] = [2, 4, 8, 16];
+
+/** Reads the header of the next member. `end`: nothing follows; `cut_off`: a part of one; `other`: something else, which stays. */
+async function readHeader(input: Input): Promise<'member' | 'end' | 'cut_off' | 'other'> {
+  const head = await input.take(10);
+  if (head === null) return startOf(input);
+  if (!isHead(head)) {
+    input.unread(head);
+    return 'other';
+  }
+  const flags = head[3]!;
+  if ((flags & HAS_EXTRA) > 0) {
+    const length = await input.take(2);
+    if (length === null || await input.take(length.readUInt16LE(0)) === null) return 'cut_off';
+  }
+  for (const flag of [HAS_NAME, HAS_COMMENT]) if ((flags & flag) > 0 && !await passText(input)) return 'cut_off';
+  if ((flags & HAS_CHECKSUM) > 0 && await input.take(2) === null) return 'cut_off';
+  return 'member';
 }
 
-function defectOf(error: Error): GzipDefect {
-  return (error as NodeJS.ErrnoException).code === 'Z_BUF_ERROR' ? 'cut_off' : 'corrupt';
+/** Less than a header is left: bytes that may begin one, or others. */
+async function startOf(input: Input): Promise<'end' | 'cut_off' | 'other'> {
+  if (input.left === 0) return 'end';
+  const rest = (await input.take(input.left))!;
+  input.unread(rest);
+  return isHead(rest) ? 'cut_off' : 'other';
+}
+
+function isHead(bytes: Buffer): boolean {
+  return [...MAGIC, DEFLATE].every((byte, at) => at >= bytes.length || bytes[at] === byte);
+}
+
+/** Passes a text that ends with NUL. */
+async function passText(input: Input): Promise<boolean> {
+  for (let chunk = await input.chunk(); chunk !== null; chunk = await input.chunk()) {
+    const end = chunk.indexOf(0);
+    if (end === -1) continue;
+    input.unread(chunk.subarray(end + 1));
+    return true;
+  }
+  return false;
+}
+
+/** Tapes and some disks fill the last block of a file with zeros. */
+async function hasOnlyZeros(input: Input): Promise<boolean> {
+  for (let chunk = await input.chunk(); chunk !== null; chunk = await input.chunk()) {
+    if (chunk.some((byte) => byte !== 0)) return false;
+  }
+  return true;
 }

@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { gunzip, type GzipDefect, MAX_DECOMPRESSED_BYTES } from '../../domain/core/gunzip.ts';
+import { gunzip, MAX_DECOMPRESSED_BYTES } from '../../domain/core/gunzip.ts';
 import { refuse } from '../../domain/core/refusal.ts';
+import { SOURCE_DEFECTS } from '../../domain/imports/source-defect.ts';
 import type { Files } from '../core/files.ts';
 import type { PinnedFile, StoredFile } from './import-record.ts';
 
@@ -21,8 +22,8 @@ export type PinOptions = {
 
 /**
  * Stores a file decompressed under a new key, with sizes and SHA-256 of both forms. Gzip is known by
- * its first bytes. Of a gzip file that is cut off or corrupt, what came out before is stored, and
- * `sourceDefect` says what happened. Refuses files beyond the limits; then nothing is left.
+ * its first bytes. Of a gzip file with a defect, what came out before is stored, and `sourceDefect` says what happened: an import
+ * reads no row of one that is damaged (`isDamage`). Refuses files beyond the limits; then nothing is left.
  */
 export async function pinFile(files: Files, source: AsyncIterable<Uint8Array>, options: PinOptions): Promise<PinnedFile> {
   const came = tally();
@@ -84,14 +85,9 @@ async function* decompressed(
   const defect = yield* gunzip(whole, { maxBytes, signal });
   if (defect === 'too_large') refuse(413, 'payload_too_large', `file: must have at most ${maxBytes} bytes when decompressed`);
   if (!defect) return;
-  state.defect = DEFECTS[defect];
+  state.defect = SOURCE_DEFECTS[defect];
   await readForChecksum(pieces);
 }
-
-const DEFECTS: Record<Exclude<GzipDefect, 'too_large'>, string> = {
-  cut_off: 'the gzip file is cut off: its end is missing',
-  corrupt: 'the gzip file is corrupt: it can be decompressed only in part',
-};
 
 /** Once the file has proved defective. */
 async function readForChecksum(pieces: AsyncGenerator<Buffer>): Promise<void> {

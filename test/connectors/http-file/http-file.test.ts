@@ -280,6 +280,26 @@ describe('fields', () => {
     const url = serve(gzipSync(csv(people(1_000))).subarray(0, 500));
     await expect(read({ url })).rejects.toMatchObject({ status: 'transfer_broken' });
   });
+
+  it('gzip with a wrong checksum is refused, and names the records that came before that was known', async () => {
+    const damaged = (text: string) => {
+      const gzip = Buffer.from(gzipSync(text));
+      gzip[gzip.length - 8]! ^= 1;
+      return { url: serve(gzip) };
+    };
+    await expect(read(damaged(csv(people(10))))).rejects.toMatchObject({
+      status: 'source_refused', message: expect.stringMatching(/wrong$/),
+    });
+    await expect(read(damaged(csv(people(6_000))))).rejects.toMatchObject({
+      status: 'source_refused', message: expect.stringMatching(/checksum.* Records before line \d+ were read/),
+    });
+  });
+
+  it('gzip with bytes behind its end brings all records, and one that says so', async () => {
+    const batches = await read({ url: serve(Buffer.concat([gzipSync(csv(people(10))), Buffer.from('more')])) });
+    expect(recordsOf(batches)).toHaveLength(10);
+    expect(batches.flatMap(({ items }) => items).at(-1)).toMatchObject({ kind: 'malformed', message: expect.stringMatching(/no gzip/) });
+  });
 });
 
 describe('settings', () => {

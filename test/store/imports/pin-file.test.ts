@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -83,6 +83,39 @@ describe('a pinned file', () => {
     expect(pinned.sourceBytes).toBe(gzip.length);
     expect(stored.length).toBeGreaterThan(bytes.length / 2 - 70_000);
     expect(bytes.subarray(0, 50_000).equals(stored.subarray(0, 50_000))).toBe(true);
+  });
+
+  test('of which any bit is wrong has a defect, unless what it holds is as it was', async () => {
+    const bytes = Buffer.from(`user_id,attribute_key,value\n${randomBytes(300).toString('hex')}`);
+    const gzip = gzipSync(bytes);
+    const bits = fc.integer({ min: 16, max: gzip.length * 8 - 1 });
+    await fc.assert(fc.asyncProperty(bits, fc.integer({ min: 1, max: 400 }), async (bit, size) => {
+      const damaged = Buffer.from(gzip);
+      damaged[bit >> 3]! ^= 1 << (bit & 7);
+      const { pinned, stored } = await pin(damaged, size);
+      if (pinned.sourceDefect === null) expect(stored).toEqual(bytes);
+      else expect(pinned.sourceDefect).toMatch(bit >= (gzip.length - 8) * 8 ? /corrupt/ : /corrupt|cut off/);
+    }), { numRuns: sampledRuns(200) });
+  });
+
+  test('with bytes behind its end holds all of it, and says so unless they are zeros', async () => {
+    const fixture = await readFile(new URL('../../fixtures/imports/gzip-with-bytes-behind-its-end.csv.gz', import.meta.url));
+    const bytes = Buffer.from(randomBytes(100_000).toString('hex'));
+    const cases: [Buffer, string, RegExp | null][] = [
+      [fixture, 'user_id,attribute_key,value\nb03@x,s,gold\n', /bytes that are no gzip/],
+      [Buffer.concat([gzipSync(bytes), Buffer.from('\r\n')]), bytes.toString(), /bytes that are no gzip/],
+      [Buffer.concat([gzipSync(bytes), gzipSync('x'), Buffer.alloc(700, 'x')]), `${bytes.toString()}x`, /bytes that are no gzip/],
+      [Buffer.concat([gzipSync(bytes), Buffer.alloc(512)]), bytes.toString(), null],
+      [Buffer.concat([gzipSync(bytes), gzipSync('x').subarray(0, 9)]), bytes.toString(), /cut off/],
+    ];
+    for (const [file, whole, defect] of cases) {
+      for (const size of [1, 16 * 1024, 1e6]) {
+        const { pinned, stored } = await pin(file, size);
+        expect(stored.toString() === whole).toBe(true);
+        expect(pinned.sourceDefect).toEqual(defect && expect.stringMatching(defect));
+        expect(pinned.sourceBytes).toBe(file.length);
+      }
+    }
   });
 
   test('of a decompression bomb is refused before memory or disk are filled', async () => {

@@ -15,6 +15,7 @@ import { mixedFile } from '../../harness/imports/import-files.ts';
 import { importEnded, postImport } from '../../harness/imports/imports.ts';
 import { importedValues } from './import-attributes.kill.ts';
 
+const PARSING = 'PARSING_FAILED';
 const HEADER = 'user_id,attribute_key,value,action_type';
 
 const stack = useStack();
@@ -93,14 +94,18 @@ describe('an import', () => {
   });
 
   it('fails as a whole for a wrong header and for an empty file, with one error and no row', async () => {
-    for (const file of ['', 'id,key,value\na,b,c\n']) {
+    const damaged = Buffer.from(gzipSync(`${HEADER}\n${personId(1)},plan,gold,\n`));
+    damaged[damaged.length - 5]! ^= 1;
+    for (const [file, errorType] of [['', PARSING], ['id,key,value\na,b,c\n', PARSING], [damaged, 'FILE_TRANSFER_ERROR']] as const) {
       const id = await postImport(stack.app, world, file);
       const job = await importEnded(stack.store, world, id);
       expect(job).toMatchObject({ state: 'failed', rowsIn: 0, errorsByType: {} });
       await waitFor('the file to go', async () => await stack.store.files.size(job.file!.fileKey) === null);
       const [error] = await errorsOf(id);
-      expect(error).toMatchObject({ line: 0, errorType: 'PARSING_FAILED' });
-      expect(await viewImportProgress(stack.store.db, job, new Date())).toMatchObject({ failure: error!.message, defect: null });
+      expect(error).toMatchObject({ line: 0, errorType });
+      const status = await viewImportProgress(stack.store.db, job, new Date());
+      const defect = file === damaged ? expect.stringContaining('checksum') as string : null;
+      expect(status).toMatchObject({ failure: error!.message, defect });
     }
   });
 
@@ -112,6 +117,10 @@ describe('an import', () => {
     expect(await errorsOf(id)).toMatchObject([{ line: 0 }, { line: 3, errorType: 'FILE_TRANSFER_ERROR' }]);
     const { defect } = await viewImportProgress(stack.store.db, job, new Date());
     expect(defect).toBe('the gzip file is cut off: its end is missing');
+    const trailed = Buffer.concat([gzipSync([HEADER, `${personId(1)},plan,gold,`].join('\n')), Buffer.from('x')]);
+    const other = await importEnded(stack.store, world, await postImport(stack.app, world, trailed));
+    expect(other).toMatchObject({ state: 'finished', rowsIn: 1, rowsOk: 1 });
+    expect((await viewImportProgress(stack.store.db, other, new Date())).defect).toMatch(/bytes that are no gzip/);
   });
 
   it('brings nobody back who was erased, and tells nothing of them', async () => {
