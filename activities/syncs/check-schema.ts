@@ -1,6 +1,7 @@
 import { closest } from 'fastest-levenshtein';
 import type { ConnectorContext, Stream } from '../../connectors/core/contract.ts';
 import { sourceRefusal } from '../../connectors/core/source-refusal.ts';
+import { sayTakesNone, takesNoValues } from '../../connectors/core/takes-values.ts';
 import type { Sync } from '../../store/syncs/sync-record.ts';
 import type { SyncEnds } from './job.ts';
 import { targetsOf } from './record-mapper.ts';
@@ -45,7 +46,10 @@ export async function checkDestination(
   if (streams === null) return;
   const { name, fields } = streamNamed(streams, destination.stream, 'destination');
   const names = fields.map((field) => field.name);
-  const unknown = [...destination.key, ...targetsOf(mapping)].find((field) => !names.includes(field));
+  const written = [...destination.key, ...targetsOf(mapping)];
+  const refusing = fields.find((field) => written.includes(field.name) && takesNoValues(field, destination.key));
+  if (refusing !== undefined) throw sourceRefusal('source_refused', sayTakesNone(name, refusing));
+  const unknown = written.find((field) => !names.includes(field));
   if (unknown === undefined) return;
   throw sourceRefusal('source_refused', `The stream ${name} of the destination has no field ${unknown}${nearest(unknown, names)}`);
 }

@@ -104,6 +104,8 @@ export const SourceStream = z.object({
     name: z.string(),
     type: z.enum(FIELD_TYPES),
     nullable: z.boolean(),
+    takes_values: z.enum(['never', 'as_key']).optional()
+      .describe('If a field of a destination takes no values, such as a generated column; as_key: it takes them as part of the key alone'),
   })),
   key: z.array(z.string()).describe('Fields that together identify a record; empty if the source does not report them'),
   incremental: z.union([z.literal('own'), z.object({ fields: z.array(z.string()) })])

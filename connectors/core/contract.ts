@@ -19,7 +19,11 @@ export type Json = null | boolean | number | string | Json[] | { [member: string
  */
 export type SourceRecord = { [field: string]: Json };
 
-export type Field = { name: string; type: FieldType; nullable: boolean };
+export type Field = {
+  name: string; type: FieldType; nullable: boolean;
+  /** Whether records may give a destination's field a value: `as_key` only where it is part of the key. Always, if left out. */
+  takes_values?: 'never' | 'as_key';
+};
 
 /** What can be read of a source: a table, a file, a kind of object. */
 export type Stream = {

@@ -29,8 +29,8 @@ export type GuardedRequest = {
   onSending?: (() => void) | undefined;
 };
 
-/** An answer of 2xx, from `url`, which differs from the address asked for after redirects. */
-export type GuardedAnswer = HttpAnswer & { url: string };
+/** An answer of 2xx to `method` at `url`; redirects may have made both differ from what was asked. */
+export type GuardedAnswer = HttpAnswer & { url: string; method: Dispatcher.HttpMethod };
 
 export type GuardedFetch = {
   /** For a client of another library that goes out beside it. */
@@ -65,7 +65,7 @@ export function guardedFetch(allow: FetchAllow, settings: FetchSettings = {}): G
           method: hop.method, path: `${url.pathname}${url.search}`, body: hop.body, signal, isStream, began, onSending,
         };
         const got = await guardedRequest(url, { ...asked, headers: { ...ourHeaders(part), ...userHeaders } }, way);
-        const answer = { ...got, url: url.href };
+        const answer = { ...got, url: url.href, method: hop.method };
         if (answer.status >= 200 && answer.status <= 299) return answer;
         await answer.end();
         if (!REDIRECTS.has(answer.status)) {

@@ -3,6 +3,7 @@ import type { Json, SourceRecord } from '../core/contract.ts';
 import type { PostgresSession } from './postgres-session.ts';
 import type { PostgresStream } from './postgres-stream.ts';
 import { isRowError } from './row-error.ts';
+import { columnsOf } from './upsert-statement.ts';
 
 type Value = [column: string, value: Json];
 
@@ -21,10 +22,11 @@ export async function columnOfError(session: PostgresSession, table: PostgresStr
 }
 
 /** Whether these values become those of a row's columns, whatever constraints hold beyond their types. */
-async function areTaken({ client }: PostgresSession, { from: table }: PostgresStream, values: Value[]): Promise<boolean> {
+async function areTaken({ client }: PostgresSession, table: PostgresStream, values: Value[]): Promise<boolean> {
   await client.query('SAVEPOINT columns');
   try {
-    await client.query(`SELECT json_populate_record(NULL::${table}, $1::json) IS NULL`, [JSON.stringify(Object.fromEntries(values))]);
+    const columns = columnsOf(table, values.map(([column]) => column));
+    await client.query(`SELECT row IS NULL FROM json_to_record($1::json) AS row(${columns})`, [JSON.stringify(Object.fromEntries(values))]);
     return true;
   } catch (error) {
     if (error instanceof pg.DatabaseError && isRowError(error)) return false;

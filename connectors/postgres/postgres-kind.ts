@@ -1,8 +1,8 @@
-import pg from 'pg';
 import { checkNesting } from '../../domain/core/parse-json.ts';
 import type { FieldType } from '../../domain/syncs/sync-codes.ts';
 import type { Json } from '../core/contract.ts';
 import { MAX_RECORD_NESTING } from '../core/json-record.ts';
+import { parseArrayText } from './array-text.ts';
 
 /** What a type of Postgres becomes. `parse` takes the text that Postgres writes for a value; what it can't read it throws. */
 export type PostgresKind = {
@@ -34,8 +34,8 @@ const KINDS = new Map<number, PostgresKind>([
   [1114, INSTANT], [1184, INSTANT],
 ]);
 
-/** As `pg_type` has it: the type under a domain, the type of an array's elements. */
-export type PostgresType = { base: number | null; element: number | null };
+/** As `pg_type` has it: the type under a domain, the type of an array's elements, and what stands between these. */
+export type PostgresType = { base: number | null; element: number | null; delimiter: string };
 
 export const isBuiltIn = (oid: number) => KINDS.has(oid);
 
@@ -48,20 +48,14 @@ export function baseOf(oid: number, types: Map<number, PostgresType>): number {
 /** A type that is not known here comes as its text: enums, intervals, ranges, addresses, and what extensions bring. */
 export function postgresKind(oid: number, types: Map<number, PostgresType>): PostgresKind {
   const base = baseOf(oid, types);
-  const element = types.get(base)?.element ?? null;
+  const { element, delimiter } = types.get(base) ?? { element: null, delimiter: ',' };
   if (element === null) return KINDS.get(base) ?? OTHER;
   const { parse } = postgresKind(element, types);
   const convert = (entry: Json): Json => {
     if (entry === null) return null;
     return Array.isArray(entry) ? entry.map(convert) : parse(entry as string);
   };
-  return { type: 'array', isOrdered: false, parse: (text) => convert(arrayOf(text)) };
-}
-
-/** The parser undoes the quoting, and leaves out the bounds of an array that doesn't begin at 1. */
-function arrayOf(text: string): Json[] {
-  const parser = pg.types.arrayParser as unknown as { create(text: string, entry: (text: Json) => Json): { parse(): Json[] } };
-  return parser.create(text, (entry) => entry).parse();
+  return { type: 'array', isOrdered: false, parse: (text) => convert(parseArrayText(text, delimiter)) };
 }
 
 /** A number where the shortest text of the double is the same number, or else the text. */

@@ -22,6 +22,9 @@ const UNAVAILABLE: Record<string, string> = {
 /** Classes of connections, of resources, of an operator's doing, of its own errors, of transactions that collide. */
 const LATER = new Set(['08', '53', '57', '58', 'XX', '40']);
 
+/** Whether an SQLSTATE speaks of the server, the connection or colliding transactions, whatever a statement holds. */
+export const isOfServer = (state: string) => LATER.has(state.slice(0, 2));
+
 /** Node's codes of certificates that lead to no authority that is trusted. */
 const UNTRUSTED = /SELF_SIGNED_CERT|UNABLE_TO_(?:GET_ISSUER|VERIFY_LEAF)|CERT_UNTRUSTED|INVALID_CA|CERT_CHAIN_TOO_LONG/;
 

@@ -4,7 +4,13 @@ import { sourceRefusal } from '../core/source-refusal.ts';
 import { baseOf, isBuiltIn, type PostgresKind, postgresKind, type PostgresType } from './postgres-kind.ts';
 import type { PostgresSession } from './postgres-session.ts';
 
-export type PostgresColumn = { name: string; oid: number; kind: PostgresKind; nullable: boolean };
+export type PostgresColumn = {
+  name: string; oid: number; kind: PostgresKind; nullable: boolean;
+  /** Its type in SQL; null for a column of a query. */
+  type: string | null;
+  /** `generated`: it takes no values; `identity`: only where a statement overrides its own. */
+  always: 'generated' | 'identity' | null;
+};
 
 /** A table, a view or a query. */
 export type PostgresStream = {
@@ -58,7 +64,10 @@ export async function checkSchema({ client, settings: { schema, user, queries = 
 export function toStream({ name, columns, key }: PostgresStream): Stream {
   return {
     name, key,
-    fields: columns.map((column) => ({ name: column.name, type: column.kind.type, nullable: column.nullable })),
+    fields: columns.map((column) => ({
+      name: column.name, type: column.kind.type, nullable: column.nullable,
+      ...column.always !== null && { takes_values: column.always === 'generated' ? 'never' : 'as_key' },
+    })),
     incremental: { fields: columns.filter(({ kind }) => kind.isOrdered).map((column) => column.name) },
   };
 }
@@ -66,7 +75,7 @@ export function toStream({ name, columns, key }: PostgresStream): Stream {
 type TableRow = {
   name: string;
   kind: string;
-  columns: { name: string; type: number; nullable: boolean }[];
+  columns: { name: string; type: number; typeName: string; nullable: boolean; always: PostgresColumn['always'] }[];
   uniques: { isPrimary: boolean; isImmediate: boolean; columns: string[] }[];
 };
 
@@ -77,7 +86,9 @@ const TABLES = `
   SELECT json_build_object('name', c.relname, 'kind', c.relkind, 'columns', columns.list, 'uniques', uniques.list)::text
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace,
   LATERAL (
-    SELECT coalesce(json_agg(json_build_object('name', a.attname, 'type', a.atttypid::int8, 'nullable', NOT a.attnotnull)
+    SELECT coalesce(json_agg(json_build_object('name', a.attname, 'type', a.atttypid::int8, 'nullable', NOT a.attnotnull,
+      'typeName', format_type(a.atttypid, a.atttypmod),
+      'always', CASE WHEN a.attgenerated <> '' THEN 'generated' WHEN a.attidentity = 'a' THEN 'identity' END)
       ORDER BY a.attnum), '[]') AS list
     FROM pg_attribute a
     WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND has_column_privilege(c.oid, a.attnum, 'SELECT')
@@ -106,7 +117,7 @@ export async function listTables(session: PostgresSession, name: string | null =
 }
 
 function toTable(schema: string, table: TableRow, types: Map<number, PostgresType>): PostgresStream {
-  const columns = table.columns.map(({ name, type, nullable }) => toColumn(name, type, nullable, types));
+  const columns = table.columns.map(({ type: oid, typeName: type, ...column }) => toColumn({ ...column, oid, type }, types));
   const names = new Set(table.columns.map(({ name }) => name));
   const uniques = table.uniques.filter((unique) => unique.columns.every((name) => names.has(name)));
   return {
@@ -119,8 +130,8 @@ function toTable(schema: string, table: TableRow, types: Map<number, PostgresTyp
   };
 }
 
-function toColumn(name: string, oid: number, nullable: boolean, types: Map<number, PostgresType>): PostgresColumn {
-  return { name, oid: baseOf(oid, types), kind: postgresKind(oid, types), nullable };
+function toColumn(column: Omit<PostgresColumn, 'kind'>, types: Map<number, PostgresType>): PostgresColumn {
+  return { ...column, oid: baseOf(column.oid, types), kind: postgresKind(column.oid, types) };
 }
 
 /** The parameter has it go by the extended protocol, which takes one statement only. */
@@ -133,7 +144,8 @@ async function describeQuery(session: PostgresSession, name: string): Promise<Po
     throw sourceRefusal('source_refused', `The query ${name} gives two columns named ${twice}: name one of them otherwise by AS`);
   }
   const types = await loadTypes(session, fields.map(({ dataTypeID }) => dataTypeID));
-  const columns = fields.map((field) => toColumn(field.name, field.dataTypeID, true, types));
+  const columns = fields.map(({ name: column, dataTypeID: oid }) =>
+    toColumn({ name: column, oid, nullable: true, type: null, always: null }, types));
   return { name, from, columns, key: [], uniqueKeys: [], isWritable: false };
 }
 
@@ -143,11 +155,14 @@ async function loadTypes({ client }: PostgresSession, oids: number[]): Promise<M
   for (let unknown = oids; ;) {
     unknown = [...new Set(unknown)].filter((oid) => !isBuiltIn(oid) && !types.has(oid));
     if (unknown.length === 0) return types;
-    const { rows } = await client.query<{ oid: string; base: string; element: string }>(
-      `SELECT oid::int8, typbasetype::int8 AS base, CASE WHEN typcategory = 'A' THEN typelem::int8 ELSE 0 END AS element
+    const { rows } = await client.query<{ oid: string; base: string; element: string; delimiter: string }>(
+      `SELECT oid::int8, typbasetype::int8 AS base, CASE WHEN typcategory = 'A' THEN typelem::int8 ELSE 0 END AS element,
+        typdelim AS delimiter
       FROM pg_type WHERE oid = ANY ($1::int8[]::oid[])`, [unknown]);
-    for (const oid of unknown) types.set(oid, { base: null, element: null });
-    for (const row of rows) types.set(Number(row.oid), { base: Number(row.base) || null, element: Number(row.element) || null });
+    for (const oid of unknown) types.set(oid, { base: null, element: null, delimiter: ',' });
+    for (const { oid, base, element, delimiter } of rows) {
+      types.set(Number(oid), { base: Number(base) || null, element: Number(element) || null, delimiter });
+    }
     unknown = rows.flatMap((row) => [Number(row.base), Number(row.element)]).filter((oid) => oid !== 0);
   }
 }

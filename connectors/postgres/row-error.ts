@@ -1,7 +1,8 @@
 import pg from 'pg';
+import { isOfServer } from './postgres-refusal.ts';
 
-/** Why a row is not taken; `column`: its value is wrong, and `message` says how. */
-export type RowError = { message: string; column?: string };
+/** Why a row is not taken; `column`: its value is wrong, and `message` says how; `later`: a later try may have another outcome. */
+export type RowError = { message: string; column?: string; later?: boolean };
 
 /** By SQLSTATE, without what Postgres would quote of the row (Postgres: appendix A). */
 const OF_ROW: Record<string, (error: pg.DatabaseError) => string> = {
@@ -11,7 +12,6 @@ const OF_ROW: Record<string, (error: pg.DatabaseError) => string> = {
   '23514': ({ constraint }) => `It does not meet the check ${constraint ?? ''}`,
   '23P01': ({ constraint }) => `It collides with another row (constraint ${constraint ?? ''})`,
   '44000': () => 'It does not meet the conditions of the view',
-  'P0001': () => 'A trigger of the table refused it',
 };
 
 /** The same for errors of one value. */
@@ -26,13 +26,12 @@ const OF_VALUE: Record<string, (error: pg.DatabaseError) => string> = {
   '22P05': () => 'has a character that the database does not take, such as a zero byte',
 };
 
-/** Classes that speak of values: data, keys that come twice, integrity, conditions of views, what PL/pgSQL raises, limits of sizes. */
-const OF_ROWS = new Set(['21', '22', '23', '44', 'P0', '54']);
-
-/** Whether a statement failed because of a row. */
+/**
+ * Whether a statement may have failed because of a row: a trigger, a function or a type may raise any state. The states of a server, a
+ * connection or colliding transactions are left out.
+ */
 export function isRowError(error: unknown): error is pg.DatabaseError {
-  if (!(error instanceof pg.DatabaseError)) return false;
-  return OF_ROWS.has(error.code?.slice(0, 2) ?? '') || isPolicy(error);
+  return error instanceof pg.DatabaseError && error.code !== undefined && !isOfServer(error.code);
 }
 
 /** Why, without a value of it; `column`: the one whose value is wrong, as far as that could be found out. */
@@ -40,10 +39,13 @@ export function rowError(error: pg.DatabaseError, column: string | null): RowErr
   const { code = '' } = error;
   if (isPolicy(error)) return { message: 'A row-level security policy of the table does not let it in' };
   const state = ` (SQLSTATE ${code})`;
+  // Another session holds a lock, or what is asked for is in use.
+  const later = code.startsWith('55');
+  if (error.routine === 'exec_stmt_raise') return { message: `A trigger of the table refused it${state}`, later };
   const ofValue = OF_VALUE[code]?.(error);
   if (ofValue !== undefined) return column === null ? { message: `A value ${ofValue}${state}` } : { message: ofValue + state, column };
   const ofRow = OF_ROW[code]?.(error);
-  if (column === null || ofRow !== undefined) return { message: (ofRow ?? 'Postgres does not take it') + state };
+  if (column === null || ofRow !== undefined) return { message: (ofRow ?? 'Postgres does not take it') + state, later };
   return { message: `is not taken by Postgres${state}`, column };
 }
 

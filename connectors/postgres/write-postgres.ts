@@ -1,10 +1,11 @@
 import pg from 'pg';
 import type { ConnectorContext, Json, SourceRecord, WriteOutcome, Writing } from '../core/contract.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
+import { sayTakesNone, takesNoValues } from '../core/takes-values.ts';
 import { columnOfError } from './column-of-error.ts';
 import { inSession, type PostgresSession } from './postgres-session.ts';
 import type { PostgresSettings } from './postgres-settings.ts';
-import { findTable, type PostgresStream } from './postgres-stream.ts';
+import { findTable, type PostgresStream, toStream } from './postgres-stream.ts';
 import { isOfValue, isRowError, type RowError, rowError } from './row-error.ts';
 import { deleteStatement, upsertStatement } from './upsert-statement.ts';
 
@@ -13,8 +14,8 @@ type Row = { ordinal: number; record: SourceRecord };
 
 const OK: WriteOutcome = { kind: 'ok' };
 const UNCHANGED: WriteOutcome = { kind: 'unchanged' };
-const failed = ({ message, column }: RowError): WriteOutcome =>
-  ({ kind: 'failed', message, later: false, ...(column === undefined ? {} : { field: column }) });
+const failed = ({ message, column, later = false }: RowError): WriteOutcome =>
+  ({ kind: 'failed', message, later, ...(column === undefined ? {} : { field: column }) });
 
 /**
  * Inserts or updates rows by their key, or deletes them, all in one transaction: their outcomes come together. Rows that the table does
@@ -30,6 +31,7 @@ export async function* writePostgres(
     await session.client.query('SET CONSTRAINTS ALL IMMEDIATE');
     const table = await findTable(session, writing.stream);
     checkKey(table, writing.key);
+    if (!writing.isRemoval) checkColumns(table, writing);
     const rows: Row[] = [];
     for (const [ordinal, record] of writing.records.entries()) {
       const row = writing.isRemoval ? keyOf(record, writing.key) : rowOf(record, table, writing.key);
@@ -52,6 +54,13 @@ function checkKey(table: PostgresStream, key: string[]): void {
   if (key.length > 0 && table.uniqueKeys.some(isKey)) return;
   throw sourceRefusal('source_refused', `${table.name} has no unique index over ${key.join(', ') || 'a key'} alone: make one, `
     + 'so that a row is found again (one that is neither partial, nor of expressions, nor deferrable)');
+}
+
+/** Refuses records with a column that takes no values: each of them would fail for it. */
+function checkColumns(table: PostgresStream, { key, records }: Writing): void {
+  const given = new Set(records.flatMap((record) => Object.keys(record)));
+  const field = toStream(table).fields.find((candidate) => given.has(candidate.name) && takesNoValues(candidate, key));
+  if (field !== undefined) throw sourceRefusal('source_refused', sayTakesNone(table.name, field));
 }
 
 /** The row, or what is wrong with it. */
@@ -99,7 +108,11 @@ function groups(rows: Row[], key: string[]): Group[] {
 /** 1 and "1" are the same to a column. */
 const textOf = (value: Json) => (typeof value === 'string' ? value : JSON.stringify(value));
 
-type RowWriting = { session: PostgresSession; table: PostgresStream; statement: string; outcomes: WriteOutcome[] };
+type RowWriting = {
+  session: PostgresSession; table: PostgresStream; statement: string; outcomes: WriteOutcome[];
+  /** Whether the statement has been run without rows, and went well. */
+  isTried?: boolean;
+};
 
 /** Writes rows together; where that fails because of one of them, each half by itself. */
 async function writeRows(writing: RowWriting, rows: Row[]): Promise<void> {
@@ -112,6 +125,7 @@ async function writeRows(writing: RowWriting, rows: Row[]): Promise<void> {
   } catch (error) {
     if (!isRowError(error)) throw error;
     await client.query('ROLLBACK TO SAVEPOINT rows; RELEASE SAVEPOINT rows');
+    if (writing.isTried !== true) await tryWithoutRows(writing);
     if (rows.length === 1) {
       outcomes[rows[0]!.ordinal] = failed(await rowErrorOf(writing, rows[0]!, error));
       return;
@@ -120,6 +134,12 @@ async function writeRows(writing: RowWriting, rows: Row[]): Promise<void> {
     await writeRows(writing, rows.slice(0, half));
     await writeRows(writing, rows.slice(half));
   }
+}
+
+/** Throws where the statement fails without any row, too: a right that the user lacks, a server that takes no writes. */
+async function tryWithoutRows(writing: RowWriting): Promise<void> {
+  await writing.session.client.query(writing.statement, ['[]']);
+  writing.isTried = true;
 }
 
 async function rowErrorOf({ session, table }: RowWriting, { record }: Row, error: pg.DatabaseError): Promise<RowError> {

@@ -153,6 +153,22 @@ describe('what becomes of values', () => {
     ]);
   });
 
+  it('arrays come as their elements, whatever stands in those and between them', async () => {
+    await sql('CREATE TABLE shapes (id int PRIMARY KEY, boxes box[], grid text[][])',
+      `INSERT INTO shapes VALUES (1, ARRAY[box '(3,4),(1,2)', box '(7,8),(5,6)'], NULL), (2, '{}', '{{a,"b,c"},{NULL,"NULL"}}')`);
+    expect(await recordsOf(reading('shapes'))).toEqual([
+      { id: 1, boxes: ['(3,4),(1,2)', '(7,8),(5,6)'], grid: null }, { id: 2, boxes: [], grid: [['a', 'b,c'], [null, 'NULL']] }]);
+    await sql('CREATE TABLE lists (id int PRIMARY KEY, v text[])');
+    const text = fc.option(fc.string({ unit: fc.constantFrom('a', ',', ';', '"', '\\', '{', '}', ' ', '\n', 'NULL', 'é', '=', '[') }));
+    const lists = fc.sample(fc.array(text, { maxLength: 4 }), sampledRuns(300));
+    const client = await db.connect();
+    await client.query(`INSERT INTO ${SCHEMA}.lists SELECT ordinal, ARRAY(SELECT json_array_elements_text(list))
+      FROM json_array_elements($1::json) WITH ORDINALITY AS item (list, ordinal)`, [JSON.stringify(lists)]);
+    client.release();
+    expect((await recordsOf(reading('lists'))).map(({ v }) => v)).toEqual(lists);
+    await sql('DROP TABLE shapes, lists');
+  });
+
   it('JSON that nests too deep for a record makes the row malformed', async () => {
     const doc = (levels: number) => `SELECT (repeat('[', ${levels}) || '1.50' || repeat(']', ${levels}))::json AS doc`;
     const queries = { deep: [99, 100, 3_000].map(doc).join(' UNION ALL ') };

@@ -85,6 +85,46 @@ describe('rows that are written', () => {
     expect(await sql('SELECT * FROM part ORDER BY a')).toEqual([{ a: 1, b: 'x', c: 9, d: 'first' }, { a: 2, b: 'x', c: 7, d: null }]);
   });
 
+  it('leave out columns that the record has not: domains, identities, generated ones', async () => {
+    await sql(`CREATE DOMAIN label AS text NOT NULL;
+      CREATE TABLE dst_people (id text PRIMARY KEY, plan text, note label DEFAULT 'x');
+      CREATE TABLE dst_ident (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, plan text);
+      CREATE TABLE dst_gen (id bigint PRIMARY KEY, plan text, up text GENERATED ALWAYS AS (upper(plan)) STORED);
+      CREATE TABLE dst_other (id bigint PRIMARY KEY, plan varchar(4), n int GENERATED ALWAYS AS IDENTITY)`);
+    for (const table of ['dst_people', 'dst_ident', 'dst_gen', 'dst_other']) {
+      expect(await write(table, ['id'], [{ id: '7', plan: 'gold' }, { id: '8', plan: 'free' }])).toEqual([{ kind: 'ok' }, { kind: 'ok' }]);
+      expect((await write(table, ['id'], [{ id: '7', plan: 'iron' }, { id: '8', plan: 'free' }])).map(({ kind }) => kind))
+        .toEqual(['ok', 'unchanged']);
+      expect(await write(table, ['id'], [{ id: '8' }], { isRemoval: true })).toEqual([{ kind: 'ok' }]);
+      expect(await sql(`SELECT id::int, plan FROM ${table}`)).toEqual([{ id: 7, plan: 'iron' }]);
+    }
+    expect(await sql('SELECT note FROM dst_people')).toEqual([{ note: 'x' }]);
+    expect(await write('dst_people', ['id'], [{ id: '1', note: null }, { id: '2', note: 'y' }])).toEqual([
+      { kind: 'failed', message: expect.stringMatching(/may not be empty|23502/), later: false }, { kind: 'ok' }]);
+    expect(await refusalOf(write('dst_gen', ['id'], [{ id: 1, plan: 'a', up: 'A' }]))).toMatch(/field up of dst_gen takes no values, since/);
+    expect(await refusalOf(write('dst_other', ['id'], [{ id: 1, n: 1 }]))).toMatch(/takes no values unless it is part of the key/);
+    const streams = await postgres.destination!.discover(settings, testContext(AbortSignal.timeout(HANGS_MS)));
+    expect(streams!.find(({ name }) => name === 'dst_gen')!.fields.at(-1)).toMatchObject({ name: 'up', takes_values: 'never' });
+  });
+
+  it('fail alone with any state that a trigger raises, but those of the server, its connections and collisions', async () => {
+    await sql(`CREATE TABLE dst_trig (id text PRIMARY KEY, plan text);
+      CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        IF NEW.plan <> 'good' THEN RAISE EXCEPTION 'zqno' USING ERRCODE = NEW.plan; END IF; RETURN NEW; END $$;
+      CREATE TRIGGER t BEFORE INSERT OR UPDATE ON dst_trig FOR EACH ROW EXECUTE FUNCTION no()`);
+    const write3 = (state: string) =>
+      write('dst_trig', ['id'], [{ id: '1', plan: 'good' }, { id: '2', plan: state }, { id: '3', plan: 'good' }]);
+    for (const state of ['PT400', 'P0001', '42501', '25006', '42P01', '55P03', '0A000', '28000', '99ZZZ']) {
+      const [first, failing, last] = await write3(state);
+      const message = `A trigger of the table refused it (SQLSTATE ${state})`;
+      expect(failing).toEqual({ kind: 'failed', message, later: state === '55P03' });
+      expect([first!.kind, last!.kind]).not.toContain('failed');
+    }
+    for (const state of ['08006', '40001', '53200', '57014', '58030', 'XX000']) {
+      expect(await refusalOf(write3(state))).toMatch(/^source_unavailable: /);
+    }
+  });
+
   it('fail each for its own reason, in words that quote none of it', async () => {
     await sql(`CREATE TABLE strict (id int PRIMARY KEY, name varchar(3) NOT NULL, mail text UNIQUE, age int CHECK (age >= 0), bytes bytea,
       born date, tags int[], boss int REFERENCES strict DEFERRABLE INITIALLY DEFERRED)`);

@@ -98,6 +98,14 @@ describe('a receiver that keeps records by their key', () => {
 });
 
 describe('what a receiver gets', () => {
+  it.for([307, 308])('follows %i to the same host, signed', async (code) => {
+    const { received } = receiver('/there', (_, response) => answerJson(response, { outcomes: [{ ok: true }, { ok: true }] }));
+    const url = server.serve('/moved', redirect('/there', code));
+    expect(await write(url, records(2))).toEqual([{ kind: 'ok' }, { kind: 'ok' }]);
+    expect(received).toMatchObject([{ key: 'b-1', records: records(2) }]);
+    await expect(webhook.destination!.check(settingsOf(url), testContext(AbortSignal.timeout(HANGS_MS)))).resolves.toBeUndefined();
+  });
+
   it('is reported as sent only once a connection to it stands', async () => {
     const sent: number[] = [];
     const sending = (count: number) => void sent.push(count);

@@ -1,0 +1,10 @@
+import type { Field } from './contract.ts';
+
+/** Whether a field of a destination takes no values from a record that is named by `key`. */
+export const takesNoValues = ({ name, takes_values }: Field, key: readonly string[]): boolean =>
+  takes_values === 'never' || (takes_values === 'as_key' && !key.includes(name));
+
+export function sayTakesNone(stream: string, { name, takes_values }: Field): string {
+  const why = takes_values === 'as_key' ? ' unless it is part of the key' : '';
+  return `The field ${name} of ${stream} takes no values${why}, since the destination makes them itself: leave it out in the mapping`;
+}
