@@ -1,6 +1,7 @@
 import type { InappContent } from '../../domain/campaigns/campaign-params.ts';
 import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
+import { movePushToken } from '../tracking/push-tokens.ts';
 
 /** A device that asks for its messages; `currentUserId`: who it says is logged in; `optOut`: of analytics, and so of messages. */
 export type InappDevice = {
@@ -44,12 +45,13 @@ export async function listInappMessages(
 }
 
 /**
- * Sets the user that the app's server vouched for on a device, with the push token that came with it. Returns false, and changes nothing,
+ * Sets the user that the app's server vouched for on a device, with the push token that came with it: no other device has this one then. Returns false, and changes nothing,
  * if none came and the device has one for which no user token of this user vouched: anybody with the app's key may have sent it.
  */
 export async function updateVerifiedUser(
   tx: Tx, entityId: number, { appId, deviceId }: { appId: number; deviceId: string }, userId: string, pushToken: string | null,
 ): Promise<boolean> {
+  if (pushToken !== null) await movePushToken(tx, entityId, { appId, deviceId }, pushToken);
   const { rowCount } = await tx.query(
     `UPDATE devices SET verified_user_id = $4::text, verified_at = now(), push_token = coalesce($5::text, push_token),
        push_token_said_at = CASE WHEN $5::text IS NULL THEN push_token_said_at ELSE now() END, received_at = now()

@@ -1,5 +1,6 @@
 import type { Tx } from '../core/database.ts';
 import { type IngestedCall, type PlacedSubject, timestamp } from './ingested-call.ts';
+import { keyOf, settlePushTokens } from './push-tokens.ts';
 
 type DeviceSubject = PlacedSubject & { deviceId: string };
 
@@ -66,6 +67,7 @@ const UPSERT_USERS = `INSERT INTO device_users AS u (entity_id, app_id, device_i
 export async function upsertDevices(tx: Tx, entityId: number, subjects: readonly PlacedSubject[]): Promise<void> {
   const devices = subjects.filter((subject): subject is DeviceSubject => subject.deviceId !== null);
   if (devices.length === 0) return;
+  const withoutToken = await settlePushTokens(tx, entityId, devices);
   const seen = devices.flatMap(usersSeen);
   await tx.query({
     name: 'upsert-devices',
@@ -89,12 +91,13 @@ export async function upsertDevices(tx: Tx, entityId: number, subjects: readonly
              last_seen_at = greatest(d.last_seen_at, excluded.last_seen_at), received_at = now(),
              ${COLUMNS.map((column) => `${column} = CASE WHEN ${isNewer(column)} THEN excluded.${column} ELSE d.${column} END,
                ${saidAt(column)} = greatest(excluded.${saidAt(column)}, ${knownAt(column)})`).join(', ')}`,
-    values: [entityId, JSON.stringify(devices.map(toRow)), seen.map(({ appId }) => appId), seen.map(({ deviceId }) => deviceId),
+    values: [entityId, JSON.stringify(devices.map((device) => toRow(device, withoutToken.has(keyOf(device))))), seen.map(({ appId }) => appId), seen.map(({ deviceId }) => deviceId),
       seen.map(({ userId }) => userId), seen.map(({ at }) => timestamp(at))],
   });
 }
 
-function toRow({ appId, deviceId, calls, placed }: DeviceSubject): Record<string, unknown> {
+/** `isTokenLost`: the push token that its calls say is another device's, so that it has none. */
+function toRow({ appId, deviceId, calls, placed }: DeviceSubject, isTokenLost: boolean): Record<string, unknown> {
   const last = calls.at(-1)!;
   const row: Record<string, unknown> = {
     app_id: appId, device_id: deviceId, uninstalled: last.event?.name === UNINSTALLED,
@@ -106,7 +109,7 @@ function toRow({ appId, deviceId, calls, placed }: DeviceSubject): Record<string
     const call = calls.findLast((each) => MEMBERS[column][1](each) !== null);
     if (call === undefined) continue;
     const value = MEMBERS[column][1](call);
-    const isNoValue = value === NO_USER;
+    const isNoValue = value === NO_USER || (column === 'push_token' && isTokenLost);
     if (!isNoValue) row[column] = value;
     if (isNoValue || call.happenedAt !== last.happenedAt) row[saidAt(column)] = timestamp(call.happenedAt);
   }

@@ -1,5 +1,6 @@
-import { beforeAll, expect, it } from 'vitest';
+import { beforeAll, describe, expect, it } from 'vitest';
 import { write } from '../../../store/core/database.ts';
+import { updateVerifiedUser } from '../../../store/sends/inapp-messages.ts';
 import { listUserDevices, updateTokensGone } from '../../../store/sends/send-targets.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
@@ -64,4 +65,49 @@ it('a token that its provider found gone before the device sent it again stays',
   expect(await tokenOf(new Date(SAMPLE_START + 99_000))).toEqual({ push_token: 'kept' });
   expect(await tokenOf(new Date(SAMPLE_START + 101_000))).toEqual({ push_token: null });
   expect(await tokenOf(null)).toEqual({ push_token: null });
+});
+
+describe('a push token', () => {
+  const says = (deviceId: string, pushToken: string | null, second: number) => sampleCall(world, { deviceId, second, context: { pushToken } });
+  const ownersOf = async (token: string) => (await store.db.query<{ device_id: string }>(
+    'SELECT device_id FROM devices WHERE entity_id = $1 AND push_token = $2', [world.entity.id, token])).rows.map((row) => row.device_id);
+
+  it('belongs to the device that sent it last, in whatever order and batches the calls come', async () => {
+    await takeIn(store, world, [says('sold', 'T', 10)]);
+    await takeIn(store, world, [says('bought', 'T', 20)]);
+    expect(await ownersOf('T')).toEqual(['bought']);
+    // Late: it was sold by then, and its owner's next token is another.
+    await takeIn(store, world, [says('sold', 'T', 15), says('third', null, 16)]);
+    expect(await ownersOf('T')).toEqual(['bought']);
+    await takeIn(store, world, [says('sold', 'T', 30)]);
+    expect(await ownersOf('T')).toEqual(['sold']);
+    await takeIn(store, world, [says('sold', 'U', 40), says('late', 'U', 35), says('later', 'U', 45)]);
+    expect([await ownersOf('U'), await ownersOf('T')]).toEqual([['later'], []]);
+  });
+
+  it('has one device, also of two that send it at once', async () => {
+    await Promise.all(Array.from({ length: 6 }, (_, nth) => takeIn(store, world, [
+      says(`twin ${nth}`, 'shared', nth), says(`twin ${(nth + 3) % 6}`, 'shared', nth),
+    ])));
+    expect(await ownersOf('shared')).toHaveLength(1);
+    // Of two that had it before, the next call leaves one.
+    await store.db.query(`UPDATE devices SET push_token = 'shared' WHERE entity_id = $1 AND device_id LIKE 'twin%'`, [world.entity.id]);
+    await takeIn(store, world, [says('twin 2', 'shared', 100)]);
+    expect(await ownersOf('shared')).toEqual(['twin 2']);
+  });
+
+  it('of a verified device is taken by a user token alone, where the app requires verified users', async () => {
+    const verify = (deviceId: string) => write(store.db, (tx) => updateVerifiedUser(
+      tx, world.entity.id, { appId: world.app.id, deviceId }, ADA, 'vouched'));
+    await takeIn(store, world, [says('verified', 'vouched', 10), says('other', null, 10)]);
+    expect(await verify('verified')).toBe(true);
+    await store.db.query('UPDATE apps SET verified_users = true WHERE entity_id = $1', [world.entity.id]);
+    await takeIn(store, world, [sampleCall(world, { deviceId: 'other', happenedAt: Date.now(), context: { pushToken: 'vouched' } })]);
+    expect(await ownersOf('vouched')).toEqual(['verified']);
+    expect(await verify('other')).toBe(true);
+    expect(await ownersOf('vouched')).toEqual(['other']);
+    await store.db.query('UPDATE apps SET verified_users = false WHERE entity_id = $1', [world.entity.id]);
+    await takeIn(store, world, [sampleCall(world, { deviceId: 'verified', happenedAt: Date.now(), context: { pushToken: 'vouched' } })]);
+    expect(await ownersOf('vouched')).toEqual(['verified']);
+  });
 });

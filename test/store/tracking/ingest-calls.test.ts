@@ -130,8 +130,8 @@ describe('a device', () => {
     let runs = 0;
     await fc.assert(fc.asyncProperty(fc.array(said, { minLength: 1, maxLength: 12 }), async (all) => {
       const deviceId = `any-order-${runs += 1}`;
-      const calls = all.map(({ userId, isUninstall, isLogout, rank: _rank, cut: _cut, ...context }, second) => call({
-        deviceId, second, userId, context,
+      const calls = all.map(({ userId, isUninstall, isLogout, rank: _rank, cut: _cut, pushToken, ...context }, second) => call({
+        deviceId, second, userId, context: { ...context, pushToken: pushToken && `${pushToken} of ${deviceId}` },
         event: sampleEvent(isLogout ? 'millrace_logout' : isUninstall ? 'Application Uninstalled' : 'Tapped'),
       }));
       const mixed = calls.map((each, at) => ({ each, ...all[at]! })).toSorted((a, b) => a.rank - b.rank);
@@ -146,7 +146,7 @@ describe('a device', () => {
       const last = <K extends keyof typeof all[0]>(key: K) => all.findLast((each) => each[key] !== null)?.[key] ?? null;
       expect(await device(deviceId)).toMatchObject({
         current_user_id: all.findLast(({ userId, isLogout }) => userId !== null || isLogout)?.isLogout === false ? last('userId') : null,
-        last_user_id: last('userId'), push_token: last('pushToken'), opt_in: last('optIn'),
+        last_user_id: last('userId'), push_token: last('pushToken') && `${last('pushToken') as string} of ${deviceId}`, opt_in: last('optIn'),
         opt_out: last('optOut'), app_version: last('appVersion'), os_version: last('osVersion'), sdk_version: last('sdkVersion'),
         last_city: last('city'), last_latitude: last('latitude'), last_longitude: last('longitude'), timezone: last('timezone'),
         utc_offset: last('utcOffset'), uninstalled: all.at(-1)!.isUninstall && !all.at(-1)!.isLogout,
