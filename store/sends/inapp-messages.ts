@@ -45,8 +45,9 @@ export async function listInappMessages(
 }
 
 /**
- * Sets the user that the app's server vouched for on a device, with the push token that came with it: no other device has this one then. Returns false, and changes nothing,
- * if none came and the device has one for which no user token of this user vouched: anybody with the app's key may have sent it.
+ * Sets the user that the app's server vouched for on a device, with the push token that came with it: no other device has this one then.
+ * Returns false, and changes nothing, if none came and the device has one for which no user token of this user vouched: anybody with the
+ * app's key may have sent it.
  */
 export async function updateVerifiedUser(
   tx: Tx, entityId: number, { appId, deviceId }: { appId: number; deviceId: string }, userId: string, pushToken: string | null,

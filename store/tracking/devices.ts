@@ -68,6 +68,7 @@ export async function upsertDevices(tx: Tx, entityId: number, subjects: readonly
   const devices = subjects.filter((subject): subject is DeviceSubject => subject.deviceId !== null);
   if (devices.length === 0) return;
   const withoutToken = await settlePushTokens(tx, entityId, devices);
+  const rows = devices.map((device) => toRow(device, withoutToken.has(keyOf(device))));
   const seen = devices.flatMap(usersSeen);
   await tx.query({
     name: 'upsert-devices',
@@ -91,7 +92,7 @@ export async function upsertDevices(tx: Tx, entityId: number, subjects: readonly
              last_seen_at = greatest(d.last_seen_at, excluded.last_seen_at), received_at = now(),
              ${COLUMNS.map((column) => `${column} = CASE WHEN ${isNewer(column)} THEN excluded.${column} ELSE d.${column} END,
                ${saidAt(column)} = greatest(excluded.${saidAt(column)}, ${knownAt(column)})`).join(', ')}`,
-    values: [entityId, JSON.stringify(devices.map((device) => toRow(device, withoutToken.has(keyOf(device))))), seen.map(({ appId }) => appId), seen.map(({ deviceId }) => deviceId),
+    values: [entityId, JSON.stringify(rows), seen.map(({ appId }) => appId), seen.map(({ deviceId }) => deviceId),
       seen.map(({ userId }) => userId), seen.map(({ at }) => timestamp(at))],
   });
 }

@@ -68,7 +68,8 @@ it('a token that its provider found gone before the device sent it again stays',
 });
 
 describe('a push token', () => {
-  const says = (deviceId: string, pushToken: string | null, second: number) => sampleCall(world, { deviceId, second, context: { pushToken } });
+  const says = (deviceId: string, pushToken: string | null, second: number) =>
+    sampleCall(world, { deviceId, second, context: { pushToken } });
   const ownersOf = async (token: string) => (await store.db.query<{ device_id: string }>(
     'SELECT device_id FROM devices WHERE entity_id = $1 AND push_token = $2', [world.entity.id, token])).rows.map((row) => row.device_id);
 

@@ -144,9 +144,10 @@ describe('a device', () => {
       }
       await takeIn(store, world, batch);
       const last = <K extends keyof typeof all[0]>(key: K) => all.findLast((each) => each[key] !== null)?.[key] ?? null;
+      const token = last('pushToken');
       expect(await device(deviceId)).toMatchObject({
         current_user_id: all.findLast(({ userId, isLogout }) => userId !== null || isLogout)?.isLogout === false ? last('userId') : null,
-        last_user_id: last('userId'), push_token: last('pushToken') && `${last('pushToken') as string} of ${deviceId}`, opt_in: last('optIn'),
+        last_user_id: last('userId'), push_token: token && `${token} of ${deviceId}`, opt_in: last('optIn'),
         opt_out: last('optOut'), app_version: last('appVersion'), os_version: last('osVersion'), sdk_version: last('sdkVersion'),
         last_city: last('city'), last_latitude: last('latitude'), last_longitude: last('longitude'), timezone: last('timezone'),
         utc_offset: last('utcOffset'), uninstalled: all.at(-1)!.isUninstall && !all.at(-1)!.isLogout,
