@@ -2,7 +2,7 @@ import type { JobKey } from '../../domain/jobs/job.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import type { Sync } from '../../store/syncs/sync-record.ts';
 import type { RunAlert, SyncRun } from '../../store/syncs/sync-run-record.ts';
-import { cancelRunsOf, findRunById, lockRun, updateRunEnded } from '../../store/syncs/sync-runs.ts';
+import { cancelRunsOf, findMissingFieldsBefore, findRunById, lockRun, updateRunEnded } from '../../store/syncs/sync-runs.ts';
 import { lockSyncById, updateFailures, updatePaused } from '../../store/syncs/syncs.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { noteAnsweredOfFailed } from './deliver.ts';
@@ -31,7 +31,7 @@ async function settle(tx: Tx, sync: Sync, run: SyncRun, failure: SyncRun['failur
   const { entityId, id, alerts } = sync;
   if (!failure) {
     if (sync.failures > 0) await updateFailures(tx, entityId, id, 0);
-    return alertOfFinished(sync, run);
+    return await alertOfFinished(tx, sync, run);
   }
   const failures = sync.failures + 1;
   await updateFailures(tx, entityId, id, failures);
@@ -43,8 +43,16 @@ async function settle(tx: Tx, sync: Sync, run: SyncRun, failure: SyncRun['failur
   return failures === 1 ? 'failed' : null;
 }
 
-function alertOfFinished({ failures, alerts }: Sync, { progress, removal }: SyncRun): RunAlert | null {
+async function alertOfFinished(tx: Tx, { failures, alerts }: Sync, run: SyncRun): Promise<RunAlert | null> {
+  const { progress, removal } = run;
   if (removal?.state === 'held') return 'held';
   if (alerts.failedRecords !== null && progress.failed >= alerts.failedRecords) return 'records';
+  if (await hasLostFields(tx, run)) return 'fields';
   return failures > 0 ? 'recovered' : null;
+}
+
+/** Whether the mapping names a field that the run before still found. */
+async function hasLostFields(tx: Tx, run: SyncRun): Promise<boolean> {
+  const before = run.missingFields.length === 0 ? null : await findMissingFieldsBefore(tx, run);
+  return before !== null && run.missingFields.some((field) => !before.includes(field));
 }

@@ -55,8 +55,9 @@ export const SyncRun = z.object({
   tries: z.int().describe('Number of failed tries since the run last made progress'),
   waits_until: instant.describe('When the run tries again'),
   failure: z.object({ status: z.string(), message: z.string() }).nullable(),
-  alert: z.enum(['failed', 'paused', 'recovered', 'records', 'held']).nullable()
-    .describe('The mail that the run caused. records: too many failed records; held: the run removed nothing'),
+  alert: z.enum(['failed', 'paused', 'recovered', 'records', 'held', 'fields']).nullable()
+    .describe('The mail that the run caused. records: too many failed records; held: the run removed nothing; fields: the source has lost '
+      + 'fields that the mapping names'),
   mail: mailAttempt.nullable(),
   alerted: alertedConnections,
 }).meta({ id: 'SyncRun' });

@@ -20,14 +20,18 @@ export type WebhookBody = {
 
 const ADVICE = 'check the address, and that the receiver knows the same secret';
 
+/** What an answer of 2xx says: its JSON, undefined where it is something else, and of which type it is. */
+export type WebhookAnswer = { json: unknown; contentType: string };
+
 /**
- * Sends records and gives what an answer of 2xx has to say: JSON, or undefined where it is something else. The signature is
+ * Sends records and gives what an answer of 2xx has to say. The signature is
  * over the time of sending and the body, so that a receiver may refuse what somebody else sends again later.
  */
 export async function sendToWebhook(
   target: WebhookTarget, sent: WebhookBody, context: ConnectorContext, onSending?: () => void,
-): Promise<unknown> {
-  return jsonAnswer(await postSigned(target, { idempotencyKey: sent.idempotencyKey, body: bodyOf(sent), onSending }, context));
+): Promise<WebhookAnswer> {
+  const answer = await postSigned(target, { idempotencyKey: sent.idempotencyKey, body: bodyOf(sent), onSending }, context);
+  return { json: await jsonAnswer(answer), contentType: answer.headers['content-type'] ?? '' };
 }
 
 /** `{"alert": …}`, signed as records are. */

@@ -3,7 +3,7 @@ import { shorten } from '../../domain/core/text-limits.ts';
 import type { ConnectorContext, WriteOutcome, Writing } from '../core/contract.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 import { paceOf } from './pace.ts';
-import { bodyOf, refusedStatus, sendToWebhook, type WebhookBody, type WebhookTarget } from './send-to-webhook.ts';
+import { bodyOf, refusedStatus, sendToWebhook, type WebhookAnswer, type WebhookBody, type WebhookTarget } from './send-to-webhook.ts';
 
 const MAX_BODY_BYTES = 1024 * 1024;
 const MAX_MESSAGE = 300;
@@ -66,7 +66,7 @@ async function outcomesOf(
   target: WebhookTarget, body: WebhookBody, context: ConnectorContext, onSending: () => void,
 ): Promise<WriteOutcome[]> {
   const { host } = new URL(target.url);
-  let answer: unknown;
+  let answer: WebhookAnswer;
   try {
     answer = await sendToWebhook(target, body, context, onSending);
   } catch (error) {
@@ -74,12 +74,27 @@ async function outcomesOf(
     if (status === null) throw error;
     return body.records.map(() => ({ kind: 'failed', message: `${host} answered ${status}`, later: false }));
   }
-  const read = Answer.safeParse(answer ?? {});
+  const read = Answer.safeParse(answer.json ?? {});
   const told = read.success ? read.data.outcomes : [];
-  if (told === undefined) return body.records.map(() => ({ kind: 'ok' }));
+  if (told === undefined) {
+    noteAnswer(answer, host, context);
+    return body.records.map(() => ({ kind: 'ok' }));
+  }
   if (read.success && told.length === body.records.length) return told.map(toOutcome);
-  throw sourceRefusal('source_unavailable',
-    `${host} answered with outcomes that are not one for each of the ${body.records.length} records`);
+  // The receiver has taken the request: the same would be answered alike, and taken again.
+  throw sourceRefusal('source_refused', `${host} answered with outcomes that are not one for each of the ${body.records.length} records: `
+    + 'have it answer {"outcomes":[…]} with one for each, in their order, or without outcomes if it took all');
+}
+
+const noted = new WeakSet<ConnectorContext>();
+
+/** Says once in a run's log that an answer of 2xx looks as if it were not the receiver's, or meant otherwise. */
+function noteAnswer({ json, contentType }: WebhookAnswer, host: string, context: ConnectorContext): void {
+  const isHtml = /^text\/html\b/i.test(contentType);
+  if (noted.has(context) || (json === undefined && !isHtml)) return;
+  noted.add(context);
+  context.log(`${host} answered with ${isHtml ? 'a page of HTML' : 'JSON that has no outcomes'}: its records count as taken. `
+    + 'Check that the address is the receiver\'s, and that it answers {"outcomes":[…]} where it does not take all');
 }
 
 function toOutcome({ ok, message, later }: { ok: boolean; message?: string; later?: boolean }): WriteOutcome {

@@ -4,7 +4,7 @@ import { aligned, MAX_NAME, oneLine, reasonOf } from '../core/mail-text.ts';
 export type SyncReport = {
   syncId: string;
   runId: string;
-  alert: 'failed' | 'paused' | 'recovered' | 'records' | 'held';
+  alert: 'failed' | 'paused' | 'recovered' | 'records' | 'held' | 'fields';
   /** The status of the run's failure. */
   failure: string | null;
   counts: { read: number; written: number; unchanged: number; ignored: number; failed: number };
@@ -20,6 +20,7 @@ const HEADLINES: Record<SyncReport['alert'], string> = {
   recovered: 'works again',
   records: 'records failed',
   held: 'nothing was removed',
+  fields: 'mapped fields are gone',
 };
 
 /**
@@ -43,7 +44,8 @@ export function syncMail(report: SyncReport): { subject: string; text: string; l
 
 function reasonLines({ failure, alert }: SyncReport): string[] {
   if (failure !== null) return [reasonOf(failure)];
-  return alert === 'held' ? ['More records have vanished from the source than the sync may remove.'] : [];
+  if (alert === 'held') return ['More records have vanished from the source than the sync may remove.'];
+  return alert === 'fields' ? ['The source has no longer all fields that the mapping names. Their values stay as they are.'] : [];
 }
 
 function adviceLines({ alert, syncId, runId, counts }: SyncReport): string[] {
@@ -51,6 +53,7 @@ function adviceLines({ alert, syncId, runId, counts }: SyncReport): string[] {
   const lines = [];
   if (alert === 'paused') lines.push(`Mend it, then: npx --no-install millrace syncs resume ${sync}`);
   if (alert === 'held') lines.push(`If they are really gone: npx --no-install millrace syncs run ${sync} --confirm-removals`);
+  if (alert === 'fields') lines.push(`Which ones: npx --no-install millrace syncs status ${run}; then mend the source or the mapping`);
   if (counts.failed > 0) {
     const redrive = `npx --no-install millrace syncs redrive ${run}`;
     lines.push(`Failed records: npx --no-install millrace syncs errors ${run}; mend them, then: ${redrive}`);

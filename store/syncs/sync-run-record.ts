@@ -95,7 +95,8 @@ export type SyncRun = {
   alert: RunAlert | null;
 };
 
-export type RunAlert = 'failed' | 'paused' | 'recovered' | 'records' | 'held';
+/** `fields`: the source has lost fields that the mapping names. */
+export type RunAlert = 'failed' | 'paused' | 'recovered' | 'records' | 'held' | 'fields';
 
 export type NewRun = Pick<SyncRun, 'syncId' | 'cause'>
   & Partial<Pick<SyncRun, 'scheduledFor' | 'dryRun' | 'dryRunRecords' | 'fresh' | 'removalsConfirmed' | 'rootId'>>

@@ -66,6 +66,15 @@ export async function findLastRuns(db: Queryable, entityId: number, syncIds: num
   return new Map(runs.map((run) => [run.syncId, run]));
 }
 
+/** The fields that the finished run before this one missed, dry runs and re-drives left out; null where there is none. */
+export async function findMissingFieldsBefore(db: Queryable, { entityId, syncId, id }: SyncRun): Promise<string[] | null> {
+  const { rows } = await db.query<{ missing_fields: string[] }>(
+    `SELECT missing_fields FROM sync_runs
+     WHERE entity_id = $1 AND sync_id = $2 AND id < $3 AND NOT dry_run AND root_id IS NULL AND state = 'finished' ORDER BY id DESC LIMIT 1`,
+    [entityId, syncId, id]);
+  return rows[0]?.missing_fields ?? null;
+}
+
 /** The identifier of a run that has begun and not ended, dry runs left out; null where there is none. */
 export async function findRunUnderWay(db: Queryable, entityId: number, syncId: number): Promise<string | null> {
   const { rows } = await db.query<{ identifier: string }>(

@@ -208,12 +208,27 @@ describe('what an answer does', () => {
     ['an endless one', endless, { status: 'source_unavailable', message: expect.stringMatching(/more than 4 MiB|connection/) }],
     ['a redirect to another request', inTurn(redirect('/elsewhere', 302), status(200)), { status: 'source_refused' }],
     ['broken JSON', (_, response) => { answerJson(response, '{"outcomes":'); }, { status: 'source_unavailable' }],
-    ['too few outcomes', (_, response) => { answerJson(response, { outcomes: [{ ok: true }] }); }, { status: 'source_unavailable' }],
-    ['outcomes of another shape', (_, response) => { answerJson(response, { outcomes: ['ok', 'ok'] }); }, { status: 'source_unavailable' }],
+    ['too few outcomes', (_, response) => { answerJson(response, { outcomes: [{ ok: true }] }); }, { status: 'source_refused' }],
+    ['outcomes of another shape', (_, response) => { answerJson(response, { outcomes: ['ok', 'ok'] }); }, { status: 'source_refused' }],
   ])('%s has all sent again later, or is refused', async ([name, answer, expected]) => {
     server.serve('/elsewhere', status(200));
     const url = server.serve(`/later/${encodeURIComponent(name)}`, answer);
     expect(await refusalOf(write(url, records(2)))).toMatchObject(expected);
+  });
+
+  it('of 2xx that is HTML, or JSON without outcomes, stands in the log once', async () => {
+    const page: Answer = (_, response) => void response.writeHead(200, { 'content-type': 'text/html' }).end('<p>Sign in</p>');
+    const odd: Answer = (_, response) => { answerJson(response, { error: 'no' }); };
+    const linesOf = async (name: string, answer: Answer) => {
+      const logged: string[] = [];
+      const writing: Writing = { stream: 's', key: ['id'], batchId: 'b', records: records(3), answered: 0, isRemoval: false };
+      const own = testContext(AbortSignal.timeout(HANGS_MS), logged);
+      await Array.fromAsync(webhook.destination!.write(settingsOf(server.serve(name, answer), { batch_records: 1 }), writing, own));
+      return logged;
+    };
+    expect(await linesOf('/page', page)).toEqual([expect.stringContaining('a page of HTML')]);
+    expect(await linesOf('/odd', odd)).toEqual([expect.stringContaining('JSON that has no outcomes')]);
+    expect(await linesOf('/plain', status(200))).toEqual([]);
   });
 
   it('that comes from an address that nobody may reach is never asked for', async () => {

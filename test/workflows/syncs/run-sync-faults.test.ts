@@ -284,6 +284,19 @@ describe('a change of the source\'s fields', () => {
     expect(lines[0]!.line).toContain('plam: did you mean plan?');
   });
 
+  it('alerts once where the source has lost a field that the mapping names, and keeps its values', async () => {
+    const table = await tableOf('thinning');
+    const sync = await makeSync(stack, world, {
+      source: { connection: shop.connection, stream: 'thinning' }, destination: { sor: world.sor.identifier },
+      mapping: { customer: { field: 'email' }, fields: [{ from: 'plan' }] },
+    });
+    expect((await runSync(stack, world, sync)).alert).toBeNull();
+    await shop.db.query(`ALTER TABLE ${table} RENAME COLUMN plan TO tier`);
+    expect(await runSync(stack, world, sync)).toMatchObject({ state: 'finished', missingFields: ['plan'], alert: 'fields' });
+    expect((await runSync(stack, world, sync)).alert).toBeNull();
+    expect(await valuesOf('thinning-1')).toEqual(['plan']);
+  });
+
   it('names the nearest stream where the source has lost the one that is read', async () => {
     const table = await tableOf('losing');
     const sync = await syncOf('losing', 'ignore');
