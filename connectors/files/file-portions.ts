@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
 import { DELIMITERS } from '../../domain/core/csv-bytes.ts';
 import type { TableSyntax } from '../../domain/core/table-format.ts';
@@ -39,8 +40,7 @@ export async function* filePortions(
     offset: place.offset, line: place.line, columns: reader.columns(), delimiter: syntax.delimiter,
   });
   let last: { offset: number; line: number } = start;
-  const portion = (found: Iterable<FoundItem>, isDone: boolean): FilePortion => {
-    const items = [...found];
+  const portion = (items: FoundItem[], isDone: boolean): FilePortion => {
     last = items.at(-1)?.after ?? last;
     const end = last;
     const done = isUnpacked ? null : counted.done(start.offset > file.from);
@@ -49,13 +49,40 @@ export async function* filePortions(
   };
   try {
     for await (const chunk of skipped(bytes, start.offset - file.from)) {
-      const next = portion(reader.push(chunk), false);
-      if (next.items.length > 0) yield next;
+      for await (const items of inPortions(reader.push(chunk))) if (items.length > 0) yield portion(items, false);
     }
   } catch (error) {
     throw namingRecords(error, last);
   }
-  yield portion(hasTrailingBytes() ? withTrailing(reader.end(), () => last) : reader.end(), true);
+  // The last portion, that may be empty, is the one that is done.
+  let rest: FoundItem[] = [];
+  for await (const items of inPortions(hasTrailingBytes() ? withTrailing(reader.end(), () => last) : reader.end())) {
+    if (rest.length > 0) yield portion(rest, false);
+    rest = items;
+  }
+  yield portion(rest, true);
+}
+
+/** A portion ends with the item that brings it to so many, or to so many bytes. */
+const [PORTION_ITEMS, PORTION_BYTES] = [1_000, 64 * 1024];
+/** How long items are made before timers and others get their turn: a chunk may hold a million of them. */
+const TURN_MS = 20;
+
+async function* inPortions(found: Iterable<FoundItem>): AsyncGenerator<FoundItem[], void, undefined> {
+  let items: FoundItem[] = [];
+  let bytes = 0;
+  let begun = performance.now();
+  for (const item of found) {
+    items.push(item);
+    bytes += item.bytes;
+    if (items.length < PORTION_ITEMS && bytes < PORTION_BYTES) continue;
+    yield items;
+    [items, bytes] = [[], 0];
+    if (performance.now() - begun < TURN_MS) continue;
+    await nextTurn();
+    begun = performance.now();
+  }
+  if (items.length > 0) yield items;
 }
 
 /** A file that proves to be damaged behind records that were read: they may be wrong, and a batch of them may be written. */
