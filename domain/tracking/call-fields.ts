@@ -55,13 +55,18 @@ function trimmedTextOf(value: unknown): string | null {
 /** Of a token of FCM or APNs, or a browser's subscription with its keys; real ones have a few hundred characters. */
 const MAX_TOKEN = 4_096;
 
+/** How iOS describes the bytes of a token in words: with all of them, and, since iOS 13, with some. */
+const DESCRIBED = /^<([\da-f ]+)>$/i;
+const DESCRIBED_IN_PART = /^\{ ?length ?= ?\d+, ?bytes ?= ?0x/;
+
 /**
  * A token for push messages, whole or not at all: a part of one reaches no device. A browser's is its subscription, as an object or as
- * JSON.
+ * JSON. Apps that send what iOS prints of a token send its bytes in groups, or only the first and last of them.
  */
 export function pushTokenOf(value: unknown): string | null {
   const text = isObject(value) ? JSON.stringify(value) : trimmedTextOf(value);
-  return text === null || text.length > MAX_TOKEN ? null : shorten(text, MAX_TOKEN);
+  if (text === null || text.length > MAX_TOKEN || text === '(null)' || DESCRIBED_IN_PART.test(text)) return null;
+  return shorten(DESCRIBED.exec(text)?.[1]?.replaceAll(' ', '') ?? text, MAX_TOKEN);
 }
 
 /** Longer ones are hardly ever shared. */

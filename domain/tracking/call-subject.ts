@@ -4,8 +4,8 @@ import type { CallType, TrackedCall } from './tracked-call.ts';
 
 type Subject = Pick<TrackedCall, 'userId' | 'deviceId' | 'previousId'>;
 
-/** What systems give for a device without an id of its own: many devices would be one. */
-const NO_DEVICE = new Set(['00000000-0000-0000-0000-000000000000', '000000000000000', '9774d56d682e549c']);
+/** What systems give for a device without an id of its own: many devices would be one. Zeros, and an id that thousands of phones had. */
+const NO_DEVICE = /^[0-]+$|^9774d56d682e549c$/i;
 
 /**
  * Whom a call is of: `userId`, and `context.device.id`, for which `anonymousId` stands where it is missing, as on the
@@ -14,7 +14,7 @@ const NO_DEVICE = new Set(['00000000-0000-0000-0000-000000000000', '000000000000
 export function readSubject(type: CallType, fields: Fields, device: Fields): Subject | CallError {
   const userId = readId('userId', fields.userId);
   if (isCallError(userId)) return userId;
-  const deviceId = isNoDevice(device.id) ? readId('anonymousId', fields.anonymousId) : readId('context.device.id', device.id);
+  const deviceId = isNoDevice(device.id) ? readDevice('anonymousId', fields.anonymousId) : readId('context.device.id', device.id);
   if (isCallError(deviceId)) return deviceId;
   if (userId.id === null && deviceId.id === null) {
     return { code: 'nobody', message: 'userId: must stand in a call, or anonymousId, or context.device.id' };
@@ -30,7 +30,11 @@ function readPreviousId(fields: Fields, userId: string | null): { id: string | n
 
 /** Whether an id that was given for a device is none. */
 export function isNoDevice(id: unknown): boolean {
-  return isNoId(id) || (typeof id === 'string' && NO_DEVICE.has(id.toLowerCase()));
+  return isNoId(id) || (typeof id === 'string' && NO_DEVICE.test(id));
+}
+
+function readDevice(field: string, id: unknown): { id: string | null } | CallError {
+  return isNoDevice(id) ? { id: null } : readId(field, id);
 }
 
 /** Whether an id is missing: absent, or a word for nothing. */

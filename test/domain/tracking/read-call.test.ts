@@ -138,3 +138,20 @@ describe('whom a call is of', () => {
     expect(of({ userId: '😀'.repeat(256) })[0]).toBe('😀'.repeat(256));
   });
 });
+
+test.each([
+  ['f'.repeat(64), 'f'.repeat(64)],
+  ['<740f4707 bebcf74f 9b7c25d4>', '740f4707bebcf74f9b7c25d4'],
+  ['{length = 32, bytes = 0x740f4707 bebcf74f ... 61bb78ad }', null],
+  ['{length=32,bytes=0x740f4707bebcf74f...61bb78ad}', null],
+  ['(null)', null], ['null', null],
+])('a push token that an app sends as %s is %s', (token, expected) => {
+  expect(read({ type: 'track', event: 'Opened', anonymousId: 'a', context: { device: { token } } }).context.pushToken).toBe(expected);
+});
+
+test.each(['000000000000', '0000-0000', '00000000-0000-0000-0000-000000000000', '9774D56D682E549C'])(
+  'the id %s, which many devices have, is none', (id) => {
+    expect(read({ type: 'track', event: 'Opened', anonymousId: 'a', context: { device: { id } } }).deviceId).toBe('a');
+    expect(read({ type: 'track', event: 'Opened', userId: 'ada', anonymousId: id })).toMatchObject({ userId: 'ada', deviceId: null });
+    expect(refusal({ type: 'track', event: 'Opened', anonymousId: id })).toMatchObject({ code: 'nobody' });
+  });
