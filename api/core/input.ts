@@ -148,10 +148,10 @@ export function bodyList<S extends z.ZodType>(element: S, most: number) {
     boundedArray(element, { max: most, error: 'must be an array' }));
 }
 
-/** An array in a query: comma-separated, repeated, or as `name[]`. Drops empty elements. */
+/** An array in a query: comma-separated; or repeated, also as `name[]`, with one element each, commas included. Drops empty elements. */
 export const commaList = z.union([z.string(), z.array(z.string())], { error: 'must be a comma-separated list' })
-  .transform((value) => [value].flat().flatMap((part) => part.split(',')).filter((element) => element !== ''))
-  .meta({ description: 'Comma-separated, or the parameter repeated, also as name[]' });
+  .transform((value) => (typeof value === 'string' ? value.split(',') : value).filter((element) => element !== ''))
+  .meta({ description: 'Comma-separated; or the parameter repeated, also as name[], with one element each, commas included' });
 
 /** A `commaList` of valid elements. Refuses an empty list, which is probably a mistake. */
 export function commaListOf<S extends z.ZodType<string, string>>(element: S) {

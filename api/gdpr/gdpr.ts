@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { bodyFlag, boundedArray, commaList, customerId, identifier, isoDatetime, text } from '../core/input.ts';
+import { bodyFlag, boundedArray, commaList, commaListOf, customerId, identifier, isoDatetime, text } from '../core/input.ts';
 import { type Malformed, operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
 import { internalError } from '../jobs/internal-error.ts';
@@ -33,12 +33,8 @@ const anyIsoDatetime = z.string()
   .pipe(isoDatetime);
 
 /** An id with a comma must be sent as `users[]`. */
-const someUsers = z.union([
-  z.string().transform((listed) => listed.split(',').filter((id) => id !== '')), z.array(z.string()),
-], { error: 'must be a comma-separated list' }).pipe(z.array(customerId).min(1));
-
 const LatestQuery = z.object({
-  users: someUsers.optional()
+  users: commaListOf(customerId).optional()
     .describe('Only these user ids, comma-separated. To send ids with commas, repeat users[] with one id each'),
   request_types: commaList.pipe(z.array(z.enum(GDPR_TYPES)).min(1)).optional().describe('access, delete, or both (default)'),
   modified_since: anyIsoDatetime.optional()

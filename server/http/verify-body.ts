@@ -117,6 +117,11 @@ function refuseLarge(say: string): never {
   refuse(413, 'payload_too_large', `A body of more than 64 KiB needs ${say}`);
 }
 
+/** Returns the first and the last write key that stand in a body. */
+export function writeKeysIn(bytes: Buffer): string[] {
+  return firstAndLast([...credentialsIn(bytes, 'json')].flatMap(([name, value]) => (name === 'writeKey' ? [value] : [])));
+}
+
 function *credentialsIn(bytes: Buffer, form: BodyForm): Generator<[name: string, value: string]> {
   const beginsLast = Math.max(MAX_UNVERIFIED_BYTES, bytes.length - MAX_UNVERIFIED_BYTES);
   const ends = [bytes.subarray(0, MAX_UNVERIFIED_BYTES), bytes.subarray(beginsLast)];

@@ -8,6 +8,7 @@ import { parseJsonBody } from '../http/json-body.ts';
 import { sendError } from '../http/refusal-reply.ts';
 import { MAX_UNVERIFIED_BYTES, verifyBody } from '../http/verify-body.ts';
 import { yieldToEventLoop } from '../../store/core/yield-to-event-loop.ts';
+import { keepUnreadableBody } from './unreadable-body.ts';
 
 /** Segment's limit of a batch, as it comes and unzipped. */
 const MAX_BODY_BYTES = 500 * 1024;
@@ -15,6 +16,8 @@ const MAX_BODY_BYTES = 500 * 1024;
 const NESTING = 1_000;
 /** Bodies that wait to be parsed, which `TrackingAdmissionLimit` does not know of yet. */
 const MAX_WAITING = 64;
+/** After a byte order mark in UTF-8, and white space. */
+const BEGINS_AS_JSON = /^(?:\xef\xbb\xbf)?\s*\{/;
 const TYPES = /^(?:application\/json|text\/plain)\s*(?:;|$)/i;
 
 const unzip = promisify(gunzip);
@@ -26,7 +29,7 @@ export function readTrackingBodies(app: FastifyInstance, deps: RouteDependencies
   app.addContentTypeParser(TYPES, { parseAs: 'buffer', bodyLimit: MAX_BODY_BYTES }, async (request: FastifyRequest, bytes: Buffer) => {
     const json = await verifiedJson(request, bytes, deps);
     await turn();
-    return sized(json);
+    return sized(request, json, deps);
   });
   app.setErrorHandler((error, request, reply) => sendError(toTrackingRefusal(error as FastifyError), request, reply));
 }
@@ -38,8 +41,11 @@ export function bytesOfBody(body: unknown): number {
   return typeof body === 'object' && body !== null ? sizes.get(body) ?? 0 : 0;
 }
 
-async function sized(bytes: Buffer): Promise<unknown> {
-  const body = await parseJsonBody(bytes, NESTING, { exactNumbers: true });
+async function sized(request: FastifyRequest, bytes: Buffer, deps: RouteDependencies): Promise<unknown> {
+  const body = await parseJsonBody(bytes, NESTING, { exactNumbers: true }).catch(async (error: unknown) => {
+    if (error instanceof Refusal) await keepUnreadableBody(request, bytes, error, deps);
+    throw error;
+  });
   if (typeof body === 'object' && body !== null) sizes.set(body, bytes.length);
   return body;
 }
@@ -47,7 +53,7 @@ async function sized(bytes: Buffer): Promise<unknown> {
 /** Of a zipped body whose key stands in it no more is unzipped, before that holds, than may come without one. */
 async function verifiedJson(request: FastifyRequest, bytes: Buffer, deps: RouteDependencies): Promise<Buffer> {
   if (request.trackingTarget) return unpacked(request, bytes);
-  const isZipped = request.headers['content-encoding'] !== undefined;
+  const isZipped = encodingOf(request, bytes) !== 'identity';
   const head = isZipped ? await unzippedHead(bytes) : bytes;
   await verifyBody(request, head, 'json', deps);
   const isWhole = isZipped && head.length > 0 && head.length <= MAX_UNVERIFIED_BYTES;
@@ -70,8 +76,14 @@ async function unzippedHead(bytes: Buffer): Promise<Buffer> {
   return Buffer.concat(pieces).subarray(0, MAX_UNVERIFIED_BYTES + 1);
 }
 
-async function unpacked({ headers }: FastifyRequest, bytes: Buffer): Promise<Buffer> {
-  const encoding = headers['content-encoding']?.toLowerCase() ?? 'identity';
+/** In lower case. A body that begins as JSON does is not encoded: proxies unzip one and leave the header. */
+function encodingOf({ headers }: FastifyRequest, bytes: Buffer): string {
+  const encoding = headers['content-encoding']?.trim().toLowerCase() ?? 'identity';
+  return BEGINS_AS_JSON.test(bytes.toString('latin1', 0, 64)) ? 'identity' : encoding === 'x-gzip' ? 'gzip' : encoding;
+}
+
+async function unpacked(request: FastifyRequest, bytes: Buffer): Promise<Buffer> {
+  const encoding = encodingOf(request, bytes);
   if (encoding === 'identity') return bytes;
   if (encoding !== 'gzip') return refuse(415, 'unsupported_media_type', 'Content-Encoding: gzip, or none');
   try {

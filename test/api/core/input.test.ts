@@ -12,7 +12,7 @@ describe('input', () => {
   });
 
   test.each([
-    ['a,b', ['a', 'b']], [['a', 'b'], ['a', 'b']], [['a,b', 'c'], ['a', 'b', 'c']], ['', []], ['a,,b,', ['a', 'b']],
+    ['a,b', ['a', 'b']], [['a', 'b'], ['a', 'b']], [['a,b', 'c'], ['a,b', 'c']], [['a,b'], ['a,b']], ['', []], ['a,,b,', ['a', 'b']],
   ])('a list %j is %j', (given, list) => {
     expect(commaList.parse(given)).toEqual(list);
   });

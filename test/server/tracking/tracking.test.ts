@@ -146,6 +146,29 @@ describe('a batch', () => {
     expect(refused.headers['access-control-allow-origin']).toBe('*');
   });
 
+  test('that is no JSON is kept as one refused call, by the place of its fault, without its key and a word cut', async () => {
+    const app = await newApp();
+    const kept = async () => (await store.db.query<{ raw: string | null; message: string }>(
+      'SELECT raw, message, customer_hash IS NOT NULL AS hashed FROM refused_calls WHERE app_id = $1 ORDER BY id', [app.app.id])).rows;
+    const begun = `{"writeKey": "${app.apiKey}", "batch": [{"userId": "${personId(71)}", "event": `;
+    await post('/v1/batch', `${begun}undefined}]}`, basic(app.apiKey));
+    await post('/v1/t', `${begun}NaN, "text": "${'x '.repeat(2_000)}`, { 'content-type': 'text/plain' });
+    const [first, second] = await kept();
+    const at = begun.length;
+    expect(first).toEqual({
+      raw: `{"writeKey":"…", "batch": [{"userId": "${personId(71)}", "event": undefined}]}`, hashed: false,
+      message: `body: is not valid JSON at position ${at} (line 1, column ${at + 1})`,
+    });
+    expect(second!.raw!.length).toBeLessThanOrEqual(2_048);
+    expect(second!.raw).toContain('NaN');
+    await insertTombstone(store.db, world.entity.id, store.secrets.customerHash(world.entity.id, 'user_id', personId(72)));
+    await post('/v1/batch', `{"batch": [{"traits": "${personId(72)}"`, basic(app.apiKey));
+    expect((await kept()).at(-1)).toMatchObject({ raw: null, hashed: true });
+    expect((await post('/v1/batch', '{"writeKey": "none", "batch": [', { 'content-type': 'text/plain' })).status).toBe(400);
+    const { body } = await server.call('GET', `/api/apps/${app.app.identifier}/ingestion`, { token: world.token });
+    expect((body.result as { days: { received: number }[] }).days[0]).toMatchObject({ received: 3, refused: 3 });
+  });
+
   test('may hold a call that is too large or too deep, which is refused by itself', async () => {
     const deep = JSON.parse(`${'{"a":'.repeat(80)}1${'}'.repeat(80)}`) as object;
     const { body } = await post('/v1/batch', {
@@ -163,7 +186,11 @@ describe('a batch', () => {
     const bomb = await post('/v1/b', gzipSync(`{"writeKey":"${app.apiKey}","batch":["${' '.repeat(3_000_000)}"]}`), zipped);
     expect([bomb.status, bomb.body.status]).toEqual([400, 'too_large']);
     expect((await post('/v1/b', 'no gzip', zipped)).body.error_message).toBe('body: is not gzip, as Content-Encoding says');
-    expect((await post('/v1/b', sent, { ...zipped, 'content-encoding': 'br' })).status).toBe(415);
+    expect((await post('/v1/b', 'no JSON', { ...zipped, 'content-encoding': 'br' })).status).toBe(415);
+    for (const encoding of ['gzip', 'br', 'x-gzip']) {
+      expect((await post('/v1/b', ` ${sent}`, { ...zipped, 'content-encoding': encoding })).body).toMatchObject({ accepted: 1 });
+    }
+    expect((await post('/v1/b', gzipSync(sent), { ...zipped, 'content-encoding': 'X-GZip' })).body).toMatchObject({ accepted: 1 });
     expect((await post('/v1/b', sent, { 'content-type': 'application/xml' })).status).toBe(415);
   });
 });
