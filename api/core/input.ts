@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { customerIdError } from '../../domain/attributes/customer-id.ts';
 import { isDate, readDatetime } from '../../domain/core/date-value.ts';
 import { MAX_ELEMENTS, sayNesting, shapeError, storedBytes } from '../../domain/core/json-size.ts';
-import { NestingError, parseJsonAtOnce } from '../../domain/core/parse-json.ts';
+import { NestingError, parseJsonAtOnce, ProtoError, SAY_PROTO } from '../../domain/core/parse-json.ts';
 import { withRoundedAsText } from '../../domain/core/plain-json.ts';
 import { sayUnknown } from '../../domain/core/say-unknown.ts';
 import { isLongerThan, isStorable, MAX_CODE_POINTS } from '../../domain/core/text-limits.ts';
@@ -95,11 +95,13 @@ function orItsJson<S extends z.ZodType>(what: string, schema: S) {
   return z.preprocess((value, ctx) => {
     if (typeof value !== 'string') return value;
     try {
-      const parsed = withRoundedAsText(parseJsonAtOnce(Buffer.from(value), { maxNesting: MAX_NESTING, exactNumbers: true }));
+      const options = { maxNesting: MAX_NESTING, exactNumbers: true, proto: 'refuse' } as const;
+      const parsed = withRoundedAsText(parseJsonAtOnce(Buffer.from(value), options));
       const message = shapeError(parsed, { maxElements: MAX_ELEMENTS, maxNesting: MAX_NESTING });
       return message === null ? parsed : refuseValue(ctx, message, value);
     } catch (error) {
-      const message = error instanceof NestingError ? sayNesting(MAX_NESTING) : `must be ${what}, or in a web form its JSON`;
+      const message = error instanceof NestingError ? sayNesting(MAX_NESTING)
+        : error instanceof ProtoError ? SAY_PROTO : `must be ${what}, or in a web form its JSON`;
       return refuseValue(ctx, message, value);
     }
   }, schema);

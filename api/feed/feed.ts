@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { numberText } from '../../domain/core/exact-json.ts';
 import { sayNesting } from '../../domain/core/json-size.ts';
-import { NestingError, parseJsonAtOnce } from '../../domain/core/parse-json.ts';
+import { NestingError, parseJsonAtOnce, ProtoError, SAY_PROTO } from '../../domain/core/parse-json.ts';
 import type { FeedValue } from '../../domain/feed/feed-value.ts';
 import { identifier, MAX_NESTING, text } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
@@ -46,10 +46,10 @@ function toArray(given: unknown, ctx: z.core.$RefinementCtx): unknown {
 /** Returns a text that is not JSON as it is; the schema then refuses it. */
 function parsed(json: string, ctx: z.core.$RefinementCtx): unknown {
   try {
-    return parseJsonAtOnce(Buffer.from(json), { maxNesting: MAX_NESTING, exactNumbers: true });
+    return parseJsonAtOnce(Buffer.from(json), { maxNesting: MAX_NESTING, exactNumbers: true, proto: 'refuse' });
   } catch (error) {
-    if (!(error instanceof NestingError)) return json;
-    ctx.issues.push({ code: 'custom', message: sayNesting(MAX_NESTING), input: json });
+    if (!(error instanceof NestingError) && !(error instanceof ProtoError)) return json;
+    ctx.issues.push({ code: 'custom', message: error instanceof ProtoError ? SAY_PROTO : sayNesting(MAX_NESTING), input: json });
     return z.NEVER;
   }
 }

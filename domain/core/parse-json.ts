@@ -12,9 +12,22 @@ export type ParseOptions = {
   maxNesting: number;
   /** Numbers keep their digits, as those of `parseExactJson`. */
   exactNumbers?: boolean;
+  /**
+   * What becomes of members named `__proto__`, however they are spelled: they are left out, the text is refused with a `ProtoError`, or
+   * they are kept as members of their own. By default they are left out.
+   */
+  proto?: 'leave out' | 'refuse' | 'keep' | undefined;
 };
 
 export class NestingError extends Error {}
+
+/** A member is named `__proto__`, by which careless code would change an object's prototype. */
+export class ProtoError extends Error {
+  override readonly name = 'ProtoError';
+}
+
+/** How a refusal says it. */
+export const SAY_PROTO = 'must not have a member named __proto__';
 
 /** Throws a `NestingError` for a JSON text whose arrays and objects nest deeper. It costs little for a text with few of them. */
 export function checkNesting(text: string, maxNesting: number): void {
@@ -35,15 +48,16 @@ function hasMoreOpened(text: string, levels: number): boolean {
 
 /**
  * The value of a JSON text in UTF-8, for little more than JSON.parse costs. Yields after each piece of work of a few milliseconds,
- * so that a caller may let others go between. Throws a `NestingError` before anything is parsed, and a `SyntaxError`. Members named
- * `__proto__` are left out.
+ * so that a caller may let others go between. Throws a `NestingError` before anything is parsed, a `SyntaxError`, and a `ProtoError`.
  */
-export function *parseJson(bytes: Buffer, { maxNesting, exactNumbers = false }: ParseOptions): Generator<void, unknown> {
+export function *parseJson(
+  bytes: Buffer, { maxNesting, exactNumbers = false, proto = 'leave out' }: ParseOptions,
+): Generator<void, unknown> {
   const scan = new JsonScan({ maxNesting, exactNumbers, pieceBytes: PIECE_BYTES });
   for (let until = PIECE_BYTES; scan.continue(bytes, until); until += PIECE_BYTES) yield;
   if (scan.nesting > maxNesting) throw new NestingError();
   const mayHaveProto = (scan.hasUnderscored && bytes.includes('__proto__')) || (scan.hasEscapes && bytes.includes('\\u00'));
-  const text = new JsonText(bytes, scan.inexact, mayHaveProto);
+  const text = new JsonText(bytes, scan.inexact, mayHaveProto ? proto : 'keep');
   const start = skipSpace(bytes, 0);
   const whole = scan.large.get(start);
   if (whole === undefined) return text.parse('', 0, bytes.length, '');
@@ -60,6 +74,7 @@ export function parseJsonAtOnce(bytes: Buffer, options: ParseOptions): unknown {
   }
 }
 
+type Proto = NonNullable<ParseOptions['proto']>;
 type Large = ReadonlyMap<number, LargeJson>;
 
 /** An array or object whose pieces are parsed one by one. */
@@ -76,11 +91,19 @@ function *parseLarge(text: JsonText, { start, end, pieces }: LargeJson, large: L
     const parsed = piece.large === null
       ? text.parse(open, piece.start, piece.end, close)
       : yield* parseItem(text, piece, large.get(piece.large)!, [open, close], large);
-    if (isObject) Object.assign(object, parsed);
+    if (isObject) addMembers(object, parsed as Record<string, unknown>);
     else arrays.push(parsed as unknown[]);
     yield;
   }
   return isObject ? object : ([] as unknown[]).concat(...arrays);
+}
+
+/** As Object.assign, but a member named `__proto__` stays one. */
+function addMembers(object: Record<string, unknown>, more: Record<string, unknown>): void {
+  for (const [name, value] of Object.entries(more)) {
+    if (name === '__proto__') Object.defineProperty(object, name, { value, writable: true, enumerable: true, configurable: true });
+    else object[name] = value;
+  }
 }
 
 /** The array or object with one item, whose value is large. */
@@ -99,13 +122,14 @@ class JsonText {
   readonly bytes: Buffer;
   /** Of those that a double may not keep: starts and ends, in turns. */
   readonly #numbers: readonly number[];
-  readonly #mayHaveProto: boolean;
+  /** `keep` also where there can be no such member. */
+  readonly #proto: Proto;
   #nextNumber = 0;
 
-  constructor(bytes: Buffer, numbers: readonly number[], mayHaveProto: boolean) {
+  constructor(bytes: Buffer, numbers: readonly number[], proto: Proto) {
     this.bytes = bytes;
     this.#numbers = numbers;
-    this.#mayHaveProto = mayHaveProto;
+    this.#proto = proto;
   }
 
   /** Throws a `SyntaxError`. */
@@ -116,7 +140,7 @@ class JsonText {
     const isPiece = before.length === 1 && after.length === 1;
     const text = isPiece && !hasNumbers ? this.#enclosed(before, start, end, after) : before + this.#marked(start, end) + after;
     const value = JSON.parse(text) as unknown;
-    return this.#mayHaveProto || this.#nextNumber > first ? withoutMarks(value) : value;
+    return this.#proto !== 'keep' || this.#nextNumber > first ? withoutMarks(value, this.#proto) : value;
   }
 
   /** Two characters of ASCII stand in for those around, for as long as the text is read: it need not be copied again to get them. */
@@ -146,18 +170,19 @@ class JsonText {
   }
 }
 
-/** The same value, changed in place: with numbers where marked strings are, and without members named `__proto__`. */
-function withoutMarks(value: unknown): unknown {
+/** The same value, changed in place: with numbers where marked strings are, and without members named `__proto__` unless they are kept. */
+function withoutMarks(value: unknown, proto: Proto): unknown {
   if (typeof value === 'string') return value.startsWith(NUMBER_MARK) ? numberOf(value) : value;
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) {
-    for (const [index, element] of value.entries()) value[index] = withoutMarks(element);
+    for (const [index, element] of value.entries()) value[index] = withoutMarks(element, proto);
     return value;
   }
   const members = value as Record<string, unknown>;
   for (const name of Object.keys(members)) {
-    if (name === '__proto__') delete members[name];
-    else members[name] = withoutMarks(members[name]);
+    if (name === '__proto__' && proto === 'refuse') throw new ProtoError();
+    if (name === '__proto__' && proto === 'leave out') delete members[name];
+    else members[name] = withoutMarks(members[name], proto);
   }
   return value;
 }

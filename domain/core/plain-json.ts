@@ -37,7 +37,7 @@ const ESCAPE_BYTES = 6;
 
 /**
  * How many bytes a value of `parseExactJson` has at most as JSON, which costs less to tell than how many it has; infinite
- * where arrays and objects nest deeper than so many levels.
+ * where arrays and objects nest deeper than so many levels, NaN if a member is named `__proto__`.
  */
 export function mostJsonBytes(value: unknown, levels: number): number {
   if (typeof value === 'string') return value.length * ESCAPE_BYTES + 2;
@@ -47,6 +47,7 @@ export function mostJsonBytes(value: unknown, levels: number): number {
   if (levels === 0) return Infinity;
   let bytes = 2;
   for (const name of Object.keys(value)) {
+    if (name === '__proto__') return Number.NaN;
     bytes += name.length * ESCAPE_BYTES + '"":,'.length + mostJsonBytes((value as Record<string, unknown>)[name], levels - 1);
   }
   return bytes;

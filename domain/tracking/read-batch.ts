@@ -1,3 +1,4 @@
+import { SAY_PROTO } from '../core/parse-json.ts';
 import { mostJsonBytes } from '../core/plain-json.ts';
 import { type CallError, type Fields, fieldsOf, invalid, isCallError, isObject } from './call-fields.ts';
 import { readDeviceTime } from './device-time.ts';
@@ -46,6 +47,7 @@ function readMembers(body: unknown): TrackedBatch | CallError {
 
 function contextError(context: Fields, calls: number): CallError | undefined {
   const atMost = mostJsonBytes(context, MAX_NESTING);
+  if (Number.isNaN(atMost)) return invalid('context', SAY_PROTO);
   if (atMost === Infinity) return invalid('context', `must not nest deeper than ${MAX_NESTING} levels`);
   const limit = MAX_SHARED_BYTES / Math.max(calls, 1);
   if (atMost <= limit || Buffer.byteLength(JSON.stringify(context)) <= limit) return undefined;

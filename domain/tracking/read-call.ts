@@ -1,3 +1,4 @@
+import { SAY_PROTO } from '../core/parse-json.ts';
 import { mostJsonBytes } from '../core/plain-json.ts';
 import { isLongerThan, MAX_CODE_POINTS, shorten, storable } from '../core/text-limits.ts';
 import { type CallTimes, readHappenedAt } from './call-clock.ts';
@@ -37,6 +38,7 @@ export function readCall(given: unknown, index: number, by: ReadBy): { call: Tra
 function shapeError(given: unknown): CallError | undefined {
   if (!isObject(given)) return { code: 'invalid', message: 'a call must be an object' };
   const atMost = mostJsonBytes(given, MAX_NESTING);
+  if (Number.isNaN(atMost)) return { code: 'invalid', message: `a call ${SAY_PROTO}` };
   if (atMost === Infinity) return { code: 'invalid', message: `a call must not nest deeper than ${MAX_NESTING} levels` };
   const bytes = atMost <= MAX_CALL_BYTES ? atMost : Buffer.byteLength(JSON.stringify(given));
   return bytes <= MAX_CALL_BYTES ? undefined

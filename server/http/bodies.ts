@@ -21,9 +21,9 @@ export async function readBodies(app: FastifyInstance, deps: RouteDependencies):
     refuseOtherCharset(request);
     await verifyBody(request, bytes, 'json', deps);
     const exactNumbers = request.routeOptions.config.route?.exactNumbers;
-    if (exactNumbers !== 'as text') return parseJsonBody(bytes, limits.nesting, { exactNumbers });
+    if (exactNumbers !== 'as text') return parseJsonBody(bytes, limits.nesting, { exactNumbers, proto: 'refuse' });
     const mayRound = LONG_NUMBER.test(bytes.toString('latin1'));
-    const body = await parseJsonBody(bytes, limits.nesting, { exactNumbers: mayRound });
+    const body = await parseJsonBody(bytes, limits.nesting, { exactNumbers: mayRound, proto: 'refuse' });
     return mayRound ? withRoundedAsText(body) : body;
   });
   const form = 'application/x-www-form-urlencoded';

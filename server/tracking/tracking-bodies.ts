@@ -42,7 +42,7 @@ export function bytesOfBody(body: unknown): number {
 }
 
 async function sized(request: FastifyRequest, bytes: Buffer, deps: RouteDependencies): Promise<unknown> {
-  const body = await parseJsonBody(bytes, NESTING, { exactNumbers: true }).catch(async (error: unknown) => {
+  const body = await parseJsonBody(bytes, NESTING, { exactNumbers: true, proto: 'keep' }).catch(async (error: unknown) => {
     if (error instanceof Refusal) await keepUnreadableBody(request, bytes, error, deps);
     throw error;
   });

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
 import { parseExactJson } from '../../../domain/core/exact-json.ts';
+import { parseJsonAtOnce, ProtoError } from '../../../domain/core/parse-json.ts';
 import { readCall } from '../../../domain/tracking/read-call.ts';
 import type { CallType, TrackedCall } from '../../../domain/tracking/tracked-call.ts';
 import { sampledRuns } from '../../harness/run/seed.ts';
@@ -90,6 +91,21 @@ test('what is wrong with a call is told with its message id, by the field, witho
   for (const call of [null, [], 'track', 5, parseExactJson('1.0')]) {
     expect(refusal(call)).toMatchObject({ code: 'invalid', messageId: null });
   }
+});
+
+test('a member named __proto__ refuses the call that has it, wherever it stands', () => {
+  const json = '{"__proto__":{"odd":1}}';
+  const odd = parseJsonAtOnce(Buffer.from(json), { maxNesting: 9, exactNumbers: true, proto: 'keep' }) as object;
+  const sound = { type: 'identify', userId: 'ada' };
+  const message = 'a call must not have a member named __proto__';
+  for (const more of [odd, { traits: odd }, { traits: { a: odd } }, { context: { traits: [odd] } }]) {
+    expect(refusal({ ...sound, ...more })).toMatchObject({ code: 'invalid', message });
+  }
+  expect(JSON.stringify(odd)).toBe(json);
+  const large = `{"a":[${'1,'.repeat(100_000)}1],${json.slice(1)}`;
+  const parsed = parseJsonAtOnce(Buffer.from(large), { maxNesting: 9, proto: 'keep' });
+  expect([Object.keys(parsed as object), (parsed as { odd?: number }).odd]).toEqual([['a', '__proto__'], undefined]);
+  expect(() => parseJsonAtOnce(Buffer.from(large), { maxNesting: 9, proto: 'refuse' })).toThrow(ProtoError);
 });
 
 test('a message id is a text of up to 256 characters, and may be left out', () => {

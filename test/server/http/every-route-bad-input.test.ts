@@ -233,6 +233,14 @@ function withNumbers(value: unknown, huge: number): unknown[] {
     Array.isArray(value) ? value.with(Number(name), changed) : { ...value, [name]: changed })));
 }
 
+/** Copies of an object, each with a member named `__proto__` in one of the objects in it. */
+function withProto(value: unknown): unknown[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const inner = Object.entries(value).flatMap(([name, member]) => withProto(member).map((changed) => (
+    Array.isArray(value) ? value.with(Number(name), changed) : { ...value, [name]: changed })));
+  return Array.isArray(value) ? inner : [{ ...value, ['__proto__']: { odd: 1 } }, ...inner];
+}
+
 const cases = routes.flatMap(casesOf);
 
 /** Returns a quarter of the matrix, drawn by the seed: something of each route and of each kind in every run. */
@@ -290,6 +298,23 @@ describe('bad input', () => {
       if (statusCode >= 500) failed.push(`${name}: ${body}`);
     }
     expect(failed).toEqual([]);
+  });
+
+  const SAID = 'must not have a member named __proto__';
+  const withMembers = counted.filter(({ route: { body, method, contentType } }) => (
+    body !== undefined && method !== 'GET' && contentType !== 'text/html'));
+
+  it.for(quarterOf('__proto__', withMembers))('is a member named __proto__ at any depth: $name', async ({ route }) => {
+    const own = await touched(store, route);
+    const call = goodCalls[nameOf(route)]!(own);
+    for (const body of withProto(call.body)) {
+      const { statusCode, body: answer } = await send(app, route, { ...call, body } as Call, own, own.token);
+      // SDKs give up on a whole batch at a 400: there the one call is refused, and what no call says is passed over.
+      if (route.auth === 'app_key') expect(statusCode).toBeLessThan(500);
+      else expect([statusCode, answer]).toEqual([400, expect.stringContaining(SAID)]);
+      if (route.id === 'sendTrack') expect([statusCode, answer]).toEqual([400, expect.stringContaining(SAID)]);
+    }
+    expect(({} as { odd?: number }).odd).toBeUndefined();
   });
 
   const required = routes.filter(({ upload }) => !upload).flatMap((route) => (['query', 'body'] as const).flatMap((part) => {
