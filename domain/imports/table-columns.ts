@@ -35,8 +35,10 @@ export function findLayout(
   header: readonly string[], { customer, attributes }: ColumnMapping, isSheet = false,
 ): TableLayout | { message: string } {
   const names = header.map((name) => name.trim());
+  if (names.length > MAX_COLUMNS) return { message: `the header has ${names.length} columns, and a table at most ${MAX_COLUMNS}` };
   const named = names.findLastIndex((name) => name !== '') + 1;
-  const wanted = [customer, ...Object.keys(attributes)].map((name) => ({ name, columns: findColumns(names, name) }));
+  const columnsOf = columnFinder(names);
+  const wanted = [customer, ...Object.keys(attributes)].map((name) => ({ name, columns: columnsOf(name) }));
   const lacking = wanted.filter(({ columns }) => columns.length === 0);
   if (lacking.length > 0) return { message: sayLacking(lacking.map(({ name }) => name), names.slice(0, named)) };
   const ambiguous = wanted.find(({ columns }) => columns.length > 1);
@@ -54,13 +56,12 @@ export function findLayout(
   };
 }
 
-/** Columns of this name; if there is none, those that differ from it in case, composition or white space alone. */
-function findColumns(names: readonly string[], wanted: string): number[] {
-  for (const form of [(name: string) => name, folded]) {
-    const columns = names.flatMap((name, at) => (form(name) === form(wanted) ? [at + 1] : []));
-    if (columns.length > 0) return columns;
-  }
-  return [];
+/** Finds the columns of a name; if there is none, those that differ from it in case, composition or white space alone. */
+function columnFinder(names: readonly string[]): (wanted: string) => number[] {
+  const columns = names.map((name, at) => ({ name, column: at + 1 }));
+  const exact = Map.groupBy(columns, ({ name }) => name);
+  const similar = Map.groupBy(columns, ({ name }) => folded(name));
+  return (wanted) => (exact.get(wanted) ?? similar.get(folded(wanted)) ?? []).map(({ column }) => column);
 }
 
 function folded(name: string): string {

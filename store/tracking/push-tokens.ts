@@ -66,13 +66,16 @@ async function isAnyDisputed(tx: Tx, entityId: number, claims: readonly Owner[])
   return row!.disputed;
 }
 
+/** Locks of an entity's tokens: a batch may bring thousands of tokens, and Postgres has room for some thousand locks in all. */
+const TOKEN_LOCKS = 16;
+
 /** Two devices that both are new with a token don't see each other otherwise. In one order, so that none waits in a circle. */
 async function lockTokens(tx: Tx, entityId: number, claims: readonly Owner[]): Promise<void> {
   await tx.query(
     `SELECT pg_advisory_xact_lock(key) FROM (
-       SELECT DISTINCT hashtextextended('push_token ' || $1::text || ' ' || app_id || ' ' || token, 0) AS key
-       FROM unnest($2::integer[], $3::text[]) AS g (app_id, token) ORDER BY key OFFSET 0) AS keys`,
-    [entityId, claims.map(({ appId }) => appId), claims.map(({ token }) => token)]);
+       SELECT DISTINCT hashtextextended('push_token ' || $1::text || ' ' || abs(hashtextextended(token, 0) % ${TOKEN_LOCKS}), 0) AS key
+       FROM unnest($2::text[]) AS token ORDER BY key OFFSET 0) AS keys`,
+    [entityId, claims.map(({ token }) => token)]);
 }
 
 /**

@@ -57,6 +57,15 @@ it('counts the rows that it takes for customers whose id hardly is one', () => {
   expect([rows!.rowsIn, rows!.changes.length, rows!.suspiciousIds]).toEqual([14, 13, 8]);
 });
 
+it('refuses the header of a table that has more columns than a sheet, and finds a thousand names in one that has as many', () => {
+  const attributes = Object.fromEntries(Array.from({ length: 1_000 }, (_, n) => [`ＣＯＬ ${n}`, `key${n}`]));
+  const names = Array.from({ length: 16_384 }, (_, n) => `col ${n}`);
+  const wide = (header: string[]) => parseHeader(
+    [...createCsvSplitter({}).push(Buffer.from(`${header.join(',')}\n`))][0], 'v3', {}, { customer: 'Col 16383', attributes });
+  expect(wide(names)).toMatchObject({ ok: true, format: { layout: { ignoredCount: 16_384 - 1_001 } } });
+  expect(wide([...names, 'more'])).toMatchObject({ ok: false, message: expect.stringMatching(/has 16385 columns, and a table at most 16384/) });
+});
+
 describe('an import in lanes', () => {
   it('finds in all lanes together what it would find in one', () => {
     fc.assert(fc.property(file, fc.integer({ min: 2, max: 5 }), anyRules, (bytes, count, each) => {

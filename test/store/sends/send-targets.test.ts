@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { write } from '../../../store/core/database.ts';
 import { updateVerifiedUser } from '../../../store/sends/inapp-messages.ts';
 import { listUserDevices, updateTokensGone } from '../../../store/sends/send-targets.ts';
+import { settlePushTokens } from '../../../store/tracking/push-tokens.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
 import { makeTrackedWorld, SAMPLE_START, sampleCall, takeIn, type TrackedWorld } from '../../harness/tracking/tracked-calls.ts';
@@ -95,6 +96,19 @@ describe('a push token', () => {
     await store.db.query(`UPDATE devices SET push_token = 'shared' WHERE entity_id = $1 AND device_id LIKE 'twin%'`, [world.entity.id]);
     await takeIn(store, world, [says('twin 2', 'shared', 100)]);
     expect(await ownersOf('shared')).toEqual(['twin 2']);
+  });
+
+  it('takes few locks, however many a batch brings', async () => {
+    const devices = Array.from({ length: 500 }, (_, n) => (
+      { appId: world.app.id, deviceId: `many ${n}`, calls: [says(`many ${n}`, `token ${n}`, n)] }));
+    const locks = await write(store.db, async (tx) => {
+      await settlePushTokens(tx, world.entity.id, devices);
+      const { rows } = await tx.query<{ count: number }>(
+        `SELECT count(*)::integer AS count FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()`);
+      return rows[0]!.count;
+    });
+    expect(locks).toBeGreaterThan(0);
+    expect(locks).toBeLessThanOrEqual(16);
   });
 
   it('of a verified device is taken by a user token alone, where the app requires verified users', async () => {
