@@ -39,11 +39,12 @@ export async function listApplications(db: Queryable, entityId: number, people: 
   return found;
 }
 
-/** Who used a device last: in an app, or with `appId` null in whichever saw it last. Null: nobody was named. */
+/** Who used a device last: in an app, or with `appId` null in whichever named a user last. Null: none did. */
 export async function findLastUser(db: Queryable, entityId: number, appId: number | null, deviceId: string): Promise<string | null> {
   const { rows } = await db.query<{ last_user_id: string }>(
     `SELECT d.last_user_id FROM (SELECT id FROM apps WHERE entity_id = $1 AND ($2::integer IS NULL OR id = $2)) AS own
      JOIN devices d ON d.entity_id = $1 AND d.app_id = own.id AND d.device_id = $3
-     WHERE d.last_user_id IS NOT NULL ORDER BY d.last_seen_at DESC LIMIT 1`, [entityId, appId, deviceId]);
+     WHERE d.last_user_id IS NOT NULL ORDER BY coalesce(d.last_user_id_said_at, d.last_seen_at) DESC LIMIT 1`,
+    [entityId, appId, deviceId]);
   return rows[0]?.last_user_id ?? null;
 }
