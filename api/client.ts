@@ -1,7 +1,8 @@
 import type { z } from 'zod';
 import { Refusal, type RefusalExtra, refuse } from '../domain/core/refusal.ts';
+import { type CalledOperation, CALLED_OPERATIONS } from './called-operations.ts';
 import { type Operation, takesIdempotencyKey } from './core/operation.ts';
-import * as contract from './operations.ts';
+import type * as contract from './operations.ts';
 
 /**
  * A client of the interface: it has a function for each operation, which takes `params` (of the path), `query` and `body`, and returns
@@ -90,17 +91,13 @@ const ACCEPT = { 2: 'application/json', 3: 'application/vnd.svc.v3, application/
 export function createClient(options: ClientOptions): Client {
   const connection = new Connection(options);
   const client = { each: {}, stream: {} } as Record<'each' | 'stream', Record<string, unknown>> & Record<string, unknown>;
-  for (const [name, operation] of Object.entries(contract)) {
-    if (!isOperation(operation)) continue;
+  for (const operation of CALLED_OPERATIONS) {
+    const { id: name } = operation;
     client[name] = (input?: Input, call?: CallOptions) => connection.call(operation, input, call);
     client.each[name] = (input?: Input, call?: CallOptions) => connection.each(operation, input, call);
     client.stream[name] = (input?: Input, call?: CallOptions) => connection.stream(operation, input, call);
   }
   return client as unknown as Client;
-}
-
-function isOperation(value: unknown): value is Operation {
-  return typeof value === 'object' && value !== null && 'id' in value && 'method' in value && 'path' in value;
 }
 
 class Connection {
@@ -110,13 +107,13 @@ class Connection {
     this.#options = options;
   }
 
-  async call(operation: Operation, input: Input = {}, options: CallOptions = {}): Promise<unknown> {
+  async call(operation: CalledOperation, input: Input = {}, options: CallOptions = {}): Promise<unknown> {
     if (operation.contentType) throw new TypeError(`${operation.id} answers with a file: call client.stream.${operation.id}`);
     const request = requestOf(operation, input, options, this.#headers(operation));
     return this.#answer(operation, request);
   }
 
-  async *each(operation: Operation, input: Input = {}, options: CallOptions = {}): AsyncGenerator<unknown> {
+  async *each(operation: CalledOperation, input: Input = {}, options: CallOptions = {}): AsyncGenerator<unknown> {
     const request = requestOf(operation, input, options, this.#headers(operation));
     const [pathname] = request.path.split('?') as [string];
     for (let next: string | null = request.path; next !== null;) {
@@ -128,7 +125,7 @@ class Connection {
     }
   }
 
-  async stream(operation: Operation, input: Input = {}, options: CallOptions = {}): Promise<AsyncIterable<Uint8Array>> {
+  async stream(operation: CalledOperation, input: Input = {}, options: CallOptions = {}): Promise<AsyncIterable<Uint8Array>> {
     const request = requestOf(operation, input, options, this.#headers(operation));
     const reply = await this.#withRetries(request, async () => {
       const answered = await this.#send(request);
@@ -137,7 +134,7 @@ class Connection {
     return this.#wholeBody(reply, options.signal);
   }
 
-  #answer(operation: Operation, request: Request): Promise<unknown> {
+  #answer(operation: CalledOperation, request: Request): Promise<unknown> {
     return this.#withRetries(request, async () => {
       const reply = await this.#send(request);
       if (reply.status === 204) return undefined;
@@ -166,7 +163,7 @@ class Connection {
     return explain ? new Refusal(error.http, error.status, explain(error), error.extra) : error;
   }
 
-  #headers({ auth }: Operation): Record<string, string> {
+  #headers({ auth }: CalledOperation): Record<string, string> {
     const { token, version = 3 } = this.#options;
     return { accept: ACCEPT[version], ...token && auth === 'token' ? { authorization: `Token ${token}` } : {} };
   }
@@ -216,7 +213,7 @@ class Connection {
 type Page = { items: unknown[]; navigation: { next: string | null } } | { next: string | null };
 
 function requestOf(
-  operation: Operation, { params = {}, query = {}, body, file }: Input, { signal, idempotencyKey }: CallOptions,
+  operation: CalledOperation, { params = {}, query = {}, body, file }: Input, { signal, idempotencyKey }: CallOptions,
   given: Record<string, string>,
 ): Request {
   const { method, uploadPart } = operation;
@@ -229,7 +226,7 @@ function requestOf(
 }
 
 /** Refuses a value that would turn the path into another operation's. */
-function pathSegment({ id }: Operation, name: string, value: string | number | undefined): string {
+function pathSegment({ id }: CalledOperation, name: string, value: string | number | undefined): string {
   const segment = encodeURIComponent(value ?? '');
   if (/^\.{0,2}$/.test(segment)) throw new TypeError(`${id}: params.${name} must be given, and be neither . nor ..`);
   return segment;

@@ -49,8 +49,8 @@ entity's time zone at a terminal; elsewhere it takes the machine's, as the first
 `;
 
 /** The page of the docs on the command line. */
-export function commandLinePage(): string {
-  const program = buildProgram(async () => {}, { version: '' });
+export async function commandLinePage(): Promise<string> {
+  const program = await buildProgram(async () => {}, { version: '' });
   const groups = program.createHelp().visibleCommands(program).filter((command) => command.name() !== 'help');
   const single = groups.filter((command) => command.commands.length === 0);
   const sections = groups.filter((command) => command.commands.length > 0)

@@ -1,30 +1,35 @@
-import addCompletion from '@bomb.sh/tab/commander';
 import { Command, Option, type OutputConfiguration } from 'commander';
-import { addAuditCommand } from './accounts/audit.ts';
-import { addEntitiesCommand } from './accounts/entities.ts';
-import { addLoginCommand } from './accounts/login.ts';
-import { addTokensCommand } from './accounts/tokens.ts';
-import { addUsersCommand } from './accounts/users.ts';
-import { addAppsCommand } from './apps/apps.ts';
-import { addLabelsCommand } from './apps/labels.ts';
-import { addAttributesCommand } from './attributes/attributes.ts';
-import { addProfileCommand } from './attributes/profile.ts';
-import { addSorsCommand } from './attributes/sors.ts';
 import type { Run } from './core/command-context.ts';
-import { addDecryptCommand } from './exports/decrypt.ts';
-import { addExportersCommand } from './exports/exporters.ts';
-import { addGdprCommand } from './gdpr/gdpr.ts';
-import { addVerifyDocumentCommand } from './gdpr/verify.ts';
-import { addImportCommands } from './imports/import-commands.ts';
-import { addAttentionCommand } from './jobs/attention.ts';
-import { addConnectionsCommand } from './syncs/connections.ts';
-import { addSyncCommand } from './syncs/sync.ts';
-import { addSyncsCommand } from './syncs/syncs.ts';
 
-const addCommands: ((program: Command, run: Run) => unknown)[] = [
-  addLoginCommand, addSorsCommand, addAttributesCommand, addProfileCommand, addImportCommands, addConnectionsCommand, addSyncsCommand,
-  addSyncCommand, addAppsCommand, addLabelsCommand, addExportersCommand, addDecryptCommand, addGdprCommand, addVerifyDocumentCommand,
-  addUsersCommand, addTokensCommand, addEntitiesCommand, addAuditCommand, addAttentionCommand,
+type AddCommand = (program: Command, run: Run) => unknown;
+
+/**
+ * The modules of the commands, in the order of the help, with the names of those that each adds. Loading all of them takes longer than
+ * most commands: so of a command that the arguments name, its own is loaded alone.
+ */
+const MODULES: { names: readonly string[]; load: () => Promise<AddCommand> }[] = [
+  { names: ['login'], load: async () => (await import('./accounts/login.ts')).addLoginCommand },
+  { names: ['sors'], load: async () => (await import('./attributes/sors.ts')).addSorsCommand },
+  { names: ['attributes'], load: async () => (await import('./attributes/attributes.ts')).addAttributesCommand },
+  { names: ['profile'], load: async () => (await import('./attributes/profile.ts')).addProfileCommand },
+  {
+    names: ['import', 'redrive', 'template', 'status', 'errors', 'cancel'],
+    load: async () => (await import('./imports/import-commands.ts')).addImportCommands,
+  },
+  { names: ['connections'], load: async () => (await import('./syncs/connections.ts')).addConnectionsCommand },
+  { names: ['syncs'], load: async () => (await import('./syncs/syncs.ts')).addSyncsCommand },
+  { names: ['sync'], load: async () => (await import('./syncs/sync.ts')).addSyncCommand },
+  { names: ['apps'], load: async () => (await import('./apps/apps.ts')).addAppsCommand },
+  { names: ['labels'], load: async () => (await import('./apps/labels.ts')).addLabelsCommand },
+  { names: ['exporters'], load: async () => (await import('./exports/exporters.ts')).addExportersCommand },
+  { names: ['decrypt'], load: async () => (await import('./exports/decrypt.ts')).addDecryptCommand },
+  { names: ['gdpr'], load: async () => (await import('./gdpr/gdpr.ts')).addGdprCommand },
+  { names: ['verify'], load: async () => (await import('./gdpr/verify.ts')).addVerifyDocumentCommand },
+  { names: ['users'], load: async () => (await import('./accounts/users.ts')).addUsersCommand },
+  { names: ['tokens'], load: async () => (await import('./accounts/tokens.ts')).addTokensCommand },
+  { names: ['entities'], load: async () => (await import('./accounts/entities.ts')).addEntitiesCommand },
+  { names: ['audit'], load: async () => (await import('./accounts/audit.ts')).addAuditCommand },
+  { names: ['attention'], load: async () => (await import('./jobs/attention.ts')).addAttentionCommand },
 ];
 /** They print a file, or write several. */
 const WITHOUT_JSON = ['template', 'decrypt', 'receipt'];
@@ -36,21 +41,25 @@ type Surroundings = {
   setJson?: (isJson: boolean) => void;
 };
 
-/** All commands. */
-export function buildProgram(run: Run, { version, output = {}, setJson = () => {} }: Surroundings): Command {
+/** The command of that name (`named`) with those of its module, or all commands. */
+export async function buildProgram(
+  run: Run, { version, output = {}, setJson = () => {} }: Surroundings, named?: string,
+): Promise<Command> {
   const program = new Command('millrace')
     .description('The command line of a Millrace server. MILLRACE_URL names the server, MILLRACE_TOKEN who asks.')
     .version(version)
     .configureOutput(output)
     .showHelpAfterError()
     .exitOverride();
-  for (const addCommand of addCommands) addCommand(program, run);
+  const own = MODULES.filter(({ names }) => named !== undefined && names.includes(named));
+  const isAll = own.length === 0;
+  for (const { load } of isAll ? MODULES : own) (await load())(program, run);
   const json = new Option('--json', 'print what the server answers as JSON, and nothing else');
   const ours = leavesOf(program).filter((command) =>
     !WITHOUT_JSON.includes(command.name()) && !command.options.some(({ long }) => long === '--json'));
   for (const command of ours) command.addOption(json);
   program.hook('preAction', (_, command) => setJson(ours.includes(command) && command.opts<{ json?: true }>().json === true));
-  addCompletion(program, { completionCommandName: 'completion' });
+  if (isAll) (await import('@bomb.sh/tab/commander')).default(program, { completionCommandName: 'completion' });
   return program;
 }
 

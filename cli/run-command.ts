@@ -29,11 +29,11 @@ export async function runCommand(args: readonly string[], { env, stdin, stdout, 
     });
     if (isJson && last.isSet) stdout.write(`${escapeControls(stringify(withoutKeys(last.value ?? null)))}\n`);
   };
-  const program = buildProgram(run, {
+  const program = await buildProgram(run, {
     version: version(),
     output: { writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(readableText(text)) },
     setJson: (json) => { isJson = json; },
-  });
+  }, args[0]);
   try {
     await program.parseAsync(args, { from: 'user' });
     return status;

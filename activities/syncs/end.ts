@@ -31,7 +31,7 @@ async function settle(tx: Tx, sync: Sync, run: SyncRun, failure: SyncRun['failur
   const { entityId, id, alerts } = sync;
   if (!failure) {
     if (sync.failures > 0) await updateFailures(tx, entityId, id, 0);
-    return await alertOfFinished(tx, sync, run);
+    return alertOfFinished(tx, sync, run);
   }
   const failures = sync.failures + 1;
   await updateFailures(tx, entityId, id, failures);

@@ -89,6 +89,6 @@ export function operation<
  * Whether an operation obeys the header `Idempotency-Key`. Without credentials no caller owns the key, and the stored keyed hash of a
  * login would be a fast hash of a password.
  */
-export function takesIdempotencyKey({ method, auth, idempotencyKey }: Operation): boolean {
+export function takesIdempotencyKey({ method, auth, idempotencyKey }: Pick<Operation, 'method' | 'auth' | 'idempotencyKey'>): boolean {
   return method === 'POST' && auth !== 'none' && idempotencyKey !== 'ignored';
 }

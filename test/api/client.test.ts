@@ -7,7 +7,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from 'vitest';
+import { CALLED_OPERATIONS } from '../../api/called-operations.ts';
 import { type Client, createClient, Refusal } from '../../api/client.ts';
+import { calledOperations } from '../../api/core/called-operation.ts';
+import * as contract from '../../api/operations.ts';
 import { onFileEnd } from '../harness/core/clean-up.ts';
 import { personId } from '../harness/core/people.ts';
 import { useServer } from '../server/http/use-server.ts';
@@ -40,6 +43,10 @@ const busy = (status: number): RequestListener => (_, reply) => void reply.write
 const fine: RequestListener = (_, reply) => void reply.writeHead(200).end('{"success":true,"result":[]}');
 
 describe('the client', () => {
+  test('calls each operation of the contract as that describes it', () => {
+    expect(CALLED_OPERATIONS).toEqual(calledOperations(contract));
+  });
+
   test('runs as its page of the docs shows it, with the package linked as npm links a folder', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'millrace-client-'));
     onFileEnd(() => rm(folder, { recursive: true }));

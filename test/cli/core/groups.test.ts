@@ -169,6 +169,6 @@ describe('the command itself', () => {
   });
 
   it('has its page in the docs', async () => {
-    expect(await readFile(join(import.meta.dirname, '../../../docs/command-line.md'), 'utf8')).toBe(commandLinePage());
+    expect(await readFile(join(import.meta.dirname, '../../../docs/command-line.md'), 'utf8')).toBe(await commandLinePage());
   });
 });

@@ -23,7 +23,7 @@ beforeAll(async () => {
 
 afterAll(() => server.close());
 
-const commands = leavesOf(buildProgram(async () => {}, { version: '1' })).map((leaf) => {
+const commands = leavesOf(await buildProgram(async () => {}, { version: '1' })).map((leaf) => {
   const names = [leaf.name()];
   for (let group = leaf.parent; group?.parent; group = group.parent) names.unshift(group.name());
   const options = leaf.options.some(({ long }) => long === '--yes') ? ['--yes'] : [];
