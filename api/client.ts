@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { Refusal, type RefusalExtra, refuse } from '../domain/core/refusal.ts';
-import { type CalledOperation, CALLED_OPERATIONS } from './called-operations.ts';
+import type { CalledOperation } from './core/called-operation.ts';
+import { CALLED_OPERATIONS } from './core/called-operations.ts';
 import { type Operation, takesIdempotencyKey } from './core/operation.ts';
 import type * as contract from './operations.ts';
 

@@ -16,19 +16,22 @@ function isOperation(value: unknown): value is Operation {
   return typeof value === 'object' && value !== null && 'id' in value && 'method' in value && 'path' in value;
 }
 
-/** Writes them as a module, so that a client loads no schema. */
-export function calledOperationsModule(contract: object): string {
-  const lines = calledOperations(contract).map((operation) => `  ${literal(operation)},`);
-  return [
-    "import type { CalledOperation } from './core/called-operation.ts';", '',
-    "export type { CalledOperation } from './core/called-operation.ts';", '',
-    '/** Each operation as a client calls it. Made by `npm run docs` from the operations themselves, whose schemas cost time to load. */',
-    'export const CALLED_OPERATIONS: readonly CalledOperation[] = [', ...lines, '];', '',
-  ].join('\n');
+/** Reads an operation from its line: id, method, path and credentials, then what only some have, as `name=value`. */
+export function readLine(line: string): CalledOperation {
+  const [id, method, path, auth, ...rest] = line.split(' ');
+  const members = rest.map((member) => member.split('=') as [string, string]).map(([name, value]) => [name, value === 'true' || value]);
+  return { id, method, path, auth, ...Object.fromEntries(members) } as CalledOperation;
 }
 
-function literal(operation: CalledOperation): string {
-  const members = Object.entries(operation).map(([name, value]) => `${name}: ${typeof value === 'string' ? `'${value}'` : value}`);
-  const line = `{ ${members.join(', ')} }`;
-  return line.length < 116 ? line : `{\n    ${members.slice(0, 2).join(', ')},\n    ${members.slice(2).join(', ')},\n  }`;
+function lineOf({ id, method, path, auth, ...rest }: CalledOperation): string {
+  return [id, method, path, auth, ...Object.entries(rest).map(([name, value]) => `${name}=${value}`)].join(' ');
+}
+
+/** Writes the operations as a module, so that a client loads no schema. */
+export function calledOperationsModule(contract: object): string {
+  return [
+    "import { readLine } from './called-operation.ts';", '',
+    '/** Each operation as a client calls it. Made by `npm run docs` from the operations themselves, whose schemas cost time to load. */',
+    'export const CALLED_OPERATIONS = `', ...calledOperations(contract).map(lineOf), "`.trim().split('\\n').map(readLine);", '',
+  ].join('\n');
 }

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { CALLED_OPERATIONS } from '../../api/called-operations.ts';
+import { CALLED_OPERATIONS } from '../../api/core/called-operations.ts';
 import { type Client, createClient, Refusal } from '../../api/client.ts';
 import { calledOperations } from '../../api/core/called-operation.ts';
 import * as contract from '../../api/operations.ts';
