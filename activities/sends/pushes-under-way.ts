@@ -2,10 +2,12 @@
  * The pushes of a send that are on their way: marks each as sending shortly before it leaves, and writes what became of it as soon as
  * its provider answers.
  */
+import { setTimeout as delay } from 'node:timers/promises';
 import type { PushRoute } from '../../connectors/push/contract.ts';
+import { isAway } from '../../domain/core/internal-error.ts';
 import type { JobClaim } from '../../domain/jobs/job.ts';
 import { WAITS_FOR } from '../../domain/sends/attempt-code.ts';
-import { write } from '../../store/core/database.ts';
+import { isTimedOut, write } from '../../store/core/database.ts';
 import { LOOK_UP_BY_KEY } from '../../store/core/look-up-by-key.ts';
 import { markSending, putOffAttempts, settleAttempts } from '../../store/sends/attempts.ts';
 import { lockSend } from '../../store/sends/sends.ts';
@@ -17,6 +19,9 @@ import { type SentPush, sendPush, settlePushes } from './send-attempts.ts';
 const GATHER_MS = 50;
 /** How long the pushes of a portion may wait for their providers before other messages have their turn. */
 const PORTION_MS = 2_000;
+/** How long outcomes are written again while Postgres is away, and how soon each time. */
+const WRITE_WITHIN_MS = 20_000;
+const WRITE_AGAIN_MS = 200;
 /** How often a send that waits for its providers looks whether it is canceled. */
 const LOOK_MS = 500;
 /** When the next try is made for pushes whose provider took none for PORTION_MS. */
@@ -164,13 +169,13 @@ export class PushesUnderWay {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     if (this.#isWriting) return;
-    const { db, boundary } = this.#deps;
+    const { boundary } = this.#deps;
     const outcomes = this.#outcomes;
     this.#outcomes = [];
     this.#isWriting = true;
     try {
       boundary('send: sent');
-      await write(db, (tx) => settlePushes(tx, this.#claim.entityId, outcomes), { settings: LOOK_UP_BY_KEY });
+      await this.#settle(outcomes);
       boundary('send: settled');
     } catch (error) {
       this.#fail(error);
@@ -181,6 +186,19 @@ export class PushesUnderWay {
     for (const { key } of outcomes) this.#leaveRoute(key);
     this.#wake();
     this.#writeSoon();
+  }
+
+  /** Writes outcomes, also if Postgres is away for a moment: else they would become UNKNOWN. */
+  async #settle(outcomes: readonly SentPush[]): Promise<void> {
+    const until = performance.now() + WRITE_WITHIN_MS;
+    for (;;) {
+      try {
+        return await write(this.#deps.db, (tx) => settlePushes(tx, this.#claim.entityId, outcomes), { settings: LOOK_UP_BY_KEY });
+      } catch (error) {
+        if (!(isAway(error) || isTimedOut(error)) || performance.now() > until) throw error;
+        await delay(WRITE_AGAIN_MS);
+      }
+    }
   }
 
   #leaveRoute(key: string): void {

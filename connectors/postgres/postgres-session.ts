@@ -73,11 +73,21 @@ export async function openSession(settings: PostgresSettings, context: Connector
   }
 }
 
-/** Runs `work` with a connection in one transaction. */
+/** A batch is written within this many times the time of a statement, at least within the time of the least rate. */
+const STATEMENTS_OF_WRITE = 2;
+
+/**
+ * Runs `work` with a connection in one transaction. One that writes has a deadline of ours: the server's own timeout bounds each
+ * statement, and only while the server keeps to it.
+ */
 export async function inSession<T>(
   settings: PostgresSettings, context: ConnectorContext, how: 'read' | 'write', work: (session: PostgresSession) => Promise<T>,
 ): Promise<T> {
   const session = await openSession(settings, context);
+  const writeMs = Math.max(STATEMENTS_OF_WRITE * settings.statement_timeout_seconds * 1000, session.leastRate.withinMs);
+  const late = () => session.breakOff(sourceRefusal('source_unavailable', `${settings.host} did not write a batch within `
+    + `${writeMs / 1000} s: look whether it is busy or other sessions hold locks, or set a larger statement_timeout_seconds`));
+  const timer = how === 'write' ? setTimeout(late, writeMs) : undefined;
   try {
     await session.begin(how);
     const result = await work(session);
@@ -86,6 +96,7 @@ export async function inSession<T>(
   } catch (error) {
     throw session.error(error);
   } finally {
+    clearTimeout(timer);
     await session.end();
   }
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { SourceRecord, WriteOutcome, Writing } from '../../../connectors/core/contract.ts';
+import { guardedFetch } from '../../../connectors/core/guarded-fetch.ts';
 import { postgres } from '../../../connectors/postgres/postgres.ts';
 import { Refusal } from '../../../domain/core/refusal.ts';
 import { testStore } from '../../harness/core/database.ts';
@@ -172,6 +173,21 @@ describe('what is refused', () => {
     expect(await refusalOf(write('gone', ['id'], [{ id: 1 }]))).toMatch(/no table or view gone/);
     const streams = await postgres.destination!.discover(settings, testContext(AbortSignal.timeout(HANGS_MS)));
     expect(streams!.map(({ name }) => name)).not.toContain('seen');
+  });
+
+  it('a server that takes too long over a batch, though over no statement', async () => {
+    await sql(`CREATE TABLE slow (id int PRIMARY KEY, ${Array.from({ length: 9 }, (_, n) => `c${n} int`).join(', ')});
+      CREATE FUNCTION pause() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(0.5); RETURN NEW; END $$;
+      CREATE TRIGGER pause BEFORE INSERT ON slow FOR EACH ROW EXECUTE FUNCTION pause()`);
+    const context = testContext(AbortSignal.timeout(HANGS_MS));
+    const limits = { leastRate: { leastBytes: 1, withinMs: 500 } };
+    const own = { ...context, fetch: guardedFetch(context.allow, { limits }) };
+    const brief = postgres.settings.parse({ ...foreign.settings, statement_timeout_seconds: 1 });
+    // A statement for each, since each has other columns.
+    const records = Array.from({ length: 9 }, (_, n) => ({ id: n, [`c${n}`]: n }));
+    const writing = { stream: 'slow', key: ['id'], batchId: 'b', records, answered: 0, isRemoval: false };
+    expect(await refusalOf(Array.fromAsync(postgres.destination!.write(brief, writing, own))))
+      .toMatch(/^source_unavailable: 127\.0\.0\.1 did not write a batch within 2 s/);
   });
 
   it('a user who may not write there', async () => {

@@ -11,6 +11,8 @@ export type WebPushServer = Http2Server & {
   /** What the browsers got, decrypted. */
   got: { name: string; headers: Received['headers']; message: Record<string, unknown> }[];
   fate(name: string, fate: WebPushFate | null): void;
+  /** Answers nothing until what it returns is called. */
+  hold(): () => void;
   /** What was wrong with refused requests. */
   refused: string[];
 };
@@ -30,10 +32,12 @@ export async function webPushServer(
   const fates = new Map<string, WebPushFate>();
   const got: WebPushServer['got'] = [];
   const refused: string[] = [];
+  let held = Promise.resolve();
   const server = await http2Server({
     key, cert, http1Only,
     async answer(request) {
-      const name = /^\/push\/([\w-]+)$/.exec(request.path)?.[1] ?? '';
+      await held;
+      const name = /^\/push\/([\w-]+)(?:\?|$)/.exec(request.path)?.[1] ?? '';
       const fate = fates.get(name);
       if (fate) return fate;
       const browser = browsers.get(name);
@@ -61,6 +65,11 @@ export async function webPushServer(
         endpoint: `${origin}/push/${name}`, p256dh: browser.curve.getPublicKey().toString('base64url'),
         auth: browser.auth.toString('base64url'),
       };
+    },
+    hold() {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      held = promise;
+      return resolve;
     },
     fate(name, fate) {
       if (fate === null) fates.delete(name);

@@ -5,6 +5,7 @@ import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { onFileEnd } from '../../harness/core/clean-up.ts';
 import { certificate } from '../../harness/core/http-source.ts';
+import { lockWaits } from '../../harness/core/lock-waits.ts';
 import { rememberSecret } from '../../harness/core/people.ts';
 import { useStack } from '../../harness/core/stack.ts';
 import { tcpRelay } from '../../harness/core/tcp-relay.ts';
@@ -14,13 +15,16 @@ import { makeWorld, type World } from '../../harness/core/world.ts';
 import { apnsServer } from '../../harness/sends/apns-server.ts';
 import { insertSampleCampaign, insertSampleDevice, PUSH_PARAMS } from '../../harness/sends/campaigns.ts';
 import { fcmServer, type FcmServer } from '../../harness/sends/fcm-server.ts';
-import { webPushServer } from '../../harness/sends/web-push-server.ts';
+import { type WebPushServer, webPushServer } from '../../harness/sends/web-push-server.ts';
 import { ask as askOf } from '../../harness/syncs/syncs.ts';
 import { newCertificate } from '../../server/apps/sample-certificates.ts';
 
 const stack = useStack({ impatient: true });
 const MESSAGES = 1_500;
 const STREAMS = 20;
+const BROWSERS = 300;
+/** To a push service that speaks HTTP/1.1. */
+const HTTP1_CONNECTIONS = 16;
 /** The connections of PUSH_LIMITS. */
 const MAX_UNKNOWN = 2 * STREAMS * 4;
 const tokenOf = (user: string) => `c${user.padStart(21, '0')}:APA91b${'zqfcmtoken'.repeat(8)}`;
@@ -48,9 +52,9 @@ beforeAll(async () => {
 });
 
 /** One of each user; `@` in the token stands for the user. */
-async function insertDevices(appId: number, name: string, token: string): Promise<void> {
+async function insertDevices(appId: number, name: string, token: string, count = MESSAGES): Promise<void> {
   await stack.store.db.query(
-    `WITH users AS (SELECT n::text AS user_id FROM generate_series(1, ${MESSAGES}) n),
+    `WITH users AS (SELECT n::text AS user_id FROM generate_series(1, ${count}) n),
      devices AS (
        INSERT INTO devices (entity_id, app_id, device_id, current_user_id, last_user_id, push_token, first_seen_at, last_seen_at)
        SELECT $1, $2, $4 || ' ' || user_id, user_id, user_id, replace($3, '@', lpad(user_id, 21, '0')), now(), now() FROM users)
@@ -87,6 +91,20 @@ type Row = { user: string; device_id: string; code: string; details: string | nu
 const report = async ({ identifier }: { identifier: string }) =>
   (await ask<{ reports: { campaignStatus: Row[] }[] }>('GET', `transac/${identifier}/reports`)).reports[0]!.campaignStatus;
 
+async function codesOf({ id }: { id: number }): Promise<Record<string, number>> {
+  const { rows } = await stack.store.db.query<{ code: string; count: number }>(
+    'SELECT code, count(*)::integer FROM attempts WHERE entity_id = $1 AND campaign_id = $2 GROUP BY code', [world.entity.id, id]);
+  return Object.fromEntries(rows.map(({ code, count }) => [code, count]));
+}
+
+/** Browsers that take the messages of an app. */
+async function browsersOf(web: { identifier: string }, { http1Only = false } = {}): Promise<WebPushServer> {
+  const { settings } = await ask<{ settings: { vapid_public_key: string } }>('PUT', `apps/${web.identifier}/push_providers/web`, {
+    provider: 'web_push', settings: { subject: 'mailto:push@example.com' },
+  });
+  return webPushServer({ ...tls, http1Only, vapidPublicKey: settings.vapid_public_key });
+}
+
 async function usersWithContent({ id }: { id: number }): Promise<string[]> {
   const { rows } = await stack.store.db.query<{ user_id: string }>(
     'SELECT user_id FROM attempts WHERE entity_id = $1 AND campaign_id = $2 AND content IS NOT NULL', [world.entity.id, id]);
@@ -101,17 +119,30 @@ async function tokensOf(...devices: string[]): Promise<(string | null)[]> {
 
 describe('messages through FCM', () => {
   it('are sent once: those under way when their worker is killed are reported as unknown, and keep nothing that is sensitive', async () => {
+    const web = await insertSampleApp(stack.store.db, world.entity.id, 'http1.example.com', 'Web App');
+    const browsers = await browsersOf(web, { http1Only: true });
+    const subscription = JSON.stringify(browsers.subscribe('firefox'));
+    await insertDevices(web.id, 'browser', subscription.replace(/("endpoint":"[^"]*)"/, '$1?of=@"'), BROWSERS);
+    const answer = browsers.hold();
     const worker = work({ boundary: 'send: sent', hit: 10 });
     const campaign = await campaignOf(app.id, { isSensitive: true });
-    const requestId = await send([campaign], Array.from({ length: MESSAGES }, (_, n) => String(n + 1)));
+    const overHttp1 = await campaignOf(web.id);
+    const requestId = await send([campaign, overHttp1], Array.from({ length: MESSAGES }, (_, n) => String(n + 1)));
     expect(await worker.ended).toMatchObject({ signal: 'SIGKILL' });
+    answer();
     const streams = STREAMS * fcm.connections();
     expect((await usersWithContent(campaign)).length).toBeGreaterThan(0);
     const next = work();
-    const { state, codes: { UNKNOWN: unknown = 0, ...codes } } = await ended(requestId);
-    expect([state, codes]).toEqual(['finished', { PUSH_SENT: MESSAGES - unknown }]);
+    expect((await ended(requestId)).state).toBe('finished');
+    const { UNKNOWN: unknown = 0, ...codes } = await codesOf(campaign);
+    expect(codes).toEqual({ PUSH_SENT: MESSAGES - unknown });
     expect(unknown).toBeGreaterThan(0);
     expect(unknown).toBeLessThanOrEqual(2 * streams);
+    const { UNKNOWN: unknownToBrowsers = 0, ...ofBrowsers } = await codesOf(overHttp1);
+    expect(ofBrowsers).toEqual({ PUSH_SENT: BROWSERS - unknownToBrowsers, NO_DEVICE_FOR_USER: MESSAGES - BROWSERS });
+    expect(unknownToBrowsers).toBeGreaterThan(0);
+    expect(unknownToBrowsers).toBeLessThanOrEqual(2 * HTTP1_CONNECTIONS);
+    expect(new Set(browsers.got.map(({ message }) => message.millrace_id)).size).toBe(browsers.got.length);
     const tokens = fcm.sent.map(({ message }) => message.token as string);
     expect(new Set(tokens).size).toBe(tokens.length);
     expect(tokens.length).toBeGreaterThanOrEqual(MESSAGES - unknown);
@@ -138,6 +169,24 @@ describe('messages through FCM', () => {
     const { state, codes: { CANCELED: canceled = 0, ...codes } } = await ended(second);
     expect([state, codes]).toEqual(['canceled', { PUSH_SENT: MESSAGES - canceled }]);
     expect(fcm.sent.length - before).toBe(MESSAGES - canceled);
+    await worker.stop();
+  });
+
+  it('have their outcomes although Postgres ends the session that writes them', async () => {
+    const { db } = stack.store;
+    const worker = work();
+    const answer = fcm.holdAnswers(tokenOf('7'));
+    const requestId = await send([await campaignOf(app.id)], ['6', '7']);
+    await waitFor('one answer', async () => (await stateOf(requestId)).codes.PUSH_SENT === 1);
+    const holder = await db.connect();
+    await holder.query(`BEGIN; SELECT FROM attempts WHERE state = 'sending' FOR UPDATE`);
+    answer();
+    await lockWaits(stack.store);
+    await db.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`);
+    await holder.query('COMMIT');
+    holder.release();
+    expect(await ended(requestId)).toMatchObject({ state: 'finished', codes: { PUSH_SENT: 2 } });
     await worker.stop();
   });
 
@@ -200,10 +249,7 @@ describe('messages through APNs and Web Push', () => {
     const apple = await apnsServer({ ...tls, certificates: [{ pem: pems.x509_pem, topic: 'com.example.shop' }] });
     await ask('POST', `apps/${ios.identifier}/push_certificates`, pems);
     await ask('PUT', `apps/${ios.identifier}/push_providers/ios`, { provider: 'apns', settings: { endpoint: apple.origin } });
-    const { settings } = await ask<{ settings: { vapid_public_key: string } }>('PUT', `apps/${web.identifier}/push_providers/web`, {
-      provider: 'web_push', settings: { subject: 'mailto:push@example.com' },
-    });
-    const browsers = await webPushServer({ ...tls, vapidPublicKey: settings.vapid_public_key });
+    const browsers = await browsersOf(web);
     const [iphone, oldIphone] = ['a1'.repeat(32), 'b2'.repeat(32)];
     const subscriptions = ['firefox', 'closed'].map((name) => JSON.stringify(browsers.subscribe(name)));
     apple.fate(oldIphone, 'Unregistered');
@@ -237,10 +283,7 @@ describe('messages through APNs and Web Push', () => {
   it('go on beside a push service that is down, whose own are tried together', async () => {
     const { db } = stack.store;
     const web = await insertSampleApp(db, world.entity.id, 'down.example.com', 'Web App');
-    const { settings } = await ask<{ settings: { vapid_public_key: string } }>('PUT', `apps/${web.identifier}/push_providers/web`, {
-      provider: 'web_push', settings: { subject: 'mailto:push@example.com' },
-    });
-    const browsers = await webPushServer({ ...tls, vapidPublicKey: settings.vapid_public_key });
+    const browsers = await browsersOf(web);
     const subscription = JSON.stringify(browsers.subscribe('down')).replace(/(localhost|127\.0\.0\.1):\d+\//, '$1:1/');
     await insertDevices(web.id, 'browser', subscription.replace(/("endpoint":"[^"]*)"/, '$1@"'));
     const users = Array.from({ length: MESSAGES }, (_, index) => String(index + 1));
