@@ -5,13 +5,14 @@ import type { Sync } from '../../store/syncs/sync-record.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { customerTypeOf } from './erased.ts';
 import type { Gathered } from './items.ts';
+import { storable } from './stored-size.ts';
 
 /** What no id of a person has in it where it stands in an address, a list, or a text with other words. */
 const BETWEEN_WORDS = /[\s"'()[\]{}<>,;:&=?/\\|]+/;
 
-/** The cursor behind a batch, as it is stored: null for the beginning. */
-export function cursorBehind({ cursor }: Gathered): string | null {
-  return cursor === null ? null : JSON.stringify(cursor);
+/** The cursor behind a batch, as it is stored: null for the beginning. Refuses one that is too large. */
+export function cursorBehind({ cursor }: Pick<Gathered, 'cursor'>): string | null {
+  return cursor === null ? null : JSON.stringify(storable(cursor, 'cursor'));
 }
 
 /**

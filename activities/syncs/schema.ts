@@ -18,6 +18,7 @@ import type { Dependencies } from '../dependencies.ts';
 import { checkDestination, fieldsNamedInVain, sayInVain, streamNamed } from './check-schema.ts';
 import type { SyncEnds, SyncJob } from './job.ts';
 import type { RunScope } from './scope.ts';
+import { storable } from './stored-size.ts';
 
 /** Looks at the source's fields before it is read, and does what the sync's rule says where they are others than before. */
 export async function lookAtSchema(deps: Dependencies, job: SyncJob, ends: SyncEnds, scope: RunScope): Promise<void> {
@@ -53,7 +54,7 @@ export function takeWhileRead(deps: Dependencies, job: SyncJob, scope: RunScope)
   let known = sync.readFields ?? [];
   return async (told) => {
     const fields = named(told);
-    const after = toldFields(fields, known);
+    const after = storable(toldFields(fields, known), 'list of fields');
     const change = isFirst ? null : schemaChange(known, after);
     if (isFirst || sync.schemaRule === 'follow') known = after;
     const keep = (tx: Tx) => updateReadFields(tx, sync.entityId, sync.id, after);
@@ -61,8 +62,9 @@ export function takeWhileRead(deps: Dependencies, job: SyncJob, scope: RunScope)
   };
 }
 
-function named(told: readonly NamedField[]): NamedField[] {
-  return told.map(({ name, type }) => ({ name: shorten(name), type }));
+/** Returns the fields as they are stored. Refuses too many. */
+export function named(told: readonly NamedField[]): NamedField[] {
+  return storable(told.map(({ name, type }) => ({ name: shorten(name), type })), 'list of fields');
 }
 
 type Told = { fields: NamedField[]; isFirst: boolean; change: SchemaChange | null; keep: (tx: Tx) => Promise<void> };
@@ -78,7 +80,7 @@ async function takeFields(
     if (!run) throw new JobGone();
     const noticed = joinChanges(run.schemaChange, change);
     isNews = !isDeepStrictEqual(noticed, run.schemaChange);
-    if (noticed && isNews) await updateSchemaChange(tx, run, noticed);
+    if (noticed && isNews) await updateSchemaChange(tx, run, storable(noticed, 'change of fields'));
     if (run.dryRun || isStopped) return [];
     // New ones that are ignored stay new until somebody accepts them.
     if (isFirst || (change && sync.schemaRule === 'follow')) await keep(tx);

@@ -17,8 +17,8 @@ import { importUpload, type ReceivedFile } from './receive-import.ts';
 const batchImport = route(api.importAttributeValues, async ({ body, file, version, keepReply, ...circumstances }, deps) => {
   const sor = await findSorOfKey(deps, body.sor_id, body.api_key);
   const source = sourceOf(file, body);
-  await deps.keptFiles.check(sor, file ? file.pinned.fileBytes - file.countedBytes : 1);
   const { job, answer } = await write(deps.db, async (tx) => {
+    await deps.keptFiles.lock(tx, sor, file ? file.pinned.fileBytes - file.countedBytes : 1);
     const parent = body.redrive_of === undefined ? null : await findParent(tx, sor, body.redrive_of);
     if (body.columns !== undefined) await checkColumns(tx, sor, body.columns, parent);
     const accepted = await insertImport(tx, deps.secrets, sor.entityId, {

@@ -1,6 +1,6 @@
 import { type KeptFiles, type KeptLimits, refuseBeyond } from '../../domain/imports/kept-files.ts';
-import type { Queryable } from '../../store/core/database.ts';
-import { sumKeptFiles } from '../../store/imports/kept-files.ts';
+import type { Queryable, Tx } from '../../store/core/database.ts';
+import { lockKeptFiles, sumKeptFiles } from '../../store/imports/kept-files.ts';
 
 type Sor = { id: number; entityId: number };
 
@@ -22,16 +22,15 @@ export class KeptFileQuota {
     this.#limits = limits;
   }
 
-  /** Refuses `more` bytes beyond a limit. Returns what was kept. */
-  async check(sor: Sor, more: number): Promise<KeptFiles> {
-    const kept = await sumKeptFiles(this.#db, sor.entityId, sor.id);
-    this.#refuse(kept, sor, more);
-    return kept;
+  /** Refuses `more` bytes beyond a limit. Until the transaction ends no other server notes a file of the entity. */
+  async lock(tx: Tx, sor: Sor, more: number): Promise<void> {
+    this.#refuse(await lockKeptFiles(tx, sor.entityId, sor.id), sor, more);
   }
 
   /** Refuses an upload once a limit is reached, before it begins or while its bytes come. */
   async meter(sor: Sor): Promise<UploadMeter> {
-    const kept = await this.check(sor, 1);
+    const kept = await sumKeptFiles(this.#db, sor.entityId, sor.id);
+    this.#refuse(kept, sor, 1);
     let taken = 0;
     const take = (bytes: number) => {
       this.#refuse(kept, sor, bytes);

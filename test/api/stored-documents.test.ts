@@ -2,6 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { z } from 'zod';
+import { cursorBehind } from '../../activities/syncs/cursor.ts';
+import { named } from '../../activities/syncs/schema.ts';
+import { MAX_SOURCE_DOCUMENT_BYTES } from '../../activities/syncs/stored-size.ts';
 import { storedBytes } from '../../domain/core/json-size.ts';
 import { membersOf, withStoredDocuments } from '../../server/http/stored-documents.ts';
 import { routes } from '../../server/routes.ts';
@@ -57,6 +60,18 @@ test.each(documents)('$id takes at most $maxBytes bytes as $member', ({ id, memb
   // Postgres writes 309 digits for each of these.
   const digits = Array.from({ length: Math.ceil(maxBytes! / 309) }, () => 1e308);
   expect(tooLarge(digits)).toEqual(refusal);
+});
+
+test('what a sync keeps of its source has a bound in bytes, and a source that gives more is refused', () => {
+  const refusal = (what: string) => expect.objectContaining({
+    status: 'source_refused', message: expect.stringMatching(`^The ${what} of the source has more than 1024 KiB as JSON`) as string,
+  });
+  const largest = documentOf(MAX_SOURCE_DOCUMENT_BYTES);
+  expect(JSON.parse(cursorBehind({ cursor: largest })!)).toEqual(largest);
+  expect(() => cursorBehind({ cursor: documentOf(MAX_SOURCE_DOCUMENT_BYTES + 1) })).toThrow(refusal('cursor'));
+  const fields = (count: number) => Array.from({ length: count }, (_, n) => ({ name: `field ${n}`, type: 'string' }));
+  expect(named(fields(10_000))).toHaveLength(10_000);
+  expect(() => named(fields(100_000))).toThrow(refusal('list of fields'));
 });
 
 test('the page on security names each document with its bound', async () => {

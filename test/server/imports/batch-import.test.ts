@@ -5,8 +5,11 @@ import { type AddressInfo, createConnection } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { KeptFileQuota } from '../../../server/imports/kept-file-quota.ts';
+import { write } from '../../../store/core/database.ts';
 import { findImportSource } from '../../../store/imports/import-source.ts';
 import { claimImport, findImport } from '../../../store/imports/imports.ts';
+import { lockKeptFiles } from '../../../store/imports/kept-files.ts';
+import { lockWaits } from '../../harness/core/lock-waits.ts';
 import { waitFor } from '../../harness/core/wait.ts';
 import { makeWorld } from '../../harness/core/world.ts';
 import { expectFault } from '../../harness/run/faults.ts';
@@ -140,6 +143,19 @@ describe('what is kept of files', () => {
     expect((await upload()).status).toBe(200);
   });
 
+  test('holds also where two servers note files at the same moment', async () => {
+    const own = await makeWorld(store);
+    const key: [string, string][] = [['sor_id', own.sor.identifier], ['api_key', own.apiKey]];
+    const holder = await store.db.connect();
+    await holder.query('BEGIN');
+    await lockKeptFiles(holder, own.entity.id, own.sor.id);
+    const uploads = [await limited(1, 9), await limited(1, 9)].map((to) => send([...key, ['file', CSV]], { to }));
+    await lockWaits(store, 2);
+    await holder.query('COMMIT');
+    holder.release();
+    expect((await Promise.all(uploads)).map(({ status }) => status).toSorted((one, other) => one - other)).toEqual([200, 429]);
+  });
+
   test('counts uploads that are still being received', async () => {
     const quota = new KeptFileQuota(store.db, { bytesPerSor: 100, bytesPerEntity: 150 });
     const [sor, other] = [{ id: 1_000_001, entityId: world.entity.id }, { id: 1_000_002, entityId: world.entity.id }];
@@ -154,7 +170,7 @@ describe('what is kept of files', () => {
     third.take(100);
     two.release();
     third.release();
-    await expect(quota.check(sor, 100)).resolves.toMatchObject({ ofSor: { bytes: 0 } });
+    await expect(write(store.db, (tx) => quota.lock(tx, sor, 100))).resolves.toBeUndefined();
   });
 });
 
