@@ -87,7 +87,7 @@ export function jsonArray<S extends z.ZodType>(schema: S, { max, min = 0, maxByt
  */
 export function stored<S extends z.ZodType>(maxBytes: number, schema: S) {
   return z.preprocess((given, ctx) => (
-    storedBytes(given, maxBytes) > maxBytes ? refuseValue(ctx, `must have at most ${maxBytes} bytes as JSON`, given) : given
+    storedBytes(given, maxBytes) > maxBytes ? refuseValue(ctx, `must have at most ${maxBytes / 1024} KiB as JSON`, given) : given
   ), schema).meta({ maxBytes });
 }
 

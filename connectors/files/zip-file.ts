@@ -90,7 +90,7 @@ function corruptOr(error: unknown): unknown {
 }
 
 function corrupt(): Refusal {
-  return sourceRefusal('source_refused', 'The zip file is corrupt: have it written anew');
+  return sourceRefusal('source_refused', 'The file is corrupt: a checksum or a length within it (.zip, .xlsx) is wrong. Have it written anew');
 }
 
 function isOfSystem(error: unknown): boolean {

@@ -61,7 +61,7 @@ export function gdprDigest(lines: readonly DigestLine[], link: string): { subjec
         `  ${oneLine(identifier, MAX_NAME)}${archive === null ? '' : `: ${oneLine(archive)}`}`),
       ...of.length > LINES_OF_A_KIND ? [`  and ${thousands(of.length - LINES_OF_A_KIND)} more, which the list names`] : [],
     ]),
-    ['All of them:', link],
+    ['All of them: npx --no-install millrace gdpr requests, or', link],
   ];
   return { subject, text: `${parts.map((part) => part.join('\n')).join('\n\n')}\n` };
 }

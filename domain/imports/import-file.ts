@@ -117,11 +117,15 @@ export function badRecordFailure(reason: BadReason): FileFailure {
 
 const ENCODING_HINT = 'save the file as UTF-8, or name its encoding with the setting encoding, such as windows-1252';
 
+/** The error of a record whose quote is never closed: the last one of its file. */
+export const UNCLOSED_QUOTE = 'a quote opens a field that is not closed within 1 MiB, nor later: no row from here to the end of the file '
+  + 'was read';
+
 const BAD_RECORDS: Record<BadReason, FileFailure> = {
   too_long: { errorType: 'PARSING_FAILED', message: 'the record is longer than 1 MiB' },
   unclosed_quote: {
     errorType: 'PARSING_FAILED',
-    message: 'a quote opens a field that is not closed within 1 MiB, nor later: no row from here to the end of the file was read',
+    message: UNCLOSED_QUOTE,
   },
   stray_quote: {
     errorType: 'PARSING_FAILED',

@@ -30,24 +30,23 @@ export function rightsPage(operations: readonly Operation[]): string {
 }
 
 function flagTable(operations: readonly Operation[]): string[] {
-  const allowed = RIGHTS.filter((right) => operations.some((operation) => asksFor(operation, right)));
-  const rows = allowed.flatMap((right) => operations.filter((operation) => asksFor(operation, right)).map((operation) =>
-    [rightsNeeded(operation, right), nameOf(operation), operation.summary, auditedAs(operation)]));
+  const allowed = RIGHTS.filter((right) => operations.some((operation) => rightsOf(operation).includes(right)));
+  // Each call once, by the first of its rights.
+  const rows = allowed.flatMap((right) => operations.filter((operation) => rightsOf(operation)[0] === right).map((operation) =>
+    [rightsNeeded(operation), nameOf(operation), operation.summary, auditedAs(operation)]));
   const idle = RIGHTS.filter((right) => !allowed.includes(right)).map((right) => `\`${right}\``);
   const table = toTable(['right', 'call', 'does', 'audited as'], rows);
   return idle.length === 0 ? [table] : [table, `These can be given, and nothing asks for them yet: ${idle.join(', ')}.`];
 }
 
-function asksFor({ rights, rightsByType = {}, rightsByField = {} }: Operation, right: Right): boolean {
-  return [...rights, ...Object.values(rightsByType), ...Object.values(rightsByField)].includes(right);
+function rightsOf({ rights, rightsByType = {}, rightsByField = {} }: Operation): Right[] {
+  return [...rights, ...Object.values(rightsByType), ...Object.values(rightsByField)];
 }
 
-/** `first`: the one whose row it is. */
-function rightsNeeded({ rights, rightsByType = {}, rightsByField = {} }: Operation, first: Right): string {
-  const always = [...rights].sort((one, other) => Number(other === first) - Number(one === first));
+function rightsNeeded({ rights, rightsByType = {}, rightsByField = {} }: Operation): string {
   const byType = Object.entries(rightsByType).map(([type, right]) => `for a ${type} one \`${right}\``);
   const byField = Object.entries(rightsByField).map(([field, right]) => `with \`${field}\` \`${right}\``);
-  return [always.map((right) => `\`${right}\``).join(' and '), ...byType, ...byField].join(', ');
+  return [rights.map((right) => `\`${right}\``).join(' and '), ...byType, ...byField].join(', ');
 }
 
 function roleTables(operations: readonly Operation[]): string[] {

@@ -1,6 +1,7 @@
 import type { Right } from '../../domain/accounts/rights.ts';
 import type { AttentionKind, AttentionObject } from '../../domain/jobs/attention.ts';
 import { INTERNAL_FAILURE } from '../../domain/imports/import-error-type.ts';
+import { UNCLOSED_QUOTE } from '../../domain/imports/import-file.ts';
 import { JOB_KINDS, type JobKind } from '../../domain/jobs/job.ts';
 import { settledRows } from '../imports/import-errors.ts';
 import { isFree, STORED_JOBS } from './jobs.ts';
@@ -298,9 +299,13 @@ export const ATTENTION: readonly AttentionSource[] = [
 
   {
     // A re-drive by an error file is not listed itself: its rows count in the first import.
-    kind: 'open_rows', object: 'import', needs: ['sor_manage'], toDo: 'Download the error file, correct it, and import it as a re-drive.',
-    select: `SELECT o.id, NULL AS name, NULL AS run, o.since, o.rows || ' rows are open' AS reason FROM (
-        SELECT j.identifier AS id, j.ended_at AS since, (SELECT sum(l.rows_ignored + l.rows_failed - l.cells_empty) FROM import_lanes l
+    kind: 'open_rows', object: 'import', needs: ['sor_manage'],
+    toDo: 'Download the error file (millrace errors <import_id> --csv), correct it, and import it as a re-drive (millrace redrive). '
+      + 'Of a file whose rest was not read, import the whole file again.',
+    select: `SELECT o.id, NULL AS name, NULL AS run, o.since, o.rows || ' rows are open' || CASE WHEN o.is_cut
+          THEN '; a quote is not closed, and the rest of the file behind it was not read' ELSE '' END AS reason FROM (
+        SELECT j.identifier AS id, j.ended_at AS since, coalesce((SELECT l.message = '${UNCLOSED_QUOTE}' FROM import_errors l
+            WHERE l.entity_id = j.entity_id AND l.import_id = j.id ORDER BY l.line DESC LIMIT 1), false) AS is_cut, (SELECT sum(l.rows_ignored + l.rows_failed - l.cells_empty) FROM import_lanes l
             WHERE l.entity_id = j.entity_id AND l.import_id = j.id) - ${settledRows('j.entity_id', 'j.id')} AS rows
         FROM imports j
         WHERE j.entity_id = $1 AND j.state = 'finished' AND NOT j.dry_run AND (j.parent_id IS NULL OR NOT j.has_error_columns)

@@ -52,8 +52,8 @@ test.each(documents)('$id takes at most $maxBytes bytes as $member', ({ id, memb
   const { shape } = routes.find((route) => route.id === id)!.body as z.ZodObject;
   const schema = shape[member] as z.ZodType;
   const tooLarge = (given: unknown) =>
-    (schema.safeParse(given).error?.issues ?? []).filter(({ message }) => message.endsWith('bytes as JSON'));
-  const refusal = [expect.objectContaining({ path: [], message: `must have at most ${maxBytes} bytes as JSON` })];
+    (schema.safeParse(given).error?.issues ?? []).filter(({ message }) => message.endsWith('KiB as JSON'));
+  const refusal = [expect.objectContaining({ path: [], message: `must have at most ${maxBytes! / 1024} KiB as JSON` })];
   expect(storedBytes(documentOf(maxBytes!), Infinity)).toBe(maxBytes);
   expect(tooLarge(documentOf(maxBytes!))).toEqual([]);
   expect(tooLarge(documentOf(maxBytes! + 1))).toEqual(refusal);

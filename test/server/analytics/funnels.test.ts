@@ -46,7 +46,7 @@ beforeAll(async () => {
 
 describe('a funnel', () => {
   test('whose steps are larger than their bound is refused, also where only Postgres writes so many digits', async () => {
-    const message = 'steps: must have at most 262144 bytes as JSON';
+    const message = 'steps: must have at most 256 KiB as JSON';
     const texts = await call('POST', 'funnels', { name: 'Large', steps: [step('Viewed', [{ product: 'x'.repeat(270_000) }])] });
     expect([texts.status, texts.body.error_message]).toEqual([400, message]);
     const details = Array.from({ length: 50 }, () => Object.fromEntries(Array.from({ length: 18 }, (_, nth) => [`price${nth}`, 1e308])));

@@ -7,6 +7,7 @@ import { RIGHTS } from '../../../domain/accounts/rights.ts';
 import { erasedError } from '../../../domain/gdpr/erased-error.ts';
 import { fileError, type ImportError } from '../../../domain/imports/import-error.ts';
 import { INTERNAL_FAILURE } from '../../../domain/imports/import-error-type.ts';
+import { UNCLOSED_QUOTE } from '../../../domain/imports/import-file.ts';
 import { faultRecord } from '../../../runtime/telemetry/fault-record.ts';
 import { write } from '../../../store/core/database.ts';
 import { newIdentifier } from '../../../store/core/identifiers.ts';
@@ -216,6 +217,11 @@ describe('an entry ends', () => {
     const open = async () => (await server.call('GET', `/api/attribute_values/imports/${identifier}`, { token: own.token }))
       .body.result.rows.open as number;
     expect([await open(), await has('open_rows import', identifier)]).toEqual([1, true]);
+    await sql('UPDATE import_errors SET message = $2 WHERE import_id = $1 AND line = 3', [id, UNCLOSED_QUOTE]);
+    expect((await listed(own.token)).find((item) => item.object.id === identifier)).toMatchObject({
+      reason: '1 rows are open; a quote is not closed, and the rest of the file behind it was not read',
+      what_to_do: expect.stringContaining('import the whole file again') as string,
+    });
     await sql(`UPDATE import_errors SET message = 'erased' WHERE import_id = $1`, [id]);
     expect([await open(), await has('open_rows import', identifier)]).toEqual([0, false]);
   });
