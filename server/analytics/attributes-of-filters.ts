@@ -1,8 +1,6 @@
 import type { SegmentFilters } from '../../domain/analytics/segment-filters.ts';
 import { refuse } from '../../domain/core/refusal.ts';
-import {
-  listAttributesOfUsers, listNamedAttributes, listSensitiveSegments, type NamedAttribute,
-} from '../../store/analytics/named-attributes.ts';
+import { listAttributesOfUsers, listNamedAttributes, listSensitiveSegments } from '../../store/analytics/named-attributes.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import type { Caller } from '../http/caller.ts';
 
@@ -17,7 +15,7 @@ export async function attributesOfFilters(
   db: Queryable, caller: Caller, filters: SegmentFilters | null,
 ): Promise<{ attributes?: string }> {
   const named = filters ? await listNamedAttributes(db, caller.entityId, [filters]) : [];
-  const sensitive = unreadable(caller, named);
+  const sensitive = caller.rights.has('sor_manage') ? undefined : named.find(({ isSensitive }) => isSensitive);
   if (sensitive) refuse(403, 'forbidden', `This needs the right sor_manage: the attribute ${sensitive.key} is sensitive`);
   if (named.length === 0) return {};
   const written = named.slice(0, MAX_WRITTEN).map(({ sor, key }) => `${sor} ${key}`).join(', ');
@@ -30,15 +28,11 @@ export async function attributesOfFilters(
  */
 export async function refuseSensitiveUsers(db: Queryable, caller: Caller, segmentId: number): Promise<void> {
   if (caller.rights.has('sor_manage')) return;
-  const sensitive = unreadable(caller, await listAttributesOfUsers(db, caller.entityId, segmentId));
+  const sensitive = (await listAttributesOfUsers(db, caller.entityId, segmentId)).find(({ isSensitive }) => isSensitive);
   if (sensitive) {
     refuse(403, 'forbidden',
       `This needs the right sor_manage: a segment or campaign that names this one compares with the sensitive attribute ${sensitive.key}`);
   }
-}
-
-function unreadable({ rights }: Caller, named: readonly NamedAttribute[]): NamedAttribute | undefined {
-  return rights.has('sor_manage') ? undefined : named.find(({ isSensitive }) => isSensitive);
 }
 
 /** Lists the segments whose people and counts the caller may not see: they would tell values that the caller may not read. */

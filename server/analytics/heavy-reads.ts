@@ -1,10 +1,9 @@
 import { openPlaces } from '../../domain/core/limits.ts';
 import { Refusal, refuse } from '../../domain/core/refusal.ts';
-import { TooManyWait } from '../../domain/core/semaphore.ts';
 import { FUNNEL_TIMEOUT_MS } from '../../store/analytics/funnel-stats.ts';
 import { isQueryCanceled } from '../../store/core/database.ts';
+import { refuseWait } from '../http/refuse-wait.ts';
 
-const RETRY_SECONDS = 10;
 const RESTART_SECONDS = 1;
 const TRANSACTION_TIMEOUT = '25P04';
 /** The database stops each of them after this time. */
@@ -32,9 +31,9 @@ export class HeavyReads {
         release();
       }
     } catch (error) {
-      if (signal.aborted) throw endedBy(signal);
-      if (error instanceof TooManyWait) return refuseFullLine(error.waiting);
-      if (!isQueryCanceled(error) && (error as { code?: string }).code !== TRANSACTION_TIMEOUT) throw error;
+      this.#closing.signal.throwIfAborted();
+      const tookLong = isQueryCanceled(error) || (error as { code?: string }).code === TRANSACTION_TIMEOUT;
+      if (hungUp.aborted || !tookLong) return refuseWait(error, 'funnels and previews', hungUp);
       return refuse(503, 'too_long', `This took longer than ${HEAVY_READ_MS / 1_000} seconds: ask for a shorter period`);
     }
   }
@@ -44,14 +43,4 @@ export class HeavyReads {
     const message = 'This server is ending. Please try again';
     this.#closing.abort(new Refusal(503, 'service_unavailable', message, { retry_after: RESTART_SECONDS }));
   }
-}
-
-function refuseFullLine(waiting: number): never {
-  return refuse(429, 'too_many_requests', `${waiting} funnels and previews wait already: try again in ${RETRY_SECONDS} seconds`,
-    { retry_after: RETRY_SECONDS });
-}
-
-/** The status of a caller who hung up is read in logs and metrics alone. */
-function endedBy({ reason }: AbortSignal): Refusal {
-  return reason instanceof Refusal ? reason : new Refusal(499, 'hung_up', 'The caller hung up');
 }

@@ -1,10 +1,7 @@
 import { openPlaces } from '../../domain/core/limits.ts';
-import { Refusal, refuse } from '../../domain/core/refusal.ts';
-import { TooManyWait } from '../../domain/core/semaphore.ts';
+import { refuseWait } from './refuse-wait.ts';
 
 /** Lists that are streamed in pieces: bounds how many are at once, and so what their pieces hold in memory and of the database's pool. */
-
-const RETRY_SECONDS = 10;
 
 /** A caller of a list. */
 type Who = { caller: { entityId: number }; hungUp(): AbortSignal };
@@ -30,28 +27,13 @@ export class StreamedLists {
    * where none has become free in time.
    */
   async* within<R>({ caller, hungUp }: Who, rows: AsyncIterable<R>): AsyncGenerator<R> {
-    const release = await this.#place(caller.entityId, hungUp());
+    const gone = hungUp();
+    const release = await this.#take(caller.entityId, undefined, AbortSignal.any([gone, AbortSignal.timeout(this.#waitMs)]))
+      .catch((error: unknown) => refuseWait(error, 'lists', gone));
     try {
       yield* rows;
     } finally {
       release();
-    }
-  }
-
-  async #place(entityId: number, hungUp: AbortSignal): Promise<() => void> {
-    const waitedLong = AbortSignal.timeout(this.#waitMs);
-    try {
-      return await this.#take(entityId, undefined, AbortSignal.any([hungUp, waitedLong]));
-    } catch (error) {
-      // The status of a caller who hung up is read in logs and metrics alone.
-      if (hungUp.aborted) throw new Refusal(499, 'hung_up', 'The caller hung up');
-      if (error === waitedLong.reason) {
-        return refuse(503, 'service_unavailable', `Other lists are being read: try again in ${RETRY_SECONDS} seconds`,
-          { retry_after: RETRY_SECONDS });
-      }
-      if (!(error instanceof TooManyWait)) throw error;
-      return refuse(429, 'too_many_requests', `${error.waiting} lists wait already: try again in ${RETRY_SECONDS} seconds`,
-        { retry_after: RETRY_SECONDS });
     }
   }
 }

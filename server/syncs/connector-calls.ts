@@ -3,9 +3,10 @@ import type { ConnectorContext, WaysOut } from '../../connectors/core/contract.t
 import { redacted } from '../../connectors/core/redacted.ts';
 import { sourceRefusal } from '../../connectors/core/source-refusal.ts';
 import { openPlaces } from '../../domain/core/limits.ts';
-import { Refusal, refuse } from '../../domain/core/refusal.ts';
-import { type Semaphore, TooManyWait } from '../../domain/core/semaphore.ts';
+import { Refusal } from '../../domain/core/refusal.ts';
+import type { Semaphore } from '../../domain/core/semaphore.ts';
 import type { Scratch } from '../../store/core/scratch.ts';
+import { refuseWait } from '../http/refuse-wait.ts';
 
 const RETRY_SECONDS = 5;
 /** How long a call waits for a place. */
@@ -30,10 +31,11 @@ export class ConnectorCalls {
     this.#take = take;
   }
 
-  /** Refuses with 429 if the entity finds no place; a refusal of the connector, and no answer in time, are outcomes. */
+  /** Refuses with 429 or 503 if the entity finds no place; a refusal of the connector, and no answer in time, are outcomes. */
   async run<T>(call: ConnectorCall, work: (context: ConnectorContext) => Promise<T>): Promise<CallOutcome<T>> {
     const { entityId, withinMs, log, secretSettings } = call;
-    const give = await this.#take(entityId, undefined, AbortSignal.timeout(MAX_WAIT_MS)).catch(refuseTooMany);
+    const give = await this.#take(entityId, undefined, AbortSignal.timeout(MAX_WAIT_MS))
+      .catch((error: unknown) => refuseWait(error, 'checks'));
     const ending = new AbortController();
     this.#underWay.add(ending);
     const timer = setTimeout(() => ending.abort(tooSlow(withinMs)), withinMs);
@@ -62,13 +64,6 @@ export class ConnectorCalls {
       ending.abort(sourceRefusal('source_unavailable', 'The server is stopping: try again in a moment', { retry_after: RETRY_SECONDS }));
     }
   }
-}
-
-function refuseTooMany(error: unknown): never {
-  const isBusy = error instanceof TooManyWait || (error instanceof Error && error.name === 'TimeoutError');
-  if (!isBusy) throw error;
-  return refuse(429, 'too_many_requests', `Too many checks are under way already: try again in ${RETRY_SECONDS} seconds`,
-    { retry_after: RETRY_SECONDS });
 }
 
 function tooSlow(withinMs: number): Refusal {
