@@ -90,7 +90,8 @@ function corruptOr(error: unknown): unknown {
 }
 
 function corrupt(): Refusal {
-  return sourceRefusal('source_refused', 'The file is corrupt: a checksum or a length within it (.zip, .xlsx) is wrong. Have it written anew');
+  return sourceRefusal('source_refused',
+    'The file is corrupt: a checksum or a length within it (.zip, .xlsx) is wrong. Have it written anew');
 }
 
 function isOfSystem(error: unknown): boolean {

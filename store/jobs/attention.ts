@@ -305,7 +305,8 @@ export const ATTENTION: readonly AttentionSource[] = [
     select: `SELECT o.id, NULL AS name, NULL AS run, o.since, o.rows || ' rows are open' || CASE WHEN o.is_cut
           THEN '; a quote is not closed, and the rest of the file behind it was not read' ELSE '' END AS reason FROM (
         SELECT j.identifier AS id, j.ended_at AS since, coalesce((SELECT l.message = '${UNCLOSED_QUOTE}' FROM import_errors l
-            WHERE l.entity_id = j.entity_id AND l.import_id = j.id ORDER BY l.line DESC LIMIT 1), false) AS is_cut, (SELECT sum(l.rows_ignored + l.rows_failed - l.cells_empty) FROM import_lanes l
+            WHERE l.entity_id = j.entity_id AND l.import_id = j.id ORDER BY l.line DESC LIMIT 1), false) AS is_cut,
+          (SELECT sum(l.rows_ignored + l.rows_failed - l.cells_empty) FROM import_lanes l
             WHERE l.entity_id = j.entity_id AND l.import_id = j.id) - ${settledRows('j.entity_id', 'j.id')} AS rows
         FROM imports j
         WHERE j.entity_id = $1 AND j.state = 'finished' AND NOT j.dry_run AND (j.parent_id IS NULL OR NOT j.has_error_columns)

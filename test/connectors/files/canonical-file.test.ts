@@ -284,7 +284,8 @@ describe('a zip file', () => {
       .toEqual({ status: 'transfer_broken', message: 'The zip file is cut off: its end is missing' });
     const damaged = Buffer.from(file);
     damaged.fill(0xff, 60, 70);
-    const corrupt = { status: 'source_refused', message: 'The file is corrupt: a checksum or a length within it (.zip, .xlsx) is wrong. Have it written anew' };
+    const message = 'The file is corrupt: a checksum or a length within it (.zip, .xlsx) is wrong. Have it written anew';
+    const corrupt = { status: 'source_refused', message };
     expect(await refusal(damaged)).toEqual(corrupt);
     for (const parts of [{ 'a.csv': 'user_id,a\n1,2\n' }, workbookParts({ sheets: { One: inlineRows([['a', '1']]) } })]) {
       const other = await zipOf(parts);
