@@ -38,12 +38,19 @@ export function createCsvItems({ format, delimiter }: TableSyntax, { offset, lin
       columns = readHeader(records[0]!);
       first = 1;
     }
-    for (let at = first; at < records.length; at += 1) yield itemOf(piece, at, records[at]!, columns);
+    for (let at = first; at < records.length; at += 1) {
+      if (!isBlank(records[at]!)) yield itemOf(piece, at, records[at]!, columns);
+    }
   }
   function* through(pieces: Iterable<Piece>): Generator<FoundItem, void, void> {
     for (const piece of pieces) yield* itemsOf(piece);
   }
   return { push: (chunk) => through(splitter.push(chunk)), end: () => through(splitter.end()), columns: () => columns };
+}
+
+/** Separators alone, as spreadsheets write rows that were emptied. */
+function isBlank(fields: ParsedRecord): boolean {
+  return Array.isArray(fields) && fields.length > 1 && fields.every((field) => field === '');
 }
 
 function itemOf(run: Run, at: number, fields: ParsedRecord, columns: string[]): FoundItem {
@@ -55,7 +62,7 @@ function itemOf(run: Run, at: number, fields: ParsedRecord, columns: string[]): 
 function readItem(run: Run, at: number, fields: ParsedRecord, columns: string[]): ReadItem {
   const line = run.lines[at]!;
   if (!Array.isArray(fields)) return malformed(recordBytes(run, at), `Line ${line}: ${fields.message}`);
-  if (fields.length !== columns.length) {
+  if (fields.length < columns.length || fields.slice(columns.length).some((field) => field !== '')) {
     const message = `Line ${line} has ${fields.length} ${fields.length === 1 ? 'field' : 'fields'}, and the header ${columns.length}`;
     return malformed(recordBytes(run, at), message);
   }
@@ -72,8 +79,11 @@ function badItem({ reason, sample, line, endOffset, endLine }: Bad): FoundItem {
   return { item, bytes: sample.length, after: { offset: endOffset, line: endLine } };
 }
 
-function readHeader(names: ParsedRecord): string[] {
-  if (!Array.isArray(names)) throw wrongHeader(names.message);
+/** Columns without a name at the right are none: spreadsheets write one for each column that was ever touched. */
+function readHeader(fields: ParsedRecord): string[] {
+  if (!Array.isArray(fields)) throw wrongHeader(fields.message);
+  const names = fields.slice(0, fields.findLastIndex((name) => name.trim() !== '') + 1);
+  if (names.length === 0) throw wrongHeader('column 1 has no name');
   if (names.length > MAX_COLUMNS) throw wrongHeader(`it has over ${MAX_COLUMNS.toLocaleString('en')} columns`);
   if (names.join('').length > MAX_HEADER_CHARACTERS) {
     throw wrongHeader(`it has over ${MAX_HEADER_CHARACTERS.toLocaleString('en')} characters`);

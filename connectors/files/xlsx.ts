@@ -1,7 +1,7 @@
 import { join, posix } from 'node:path';
 import type { Entry } from 'yauzl';
 import {
-  columnName, columnOf, csvRow, type DateFormat, dateFormatOf, MAX_COLUMNS, MAX_ROWS, plainNumber, serialDate, unescapeText,
+  columnName, columnOf, csvRow, type DateFormat, dateFormatOf, isoDate, MAX_COLUMNS, MAX_ROWS, plainNumber, serialDate, unescapeText,
 } from '../../domain/core/sheet-values.ts';
 import { quote } from '../../domain/core/text-limits.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
@@ -290,6 +290,8 @@ class SheetRows implements XmlEvents<Buffer> {
         const format = formats[this.#style] ?? null;
         return (format && serialDate(text, format, is1904)) ?? plainNumber(text);
       }
+      case 'd':
+        return isoDate(text, formats[this.#style] ?? null);
       default:
         return text;
     }

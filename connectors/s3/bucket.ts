@@ -64,7 +64,7 @@ export function openBucket(settings: BucketSettings, context: ConnectorContext):
       for (let token: string | undefined, isFirst = true; isFirst || token !== undefined; isFirst = false) {
         const place = token === undefined ? { StartAfter: after ?? undefined } : { ContinuationToken: token };
         const page = await asked(client.send(new ListObjectsV2Command({ Bucket, Prefix: prefix, ...place }), { abortSignal: signal }));
-        yield* filesOf(page);
+        yield* filesOf(page).filter(({ key }) => !isMark(key, prefix));
         token = page.IsTruncated ? page.NextContinuationToken : undefined;
       }
     },
@@ -75,6 +75,16 @@ export function openBucket(settings: BucketSettings, context: ConnectorContext):
 function nullWhereChanged(error: unknown): null {
   if (error instanceof Refusal && [412, 416].includes(error.extra['source_status'] as number)) return null;
   throw error;
+}
+
+/**
+ * Whether a key is a mark or a log that tools leave beside their files, as Spark and Hive tell them: `_SUCCESS`, `_delta_log/…`,
+ * `.part-0.crc`. A folder such as `_day=1/` is a partition, and what the prefix itself names is wanted.
+ */
+export function isMark(key: string, prefix: string): boolean {
+  const folder = prefix.lastIndexOf('/') + 1;
+  const parts = key.slice(folder).split('/');
+  return parts.some((part, at) => /^[._][^=]*$/.test(part) && !(at === 0 && folder < prefix.length)) || key.endsWith('.crc');
 }
 
 function filesOf({ Contents = [] }: ListObjectsV2CommandOutput): BucketFile[] {

@@ -58,7 +58,20 @@ export function serialDate(text: string, { hasDate, hasTime }: DateFormat, is190
 export function plainNumber(text: string): string {
   if (!/e/i.test(text)) return text;
   const reading = readNumber(text);
-  return reading.ok ? reading.value : text;
+  return reading.ok ? reading.value : withoutExponent(text);
+}
+
+/** A number beyond those that an attribute takes may still be an id, which has no exponent. */
+function withoutExponent(text: string): string {
+  const [, sign, whole, decimals = '', exponent] = /^(-?)([1-9])(?:\.(\d+))?e\+?([1-4]?\d)$/i.exec(text) ?? [];
+  if (whole === undefined || Number(exponent) < decimals.length) return text;
+  return `${sign!}${whole}${decimals.padEnd(Number(exponent), '0')}`;
+}
+
+/** A date as ISO 8601 in a cell, as some programs write it: of a midnight in a format without a time the day alone. */
+export function isoDate(text: string, format: DateFormat | null): string {
+  if (format === null || format.hasTime) return text;
+  return /^(\d{4}-\d{2}-\d{2})T00:00(?::00(?:\.0+)?)?Z?$/.exec(text)?.[1] ?? text;
 }
 
 /** In texts Excel writes what XML can't hold, and what would look the same, as _x000D_ (ECMA-376 part 1, 22.9.2.19). */

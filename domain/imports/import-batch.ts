@@ -57,12 +57,25 @@ export function checkPieces(
   return checked;
 }
 
+/** Separators alone, as spreadsheets write rows that were emptied: no row, as an empty line is none. */
+function isBlank(fields: readonly string[]): boolean {
+  return fields[0] === '' && fields.every((field) => field === '');
+}
+
+/** A row without its fields under columns that have no name, as long as they are empty. */
+function withoutUnnamed<T>(fields: string[] | T, { columns, unnamedColumns = 0, layout }: Rules): string[] | T {
+  if (unnamedColumns === 0 || layout !== undefined || !Array.isArray(fields)) return fields;
+  const rest = fields.slice(columns);
+  return rest.length <= unnamedColumns && rest.every((field) => field === '') ? fields.slice(0, columns) : fields;
+}
+
 type Lanes = { cursors: LaneCursors; checked: CheckedRows[] };
 
 function checkRun(run: Run, rules: Rules, { cursors, checked }: Lanes, cutOffAt?: number): void {
   const customerAt = rules.layout === undefined ? 0 : rules.layout.customer - 1;
   for (const [index, parsed] of parseRun(run, rules.delimiter).entries()) {
-    const record = rules.hasErrorColumns && Array.isArray(parsed) ? rowFields(parsed, rules) : parsed;
+    if (Array.isArray(parsed) && isBlank(parsed)) continue;
+    const record = rules.hasErrorColumns && Array.isArray(parsed) ? rowFields(parsed, rules) : withoutUnnamed(parsed, rules);
     const isParsed = Array.isArray(record);
     const lane = isParsed ? laneOf(record[customerAt] ?? '', cursors.length) : 0;
     if (run.offset + run.starts[index]! < cursors[lane]!) continue;

@@ -25,6 +25,8 @@ export type ImportFormat = {
   columns: 3 | 4;
   /** An error file that was corrected: its rows are read by `rowFields`. */
   hasErrorColumns: boolean;
+  /** Columns without a name behind these: spreadsheets write one for each column that was ever touched. */
+  unnamedColumns?: number;
   /** A table whose rows have a cell for each attribute; each cell is a row of three columns. */
   layout?: TableLayout;
 } & RowSyntax;
@@ -83,12 +85,16 @@ const TABLE_HEADER = '; the first line has to have the names that columns maps';
 
 function readHeader(run: Run, version: ImportVersion, syntax: RowSyntax): HeaderReading {
   const fields = parseRun(run, syntax.delimiter)[0]!;
-  const names = Array.isArray(fields) ? fields.map((name) => name.trim().toLowerCase()).join() : undefined;
+  const all = Array.isArray(fields) ? fields.map((name) => name.trim().toLowerCase()) : [];
+  const named = all.slice(0, all.findLastIndex((name) => name !== '') + 1);
+  const names = named.join();
+  const unnamed = all.length > named.length ? { unnamedColumns: all.length - named.length } : {};
   const start = resumeAfter(run, 0);
   for (const hasErrorColumns of [false, true]) {
     const after = hasErrorColumns ? `,${ERROR_COLUMNS.join()}` : '';
-    if (names === HEADER_LINES.v3 + after) return { ok: true, format: { ...syntax, version: 'v3', columns: 4, hasErrorColumns }, ...start };
-    if (names === HEADER_LINES.v2 + after) return { ok: true, format: { ...syntax, version, columns: 3, hasErrorColumns }, ...start };
+    const format = { ...syntax, ...unnamed, hasErrorColumns };
+    if (names === HEADER_LINES.v3 + after) return { ok: true, format: { ...format, version: 'v3', columns: 4 }, ...start };
+    if (names === HEADER_LINES.v2 + after) return { ok: true, format: { ...format, version, columns: 3 }, ...start };
   }
   const line = recordBytes(run, 0);
   const hint = line.includes(CR) ? ' (lines must end in LF or CRLF, not in CR alone)' : '';

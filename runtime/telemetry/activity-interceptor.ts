@@ -30,6 +30,12 @@ export type Watch = {
 /** How soon a step looks again whether it may run alone, or whether it finds a place in line. */
 const NEXT_TURN_MS = 2_000;
 
+function sayGivenUp(step: string, { kind, location }: JobStep, errorId: string): string {
+  const name = location === undefined ? step : `${step} (${location})`;
+  const orStopped = kind === 'sync' ? ', or stopped answering,' : '';
+  return `an error in Millrace: the step ${name} ended its process several times${orStopped} without progress (error ${errorId})`;
+}
+
 /**
  * Around every step: its time and outcome as metrics, one line of log for each that fails, and law 1.
  * A refusal becomes a non-retryable failure that carries its code; anything else one that carries its
@@ -42,8 +48,7 @@ export function activityInterceptor(log: Log, metrics: Metrics, { faults, attemp
     log.error({ activity: step.step, [step.kind]: step.job, errorId }, 'a step killed its process again and again, and is given up');
     metrics.countInternalError({ kind: step.kind, step: step.step });
     await faults.gaveUp(step, errorId);
-    const name = jobStep.location === undefined ? step.step : `${step.step} (${jobStep.location})`;
-    const reason = `an error in Millrace: the step ${name} ended its process several times (error ${errorId})`;
+    const reason = sayGivenUp(step.step, jobStep, errorId);
     const doesFlowContinue = await giveUp(jobStep, step.step, reason);
     await attempts.ended(jobStep, 'given up');
     if (doesFlowContinue) return null;

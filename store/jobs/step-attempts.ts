@@ -40,7 +40,10 @@ const BESIDE: Partial<Record<JobKind, string>> = {
 export type FoundAttempt = {
   /** The attempt that was noted last. */
   noted: NotedAttempt | null;
-  /** Whether its process is gone, and not with the database. */
+  /**
+   * Whether its process is gone, and not with the database. In a run of a sync, which works at what a source sends, also whether the
+   * attempt outlasted its heartbeat: another one begins, and it has not ended.
+   */
   hasDied: boolean;
   /** A hash of how far the job is; null for one that is gone. */
   progress: string | null;
@@ -52,9 +55,9 @@ export async function findAttempt(
 ): Promise<FoundAttempt> {
   const noted = readRow<NotedAttempt & { hasDied: boolean }>(await db.query(
     `SELECT a.attempt, a.process, a.is_alone, a.progress, a.deaths,
-       a.process IS NOT NULL AND a.process <> $5 AND a.begun_at > pg_postmaster_start_time() AND NOT EXISTS (
+       a.process IS NOT NULL AND a.begun_at > pg_postmaster_start_time() AND (a.kind = 'sync' OR a.process <> $5 AND NOT EXISTS (
          SELECT FROM pg_locks l WHERE l.locktype = 'advisory' AND l.classid = ${PROCESS_LOCK} AND l.objid = a.process::bigint::oid
-           AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())) AS has_died
+           AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()))) AS has_died
      FROM step_attempts a WHERE a.entity_id = $1 AND a.kind = $2 AND a.job = $3 AND a.activity = $4`,
     [entityId, kind, job, activity, process]));
   const { rows: [found] } = location === undefined

@@ -273,6 +273,18 @@ async function takeStep(kind: JobKind, { step, mails }: Ending, entityId: number
   expect(await sql('SELECT FROM step_attempts')).toEqual([]);
 }
 
+describe('a step of a process that lives', () => {
+  it.each([['sync', 'given up'], ['import', 'runs']] as const)('that is begun anew without progress: in a %s it %s', async (kind, last) => {
+    const scene = { world: await makeWorld(store), appId: 0 };
+    const { job } = await ENDINGS[kind].begin(scene);
+    const attempts = stepAttempts(store.db, createLog({ level: 'fatal' }), 3);
+    const begin = (attempt: number) => attempts.begin({ entityId: scene.world.entity.id, kind, job, activity: 'run/8', attempt });
+    expect([await begin(1), await begin(2), await begin(3), await begin(4)]).toEqual(['runs', 'runs', 'runs', last]);
+    await sql('DELETE FROM step_attempts');
+    await attempts.close();
+  });
+});
+
 describe('a job whose step killed its process three times', () => {
   it.each(JOB_KINDS)('ends as its users expect, and holds up no other: %s', async (kind) => {
     const ending = ENDINGS[kind];

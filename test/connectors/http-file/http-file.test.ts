@@ -229,6 +229,12 @@ describe('records', () => {
     expect(recordsOf(await read({ format: 'jsonl', url: serve(`${deep}\n${long}\r\n`) }))).toHaveLength(2);
   });
 
+  it('are none where a spreadsheet left separators alone, and have no fields behind its last name', async () => {
+    const batches = await read({ url: serve('a,b,,\n1,2,,\n,,,\n3,4\n5,6,,x\n,,\n') });
+    expect(recordsOf(batches)).toEqual([{ a: '1', b: '2' }, { a: '3', b: '4' }]);
+    expect(malformedOf(batches)).toMatchObject([{ message: 'Line 5 has 4 fields, and the header 2' }]);
+  });
+
   it('come in batches of bounded bytes', async () => {
     const url = serve(`a\n${`${'x'.repeat(1024 * 1024)}\n`.repeat(9)}`);
     expect((await read({ url })).map(({ items }) => items.length)).toEqual([3, 3, 3]);

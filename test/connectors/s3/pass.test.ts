@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { BucketFile } from '../../../connectors/s3/bucket.ts';
+import { type BucketFile, isMark } from '../../../connectors/s3/bucket.ts';
 import { behind, FIRST_PASS, isDue, type Pass, settled, unstuck } from '../../../connectors/s3/pass.ts';
 
 const HOUR = 3_600_000;
@@ -62,4 +62,14 @@ describe('the files that are due', () => {
     expect(run(pass, [file('a', NOW)]).pass).toEqual(pass);
     expect(run(run(FIRST_PASS, []).pass, [file('a', 0)]).taken).toEqual(['a']);
   });
+});
+
+it('marks of tools under a prefix are told from files', () => {
+  const marks = ['_SUCCESS', '_delta_log/0.json', 'a/_started_1', 'a/.part-0.csv.crc', '.DS_Store', 'b.csv.crc', 'day=1/_committed_2'];
+  const files = ['a.csv', 'a_b.csv', '_day=1/a.csv', 'a/b.c/d.csv', 'a._b'];
+  for (const folder of ['', 'people/']) {
+    expect([...marks, ...files].filter((key) => isMark(`${folder}${key}`, folder))).toEqual(marks);
+  }
+  expect(isMark('people/_in/a.csv', 'people/_in/')).toBe(false);
+  expect(isMark('people/_in/a.csv', 'people/_i')).toBe(false);
 });

@@ -66,6 +66,17 @@ it('refuses the header of a table that has more columns than a sheet, and finds 
   expect(wide([...names, 'more'])).toMatchObject({ ok: false, message: expect.stringMatching(/has 16385 columns, and a table at most 16384/) });
 });
 
+describe('a file of a spreadsheet', () => {
+  it('has no rows of separators alone, and no columns without a name and a value', () => {
+    const bytes = Buffer.from('user_id,attribute_key,value,,\nu1,plan,gold,,\n,,,,\nu2,plan,gold\nu3,plan,gold,,note\n,,\n,plan,gold,,\n');
+    const reading = parseHeader(split(bytes)[0], 'v3') as HeaderReading & { ok: true };
+    const rest = split(bytes.subarray(reading.offset), reading.offset, reading.line);
+    const [checked] = checkPieces(rest, { ...rules, ...reading.format }, [0]);
+    expect([checked!.rowsIn, checked!.changes.map(({ line }) => line)]).toEqual([4, [2, 4]]);
+    expect(checked!.errors.map(({ line, errorType }) => [line, errorType])).toEqual([[5, 'PARSING_FAILED'], [7, 'INVALID_CUSTOMER_ID']]);
+  });
+});
+
 describe('an import in lanes', () => {
   it('finds in all lanes together what it would find in one', () => {
     fc.assert(fc.property(file, fc.integer({ min: 2, max: 5 }), anyRules, (bytes, count, each) => {
