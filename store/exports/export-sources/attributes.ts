@@ -28,13 +28,16 @@ export function joinNames(named: NamedAttributes): string {
 const VALUE = `coalesce(r.string_value, r.number_value::text, r.boolean_value::text, r.date_value::text, ${isoUtc('r.datetime_value')},
   array_to_string(r.set_elements, ';'))`;
 
+/** A Set as an array: an element may have the mark in it that stands between elements of a text. */
+const JSON_VALUE = `CASE WHEN r.set_elements IS NULL THEN to_json(${VALUE}) ELSE to_json(r.set_elements) END`;
+
 const CUSTOMER_TYPE = `CASE r.customer_type ${
   Object.entries(CUSTOMER_TYPE_CODE).map(([type, code]) => `WHEN ${code} THEN ${literal(type)}`).join(' ')} END`;
 
 /** What a row `r` of attribute_values becomes beside its names. */
 export const attributeColumns = ({ format }: ExportScope): string => selectList('attributes', {
   system_of_record_identifier: 'named.names ->> 0', customer_attribute_identifier: 'named.names ->> 1',
-  customer_attribute_key: 'named.names ->> 2', customer_attribute_value: VALUE, customer_id_type: CUSTOMER_TYPE,
+  customer_attribute_key: 'named.names ->> 2', customer_attribute_value: format === 'jsonl' ? JSON_VALUE : VALUE, customer_id_type: CUSTOMER_TYPE,
   customer_id: 'r.customer_id', changed_at: 'r.changed_at', removed: 'r.removed_at IS NOT NULL',
 }, format);
 

@@ -86,6 +86,23 @@ describe.each(Object.entries(WAYS))('attributes that are exported %s', (_, start
     expect(told).toContainEqual(['tags', 'user_id', '', 'false']);
   });
 
+  it('give any Set and any text back as JSON Lines, whatever stands in them', async () => {
+    const world = await makeWorld(store);
+    const text = fc.string({ unit: fc.constantFrom('a', ';', '"', ',', '\\', '\n', 'é', '\u{1F600}'), minLength: 1, maxLength: 4 });
+    const given = fc.sample(fc.record({ set: fc.uniqueArray(text, { minLength: 1, maxLength: 4 }), plan: text }), sampledRuns(200));
+    await merge(world, given.flatMap(({ set, plan }, who): Change[] =>
+      [{ key: 'tags', add: set, who }, { key: 'plan', value: plan, who }]));
+    const { text: lines } = await readExported(store.db, 'attributes', scopeOf(world, start(), { format: 'jsonl' }));
+    type Line = { customer_id: string; customer_attribute_key: string; customer_attribute_value: unknown };
+    const read = new Map(lines.split('\n').slice(0, -1).map((line) => JSON.parse(line) as Line)
+      .map((line) => [`${line.customer_id} ${line.customer_attribute_key}`, line.customer_attribute_value]));
+    expect(read.size).toBe(given.length * 2);
+    for (const [who, { set, plan }] of given.entries()) {
+      expect((read.get(`${personId(who)} tags`) as string[]).toSorted()).toEqual(set.toSorted());
+      expect(read.get(`${personId(who)} plan`)).toBe(plan);
+    }
+  });
+
   it('are those of the Systems of Records asked for, of SDKs too, that live', async () => {
     const world = await makeWorld(store);
     const other = await makeWorld(store);
@@ -129,7 +146,8 @@ describe.each(Object.entries(WAYS))('attributes that are exported %s', (_, start
       expect(texts.toSorted()).toEqual(all.text.split('\n').slice(0, -1).toSorted());
     }), { numRuns: sampledRuns(8) });
     const json = (await readExported(store.db, 'attributes', scopeOf(world, start(), { format: 'jsonl' }))).text.split('\n').slice(0, -1);
-    expect(json.map((text) => (JSON.parse(text) as { customer_attribute_value: string }).customer_attribute_value))
+    const valueOf = (text: string) => (JSON.parse(text) as { customer_attribute_value: string | string[] }).customer_attribute_value;
+    expect(json.map(valueOf).map((value) => (Array.isArray(value) ? value.join(';') : value)))
       .toEqual((await exportedRows(store.db, 'attributes', scopeOf(world, start()))).map((row) => row.customer_attribute_value));
   });
 
