@@ -9,7 +9,9 @@ import { pageOf, pageQuery } from '../core/page.ts';
 /** What apps sent, as it happened: events, sessions and locations (reference: Events, Sessions, Locations). */
 const SHARED = { method: 'GET', right: 'usage_analytics_view' } as const;
 const ofApp = z.object({ app_identifier: identifier });
-const wrongDate = { elements: ['since_date', 'until_date'], status: 'bad_request', message: 'Wrong date format' } as const;
+const wrongDate = {
+  elements: ['since_date', 'until_date', 'received_since'], status: 'bad_request', message: 'Wrong date format',
+} as const;
 
 function fieldsOf<L extends TrackedListName>(list: L) {
   const known: readonly string[] = LIST_FIELDS[list];
@@ -29,7 +31,16 @@ const listQuery = {
   ...paged,
   since_date: isoDateOrDatetime.optional().describe('Only from then on; a date alone is its midnight in UTC'),
   until_date: isoDateOrDatetime.optional().describe('Only up to then, included'),
+  received_since: isoDateOrDatetime.optional().describe('Only what Millrace received, or changed, from then on, also if it happened '
+    + 'earlier: send `received_until` of the last answer'),
 };
+
+function listOf<R extends z.ZodType>(item: R, id: string) {
+  return pageOf(item).extend({
+    received_until: z.iso.datetime().optional()
+      .describe('Only with received_since, on the page that no cursor asked for: send it as received_since the next time'),
+  }).meta({ id });
+}
 
 /** An empty one filters nothing. */
 const filter = commaList.pipe(z.array(z.string().refine(isStorable, 'must not hold NUL or half a surrogate pair')))
@@ -96,7 +107,7 @@ export const Device = z.object({
 }).partial().required({ device_id: true, application_id: true }).meta({ id: 'Device' });
 export type Device = z.output<typeof Device>;
 
-const EVENTS = { ...SHARED, tag: 'Events', malformedQuery: wrongDate, result: pageOf(Event) } as const;
+const EVENTS = { ...SHARED, tag: 'Events', malformedQuery: wrongDate, result: listOf(Event, 'EventPage') } as const;
 
 export const listEvents = operation({
   ...EVENTS,
@@ -144,7 +155,7 @@ export const listSessions = operation({
     ...listQuery, fields: fieldsOf('sessions'), device_ids: filter, user_ids: filter, app_versions: filter,
     countries: filter, langs: filter,
   }),
-  result: pageOf(Session),
+  result: listOf(Session, 'SessionPage'),
 });
 
 const degrees = z.string().regex(/^-?\d{1,3}(\.\d{1,20})?$/, 'must be a number of degrees, such as 48.85').transform(Number).optional();
@@ -161,7 +172,7 @@ export const listLocations = operation({
   query: z.object({
     ...listQuery, fields: fieldsOf('locations'), session_ids: filter, device_ids: filter, latitude: degrees, longitude: degrees,
   }),
-  result: pageOf(Location),
+  result: listOf(Location, 'LocationPage'),
 });
 
 const DEVICES = { ...SHARED, tag: 'Devices' } as const;

@@ -20,7 +20,7 @@ export type AskedEntries = {
 
 type App = { id: number; identifier: string };
 type Texts = string[] | undefined;
-type Period = { since_date?: Date | undefined; until_date?: Date | undefined };
+type Period = { since_date?: Date | undefined; until_date?: Date | undefined; received_since?: Date | undefined };
 
 /** Of lists of locations and devices (reference: Errors). */
 export const NO_APP = 'Couldn\'t find App';
@@ -28,11 +28,13 @@ export const NO_APP = 'Couldn\'t find App';
 export type EventQuery = Period & { group?: boolean | undefined; session_ids?: Texts; names?: Texts; details?: Texts };
 
 /** What all lists of events have. */
-export function eventFilter({ since_date: since, until_date: until, group: isGrouped, session_ids: sessions, names, details }: EventQuery) {
+export function eventFilter(query: EventQuery) {
+  const { group: isGrouped, session_ids: sessions, names, details } = query;
+  const { since, until, updatedSince } = periodOf(query);
   return {
     isGrouped,
     filter: {
-      since: isGrouped ? groupedSince(since, until, new Date()) : since, until, details,
+      since: isGrouped ? groupedSince(since, until, new Date()) : since, until, updatedSince, details,
       oneOf: { session_id: sessions && idsOf(sessions), name: names },
     },
   };
@@ -55,7 +57,7 @@ export function sessionsOfApp(
     device_id: query.device_ids, user_id: query.user_ids, app_version: query.app_versions, country: query.countries, lang: query.langs,
   };
   return {
-    filter: { appIds: [app.id], since: query.since_date, until: query.until_date, oneOf },
+    filter: { appIds: [app.id], ...periodOf(query), oneOf },
     subject: subjectOf({ app: app.identifier }, query),
   };
 }
@@ -69,9 +71,13 @@ export function locationsOfApp(
     longitude: one(query.longitude),
   };
   return {
-    filter: { appIds: [app.id], since: query.since_date, until: query.until_date, oneOf },
+    filter: { appIds: [app.id], ...periodOf(query), oneOf },
     subject: subjectOf({ app: app.identifier }, query),
   };
+}
+
+function periodOf({ since_date: since, until_date: until, received_since: updatedSince }: Period) {
+  return { since, until, updatedSince };
 }
 
 type DeviceQuery = { current_user_ids?: Texts; updated_since?: Date | undefined };

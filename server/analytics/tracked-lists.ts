@@ -7,6 +7,7 @@ import {
   countTracked, findHighestId, hasDevice, hasUser, keysOf, listGrouped, listTracked, listTrackedPortions, type TrackedEntry,
 } from '../../store/analytics/tracked-lists.ts';
 import { listAppIds } from '../../store/apps/apps.ts';
+import { findCompleteUntil } from '../../store/core/complete-until.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import { requireApp } from '../apps/find-app.ts';
 import type { RouteDependencies } from '../dependencies.ts';
@@ -23,7 +24,9 @@ import {
   sessionsOfApp,
 } from './tracked-filters.ts';
 
-type ListQuery = { page: number; per_page: number; fields?: string[] | undefined; cursor?: string | undefined };
+type ListQuery = {
+  page: number; per_page: number; fields?: string[] | undefined; cursor?: string | undefined; received_since?: Date | undefined;
+};
 type Who = Circumstances & { caller: Caller };
 
 /** A list that was asked for, and its address. */
@@ -130,6 +133,8 @@ async function pageInOrder<List extends TrackedListName>(
   const { per_page: perPage } = query;
   const cursor = query.cursor === undefined ? null : openCursor(deps, entityId, path, query.cursor);
   const page = cursor?.page ?? query.page;
+  // Before anything is read: what is committed meanwhile comes again the next time.
+  const until = query.received_since && !cursor ? { received_until: await findCompleteUntil(db) } : {};
   // Found while the entries are read.
   const whole = cursor ? Promise.resolve([cursor.upTo, cursor.total] as const)
     : Promise.all([findHighestId(db, list), countTracked(db, list, entityId, filter)]);
@@ -151,7 +156,8 @@ async function pageInOrder<List extends TrackedListName>(
       if (shown.length > 0) yield new JsonText(shown.map(({ json }) => json).join(','));
     }
   }
-  return streamedResult('items', items(), {}, () => pageSummary(settings, path, { ...query, page }, { count, total, cursor: next }));
+  return streamedResult('items', items(), {}, () => (
+    { ...pageSummary(settings, path, { ...query, page }, { count, total, cursor: next }), ...until }));
 }
 
 /** Where the next page goes on, and how many entries there were when the first one was asked for. */

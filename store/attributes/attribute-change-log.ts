@@ -1,4 +1,5 @@
 import { CUSTOMER_TYPES, type CustomerType } from '../../domain/attributes/customer-id.ts';
+import { COMPLETE_UNTIL } from '../core/complete-until.ts';
 import { type Database, type Queryable, read, type Tx, write } from '../core/database.ts';
 import { changeRows, type Tally } from '../core/in-batches.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
@@ -46,13 +47,10 @@ export type ScanStart = { now: Instant; until: Instant; isLogged: boolean };
  * A date to come is not handed on: whoever kept it would be told of nothing until then.
  */
 export async function findScanStart(db: Queryable, since: Instant): Promise<ScanStart> {
-  // A write transaction ends within 30 s (database.ts). One that is late in doing so shows in pg_stat_activity.
   const { rows } = await db.query<{ now: string; until: string; is_logged: boolean }>(
     `SELECT now()::text AS now, $1::timestamptz > now() - make_interval(days => $2) AS is_logged,
        to_char(date_trunc('milliseconds', greatest(CASE WHEN $1 <= now() THEN $1::timestamptz END,
-         least(now() - interval '30 seconds', (
-           SELECT min(xact_start) FROM pg_stat_activity
-           WHERE datname = current_database() AND backend_xid IS NOT NULL AND pid <> pg_backend_pid())))),
+         ${COMPLETE_UNTIL})),
          'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS until`, [since, LOG_KEPT_DAYS - 1]);
   return { now: rows[0]!.now, until: rows[0]!.until, isLogged: rows[0]!.is_logged };
 }

@@ -7,7 +7,7 @@ const day = (daysAgo = 0) => new Date(Date.now() - daysAgo * DAY_MS).toISOString
 const midnight = (daysAgo = 0) => Math.floor(Date.parse(day(daysAgo)) / 1_000);
 export const days = () => ({ sd: midnight(1), ed: midnight() });
 
-const since = (draw: Draw) => (draw.chance(0.3) ? { since_date: day(1) } : {});
+const since = (draw: Draw) => ({ ...draw.chance(0.3) && { since_date: day(1) }, ...draw.chance(0.3) && { received_since: day(1) } });
 
 /** Filters of one block. Some compare with the id of a person, which an erasure takes out. */
 export function drawFilters(draw: Draw) {

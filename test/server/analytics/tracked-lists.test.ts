@@ -5,6 +5,7 @@ import { insertSampleSegment } from '../../harness/analytics/segments.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { personId } from '../../harness/core/people.ts';
 import { recountTracked } from '../../harness/tracking/recount-tracked.ts';
+import { insertSampleEvents } from '../../harness/analytics/sample-events.ts';
 import { sampleActivity } from '../../harness/tracking/sdk-samples.ts';
 import { useServer } from '../http/use-server.ts';
 
@@ -182,6 +183,29 @@ describe('events', () => {
     }
   });
 
+  test('that arrived since, however long ago they happened, come to a reader who goes on from received_until', async () => {
+    const path = `apps/${app.identifier}/events`;
+    const read = async (since: string) => {
+      const names: string[] = [];
+      const first = await list(path, { received_since: since, fields: 'name', per_page: '1' });
+      for (let page = first; ; page = await list(path, Object.fromEntries(new URL(page.navigation.next).searchParams))) {
+        names.push(...(page.items as { name: string }[]).map(({ name }) => name));
+        if (page.navigation.next === null) return { names: names.toSorted(), until: first.received_until as string };
+      }
+    };
+    const { names: all, until } = await read('2020-01-01');
+    expect(all).toEqual((await items(path, { fields: 'name' })).map(({ name }) => name as string).toSorted());
+    expect(Date.now() - Date.parse(until)).toBeGreaterThanOrEqual(30_000);
+    await store.db.query(
+      `UPDATE events SET received_at = $2::timestamptz - interval '1 ms' WHERE entity_id = $1`, [world.entity.id, until]);
+    expect((await read(until)).names).toEqual([]);
+    await insertSampleEvents(store.db, world.entity.id, [
+      { appId: app.id, at: new Date('2026-10-01T00:00:00Z'), name: 'Late', device: PHONE },
+    ]);
+    expect((await read(until)).names).toEqual(['Late']);
+    await store.db.query(`DELETE FROM events WHERE entity_id = $1 AND name = 'Late'`, [world.entity.id]);
+  });
+
   test('of a user, asked for with aliases, are also those of ids that became the user where an app says so', async () => {
     const [carla, early] = [personId(703), personId(704)];
     await insertEvents([
@@ -251,7 +275,7 @@ test('sessions come in order of time, filtered, with their app', async () => {
   expect(await items(path, { fields: 'lang' })).toEqual([{ session_id: expect.any(String), lang: 'fr' }]);
   for (const [name, [right, wrong]] of Object.entries({
     device_ids: [PHONE, TABLET], user_ids: [ANNE, BEN], app_versions: ['1.2', '1'], countries: ['FR,DE', 'DE'], langs: ['fr', 'en'],
-    since_date: ['2026-10-02', '2026-10-03'], until_date: ['2026-10-02', '2026-10-01'],
+    since_date: ['2026-10-02', '2026-10-03'], until_date: ['2026-10-02', '2026-10-01'], received_since: ['2026-10-02', '2100-01-01'],
   })) {
     const totals = [await list(path, { [name]: right! }), await list(path, { [name]: wrong! })].map((page) => page.total_items);
     expect([name, ...totals]).toEqual([name, 1, 0]);
@@ -315,6 +339,7 @@ test('locations come in order of time, filtered by exact degrees', async () => {
   const [{ session_id: session }] = (await items(path)) as [{ session_id: string }];
   for (const [name, [right, wrong]] of Object.entries({
     session_ids: [`${session},none`, '0'], device_ids: [`${PHONE},none`, 'none'], since_date: ['2026-10-02', '2100-01-01'],
+    received_since: ['2026-10-02', '2100-01-01'],
     until_date: ['2026-10-02T02:00:00+02:00', '2026-10-01'],
   })) {
     const totals = [await list(path, { [name]: right! }), await list(path, { [name]: wrong! })].map((page) => page.total_items > 0);

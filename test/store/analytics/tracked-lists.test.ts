@@ -107,6 +107,12 @@ it.each(['events', 'sessions', 'locations'] as const)('%s are read by keys, from
     expect(plan).not.toMatch('Seq Scan');
   }
 
+  const late = { ...APP_ALONE, updatedSince: new Date(Date.now() + 86_400_000) };
+  for (const plan of [await page(list, late), await onlyPlan((db) => countTracked(db, list, ENTITY, late))]) {
+    expect(plan).toMatch(/Bitmap Index Scan on \w+_received/);
+    expect(plan).not.toMatch('Seq Scan');
+  }
+
   const total = await onlyPlan((db) => countTracked(db, list, ENTITY, IN_SEPTEMBER));
   expect(total).toMatch(/Index Cond: .*day >= '2026-09-04'::date\) AND \(day < '2026-09-20'::date/);
   expect(total.match(new RegExp(`(on|using) ${list}_2026_09_pkey`, 'g'))).toHaveLength(2);         // what lies before and after whole days
