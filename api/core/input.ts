@@ -50,13 +50,18 @@ export const customerId = z.string()
   })
   .meta({ minLength: 1, maxLength: MAX_CODE_POINTS });
 
-/** A flag in a query; without a value it is true. */
-export const queryFlag = z.enum(['', 'true', 'false', '1', '0'], { error: 'must be true or false' })
+/** A flag in a query, in any case; without a value it is true. */
+export const queryFlag = z.preprocess(lowerCase, z.enum(['', 'true', 'false', '1', '0'], { error: 'must be true or false' }))
   .transform((value) => value !== 'false' && value !== '0');
 
 /** A flag in a JSON body or a web form, where every value is text. */
-export const bodyFlag = z.union([z.boolean(), z.enum(['true', 'false', '1', '0'])], { error: 'must be true or false' })
+export const bodyFlag = z.preprocess(
+  lowerCase, z.union([z.boolean(), z.enum(['true', 'false', '1', '0'])], { error: 'must be true or false' }))
   .transform((value) => value === true || value === 'true' || value === '1');
+
+function lowerCase(given: unknown): unknown {
+  return typeof given === 'string' ? given.toLowerCase() : given;
+}
 
 /** A whole number in a JSON body or a web form, where every value is text. */
 export function bodyInteger({ min, max }: { min: number; max: number }) {
@@ -163,10 +168,23 @@ export function commaListOf<S extends z.ZodType<string, string>>(element: S) {
 /** The zone of a date whose + was not written as %2B in the address: it arrives as a space. */
 const SPACE_FOR_PLUS = /\d \d\d(:?\d\d)?$/;
 
+/** ISO 8601 without separators, as in 20261123T120008Z. */
+const BASIC_DATE = /^(\d{4})(\d\d)(\d\d)/;
+const BASIC_TIME = /^T(\d\d)(\d\d)(\d\d)?/i;
+
+/** Puts the separators into a date, or a date and time, without any. */
+function withSeparators(text: string): string {
+  const [date] = BASIC_DATE.exec(text) ?? [];
+  if (date === undefined) return text;
+  const time = text.slice(date.length).replace(BASIC_TIME, (_, hour: string, minute: string, second?: string) => (
+    `T${hour}:${minute}${second === undefined ? '' : `:${second}`}`));
+  return `${date.replace(BASIC_DATE, '$1-$2-$3')}${time}`;
+}
+
 /** A date and time in any ISO 8601 form; UTC without a zone. */
 export const isoDatetime = z.string()
   .transform((value, ctx) => {
-    const instant = readDatetime(value);
+    const instant = readDatetime(withSeparators(value));
     if (instant !== undefined) return new Date(instant);
     const hint = SPACE_FOR_PLUS.test(value) ? ': write + as %2B in an address' : ', such as 2026-01-31T12:30:00Z';
     ctx.issues.push({ code: 'custom', message: `must be a date and time in ISO 8601${hint}`, input: value });
@@ -176,7 +194,7 @@ export const isoDatetime = z.string()
 
 /** As `isoDatetime`; a date alone is its midnight in UTC. */
 export const isoDateOrDatetime = z.preprocess(
-  (value) => (typeof value === 'string' && isDate(value) ? `${value}T00:00:00Z` : value), isoDatetime);
+  (value) => (typeof value === 'string' && isDate(withSeparators(value)) ? `${withSeparators(value)}T00:00:00Z` : value), isoDatetime);
 
 /** A whole number in a query. Ignores any other value, and one out of range (reference: Conventions, 6). */
 export function pageNumber({ min, max, otherwise }: { min: number; max: number; otherwise: number }) {

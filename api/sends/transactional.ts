@@ -154,6 +154,9 @@ export const explainMessages = operation({
     user: z.string(),
     sent: z.int().describe('Number of pushes of the campaign to the user, including those of more than 30 days ago'),
     opened: z.int(),
-    decisions: z.array(SendDecision).describe('Newest first, 1,000 at most'),
+    decisions: z.array(SendDecision.extend({
+      variant: z.object({ identifier: z.string(), name: z.string().nullable() }).nullable()
+        .describe('The variant that the user got; null if there is none. The name is null once the campaign no longer has the variant'),
+    }).meta({ id: 'ExplainedDecision' })).describe('Newest first, 1,000 at most'),
   }),
 });

@@ -168,9 +168,11 @@ const why = route(api.explainMessages, async ({ params, query: { user }, ...who 
       action: 'read', subjectKind: 'customer', customerHash: secrets.customerHash(entityId, USER, user),
       details: { what: 'messages', campaign: campaign.identifier },
     });
+    const nameOf = new Map((campaign.variants ?? []).map(({ identifier, name }) => [identifier, name]));
     return {
       user, ...await countSentTo(tx, entityId, campaign.id, user),
-      decisions: (await listDecisions(tx, entityId, campaign.id, user, MAX_DECISIONS)).map(showDecision),
+      decisions: (await listDecisions(tx, entityId, campaign.id, user, MAX_DECISIONS)).map(({ variant, ...decision }) => (
+        { ...showDecision(decision), variant: variant === null ? null : { identifier: variant, name: nameOf.get(variant) ?? null } })),
     };
   });
 });
