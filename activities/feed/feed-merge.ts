@@ -1,6 +1,7 @@
 import type { CustomerType } from '../../domain/attributes/customer-id.ts';
 import { textOf } from '../../domain/attributes/json-value.ts';
 import { refused } from '../../domain/attributes/value-row.ts';
+import { internalErrorOf } from '../../domain/core/internal-error.ts';
 import { parseExactJson } from '../../domain/core/exact-json.ts';
 import {
   checkFeed, type CheckedFeed, type FeedError, valueAt, valueError, type WaitingRequest, type WaitingValue,
@@ -11,8 +12,11 @@ import type { ImportError } from '../../domain/imports/import-error.ts';
 import { mergeAttributeValues, type MergeRefusal, prepareChanges } from '../../store/attributes/merge-attribute-values.ts';
 import { holdSorRevision } from '../../store/attributes/systems-of-records.ts';
 import { type Tx, write } from '../../store/core/database.ts';
-import { type FeedCounts, listWaitingFeedRequests, lockFeed, updateFeedRequestsDone } from '../../store/feed/feed-requests.ts';
+import {
+  type FeedCounts, listWaitingFeedRequests, lockFeed, updateFeedRequestsDone, type WaitingFeedRequest,
+} from '../../store/feed/feed-requests.ts';
 import { insertErrorsOf } from '../../store/imports/import-errors.ts';
+import { insertLiveCalls, MAX_LIVE_CALLS } from '../../store/tracking/live-calls.ts';
 import { sorRules } from '../attributes/sor-rules.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { redactErased } from '../gdpr/redact-erased.ts';
@@ -22,7 +26,7 @@ const BATCH_BYTES = 4 * 1024 ** 2;
 /** Where each of them changes a Set of 1,000 elements, a transaction takes half of the time that it may take. */
 const BATCH_VALUES = 3_000;
 
-type FeedDependencies = Pick<Dependencies, 'db' | 'secrets' | 'countValues' | 'batchRecords' | 'boundary'>;
+type FeedDependencies = Pick<Dependencies, 'db' | 'secrets' | 'log' | 'countValues' | 'batchRecords' | 'boundary'>;
 
 /** How many values a batch has where enough wait. */
 export function feedBatchValues({ batchRecords }: Pick<Dependencies, 'batchRecords'>): number {
@@ -35,6 +39,7 @@ export function feedBatchValues({ batchRecords }: Pick<Dependencies, 'batchRecor
  * values there were, or null when no request waited.
  */
 export async function mergeFeed(deps: FeedDependencies, entityId: number): Promise<number | null> {
+  let failed: FailedTrait[] = [];
   const counts = await write(deps.db, async (tx) => {
     await lockFeed(tx, entityId);
     const waiting = await listWaitingFeedRequests(tx, entityId, { values: feedBatchValues(deps), bytes: BATCH_BYTES });
@@ -51,6 +56,7 @@ export async function mergeFeed(deps: FeedDependencies, entityId: number): Promi
       for (const line of merged.older) older!.push(valueAt(own, line).request.id);
       for (const line of merged.suspicious) suspicious!.push(valueAt(own, line).request.id);
     }
+    failed = failedTraits(waiting, errors);
     await insertErrorsOf(tx, entityId, errors.map(({ requestId, error }) => ({ importId: requestId, error })));
     const done = countsOf(requests, errors, { older: older!, suspicious: suspicious! });
     await updateFeedRequestsDone(tx, entityId, done);
@@ -59,7 +65,29 @@ export async function mergeFeed(deps: FeedDependencies, entityId: number): Promi
   }, { collide: true });
   if (counts === null) return null;
   deps.boundary('feed: after a batch committed');
+  await showFailedTraits(deps, entityId, failed);
   return countValues(deps, counts);
+}
+
+type FailedTrait = Parameters<typeof insertLiveCalls>[3][number];
+
+/** The errors of traits, as the live list of their app shows them: at most as many of an app as are kept; none of the erased. */
+function failedTraits(waiting: readonly WaitingFeedRequest[], errors: readonly FeedError[]): FailedTrait[] {
+  const appOf = new Map(waiting.flatMap(({ id, traits }) => (traits ? [[id, traits.appId] as const] : [])));
+  const ofTraits = errors.filter(({ requestId, error }) => appOf.has(requestId) && error.customerHash === null);
+  const byApp = Map.groupBy(ofTraits, ({ requestId }) => appOf.get(requestId)!);
+  return [...byApp].flatMap(([appId, own]) => own.slice(-MAX_LIVE_CALLS).map(({ error }): FailedTrait => ({
+    appId, receivedAt: new Date(), outcome: 'failed', code: error.errorType, message: error.message, messageId: null, call: error.raw ?? '',
+    people: error.customerId === null ? [] : [{ customerType: typeOf(error), customerId: error.customerId }],
+  })));
+}
+
+/** Apart from the merge: what can't be written is not shown. */
+async function showFailedTraits({ db, secrets, log }: FeedDependencies, entityId: number, failed: readonly FailedTrait[]): Promise<void> {
+  if (failed.length === 0) return;
+  await write(db, (tx) => insertLiveCalls(tx, secrets, entityId, failed)).catch((error: unknown) => {
+    log.warn({ entityId, ...internalErrorOf(error) }, 'traits that failed could not be shown');
+  });
 }
 
 type Target = { entityId: number; sorId: number };

@@ -39,8 +39,9 @@ export const listRefusedCalls = operation({
 export const LiveCall = z.object({
   id: z.int().describe('Later calls have higher ids'),
   received_at: z.iso.datetime(),
-  outcome: z.enum(['accepted', 'duplicate', 'refused']),
-  code: z.string().nullable().describe('Why the server refused the call; else null'),
+  outcome: z.enum(['accepted', 'duplicate', 'refused', 'failed'])
+    .describe('failed: a trait of an accepted call that could not become a value; `call` is the value'),
+  code: z.string().nullable().describe('Why the server refused the call, or the error type of the trait; else null'),
   message: z.string().nullable(),
   message_id: z.string().nullable(),
   call: z.string().describe('The call, cut to 2,000 characters'),

@@ -71,7 +71,9 @@ export function addAppsCommand(program: Command, run: Run): void {
         },
       },
       {
-        name: 'tail', description: 'show the calls of its SDK as they come in: accepted, repeated, or refused and why; until Ctrl-C',
+        name: 'tail',
+        description: 'show the calls of its SDK as they come in: accepted, repeated, or refused and why, and traits that failed; '
+          + 'until Ctrl-C',
         args: [APP], options: [['--once', 'only the last ones']], does: tail,
       },
     ],

@@ -10,7 +10,8 @@ export type LiveCall = {
   /** Null where its key is shared and it told of no app. */
   appId: number | null;
   receivedAt: Date;
-  outcome: 'accepted' | 'duplicate' | 'refused';
+  /** `failed`: a trait of an accepted call, which is shown as the value that it was to become. */
+  outcome: 'accepted' | 'duplicate' | 'refused' | 'failed';
   code: string | null;
   message: string | null;
   messageId: string | null;

@@ -21,7 +21,7 @@ const accept = ({ entity, sor }: World, values: GivenValue[], version: 2 | 3 = 3
   insertFeedRequest(tx, entity.id, { sorId: sor.id, version, valuesIn: values.length, body: JSON.stringify(values) }));
 
 async function drain({ entity }: World, batchRecords: number, { countValues } = createMetrics()): Promise<number> {
-  const deps = { ...store, countValues, batchRecords, boundary: () => {} };
+  const deps = { ...store, log: { info() {}, warn() {}, error() {} }, countValues, batchRecords, boundary: () => {} };
   let batches = 0;
   while (await mergeFeed(deps, entity.id) !== null) batches += 1;
   return batches;

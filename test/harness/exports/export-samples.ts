@@ -27,7 +27,8 @@ export async function ingestSamples({ store }: Stack, world: ExportWorld): Promi
     }),
   ]);
   if (outcomes.some((outcome) => outcome !== 'accepted')) throw new Error(`a sample was refused: ${JSON.stringify(outcomes)}`);
-  while (await mergeFeed({ ...store, countValues() {}, batchRecords: 1_000, boundary() {} }, world.entity.id) !== null);
+  const deps = { ...store, log: { info() {}, warn() {}, error() {} }, countValues() {}, batchRecords: 1_000, boundary() {} };
+  while (await mergeFeed(deps, world.entity.id) !== null);
   const campaign = await insertSampleCampaign(store.db, world.entity.id, world.app.id);
   await store.db.query(
     `INSERT INTO attempts (entity_id, campaign_id, app_id, channel, state, code, settled_at, device_id, user_id)

@@ -31,7 +31,8 @@ const track = async (event: string, userId: string, deviceId: string): Promise<s
 /** Feeds a value, and tells what is stored of the person then. */
 async function feed(userId: string): Promise<unknown[]> {
   await sendFeed(server.app, world, [{ customer_id: userId, attribute_key: 'plan', attribute_value: 'gold' }]);
-  const deps = { ...store, countValues: createMetrics().countValues, batchRecords: 100, boundary: () => {} };
+  const log = { info() {}, warn() {}, error() {} };
+  const deps = { ...store, log, countValues: createMetrics().countValues, batchRecords: 100, boundary: () => {} };
   while (await mergeFeed(deps, world.entity.id) !== null);
   return (await store.db.query('SELECT string_value FROM attribute_values WHERE entity_id = $1 AND customer_id = $2',
     [world.entity.id, userId])).rows;

@@ -10,6 +10,7 @@ import { insertAppSor, insertCustomSor } from '../../../store/attributes/systems
 import { write } from '../../../store/core/database.ts';
 import { insertFeedRequest } from '../../../store/feed/feed-requests.ts';
 import { insertTombstone } from '../../../store/gdpr/tombstones.ts';
+import { listLiveCalls } from '../../../store/tracking/live-calls.ts';
 import { insertNewAttributes } from '../../../store/tracking/ingest-traits.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
@@ -36,7 +37,8 @@ async function send(...calls: ReturnType<typeof identify>[]): Promise<void> {
 }
 
 async function merged(): Promise<void> {
-  const deps = { ...store, countValues: createMetrics().countValues, batchRecords: 3_000, boundary: () => {} };
+  const log = { info() {}, warn() {}, error() {} };
+  const deps = { ...store, log, countValues: createMetrics().countValues, batchRecords: 3_000, boundary: () => {} };
   while (await mergeFeed(deps, world.entity.id) !== null);
 }
 
@@ -105,6 +107,16 @@ describe('traits', () => {
     await send(call, { ...call, globalSorId: null, traits: named('Nobody') });
     expect(await valuesOf(personId(4))).toEqual({ first_name: 'Ada' });
   });
+});
+
+it('that fail show beside the calls of their app', async () => {
+  await send(identify({ height: 'tall', plan: 'x'.repeat(300) }, { userId: personId(90) }));
+  await merged();
+  const shown = await listLiveCalls(store.db, world.entity.id, world.app.id, 0);
+  expect(shown.map(({ outcome, code }) => [outcome, code])).toEqual(expect.arrayContaining([
+    ['failed', 'INVALID_VALUE'], ['failed', 'TOO_LONG_VALUE'],
+  ]));
+  expect(shown[0]!.call).toContain(personId(90));
 });
 
 describe('the time of the call', () => {
