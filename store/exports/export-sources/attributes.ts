@@ -37,7 +37,8 @@ const CUSTOMER_TYPE = `CASE r.customer_type ${
 /** What a row `r` of attribute_values becomes beside its names. */
 export const attributeColumns = ({ format }: ExportScope): string => selectList('attributes', {
   system_of_record_identifier: 'named.names ->> 0', customer_attribute_identifier: 'named.names ->> 1',
-  customer_attribute_key: 'named.names ->> 2', customer_attribute_value: format === 'jsonl' ? JSON_VALUE : VALUE, customer_id_type: CUSTOMER_TYPE,
+  customer_attribute_key: 'named.names ->> 2',
+  customer_attribute_value: format === 'jsonl' ? JSON_VALUE : VALUE, customer_id_type: CUSTOMER_TYPE,
   customer_id: 'r.customer_id', changed_at: 'r.changed_at', removed: 'r.removed_at IS NOT NULL',
 }, format);
 
