@@ -63,7 +63,9 @@ it('refuses the header of a table that has more columns than a sheet, and finds 
   const wide = (header: string[]) => parseHeader(
     [...createCsvSplitter({}).push(Buffer.from(`${header.join(',')}\n`))][0], 'v3', {}, { customer: 'Col 16383', attributes });
   expect(wide(names)).toMatchObject({ ok: true, format: { layout: { ignoredCount: 16_384 - 1_001 } } });
-  expect(wide([...names, 'more'])).toMatchObject({ ok: false, message: expect.stringMatching(/has 16385 columns, and a table at most 16384/) });
+  expect(wide([...names, 'more'])).toMatchObject({
+    ok: false, message: expect.stringMatching(/has 16385 columns, and a table at most 16384/),
+  });
 });
 
 describe('a file of a spreadsheet', () => {
