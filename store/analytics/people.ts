@@ -1,4 +1,5 @@
 import type { Queryable } from '../core/database.ts';
+import { COUNTS, IS_CUSTOMER } from '../gdpr/shared-ids.ts';
 
 /**
  * How to tell whose an event is: `with` and `joins` go into a statement over rows `e` of events, $1 being the entity. `unjoined`: the same
@@ -8,7 +9,7 @@ export type PersonSql = { with: string[]; joins: string; person: string; unjoine
 
 /**
  * A person, in analytics: the event's user; else the only user that its app saw on the device; else the device. As text: `u` and the
- * user's id, or `d` and the device's. With `aliases` an earlier id counts as the one it became, where an app says so of one only.
+ * user's id, or `d` and the device's. With `aliases` an earlier id counts as the one it became, where that is vouched for of one only.
  */
 export function personSql(apps: string, { aliases = false } = {}): PersonSql {
   // The user of a device that has had one; NULL: several.
@@ -34,14 +35,19 @@ export function personSql(apps: string, { aliases = false } = {}): PersonSql {
 const MAX_HOPS = 10;
 
 /**
- * The table `alias_ends`: the user that an id became, within each app's own data, without aliases that staff have refused (docs/gdpr.md,
- * "Whose word links ids").
+ * Whether an alias `u` decides who somebody is, in counts and so in who gets a message: staff have confirmed it, or a device that alone had
+ * used the earlier id said so, which is no customer. Where an app requires verified users, a device's word is not enough, since anybody
+ * with the app's key can make one up.
  */
+const IS_VOUCHED_FOR = `(u.decision = 'confirmed' OR ${COUNTS('u')} AND NOT ${IS_CUSTOMER}
+  AND NOT EXISTS (SELECT FROM apps p WHERE p.entity_id = $1 AND p.id = u.app_id AND p.verified_users))`;
+
+/** The table `alias_ends`: the user that an id became, within each app's own data, by aliases that are vouched for. */
 export function aliasesSql(apps: string): string {
   return `alias_ends AS MATERIALIZED (
     WITH RECURSIVE single AS (
-      SELECT app_id, previous_id, min(user_id) AS user_id FROM user_aliases
-      WHERE entity_id = $1 AND app_id = ANY (${apps}) AND decision IS DISTINCT FROM 'refused'
+      SELECT app_id, previous_id, min(user_id) AS user_id FROM user_aliases u
+      WHERE entity_id = $1 AND app_id = ANY (${apps}) AND ${IS_VOUCHED_FOR}
       GROUP BY app_id, previous_id HAVING count(*) = 1),
     chains AS (
       SELECT app_id, previous_id, user_id, 1 AS hops FROM single
@@ -59,8 +65,8 @@ export type EarlierId = { appId: number; id: string };
 const MAX_EARLIER_IDS = 1_000;
 
 /**
- * The ids that became this user, also by way of others, by the rules of `personSql`: each within an app, where the app says so of one user
- * only, and staff have not refused it. By user_aliases_by_user and the primary key of user_aliases.
+ * The ids that became this user, also by way of others, for staff to read: each within an app, where the app says so of one user only, and
+ * staff have not refused it. By user_aliases_by_user and the primary key of user_aliases.
  */
 export async function listEarlierIds(db: Queryable, entityId: number, userId: string): Promise<EarlierId[]> {
   const counts = `a.decision IS DISTINCT FROM 'refused' AND NOT EXISTS (

@@ -36,7 +36,8 @@ beforeAll(async () => {
     await insertDeviceUsers(store.db, world.entity.id, appId, 'phone', ['ann']);
     await insertDeviceUsers(store.db, world.entity.id, appId, 'shared', ['ann', 'ben']);
     await store.db.query(
-      `INSERT INTO user_aliases (entity_id, previous_id, user_id, app_id) VALUES ($1, 'old', 'ann', $2) ON CONFLICT DO NOTHING`,
+      `INSERT INTO user_aliases (entity_id, previous_id, user_id, app_id, witnessed) VALUES ($1, 'old', 'ann', $2, true)
+       ON CONFLICT DO NOTHING`,
       [world.entity.id, appId]);
   }
 });

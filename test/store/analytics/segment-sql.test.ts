@@ -206,7 +206,8 @@ async function insert({ devices, seen, values, events, messages, members, aliase
      FROM unnest($5::text[]) AS id CROSS JOIN (VALUES ('dora')) AS other (last_user)`,
     [entityId, appId, otherId, JSON.stringify(devices), DEVICES]);
   await store.db.query(
-    `INSERT INTO user_aliases (entity_id, app_id, previous_id, user_id) SELECT $1, $2, * FROM unnest($3::text[], $4::text[])`,
+    `INSERT INTO user_aliases (entity_id, app_id, previous_id, user_id, witnessed)
+     SELECT $1, $2, *, true FROM unnest($3::text[], $4::text[])`,
     [entityId, appId, aliases.map(([previous]) => previous), aliases.map(([, user]) => user)]);
   await store.db.query(
     `INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at)
