@@ -15,17 +15,17 @@ export type CallTimes = {
 /** `note`: why the time of receipt counts, though the call names another; null otherwise. */
 export type HappenedAt = { happenedAt: number; note: string | null };
 
-/** As long as a request may be under way. A clock that seems to differ by less is right; what it differs by counts in whole minutes. */
-const MINUTE_MS = 60_000;
+/** As long as a request may be under way. A clock that seems to differ by less is right. */
+const UNDER_WAY_MS = 60_000;
 /** `sentAt` may be in whole seconds. */
 const SECOND_MS = 1_000;
 
 /**
  * When a call happened by our clock. What a device's clock is wrong by shows in its `sentAt`, so that the call is as far
- * before our receiving it as its timestamp is before its sending (Segment spec, common fields: timestamps), to the minute: the seconds are
- * those of the request, and to correct by them would bring calls of quick and slow requests out of their order. A call's own `sentAt` goes
- * before its batch's. Without one the timestamp counts as it stands; without a timestamp, our receiving it. A `sentAt` from before the call
- * says nothing. No call happened after its receipt.
+ * before our receiving it as its timestamp is before its sending (Segment spec, common fields: timestamps). A call's own
+ * `sentAt` goes before its batch's. Without one the timestamp counts as it stands; without a timestamp, our receiving it.
+ * A `sentAt` of less than a minute ago shows a slow request and not a wrong clock: to correct by it would bring calls of quick and slow
+ * requests out of their order. One from before the call says nothing. No call happened after its receipt.
  */
 export function readHappenedAt(fields: Fields, times: CallTimes): HappenedAt | CallError {
   const { receivedAt, oldest, newest, isImport = false } = times;
@@ -55,8 +55,8 @@ function timestampField(fields: Fields, isImport: boolean): 'timestamp' | 'origi
 }
 
 function correct(receivedAt: number, sentAt: number | null, timestamp: number): number {
-  if (sentAt === null || timestamp - sentAt >= SECOND_MS || Math.abs(receivedAt - sentAt) <= MINUTE_MS) return timestamp;
-  return timestamp + Math.round((receivedAt - sentAt) / MINUTE_MS) * MINUTE_MS;
+  if (sentAt === null || timestamp - sentAt >= SECOND_MS || Math.abs(receivedAt - sentAt) <= UNDER_WAY_MS) return timestamp;
+  return receivedAt - Math.max(sentAt - timestamp, 0);
 }
 
 function sayInstant(ms: number): string {

@@ -36,7 +36,7 @@ beforeAll(async () => {
     await insertDeviceUsers(store.db, world.entity.id, appId, 'phone', ['ann']);
     await insertDeviceUsers(store.db, world.entity.id, appId, 'shared', ['ann', 'ben']);
     await store.db.query(
-      `INSERT INTO user_aliases (entity_id, previous_id, user_id, app_id, witnessed) VALUES ($1, 'old', 'ann', $2, true)
+      `INSERT INTO user_aliases (entity_id, previous_id, user_id, app_id, decision) VALUES ($1, 'old', 'ann', $2, 'confirmed')
        ON CONFLICT DO NOTHING`,
       [world.entity.id, appId]);
   }

@@ -6,6 +6,7 @@ import type { ValueType } from '../../../domain/attributes/attribute-value.ts';
 import type { App } from '../../../store/apps/apps.ts';
 import { countFunnel } from '../../../store/analytics/funnel-stats.ts';
 import { insertFunnel } from '../../../store/analytics/funnels.ts';
+import { aliasesSql } from '../../../store/analytics/people.ts';
 import { resolveFilters } from '../../../store/analytics/resolve-filters.ts';
 import { countFiltered } from '../../../store/analytics/segment-counts.ts';
 import { insertMembers } from '../../../store/analytics/segment-members.ts';
@@ -20,6 +21,7 @@ import { insertSampleEvents } from '../../harness/analytics/sample-events.ts';
 import { type ModelOptions, type SampleData, SegmentModel } from '../../harness/analytics/segment-model.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
+import { personId } from '../../harness/core/people.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
 import { sampledRuns } from '../../harness/run/seed.ts';
 import { insertSampleCampaign } from '../../harness/sends/campaigns.ts';
@@ -206,8 +208,8 @@ async function insert({ devices, seen, values, events, messages, members, aliase
      FROM unnest($5::text[]) AS id CROSS JOIN (VALUES ('dora')) AS other (last_user)`,
     [entityId, appId, otherId, JSON.stringify(devices), DEVICES]);
   await store.db.query(
-    `INSERT INTO user_aliases (entity_id, app_id, previous_id, user_id, witnessed)
-     SELECT $1, $2, *, true FROM unnest($3::text[], $4::text[])`,
+    `INSERT INTO user_aliases (entity_id, app_id, previous_id, user_id, decision)
+     SELECT $1, $2, *, 'confirmed' FROM unnest($3::text[], $4::text[])`,
     [entityId, appId, aliases.map(([previous]) => previous), aliases.map(([, user]) => user)]);
   await store.db.query(
     `INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at)
@@ -354,4 +356,32 @@ describe('the people of a segment', () => {
       expect(await found(byApiIdentifier)).toEqual(['usecond']);
     }
   });
+});
+
+it('follows an alias that a device alone vouches for, but of no customer, and for no app that requires verified users', async () => {
+  const { id: entityId } = world.entity;
+  const app = await insertSampleApp(store.db, entityId, 'aliases');
+  const insert = (previous: string, witnessed: boolean, decision: string | null) => store.db.query(
+    'INSERT INTO user_aliases (entity_id, app_id, previous_id, user_id, witnessed, decision) VALUES ($1, $2, $3, $4, $5, $6)',
+    [entityId, app.id, previous, `became of ${previous}`, witnessed, decision]);
+  const [customer, confirmed] = [personId(11), personId(12)];
+  for (const id of [customer, confirmed]) {
+    await store.db.query(
+      `INSERT INTO attribute_values (entity_id, sor_id, customer_type, customer_id, attribute_id, changed_at, string_value)
+       SELECT $1, s.id, 0, $3, $4, now(), 'gold' FROM systems_of_records s WHERE s.entity_id = $1 AND s.identifier = $2`,
+      [entityId, world.sor.identifier, id, world.attributes.plan!.id]);
+  }
+  await insert('witnessed', true, null);
+  await insert('claimed', false, null);
+  await insert('refused', true, 'refused');
+  await insert(customer, true, null);
+  await insert(confirmed, false, 'confirmed');
+  const followed = async () => {
+    const { rows } = await store.db.query<{ previous_id: string }>(
+      `WITH ${aliasesSql('$2')} SELECT previous_id FROM alias_ends`, [entityId, [app.id]]);
+    return rows.map((row) => row.previous_id).toSorted();
+  };
+  expect(await followed()).toEqual([confirmed, 'witnessed'].toSorted());
+  await store.db.query('UPDATE apps SET verified_users = true WHERE entity_id = $1 AND id = $2', [entityId, app.id]);
+  expect(await followed()).toEqual([confirmed]);
 });
