@@ -40,7 +40,7 @@ export const devices: PersonalDataLocation = {
   otherColumns: ['entity_id', 'app_id', 'received_at', 'verified_at', ...SAID_AT_COLUMNS],
   holds: 'the device, its push token, where and when it was last seen, its last user',
   foundBy: 'device id, if no one else uses the device; the last or present user',
-  erasedBy: 'deleting the row; if another person uses the device, too, emptying the user and the place',
+  erasedBy: 'deleting the row; if another person uses the device, too, emptying the user, the place, and a push token that came with them',
   async count(deps, entityId, people) {
     const tokens = idsOfType(people, 'push_token');
     // The app's key is enough to send their token for another device again and again, which must not hold off their erasure.
@@ -49,7 +49,8 @@ export const devices: PersonalDataLocation = {
     return await count(deps, entityId, people) + withToken;
   },
   export: show,
-  // Of a device that another uses, too, or that is not theirs, only the name of the one who used it last goes, and where they were.
+  // Of a device that another uses, too, or that is not theirs, only the name of the one who used it last goes, where they were, and the push
+  // token that came with them: the next call says it again.
   async erase(deps, entityId, people) {
     const parameters = rowIdsOf(entityId, people);
     const deleted = await changeFound(deps, 'DELETE FROM devices AS r USING found', { keys, found: OWN }, parameters);
@@ -61,6 +62,8 @@ export const devices: PersonalDataLocation = {
       `UPDATE devices AS r SET last_user_id = CASE WHEN last_user_id <> ALL ($2) THEN last_user_id END,
          current_user_id = CASE WHEN current_user_id <> ALL ($2) THEN current_user_id END,
          current_user_id_said_at = CASE WHEN current_user_id = ANY ($2) THEN NULL ELSE current_user_id_said_at END,
+         push_token = CASE WHEN last_user_id = ANY ($2)
+           AND coalesce(push_token_said_at, last_seen_at) >= coalesce(last_user_id_said_at, last_seen_at) THEN NULL ELSE push_token END,
          verified_user_id = CASE WHEN verified_user_id <> ALL ($2) THEN verified_user_id END,
          last_city = NULL, last_latitude = NULL, last_longitude = NULL, received_at = now()
        FROM found`, { keys, found: NAMING }, parameters);

@@ -14,7 +14,7 @@ const CHECKED_BY_THE_SERVER: readonly RegExp[] = [
   // Ignored.
   /Sync body\.(?:source|destination)\.name$/,
   // Calls of SDKs, which domain/core/plain-json.ts makes storable.
-  /^(?:send(?:Alias|Batch|Group|Identify|Page|Screen|Track)|requestPrivacyFromDevice|verifyDeviceUser) body$/,
+  /^(?:send(?:Alias|Batch|Group|Identify|ImportedBatch|Page|Screen|Track)|requestPrivacyFromDevice|verifyDeviceUser) body$/,
   // Each is refused by itself, with its reason.
   /SegmentPeople body\.ids\[\]$/,
 ];

@@ -167,7 +167,7 @@ describe('the one merge', () => {
     const refused = change(erased, 'plan', 'gold');
     const refusedSet = setChange(erased, 'ADD', 'a');
     const refusals = await merge(refused, change(living, 'plan', 'gold'), refusedSet);
-    expect(refusals).toEqual([{ line: refused.line, erasedHash: hash }, { line: refusedSet.line, erasedHash: hash }]);
+    expect(refusals).toEqual([refused, refusedSet].map(({ line: place, attributeId }) => ({ line: place, attributeId, erasedHash: hash })));
     expect(await valuesOf(erased)).toEqual({});
     expect(await valuesOf(living)).toEqual({ plan: 'gold' });
   });
