@@ -72,7 +72,8 @@ const GIVEN_UP_TODO = `${REPORT} Millrace has given the step up: it ended its pr
 /** When the error of a given up step is no longer listed. */
 const listedUntil = (kind: JobKind) => (kind === 'access' || kind === 'delete' ? '' : ' This entry goes after a week.');
 
-const IMPORT_AGAIN = 'import the file again with redrive_of=<import_id>: once that import has ended, the failure is no longer listed. '
+const IMPORT_AGAIN = 'import the file again with redrive_of=<import_id>, and a table with its columns as well: once that import has '
+  + 'ended, the failure is no longer listed. '
   + 'Otherwise it goes after a week.';
 
 /** How staff start a job again whose step was given up. */
@@ -100,7 +101,10 @@ function internalErrorOfJob(kind: JobKind, isGivenUp: boolean): AttentionSource 
   };
 }
 
-/** An import that failed, until its re-drive has ended; the error of line 0 is that of the file as a whole. By imports_failed. */
+/**
+ * An import that failed, until its re-drive has ended; no dry run, which brings nothing. The error of line 0 is that of the file as a
+ * whole. By imports_failed.
+ */
 function failedImport(toDo: string, errors: string): AttentionSource {
   return {
     kind: 'failed', object: 'import', needs: ['sor_manage'], toDo,
@@ -108,6 +112,7 @@ function failedImport(toDo: string, errors: string): AttentionSource {
         coalesce(e.message, 'the import failed') AS reason
       FROM imports j LEFT JOIN import_errors e ON e.entity_id = j.entity_id AND e.import_id = j.id AND e.line = 0
       WHERE j.entity_id = $1 AND j.state = 'failed' AND j.ended_at IS NOT NULL AND e.error_type ${errors}
+        AND NOT j.dry_run
         AND NOT EXISTS (SELECT FROM imports r WHERE r.entity_id = j.entity_id AND r.parent_id = j.id AND NOT r.dry_run
           AND r.state IN ('finished', 'failed'))`,
   };

@@ -249,6 +249,9 @@ describe('an entry ends', () => {
     await sql(`UPDATE imports SET state = 'failed', ended_at = now() WHERE id = $1`, [failed.id]);
     await sql('UPDATE imports SET parent_id = $2, root_id = $2 WHERE id = $1', [again.id, failed.id]);
     expect(await has('failed import', failed.identifier)).toBe(true);
+    await sql('UPDATE imports SET dry_run = true WHERE id = $1', [failed.id]);
+    expect(await has('failed import', failed.identifier)).toBe(false);
+    await sql('UPDATE imports SET dry_run = false WHERE id = $1', [failed.id]);
     await sql(`UPDATE imports SET state = 'finished', ended_at = now() WHERE id = $1`, [again.id]);
     expect(await has('failed import', failed.identifier)).toBe(false);
     await sql('UPDATE import_lanes SET rows_in = 1, rows_failed = 1 WHERE import_id = $1 AND lane = 0', [again.id]);
