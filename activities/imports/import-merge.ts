@@ -6,7 +6,7 @@ import { mergeAttributeValues, type MergeRefusal } from '../../store/attributes/
 import { holdSorRevision } from '../../store/attributes/systems-of-records.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import { deleteNotedFiles } from '../../store/core/file-deletions.ts';
-import { insertImportErrors, updateErrorsRedriven } from '../../store/imports/import-errors.ts';
+import { insertImportErrors, updateErrorsRedriven, updateTableRedriven } from '../../store/imports/import-errors.ts';
 import {
   type ErrorCounts, type LaneProgress, type LaneRef, lockImportLane, sumErrors, updateImportLane,
 } from '../../store/imports/import-lanes.ts';
@@ -127,7 +127,14 @@ export async function failImport(deps: Dependencies, job: ImportKey, { errorType
 export async function finishImport(deps: Dependencies, job: Import): Promise<void> {
   const defect = job.file?.sourceDefect ?? null;
   const error = defect === null ? null : fileError('FILE_TRANSFER_ERROR', defect);
+  if (job.columnMapping !== null && job.parentId !== null && !job.dryRun) await settleTable(deps, job, job.parentId);
   await endWith(deps, { ...job, importId: job.id }, 'finished', error);
+}
+
+/** The lines that failed as a whole in the tables that this one repeats are open no more. */
+async function settleTable(deps: Dependencies, { entityId, id, generation }: Import, parentId: number): Promise<void> {
+  const settleSome = (tx: Tx) => updateTableRedriven(tx, entityId, parentId, id);
+  while (await write(deps.db, async (tx) => await lockImport(tx, entityId, id, generation) !== null && settleSome(tx)));
 }
 
 /** An error of the file as a whole is none of a row, and so in no count. */

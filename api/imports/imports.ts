@@ -122,7 +122,8 @@ export const NewImport = z.object({
   columns: columns.optional().describe('Maps the columns of a table with a column for each attribute; in a web form as JSON'),
   skip_email: bodyFlag.default(false).describe('Send no mail at the end of the import'),
   dry_run: bodyFlag.default(false).describe('Report what the import would do, and change nothing'),
-  redrive_of: identifier.optional().describe('The import that this corrected error file belongs to'),
+  redrive_of: identifier.optional().describe('The import that this corrected error file belongs to; with columns, the import of a '
+    + 'table whose corrected lines these are'),
 }).meta({ id: 'NewImport' });
 export type NewImport = z.output<typeof NewImport>;
 

@@ -16,7 +16,10 @@ const withFileOptions = (command: Command) => command
   .addOption(new Option('--delimiter <delimiter>', 'what stands between its fields').choices([...DELIMITERS, 'tab']))
   .addOption(new Option('--encoding <encoding>', 'of a file without a byte order mark').choices(ENCODINGS))
   .addOption(new Option('--decimal <mark>', 'what stands before the decimals of a Number').choices(DECIMALS))
-  .option('--sheet <name>', 'the sheet of an .xlsx file; the first one when left out');
+  .option('--sheet <name>', 'the sheet of an .xlsx file; the first one when left out')
+  .option('--customer <column>', 'of a table with a column for each attribute: the column with the customer ids')
+  .option('--map <column=attribute>', 'of such a table: a column and its attribute, or one name for both; may be given again',
+    (pair: string, others: string[] | undefined) => [...(others ?? []), pair]);
 
 const SOR = ['--sor <sor>', 'name or identifier of the System of Records to import into'] as const;
 
@@ -26,9 +29,6 @@ const addImportCommand = (program: Command, run: Run) => withFileOptions(program
   .requiredOption(...SOR)
   .option('--api-key <key>', 'the SoR\'s key; fetched by MILLRACE_TOKEN when left out')
   .option('--dry-run', 'report what the import would do, and change nothing')
-  .option('--customer <column>', 'of a table with a column for each attribute: the column with the customer ids')
-  .option('--map <column=attribute>', 'of such a table: a column and its attribute, or one name for both; may be given again',
-    (pair: string, others: string[] | undefined) => [...(others ?? []), pair])
   .option('--header <name: value>', 'a header for the fetching of the URL; may be given again',
     (header: string, others: string[] | undefined) => [...(others ?? []), header]))
   .action((source: string, options: ImportOptions) => run((context) => importFile(context, source, options)));
@@ -47,12 +47,13 @@ async function importFile(context: CommandContext, source: string, options: Impo
   return exitStatus(status);
 }
 
-type RedriveOptions = Pick<ImportOptions, 'apiKey' | keyof FileOptions>;
+type RedriveOptions = Pick<ImportOptions, 'apiKey' | 'customer' | 'map' | keyof FileOptions>;
 
 const addRedriveCommand = (program: Command, run: Run) => withFileOptions(program.command('redrive')
   .description('import the corrected rows of an import that has ended')
   .argument('<import_id>', 'the import whose errors were corrected')
-  .argument('<file>', 'what `millrace errors <import_id> --csv` gave, corrected')
+  .argument('<file>',
+    'what `millrace errors <import_id> --csv` gave, corrected; or with --customer and --map corrected lines of a table')
   .option('--api-key <key>', 'the SoR\'s key; fetched by MILLRACE_TOKEN when left out'))
   .action((id: string, file: string, options: RedriveOptions) => run((context) => redrive(context, id, file, options)));
 

@@ -3,6 +3,7 @@ import { parseRecord, writeRecord } from '../core/csv-records.ts';
 import type { ImportError } from './import-error.ts';
 import { columnNames, ERROR_COLUMNS, isOverLimit, type ImportFormat } from './import-file.ts';
 import { ownColumns, wrongColumns } from './import-row.ts';
+import { isOfWholeLine } from './table-columns.ts';
 
 /** Which columns the import had. */
 type Columns = Pick<ImportFormat, 'columns' | 'hasErrorColumns' | 'delimiter' | 'layout'>;
@@ -26,8 +27,10 @@ export function errorFileRow(error: ImportError, format: Columns): string[] | nu
   if (error.line === 0 || error.customerHash !== null) return null;
   const nothing = ownColumns(format).map(() => '');
   // A row of a table has more columns than a row here.
-  if (error.raw === null || !isWhole(error) || (format.layout !== undefined && !error.column)) {
-    const reason = `${error.message}: correct it in the file that was imported, at line ${error.line}`;
+  const isOfLine = format.layout !== undefined && isOfWholeLine(error, format.layout);
+  if (error.raw === null || !isWhole(error) || isOfLine) {
+    const again = isOfLine ? `. ${IMPORT_LINES_AGAIN}` : '';
+    const reason = `${error.message}: correct it in the file that was imported, at line ${error.line}${again}`;
     return [...nothing, shownLine(error, null, format), error.errorType, reason, ''];
   }
   const record = readRaw(error.raw, error, format);
@@ -35,6 +38,9 @@ export function errorFileRow(error: ImportError, format: Columns): string[] | nu
   const original = fields ? '' : originalText(error.raw, record, format);
   return [...(fields ?? nothing), shownLine(error, record, format), error.errorType, error.message, original];
 }
+
+const IMPORT_LINES_AGAIN = 'Then import the corrected lines below their header as a table, with redrive_of and columns '
+  + '(millrace redrive with --customer and --map)';
 
 /** Of the first file: a row of an error file that named no line has none. */
 function shownLine({ line, column = 0 }: ImportError, record: string[] | null, format: Columns): string {

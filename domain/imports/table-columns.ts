@@ -28,6 +28,11 @@ type TableColumn = { column: number; name: string; key: string };
 /** A cell as a row of three columns: customer, key and value. */
 export type TableCell = { column: number; fields: [customerId: string, key: string, value: string] };
 
+/** Whether an error of a table is one of a whole line, all of whose cells are lost: no single cell makes up for it. */
+export function isOfWholeLine({ column = 0 }: { column?: number }, { customer }: TableLayout): boolean {
+  return column === 0 || column === customer;
+}
+
 const MAX_SHOWN_NAMES = 100;
 
 /** Returns the layout of a table with these names in its header, or why the mapping does not fit it. */

@@ -51,7 +51,9 @@ function fileSettingsOf({ delimiter, encoding, decimal, sheet }: api.NewImport, 
 async function checkColumns(
   tx: Queryable, sor: { id: number; entityId: number }, { attributes }: ColumnMapping, parent: Import | null,
 ): Promise<void> {
-  if (parent) refuseField('columns', 'is not taken with redrive_of: an error file has its own columns');
+  if (parent?.columnMapping === null) {
+    refuseField('columns', 'is taken with redrive_of only where that import was one of a table: an error file has its own columns');
+  }
   const known = (await listCustomerAttributesOf(tx, sor.entityId, [sor.id])).map(({ key }) => key);
   const keys = Object.values(attributes);
   const attributesOfSor = new Set(known);

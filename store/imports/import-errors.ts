@@ -42,24 +42,59 @@ export async function insertErrorsOf(tx: Tx, entityId: number, errors: { importI
 
 /**
  * Notes that these lines of the import, or of a sync's run, `rootId` came after all, by another one: there, and wherever a
- * re-drive has refused them since. In a table a line has an error for each cell, by its column. Notes each once.
+ * re-drive has refused them since. In a table a line has an error for each cell, by its column; those of whole lines stay. Notes each
+ * once.
  */
 export async function updateErrorsRedriven(
   tx: Tx, entityId: number, rootId: number, corrected: readonly { line: number; column: number }[], redrivenBy: number,
 ): Promise<void> {
   const places = [corrected.map(({ line }) => line), corrected.map(({ column }) => column)];
+  // One value makes up for no whole line of a table.
+  const settled = `SELECT line, place FROM unnest($3::bigint[], $5::integer[]) AS corrected (line, place)
+    WHERE NOT EXISTS (SELECT FROM imports i
+      WHERE i.entity_id = $1 AND i.id = $2 AND i.column_mapping IS NOT NULL AND ${isWholeLine('place')})`;
   await tx.query(
     `UPDATE import_errors SET redriven_by = $4
-     WHERE entity_id = $1 AND import_id = $2 AND (line, column_number) IN (SELECT * FROM unnest($3::bigint[], $5::integer[]))
-       AND redriven_by IS NULL`,
+     WHERE entity_id = $1 AND import_id = $2 AND (line, column_number) IN (${settled}) AND redriven_by IS NULL`,
     [entityId, rootId, places[0], redrivenBy, places[1]]);
   await tx.query(
     `UPDATE import_errors SET redriven_by = $4
-     WHERE entity_id = $1 AND (original_line, original_column) IN (SELECT * FROM unnest($3::bigint[], $5::integer[]))
+     WHERE entity_id = $1 AND (original_line, original_column) IN (${settled})
        AND redriven_by IS NULL AND import_id IN (
        SELECT id FROM imports WHERE entity_id = $1 AND root_id = $2 AND id <> $4
        UNION ALL SELECT id FROM sync_runs WHERE entity_id = $1 AND root_id = $2 AND id <> $4)`,
     [entityId, rootId, places[0], redrivenBy, places[1]]);
+}
+
+/** Whether an error in this column of the table `i` is one of its whole line: that could not be cut, or has a wrong customer id. */
+const isWholeLine = (column: string) => `${column} IN (0, (i.table_layout ->> 'customer')::integer)`;
+
+/** So many errors are noted in one transaction. */
+const SETTLED_AT_ONCE = 10_000;
+
+/**
+ * Notes that the table `redrivenBy` brought the lines that failed as a whole in the table `parentId`, in the tables that this one repeats,
+ * and in error files of these; and the failures of whole files. Notes some, and returns whether there may be more.
+ */
+export async function updateTableRedriven(tx: Tx, entityId: number, parentId: number, redrivenBy: number): Promise<boolean> {
+  const { rowCount } = await tx.query(
+    `WITH RECURSIVE i AS (
+       SELECT id, parent_id, table_layout FROM imports WHERE entity_id = $1 AND id = $2 AND column_mapping IS NOT NULL
+       UNION ALL
+       SELECT p.id, p.parent_id, p.table_layout FROM imports p JOIN i ON p.entity_id = $1 AND p.id = i.parent_id
+       WHERE p.column_mapping IS NOT NULL)
+     UPDATE import_errors SET redriven_by = $3
+     WHERE entity_id = $1 AND (import_id, line, column_number) IN (
+       SELECT e.import_id, e.line, e.column_number FROM i JOIN import_errors e ON e.entity_id = $1 AND e.import_id = i.id
+       WHERE e.redriven_by IS NULL AND ${isWholeLine('e.column_number')}
+       UNION ALL
+       SELECT e.import_id, e.line, e.column_number
+       FROM i JOIN imports f ON f.entity_id = $1 AND f.root_id = i.id AND f.has_error_columns
+         JOIN import_errors e ON e.entity_id = $1 AND e.import_id = f.id
+       WHERE e.redriven_by IS NULL AND e.original_line IS NOT NULL AND ${isWholeLine('e.original_column')}
+       LIMIT ${SETTLED_AT_ONCE})`,
+    [entityId, parentId, redrivenBy]);
+  return rowCount === SETTLED_AT_ONCE;
 }
 
 /** Why the file as a whole could not be imported, or its end not be read; null when nothing was wrong with it. */

@@ -143,6 +143,34 @@ describe('an import of a table whose columns are mapped', () => {
     expect(body).toContain('correct it in the file that was imported, at line 3');
   });
 
+  it('brings lines that failed as a whole by their table, imported again, and not by a cell of the error file', async () => {
+    world = await makeWorld(stack.store);
+    const header = 'E-mail,plan,Orders total,Tags\n';
+    const first = await imported(`${header}${ADA},gold\n${BOB},silver,many,x\n`);
+    expect(first.status.rows).toEqual({ read: 4, ok: 2, ignored: 0, failed: 2, open: 2 });
+    const { body } = await read(`/api/attribute_values/imports/${first.id}/errors.csv`);
+    expect(body).toContain('at line 2. Then import the corrected lines below their header as a table, with redrive_of and columns');
+    const filled = body.replace(/\n"?,"?,"?,2,/, `\n${ADA},plan,gold,2,`).replace(',many,', ',3,');
+    const cells = await ended(await postImport(stack.app, world, filled, { fields: { redrive_of: first.id } }));
+    expect(cells.status.rows).toMatchObject({ ok: 2, failed: 0 });
+    expect((await ended(first.id)).status.rows).toMatchObject({ open: 1 });
+    expect(await valuesNow()).toContainEqual([ADA, 'plan', false, 'gold']);
+
+    const failed = await imported(`email\n${ADA}\n`, { redrive_of: first.id });
+    const again = await imported(`${header}${ADA},gold,7,y\n`, { redrive_of: failed.id });
+    expect(again.status.rows).toMatchObject({ ok: 3, open: 0 });
+    for (const each of [await ended(first.id), await ended(failed.id)]) {
+      expect(each.status.rows).toMatchObject({ open: 0 });
+      expect(each.errors.filter(({ column }) => column === null)).toMatchObject([{ redriven_by: again.id }]);
+    }
+    const classic = await postImport(stack.app, world, `user_id,attribute_key,value\n${ADA},plan,x\n`);
+    await ended(classic);
+    const { headers, payload } = importForm(world, header, { columns: JSON.stringify(COLUMNS), redrive_of: classic });
+    const refused = await stack.app.inject({ method: 'POST', url: '/api/attribute_values/batch_import', headers, payload });
+    expect([refused.statusCode, refused.json().error_message])
+      .toEqual([400, expect.stringMatching(/columns: is taken with redrive_of only/)]);
+  });
+
   it('refuses a mapping at once that names no attribute of the SoR, or one twice', async () => {
     const refusals: [object | string, RegExp][] = [
       [{ customer: 'a', attributes: { b: 'plam' } }, /names "plam", which is no attribute of the System of Records: did you mean plan\?/],
