@@ -18,6 +18,7 @@ const SETTINGS = ['--settings <file>', 'a JSON file with other settings, as docs
 const NOT_VERIFIED = 'Everybody who has the app has its key. With it they can read the in-app messages of a device whose id they know,\n'
   + 'and receive messages for any user on a device that they make up. Before messages hold personal data, set verified_users\n'
   + '(docs/security.md).';
+const TAIL = 'show the calls of its SDK as they come in: accepted, repeated, or refused and why, and traits that failed; until Ctrl-C';
 const typeOption = () => new Option('--type <type>').choices(APP_TYPES);
 
 export function addAppsCommand(program: Command, run: Run): void {
@@ -71,10 +72,7 @@ export function addAppsCommand(program: Command, run: Run): void {
         },
       },
       {
-        name: 'tail',
-        description: 'show the calls of its SDK as they come in: accepted, repeated, or refused and why, and traits that failed; '
-          + 'until Ctrl-C',
-        args: [APP], options: [['--once', 'only the last ones']], does: tail,
+        name: 'tail', description: TAIL, args: [APP], options: [['--once', 'only the last ones']], does: tail,
       },
     ],
   });

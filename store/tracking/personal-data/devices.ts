@@ -49,8 +49,8 @@ export const devices: PersonalDataLocation = {
     return await count(deps, entityId, people) + withToken;
   },
   export: show,
-  // Of a device that another uses, too, or that is not theirs, only the name of the one who used it last goes, where they were, and the push
-  // token that came with them: the next call says it again.
+  // On a device that another uses, too, or that is not theirs, only the name of the one who used it last goes, where they were, and the
+  // push token that came with them: the next call says it again.
   async erase(deps, entityId, people) {
     const parameters = rowIdsOf(entityId, people);
     const deleted = await changeFound(deps, 'DELETE FROM devices AS r USING found', { keys, found: OWN }, parameters);
