@@ -6,6 +6,7 @@ type DeviceSubject = PlacedSubject & { deviceId: string };
 
 /** After this event no user is logged in on its device (docs/tracking.md). */
 const LOGOUT = 'millrace_logout';
+const isLogout = ({ event }: IngestedCall) => event?.name === LOGOUT;
 /** What a logout says of the user. No user id is empty. */
 const NO_USER = '';
 
@@ -26,14 +27,15 @@ const MEMBERS = {
   last_longitude: ['double precision', ({ context }) => context.longitude],
   utc_offset: ['smallint', ({ context }) => context.utcOffset],
   timezone: ['text', ({ context }) => context.timezone],
-  current_user_id: ['text', ({ userId, event }) => (event?.name === LOGOUT ? NO_USER : userId)],
+  current_user_id: ['text', (call) => (isLogout(call) ? NO_USER : call.userId)],
   last_user_id: ['text', ({ userId }) => userId],
 } as const satisfies Record<string, [type: string, read: (call: IngestedCall) => string | number | boolean | null]>;
 
 type Member = keyof typeof MEMBERS;
 
 const COLUMNS = Object.keys(MEMBERS) as Member[];
-const saidAt = (column: Member) => `${column}_said_at` as const;
+/** The column with the time at which a member was said. */
+export const saidAt = (column: Member) => `${column}_said_at` as const;
 
 /** The columns with the time of each member. */
 export const SAID_AT_COLUMNS = COLUMNS.map(saidAt);
@@ -49,7 +51,9 @@ const knownAt = (column: Member) => `coalesce(d.${saidAt(column)}, CASE WHEN d.$
 /** Whether the calls said a member later than it was said before. NULL if they do not say it. */
 const isNewer = (column: Member) => `excluded.${saidAt(column)} >= coalesce(${knownAt(column)}, '-infinity')`;
 
-const IS_LOGOUT = `${isNewer('current_user_id')} AND excluded.current_user_id IS NULL`;
+/** Whether a row `d` has a logout among the calls from after a user token vouched for its user, whatever logins came since. */
+const IS_LOGGED_OUT = `EXISTS (SELECT FROM unnest($7::integer[], $8::text[], $9::timestamptz[]) AS logout (app_id, device_id, at)
+  WHERE logout.app_id = d.app_id AND logout.device_id = d.device_id AND logout.at >= coalesce(d.verified_at, '-infinity'))`;
 
 const UPSERT_USERS = `INSERT INTO device_users AS u (entity_id, app_id, device_id, user_id, last_seen_at)
   SELECT $1, app_id, device_id, user_id, least(last_seen_at, now())
@@ -70,6 +74,7 @@ export async function upsertDevices(tx: Tx, entityId: number, subjects: readonly
   const withoutToken = await settlePushTokens(tx, entityId, devices);
   const rows = devices.map((device) => toRow(device, withoutToken.has(keyOf(device))));
   const seen = devices.flatMap(usersSeen);
+  const logouts = devices.flatMap(lastLogout);
   await tx.query({
     name: 'upsert-devices',
     text: `WITH seen AS (${UPSERT_USERS})
@@ -83,8 +88,7 @@ export async function upsertDevices(tx: Tx, entityId: number, subjects: readonly
            ORDER BY app_id, device_id COLLATE "C"
            ON CONFLICT (entity_id, app_id, device_id) DO UPDATE SET
              verified_user_id = CASE WHEN ${isNewer('push_token')} AND excluded.push_token IS DISTINCT FROM d.push_token THEN NULL
-               WHEN ${IS_LOGOUT} AND excluded.current_user_id_said_at >= coalesce(d.verified_at, '-infinity') THEN NULL
-               ELSE d.verified_user_id END,
+               WHEN d.verified_user_id IS NOT NULL AND ${IS_LOGGED_OUT} THEN NULL ELSE d.verified_user_id END,
              uninstalled = CASE WHEN excluded.last_seen_at >= d.last_seen_at THEN excluded.uninstalled ELSE d.uninstalled END,
              number_of_sessions = d.number_of_sessions + excluded.number_of_sessions,
              number_of_crashes = d.number_of_crashes + excluded.number_of_crashes,
@@ -93,7 +97,8 @@ export async function upsertDevices(tx: Tx, entityId: number, subjects: readonly
              ${COLUMNS.map((column) => `${column} = CASE WHEN ${isNewer(column)} THEN excluded.${column} ELSE d.${column} END,
                ${saidAt(column)} = greatest(excluded.${saidAt(column)}, ${knownAt(column)})`).join(', ')}`,
     values: [entityId, JSON.stringify(rows), seen.map(({ appId }) => appId), seen.map(({ deviceId }) => deviceId),
-      seen.map(({ userId }) => userId), seen.map(({ at }) => timestamp(at))],
+      seen.map(({ userId }) => userId), seen.map(({ at }) => timestamp(at)), logouts.map(({ appId }) => appId),
+      logouts.map(({ deviceId }) => deviceId), logouts.map(({ at }) => timestamp(at))],
   });
 }
 
@@ -121,4 +126,9 @@ function usersSeen({ appId, deviceId, calls }: DeviceSubject) {
   const lastSeen = new Map<string, number>();
   for (const { userId, happenedAt } of calls) if (userId !== null) lastSeen.set(userId, happenedAt);
   return Array.from(lastSeen, ([userId, at]) => ({ appId, deviceId, userId, at }));
+}
+
+function lastLogout({ appId, deviceId, calls }: DeviceSubject) {
+  const logout = calls.findLast(isLogout);
+  return logout === undefined ? [] : [{ appId, deviceId, at: logout.happenedAt }];
 }

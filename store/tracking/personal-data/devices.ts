@@ -2,7 +2,7 @@ import { inBatches } from '../../core/in-batches.ts';
 import { idsOfType, rowIdsOf } from '../../gdpr/people-keys.ts';
 import { BATCH, countRows, type PersonalDataLocation } from '../../gdpr/personal-data-location.ts';
 import { changeFound, OF_ANY_APP, rowsOfPeople } from '../../gdpr/rows-of-people.ts';
-import { SAID_AT_COLUMNS } from '../devices.ts';
+import { saidAt, SAID_AT_COLUMNS } from '../devices.ts';
 
 const KEY = 'app_id, device_id';
 const keys = { app_id: 'integer', device_id: 'text' } as const;
@@ -31,6 +31,10 @@ const { count, export: show } = rowsOfPeople({
 /** A device that somebody else uses may have a token of theirs: it was handed on, or sent by mistake. All devices are gone through. */
 const WITH_THEIR_TOKEN = 'devices WHERE entity_id = $1 AND push_token = ANY ($2::text[])';
 
+/** Keeps when members were said that are emptied: a call from before then would say them anew, and log another user in. */
+const timesOf = (...columns: Parameters<typeof saidAt>[0][]) => columns
+  .map((column) => `${saidAt(column)} = coalesce(${saidAt(column)}, CASE WHEN ${column} IS NOT NULL THEN last_seen_at END)`).join(', ');
+
 export const devices: PersonalDataLocation = {
   name: 'devices',
   columns: ['device_id', 'current_user_id', 'last_user_id', 'push_token', 'opt_in', 'opt_out', 'uninstalled', 'number_of_sessions',
@@ -56,16 +60,17 @@ export const devices: PersonalDataLocation = {
     const deleted = await changeFound(deps, 'DELETE FROM devices AS r USING found', { keys, found: OWN }, parameters);
     const tokens = idsOfType(people, 'push_token');
     const emptied = tokens.length === 0 ? 0 : await inBatches(deps.db,
-      `UPDATE devices SET push_token = NULL, received_at = now()
+      `UPDATE devices SET push_token = NULL, ${timesOf('push_token')}, received_at = now()
        WHERE ctid = ANY (ARRAY(SELECT ctid FROM ${WITH_THEIR_TOKEN} LIMIT ${BATCH}))`, [entityId, tokens], deps.tally);
     return deleted + emptied + await changeFound(deps,
       `UPDATE devices AS r SET last_user_id = CASE WHEN last_user_id <> ALL ($2) THEN last_user_id END,
          current_user_id = CASE WHEN current_user_id <> ALL ($2) THEN current_user_id END,
-         current_user_id_said_at = CASE WHEN current_user_id = ANY ($2) THEN NULL ELSE current_user_id_said_at END,
          push_token = CASE WHEN last_user_id = ANY ($2)
            AND coalesce(push_token_said_at, last_seen_at) >= coalesce(last_user_id_said_at, last_seen_at) THEN NULL ELSE push_token END,
          verified_user_id = CASE WHEN verified_user_id <> ALL ($2) THEN verified_user_id END,
-         last_city = NULL, last_latitude = NULL, last_longitude = NULL, received_at = now()
+         last_city = NULL, last_latitude = NULL, last_longitude = NULL,
+         ${timesOf('last_user_id', 'current_user_id', 'push_token', 'last_city', 'last_latitude', 'last_longitude')},
+         received_at = now()
        FROM found`, { keys, found: NAMING }, parameters);
   },
 };

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { write } from '../../../store/core/database.ts';
+import { personalData } from '../../../store/gdpr/personal-data.ts';
 import { insertTombstone } from '../../../store/gdpr/tombstones.ts';
 import { INGESTING } from '../../../store/tracking/ingest-calls.ts';
 import type { IngestedCall } from '../../../store/tracking/ingested-call.ts';
@@ -162,6 +163,35 @@ describe('a device', () => {
     await takeIn(store, world, [call({ deviceId: 'before', second: 20, context: { optOut: false, pushToken: 'new', city: 'Rome' } })]);
     await takeIn(store, world, [call({ deviceId: 'before', second: -20, context: { pushToken: 'older', lang: 'fr' } })]);
     expect(await device('before')).toMatchObject({ opt_out: true, push_token: 'new', last_city: 'Rome', lang: 'fr' });
+  });
+
+  it('is not vouched for after a logout, also one before a login of its batch, or one that comes after a later login', async () => {
+    const verified = async (deviceId: string, batches: [second: number, name: string][][]) => {
+      await takeIn(store, world, [call({ deviceId, second: 0, userId: personId(1) })]);
+      await rowsOf(`UPDATE devices SET verified_user_id = $3, verified_at = $4 WHERE entity_id = $1 AND device_id = $2`,
+        deviceId, personId(1), new Date(SAMPLE_START + 10_000));
+      for (const batch of batches) {
+        await takeIn(store, world, batch.map(([second, name]) =>
+          call({ deviceId, second, userId: personId(1), event: sampleEvent(name) })));
+      }
+      return (await device(deviceId)).verified_user_id;
+    };
+    const [logout, login] = ['millrace_logout', 'Tapped'];
+    expect(await verified('v-two', [[[20, logout]], [[30, login]]])).toBeNull();
+    expect(await verified('v-one', [[[20, logout], [30, login]]])).toBeNull();
+    expect(await verified('v-late', [[[30, login]], [[20, logout]]])).toBeNull();
+    expect(await verified('v-before', [[[5, logout], [30, login]]])).toBe(personId(1));
+  });
+
+  it('of which the last user is erased logs in no earlier one by a late call', async () => {
+    const told = (second: number, userId: string, city: string) => call({ deviceId: 'erased-user', second, userId, context: { city } });
+    await takeIn(store, world, [told(10, personId(41), 'Rome'), told(30, personId(42), 'Paris')]);
+    const location = personalData.find(({ name }) => name === 'devices')!;
+    await location.erase!(store, world.entity.id, [{ customerType: 'user_id', customerId: personId(42) }]);
+    await takeIn(store, world, [told(20, personId(41), 'Rome')]);
+    expect(await device('erased-user')).toMatchObject({ current_user_id: null, last_user_id: null, last_city: null });
+    await takeIn(store, world, [told(40, personId(41), 'Rome')]);
+    expect(await device('erased-user')).toMatchObject({ current_user_id: personId(41), last_city: 'Rome' });
   });
 
   it('is none where a server tells of a person', async () => {
