@@ -52,9 +52,15 @@ export async function sendOnce(
   deps: Pick<Dependencies, 'db' | 'boundary' | 'takeMailSlot'>, mailed: Mailed, about: { recipients: number; name: string },
   attemptToSend: () => Promise<Sent>,
 ): Promise<RetryAfter | null> {
-  // A reset of a password belongs to no entity, and has a share of its own.
-  const owner = 'entityId' in mailed ? mailed.entityId : -mailed.id;
-  return inSlot(deps.takeMailSlot, owner, () => sendInPlace(deps, mailed, about, attemptToSend));
+  return inSlot(deps.takeMailSlot, ownerOf(mailed), () => sendInPlace(deps, mailed, about, attemptToSend));
+}
+
+/** No entity has this id. */
+const RESETS = -1;
+
+/** Who has the place of a mail: its entity. Resets of passwords belong to no entity, and share one place in line, however many they are. */
+export function ownerOf(mailed: Mailed): number {
+  return 'entityId' in mailed ? mailed.entityId : RESETS;
 }
 
 async function sendInPlace(

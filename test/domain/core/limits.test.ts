@@ -1,6 +1,7 @@
 import { glob, readFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
 import { inSlot } from '../../../activities/core/in-slot.ts';
+import { ownerOf } from '../../../activities/core/mail-once.ts';
 import { BOUNDS, type Limit, openPlaces, PLACES } from '../../../domain/core/limits.ts';
 import { type Bounds, TooManyWait } from '../../../domain/core/semaphore.ts';
 import { QUEUE_OF, STEPS_OF_QUEUE } from '../../../domain/jobs/queues.ts';
@@ -51,4 +52,18 @@ it('a step that finds many of its entity waiting comes back later, and leaves it
   const other = within(2, async () => 'sent');
   answers('sent');
   expect(await Promise.all([other, ...slow])).toEqual(Array.from({ length: slow.length + 1 }, () => 'sent'));
+});
+
+it('resets of passwords leave places in line to the mails of entities, however many they are', async () => {
+  const take = openPlaces('mails');
+  const { promise: answer, resolve: answers } = Promise.withResolvers<string>();
+  const tooMany = (error: unknown) => expectTooMany(error);
+  const resets = Array.from({ length: 60 }, (_, id) =>
+    inSlot(take, ownerOf({ table: 'password_resets', id, tokenHash: Buffer.alloc(0) }), () => answer).catch(tooMany));
+  await new Promise(setImmediate);
+  const mails = Array.from({ length: 8 }, () => inSlot(take, 1, () => answer));
+  await new Promise(setImmediate);
+  answers('sent');
+  expect(await Promise.all(mails)).toEqual(Array.from({ length: mails.length }, () => 'sent'));
+  await Promise.all(resets);
 });
