@@ -35,13 +35,15 @@ export function readHappenedAt(fields: Fields, times: CallTimes): HappenedAt | C
   const ownSentAt: DeviceTime | CallError = isImport ? NOT_SENT : readDeviceTime('sentAt', fields.sentAt);
   if (isCallError(ownSentAt)) return ownSentAt;
   if (isImport && timestamp.isUncertain) return invalid(field, 'is of another calendar: send it in ISO 8601');
+  if (isImport && timestamp.ms === null) return invalid('timestamp', 'must stand in a call of /v1/import');
   if (timestamp.ms === null) {
     return { happenedAt: receivedAt, note: timestamp.isUncertain ? `${field}: is of another calendar; the time of receipt counts` : null };
   }
   const happenedAt = isImport ? timestamp.ms : correct(receivedAt, ownSentAt.ms ?? times.sentAt, timestamp.ms);
   if (happenedAt < oldest) return { code: 'too_old', message: `${field}: lies before ${sayInstant(oldest)}, the oldest that is kept` };
   if (happenedAt > newest) {
-    return { code: 'in_the_future', message: `${field}: lies after ${sayInstant(newest)}; check the sender's clock, or send sentAt` };
+    const advice = isImport ? 'check the records' : 'check the sender\'s clock, or send sentAt';
+    return { code: 'in_the_future', message: `${field}: lies after ${sayInstant(newest)}; ${advice}` };
   }
   return { happenedAt: Math.min(happenedAt, receivedAt), note: null };
 }

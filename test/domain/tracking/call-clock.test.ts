@@ -53,6 +53,11 @@ describe('when a call happened', () => {
     expect(imported({ timestamp: iso(then), originalTimestamp: iso(shown) })).toBe(then);
     expect(imported({ originalTimestamp: iso(shown), sentAt: iso(then) })).toBe(shown);
     expect(refusal(call({ timestamp: '1447-09-12T10:00:00Z' }), { isImport: true })).toMatchObject({ code: 'invalid' });
+    for (const times of [{}, { timestamp: null, sentAt: iso(then) }]) {
+      expect(refusal(call(times), { isImport: true }))
+        .toMatchObject({ code: 'invalid', message: 'timestamp: must stand in a call of /v1/import' });
+    }
+    expect(refusal(call({ timestamp: iso(BY.newest + 1) }), { isImport: true }).message).not.toContain('sentAt');
   });
 
   it('is its timestamp where nobody tells when it was sent, and now where there is none', () => {
