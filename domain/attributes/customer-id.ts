@@ -6,18 +6,29 @@ export const CUSTOMER_TYPES = ['user_id', 'device_id'] as const;
 export type CustomerType = (typeof CUSTOMER_TYPES)[number];
 
 const CONTROL = /\p{Cc}/u; // C0, DEL and C1
-/** Characters without a width: soft hyphen, zero-width spaces and joiners, marks of direction, the byte order mark. */
-const INVISIBLE = /[\u00ad\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]/;
-const SPACE_AT_END = /^\s|\s$/u;
+/**
+ * Characters that no reader sees: what Unicode calls ignorable (soft hyphen, zero-width spaces and joiners, marks of direction, fillers,
+ * tags), and marks of annotations. Left out are those that change the look of the one before them: variants of an emoji, a keycap, an
+ * ideograph or a Mongolian letter, and the tags of a flag.
+ */
+const INVISIBLE = new RegExp([
+  '(?<=\\p{Extended_Pictographic})[\\ufe0e\\ufe0f]', '(?<=[\\d#*])\\ufe0f(?=\\u20e3)',
+  '(?<=\\p{Ideographic})[\\ufe00-\\ufe02\\u{e0100}-\\u{e01ef}]', '(?<=\\p{Script=Mongolian})[\\u180b-\\u180d\\u180f]',
+  '(?<=\\u{1f3f4}[\\u{e0020}-\\u{e007e}]*)[\\u{e0020}-\\u{e007f}]',
+].reduce((rest, shown) => `(?!${shown})${rest}`, '[\\p{Default_Ignorable_Code_Point}\\ufff9-\\ufffb]'), 'u');
+/** Also the blank of Braille. */
+const SPACE_AT_END = /^[\s\u2800]|[\s\u2800]$/u;
 /** As nearly all ids are: looked at once. */
 const PLAIN = /^[!-~]{1,256}$/;
 
-/** Words that programs write for nothing, in lower case. */
+/** Words that programs write for nothing: in lower case those that come in any; of Python, Ruby and Go, Apple, tables and databases. */
 const WORDS_FOR_NOTHING = new Set(['undefined', 'null', '[object object]', 'unknown', 'nan']);
+const EXACT_WORDS_FOR_NOTHING = new Set(['None', 'nil', '<nil>', '(null)', '<null>', 'N/A', '\\N']);
 
-/** Whether a text is what a program writes where it has no value: undefined, null, [object Object], unknown, NaN. */
+/** Whether a text is what a program writes where it has no value: undefined, null, [object Object], unknown, NaN, None, nil and others. */
 export function isWordForNothing(text: string): boolean {
-  return text.length <= '[object object]'.length && WORDS_FOR_NOTHING.has(text.toLowerCase());
+  return text.length <= '[object object]'.length
+    && (WORDS_FOR_NOTHING.has(text.toLowerCase()) || EXACT_WORDS_FOR_NOTHING.has(text));
 }
 
 /** A number as a spreadsheet or a data frame writes it: 12345.0, 1.23457E+11. */

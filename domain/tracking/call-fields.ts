@@ -56,7 +56,7 @@ function trimmedTextOf(value: unknown): string | null {
 const MAX_TOKEN = 4_096;
 
 /** How iOS describes the bytes of a token in words: with all of them, and, since iOS 13, with some. */
-const DESCRIBED = /^<([\da-f ]+)>$/i;
+const DESCRIBED = /^<([\da-f ]*)>$/i;
 const DESCRIBED_IN_PART = /^\{ ?length ?= ?\d+, ?bytes ?= ?0x/;
 
 /**
@@ -65,8 +65,9 @@ const DESCRIBED_IN_PART = /^\{ ?length ?= ?\d+, ?bytes ?= ?0x/;
  */
 export function pushTokenOf(value: unknown): string | null {
   const text = isObject(value) ? JSON.stringify(value) : trimmedTextOf(value);
-  if (text === null || text.length > MAX_TOKEN || text === '(null)' || DESCRIBED_IN_PART.test(text)) return null;
-  return shorten(DESCRIBED.exec(text)?.[1]?.replaceAll(' ', '') ?? text, MAX_TOKEN);
+  if (text === null || text.length > MAX_TOKEN || DESCRIBED_IN_PART.test(text)) return null;
+  // No bytes are no token.
+  return shorten(DESCRIBED.exec(text)?.[1]?.replaceAll(' ', '') ?? text, MAX_TOKEN) || null;
 }
 
 /** Longer ones are hardly ever shared. */

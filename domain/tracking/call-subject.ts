@@ -4,8 +4,11 @@ import type { CallType, TrackedCall } from './tracked-call.ts';
 
 type Subject = Pick<TrackedCall, 'userId' | 'deviceId' | 'previousId'>;
 
-/** What systems give for a device without an id of its own: many devices would be one. Zeros, and an id that thousands of phones had. */
-const NO_DEVICE = /^[0-]+$|^9774d56d682e549c$/i;
+/**
+ * What systems give for a device without an id of its own: many devices would be one. Zeros, as a text or a number, and an id that
+ * thousands of phones had.
+ */
+const NO_DEVICE = /^[0-]+(?:\.0+)?$|^9774d56d682e549c$/i;
 
 /**
  * Whom a call is of: `userId`, and `context.device.id`, for which `anonymousId` stands where it is missing, as on the
@@ -30,7 +33,7 @@ function readPreviousId(fields: Fields, userId: string | null): { id: string | n
 
 /** Whether an id that was given for a device is none. */
 export function isNoDevice(id: unknown): boolean {
-  return isNoId(id) || (typeof id === 'string' && NO_DEVICE.test(id));
+  return isNoId(id) || NO_DEVICE.test(textOrNumber(id) ?? '');
 }
 
 function readDevice(field: string, id: unknown): { id: string | null } | CallError {

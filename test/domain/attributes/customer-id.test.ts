@@ -4,6 +4,8 @@ import { customerIdError, isWordForNothing, newCustomerIdError } from '../../../
 import { checkFeed } from '../../../domain/feed/feed-batch.ts';
 import { checkRow } from '../../../domain/imports/import-row.ts';
 import { checkRecord } from '../../../domain/syncs/record-values.ts';
+import { parseExactJson } from '../../../domain/core/exact-json.ts';
+import { isNoDevice } from '../../../domain/tracking/call-subject.ts';
 import { read, refusal } from '../tracking/any-call.ts';
 
 test('a customer id has 1 to 256 code points', () => {
@@ -52,9 +54,11 @@ function messageOf(outcome: object): string | undefined {
 }
 
 test('an id with an invisible character, or white space at an end, is refused on every way, with the name of the character', () => {
-  const invisible = fc.constantFrom('\u200b', '\u200d', '\ufeff', '\u2060', '\u00ad').chain((character) =>
+  const invisible = fc.constantFrom(
+    '\u200b', '\u200d', '\ufeff', '\u2060', '\u00ad', '\u061c', '\u034f', '\u115f', '\u3164', '\uffa0', '\ufe0f', '\u206a',
+    '\u{e0020}', '\u17b4', '\ufff9').chain((character) =>
     fc.nat(3).map((at) => ({ id: `ada${'x'.repeat(3)}`.slice(0, at) + character + 'byron', character })));
-  const space = fc.tuple(fc.constantFrom(' ', '\u00a0', '\u3000', '\u2003'), fc.boolean())
+  const space = fc.tuple(fc.constantFrom(' ', '\u00a0', '\u3000', '\u2003', '\u2800'), fc.boolean())
     .map(([character, isFirst]) => ({ id: isFirst ? `${character}ada` : `ada${character}`, character }));
   fc.assert(fc.property(fc.oneof(invisible, space), ({ id, character }) => {
     const code = `U+${character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}`;
@@ -65,19 +69,28 @@ test('an id with an invisible character, or white space at an end, is refused on
     }
     expect(customerIdError(id)).toBeUndefined();
   }));
-  for (const id of ['ada byron', 'å', 'e\u0301', '😀']) {
+  for (const id of ['ada byron', 'å', 'e\u0301', '😀', '❤\ufe0f', 'ada ❤\ufe0f x', '1\ufe0f\u20e3', '🏴\u{e0067}\u{e0062}\u{e007f}', '葛\u{e0100}']) {
     for (const say of Object.values(WAYS)) expect(say(id)).toBeUndefined();
     expect(newCustomerIdError(id)).toBeUndefined();
   }
 });
 
 test('a word for nothing is a missing id in a call, and an id everywhere else', () => {
-  for (const word of ['undefined', 'null', '[object Object]', 'unknown', 'NaN', 'Unknown', 'NULL']) {
+  for (const word of ['undefined', 'null', '[object Object]', 'unknown', 'NaN', 'Unknown', 'NULL', 'None', 'nil', '(null)', '<null>', 'N/A', '\\N']) {
     expect(isWordForNothing(word)).toBe(true);
     for (const say of Object.values(WAYS)) expect(say(word)).toBeUndefined();
     for (const field of ['userId', 'anonymousId', 'context.device.id']) expect(refusal(CALLS[field]!(word)).code).toBe('nobody');
     for (const field of ['previousId', 'groupId']) expect(refusal(CALLS[field]!(word)).message).toMatch(`${field}: must stand in`);
     const { userId, deviceId } = read({ type: 'track', event: 'Bought', userId: word, anonymousId: 'device' });
     expect([userId, deviceId]).toEqual([null, 'device']);
+  }
+});
+
+test('zeros are no device, as a text or a number', () => {
+  for (const zero of [0, -0, '0', '0.0', '00000000-0000-0000-0000-000000000000']) {
+    for (const field of ['anonymousId', 'context.device.id']) expect(refusal(CALLS[field]!(zero as string)).code).toBe('nobody');
+  }
+  for (const zero of ['0.0', '-0', '0e0']) {
+    expect(isNoDevice((parseExactJson(`[${zero}]`) as unknown[])[0])).toBe(true);
   }
 });

@@ -1,4 +1,5 @@
 import { describe, expect, it, test } from 'vitest';
+import { pushTokenOf } from '../../../domain/tracking/call-fields.ts';
 import { read } from './any-call.ts';
 
 const contextOf = (context: object, timestamp?: string) => read({ type: 'page', userId: 'ada', context, timestamp }).context;
@@ -71,4 +72,9 @@ test('what the system does not tell, and what is no text, is nothing', () => {
   expect(context).toMatchObject({ appVersion: '545', appNamespace: null, carrier: null, osVersion: null, deviceModel: null });
   expect(context.pushToken).toBe('a\uFFFDb');
   expect(context).toMatchObject({ sdkVersion: 'x'.repeat(256), optIn: null, optOut: true });
+});
+
+test('a push token of which only the brackets came is none', () => {
+  for (const empty of ['< >', '<>', '(null)']) expect(pushTokenOf(empty)).toBeNull();
+  expect(pushTokenOf('<ab cd>')).toBe('abcd');
 });
