@@ -33,7 +33,8 @@ const WITH_THEIR_TOKEN = 'devices WHERE entity_id = $1 AND push_token = ANY ($2:
 
 /** Keeps when members were said that are emptied: a call from before then would say them anew, and log another user in. */
 const timesOf = (...columns: Parameters<typeof saidAt>[0][]) => columns
-  .map((column) => `${saidAt(column)} = coalesce(${saidAt(column)}, CASE WHEN ${column} IS NOT NULL THEN last_seen_at END)`).join(', ');
+  .map((column) => `${saidAt(column)} = coalesce(${saidAt(column)}, CASE WHEN ${column} IS NOT NULL THEN last_seen_at END)`)
+  .join(', ');
 
 export const devices: PersonalDataLocation = {
   name: 'devices',

@@ -69,14 +69,16 @@ test('an id with an invisible character, or white space at an end, is refused on
     }
     expect(customerIdError(id)).toBeUndefined();
   }));
-  for (const id of ['ada byron', 'å', 'e\u0301', '😀', '❤\ufe0f', 'ada ❤\ufe0f x', '1\ufe0f\u20e3', '🏴\u{e0067}\u{e0062}\u{e007f}', '葛\u{e0100}']) {
+  const variants = ['❤\ufe0f', 'ada ❤\ufe0f x', '1\ufe0f\u20e3', '🏴\u{e0067}\u{e0062}\u{e007f}', '葛\u{e0100}'];
+  for (const id of ['ada byron', 'å', 'e\u0301', '😀', ...variants]) {
     for (const say of Object.values(WAYS)) expect(say(id)).toBeUndefined();
     expect(newCustomerIdError(id)).toBeUndefined();
   }
 });
 
 test('a word for nothing is a missing id in a call, and an id everywhere else', () => {
-  for (const word of ['undefined', 'null', '[object Object]', 'unknown', 'NaN', 'Unknown', 'NULL', 'None', 'nil', '(null)', '<null>', 'N/A', '\\N']) {
+  const exact = ['None', 'nil', '<nil>', '(null)', '<null>', 'N/A', '\\N'];
+  for (const word of ['undefined', 'null', '[object Object]', 'unknown', 'NaN', 'Unknown', 'NULL', ...exact]) {
     expect(isWordForNothing(word)).toBe(true);
     for (const say of Object.values(WAYS)) expect(say(word)).toBeUndefined();
     for (const field of ['userId', 'anonymousId', 'context.device.id']) expect(refusal(CALLS[field]!(word)).code).toBe('nobody');

@@ -131,7 +131,8 @@ describe('a batch', () => {
   });
 
   test.each(['/v1/b', '/v1/import'])('is taken at %s', async (path) => {
-    expect((await post(path, { batch: [track('Elsewhere', { timestamp: new Date() })] })).body).toMatchObject({ success: true, accepted: 1 });
+    const batch = [track('Elsewhere', { timestamp: new Date() })];
+    expect((await post(path, { batch })).body).toMatchObject({ success: true, accepted: 1 });
   });
 
   test.each([
