@@ -55,8 +55,8 @@ export const queryFlag = z.preprocess(lowerCase, z.enum(['', 'true', 'false', '1
   .transform((value) => value !== 'false' && value !== '0');
 
 /** A flag in a JSON body or a web form, where every value is text. */
-export const bodyFlag = z.preprocess(
-  lowerCase, z.union([z.boolean(), z.enum(['true', 'false', '1', '0'])], { error: 'must be true or false' }))
+export const bodyFlag = z.union(
+  [z.boolean(), z.string().toLowerCase().pipe(z.enum(['true', 'false', '1', '0']))], { error: 'must be true or false' })
   .transform((value) => value === true || value === 'true' || value === '1');
 
 function lowerCase(given: unknown): unknown {

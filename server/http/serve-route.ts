@@ -13,7 +13,7 @@ import { idempotencyKey, takeTurn } from './idempotency.ts';
 import { toReply } from './reply.ts';
 import { endSlowReader } from './slow-reader.ts';
 import type { Circumstances, Route } from './route.ts';
-import { validate } from './validate.ts';
+import { refuseMisspelt, validate } from './validate.ts';
 import { MAX_OPEN_BYTES } from './verify-body.ts';
 
 declare module 'fastify' {
@@ -78,11 +78,13 @@ async function answer(route: Route, request: FastifyRequest, reply: FastifyReply
   const params = route.params ? validate(route.params, request.params, 'path') : {};
   const asked = gather(Object.entries(request.query as object));
   const query = route.query ? validate(route.query, asked, 'query', route.malformedQuery) : {};
+  refuseMisspelt(route, 'query', asked);
   const { fields, file } = await readInput(route, request, circumstances, deps);
   const upload = file === undefined ? undefined : route.upload;
   try {
     checkSize(route, fields);
     const body = route.body ? validate(route.body, fields, 'body', route.malformed) : {};
+    refuseMisspelt(route, 'body', fields);
     const caller = request.caller ?? undefined;
     const { version, log } = circumstances;
     const content = upload?.identify(file) ?? null;

@@ -333,6 +333,23 @@ describe('bad input', () => {
     expect(messages.map(({ element }) => element)).toContain(field);
   });
 
+  /** Names of four letters or more, without the last one. */
+  const misspelt = routes.filter(({ auth }) => auth === 'token' || auth === 'sor_key').flatMap((route) =>
+    (['query', 'body'] as const).flatMap((part) => {
+      const known = Object.keys(fieldsOf(route[part]));
+      return known.filter((field) => field.length > 3 && !known.includes(field.slice(0, -1))).map((field) =>
+        ({ name: `${nameOf(route)} ${part}.${field}`, route, part, field, kind: part }));
+    })).filter(({ route, part }) => part === 'query' || !route.upload);
+  const oneOfEach = [...new Map(misspelt.map((one) => [`${nameOf(one.route)} ${one.part}`, one])).values()];
+
+  it.for(quarterOf('misspelt', oneOfEach))('is refused by the name that was meant: $name', async ({ route, part, field }) => {
+    const own = await sampleFor(route);
+    const wrong = field.slice(0, -1);
+    const reply = await send(app, route, spoilt(goodCalls[nameOf(route)]!(own), part, wrong, 'x'), own, own.token);
+    const message = `is unknown: did you mean ${field}?`;
+    expect([reply.statusCode, reply.json()]).toMatchObject([400, { messages: [{ element: wrong, message }] }]);
+  });
+
   /** By the reference; of nested members and of what depends on others the tests of the features tell. */
   const REQUIRED: Record<string, string[]> = {
     'GET /api/apps_campaign_logs query': ['apps', 'from', 'till'],

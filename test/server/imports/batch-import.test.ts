@@ -181,6 +181,8 @@ describe('a file to be fetched', () => {
     const fields = { ...Object.fromEntries(credentials), file_url: url };
     const asJson = await server.call('POST', PATH, { body: { ...fields, request_headers: headers, dry_run: true }, v3: true });
     const asForm = await send(Object.entries({ ...fields, request_headers: JSON.stringify(headers) }));
+    const misspelt = await send(Object.entries({ ...fields, dryrun: 'true' }));
+    expect([misspelt.status, misspelt.body.error_message]).toEqual([400, 'dryrun: is unknown: did you mean dry_run?']);
     for (const answer of [asJson, asForm]) {
       expect(answer.body).toEqual({ success: true, result: { jid: expect.any(String), import_id: expect.any(String) } });
       const job = (await findImport(store.db, world.entity.id, answer.body.result.import_id))!;
