@@ -4,7 +4,7 @@ import { quote } from '../../domain/core/text-limits.ts';
 import { erasedError } from '../../domain/gdpr/erased-error.ts';
 import { malformedError, recordError } from '../../domain/syncs/record-error.ts';
 import type { MappedRecord } from '../../domain/syncs/record-mapping.ts';
-import { isSuspiciousId, newCustomerIdError } from '../../domain/attributes/customer-id.ts';
+import { customerIdError, isSuspiciousId, newCustomerIdError } from '../../domain/attributes/customer-id.ts';
 import { customerIdOf } from '../../domain/syncs/record-values.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import type { Sync } from '../../store/syncs/sync-record.ts';
@@ -39,7 +39,7 @@ export async function outgoingOf(
   return withoutErased(deps, sync, outgoing);
 }
 
-function toOutgoing(item: SyncItem, ordinal: number, { mapping }: Sync, keyFields: string[], mapper: RecordMapper): Outgoing {
+export function toOutgoing(item: SyncItem, ordinal: number, { mapping }: Sync, keyFields: string[], mapper: RecordMapper): Outgoing {
   const rootLine = item.rootLine ?? null;
   const nothing = { ordinal, rootLine, wasNamed: item.wasNamed, key: null, customerId: null, checksum: null, record: null, sent: null };
   if (item.kind === 'malformed') {
@@ -50,8 +50,10 @@ function toOutgoing(item: SyncItem, ordinal: number, { mapping }: Sync, keyField
   const customerId = mapping.customer === null ? null : customerIdOf(mapped);
   const customerFault = mapping.customer === null ? undefined : customerFaultOf(customerId, mapping.customer.field);
   const refusals = refusalsOf(mapped, record, keyFields, customerFault);
-  const key = keyFields.length > 0 && !refusals.some(({ errorType }) => errorType === 'INVALID_CUSTOMER_ID')
-    ? JSON.stringify(keyFields.map((field) => record[field])) : null;
+  // One whose customer id came before it was a fault, such as white space at its end, can still be told apart from what vanished.
+  const isNamed = keyFields.length > 0 && keyFaultsOf(record, keyFields).length === 0
+    && (mapping.customer === null || (customerId !== null && customerIdError(customerId) === undefined));
+  const key = isNamed ? JSON.stringify(keyFields.map((field) => record[field])) : null;
   const error = refusals.length === 0 ? null : { ...recordError(ordinal, item.record, refusals), originalLine: rootLine };
   return {
     ...nothing, key, customerId, source: item.record, error, ...customerId !== null && isSuspiciousId(customerId) && { isSuspicious: true },
@@ -65,13 +67,20 @@ function customerFaultOf(customerId: string | null, field: string): string | und
 
 /** A record goes as a whole or not at all. */
 function refusalsOf({ errors }: MappedRecord, record: SourceRecord, key: string[], customerFault: string | undefined): RefusedRow[] {
+  return [
+    ...keyFaultsOf(record, key),
+    ...customerFault === undefined ? [] : [refused('INVALID_CUSTOMER_ID', customerFault)],
+    ...errors.map(({ errorType, message, to }) => refused(errorType, message, undefined, to)),
+  ];
+}
+
+/** Why the fields that name a record at the destination do not name it. */
+function keyFaultsOf(record: SourceRecord, key: string[]): RefusedRow[] {
   const lacking = key.filter((field) => record[field] === undefined || record[field] === null);
   return [
     ...lacking.map((field) => refused('INVALID_CUSTOMER_ID', `the field ${quote(field)}, which names the record, is missing`)),
-    ...customerFault === undefined ? [] : [refused('INVALID_CUSTOMER_ID', customerFault)],
     ...JSON.stringify(key.map((field) => record[field])).length > MAX_KEY_CHARS
       ? [refused('INVALID_CUSTOMER_ID', `the fields that name the record have over ${MAX_KEY_CHARS} characters`)] : [],
-    ...errors.map(({ errorType, message, to }) => refused(errorType, message, undefined, to)),
   ];
 }
 

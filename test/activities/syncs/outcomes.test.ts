@@ -1,8 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
+import { toOutgoing } from '../../../activities/syncs/outgoing.ts';
+import { RecordMapper } from '../../../activities/syncs/record-mapper.ts';
 import { type BatchRecord, decideOutcomes, notesOf, progressAfter } from '../../../activities/syncs/outcomes.ts';
 import type { ImportError } from '../../../domain/imports/import-error.ts';
 import type { KnownRecord } from '../../../store/syncs/sync-records.ts';
+import type { Sync } from '../../../store/syncs/sync-record.ts';
 import type { RunProgress, SyncRun } from '../../../store/syncs/sync-run-record.ts';
 
 const RUN = { id: 10, fresh: false, rootId: null } as SyncRun;
@@ -95,4 +98,16 @@ describe('an old record that is re-driven', () => {
     const failed = { ...old, checksum: null, error: errorAt(1, 'failed') };
     expect(notesOf([failed], ['failed'], redrive)).toEqual({ handled: [], seen: [] });
   });
+});
+
+test('a record of a destination whose customer id ends with white space fails, and is still told apart by its key', () => {
+  const mapping = { customer: { field: 'email', type: 'user_id' }, fields: [], otherFields: 'keep' };
+  const destination = { connectionId: 1, stream: 'people', key: ['id'] };
+  const sync = { mapping, destination, schemaRule: 'follow', knownFields: null, readFields: null } as unknown as Sync;
+  const outgoing = (record: object) => {
+    const { key, error } = toOutgoing({ kind: 'record', record } as never, 1, sync, ['id'], new RecordMapper(sync, []));
+    return [key, error?.errorType];
+  };
+  expect(outgoing({ id: 7, email: 'ada ' })).toEqual(['[7]', 'INVALID_CUSTOMER_ID']);
+  expect(outgoing({ id: null, email: 'ada' })).toEqual([null, 'INVALID_CUSTOMER_ID']);
 });
