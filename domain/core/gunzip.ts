@@ -135,7 +135,9 @@ const NOTHING = Buffer.alloc(0);
 /** Bytes that come in pieces, as they are asked for. */
 class Input {
   readonly #pieces: AsyncIterator<Buffer>;
+  /** Its beginning, up to `#at`, has been read. */
   #ready: Buffer = NOTHING;
+  #at = 0;
 
   constructor(pieces: AsyncIterable<Buffer>) {
     this.#pieces = pieces[Symbol.asyncIterator]();
@@ -143,31 +145,31 @@ class Input {
 
   /** What comes next, at most INPUT_BYTES; null at the end. */
   async chunk(): Promise<Buffer | null> {
-    while (this.#ready.length === 0) {
+    while (this.left === 0) {
       const { value, done } = await this.#pieces.next();
       if (done) return null;
-      this.#ready = value;
+      [this.#ready, this.#at] = [value, 0];
     }
     return this.#cut(INPUT_BYTES);
   }
 
   /** As many bytes; null if fewer are left, which stay. */
   async take(count: number): Promise<Buffer | null> {
-    while (this.#ready.length < count) {
+    while (this.left < count) {
       const { value, done } = await this.#pieces.next();
       if (done) return null;
-      this.#ready = Buffer.concat([this.#ready, value]);
+      [this.#ready, this.#at] = [Buffer.concat([this.#ready.subarray(this.#at), value]), 0];
     }
     return this.#cut(count);
   }
 
-  /** Gives back the end of what was read. */
+  /** Gives back the end of what was read last. A file of many small members would be copied once for each of them otherwise. */
   unread(bytes: Buffer): void {
-    if (bytes.length > 0) this.#ready = this.#ready.length === 0 ? bytes : Buffer.concat([bytes, this.#ready]);
+    this.#at -= bytes.length;
   }
 
   get left(): number {
-    return this.#ready.length;
+    return this.#ready.length - this.#at;
   }
 
   async close(): Promise<void> {
@@ -175,8 +177,8 @@ class Input {
   }
 
   #cut(count: number): Buffer {
-    const taken = this.#ready.subarray(0, count);
-    this.#ready = this.#ready.subarray(count);
+    const taken = this.#ready.subarray(this.#at, this.#at + count);
+    this.#at += taken.length;
     return taken;
   }
 }
