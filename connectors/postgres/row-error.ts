@@ -28,10 +28,10 @@ const OF_VALUE: Record<string, (error: pg.DatabaseError) => string> = {
 
 /**
  * Whether a statement may have failed because of a row: a trigger, a function or a type may raise any state. The states of a server, a
- * connection or colliding transactions are left out.
+ * connection or colliding transactions are left out, but for an internal error of no further kind (XX000): so extensions refuse a value.
  */
 export function isRowError(error: unknown): error is pg.DatabaseError {
-  return error instanceof pg.DatabaseError && error.code !== undefined && !isOfServer(error.code);
+  return error instanceof pg.DatabaseError && error.code !== undefined && (error.code === 'XX000' || !isOfServer(error.code));
 }
 
 /** Why, without a value of it; `column`: the one whose value is wrong, as far as that could be found out. */
@@ -51,7 +51,7 @@ export function rowError(error: pg.DatabaseError, column: string | null): RowErr
 
 /** Whether it may be found out which value is wrong, where Postgres doesn't say. */
 export function isOfValue({ code }: pg.DatabaseError): boolean {
-  return code?.startsWith('22') ?? false;
+  return code === 'XX000' || (code?.startsWith('22') ?? false);
 }
 
 function isPolicy({ code, routine }: pg.DatabaseError): boolean {

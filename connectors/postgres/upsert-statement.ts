@@ -27,15 +27,36 @@ const sameKey = (key: string[], other: string) => key.map((part) => `input.${nam
  * would become what it is isn't written: values are compared as their texts, which every type has.
  */
 export function upsertStatement(stream: PostgresStream, key: string[], columns: string[]): string {
+  return upsert(stream, key, columns, '', '');
+}
+
+/**
+ * The same, but rows that are there are updated before any is inserted: an INSERT of Postgres asks for all columns that may not be empty,
+ * also where it finds the row.
+ */
+export function updateFirstStatement(stream: PostgresStream, key: string[], columns: string[]): string {
+  const rest = columns.filter((column) => !key.includes(column));
+  const isThere = `EXISTS (SELECT FROM ${stream.from} AS held WHERE ${sameKey(key, 'held')})`;
+  if (rest.length === 0) return upsert(stream, key, columns, '', `WHERE NOT ${isThere}`);
+  const updated = `, updated AS (
+    UPDATE ${stream.from} AS held SET ${rest.map((column) => `${name(column)} = input.${name(column)}`).join(', ')}
+    FROM input WHERE ${sameKey(key, 'held')}
+      AND (${rest.map((column) => `held.${name(column)}::text IS DISTINCT FROM input.${name(column)}::text`).join(' OR ')})
+    RETURNING input."${ORDINAL}" AS ordinal
+  )`;
+  return `${upsert(stream, key, columns, updated, `WHERE NOT ${isThere}`)} UNION ALL SELECT ordinal FROM updated`;
+}
+
+function upsert(stream: PostgresStream, key: string[], columns: string[], before: string, where: string): string {
   const { from: table } = stream;
   const rest = columns.filter((column) => !key.includes(column));
   const change = rest.length === 0 ? 'NOTHING' : `UPDATE
       SET ${rest.map((column) => `${name(column)} = EXCLUDED.${name(column)}`).join(', ')}
       WHERE ${rest.map((column) => `held.${name(column)}::text IS DISTINCT FROM EXCLUDED.${name(column)}::text`).join(' OR ')}`;
   const isGiven = stream.columns.some((column) => column.always === 'identity' && columns.includes(column.name));
-  return `WITH ${INPUT(stream, columns)}, written AS (
+  return `WITH ${INPUT(stream, columns)}${before}, written AS (
     INSERT INTO ${table} AS held (${columns.map(name).join(', ')})${isGiven ? ' OVERRIDING SYSTEM VALUE' : ''}
-    SELECT ${columns.map(name).join(', ')} FROM input
+    SELECT ${columns.map(name).join(', ')} FROM input ${where}
     ON CONFLICT (${key.map(name).join(', ')}) DO ${change}
     RETURNING ${key.map((part) => `held.${name(part)}`).join(', ')}
   ) SELECT input."${ORDINAL}" AS ordinal FROM input JOIN written ON ${sameKey(key, 'written')}`;

@@ -7,7 +7,7 @@ import { inSession, type PostgresSession } from './postgres-session.ts';
 import type { PostgresSettings } from './postgres-settings.ts';
 import { findTable, type PostgresStream, toStream } from './postgres-stream.ts';
 import { isOfValue, isRowError, type RowError, rowError } from './row-error.ts';
-import { deleteStatement, upsertStatement } from './upsert-statement.ts';
+import { deleteStatement, updateFirstStatement, upsertStatement } from './upsert-statement.ts';
 
 /** A record with its ordinal among those that are written. */
 type Row = { ordinal: number; record: SourceRecord };
@@ -40,7 +40,8 @@ export async function* writePostgres(
     }
     for (const { columns, rows: group } of groups(rows, writing.key)) {
       const statement = writing.isRemoval ? deleteStatement(table, writing.key) : upsertStatement(table, writing.key, columns);
-      await writeRows({ session, table, statement, outcomes }, group);
+      const updateFirst = writing.isRemoval ? null : { columns, statement: updateFirstStatement(table, writing.key, columns) };
+      await writeRows({ session, table, statement, updateFirst, outcomes }, group);
     }
     // Until the transaction commits, no row has arrived.
     writing.sending?.(writing.records.length);
@@ -110,6 +111,8 @@ const textOf = (value: Json) => (typeof value === 'string' ? value : JSON.string
 
 type RowWriting = {
   session: PostgresSession; table: PostgresStream; statement: string; outcomes: WriteOutcome[];
+  /** What is tried where the table asks for a column that none of the rows has; null: nothing. */
+  updateFirst: { columns: string[]; statement: string } | null;
   /** Whether the statement has been run without rows, and went well. */
   isTried?: boolean;
 };
@@ -125,6 +128,10 @@ async function writeRows(writing: RowWriting, rows: Row[]): Promise<void> {
   } catch (error) {
     if (!isRowError(error)) throw error;
     await client.query('ROLLBACK TO SAVEPOINT rows; RELEASE SAVEPOINT rows');
+    if (writing.updateFirst !== null && asksForOther(error, writing.updateFirst.columns)) {
+      Object.assign(writing, { statement: writing.updateFirst.statement, updateFirst: null, isTried: false });
+      return writeRows(writing, rows);
+    }
     if (writing.isTried !== true) await tryWithoutRows(writing);
     if (rows.length === 1) {
       outcomes[rows[0]!.ordinal] = failed(await rowErrorOf(writing, rows[0]!, error));
@@ -135,6 +142,10 @@ async function writeRows(writing: RowWriting, rows: Row[]): Promise<void> {
     await writeRows(writing, rows.slice(half));
   }
 }
+
+/** Whether a column may not be empty that the rows do not have; of a domain Postgres does not name it. */
+const asksForOther = ({ code, column }: pg.DatabaseError, columns: string[]) =>
+  code === '23502' && (column === undefined || !columns.includes(column));
 
 /** Throws where the statement fails without any row, too: a right that the user lacks, a server that takes no writes. */
 async function tryWithoutRows(writing: RowWriting): Promise<void> {

@@ -86,6 +86,16 @@ describe('rows that are written', () => {
     expect(await sql('SELECT * FROM part ORDER BY a')).toEqual([{ a: 1, b: 'x', c: 9, d: 'first' }, { a: 2, b: 'x', c: 7, d: null }]);
   });
 
+  it('change one that is there, though the record lacks a column that may not be empty; one that is not there fails alone', async () => {
+    await sql(`CREATE TABLE needs (id int PRIMARY KEY, plan text, mail text NOT NULL);
+      INSERT INTO needs VALUES (1, 'a', 'm'), (2, 'b', 'n')`);
+    const lacking = { kind: 'failed', message: expect.stringMatching(/^The column mail may not be empty/), later: false };
+    expect(await write('needs', ['id'], [{ id: 1, plan: 'gold' }, { id: 3, plan: 'gold' }, { id: 2, plan: 'b' }]))
+      .toEqual([{ kind: 'ok' }, lacking, { kind: 'unchanged' }]);
+    expect(await write('needs', ['id'], [{ id: 1 }, { id: 3 }])).toEqual([{ kind: 'unchanged' }, lacking]);
+    expect(await sql('SELECT * FROM needs ORDER BY id')).toEqual([{ id: 1, plan: 'gold', mail: 'm' }, { id: 2, plan: 'b', mail: 'n' }]);
+  });
+
   it('leave out columns that the record has not: domains, identities, generated ones', async () => {
     await sql(`CREATE DOMAIN label AS text NOT NULL;
       CREATE TABLE dst_people (id text PRIMARY KEY, plan text, note label DEFAULT 'x');
@@ -116,13 +126,13 @@ describe('rows that are written', () => {
       CREATE TRIGGER t BEFORE INSERT OR UPDATE ON dst_trig FOR EACH ROW EXECUTE FUNCTION no()`);
     const write3 = (state: string) =>
       write('dst_trig', ['id'], [{ id: '1', plan: 'good' }, { id: '2', plan: state }, { id: '3', plan: 'good' }]);
-    for (const state of ['PT400', 'P0001', '42501', '25006', '42P01', '55P03', '0A000', '28000', '99ZZZ']) {
+    for (const state of ['PT400', 'P0001', '42501', '25006', '42P01', '55P03', '0A000', '28000', '99ZZZ', 'XX000']) {
       const [first, failing, last] = await write3(state);
       const message = `A trigger of the table refused it (SQLSTATE ${state})`;
       expect(failing).toEqual({ kind: 'failed', message, later: state === '55P03' });
       expect([first!.kind, last!.kind]).not.toContain('failed');
     }
-    for (const state of ['08006', '40001', '53200', '57014', '58030', 'XX000']) {
+    for (const state of ['08006', '40001', '53200', '57014', '58030', 'XX001']) {
       expect(await refusalOf(write3(state))).toMatch(/^source_unavailable: /);
     }
   });
