@@ -148,6 +148,7 @@ export const FunnelStats = z.object({
   last_completed_at: instant.nullable(),
   breakdown: z.string().nullable().optional().describe('Value of the property; null: none. Only with `breakdown`'),
 }).meta({ id: 'FunnelStats' });
+export type FunnelStats = z.output<typeof FunnelStats>;
 
 /** What people did after a step (reference: Funnels, 7). */
 export const FunnelFollowUp = z.object({
@@ -156,19 +157,27 @@ export const FunnelFollowUp = z.object({
   average_duration: averageDuration.describe('Seconds from the step to the person\'s first such event, also beyond max_duration'),
 }).meta({ id: 'FunnelFollowUp' });
 
+const countQuery = statsQuery.extend({
+  breakdown: text().optional().describe('Divide people by a property of their first step: `detail.<member>`, or a field of the device '
+    + 'as it is now: app_version, os_version, sdk_version, device_model, device_type, country_code or language_code'),
+});
+
+const counts = {
+  ...VIEW, rightsByField: { [DETAIL_BREAKDOWN]: 'usage_analytics_view' }, audits: 'read funnel', query: countQuery,
+  description: 'The audit log keeps by which member of details people were divided, without values.', result: z.array(FunnelStats),
+} as const;
+
 export const quickFunnelStats = operation({
-  id: 'quickFunnelStats', ...VIEW, exactNumbers: 'as text', method: 'POST', path: '/api/funnels/quick_stats',
-  rightsByField: { [DETAIL_BREAKDOWN]: 'usage_analytics_view' },
+  id: 'quickFunnelStats', ...counts, exactNumbers: 'as text', method: 'POST', path: '/api/funnels/quick_stats',
   summary: 'Count the people who complete each step of a funnel',
-  description: 'The audit log keeps by which member of details people were divided, without values.',
-  audits: 'read funnel',
   idempotencyKey: 'ignored',
-  query: statsQuery.extend({
-    breakdown: text().optional().describe('Divide people by a property of their first step: `detail.<member>`, or a field of the device '
-      + 'as it is now: app_version, os_version, sdk_version, device_model, device_type, country_code or language_code'),
-  }),
   body: funnelBody,
-  result: z.array(FunnelStats),
+});
+
+export const viewFunnelStats = operation({
+  id: 'viewFunnelStats', ...counts, method: 'GET', path: '/api/funnels/:identifier/stats',
+  summary: 'Count the people who complete each step of a stored funnel',
+  params,
 });
 
 export const exploreFunnel = operation({

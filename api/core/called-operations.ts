@@ -247,6 +247,7 @@ viewExport GET /api/data_exporters/:exporter_id/exports/:export_identifier token
 viewExportRun GET /api/data_exporters/:exporter_id/runs/:run_id token
 viewFeedRequest GET /api/attribute_values/feeds/:request_id token
 viewFunnel GET /api/funnels/:identifier token
+viewFunnelStats GET /api/funnels/:identifier/stats token
 viewGdprRequest GET /api/gdpr/requests/:request_id token
 viewImport GET /api/attribute_values/imports/:import_id token
 viewLegalText GET /api/apps/:app_identifier/data_wallet/legal_texts/:legal_text_identifier token

@@ -1,29 +1,55 @@
 import * as api from '../../api/analytics/funnels.ts';
 import { type FunnelExclusion, type FunnelStep, SAMPLED_ONE_IN, sampleError } from '../../domain/analytics/funnel.ts';
-import { refuseField } from '../../domain/core/refusal.ts';
+import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { sayUnknown } from '../../domain/core/say-unknown.ts';
 import { type Breakdown, BREAKDOWN_FIELDS, type BreakdownField, type FunnelQuery } from '../../store/analytics/funnel-sql.ts';
 import { countFunnel, exploreFunnel, MAX_PROPERTIES, type StepTotal } from '../../store/analytics/funnel-stats.ts';
+import { findFunnel } from '../../store/analytics/funnels.ts';
 import { listAppsById } from '../../store/apps/apps.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import { listDisplayNames } from '../../store/tracking/event-definitions.ts';
 import { requireApp } from '../apps/find-app.ts';
+import type { RouteDependencies } from '../dependencies.ts';
 import { audit } from '../http/audit.ts';
+import type { Caller } from '../http/caller.ts';
 import { JSON_HEADERS, Reply } from '../http/reply.ts';
 import { requireRightOfField } from '../http/right-of-type.ts';
-import { type Route, route } from '../http/route.ts';
+import { type Circumstances, type Route, route } from '../http/route.ts';
 import { resolveSteps } from './funnel-steps.ts';
 
-const quickStats = route(api.quickFunnelStats, async ({ query, body: { funnel }, hungUp, ...who }, { db, heavyReads }) => {
+const quickStats = route(api.quickFunnelStats, ({ query, body: { funnel }, ...who }, deps) =>
+  countPeople(api.quickFunnelStats, { query, who, funnel: async () => funnel }, deps));
+
+const storedStats = route(api.viewFunnelStats, ({ params: { identifier }, query, ...who }, deps) => countPeople(api.viewFunnelStats, {
+  query, who, subject: identifier,
+  async funnel() {
+    const { maxDuration, steps } = await findFunnel(deps.db, who.caller.entityId, identifier)
+      ?? refuse(404, 'not_found', 'Funnel not found');
+    return { max_duration: maxDuration, steps };
+  },
+}, deps));
+
+type Counted = {
+  query: StatsQuery & { app_id: string; breakdown?: string | undefined }; who: Circumstances & { caller: Caller };
+  /** The identifier of a stored funnel. */
+  subject?: string;
+  funnel(): Promise<AskedFunnel>;
+};
+
+async function countPeople(
+  operation: typeof api.quickFunnelStats | typeof api.viewFunnelStats, { query, who, subject, funnel }: Counted,
+  { db, heavyReads }: RouteDependencies,
+): Promise<api.FunnelStats[] | Reply> {
   const { caller, caller: { entityId } } = who;
   const breakdown = query.breakdown === undefined ? null : breakdownOf(query.breakdown);
-  if (breakdown && 'detail' in breakdown) requireRightOfField(api.quickFunnelStats, caller, api.DETAIL_BREAKDOWN);
+  if (breakdown && 'detail' in breakdown) requireRightOfField(operation, caller, api.DETAIL_BREAKDOWN);
   await requireApp(db, entityId, query.app_id);
-  const asked = await funnelQuery(db, entityId, query, funnel);
+  const asked = await funnelQuery(db, entityId, query, await funnel());
   if (breakdown && 'detail' in breakdown) {
-    await audit(db, who, { action: 'read', subjectKind: 'funnel', details: { app: query.app_id, breakdown: query.breakdown! } });
+    const details = { app: query.app_id, breakdown: query.breakdown! };
+    await audit(db, who, { action: 'read', subjectKind: 'funnel', ...subject !== undefined && { subject }, details });
   }
-  const totals = await heavyReads.within(entityId, hungUp(), (signal) =>
+  const totals = await heavyReads.within(entityId, who.hungUp(), (signal) =>
     countFunnel(db, entityId, { ...asked.query, breakdown }, { signal }))
     ?? refuseField('breakdown', `has more than ${MAX_PROPERTIES} values: choose a property with fewer`);
   const result = totals.flatMap(({ property, steps }) => steps.map((total, step) => ({
@@ -31,7 +57,7 @@ const quickStats = route(api.quickFunnelStats, async ({ query, body: { funnel },
     ...breakdown && { breakdown: property },
   })));
   return estimated(result, totals.flatMap(({ steps }) => steps), asked.query.oneIn);
-});
+}
 
 const explore = route(api.exploreFunnel, async ({ query, body: { funnel }, hungUp, caller: { entityId } }, { db, heavyReads }) => {
   const { id } = await requireApp(db, entityId, query.app_id);
@@ -89,4 +115,4 @@ function estimated<T>(result: T[], totals: readonly Pick<StepTotal, 'people'>[],
   return new Reply({ success: true, result }, 200, { ...JSON_HEADERS, 'x-funnel-error': errors });
 }
 
-export const funnelStatsRoutes: Route[] = [quickStats, explore];
+export const funnelStatsRoutes: Route[] = [quickStats, storedStats, explore];

@@ -69,6 +69,7 @@ export const analyticsOperations: LifeOperations = {
   viewFunnel: read('funnel'),
   createFunnel: make({ kind: 'funnel' }, (draw) => (
     { body: { name: draw.name('Funnel'), max_duration: 3_600, steps: drawSteps(draw) } })),
+  viewFunnelStats: about('funnel', (draw) => ({ query: funnelQuery(draw) })),
   updateFunnel: about('funnel', (draw) => ({ body: { labels: [draw.name('Of funnels')] } })),
   archiveFunnel: about('funnel'),
   restoreFunnel: about('funnel'),

@@ -144,6 +144,22 @@ describe('quick stats', () => {
     expect(await counts({ steps: [{ match_name: [{ ...step('Viewed').match_name[0]!, log_type: 0 }] }] })).toEqual([320]);
   });
 
+  test('are those of a stored funnel, too, with the same query', async () => {
+    const funnel = { max_duration: 90, steps: steps() };
+    const { body: { result: { identifier } } } = await call('POST', 'funnels', { name: 'Stored', ...funnel });
+    const stored = (query: object, of: string = identifier) =>
+      call('GET', `funnels/${of}/stats?${new URLSearchParams({ app_id: app.identifier, ...PERIOD, ...query }).toString()}`);
+    const queries: Record<string, string>[] = [{}, { breakdown: 'detail.product' }, { mode: 'fast' }, { from: '2026-11-06' }];
+    for (const query of queries) {
+      const answer = await stored(query);
+      expect(answer).toMatchObject({ status: 200, body: (await stats(funnel, query)).body });
+      expect(answer.body.result.length).toBeGreaterThan(0);
+    }
+    const { rows } = await store.db.query('SELECT details FROM audit_log WHERE subject = $1 AND action = $2', [identifier, 'read']);
+    expect(rows).toEqual([{ details: { app: app.identifier, breakdown: 'detail.product' } }]);
+    expect((await stored({}, 'fun_none')).body).toMatchObject({ status: 'not_found', error_message: 'Funnel not found' });
+  });
+
   test('divide people by a property of their first step', async () => {
     const { body: { result } } = await stats({ steps: [step('Viewed'), step('Ordered')] }, { breakdown: 'detail.product' });
     expect((result as { breakdown: string; step: number; completions: number }[])

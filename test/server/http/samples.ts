@@ -344,6 +344,12 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   'GET /api/files/:file_identifier': ({ file }) => ({ params: { file_identifier: file.identifier }, query: { token: file.token } }),
   'GET /api/funnels': (own) => ({ query: { apps: own.app.identifier } }),
   'GET /api/funnels/:identifier': (own) => ({ params: { identifier: own.funnel } }),
+  'GET /api/funnels/:identifier/stats': (own) => ({
+    params: { identifier: own.funnel },
+    query: {
+      app_id: own.app.identifier, from: '2026-11-01', till: '2026-11-30', mode: 'accurate', aliases: 'true', breakdown: 'detail.product',
+    },
+  }),
   'GET /api/campaigns': ({ app }) => ({ query: { app_ids: app.identifier, order: 'status', status: 'draft,ongoing' } }),
   ...fileCalls('/api/campaigns/list_export', ({ app }) => (
     { query: { app_ids: app.identifier, order: 'status', status: 'draft,ongoing', skip_email: 'true' } })),
