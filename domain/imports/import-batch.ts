@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import type { AttributeChange } from '../attributes/attribute-change.ts';
-import { isSuspiciousId } from '../attributes/customer-id.ts';
-import { type RefusedRow, sorDeleted } from '../attributes/value-row.ts';
+import { isSuspiciousId, newCustomerIdError } from '../attributes/customer-id.ts';
+import { refused, type RefusedRow, sorDeleted } from '../attributes/value-row.ts';
 import { isCut, recordBytes, type Bad, type Piece, type Run } from '../core/csv-pieces.ts';
 import { parseRun, writeRecord } from '../core/csv-records.ts';
 import { laneOf } from '../core/lane.ts';
@@ -112,6 +112,8 @@ function checkCells(run: Run, index: number, record: string[], rules: Rules, row
   const table = tableCells(record, rules.layout!);
   if ('errorType' in table) return addError(rows, recordError(run, index, table));
   const line = run.lines[index]!;
+  const ofCustomer = customerRefusal(table.cells, rules);
+  if (ofCustomer !== null) return addError(rows, { ...recordError(run, index, ofCustomer), column: rules.layout!.customer });
   rows.rowsIn += table.empty;
   rows.cellsEmpty += table.empty;
   for (const cell of table.cells) {
@@ -124,6 +126,14 @@ function checkCells(run: Run, index: number, record: string[], rules: Rules, row
       addError(rows, cellError(line, cell, outcome, rules));
     }
   }
+}
+
+/** What is wrong with the customer id of a line, which is one error and no error of each cell; null: nothing, or the line has no cell. */
+function customerRefusal([cell]: TableCell[], rules: Rules): RefusedRow | null {
+  if (cell === undefined || rules.sorDeleted) return null;
+  const [customerId] = cell.fields;
+  const error = newCustomerIdError(customerId);
+  return error === undefined ? null : refused('INVALID_CUSTOMER_ID', error, customerId);
 }
 
 function addError(rows: CheckedRows, error: ImportError): void {

@@ -4,7 +4,6 @@ import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { errorFileHeader, errorFileRow } from '../../domain/imports/error-file.ts';
 import type { ImportErrorType } from '../../domain/imports/import-error-type.ts';
 import { type ImportFormat, templateRows } from '../../domain/imports/import-file.ts';
-import type { TableLayout } from '../../domain/imports/table-columns.ts';
 import { listCustomerAttributesOf } from '../../store/attributes/customer-attributes.ts';
 import { findSorById } from '../../store/attributes/systems-of-records.ts';
 import { write } from '../../store/core/database.ts';
@@ -42,7 +41,7 @@ const listImportErrors = route(api.listImportErrors, async ({ query, version, ..
   const record = (error: StoredImportError) => ({
     [member]: shown,
     ...(version === 3 ? { error_type: error.errorType as ImportErrorType } : {}),
-    ...showError(error, sor?.identifier ?? null, 'tableLayout' in job ? job.tableLayout : null),
+    ...showError(error, sor?.identifier ?? null, 'tableLayout' in job ? job : null),
   });
   const errors = each(streamImportErrors(db, entityId, job.id, filter, query), record);
   return streamedResult('attribute_errors', streamedLists.within(who, errors));
@@ -63,7 +62,7 @@ const cancelAnImport = route(api.cancelImport, async ({ params: { import_id }, k
   });
 });
 
-function showError(error: StoredImportError, sor: string | null, layout: TableLayout | null) {
+function showError(error: StoredImportError, sor: string | null, table: Table | null) {
   return {
     customer_id: error.customerId,
     key: error.attributeKey,
@@ -73,9 +72,16 @@ function showError(error: StoredImportError, sor: string | null, layout: TableLa
     message: error.message,
     raw: error.raw,
     line: error.line,
-    column: layout?.cells.find(({ column }) => column === error.column)?.name ?? null,
+    column: table && nameOfColumn(error, table),
     redriven_by: error.redrivenBy,
   };
+}
+
+type Table = Pick<Import, 'columnMapping' | 'tableLayout'>;
+
+function nameOfColumn(error: StoredImportError, { columnMapping, tableLayout }: Table): string | null {
+  if (columnMapping !== null && error.column === tableLayout?.customer) return columnMapping.customer;
+  return tableLayout?.cells.find(({ column }) => column === error.column)?.name ?? null;
 }
 
 async function* each<T, U>(rows: AsyncIterable<T>, show: (row: T) => U): AsyncGenerator<U> {

@@ -57,6 +57,12 @@ it('counts the rows that it takes for customers whose id hardly is one', () => {
   expect([rows!.rowsIn, rows!.changes.length, rows!.suspiciousIds]).toEqual([14, 13, 8]);
 });
 
+it('takes a wrong customer id of a table for one error of its line', () => {
+  const [rows] = checkPieces(split(Buffer.from(`gold,1,${'x'.repeat(1_000)}\n,,\u0001\ngold,,\nplan,1,ada\n`)), tableRules, [0]);
+  expect(rows).toMatchObject({ rowsIn: 6, cellsEmpty: 2, changes: [{ line: 4 }, { line: 4 }] });
+  expect(rows!.errors).toMatchObject([1, 3].map((line) => ({ line, column: 3, errorType: 'INVALID_CUSTOMER_ID', attributeKey: null })));
+});
+
 it('refuses the header of a table that has more columns than a sheet, and finds a thousand names in one that has as many', () => {
   const attributes = Object.fromEntries(Array.from({ length: 1_000 }, (_, n) => [`ＣＯＬ ${n}`, `key${n}`]));
   const names = Array.from({ length: 16_384 }, (_, n) => `col ${n}`);
