@@ -12,6 +12,9 @@ it.each<[unknown, ValueType | null]>([
   expect(inferValueType(value)).toBe(type);
 });
 
+const LONG = 'x'.repeat(1_500);
+const MANY = Array.from({ length: 1_001 }, (_, at) => `a;${at}`);
+
 it.each<[string, unknown, ValueType | null, [unknown, string?][]]>([
   ['a text as it is', 'a', 'String', [['a']]],
   ['null as removal', null, 'Set', [[null]]],
@@ -23,6 +26,10 @@ it.each<[string, unknown, ValueType | null, [unknown, string?][]]>([
   ['an array with the separator by its elements', ['a;b', '', 'c'], 'Set', [[null, 'DEL'], ['a;b', 'ADD'], ['c', 'ADD']]],
   ['an empty array as removal', [], 'Set', [[null]]],
   ['an array of nothing as removal', ['', ''], 'Set', [[null]]],
+  ['an array with an element that is too long as this element alone', ['a;b', LONG], 'Set', [[LONG, 'ADD']]],
+  ['an array with too many elements as it is, for the merge to refuse', MANY, 'Set', [[MANY, 'UPSERT']]],
+  ['an array with the separator as it is where the attribute is a scalar', ['a;b'], 'String', [[['a;b'], 'UPSERT']]],
+  ['an empty array as it is where the attribute is a scalar', [], 'Number', [[[]]]],
   ['a scalar as the only element of a Set', 'x', 'Set', [['x', 'UPSERT']]],
   ['an object as it is, for the merge to refuse', { a: 1 }, 'String', [[{ a: 1 }]]],
   ['an array with an object as it is, for the merge to refuse', [{ a: 1 }], 'Set', [[[{ a: 1 }], 'UPSERT']]],
