@@ -14,8 +14,12 @@ export async function importRules(db: Queryable, { entityId, sorId }: Import, fo
 }
 
 /** The header of the pinned file, or why the file can't be imported. */
-export async function pinnedHeader(files: Files, { file, fileFormat, version, columnMapping }: ReadableImport): Promise<HeaderReading> {
+export async function pinnedHeader(
+  files: Files, { file, fileFormat, fileSettings, version, columnMapping }: ReadableImport,
+): Promise<HeaderReading> {
   const { delimiter, decimal } = fileFormat;
+  const { nullMarker } = fileSettings;
   const first = await readFirstPiece(files.read(file.fileKey), fileFormat);
-  return parseHeader(first, version === 3 ? 'v3' : 'v2', { delimiter, decimal, isSheet: fileFormat.format === 'xlsx' }, columnMapping);
+  const syntax = { delimiter, decimal, isSheet: fileFormat.format === 'xlsx', ...nullMarker !== undefined && { nullMarker } };
+  return parseHeader(first, version === 3 ? 'v3' : 'v2', syntax, columnMapping);
 }

@@ -17,6 +17,7 @@ const withFileOptions = (command: Command) => command
   .addOption(new Option('--encoding <encoding>', 'of a file without a byte order mark').choices(ENCODINGS))
   .addOption(new Option('--decimal <mark>', 'what stands before the decimals of a Number').choices(DECIMALS))
   .option('--sheet <name>', 'the sheet of an .xlsx file; the first one when left out')
+  .option('--null-marker <text>', 'a cell that is exactly this text is an empty one, such as \\N')
   .option('--customer <column>', 'of a table with a column for each attribute: the column with the customer ids')
   .option('--map <column=attribute>', 'of such a table: a column and its attribute, or one name for both; may be given again',
     (pair: string, others: string[] | undefined) => [...(others ?? []), pair]);

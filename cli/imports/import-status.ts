@@ -35,12 +35,16 @@ export function report(status: ImportProgress, terminal: Terminal): string {
 }
 
 /** Nothing of a file of CSV as it is most often. */
-function sayFormat({ format, delimiter, encoding, decimal, sheet }: NonNullable<ImportProgress['file']>): string[] {
-  if (format === 'xlsx') return [`read from the sheet "${sheet}"`];
+function sayFormat(
+  { format, delimiter, encoding, decimal, sheet, null_marker: marker }: NonNullable<ImportProgress['file']>,
+): string[] {
+  const marked = marker === null ? [] : [`cells that are ${printable(marker)} taken as empty`];
+  if (format === 'xlsx') return [[`read from the sheet "${sheet}"`, ...marked].join(', ')];
   const found = [
     ...delimiter === ',' ? [] : [`${NAMES[delimiter]} between fields`],
     ...encoding === 'utf-8' ? [] : [encoding],
     ...decimal === '.' ? [] : ['a comma before decimals'],
+    ...marked,
   ];
   return found.length === 0 ? [] : [`read with ${found.join(', ')}`];
 }

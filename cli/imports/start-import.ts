@@ -10,7 +10,9 @@ import type { CommandContext } from '../core/command-context.ts';
 import { findSorKey } from './sor-key.ts';
 
 /** How the file is read. */
-export type FileOptions = { delimiter?: Delimiter | 'tab'; encoding?: Encoding; decimal?: Decimal; sheet?: string };
+export type FileOptions = {
+  delimiter?: Delimiter | 'tab'; encoding?: Encoding; decimal?: Decimal; sheet?: string; nullMarker?: string;
+};
 
 export type ImportOptions = FileOptions & {
   sor: string;
@@ -42,6 +44,7 @@ export async function startImport(context: CommandContext, source: string, optio
     encoding: options.encoding,
     decimal: options.decimal,
     sheet: options.sheet,
+    null_marker: options.nullMarker,
     columns,
   };
   const { import_id: id } = await context.client.importAttributeValues(file

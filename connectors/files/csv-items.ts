@@ -20,10 +20,12 @@ const BAD: Record<BadReason, string> = {
 };
 
 /**
- * Records of CSV (RFC 4180) with a header. All values are texts; an empty field is null. Refuses a header that names no
- * fields, or one twice.
+ * Records of CSV (RFC 4180) with a header. All values are texts; an empty field is null, as is one that is `nullMarker`. Refuses
+ * a header that names no fields, or one twice.
  */
-export function createCsvItems({ format, delimiter }: TableSyntax, { offset, line, columns: known }: Start): ItemReader {
+export function createCsvItems(
+  { format, delimiter }: TableSyntax, { offset, line, columns: known }: Start, nullMarker = '',
+): ItemReader {
   const splitter = createCsvSplitter({ delimiter, countsRecords: format === 'xlsx', startOffset: offset, startLine: line });
   let columns = known;
 
@@ -39,7 +41,7 @@ export function createCsvItems({ format, delimiter }: TableSyntax, { offset, lin
       first = 1;
     }
     for (let at = first; at < records.length; at += 1) {
-      if (!isBlank(records[at]!)) yield itemOf(piece, at, records[at]!, columns);
+      if (!isBlank(records[at]!)) yield itemOf(piece, at, records[at]!, { columns, nullMarker });
     }
   }
   function* through(pieces: Iterable<Piece>): Generator<FoundItem, void, void> {
@@ -53,13 +55,15 @@ function isBlank(fields: ParsedRecord): boolean {
   return Array.isArray(fields) && fields.length > 1 && fields.every((field) => field === '');
 }
 
-function itemOf(run: Run, at: number, fields: ParsedRecord, columns: string[]): FoundItem {
+type Rows = { columns: string[]; nullMarker: string };
+
+function itemOf(run: Run, at: number, fields: ParsedRecord, rows: Rows): FoundItem {
   const after = resumeAfter(run, at);
   const bytes = after.offset - run.offset - run.starts[at]!;
-  return { item: readItem(run, at, fields, columns), bytes, after };
+  return { item: readItem(run, at, fields, rows), bytes, after };
 }
 
-function readItem(run: Run, at: number, fields: ParsedRecord, columns: string[]): ReadItem {
+function readItem(run: Run, at: number, fields: ParsedRecord, { columns, nullMarker }: Rows): ReadItem {
   const line = run.lines[at]!;
   if (!Array.isArray(fields)) return malformed(recordBytes(run, at), `Line ${line}: ${fields.message}`);
   if (fields.length < columns.length || fields.slice(columns.length).some((field) => field !== '')) {
@@ -69,7 +73,7 @@ function readItem(run: Run, at: number, fields: ParsedRecord, columns: string[])
   const record: Record<string, string | null> = {};
   for (let column = 0; column < columns.length; column += 1) {
     const value = fields[column]!;
-    record[columns[column]!] = value === '' ? null : value;
+    record[columns[column]!] = value === '' || value === nullMarker ? null : value;
   }
   return { kind: 'record', record };
 }

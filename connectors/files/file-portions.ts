@@ -34,7 +34,7 @@ export async function* filePortions(
   const start = cursor !== null && cursor.version !== null && cursor.version === file.version ? cursor : FILE_START;
   const counted = countedBytes(file);
   const { bytes, syntax, isConverted, isUnpacked, hasTrailingBytes } = await openRecords(settings, counted.file, cursor);
-  const reader = settings.format === 'csv' ? createCsvItems(syntax, start) : createJsonlItems(start);
+  const reader = settings.format === 'csv' ? createCsvItems(syntax, start, settings.null_marker) : createJsonlItems(start);
   const cursorAt = (place: { offset: number; line: number }, isDone: boolean): FileCursor => ({
     version: file.version, mark: file.mark, isGzip: isConverted(), isDone,
     offset: place.offset, line: place.line, columns: reader.columns(), delimiter: syntax.delimiter,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { DELIMITERS, ENCODINGS } from '../../domain/core/csv-bytes.ts';
-import type { TableSettings } from '../../domain/core/table-format.ts';
+import { MAX_NULL_MARKER, type TableSettings } from '../../domain/core/table-format.ts';
 import { harmless } from '../core/contract.ts';
 
 /** The members of a connector's settings that say how its files are read. */
@@ -15,6 +15,9 @@ export const fileSettings = {
   sheet: harmless(z.string({ error: 'sheet must be a text' }).min(1, 'sheet must not be empty')
     .max(31, 'sheet must have at most 31 characters').optional()
     .describe('The sheet of an .xlsx file by its name; the first one where it is not set')),
+  null_marker: harmless(z.string({ error: 'null_marker must be a text' }).min(1, 'null_marker must not be empty')
+    .max(MAX_NULL_MARKER, `null_marker must have at most ${MAX_NULL_MARKER} characters`).optional()
+    .describe('Of CSV and .xlsx: a cell that is exactly this text is an empty one, such as \\N')),
 };
 
-export type FileSettings = { format: 'csv' | 'jsonl' } & TableSettings;
+export type FileSettings = { format: 'csv' | 'jsonl'; null_marker?: string | undefined } & TableSettings;

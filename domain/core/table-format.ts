@@ -56,6 +56,9 @@ function begins(head: Uint8Array, mark: readonly number[]): boolean {
   return mark.every((byte, at) => head[at] === byte);
 }
 
+/** How many characters the text has at most that stands in cells without a value. */
+export const MAX_NULL_MARKER = 64;
+
 /** What stands before the decimals of a number. */
 export const DECIMALS = ['.', ','] as const;
 export type Decimal = typeof DECIMALS[number];

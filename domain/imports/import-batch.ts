@@ -62,6 +62,11 @@ function isBlank(fields: readonly string[]): boolean {
   return fields[0] === '' && fields.every((field) => field === '');
 }
 
+/** A row in which each field that is the null marker is empty; CSV has no other way to tell nothing from an empty text. */
+function withoutMarkers(fields: string[], marker: string | undefined): string[] {
+  return marker !== undefined && fields.includes(marker) ? fields.map((field) => (field === marker ? '' : field)) : fields;
+}
+
 /** A row without its fields under columns that have no name, as long as they are empty. */
 function withoutUnnamed<T>(fields: string[] | T, { columns, unnamedColumns = 0, layout }: Rules): string[] | T {
   if (unnamedColumns === 0 || layout !== undefined || !Array.isArray(fields)) return fields;
@@ -75,7 +80,8 @@ function checkRun(run: Run, rules: Rules, { cursors, checked }: Lanes, cutOffAt?
   const customerAt = rules.layout === undefined ? 0 : rules.layout.customer - 1;
   for (const [index, parsed] of parseRun(run, rules.delimiter).entries()) {
     if (Array.isArray(parsed) && isBlank(parsed)) continue;
-    const record = rules.hasErrorColumns && Array.isArray(parsed) ? rowFields(parsed, rules) : withoutUnnamed(parsed, rules);
+    const read = rules.hasErrorColumns && Array.isArray(parsed) ? rowFields(parsed, rules) : withoutUnnamed(parsed, rules);
+    const record = Array.isArray(read) ? withoutMarkers(read, rules.nullMarker) : read;
     const isParsed = Array.isArray(record);
     const lane = isParsed ? laneOf(record[customerAt] ?? '', cursors.length) : 0;
     if (run.offset + run.starts[index]! < cursors[lane]!) continue;

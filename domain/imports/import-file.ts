@@ -35,6 +35,8 @@ export type ImportFormat = {
 export type RowSyntax = {
   delimiter?: Delimiter;
   decimal?: Decimal;
+  /** A field that is exactly this text is an empty one. */
+  nullMarker?: string;
   /** The rows of a sheet, in which each cell has its column. */
   isSheet?: boolean;
 };

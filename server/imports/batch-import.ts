@@ -43,8 +43,12 @@ function rootOf({ id, rootId, hasErrorColumns }: Import): number {
 }
 
 /** The error file of a re-drive has its numbers as the first file had them; it is in UTF-8, and its header tells the delimiter. */
-function fileSettingsOf({ delimiter, encoding, decimal, sheet }: api.NewImport, parent: Import | null): ImportFileSettings {
-  return { delimiter, encoding, decimal: decimal ?? parent?.fileFormat?.decimal, sheet };
+function fileSettingsOf(
+  { delimiter, encoding, decimal, sheet, null_marker: nullMarker }: api.NewImport, parent: Import | null,
+): ImportFileSettings {
+  return {
+    delimiter, encoding, decimal: decimal ?? parent?.fileFormat?.decimal, sheet, nullMarker: nullMarker ?? parent?.fileSettings.nullMarker,
+  };
 }
 
 /** A wrong key would make an ignored row of each cell of its column. */

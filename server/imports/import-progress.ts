@@ -75,10 +75,10 @@ function showRows({ rowsIn, rowsOk, rowsIgnored, rowsFailed }: Import): api.RowC
   return { read: rowsIn, ok: rowsOk, ignored: rowsIgnored, failed: rowsFailed };
 }
 
-function showFormat({ fileFormat }: Import): api.ImportProgress['file'] {
+function showFormat({ fileFormat, fileSettings }: Import): api.ImportProgress['file'] {
   if (fileFormat === null) return null;
   const { format, delimiter, encoding, decimal, sheet } = fileFormat;
-  return { format, delimiter, encoding, decimal, sheet };
+  return { format, delimiter, encoding, decimal, sheet, null_marker: fileSettings.nullMarker ?? null };
 }
 
 function showColumns({ columnMapping, tableLayout, cellsEmpty }: Import): api.ImportProgress['columns'] {

@@ -19,7 +19,7 @@ export type PinnedFile = StoredFile & {
 };
 
 /** What is set of how the file of an import is read, and how it is. */
-export type ImportFileSettings = TableSettings & { decimal?: Decimal | undefined };
+export type ImportFileSettings = TableSettings & { decimal?: Decimal | undefined; nullMarker?: string | undefined };
 export type ImportFileFormat = TableFormat & { decimal: Decimal };
 
 export type Import = RowCounts & {

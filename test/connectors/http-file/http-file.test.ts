@@ -170,6 +170,11 @@ describe('records', () => {
     expect(recordsOf(await read({ url: serve(text), delimiter: '|' }))).toEqual([{ 'näme;b': '€,1;2' }]);
   });
 
+  it('have no value where a cell is the null marker', async () => {
+    const url = serve('a,b\n\\N,"\\N"\n\\n,x\\N\n');
+    expect(recordsOf(await read({ url, null_marker: '\\N' }))).toEqual([{ a: null, b: null }, { a: '\\n', b: 'x\\N' }]);
+  });
+
   it('go on behind a batch with the delimiter that was found', async () => {
     const all = people(12_000);
     const text = csv(all, ';');

@@ -74,6 +74,24 @@ it('refuses the header of a table that has more columns than a sheet, and finds 
   });
 });
 
+it('takes a field that is the null marker as an empty one, in each kind of file', () => {
+  const marked = (text: string, base: Rules) => checkPieces(split(Buffer.from(text)), { ...base, nullMarker: '\\N' }, [0])[0]!;
+  const table = marked('gold,\\N,a\n\\N,5,\\N\n"\\N",\\N ,b\n', tableRules);
+  expect(table).toMatchObject({
+    rowsIn: 6, cellsEmpty: 3, changes: [{ line: 1, customerId: 'a', value: 'gold' }],
+    errors: [{ line: 2, errorType: 'INVALID_CUSTOMER_ID' }, { line: 3, errorType: 'INVALID_VALUE' }],
+  });
+  const rows = marked('a,plan,\\N\na,tags,\\N\n\\N,plan,x\na,plan,\\n\n', rules);
+  expect(rows).toMatchObject({
+    changes: [{ line: 2, action: 'DEL' }, { line: 4, value: '\\n' }],
+    errors: [{ line: 1, errorType: 'EMPTY_VALUE', raw: 'a,plan,\\N' }, { line: 3, errorType: 'INVALID_CUSTOMER_ID' }],
+  });
+  const errorFile = { ...rules, hasErrorColumns: true };
+  expect(marked('a,plan,\\N,2,EMPTY_VALUE,x,\nb,plan,gold,3,EMPTY_VALUE,x,\n', errorFile)).toMatchObject({
+    changes: [{ customerId: 'b' }], errors: [{ errorType: 'EMPTY_VALUE', originalLine: 2 }],
+  });
+});
+
 describe('a file of a spreadsheet', () => {
   it('has no rows of separators alone, and no columns without a name and a value', () => {
     const bytes = Buffer.from('user_id,attribute_key,value,,\nu1,plan,gold,,\n,,,,\nu2,plan,gold\nu3,plan,gold,,note\n,,\n,plan,gold,,\n');

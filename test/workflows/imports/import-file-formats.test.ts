@@ -87,7 +87,8 @@ describe('an import of a file as a spreadsheet saves it', () => {
 
   it('gives the refused rows back with the same delimiter, and reads them again with the same decimals', async () => {
     const { id, status } = await imported(
-      `user_id;attribute_key;value\n${personId(1)};score;1,5x\n${personId(2)};plan\n${personId(3)};score;7,25\n`, { decimal: ',' });
+      `user_id;attribute_key;value\n${personId(1)};score;1,5x\n${personId(2)};plan\n${personId(3)};score;7,25\n`,
+      { decimal: ',', null_marker: '-' });
     expect(status.rows).toMatchObject({ ok: 1, failed: 2 });
     const url = `/api/attribute_values/imports/${id}/errors.csv`;
     const { body } = await stack.app.inject({ url, headers: { authorization: `Token ${world.token}` } });
@@ -96,7 +97,7 @@ describe('an import of a file as a spreadsheet saves it', () => {
     expect(lines[1]).toMatch(new RegExp(`^;;;3;PARSING_FAILED;.*;"${personId(2)};plan"$`));
     const corrected = body.replace('1,5x', '1,5').replace(`${personId(2)};plan"`, `${personId(2)};plan;gold"`);
     const child = await ended(await postImport(stack.app, world, corrected, { fields: { redrive_of: id } }));
-    expect(child.status).toMatchObject({ file: { delimiter: ';', decimal: ',' }, rows: { ok: 2, failed: 0 } });
+    expect(child.status).toMatchObject({ file: { delimiter: ';', decimal: ',', null_marker: '-' }, rows: { ok: 2, failed: 0 } });
     expect(await viewImportProgress(stack.store.db, (await findImport(stack.store.db, world.entity.id, id))!, new Date()))
       .toMatchObject({ rows: { open: 0 } });
   });
@@ -145,6 +146,7 @@ describe('an import of a file as a spreadsheet saves it', () => {
     const bad: [string, string, RegExp][] = [
       ['delimiter', 'x', /delimiter: must be a comma, a semicolon, a tab/], ['encoding', 'utf-7', /encoding: must be one of utf-8, /],
       ['decimal', ';', /decimal: must be a point or a comma/], ['sheet', 'x'.repeat(32), /sheet: must have at most 31/],
+      ['null_marker', 'x'.repeat(65), /null_marker: must have at most 64/],
     ];
     for (const [name, value, message] of bad) {
       await expect(postImport(stack.app, world, '', { fields: { [name]: value } })).rejects.toThrow(message);
