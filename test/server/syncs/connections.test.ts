@@ -164,7 +164,7 @@ describe('a connection', () => {
     [{ settings: { constructor: 'x' } }, 'settings.constructor', /^is unknown/],
     [{ settings: { host: 'a\0b' } }, 'settings.host', /NUL/],
     [{ settings: { queries: { one: 'SELECT \0' } } }, 'settings.queries', /NUL/],
-    [{ settings: { queries: { one: 'x'.repeat(300_000) } } }, 'settings', /at most 262144 bytes/],
+    [{ settings: { queries: { one: 'x'.repeat(300_000) } } }, 'settings', /at most 256 KiB as JSON/],
     [{ connector: 'postgers' }, 'connector', /^is unknown: did you mean postgres\? There are .*postgres/],
     [{ connector: undefined }, 'connector', /required/],
     [{ name: ' ' }, 'name', /blank/],
@@ -274,12 +274,15 @@ describe('a check', () => {
     const { port, open } = await silentServer();
     const waiting = Array.from({ length: 4 }, () => tryOut({ settings: { ...settings, port } }, own));
     await waitFor('four connections', async () => open() === 4);
-    const fifth = await tryOut({ settings }, own);
-    expect([fifth.status, fifth.body]).toEqual([429, expect.objectContaining({ status: 'too_many_requests', retry_after: 5 })]);
-    expect(fifth.headers['retry-after']).toBe('5');
+    const beyond = [tryOut({ settings }, own), tryOut({ settings }, own)];
+    const refused = await Promise.race(beyond);
+    expect([refused.status, refused.body]).toEqual([429, expect.objectContaining({ status: 'too_many_requests', retry_after: 10 })]);
+    expect(refused.headers['retry-after']).toBe('10');
     const { token } = await makeWorld(store);
     const elsewhere = await own.call('POST', `${PATH}/check`, { token, body: { connector: 'postgres', settings } });
     expect(elsewhere.body.result).toEqual({ ok: true });
+    // The other one waits for ten seconds.
+    expect((await Promise.all(beyond)).map(({ status }) => status).toSorted()).toEqual([429, 503]);
     await own.app.close();
     for (const reply of await Promise.all(waiting)) {
       expect(reply.body.result).toMatchObject({ ok: false, status: 'source_unavailable', message: expect.stringContaining('stopping') });
