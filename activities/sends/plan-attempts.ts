@@ -75,7 +75,7 @@ function compiled(campaign: Campaign, controlGroup: ControlGroup | null): Sendin
 
 type Pushed = Pick<OutgoingPush, 'id' | 'campaignId' | 'appId' | 'tries' | 'isPaced' | 'expiresAt' | 'limited'>;
 
-/** What the app's limit needs to know of a push; null: it has none, or none that counts for the campaign. */
+/** The facts of a push that the app's limit goes by; null: it has none, or none that counts for the campaign. */
 export function limitedPush(
   { send, apps, campaigns }: SendingContext,
   { campaignId, appId, ordinal, userId, device }: {

@@ -1,6 +1,6 @@
 import type { Operation } from './operation.ts';
 
-/** What a client has to know of an operation to call it. */
+/** The members of an operation that a client needs to call it. */
 export type CalledOperation = Pick<Operation, 'id' | 'method' | 'path' | 'auth' | (typeof OPTIONAL)[number]>;
 
 const OPTIONAL = ['bare', 'contentType', 'idempotencyKey', 'uploadPart'] as const;

@@ -49,7 +49,7 @@ function sayFormat(
   return found.length === 0 ? [] : [`read with ${found.join(', ')}`];
 }
 
-/** What of a table was not imported. */
+/** Names the parts of a table that were not imported. */
 function sayColumns({ ignored, ignored_count: count, empty_cells: empty }: NonNullable<ImportProgress['columns']>): string[] {
   const more = (count ?? 0) > (ignored?.length ?? 0) ? ', …' : '';
   const names = (ignored ?? []).map(printable).join(', ');

@@ -20,7 +20,7 @@ export type ImportOptions = FileOptions & {
   dryRun?: boolean;
   /** The import of which this one brings the corrected rows. */
   redriveOf?: string;
-  /** Of a table: the customer's column, and the others, each as `column=attribute`. */
+  /** For a table: the customer's column, and the others, each as `column=attribute`. */
   customer?: string;
   map?: string[];
   /** For the server's fetching of a URL, each as `Name: value`. */

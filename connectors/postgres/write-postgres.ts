@@ -111,7 +111,7 @@ const textOf = (value: Json) => (typeof value === 'string' ? value : JSON.string
 
 type RowWriting = {
   session: PostgresSession; table: PostgresStream; statement: string; outcomes: WriteOutcome[];
-  /** What is tried where the table asks for a column that none of the rows has; null: nothing. */
+  /** The statement that is tried where the table asks for a column that none of the rows has; null: nothing. */
   updateFirst: { columns: string[]; statement: string } | null;
   /** Whether the statement has been run without rows, and went well. */
   isTried?: boolean;

@@ -20,7 +20,7 @@ export type WebhookBody = {
 
 const ADVICE = 'check the address, and that the receiver knows the same secret';
 
-/** What an answer of 2xx says: its JSON, undefined where it is something else, and of which type it is. */
+/** Reads an answer of 2xx: its JSON, undefined where it is something else, and of which type it is. */
 export type WebhookAnswer = { json: unknown; contentType: string };
 
 /**

@@ -25,7 +25,7 @@ export type GzipDefect = 'cut_off' | 'corrupt' | 'trailing_bytes' | 'too_large';
  * Decompresses a gzip file (RFC 1952), also one of several members. Yields all that comes out before a defect, and returns
  * the defect. Reads no more of `pieces` than it has asked for, so a source that stalls does not hold up a reader who leaves early.
  *
- * Node's own Gunzip drops what came out last where bytes follow that are no gzip, so the members are told apart here.
+ * Node's own Gunzip drops what came out last where bytes follow that are no gzip, so the members are read one by one here.
  */
 export async function* gunzip(
   pieces: AsyncIterable<Buffer>, { maxBytes, signal }: GunzipOptions,
@@ -45,7 +45,7 @@ export async function* gunzip(
           const chunk = await input.chunk();
           const defect = chunk === null ? await member.end() : await member.write(chunk);
           for (const piece of member.out.splice(0)) {
-            // What has come out at once may take its reader seconds: meanwhile timers, heartbeats and cancellations get their turn.
+            // The pieces that came out at once may take its reader seconds: meanwhile timers, heartbeats and cancellations get their turn.
             await nextTurn();
             signal?.throwIfAborted();
             bytes += piece.length;
@@ -143,7 +143,7 @@ class Input {
     this.#pieces = pieces[Symbol.asyncIterator]();
   }
 
-  /** What comes next, at most INPUT_BYTES; null at the end. */
+  /** The next bytes, at most INPUT_BYTES; null at the end. */
   async chunk(): Promise<Buffer | null> {
     while (this.left === 0) {
       const { value, done } = await this.#pieces.next();

@@ -13,7 +13,7 @@ export type ParseOptions = {
   /** Numbers keep their digits, as those of `parseExactJson`. */
   exactNumbers?: boolean;
   /**
-   * What becomes of members named `__proto__`, however they are spelled: they are left out, the text is refused with a `ProtoError`, or
+   * The treatment of members named `__proto__`, however they are spelled: they are left out, the text is refused with a `ProtoError`, or
    * they are kept as members of their own. By default they are left out.
    */
   proto?: 'leave out' | 'refuse' | 'keep' | undefined;

@@ -27,7 +27,7 @@ export type CheckedRows = {
   suspiciousIds: number;
   changes: AttributeChange[];
   errors: ImportError[];
-  /** Of an error file: the line of a change, and the row or cell of the first file that it corrects. */
+  /** For an error file: the line of a change, and the row or cell of the first file that it corrects. */
   corrects: Map<number, OriginalPlace>;
 };
 
@@ -134,7 +134,7 @@ function checkCells(run: Run, index: number, record: string[], rules: Rules, row
   }
 }
 
-/** What is wrong with the customer id of a line, which is one error and no error of each cell; null: nothing, or the line has no cell. */
+/** Returns the fault of a line's customer id: one error, and none of each cell. Null: there is none, or the line has no cell. */
 function customerRefusal([cell]: TableCell[], rules: Rules): RefusedRow | null {
   if (cell === undefined || rules.sorDeleted) return null;
   const [customerId] = cell.fields;

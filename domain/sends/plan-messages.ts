@@ -76,7 +76,7 @@ const TOO_BIG = `with its values the message has more than ${MAX_MESSAGE_BYTES} 
 
 type Target = { message: PlannedMessage; campaign: SendingCampaign; variant: string | null };
 
-/** What each message of a send becomes: an attempt for each campaign and device of its user, or one that says that there is none. */
+/** Plans what each message of a send becomes: an attempt for each campaign and device of its user, or one that says that there is none. */
 export function planMessages(
   messages: readonly PlannedMessage[], campaigns: readonly SendingCampaign[],
   { devicesOf, rulesOf, isCanceled, now }: {

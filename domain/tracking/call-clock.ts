@@ -8,7 +8,7 @@ export type CallTimes = {
   sentAt: number | null;
   oldest: number;
   newest: number;
-  /** Of an import: timestamps count as they stand. */
+  /** For an import: timestamps count as they stand. */
   isImport?: boolean;
 };
 
@@ -50,7 +50,7 @@ export function readHappenedAt(fields: Fields, times: CallTimes): HappenedAt | C
 
 const NOT_SENT: DeviceTime = { ms: null, isUncertain: false };
 
-/** What an import holds was corrected before, in `timestamp`. */
+/** The sender of an import has corrected its times before, in `timestamp`. */
 function timestampField(fields: Fields, isImport: boolean): 'timestamp' | 'originalTimestamp' {
   const [first, second] = isImport ? ['timestamp', 'originalTimestamp'] as const : ['originalTimestamp', 'timestamp'] as const;
   return isAbsent(fields[first]) ? second : first;

@@ -5,7 +5,7 @@ import type { CallType, TrackedCall } from './tracked-call.ts';
 type Subject = Pick<TrackedCall, 'userId' | 'deviceId' | 'previousId'>;
 
 /**
- * What systems give for a device without an id of its own: many devices would be one. Zeros, as a text or a number, and an id that
+ * Ids that systems give for a device without one of its own: many devices would be one. Zeros, as a text or a number, and an id that
  * thousands of phones had.
  */
 const NO_DEVICE = /^[0-]+(?:\.0+)?$|^9774d56d682e549c$/i;

@@ -20,7 +20,7 @@ const AS_SDKS_WRITE = /^[12]\d{3}-\d\d-\d\dT(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\
 /** A day that is one: most times of a batch fall on the same. */
 let knownDay = '';
 
-/** What `readText` would give as it stands: to take it apart takes several times as long as to read it. */
+/** Times that `readText` would give as they stand: to take it apart takes several times as long as to read it. */
 function isAsSdksWrite(text: string): boolean {
   if (!AS_SDKS_WRITE.test(text)) return false;
   const day = text.slice(0, 'YYYY-MM-DD'.length);

@@ -57,7 +57,7 @@ export type TrackedCall = {
   index: number; messageId: string | null; type: CallType;
   /** Milliseconds since the epoch, by our clock. */
   happenedAt: number;
-  /** What was taken otherwise than the call says; null: nothing. */
+  /** Says which members were taken otherwise than the call has them; null: none. */
   note: string | null;
   userId: string | null; deviceId: string | null;
   /** Null of identify, group and alias. */

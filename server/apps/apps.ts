@@ -42,7 +42,7 @@ const createApp = route(api.createApp, async ({ body, keepReply, ...who }, { db,
   }, { collide: true });
 });
 
-/** So many sends learn at once that quiet hours have changed; the others see it when they go on. */
+/** Maximum number of sends that learn at once that quiet hours have changed; the others see it when they go on. */
 const MAX_WOKEN = 100;
 
 const changeApp = route(api.updateApp, async ({ params: { app_identifier }, body, ...who }, deps) => {

@@ -21,7 +21,7 @@ const RAW_LENGTH = 4_000;
 
 const sha256 = (text: string) => hash('sha256', text, 'hex');
 
-/** What a path says of its calls: the type of a single one; that they are imported. */
+/** Facts that a path gives of its calls: the type of a single one; that they are imported. */
 export type OfPath = { type?: CallType; isImport?: boolean };
 
 /** Reads the calls of a request. */

@@ -18,7 +18,7 @@ export type TrackedFilter = {
   /** Of what happened from then on, and up to then. */
   since?: Date | undefined;
   until?: Date | undefined;
-  /** Those that Millrace received, or changed, from then on. */
+  /** Entries that Millrace received, or changed, from then on. */
   updatedSince?: Date | undefined;
   /** By column: those with one of these values. */
   oneOf: Partial<Record<FilterColumn, readonly (string | number)[] | undefined>>;

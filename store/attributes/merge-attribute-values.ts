@@ -13,7 +13,7 @@ export type MergeRefusal = { line: number; attributeId: number; erasedHash: Buff
 /** With fewer values of each customer a scan of them is no faster than to look each one up. */
 const ROWS_OF_A_CUSTOMER = 4;
 
-/** So many changes are prepared at once. */
+/** Maximum number of changes that are prepared at once. */
 const PORTION = 500;
 
 /** What a merge takes: scalars as COPY text in the order of their lines, Sets folded. */

@@ -1,6 +1,6 @@
 /**
  * One at a time gets a turn of the event loop for work that would hold up others: what came from the database meanwhile goes between.
- * Where `most` wait already nobody else does: what they hold is bounded so.
+ * Where `most` wait already no other does: what they hold is bounded so.
  */
 export function yieldToEventLoop(most: number): () => Promise<void> {
   const waiting: (() => void)[] = [];
@@ -21,7 +21,7 @@ const nextTurn = yieldToEventLoop(Infinity);
 
 /**
  * The part of long work that runs before requests and other work get the event loop. Look between two small pieces whether it is over.
- * Of all work that waits for its next slice, one goes on in each turn of the event loop.
+ * In each turn of the event loop, one piece of work that waits for its next slice goes on.
  */
 export class TimeSlice {
   #end = performance.now() + SLICE_MS;

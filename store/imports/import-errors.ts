@@ -69,7 +69,7 @@ export async function updateErrorsRedriven(
 /** Whether an error in this column of the table `i` is one of its whole line: that could not be cut, or has a wrong customer id. */
 const isWholeLine = (column: string) => `${column} IN (0, (i.table_layout ->> 'customer')::integer)`;
 
-/** So many errors are noted in one transaction. */
+/** Maximum number of errors that are noted in one transaction. */
 const SETTLED_AT_ONCE = 10_000;
 
 /**

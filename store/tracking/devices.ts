@@ -7,10 +7,10 @@ type DeviceSubject = PlacedSubject & { deviceId: string };
 /** After this event no user is logged in on its device (docs/tracking.md). */
 const LOGOUT = 'millrace_logout';
 const isLogout = ({ event }: IngestedCall) => event?.name === LOGOUT;
-/** What a logout says of the user. No user id is empty. */
+/** The user that a logout names. No user id is empty. */
 const NO_USER = '';
 
-/** What calls say of a device, each member by itself: of those that say it, the last one counts. */
+/** The members of a device that calls say, each by itself: of the calls that say it, the last one counts. */
 const MEMBERS = {
   push_token: ['text', ({ context }) => context.pushToken],
   opt_in: ['boolean', ({ context }) => context.optIn],
@@ -63,9 +63,9 @@ const UPSERT_USERS = `INSERT INTO device_users AS u (entity_id, app_id, device_i
   WHERE u.last_seen_at < excluded.last_seen_at`;
 
 /**
- * What devices are now, and who was seen on them; their session heads are locked. Each member has the time at which it was said: a late
- * call changes those that were said before it, and no others. At equal times the call that comes last counts. Another push token, or a
- * logout, ends what a user token vouched for: the app's key is enough to send it. A time ahead of its receipt counts as the receipt: a
+ * Writes what devices are now, and who was seen on them; their session heads are locked. Each member has the time at which it was said: a
+ * late call changes those that were said before it, and no others. At equal times the call that comes last counts. Another push token, or
+ * a logout, ends what a user token vouched for: the app's key is enough to send it. A time ahead of its receipt counts as the receipt: a
  * clock ahead would keep out all that comes after it.
  */
 export async function upsertDevices(tx: Tx, entityId: number, subjects: readonly PlacedSubject[]): Promise<void> {

@@ -17,7 +17,7 @@ export type SubjectCalls = { appId: number; subject: string; deviceId: string | 
 /** A session that calls fell into; `foundAt` is where it began before, null where they began it. */
 export type PlacedSession = { subject: SubjectCalls; session: SessionWindow; foundAt: number | null; calls: IngestedCall[] };
 
-/** What came of a subject's calls. `latest` is its latest session. */
+/** A subject's calls, with the sessions that they fell into. `latest` is its latest session. */
 export type PlacedSubject = SubjectCalls & { latest: SessionWindow; placed: PlacedSession[] };
 
 /** The session of each call; it has its id by now. */

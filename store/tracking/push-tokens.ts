@@ -1,7 +1,7 @@
 import type { Tx } from '../core/database.ts';
 import { type IngestedCall, type SubjectCalls, timestamp } from './ingested-call.ts';
 
-/** Whose a push token is: it belongs to the device that sent it last, since a phone that was reset or sold has another id. */
+/** The owner of a push token: it belongs to the device that sent it last, since a phone that was reset or sold has another id. */
 
 type Device = Pick<SubjectCalls, 'appId'> & { deviceId: string };
 /** A device that sent a token, and when; `isVerified`: the app requires verified users, and a user token vouched for the device. */
@@ -44,7 +44,7 @@ function wins(each: Owner, best: Owner): boolean {
 }
 
 const CLAIMS = 'unnest($2::integer[], $3::text[], $4::text[]) AS g (app_id, device_id, token)';
-/** Of a row `d` of devices and a claim `g`. By devices_by_push_token. */
+/** Whether a row `d` of devices has the token of a claim `g`. By devices_by_push_token. */
 const HAS_TOKEN = `d.entity_id = $1 AND d.app_id = g.app_id AND d.push_token = g.token AND d.push_token IS NOT NULL
   AND hashtextextended(d.push_token, 0) = hashtextextended(g.token, 0)`;
 

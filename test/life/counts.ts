@@ -33,7 +33,7 @@ async function checkTracked(client: Client, { app: { identifier: app } }: LifeEn
     .map(([what, one, other]) => ({ what: `${what}: two ways to count differ`, details: `${one} and ${other}` }));
 }
 
-/** Of the imports that have ended: as many errors as failed and ignored rows; an empty cell of a table is ignored without an error. */
+/** For the imports that have ended: as many errors as failed and ignored rows; an empty cell of a table is ignored without an error. */
 async function checkErrors(client: Client, entity: LifeEntity): Promise<Broken[]> {
   const broken: Broken[] = [];
   for (const { id } of entity.items('import')) {

@@ -30,7 +30,7 @@ const attributes = new Map([['plan', { id: 1, key: 'plan', valueType: 'String', 
 const rules = { attributes, sorDisabled: false, sorDeleted: false };
 const file = { format: 'csv', version: 'v2', columns: 3, delimiter: ',', decimal: '.', hasErrorColumns: false, ...rules } as const;
 
-/** What each way in says of an id: undefined where it takes it. */
+/** The fault that each way in finds in an id: undefined where it takes it. */
 const WAYS: Record<string, (id: string) => string | undefined> = {
   file: (id) => messageOf(checkRow([id, 'plan', 'gold'], file as never)),
   feed(id) {

@@ -198,7 +198,7 @@ describe('what a device tells of messages', () => {
     await sendBatch([callOf('shared', 'millrace_logout', {}, 'ada')]);
     expect(await state()).toEqual({ current: null, last: 'ada', verified: null });
     expect(new Set([...await codes(true), ...await codes(false)])).toEqual(new Set(['NOT_ON_LAST_LOGIN']));
-    // Calls without a user log nobody in; those of another user do.
+    // Calls without a user log no user in; those of another user do.
     await sendBatch([callOf('shared', 'Application Opened')]);
     expect(await state()).toMatchObject({ current: null });
     await sendBatch([callOf('shared', 'Application Opened', {}, 'eve')]);

@@ -92,7 +92,7 @@ describe('a push token', () => {
       says(`twin ${nth}`, 'shared', nth), says(`twin ${(nth + 3) % 6}`, 'shared', nth),
     ])));
     expect(await ownersOf('shared')).toHaveLength(1);
-    // Of two that had it before, the next call leaves one.
+    // If two had it before, the next call leaves one.
     await store.db.query(`UPDATE devices SET push_token = 'shared' WHERE entity_id = $1 AND device_id LIKE 'twin%'`, [world.entity.id]);
     await takeIn(store, world, [says('twin 2', 'shared', 100)]);
     expect(await ownersOf('shared')).toEqual(['twin 2']);

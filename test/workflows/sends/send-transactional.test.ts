@@ -128,7 +128,7 @@ describe('messages of transactional campaigns', () => {
     expect(Date.parse(waiting.next_at!)).toBeGreaterThan(Date.now() + 3_600_000);
     const { result: why } = await call('GET', `campaigns/${both.identifier}/why?user=bob`);
     expect(why).toMatchObject({ decisions: [{ code: 'PENDING', details: 'waits for the end of the app\'s quiet hours' }] });
-    // What waits uses up no limit, and does not go out together beyond it.
+    // A push that waits uses up no limit, and none goes out beyond it.
     await insertSampleDevice(db, entityId, strict.id, 'of cleo', { userId: 'cleo', verifiedUserId: 'cleo' });
     const planned = async (count: number) => {
       const { requestId: id } = await send({ campaignKey: [campaign.identifier], messages: Array(count).fill({ user: 'cleo' }) });
