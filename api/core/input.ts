@@ -50,18 +50,18 @@ export const customerId = z.string()
   })
   .meta({ minLength: 1, maxLength: MAX_CODE_POINTS });
 
-/** A flag in a query, in any case; without a value it is true. */
-export const queryFlag = z.preprocess(lowerCase, z.enum(['', 'true', 'false', '1', '0'], { error: 'must be true or false' }))
-  .transform((value) => value !== 'false' && value !== '0');
+/** As people and languages write them. */
+const YES = ['true', '1', 'True', 'TRUE'] as const;
+const NO = ['false', '0', 'False', 'FALSE'] as const;
+const isOneOf = (words: readonly unknown[], value: unknown): boolean => words.includes(value);
+
+/** A flag in a query; without a value it is true. */
+export const queryFlag = z.enum(['', ...YES, ...NO], { error: 'must be true or false' })
+  .transform((value) => !isOneOf(NO, value));
 
 /** A flag in a JSON body or a web form, where every value is text. */
-export const bodyFlag = z.union(
-  [z.boolean(), z.string().toLowerCase().pipe(z.enum(['true', 'false', '1', '0']))], { error: 'must be true or false' })
-  .transform((value) => value === true || value === 'true' || value === '1');
-
-function lowerCase(given: unknown): unknown {
-  return typeof given === 'string' ? given.toLowerCase() : given;
-}
+export const bodyFlag = z.union([z.boolean(), z.enum([...YES, ...NO])], { error: 'must be true or false' })
+  .transform((value) => value === true || isOneOf(YES, value));
 
 /** A whole number in a JSON body or a web form, where every value is text. */
 export function bodyInteger({ min, max }: { min: number; max: number }) {

@@ -84,7 +84,7 @@ async function postFeed(url: string): Promise<void> {
 async function read(url: string): Promise<void> {
   const headers = { authorization: `Token ${world.token}` };
   const person = encodeURIComponent(personId(1));
-  for (const path of [`api/customer_profiles/${person}`, `api/customer_profiles?customer_id=${person}`, `no/${person}`, 'health/live']) {
+  for (const path of [`api/customer_profiles/${person}`, `api/customer_profiles?customer_ids=${person}`, `no/${person}`, 'health/live']) {
     await (await fetch(`${url}/${path}`, { headers })).text();
   }
 }
