@@ -28,7 +28,7 @@ type TableColumn = { column: number; name: string; key: string };
 /** A cell as a row of three columns: customer, key and value. */
 export type TableCell = { column: number; fields: [customerId: string, key: string, value: string] };
 
-/** Whether an error of a table is one of a whole line, all of whose cells are lost: no single cell makes up for it. */
+/** Whether an error of a table is that of a whole line. All cells of the line are lost then, and no single cell makes up for it. */
 export function isOfWholeLine({ column = 0 }: { column?: number }, { customer }: TableLayout): boolean {
   return column === 0 || column === customer;
 }

@@ -64,7 +64,7 @@ describe('the files that are due', () => {
   });
 });
 
-it('marks of tools under a prefix are told from files', () => {
+it('files under a prefix are read without the marks that tools leave there', () => {
   const marks = ['_SUCCESS', '_delta_log/0.json', 'a/_started_1', 'a/.part-0.csv.crc', '.DS_Store', 'b.csv.crc', 'day=1/_committed_2'];
   const files = ['a.csv', 'a_b.csv', '_day=1/a.csv', 'a/b.c/d.csv', 'a._b'];
   for (const folder of ['', 'people/']) {
