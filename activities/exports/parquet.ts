@@ -12,15 +12,24 @@ const GROUP_ROWS = 50_000;
 const GROUP_WEIGHT = 4 * 1024 ** 2;
 const FIELD_WEIGHT = 8;
 
-type Value = string | number | bigint | boolean | null;
+type Value = string | number | bigint | boolean | string[] | null;
 /** By COPY's CSV: nothing is null, nothing between quotes an empty text. */
 type Fields = (string | null)[];
 
 const UTC_MILLISECONDS = { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MILLIS' } as const;
 
+const STRING = { type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } } as const;
+
+/** What stands below a list of strings (Parquet format, Logical types: Lists). */
+const LIST_OF_STRINGS: SchemaElement[] = [
+  { name: 'list', repetition_type: 'REPEATED', num_children: 1 }, { name: 'element', repetition_type: 'REQUIRED', ...STRING },
+];
+
+type Kind = { element: Omit<SchemaElement, 'name'>; below?: SchemaElement[]; read: (text: string) => Value };
+
 /** How each kind of column stands in a file, and how its text is read. */
-const KINDS: Record<ExportColumnKind, { element: Omit<SchemaElement, 'name'>; read: (text: string) => Value }> = {
-  string: { element: { type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } }, read: (text) => text },
+const KINDS: Record<ExportColumnKind, Kind> = {
+  string: { element: STRING, read: (text) => text },
   boolean: { element: { type: 'BOOLEAN' }, read: (text) => text === 'true' },
   integer: { element: { type: 'INT32' }, read: Number },
   bigint: { element: { type: 'INT64' }, read: BigInt },
@@ -28,6 +37,10 @@ const KINDS: Record<ExportColumnKind, { element: Omit<SchemaElement, 'name'>; re
   timestamp: {
     element: { type: 'INT64', converted_type: 'TIMESTAMP_MILLIS', logical_type: UTC_MILLISECONDS },
     read: (text) => BigInt(Date.parse(text)),
+  },
+  strings: {
+    element: { converted_type: 'LIST', logical_type: { type: 'LIST' }, num_children: 1 }, below: LIST_OF_STRINGS,
+    read: (text) => JSON.parse(text) as string[],
   },
 };
 
@@ -51,17 +64,18 @@ function takeFrom(bytes: ByteWriter): Buffer {
 }
 
 function schemaOf(type: ExportDataType): SchemaElement[] {
-  const columns = exportColumnKinds(type);
+  const columns = exportColumnKinds(type, 'parquet');
   return [
     { name: 'root', num_children: columns.length },
-    ...columns.map(([name, kind]): SchemaElement => ({ name, repetition_type: 'OPTIONAL', ...KINDS[kind].element })),
+    ...columns.flatMap(([name, kind]): SchemaElement[] =>
+      [{ name, repetition_type: 'OPTIONAL', ...KINDS[kind].element }, ...KINDS[kind].below ?? []]),
   ];
 }
 
 type Columns = { name: string; read: (text: string) => Value; data: Value[] }[];
 
 async function* rowGroups(type: ExportDataType, csv: AsyncIterable<Uint8Array>): AsyncGenerator<Columns> {
-  const begin = (): Columns => exportColumnKinds(type).map(([name, kind]) => ({ name, read: KINDS[kind].read, data: [] }));
+  const begin = (): Columns => exportColumnKinds(type, 'parquet').map(([name, kind]) => ({ name, read: KINDS[kind].read, data: [] }));
   let columns = begin();
   let rows = 0;
   let weight = 0;

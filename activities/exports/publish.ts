@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { signDocument } from '../../domain/core/signed-document.ts';
 import { exportColumns } from '../../domain/exports/export-columns.ts';
-import { APPEND_ONLY } from '../../domain/exports/export-data-type.ts';
+import { APPEND_ONLY, type ExportFormat } from '../../domain/exports/export-data-type.ts';
 import type { ExportManifest, UnsignedManifest } from '../../domain/exports/export-manifest.ts';
 import { JobGone } from '../../domain/jobs/job.ts';
 import { findEntityIdentifier } from '../../store/accounts/entities.ts';
@@ -51,7 +51,7 @@ export async function makeManifest(
   const { entityId, id, identifier, cause, window, attempt } = run;
   const { name, format, includeHeaders, encryptionType } = run.definition!;
   const files = await listExportFiles(db, entityId, [id]);
-  const types = (await listExportRecords(db, entityId, [id])).map((record) => typeEntry(record, files));
+  const types = (await listExportRecords(db, entityId, [id])).map((record) => typeEntry(record, format, files));
   const sum = (of: (file: ExportFile) => number) => files.reduce((total, file) => total + of(file), 0);
   const manifest: UnsignedManifest = {
     version: 1, exporter, exporter_name: name, entity: await findEntityIdentifier(db, entityId), run: identifier, cause,
@@ -64,9 +64,12 @@ export async function makeManifest(
   return signDocument(manifest, (bytes) => secrets.sign(bytes));
 }
 
-function typeEntry({ dataType, rows, expected }: ExportRecord, files: ExportFile[]): UnsignedManifest['types'][number] {
+function typeEntry(
+  { dataType, rows, expected, ambiguousSets }: ExportRecord, format: ExportFormat, files: ExportFile[],
+): UnsignedManifest['types'][number] {
   return {
-    type: dataType, repeatable: APPEND_ONLY.has(dataType), columns: [...exportColumns(dataType)], rows, expected: expected ?? rows,
+    type: dataType, repeatable: APPEND_ONLY.has(dataType), columns: [...exportColumns(dataType, format)], rows, expected: expected ?? rows,
+    ...ambiguousSets === null ? {} : { ambiguous_sets: ambiguousSets },
     files: files.filter((file) => file.dataType === dataType).map((file) => ({
       key: file.key, part: file.part, rows: file.rows, bytes: file.bytes, sha256: file.sha256,
       content_bytes: file.contentBytes, content_sha256: file.contentSha256,

@@ -14,7 +14,7 @@ import type { SlicePiece } from './slice-reader.ts';
 export async function scopeOf(db: Queryable, { entityId, definition, window }: ExportRun): Promise<ExportScope> {
   const { appIds, sorIds, format } = definition!;
   return {
-    entityId, window, format: format === 'jsonl' ? 'jsonl' : 'csv',
+    entityId, window, format,
     apps: [...(await listAppsById(db, entityId, appIds)).values()],
     sors: [...await listSorNames(db, entityId, sorIds)].map(([id, { identifier }]) => ({ id, identifier })),
   };

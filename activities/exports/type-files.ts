@@ -6,7 +6,7 @@ import {
 } from '../../store/exports/export-files.ts';
 import { updateFaultGone } from '../../store/exports/export-run-progress.ts';
 import { holdSnapshot, letSnapshotGo } from '../../store/exports/export-session.ts';
-import { countExpected, type ExportScope, findSnapshot, isReadAtOnce } from '../../store/exports/export-sources.ts';
+import { countAmbiguousSets, countExpected, type ExportScope, findSnapshot, isReadAtOnce } from '../../store/exports/export-sources.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { type Attempt, writeHeld } from './attempt.ts';
 import { parquetOf } from './parquet.ts';
@@ -63,7 +63,8 @@ async function beginType(
   if (record.expected !== null) return;
   const snapshot = await findSnapshot(session);
   const expected = await countExpected(session, record.dataType, scope);
-  await writeHeld(deps, key, (tx) => updateRecordBegun(tx, key.entityId, record, { expected, snapshot }));
+  const ambiguousSets = await countAmbiguousSets(session, record.dataType, scope);
+  await writeHeld(deps, key, (tx) => updateRecordBegun(tx, key.entityId, record, { expected, ambiguousSets, snapshot }));
 }
 
 async function writeFiles(deps: Dependencies, attempt: Attempt, record: ExportRecord, slices: SliceReader): Promise<void> {

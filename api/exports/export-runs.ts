@@ -35,6 +35,8 @@ export const ExportRun = z.object({
     identifier: z.string(),
     type: z.string(),
     expected: z.int().nullable().describe('Number of rows counted before the run wrote the first one'),
+    ambiguous_sets: z.int().nullable()
+      .describe('Number of Sets that cannot be read back from CSV, counted with expected; null: other types and formats, or not counted'),
     rows: z.int(),
     files: z.int(),
     done: z.boolean(),

@@ -1,7 +1,7 @@
-import type { ExportDataType } from './export-data-type.ts';
+import type { ExportDataType, ExportFormat } from './export-data-type.ts';
 
-/** `timestamp`: ISO in UTC with milliseconds. All may be empty. */
-export type ExportColumnKind = 'string' | 'boolean' | 'integer' | 'bigint' | 'double' | 'timestamp';
+/** `timestamp`: ISO in UTC with milliseconds. `strings`: a list, in Parquet alone. All may be empty. */
+export type ExportColumnKind = 'string' | 'boolean' | 'integer' | 'bigint' | 'double' | 'timestamp' | 'strings';
 
 const SESSION = {
   session_id: 'string', application_id: 'string', device_id: 'string', user_id: 'string', app_version: 'string', sdk_version: 'string',
@@ -43,17 +43,24 @@ const COLUMNS = {
   attributes: {
     system_of_record_identifier: 'string', customer_attribute_identifier: 'string', customer_attribute_key: 'string',
     customer_attribute_value: 'string', customer_id_type: 'string', customer_id: 'string', changed_at: 'timestamp', removed: 'boolean',
+    customer_attribute_elements: 'strings',
   },
 } as const satisfies Record<ExportDataType, Record<string, ExportColumnKind>>;
 
 export type ExportColumn<Type extends ExportDataType> = keyof (typeof COLUMNS)[Type];
 
-/** The names of a type's columns, as a header shows them. */
-export function exportColumns(type: ExportDataType): readonly string[] {
-  return Object.keys(COLUMNS[type]);
+/** Returns the names of a type's columns in files of a format, as a header shows them. */
+export function exportColumns(type: ExportDataType, format: ExportFormat = 'csv'): readonly string[] {
+  return exportColumnKinds(type, format).map(([name]) => name);
 }
 
-/** Names and kinds, in the same order. */
-export function exportColumnKinds(type: ExportDataType): readonly (readonly [name: string, kind: ExportColumnKind])[] {
-  return Object.entries(COLUMNS[type]);
+/**
+ * Returns names and kinds, in the same order. A column of Parquet holds values of one type, so a Set has a column of its own there;
+ * JSON Lines have it as an array in the column of all values.
+ */
+export function exportColumnKinds(
+  type: ExportDataType, format: ExportFormat,
+): readonly (readonly [name: string, kind: ExportColumnKind])[] {
+  const columns: (readonly [string, ExportColumnKind])[] = Object.entries(COLUMNS[type]);
+  return format === 'parquet' ? columns : columns.filter(([, kind]) => kind !== 'strings');
 }

@@ -18,7 +18,10 @@ const dataType = z.object({
   type: z.string(),
   /** Whether the same window, exported again, gives the same rows. */
   repeatable: z.boolean(),
-  columns: z.array(z.string()), rows: count, expected: count, files: z.array(file),
+  columns: z.array(z.string()), rows: count, expected: count,
+  /** Attributes as CSV: Sets whose text gives other elements back. Manifests from before this was counted don't have it. */
+  ambiguous_sets: count.optional(),
+  files: z.array(file),
 });
 
 /** A manifest, whether it is signed or not. */

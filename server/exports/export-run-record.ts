@@ -47,8 +47,8 @@ function show(run: ExportRun, records: ExportRecord[], rerunOf: string | null): 
   };
 }
 
-function showType({ identifier, dataType, expected, rows, files, isDone, lateRows }: ExportRecord) {
-  return { identifier, type: dataType, expected, rows, files, done: isDone, late_rows: lateRows };
+function showType({ identifier, dataType, expected, ambiguousSets, rows, files, isDone, lateRows }: ExportRecord) {
+  return { identifier, type: dataType, expected, ambiguous_sets: ambiguousSets, rows, files, done: isDone, late_rows: lateRows };
 }
 
 function seconds(time: Date | null): string | null {

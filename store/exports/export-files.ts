@@ -13,6 +13,8 @@ export type ExportRecord = {
   identifier: string;
   /** Rows that were counted before the first was written; null: not yet. */
   expected: number | null;
+  /** Sets whose text in CSV gives other elements back, counted with `expected`; null: not counted, or of another type or format. */
+  ambiguousSets: number | null;
   rows: number;
   files: number;
   /** Where the next file begins; null: with the first row. */
@@ -71,17 +73,19 @@ export async function findExportRecord(db: Queryable, entityId: number, identifi
 
 /** A type's reading begins: what there is, and what was visible then. */
 export async function updateRecordBegun(
-  tx: Tx, entityId: number, { runId, dataType }: ExportRecord, { expected, snapshot }: Pick<ExportRecord, 'expected' | 'snapshot'>,
+  tx: Tx, entityId: number, { runId, dataType }: ExportRecord,
+  { expected, ambiguousSets, snapshot }: Pick<ExportRecord, 'expected' | 'ambiguousSets' | 'snapshot'>,
 ): Promise<void> {
-  await tx.query('UPDATE export_records SET expected = $4, snapshot = $5 WHERE entity_id = $1 AND run_id = $2 AND data_type = $3',
-    [entityId, runId, dataType, expected, snapshot]);
+  await tx.query(
+    `UPDATE export_records SET expected = $4, snapshot = $5, ambiguous_sets = $6
+     WHERE entity_id = $1 AND run_id = $2 AND data_type = $3`, [entityId, runId, dataType, expected, snapshot, ambiguousSets]);
 }
 
 /** A type is written from its beginning again: what there was of it counts no more. Returns the record as it is then. */
 export async function updateRecordRestarted(tx: Tx, entityId: number, { runId, dataType }: ExportRecord): Promise<ExportRecord> {
   await tx.query('DELETE FROM export_files WHERE entity_id = $1 AND run_id = $2 AND data_type = $3', [entityId, runId, dataType]);
   const record = readRow(await tx.query(
-    `UPDATE export_records SET expected = NULL, snapshot = NULL, rows = 0, files = 0, place = NULL
+    `UPDATE export_records SET expected = NULL, ambiguous_sets = NULL, snapshot = NULL, rows = 0, files = 0, place = NULL
      WHERE entity_id = $1 AND run_id = $2 AND data_type = $3 RETURNING *`, [entityId, runId, dataType]), toRecord);
   return record!;
 }

@@ -1,8 +1,9 @@
 import { APPEND_ONLY, type ExportDataType } from '../../domain/exports/export-data-type.ts';
+import type { ValueType } from '../../domain/attributes/attribute-value.ts';
 import { isLogKept } from '../attributes/attribute-change-log.ts';
 import type { ExportSession } from './export-session.ts';
 import { type LogCheckpoint, sliceLog } from './export-sources/attribute-log-slices.ts';
-import { attributes, listNamedAttributes } from './export-sources/attributes.ts';
+import { attributes, IS_AMBIGUOUS_SET, listNamedAttributes } from './export-sources/attributes.ts';
 import { campaignResults } from './export-sources/campaign-results.ts';
 import { crashes } from './export-sources/crashes.ts';
 import { details } from './export-sources/details.ts';
@@ -58,16 +59,28 @@ export function isReadAtOnce(type: ExportDataType, { window }: Pick<ExportScope,
 /** How many rows `slicesOf` has, from the beginning. */
 export async function countExpected(session: ExportSession, type: ExportDataType, scope: ExportScope): Promise<number> {
   if (isOfNothing(type, scope)) return 0;
-  if (type === 'attributes') return countAttributes(session, scope);
+  if (type === 'attributes') return countAttributes(session, scope, {});
   return countInTable(session, SOURCES[type], scope);
 }
 
-async function countAttributes(session: ExportSession, scope: ExportScope): Promise<number> {
-  const named = await listNamedAttributes(session, scope);
-  if (!await isReadByLog(session, scope, null)) return countInTable(session, attributes(named), scope);
+/** How many of these rows are Sets whose text in CSV gives other elements back; null: of other types and formats. */
+export async function countAmbiguousSets(session: ExportSession, type: ExportDataType, scope: ExportScope): Promise<number | null> {
+  if (type !== 'attributes' || scope.format !== 'csv') return null;
+  return isOfNothing(type, scope) ? 0 : countAttributes(session, scope, { valueType: 'Set', condition: IS_AMBIGUOUS_SET });
+}
+
+type Counted = { valueType?: ValueType; condition?: string };
+
+async function countAttributes(session: ExportSession, scope: ExportScope, { valueType, condition }: Counted): Promise<number> {
+  const named = await listNamedAttributes(session, scope, valueType);
+  if (named.size === 0) return 0;
+  if (!await isReadByLog(session, scope, null)) {
+    const table = attributes(named);
+    return condition === undefined ? countInTable(session, table, scope) : countWhere(session, table, scope, condition);
+  }
   let total = 0;
-  for await (const { select } of sliceLog(session, named, scope, null)) {
-    const { rows } = await session.query<{ count: number }>(`SELECT count(*) AS count FROM (${select}) AS counted`);
+  for await (const { source } of sliceLog(session, named, scope, null)) {
+    const { rows } = await session.query<{ count: number }>(`SELECT count(*) AS count ${source} WHERE ${condition ?? true}`);
     total += rows[0]!.count;
   }
   return total;

@@ -13,10 +13,10 @@ const MOMENTS = 1_000;
 
 type Moment = { at: string; bytes: number };
 
-/** The values that changed within the window, found by the change log, in the order of their change. */
+/** Reads the values that changed within the window by the change log, in the order of their change; `source` is the FROM of rows `r`. */
 export async function* sliceLog(
   session: Queryable, named: NamedAttributes, scope: ExportScope, from: LogCheckpoint | null,
-): AsyncGenerator<{ select: string; statement: string; next: LogCheckpoint }> {
+): AsyncGenerator<{ source: string; statement: string; next: LogCheckpoint }> {
   const end = scope.window.end.toISOString();
   let since = from?.changedSince ?? scope.window.start!.toISOString();
   let bytes = 0;
@@ -27,8 +27,9 @@ export async function* sliceLog(
       bytes += moment.bytes;
       const next = moments[index + 1]?.at ?? end;
       if (bytes < BYTES_AT_ONCE && next !== end) continue;
-      const select = selectChanged(scope, named, since, next);
-      yield { select, statement: copyStatement(select, scope.format), next: { changedSince: next } };
+      const source = changedFrom(scope, named, since, next);
+      const statement = copyStatement(`SELECT ${attributeColumns(scope)} ${source}`, scope.format);
+      yield { source, statement, next: { changedSince: next } };
       since = next;
       bytes = 0;
     }
@@ -54,8 +55,8 @@ function inLog({ entityId, sors, window }: ExportScope): string {
  * Each customer's values are one range of their key. Those dated as the entry are what it tells of: others changed again since.
  * One transaction may have several entries, and a customer stands in one for each value.
  */
-function selectChanged(scope: ExportScope, named: NamedAttributes, since: string, until: string): string {
-  return `SELECT ${attributeColumns(scope)} FROM (
+function changedFrom(scope: ExportScope, named: NamedAttributes, since: string, until: string): string {
+  return `FROM (
       SELECT DISTINCT l.received_at, l.sor_id, u.customer_id, l.customer_type
       FROM attribute_change_log l CROSS JOIN LATERAL unnest(l.customer_ids) AS u (customer_id)
       WHERE ${inLog(scope)} AND l.received_at >= ${literal(since)}::timestamptz AND l.received_at < ${literal(until)}::timestamptz

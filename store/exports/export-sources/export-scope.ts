@@ -1,4 +1,5 @@
 import pg from 'pg';
+import type { ExportFormat } from '../../../domain/exports/export-data-type.ts';
 
 /** `received`: by when it came or was last changed. `happened`: by the time that it tells of. From `start` on, before `end`; null: all. */
 export type ExportWindow = { kind: 'received' | 'happened'; start: Date | null; end: Date };
@@ -9,7 +10,7 @@ export type ExportScope = {
   apps: readonly { id: number; identifier: string }[];
   sors: readonly { id: number; identifier: string }[];
   window: ExportWindow;
-  format: 'csv' | 'jsonl';
+  format: ExportFormat;
 };
 
 /** COPY takes no parameters. */

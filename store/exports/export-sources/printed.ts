@@ -16,22 +16,24 @@ export function appIdentifier(column: string, { apps }: ExportScope): string {
 export function selectList<Type extends ExportDataType>(
   type: Type, expressions: Expressions<Type>, format: ExportScope['format'],
 ): string {
-  return exportColumnKinds(type).map(([name, kind]) => {
+  return exportColumnKinds(type, format).map(([name, kind]) => {
     return `${printed(expressions[name as ExportColumn<Type>], kind, format)} AS ${name}`;
   }).join(', ');
 }
 
 function printed(expression: string, kind: ExportColumnKind, format: ExportScope['format']): string {
   if (kind === 'timestamp') return isoUtc(expression);
+  if (kind === 'strings') return `to_json(${expression})::text`;
   // COPY writes t and f.
-  return kind === 'boolean' && format === 'csv' ? `(${expression})::text` : expression;
+  return kind === 'boolean' && format !== 'jsonl' ? `(${expression})::text` : expression;
 }
 
 /** JSON has no raw control character, so with these COPY puts nothing between quotes. */
 const JSON_LINES = String.raw`FORMAT csv, QUOTE E'\x01', DELIMITER E'\x02'`;
 
+/** Returns the statement that gives rows as JSON Lines, or as CSV, of which Parquet is made. */
 export function copyStatement(select: string, format: ExportScope['format']): string {
-  return format === 'csv'
-    ? `COPY (${select}) TO STDOUT (FORMAT csv, ENCODING 'UTF8')`
-    : `COPY (SELECT row_to_json(line) FROM (${select}) AS line) TO STDOUT (${JSON_LINES}, ENCODING 'UTF8')`;
+  return format === 'jsonl'
+    ? `COPY (SELECT row_to_json(line) FROM (${select}) AS line) TO STDOUT (${JSON_LINES}, ENCODING 'UTF8')`
+    : `COPY (${select}) TO STDOUT (FORMAT csv, ENCODING 'UTF8')`;
 }

@@ -50,9 +50,12 @@ describe('a Parquet file', () => {
 
   it('has the columns of its type, in their order, also when they are empty or there is no row', async () => {
     for (const type of EXPORT_DATA_TYPES) {
-      const columns = exportColumns(type);
+      const columns = exportColumns(type, 'parquet');
       const empty = await fileOf(type, inPieces(csvOf([columns.map(() => null)])));
-      expect(await parquetReadObjects({ file: empty })).toEqual([Object.fromEntries(columns.map((name) => [name, null]))]);
+      const [row] = await parquetReadObjects({ file: empty });
+      // hyparquet gives undefined for a list that is null.
+      const read = Object.entries(row!).map(([name, value]) => [name, value ?? null]);
+      expect(read).toEqual(columns.map((name) => [name, null]));
       const none = parquetMetadata(await fileOf(type, inPieces('')));
       expect(parquetSchema(none).children.map(({ element }) => element.name)).toEqual(columns);
       expect(none.num_rows).toBe(0n);

@@ -34,7 +34,7 @@ async function finished(end: Date): Promise<ExportRun> {
     const { entityId, id } = run;
     await insertExportRecords(tx, entityId, id, ['logs', 'devices']);
     const [logs] = await listExportRecords(tx, entityId, [id]);
-    await updateRecordBegun(tx, entityId, logs!, { expected: 12, snapshot: '1:1:' });
+    await updateRecordBegun(tx, entityId, logs!, { expected: 12, ambiguousSets: null, snapshot: '1:1:' });
     await insertExportFile(tx, entityId, id, {
       dataType: 'logs', part: 1, key: `${run.definition!.folder}/0001/logs-0001.csv.gz`, rows: 12, bytes: 100, sha256: 'ab',
       contentBytes: 90, contentSha256: 'cd', bucketChecksum: null,
