@@ -9,12 +9,15 @@ export const MAX_RECORD_NESTING = 100;
 export const MAX_OUTSIDE_NESTING = 500;
 
 /**
- * The record that a value of `parseExactJson` is, made in place: a number that a double would round becomes its text. A
- * string is why it is none, to be put behind what names it.
+ * Returns the record that a value of `parseExactJson` is, made in place: a number that a double would round becomes its text. A
+ * string is why it is none, to be put behind what names it. A member named `__proto__` is refused by name, at any depth: as a field it
+ * would be lost in many a program behind us.
  */
 export function jsonRecord(value: unknown): SourceRecord | string {
   if (!isObject(value)) return 'is not a JSON object';
-  return toJson(value, 1) as SourceRecord | undefined ?? sayDepth(MAX_RECORD_NESTING);
+  const json = toJson(value, 1);
+  if (json === TOO_DEEP) return sayDepth(MAX_RECORD_NESTING);
+  return json === HAS_PROTO ? 'has a member named __proto__' : json as SourceRecord;
 }
 
 /** The same as an item of a batch; `raw` is what is shown of it where it is no record. */
@@ -30,16 +33,19 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && numberText(value) === undefined;
 }
 
-/** Undefined when it is too deep. */
-function toJson(value: unknown, depth: number): Json | undefined {
+const TOO_DEEP = Symbol('too deep');
+const HAS_PROTO = Symbol('has a member named __proto__');
+
+function toJson(value: unknown, depth: number): Json | typeof TOO_DEEP | typeof HAS_PROTO {
   if (typeof value !== 'object' || value === null) return value as Json;
   const text = numberText(value);
   if (text !== undefined) return isKeptByDouble(text) ? Number(text) : text;
-  if (depth > MAX_RECORD_NESTING) return undefined;
+  if (depth > MAX_RECORD_NESTING) return TOO_DEEP;
   const members = value as Record<string, unknown>;
   for (const name of Object.keys(members)) {
+    if (name === '__proto__') return HAS_PROTO;
     const json = toJson(members[name], depth + 1);
-    if (json === undefined) return undefined;
+    if (typeof json === 'symbol') return json;
     members[name] = json;
   }
   return members as Json;

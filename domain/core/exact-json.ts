@@ -21,19 +21,14 @@ const MAYBE_NUMBER = /(?:^|"\s*:|[,[])\s*(-?\d[\d.eE+-]*)/g;
  * tiny, or is -0. One look over the whole text costs less than to take out each number.
  */
 const MAYBE_INEXACT = /(?:^|"\s*:|[,[])\s*-?(?:\d[\d.]{14}|\d+(?:\.\d*)?[eE]|\d+\.\d*0(?![\d.])|0\.0{5}|(?<=-)0)/;
-/** `__proto__` as a member's name, however it is spelled. */
-const MAYBE_PROTO = /__proto__|\\u00/i;
-
 /**
- * As JSON.parse, but numbers keep their digits, for `numberText` to tell and JSON.stringify to write, and members
- * named `__proto__` are left out.
+ * Parses as JSON.parse does, but numbers keep their digits, for `numberText` to tell and JSON.stringify to write. A member named
+ * `__proto__` stays one, as any other: code that copies members must define it, not assign it.
  */
 export function parseExactJson(text: string): unknown {
-  if (!MAYBE_PROTO.test(text) && (!MAYBE_INEXACT.test(text) || keepsItsNumbers(text))) return engine.parse(text);
-  return engine.parse(text, (name, value, { source }) => {
-    if (name === '__proto__') return undefined;
-    return typeof value === 'number' && String(value) !== source ? engine.rawJSON(source!) : value;
-  });
+  if (!MAYBE_INEXACT.test(text) || keepsItsNumbers(text)) return engine.parse(text);
+  return engine.parse(text, (_, value, { source }) =>
+    (typeof value === 'number' && String(value) !== source ? engine.rawJSON(source!) : value));
 }
 
 /** Whether each number comes out of a double as it went in: a reviver takes several times as long. */

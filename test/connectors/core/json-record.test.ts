@@ -14,6 +14,12 @@ it.for(['[1]', 'null', '"text"', '7', '12345678901234567890'])('%s is no record'
   expect(read(text)).toEqual({ kind: 'malformed', raw: text, message: 'a record is not a JSON object' });
 });
 
+const WITH_PROTO = ['{"__proto__":1}', '{"a":[{"\\u005f_proto__":{}}],"n":1.50}'];
+
+it.for(WITH_PROTO)('a record with a member named __proto__ is refused by name: %s', (text) => {
+  expect(read(text)).toEqual({ kind: 'malformed', raw: text, message: 'a record has a member named __proto__' });
+});
+
 it('a record has at most 100 levels', () => {
   expect(read(nested(100))).toMatchObject({ kind: 'record' });
   expect(read(nested(101))).toMatchObject({ kind: 'malformed', message: 'a record has arrays or objects more than 100 deep' });

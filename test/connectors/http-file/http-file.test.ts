@@ -216,6 +216,7 @@ describe('records', () => {
     ['jsonl', Buffer.from([0x22, 0xff, 0x22]), /^Line 3 is not UTF-8$/],
     ['jsonl', '[1]', /^Line 3 is not a JSON object$/],
     ['jsonl', '12345678901234567890', /^Line 3 is not a JSON object$/],
+    ['jsonl', '{"email":"a@example.com","__proto__":1}', /^Line 3 has a member named __proto__$/],
     ['jsonl', `{"a":${'['.repeat(100)}${']'.repeat(100)}}`, /^Line 3 has arrays or objects more than 100 deep$/],
     ['jsonl', `{"a":${'['.repeat(10_000)}1.50${']'.repeat(10_000)}}`, /^Line 3 has arrays or objects more than 100 deep$/],
     ['jsonl', 'null', /^Line 3 is not a JSON object$/],
