@@ -7,6 +7,7 @@ import { readCommandsFile } from '../connectors/commands/commands-file.ts';
 import { readFetchAllow } from '../connectors/core/fetch-allow.ts';
 import { smtpUrlError } from '../connectors/smtp/mail-url.ts';
 import { readPushServices } from '../connectors/web-push/push-services.ts';
+import { SERVER_SIDE_ENCRYPTIONS } from '../domain/core/server-side-encryption.ts';
 import { MAX_STEP_DEATHS } from '../domain/jobs/step-attempts.ts';
 import { CannotStart } from './cannot-start.ts';
 
@@ -81,6 +82,8 @@ const SCHEMA = z.object({
   MILLRACE_SECRET_KEY: secretKey.optional(),
   MILLRACE_NEW_SECRET_KEY: secretKey.optional(),
   MILLRACE_FILES: files.optional(),
+  MILLRACE_FILES_ENCRYPTION: z.enum(SERVER_SIDE_ENCRYPTIONS, `is ${SERVER_SIDE_ENCRYPTIONS.join(' or ')}`).optional(),
+  MILLRACE_FILES_KMS_KEY: z.string().regex(/^[!-~]{1,2048}$/, 'is the id or ARN of a key').optional(),
   // The SDK's, which reads them itself; here so that what is wrong with them is said at once.
   AWS_REGION: z.string().regex(/^[a-z\d-]{1,64}$/, 'is the name of a region, such as eu-central-1').optional(),
   AWS_ENDPOINT_URL_S3: s3Url.optional(),
@@ -117,6 +120,9 @@ const SCHEMA = z.object({
   .refine((given) => !given.MILLRACE_NEW_SECRET_KEY || given.MILLRACE_SECRET_KEY, {
     path: ['MILLRACE_NEW_SECRET_KEY'], when: () => true,
     error: 'goes with MILLRACE_SECRET_KEY; where the data folder keeps the key, npm run keys -- rotate --wrapping draws the new one',
+  })
+  .refine((given) => !given.MILLRACE_FILES_KMS_KEY || given.MILLRACE_FILES_ENCRYPTION === 'aws:kms', {
+    path: ['MILLRACE_FILES_KMS_KEY'], when: () => true, error: 'goes with MILLRACE_FILES_ENCRYPTION=aws:kms',
   })
   .refine((given) => Boolean(given.TEMPORAL_TLS_CERT) === Boolean(given.TEMPORAL_TLS_KEY), {
     path: ['TEMPORAL_TLS_CERT'], when: () => true,

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { s3Error } from '../connectors/s3/s3-refusal.ts';
+import { SERVER_SIDE_ENCRYPTIONS, type ServerSideEncryption } from '../domain/core/server-side-encryption.ts';
 import { asBytes, type Files, folderFiles } from '../store/core/files.ts';
 import { s3Files } from '../store/core/s3-files.ts';
 import { CannotStart } from './cannot-start.ts';
@@ -20,11 +21,26 @@ export async function openFiles(config: Config, log?: Logger): Promise<Files> {
   const [bucket = '', ...keys] = place.slice('s3://'.length).split('/');
   // A store of one's own rarely has a host name for each bucket.
   const forcePathStyle = (config.AWS_ENDPOINT_URL_S3 ?? config.AWS_ENDPOINT_URL) !== undefined;
-  const files = s3Files({ bucket, prefix: keys.join('/') }, { forcePathStyle });
-  await tryFiles(files).catch((error: unknown) => {
-    throw new CannotStart(`MILLRACE_FILES: ${place} can't be used: ${adviceOn(error)}`);
+  const { MILLRACE_FILES_ENCRYPTION: algorithm, MILLRACE_FILES_KMS_KEY: kmsKeyId = null } = config;
+  const openWith = (encryption: ServerSideEncryption | null) => s3Files({ bucket, prefix: keys.join('/'), encryption }, { forcePathStyle });
+  const files = openWith(algorithm === undefined ? null : { algorithm, kmsKeyId });
+  await tryFiles(files).catch(async (error: unknown) => {
+    const advice = await adviceOnEncryption(error, openWith) ?? adviceOn(error);
+    throw new CannotStart(`MILLRACE_FILES: ${place} can't be used: ${advice}`);
   });
   return files;
+}
+
+/** Looks whether the bucket takes a file that names an encryption: a policy that wants it denies in the words of a missing right. */
+async function adviceOnEncryption(error: unknown, openWith: (encryption: ServerSideEncryption) => Files): Promise<string | null> {
+  if (s3Error(error).code !== 'AccessDenied') return null;
+  for (const algorithm of SERVER_SIDE_ENCRYPTIONS) {
+    const isUsable = await tryFiles(openWith({ algorithm, kmsKeyId: null })).then(() => true, () => false);
+    if (!isUsable) continue;
+    return `the bucket denies uploads without the header x-amz-server-side-encryption: ${algorithm}: `
+      + `set MILLRACE_FILES_ENCRYPTION=${algorithm}`;
+  }
+  return null;
 }
 
 /** Everything that files are used for, on a file that goes again. */

@@ -7,6 +7,7 @@ import { EXPORT_DATA_TYPES, EXPORT_FORMATS, exportDataType } from '../../domain/
 import { SERVER_IDENTITY } from '../../domain/exports/export-policy.ts';
 import { EXPORTER_TYPES } from '../../domain/exports/exporter.ts';
 import { BUCKET_NAME, REGION_NAME, subfolderError, trimSlashes } from '../../domain/exports/s3-names.ts';
+import { SERVER_SIDE_ENCRYPTIONS } from '../../domain/core/server-side-encryption.ts';
 import { bodyFlag, bodyInteger, email, identifier, name, stored, text, textArray } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 import { alertConnections } from '../syncs/connections.ts';
@@ -87,6 +88,11 @@ const others = {
   include_headers: bodyFlag.optional().describe('Begin each CSV file with a line of column names; by default false'),
   encryption_type: encryptionType.optional().describe('Such as AES-256-CBC; by default empty, for no encryption'),
   encryption_key: orNone(text()).describe('Required with encryption_type: 16, 24 or 32 bytes, as text or in hexadecimal'),
+  server_side_encryption: orNone(z.enum(SERVER_SIDE_ENCRYPTIONS))
+    .describe('The header x-amz-server-side-encryption of uploads, for buckets that deny uploads without it; by default none'),
+  kms_key_id: orNone(text({ max: 2_048 }).regex(/^[!-~]+$/, 'must be the id or ARN of a key, in ASCII without spaces'))
+    .describe('Key for server_side_encryption aws:kms; by default the account\'s own for S3'),
+  content_md5: bodyFlag.optional().describe('Send Content-MD5, for buckets that want it for deleting; by default false'),
   part_bytes: bodyInteger(PART_BYTES).optional().describe('Size of a file before compression, in bytes; by default 512 MiB'),
   export_since: orNone(since)
     .describe('Start of the first export: a date in the entity\'s time zone, or a date and time; by default it exports all data'),
@@ -137,6 +143,9 @@ export type Export = z.output<typeof Export>;
 export const DataExporter = ListedDataExporter.extend({
   exports: z.record(z.string(), z.array(Export))
     .describe('Exports of the last 31 days; each key is the end of a window, in seconds since the epoch'),
+  server_side_encryption: z.enum(SERVER_SIDE_ENCRYPTIONS).nullable().describe('Header of uploads; null: none'),
+  kms_key_id: z.string().nullable(),
+  content_md5: z.boolean(),
   encryption_type: z.string().describe('Empty if files are not encrypted'),
   aws_account_id: z.string().nullable(),
   aws_role_name: z.string().nullable(),

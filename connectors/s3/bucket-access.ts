@@ -1,3 +1,4 @@
+import type { ServerSideEncryption } from '../../domain/core/server-side-encryption.ts';
 import type { ExportRole } from './role-credentials.ts';
 
 /** A customer's bucket; `endpoint`: of an S3 that is not Amazon's, in whose paths the bucket then stands. */
@@ -6,4 +7,8 @@ export type BucketAccess = {
   region: string;
   endpoint: string | null;
   credentials: { accessKeyId: string; secretAccessKey: string } | ExportRole;
+  /** What uploads ask the bucket for; null: no header says anything. */
+  encryption?: ServerSideEncryption | null;
+  /** Whether requests with a body carry its Content-MD5. */
+  contentMd5?: boolean;
 };

@@ -4,14 +4,16 @@ import {
   AbortMultipartUploadCommand, type CompletedPart, CompleteMultipartUploadCommand, CreateMultipartUploadCommand,
   DeleteObjectsCommand, PutObjectCommand, UploadPartCommand,
 } from '@aws-sdk/client-s3';
+import type { ServerSideEncryption } from '../../domain/core/server-side-encryption.ts';
+import type { BucketAccess } from './bucket-access.ts';
 import type { ExportClient } from './export-client.ts';
 import { EXPORT_RIGHTS } from './export-refusal.ts';
 import { entityTag, isNotFound, type StoredFiles } from './stored-files.ts';
 import type { UploadSteps } from './upload-parts.ts';
 
 export type BucketChanges = {
-  /** The entity tag. */
-  put(key: string, body: Buffer, contentType: string): Promise<string | null>;
+  /** Returns the entity tag. `encryption`: instead of that of the access. */
+  put(key: string, body: Buffer, contentType: string, encryption?: ServerSideEncryption): Promise<string | null>;
   uploadOf(key: string): UploadSteps<CompletedPart>;
   abort(key: string, uploadId: string): Promise<void>;
   delete(keys: string[]): Promise<void>;
@@ -26,9 +28,12 @@ const MAX_DELETED = 1_000;
  * Each request with the CRC-32 of its bytes, which the bucket compares: of all checksums the one that Amazon, MinIO and versitygw
  * know, that the SDK itself uses, and that costs next to nothing.
  */
-export function bucketChanges(Bucket: string, { ask }: ExportClient, stored: StoredFiles): BucketChanges {
-  const put = async (Key: string, Body: Buffer, ContentType: string): Promise<string | null> => {
-    const command = new PutObjectCommand({ Bucket, Key, Body, ContentType, ChecksumCRC32: crc32Of(Body) });
+export function bucketChanges(
+  { bucket: Bucket, encryption: ofAccess = null }: BucketAccess, { ask }: ExportClient, stored: StoredFiles,
+): BucketChanges {
+  const put: BucketChanges['put'] = async (Key, Body, ContentType, encryption) => {
+    const asked = encryptionOf(encryption ?? ofAccess);
+    const command = new PutObjectCommand({ Bucket, Key, Body, ContentType, ChecksumCRC32: crc32Of(Body), ...asked });
     const { ETag } = await ask(EXPORT_RIGHTS.put, (client, options) => client.send(command, options));
     return entityTag(ETag);
   };
@@ -40,7 +45,7 @@ export function bucketChanges(Bucket: string, { ask }: ExportClient, stored: Sto
   };
   return {
     put, abort,
-    uploadOf: (key) => uploadSteps(Bucket, key, { ask, stored, put, abort }),
+    uploadOf: (key) => uploadSteps({ Bucket, Key: key, encryption: encryptionOf(ofAccess) }, { ask, stored, put, abort }),
     async delete(keys) {
       for (let from = 0; from < keys.length; from += MAX_DELETED) {
         await deleteSome(Bucket, keys.slice(from, from + MAX_DELETED), ask);
@@ -54,7 +59,9 @@ type Means = {
   abort(key: string, uploadId: string, isCleanUp?: boolean): Promise<void>;
 };
 
-function uploadSteps(Bucket: string, Key: string, { ask, stored, put, abort }: Means): UploadSteps<CompletedPart> {
+type Upload = { Bucket: string; Key: string; encryption: ReturnType<typeof encryptionOf> };
+
+function uploadSteps({ Bucket, Key, encryption }: Upload, { ask, stored, put, abort }: Means): UploadSteps<CompletedPart> {
   let isBegunTwice = false;
   /** Of a beginning whose answer was lost nobody knows the upload. */
   const abortOthers = async (own: string) => {
@@ -72,7 +79,8 @@ function uploadSteps(Bucket: string, Key: string, { ask, stored, put, abort }: M
       }
     },
     async begin() {
-      const command = new CreateMultipartUploadCommand({ Bucket, Key, ContentType: CONTENT_TYPE, ChecksumAlgorithm: 'CRC32' });
+      const command = new CreateMultipartUploadCommand(
+        { Bucket, Key, ContentType: CONTENT_TYPE, ChecksumAlgorithm: 'CRC32', ...encryption });
       const { UploadId } = await ask(EXPORT_RIGHTS.put, (client, options, again) => {
         isBegunTwice = again;
         return client.send(command, options);
@@ -112,6 +120,11 @@ async function deleteSome(Bucket: string, keys: string[], ask: ExportClient['ask
     if (error === undefined) return;
     throw Object.assign(new Error(error.Message), { name: error.Code, $metadata: { ...$metadata, httpStatusCode: statusOf(error.Code) } });
   });
+}
+
+function encryptionOf(encryption: ServerSideEncryption | null) {
+  if (encryption === null) return {};
+  return { ServerSideEncryption: encryption.algorithm, ...encryption.kmsKeyId === null ? {} : { SSEKMSKeyId: encryption.kmsKeyId } };
 }
 
 const LATER = new Set(['InternalError', 'SlowDown', 'ServiceUnavailable']);

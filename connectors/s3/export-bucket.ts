@@ -1,3 +1,4 @@
+import type { ServerSideEncryption } from '../../domain/core/server-side-encryption.ts';
 import type { ConnectorContext } from '../core/contract.ts';
 import type { BucketAccess } from './bucket-access.ts';
 import { bucketChanges } from './bucket-changes.ts';
@@ -17,7 +18,8 @@ export type { BucketAccess } from './bucket-access.ts';
 export type ExportBucket = {
   /** Holds at most 32 MiB, for files of up to 156 GiB. `maxBytes`: what there may be at most; unless told, 64 GiB. */
   upload(key: string, bytes: AsyncIterable<Uint8Array>, maxBytes?: number): Promise<StoredFile>;
-  put(key: string, body: Buffer, contentType: string): Promise<StoredFile>;
+  /** `encryption`: instead of that of the access. */
+  put(key: string, body: Buffer, contentType: string, encryption?: ServerSideEncryption): Promise<StoredFile>;
   /** Null: there is none. Refuses with too_large what has over 64 MiB. */
   readAll(key: string): Promise<Buffer | null>;
   /** Refuses with `source_code` NoSuchKey where there is none. */
@@ -45,7 +47,7 @@ export function openExportBucket(
 ): ExportBucket {
   const client = exportClient(access, context, patience);
   const stored = storedFiles(access.bucket, client);
-  const changes = bucketChanges(access.bucket, client, stored);
+  const changes = bucketChanges(access, client, stored);
   const uploadsBelow = async (folder: string) => {
     const found = await Array.fromAsync(stored.listUploads(below(folder)));
     if (found.length > 0 || access.endpoint === null) return found;
@@ -54,8 +56,8 @@ export function openExportBucket(
   };
   return {
     upload: (key, bytes, maxBytes = FILE_BYTES) => uploadParts(bytes, maxBytes, changes.uploadOf(key)),
-    async put(key, body, contentType) {
-      return { bytes: body.length, checksum: await changes.put(key, body, contentType) };
+    async put(key, body, contentType, encryption) {
+      return { bytes: body.length, checksum: await changes.put(key, body, contentType, encryption) };
     },
     readAll: stored.readAll,
     async *read(key) { yield* await stored.read(key); },

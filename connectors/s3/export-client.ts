@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { S3Client } from '@aws-sdk/client-s3';
 import { systemLookup } from '../core/address-guard.ts';
 import type { ConnectorContext } from '../core/contract.ts';
@@ -42,7 +43,10 @@ export function exportClient(
   const limits = { ...patience, leastRate: fetch.limits.leastRate };
   const pool = requestPool({ allow: access.endpoint === null ? EVERYWHERE : allow, lookup: systemLookup, limits });
   const client = sdkClient(access, endpoint, source, pool.request);
-  const asked = { host: new URL(endpoint).host, bucket, region, isRole, secrets: isRole ? {} : { secret: secretOf(access) } };
+  const asked = {
+    host: new URL(endpoint).host, bucket, region, isRole, secrets: isRole ? {} : { secret: secretOf(access) },
+    isEncryptionAsked: Boolean(access.encryption), isMd5Sent: access.contentMd5 === true,
+  };
   return {
     async ask(right, send, { signal: own, isCleanUp = false } = {}) {
       const ends = isCleanUp ? AbortSignal.timeout(CLEAN_UP_MS) : AbortSignal.any([signal, ...own === undefined ? [] : [own]]);
@@ -79,7 +83,17 @@ function sdkClient(access: BucketAccess, endpoint: string, source: CredentialSou
     useDualstackEndpoint: false, useFipsEndpoint: false, useArnRegion: false, disableS3ExpressSessionAuth: true, userAgentAppId: 'millrace',
   });
   if (endpoint.startsWith('https:')) leaveBodiesToTls(client);
+  if (access.contentMd5) sendContentMd5(client);
   return client;
+}
+
+/** For buckets that know of no other checksum, or have a lock on their objects and want this one. */
+function sendContentMd5(client: S3Client): void {
+  client.middlewareStack.add((next) => (args) => {
+    const { headers, body } = args.request as { headers: Record<string, string>; body?: unknown };
+    if (typeof body === 'string' || Buffer.isBuffer(body)) headers['content-md5'] = createHash('md5').update(body).digest('base64');
+    return next(args);
+  }, { step: 'build', name: 'sendContentMd5' });
 }
 
 /** What TLS protects need not be hashed for the signature, too; the checksum of a file's bytes is a header that is signed. */

@@ -15,6 +15,8 @@ export type ExportRight = typeof EXPORT_RIGHTS[keyof typeof EXPORT_RIGHTS];
 /** What a request was about: for the words of its refusal. */
 export type BucketRequest = {
   host: string; bucket: string; region: string; right: ExportRight; isRole: boolean;
+  /** Whether uploads name an encryption, and requests carry Content-MD5. */
+  isEncryptionAsked: boolean; isMd5Sent: boolean;
   /** None of these is passed on, wherever the other side may quote it. */
   secrets: object;
 };
@@ -34,8 +36,11 @@ const ADVICE: Record<string, Advice> = {
   InvalidAccessKeyId: UNKNOWN_KEY,
   XAdminUserNotFound: UNKNOWN_KEY, // versitygw's
   SignatureDoesNotMatch: 'check aws_secret_access_key: it does not fit aws_access_key_id',
-  AccessDenied: (asked, error) =>
-    `the ${asked.isRole ? 'role' : 'key'} lacks ${missingRight(asked, error)}: see the policy of the exporter`,
+  AccessDenied: (asked, error) => {
+    const lacks = `the ${asked.isRole ? 'role' : 'key'} lacks ${missingRight(asked, error)}: see the policy of the exporter`;
+    return asked.right === EXPORT_RIGHTS.put && !asked.isEncryptionAsked
+      ? `${lacks}, or the bucket denies uploads that name no encryption: a check of the exporter finds out` : lacks;
+  },
   AllAccessDisabled: 'Amazon has locked the bucket: ask its owner',
   AccountProblem: 'Amazon has locked the account: ask its owner',
   NoSuchBucket: ({ bucket }) => `check bucket_name: there is no bucket ${bucket}`,
@@ -69,8 +74,17 @@ export function refusalOfBucket(asked: BucketRequest, error: unknown): Refusal {
     const when = message.slice(message.indexOf(': ') + 2);
     return sourceRefusal('source_unavailable', `${said}: ${when}`, { ...more, ...extra });
   }
+  if (wantsMd5(asked, answer, code)) {
+    const advice = 'the bucket wants Content-MD5 with each request that deletes: set content_md5 to true';
+    return sourceRefusal('source_refused', `${said}: ${advice}`, { ...extra, setting: 'content_md5' });
+  }
   const missing = code === 'AccessDenied' ? { missing_right: missingRight(asked, answer) } : {};
   return sourceRefusal('source_refused', `${said}: ${adviceFor(asked, answer, code)}`, { ...extra, ...missing });
+}
+
+/** Amazon says InvalidRequest, and names the header. */
+function wantsMd5({ isMd5Sent }: BucketRequest, { message }: S3Error, code: string | undefined): boolean {
+  return !isMd5Sent && (code === 'MissingContentMD5' || (code === 'InvalidRequest' && /content-md5/i.test(message)));
 }
 
 /** Names of errors that are the SDK's. */
@@ -80,7 +94,7 @@ const MADE_UP = /^(?:Unknown|UnknownError|Error|SyntaxError|NotFound)$/;
 function codeOf({ code, status }: S3Error): string | undefined {
   if (status === 403 && (code === 'Forbidden' || code === '403' || code === 'UnknownError' || code === 'Unknown')) return 'AccessDenied';
   if (status === 301 && code !== 'PermanentRedirect') return 'PermanentRedirect';
-  return code !== undefined && /^[A-Z][A-Za-z]{2,63}$/.test(code) && !MADE_UP.test(code) ? code : undefined;
+  return code !== undefined && /^[A-Z][A-Za-z\d]{2,63}$/.test(code) && !MADE_UP.test(code) ? code : undefined;
 }
 
 function isPassing({ isRole }: BucketRequest, status: number, code: string | undefined): boolean {

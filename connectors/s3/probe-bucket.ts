@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Refusal } from '../../domain/core/refusal.ts';
+import { SERVER_SIDE_ENCRYPTIONS } from '../../domain/core/server-side-encryption.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 import type { ExportBucket } from './export-bucket.ts';
 
@@ -7,7 +8,8 @@ const CONTENT = Buffer.from('Millrace looks whether it may write here, and remov
 
 /**
  * Does once in the bucket, below `folder`, all that exports do: writes, reads, lists, begins an upload and gives it up, deletes.
- * Refuses with all rights that are missing at once (`missing_rights`), or, where it is something else, with that.
+ * Refuses with all rights that are missing at once (`missing_rights`), or, where it is something else, with that; if a setting of the
+ * exporter mends it, `setting` names it.
  */
 export async function probeBucket(bucket: ExportBucket, folder: string): Promise<void> {
   const name = `.millrace-probe-${randomBytes(6).toString('hex')}`;
@@ -21,6 +23,7 @@ export async function probeBucket(bucket: ExportBucket, folder: string): Promise
   });
   try {
     const isWritten = await tried(() => bucket.put(key, CONTENT, 'text/plain'));
+    if (!isWritten) await refuseMissingEncryption(bucket, key);
     await tried(() => readBack(bucket, key, isWritten));
     await tried(() => Array.fromAsync(bucket.list(place)));
     await upload(bucket, place, tried);
@@ -28,6 +31,20 @@ export async function probeBucket(bucket: ExportBucket, folder: string): Promise
     await tried(() => bucket.delete([key]));
   }
   if (denied.length > 0) throw refusalOfAll(denied);
+}
+
+/**
+ * Looks whether an upload that was denied is taken once it names an encryption: a bucket policy that wants the header denies in the
+ * words of a missing right. Refuses with the setting if so.
+ */
+async function refuseMissingEncryption(bucket: ExportBucket, key: string): Promise<void> {
+  for (const algorithm of SERVER_SIDE_ENCRYPTIONS) {
+    const isTaken = await bucket.put(key, CONTENT, 'text/plain', { algorithm, kmsKeyId: null }).then(() => true, () => false);
+    if (!isTaken) continue;
+    const header = `x-amz-server-side-encryption: ${algorithm}`;
+    const message = `the bucket denies uploads without the header ${header}: set server_side_encryption to ${algorithm}`;
+    throw sourceRefusal('source_refused', message, { source_status: 403, source_code: 'AccessDenied', setting: 'server_side_encryption' });
+  }
 }
 
 async function readBack(bucket: ExportBucket, key: string, isWritten: boolean): Promise<void> {

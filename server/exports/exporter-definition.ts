@@ -25,6 +25,7 @@ const MEMBERS = {
   endpoint: 'endpoint', accountId: 'aws_account_id', roleName: 'aws_role_name', appIds: 'app_ids', sorIds: 'sor_ids',
   exportedData: 'exported_data', format: 'format', includeHeaders: 'include_headers', encryptionType: 'encryption_type',
   partBytes: 'part_bytes', exportsSince: 'export_since', notifyEmails: 'notify_emails', notifyConnections: 'notify_connections',
+  serverSideEncryption: 'server_side_encryption', kmsKeyId: 'kms_key_id', contentMd5: 'content_md5',
 } as const satisfies Record<keyof NewExporter, keyof api.DataExporterChange>;
 
 const SECRET_MEMBERS = {
@@ -46,13 +47,15 @@ export async function readExporter(
   };
   const access = readAccess(body, bucket, before);
   const encryption = readEncryption(body, before);
+  const bucketEncryption = readBucketEncryption(body, before);
   const exported = await readExported(db, entityId, body, before);
   const since = await readSince(db, entityId, body, before);
-  refuseFields([...access.errors, ...encryption.errors, ...exported.errors, ...since.errors]);
+  refuseFields([...access.errors, ...encryption.errors, ...bucketEncryption.errors, ...exported.errors, ...since.errors]);
   const { accessKeyId, secretAccessKey, ...account } = access.value;
   const { encryptionKey, encryptionType } = encryption.value;
   return {
-    ...bucket, ...account, ...exported.value, encryptionType,
+    ...bucket, ...account, ...exported.value, ...bucketEncryption.value, encryptionType,
+    contentMd5: or(body.content_md5, before?.contentMd5) ?? false,
     name: or(body.name, before?.name) ?? `Export to ${bucket.bucketName}`,
     subfolder: or(body.subfolder, before?.subfolder) ?? '',
     format: or(body.format, before?.format) ?? 'csv',
@@ -127,6 +130,18 @@ function ledElsewhere(
     element: 'aws_secret_access_key',
     message: `must be given anew, since ${changed.join(', ')} changed: a stored secret is used nowhere else than where it was given for`,
   }];
+}
+
+type BucketEncryption = Pick<NewExporter, 'serverSideEncryption' | 'kmsKeyId'>;
+
+/** A key that was for aws:kms goes with it. */
+function readBucketEncryption(body: api.DataExporterChange, before: StoredExporter | null): Read<BucketEncryption> {
+  const serverSideEncryption = or(body.server_side_encryption, before?.serverSideEncryption) ?? null;
+  if (serverSideEncryption === 'aws:kms') {
+    return { value: { serverSideEncryption, kmsKeyId: or(body.kms_key_id, before?.kmsKeyId) ?? null }, errors: [] };
+  }
+  const errors = typeof body.kms_key_id === 'string' ? [missing('server_side_encryption', 'kms_key_id, and must be aws:kms')] : [];
+  return { value: { serverSideEncryption, kmsKeyId: null }, errors };
 }
 
 function readEncryption(

@@ -53,6 +53,7 @@ function showListed(exporter: DataExporter, apps: Map<number, App>, sors: Map<nu
 
 function showSettings(exporter: DataExporter) {
   return {
+    server_side_encryption: exporter.serverSideEncryption, kms_key_id: exporter.kmsKeyId, content_md5: exporter.contentMd5,
     encryption_type: exporter.encryptionType ?? '', aws_account_id: exporter.accountId,
     aws_role_name: exporter.roleName, endpoint: exporter.endpoint, format: exporter.format, include_headers: exporter.includeHeaders,
     part_bytes: exporter.partBytes, export_since: exporter.exportsSince && wholeSeconds(exporter.exportsSince),

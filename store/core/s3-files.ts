@@ -5,11 +5,12 @@ import {
 } from '@aws-sdk/client-s3';
 import { Upload } from '@aws-sdk/lib-storage';
 import { FileStoreAway } from '../../domain/core/internal-error.ts';
+import type { ServerSideEncryption } from '../../domain/core/server-side-encryption.ts';
 import { checkedKey, type Files, isFileKey, type StoredFile } from './files.ts';
 import { readObject } from './s3-object.ts';
 
-/** Where files lie in S3: the prefix is `''`, or as keys are. */
-export type S3Location = { bucket: string; prefix: string };
+/** Where files lie in S3: the prefix is `''`, or as keys are. `encryption`: what uploads ask the bucket for. */
+export type S3Location = { bucket: string; prefix: string; encryption?: ServerSideEncryption | null };
 
 /** With the 10,000 parts that S3 takes, 80 GB: more than any file may have (store/imports/pin-file.ts). */
 const PART_BYTES = 8 * 1024 * 1024;
@@ -27,7 +28,7 @@ const UNFINISHED_FOR_MS = 24 * 3_600_000;
  * Files in a bucket of S3, or of a store that speaks its protocol. Credentials, region and endpoint are found by the SDK
  * (its environment, its files, the machine's role), unless `settings` has them.
  */
-export function s3Files({ bucket: Bucket, prefix }: S3Location, settings: S3ClientConfig = {}): Files {
+export function s3Files({ bucket: Bucket, prefix, encryption = null }: S3Location, settings: S3ClientConfig = {}): Files {
   const client = new S3Client({
     maxAttempts: ATTEMPTS, responseChecksumValidation: 'WHEN_REQUIRED',
     requestHandler: { connectionTimeout: CONNECT_WITHIN_MS, socketTimeout: IDLE_MS },
@@ -40,7 +41,7 @@ export function s3Files({ bucket: Bucket, prefix }: S3Location, settings: S3Clie
     return found && Buffer.from(await found.Body!.transformToByteArray());
   };
   return {
-    put: (key, bytes) => putObject(client, object(key), bytes),
+    put: (key, bytes) => putObject(client, { ...object(key), ...encryptionOf(encryption) }, bytes),
     read: (key, start = 0, length = Infinity) =>
       Readable.from(readObject(client, object(key), start, length), { objectMode: false }),
     readAll,
@@ -53,7 +54,12 @@ export function s3Files({ bucket: Bucket, prefix }: S3Location, settings: S3Clie
   };
 }
 
-type Place = { Bucket: string; Key: string };
+type Place = { Bucket: string; Key: string } & ReturnType<typeof encryptionOf>;
+
+function encryptionOf(encryption: ServerSideEncryption | null) {
+  return encryption === null ? {}
+    : { ServerSideEncryption: encryption.algorithm, ...encryption.kmsKeyId === null ? {} : { SSEKMSKeyId: encryption.kmsKeyId } };
+}
 
 /** An object appears with its last part. What fails takes its parts along; those that a crash leaves no reader sees. */
 async function putObject(client: S3Client, place: Place, bytes: AsyncIterable<Uint8Array>): Promise<{ sizeBytes: number }> {

@@ -1,5 +1,6 @@
 import type { ExportFormat } from '../../domain/exports/export-data-type.ts';
 import type { EXPORTER_TYPES } from '../../domain/exports/exporter.ts';
+import type { ServerSideEncryption } from '../../domain/core/server-side-encryption.ts';
 
 /** What a caller says of an exporter; its secrets stand apart. */
 export type NewExporter = {
@@ -21,6 +22,12 @@ export type NewExporter = {
   exportedData: string[];
   format: ExportFormat;
   includeHeaders: boolean;
+  /** What uploads ask the bucket for; null: nothing. */
+  serverSideEncryption: ServerSideEncryption['algorithm'] | null;
+  /** For aws:kms; null: the account's own key for S3. */
+  kmsKeyId: string | null;
+  /** Whether requests with a body carry its Content-MD5. */
+  contentMd5: boolean;
   /** As it was given; null: files are not encrypted. */
   encryptionType: string | null;
   /** Of a file before compression: it ends with the piece that reaches this. */
@@ -62,6 +69,7 @@ export type ExporterRow = {
   entity_id: number; id: number; identifier: string; name: string; type: NewExporter['type']; bucket_name: string; subfolder: string;
   aws_region: string; endpoint: string | null; aws_account_id: string | null; aws_role_name: string | null;
   app_ids: number[]; sor_ids: number[]; exported_data: string[]; format: ExportFormat; include_headers: boolean;
+  server_side_encryption: NewExporter['serverSideEncryption']; kms_key_id: string | null; content_md5: boolean;
   encryption_type: string | null; part_bytes: number; exports_since: Date | null; notify_emails: string[];
   notify_connections: string[]; active: boolean;
   failures: number; paused_at: Date | null; paused_reason: string | null; exported_until: Date | null; revision: number;
@@ -74,7 +82,8 @@ export function toExporter(row: ExporterRow): DataExporter {
     entityId: row.entity_id, id: row.id, identifier: row.identifier, name: row.name, type: row.type, bucketName: row.bucket_name,
     subfolder: row.subfolder, region: row.aws_region, endpoint: row.endpoint, accountId: row.aws_account_id,
     roleName: row.aws_role_name, appIds: row.app_ids, sorIds: row.sor_ids, exportedData: row.exported_data, format: row.format,
-    includeHeaders: row.include_headers, encryptionType: row.encryption_type, partBytes: row.part_bytes,
+    includeHeaders: row.include_headers, serverSideEncryption: row.server_side_encryption, kmsKeyId: row.kms_key_id,
+    contentMd5: row.content_md5, encryptionType: row.encryption_type, partBytes: row.part_bytes,
     exportsSince: row.exports_since, notifyEmails: row.notify_emails, notifyConnections: row.notify_connections,
     active: row.active, failures: row.failures,
     paused: row.paused_at && { at: row.paused_at, reason: row.paused_reason! }, exportedUntil: row.exported_until,

@@ -9,7 +9,7 @@ const LIVING = 'x.entity_id = $1 AND x.deleted_at IS NULL';
 /** What a caller says of an exporter, in the order of `definitionValues`, and then its secrets in that of `sealed`. */
 const DEFINITION = ['name', 'type', 'bucket_name', 'subfolder', 'aws_region', 'endpoint', 'aws_account_id', 'aws_role_name', 'app_ids',
   'sor_ids', 'exported_data', 'format', 'include_headers', 'encryption_type', 'part_bytes', 'exports_since', 'notify_emails',
-  'notify_connections'] as const;
+  'notify_connections', 'server_side_encryption', 'kms_key_id', 'content_md5'] as const;
 const SECRETS = ['aws_access_key_id', 'aws_secret_access_key', 'encryption_key'] as const;
 const COLUMNS = [...DEFINITION, ...SECRETS];
 const PLACES = COLUMNS.map((_, index) => `$${index + 3}`);
@@ -17,7 +17,8 @@ const PLACES = COLUMNS.map((_, index) => `$${index + 3}`);
 function definitionValues(exporter: NewExporter): unknown[] {
   return [exporter.name, exporter.type, exporter.bucketName, exporter.subfolder, exporter.region, exporter.endpoint, exporter.accountId,
     exporter.roleName, exporter.appIds, exporter.sorIds, exporter.exportedData, exporter.format, exporter.includeHeaders,
-    exporter.encryptionType, exporter.partBytes, exporter.exportsSince, exporter.notifyEmails, exporter.notifyConnections];
+    exporter.encryptionType, exporter.partBytes, exporter.exportsSince, exporter.notifyEmails, exporter.notifyConnections,
+    exporter.serverSideEncryption, exporter.kmsKeyId, exporter.contentMd5];
 }
 
 type SealedColumn = (typeof SECRETS)[number];

@@ -5,11 +5,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, inject, it } from 'vitest';
+import { asBytes } from '../../store/core/files.ts';
+import { s3Files } from '../../store/core/s3-files.ts';
 import { onFileEnd } from '../harness/core/clean-up.ts';
 import { listFiles } from '../harness/core/files.ts';
 import { rememberSecret } from '../harness/core/people.ts';
 import { programEnv } from '../harness/core/program-env.ts';
 import { filesEnv, startServer } from '../harness/core/served.ts';
+import { s3Error, type S3Match, s3Proxy, unlessHeader } from '../harness/core/s3-proxy.ts';
 import { useStack } from '../harness/core/stack.ts';
 
 const START = fileURLToPath(new URL('../../runtime/start.ts', import.meta.url));
@@ -69,6 +72,25 @@ describe('the service with files in S3', () => {
       says: /no answer \(ECONNREFUSED\): check AWS_ENDPOINT_URL_S3$/,
     },
   ];
+
+  it('is told which setting a bucket wants that denies uploads without encryption, and uploads with it', async () => {
+    const { endpoint, region, bucket, access_key_id: accessKeyId, secret_access_key: secretAccessKey } = stack.store.s3!;
+    const proxy = await s3Proxy(endpoint);
+    const operation: S3Match['operation'] = ['PutObject', 'CreateMultipartUpload'];
+    const denied = s3Error(403, 'AccessDenied', 'Access Denied');
+    proxy.meet({ operation }, unlessHeader('x-amz-server-side-encryption', 'aws:kms', denied), 99);
+    const { code, said } = await start({ AWS_ENDPOINT_URL_S3: proxy.endpoint, MILLRACE_FILES_ENCRYPTION: 'AES256' });
+    expect(code).toBe(1);
+    expect(lastLine(said)).toContain('can\'t be used: the bucket denies uploads without the header x-amz-server-side-encryption: aws:kms: '
+      + 'set MILLRACE_FILES_ENCRYPTION=aws:kms');
+    const files = s3Files({ bucket, prefix: 'encrypted', encryption: { algorithm: 'aws:kms', kmsKeyId: 'alias/files' } },
+      { endpoint: proxy.endpoint, region, forcePathStyle: true, credentials: { accessKeyId, secretAccessKey } });
+    for (const content of ['short', 'long'.repeat(3 * 1024 ** 2)]) {
+      await files.put('imports/a', asBytes(content));
+      expect((await files.readAll('imports/a'))!.toString() === content).toBe(true);
+    }
+    await files.delete('imports/a');
+  });
 
   it.concurrent.each(CASES)('says what to do when $what', async ({ env, says }) => {
     const { code, said } = await start(env);

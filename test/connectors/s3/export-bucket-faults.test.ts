@@ -6,6 +6,7 @@ import { FIRST_WAIT_MS } from '../../../connectors/s3/with-retries.ts';
 import { certificate, trust } from '../../harness/core/http-source.ts';
 import {
   breakAfter, breakAnswer, damage, loseAnswer, s3Answer, s3Error, type S3Match, type S3Proxy, s3Proxy, silence, SLOW_DOWN, stall,
+  unlessHeader,
 } from '../../harness/core/s3-proxy.ts';
 import { type TestS3, testS3 } from '../../harness/core/s3.ts';
 import { accessTo, MIB, opened, refusal, stream, whole } from './use-export-bucket.ts';
@@ -145,6 +146,46 @@ it('a probe tells all that is missing at once', async () => {
   expect(extra).toMatchObject({ missing_rights: ['s3:ListBucket', 's3:AbortMultipartUpload', 's3:DeleteObject'] });
   proxy.clear();
   await bucket.abortUnfinished('probe');
+});
+
+const ENCRYPTION_HEADER = 'x-amz-server-side-encryption';
+
+it.each([['AES256', 'aws:kms'], ['aws:kms', 'AES256']] as const)(
+  'a bucket that wants uploads to name %s: a probe names the setting, and with it files are uploaded', async (algorithm, other) => {
+    const denied = s3Error(403, 'AccessDenied', 'Access Denied');
+    const operation: S3Match['operation'] = ['PutObject', 'CreateMultipartUpload'];
+    proxy.meet({ operation }, unlessHeader(ENCRYPTION_HEADER, algorithm, denied), 99);
+    const open = (encryption: { algorithm: 'AES256' | 'aws:kms'; kmsKeyId: string | null }) =>
+      opened(accessTo(s3, { endpoint: proxy.endpoint, encryption }), { patience: { firstWaitMs: 20 } });
+    for (const without of [bucket, open({ algorithm: other, kmsKeyId: null })]) {
+      const { message, extra } = await refusal(probeBucket(without, 'encrypted-probe'));
+      expect(message).toBe(`the bucket denies uploads without the header x-amz-server-side-encryption: ${algorithm}: `
+        + `set server_side_encryption to ${algorithm}`);
+      expect(extra).toMatchObject({ setting: 'server_side_encryption', source_code: 'AccessDenied' });
+    }
+    expect((await refusal(bucket.put('plain', Buffer.from('x'), 'text/plain'))).message).toContain('a check of the exporter finds out');
+    const encrypted = open({ algorithm, kmsKeyId: algorithm === 'aws:kms' ? 'arn:aws:kms:eu-west-1:1:key/k' : null });
+    await probeBucket(encrypted, 'encrypted-probe');
+    await expectUploaded(`encrypted ${algorithm}`, encrypted);
+    expect(await s3.keys('encrypted-probe')).toEqual([]);
+  });
+
+const MD5_WORDS = [
+  ['MissingContentMD5', 'Missing required header for this request: Content-MD5.'],
+  ['InvalidRequest', 'Missing required header for this request: Content-MD5 OR x-amz-checksum-*'],
+] as const;
+
+it.each(MD5_WORDS)('a bucket wants Content-MD5 for deleting and says %s: a probe names the setting that deletes', async (code, words) => {
+  proxy.meet({ operation: ['DeleteObjects'] }, unlessHeader('content-md5', null, s3Error(400, code, words)), 99);
+  const { message, extra } = await refusal(probeBucket(bucket, 'md5-probe'));
+  expect(message).toContain(`answered 400 ${code} for the bucket people ("${words.replace(/\.$/, '')}"): `
+    + 'the bucket wants Content-MD5 with each request that deletes: set content_md5 to true');
+  expect(extra).toMatchObject({ setting: 'content_md5', source_code: code });
+  const sending = opened(accessTo(s3, { endpoint: proxy.endpoint, contentMd5: true }), { patience: { firstWaitMs: 20 } });
+  await probeBucket(sending, 'md5-probe');
+  await expectUploaded('with md5', sending);
+  await sending.delete([...await s3.keys('md5-probe'), 'with md5']);
+  expect([await s3.keys('md5-probe'), await s3.keys('with md5')]).toEqual([[], []]);
 });
 
 it('the action that Amazon itself names is told as the missing one', async () => {

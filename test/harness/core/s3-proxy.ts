@@ -109,6 +109,12 @@ export function s3Error(status: number, code: string, message = `${code} it is`,
   };
 }
 
+/** Passes on requests that have the header, with that value if one is given; the others meet the fault. */
+export const unlessHeader = (name: string, value: string | null, fault: S3Fault): S3Fault => (request, ...rest) => {
+  const given = request.headers[name];
+  return (given !== undefined && (value === null || given === value) ? passed : fault)(request, ...rest);
+};
+
 /** Answers with 200 and this. */
 export function s3Answer(xml: string): S3Fault {
   return async (request, response) => {

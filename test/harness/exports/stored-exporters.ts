@@ -18,6 +18,7 @@ export async function storedExporter(
   return insertExporter(tx, secrets, entity.id, {
     name: 'Nightly', type: 'aws_secret_key', bucketName: 'exports', subfolder: 'daily', region: 'eu-west-1', endpoint: null,
     accountId: null, roleName: null, appIds: [], sorIds: [], exportedData: ['logs'], format: 'csv', includeHeaders: false,
+    serverSideEncryption: null, kmsKeyId: null, contentMd5: false,
     encryptionType: null, partBytes: 512 * 1024 ** 2, exportsSince: null, notifyEmails: [], notifyConnections: [],
     ...exporter, secrets: keys, createdBy: user.id,
   });

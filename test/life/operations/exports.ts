@@ -30,7 +30,12 @@ export const exportOperations: LifeOperations = {
   createDataExporter: make({ kind: 'exporter' }, (draw) => ({
     body: { ...exporterBody(draw, draw.name('Export')), encryption_type: 'AES-128-GCM', encryption_key: '0123456789abcdef' },
   })),
-  updateDataExporter: about('exporter', (draw) => ({ body: { name: draw.name('Renamed'), format: draw.of(['csv', 'jsonl', 'parquet']) } })),
+  updateDataExporter: about('exporter', (draw) => ({
+    body: {
+      name: draw.name('Renamed'), format: draw.of(['csv', 'jsonl', 'parquet']), content_md5: draw.chance(0.5),
+      server_side_encryption: draw.of(['AES256', null]),
+    },
+  })),
   deleteDataExporter: remove('exporter'),
   activateDataExporter: about('exporter'),
   deactivateDataExporter: about('exporter'),

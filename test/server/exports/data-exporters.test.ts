@@ -22,7 +22,7 @@ const everything = () => ({
   app_ids: apps.map(({ identifier }) => identifier), sor_ids: [world.sor.identifier],
   exported_data: ['sessions_with_carrier', 'app_devices', 'crashes_values', 'attributes'], format: 'csv', include_headers: true,
   encryption_type: 'aes-256-CBC', encryption_key: FILE_KEY, part_bytes: 2 * MIB, export_since: '2026-01-31T12:30:00.5+01:00',
-  notify_emails: ['data@example.com'],
+  notify_emails: ['data@example.com'], server_side_encryption: 'aws:kms', kms_key_id: 'alias/exports', content_md5: true,
 });
 
 describe('a data exporter', () => {
@@ -39,8 +39,8 @@ describe('a data exporter', () => {
       deletion_key: expect.stringMatching(/^[0-9a-f]{64}$/) as string, aws_account_id: null, aws_role_name: null,
       endpoint: 'https://minio.example.com', format: 'csv', include_headers: true, part_bytes: 2 * MIB,
       export_since: '2026-01-31T11:30:00Z', exported_until: null, notify_emails: ['data@example.com'],
-      notify_connections: [], failures: 0, paused_at: null,
-      paused_reason: null, created_by: { id: world.user.id, uid: world.user.uid },
+      notify_connections: [], server_side_encryption: 'aws:kms', kms_key_id: 'alias/exports', content_md5: true,
+      failures: 0, paused_at: null, paused_reason: null, created_by: { id: world.user.id, uid: world.user.uid },
       created_at: expect.stringMatching(/^\S+:\d\dZ$/) as string, updated_at: expect.stringMatching(/^\S+:\d\dZ$/) as string,
     });
     const { identifier } = made.body.result as { identifier: string };
@@ -53,6 +53,7 @@ describe('a data exporter', () => {
     const id = await createdId();
     expect(await view(id)).toMatchObject({
       name: 'Export to exports', subfolder: '', aws_region: 'eu-west-1', endpoint: null, sors: [], format: 'csv', include_headers: false,
+      server_side_encryption: null, kms_key_id: null, content_md5: false,
       encryption_type: '', encryption_key: null, part_bytes: 512 * MIB, export_since: null, notify_emails: [],
     });
     const role = resultOf(await create(ACCOUNT));
@@ -65,7 +66,8 @@ describe('a data exporter', () => {
   test('can be made by a web form, where none is an empty text', async () => {
     const form = new URLSearchParams({
       ...definition(), app_ids: apps[0]!.identifier, exported_data: 'logs', include_headers: 'true', part_bytes: String(MIB),
-      sor_ids: '', encryption_type: '', encryption_key: '', endpoint: '', export_since: '', aws_account_id: '', notify_emails: '',
+      sor_ids: '', encryption_type: '', encryption_key: '', server_side_encryption: '',
+      endpoint: '', export_since: '', aws_account_id: '', notify_emails: '',
     });
     for (const type of ['devices', 'crashes']) form.append('exported_data', type);
     const headers = { 'content-type': 'application/x-www-form-urlencoded' };
