@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { crc32, createInflateRaw, type InflateRaw } from 'node:zlib';
+import { crc32, createInflateRaw, type InflateRaw, inflateRawSync } from 'node:zlib';
 
 const GIB = 1024 ** 3;
 /** Of what a gzip file holds: of an upload, of a fetched file, and of each file that a sync reads (docs/imports.md, docs/connectors.md). */
@@ -8,6 +8,10 @@ export const MAX_DECOMPRESSED_BYTES = 50 * GIB;
 /** Compressed bytes given to the decompressor at a time: at most a thousandfold of it, 16 MiB, comes out at once. */
 const INPUT_BYTES = 16 * 1024;
 const OUTPUT_BYTES = 64 * 1024;
+/** Maximum size of a member that is decompressed at once: a stream for each would take four times as long. */
+const SMALL_BYTES = 1024;
+/** Number of members after which timers, heartbeats and cancellations get their turn, also if nothing comes out. */
+const MEMBERS_A_TURN = 200;
 
 export type GunzipOptions = {
   maxBytes: number;
@@ -33,12 +37,25 @@ export async function* gunzip(
   const input = new Input(pieces);
   let bytes = 0;
   try {
-    for (let isFirst = true; ; isFirst = false) {
+    for (let members = 0; ; members += 1) {
+      const isFirst = members === 0;
+      if (members % MEMBERS_A_TURN === MEMBERS_A_TURN - 1) await nextTurn();
+      signal?.throwIfAborted();
       const header = await readHeader(input);
       if (header === 'end' && !isFirst) return null;
       if (header === 'other' && !isFirst) return await hasOnlyZeros(input) ? null : 'trailing_bytes';
       if (header === 'other') return 'corrupt';
       if (header !== 'member') return 'cut_off';
+      const small = await takeSmall(input);
+      if (small !== null) {
+        bytes += small.length;
+        if (bytes > maxBytes) return 'too_large';
+        if (small.length > 0) yield small;
+        const trailer = await input.take(8);
+        if (trailer === null) return 'cut_off';
+        if (!isRight(trailer, crc32(small), small.length)) return 'corrupt';
+        continue;
+      }
       const member = new Member();
       try {
         while (!member.hasEnded) {
@@ -64,6 +81,26 @@ export async function* gunzip(
     }
   } finally {
     await input.close();
+  }
+}
+
+function isRight(trailer: Buffer, checksum: number, length: number): boolean {
+  return trailer.readUInt32LE(0) === checksum && trailer.readUInt32LE(4) === length;
+}
+
+/** Takes a small member that ends within the next input, and returns what it holds; null, and takes nothing, for any other one. */
+async function takeSmall(input: Input): Promise<Buffer | null> {
+  const chunk = await input.chunk();
+  if (chunk === null) return null;
+  try {
+    const options = { info: true, chunkSize: SMALL_BYTES, maxOutputLength: SMALL_BYTES };
+    const { buffer, engine } = inflateRawSync(chunk, options) as unknown as { buffer: Buffer; engine: InflateRaw };
+    input.unread(chunk.subarray(engine.bytesWritten));
+    return buffer;
+  } catch {
+    // It is larger, cut off or corrupt: the stream finds out which.
+    input.unread(chunk);
+    return null;
   }
 }
 
@@ -122,7 +159,7 @@ class Member {
   }
 
   isRight(trailer: Buffer): boolean {
-    return trailer.readUInt32LE(0) === this.#checksum && trailer.readUInt32LE(4) === this.#length;
+    return isRight(trailer, this.#checksum, this.#length);
   }
 
   destroy(): void {

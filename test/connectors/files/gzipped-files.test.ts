@@ -1,11 +1,13 @@
 import { mkdtemp, readdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import type { AnyConnector, Batch, ConnectorContext } from '../../../connectors/core/contract.ts';
 import { httpFile } from '../../../connectors/http-file/http-file.ts';
 import { s3 } from '../../../connectors/s3/s3.ts';
+import { gunzip } from '../../../domain/core/gunzip.ts';
 import { type Answer, endlessBytes, file, httpSource } from '../../harness/core/http-source.ts';
 import { HANGS_MS, waitFor } from '../../harness/core/wait.ts';
 import { inlineRows, workbook } from '../../harness/imports/workbooks.ts';
@@ -112,4 +114,25 @@ describe.for(KINDS)('a gzip file of %s', ([, kind]) => {
     await batches.return(undefined);
     expect(await isLeft()).toBe(true);
   });
+});
+
+it('a gzip file of many members, empty ones, small ones and larger ones, is read whole, however it is cut into pieces', async () => {
+  const sizes = [0, 0, 1, 1_023, 1_024, 1_025, 40_000];
+  const texts = Array.from({ length: 450 }, (_, nth) => 'x'.repeat(sizes[nth % 7]!) + (nth % 5 === 0 ? nth : ''));
+  const whole = Buffer.concat(texts.map((text) => gzipSync(text)));
+  const read = async (bytes: Buffer, cut: number, maxBytes = 100 * MIB) => {
+    const pieces = Array.from({ length: Math.ceil(bytes.length / cut) }, (_, nth) => bytes.subarray(nth * cut, (nth + 1) * cut));
+    const reading = gunzip(Readable.from(pieces), { maxBytes });
+    const out: Buffer[] = [];
+    for (let next = await reading.next(); ; next = await reading.next()) {
+      if (next.done) return [Buffer.concat(out).toString(), next.value];
+      out.push(next.value);
+    }
+  };
+  for (const cut of [7, 1_000, MIB]) expect(await read(whole, cut)).toEqual([texts.join(''), null]);
+  const bad = Buffer.concat([gzipSync('a'), gzipSync('b')]);
+  bad[bad.length - 8]! ^= 1;
+  expect(await read(bad, MIB)).toEqual(['ab', 'corrupt']);
+  expect(await read(whole.subarray(0, -3), MIB)).toEqual([texts.join(''), 'cut_off']);
+  expect(await read(Buffer.concat([gzipSync('ab'), gzipSync('cd')]), MIB, 3)).toEqual(['ab', 'too_large']);
 });
