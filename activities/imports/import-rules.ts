@@ -18,8 +18,9 @@ export async function pinnedHeader(
   files: Files, { file, fileFormat, fileSettings, version, columnMapping }: ReadableImport,
 ): Promise<HeaderReading> {
   const { delimiter, decimal } = fileFormat;
-  const { nullMarker } = fileSettings;
+  const { nullMarker, dates } = fileSettings;
   const first = await readFirstPiece(files.read(file.fileKey), fileFormat);
-  const syntax = { delimiter, decimal, isSheet: fileFormat.format === 'xlsx', ...nullMarker !== undefined && { nullMarker } };
+  const set = { ...nullMarker !== undefined && { nullMarker }, ...dates !== undefined && { dates } };
+  const syntax = { delimiter, decimal, isSheet: fileFormat.format === 'xlsx', ...set };
   return parseHeader(first, version === 3 ? 'v3' : 'v2', syntax, columnMapping);
 }

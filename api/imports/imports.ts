@@ -3,7 +3,7 @@ import { isStorableJson, MAX_CODE_POINTS } from '../../domain/core/text-limits.t
 import { DELIMITERS, ENCODINGS } from '../../domain/core/csv-bytes.ts';
 import { MAX_HEADERS, requestHeadersError } from '../../domain/core/request-headers.ts';
 import { sourceUrlError } from '../../domain/core/source-url.ts';
-import { DECIMALS, MAX_NULL_MARKER } from '../../domain/core/table-format.ts';
+import { DATE_RULES, DECIMALS, MAX_NULL_MARKER } from '../../domain/core/table-format.ts';
 import { MAX_MAPPED_COLUMNS } from '../../domain/imports/table-columns.ts';
 import { IMPORT_ERROR_TYPES } from '../../domain/imports/import-error-type.ts';
 import {
@@ -46,6 +46,7 @@ export const ImportProgress = z.object({
     decimal: z.enum(DECIMALS),
     sheet: z.string().nullable().describe('Name of the sheet of an .xlsx file'),
     null_marker: z.string().nullable().describe('A cell that is exactly this text is an empty one; null if it is not set'),
+    dates: z.enum(DATE_RULES).describe('lenient: a midnight is taken as a Date, and a day as a Datetime'),
   }).nullable().describe('How Millrace reads the file: found in it, or set with it; null until Millrace has read its beginning'),
   columns: z.object({
     customer: z.string(),
@@ -123,6 +124,8 @@ export const NewImport = z.object({
     .describe('Decimal mark of numbers in CSV; a point by default'),
   sheet: text({ max: 31 }).optional().describe('Name of the sheet of an .xlsx file; the first visible one by default'),
   null_marker: nullMarker.optional().describe('A cell that is exactly this text is an empty one, such as \\N; none by default'),
+  dates: z.enum(DATE_RULES, { error: 'must be strict or lenient' }).optional()
+    .describe('lenient: take a midnight as a Date, and a day as a Datetime at its midnight in UTC; strict by default'),
   columns: columns.optional().describe('Maps the columns of a table with a column for each attribute; in a web form as JSON'),
   skip_email: bodyFlag.default(false).describe('Send no mail at the end of the import'),
   dry_run: bodyFlag.default(false).describe('Report what the import would do, and change nothing'),

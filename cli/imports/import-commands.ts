@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { DELIMITERS, ENCODINGS } from '../../domain/core/csv-bytes.ts';
 import { refuse } from '../../domain/core/refusal.ts';
-import { DECIMALS } from '../../domain/core/table-format.ts';
+import { DATE_RULES, DECIMALS } from '../../domain/core/table-format.ts';
 import { findSorId } from '../attributes/find-sor.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
 import { writeOut } from '../core/write-out.ts';
@@ -18,6 +18,7 @@ const withFileOptions = (command: Command) => command
   .addOption(new Option('--decimal <mark>', 'what stands before the decimals of a Number').choices(DECIMALS))
   .option('--sheet <name>', 'the sheet of an .xlsx file; the first one when left out')
   .option('--null-marker <text>', 'a cell that is exactly this text is an empty one, such as \\N')
+  .addOption(new Option('--dates <rule>', 'lenient takes a midnight as a Date, and a day as a Datetime').choices(DATE_RULES))
   .option('--customer <column>', 'of a table with a column for each attribute: the column with the customer ids')
   .option('--map <column=attribute>', 'of such a table: a column and its attribute, or one name for both; may be given again',
     (pair: string, others: string[] | undefined) => [...(others ?? []), pair]);

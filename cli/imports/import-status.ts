@@ -36,9 +36,12 @@ export function report(status: ImportProgress, terminal: Terminal): string {
 
 /** Nothing of a file of CSV as it is most often. */
 function sayFormat(
-  { format, delimiter, encoding, decimal, sheet, null_marker: marker }: NonNullable<ImportProgress['file']>,
+  { format, delimiter, encoding, decimal, sheet, null_marker: marker, dates }: NonNullable<ImportProgress['file']>,
 ): string[] {
-  const marked = marker === null ? [] : [`cells that are ${printable(marker)} taken as empty`];
+  const marked = [
+    ...marker === null ? [] : [`cells that are ${printable(marker)} taken as empty`],
+    ...dates === 'strict' ? [] : ['lenient dates'],
+  ];
   if (format === 'xlsx') return [[`read from the sheet "${sheet}"`, ...marked].join(', ')];
   const found = [
     ...delimiter === ',' ? [] : [`${NAMES[delimiter]} between fields`],

@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import type { Delimiter, Encoding } from '../../domain/core/csv-bytes.ts';
 import { refuse } from '../../domain/core/refusal.ts';
-import type { Decimal } from '../../domain/core/table-format.ts';
+import type { DateRule, Decimal } from '../../domain/core/table-format.ts';
 import type { ColumnMapping } from '../../domain/imports/table-columns.ts';
 import { findSorId } from '../attributes/find-sor.ts';
 import type { CommandContext } from '../core/command-context.ts';
@@ -12,6 +12,7 @@ import { findSorKey } from './sor-key.ts';
 /** How the file is read. */
 export type FileOptions = {
   delimiter?: Delimiter | 'tab'; encoding?: Encoding; decimal?: Decimal; sheet?: string; nullMarker?: string;
+  dates?: DateRule;
 };
 
 export type ImportOptions = FileOptions & {
@@ -45,6 +46,7 @@ export async function startImport(context: CommandContext, source: string, optio
     decimal: options.decimal,
     sheet: options.sheet,
     null_marker: options.nullMarker,
+    dates: options.dates,
     columns,
   };
   const { import_id: id } = await context.client.importAttributeValues(file

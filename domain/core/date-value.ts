@@ -39,6 +39,13 @@ export function readDatetime(text: string): string | undefined {
   return writeDatetime(Date.parse(asWritten) + (sign === '-' ? offsetMs : -offsetMs));
 }
 
+/** Returns the day of a date and time that is written as a midnight, whatever its zone; undefined for any other text. */
+export function dayOfMidnight(text: string): string | undefined {
+  const { date, hour, minute, second = '00', fraction = '' } = DATETIME.exec(text)?.groups ?? {};
+  const isMidnight = `${hour}:${minute}:${second}` === '00:00:00' && !/[1-9]/.test(fraction);
+  return isMidnight && readDatetime(text) !== undefined ? date : undefined;
+}
+
 /** Whether a date and time that `readDatetime` takes says its zone, which is UTC otherwise. */
 export function saysZone(datetime: string): boolean {
   return /[Zz+-]/.test(datetime.slice('YYYY-MM-DDTHH:MM'.length));

@@ -62,3 +62,7 @@ export const MAX_NULL_MARKER = 64;
 /** What stands before the decimals of a number. */
 export const DECIMALS = ['.', ','] as const;
 export type Decimal = typeof DECIMALS[number];
+
+/** Whether a midnight is taken for a Date, and a day for a Datetime. */
+export const DATE_RULES = ['strict', 'lenient'] as const;
+export type DateRule = typeof DATE_RULES[number];

@@ -1,7 +1,7 @@
 import { CR, type Delimiter } from '../core/csv-bytes.ts';
 import { recordBytes, resumeAfter, type Bad, type BadReason, type Piece, type Run } from '../core/csv-pieces.ts';
 import { parseRun } from '../core/csv-records.ts';
-import type { Decimal } from '../core/table-format.ts';
+import type { DateRule, Decimal } from '../core/table-format.ts';
 import { quote } from '../core/text-limits.ts';
 import type { ImportErrorType } from './import-error-type.ts';
 import { type ColumnMapping, findLayout, type TableLayout } from './table-columns.ts';
@@ -35,6 +35,8 @@ export type ImportFormat = {
 export type RowSyntax = {
   delimiter?: Delimiter;
   decimal?: Decimal;
+  /** Default: strict. */
+  dates?: DateRule;
   /** A field that is exactly this text is an empty one. */
   nullMarker?: string;
   /** The rows of a sheet, in which each cell has its column. */

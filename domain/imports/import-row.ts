@@ -6,7 +6,8 @@ import { type Action, ACTIONS } from '../attributes/set-actions.ts';
 import {
   type AttributeRules, findAction, findAttribute, type ImportAttribute, refused, type RefusedRow, type RowOutcome,
 } from '../attributes/value-row.ts';
-import type { Decimal } from '../core/table-format.ts';
+import { dayOfMidnight, isDate } from '../core/date-value.ts';
+import type { DateRule, Decimal } from '../core/table-format.ts';
 import { quote } from '../core/text-limits.ts';
 import { columnNames, type ImportFormat } from './import-file.ts';
 
@@ -42,11 +43,13 @@ function readAction(text = ''): Action | undefined {
 }
 
 function checkScalar(
-  { id, key }: ImportAttribute, valueType: ScalarType, customerId: string, action: Action, text: string, { decimal }: RowContext,
+  { id, key }: ImportAttribute, valueType: ScalarType, customerId: string, action: Action, text: string, { decimal, dates }: RowContext,
 ): RowOutcome {
   const row = { kind: 'value', attributeId: id, valueType, customerId, customerType: 'user_id' } as const;
   if (action === 'DEL') return { ...row, action: 'remove', value: null };
-  const parsed = valueType === 'Number' ? parseNumberWith(decimal ?? '.', text) : parseAttributeValue(valueType, text);
+  const parsed = valueType === 'Number' ? parseNumberWith(decimal ?? '.', text)
+    : valueType === 'Date' || valueType === 'Datetime' ? parseDateWith(dates ?? 'strict', valueType, text)
+    : parseAttributeValue(valueType, text);
   if (!parsed.ok) return refused(parsed.errorType, parsed.message, customerId, key);
   return { ...row, action: 'set', value: parsed.value };
 }
@@ -63,6 +66,20 @@ function parseNumberWith(decimal: Decimal, text: string): ParsedValue<ScalarValu
   const parsed = parseAttributeValue('Number', text);
   if (parsed.ok || !/^-?\d+,\d+$/.test(text)) return parsed;
   return invalidNumber(text, 'is not a number as JSON writes it: for a comma before decimals, set decimal to a comma');
+}
+
+/** A date; where it is set, of a midnight its day, and of a day its midnight in UTC: spreadsheets don't distinguish them. */
+function parseDateWith(dates: DateRule, type: 'Date' | 'Datetime', text: string): ParsedValue<ScalarValue> {
+  const parsed = parseAttributeValue(type, text);
+  const other = parsed.ok ? undefined : type === 'Date' ? dayOfMidnight(text) : midnightOf(text);
+  if (parsed.ok || other === undefined) return parsed;
+  if (dates === 'lenient') return { ok: true, value: other };
+  const wanted = type === 'Date' ? 'the day of a midnight' : 'the midnight of a day';
+  return { ...parsed, message: `${parsed.message}: for ${wanted}, set dates to lenient` };
+}
+
+function midnightOf(day: string): string | undefined {
+  return isDate(day) ? `${day}T00:00:00.000Z` : undefined;
 }
 
 function invalidNumber(text: string, why: string): ValueFailure {

@@ -42,12 +42,14 @@ function rootOf({ id, rootId, hasErrorColumns }: Import): number {
   return rootId !== null && hasErrorColumns ? rootId : id;
 }
 
-/** The error file of a re-drive has its numbers as the first file had them; it is in UTF-8, and its header tells the delimiter. */
+/** An error file has its numbers and dates as the first file had them; it is in UTF-8, and its header tells the delimiter. */
 function fileSettingsOf(
-  { delimiter, encoding, decimal, sheet, null_marker: nullMarker }: api.NewImport, parent: Import | null,
+  { delimiter, encoding, decimal, sheet, null_marker: nullMarker, dates }: api.NewImport, parent: Import | null,
 ): ImportFileSettings {
+  const of = parent?.fileSettings;
   return {
-    delimiter, encoding, decimal: decimal ?? parent?.fileFormat?.decimal, sheet, nullMarker: nullMarker ?? parent?.fileSettings.nullMarker,
+    delimiter, encoding, sheet,
+    decimal: decimal ?? parent?.fileFormat?.decimal, nullMarker: nullMarker ?? of?.nullMarker, dates: dates ?? of?.dates,
   };
 }
 

@@ -78,7 +78,8 @@ function showRows({ rowsIn, rowsOk, rowsIgnored, rowsFailed }: Import): api.RowC
 function showFormat({ fileFormat, fileSettings }: Import): api.ImportProgress['file'] {
   if (fileFormat === null) return null;
   const { format, delimiter, encoding, decimal, sheet } = fileFormat;
-  return { format, delimiter, encoding, decimal, sheet, null_marker: fileSettings.nullMarker ?? null };
+  const { nullMarker, dates } = fileSettings;
+  return { format, delimiter, encoding, decimal, sheet, null_marker: nullMarker ?? null, dates: dates ?? 'strict' };
 }
 
 function showColumns({ columnMapping, tableLayout, cellsEmpty }: Import): api.ImportProgress['columns'] {

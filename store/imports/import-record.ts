@@ -1,4 +1,4 @@
-import type { Decimal, TableFormat, TableSettings } from '../../domain/core/table-format.ts';
+import type { DateRule, Decimal, TableFormat, TableSettings } from '../../domain/core/table-format.ts';
 import type { ColumnMapping, TableLayout } from '../../domain/imports/table-columns.ts';
 import { type MailColumns, mailOf } from '../core/camel-row.ts';
 import type { MailState } from '../core/mails.ts';
@@ -19,7 +19,9 @@ export type PinnedFile = StoredFile & {
 };
 
 /** What is set of how the file of an import is read, and how it is. */
-export type ImportFileSettings = TableSettings & { decimal?: Decimal | undefined; nullMarker?: string | undefined };
+export type ImportFileSettings = TableSettings & {
+  decimal?: Decimal | undefined; nullMarker?: string | undefined; dates?: DateRule | undefined;
+};
 export type ImportFileFormat = TableFormat & { decimal: Decimal };
 
 export type Import = RowCounts & {

@@ -113,8 +113,8 @@ describe('millrace import', () => {
     const path = join(folder, 'spreadsheet.csv');
     await writeFile(path, Buffer.from(`user_id;attribute_key;value\n${personId(9)};plan;g\xf6ld\n${personId(9)};score;1,5\n`, 'latin1'));
     const importOf = (source: string, ...options: string[]) => millrace(['import', source, '--sor', world.sor.identifier, ...options]);
-    const { status, out } = await importOf(path, '--delimiter', ';', '--encoding', 'windows-1252', '--decimal', ',');
-    expect(out).toContain('read with a semicolon between fields, windows-1252, a comma before decimals');
+    const { status, out } = await importOf(path, '--delimiter', ';', '--encoding', 'windows-1252', '--decimal', ',', '--dates', 'lenient');
+    expect(out).toContain('read with a semicolon between fields, windows-1252, a comma before decimals, lenient dates');
     expect(out).toContain('2 rows read, 2 ok');
     expect(status).toBe(0);
     const sheets = join(folder, 'values.xlsx');

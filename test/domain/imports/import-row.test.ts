@@ -78,6 +78,29 @@ describe('a v3 row', () => {
   });
 });
 
+describe('a row with lenient dates', () => {
+  const lenient: RowContext = { ...v3, dates: 'lenient' };
+  const MIDNIGHTS = ['T00:00', ' 00:00', 't00:00:00', 'T00:00:00.000', 'T00:00:00Z', 'T00:00+05:30', ' 00:00:00-08'];
+
+  test('takes a midnight as the Date that is written, a day as a Datetime at its midnight in UTC, and all else as before', () => {
+    const sameAsStrict = (...fields: string[]) => expect(checkRow(fields, lenient)).toEqual(checkRow(fields, v3));
+    for (const time of MIDNIGHTS) {
+      expect(checkRow(['u1', 'Date', `2024-02-29${time}`, ''], lenient)).toMatchObject({ action: 'set', value: '2024-02-29' });
+      expect(checkRow(['u1', 'Date', `2024-02-29${time}`, ''], v3)).toMatchObject({
+        errorType: 'INVALID_VALUE', message: expect.stringMatching(/YYYY-MM-DD: for the day of a midnight, set dates to lenient$/),
+      });
+    }
+    expect(checkRow(['u1', 'Datetime', '2024-02-29', ''], lenient)).toMatchObject({ action: 'set', value: '2024-02-29T00:00:00.000Z' });
+    expect(checkRow(['u1', 'Datetime', '2024-02-29', ''], v3)).toMatchObject({
+      errorType: 'INVALID_VALUE', message: expect.stringMatching(/ISO 8601: for the midnight of a day, set dates to lenient$/),
+    });
+    for (const [key, text] of Object.entries(SAMPLES)) sameAsStrict('u1', key, text, '');
+    const wrong = ['2024-02-29T00:01', '2024-02-29T00:00:00.001', '2024-02-29T24:00', '2023-02-29T00:00', '45352', '00:00:00', 'x'];
+    for (const text of wrong) sameAsStrict('u1', 'Date', text, '');
+    for (const text of ['2023-02-29', '29.02.2024', 'x']) sameAsStrict('u1', 'Datetime', text, '');
+  });
+});
+
 describe('a row that changes nothing', () => {
   test('fails for its first fault, in the order of the checks', () => {
     // Each step mends one fault of the row before.

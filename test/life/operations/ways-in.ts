@@ -34,7 +34,8 @@ function note(draw: Draw, call: Call, { sentAt, answeredAt }: Answer, way: 'impo
 
 const OTHER_ROWS = (draw: Draw, { userId }: Person) => draw.of([
   `${userId},score,${draw.int(1_000)},`, `${userId},score,none,`, `${userId},tags,${draw.value(draw.person())},ADD`,
-  `${userId},nowhere,x,`, `${userId},vip,true,`, `${userId},born,1990-01-0${1 + draw.int(9)},`, `"${userId},plan`,
+  `${userId},nowhere,x,`, `${userId},vip,true,`, `${userId},born,1990-01-0${1 + draw.int(9)},`,
+  `${userId},born,1990-01-0${1 + draw.int(9)}T00:00,`, `"${userId},plan`,
 ]);
 
 const importAttributeValues: LifeOperation = {
@@ -43,7 +44,10 @@ const importAttributeValues: LifeOperation = {
     const { sor } = draw.entity;
     const rows = drawWritten(draw);
     const isDryRun = draw.chance(0.15);
-    const fields = { sor_id: sor.identifier, api_key: sor.apiKey, skip_email: draw.chance(0.7), dry_run: isDryRun };
+    const fields = {
+      sor_id: sor.identifier, api_key: sor.apiKey, skip_email: draw.chance(0.7), dry_run: isDryRun,
+      ...draw.chance(0.3) ? { dates: 'lenient' } : {},
+    };
     const lines = rows.map(({ person: { userId }, value }) => (
       value === null ? `${userId},plan,,DEL` : `${userId},plan,${value},`));
     const others = rows.flatMap(({ person }) => Array.from({ length: draw.int(4) }, () => OTHER_ROWS(draw, person)));

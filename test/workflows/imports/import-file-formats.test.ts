@@ -86,18 +86,22 @@ describe('an import of a file as a spreadsheet saves it', () => {
   });
 
   it('gives the refused rows back with the same delimiter, and reads them again with the same decimals', async () => {
+    const rows = [`${personId(1)};score;1,5x`, `${personId(2)};plan`, `${personId(3)};score;7,25`, `${personId(1)};born;x`];
     const { id, status } = await imported(
-      `user_id;attribute_key;value\n${personId(1)};score;1,5x\n${personId(2)};plan\n${personId(3)};score;7,25\n`,
-      { decimal: ',', null_marker: '-' });
-    expect(status.rows).toMatchObject({ ok: 1, failed: 2 });
+      `user_id;attribute_key;value\n${rows.join('\n')}\n`,
+      { decimal: ',', null_marker: '-', dates: 'lenient' });
+    expect(status.rows).toMatchObject({ ok: 1, failed: 3 });
     const url = `/api/attribute_values/imports/${id}/errors.csv`;
     const { body } = await stack.app.inject({ url, headers: { authorization: `Token ${world.token}` } });
     const [header, ...lines] = body.trimEnd().split('\n');
     expect(header).toBe('user_id;attribute_key;value;line;error_type;reason;original');
     expect(lines[1]).toMatch(new RegExp(`^;;;3;PARSING_FAILED;.*;"${personId(2)};plan"$`));
-    const corrected = body.replace('1,5x', '1,5').replace(`${personId(2)};plan"`, `${personId(2)};plan;gold"`);
+    const corrected = body.replace('1,5x', '1,5')
+      .replace(`${personId(2)};plan"`, `${personId(2)};plan;gold"`).replace(';born;x;', ';born;1990-01-02 00:00;');
     const child = await ended(await postImport(stack.app, world, corrected, { fields: { redrive_of: id } }));
-    expect(child.status).toMatchObject({ file: { delimiter: ';', decimal: ',', null_marker: '-' }, rows: { ok: 2, failed: 0 } });
+    expect(child.status).toMatchObject({
+      file: { delimiter: ';', decimal: ',', null_marker: '-', dates: 'lenient' }, rows: { ok: 3, failed: 0 },
+    });
     expect(await viewImportProgress(stack.store.db, (await findImport(stack.store.db, world.entity.id, id))!, new Date()))
       .toMatchObject({ rows: { open: 0 } });
   });

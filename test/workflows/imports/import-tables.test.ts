@@ -122,6 +122,23 @@ describe('an import of a table whose columns are mapped', () => {
     expect(await valuesNow()).toHaveLength(4);
   });
 
+  it('takes midnights as dates where dates are lenient, also of cells that a library writes with a time', async () => {
+    world = await makeWorld(stack.store);
+    const columns = { customer: 'who', attributes: { born: 'born', plan: 'plan' } };
+    const styles = '<cellXfs><xf numFmtId="0"/><xf numFmtId="22"/></cellXfs>';
+    const born = `<row r="2"><c t="inlineStr"><is><t>${ADA}</t></is></c><c s="1"><v>46053</v></c></row>`;
+    const xlsx = await workbook({ sheets: { People: inlineRows([['who', 'born', 'plan']]) + born }, styles });
+    expect((await imported(xlsx, {}, columns)).errors).toMatchObject([{
+      line: 2, column: 'born', message: expect.stringMatching(/^"2026-01-31T00:00:00" is no day .*: .* set dates to lenient$/),
+    }]);
+    const csv = `who,born,plan\n${BOB},1990-05-06 00:00:00,x\n`;
+    for (const [file, fields] of [[xlsx, { dry_run: 'true' }], [xlsx, {}], [csv, {}]] as const) {
+      const { status } = await imported(file, { ...fields, dates: 'lenient' }, columns);
+      expect(status).toMatchObject({ file: { dates: 'lenient' }, rows: { failed: 0 } });
+    }
+    expect((await valuesNow()).filter(([, key]) => key === 'born').map(([who]) => who)).toEqual([ADA, BOB]);
+  });
+
   it('is refused as a whole where the header lacks a mapped column, and names what it has', async () => {
     world = await makeWorld(stack.store);
     const refusals: [string, string][] = [
