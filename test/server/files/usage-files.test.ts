@@ -118,6 +118,27 @@ describe('what export-only files hold', () => {
       .toEqual([first, last].map((at) => [at!.toISOString().slice(0, 10), Number(past.event), 'Bought']));
   });
 
+  test('with aliases=true each counts as one person who an app says two ids are of', async () => {
+    const at = new Date('2026-11-03T12:00:00Z');
+    const { identifier, event } = await appWithEvents('com.example.aliases', [at]);
+    const { rows: [row] } = await store.db.query<{ id: number }>('SELECT id FROM apps WHERE identifier = $1', [identifier]);
+    const { id: appId } = row!;
+    await insertSampleEvents(store.db, world.entity.id, [{ appId, name: 'Bought', user: 'v', detail: { of: 'x' }, at }]);
+    for (const userId of ['u', 'v']) await sampleActivity(store.db, world.entity.id, { appId, at, deviceId: `of ${userId}`, userId });
+    await store.db.query(`INSERT INTO user_aliases (entity_id, app_id, previous_id, user_id, decision) VALUES ($1, $2, 'v', 'u', 'confirmed')`,
+      [world.entity.id, appId]);
+    const peopleOf = async (path: string, query: Record<string, string>) => {
+      const [header, ...rows] = await fileOf(path, { ...query, sd: day('2026-11-03'), ed: day('2026-11-03') });
+      return rows.filter((cells) => !cells.includes('Application Crashed')).map((cells) => cells[header!.indexOf('people')]);
+    };
+    for (const [path, query] of [
+      ['performance_export', { apps: identifier }], [`apps/${identifier}/analytics/download_metrics`, {}],
+      ['events_export', { app: identifier }], ['event_details_export', { app: identifier, event_id: event }],
+    ] as const) {
+      expect([path, await peopleOf(path, query), await peopleOf(path, { ...query, aliases: 'true' })]).toEqual([path, [2], [1]]);
+    }
+  });
+
   test('occurrences of a crash: those of one UTC day', async () => {
     const { rows: [crash] } = await store.db.query<{ identifier: string }>('SELECT identifier FROM crashes WHERE app_id = $1', [app.id]);
     const path = `crashes/${crash!.identifier}/export_occurrences`;

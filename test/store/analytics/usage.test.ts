@@ -32,11 +32,20 @@ const events: fc.Arbitrary<Event[]> = fc.array(fc.record({
 const deviceUsers = fc.uniqueArray(fc.tuple(fc.constantFrom('phone', 'tablet', 'watch'), fc.constantFrom('anne', 'ben', 'carla')),
   { selector: String, maxLength: 4 });
 
-function personOf(users: readonly (readonly [string, string])[], row: Pick<Event, 'device' | 'user'>): string | null {
-  if (row.user !== null) return `u${row.user}`;
-  if (row.device === null) return null;
+type Aliases = readonly (readonly [previous: string, user: string])[];
+/** Ids that staff have confirmed to be others by now: of a user, of a user who became another in turn, and of a device. */
+const aliasesOf = fc.subarray<[string, string]>([['anne', 'ben'], ['ben', 'dora'], ['phone', 'carla']]);
+
+function personOf(
+  users: readonly (readonly [string, string])[], row: Pick<Event, 'device' | 'user'>, aliases: Aliases = [],
+): string | null {
   const seen = users.filter(([of]) => of === row.device);
-  return seen.length === 1 ? `u${seen[0]![1]}` : `d${row.device}`;
+  const user = row.user ?? (row.device !== null && seen.length === 1 ? seen[0]![1] : null);
+  const id = user ?? row.device;
+  if (id === null) return null;
+  let became: string = id;
+  for (let next; (next = aliases.find(([previous]) => previous === became)) !== undefined;) [, became] = next;
+  return became !== id || user !== null ? `u${became}` : `d${id}`;
 }
 
 const distinct = (values: readonly (string | number | null)[]): number => new Set(values.filter((value) => value !== null)).size;
@@ -49,8 +58,12 @@ function grouped<Row>(rows: readonly Row[], keyOf: (row: Row) => string): Map<st
 
 let entityId = 1000;
 
-async function insertAll(list: readonly Event[], users: readonly (readonly [string, string])[]): Promise<void> {
+async function insertAll(list: readonly Event[], users: readonly (readonly [string, string])[], aliases: Aliases): Promise<void> {
   entityId += 1;
+  for (const [previous, became] of aliases) {
+    await store.db.query(`INSERT INTO user_aliases (entity_id, app_id, previous_id, user_id, decision)
+      VALUES ($1, 1, $2, $3, 'confirmed'), ($1, 2, $2, 'not ' || $3, 'confirmed')`, [entityId, previous, became]);
+  }
   for (const [of, used] of users) {
     await store.db.query(
       `INSERT INTO device_users VALUES ($1, 1, $2, $3, now()), ($1, 2, $2, 'not ' || $3, now())`, [entityId, of, used]);
@@ -69,21 +82,22 @@ async function insertAll(list: readonly Event[], users: readonly (readonly [stri
 
 describe('what an app was used for', () => {
   it('counts events, people and sessions of a period by kind of event and by its details, as one counts by hand', async () => {
-    await fc.assert(fc.asyncProperty(events, deviceUsers, async (list, users) => {
-      await insertAll(list, users);
+    await fc.assert(fc.asyncProperty(events, deviceUsers, aliasesOf, fc.boolean(), async (list, users, others, aliases) => {
+      await insertAll(list, users, others);
+      const asked = { ...PERIOD, aliases };
       const wanted = list.filter(({ at }) => inPeriod(at));
       const tally = (rows: readonly Event[]) => ({
-        hits: rows.length, people: distinct(rows.map((row) => personOf(users, row))),
+        hits: rows.length, people: distinct(rows.map((row) => personOf(users, row, aliases ? others : []))),
         sessions: distinct(rows.map(({ session }) => session)),
       });
-      const counts = await Array.fromAsync(listEventCounts(store.db, entityId, 1, PERIOD));
+      const counts = await Array.fromAsync(listEventCounts(store.db, entityId, 1, asked));
       expect(counts).toEqual([...grouped(wanted, ({ name }) => name)].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([name, rows]) =>
         ({ eventId: null, name, displayName: null, logType: 2, ...tally(rows) })));
 
       const entries = wanted.filter(({ name, detail: of }) => name === 'Bought' && of !== null).flatMap((event) =>
         Object.entries(typeof event.detail === 'string' ? { '': event.detail } : event.detail as object)
           .map(([key, value]) => ({ key, value: value === null ? null : String(value), event })));
-      const details = await Array.fromAsync(listEventDetails(store.db, entityId, 1, { logType: 2, name: 'Bought' }, PERIOD));
+      const details = await Array.fromAsync(listEventDetails(store.db, entityId, 1, { logType: 2, name: 'Bought' }, asked));
       const expected = [...grouped(entries, ({ key, value }) => JSON.stringify([key, value])).values()].map((rows) =>
         ({ key: rows[0]!.key, value: rows[0]!.value, ...tally(rows.map(({ event }) => event)) }));
       expect(details).toHaveLength(expected.length);
@@ -92,8 +106,9 @@ describe('what an app was used for', () => {
   });
 
   it('counts sessions, people, errors and devices first seen for each day, also for days without any', async () => {
-    await fc.assert(fc.asyncProperty(events, deviceUsers, fc.array(moment, { maxLength: 8 }), async (list, users, firstSeen) => {
-      await insertAll([], users);
+    const seenFirst = fc.array(moment, { maxLength: 8 });
+    await fc.assert(fc.asyncProperty(events, deviceUsers, seenFirst, aliasesOf, async (list, users, firstSeen, others) => {
+      await insertAll([], users, others);
       const { rows: [crash] } = await store.db.query<{ id: number }>(
         `INSERT INTO crashes (entity_id, app_id, identifier, fingerprint, title, first_seen_at, last_seen_at, occurrences)
          VALUES ($1, 1, 'crash_' || $1::integer, '\\x00', 'Crashed', now(), now(), 0) RETURNING id`, [entityId]);
@@ -109,14 +124,16 @@ describe('what an app was used for', () => {
         await store.db.query('INSERT INTO devices (entity_id, app_id, device_id, first_seen_at, last_seen_at) VALUES ($1, 1, $2, $3, $3)',
           [entityId, `device ${at}`, new Date(seen)]);
       }
-      const days = await Array.fromAsync(listAppDays(store.db, entityId, 1, PERIOD));
-      expect(days).toEqual(['2026-10-30', '2026-10-31', '2026-11-01', '2026-11-02'].map((date) => {
-        const rows = list.filter(({ at }) => dateOf(at) === date);
-        return {
-          date, sessions: rows.length, people: distinct(rows.map((row) => personOf(users, row))),
-          crashes: rows.filter(({ name }) => name === 'Bought').length, newDevices: firstSeen.filter((at) => dateOf(at) === date).length,
-        };
-      }));
+      for (const aliases of [false, true]) {
+        const days = await Array.fromAsync(listAppDays(store.db, entityId, 1, { ...PERIOD, aliases }));
+        expect(days).toEqual(['2026-10-30', '2026-10-31', '2026-11-01', '2026-11-02'].map((date) => {
+          const rows = list.filter(({ at }) => dateOf(at) === date);
+          return {
+            date, sessions: rows.length, people: distinct(rows.map((row) => personOf(users, row, aliases ? others : []))),
+            crashes: rows.filter(({ name }) => name === 'Bought').length, newDevices: firstSeen.filter((at) => dateOf(at) === date).length,
+          };
+        }));
+      }
     }), { numRuns: sampledRuns(25) });
   });
 
