@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { CAMPAIGN_STATUSES, CAMPAIGN_TYPES } from '../../domain/campaigns/campaign-status.ts';
+import { CAMPAIGN_STATUSES, CAMPAIGN_TYPES, REACH_STATES } from '../../domain/campaigns/campaign-status.ts';
 import { OUTCOME_DAYS } from '../../domain/campaigns/control-group.ts';
 import { isTimeZone } from '../../domain/core/time-zone.ts';
 import { isLongerThan, isStorable } from '../../domain/core/text-limits.ts';
@@ -155,8 +155,7 @@ const NewCampaign = z.object({
 }).meta({ id: 'NewCampaign' });
 
 const seconds = z.int().describe('Seconds since the epoch');
-const optionalSeconds = z.int().nullable();
-const shownText = z.string().nullable();
+const [optionalSeconds, shownText] = [z.int().nullable(), z.string().nullable()];
 const shownParameters = z.array(z.object({ key: z.string(), value: z.string() }));
 
 const Reach = z.object({ count: z.int(), optin: z.int(), total: z.int() });
@@ -182,8 +181,10 @@ const shownCampaign = {
   updated_at: seconds,
   created_at: seconds,
   skip_message_limit: z.boolean(),
-  reach: Reach.describe('Size of the audience. Zeros for a transactional campaign: each message names its user'),
+  reach: Reach.describe('Size of the audience of a classic campaign; reach_state says whether it is counted yet'),
+  reach_state: z.enum(REACH_STATES).describe('`computing`: from the launch until the audience is found; `none`: nothing to count'),
   stats: Stats,
+  stats_counted_until: optionalSeconds.describe('stats have what became of messages until then; null: nothing is counted yet'),
 };
 
 const listedParams = { push_message: shownText, push_title: shownText, push_action: shownText, push_parameters: shownParameters };

@@ -11,6 +11,18 @@ export const STATUS_NAMES: Record<CampaignStatus, string> = {
   canceled: 'Canceled',
 };
 
+/** Whether the reach of a campaign says something: `computing` until its audience is found, `none` if it has none to find. */
+export const REACH_STATES = ['none', 'computing', 'counted'] as const;
+export type ReachState = (typeof REACH_STATES)[number];
+
+/** Only a classic campaign counts its audience. One that is a draft, or ended before its audience was found, has none. */
+export function reachStateOf(
+  { type, status, reachAt }: { type: CampaignType; status: CampaignStatus; reachAt: Date | null },
+): ReachState {
+  if (reachAt !== null) return 'counted';
+  return type === 'classic' && (status === 'scheduled' || status === 'wait_sync') ? 'computing' : 'none';
+}
+
 /** What happens to a campaign: launch and cancel on request, the others by its dates, its audience and its sends. */
 export type CampaignChange = 'launch' | 'start' | 'audience is there' | 'end' | 'cancel' | 'fail';
 

@@ -2,18 +2,19 @@ import type * as api from '../../api/campaigns/campaigns.ts';
 import { showFilters } from '../../domain/analytics/segment-filters.ts';
 import { campaignWarnings } from '../../domain/campaigns/campaign-body.ts';
 import { type CampaignParams, placeholdersOf } from '../../domain/campaigns/campaign-params.ts';
-import { STATUS_NAMES } from '../../domain/campaigns/campaign-status.ts';
+import { reachStateOf, STATUS_NAMES } from '../../domain/campaigns/campaign-status.ts';
 import { variantParams } from '../../domain/campaigns/variants.ts';
 import { type Campaign, type CampaignStats, listCampaignStats, listVariantStats } from '../../store/campaigns/campaigns.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import { findControlGroupFigures } from '../../store/sends/control-group-days.ts';
+import { findRollup } from '../../store/sends/report-rollups.ts';
 import { findInternalError } from '../jobs/show-internal-error.ts';
 
 /** Campaigns as a list has them, in their order. */
 export async function showCampaigns(db: Queryable, entityId: number, campaigns: readonly Campaign[]): Promise<api.Campaign[]> {
   const stats = await readStats(db, entityId, campaigns);
   return campaigns.map((campaign) => ({
-    ...showCampaign(campaign), stats: showStats(stats.campaigns.get(campaign.id)), params: showListedParams(campaign.params),
+    ...showCampaign(campaign), ...showCounted(campaign, stats), params: showListedParams(campaign.params),
     variants: showVariants(campaign, stats, showListedParams),
   }));
 }
@@ -27,7 +28,7 @@ export async function showDetails(db: Queryable, entityId: number, campaign: Cam
   const figures = await findControlGroupFigures(db, entityId, campaign.id);
   return {
     ...showCampaign(campaign),
-    stats: showStats(stats.campaigns.get(campaign.id)),
+    ...showCounted(campaign, stats),
     campaign_api_identifier: campaign.apiIdentifier,
     source: 'API',
     sensitive: campaign.isSensitive,
@@ -46,13 +47,14 @@ export async function showDetails(db: Queryable, entityId: number, campaign: Cam
   };
 }
 
-type Stats = { campaigns: Map<number, CampaignStats>; variants: Map<string, CampaignStats> };
+type Stats = { campaigns: Map<number, CampaignStats>; variants: Map<string, CampaignStats>; countedUntil: Date | null };
 
 async function readStats(db: Queryable, entityId: number, campaigns: readonly Campaign[]): Promise<Stats> {
   const tested = campaigns.filter(({ variants }) => variants !== null);
   return {
     campaigns: await listCampaignStats(db, entityId, campaigns.map(({ id }) => id)),
     variants: tested.length === 0 ? new Map() : await listVariantStats(db, entityId, tested.map(({ id }) => id)),
+    countedUntil: (await findRollup(db, entityId))?.countedUntil ?? null,
   };
 }
 
@@ -82,7 +84,12 @@ function showCampaign(campaign: Campaign) {
     created_at: toSeconds(campaign.createdAt)!,
     skip_message_limit: campaign.skipMessageLimit,
     reach: { count: campaign.reachCount, optin: campaign.reachOptin, total: campaign.reachTotal },
+    reach_state: reachStateOf(campaign),
   };
+}
+
+function showCounted({ id }: Campaign, { campaigns, countedUntil }: Stats) {
+  return { stats: showStats(campaigns.get(id)), stats_counted_until: toSeconds(countedUntil) };
 }
 
 function showStats({ pushesSent, pushesOpened }: CampaignStats = { pushesSent: 0, pushesOpened: 0 }) {

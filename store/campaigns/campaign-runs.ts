@@ -68,7 +68,7 @@ export async function endAudience(
 ): Promise<void> {
   await tx.query('UPDATE sends SET audience_at = now(), message_count = $3 WHERE entity_id = $1 AND id = $2', [entityId, runId, count]);
   await tx.query(
-    `UPDATE campaigns SET status = 'ongoing', reach_count = $3, reach_optin = $4, reach_total = $5, updated_at = now()
+    `UPDATE campaigns SET status = 'ongoing', reach_count = $3, reach_optin = $4, reach_total = $5, reach_at = now(), updated_at = now()
      WHERE entity_id = $1 AND id = $2`, [entityId, campaignId, count, optin, total]);
 }
 

@@ -54,6 +54,8 @@ export type Campaign = CampaignSettings & {
   reachCount: number;
   reachOptin: number;
   reachTotal: number;
+  /** When its audience was found; null: not yet, and the numbers above are zeros. */
+  reachAt: Date | null;
 };
 
 const DATED = `c.type = 'transactional' AND c.status IN ('scheduled', 'ongoing')`;
@@ -71,7 +73,7 @@ const CAMPAIGNS = `SELECT c.id, c.identifier, c.api_identifier, c.test_of, c.app
     c.name, c.type, ${STATUS} AS status, c.includes_push, c.includes_inapp, c.start_date, c.end_date,
     c.adapt_tz, c.skip_message_limit, c.is_sensitive, c.filters, c.params, c.variants, c.recurrence, c.notif_limit, c.created_by,
     c.created_at, c.updated_at, c.launched_at, CASE WHEN ${ENDED} THEN c.end_date ELSE c.ended_at END AS ended_at, c.failure,
-    c.reach_count, c.reach_optin, c.reach_total
+    c.reach_count, c.reach_optin, c.reach_total, c.reach_at
   FROM campaigns c JOIN apps a ON a.entity_id = c.entity_id AND a.id = c.app_id`;
 // By the unique index of either name. The copies that tests send are no campaigns of anybody's.
 const BY_KEY = 'c.entity_id = $1 AND (c.identifier = $2 OR c.api_identifier = $2) AND c.test_of IS NULL';

@@ -1,9 +1,10 @@
-import { STATUS_NAMES } from '../../../domain/campaigns/campaign-status.ts';
+import { reachStateOf, STATUS_NAMES } from '../../../domain/campaigns/campaign-status.ts';
 import type { Cell } from '../../../domain/files/cell.ts';
 import {
   type Campaign, type CampaignFilter, type CampaignOrder, type CampaignStats, listCampaignIds, listCampaignStats, streamCampaigns,
 } from '../../campaigns/campaigns.ts';
 import { listCampaignLog } from '../../sends/campaign-logs.ts';
+import { findRollup } from '../../sends/report-rollups.ts';
 import type { FileSource } from '../file-source.ts';
 
 /** The list of campaigns (reference: Campaigns, 1), and what became of an app's messages (Campaign logs). */
@@ -17,15 +18,16 @@ export type CampaignLogsQuery = { appId: number; from: string; till: string };
 export const campaignList: FileSource<CampaignListQuery> = {
   columns: ['identifier', 'name', 'status', 'type', 'includes_inapp', 'includes_push', 'adapt_tz', 'app_id', 'launched_at', 'start_date',
     'end_date', 'updated_at', 'created_at', 'skip_message_limit', 'reach_count', 'reach_optin', 'reach_total', 'total_push_openings',
-    'total_push_sent', 'push_message', 'push_title', 'push_action', 'push_parameters'],
+    'total_push_sent', 'push_message', 'push_title', 'push_action', 'push_parameters', 'reach_state', 'stats_counted_until'],
   numbers: ['launched_at', 'start_date', 'end_date', 'updated_at', 'created_at', 'reach_count', 'reach_optin', 'reach_total',
-    'total_push_openings', 'total_push_sent'],
+    'total_push_openings', 'total_push_sent', 'stats_counted_until'],
   async* rows(db, entityId, { filter: { createdFrom, createdBefore, ...filter }, order }) {
     const period = { createdFrom: dateOf(createdFrom), createdBefore: dateOf(createdBefore) };
     const ids = await listCampaignIds(db, entityId, { ...filter, ...period }, order);
+    const { countedUntil = null } = await findRollup(db, entityId) ?? {};
     for await (const campaigns of streamCampaigns(db, entityId, ids)) {
       const stats = await listCampaignStats(db, entityId, campaigns.map(({ id }) => id));
-      yield campaigns.map((campaign) => cellsOf(campaign, stats.get(campaign.id)));
+      yield campaigns.map((campaign) => [...cellsOf(campaign, stats.get(campaign.id)), reachStateOf(campaign), secondsOf(countedUntil)]);
     }
   },
 };

@@ -7,6 +7,7 @@ import { findCampaignByKey, listCampaignsByKeys } from '../../../store/campaigns
 import { write } from '../../../store/core/database.ts';
 import { endCampaigns } from '../../../store/jobs/jobs-across-entities.ts';
 import { insertEventDefinitions } from '../../../store/tracking/event-definitions.ts';
+import { updateCountedUntil } from '../../../store/sends/report-rollups.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { rowsOfFile } from '../../harness/core/rows-of-file.ts';
 import { makeWorld } from '../../harness/core/world.ts';
@@ -491,6 +492,7 @@ describe('the list', () => {
        SELECT entity_id, id, day::date, channel, code, 5, 4, 2, 1, 1 FROM campaigns,
          (VALUES ('2026-11-01', 'push', 'PUSH_SENT'), ('2026-11-02', 'both', 'PUSH_SENT'), ('2026-11-02', 'push', 'OPT_OUT'),
            ('2026-11-02', 'inapp', 'PUSH_SENT')) AS counted (day, channel, code) WHERE identifier = $1`, [ids['First sale']]);
+    await updateCountedUntil(store.db, entityId, new Date('2026-11-03T00:00:00Z'));
     await store.db.query(
       'UPDATE campaigns SET reach_count = 7, reach_optin = 6, reach_total = 9 WHERE identifier = $1', [ids['First sale']]);
   });
@@ -505,7 +507,8 @@ describe('the list', () => {
       identifier: ids['First sale'], name: 'First sale', status: 'Ongoing', type: 'transactional', includes_inapp: false,
       includes_push: true, adapt_tz: false, app_id: ids['b'], launched_at: expect.any(Number) as number,
       start_date: expect.any(Number) as number, end_date: expect.any(Number) as number, updated_at: expect.any(Number) as number,
-      created_at: expect.any(Number) as number, params, skip_message_limit: false, reach: { count: 7, optin: 6, total: 9 }, stats,
+      created_at: expect.any(Number) as number, params, skip_message_limit: false, reach: { count: 7, optin: 6, total: 9 },
+      reach_state: 'none', stats, stats_counted_until: Date.parse('2026-11-03T00:00:00Z') / 1_000,
       variants: [{ identifier: ids['First sale'], name: 'First sale', share: 100, params, stats }],
     });
     expect((body.result as object[])[0]).toMatchObject({

@@ -125,8 +125,9 @@ describe('what export-only files hold', () => {
     const { id: appId } = row!;
     await insertSampleEvents(store.db, world.entity.id, [{ appId, name: 'Bought', user: 'v', detail: { of: 'x' }, at }]);
     for (const userId of ['u', 'v']) await sampleActivity(store.db, world.entity.id, { appId, at, deviceId: `of ${userId}`, userId });
-    await store.db.query(`INSERT INTO user_aliases (entity_id, app_id, previous_id, user_id, decision) VALUES ($1, $2, 'v', 'u', 'confirmed')`,
-      [world.entity.id, appId]);
+    await store.db.query(
+      `INSERT INTO user_aliases (entity_id, app_id, previous_id, user_id, decision)
+       VALUES ($1, $2, 'v', 'u', 'confirmed')`, [world.entity.id, appId]);
     const peopleOf = async (path: string, query: Record<string, string>) => {
       const [header, ...rows] = await fileOf(path, { ...query, sd: day('2026-11-03'), ed: day('2026-11-03') });
       return rows.filter((cells) => !cells.includes('Application Crashed')).map((cells) => cells[header!.indexOf('people')]);
