@@ -1,3 +1,4 @@
+import type { QueryResult } from 'pg';
 import { type ChainRules, FunnelChains } from '../../domain/analytics/funnel-chains.ts';
 import { type Database, endingOn, type Tx } from '../core/database.ts';
 import { TimeSlice } from '../core/yield-to-event-loop.ts';
@@ -14,8 +15,8 @@ export type Followed = { appId: number; logType: number; name: string; people: n
 export const MAX_PROPERTIES = 1_000;
 
 /** A person's events come as one value, up to so many; those of a person who has more, a robot as a rule, come one by one. */
-const MAX_EVENTS_AT_ONCE = 10_000;
-/** So a page is 16 MB at the most, and a thousandth of it as a rule. */
+const MAX_EVENTS_AT_ONCE = 5_000;
+/** So a page is 8 MB at the most, and a five hundredth of it as a rule. */
 const PEOPLE_PER_PAGE = 100;
 const EVENTS_PER_PAGE = 10_000;
 
@@ -54,7 +55,7 @@ async function countPeople({ session, entityId, query, shard, counts }: Part, ma
   const busy: string[] = [];
   type Row = { property: string | null; busy: string | null; events: Buffer | null };
   const slice = new TimeSlice();
-  for await (const rows of pagesOf<Row>(session, statement, [entityId, ...values], PEOPLE_PER_PAGE)) {
+  for await (const rows of pagesOf<Row>(session, 'people', statement, [entityId, ...values], PEOPLE_PER_PAGE)) {
     for (const { property: value, busy: person, events } of rows) {
       if (person !== null) busy.push(person);
       else counts.add(value, followAll(counts.newPerson(), events!));
@@ -72,7 +73,7 @@ async function countBusyPeople({ session, entityId, query, shard, counts }: Part
     FROM (${counted}) counted WHERE person = ANY (${add(people)}) ORDER BY person, at, id`;
   type Row = { person: string; starts: boolean; property: string | null; events: Buffer };
   let last = null as { person: string; chains: FunnelChains; property: string | null; hasStarted: boolean } | null;
-  for await (const rows of pagesOf<Row>(session, statement, [entityId, ...values], EVENTS_PER_PAGE)) {
+  for await (const rows of pagesOf<Row>(session, 'busy_people', statement, [entityId, ...values], EVENTS_PER_PAGE)) {
     for (const { person, starts, property: value, events } of rows) {
       if (last?.person !== person) {
         if (last) counts.add(last.property, last.chains);
@@ -192,38 +193,52 @@ const SETTINGS = `SET LOCAL transaction_timeout = 0; SET LOCAL transaction_timeo
 /** Does a part of the work for each shard, all of them on the same snapshot. */
 async function inShards(db: Database, signal: AbortSignal | undefined, work: (session: Tx, shard: Shard) => Promise<void>): Promise<void> {
   const sessions: Tx[] = [];
+  const pids: number[] = [];
+  /** Begins with one message to Postgres: on a busy machine each one waits for its turn. */
+  const begin = async (snapshot: string, columns: string) => {
+    const session = await db.connect();
+    sessions.push(session);
+    const results = await session.query(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${snapshot} ${SETTINGS};
+      SELECT pg_backend_pid() AS pid${columns}`) as unknown as QueryResult<{ pid: number; snapshot: string }>[];
+    const [row] = results.at(-1)!.rows;
+    pids.push(row!.pid);
+    return row!;
+  };
   let failed = true;
   try {
-    const first = await beginReading(db, sessions);
-    const { rows: [snapshot] } = await first.query<{ id: string }>('SELECT pg_export_snapshot() AS id');
-    while (sessions.length < SHARDS) await beginReading(db, sessions, snapshot!.id);
-    await endingOn(db, sessions, signal, () =>
+    const { snapshot } = await begin('', ', pg_export_snapshot() AS snapshot');
+    while (sessions.length < SHARDS) await begin(`SET TRANSACTION SNAPSHOT '${snapshot}';`, '');
+    await endingOn(db, pids, signal, () =>
       Promise.all(sessions.map((session, number) => work(session, { number, of: SHARDS }))));
     failed = false;
   } finally {
     // One that still computes is of no use to anybody: its session ends.
-    for (const session of sessions) {
+    await Promise.all(sessions.map(async (session) => {
       if (failed) session.release(true);
       else await session.query('COMMIT').then(() => session.release(), () => session.release(true));
-    }
+    }));
   }
 }
 
-/** The rows of a query, so many at a time. */
-async function* pagesOf<Row extends object>(session: Tx, query: string, values: unknown[], size: number): AsyncGenerator<Row[]> {
-  await session.query(`DECLARE shown NO SCROLL CURSOR FOR ${query}`, values);
+/**
+ * The rows of a query, so many at a time. Postgres makes the next page while one is read; the transaction's end closes the cursor,
+ * so each query of a transaction has a name of its own.
+ */
+async function* pagesOf<Row extends object>(
+  session: Tx, name: string, query: string, values: unknown[], size: number,
+): AsyncGenerator<Row[]> {
+  const fetchPage = () => {
+    const page = session.query<Row>(`FETCH ${size} FROM ${name}`);
+    page.catch(() => {});          // one that is not waited for any more fails with its session
+    return page;
+  };
+  await session.query(`DECLARE ${name} NO SCROLL CURSOR FOR ${query}`, values);
+  let next = fetchPage();
   for (;;) {
-    const { rows } = await session.query<Row>(`FETCH ${size} FROM shown`);
+    const { rows } = await next;
+    const isLast = rows.length < size;
+    if (!isLast) next = fetchPage();
     yield rows;
-    if (rows.length < size) break;
+    if (isLast) break;
   }
-  await session.query('CLOSE shown');
-}
-
-async function beginReading(db: Database, sessions: Tx[], snapshot?: string): Promise<Tx> {
-  const session = await db.connect();
-  sessions.push(session);
-  const same = snapshot === undefined ? '' : `SET TRANSACTION SNAPSHOT '${snapshot}';`;
-  await session.query(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${same} ${SETTINGS}`);
-  return session;
 }

@@ -115,19 +115,25 @@ type ReadOptions = { settings?: string; signal?: AbortSignal | undefined };
 
 /** Runs `work` in a short transaction that only reads. `settings` as in `write`; `signal` as in `endingOn`. */
 export function read<T>(db: Database, work: (tx: Tx) => Promise<T>, { settings = '', signal }: ReadOptions = {}): Promise<T> {
-  return inTransaction(db, (tx) => endingOn(db, [tx], signal, () => work(tx)), `BEGIN READ ONLY;${settings}`);
+  return inTransaction(db, async (tx) => {
+    const pids = signal ? [await findPid(tx)] : [];
+    return endingOn(db, pids, signal, () => work(tx));
+  }, `BEGIN READ ONLY;${settings}`);
+}
+
+async function findPid(tx: Tx): Promise<number> {
+  const { rows } = await tx.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+  return rows[0]!.pid;
 }
 
 /**
- * Runs `work` within sessions that end as soon as the signal aborts: Postgres then stops computing, and their statements fail. Ending a
- * session also holds between two statements, where a request to cancel has no effect.
+ * Runs `work` in the sessions with these process ids, which end as soon as the signal aborts: Postgres then stops computing, and their
+ * statements fail. Ending a session also holds between two statements, where a request to cancel has no effect.
  */
 export async function endingOn<T>(
-  db: Database, sessions: readonly Tx[], signal: AbortSignal | undefined, work: () => Promise<T>,
+  db: Database, pids: readonly number[], signal: AbortSignal | undefined, work: () => Promise<T>,
 ): Promise<T> {
   if (!signal) return work();
-  const pids: number[] = [];
-  for (const session of sessions) pids.push((await session.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows[0]!.pid);
   signal.throwIfAborted();
   let ended: Promise<unknown> | undefined;
   const end = () => {

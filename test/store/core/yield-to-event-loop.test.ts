@@ -43,3 +43,29 @@ test('long work goes on in slices, and does all of it', async () => {
   expect(await turnsDuring(() => inSlices(items, work))).toBeGreaterThan(5);
   expect(done).toEqual(items);
 });
+
+test('short work passes long work, which continues meanwhile', async () => {
+  const compute = () => { for (const end = performance.now() + 3; performance.now() < end;) { /* computes */ } };
+  const ended: string[] = [];
+  let longDone = 0;
+  const long = Array.from({ length: 5 }, (_, nth) => inSlices(Array.from({ length: 40 }), () => {
+    compute();
+    longDone += 1;
+  }).then(() => ended.push(`long ${nth}`)));
+  await oneTurn();
+  let duringShort = 0;
+  for (let nth = 0; nth < 20; nth += 1) {
+    const before = longDone;
+    await inSlices(Array.from({ length: 4 }), compute);
+    duringShort += longDone - before;
+    ended.push('short');
+  }
+  // In their order, each of four slices would wait for one of each of the five.
+  expect(duringShort).toBeLessThan(20 * 4 * 5 / 2);
+  expect(duringShort).toBeGreaterThan(0);
+  expect(ended.slice(0, 20)).toEqual(Array.from({ length: 20 }, () => 'short'));
+  await Promise.all(long);
+  expect(ended.length).toBe(25);
+});
+
+const oneTurn = () => new Promise((resolve) => { setImmediate(resolve); });
