@@ -88,7 +88,13 @@ async function settleLeft({ db }: Sending, claim: JobClaim): Promise<void> {
   });
 }
 
-/** Portions side by side, as long as there are some of which nothing is waited for. */
+/** Whether the time has come to look for more in another step, however much there is to send. */
+function looksNow(source: MessageSource, context: SendingContext): boolean {
+  const nextLook = source.nextLook?.(context) ?? null;
+  return nextLook !== null && nextLook <= context.now;
+}
+
+/** Portions side by side, as long as there are some that wait for nothing, and it is not time to look for more. */
 async function sendSideBySide(deps: Sending, claim: JobClaim, sources: readonly MessageSource[]): Promise<void> {
   const until = performance.now() + HELD_MS;
   const ended = await Promise.allSettled(sources.map(async (source) => {
@@ -97,7 +103,7 @@ async function sendSideBySide(deps: Sending, claim: JobClaim, sources: readonly 
         const send = await lockSend(tx, claim, { isShared: true });
         if (!send || send.cancelRequestedAt !== null) return null;
         const context = await contextOf(tx, deps, send, new Date());
-        const planned = waitsForOthers(context) ? null : await source.planNext(tx, context, PORTION);
+        const planned = waitsForOthers(context) || looksNow(source, context) ? null : await source.planNext(tx, context, PORTION);
         deps.boundary('send: before a portion commits');
         return planned;
       }, { settings: LOOK_UP_BY_KEY });
@@ -117,9 +123,8 @@ async function planNext(tx: Tx, deps: Sending, claim: JobClaim, source: MessageS
   const isCanceled = send.cancelRequestedAt !== null;
   if (!isCanceled && send.sendAt !== null && send.sendAt > now) return waitUntil(send.sendAt, now);
   const context = await contextOf(tx, deps, send, now);
+  if (looksNow(source, context)) return waitUntil(now, now);
   const nextLook = source.nextLook?.(context) ?? null;
-  // However much there is to send.
-  if (nextLook && nextLook <= now) return waitUntil(nextLook, now);
   const over = [...context.campaigns.values()].filter(({ isOngoing }) => isCanceled || !isOngoing).map(({ id }) => id);
   if (over.length > 0) await cancelWaiting(tx, send.entityId, send.id, over);
   const due = await listDueAttempts(tx, send.entityId, send.id, PORTION);
