@@ -184,6 +184,9 @@ class CellText {
   }
 }
 
+/** Any other text stands as it is: no attribute takes it for a Boolean. */
+const BOOLEANS = new Map([['1', 'true'], ['true', 'true'], ['0', 'false'], ['false', 'false']]);
+
 type Lookups = { formats: readonly (DateFormat | null)[]; strings: SharedStrings; is1904: boolean };
 
 /** Makes records of CSV of a sheet's XML. All have as many fields as the first, unless they have more. */
@@ -283,9 +286,9 @@ class SheetRows implements XmlEvents<Buffer> {
     const { formats, strings, is1904 } = this.#lookups;
     switch (this.#type) {
       case 's':
-        return strings.get(Number(text)) ?? this.#refuseString();
+        return strings.get(/^\s*\d+\s*$/.test(text) ? Number(text) : -1) ?? this.#refuseString();
       case 'b':
-        return text === '1' || text === 'true' ? 'true' : 'false';
+        return BOOLEANS.get(text) ?? text;
       case 'n': {
         const format = formats[this.#style] ?? null;
         return (format && serialDate(text, format, is1904)) ?? plainNumber(text);

@@ -193,6 +193,23 @@ describe('an .xlsx file', () => {
     }
   });
 
+  it('has no empty cell where something stands that can\'t be read', async () => {
+    const kinds = fc.constantFrom('s', 'b', 'n', 'd', 'e', 'str', 'inlineStr', 'x', '');
+    const content = fc.oneof(
+      fc.constantFrom('1', 'true', '2', '-1', 'NaN', '#N/A', ' ', '1e999', '46053.5', '2026-01-31'),
+      fc.string({ unit: fc.constantFrom('1', '.', 'a', ' '), minLength: 1, maxLength: 5 }));
+    await fc.assert(fc.asyncProperty(kinds, content, fc.integer({ min: 0, max: 2 }), async (kind, text, style) => {
+      const value = kind === 'inlineStr' ? `<is><t>${text}</t></is>` : `<v>${text}</v>`;
+      const cell = `<c t="${kind}" s="${style}">${value}</c>`;
+      const styles = '<cellXfs><xf numFmtId="0"/><xf numFmtId="14"/></cellXfs>';
+      const bytes = await workbook({ sheets: { One: `${inlineRows([['id']])}<row>${cell}</row>` }, styles, strings: ['<t>a</t>'] });
+      const found = await read(bytes).catch((error: { status: string }) => error.status);
+      expect(found).not.toMatchObject({ text: 'id\n\n' });
+      if (typeof found === 'string') expect(found).toBe('source_refused');
+      else if (kind === 'b') expect(found.text).toBe(`id\n${{ 1: 'true', true: 'true', 0: 'false', false: 'false' }[text] ?? text}\n`);
+    }), { numRuns: sampledRuns(300) });
+  });
+
   it('that no Excel wrote is refused in words that say what to do', async () => {
     const parts = workbookParts({ sheets: { One: inlineRows([['a']]) } });
     const withSheet = (xml: string) => zipOf({ ...parts, 'xl/worksheets/sheet1.xml': xml });
