@@ -82,7 +82,7 @@ function refusalError(pieces: Batch['pieces'], refusal: MergeRefusal, { rules, r
 }
 
 function progressAfter(held: LaneProgress, { rows, offsets }: LanePart, errors: ImportError[]): LaneProgress {
-  const { rowsIn, cellsEmpty, suspiciousIds } = rows;
+  const { rowsIn, cellsEmpty, cellsUnnamed, suspiciousIds } = rows;
   const ignored = countIgnored(errors);
   return {
     nextOffset: offsets.nextOffset,
@@ -91,6 +91,7 @@ function progressAfter(held: LaneProgress, { rows, offsets }: LanePart, errors: 
     rowsOk: held.rowsOk + rowsIn - cellsEmpty - errors.length,
     rowsIgnored: held.rowsIgnored + ignored + cellsEmpty,
     cellsEmpty: held.cellsEmpty + cellsEmpty,
+    cellsUnnamed: held.cellsUnnamed + cellsUnnamed,
     rowsFailed: held.rowsFailed + errors.length - ignored,
     suspiciousIds: held.suspiciousIds + suspiciousIds,
     errorsByType: addErrors(held.errorsByType, errors),

@@ -55,6 +55,7 @@ export const ImportProgress = z.object({
       + 'header is read'),
     ignored_count: z.int().nullable().describe('Number of these columns'),
     empty_cells: z.int().describe('Mapped cells without a value; they count as ignored rows, and are no errors'),
+    unnamed_cells: z.int().describe('Filled cells in columns that the header does not name; Millrace does not read them'),
   }).nullable().describe('How the columns of a table are mapped; null for a file with a row for each value'),
   fetched_bytes: z.int().nullable().describe('Bytes that the current attempt has fetched; null for an upload'),
   fetch: z.object({ tries: z.int(), fault: z.string().nullable() }).nullable()
@@ -172,7 +173,8 @@ export const ImportError = z.object({
   message: z.string(),
   raw: z.string().nullable().describe('The row as it stands in the file, or a feed\'s value as JSON; null for an erased person'),
   line: z.int().describe('Line on which the row starts; 0: the file as a whole. For a feed: index of the value, from 0'),
-  column: z.string().nullable().describe('Name of the column of the cell, if the columns of a table are mapped'),
+  column: z.string().nullable()
+    .describe('Name of the column of the cell, if the columns of a table are mapped; null if a line failed as a whole'),
   redriven_by: z.string().nullable().describe('The re-drive that imported the row'),
 }).meta({ id: 'ImportError' });
 export type ImportError = z.output<typeof ImportError>;

@@ -15,6 +15,10 @@ type ListedError = {
   line: number; error_type: string; customer_id: string | null; key: string | null; message: string;
   /** What names the record at a destination other than attributes. */
   record_key?: Record<string, unknown> | null;
+  /** The cell's in a table whose columns are mapped. */
+  column?: string | null;
+  /** What brought the row after all. */
+  redriven_by: string | null;
 };
 
 export type ErrorsOptions = { type?: string; json?: boolean; csv?: boolean; output?: string };
@@ -30,18 +34,21 @@ type ErrorSource = {
   heads: ErrorHeads;
 };
 
-type ErrorHeads = { line: string; customer: string; key: string };
+/** `column`: of tables alone. */
+type ErrorHeads = { line: string; customer: string; key: string; column?: string };
 
 /** Of an import, whose rows stand in lines of a file. */
 export const IMPORT_HEADS: ErrorHeads = { line: 'line', customer: 'customer', key: 'key' };
+/** Of an import of a table, whose cells have columns. */
+export const TABLE_HEADS: ErrorHeads = { ...IMPORT_HEADS, column: 'column' };
 /** Of a run, whose records have ordinals, and keys of their own where they go elsewhere than to attributes. */
 export const RUN_HEADS: ErrorHeads = { line: 'record', customer: 'customer or key', key: 'field' };
 
 /** So many errors are printed at a time. */
 const PAGE = 100;
-const columns = ({ line, customer, key }: ErrorHeads): Column[] => [
-  { head: line, width: 9 }, { head: 'error', width: 21 }, { head: customer, width: 32 }, { head: key, width: 24 },
-  { head: 'reason', width: 40 },
+const columns = ({ line, customer, key, column }: ErrorHeads): Column[] => [
+  { head: line, width: 9 }, ...column === undefined ? [] : [{ head: column, width: 20 }],
+  { head: 'error', width: 21 }, { head: customer, width: 32 }, { head: key, width: 24 }, { head: 'reason', width: 40 },
 ];
 
 /** The options that all lists of errors take. */
@@ -76,19 +83,24 @@ async function* parseErrors(server: Server, { reply, member }: ErrorSource): Asy
 }
 
 async function* tablePages(
-  errors: AsyncIterable<ListedError>, { lineZero, heads }: ErrorSource, width: number | null,
+  errors: AsyncIterable<ListedError>, source: ErrorSource, width: number | null,
 ): AsyncGenerator<string> {
-  const shape = columns(heads);
+  const shape = columns(source.heads);
   let head: string | null = fixedHead(shape, width);
-  for await (const page of pages(errors, (error) => fixedRow(shape, cellsOf(error, lineZero), width))) {
+  for await (const page of pages(errors, (error) => fixedRow(shape, cellsOf(error, source), width))) {
     yield (head ?? '') + page;
     head = null;
   }
   if (head !== null) yield 'no errors\n';
 }
 
-function cellsOf({ line, error_type: type, customer_id: customer, record_key: recordKey, key, message }: ListedError, lineZero: string) {
-  return [line === 0 ? lineZero : String(line), type, recordKey ? sayKey(recordKey) : customer ?? '', key ?? '', message];
+function cellsOf(
+  { line, error_type: type, customer_id: customer, record_key: recordKey, key, message, column, redriven_by: settledBy }: ListedError,
+  { lineZero, heads }: ErrorSource,
+): string[] {
+  const shownColumn = heads.column === undefined ? [] : [column ?? ''];
+  const reason = settledBy === null ? message : `settled by ${settledBy}: ${message}`;
+  return [line === 0 ? lineZero : String(line), ...shownColumn, type, recordKey ? sayKey(recordKey) : customer ?? '', key ?? '', reason];
 }
 
 /** The value alone where there is one, else each with its name. */

@@ -5,7 +5,7 @@ import { DATE_RULES, DECIMALS } from '../../domain/core/table-format.ts';
 import { findSorId } from '../attributes/find-sor.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
 import { writeOut } from '../core/write-out.ts';
-import { errorOptions, type ErrorsOptions, IMPORT_HEADS, printErrorList } from './error-list.ts';
+import { errorOptions, type ErrorsOptions, IMPORT_HEADS, printErrorList, TABLE_HEADS } from './error-list.ts';
 import { followImport, viewImport } from './follow-import.ts';
 import { exitStatus, hasEnded, report } from './import-status.ts';
 import { findSorKey } from './sor-key.ts';
@@ -103,7 +103,8 @@ function addErrorsCommand(program: Command, run: Run): void {
   const command = program.command('errors')
     .description('list the rows of an import that changed nothing, each with its line and reason')
     .argument('<import_id>', 'or the requestId of a JSON feed')
-    .action((id: string, options: ErrorsOptions) => run((context) => printErrors(context, id, options)));
+    .option('--open', 'without those that a re-drive has brought since')
+    .action((id: string, options: ErrorsOptions & { open?: boolean }) => run((context) => printErrors(context, id, options)));
   for (const option of errorOptions({
     json: 'one JSON object a line, with the row as it stood in the file',
     csv: 'the rows as a CSV file, to be corrected and given to `millrace redrive`',
@@ -111,16 +112,18 @@ function addErrorsCommand(program: Command, run: Run): void {
 }
 
 /** Prints what became of each row that changed nothing. */
-async function printErrors(context: CommandContext, id: string, options: ErrorsOptions): Promise<number> {
+async function printErrors(context: CommandContext, id: string, options: ErrorsOptions & { open?: boolean }): Promise<number> {
   const { stream } = context.client;
   const query = { error_type: options.type };
   if (options.csv) {
     await writeOut(context, await stream.downloadImportErrors({ params: { import_id: id }, query }), options.output);
     return 0;
   }
-  const reply = await stream.listImportErrors({ query: { ...query, import_id: id } });
-  const lineZero = id.startsWith('req_') ? '0' : 'file';
-  return printErrorList(context, { reply, member: 'attribute_errors', lineZero, heads: IMPORT_HEADS }, options);
+  const isFeed = id.startsWith('req_');
+  const isTable = !isFeed && !options.json && (await viewImport(context.client, id)).columns !== null;
+  const reply = await stream.listImportErrors({ query: { ...query, open: options.open, import_id: id } });
+  const heads = isTable ? TABLE_HEADS : IMPORT_HEADS;
+  return printErrorList(context, { reply, member: 'attribute_errors', lineZero: isFeed ? '0' : 'file', heads }, options);
 }
 
 const addCancelCommand = (program: Command, run: Run) => program.command('cancel')

@@ -53,11 +53,16 @@ function sayFormat(
 }
 
 /** Names the parts of a table that were not imported. */
-function sayColumns({ ignored, ignored_count: count, empty_cells: empty }: NonNullable<ImportProgress['columns']>): string[] {
+function sayColumns(
+  { ignored, ignored_count: count, empty_cells: empty, unnamed_cells: unnamed }: NonNullable<ImportProgress['columns']>,
+): string[] {
   const more = (count ?? 0) > (ignored?.length ?? 0) ? ', …' : '';
   const names = (ignored ?? []).map(printable).join(', ');
-  const columns = names === '' ? [] : [`columns that no --map names: ${names}${more}`];
-  return empty === 0 ? columns : [...columns, `${empty} of the ignored rows are empty cells`];
+  return [
+    ...names === '' ? [] : [`columns that no --map names: ${names}${more}`],
+    ...empty === 0 ? [] : [`${empty} of the ignored rows are empty cells`],
+    ...unnamed === 0 ? [] : [`cells not read since the header has no name above them: ${unnamed}`],
+  ];
 }
 
 const NAMES = { ',': 'a comma', ';': 'a semicolon', '\t': 'a tab', '|': 'a |' };

@@ -96,7 +96,7 @@ function readHeader(fields: ParsedRecord): string[] {
   for (const [index, name] of names.entries()) {
     if (name.trim() === '') throw wrongHeader(`column ${index + 1} has no name`);
     if (name === '__proto__') throw wrongHeader('no column can be called __proto__');
-    if (seen.has(name)) throw wrongHeader(`column ${index + 1} has the name of an earlier one`);
+    if (seen.has(name)) throw wrongHeader(`column ${index + 1} has the name of an earlier one: rename one`);
     seen.add(name);
   }
   return names;

@@ -3,7 +3,6 @@ import { parseRecord, writeRecord } from '../core/csv-records.ts';
 import type { ImportError } from './import-error.ts';
 import { columnNames, ERROR_COLUMNS, isOverLimit, type ImportFormat } from './import-file.ts';
 import { ownColumns, wrongColumns } from './import-row.ts';
-import { isOfWholeLine } from './table-columns.ts';
 
 /** Which columns the import had. */
 type Columns = Pick<ImportFormat, 'columns' | 'hasErrorColumns' | 'delimiter' | 'layout'>;
@@ -27,7 +26,7 @@ export function errorFileRow(error: ImportError, format: Columns): string[] | nu
   if (error.line === 0 || error.customerHash !== null) return null;
   const nothing = ownColumns(format).map(() => '');
   // A row of a table has more columns than a row here.
-  const isOfLine = format.layout !== undefined && isOfWholeLine(error, format.layout);
+  const isOfLine = format.layout !== undefined && (error.column ?? 0) === 0;
   if (error.raw === null || !isWhole(error) || isOfLine) {
     const again = isOfLine ? `. ${IMPORT_LINES_AGAIN}` : '';
     const reason = `${error.message}: correct it in the file that was imported, at line ${error.line}${again}`;

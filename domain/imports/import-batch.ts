@@ -5,7 +5,7 @@ import { refused, type RefusedRow, sorDeleted } from '../attributes/value-row.ts
 import { isCut, recordBytes, type Bad, type Piece, type Run } from '../core/csv-pieces.ts';
 import { parseRun, writeRecord } from '../core/csv-records.ts';
 import { laneOf } from '../core/lane.ts';
-import { withoutCutWord } from '../core/text-limits.ts';
+import { quote, withoutCutWord } from '../core/text-limits.ts';
 import { originalColumn, originalLine, rowFields } from './error-file.ts';
 import type { ImportError } from './import-error.ts';
 import { badRecordFailure } from './import-file.ts';
@@ -23,6 +23,8 @@ export type CheckedRows = {
   rowsIn: number;
   /** Cells of a table without a value. */
   cellsEmpty: number;
+  /** Filled cells of a table in columns that its header does not name: they are no rows. */
+  cellsUnnamed: number;
   /** Rows among the changes whose customer id hardly is one. */
   suspiciousIds: number;
   changes: AttributeChange[];
@@ -39,7 +41,8 @@ export type LaneCursors = readonly number[];
 
 /** What each lane has before the first piece. */
 export function nothingChecked(lanes: LaneCursors): CheckedRows[] {
-  return lanes.map(() => ({ rowsIn: 0, cellsEmpty: 0, suspiciousIds: 0, changes: [], errors: [], corrects: new Map() }));
+  return lanes.map(() => (
+    { rowsIn: 0, cellsEmpty: 0, cellsUnnamed: 0, suspiciousIds: 0, changes: [], errors: [], corrects: new Map() }));
 }
 
 /**
@@ -119,7 +122,8 @@ function checkCells(run: Run, index: number, record: string[], rules: Rules, row
   if ('errorType' in table) return addError(rows, recordError(run, index, table));
   const line = run.lines[index]!;
   const ofCustomer = customerRefusal(table.cells, rules);
-  if (ofCustomer !== null) return addError(rows, { ...recordError(run, index, ofCustomer), column: rules.layout!.customer });
+  if (ofCustomer !== null) return addError(rows, recordError(run, index, ofCustomer));
+  rows.cellsUnnamed += table.unnamed;
   rows.rowsIn += table.empty;
   rows.cellsEmpty += table.empty;
   for (const cell of table.cells) {
@@ -139,7 +143,9 @@ function customerRefusal([cell]: TableCell[], rules: Rules): RefusedRow | null {
   if (cell === undefined || rules.sorDeleted) return null;
   const [customerId] = cell.fields;
   const error = newCustomerIdError(customerId);
-  return error === undefined ? null : refused('INVALID_CUSTOMER_ID', error, customerId);
+  const name = rules.layout?.customerName;
+  const message = name === undefined ? error : `in the column ${quote(name)}, ${error}`;
+  return error === undefined ? null : refused('INVALID_CUSTOMER_ID', message!, customerId);
 }
 
 function addError(rows: CheckedRows, error: ImportError): void {

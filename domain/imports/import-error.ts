@@ -13,7 +13,7 @@ export type ImportStage = 'transfer' | 'parsing' | 'validation' | 'merge' | 'int
 export type ImportError = {
   /** Physical line of the file on which the record starts; 0 for the file as a whole. */
   line: number;
-  /** Column of the cell in a table whose columns are mapped, from 1; of a row as a whole none, or 0. */
+  /** Column of the cell in a table whose columns are mapped, from 1; of a whole line none, or 0: no single cell makes up for it. */
   column?: number;
   errorType: RunErrorType;
   outcome: 'ignored' | 'failed';

@@ -1,10 +1,10 @@
 import { CR, type Delimiter } from '../core/csv-bytes.ts';
 import { recordBytes, resumeAfter, type Bad, type BadReason, type Piece, type Run } from '../core/csv-pieces.ts';
-import { parseRun } from '../core/csv-records.ts';
+import { type ParsedRecord, parseRun } from '../core/csv-records.ts';
 import type { DateRule, Decimal } from '../core/table-format.ts';
 import { quote } from '../core/text-limits.ts';
 import type { ImportErrorType } from './import-error-type.ts';
-import { type ColumnMapping, findLayout, type TableLayout } from './table-columns.ts';
+import { type ColumnMapping, findLayout, sayNames, type TableLayout } from './table-columns.ts';
 
 /** The meaning of a file's lines (reference: Batch CSV import, the older and the newer version). */
 export type ImportVersion = 'v2' | 'v3';
@@ -56,10 +56,13 @@ export function templateRows(version: ImportVersion, keys: readonly string[]): s
 
 export type FileFailure = { errorType: ImportErrorType; message: string };
 
-export type HeaderReading =
-  /** `offset` and `line` are where the records after the header begin. */
-  | { ok: true; format: ImportFormat; offset: number; line: number }
-  | ({ ok: false } & FileFailure);
+/** `hint`: what comes after the headers that a file may have. */
+type WrongHeader = { ok: false; hint: string } & FileFailure;
+
+/** `offset` and `line` are where the records after the header begin. */
+type Header = { ok: true; format: ImportFormat; offset: number; line: number };
+
+export type HeaderReading = Header | ({ ok: false } & FileFailure);
 
 /**
  * Reads the header: the first record of a file's first piece (no piece: an empty file). Names are compared without
@@ -73,10 +76,12 @@ export function parseHeader(
   const reading = first === undefined ? wrongHeader('PARSING_FAILED', 'the file is empty')
     : first.kind === 'bad' ? badHeader(first)
     : mapping === null ? readHeader(first, version, syntax) : readTableHeader(first, mapping, syntax);
-  return reading.ok ? reading : { ...reading, message: `${reading.message}${mapping === null ? CLASSIC_HEADERS : TABLE_HEADER}` };
+  if (reading.ok) return reading;
+  const { errorType, message, hint } = reading;
+  return { ok: false, errorType, message: `${message}${mapping === null ? CLASSIC_HEADERS : TABLE_HEADER}${hint}` };
 }
 
-function readTableHeader(run: Run, mapping: ColumnMapping, syntax: RowSyntax): HeaderReading {
+function readTableHeader(run: Run, mapping: ColumnMapping, syntax: RowSyntax): Header | WrongHeader {
   const fields = parseRun(run, syntax.delimiter)[0]!;
   if (!Array.isArray(fields)) return wrongHeader('PARSING_FAILED', `the first line can't be read: ${fields.message}`);
   const layout = findLayout(fields, mapping, syntax.isSheet);
@@ -87,7 +92,7 @@ function readTableHeader(run: Run, mapping: ColumnMapping, syntax: RowSyntax): H
 const CLASSIC_HEADERS = `; a file begins with ${HEADER_LINES.v2} or ${HEADER_LINES.v3}`;
 const TABLE_HEADER = '; the first line has to have the names that columns maps';
 
-function readHeader(run: Run, version: ImportVersion, syntax: RowSyntax): HeaderReading {
+function readHeader(run: Run, version: ImportVersion, syntax: RowSyntax): Header | WrongHeader {
   const fields = parseRun(run, syntax.delimiter)[0]!;
   const all = Array.isArray(fields) ? fields.map((name) => name.trim().toLowerCase()) : [];
   const named = all.slice(0, all.findLastIndex((name) => name !== '') + 1);
@@ -102,17 +107,26 @@ function readHeader(run: Run, version: ImportVersion, syntax: RowSyntax): Header
   }
   const line = recordBytes(run, 0);
   const hint = line.includes(CR) ? ' (lines must end in LF or CRLF, not in CR alone)' : '';
-  return wrongHeader('PARSING_FAILED', `the first line is ${quote(line.toString())}${hint}`);
+  return wrongHeader('PARSING_FAILED', `the first line is ${quote(line.toString())}${hint}`, tableHint(fields, syntax));
 }
 
-function badHeader({ reason, sample }: Bad): HeaderReading {
+/** What to do with a table as people have it: a column for the customer, and one for each attribute. */
+function tableHint(fields: ParsedRecord, { isSheet }: RowSyntax): string {
+  const names = Array.isArray(fields) ? fields.map((name) => name.trim()).filter((name) => name !== '') : [];
+  const sheet = isSheet ? '. If the rows stand in another sheet, set sheet' : '';
+  if (names.length < 2) return sheet;
+  return `. If it is a table with a column for each attribute, here ${sayNames(names)}, set columns (millrace import with --customer and `
+    + `--map)${sheet}`;
+}
+
+function badHeader({ reason, sample }: Bad): WrongHeader {
   if (reason === 'not_utf8') return wrongHeader('FILE_ENCODING', `the first line is not UTF-8: ${ENCODING_HINT}`);
   const why = BAD_RECORDS[reason].message;
   return wrongHeader('PARSING_FAILED', `the first line begins ${quote(sample.toString())}: ${why}`);
 }
 
-function wrongHeader(errorType: ImportErrorType, message: string): HeaderReading {
-  return { ok: false, errorType, message };
+function wrongHeader(errorType: ImportErrorType, message: string, hint = ''): WrongHeader {
+  return { ok: false, errorType, message, hint };
 }
 
 /** Whether an error is that of a record over the limit: of these the start alone is kept. */

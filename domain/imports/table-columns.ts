@@ -17,6 +17,8 @@ export type TableLayout = {
   /** Columns that a row may have: those of the header; in a sheet all, since a value there can't have slipped to the right. */
   width: number;
   customer: number;
+  /** Missing in imports of older versions. */
+  customerName?: string;
   cells: TableColumn[];
   /** Columns that the mapping leaves out: their number, and the first names. */
   ignoredCount: number;
@@ -27,11 +29,6 @@ type TableColumn = { column: number; name: string; key: string };
 
 /** A cell as a row of three columns: customer, key and value. */
 export type TableCell = { column: number; fields: [customerId: string, key: string, value: string] };
-
-/** Whether an error of a table is that of a whole line. All cells of the line are lost then, and no single cell makes up for it. */
-export function isOfWholeLine({ column = 0 }: { column?: number }, { customer }: TableLayout): boolean {
-  return column === 0 || column === customer;
-}
 
 const MAX_SHOWN_NAMES = 100;
 
@@ -45,9 +42,9 @@ export function findLayout(
   const columnsOf = columnFinder(names);
   const wanted = [customer, ...Object.keys(attributes)].map((name) => ({ name, columns: columnsOf(name) }));
   const lacking = wanted.filter(({ columns }) => columns.length === 0);
-  if (lacking.length > 0) return { message: sayLacking(lacking.map(({ name }) => name), names.slice(0, named)) };
+  if (lacking.length > 0) return { message: sayLacking(lacking.map(({ name }) => name), names.slice(0, named), isSheet) };
   const ambiguous = wanted.find(({ columns }) => columns.length > 1);
-  if (ambiguous) return { message: `the header has ${ambiguous.columns.length} columns ${quote(ambiguous.name)}` };
+  if (ambiguous) return { message: `the header has ${ambiguous.columns.length} columns ${quote(ambiguous.name)}: rename one` };
   const [ofCustomer, ...ofAttributes] = wanted.map(({ columns }) => columns[0]!);
   const cells = Object.entries(attributes).map(([, key], at) => ({ column: ofAttributes[at]!, name: names[ofAttributes[at]! - 1]!, key }));
   const twice = cells.find(({ column }, at) => cells.findIndex((other) => other.column === column) !== at);
@@ -55,7 +52,8 @@ export function findLayout(
   const mapped = new Set([ofCustomer, ...ofAttributes]);
   const others = names.slice(0, named).flatMap((name, at) => (mapped.has(at + 1) ? [] : [name === '' ? `column ${at + 1}` : name]));
   return {
-    named, width: isSheet ? MAX_COLUMNS : names.length, customer: ofCustomer!, ignoredCount: others.length,
+    named, width: isSheet ? MAX_COLUMNS : names.length, customer: ofCustomer!,
+    customerName: names[ofCustomer! - 1]!, ignoredCount: others.length,
     ignored: others.slice(0, MAX_SHOWN_NAMES).map((name) => shorten(name, MAX_CODE_POINTS)),
     cells: cells.toSorted((one, other) => one.column - other.column),
   };
@@ -73,19 +71,22 @@ function folded(name: string): string {
   return name.normalize('NFKC').trim().replaceAll(/\s+/g, ' ').toLowerCase();
 }
 
-function sayLacking(lacking: string[], names: string[]): string {
-  const one = names.length === 1 ? '. If it has more, set delimiter' : '';
-  return `the header has no ${lacking.length === 1 ? 'column' : 'columns'} ${sayNames(lacking)}; it has ${sayNames(names)}${one}`;
+function sayLacking(lacking: string[], names: string[], isSheet: boolean): string {
+  const hint = isSheet ? '. If the table stands in another sheet, set sheet' : names.length === 1 ? '. If it has more, set delimiter' : '';
+  return `the header has no ${lacking.length === 1 ? 'column' : 'columns'} ${sayNames(lacking)}; it has ${sayNames(names)}${hint}`;
 }
 
-function sayNames(names: string[]): string {
+/** Lists names of columns, the first hundred. */
+export function sayNames(names: string[]): string {
   if (names.length === 0) return 'none';
   const more = names.length > MAX_SHOWN_NAMES ? `, and ${names.length - MAX_SHOWN_NAMES} more` : '';
   return names.slice(0, MAX_SHOWN_NAMES).map(quote).join(', ') + more;
 }
 
-/** Cuts a row of a table into its mapped cells, of which empty ones are only counted; or says why it can't be cut. */
-export function tableCells(fields: readonly string[], layout: TableLayout): { cells: TableCell[]; empty: number } | RefusedRow {
+/** Cuts a row of a table into its mapped cells; counts empty ones and filled ones without a column. Or says why it can't be cut. */
+export function tableCells(
+  fields: readonly string[], layout: TableLayout,
+): { cells: TableCell[]; empty: number; unnamed: number } | RefusedRow {
   const { named, width } = layout;
   if (fields.length < named || fields.slice(width).some((field) => field !== '')) {
     const message = `the line has ${fields.length} ${fields.length === 1 ? 'column' : 'columns'}, and the header ${named}`;
@@ -97,5 +98,6 @@ export function tableCells(fields: readonly string[], layout: TableLayout): { ce
     const value = fields[column - 1]!;
     if (value !== '') cells.push({ column, fields: [customerId, key, value] });
   }
-  return { cells, empty: layout.cells.length - cells.length };
+  const unnamed = fields.length === named ? 0 : fields.slice(named).filter((field) => field !== '').length;
+  return { cells, empty: layout.cells.length - cells.length, unnamed };
 }

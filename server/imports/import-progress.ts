@@ -82,10 +82,11 @@ function showFormat({ fileFormat, fileSettings }: Import): api.ImportProgress['f
   return { format, delimiter, encoding, decimal, sheet, null_marker: nullMarker ?? null, dates: dates ?? 'strict' };
 }
 
-function showColumns({ columnMapping, tableLayout, cellsEmpty }: Import): api.ImportProgress['columns'] {
+function showColumns({ columnMapping, tableLayout, cellsEmpty, cellsUnnamed }: Import): api.ImportProgress['columns'] {
   if (columnMapping === null) return null;
   return {
-    ...columnMapping, ignored: tableLayout?.ignored ?? null, ignored_count: tableLayout?.ignoredCount ?? null, empty_cells: cellsEmpty,
+    ...columnMapping, ignored: tableLayout?.ignored ?? null, ignored_count: tableLayout?.ignoredCount ?? null,
+    empty_cells: cellsEmpty, unnamed_cells: cellsUnnamed,
   };
 }
 

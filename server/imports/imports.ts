@@ -77,10 +77,9 @@ function showError(error: StoredImportError, sor: string | null, table: Table | 
   };
 }
 
-type Table = Pick<Import, 'columnMapping' | 'tableLayout'>;
+type Table = Pick<Import, 'tableLayout'>;
 
-function nameOfColumn(error: StoredImportError, { columnMapping, tableLayout }: Table): string | null {
-  if (columnMapping !== null && error.column === tableLayout?.customer) return columnMapping.customer;
+function nameOfColumn(error: StoredImportError, { tableLayout }: Table): string | null {
   return tableLayout?.cells.find(({ column }) => column === error.column)?.name ?? null;
 }
 

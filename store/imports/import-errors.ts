@@ -52,7 +52,7 @@ export async function updateErrorsRedriven(
   // One value makes up for no whole line of a table.
   const settled = `SELECT line, place FROM unnest($3::bigint[], $5::integer[]) AS corrected (line, place)
     WHERE NOT EXISTS (SELECT FROM imports i
-      WHERE i.entity_id = $1 AND i.id = $2 AND i.column_mapping IS NOT NULL AND ${isWholeLine('place')})`;
+      WHERE i.entity_id = $1 AND i.id = $2 AND i.column_mapping IS NOT NULL AND place = 0)`;
   await tx.query(
     `UPDATE import_errors SET redriven_by = $4
      WHERE entity_id = $1 AND import_id = $2 AND (line, column_number) IN (${settled}) AND redriven_by IS NULL`,
@@ -66,9 +66,6 @@ export async function updateErrorsRedriven(
     [entityId, rootId, places[0], redrivenBy, places[1]]);
 }
 
-/** Whether an error in this column of the table `i` is one of its whole line: that could not be cut, or has a wrong customer id. */
-const isWholeLine = (column: string) => `${column} IN (0, (i.table_layout ->> 'customer')::integer)`;
-
 /** Maximum number of errors that are noted in one transaction. */
 const SETTLED_AT_ONCE = 10_000;
 
@@ -79,19 +76,19 @@ const SETTLED_AT_ONCE = 10_000;
 export async function updateTableRedriven(tx: Tx, entityId: number, parentId: number, redrivenBy: number): Promise<boolean> {
   const { rowCount } = await tx.query(
     `WITH RECURSIVE i AS (
-       SELECT id, parent_id, table_layout FROM imports WHERE entity_id = $1 AND id = $2 AND column_mapping IS NOT NULL
+       SELECT id, parent_id FROM imports WHERE entity_id = $1 AND id = $2 AND column_mapping IS NOT NULL
        UNION ALL
-       SELECT p.id, p.parent_id, p.table_layout FROM imports p JOIN i ON p.entity_id = $1 AND p.id = i.parent_id
+       SELECT p.id, p.parent_id FROM imports p JOIN i ON p.entity_id = $1 AND p.id = i.parent_id
        WHERE p.column_mapping IS NOT NULL)
      UPDATE import_errors SET redriven_by = $3
      WHERE entity_id = $1 AND (import_id, line, column_number) IN (
        SELECT e.import_id, e.line, e.column_number FROM i JOIN import_errors e ON e.entity_id = $1 AND e.import_id = i.id
-       WHERE e.redriven_by IS NULL AND ${isWholeLine('e.column_number')}
+       WHERE e.redriven_by IS NULL AND e.column_number = 0
        UNION ALL
        SELECT e.import_id, e.line, e.column_number
        FROM i JOIN imports f ON f.entity_id = $1 AND f.root_id = i.id AND f.has_error_columns
          JOIN import_errors e ON e.entity_id = $1 AND e.import_id = f.id
-       WHERE e.redriven_by IS NULL AND e.original_line IS NOT NULL AND ${isWholeLine('e.original_column')}
+       WHERE e.redriven_by IS NULL AND e.original_line IS NOT NULL AND e.original_column = 0
        LIMIT ${SETTLED_AT_ONCE})`,
     [entityId, parentId, redrivenBy]);
   return rowCount === SETTLED_AT_ONCE;

@@ -12,12 +12,13 @@ export type RowCounts = {
 };
 
 /** How far a lane of an import is: rows of it that begin before `nextOffset` are done. */
-export type LaneProgress = RowCounts & { nextOffset: number; nextLine: number; cellsEmpty: number };
+export type LaneProgress = RowCounts & { nextOffset: number; nextLine: number; cellsEmpty: number; cellsUnnamed: number };
 
 /** One lane, and the generation of the import that may go on with it. */
 export type LaneRef = { entityId: number; importId: number; generation: number; lane: number };
 
-const COLUMNS = 'next_offset, next_line, rows_in, rows_ok, rows_ignored, rows_failed, errors_by_type, cells_empty, suspicious_ids';
+const COLUMNS = `next_offset, next_line, rows_in, rows_ok, rows_ignored, rows_failed, errors_by_type, cells_empty, cells_unnamed,
+  suspicious_ids`;
 
 /** The lanes of an import in their order. */
 export async function listImportLanes(db: Queryable, entityId: number, importId: number): Promise<LaneProgress[]> {
@@ -40,10 +41,11 @@ export async function lockImportLane(tx: Tx, { entityId, importId, generation, l
 export async function updateImportLane(tx: Tx, { entityId, importId, lane }: LaneRef, progress: LaneProgress): Promise<void> {
   await tx.query(
     `UPDATE import_lanes SET next_offset = $4, next_line = $5, rows_in = $6, rows_ok = $7, rows_ignored = $8,
-       rows_failed = $9, errors_by_type = $10, cells_empty = $11, suspicious_ids = $12
+       rows_failed = $9, errors_by_type = $10, cells_empty = $11, suspicious_ids = $12, cells_unnamed = $13
      WHERE entity_id = $1 AND import_id = $2 AND lane = $3`,
     [entityId, importId, lane, progress.nextOffset, progress.nextLine, progress.rowsIn, progress.rowsOk,
-      progress.rowsIgnored, progress.rowsFailed, progress.errorsByType, progress.cellsEmpty, progress.suspiciousIds]);
+      progress.rowsIgnored, progress.rowsFailed, progress.errorsByType, progress.cellsEmpty, progress.suspiciousIds,
+      progress.cellsUnnamed]);
 }
 
 /** Adds up counts by error type. */

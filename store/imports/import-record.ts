@@ -60,6 +60,8 @@ export type Import = RowCounts & {
   tableLayout: TableLayout | null;
   /** Cells without a value among the ignored rows. */
   cellsEmpty: number;
+  /** Filled cells of a table in columns that its header does not name; in no count of rows. */
+  cellsUnnamed: number;
   /** Where the file comes from, as it may be shown; null for an upload. */
   shownUrl: string | null;
   /** Of the attempt under way; how many there were, and why the last one came to nothing. */
@@ -93,6 +95,7 @@ export type ImportColumns = Omit<Import, 'file' | 'mail' | 'errorsByType'> & Mai
 export const IMPORTS = `SELECT j.*, l.* FROM imports j CROSS JOIN LATERAL (
   SELECT min(next_offset) AS next_offset, min(next_line) AS next_line, sum(rows_in)::bigint AS rows_in,
     sum(rows_ok)::bigint AS rows_ok, sum(cells_empty)::bigint AS cells_empty,
+    sum(cells_unnamed)::bigint AS cells_unnamed,
     sum(rows_ignored)::bigint AS rows_ignored, sum(rows_failed)::bigint AS rows_failed,
     sum(suspicious_ids)::bigint AS suspicious_ids, jsonb_agg(errors_by_type) AS lane_errors
   FROM import_lanes WHERE entity_id = j.entity_id AND import_id = j.id) l`;

@@ -175,6 +175,23 @@ describe('millrace errors', () => {
     expect(JSON.parse(whole.out)).toMatchObject({ key });
   });
 
+  it('shows the column of a table\'s cell, and by which import a row has come since', async () => {
+    const columns = JSON.stringify({ customer: 'who', attributes: { 'Orders total': 'score', plan: 'plan' } });
+    const id = await postImport(stack.app, world, `plan,who,Orders total\ngold,${personId(8)},many\ngold,,1\n`, { fields: { columns } });
+    await importEnded(stack.store, world, id);
+    expect((await millrace(['errors', id])).out.split('\n')).toEqual([
+      expect.stringMatching(/^line +column +error +customer +key +reason$/), expect.stringMatching(/^-|^─/),
+      expect.stringMatching(/^2 +Orders total +INVALID_VALUE +\S+ +score +"many" /),
+      expect.stringMatching(/^3 +INVALID_CUSTOMER_ID +in the column "who", the customer id is empty$/), '',
+    ]);
+    const { out: errors } = await millrace(['errors', id, '--csv']);
+    const path = join(folder, 'corrected.csv');
+    await writeFile(path, errors.replace('many', '7'));
+    const child = /import (imp_\w+)/.exec((await millrace(['redrive', id, path])).out)![1]!;
+    expect((await millrace(['errors', id])).out).toMatch(new RegExp(`^2 .* settled by ${child}: "many" `, 'm'));
+    expect((await millrace(['errors', id, '--open'])).out).not.toContain('many');
+  });
+
   it('counts the values of a feed from 0, and says where to ask for what only an import has', async () => {
     const reply = await sendFeed(stack.app, world, [{ customer_id: personId(7), attribute_key: 'plan', attribute_value: 5 }]);
     const { requestId } = reply.json<{ result: { requestId: string } }>().result;

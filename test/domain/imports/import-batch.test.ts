@@ -60,7 +60,20 @@ it('counts the rows that it takes for customers whose id hardly is one', () => {
 it('takes a wrong customer id of a table for one error of its line', () => {
   const [rows] = checkPieces(split(Buffer.from(`gold,1,${'x'.repeat(1_000)}\n,,\u0001\ngold,,\nplan,1,ada\n`)), tableRules, [0]);
   expect(rows).toMatchObject({ rowsIn: 6, cellsEmpty: 2, changes: [{ line: 4 }, { line: 4 }] });
-  expect(rows!.errors).toMatchObject([1, 3].map((line) => ({ line, column: 3, errorType: 'INVALID_CUSTOMER_ID', attributeKey: null })));
+  expect(rows!.errors.map(({ column }) => column)).toEqual([undefined, undefined]);
+  expect(rows!.errors).toMatchObject([1, 3].map((line) => ({ line, errorType: 'INVALID_CUSTOMER_ID', attributeKey: null })));
+});
+
+it('counts the filled cells of a sheet beyond its header, and locates an error of the customer\'s column as one of that cell', () => {
+  const attributes = { mail: 'score', plan: 'plan' };
+  const [first] = split(Buffer.from('mail,plan,,\n'));
+  const { format } = parseHeader(first, 'v3', { isSheet: true }, { customer: 'mail', attributes }) as HeaderReading & { ok: true };
+  const [rows] = checkPieces(split(Buffer.from('a@b.c,gold,,note,,x\n5,,y\n,x,z\n')), { ...rules, ...format }, [0]);
+  expect(rows).toMatchObject({ rowsIn: 5, cellsEmpty: 1, cellsUnnamed: 3, changes: [{ line: 1, value: 'gold' }, { line: 2, value: '5' }] });
+  expect(rows!.errors).toMatchObject([
+    { line: 1, column: 1, errorType: 'INVALID_VALUE', attributeKey: 'score' },
+    { line: 3, errorType: 'INVALID_CUSTOMER_ID', message: 'in the column "mail", the customer id is empty', attributeKey: null },
+  ]);
 });
 
 it('refuses the header of a table that has more columns than a sheet, and finds a thousand names in one that has as many', () => {

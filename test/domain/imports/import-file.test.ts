@@ -61,6 +61,17 @@ describe('the header of an import', () => {
     }
   });
 
+  test('of a table names its columns and how to map them, and for a sheet how to choose another', () => {
+    const [first] = createCsvSplitter().push(Buffer.from('email, plan ,,orders,\n'));
+    const hint = '. If it is a table with a column for each attribute, here "email", "plan", "orders", set columns '
+      + '(millrace import with --customer and --map)';
+    const reading = parseHeader(first, 'v3');
+    expect(reading).toEqual({ ok: false, errorType: 'PARSING_FAILED', message: expect.stringContaining(`action_type${hint}`) });
+    expect(parseHeader(first, 'v3', { isSheet: true }))
+      .toMatchObject({ message: expect.stringContaining(`${hint}. If the rows stand in another sheet, set sheet`) });
+    expect(header('email\n')).not.toMatchObject({ message: expect.stringContaining('--map') });
+  });
+
   test('names the encoding when that is what is wrong', () => {
     expect(header(Buffer.from('user_id,é\n', 'latin1'))).toMatchObject({
       ok: false, errorType: 'FILE_ENCODING', message: expect.stringMatching(/not UTF-8.*setting encoding, such as windows-1252/),

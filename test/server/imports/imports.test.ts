@@ -131,10 +131,10 @@ describe('an import', () => {
     await write(store.db, async (tx) => {
       await updateImportLane(tx, { ...lane, lane: 0 }, {
         nextOffset: 500, nextLine: 7, rowsIn: 3, rowsOk: 1, rowsIgnored: 1, rowsFailed: 1,
-        cellsEmpty: 0, suspiciousIds: 1, errorsByType: { UNDEFINED_ATTRIBUTE: 1, INVALID_VALUE: 1 },
+        cellsEmpty: 0, cellsUnnamed: 0, suspiciousIds: 1, errorsByType: { UNDEFINED_ATTRIBUTE: 1, INVALID_VALUE: 1 },
       });
       await updateImportLane(tx, { ...lane, lane: 1 }, {
-        nextOffset: 700, nextLine: 9, rowsIn: 2, rowsOk: 1, rowsIgnored: 0, rowsFailed: 1, cellsEmpty: 0,
+        nextOffset: 700, nextLine: 9, rowsIn: 2, rowsOk: 1, rowsIgnored: 0, rowsFailed: 1, cellsEmpty: 0, cellsUnnamed: 0,
         suspiciousIds: 1, errorsByType: { INVALID_VALUE: 1 },
       });
     });

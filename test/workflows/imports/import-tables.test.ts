@@ -71,12 +71,13 @@ describe('an import of a table whose columns are mapped', () => {
     const { status, errors, id } = await imported(asCsv(TABLE));
     expect(status).toMatchObject({
       state: 'finished', rows: { read: 10, ok: 4, ignored: 3, failed: 3, open: 3 }, version: 3,
-      columns: { ...COLUMNS, ignored: ['notes'], ignored_count: 1, empty_cells: 3 },
+      columns: { ...COLUMNS, ignored: ['notes'], ignored_count: 1, empty_cells: 3, unnamed_cells: 1 },
     });
     expect(errors.map(({ line, column, key, error_type: type, raw }) => [line, column, key, type, raw])).toEqual([
       [5, 'Orders total', 'score', 'INVALID_VALUE', `${EVE},score,a dozen`], [5, 'Tags', 'tags', 'EMPTY_VALUE', `${EVE},tags,;`],
-      [6, 'E-mail', null, 'INVALID_CUSTOMER_ID', '"3","gold","","","",""'],
+      [6, null, null, 'INVALID_CUSTOMER_ID', '"3","gold","","","",""'],
     ]);
+    expect(errors[2]!.message).toBe('in the column "E-mail", the customer id is empty');
     expect(await valuesNow()).toEqual([
       [ADA, 'plan', false, 'gold'], [ADA, 'score', false, '12.5'], [ADA, 'tags', false, ['a', 'b']],
       [BOB, 'plan', false, 'silver'], [BOB, 'score', false, '7'], [BOB, 'tags', false, ['x']],
@@ -89,7 +90,7 @@ describe('an import of a table whose columns are mapped', () => {
     expect(file.body.split('\n').slice(0, 2).map((line) => line.split(',').slice(0, 4))).toEqual([
       ['user_id', 'attribute_key', 'value', 'line'], [EVE, 'score', 'a dozen', '5 column 1'],
     ]);
-    const corrected = file.body.replace('a dozen', '12').replace(',,,6 column 3', `${BOB},score,3,6 column 3`);
+    const corrected = file.body.replace('a dozen', '12').replace(',,,6,', `${BOB},score,3,6,`);
     const again = await ended(await postImport(stack.app, world, corrected, { fields: { redrive_of: id } }));
     expect(again.status).toMatchObject({ rows: { read: 3, ok: 2, failed: 1 }, columns: null });
     expect((await ended(id)).status.rows).toMatchObject({ open: 2 });
@@ -115,7 +116,9 @@ describe('an import of a table whose columns are mapped', () => {
       await ended(await startImportOf(stack.app, world, { file_url: url, columns: COLUMNS })),
     ];
     for (const { status, errors } of runs) {
-      expect(status).toMatchObject({ rows: { read: 10, ok: 4, ignored: 3, failed: 3 }, columns: { ignored: ['notes'], empty_cells: 3 } });
+      expect(status).toMatchObject({
+        rows: { read: 10, ok: 4, ignored: 3, failed: 3 }, columns: { ignored: ['notes'], empty_cells: 3, unnamed_cells: 1 },
+      });
       expect(errors.map(({ column, message }) => [column, message])).toEqual(dryRun.errors.map(({ column, message }) => [column, message]));
     }
     expect(runs[2]!.errors.map(({ line }) => line)).toEqual([4, 4, 5]);
@@ -143,7 +146,7 @@ describe('an import of a table whose columns are mapped', () => {
     world = await makeWorld(stack.store);
     const refusals: [string, string][] = [
       ['email;plan;total\nx;y;z\n', 'the header has no columns "E-mail", "Orders total", "Tags"; it has "email", "plan", "total"'],
-      ['E-mail,e-MAIL ,PLAN,plan,Orders  total,tags,TAGS\n', 'the header has 2 columns "Tags"'],
+      ['E-mail,e-MAIL ,PLAN,plan,Orders  total,tags,TAGS\n', 'the header has 2 columns "Tags": rename one'],
       ['e-mail:plan\n', 'the header has no columns "E-mail", "plan", "Orders total", "Tags"; it has "e-mail:plan". '
         + 'If it has more, set delimiter'],
       ['', 'the file is empty'],
@@ -153,6 +156,8 @@ describe('an import of a table whose columns are mapped', () => {
       expect(status).toMatchObject({ state: 'failed', rows: { read: 0 }, columns: { ...COLUMNS, ignored: null } });
       expect(status.failure).toBe(`${failure}; the first line has to have the names that columns maps`);
     }
+    const sheet = await imported(await workbook({ sheets: { Notes: inlineRows([['a', 'b']]) } }));
+    expect(sheet.status.failure).toContain('it has "a", "b". If the table stands in another sheet, set sheet');
     const folded = await imported(`orders  TOTAL,e-mail,Plan,tags\n1,${ADA},gold,a\nshort,${BOB}\n`);
     expect(folded.status).toMatchObject({ rows: { read: 4, ok: 3, failed: 1 } });
     expect(folded.errors).toMatchObject([{ line: 3, column: null, error_type: 'PARSING_FAILED', raw: `short,${BOB}` }]);
