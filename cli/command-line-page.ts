@@ -26,8 +26,8 @@ The other pages write \`millrace\` for any of these.
 \`MILLRACE_URL\` names the server, by default \`http://127.0.0.1:8080\`. \`MILLRACE_TOKEN\` is what \`millrace login\` prints, or a service
 token. A System of Records (SoR) is given by its name or its identifier. An unknown name is an error that says which one may be meant.
 
-With \`--json\` a command prints the API's result as one JSON document, and nothing else on standard output: a list as an array, a
-long one as a page with its \`items\`. The
+With \`--json\` a command prints the API's result as one JSON document, and nothing else: a list as an array, a
+long one as a page with its \`items\`. A refusal goes to standard error. The
 \`errors\` commands print one object a line. Without it, tables fit the terminal: long cells are cut, the last column is wrapped, and empty
 columns are left out. Where the output is no terminal, nothing is cut.
 

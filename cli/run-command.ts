@@ -21,8 +21,9 @@ export async function runCommand(args: readonly string[], { env, stdin, stdout, 
   let [status, isJson] = [0, false];
   const run: Run = async (work) => {
     const client = openClient(server, terminal.command);
-    // Text for people must not stand beside the document, nor keys in it go into a log of errors.
-    const console = new Console({ stdout: isJson ? nowhere : readable(stdout), stderr: readable(stderr), ignoreErrors: false });
+    // Text for people must not stand beside the document, on either stream, nor keys in it go into a log of errors.
+    const [out, err] = isJson ? [nowhere, nowhere] : [readable(stdout), readable(stderr)];
+    const console = new Console({ stdout: out, stderr: err, ignoreErrors: false });
     status = await work({
       env, stdin, stdout, stderr, server, console, terminal, client: isJson ? keepLastResult(client, last) : client,
       setResult: (value) => { Object.assign(last, { isSet: true, value }); },

@@ -25,7 +25,7 @@ export const addAuditCommand = (program: Command, run: Run) => program.command('
   .option('--customer <id>', 'entries that concern this user')
   .option('--device', 'the customer is the id of a device')
   .option('--limit <n>', 'so many entries, from 1 to 10,000; with --csv all', '100')
-  .option('--csv', 'all of them as a CSV file')
+  .addOption(new Option('--csv', 'all of them as a CSV file').conflicts('json'))
   .option('--output <file>', 'write the CSV file here')
   .action((options: Options) => run((context) => read(context, options)));
 

@@ -2,9 +2,12 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { commandLinePage } from '../../../cli/command-line-page.ts';
+import { buildProgram, leavesOf } from '../../../cli/program.ts';
+import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId, rememberSecret } from '../../harness/core/people.ts';
 import { waitFor } from '../../harness/core/wait.ts';
+import { storedExporter } from '../../harness/exports/stored-exporters.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
 import { testServer } from '../../server/http/test-server.ts';
 import { runMillrace, startMillrace } from './run-millrace.ts';
@@ -166,6 +169,42 @@ describe('the command itself', () => {
     await millrace(['sors', 'add', 'A name that takes much more than a narrow terminal has']);
     const { out } = await millrace(['sors'], { COLUMNS: '40' });
     expect(out.split('\n').filter((line) => line.length > 40)).toEqual([]);
+  });
+
+  it('prints one JSON document with --json, and nothing else, whatever the command', async () => {
+    const own = await makeWorld(store);
+    await store.db.query('UPDATE users SET superadmin = true WHERE id = $1', [own.user.id]);
+    const app = await insertSampleApp(store.db, own.entity.id, 'com.example.json');
+    const exporter = await storedExporter(store.db, store.secrets, own, { endpoint: 'http://127.0.0.1:9', appIds: [app.id] });
+    const given: Record<string, string> = {
+      sor: own.sor.identifier, attribute: 'plan', app: app.identifier, exporter: exporter.identifier, email: 'json@example.com',
+      user: personId(1), entity: own.entity.identifier, id: personId(1), name: 'Json', label: 'Json', key: 'json', connector: 'sandbox',
+      settings: '{}', package: 'com.example.json2', from: '2026-01-01', to: '2026-01-02', reason: 'a case',
+      rights: 'sor_manage', days: '1',
+    };
+    const leaves = leavesOf(await buildProgram(async () => {}, { version: '0' }));
+    const commands = leaves.filter(({ options }) => options.some(({ long }) => long === '--json')).map((command) => {
+      const path: string[] = [];
+      for (let at = command; at.parent; at = at.parent) path.unshift(at.name());
+      const names = new Set(command.options.map(({ long }) => long));
+      const needed = command.options.filter(({ mandatory }) => mandatory)
+        .flatMap((option) => [option.long!, option.argChoices?.[0] ?? given[option.name()] ?? 'unknown']);
+      const flags = ['--yes', '--once', '--no-wait', '--no-email'].filter((flag) => names.has(flag));
+      const values = command.registeredArguments.map((argument) => given[argument.name()] ?? argument.argChoices?.[0] ?? 'unknown');
+      return { path: path.join(' '), args: [...path, ...values, ...needed, ...flags], isLast: flags.includes('--yes') };
+    // Removing comes last. Verifying needs a bucket, and has tests of its own.
+    }).filter(({ path }) => path !== 'exporters verify').toSorted((a, b) => Number(a.isLast) - Number(b.isLast));
+    const printed: string[] = [];
+    for (const { path, args } of commands) {
+      const { status, out, err } = await runMillrace([...args, '--json'], { url, token: own.token });
+      if (out === '') expect([path, status]).not.toEqual([path, 0]);
+      else printed.push(path);
+      if (status === 0) expect([path, err]).toEqual([path, '']);
+      const documents = /(?:^| )errors$/.test(path) ? out.split('\n').filter(Boolean) : out === '' ? [] : [out];
+      for (const document of documents) expect(() => JSON.parse(document) as unknown, path).not.toThrow();
+    }
+    expect(commands.length).toBeGreaterThan(85);
+    expect(printed.length).toBeGreaterThan(45);
   });
 
   it('has its page in the docs', async () => {
