@@ -28,7 +28,9 @@ token. A System of Records (SoR) is given by its name or its identifier. An unkn
 
 With \`--json\` a command prints the API's result as one JSON document, and nothing else: a list as an array, a
 long one as a page with its \`items\`. A refusal goes to standard error. The
-\`errors\` commands print one object a line. Without it, tables fit the terminal: long cells are cut, the last column is wrapped, and empty
+\`errors\` commands, and \`apps tail\` without \`--once\`, print one object a line.
+
+Without it, tables fit the terminal: long cells are cut, the last column is wrapped, and empty
 columns are left out. Where the output is no terminal, nothing is cut.
 
 The exit status is 0 when all went well, 1 when the command could not be done, and 2 when it was done and rows failed. A command that

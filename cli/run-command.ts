@@ -25,7 +25,7 @@ export async function runCommand(args: readonly string[], { env, stdin, stdout, 
     const [out, err] = isJson ? [nowhere, nowhere] : [readable(stdout), readable(stderr)];
     const console = new Console({ stdout: out, stderr: err, ignoreErrors: false });
     status = await work({
-      env, stdin, stdout, stderr, server, console, terminal, client: isJson ? keepLastResult(client, last) : client,
+      env, stdin, stdout, stderr, server, console, terminal, isJson, client: isJson ? keepLastResult(client, last) : client,
       setResult: (value) => { Object.assign(last, { isSet: true, value }); },
     });
     if (isJson && last.isSet) stdout.write(`${escapeControls(stringify(withoutKeys(last.value ?? null)))}\n`);

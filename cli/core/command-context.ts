@@ -16,6 +16,8 @@ export type CommandContext = ProcessIo & {
   client: Client;
   console: Console;
   terminal: Terminal;
+  /** Whether `--json` is given: a command that does not end by itself prints a document a line. */
+  isJson: boolean;
   /** What `--json` prints, where that is not what the last call of the client returned. */
   setResult(value: unknown): void;
 };

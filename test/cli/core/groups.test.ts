@@ -105,6 +105,14 @@ describe('millrace apps and labels', () => {
     expect(await json(['apps', 'tail', 'Shop app', '--once'])).toMatchObject([
       { outcome: 'accepted' }, { outcome: 'refused' }, { outcome: 'accepted' },
     ]);
+    const followed = startMillrace(['apps', 'tail', 'Shop app', '--json'], { url, token: world.token });
+    const lines = await waitFor('a document for each call', async () => {
+      const whole = followed.said.out.split('\n').slice(0, -1);
+      return whole.length === 3 ? whole : null;
+    });
+    followed.child.kill();
+    await followed.ended;
+    expect(lines.map((line) => (JSON.parse(line) as { outcome: string }).outcome)).toEqual(['accepted', 'refused', 'accepted']);
     const events = await json(['apps', 'events', 'Shop app']) as { identifier: number; name: string }[];
     expect(events.map(({ name }) => name)).toEqual(['Opened', 'Application Crashed']);
     const [crash] = await json(['apps', 'crashes', 'list', 'Shop app']) as { identifier: string }[];
@@ -201,7 +209,7 @@ describe('the command itself', () => {
       else printed.push(path);
       if (status === 0) expect([path, err]).toEqual([path, '']);
       const documents = /(?:^| )errors$/.test(path) ? out.split('\n').filter(Boolean) : out === '' ? [] : [out];
-      for (const document of documents) expect(() => JSON.parse(document) as unknown, path).not.toThrow();
+      for (const document of documents) expect(() => ({ path, document: JSON.parse(document) as unknown })).not.toThrow();
     }
     expect(commands.length).toBeGreaterThan(85);
     expect(printed.length).toBeGreaterThan(45);
