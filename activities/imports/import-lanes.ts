@@ -8,6 +8,7 @@ import type { Dependencies } from '../dependencies.ts';
 import { type Batch, readBatches } from './import-batches.ts';
 import { checkBatch, type LanePart } from './import-check.ts';
 import { mergePart } from './import-merge.ts';
+import { overtakenLines } from './import-overtaken.ts';
 import { importRules, type ImportRules } from './import-rules.ts';
 
 /** `moved`: another attempt at this step has committed meanwhile, and the cursors are to be read again. */
@@ -104,7 +105,8 @@ class Lanes {
   }
 
   async #handOver(batch: Batch): Promise<void> {
-    for await (const parts of checkBatch(this.#deps, this.#job, batch, this.#done, this.#rules)) {
+    const rules = { ...this.#rules, overtaken: await overtakenLines(this.#deps, this.#job, batch.pieces, this.#rules) };
+    for await (const parts of checkBatch(this.#deps, this.#job, batch, this.#done, rules)) {
       for (const part of parts) this.#tails[part.lane] = this.#tails[part.lane]!.then(() => this.#merge(part));
     }
   }

@@ -3,6 +3,7 @@ import { rowError } from '../../domain/imports/import-batch.ts';
 import { fileError, type ImportError } from '../../domain/imports/import-error.ts';
 import type { FileFailure } from '../../domain/imports/import-file.ts';
 import { mergeAttributeValues, type MergeRefusal } from '../../store/attributes/merge-attribute-values.ts';
+import type { Said } from '../../store/attributes/merge-scalars.ts';
 import { holdSorRevision } from '../../store/attributes/systems-of-records.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import { deleteNotedFiles } from '../../store/core/file-deletions.ts';
@@ -51,12 +52,18 @@ async function recheckIfChanged(tx: Tx, deps: Dependencies, job: ReadableImport,
 async function mergeRows(tx: Tx, deps: Dependencies, job: ReadableImport, part: LanePart): Promise<ImportError[]> {
   const { entityId, sorId } = job;
   const refusals = await mergeAttributeValues(tx, deps.secrets, entityId, sorId, part.prepared,
-    { dryRunOf: job.dryRun ? job.id : null, said: { at: job.receivedAt } });
+    { dryRunOf: job.dryRun ? job.id : null, said: saidOf(job, part.rules) });
   await settleCorrected(tx, job, part.rows, refusals);
   const errors = await redactErased(tx, deps, entityId, part.rows.errors, () => 'user_id');
   if (refusals.length === 0) return errors;
   const pieces = await readBatchAgain(deps, job, part.offsets);
   return [...errors, ...refusals.map((refusal) => refusalError(pieces, refusal, part))];
+}
+
+/** The rows of a re-drive are those of its first import, corrected; any other file brings values of its own. */
+function saidOf({ saidAt, receivedAt }: Import, { hasErrorColumns, layout }: ImportRules): Said {
+  const isCorrection = saidAt !== null && (hasErrorColumns || layout !== undefined);
+  return isCorrection ? { at: saidAt, isCorrection } : { at: receivedAt };
 }
 
 /** The rows of the first import that these rows correct are open no more. */

@@ -6,10 +6,11 @@ import type { Import, ReadableImport } from '../../store/imports/import-record.t
 import { sorRules, type SorRules } from '../attributes/sor-rules.ts';
 import { readFirstPiece } from './import-batches.ts';
 
-/** The rules of an import's rows, and whether the entity ever erased anyone. */
-export type ImportRules = SorRules & ImportFormat & { hasErased: boolean };
+/** The rules of an import's rows, and whether the entity ever erased anyone. `overtaken`: of the rows of one batch. */
+export type ImportRules = SorRules & RowFormat & { hasErased: boolean };
+type RowFormat = ImportFormat & { overtaken?: ReadonlySet<number> };
 
-export async function importRules(db: Queryable, { entityId, sorId }: Import, format: ImportFormat): Promise<ImportRules> {
+export async function importRules(db: Queryable, { entityId, sorId }: Import, format: RowFormat): Promise<ImportRules> {
   return { ...format, ...await sorRules(db, entityId, sorId), hasErased: await hasErased(db, entityId) };
 }
 

@@ -13,7 +13,11 @@ import { checkRow, type RowContext } from './import-row.ts';
 import { type TableCell, tableCells } from './table-columns.ts';
 
 /** What the rows are checked against; `sorDeleted` once the SoR is gone. */
-export type Rules = RowContext & { sorDeleted: boolean };
+export type Rules = RowContext & {
+  sorDeleted: boolean;
+  /** Lines of an error file whose rows come too late: they count, and change nothing. */
+  overtaken?: ReadonlySet<number>;
+};
 
 /** A place in the first file of a chain of re-drives; column 0: the row as a whole. */
 export type OriginalPlace = { line: number; column: number };
@@ -102,7 +106,7 @@ function checkRun(run: Run, rules: Rules, { cursors, checked }: Lanes, cutOffAt?
     if (outcome.kind === 'value' || outcome.kind === 'set') {
       rows.rowsIn += 1;
       if (isSuspiciousId(outcome.customerId)) rows.suspiciousIds += 1;
-      rows.changes.push({ ...outcome, line: run.lines[index]! });
+      if (!rules.overtaken?.has(run.lines[index]!)) rows.changes.push({ ...outcome, line: run.lines[index]! });
       if (corrected !== null) rows.corrects.set(run.lines[index]!, corrected);
     } else {
       const original = corrected === null ? {} : { originalLine: corrected.line, originalColumn: corrected.column };

@@ -24,7 +24,8 @@ const batchImport = route(api.importAttributeValues, async ({ body, file, versio
     const accepted = await insertImport(tx, deps.secrets, sor.entityId, {
       source, sorId: sor.id, version: body.columns === undefined ? parent?.version ?? version : 3,
       skipEmail: body.skip_email, dryRun: body.dry_run,
-      parentId: parent?.id ?? null, rootId: parent && rootOf(parent), fileSettings: fileSettingsOf(body, parent),
+      parentId: parent?.id ?? null, rootId: parent && rootOf(parent), saidAt: parent && saidAtOf(parent),
+      fileSettings: fileSettingsOf(body, parent),
       columnMapping: body.columns ?? null,
     });
     await insertAuditEntry(tx, sor.entityId, {
@@ -40,6 +41,11 @@ const batchImport = route(api.importAttributeValues, async ({ body, file, versio
 /** The import to whose lines those of the parent's error file belong. */
 function rootOf({ id, rootId, hasErrorColumns }: Import): number {
   return rootId !== null && hasErrorColumns ? rootId : id;
+}
+
+/** When the values of the first import of the chain were said; a file that was no correction brought values of its own. */
+function saidAtOf({ receivedAt, saidAt, hasErrorColumns, columnMapping }: Import): Date {
+  return hasErrorColumns || columnMapping !== null ? saidAt ?? receivedAt : receivedAt;
 }
 
 /** An error file has its numbers and dates as the first file had them; it is in UTF-8, and its header tells the delimiter. */

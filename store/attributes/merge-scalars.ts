@@ -43,9 +43,10 @@ export function stagedLine({ customerId, customerType, attributeId, line, valueT
 /**
  * When the values of a merge were said: now, where `at` is missing. The feed brings its requests in the order in which they were accepted.
  * `runId`: the run of a sync that brings them, which waits for nothing of its own. `older`: collects the lines of values that were said
- * before the value they meet; looked for only where it is given.
+ * before the value they meet; looked for only where it is given. `isCorrection`: a re-drive brings them, which replaces no Set that was
+ * changed later.
  */
-export type Said = { at?: Date; isFeed?: boolean; runId?: number; older?: Set<number> };
+export type Said = { at?: Date; isFeed?: boolean; runId?: number; older?: Set<number>; isCorrection?: boolean };
 
 /** SQL: whether calls of SDKs, of which any may come late, bring values of the SoR. */
 export const TAKES_TRAITS = `EXISTS (

@@ -2,6 +2,7 @@ import { pipeline } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
 import { ERASED } from '../../domain/core/erased.ts';
 import type { ImportError } from '../../domain/imports/import-error.ts';
+import { readRows } from '../core/camel-row.ts';
 import { copyLine } from '../core/copy-text.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 
@@ -92,6 +93,17 @@ export async function updateTableRedriven(tx: Tx, entityId: number, parentId: nu
        LIMIT ${SETTLED_AT_ONCE})`,
     [entityId, parentId, redrivenBy]);
   return rowCount === SETTLED_AT_ONCE;
+}
+
+/** Lists the errors of these customers in the first import of a chain that other re-drives than `exceptBy` have settled. */
+export async function listErrorsRedriven(
+  db: Queryable, entityId: number, importId: number, customerIds: readonly string[], exceptBy: number,
+): Promise<{ line: number; customerId: string; attributeKey: string }[]> {
+  // By import_errors_settled.
+  return readRows(await db.query(
+    `SELECT line, customer_id, attribute_key FROM import_errors
+     WHERE entity_id = $1 AND import_id = $2 AND redriven_by IS NOT NULL AND redriven_by <> $4 AND customer_id = ANY ($3)
+       AND attribute_key IS NOT NULL`, [entityId, importId, customerIds, exceptBy]));
 }
 
 /** Why the file as a whole could not be imported, or its end not be read; null when nothing was wrong with it. */

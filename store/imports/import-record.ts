@@ -43,6 +43,8 @@ export type Import = RowCounts & {
   stage: string | null;
   generation: number;
   receivedAt: Date;
+  /** When the values of a re-drive count as said, if they are those of its first import, corrected. */
+  saidAt: Date | null;
   startedAt: Date | null;
   endedAt: Date | null;
   /** Null while it is still to be fetched. */
@@ -84,7 +86,7 @@ export type ReadableImport = PinnedImport & { fileFormat: ImportFileFormat };
 export type ImportSource = PinnedFile | { url: string; headers: Record<string, string> };
 
 export type NewImport = Pick<Import, 'sorId' | 'version' | 'skipEmail'>
-  & Partial<Pick<Import, 'dryRun' | 'parentId' | 'rootId' | 'fileSettings' | 'columnMapping'>>
+  & Partial<Pick<Import, 'dryRun' | 'parentId' | 'rootId' | 'saidAt' | 'fileSettings' | 'columnMapping'>>
   & { source: ImportSource };
 
 /** Columns of `IMPORTS`. */

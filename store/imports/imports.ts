@@ -25,12 +25,12 @@ export async function insertImport(tx: Queryable, secrets: Secrets, entityId: nu
   const { rows } = await tx.query<{ id: number }>(
     `INSERT INTO imports (entity_id, identifier, jid, sor_id, version, skip_email, dry_run, parent_id, root_id, file_key,
        file_bytes, file_sha256, source_bytes, source_sha256, source_gzip, source_defect, shown_url, file_url, request_headers,
-       file_settings, column_mapping)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21) RETURNING id`,
+       file_settings, column_mapping, said_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22) RETURNING id`,
     [entityId, identifier, newIdentifier('job'), job.sorId, job.version, job.skipEmail, job.dryRun ?? false,
       job.parentId ?? null, job.rootId ?? null, file?.fileKey, file?.fileBytes, file?.fileSha256, file?.sourceBytes, file?.sourceSha256,
       file?.sourceGzip, file?.sourceDefect, sealed?.shownUrl, sealed?.url, sealed?.headers,
-      job.fileSettings ?? {}, job.columnMapping ?? null]);
+      job.fileSettings ?? {}, job.columnMapping ?? null, job.saidAt ?? null]);
   await tx.query(
     `INSERT INTO import_lanes (entity_id, import_id, lane, generation)
      SELECT $1, $2, lane, 0 FROM generate_series(0, $3::integer - 1) AS lane`, [entityId, rows[0]!.id, LANES]);

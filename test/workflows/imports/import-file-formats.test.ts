@@ -106,6 +106,34 @@ describe('an import of a file as a spreadsheet saves it', () => {
       .toMatchObject({ rows: { open: 0 } });
   });
 
+  it('lets no re-driven row overwrite a later line of its file, be it re-driven too, or an import accepted later', async () => {
+    const [ADA, BOB, EVE, CAL, DAN] = [1, 2, 3, 4, 5].map(personId) as [string, string, string, string, string];
+    const bad = 'x'.repeat(300);
+    const { id, status } = await imported(`user_id,attribute_key,value\n${[
+      `${ADA},plan,${bad}`, `${ADA},plan,gold`, `${BOB},plan,silver`, `${BOB},plan,${bad}`, `${EVE},plan,${bad}`, `${EVE},tags,${bad}`,
+      `${ADA},tags,${bad}`, `${ADA},tags,a;b`, `${CAL},plan`, `${CAL},plan,bronze`, `${DAN},plan,${bad}1`, `${DAN},plan,${bad}2`,
+    ].join('\n')}\n`);
+    expect(status.rows).toMatchObject({ ok: 4, failed: 8 });
+    await ended(await postImport(stack.app, world, `user_id,attribute_key,value\n${EVE},plan,platinum\n${EVE},tags,p;q\n`));
+    const { body } = await stack.app.inject({
+      url: `/api/attribute_values/imports/${id}/errors.csv`, headers: { authorization: `Token ${world.token}` },
+    });
+    const corrected = body.replaceAll(/x{300}/g, 'late').replace(`${CAL},plan"`, `${CAL},plan,late"`).trimEnd().split('\n');
+    expect(corrected).toHaveLength(9);
+    const last = await ended(await postImport(stack.app, world, `${corrected[0]}\n${corrected[8]}\n`, { fields: { redrive_of: id } }));
+    expect(last.status.rows).toMatchObject({ ok: 1, failed: 0 });
+    const rest = await ended(await postImport(stack.app, world, corrected.slice(0, 8).join('\n'), { fields: { redrive_of: id } }));
+    expect(rest.status.rows).toMatchObject({ read: 7, ok: 7, failed: 0 });
+    const values = (await importedValues(stack, world) as { customer_id: string; key: string; [member: string]: unknown }[])
+      .map(({ customer_id: who, key, ...value }) => [who, key, Object.values(value).findLast((each) => each !== null)]);
+    expect(values).toEqual([
+      [ADA, 'plan', 'gold'], [ADA, 'tags', ['a', 'b']], [BOB, 'plan', 'late'], [EVE, 'plan', 'platinum'], [EVE, 'tags', ['p', 'q']],
+      [CAL, 'plan', 'bronze'], [DAN, 'plan', 'late2'],
+    ]);
+    expect(await viewImportProgress(stack.store.db, (await findImport(stack.store.db, world.entity.id, id))!, new Date()))
+      .toMatchObject({ rows: { open: 0 } });
+  });
+
   it('reads an .xlsx file as rows, with the lines of its sheet', async () => {
     const strings = ['user_id', 'attribute_key', 'value', 'action_type', personId(1), 'plan', 'born', 'score', 'vip', 'two\nlines']
       .map((text) => `<t>${text}</t>`);
