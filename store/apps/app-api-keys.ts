@@ -93,14 +93,18 @@ export async function findAppsByKey(db: Queryable, secrets: Secrets, writeKey: s
   const { rows } = await db.query<{
     entity_id: number; id: number; sor_id: number; identifier: string; package_name: string; app_type: AppType; default_tz: string;
     session_timeout: number;
-  }>(
-    `SELECT a.entity_id, a.id, s.id AS sor_id, a.identifier, a.package_name, a.app_type, a.default_tz, a.session_timeout
+  }>({
+    // Planned once a session, as each request of an SDK asks.
+    name: 'find-apps-by-key',
+    text: `SELECT a.entity_id, a.id, s.id AS sor_id, a.identifier, a.package_name, a.app_type, a.default_tz, a.session_timeout
      FROM key_lookups l
      JOIN entities e ON e.id = l.entity_id AND e.active
      JOIN app_api_keys k ON k.entity_id = l.entity_id AND k.lookup = l.lookup AND NOT k.revoked
      JOIN apps a ON a.entity_id = k.entity_id AND a.id = k.app_id
      JOIN systems_of_records s ON s.entity_id = a.entity_id AND s.app_id = a.id AND s.deleted_at IS NULL
-     WHERE l.lookup = $1 AND l.kind = 'app' ORDER BY a.id`, [secrets.lookup(writeKey)]);
+     WHERE l.lookup = $1 AND l.kind = 'app' ORDER BY a.id`,
+    values: [secrets.lookup(writeKey)],
+  });
   return rows.map((row) => ({
     entityId: row.entity_id, appId: row.id, sorId: row.sor_id, identifier: row.identifier, packageName: row.package_name,
     appType: row.app_type, timezone: row.default_tz, sessionTimeout: row.session_timeout,

@@ -141,11 +141,15 @@ export async function findSorByApiKey(
 /** The same for several, in their order. */
 export async function findSorsByApiKeys(db: Queryable, secrets: Secrets, shown: ShownKey[]): Promise<(SorOfKey | null)[]> {
   const lookups = shown.map(({ apiKey }) => secrets.lookup(apiKey));
-  const found = readRows<SorOfKey & { lookup: Buffer }>(await db.query(
-    `SELECT k.lookup, s.entity_id, s.id, s.identifier, s.name, s.type, s.app_id, s.disabled, s.revision, s.updated_at
+  const found = readRows<SorOfKey & { lookup: Buffer }>(await db.query({
+    // Planned once a session, as each request of a feed asks.
+    name: 'find-sors-by-keys',
+    text: `SELECT k.lookup, s.entity_id, s.id, s.identifier, s.name, s.type, s.app_id, s.disabled, s.revision, s.updated_at
      FROM key_lookups k JOIN systems_of_records s ON s.entity_id = k.entity_id AND s.id = k.owner_id
      JOIN entities e ON e.id = s.entity_id AND e.active
-     WHERE k.lookup = ANY ($1::bytea[]) AND k.kind = 'sor' AND s.deleted_at IS NULL`, [lookups]));
+     WHERE k.lookup = ANY ($1::bytea[]) AND k.kind = 'sor' AND s.deleted_at IS NULL`,
+    values: [lookups],
+  }));
   return shown.map(({ identifier }, index) => {
     return found.find((sor) => sor.lookup.equals(lookups[index]!) && (identifier === null || sor.identifier === identifier)) ?? null;
   });
