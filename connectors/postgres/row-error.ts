@@ -1,4 +1,5 @@
 import pg from 'pg';
+import type { Json, SourceRecord } from '../core/contract.ts';
 import { isOfServer } from './postgres-refusal.ts';
 
 /** Why a row is not taken; `column`: its value is wrong, and `message` says how; `later`: a later try may have another outcome. */
@@ -34,14 +35,17 @@ export function isRowError(error: unknown): error is pg.DatabaseError {
   return error instanceof pg.DatabaseError && error.code !== undefined && (error.code === 'XX000' || !isOfServer(error.code));
 }
 
-/** Why, without a value of it; `column`: the one whose value is wrong, as far as that could be found out. */
-export function rowError(error: pg.DatabaseError, column: string | null): RowError {
+/** Returns why, without a value of the record; `column`: the one whose value is wrong, as far as that could be found out. */
+export function rowError(error: pg.DatabaseError, column: string | null, record: SourceRecord): RowError {
   const { code = '' } = error;
   if (isPolicy(error)) return { message: 'A row-level security policy of the table does not let it in' };
   const state = ` (SQLSTATE ${code})`;
   // Another session holds a lock, or what is asked for is in use.
   const later = code.startsWith('55');
   if (error.routine === 'exec_stmt_raise') return { message: `A trigger of the table refused it${state}`, later };
+  if (column !== null && code.startsWith('22') && !isWellFormed(record[column] ?? null)) {
+    return { message: `has half of a surrogate pair, which is no character${state}`, column };
+  }
   const ofValue = OF_VALUE[code]?.(error);
   if (ofValue !== undefined) return column === null ? { message: `A value ${ofValue}${state}` } : { message: ofValue + state, column };
   const ofRow = OF_ROW[code]?.(error);
@@ -52,6 +56,13 @@ export function rowError(error: pg.DatabaseError, column: string | null): RowErr
 /** Whether it may be found out which value is wrong, where Postgres doesn't say. */
 export function isOfValue({ code }: pg.DatabaseError): boolean {
   return code === 'XX000' || (code?.startsWith('22') ?? false);
+}
+
+/** Postgres reads a record as JSON, and says of half a surrogate pair no more than that its JSON is wrong. */
+function isWellFormed(value: Json): boolean {
+  if (typeof value === 'string') return value.isWellFormed();
+  if (typeof value !== 'object' || value === null) return true;
+  return Object.entries(value).every(([name, member]) => name.isWellFormed() && isWellFormed(member));
 }
 
 function isPolicy({ code, routine }: pg.DatabaseError): boolean {

@@ -154,5 +154,5 @@ async function tryWithoutRows(writing: RowWriting): Promise<void> {
 }
 
 async function rowErrorOf({ session, table }: RowWriting, { record }: Row, error: pg.DatabaseError): Promise<RowError> {
-  return rowError(error, isOfValue(error) ? await columnOfError(session, table, record) : null);
+  return rowError(error, isOfValue(error) ? await columnOfError(session, table, record) : null, record);
 }

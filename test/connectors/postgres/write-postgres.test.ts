@@ -139,7 +139,7 @@ describe('rows that are written', () => {
 
   it('fail each for its own reason, in words that quote none of it', async () => {
     await sql(`CREATE TABLE strict (id int PRIMARY KEY, name varchar(3) NOT NULL, mail text UNIQUE, age int CHECK (age >= 0), bytes bytea,
-      born date, tags int[], boss int REFERENCES strict DEFERRABLE INITIALLY DEFERRED)`);
+      born date, tags int[], doc jsonb, boss int REFERENCES strict DEFERRABLE INITIALLY DEFERRED)`);
     const bad: [SourceRecord, RegExp, field?: string][] = [
       [{ id: 2, name: null }, /column name may not be empty/],
       [{ id: 3, name: 'zqvalue', age: 1 }, /^is too long for type character varying\(3\) \(/, 'name'],
@@ -151,6 +151,8 @@ describe('rows that are written', () => {
       [{ id: 'zqid', name: 'j' }, /^is no integer \(SQLSTATE 22P02\)$/, 'id'], [{ id: 9, name: 'k', bytes: 'zq!' }, /base64/],
       [{ id: 10, name: 'a\0b' }, /zero byte/, 'name'], [{ id: 12, name: 'l', age: 1, born: 'zqday' }, /^is no date/, 'born'],
       [{ id: 13, name: 'm', tags: ['zqtag'] }, /^is no integer/, 'tags'],
+      [{ id: 14, name: 'n\ud800' }, /^has half of a surrogate pair, which is no character \(SQLSTATE 22P0\d\)$/, 'name'],
+      [{ id: 15, name: 'o', doc: { a: ['\udc00'] } }, /^has half of a surrogate pair/, 'doc'],
     ];
     const records = [{ id: 1, name: 'a', mail: 'zqmail' }, ...bad.map(([record]) => record), { id: 11, name: 'z' }];
     const outcomes = await write('strict', ['id'], records);
