@@ -353,7 +353,7 @@ describe('a run that is canceled while a batch is on its way', () => {
 describe('a dry run', () => {
   it('asks another destination whether it has the stream and its fields', async () => {
     const worker = stack.startWorker();
-    await people('asking', 3);
+    const table = await people('asking', 3);
     const dryRunTo = async (destination: object, fields: object[] = []) => {
       const sync = await syncTo('asking', shop.connection, {
         destination: { connection: shop.connection, key: ['id'], ...destination }, mapping: { fields, other_fields: 'keep' },
@@ -365,6 +365,9 @@ describe('a dry run', () => {
     expect(await dryRunTo({ stream: 'asking' }, [{ from: 'tariff', to: 'tarif' }]))
       .toBe('The stream asking of the destination has no field tarif: did you mean tariff?');
     expect(await dryRunTo({ stream: 'asking' })).toBe('finished');
+    await shop.db.query(`ALTER TABLE ${table} ADD COLUMN shout text GENERATED ALWAYS AS (upper(tariff)) STORED`);
+    expect(await dryRunTo({ stream: 'asking' }, [{ from: 'tariff', to: 'shout' }]))
+      .toMatch(/^The field shout of asking takes no values, since the destination makes them itself/);
     await worker.stop();
   });
 });
