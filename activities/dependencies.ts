@@ -55,6 +55,12 @@ export type Dependencies = {
   takeSendSlot: Semaphore;
   /** Taken for each attempt to send a mail: a slow mail server doesn't hold up sends. */
   takeMailSlot: Semaphore;
+  /** Taken while the people of an audience or a segment are looked for, and no longer. */
+  takeAudienceSlot: Semaphore;
+  /** Taken by each step that counts an entity's messages, or deletes those that are no longer kept. */
+  takeReportSlot: Semaphore;
+  /** Taken for each batch of outcomes, and each attempt to put lists of deletions into buckets. */
+  takeDeliverySlot: Semaphore;
   countRecords: (outcome: 'written' | 'unchanged' | 'ignored' | 'failed', records: number) => void;
   countExportRuns: (outcome: 'finished' | 'failed' | 'canceled') => void;
   /** Of runs that finished. */

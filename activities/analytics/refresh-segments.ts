@@ -12,6 +12,7 @@ import { findSegmentById, type Segment } from '../../store/analytics/segments.ts
 import { resolveFilters } from '../../store/analytics/resolve-filters.ts';
 import { isQueryCanceled, isTimedOut, type Tx, write } from '../../store/core/database.ts';
 import { heartbeating } from '../core/heartbeat.ts';
+import { inSlot } from '../core/in-slot.ts';
 import type { Dependencies } from '../dependencies.ts';
 
 export type RefreshSegmentsSteps = ReturnType<typeof refreshSegmentsSteps>;
@@ -27,14 +28,17 @@ class RefreshOver extends Error {
 
 export const refreshSegmentsSteps = (deps: Dependencies) => ({
   /** Computes anew who is in the segment whose refresh has been due longest, if any is. A repeat after a kill does it from the start. */
-  refreshSegment: (entityId: number): Promise<{ isIdle: boolean }> => heartbeating(async () => {
-    const claim = await claimDueSegment(deps.db, entityId);
-    if (claim === null) return { isIdle: true };
-    deps.boundary('segments: claimed');
-    await refresh(deps, entityId, claim);
-    return { isIdle: false };
-  }),
+  refreshSegment: (entityId: number): Promise<{ isIdle: boolean }> => (
+    heartbeating(() => inSlot(deps.takeAudienceSlot, entityId, () => refreshNext(deps, entityId)))),
 });
+
+async function refreshNext(deps: Dependencies, entityId: number): Promise<{ isIdle: boolean }> {
+  const claim = await claimDueSegment(deps.db, entityId);
+  if (claim === null) return { isIdle: true };
+  deps.boundary('segments: claimed');
+  await refresh(deps, entityId, claim);
+  return { isIdle: false };
+}
 
 async function refresh(deps: Dependencies, entityId: number, claim: RefreshClaim): Promise<void> {
   const segment = await findSegmentById(deps.db, entityId, claim.id);

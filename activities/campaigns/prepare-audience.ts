@@ -16,6 +16,7 @@ import { isQueryCanceled, type Tx, write } from '../../store/core/database.ts';
 import { endJob } from '../../store/jobs/jobs.ts';
 import { cancelWaiting } from '../../store/sends/attempts.ts';
 import { lockSend, type Send } from '../../store/sends/sends.ts';
+import { inSlot } from '../core/in-slot.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { findDueWindows, findNextLook, listZones, lookForPeople, type Run, type WhileOurs } from './look-for-people.ts';
@@ -31,7 +32,8 @@ export async function prepareAudience(deps: Dependencies, claim: JobClaim): Prom
   if (begun === null || 'againInMs' in begun) return begun;
   const whileOurs = whileOursOf(deps, claim, begun.send.audienceRound);
   try {
-    const ended = await (begun.campaign.type === 'dynamic' ? lookIfDue : findOnce)(deps, begun, whileOurs);
+    const find = begun.campaign.type === 'dynamic' ? lookIfDue : findOnce;
+    const ended = await inSlot(deps.takeAudienceSlot, claim.entityId, () => find(deps, begun, whileOurs));
     if (ended === null || 'againInMs' in ended) return ended;
     await fail(deps, begun, whileOurs, ended.failure);
   } catch (error) {

@@ -55,8 +55,10 @@ export async function sendOnce(
   return inSlot(deps.takeMailSlot, ownerOf(mailed), () => sendInPlace(deps, mailed, about, attemptToSend));
 }
 
-/** No entity has this id. */
+/** No entity has these ids. */
 const RESETS = -1;
+/** Has the place of mails about internal errors. */
+export const TO_OPERATOR = -2;
 
 /** Who has the place of a mail: its entity. Resets of passwords belong to no entity, and share one place in line, however many they are. */
 export function ownerOf(mailed: Mailed): number {

@@ -1,6 +1,7 @@
 import type { JobClaim, JobRef } from '../../domain/jobs/job.ts';
 import { updateLocationFault, updateWaitsForHolds } from '../../store/gdpr/progress.ts';
 import { heartbeating } from '../core/heartbeat.ts';
+import { inSlot } from '../core/in-slot.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { type ClaimedRequest, claimRequest, startNextUnvouched } from './claim.ts';
@@ -40,7 +41,8 @@ export const gdprDeleteSteps = (deps: Dependencies) => ({
   listSurvivors: (claim: JobClaim): Promise<LocationToErase[]> =>
     recordingErrors(deps, claim, 'what is left could not be looked for', () => listSurvivingLocations(deps, claim)),
   listForExporters: (claim: JobClaim): Promise<void> => heartbeating(() => listForExporters(deps, claim)),
-  tellExporters: (claim: JobClaim): Promise<RetryAfter | null> => heartbeating(() => tellExportersOf(deps, claim)),
+  tellExporters: (claim: JobClaim): Promise<RetryAfter | null> => heartbeating(() => (
+    inSlot(deps.takeDeliverySlot, claim.entityId, () => tellExportersOf(deps, claim)))),
   writeReceipt: (claim: JobClaim): Promise<{ isTreated: boolean }> => heartbeating(async () => {
     const round = await finishRound(deps, claim);
     if (round.isTreated) await startNextUnvouched(deps, claim);

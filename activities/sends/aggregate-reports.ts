@@ -9,22 +9,27 @@ import {
 } from '../../store/sends/report-rollups.ts';
 import { REPORT_DAYS } from '../../store/sends/reports.ts';
 import { heartbeating } from '../core/heartbeat.ts';
+import { inSlot } from '../core/in-slot.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { deliverOutcomes, type Delivering } from './deliver-outcomes.ts';
 
 export type AggregateReportsSteps = ReturnType<typeof aggregateReportsSteps>;
 type Used = Pick<Dependencies, 'db' | 'boundary'>;
 
-export const aggregateReportsSteps = (deps: Delivering, now = () => new Date()) => ({
+export const aggregateReportsSteps = (deps: Delivering & Pick<Dependencies, 'takeReportSlot'>, now = () => new Date()) => ({
   /** Counts the days of campaigns whose attempts changed, and those of control groups that are due; a repeat finds the same. */
-  countAttempts: (entityId: number): Promise<void> => heartbeating(() => countAttempts(deps, entityId)),
+  countAttempts: (entityId: number): Promise<void> => inReportSlot(deps, entityId, () => countAttempts(deps, entityId)),
 
   /** Lets go of attempts that are older than reports reach, and of what is not kept as long; what each person got stays as a count. */
-  dropAttempts: (entityId: number): Promise<void> => heartbeating(() => dropAttempts(deps, entityId, now())),
+  dropAttempts: (entityId: number): Promise<void> => inReportSlot(deps, entityId, () => dropAttempts(deps, entityId, now())),
 
   /** Sends what became of messages to the connections that apps name. */
   deliverOutcomes: (entityId: number): Promise<void> => heartbeating(() => deliverOutcomes(deps, entityId)),
 });
+
+function inReportSlot(deps: Pick<Dependencies, 'takeReportSlot'>, entityId: number, work: () => Promise<void>): Promise<void> {
+  return heartbeating(() => inSlot(deps.takeReportSlot, entityId, work));
+}
 
 const DAY_MS = 86_400_000;
 const NEVER = new Date(0);

@@ -11,10 +11,13 @@ import {
   updateOutcomesDelivered, updateOutcomesFailed,
 } from '../../store/sends/outcome-deliveries.ts';
 import { findConnection } from '../../store/syncs/connections.ts';
+import { inSlot } from '../core/in-slot.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { type OpenConnection, openConnection } from '../syncs/open-connection.ts';
 
-export type Delivering = Pick<Dependencies, 'db' | 'secrets' | 'outside' | 'scratch' | 'log' | 'draining' | 'boundary'>;
+export type Delivering = Pick<
+  Dependencies, 'db' | 'secrets' | 'outside' | 'scratch' | 'log' | 'draining' | 'boundary' | 'takeDeliverySlot'
+>;
 
 /** Within the drain of a worker, which so finishes what it sends. */
 const MAX_SENDING_MS = 25_000;
@@ -30,11 +33,12 @@ export async function deliverOutcomes(deps: Delivering, entityId: number): Promi
 }
 
 async function deliverOfApp(deps: Delivering, entityId: number, delivery: OutcomeDelivery, until: Date): Promise<void> {
-  const { db, draining } = deps;
+  const { db, draining, takeDeliverySlot } = deps;
   let opened: OpenConnection | null = null;
   try {
-    opened = await openReceiver(deps, entityId, delivery);
-    while (!draining.aborted && await deliverBatch(deps, entityId, delivery, { opened, until }));
+    const receiver = opened = await openReceiver(deps, entityId, delivery);
+    const deliverNext = () => deliverBatch(deps, entityId, delivery, { opened: receiver, until });
+    while (!draining.aborted && await inSlot(takeDeliverySlot, entityId, deliverNext));
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     const next = nextTry(error, delivery, { now: new Date(), patienceMs: Infinity, finalTries: Infinity })!;

@@ -17,6 +17,12 @@ export const PLACES = {
   sends: 4,
   /** Attempts to send a mail or an alert. */
   mails: 8,
+  /** Looks for the people that filters find, for campaigns and segments: each takes two database sessions, for ten minutes at most. */
+  audiences: 2,
+  /** Counts of what became of an entity's messages. */
+  reports: 4,
+  /** Batches of outcomes on their way to webhooks, and lists of deletions on their way to buckets. */
+  deliveries: 16,
   /** Imports under way, most of which wait for a place of a batch. */
   imports: 64,
   /** Feeds under way, one of an entity, most of which wait for a place of a batch. */
@@ -43,6 +49,9 @@ export const BOUNDS = {
   feeds: { maxEach: 1, maxWaitingEach: 1, maxWaiting: 16 },
   sends: { maxWaitingEach: 8, maxWaiting: 60 },
   mails: { maxWaitingEach: 8, maxWaiting: 24 },
+  audiences: { maxEach: 1, maxWaitingEach: 4, maxWaiting: 20 },
+  reports: { maxEach: 1, maxWaitingEach: 1, maxWaiting: 12 },
+  deliveries: { maxEach: 4, maxWaitingEach: 4, maxWaiting: 16 },
   connectorCalls: { maxEach: 4, maxWaitingEach: 1, maxWaiting: 16 },
   heavyReads: { maxEach: 1, maxWaitingEach: 20, maxWaiting: 100 },
   streamedLists: { maxEach: 4, maxWaitingEach: 100, maxWaiting: 500 },

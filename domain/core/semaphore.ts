@@ -172,3 +172,42 @@ async function waitInLine(turns: Turns, entityId: number, onWait?: () => Promise
     signal?.removeEventListener('abort', onAbort);
   }
 }
+
+/**
+ * A budget that entities share without waiting: each may hold as much as is free beside it. So one entity alone holds half, n of them
+ * 1 / (n + 1) each, and the same is free for the next. An entity that holds nothing always gets what it asks for first.
+ */
+export class SharedBudget {
+  readonly #most: number;
+  readonly #held = new Map<number, number>();
+  #total = 0;
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  /** Returns how much more the entity may hold. */
+  left(entityId: number): number {
+    return Math.max(0, Math.floor((this.#most - this.#total - this.#heldBy(entityId)) / 2));
+  }
+
+  /** Takes as much for an entity; false if that is more than it may hold. */
+  take(entityId: number, amount: number): boolean {
+    const held = this.#heldBy(entityId);
+    if (held > 0 && amount > this.left(entityId)) return false;
+    this.#held.set(entityId, held + amount);
+    this.#total += amount;
+    return true;
+  }
+
+  giveBack(entityId: number, amount: number): void {
+    const held = this.#heldBy(entityId) - amount;
+    if (held > 0) this.#held.set(entityId, held);
+    else this.#held.delete(entityId);
+    this.#total -= amount;
+  }
+
+  #heldBy(entityId: number): number {
+    return this.#held.get(entityId) ?? 0;
+  }
+}

@@ -1,4 +1,5 @@
 import { internalErrorOf } from '../../domain/core/internal-error.ts';
+import { SharedBudget } from '../../domain/core/semaphore.ts';
 import type { Fields } from '../../domain/tracking/call-fields.ts';
 import { type Database, write } from '../../store/core/database.ts';
 import type { Secrets } from '../../store/core/secrets.ts';
@@ -9,8 +10,8 @@ import { peopleIn, rawOf, type TrackedRequest } from './tracked-request.ts';
 import type { TakenIn } from './tracking-intake.ts';
 
 const WRITE_EVERY_MS = 1_000;
-/** Of all apps, in a second: more are not shown. */
-const MAX_WAITING = 5_000;
+/** Of all entities, in a second: of more, each entity's share is shown. */
+const MAX_SHOWN = 5_000;
 const MAX_CHARS = 2_000;
 
 type LiveDependencies = { db: Database; secrets: Secrets; log: { warn(fields: object, message: string): void } };
@@ -25,7 +26,7 @@ export class LiveCalls {
   readonly #deps: LiveDependencies;
   #byEntity = new Map<number, Waiting[]>();
   #byTarget = new Map<TrackingTarget, number>();
-  #waiting = 0;
+  #budget = new SharedBudget(MAX_SHOWN);
   #timer: NodeJS.Timeout | undefined;
 
   constructor(deps: LiveDependencies) {
@@ -35,10 +36,10 @@ export class LiveCalls {
   /** What is to be shown of a batch, while its calls are there. */
   shown(target: TrackingTarget, calls: readonly unknown[], context: Fields): Shown[] {
     const taken = this.#byTarget.get(target) ?? 0;
-    const room = Math.min(MAX_LIVE_CALLS - taken, MAX_WAITING - this.#waiting, calls.length);
+    const room = Math.min(MAX_LIVE_CALLS - taken, this.#budget.left(target.entityId), calls.length);
     if (room <= 0) return [];
     this.#byTarget.set(target, taken + room);
-    this.#waiting += room;
+    this.#budget.take(target.entityId, room);
     this.#writeSoon();
     return calls.slice(0, room).map((call) => ({ call: rawOf(call, context, MAX_CHARS), people: peopleIn(call, context) }));
   }
@@ -78,7 +79,7 @@ export class LiveCalls {
   async #write(): Promise<void> {
     const { db, secrets, log } = this.#deps;
     const byEntity = this.#byEntity;
-    [this.#byEntity, this.#byTarget, this.#waiting, this.#timer] = [new Map(), new Map(), 0, undefined];
+    [this.#byEntity, this.#byTarget, this.#budget, this.#timer] = [new Map(), new Map(), new SharedBudget(MAX_SHOWN), undefined];
     for (const [entityId, calls] of byEntity) {
       await write(db, (tx) => insertLiveCalls(tx, secrets, entityId, calls)).catch((error: unknown) => {
         log.warn({ entityId, error: internalErrorOf(error) }, 'the last calls could not be shown');

@@ -18,14 +18,15 @@ const batchRoutes = [api.sendBatch, ...api.otherBatches, api.sendImportedBatch].
     const ofPath = { isImport: operation === api.sendImportedBatch };
     const read = readBatch(body);
     if ('refused' in read) return refuse(400, read.refused.code, read.refused.message);
-    return answer(await deps.trackingAdmission.within(bytesOfBody(body), () => takeIn(deps, circumstances, target, read.batch, ofPath)));
+    return answer(await deps.trackingAdmission.within(
+      target.entityId, bytesOfBody(body), () => takeIn(deps, circumstances, target, read.batch, ofPath)));
   }));
 
 const singleRoutes = api.singleCalls.flatMap(({ type, operations }) => operations.map((operation) =>
   route(operation, async ({ body, ...circumstances }, deps) => {
     const target = await requireTarget(deps, circumstances, body);
     const taken = await deps.trackingAdmission.within(
-      bytesOfBody(body), () => takeIn(deps, circumstances, target, batchOfOne(body), { type }));
+      target.entityId, bytesOfBody(body), () => takeIn(deps, circumstances, target, batchOfOne(body), { type }));
     const [refused] = taken.refused;
     if (refused) return refuse(400, refused.code, refused.message, { message_id: refused.messageId });
     return answer(taken);

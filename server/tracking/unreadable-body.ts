@@ -34,7 +34,8 @@ export async function keepUnreadableBody(
     index: 0, messageId: null, code: status === 'too_large' ? 'too_large' : 'invalid', message, raw: text, people: peopleIn(text),
     appId: apps.length === 1 ? apps[0].appId : null,
   };
-  const taken = await deps.trackingAdmission.within(bytes.length, () => deps.trackingIntake(entityId, { calls: [], refused: [refused] }));
+  const taken = await deps.trackingAdmission.within(
+    entityId, bytes.length, () => deps.trackingIntake(entityId, { calls: [], refused: [refused] }));
   deps.liveCalls.note(target, deps.liveCalls.shown(target, [text], {}), { calls: [], refused: [refused] }, taken);
   deps.metrics.countCalls('refused', 1);
 }

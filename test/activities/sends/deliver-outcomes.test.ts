@@ -2,11 +2,13 @@ import { createHmac } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { openAllPlaces } from '../../../activities/core/open-all-places.ts';
 import type { Dependencies } from '../../../activities/dependencies.ts';
 import { deliverOutcomes } from '../../../activities/sends/deliver-outcomes.ts';
 import type { OutcomeRecord } from '../../../connectors/core/contract.ts';
 import { type FetchAllow, readFetchAllow } from '../../../connectors/core/fetch-allow.ts';
 import { guardedFetch } from '../../../connectors/core/guarded-fetch.ts';
+import { semaphore, TooManyWait } from '../../../domain/core/semaphore.ts';
 import { listEntitiesToCount } from '../../../store/sends/report-rollups-across-entities.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { type Answer, hangUp, httpSource, inTurn, status } from '../../harness/core/http-source.ts';
@@ -28,7 +30,7 @@ let deps: Dependencies;
 beforeAll(() => {
   deps = {
     db: store.db, secrets: store.secrets, boundary() {}, outside: { allow, fetch: guardedFetch(allow) }, scratch: store.scratch,
-    draining: new AbortController().signal, log: { info() {}, warn() {}, error() {} },
+    draining: new AbortController().signal, log: { info() {}, warn() {}, error() {} }, ...openAllPlaces(),
   } as unknown as Dependencies;
 });
 
@@ -140,6 +142,12 @@ describe('what becomes of messages', () => {
       });
     }
     await receiving.set(receiving.connection);
+    await settled(receiving, [200]);
+    const takeDeliverySlot = semaphore(2, { maxEach: 1, maxWaitingEach: 0 });
+    const free = await takeDeliverySlot(world.entity.id);
+    await expect(deliverOutcomes({ ...deps, takeDeliverySlot }, world.entity.id)).rejects.toBeInstanceOf(TooManyWait);
+    expect(received).toEqual([]);
+    free();
     expect(await call('DELETE', `connections/${receiving.connection}`)).toMatchObject({
       status: 409, body: { message: expect.stringContaining('used by apps: "com.example.third"') as string },
     });

@@ -36,6 +36,95 @@ it('all limits stand in one list: no other module opens a semaphore', async () =
   expect(opened.toSorted()).toEqual(['domain/core/limits.ts', 'domain/core/semaphore.ts']);
 });
 
+const APPS_OWN = 'an app has push connections of its own, and its sends alone wait for them';
+const OWN_WORK = 'belongs to one piece of work, which has a place';
+
+/**
+ * Limits of what runs or waits at once that are no places, and why no entity waits there for another. A new one fails the check below:
+ * give it places in `PLACES`, or say here why it needs none.
+ */
+const WITHOUT_PLACES: Record<string, string> = {
+  'activities/sends/pushes-under-way.ts #sending = 0': APPS_OWN,
+  'activities/sends/send-loop.ts length: SIDE_BY_SIDE }': OWN_WORK,
+  'connectors/fcm/access-token.ts #underWay: Promise': APPS_OWN,
+  'connectors/push/contract.ts connections: 4': APPS_OWN,
+  'connectors/push/http1-client.ts connections: CONNECTIONS': APPS_OWN,
+  'connectors/push/http1-client.ts pipelining: 1': APPS_OWN,
+  'connectors/push/http2-client.ts #waiting: Waiting': APPS_OWN,
+  'connectors/push/http2-session.ts #underWay = new': APPS_OWN,
+  'runtime/app-context.ts max: 21': 'exports, audiences and heavy reads take 12; requests get 503 after 5 s',
+  'runtime/demo/demo-shop.ts max: 1': 'the demo alone runs on it',
+  'runtime/embedded/postgres.ts max: 1': 'open while the service starts',
+  'runtime/keys.ts max: 4': 'a command of the operator',
+  'runtime/workers.ts maxConcurrentActivityTaskExecutions: STEPS_OF_QUEUE': 'each queue has more slots than places, by the test below',
+  'server/dependencies.ts connections: 10_000': 'an address has a quarter of them (`connection-limits`)',
+  'server/exports/export-verification.ts length: AT_ONCE }': OWN_WORK,
+  'server/imports/kept-file-quota.ts #underWay = new': 'counted for each System of Records and entity',
+  'server/syncs/connector-calls.ts #underWay = new': 'lists the calls that have places',
+  'store/core/s3-files.ts queueSize: PARTS_AT_ONCE': OWN_WORK,
+};
+
+/** The limit whose places each long step takes; a text says why it takes none. A step that is not here fails the check below. */
+const LIMIT_OF_STEP: Record<string, Limit | { none: string }> = {
+  countAttempts: 'reports', dropAttempts: 'reports', deliverOutcomes: 'deliveries', tellExporters: 'deliveries',
+  writeFile: 'exports', exportFiles: 'exports', drainFeed: 'feeds', fetchFile: 'imports', loadRows: 'imports', syncRecords: 'syncs',
+  prepareAudience: 'audiences', refreshSegment: 'audiences', sendToAudience: 'sends', sendMessages: 'sends',
+  mailFile: 'mails', mailExportAlert: 'mails', mailAboutAccess: 'mails', mailAboutDeletion: 'mails', mailReport: 'mails',
+  mailSyncAlert: 'mails',
+  writeArchives: 'gdpr', eraseLocation: 'gdpr', erasePass: 'gdpr', listSurvivors: 'gdpr',
+  ...Object.fromEntries([
+    'gatherToShow', 'collectIdentifiers', 'raiseTombstones', 'beginErasing', 'listLocations', 'listForExporters', 'writeReceipt',
+    'writeAccessReceipt', 'discardAccess', 'discardDeletion',
+  ].map((step) => [step, { none: 'looks up or writes down the people of one request, by their keys' }])),
+};
+
+it('a long step takes places, or says why it needs none', async () => {
+  const steps: string[] = [];
+  for await (const path of glob('workflows/*.ts')) {
+    const text = await readFile(path, 'utf8');
+    const proxies = text.matchAll(/const \{([^}]+)\} = proxyActivities<[^>]+>\((\w+_STEPS|\{[^}]*\})/g);
+    for (const [, names, options] of proxies) {
+      if (options !== 'SHORT_STEPS') steps.push(...names!.split(',').map((name) => name.trim()).filter((name) => name !== ''));
+    }
+  }
+  expect(steps.toSorted()).toEqual(Object.keys(LIMIT_OF_STEP).toSorted());
+});
+
+it('mails leave by places alone', async () => {
+  const senders: string[] = [];
+  for await (const path of glob(FOLDERS.map((folder) => `${folder}/**/*.ts`))) {
+    if (/\bmailer\.send\(/.test(await readFile(path, 'utf8'))) senders.push(path);
+  }
+  expect(senders.toSorted()).toEqual(['activities/accounts/mail-internal-errors.ts', 'activities/core/mail-once.ts']);
+});
+
+it('budgets without a line are shared, too', async () => {
+  const budgets: string[] = [];
+  for await (const path of glob(FOLDERS.map((folder) => `${folder}/**/*.ts`))) {
+    if (/\bnew SharedBudget\(/.test(await readFile(path, 'utf8'))) budgets.push(path);
+  }
+  expect(budgets.toSorted()).toEqual(['server/tracking/live-calls.ts', 'server/tracking/tracking-admission-limit.ts']);
+});
+
+/** How code limits what runs at once: options of a pool, a line of callers, a count of what runs, several workers over one list. */
+const LIMITING = new RegExp([
+  String.raw`\b(?:connections|maxConnections|maxConcurrent\w*|max\w*Sockets): (?:\d[\d_]*|[A-Z][A-Z_]+)\b`,
+  String.raw`\b(?:queueSize|pipelining|concurrency|poolSize): (?:\d[\d_]*|[A-Z][A-Z_]+)\b`,
+  String.raw`(?<=\bopenDatabase\(\{[^}]*)\bmax: \d+`,
+  String.raw`(?<=readonly |^ +)#(?:waiting|queue|running|active|inFlight|underWay|sending|free|slots)(?: = (?:new|\w+)|: \w+)`,
+  String.raw`length: [A-Z][A-Z_]+ \}(?=, (?:async|open))`,
+  String.raw`\b(?:pLimit|pQueue|new (?:PQueue|Bottleneck|Sema|Semaphore|Mutex))\b`,
+].join('|'), 'gm');
+
+it('a limit that is no place says why it needs none', async () => {
+  const found: string[] = [];
+  for await (const path of glob(FOLDERS.map((folder) => `${folder}/**/*.ts`))) {
+    if (path === 'domain/core/semaphore.ts') continue;
+    for (const [limit] of (await readFile(path, 'utf8')).matchAll(LIMITING)) found.push(`${path} ${limit}`);
+  }
+  expect(found.toSorted()).toEqual(Object.keys(WITHOUT_PLACES).toSorted());
+});
+
 it.each([...new Set(Object.values(QUEUE_OF))])('%s: steps that have places or wait for them leave slots to others', (queue) => {
   const limits = (Object.keys(QUEUE_OF) as (keyof typeof QUEUE_OF)[]).filter((limit) => QUEUE_OF[limit] === queue);
   const held = limits.map((limit) => PLACES[limit] + (BOUNDS[limit] as Bounds).maxWaiting!);

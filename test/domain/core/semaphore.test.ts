@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { semaphore, TooManyWait } from '../../../domain/core/semaphore.ts';
+import { semaphore, SharedBudget, TooManyWait } from '../../../domain/core/semaphore.ts';
 import { sampledRuns } from '../../harness/run/seed.ts';
 
 it('gives no more turns at once than it has, and the next to whoever has waited longest', async () => {
@@ -123,4 +123,43 @@ it('refuses callers beyond those who may wait, and leaves the places in line to 
   end();
   await new Promise(setImmediate);
   expect(answers.toSorted()).toEqual(['1a begins', '2a begins', '3a begins', '4a begins']);
+});
+
+const MOST = 1_000;
+
+it('a budget leaves as much free as any entity holds, whatever comes and goes, and lets each that holds nothing in', () => {
+  const step = fc.record({ entityId: fc.integer({ min: 1, max: 5 }), amount: fc.integer({ min: 1, max: 100 }), isTaken: fc.boolean() });
+  fc.assert(fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+    const budget = new SharedBudget(MOST);
+    const held = new Map<number, number[]>();
+    const sum = (amounts: Iterable<number>) => [...amounts].reduce((total, amount) => total + amount, 0);
+    for (const { entityId, amount, isTaken } of steps) {
+      const own = held.get(entityId) ?? [];
+      held.set(entityId, own);
+      if (!isTaken) {
+        const back = own.pop();
+        if (back !== undefined) budget.giveBack(entityId, back);
+        continue;
+      }
+      const isFirst = own.length === 0;
+      const may = isFirst || amount <= budget.left(entityId);
+      expect(budget.take(entityId, amount)).toBe(may);
+      if (may) own.push(amount);
+      const free = MOST - sum(Array.from(held.values(), sum));
+      if (may && !isFirst) expect(sum(own)).toBeLessThanOrEqual(free);
+    }
+  }));
+});
+
+it('a budget gives one entity alone half, and another its share beside it', () => {
+  const budget = new SharedBudget(MOST);
+  const fill = (entityId: number) => {
+    let held = 0;
+    while (budget.take(entityId, 1)) held += 1;
+    return held;
+  };
+  expect(fill(1)).toBe(MOST / 2);
+  budget.giveBack(1, 200);
+  expect(fill(2)).toBe(350);
+  expect(fill(1)).toBe(25);
 });

@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { openAllPlaces } from '../../../activities/core/open-all-places.ts';
 import { mailInternalErrors } from '../../../activities/accounts/mail-internal-errors.ts';
 import type { AttentionItem as Item } from '../../../api/jobs/attention.ts';
 import type { Mail, Mailer } from '../../../connectors/smtp/mailer.ts';
 import { RIGHTS } from '../../../domain/accounts/rights.ts';
+import { PLACES as LIMITS } from '../../../domain/core/limits.ts';
 import { erasedError } from '../../../domain/gdpr/erased-error.ts';
 import { fileError, type ImportError } from '../../../domain/imports/import-error.ts';
 import { INTERNAL_FAILURE } from '../../../domain/imports/import-error-type.ts';
@@ -395,8 +397,15 @@ describe('what needs attention', () => {
   it('is mailed to superadmins where it is an internal error, once an hour at most', async () => {
     const sent: Mail[] = [];
     const mailer: Mailer = { send: async (mail) => { sent.push(mail); return { outcome: 'filed' }; }, close: async () => {} };
-    const mail = () => mailInternalErrors({ db: store.db, mailer, publicUrl: 'http://millrace.test', boundary: () => {} });
-    await Promise.all([mail(), mail(), mail()]);
+    const { takeMailSlot } = openAllPlaces();
+    const mail = () => mailInternalErrors({ db: store.db, mailer, publicUrl: 'http://millrace.test', boundary: () => {}, takeMailSlot });
+    // While all places are taken it waits for its own, and loses no turn.
+    const full = await Promise.all(Array.from({ length: LIMITS.mails }, () => takeMailSlot(1)));
+    const waiting = [mail(), mail(), mail()];
+    await new Promise(setImmediate);
+    expect(sent).toEqual([]);
+    for (const free of full) free();
+    await Promise.all(waiting);
     expect(sent).toMatchObject([{ to: [superadmin.user.email], text: expect.stringContaining('upkeep deleteExpired\n    since ') }]);
     // An hour later: nothing new, then a new one.
     const later = () => sql(`UPDATE operator_notices SET sent_at = ${ago('61 minutes')}`);

@@ -1,14 +1,20 @@
 import { asyncLocalStorage, type Context } from '@temporalio/activity';
 import { expect, it } from 'vitest';
 import type { Dependencies } from '../../../activities/dependencies.ts';
+import { refreshSegmentsSteps } from '../../../activities/analytics/refresh-segments.ts';
+import { runCampaignSteps } from '../../../activities/campaigns/run-campaign.ts';
 import { exportDailySteps } from '../../../activities/exports/export-daily.ts';
 import { feedAttributesSteps } from '../../../activities/feed/feed-attributes.ts';
 import { buildFileSteps } from '../../../activities/files/build-file.ts';
+import { gdprDeleteSteps } from '../../../activities/gdpr/gdpr-delete.ts';
 import { importAttributesSteps } from '../../../activities/imports/import-attributes.ts';
+import { aggregateReportsSteps } from '../../../activities/sends/aggregate-reports.ts';
 import { runSyncSteps } from '../../../activities/syncs/run-sync.ts';
 import { semaphore, TooManyWait } from '../../../domain/core/semaphore.ts';
-import { jobRefOf, WAITING_FOR_SLOT } from '../../../domain/jobs/job.ts';
+import { JobGone, jobRefOf, WAITING_FOR_SLOT } from '../../../domain/jobs/job.ts';
 import { createMetrics } from '../../../runtime/telemetry/metrics.ts';
+import { insertCampaignRun } from '../../../store/campaigns/campaign-runs.ts';
+import { write } from '../../../store/core/database.ts';
 import { insertExportRun } from '../../../store/exports/export-runs.ts';
 import { findFileJob } from '../../../store/files/file-jobs.ts';
 import { findImport } from '../../../store/imports/imports.ts';
@@ -18,6 +24,7 @@ import { waitFor } from '../../harness/core/wait.ts';
 import { storedExporter } from '../../harness/exports/stored-exporters.ts';
 import { postFeed } from '../../harness/feed/feeds.ts';
 import { postImport } from '../../harness/imports/imports.ts';
+import { insertSampleCampaign } from '../../harness/sends/campaigns.ts';
 import { storedRun, storedSync } from '../../harness/syncs/stored-syncs.ts';
 import { runMillrace } from '../../cli/core/run-millrace.ts';
 import { useServer } from '../http/use-server.ts';
@@ -144,6 +151,49 @@ it.each(Object.keys(WORK))('%s: a wait that a killed worker noted ends once an a
   expect(await noted(work.table)).toHaveLength(1);
   await stepIn(semaphore(1), work);
   expect(await noted(work.table)).toEqual([]);
+});
+
+/** Steps that wait without a note, since no record says what they are at. */
+const UNNOTED: Record<string, () => Promise<(deps: Dependencies) => Promise<unknown>>> = {
+  async 'the audience of a campaign'() {
+    const { db } = store;
+    const { id: entityId } = world.entity;
+    const app = await insertSampleApp(db, entityId, 'com.example.audience');
+    const campaign = await insertSampleCampaign(db, entityId, app.id, { type: 'classic', status: 'scheduled' });
+    const run = await write(db, (tx) => insertCampaignRun(tx, entityId, { ...campaign, createdBy: null }, new Date()));
+    return async (deps) => {
+      const steps = runCampaignSteps(deps);
+      // Each attempt claims it anew, as after a kill.
+      const claim = await steps.claimCampaign(run, 'run') ?? expect.unreachable('it was not claimed');
+      return steps.prepareAudience(claim);
+    };
+  },
+  'the refresh of a segment': async () => (deps) => refreshSegmentsSteps(deps).refreshSegment(world.entity.id),
+  'counts of messages': async () => (deps) => aggregateReportsSteps(deps).countAttempts(world.entity.id),
+  'deletions of old messages': async () => (deps) => aggregateReportsSteps(deps).dropAttempts(world.entity.id),
+  async 'lists of deletions for buckets'() {
+    const claim = { entityId: world.entity.id, runId: 0, identifier: 'gdp_none', generation: 1 };
+    return (deps) => gdprDeleteSteps(deps).tellExporters(claim);
+  },
+};
+
+it.each(Object.keys(UNNOTED))('%s: waits for a place of its entity, which another entity need not', async (kind) => {
+  const step = await UNNOTED[kind]!();
+  const take = semaphore(2, { maxEach: 1, maxWaitingEach: 0 });
+  const deps = {
+    ...store, takeAudienceSlot: take, takeReportSlot: take, takeDeliverySlot: take, boundary() {}, batchRecords: 100,
+    draining: new AbortController().signal,
+  } as object as Dependencies;
+  const context = { info: {}, heartbeat: () => {}, cancellationSignal: new AbortController().signal } as object as Context;
+  const runStep = () => asyncLocalStorage.run(context, () => step(deps));
+  const free = await take(world.entity.id);
+  await expect(runStep()).rejects.toBeInstanceOf(TooManyWait);
+  free();
+  const freeOther = await take(world.entity.id + 1);
+  // A request that is no more ends its step.
+  await runStep().catch((error: unknown) => expect(error).toBeInstanceOf(JobGone));
+  freeOther();
+  (await take(world.entity.id))();
 });
 
 it('a run of a sync waits for a place from its claim on', async () => {

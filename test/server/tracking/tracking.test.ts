@@ -123,9 +123,13 @@ describe('a batch', () => {
     const first = post('/v1/batch', { batch: [track('First')] }, basic(app.apiKey), small);
     await lockWaits(store);
     const second = await post('/v1/batch', { batch: [track('Second')] }, basic(app.apiKey), small);
+    // Another entity has its share.
+    const other = await insertKeyedApp(store, await makeWorld(store));
+    const neighbour = post('/v1/batch', { batch: [track('Beside')] }, basic(other.apiKey), small);
     await holding.query('ROLLBACK');
     holding.release();
     expect([second.status, second.headers['retry-after']]).toEqual([429, '1']);
+    expect((await neighbour).body).toMatchObject({ accepted: 1 });
     expect((await first).body).toMatchObject({ success: true, accepted: 1 });
     expect((await post('/v1/batch', { batch: [track('Second')] }, basic(app.apiKey), small)).body).toMatchObject({ accepted: 1 });
   });
