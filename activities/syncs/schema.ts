@@ -67,6 +67,12 @@ export function named(told: readonly NamedField[]): NamedField[] {
   return storable(told.map(({ name, type }) => ({ name: shorten(name), type })), 'list of fields');
 }
 
+/** Returns what a run has noticed of changed fields, as it is stored. Refuses too much. */
+export function noticedChange(before: SchemaChange | null, change: SchemaChange | null): SchemaChange | null {
+  const noticed = joinChanges(before, change);
+  return noticed && storable(noticed, 'change of fields');
+}
+
 type Told = { fields: NamedField[]; isFirst: boolean; change: SchemaChange | null; keep: (tx: Tx) => Promise<void> };
 
 /** Does what the sync's rule says. */
@@ -78,9 +84,9 @@ async function takeFields(
   const defined = await write(deps.db, async (tx) => {
     const run = await lockRun(tx, key);
     if (!run) throw new JobGone();
-    const noticed = joinChanges(run.schemaChange, change);
+    const noticed = noticedChange(run.schemaChange, change);
     isNews = !isDeepStrictEqual(noticed, run.schemaChange);
-    if (noticed && isNews) await updateSchemaChange(tx, run, storable(noticed, 'change of fields'));
+    if (noticed && isNews) await updateSchemaChange(tx, run, noticed);
     if (run.dryRun || isStopped) return [];
     // New ones that are ignored stay new until somebody accepts them.
     if (isFirst || (change && sync.schemaRule === 'follow')) await keep(tx);

@@ -3,9 +3,10 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { z } from 'zod';
 import { cursorBehind } from '../../activities/syncs/cursor.ts';
-import { named } from '../../activities/syncs/schema.ts';
+import { named, noticedChange } from '../../activities/syncs/schema.ts';
 import { MAX_SOURCE_DOCUMENT_BYTES } from '../../activities/syncs/stored-size.ts';
 import { storedBytes } from '../../domain/core/json-size.ts';
+import { schemaChange } from '../../domain/syncs/schema-change.ts';
 import { membersOf, withStoredDocuments } from '../../server/http/stored-documents.ts';
 import { routes } from '../../server/routes.ts';
 
@@ -69,9 +70,17 @@ test('what a sync keeps of its source has a bound in bytes, and a source that gi
   const largest = documentOf(MAX_SOURCE_DOCUMENT_BYTES);
   expect(JSON.parse(cursorBehind({ cursor: largest })!)).toEqual(largest);
   expect(() => cursorBehind({ cursor: documentOf(MAX_SOURCE_DOCUMENT_BYTES + 1) })).toThrow(refusal('cursor'));
-  const fields = (count: number) => Array.from({ length: count }, (_, n) => ({ name: `field ${n}`, type: 'string' }));
+  const fields = (count: number, name = 'field') => (
+    Array.from({ length: count }, (_, n) => ({ name: `${name} ${n}`, type: 'string' as const })));
   expect(named(fields(10_000))).toHaveLength(10_000);
   expect(() => named(fields(100_000))).toThrow(refusal('list of fields'));
+  // Two lists that may be stored, of which the change has every field of both.
+  const change = schemaChange(named(fields(20_000)), named(fields(20_000, 'other')));
+  expect(() => noticedChange(null, change)).toThrow(refusal('change of fields'));
+  const small = schemaChange(named(fields(10)), named(fields(20)));
+  expect(noticedChange(null, small)).toMatchObject({ added: fields(20).slice(10) });
+  // A run may notice several.
+  expect(() => noticedChange(small, change)).toThrow(refusal('change of fields'));
 });
 
 test('the page on security names each document with its bound', async () => {
