@@ -28,6 +28,6 @@ export function anotherExporter({ app, sor }: Pick<World, 'sor'> & { app: { iden
     aws_access_key_id: 'AKIDANOTHER', aws_secret_access_key: 'another secret key', endpoint: 'https://minio.example.com',
     app_ids: [app.identifier], sor_ids: [sor.identifier], exported_data: ['logs', 'attributes'], format: 'jsonl', include_headers: true,
     encryption_type: 'AES-128-GCM', encryption_key: '0123456789abcdef', part_bytes: 1_048_576, export_since: '2026-01-01',
-    notify_emails: ['data@example.com'],
+    notify_emails: ['data@example.com'], server_side_encryption: 'aws:kms', kms_key_id: 'alias/exports', content_md5: true,
   };
 }

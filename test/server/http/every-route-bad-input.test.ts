@@ -82,10 +82,11 @@ const TAKEN = new Set([
   ]),
   // None of what an exporter can do without; a key is judged by the bucket, and a folder may have any name.
   ...['POST /api/data_exporters', 'PUT /api/data_exporters/:exporter_id'].flatMap((name) => [
-    ...['aws_account_id', 'aws_role_name', 'endpoint', 'export_since'].flatMap((field) => [
+    ...['aws_account_id', 'aws_role_name', 'endpoint', 'export_since', 'kms_key_id'].flatMap((field) => [
       `${name} body.${field}: empty`, `${name} body.${field}: null`,
     ]),
-    ...['name', 'subfolder', 'aws_access_key_id', 'aws_secret_access_key'].map((field) => `${name} body.${field}: unknown`),
+    ...['name', 'subfolder', 'aws_access_key_id', 'aws_secret_access_key', 'kms_key_id'].map((field) => `${name} body.${field}: unknown`),
+    `${name} body.kms_key_id: long`,
     `${name} body.subfolder: empty`, `${name} body.subfolder: long`, `${name} body.notify_emails: empty`,
     `${name} body.notify_connections: empty`,
   ]),
