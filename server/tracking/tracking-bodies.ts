@@ -16,6 +16,8 @@ const MAX_BODY_BYTES = 500 * 1024;
 const NESTING = 1_000;
 /** Bodies that wait to be parsed, which `TrackingAdmissionLimit` does not know of yet. */
 const MAX_WAITING = 64;
+/** A body of no more waits for none of the large ones, which others may have sent. */
+const PARSED_AT_ONCE_BYTES = 16 * 1024;
 /** After a byte order mark in UTF-8, and white space. */
 const BEGINS_AS_JSON = /^(?:\xef\xbb\xbf)?\s*\{/;
 const TYPES = /^(?:application\/json|text\/plain)\s*(?:;|$)/i;
@@ -28,7 +30,7 @@ export function readTrackingBodies(app: FastifyInstance, deps: RouteDependencies
   app.removeAllContentTypeParsers();
   app.addContentTypeParser(TYPES, { parseAs: 'buffer', bodyLimit: MAX_BODY_BYTES }, async (request: FastifyRequest, bytes: Buffer) => {
     const json = await verifiedJson(request, bytes, deps);
-    await turn();
+    if (json.length > PARSED_AT_ONCE_BYTES) await turn();
     return sized(request, json, deps);
   });
   app.setErrorHandler((error, request, reply) => sendError(toTrackingRefusal(error as FastifyError), request, reply));

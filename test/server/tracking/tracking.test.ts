@@ -134,6 +134,20 @@ describe('a batch', () => {
     expect((await post('/v1/batch', { batch: [track('Second')] }, basic(app.apiKey), small)).body).toMatchObject({ accepted: 1 });
   });
 
+  test('that is small waits for none of the large ones that another entity sends', async () => {
+    const neighbour = await insertKeyedApp(store, await makeWorld(store));
+    const ended: string[] = [];
+    const send = async (name: string, app: KeyedSampleApp, bytes: number) => {
+      expect((await post('/v1/batch', { calls: 'x'.repeat(bytes) }, basic(app.apiKey))).status).toBe(400);
+      ended.push(name);
+    };
+    await send('first', neighbour, 1);
+    const large = Array.from({ length: 40 }, () => send('large', own, 400 * 1024));
+    await Promise.race(large);
+    await Promise.all([...large, send('small', neighbour, 100)]);
+    expect(ended.indexOf('small')).toBeLessThan(20);
+  });
+
   test.each(['/v1/b', '/v1/import'])('is taken at %s', async (path) => {
     const batch = [track('Elsewhere', { timestamp: new Date() })];
     expect((await post(path, { batch })).body).toMatchObject({ success: true, accepted: 1 });
