@@ -176,9 +176,12 @@ describe('millrace errors', () => {
   });
 
   it('shows the column of a table\'s cell, and by which import a row has come since', async () => {
-    const columns = JSON.stringify({ customer: 'who', attributes: { 'Orders total': 'score', plan: 'plan' } });
-    const id = await postImport(stack.app, world, `plan,who,Orders total\ngold,${personId(8)},many\ngold,,1\n`, { fields: { columns } });
-    await importEnded(stack.store, world, id);
+    const table = join(folder, 'table.csv');
+    await writeFile(table, `plan,who,Orders total,notes\ngold,${personId(8)},many,x\ngold,,1,x\n`);
+    const mapped = ['--customer', 'who', '--map', 'Orders total=score', '--map', 'plan'];
+    const { out: report } = await millrace(['import', table, '--sor', world.sor.identifier, ...mapped]);
+    expect(report).toMatch(/^finished: 3 rows read, 1 ok, 0 ignored, 2 failed\ncolumns that no --map names: notes$/m);
+    const id = /import (imp_\w+)/.exec(report)![1]!;
     expect((await millrace(['errors', id])).out.split('\n')).toEqual([
       expect.stringMatching(/^line +column +error +customer +key +reason$/), expect.stringMatching(/^-|^─/),
       expect.stringMatching(/^2 +Orders total +INVALID_VALUE +\S+ +score +"many" /),

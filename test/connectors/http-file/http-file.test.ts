@@ -173,6 +173,11 @@ describe('records', () => {
   it('have no value where a cell is the null marker', async () => {
     const url = serve('a,b\n\\N,"\\N"\n\\n,x\\N\n');
     expect(recordsOf(await read({ url, null_marker: '\\N' }))).toEqual([{ a: null, b: null }, { a: '\\n', b: 'x\\N' }]);
+    const sheet = await workbook({ sheets: { One: inlineRows([['a', 'b'], ['NULL', 'null'], ['', 'NULL ']]) } });
+    expect(recordsOf(await read({ url: serve(sheet), null_marker: 'NULL' }))).toEqual([{ a: null, b: 'null' }, { a: null, b: 'NULL ' }]);
+    const long = serve(`a,b\n${'x,-\n'.repeat(12_000)}`, { etag: '"one"' });
+    const { cursor } = (await read({ url: long, null_marker: '-' }))[1]!;
+    expect(recordsOf(await read({ url: long, null_marker: '-' }, 'full', cursor)).at(-1)).toEqual({ a: 'x', b: null });
   });
 
   it('go on behind a batch with the delimiter that was found', async () => {
@@ -208,6 +213,7 @@ describe('records', () => {
 
   it.for([
     ['csv', 'x'.repeat(1024 * 1024 + 1), /^Line 3 is over 1 MiB long$/],
+    ['csv', `"${'x\n'.repeat(530_000)}victim,gold\n"`, /^Line 3 is over 1 MiB long$/],
     ['csv', Buffer.from([0x78, 0xff, 0xfe]), /^Line 3 is not UTF-8: .*, or set encoding, such as windows-1252$/],
     ['csv', '1,2', /^Line 3 has 2 fields, and the header 1$/],
     ['csv', '"1', /^Line 3 opens a quote/],
@@ -227,6 +233,13 @@ describe('records', () => {
     expect(malformedOf(batches)).toEqual([{ kind: 'malformed', raw: expect.anything(), message: expect.stringMatching(says) }]);
     expect(Buffer.byteLength(malformedOf(batches)[0]!.raw)).toBeLessThanOrEqual(2048);
     expect(recordsOf(batches).slice(-2)).toEqual([{ a: 'first' }, { a: 'last' }]);
+  });
+
+  it('are none behind a quote that opens a field and is never closed', async () => {
+    const batches = await read({ url: serve(`a\nfirst\n"${'x\n'.repeat(530_000)}victim\nlast\n`) });
+    expect(recordsOf(batches)).toEqual([{ a: 'first' }]);
+    const message = expect.stringMatching(/^Line 3 opens a quote .* no record from here to the end/);
+    expect(malformedOf(batches)).toMatchObject([{ message }]);
   });
 
   it('of just 1 MiB and 100 levels come', async () => {

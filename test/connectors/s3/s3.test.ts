@@ -120,6 +120,8 @@ describe('a prefix from run to run', () => {
   it('fills batches across small files, and names the file that cannot be read', async () => {
     for (let nth = 0; nth < 30; nth += 1) await bucket.put(`small/${nth}`, `n\n${nth}`);
     expect((await read({ format: 'csv', prefix: 'small/' })).map(({ items }) => items.length)).toEqual([30]);
+    const marked = recordsOf(await read({ format: 'csv', prefix: 'small/', null_marker: '7' }));
+    expect(marked.filter(({ n }) => n === null)).toHaveLength(1);
     await bucket.put('small/5', 'n,n\n1,2');
     await expect(read({ format: 'csv', prefix: 'small/' })).rejects.toMatchObject({
       status: 'source_refused', message: expect.stringMatching(/^small\/5: .*column 2 has the name of an earlier one/),

@@ -100,6 +100,7 @@ describe('a Number', () => {
 test('a Boolean is exactly true or false', () => {
   expect(valueOf('Boolean', 'true')).toBe(true);
   expect(valueOf('Boolean', 'false')).toBe(false);
+  expect([valueOf('Boolean', 'TRUE'), valueOf('Boolean', 'FALSE')]).toEqual([true, false]);
   for (const text of ['True', 'False', '1', 'yes', ' true']) expect(valueOf('Boolean', text)).toBe('INVALID_VALUE');
 });
 

@@ -91,6 +91,10 @@ describe('an import', () => {
     expect(job).toMatchObject({ state: 'finished', rowsIn: 2, rowsOk: 1, rowsFailed: 1 });
     expect(errors.map(({ line, errorType }) => [line, errorType])).toEqual([[2, 'PARSING_FAILED']]);
     expect(JSON.stringify(await importedValues(stack, world))).not.toContain('injected');
+    const open = await importLines(`${personId(5)},plan,silver,`, `${personId(3)},plan,${cell.slice(0, -1)}`, `${personId(6)},plan,gold,`);
+    expect(open.job).toMatchObject({ state: 'finished', rowsIn: 2, rowsOk: 1, rowsFailed: 1 });
+    expect(open.errors).toMatchObject([{ line: 3, message: expect.stringMatching(/not closed .* to the end of the file was read$/) }]);
+    expect(JSON.stringify(await importedValues(stack, world))).not.toContain('injected');
   });
 
   it('fails as a whole for a wrong header and for an empty file, with one error and no row', async () => {
