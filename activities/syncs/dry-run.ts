@@ -102,7 +102,7 @@ async function storedValues(
   const stored: StoredValues = new Map();
   for await (const { customer, values } of streamProfileValues(db, entityId, people, selection)) {
     const there = values.filter(({ isRemoved }) => !isRemoved);
-    stored.set(customer.customerId, new Map(there.map(({ attributeId, value, elements }) => [attributeId, elements ?? value!])));
+    stored.set(customer.customerId, new Map(there.map(({ attributeId, value, elements }) => [attributeId, elements ?? String(value)])));
   }
   return stored;
 }

@@ -49,12 +49,14 @@ export const updateCustomerAttribute = operation({
   method: 'PUT',
   path: '/api/customer_attributes/:ca_identifier',
   summary: 'Change the label of a customer attribute, disable or enable it, or mark it as an identifier or as sensitive',
-  description: 'Of an attribute of another than a custom System of Records only is_identifier and sensitive change.',
+  description: 'Of an attribute of another than a custom System of Records only is_identifier, sensitive and a guessed type change.',
   audits: 'update customer_attribute',
   params,
   body: z.object({
     label: name.optional(), disabled: bodyFlag.optional(), is_identifier: bodyFlag.optional().describe(IS_IDENTIFIER),
     sensitive: bodyFlag.optional().describe(SENSITIVE),
+    value_type: z.enum(VALUE_TYPES).optional()
+      .describe('Defines a guessed type: the type that it has, or String. Otherwise only the type that it has'),
   }),
   result: CustomerAttribute,
 });

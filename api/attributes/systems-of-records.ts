@@ -12,6 +12,7 @@ export const SorAttribute = z.object({
   disabled: z.boolean(),
   is_identifier: z.boolean().describe('Whether its values are ids of people: a deletion removes these from filters'),
   sensitive: z.boolean().describe('Whether filters over it need sor_manage'),
+  guessed: z.literal(true).optional().describe('Its type was guessed from the first value that an SDK sent, and may become String'),
   sources: z.array(z.string()).optional().describe('v2 only; DEFAULT for attributes that every entity has'),
 }).meta({ id: 'SorAttribute' });
 export type SorAttribute = z.output<typeof SorAttribute>;

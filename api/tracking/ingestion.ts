@@ -39,8 +39,9 @@ export const listRefusedCalls = operation({
 export const LiveCall = z.object({
   id: z.int().describe('Later calls have higher ids'),
   received_at: z.iso.datetime(),
-  outcome: z.enum(['accepted', 'duplicate', 'refused', 'failed'])
-    .describe('failed: a trait of an accepted call that could not become a value; `call` is the value'),
+  outcome: z.enum(['accepted', 'duplicate', 'refused', 'failed', 'widened'])
+    .describe('failed: a trait of an accepted call that could not become a value; `call` is the value. widened: a trait of another type '
+      + 'than its key was first seen with; `call` is the key, whose attribute is a String now'),
   code: z.string().nullable().describe('Why the server refused the call, or the error type of the trait; else null'),
   message: z.string().nullable(),
   message_id: z.string().nullable(),

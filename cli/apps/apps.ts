@@ -18,7 +18,8 @@ const SETTINGS = ['--settings <file>', 'a JSON file with other settings, as docs
 const NOT_VERIFIED = 'Everybody who has the app has its key. With it they can read the in-app messages of a device whose id they know,\n'
   + 'and receive messages for any user on a device that they make up. Before messages hold personal data, set verified_users\n'
   + '(docs/security.md).';
-const TAIL = 'show the calls of its SDK as they come in: accepted, repeated, or refused and why, and traits that failed; until Ctrl-C';
+const TAIL = 'show the calls of its SDK as they come in: accepted, repeated, or refused and why, traits that failed, and keys '
+  + 'whose attribute became a String; until Ctrl-C';
 const typeOption = () => new Option('--type <type>').choices(APP_TYPES);
 
 export function addAppsCommand(program: Command, run: Run): void {

@@ -8,7 +8,7 @@ import { nearestOf } from '../core/nearest.ts';
 import { findSorId, SOR } from './find-sor.ts';
 
 type AddOptions = { type: SorAttribute['value_type']; label?: string };
-type UpdateOptions = { label?: string; disable?: true; enable?: true };
+type UpdateOptions = { label?: string; disable?: true; enable?: true; type?: SorAttribute['value_type'] };
 
 const ATTRIBUTE = ['<attribute>', 'its key or identifier'] as const;
 
@@ -17,7 +17,7 @@ export const addAttributesCommand = (program: Command, run: Run) => addGroup<Sor
   description: 'the attributes of Systems of Records',
   columns: {
     identifier: (attribute) => attribute.identifier, key: (attribute) => attribute.key, type: (attribute) => attribute.value_type,
-    state: (attribute) => (attribute.disabled ? 'disabled' : ''), label: (attribute) => attribute.label,
+    state: (attribute) => [...attribute.disabled ? ['disabled'] : [], ...attribute.guessed ? ['guessed'] : []].join(', '), label: (attribute) => attribute.label,
   },
   commands: [
     {
@@ -47,10 +47,12 @@ export const addAttributesCommand = (program: Command, run: Run) => addGroup<Sor
       options: [
         ['--label <label>', 'what people call it'], new Option('--disable', 'let it take no values').conflicts('enable'),
         ['--enable', 'let it take values again'],
+        new Option('--type <type>', 'define a guessed type: the type that it has, or String').choices(VALUE_TYPES),
       ],
-      does: async ({ client }, { label, disable, enable }: UpdateOptions, sor: string, given: string) =>
+      does: async ({ client }, { label, disable, enable, type }: UpdateOptions, sor: string, given: string) =>
         client.updateCustomerAttribute({
-          params: await paramsOf(client, sor, given), body: { label, disabled: disable ? true : enable ? false : undefined },
+          params: await paramsOf(client, sor, given), 
+          body: { label, disabled: disable ? true : enable ? false : undefined, value_type: type },
         }),
     },
     {

@@ -16,6 +16,11 @@ export function scalarText(type: ScalarType, value: unknown): string | undefined
   return type === 'Boolean' && typeof value === 'boolean' ? String(value) : undefined;
 }
 
+/** The text of any scalar: of a text, a number or a Boolean. */
+export function elementText(value: unknown): string | undefined {
+  return textOf(value) ?? scalarText('Boolean', value);
+}
+
 export function sayType(value: unknown): string {
   if (value === null) return 'null';
   if (numberText(value) !== undefined) return 'a number';

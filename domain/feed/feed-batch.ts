@@ -24,12 +24,12 @@ export type FeedError = { requestId: number; error: ImportError };
 export type CheckedFeed = { changes: AttributeChange[]; errors: FeedError[]; older: Set<number>; suspicious: number[] };
 
 /** Checks the values of some requests into one SoR, in their order; each request by its own version. */
-export function checkFeed(requests: readonly WaitingRequest[], rules: Omit<FeedRules, 'version'>): CheckedFeed {
+export function checkFeed(requests: readonly WaitingRequest[], rules: Omit<FeedRules, 'version' | 'isTrait'>): CheckedFeed {
   const checked: CheckedFeed = { changes: [], errors: [], older: new Set(), suspicious: [] };
   const latest = new LatestByKey();
   let line = 0;
   for (const { id: requestId, version, receivedAt, traits, values } of requests) {
-    const versionRules: FeedRules = { ...rules, version: version === 3 ? 'v3' : 'v2' };
+    const versionRules: FeedRules = { ...rules, version: version === 3 ? 'v3' : 'v2', isTrait: Boolean(traits) };
     for (const [ordinal, value] of values.entries()) {
       if (typeof value === 'string') {
         checked.errors.push({ requestId, error: erasedError(ordinal, Buffer.from(value, 'hex')) });

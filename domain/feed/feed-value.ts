@@ -1,6 +1,6 @@
 import { parseAttributeValue, type ScalarType } from '../attributes/attribute-value.ts';
 import { CUSTOMER_TYPES, type CustomerType } from '../attributes/customer-id.ts';
-import { sayType, scalarText, textOf } from '../attributes/json-value.ts';
+import { elementText, sayType, scalarText, textOf } from '../attributes/json-value.ts';
 import { type Action, ACTIONS } from '../attributes/set-actions.ts';
 import {
   type AttributeRules, findAction, findAttribute, type ImportAttribute, refused, type RefusedRow, type RowOutcome,
@@ -12,8 +12,11 @@ import type { ImportErrorType } from '../imports/import-error-type.ts';
 /** An element of `customer_attribute_values`, as `parseExactJson` reads it: anything may stand in its members. */
 export type FeedValue = Readonly<Record<string, unknown>>;
 
-/** What values are checked against; `sorDeleted` once the SoR is gone. */
-export type FeedRules = AttributeRules & { version: 'v2' | 'v3'; sorDeleted: boolean };
+/**
+ * What values are checked against; `sorDeleted` once the SoR is gone. `isTrait`: the values were written for the attribute's type at the
+ * time, which may have become a String since.
+ */
+export type FeedRules = AttributeRules & { version: 'v2' | 'v3'; sorDeleted: boolean; isTrait?: boolean };
 
 /**
  * What a value of a feed does (reference: Feeding attribute values). The first error counts, in this order: customer
@@ -104,14 +107,14 @@ function oneElement(text: string) {
 }
 
 function checkScalar(
-  given: FeedValue, { id, valueType }: { id: number; valueType: ScalarType }, person: Person, { version }: FeedRules,
+  given: FeedValue, { id, valueType }: { id: number; valueType: ScalarType }, person: Person, { version, isTrait }: FeedRules,
 ): ValueRow | RefusedRow {
   const action = version === 'v2' ? null : readAction(given.action_type);
   const value = given.attribute_value;
   const row = { kind: 'value', attributeId: id, valueType, ...person } as const;
   if (action === undefined) return invalidAction(given, false);
   if (action === 'DEL' || value === null) return { ...row, action: 'remove', value: null };
-  const text = scalarText(valueType, value);
+  const text = isTrait && valueType === 'String' ? elementText(value) : scalarText(valueType, value);
   if (text === undefined) return noText(given, valueType);
   const parsed = parseAttributeValue(valueType, text);
   return parsed.ok ? { ...row, action: 'set', value: parsed.value } : refuseValue(given, parsed.errorType, parsed.message);

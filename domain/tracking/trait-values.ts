@@ -1,6 +1,6 @@
 import { parseElements, type ValueType } from '../attributes/attribute-value.ts';
 import type { CustomerType } from '../attributes/customer-id.ts';
-import { scalarText, textOf } from '../attributes/json-value.ts';
+import { elementText } from '../attributes/json-value.ts';
 import { isLongerThan, MAX_CODE_POINTS } from '../core/text-limits.ts';
 import type { FeedValue } from '../feed/feed-value.ts';
 
@@ -33,11 +33,6 @@ export function traitValues(customer: Customer, key: string, value: unknown, typ
 /** A scalar where the attribute is a Set: its only element. */
 function isElement(value: unknown, type: ValueType | null): boolean {
   return type === 'Set' && elementText(value) !== undefined;
-}
-
-/** The text of a scalar. */
-function elementText(value: unknown): string | undefined {
-  return textOf(value) ?? scalarText('Boolean', value);
 }
 
 function asScalar(value: unknown, type: ValueType | null): unknown {

@@ -1,4 +1,5 @@
 import * as api from '../../api/attributes/customer-attributes.ts';
+import type { ValueType } from '../../domain/attributes/attribute-value.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import {
   type CustomerAttribute, deleteCustomerAttribute, findCustomerAttribute, insertCustomerAttribute,
@@ -36,12 +37,15 @@ const defineAttribute = route(api.createCustomerAttribute, async ({ body, versio
 const changeAttribute = route(api.updateCustomerAttribute, async ({ params: { ca_identifier }, body, version, ...who }, { db }) => {
   const { entityId } = who.caller;
   return write(db, async (tx) => {
-    const { label, disabled, is_identifier: isIdentifier, sensitive: isSensitive } = body;
-    const isOfAnySor = label === undefined && disabled === undefined && (isIdentifier !== undefined || isSensitive !== undefined);
-    const { attribute: { id }, sor } = await lockVisible(tx, entityId, ca_identifier, version, { isOfAnySor });
-    const attribute = await updateCustomerAttribute(tx, entityId, id, { label, disabled, isIdentifier, isSensitive });
+    const { label, disabled, is_identifier: isIdentifier, sensitive: isSensitive, value_type: valueType } = body;
+    const isOfAnySor = label === undefined && disabled === undefined
+      && (isIdentifier !== undefined || isSensitive !== undefined || valueType !== undefined);
+    const { attribute: found, sor } = await lockVisible(tx, entityId, ca_identifier, version, { isOfAnySor });
+    if (valueType !== undefined) refuseOtherType(found, valueType);
+    const attribute = await updateCustomerAttribute(tx, entityId, found.id, { label, disabled, isIdentifier, isSensitive, valueType });
     const details = {
       label: label !== undefined, disabled: disabled ?? null, is_identifier: isIdentifier ?? null, sensitive: isSensitive ?? null,
+      ...valueType !== undefined && { value_type: valueType },
     };
     await audit(tx, who, {
       action: 'update', subjectKind: 'customer_attribute', subject: attribute.identifier, details,
@@ -81,6 +85,13 @@ async function lockVisible(
 
 function refuseOtherThanCustom({ type }: SystemOfRecord): void {
   if (type !== 'custom') refuse(400, 'bad_request', 'Only the attributes of custom systems of records can be changed');
+}
+
+/** A guessed type may become String, which takes all that a scalar may be: another type would not take the values that are there. */
+function refuseOtherType({ isGuessed, valueType: own }: CustomerAttribute, valueType: ValueType): void {
+  if (valueType === own || (isGuessed && valueType === 'String' && own !== 'Set')) return;
+  const choice = isGuessed && own !== 'Set' ? `${own} or String` : own;
+  refuseField('value_type', `must be ${choice}: values of the type are there, or were`);
 }
 
 function view(attribute: CustomerAttribute, sor: SystemOfRecord, version: ApiVersion): api.CustomerAttribute {

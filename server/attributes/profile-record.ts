@@ -36,8 +36,8 @@ export function fullProfiles({ sors }: ProfileSelection, applications: Applicati
 
 function valueText(valueType: ValueType, stored: ProfileValue): string {
   // A number, true and false are written as they are stored.
-  const isBare = stored.value !== null && stored.elements === null && (valueType === 'Number' || valueType === 'Boolean');
-  return isBare ? stored.value! : JSON.stringify(showValue(valueType, stored));
+  const isBare = typeof stored.value === 'string' && stored.elements === null && (valueType === 'Number' || valueType === 'Boolean');
+  return isBare ? stored.value as string : JSON.stringify(showValue(valueType, stored));
 }
 
 /** Shows the values that there are as `{ value, removed }`. */
@@ -78,10 +78,10 @@ function shownApplications(customer: Person, applications: Applications) {
 
 function showValue(valueType: ValueType, { value, elements }: ProfileValue): unknown {
   if (elements || value === null) return elements;
+  if (typeof value === 'number') return new Date(value).toISOString();
   switch (valueType) {
     case 'Number': return rawNumber(value);
     case 'Boolean': return value === 'true';
-    case 'Datetime': return new Date(Number(value)).toISOString();
     default: return value;
   }
 }

@@ -8,8 +8,11 @@ import type { ApiVersion } from '../http/api-version.ts';
 export function showAttribute(
   attribute: CustomerAttribute, sorType: SorType, version: ApiVersion,
 ): api.SorAttribute {
-  const { identifier, key, label, valueType, disabled, isIdentifier, isSensitive } = attribute;
-  const record = { identifier, key, label, value_type: valueType, disabled, is_identifier: isIdentifier, sensitive: isSensitive };
+  const { identifier, key, label, valueType, disabled, isIdentifier, isSensitive, isGuessed } = attribute;
+  const record = {
+    identifier, key, label, value_type: valueType, disabled, is_identifier: isIdentifier, sensitive: isSensitive,
+    ...isGuessed && { guessed: true as const },
+  };
   return version === 3 ? record : { ...record, sources: sorType === 'global' ? ['DEFAULT'] : [] };
 }
 

@@ -5,6 +5,7 @@ import {
   type AttributesFilter, type CampaignsFilter, type DevicesFilter, eachFilter, type EventsFilter, type FilterBlock, type FunnelsFilter,
   isBlock, lastDaysOf, periodOf, type SegmentFilter, type SegmentFilters, type SegmentsFilter,
 } from '../../domain/analytics/segment-filters.ts';
+import type { ValueType } from '../../domain/attributes/attribute-value.ts';
 import type { FieldError } from '../../domain/core/refusal.ts';
 import { sayUnknown } from '../../domain/core/say-unknown.ts';
 import { listAppIds } from '../apps/apps.ts';
@@ -130,8 +131,16 @@ function resolveAttribute(
       : sayUnknown(key, own.map((candidate) => candidate.key));
     return { element: 'attribute_key', message };
   }
-  const comparison = readComparison(attribute.valueType, operator, values, { isStored, valuesErased });
-  return 'element' in comparison ? comparison : { on: 'attributes', sorId, attributeId: attribute.id, comparison };
+  const { id: attributeId, widenedFrom } = attribute;
+  const read = (type: ValueType) => readComparison(type, operator, values, { isStored, valuesErased });
+  // A filter from before the attribute became a String goes on comparing those of its values that have the earlier type.
+  const earlier = widenedFrom === null || isSetOperator(operator) ? null : read(widenedFrom);
+  const comparison = earlier === null || 'element' in earlier ? read(attribute.valueType) : earlier;
+  return 'element' in comparison ? comparison : { on: 'attributes', sorId, attributeId, comparison, widenedFrom };
+}
+
+function isSetOperator(operator: string): boolean {
+  return operator === 'is_set' || operator === 'is_not_set';
 }
 
 function resolveDeviceField({ field, operator, values }: DevicesFilter): ResolvedFilter | FieldError {

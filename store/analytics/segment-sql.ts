@@ -1,7 +1,9 @@
-import type { Comparison, DeviceField } from '../../domain/analytics/comparison.ts';
+import type { ComparedType, Comparison, DeviceField } from '../../domain/analytics/comparison.ts';
 import type { DetailPairs } from '../../domain/analytics/funnel.ts';
 import type { BlockOperator, CountOperator, MessageOutcome, SegmentSelection } from '../../domain/analytics/segment-filters.ts';
+import type { WidenedFrom } from '../../domain/attributes/widen-type.ts';
 import { TEST_COPIES } from '../campaigns/campaign-tests.ts';
+import { isoUtc } from '../core/iso-time.ts';
 import { foregroundSeconds } from '../tracking/sessions.ts';
 import { comparisonSql } from './comparison-sql.ts';
 import { type AddParameter, detailsSql, funnelPeopleSql, type FunnelQuery, parameters, type StepOutcome } from './funnel-sql.ts';
@@ -15,7 +17,7 @@ export type ResolvedBlock = { operator: BlockOperator; filters: (ResolvedFilter 
 
 type Period = { from: Date; until: Date };
 export type ResolvedFilter =
-  | { on: 'attributes'; sorId: number; attributeId: number; comparison: Comparison }
+  | { on: 'attributes'; sorId: number; attributeId: number; comparison: Comparison; widenedFrom?: WidenedFrom | null }
   | { on: 'devices'; field: DeviceField; comparison: Comparison }
   | {
     on: 'events'; appId: number; logType: number; name: string; details: readonly DetailPairs[] | null;
@@ -127,6 +129,23 @@ const VALUE_COLUMNS = {
   Set: 'v.set_elements', Version: 'v.string_value',
 } as const;
 
+const isText = (pattern: string, type: string) =>
+  `CASE WHEN v.string_value ~ '${pattern}' AND pg_input_is_valid(v.string_value, '${type}') THEN v.string_value::${type} END`;
+
+/** The values of an attribute that became a String, as those of the earlier type: from before in its column, later ones as text. */
+const EARLIER_VALUES: Record<WidenedFrom, string> = {
+  Number: `coalesce(v.number_value, ${isText('^-?[0-9.]+([eE][+-]?[0-9]{1,3})?$', 'numeric')})`,
+  Boolean: `coalesce(v.boolean_value, ${isText('^(true|TRUE|false|FALSE)$', 'boolean')})`,
+  Date: `coalesce(v.date_value, ${isText('^[0-9]{4}-[0-9]{2}-[0-9]{2}$', 'date')})`,
+  Datetime: `coalesce(v.datetime_value, ${isText('^[0-9]{4}-[0-9]{2}-[0-9]{2}T.*(Z|[+-][0-9]{2}:?[0-9]{2})$', 'timestamptz')})`,
+};
+const TEXTS = `coalesce(v.string_value, v.number_value::text, v.boolean_value::text, v.date_value::text, ${isoUtc('v.datetime_value')})`;
+
+function valueColumn(type: ComparedType, widenedFrom: WidenedFrom | null): string {
+  if (widenedFrom === null) return VALUE_COLUMNS[type];
+  return type === widenedFrom ? EARLIER_VALUES[widenedFrom] : TEXTS;
+}
+
 /** A query for the people, each once, that rows of `person` are: `found` is one that may name a person by earlier ids. */
 function resolvedAll(found: string, { app, aliases }: Asked): string {
   if (!aliases) return found;
@@ -135,7 +154,7 @@ function resolvedAll(found: string, { app, aliases }: Asked): string {
 }
 
 /** Values of devices are of their people. One pass over the SoR's values; only a device with such a value is looked up. */
-function peopleWithAttribute({ sorId, attributeId, comparison }: Of<'attributes'>, asked: Asked): People {
+function peopleWithAttribute({ sorId, attributeId, comparison, widenedFrom = null }: Of<'attributes'>, asked: Asked): People {
   const { app, now, add } = asked;
   const person = `CASE v.customer_type WHEN 0 THEN 'u' || v.customer_id ELSE (
     SELECT ${personOfDevice('d')} FROM devices d
@@ -144,7 +163,7 @@ function peopleWithAttribute({ sorId, attributeId, comparison }: Of<'attributes'
     isNegated: comparison.isNegated,
     people: resolvedAll(`SELECT ${person} AS person FROM attribute_values v
       WHERE v.entity_id = $1 AND v.sor_id = ${add(sorId)}::integer AND v.attribute_id = ${add(attributeId)}::integer
-        AND v.removed_at IS NULL AND ${comparisonSql(comparison, VALUE_COLUMNS[comparison.type], now, add)} GROUP BY 1`, asked),
+        AND v.removed_at IS NULL AND ${comparisonSql(comparison, valueColumn(comparison.type, widenedFrom), now, add)} GROUP BY 1`, asked),
   };
 }
 

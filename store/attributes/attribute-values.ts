@@ -21,6 +21,11 @@ type ValueRow = {
   set_elements: string[] | null; set_times: Date[] | null;
 };
 
+/** A String may have been another type before: its values stand in that type's column. */
+function textOfRow(row: ValueRow): string | null {
+  return row.string_value ?? row.number_value ?? row.boolean_value?.toString() ?? row.date_value ?? row.datetime_value?.toISOString() ?? null;
+}
+
 /** The values that a customer has in one SoR, by key; removed ones and those of deleted attributes are left out. */
 export async function findAttributeValues(
   db: Queryable, entityId: number, sorId: number, customerType: CustomerType, customerId: string,
@@ -36,7 +41,8 @@ export async function findAttributeValues(
   return rows.map((row) => ({
     key: row.key,
     valueType: row.value_type,
-    value: row.string_value ?? row.number_value ?? row.boolean_value ?? row.date_value ?? row.datetime_value,
+    value: row.value_type === 'String' ? textOfRow(row)
+      : row.string_value ?? row.number_value ?? row.boolean_value ?? row.date_value ?? row.datetime_value,
     elements: row.set_elements?.map((value, index) => ({ value, since: row.set_times![index]! })) ?? null,
     since: row.changed_at,
   }));

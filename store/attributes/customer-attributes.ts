@@ -1,4 +1,5 @@
 import type { ValueType } from '../../domain/attributes/attribute-value.ts';
+import type { WidenedFrom } from '../../domain/attributes/widen-type.ts';
 import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
@@ -16,9 +17,13 @@ export type CustomerAttribute = {
   isIdentifier: boolean;
   /** Staff say that filters over it need the right to read its values. */
   isSensitive: boolean;
+  /** Its type was guessed from a first value, and staff have not defined it. */
+  isGuessed: boolean;
+  /** The type that was guessed before it became a String: values of then stand in that type's column. */
+  widenedFrom: WidenedFrom | null;
 };
 
-const COLUMNS = 'id, sor_id, identifier, key, label, value_type, disabled, is_identifier, is_sensitive';
+const COLUMNS = 'id, sor_id, identifier, key, label, value_type, disabled, is_identifier, is_sensitive, is_guessed, widened_from';
 
 /** Null when the SoR already has an attribute of that key. */
 export async function insertCustomerAttribute(
@@ -64,18 +69,25 @@ export async function listIdentifierAttributes(db: Queryable, entityId: number):
   return new Set(rows.map(({ named }) => named));
 }
 
-/** Changes what is given. Key and type stay: values of the old type would be left behind. */
+/**
+ * Changes what is given. The key stays, and the type but for `valueType`, which ends a guess: the attribute's own type, or String of a
+ * scalar.
+ */
 export async function updateCustomerAttribute(
   tx: Queryable, entityId: number, id: number,
   change: {
     label?: string | undefined; disabled?: boolean | undefined; isIdentifier?: boolean | undefined; isSensitive?: boolean | undefined;
+    valueType?: ValueType | undefined;
   },
 ): Promise<CustomerAttribute> {
   const updated = readRow<CustomerAttribute>(await tx.query(
     `UPDATE customer_attributes SET label = coalesce($3, label), disabled = coalesce($4, disabled),
-       is_identifier = coalesce($5, is_identifier), is_sensitive = coalesce($6, is_sensitive)
+       is_identifier = coalesce($5, is_identifier), is_sensitive = coalesce($6, is_sensitive),
+       is_guessed = is_guessed AND $7::text IS NULL, value_type = coalesce($7, value_type),
+       widened_from = CASE WHEN $7 IS DISTINCT FROM value_type AND $7 IS NOT NULL THEN value_type ELSE widened_from END
      WHERE entity_id = $1 AND id = $2 RETURNING ${COLUMNS}`,
-    [entityId, id, change.label ?? null, change.disabled ?? null, change.isIdentifier ?? null, change.isSensitive ?? null]))!;
+    [entityId, id, change.label ?? null, change.disabled ?? null, change.isIdentifier ?? null, change.isSensitive ?? null,
+      change.valueType ?? null]))!;
   await raiseSorRevision(tx, entityId, updated.sorId);
   return updated;
 }

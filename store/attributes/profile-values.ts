@@ -10,8 +10,8 @@ export type ValueSelection = readonly { id: number; sorId: number; valueType: Va
 /** Without `since` all values, with it those that changed from then on, also those that were removed. */
 export type AskedCustomer = Person & { since?: string };
 
-/** The text of a scalar; of a datetime its milliseconds since the epoch, of a Set null. */
-export type ProfileValue = { attributeId: number; value: string | null; elements: string[] | null; isRemoved: boolean };
+/** `value`: the text of a scalar; of a datetime its milliseconds since the epoch, of a Set null. */
+export type ProfileValue = { attributeId: number; value: string | number | null; elements: string[] | null; isRemoved: boolean };
 
 /** Most texts, each of 256 characters or less, that are held at once. */
 const TEXTS_AT_ONCE = 50_000;
@@ -63,7 +63,9 @@ function* portions(customers: readonly AskedCustomer[], sizes: number[]): Genera
   yield customers.slice(start);
 }
 
-type ValueRow = { ordinal: number; attribute_id: number; removed: boolean; value: string | null; elements: string[] | null };
+type ValueRow = {
+  ordinal: number; attribute_id: number; removed: boolean; value: string | null; datetime: number | null; elements: string[] | null;
+};
 
 async function listValues(
   tx: Tx, entityId: number, customers: readonly AskedCustomer[], selection: ValueSelection,
@@ -71,12 +73,12 @@ async function listValues(
   await tx.query(LOOK_UP_BY_KEY);
   const { rows } = await tx.query<ValueRow>(
     `${SELECTED} SELECT k.ordinal, v.attribute_id, v.removed_at IS NOT NULL AS removed, v.set_elements AS elements,
-       coalesce(v.string_value, v.number_value::text, v.boolean_value::text, v.date_value::text,
-         (extract(epoch FROM v.datetime_value) * 1000)::bigint::text) AS value
+       coalesce(v.string_value, v.number_value::text, v.boolean_value::text, v.date_value::text) AS value,
+       (extract(epoch FROM v.datetime_value) * 1000)::bigint AS datetime
      FROM ${VALUES} WHERE k.since IS NULL OR v.changed_at >= k.since`, parameters(entityId, customers, selection));
   const found: ProfileValue[][] = customers.map(() => []);
-  for (const { ordinal, attribute_id: attributeId, removed: isRemoved, value, elements } of rows) {
-    found[ordinal]!.push({ attributeId, value, elements, isRemoved });
+  for (const { ordinal, attribute_id: attributeId, removed: isRemoved, value, datetime, elements } of rows) {
+    found[ordinal]!.push({ attributeId, value: value ?? datetime, elements, isRemoved });
   }
   return found;
 }

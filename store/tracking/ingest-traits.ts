@@ -1,15 +1,19 @@
 import type { ValueType } from '../../domain/attributes/attribute-value.ts';
 import { inferValueType } from '../../domain/attributes/infer-value-type.ts';
+import { widensType } from '../../domain/attributes/widen-type.ts';
 import { isLongerThan, isStorable, MAX_CODE_POINTS } from '../../domain/core/text-limits.ts';
 import { traitValues } from '../../domain/tracking/trait-values.ts';
+import { insertAuditEntries } from '../accounts/audit-log.ts';
 import { raiseSorRevision } from '../attributes/customer-attributes.ts';
 import { lockSorRules } from '../attributes/sor-rules-lock.ts';
+import { readRows } from '../core/camel-row.ts';
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
 import { insertFeedRequests, type NewFeedRequest } from '../feed/feed-requests.ts';
 import { findErasedCalls } from './erased-calls.ts';
 import type { IngestedCall } from './ingested-call.ts';
+import { insertLiveCalls } from './live-calls.ts';
 
 /** A System of Records gets no more attributes by itself; what comes beyond is ignored as undefined. */
 const MAX_ATTRIBUTES = 500;
@@ -18,41 +22,44 @@ const MAX_ATTRIBUTES = 500;
 const REQUEST_VALUES = 3_000;
 const REQUEST_LENGTH = 4 * 1024 ** 2;
 
-/** What keys were first seen with, of one System of Records. */
-type NewKeys = Map<string, ValueType>;
+/** The values of keys, of one System of Records, in their order, and the app whose calls have them. */
+type GivenKeys = { appId: number; values: Map<string, unknown[]> };
 
 /**
- * Makes the attributes that an app's calls tell of for the first time, in transactions of their own: to be called before
- * the one that takes the calls in. Their lock waits for merges that go by the rules as they are, and no batch of calls
- * should be kept waiting along with it. Calls of the erased make none. Repeats are not told apart here: what they repeat
- * has made theirs.
+ * Makes the attributes of keys that an app's calls name for the first time, each with the type of its first value. Until staff define one,
+ * the first value of another type makes it a String. Runs in transactions of its own, before the one that takes the calls in: the lock
+ * waits for merges that go by the rules as they are, and no batch of calls should wait along with it. Calls of the erased change nothing.
+ * Repeats are not told apart here: what they repeat has made its attributes.
  */
 export async function insertNewAttributes(
   db: Database, secrets: Secrets, entityId: number, calls: readonly IngestedCall[],
 ): Promise<void> {
-  for (const [sorId, keys] of keysBySor(calls)) {
-    if (await hasAll(db, entityId, sorId, keys)) continue;
+  for (const [sorId, given] of keysBySor(calls)) {
+    if (!await changesAny(db, entityId, sorId, given)) continue;
     // Only now: hardly any batch has a new key.
     const erased = await findErasedCalls(db, secrets, entityId, calls);
-    const told = erased.size === 0 ? keys : keysBySor(calls.filter((call) => !erased.has(call))).get(sorId);
-    if (told === undefined) continue;
+    const living = erased.size === 0 ? given : keysBySor(calls.filter((call) => !erased.has(call))).get(sorId);
+    if (living === undefined) continue;
     await write(db, async (tx) => {
       await lockSorRules(tx, sorId);
-      if (await insertMissing(tx, entityId, sorId, told)) await raiseSorRevision(tx, entityId, sorId);
+      const isNew = await insertMissing(tx, entityId, sorId, living);
+      const isWidened = await widenTypes(tx, secrets, { entityId, sorId }, living);
+      if (isNew || isWidened) await raiseSorRevision(tx, entityId, sorId);
     });
   }
 }
 
-function keysBySor(calls: readonly IngestedCall[]): Map<number, NewKeys> {
-  const bySor = new Map<number, NewKeys>();
-  for (const { sorId, traits } of calls) {
+function keysBySor(calls: readonly IngestedCall[]): Map<number, GivenKeys> {
+  const bySor = new Map<number, GivenKeys>();
+  for (const { sorId, appId, traits } of calls) {
     if (sorId === null) continue;
     for (const { sor, key, value } of traits) {
-      const type = sor === 'app' && canBeKey(key) ? inferValueType(value) : null;
-      if (type === null) continue;
-      const keys = bySor.get(sorId) ?? new Map<string, ValueType>();
-      if (!keys.has(key)) keys.set(key, type);
-      bySor.set(sorId, keys);
+      if (sor !== 'app' || !canBeKey(key) || inferValueType(value) === null) continue;
+      const given = bySor.get(sorId) ?? { appId, values: new Map<string, unknown[]>() };
+      bySor.set(sorId, given);
+      const values = given.values.get(key);
+      if (values) values.push(value);
+      else given.values.set(key, [value]);
     }
   }
   return bySor;
@@ -62,22 +69,52 @@ function canBeKey(key: string): boolean {
   return key !== '' && isStorable(key) && !isLongerThan(key, MAX_CODE_POINTS);
 }
 
-/** Or so many that there is no room for more. */
-async function hasAll(db: Queryable, entityId: number, sorId: number, keys: NewKeys): Promise<boolean> {
-  const { rows } = await db.query<{ count: number; known: number }>({
-    name: 'count-attributes-of-keys',
-    text: `SELECT count(*), count(*) FILTER (WHERE key = ANY ($3)) AS known FROM customer_attributes
-           WHERE entity_id = $1 AND sor_id = $2 AND deleted_at IS NULL`,
-    values: [entityId, sorId, [...keys.keys()]],
+/** Returns whether a key is new and there is room for it, or has a value by which its guessed type widens. */
+async function changesAny(db: Queryable, entityId: number, sorId: number, { values }: GivenKeys): Promise<boolean> {
+  const { rows: [found] } = await db.query<{ count: number; known: number; keys: string[] | null; types: ValueType[] | null }>({
+    name: 'list-attributes-of-keys',
+    text: `SELECT count(*), count(*) FILTER (WHERE key = ANY ($3)) AS known,
+             array_agg(key) FILTER (WHERE key = ANY ($3) AND ${CAN_WIDEN}) AS keys,
+             array_agg(value_type) FILTER (WHERE key = ANY ($3) AND ${CAN_WIDEN}) AS types
+           FROM customer_attributes WHERE entity_id = $1 AND sor_id = $2 AND deleted_at IS NULL`,
+    values: [entityId, sorId, [...values.keys()]],
   });
-  return rows[0]!.known === keys.size || rows[0]!.count >= MAX_ATTRIBUTES;
+  const { count, known, keys, types } = found!;
+  return (known < values.size && count < MAX_ATTRIBUTES)
+    || (keys ?? []).some((key, nth) => values.get(key)!.some((value) => widensType(types![nth]!, value)));
+}
+
+const CAN_WIDEN = `is_guessed AND value_type NOT IN ('String', 'Set')`;
+
+/** With the lock of the SoR's rules. Returns whether any attribute became a String, which the audit log and the live list show. */
+async function widenTypes(
+  tx: Tx, secrets: Secrets, { entityId, sorId }: { entityId: number; sorId: number }, { appId, values }: GivenKeys,
+): Promise<boolean> {
+  const guessed = readRows<{ id: number; identifier: string; key: string; valueType: ValueType }>(await tx.query(
+    `SELECT id, identifier, key, value_type FROM customer_attributes
+     WHERE entity_id = $1 AND sor_id = $2 AND key = ANY ($3) AND deleted_at IS NULL AND ${CAN_WIDEN}`,
+    [entityId, sorId, [...values.keys()]]));
+  const widened = guessed.filter(({ key, valueType }) => values.get(key)!.some((value) => widensType(valueType, value)));
+  if (widened.length === 0) return false;
+  await tx.query(
+    `UPDATE customer_attributes SET is_guessed = false, widened_from = value_type, value_type = 'String'
+     WHERE entity_id = $1 AND id = ANY ($2)`, [entityId, widened.map(({ id }) => id)]);
+  await insertAuditEntries(tx, entityId, widened.map(({ identifier, valueType }) => ({
+    actorKind: 'system', action: 'update', subjectKind: 'customer_attribute', subject: identifier,
+    details: { value_type: 'String', widened_from: valueType },
+  })));
+  await insertLiveCalls(tx, secrets, entityId, widened.map(({ key, valueType }) => ({
+    appId, receivedAt: new Date(), outcome: 'widened', code: null, messageId: null, call: key, people: [],
+    message: `its first value was a ${valueType}, and one of another type came: its attribute is a String now`,
+  })));
+  return true;
 }
 
 /** With the lock of the SoR's rules. Returns whether any was missing that has room. */
-async function insertMissing(tx: Tx, entityId: number, sorId: number, keys: NewKeys): Promise<boolean> {
+async function insertMissing(tx: Tx, entityId: number, sorId: number, { values }: GivenKeys): Promise<boolean> {
   const { rowCount } = await tx.query(
-    `INSERT INTO customer_attributes (entity_id, sor_id, identifier, key, label, value_type)
-     SELECT $1, $2, identifier, key, key, value_type
+    `INSERT INTO customer_attributes (entity_id, sor_id, identifier, key, label, value_type, is_guessed)
+     SELECT $1, $2, identifier, key, key, value_type, true
      FROM unnest($3::text[], $4::text[], $5::text[]) WITH ORDINALITY AS given (identifier, key, value_type, ordinal)
      WHERE NOT EXISTS (SELECT FROM customer_attributes a
        WHERE a.entity_id = $1 AND a.sor_id = $2 AND a.key = given.key AND a.deleted_at IS NULL)
@@ -86,7 +123,8 @@ async function insertMissing(tx: Tx, entityId: number, sorId: number, keys: NewK
      LIMIT greatest(0, ${MAX_ATTRIBUTES} - (
        SELECT count(*) FROM customer_attributes WHERE entity_id = $1 AND sor_id = $2 AND deleted_at IS NULL))
      ON CONFLICT (entity_id, sor_id, key) WHERE deleted_at IS NULL DO NOTHING`,
-    [entityId, sorId, Array.from(keys, () => newIdentifier('atr')), [...keys.keys()], [...keys.values()]]);
+    [entityId, sorId, Array.from(values, () => newIdentifier('atr')), [...values.keys()],
+      Array.from(values.values(), ([first]) => inferValueType(first))]);
   return rowCount! > 0;
 }
 

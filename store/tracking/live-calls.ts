@@ -10,8 +10,8 @@ export type LiveCall = {
   /** Null where its key is shared and it told of no app. */
   appId: number | null;
   receivedAt: Date;
-  /** `failed`: a trait of an accepted call, which is shown as the value that it was to become. */
-  outcome: 'accepted' | 'duplicate' | 'refused' | 'failed';
+  /** `failed`: a trait of an accepted call, shown as the value that it was to become; `widened`: the key of an attribute, now a String. */
+  outcome: 'accepted' | 'duplicate' | 'refused' | 'failed' | 'widened';
   code: string | null;
   message: string | null;
   messageId: string | null;

@@ -21,7 +21,10 @@ export const attributeOperations: LifeOperations = {
     },
   })),
   updateCustomerAttribute: {
-    call: (draw) => ({ item: draw.spare('attribute'), body: { label: draw.name('Label'), disabled: draw.chance(0.5) } }),
+    call: (draw) => ({
+      item: draw.spare('attribute'),
+      body: { label: draw.name('Label'), disabled: draw.chance(0.5), ...draw.chance(0.2) && { value_type: draw.of(['String', 'Number']) } },
+    }),
   },
   deleteCustomerAttribute: remove('attribute'),
   readAttributeValues: about('sor', (draw, { id }) => ({ query: { sor_id: id, ...customer(draw), with_validity_dates: true } })),

@@ -34,6 +34,23 @@ describe('a customer attribute', () => {
     expect([gone.status, gone.body.error_message]).toEqual([404, 'Customer attribute not found']);
   });
 
+  test('of a guessed type is defined as that type or as a String, and of no other', async () => {
+    const { body } = await define('guess', { value_type: 'Number' });
+    const path = `/${body.result.identifier}`;
+    const change = async (value_type: string) => (await call('PUT', path, { body: { value_type }, v3: true })).body;
+    expect((await change('String')).messages[0].element).toBe('value_type');
+    const guess = () => store.db.query('UPDATE customer_attributes SET is_guessed = true WHERE identifier = $1', [body.result.identifier]);
+    await guess();
+    expect((await call('GET', path, { v3: true })).body.result).toMatchObject({ value_type: 'Number', guessed: true });
+    expect((await change('Date')).messages[0].message).toContain('Number or String');
+    const defined = (await change('Number')).result;
+    expect(defined).toMatchObject({ value_type: 'Number' });
+    expect(defined).not.toHaveProperty('guessed');
+    await guess();
+    expect((await change('String')).result).toMatchObject({ value_type: 'String' });
+    expect((await change('Number')).messages[0].element).toBe('value_type');
+  });
+
   test('needs a key of its own', async () => {
     const refused = await define('plan');
     expect([refused.status, refused.body.messages[0].element]).toEqual([400, 'key']);

@@ -2,9 +2,18 @@ import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { mergeFeed } from '../../../activities/feed/feed-merge.ts';
 import type { Trait } from '../../../domain/tracking/tracked-call.ts';
+import { elementText } from '../../../domain/attributes/json-value.ts';
+import { parseExactJson } from '../../../domain/core/exact-json.ts';
+import type { SegmentFilters } from '../../../domain/analytics/segment-filters.ts';
 import { createMetrics } from '../../../runtime/telemetry/metrics.ts';
 import type { AttributeChange } from '../../../domain/attributes/attribute-change.ts';
-import { insertCustomerAttribute, listCustomerAttributesOf } from '../../../store/attributes/customer-attributes.ts';
+import { changedProfiles } from '../../../server/attributes/profile-record.ts';
+import type { ProfileSelection } from '../../../server/attributes/profile-selection.ts';
+import { resolveFilters } from '../../../store/analytics/resolve-filters.ts';
+import { listPeople } from '../../../store/analytics/segment-refresh.ts';
+import { findAttributeValues } from '../../../store/attributes/attribute-values.ts';
+import { streamProfileValues } from '../../../store/attributes/profile-values.ts';
+import { insertCustomerAttribute, listCustomerAttributesOf, updateCustomerAttribute } from '../../../store/attributes/customer-attributes.ts';
 import { mergeAttributeValues, prepareChanges } from '../../../store/attributes/merge-attribute-values.ts';
 import { insertAppSor, insertCustomSor } from '../../../store/attributes/systems-of-records.ts';
 import { write } from '../../../store/core/database.ts';
@@ -110,13 +119,110 @@ describe('traits', () => {
 });
 
 it('that fail show beside the calls of their app', async () => {
-  await send(identify({ height: 'tall', plan: 'x'.repeat(300) }, { userId: personId(90) }));
+  await send(identify({ height: { tall: true } as unknown as string, plan: 'x'.repeat(300) }, { userId: personId(90) }));
   await merged();
   const shown = await listLiveCalls(store.db, world.entity.id, world.app.id, 0);
   expect(shown.map(({ outcome, code }) => [outcome, code])).toEqual(expect.arrayContaining([
     ['failed', 'INVALID_VALUE'], ['failed', 'TOO_LONG_VALUE'],
   ]));
   expect(shown[0]!.call).toContain(personId(90));
+});
+
+describe('an attribute whose type was guessed', () => {
+  const VALUES: unknown[] = [
+    1.5, parseExactJson('1.50'), -7, '7', true, false, 'true', '2020-02-29', '2026-11-03T09:00:00.000Z', 'tall', ['a', 'b'],
+  ];
+
+  async function shownOf(customerId: string): Promise<unknown> {
+    const [found] = await findAttributeValues(store.db, world.entity.id, world.sor.id, 'user_id', customerId);
+    const value = found?.value instanceof Date ? found.value.toISOString() : found?.value ?? null;
+    return value === null ? found?.elements?.map((element) => element.value) ?? null : String(value);
+  }
+
+  it('keeps every value of an unknown key, in whatever order types come, together or at once', async () => {
+    let person = 3_000;
+    let key = 0;
+    const drawn = fc.record({ nth: fc.nat(VALUES.length - 1), how: fc.constantFrom('alone', 'merged', 'at once') });
+    await fc.assert(fc.asyncProperty(fc.array(drawn, { minLength: 2, maxLength: 6 }), async (all) => {
+      key += 1;
+      const given = all.map(({ nth, how }) => ({ value: VALUES[nth], how, userId: personId(person += 1) }));
+      let waiting: Promise<void>[] = [];
+      for (const { value, how, userId } of given) {
+        waiting.push(send(identify({ [`guessed ${key}`]: value as Trait['value'] }, { userId })));
+        if (how === 'at once') continue;
+        await Promise.all(waiting);
+        waiting = [];
+        if (how === 'merged') await merged();
+      }
+      await Promise.all(waiting);
+      await merged();
+      const type = (await typesOf(world.sor.id))[`guessed ${key}`];
+      for (const { value, userId } of given) {
+        const isArray = Array.isArray(value);
+        const text = isArray ? value : elementText(value)!;
+        const shown = await shownOf(userId);
+        if (type === 'Set') expect(shown).toEqual(isArray ? value : [text]);
+        else expect(shown).toBe(isArray ? value.join(';') : text);
+      }
+    }), { numRuns: 25 });
+  });
+
+  async function errorsOf(customerId: string): Promise<string[]> {
+    const { rows } = await store.db.query<{ error_type: string }>(
+      'SELECT error_type FROM import_errors WHERE entity_id = $1 AND customer_id = $2', [world.entity.id, customerId]);
+    return rows.map((row) => row.error_type);
+  }
+
+  it('becomes a String once, which the audit log and the live list show, and one that staff defined does not', async () => {
+    await send(identify({ rank: 3, level: 4, since: '2026-11-03T09:00:00.000Z' }, { userId: personId(4_000) }));
+    const found = await listCustomerAttributesOf(store.db, world.entity.id, [world.sor.id]);
+    const [rank, level] = ['rank', 'level'].map((key) => found.find((attribute) => attribute.key === key)!);
+    expect(level).toMatchObject({ valueType: 'Number', isGuessed: true });
+    await write(store.db, (tx) => updateCustomerAttribute(tx, world.entity.id, level!.id, { valueType: 'Number' }));
+    await send(identify({ rank: 'high', level: 'high', since: 'long ago' }, { userId: personId(4_001) }));
+    await send(identify({ rank: true }, { userId: personId(4_002) }));
+    expect(await typesOf(world.sor.id)).toMatchObject({ rank: 'String', level: 'Number', since: 'String' });
+    const { rows } = await store.db.query(
+      'SELECT actor_kind, action, details FROM audit_log WHERE entity_id = $1 AND subject = $2', [world.entity.id, rank!.identifier]);
+    expect(rows).toEqual([
+      { actor_kind: 'system', action: 'update', details: { value_type: 'String', widened_from: 'Number' } },
+    ]);
+    await merged();
+    const live = await listLiveCalls(store.db, world.entity.id, world.app.id, 0);
+    expect(live.filter(({ outcome, call }) => outcome === 'widened' && call === 'rank')).toHaveLength(1);
+    expect(await errorsOf(personId(4_001))).toEqual(['INVALID_VALUE']);
+    const profile = async (nth: number) => {
+      const selection = (await listCustomerAttributesOf(store.db, world.entity.id, [world.sor.id])).filter(({ key }) => key === 'since');
+      const people = [{ customerType: 'user_id' as const, customerId: personId(nth) }];
+      const sors = [{ ...world.sor, attributes: selection }] as unknown as ProfileSelection['sors'];
+      for await (const each of streamProfileValues(store.db, world.entity.id, people, selection)) {
+        return JSON.stringify(changedProfiles({ sors } as ProfileSelection, new Map())(each));
+      }
+      throw new Error('no profile');
+    };
+    expect(await profile(4_000)).toContain('"2026-11-03T09:00:00.000Z"');
+    expect(await profile(4_001)).toContain('"long ago"');
+  });
+
+  it('is compared by filters as before, and as a text', async () => {
+    const ids = ['5', '50', 'fifty', '6'].map((text, nth) => ({ text, userId: personId(4_100 + nth) }));
+    for (const { text, userId } of ids.slice(0, 2)) await send(identify({ spent: Number(text) }, { userId }));
+    for (const { text, userId } of ids.slice(2)) await send(identify({ spent: text }, { userId }));
+    await merged();
+    const found = async (operator: string, ...values: string[]) => {
+      const filters: SegmentFilters = { operator: 'and', blocks: [{ operator: 'and', filters: [
+        { filter_on: 'attributes', sor_identifier: world.sor.identifier, attribute_key: 'spent', operator, values }] }] };
+      const { query, errors } = await resolveFilters(store.db, world.entity.id, { appId: world.app.id, filters, now: new Date() });
+      expect(errors).toEqual([]);
+      const people = (await Array.fromAsync(listPeople(store.db, world.entity.id, query!, 100))).flat();
+      return ids.filter(({ userId }) => people.includes(`u${userId}`)).map(({ text }) => text);
+    };
+    expect(await found('greater_than', '5')).toEqual(['50', '6']);
+    expect(await found('is', '5.0')).toEqual(['5']);
+    expect(await found('is', 'fifty')).toEqual(['fifty']);
+    expect(await found('contains', '5')).toEqual(['5', '50']);
+    expect(await found('is_set')).toEqual(['5', '50', 'fifty', '6']);
+  });
 });
 
 describe('the time of the call', () => {
