@@ -17,7 +17,7 @@ export const addAttributesCommand = (program: Command, run: Run) => addGroup<Sor
   description: 'the attributes of Systems of Records',
   columns: {
     identifier: (attribute) => attribute.identifier, key: (attribute) => attribute.key, type: (attribute) => attribute.value_type,
-    state: (attribute) => [...attribute.disabled ? ['disabled'] : [], ...attribute.guessed ? ['guessed'] : []].join(', '), label: (attribute) => attribute.label,
+    state: stateOf, label: (attribute) => attribute.label,
   },
   commands: [
     {
@@ -66,6 +66,10 @@ export const addAttributesCommand = (program: Command, run: Run) => addGroup<Sor
     },
   ],
 });
+
+function stateOf({ disabled, guessed }: SorAttribute): string {
+  return [...disabled ? ['disabled'] : [], ...guessed ? ['guessed'] : []].join(', ');
+}
 
 async function listAttributes(client: Client, sor: string): Promise<SorAttribute[]> {
   const params = { sor_identifier: await findSorId(client, sor) };

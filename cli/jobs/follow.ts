@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import progress, { type GenericFormatter, SingleBar } from 'cli-progress';
 import { Refusal, refuse } from '../../domain/core/refusal.ts';
 import type { CommandContext } from '../core/command-context.ts';
+import { untilAnswered } from '../core/until-answered.ts';
 
 /** What lasts, and is asked for again and again until it has ended. */
 export type Followed<T> = {
@@ -44,7 +45,7 @@ export async function follow<T>({ stderr, console, terminal: { command } }: Comm
   };
   process.on('SIGINT', leave);        // not once: a second one would end the process before it has said so
   try {
-    return await watch(followed, bar);
+    return await watch(followed, bar, (text) => console.error(text));
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     return refuse(error.http, error.status, `${error.message}\nThe ${name} is not ended by this. To follow it: ${command} ${toFollow}`);
@@ -54,9 +55,9 @@ export async function follow<T>({ stderr, console, terminal: { command } }: Comm
   }
 }
 
-async function watch<T>({ view, hasEnded, shown }: Followed<T>, bar: SingleBar): Promise<T> {
+async function watch<T>({ view, hasEnded, shown }: Followed<T>, bar: SingleBar, say: (text: string) => void): Promise<T> {
   for (let pollMs = FIRST_POLL_MS; ; pollMs = Math.min(pollMs * 1.1, LAST_POLL_MS)) {
-    const now = await view();
+    const now = await untilAnswered(view, say);
     const { value, total, ...payload } = shown(now);
     if (bar.isActive) bar.setTotal(total);
     else bar.start(total, 0, payload);

@@ -23,7 +23,8 @@ type ValueRow = {
 
 /** A String may have been another type before: its values stand in that type's column. */
 function textOfRow(row: ValueRow): string | null {
-  return row.string_value ?? row.number_value ?? row.boolean_value?.toString() ?? row.date_value ?? row.datetime_value?.toISOString() ?? null;
+  const { string_value: string, number_value: number, boolean_value: boolean, date_value: date, datetime_value: datetime } = row;
+  return string ?? number ?? boolean?.toString() ?? date ?? datetime?.toISOString() ?? null;
 }
 
 /** The values that a customer has in one SoR, by key; removed ones and those of deleted attributes are left out. */

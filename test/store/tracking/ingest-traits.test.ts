@@ -13,7 +13,9 @@ import { resolveFilters } from '../../../store/analytics/resolve-filters.ts';
 import { listPeople } from '../../../store/analytics/segment-refresh.ts';
 import { findAttributeValues } from '../../../store/attributes/attribute-values.ts';
 import { streamProfileValues } from '../../../store/attributes/profile-values.ts';
-import { insertCustomerAttribute, listCustomerAttributesOf, updateCustomerAttribute } from '../../../store/attributes/customer-attributes.ts';
+import {
+  insertCustomerAttribute, listCustomerAttributesOf, updateCustomerAttribute,
+} from '../../../store/attributes/customer-attributes.ts';
 import { mergeAttributeValues, prepareChanges } from '../../../store/attributes/merge-attribute-values.ts';
 import { insertAppSor, insertCustomSor } from '../../../store/attributes/systems-of-records.ts';
 import { write } from '../../../store/core/database.ts';
