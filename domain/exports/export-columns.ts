@@ -1,6 +1,6 @@
 import type { ExportDataType, ExportFormat } from './export-data-type.ts';
 
-/** `timestamp`: ISO in UTC with milliseconds. `strings`: a list, in Parquet alone. All may be empty. */
+/** `timestamp`: ISO in UTC with milliseconds. `strings`: a list, not in CSV. All may be empty. */
 export type ExportColumnKind = 'string' | 'boolean' | 'integer' | 'bigint' | 'double' | 'timestamp' | 'strings';
 
 const SESSION = {
@@ -31,7 +31,7 @@ const COLUMNS = {
     device_model: 'string', device_type: 'string', last_location_latitude: 'double', last_location_longitude: 'double',
     timezone_offset: 'integer', number_of_crashes: 'integer', number_of_crashes_30d: 'integer',
     first_campaign_received_at: 'timestamp', last_campaign_received_at: 'timestamp', first_opened_app_at: 'timestamp',
-    last_opened_app_at: 'timestamp', updated_at: 'timestamp',
+    last_opened_app_at: 'timestamp', updated_at: 'timestamp', user_ids: 'strings',
   },
   crashes: {
     crash_id: 'string', date: 'timestamp', device_id: 'string', session_id: 'string', user_id: 'string', app_version: 'string',
@@ -54,13 +54,14 @@ export function exportColumns(type: ExportDataType, format: ExportFormat = 'csv'
   return exportColumnKinds(type, format).map(([name]) => name);
 }
 
-/**
- * Returns names and kinds, in the same order. A column of Parquet holds values of one type, so a Set has a column of its own there;
- * JSON Lines have it as an array in the column of all values.
- */
+/** A column of Parquet holds values of one type, so a Set has a column of its own there; JSON Lines have it among all values. */
+const IN_PARQUET_ALONE = 'customer_attribute_elements';
+
+/** Returns names and kinds, in the same order: CSV has no lists. */
 export function exportColumnKinds(
   type: ExportDataType, format: ExportFormat,
 ): readonly (readonly [name: string, kind: ExportColumnKind])[] {
   const columns: (readonly [string, ExportColumnKind])[] = Object.entries(COLUMNS[type]);
-  return format === 'parquet' ? columns : columns.filter(([, kind]) => kind !== 'strings');
+  if (format === 'parquet') return columns;
+  return columns.filter(([name, kind]) => kind !== 'strings' || (format === 'jsonl' && name !== IN_PARQUET_ALONE));
 }

@@ -23,7 +23,7 @@ export function selectList<Type extends ExportDataType>(
 
 function printed(expression: string, kind: ExportColumnKind, format: ExportScope['format']): string {
   if (kind === 'timestamp') return isoUtc(expression);
-  if (kind === 'strings') return `to_json(${expression})::text`;
+  if (kind === 'strings') return format === 'jsonl' ? expression : `to_json(${expression})::text`;
   // COPY writes t and f.
   return kind === 'boolean' && format !== 'jsonl' ? `(${expression})::text` : expression;
 }

@@ -30,15 +30,15 @@ describe('a Parquet file', () => {
     const row: Record<string, string> = {
       device_id: 'd"1,\n\u{1F600}', opt_in: 'true', opt_out: 'false', number_of_sessions: '2147483647',
       total_session_duration: '9007199254740993',
-      last_location_latitude: '-48.8566', first_opened_app_at: '2026-11-20T23:59:59.999Z', users: '',
+      last_location_latitude: '-48.8566', first_opened_app_at: '2026-11-20T23:59:59.999Z', users: '', user_ids: '["a;b",""]',
     };
-    const values = exportColumns('devices').map((name) => row[name] ?? null);
+    const values = exportColumns('devices', 'parquet').map((name) => row[name] ?? null);
     const file = await fileOf('devices', inPieces(csvOf([values]), 7));
     const [read] = await parquetReadObjects({ file });
     expect(read).toEqual({
       ...Object.fromEntries(exportColumns('devices').map((name) => [name, null])),
       device_id: row.device_id, opt_in: true, opt_out: false, number_of_sessions: 2_147_483_647, total_session_duration: 9007199254740993n,
-      last_location_latitude: -48.8566, first_opened_app_at: new Date('2026-11-20T23:59:59.999Z'), users: '',
+      last_location_latitude: -48.8566, first_opened_app_at: new Date('2026-11-20T23:59:59.999Z'), users: '', user_ids: ['a;b', ''],
     });
     const { children } = parquetSchema(parquetMetadata(file));
     const typeOf = (name: string) => children.find(({ element }) => element.name === name)!.element;

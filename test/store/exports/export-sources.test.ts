@@ -1,7 +1,11 @@
+import { Readable } from 'node:stream';
+import { parquetReadObjects } from 'hyparquet';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { parquetOf } from '../../../activities/exports/parquet.ts';
 import { exportColumns } from '../../../domain/exports/export-columns.ts';
 import { EXPORT_DATA_TYPES } from '../../../domain/exports/export-data-type.ts';
 import type { ExportScope } from '../../../store/exports/export-sources.ts';
+import { insertDeviceUsers } from '../../harness/analytics/sample-events.ts';
 import { insertSampleSegment } from '../../harness/analytics/segments.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
@@ -154,12 +158,30 @@ describe('what is exported', () => {
     for (const type of EXPORT_DATA_TYPES) {
       const lines = (await readExported(store.db, type, scope)).text.split('\n').slice(0, -1);
       const rows = lines.map((line) => JSON.parse(line) as Record<string, string | number | boolean | null>);
-      const texts = rows.map((read) => Object.fromEntries(Object.entries(read).map(([name, value]) => [name, value?.toString() ?? null])));
+      const texts = rows.map(({ user_ids: _, ...read }) =>
+        Object.fromEntries(Object.entries(read).map(([name, value]) => [name, value?.toString() ?? null])));
       expect(texts).toEqual(await exportedRows(store.db, type, scopeOf(world)));
-      for (const read of rows) expect(Object.keys(read)).toEqual(exportColumns(type));
+      for (const read of rows) expect(Object.keys(read)).toEqual(exportColumns(type, 'jsonl'));
     }
     const [device] = (await readExported(store.db, 'devices', scope)).text.split('\n').map((line) => JSON.parse(line || 'null') as unknown);
-    expect(device).toMatchObject({ opt_in: true, last_location_latitude: 48.8566, number_of_sessions: 1, total_session_duration: 61 });
+    expect(device).toMatchObject({
+      user_ids: [personId(2), personId(3)], opt_in: true, last_location_latitude: 48.8566, number_of_sessions: 1,
+      total_session_duration: 61,
+    });
+  });
+
+  it('gives the users of a device back as a list, whatever stands in their ids', async () => {
+    const other = await makeTrackedWorld(store);
+    const users = ['a;b', ';', 'c,"d"', 'é\u{1F600}'].toSorted();
+    await store.db.query(
+      `INSERT INTO devices (entity_id, app_id, device_id, first_seen_at, last_seen_at, received_at)
+       VALUES ($1, $2, 'shared', now(), now(), now())`, [other.entity.id, other.app.id]);
+    await insertDeviceUsers(store.db, other.entity.id, other.app.id, 'shared', users);
+    const read = async (format: ExportScope['format']) => (await readExported(store.db, 'devices', scopeOf(other, { format }))).text;
+    expect((JSON.parse(await read('jsonl')) as { user_ids: string[] }).user_ids.toSorted()).toEqual(users);
+    const bytes = Buffer.concat(await Array.fromAsync(parquetOf('devices', Readable.from([Buffer.from(await read('parquet'))]))));
+    const [device] = await parquetReadObjects({ file: Uint8Array.from(bytes).buffer });
+    expect((device!['user_ids'] as string[]).toSorted()).toEqual(users);
   });
 
   it('is of the entity and of the apps asked for, and of no others', async () => {
