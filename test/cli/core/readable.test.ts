@@ -43,6 +43,17 @@ it('no command prints a control character of a refusal, or of its own arguments'
   expect(refused).toBeGreaterThan(commands.length / 2);
 });
 
+it('connections check prints no control character of what a connector found', async () => {
+  // The list in which the command looks the connection up, and the outcome of the check.
+  const connection = { identifier: 'con_a', name: 'shop' };
+  answer = { http: 200, body: { success: true, result: {
+    items: [connection], navigation: { next: null }, ok: false, status: 'source_unavailable', message: TITLE,
+  } } };
+  const { out, err } = await millrace(['connections', 'check', 'shop']);
+  expect(`${out}${err}`).toContain('owned');
+  expect(`${out}${err}`).not.toMatch(/(?![\t\n]|\r\n)\p{Cc}/u);
+});
+
 it('--json keeps each character, escaped, and prints nothing beside', async () => {
   answer = { http: 200, body: { success: true, result: [{ name: TITLE, targets: 0, created_at: '2026-11-26T00:00:00Z' }] } };
   const { out, err } = await millrace(['labels', 'list', '--json']);

@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { generateKeyPairSync } from 'node:crypto';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { ConnectorContext } from '../../../connectors/core/contract.ts';
@@ -7,6 +8,7 @@ import { type FetchAllow, readFetchAllow } from '../../../connectors/core/fetch-
 import { guardedFetch } from '../../../connectors/core/guarded-fetch.ts';
 import { jsonAnswer } from '../../../connectors/core/json-answer.ts';
 import { requestPool } from '../../../connectors/core/request-pool.ts';
+import { AccessToken } from '../../../connectors/fcm/access-token.ts';
 import { openByHttp } from '../../../connectors/http-file/open-by-http.ts';
 import { openBucket } from '../../../connectors/s3/bucket.ts';
 import { roleCredentials } from '../../../connectors/s3/role-credentials.ts';
@@ -95,6 +97,20 @@ describe('an answer that drips a byte at a time ends', () => {
     for (const path of ['/b', '/b/', '/b/k', `/${task.id}/`]) source.serve(path, answer);
     const asked = ask(source.serve(`/${task.id}`, answer));
     await expect(asked).rejects.toMatchObject({ status: refused, message: expect.stringMatching(says) as string });
+  });
+});
+
+it.for([
+  ['in its body', body], ['in its headers', headers],
+] as const)('a token_uri of FCM that drips %s gives no token', async ([, answer]) => {
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const account = {
+    type: 'service_account', project_id: 'shop', client_email: 'push@shop.example.com',
+    private_key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(), token_uri: source.serve('/token', answer),
+  };
+  const token = new AccessToken(account as never, { allow, now: Date.now, limits: { answerMs: BOUND_MS } });
+  expect(await token.find()).toMatchObject({
+    failed: { kind: 'not_sent', reason: expect.stringMatching(/no access token in time/) as string },
   });
 });
 
