@@ -30,7 +30,10 @@ With \`--json\` a command prints the API's result as one JSON document, and noth
 long one as a page with its \`items\`. A refusal goes to standard error. The
 \`errors\` commands, and \`apps tail\` without \`--once\`, print one object a line.
 
-Without it, tables fit the terminal: long cells are cut, the last column is wrapped, and empty
+A command that follows something (\`apps tail\`, an import, a run) goes on after a restart of the server: it says that the server does not
+answer, asks again for up to ten minutes, and says that it answers again.
+
+Without \`--json\`, tables fit the terminal: long cells are cut, the last column is wrapped, and empty
 columns are left out. Where the output is no terminal, nothing is cut.
 
 The exit status is 0 when all went well, 1 when the command could not be done, and 2 when it was done and rows failed. A command that

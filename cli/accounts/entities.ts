@@ -34,9 +34,10 @@ export const addEntitiesCommand = (program: Command, run: Run) => addGroup<Whole
     },
     {
       name: 'keys', description: 'print its keys for tests and for production: they are secrets', args: [ENTITY],
-      async does({ client, setResult }, _, given: string) {
+      async does({ client, console, setResult }, _, given: string) {
         const { qa_api_key: qa, prod_api_key: prod } = await findEntity(client, given);
         setResult([qa, prod]);
+        console.error('The first is for tests, the second for production:');
         return `${qa}\n${prod}`;
       },
     },

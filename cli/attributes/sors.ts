@@ -50,9 +50,10 @@ const SORS: Group<SystemOfRecords> = {
     },
     {
       name: 'keys', description: 'print its keys, by which files and feeds come in: they are secrets', args: [SOR],
-      async does({ client, setResult }, _, given: string) {
-        const { api_keys: keys } = await client.viewSystemOfRecord({ params: await paramsOf(client, given) });
+      async does({ client, console, setResult }, _, given: string) {
+        const { name, api_keys: keys } = await client.viewSystemOfRecord({ params: await paramsOf(client, given) });
         setResult(keys);
+        console.error(`Keys of ${name}, the oldest first:`);
         return keys.length === 0 ? undefined : keys.join('\n');
       },
     },

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { GdprRequest } from '../../api/client.ts';
-import { refuse } from '../../domain/core/refusal.ts';
+import { Refusal, refuse } from '../../domain/core/refusal.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
 import { confirmDeletion, YES, type YesOption } from '../core/confirm-deletion.ts';
 import { readPeople } from '../core/read-people.ts';
@@ -13,6 +13,9 @@ type ListOptions = { type?: string; state?: string };
 
 const REQUESTS_SHOWN = 50;
 const DECLINED = 1;
+const NOT_DECIDED = 1;
+
+type Decision = 'approve' | 'decline';
 
 /** The commands of `millrace gdpr` that ask for something, and tell what becomes of it. */
 export function addGdprRequestCommands(gdpr: Command, run: Run): void {
@@ -24,11 +27,11 @@ export function addGdprRequestCommands(gdpr: Command, run: Run): void {
     .option('--type <type>', 'access or delete').option('--state <state>', 'waiting, accepted, running, treated or declined')
     .action((options: ListOptions) => run((context) => list(context, options)));
   for (const [name, description] of [
-    ['approve', 'approve a deletion asked for from a device, or start a request again that was given up: it begins'],
-    ['decline', 'decline one: nothing is deleted'],
+    ['approve', 'approve deletions asked for from devices, or start requests again that were given up: they begin'],
+    ['decline', 'decline requests: nothing is deleted'],
   ] as const) {
-    gdpr.command(name).description(description).argument(...REQUEST)
-      .action((id: string) => run((context) => decide(context, id, name)));
+    gdpr.command(name).description(description).argument('<request...>', REQUEST[1])
+      .action((ids: string[]) => run((context) => decideAll(context, ids, name)));
   }
 }
 
@@ -76,9 +79,25 @@ async function list({ client, console, terminal: { width } }: CommandContext, { 
   return 0;
 }
 
-async function decide({ client, console }: CommandContext, id: string, decision: 'approve' | 'decline'): Promise<number> {
+/** Decides on each, whatever becomes of the others; of several it says which. */
+async function decideAll(context: CommandContext, ids: readonly string[], decision: Decision): Promise<number> {
+  if (ids.length === 1) return decide(context, ids[0]!, decision);
+  let failed = 0;
+  for (const id of ids) {
+    try {
+      await decide(context, id, decision, `${id} `);
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      context.console.error(`${id} ${error.message}`);
+      failed += 1;
+    }
+  }
+  return failed === 0 ? 0 : NOT_DECIDED;
+}
+
+async function decide({ client, console }: CommandContext, id: string, decision: Decision, prefix = ''): Promise<number> {
   const asked = { params: { request_id: id } };
   await (decision === 'approve' ? client.approveGdprRequest(asked) : client.declineGdprRequest(asked));
-  console.log(decision === 'approve' ? 'approved' : 'declined');
+  console.log(`${prefix}${decision === 'approve' ? 'approved' : 'declined'}`);
   return 0;
 }

@@ -3,7 +3,7 @@ import type { FieldError } from '../core/refusal.ts';
 import { isReservedByFcm } from '../sends/push.ts';
 import { areTooBig, type CampaignParams, isBlank, isScript, placeholdersOf } from './campaign-params.ts';
 import { CAMPAIGN_DAYS, type CampaignType } from './campaign-status.ts';
-import { compileTemplate, MAX_MESSAGE_BYTES, type Placeholder } from './placeholders.ts';
+import { compileTemplate, findMisspelt, MAX_MESSAGE_BYTES, type Placeholder } from './placeholders.ts';
 import { type NewVariant, variantParams, variantsErrors } from './variants.ts';
 
 /** When a dynamic campaign sends: days of the week from 0 for Sunday; minutes of the day, or any time of it. */
@@ -183,11 +183,23 @@ function periodErrors({ start_time: start, end_time: end }: Recurrence): FieldEr
 
 /** Returns what staff should know of a campaign that may be launched all the same. */
 export function campaignWarnings(
-  placeholders: readonly Pick<Placeholder, 'name'>[], { verifiedUsers }: { verifiedUsers: boolean },
+  placeholders: readonly Pick<Placeholder, 'name'>[],
+  { verifiedUsers, params, variants }: { verifiedUsers: boolean; params: CampaignParams; variants: readonly NewVariant[] | null },
 ): FieldError[] {
+  const texts = [params, ...(variants ?? []).map((variant) => variant.params)].flatMap(textsOf);
+  const misspelt = texts.map(findMisspelt).find((found) => found !== null);
+  const warnings = misspelt === undefined ? [] : [{
+    element: 'params',
+    message: `hold ${misspelt}, which is no placeholder: people would see it as it stands. The name of a placeholder has 1 to 64 letters, `
+      + 'digits, _, - and ., such as *@first_name@*',
+  }];
   const [first] = placeholders;
-  if (first === undefined || verifiedUsers) return [];
+  if (first === undefined || verifiedUsers) return warnings;
   const message = `hold values of a message, such as *@${first.name}@*, and the app has verified_users off: anybody who has the app `
     + 'can make up a device of any user, and receive what is meant for that user. Set verified_users, or leave personal data out';
-  return [{ element: 'params', message }];
+  return [...warnings, { element: 'params', message }];
+}
+
+function textsOf({ push_parameters: push = [], inapp_parameters: inapp = [], ...params }: Partial<CampaignParams>): string[] {
+  return [...Object.values(params), ...[...push, ...inapp].map(({ value }) => value)].filter((value) => typeof value === 'string');
 }

@@ -52,6 +52,21 @@ export function compileTemplate(text: string): Template {
   };
 }
 
+/** Maximum length of what `findMisspelt` returns. */
+const MAX_MISSPELT = 60;
+
+/** Returns the first `*@…` of a text that is no placeholder, such as `*@first name@*`, cut to size; null if there is none. */
+export function findMisspelt(text: string): string | null {
+  const { parts, rest } = splitTemplate(text);
+  for (const piece of [...parts.map(({ before }) => before), rest]) {
+    const open = piece.indexOf(OPEN);
+    if (open === -1) continue;
+    const close = piece.indexOf(CLOSE, open + OPEN.length);
+    return piece.slice(open, Math.min(close === -1 ? piece.length : close + CLOSE.length, open + MAX_MISSPELT));
+  }
+  return null;
+}
+
 /** Each name once, by first occurrence; it has a default if it has one wherever it occurs. */
 export function joinPlaceholders(placeholders: readonly Placeholder[]): Placeholder[] {
   const joined = new Map<string, boolean>();

@@ -41,6 +41,6 @@ export async function listHiddenSegments(db: Queryable, { entityId, rights }: Ca
 }
 
 /** Refuses to show who is in a segment. */
-export function refuseHidden(): never {
-  return refuse(403, 'forbidden', 'This needs the right sor_manage: the segment compares with a sensitive attribute');
+export function refuseHidden(name: string): never {
+  return refuse(403, 'forbidden', `This needs the right sor_manage: the segment ${name} compares with a sensitive attribute`);
 }

@@ -111,7 +111,7 @@ async function requireSegment(
 ): Promise<SegmentRef> {
   const [found] = await listSegmentRefs(db, entityId, [identifier]);
   if (!found) return refuseSegment();
-  return hidden.includes(found.id) ? refuseHidden() : requireMembers(found);
+  return hidden.includes(found.id) ? refuseHidden(found.name) : requireMembers(found);
 }
 
 /** Also those of other apps: people are the same by their user ids. */
@@ -120,7 +120,8 @@ async function findSegments(
 ): Promise<number[]> {
   const found = await listSegmentRefs(db, caller.entityId, asked);
   if (found.length < new Set(asked).size) refuseSegment();
-  if (found.some(({ id }) => hidden.includes(id))) refuseHidden();
+  const hiddenOne = found.find(({ id }) => hidden.includes(id));
+  if (hiddenOne) refuseHidden(hiddenOne.name);
   return found.map((segment) => requireMembers(segment).id);
 }
 

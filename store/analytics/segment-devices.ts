@@ -5,12 +5,12 @@ import type { Queryable } from '../core/database.ts';
 import { personOfDevice } from './people.ts';
 
 /** A segment, as those who use its members need it. `hasMembers`: those of its filters or its list as they are now are found. */
-export type SegmentRef = { id: number; identifier: string; appId: number; appIdentifier: string; hasMembers: boolean };
+export type SegmentRef = { id: number; identifier: string; name: string; appId: number; appIdentifier: string; hasMembers: boolean };
 
 /** Some segments by their identifiers; unknown ones are left out. */
 export async function listSegmentRefs(db: Queryable, entityId: number, identifiers: readonly string[]): Promise<SegmentRef[]> {
   return readRows<SegmentRef>(await db.query(
-    `SELECT s.id, s.identifier, s.app_id, a.identifier AS app_identifier, s.snapshot_at IS NOT NULL AS has_members
+    `SELECT s.id, s.identifier, s.name, s.app_id, a.identifier AS app_identifier, s.snapshot_at IS NOT NULL AS has_members
      FROM segments s JOIN apps a ON a.entity_id = s.entity_id AND a.id = s.app_id
      WHERE s.entity_id = $1 AND s.identifier = ANY ($2)`, [entityId, identifiers]));
 }

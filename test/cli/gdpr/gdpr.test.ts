@@ -120,6 +120,12 @@ it('approves and declines what was asked for from devices', async () => {
   expect((await millrace(['approve', other!.identifier])).status).toBe(1);
   expect((await millrace(['status', other!.identifier])).out).toContain('declined: nothing was done');
   expect((await millrace(['requests', '--state', 'declined'])).out).toContain(other!.identifier);
+  const several = await Promise.all([7, 8].map((n) =>
+    deletionByDevice(store.db, world.entity.id, { userId: personId(n), deviceId: `device-${n}` })));
+  const [first, last] = several.map((request) => request!.identifier);
+  const decided = await millrace(['decline', first!, other!.identifier, last!]);
+  expect([decided.status, decided.out]).toEqual([1, `${first} declined\n${last} declined\n`]);
+  expect(decided.err).toContain(`${other!.identifier} `);
 });
 
 it('puts people on hold, lists and releases them, and takes people in again', async () => {

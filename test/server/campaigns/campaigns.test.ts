@@ -76,6 +76,12 @@ describe('a campaign', () => {
     const verify = (isOn: boolean) => store.db.query('UPDATE apps SET verified_users = $2 WHERE id = $1', [app.id, isOn]);
     await verify(true);
     expect((await call('GET', `campaign/${id}`)).body.result).toMatchObject({ warnings: [] });
+    const misspelt = await call('PUT', `campaign/${id}`, campaignBody(app.identifier, {
+      params: { push_message: 'Hello *@name|you@*', push_parameters: [{ key: 'a', value: 'of *@first name@* today' }] },
+    }));
+    expect(misspelt.body.result.warnings).toEqual([
+      { element: 'params', message: expect.stringContaining('hold *@first name@*, which is no placeholder') as string },
+    ]);
     await verify(false);
 
     const start = now() + DAY;
