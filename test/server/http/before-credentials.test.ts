@@ -149,6 +149,27 @@ describe('a request that takes its time', () => {
 describe('bodies whose credentials stand in them', () => {
   const KIB = 1024;
 
+  test('end with their refusal: what still comes of a refused body is not received', async () => {
+    const ending = await testServer(store);
+    await ending.app.listen({ port: 0, host: '127.0.0.1' });
+    const { port } = ending.app.server.address() as AddressInfo;
+    const bodies: [string, string][] = [
+      ['/v1/batch', `{"batch":[${'1,'.repeat(255 * KIB)}`], [FEED, `{"v":"${FILLING.repeat(4)}`], ['/api/login', `{"v":"${FILLING}`],
+    ];
+    for (const [path, sent] of bodies) {
+      const socket = createConnection(port, '127.0.0.1').on('error', () => {});
+      const closed = once(socket, 'close');
+      // The rest never comes.
+      socket.write([
+        `POST ${path} HTTP/1.1`, 'Host: x', 'Content-Type: application/json', `Content-Length: ${sent.length + 1_000}`, '', sent,
+      ].join('\r\n'));
+      const [answer] = await once(socket, 'data') as [Buffer];
+      expect(String(answer)).toMatch(/^HTTP\/1.1 4(?!08)\d\d /);
+      socket.resume();
+      await closed;
+    }
+  });
+
   test('are bounded together until these hold, and given back when they end', async () => {
     const limits = { unverifiedBytes: 100 * KIB, unverifiedBytesPerAddress: 100 * KIB };
     const bounded = await testServer(store, { settings: { limits } });
