@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { misspeltName } from '../../../domain/core/say-unknown.ts';
+import { misspeltName, nearestName, sayUnknown } from '../../../domain/core/say-unknown.ts';
 
 test.for([
   ['user_id', 'user_ids'], ['suer_ids', 'user_ids'], ['alias', 'aliases'], ['dryrun', 'dry_run'], ['dry-run', 'dry_run'], ['page', 'pages'],
@@ -12,3 +12,11 @@ test.for(['_', 't', 'ts', 'cb', 'id', 'utm_source', 'token', 'users', 'format', 
   '%s is none of any other', (name) => {
     expect(misspeltName(name, ['sd', 'ed', 'user_ids', 'from', 'till', 'limit'])).toBeNull();
   });
+
+test('a name is compared with a bounded number of short names alone', () => {
+  const long = Array.from({ length: 10_000 }, (_, n) => `${'x'.repeat(64)}${n}`);
+  expect(nearestName('Ordr', [...long.slice(0, 499), 'Order'])).toBe('Order');
+  expect(nearestName('Ordr', [...long, 'Order'])).toBeNull();
+  expect(nearestName('x'.repeat(65), ['x'.repeat(64)])).toBeNull();
+  expect(sayUnknown('Ordr', long)).toMatch(/^is unknown\. There are .* and 9900 more$/);
+});
