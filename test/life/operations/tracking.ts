@@ -8,6 +8,7 @@ import type { Person } from '../people.ts';
 /** What SDKs send of people, and what is shown of it. */
 
 const EVENTS = ['Opened', 'Viewed', 'Bought'];
+const RANKS = [3, 1.5, true, '2026-11-03', '2026-11-03T10:00:00Z', 'high', '', null, ['a', 'b'], { of: 'club' }];
 type SdkCall = Record<string, unknown>;
 
 function contextOf(draw: Draw, person: Person): object {
@@ -26,7 +27,11 @@ const TYPES: Record<string, (draw: Draw, person: Person) => SdkCall> = {
   track: (draw, person) => ({
     type: 'track', userId: person.userId, event: draw.of(EVENTS), properties: { note: draw.value(person), price: draw.int(100) },
   }),
-  identify: (draw, person) => ({ type: 'identify', userId: person.userId, traits: { email: person.userId, hobby: draw.value(person) } }),
+  // Also calls that come late, and traits of which the first value guesses a type that later ones widen.
+  identify: (draw, person) => ({
+    type: 'identify', userId: person.userId, timestamp: new Date(Date.now() - draw.of([0, 60_000, 3_600_000])).toISOString(),
+    traits: { email: person.userId, hobby: draw.value(person), rank: draw.of(RANKS), score: draw.of(RANKS), tags: draw.of(RANKS) },
+  }),
   page: (draw, person) => ({ type: 'page', userId: person.userId, name: 'Cart', properties: { note: draw.value(person) } }),
   screen: (draw, person) => (
     { type: 'screen', userId: person.userId, name: 'Cart', properties: { note: draw.value(person) } }),

@@ -1,9 +1,11 @@
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
+import { eventsOfFunnel } from '../../../domain/analytics/funnel.ts';
 import { APP_DEFAULTS } from '../../../server/apps/app-change.ts';
 import { LiveCalls } from '../../../server/tracking/live-calls.ts';
 import { deleteEntity } from '../../../store/accounts/empty-entity.ts';
 import { lockEntity } from '../../../store/accounts/entities.ts';
+import { countFunnel } from '../../../store/analytics/funnel-stats.ts';
 import { insertTombstone } from '../../../store/gdpr/tombstones.ts';
 import { findTrackingTarget } from '../../../store/tracking/tracking-target.ts';
 import { lockWaits } from '../../harness/core/lock-waits.ts';
@@ -94,6 +96,23 @@ describe('a batch', () => {
     expect(rows.map(({ name, minutes }) => [name, minutes])).toEqual([
       ['Ahead', 0], ['Arabic', 5], ['Islamic', 0], ['Replayed', 60], ['Imported', 9_000],
     ].toSorted(([, a], [, b]) => Number(a) - Number(b)));
+  });
+
+  test('of one device in different requests keeps the device\'s own order in a funnel, however long each request takes', async () => {
+    const app = await newApp();
+    const now = Date.now();
+    const iso = (seconds: number) => new Date(now - seconds * 1_000).toISOString();
+    // The clock of the device is right: what happened first comes last, and its request was under way for 40 s.
+    await post('/v1/batch', { batch: [track('Paid', { timestamp: iso(10) })], sentAt: iso(1) }, basic(app.apiKey));
+    await post('/v1/batch', { batch: [track('Viewed', { timestamp: iso(41) })], sentAt: iso(40) }, basic(app.apiKey));
+    const steps = ['Viewed', 'Paid'].map((name) => ({
+      match_name: [{ app_id: app.app.identifier, log_type: 2 as const, log_name: name }],
+    }));
+    const [totals] = (await countFunnel(store.db, world.entity.id, {
+      events: eventsOfFunnel(steps).map((event) => ({ ...event, appId: app.app.id })), details: [[], []],
+      from: new Date(now - 86_400_000), until: new Date(now + 86_400_000), maxSeconds: 3_600, aliases: false, oneIn: 1, breakdown: null,
+    }))!;
+    expect(totals!.steps.map(({ people }) => people)).toEqual([1, 1]);
   });
 
   test('of an entity that is deleted meanwhile is refused, and leaves nothing', async () => {
