@@ -72,6 +72,16 @@ describe('millrace attributes', () => {
     const changed = await millrace(['attributes', 'update', 'Fields', 'size', '--label', 'Shoe size', '--disable']);
     expect(changed.out).toMatch(/disabled +Shoe size/);
     expect((await millrace(['attributes', 'view', 'Fields', 'size'])).out).toContain('Shoe size');
+    const guessed = () => store.db.query(
+      `UPDATE customer_attributes SET is_guessed = true WHERE entity_id = $1 AND key = 'size'`, [world.entity.id]);
+    const retyped = (type: string) => millrace(['attributes', 'update', 'Fields', 'size', '--type', type]);
+    await guessed();
+    expect((await millrace(['attributes', 'Fields'])).out).toMatch(/size +Number +disabled, guessed/);
+    expect((await retyped('Number')).out).toMatch(/size +Number +disabled +Shoe size/);
+    expect((await retyped('String')).err).toContain('must be Number');
+    await guessed();
+    expect((await retyped('Boolean')).err).toContain('must be Number or String');
+    expect((await retyped('String')).out).toMatch(/size +String +disabled +Shoe size/);
     expect((await millrace(['attributes', 'view', 'Fields', 'sise'])).err).toBe('Fields has no attribute sise: did you mean size?\n');
     expect((await millrace(['attributes', 'add', 'Fields', 'x', '--type', 'Colour'])).err).toContain('Allowed choices are');
     expect((await millrace(['attributes', 'remove', 'Fields', 'size', '--yes'])).status).toBe(0);

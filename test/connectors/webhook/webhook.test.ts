@@ -209,6 +209,8 @@ describe('what an answer does', () => {
     ['a redirect to another request', inTurn(redirect('/elsewhere', 302), status(200)), { status: 'source_refused' }],
     ['broken JSON', (_, response) => { answerJson(response, '{"outcomes":'); }, { status: 'source_unavailable' }],
     ['too few outcomes', (_, response) => { answerJson(response, { outcomes: [{ ok: true }] }); }, { status: 'source_refused' }],
+    ['too many outcomes', (_, response) => { answerJson(response, { outcomes: Array(3).fill({ ok: true }) }); },
+      { status: 'source_refused' }],
     ['outcomes of another shape', (_, response) => { answerJson(response, { outcomes: ['ok', 'ok'] }); }, { status: 'source_refused' }],
   ])('%s has all sent again later, or is refused', async ([name, answer, expected]) => {
     server.serve('/elsewhere', status(200));

@@ -105,7 +105,12 @@ describe('a body', () => {
       ...['from', 'message_type', 'google.id', 'gcm', 'googlesays'].map((key): [Body, Partial<Body>, string, RegExp] => (
         [PUSH, { params: { push_parameters: [{ key, value: '1' }] } }, 'params.push_parameters.0.key', /reserved by FCM/])),
       [PUSH, { params: { push_message: ' \n ' } }, 'params.push_message', /blank/],
+      [PUSH, { params: { push_title: ' ' } }, 'params.push_title', /blank/],
+      [PUSH, { params: { push_subtitle: '\t' } }, 'params.push_subtitle', /blank/],
+      [INAPP, { params: { message_title: ' ' } }, 'params.message_title', /blank/],
+      [INAPP, { params: { message_content: '\n' } }, 'params.message_content', /blank/],
       [INAPP, { params: { message_btn: '\u00a0' } }, 'params.message_btn', /blank/],
+      [PAGE, { params: { inapp_content_title: ' ' } }, 'params.inapp_content_title', /blank/],
       [PUSH, { params: { pushAttachment: 'file:///etc/passwd' } }, 'params.pushAttachment', /http or https/],
       [INAPP, { params: { inapp: undefined } }, 'params.inapp', /native, or url/],
       [INAPP, { params: { inapp: 'html' } }, 'params.inapp', /native, or url/],

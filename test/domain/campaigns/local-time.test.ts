@@ -10,7 +10,7 @@ const DAY = 24 * HOUR;
 
 describe('the zone of a device', () => {
   it.for<[string | null, number | null, string]>([
-    ['Asia/Kolkata', 60, 'Asia/Kolkata'], ['UTC', null, 'UTC'], ['Etc/GMT+5', null, 'Etc/GMT+5'],
+    ['Asia/Kolkata', 60, 'Asia/Kolkata'], ['Asia/Calcutta', 60, 'Asia/Calcutta'], ['UTC', null, 'UTC'], ['Etc/GMT+5', null, 'Etc/GMT+5'],
     [null, 330, '+05:30'], [null, 345, '+05:45'], [null, -210, '-03:30'], [null, 840, '+14:00'], [null, -5, '-00:05'], [null, 0, 'UTC'],
     ['Mars/Olympus', 120, '+02:00'], ['GMT+02:00', 120, '+02:00'], ['', 60, '+01:00'],
     [null, null, 'Europe/Paris'], ['Mars/Olympus', null, 'Europe/Paris'],

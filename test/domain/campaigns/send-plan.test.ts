@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { localMoment } from '../../../domain/campaigns/local-time.ts';
+import { localMoment, zoneOf } from '../../../domain/campaigns/local-time.ts';
 import { windowsBetween } from '../../../domain/campaigns/recurrence.ts';
 import { sendPlan, type SendSchedule, windowsOf, type ZoneDevices } from '../../../domain/campaigns/send-plan.ts';
+import { zoneNameOf } from '../../../domain/tracking/call-zone.ts';
 import { cpuTime } from '../../harness/core/cpu-time.ts';
 import { sampledRuns } from '../../harness/run/seed.ts';
 import { ZONES } from './walked-clock.ts';
@@ -45,6 +46,14 @@ describe('a classic campaign', () => {
     expect(sendPlan({ ...CLASSIC, adaptTz: true, startDate }, AUDIENCE, START, 2)).toEqual({ sends: sends.slice(0, 2), hasMore: true });
     expect(sendPlan({ ...CLASSIC, adaptTz: true, startDate }, AUDIENCE, { ...START, from: at('2026-06-01T14:00:00.001Z') }, 3))
       .toEqual({ sends: sends.slice(2), hasMore: false });
+  });
+
+  it('names zones as the devices do, also two names of one zone', () => {
+    const said = ['Asia/Kolkata', 'Asia/Calcutta', 'Europe/Kyiv'].map((name) => zoneNameOf(name));
+    const audience = said.map((timezone) => ({ zone: zoneOf({ timezone, utcOffsetMinutes: null }, 'UTC'), devices: 1 }));
+    const { sends } = sendPlan({ ...CLASSIC, adaptTz: true, startDate: at('2026-06-01T08:00:00Z') }, audience, START, 3);
+    expect(sends.map(({ zones, devices }) => [zones, devices]))
+      .toEqual([[['Europe/Kyiv'], 1], [['Asia/Calcutta', 'Asia/Kolkata'], 2]]);
   });
 
   it('whose start has passed keeps its hour with adapt_tz', () => {

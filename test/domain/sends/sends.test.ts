@@ -65,6 +65,9 @@ describe('quiet hours', () => {
     expect(endOfQuiet(quiet, new Date('2026-11-24T23:30:00Z'))).toEqual(new Date('2026-11-25T06:00:00Z'));
     expect(endOfQuiet(quiet, new Date('2026-11-25T03:00:00Z'))).toEqual(new Date('2026-11-25T06:00:00Z'));
     expect(endOfQuiet(quiet, new Date('2026-11-25T06:00:00Z'))).toEqual(new Date('2026-11-25T06:00:00Z'));
+    for (const timezone of ['Asia/Kolkata', 'Asia/Calcutta']) {
+      expect(endOfQuiet({ ...quiet, timezone }, new Date('2026-11-24T23:30:00Z'))).toEqual(new Date('2026-11-25T01:30:00Z'));
+    }
   });
 });
 

@@ -160,6 +160,26 @@ describe('quick stats', () => {
     expect((await stored({}, 'fun_none')).body).toMatchObject({ status: 'not_found', error_message: 'Funnel not found' });
   });
 
+  test('count an id that staff confirmed as another one\'s alias as that one with aliases=true, of a stored funnel, too', async () => {
+    const day = { from: '2026-11-07', till: '2026-11-07' };
+    const at = (minute: number) => new Date(Date.parse('2026-11-07T12:00:00Z') + minute * 60_000);
+    await insertSampleEvents(store.db, world.entity.id, [
+      { appId: app.id, user: 'before', at: at(0), name: 'Viewed' }, { appId: app.id, user: 'after', at: at(1), name: 'Ordered' },
+    ]);
+    await store.db.query(
+      `INSERT INTO user_aliases (entity_id, app_id, previous_id, user_id, decision) VALUES ($1, $2, 'before', 'after', 'confirmed')`,
+      [world.entity.id, app.id]);
+    const funnel = { max_duration: 90, steps: [step('Viewed'), step('Ordered')] };
+    const { body: { result: { identifier } } } = await call('POST', 'funnels', { name: 'With aliases', ...funnel });
+    const counted = async (aliases: Record<string, string>) => {
+      const query = new URLSearchParams({ app_id: app.identifier, ...day, ...aliases }).toString();
+      const bodies = [await stats(funnel, { ...day, ...aliases }), await call('GET', `funnels/${identifier}/stats?${query}`)];
+      return bodies.map(({ body }) => (body.result as { completions: number }[]).map(({ completions }) => completions));
+    };
+    expect(await counted({})).toEqual([[1, 0], [1, 0]]);
+    expect(await counted({ aliases: 'true' })).toEqual([[1, 1], [1, 1]]);
+  });
+
   test('divide people by a property of their first step', async () => {
     const { body: { result } } = await stats({ steps: [step('Viewed'), step('Ordered')] }, { breakdown: 'detail.product' });
     expect((result as { breakdown: string; step: number; completions: number }[])

@@ -93,6 +93,25 @@ describe('a segment', () => {
     expect(await preview({ blocks: [] })).toMatchObject({ preview: { people_number: 10, people_percent: 100 } });
   });
 
+  test('counts an id that staff confirmed as another one\'s alias as that one where its filters say aliases, and shows that', async () => {
+    await store.db.query(
+      `INSERT INTO user_aliases (entity_id, app_id, previous_id, user_id, decision) VALUES ($1, $2, $3, $4, 'confirmed')`,
+      [world.entity.id, app.id, personId(1), personId(0)]);
+    const found = async (filters: object) =>
+      (await call('POST', 'segments/preview', { app: app.identifier, filters })).body.result.preview.people_number as number;
+    const once = one({ filter_on: 'events', log_name: 'Ordered', count: 1, period: { last_days: 30 } });
+    const twice = buyers();
+    expect([await found({ blocks: [] }), await found({ blocks: [], aliases: true })]).toEqual([10, 9]);
+    for (const [filters, people] of [[once, 9], [twice, 8]] as const) {
+      expect([await found(filters), await found({ ...filters, aliases: true })]).toEqual([people, people]);
+    }
+    const created = await create({ name: 'As one', filters: { ...once, aliases: true } });
+    expect(created).toMatchObject({ filters: { aliases: true } });
+    expect((await call('PUT', `segments/${created.identifier}`, { filters: once })).body.result.filters).not.toHaveProperty('aliases');
+    await call('DELETE', `segments/${created.identifier}`);
+    await store.db.query('DELETE FROM user_aliases WHERE entity_id = $1', [world.entity.id]);
+  });
+
   test('leaves the keys of its attributes in the audit log, also when it is only counted, and no values', async () => {
     const richer = (values: string[]) => one({
       filter_on: 'attributes', sor_identifier: world.sor.identifier, attribute_key: 'score', operator: 'greater_than', values,

@@ -84,6 +84,12 @@ describe('events', () => {
     expect(await count({ since_date: '2026-10-01T02:00:00.001+02:00' })).toBe(2);
     expect(await count({ device_ids: `${PHONE},${TABLET}` })).toBe(4);
     expect(await count({ user_ids: BEN })).toBe(2);
+    const repeated = async (...values: string[]) => {
+      const query = values.map((value) => `user_ids[]=${encodeURIComponent(value)}`).join('&');
+      return (await server.call('GET', `/api/${events()}?${query}`, { token: world.token })).body.result.total_items;
+    };
+    expect([await count({ user_ids: `${ANNE},${BEN}` }), await repeated(ANNE, BEN)]).toEqual([5, 5]);
+    expect([await repeated(`${ANNE},${BEN}`), await repeated(`${ANNE},x`, BEN)]).toEqual([0, 2]);
     expect(await count({ session_ids: '77,none' })).toBe(4);
     expect(await count({ names: 'Bought,Viewed' })).toBe(2);
     expect(await count({ details: 'shoes' })).toBe(1);

@@ -276,6 +276,7 @@ describe('the audience of a campaign', () => {
     expect(filters).toEqual(shown);
     const replace = (others: object) => call('PUT', `campaign/${id}`, campaignBody(app.identifier, { type: 'classic', ...others }));
     expect((await replace({ filters })).body.result).toMatchObject({ filters: shown });
+    expect((await replace({ filters: { ...filters, aliases: true } })).body.result).toMatchObject({ filters: { ...shown, aliases: true } });
     for (const everybody of [{}, { filters: null }, { filters: {} }, { filters: { blocks: [] } }]) {
       expect((await replace({ filters })).body.result).toMatchObject({ filters: shown });
       expect((await replace(everybody)).body.result).toMatchObject({ filters: null });

@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { mergeFeed } from '../../../activities/feed/feed-merge.ts';
+import { createMetrics } from '../../../runtime/telemetry/metrics.ts';
 import { personId } from '../../harness/core/people.ts';
 import { waitFor } from '../../harness/core/wait.ts';
 import { makeWorld } from '../../harness/core/world.ts';
@@ -38,6 +40,20 @@ describe('POST /api/attribute_values', () => {
     });
     expect(status).toBe(200);
     expect(await waiting(own)).toMatchObject([{ values_in: 1 }, { values_in: 0 }, { body: '[{"attribute_value":12.50}]' }]);
+  });
+
+  it('says of a request how many of the values taken have a customer id that hardly is one', async () => {
+    const own = await makeWorld(store);
+    const given = ['undefined', 'NaN', '12345.0', personId(1)].map((customer_id) => ({ ...value(), customer_id }));
+    await sendFeed(server.app, own, [...given, { ...value(), customer_id: 'null', attribute_key: 'unknown' }]);
+    const log = { info() {}, warn() {}, error() {} };
+    const { countValues } = createMetrics();
+    const [stored] = await waiting(own);
+    const path = `/api/attribute_values/feeds/${stored!.identifier}`;
+    const view = async () => (await server.call('GET', path, { token: own.token })).body.result;
+    expect(await view()).toMatchObject({ state: 'accepted', suspicious_ids: 0 });
+    await mergeFeed({ ...store, log, countValues, batchRecords: 10, boundary: () => {} }, own.entity.id);
+    expect(await view()).toMatchObject({ state: 'finished', values: { in: 5, ok: 4, ignored: 1, failed: 0 }, suspicious_ids: 3 });
   });
 
   it('refuses a wrong key or SoR as batch_import does', async () => {

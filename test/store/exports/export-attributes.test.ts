@@ -10,12 +10,13 @@ import { parseAttributeValue } from '../../../domain/attributes/attribute-value.
 import type { CustomerType } from '../../../domain/attributes/customer-id.ts';
 import { exportColumns } from '../../../domain/exports/export-columns.ts';
 import type { ExportFormat } from '../../../domain/exports/export-data-type.ts';
-import { insertCustomerAttribute } from '../../../store/attributes/customer-attributes.ts';
+import { insertCustomerAttribute, updateCustomerAttribute } from '../../../store/attributes/customer-attributes.ts';
 import { mergeAttributeValues, prepareChanges } from '../../../store/attributes/merge-attribute-values.ts';
 import { deleteSor, insertAppSor } from '../../../store/attributes/systems-of-records.ts';
 import { write } from '../../../store/core/database.ts';
 import { exportSession } from '../../../store/exports/export-session.ts';
 import { countAmbiguousSets, type ExportScope } from '../../../store/exports/export-sources.ts';
+import { customerProfiles } from '../../../store/files/file-sources/customer-profiles.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
@@ -167,6 +168,30 @@ describe.each(Object.entries(WAYS))('attributes that are exported %s', (_, start
     const counted = (format: ExportFormat) => countAmbiguousSets(session, 'attributes', scopeOf(world, start(), { format }));
     expect([await counted('csv'), await counted('jsonl'), await counted('parquet')]).toEqual([lost.length, null, null]);
     release();
+  });
+
+  it('of an attribute that became a String hold the texts of all its values, in files that people ask for, too', async () => {
+    const world = await makeWorld(store);
+    const { entity, sor, attributes } = world;
+    const scalars = GIVEN.filter(({ key }) => key !== 'tags');
+    await merge(world, scalars);
+    for (const { key } of scalars) await updateCustomerAttribute(store.db, entity.id, attributes[key]!.id, { valueType: 'String' });
+    const widened = { ...world, attributes: Object.fromEntries(Object.entries(attributes).map(([key, attribute]) =>
+      [key, { ...attribute, valueType: 'String' as const }])) };
+    await merge(widened, scalars.map(({ key }) => ({ key, value: `text of ${key}`, who: 2 })));
+    const inOrder = (values: readonly unknown[][]) => values.map((value) => JSON.stringify(value)).toSorted();
+    const expected = inOrder(scalars.flatMap(({ key, value }) => [
+      [personId(1), key, value], [personId(2), key, `text of ${key}`]].map((one) => one.map(String))));
+    for (const format of ['csv', 'jsonl', 'parquet'] as const) {
+      const { text } = await readExported(store.db, 'attributes', scopeOf(world, start(), { format }));
+      const rows = await readRows(format, text);
+      const values = rows.map(({ customer_id: id, customer_attribute_key: key, customer_attribute_value: value }) => [id, key, value]);
+      expect([format, inOrder(values)]).toEqual([format, expected]);
+    }
+    const sors = [{ ...sor, attributes: Object.values(attributes) }];
+    const cells = (await Array.fromAsync(
+      customerProfiles.rows(store.db, entity.id, { sors, customerType: null, customerIds: null, since: null }))).flat();
+    expect(inOrder(cells.map(([, , key, value, , id]) => [id, key, value]))).toEqual(expected);
   });
 
   it('are those of the Systems of Records asked for, of SDKs too, that live', async () => {

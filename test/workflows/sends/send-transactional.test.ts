@@ -128,6 +128,15 @@ describe('messages of transactional campaigns', () => {
     expect(Date.parse(waiting.next_at!)).toBeGreaterThan(Date.now() + 3_600_000);
     const { result: why } = await call('GET', `campaigns/${both.identifier}/why?user=bob`);
     expect(why).toMatchObject({ decisions: [{ code: 'PENDING', details: 'waits for the end of the app\'s quiet hours' }] });
+    // Other quiet hours that end sooner are those that it waits for from then on.
+    const sooner = (minute + 90) % 1_440;
+    const times = [quietHours.start, sooner].map((time) => new Date(time * 60_000).toISOString().slice(11, 16));
+    const body = { app_type: 'iOS App', quiet_hours: { start: times[0], end: times[1], timezone: 'UTC' } };
+    expect(await call('PUT', `apps/${strict.identifier}`, body)).toMatchObject({ status: 200 });
+    await waitFor('the end of the other quiet hours', async () => {
+      const end = new Date((await stateOf(quiet)).next_at!);
+      return end.getUTCHours() * 60 + end.getUTCMinutes() === sooner;
+    });
     // A push that waits uses up no limit, and none goes out beyond it.
     await insertSampleDevice(db, entityId, strict.id, 'of cleo', { userId: 'cleo', verifiedUserId: 'cleo' });
     const planned = async (count: number) => {
