@@ -63,6 +63,9 @@ const RequestFault = z.object({
 }).meta({ id: 'RequestFault' });
 const fault = RequestFault.nullable().describe('What keeps the request, which Millrace retries: the oldest fault; null if there is none');
 
+/** Maximum number of similar ids that a status shows. */
+export const MAX_SIMILAR_IDS = 20;
+
 /** Members of the status of either type of request. */
 const status = {
   status: z.enum(['received', 'treated']),
@@ -81,6 +84,8 @@ const status = {
     internal_error: internalError,
   }),
   waiting: z.record(z.string(), z.string()).describe('By user id: the hold that a person waits for'),
+  similar_ids: z.record(z.string(), z.array(z.string())).describe(`By user id: other users of the entity whose id differs only in capitals `
+    + `or in composed letters, and that the request does not name; at most ${MAX_SIMILAR_IDS} in all. They may be the same person`),
   expires_at: instant.nullable().describe('When Millrace discards the request; null until it is treated or declined'),
 };
 

@@ -1,5 +1,5 @@
 import type { Client, GdprRequest } from '../../api/client.ts';
-import { table } from '../core/table.ts';
+import { printable, table } from '../core/table.ts';
 import { internalErrorLines } from '../jobs/say-internal-error.ts';
 
 /** The argument of commands about a request. */
@@ -42,8 +42,18 @@ export function reportGdpr(view: GdprRequest, width: number | null): string {
     ...(view.kept_values ?? []).map(({ place, object, key, values }) => (place === 'outbox/' ? `kept: ${object}, which is no mail`
       : place === 'gdpr_holds' ? `kept: the reason of hold ${object}, which names an id`
       : `kept: values of ${key ?? 'a key'} in ${object} that are the same as an id: ${values}`)),
+    ...similarLines(view.similar_ids),
     '', table(['person', 'how it stands'], people, width),
   ].join('\n');
+}
+
+/** Warns of users who may be the same people under other ids; nothing if there are none. */
+export function similarLines(similar: GdprRequest['similar_ids']): string[] {
+  const lines = Object.entries(similar).map(([asked, others]) => `similar to ${printable(asked)}: ${others.map(printable).join(', ')}`);
+  return lines.length === 0 ? [] : [
+    ...lines, '  These ids differ only in capitals or composed letters. The request leaves them alone: if they are the same person, make a '
+      + 'request for them as well.',
+  ];
 }
 
 /** How somebody stands of whom nothing is told yet. */

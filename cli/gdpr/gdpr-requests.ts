@@ -6,7 +6,7 @@ import { confirmDeletion, YES, type YesOption } from '../core/confirm-deletion.t
 import { readPeople } from '../core/read-people.ts';
 import { table } from '../core/table.ts';
 import { follow } from '../jobs/follow.ts';
-import { isOver, peopleOf, progressOf, reportGdpr, REQUEST, viewGdpr } from './gdpr-record.ts';
+import { isOver, peopleOf, progressOf, reportGdpr, REQUEST, similarLines, viewGdpr } from './gdpr-record.ts';
 
 type AskOptions = YesOption & { file?: string; email: boolean; wait?: true };
 type ListOptions = { type?: string; state?: string };
@@ -54,7 +54,9 @@ async function ask(context: CommandContext, type: GdprRequest['type'], given: st
   const { callback_url: url } = await (type === 'access' ? client.requestAccess(asked) : client.requestDeletion(asked));
   const id = new URL(url).searchParams.get('request_id') ?? refuse(502, 'bad_reply', `${server.url} told no request.`);
   console.log(`request ${id}`);
-  return wait ? followToEnd(context, id) : 0;
+  if (wait) return followToEnd(context, id);
+  for (const line of similarLines((await viewGdpr(client, id)).similar_ids)) console.error(line);
+  return 0;
 }
 
 async function followToEnd(context: CommandContext, id: string): Promise<number> {

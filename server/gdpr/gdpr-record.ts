@@ -1,8 +1,9 @@
-import type * as api from '../../api/gdpr/gdpr.ts';
+import * as api from '../../api/gdpr/gdpr.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { faultsOf } from '../../domain/gdpr/request-fault.ts';
 import { type App, listAppsById } from '../../store/apps/apps.ts';
-import type { Queryable } from '../../store/core/database.ts';
+import { listSimilarIds } from '../../store/attributes/similar-ids.ts';
+import type { Queryable, Tx } from '../../store/core/database.ts';
 import { archiveUrl } from '../../store/gdpr/archive-link.ts';
 import type { PolledPerson } from '../../store/gdpr/latest.ts';
 import { findRequesterEmail } from '../../store/gdpr/mails.ts';
@@ -24,19 +25,19 @@ export async function knownGdprRequest(db: Queryable, entityId: number, id: stri
 
 type Shown = Pick<RouteDependencies, 'secrets' | 'settings'>;
 
-export async function showAccess(db: Queryable, deps: Shown, asked: GdprRequest): Promise<api.AccessStatus> {
+export async function showAccess(db: Tx, deps: Shown, asked: GdprRequest): Promise<api.AccessStatus> {
   const people = await listGdprPeople(db, asked.entityId, asked.id);
   const urls = byName(people, (person) => downloadOf(deps, asked, person) ?? person.message);
   return { ...await showStatus(db, asked, people), download_urls: urls };
 }
 
-export async function showDeletion(db: Queryable, asked: GdprRequest): Promise<api.DeletionStatus> {
+export async function showDeletion(db: Tx, asked: GdprRequest): Promise<api.DeletionStatus> {
   const people = await listGdprPeople(db, asked.entityId, asked.id);
   const states = byName(people, ({ state }) => (state === 'treated' ? 'treated' : null));
   return { ...await showStatus(db, asked, people), user_ids: states, kept_values: asked.keptValues, would_erase: null };
 }
 
-async function showStatus(db: Queryable, asked: GdprRequest, people: GdprPerson[]) {
+async function showStatus(db: Tx, asked: GdprRequest, people: GdprPerson[]) {
   const { stage, erased, survivors, lookedAt } = asked;
   const faults = faultsOf(asked);
   const isAnyHeld = people.some(({ state }) => state === 'held');
@@ -52,7 +53,15 @@ async function showStatus(db: Queryable, asked: GdprRequest, people: GdprPerson[
     },
     waiting: isAnyHeld ? showWaiting(people, await listWaitingPeople(db, asked.entityId, asked.id)) : {},
     expires_at: iso(asked.expiresAt),
+    similar_ids: await findSimilarIds(db, asked, people),
   };
+}
+
+/** Looked up anew for each reader: an erased person is in no status. */
+async function findSimilarIds(tx: Tx, { entityId }: GdprRequest, people: GdprPerson[]): Promise<Record<string, string[]>> {
+  const found = await listSimilarIds(tx, entityId, people.flatMap(({ userId }) => userId ?? []), api.MAX_SIMILAR_IDS);
+  const byAsked = Map.groupBy(found, ({ asked }) => asked);
+  return Object.fromEntries([...byAsked].map(([asked, some]) => [asked, some.map(({ similar }) => similar)]));
 }
 
 function showWaiting(people: GdprPerson[], waiting: WaitingPerson[]): Record<string, string> {
@@ -67,7 +76,7 @@ function sayWaiting(on: WaitingPerson | undefined): string {
 }
 
 /** As the status of its type, and which request it is. */
-export async function viewRequest(db: Queryable, deps: Shown, asked: GdprRequest): Promise<api.GdprRequest> {
+export async function viewRequest(db: Tx, deps: Shown, asked: GdprRequest): Promise<api.GdprRequest> {
   const apps = await listAppsById(db, asked.entityId, asked.appId === null ? [] : [asked.appId]);
   const shown = asked.type === 'access' ? await showAccess(db, deps, asked) : await showDeletion(db, asked);
   return { ...showRequest(asked, apps), ...shown };

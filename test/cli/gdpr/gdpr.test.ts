@@ -52,6 +52,14 @@ it('asks for users of the command line and of a file, each once, and tells how t
   expect((await millrace(['access'])).err).toContain('No user ids were given');
 });
 
+it('warns of users whose id differs only in capitals', async () => {
+  const similar = personId(20).toUpperCase();
+  await store.db.query('INSERT INTO customers (entity_id, customer_id, customer_type) VALUES ($1, $2, 0)', [world.entity.id, similar]);
+  const { status, out, err } = await millrace(['access', personId(20)]);
+  expect([status, err]).toEqual([0, expect.stringContaining(`similar to ${personId(20)}: ${similar}\n  These ids differ only in`)]);
+  expect((await millrace(['status', requestIn(out)])).out).toContain(`similar to ${personId(20)}: ${similar}\n`);
+});
+
 it('deletes only when that was said, and waits until all of them are treated', async () => {
   const refused = await millrace(['delete', personId(3)]);
   expect([refused.status, refused.err]).toEqual([1, expect.stringContaining('add --yes')]);

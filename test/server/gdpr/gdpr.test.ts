@@ -1,7 +1,10 @@
 import { beforeEach, describe, expect, test } from 'vitest';
+import { MAX_SIMILAR_IDS } from '../../../api/gdpr/gdpr.ts';
 import type { JobRef } from '../../../domain/jobs/job.ts';
 import { insertServiceToken } from '../../../store/accounts/service-tokens.ts';
+import { SIMILAR_IDS } from '../../../store/attributes/similar-ids.ts';
 import { write } from '../../../store/core/database.ts';
+import { LOOK_UP_BY_KEY } from '../../../store/core/look-up-by-key.ts';
 import { insertHold } from '../../../store/gdpr/holds.ts';
 import { upsertGdprMail } from '../../../store/gdpr/mails.ts';
 import { findGdprRequest, insertGdprRequest, listGdprPeople, type NewGdprRequest } from '../../../store/gdpr/requests.ts';
@@ -59,7 +62,7 @@ describe('a request', () => {
     expect(await status(type, id)).toEqual({
       status: 'received', ...type === 'access' ? { download_urls: people } : { user_ids: people, kept_values: [], would_erase: null },
       requested_at: request.receivedAt.toISOString(), skip_email: false, email: world.user.email,
-      state: 'accepted', waiting: {}, expires_at: null,
+      state: 'accepted', waiting: {}, similar_ids: {}, expires_at: null,
       progress: { stage: null, erased: {}, survivors: {}, looked_at: null, fault: null, faults: [], internal_error: null },
     });
   });
@@ -127,6 +130,37 @@ describe('a request', () => {
 });
 
 describe('a status', () => {
+  test('warns of users whose id differs only in capitals or composed letters, by indexes', async () => {
+    const composed = `${personId(8_110)}-ren\u00e9`;
+    const decomposed = composed.normalize('NFD');
+    const capitals = ALICE.toUpperCase();
+    const other = await makeWorld(store);
+    const addCustomers = (entityId: number, ids: string[], type = 0) => store.db.query(
+      'INSERT INTO customers (entity_id, customer_id, customer_type) SELECT $1, unnest($2::text[]), $3', [entityId, ids, type]);
+    await addCustomers(other.entity.id, [ALICE.replace('zq', 'ZQ')]);
+    await addCustomers(world.entity.id, [ALICE, capitals, decomposed, `${ALICE}0`, BOB, CAROL.toUpperCase()]);
+    await addCustomers(world.entity.id, [BOB.toUpperCase()], 1);
+    const app = await insertSampleApp(store.db, world.entity.id, 'com.example.similar');
+    const onlyInApps = composed.toUpperCase();
+    await store.db.query('INSERT INTO device_users VALUES ($1, $2, $3, $4, now())', [world.entity.id, app.id, 'phone', onlyInApps]);
+    const id = await askedId('delete', [ALICE, composed, BOB, CAROL, CAROL.toUpperCase()]);
+    expect((await status('delete', id)).similar_ids).toEqual({ [ALICE]: [capitals], [composed]: [onlyInApps, decomposed].toSorted() });
+    // An erased person is in no status.
+    await store.db.query('DELETE FROM customers WHERE entity_id = $1 AND customer_id = $2', [world.entity.id, decomposed]);
+    expect(resultOf(await get(`/api/gdpr/requests/${id}`)).similar_ids).toEqual({ [ALICE]: [capitals], [composed]: [onlyInApps] });
+    const many = Array.from({ length: 30 }, (_, n) => personId(8_200 + n));
+    await addCustomers(world.entity.id, many.map((each) => each.toUpperCase()));
+    const { similar_ids: some } = await status('access', await askedId('access', many));
+    expect(some).toEqual(Object.fromEntries(many.slice(0, MAX_SIMILAR_IDS).map((each) => [each, [each.toUpperCase()]])));
+    const { rows } = await write(store.db, async (tx) => {
+      await tx.query(LOOK_UP_BY_KEY);
+      return tx.query<{ 'QUERY PLAN': string }>(`EXPLAIN ${SIMILAR_IDS}`, [world.entity.id, [ALICE], 20]);
+    });
+    const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+    expect(plan).toMatch(/using customers_by_fold.*\n.*Index Cond: .*lower/);
+    expect(plan).toMatch(/using device_users_by_fold.*\n.*Index Cond: .*lower/);
+  });
+
   test('shows of each person the archive, a text, or nothing yet', async () => {
     const id = await askedId('access', [ALICE, BOB, CAROL]);
     await setPerson(id, ALICE, `${TREATED}, archive_key = 'access/x.zip', archive_bytes = 9, archive_sha256 = sha256('x')`);
