@@ -8,7 +8,7 @@ import type { Dependencies } from '../dependencies.ts';
 import { type Batch, readBatches } from './import-batches.ts';
 import { checkBatch, type LanePart } from './import-check.ts';
 import { mergePart } from './import-merge.ts';
-import { overtakenLines } from './import-overtaken.ts';
+import { OvertakenLines } from './import-overtaken.ts';
 import { importRules, type ImportRules } from './import-rules.ts';
 
 /** `moved`: another attempt at this step has committed meanwhile, and the cursors are to be read again. */
@@ -56,6 +56,7 @@ class Lanes {
   /** The last part of each lane, and all before it. */
   readonly #tails: Promise<void>[];
   readonly #noteWait: NoteWait;
+  readonly #overtaken: OvertakenLines;
   #rules: ImportRules;
   /** Whether no batch has begun yet. */
   #isFirst = true;
@@ -67,6 +68,7 @@ class Lanes {
     this.#cursors = [...cursors];
     this.#tails = cursors.map(() => Promise.resolve());
     this.#noteWait = noteWaitOf(deps, 'import', { ...job, runId: job.id });
+    this.#overtaken = new OvertakenLines(deps, job);
     this.#rules = rules;
   }
 
@@ -105,7 +107,7 @@ class Lanes {
   }
 
   async #handOver(batch: Batch): Promise<void> {
-    const rules = { ...this.#rules, overtaken: await overtakenLines(this.#deps, this.#job, batch.pieces, this.#rules) };
+    const rules = { ...this.#rules, overtaken: await this.#overtaken.in(batch.offsets, this.#rules) };
     for await (const parts of checkBatch(this.#deps, this.#job, batch, this.#done, rules)) {
       for (const part of parts) this.#tails[part.lane] = this.#tails[part.lane]!.then(() => this.#merge(part));
     }

@@ -1,92 +1,139 @@
 import { Context } from '@temporalio/activity';
 import type { AttributeChange } from '../../domain/attributes/attribute-change.ts';
 import type { Piece } from '../../domain/core/csv-pieces.ts';
-import { createNameFinder } from '../../domain/core/name-finder.ts';
-import { checkPieces, type OriginalPlace } from '../../domain/imports/import-batch.ts';
+import { checkPieces } from '../../domain/imports/import-batch.ts';
 import { TimeSlice } from '../../store/core/yield-to-event-loop.ts';
-import { listErrorsRedriven } from '../../store/imports/import-errors.ts';
+import { listErrorsOf } from '../../store/imports/import-errors.ts';
 import type { ReadableImport } from '../../store/imports/import-record.ts';
 import { findImportById } from '../../store/imports/imports.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { readBatches } from './import-batches.ts';
+import { type BatchOffsets, readBatches } from './import-batches.ts';
 import { type ImportRules, pinnedHeader } from './import-rules.ts';
 
-/** A row of an error file: its line there, the place in the first file that it corrects, and whether it replaces the whole value. */
-type Correction = { line: number; original: OriginalPlace; isWhole: boolean };
+/** Finds the rows of a re-drive that come too late: a later line of the first file has changed the same attribute of the same customer. */
 
-/** Number of records of the first file that are looked at before the step may end. */
+/** A row of an error file: its line there, the line of the first file that it corrects, and whether it replaces the whole value. */
+type Correction = { line: number; key: string; originalLine: number; isWhole: boolean };
+
+/** The last lines of the first file that changed an attribute of a customer: any change, and one of the whole value. */
+type LastLines = { any: number; whole: number };
+
+/** Maximum number of corrections held at once, 30 MB: the first file is read once for so many. */
+const CORRECTIONS_AT_ONCE = 100_000;
+/** Number of records that are looked at before the step may end. */
 const RECORDS_AT_ONCE = 10_000;
 
-/**
- * Returns the lines of these pieces of an error file whose rows come too late: a line further down in the first file has changed the same
- * attribute of the same customer. The first file is searched once for each batch; one that is gone overtakes nothing.
- */
-export async function overtakenLines(
-  deps: Dependencies, job: ReadableImport, pieces: readonly Piece[], rules: ImportRules,
-): Promise<ReadonlySet<number>> {
-  const overtaken = new Set<number>();
-  const corrections = rules.hasErrorColumns && job.rootId !== null ? correctionsIn(pieces, rules) : new Map<string, Correction[]>();
-  if (corrections.size === 0) return overtaken;
-  const overtake = (key: string, line: number, isWhole: boolean) => {
-    for (const correction of corrections.get(key) ?? []) {
-      if (line > correction.original.line && (isWhole || correction.isWhole)) overtaken.add(correction.line);
+/** The lines of an error file whose rows come too late, found for many batches at once. One import's, in the order of its batches. */
+export class OvertakenLines {
+  readonly #deps: Dependencies;
+  readonly #job: ReadableImport;
+  #overtaken: ReadonlySet<number> = new Set();
+  #foundUntil = 0;
+
+  constructor(deps: Dependencies, job: ReadableImport) {
+    this.#deps = deps;
+    this.#job = job;
+  }
+
+  /** Returns those of this batch, and maybe of others. A first file that is gone overtakes nothing. */
+  async in({ offset, line, nextOffset }: BatchOffsets, rules: ImportRules): Promise<ReadonlySet<number>> {
+    if (!rules.hasErrorColumns || this.#job.rootId === null || nextOffset <= this.#foundUntil) return this.#overtaken;
+    const corrections: Correction[] = [];
+    const { file, fileFormat } = this.#job;
+    const open = () => this.#deps.files.read(file.fileKey, offset);
+    for await (const { pieces, offsets } of readBatches(open, fileFormat, offset, line, RECORDS_AT_ONCE)) {
+      this.#stopIfAsked();
+      await addCorrections(corrections, pieces, rules);
+      this.#foundUntil = offsets.nextOffset;
+      if (corrections.length >= CORRECTIONS_AT_ONCE && this.#foundUntil >= nextOffset) break;
     }
-  };
-  const customers = [...new Set([...corrections.keys()].map((key) => key.slice(key.indexOf('/') + 1)))];
-  for (const { line, customerId, attributeKey } of await listErrorsRedriven(deps.db, job.entityId, job.rootId!, customers, job.id)) {
-    const attribute = rules.attributes.get(attributeKey);
-    // How an earlier re-drive has changed a Set is not known here.
-    if (attribute !== undefined && attribute.valueType !== 'Set') overtake(keyOf(customerId, attribute.id), line, true);
+    this.#overtaken = corrections.length === 0 ? new Set() : await this.#find(corrections, rules);
+    return this.#overtaken;
   }
-  for await (const change of changesOf(deps, job, customers, rules)) {
-    overtake(keyOf(change.customerId, change.attributeId), change.line, isWhole(change));
+
+  async #find(corrections: readonly Correction[], rules: ImportRules): Promise<Set<number>> {
+    const last = new Map<string, LastLines>(corrections.map(({ key }) => [key, { any: 0, whole: 0 }]));
+    const note = (key: string, line: number, isWhole: boolean) => {
+      const lines = last.get(key);
+      if (lines === undefined) return;
+      lines.any = Math.max(lines.any, line);
+      if (isWhole) lines.whole = Math.max(lines.whole, line);
+    };
+    for (const { key, originalLine, isWhole } of corrections) note(key, originalLine, isWhole);
+    const refused = await this.#noteErrors(last, note, rules);
+    for await (const change of this.#changesOfFirstFile(rules)) {
+      const key = keyOf(change);
+      if (last.has(key) && !refused.has(`${change.line}/${key}`)) note(key, change.line, isWholeChange(change));
+    }
+    const overtaken = corrections.filter(({ key, originalLine, isWhole }) => {
+      const { any, whole } = last.get(key)!;
+      return whole > originalLine || (isWhole && any > originalLine);
+    });
+    return new Set(overtaken.map(({ line }) => line));
   }
-  return overtaken;
+
+  /** Notes the lines that re-drives have brought since. Returns the lines that the first import refused: they changed nothing then. */
+  async #noteErrors(
+    last: ReadonlyMap<string, LastLines>, note: (key: string, line: number, isWhole: boolean) => void, { attributes }: ImportRules,
+  ): Promise<Set<string>> {
+    const customers = [...new Set([...last.keys()].map((key) => key.slice(key.indexOf('/') + 1)))];
+    const refused = new Set<string>();
+    for (const { line, customerId, attributeKey, isRedriven } of await listErrorsOf(
+      this.#deps.db, this.#job.entityId, this.#job.rootId!, customers)) {
+      const attribute = attributes.get(attributeKey);
+      if (attribute === undefined) continue;
+      const key = keyOf({ customerId, attributeId: attribute.id });
+      refused.add(`${line}/${key}`);
+      // How an earlier re-drive has changed a Set is not known here.
+      if (isRedriven && attribute.valueType !== 'Set') note(key, line, true);
+    }
+    return refused;
+  }
+
+  async *#changesOfFirstFile({ attributes, sorDisabled, sorDeleted }: ImportRules): AsyncGenerator<AttributeChange> {
+    const { db, files } = this.#deps;
+    const { entityId, rootId } = this.#job;
+    const root = await findImportById(db, entityId, rootId!);
+    if (!root?.file || root.fileFormat === null || await files.size(root.file.fileKey) !== root.file.fileBytes) return;
+    const { file: { fileKey }, fileFormat } = root;
+    const header = await pinnedHeader(files, { ...root, file: root.file, fileFormat });
+    if (!header.ok) return;
+    const { format, offset, line } = header;
+    const rules = { ...format, attributes, sorDisabled, sorDeleted };
+    const slice = new TimeSlice();
+    for await (const { pieces } of readBatches(() => files.read(fileKey, offset), fileFormat, offset, line, RECORDS_AT_ONCE)) {
+      this.#stopIfAsked();
+      for (const piece of pieces) {
+        if (slice.isOver) await slice.next();
+        yield* checkPieces([piece], rules, [0])[0]!.changes;
+      }
+    }
+  }
+
+  #stopIfAsked(): void {
+    this.#deps.draining.throwIfAborted();
+    Context.current().cancellationSignal.throwIfAborted();
+  }
 }
 
-function correctionsIn(pieces: readonly Piece[], rules: ImportRules): Map<string, Correction[]> {
-  const [checked] = checkPieces(pieces, rules, [0]);
-  const corrections = new Map<string, Correction[]>();
-  for (const change of checked!.changes) {
-    const original = checked!.corrects.get(change.line);
-    if (original === undefined) continue;
-    const key = keyOf(change.customerId, change.attributeId);
-    corrections.set(key, [...corrections.get(key) ?? [], { line: change.line, original, isWhole: isWhole(change) }]);
+async function addCorrections(corrections: Correction[], pieces: readonly Piece[], rules: ImportRules): Promise<void> {
+  const slice = new TimeSlice();
+  for (const piece of pieces) {
+    if (slice.isOver) await slice.next();
+    const [checked] = checkPieces([piece], rules, [0]);
+    for (const change of checked!.changes) {
+      const original = checked!.corrects.get(change.line);
+      if (original === undefined) continue;
+      corrections.push({ line: change.line, key: keyOf(change), originalLine: original.line, isWhole: isWholeChange(change) });
+    }
   }
-  return corrections;
 }
 
-function keyOf(customerId: string, attributeId: number): string {
+function keyOf({ customerId, attributeId }: Pick<AttributeChange, 'customerId' | 'attributeId'>): string {
   return `${attributeId}/${customerId}`;
 }
 
 /** Elements that are added or taken away leave the others. */
-function isWhole(change: AttributeChange): boolean {
+function isWholeChange(change: AttributeChange): boolean {
   return change.kind === 'value' || change.action === 'UPSERT' || change.action === 'DEL';
-}
-
-/** The changes of the first file that are of these customers, and maybe of others. */
-async function* changesOf(
-  { db, files, draining }: Dependencies, { entityId, rootId }: ReadableImport, customers: readonly string[],
-  { attributes, sorDisabled, sorDeleted }: ImportRules,
-): AsyncGenerator<AttributeChange> {
-  const root = await findImportById(db, entityId, rootId!);
-  if (!root?.file || root.fileFormat === null || await files.size(root.file.fileKey) !== root.file.fileBytes) return;
-  const { file: { fileKey }, fileFormat } = root;
-  const header = await pinnedHeader(files, { ...root, file: root.file, fileFormat });
-  if (!header.ok) return;
-  const { format, offset, line } = header;
-  // In a file nothing but the quotes of an id is written in other ways than the id.
-  const find = createNameFinder(customers.map((id) => id.split('"').filter((part) => part !== '')
-    .map((part) => Buffer.from(part).toString('latin1'))));
-  const slice = new TimeSlice();
-  for await (const { pieces } of readBatches(() => files.read(fileKey, offset), fileFormat, offset, line, RECORDS_AT_ONCE)) {
-    draining.throwIfAborted();
-    Context.current().cancellationSignal.throwIfAborted();
-    for (const piece of pieces) {
-      if (slice.isOver) await slice.next();
-      if (piece.kind !== 'run' || find(piece.bytes.toString('latin1')).size === 0) continue;
-      yield* checkPieces([piece], { ...format, attributes, sorDisabled, sorDeleted }, [0])[0]!.changes;
-    }
-  }
 }

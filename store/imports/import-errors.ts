@@ -5,6 +5,7 @@ import type { ImportError } from '../../domain/imports/import-error.ts';
 import { readRows } from '../core/camel-row.ts';
 import { copyLine } from '../core/copy-text.ts';
 import type { Queryable, Tx } from '../core/database.ts';
+import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 
 export type StoredImportError = ImportError & {
   happenedAt: Date;
@@ -50,20 +51,23 @@ export async function updateErrorsRedriven(
   tx: Tx, entityId: number, rootId: number, corrected: readonly { line: number; column: number }[], redrivenBy: number,
 ): Promise<void> {
   const places = [corrected.map(({ line }) => line), corrected.map(({ column }) => column)];
-  // One value makes up for no whole line of a table.
-  const settled = `SELECT line, place FROM unnest($3::bigint[], $5::integer[]) AS corrected (line, place)
-    WHERE NOT EXISTS (SELECT FROM imports i
-      WHERE i.entity_id = $1 AND i.id = $2 AND i.column_mapping IS NOT NULL AND place = 0)`;
+  // One value makes up for no whole line of a table. The import stands on this side, as a column that the planner can't see through: with
+  // statistics from before the import it would read all of its errors for each place.
+  const settled = `(SELECT DISTINCT $1::integer AS entity_id, $2::bigint AS import_id, line, place
+    FROM unnest($3::bigint[], $5::integer[]) AS corrected (line, place)
+    WHERE place <> 0 OR NOT EXISTS (SELECT FROM imports WHERE entity_id = $1 AND id = $2 AND column_mapping IS NOT NULL) OFFSET 0) c`;
+  await tx.query(LOOK_UP_BY_KEY);
   await tx.query(
-    `UPDATE import_errors SET redriven_by = $4
-     WHERE entity_id = $1 AND import_id = $2 AND (line, column_number) IN (${settled}) AND redriven_by IS NULL`,
+    `UPDATE import_errors e SET redriven_by = $4 FROM ${settled}
+     WHERE e.entity_id = c.entity_id AND e.import_id = c.import_id AND e.line = c.line AND e.column_number = c.place
+       AND e.redriven_by IS NULL`,
     [entityId, rootId, places[0], redrivenBy, places[1]]);
+  // By import_errors_by_original_line.
   await tx.query(
-    `UPDATE import_errors SET redriven_by = $4
-     WHERE entity_id = $1 AND (original_line, original_column) IN (${settled})
-       AND redriven_by IS NULL AND import_id IN (
-       SELECT id FROM imports WHERE entity_id = $1 AND root_id = $2 AND id <> $4
-       UNION ALL SELECT id FROM sync_runs WHERE entity_id = $1 AND root_id = $2 AND id <> $4)`,
+    `UPDATE import_errors e SET redriven_by = $4 FROM ${settled}
+     WHERE e.entity_id = c.entity_id AND e.original_line = c.line AND e.original_column = c.place AND e.redriven_by IS NULL
+       AND (EXISTS (SELECT FROM imports r WHERE r.entity_id = $1 AND r.root_id = $2 AND r.id <> $4 AND r.id = e.import_id)
+         OR EXISTS (SELECT FROM sync_runs r WHERE r.entity_id = $1 AND r.root_id = $2 AND r.id <> $4 AND r.id = e.import_id))`,
     [entityId, rootId, places[0], redrivenBy, places[1]]);
 }
 
@@ -95,15 +99,14 @@ export async function updateTableRedriven(tx: Tx, entityId: number, parentId: nu
   return rowCount === SETTLED_AT_ONCE;
 }
 
-/** Lists the errors of these customers in the first import of a chain that other re-drives than `exceptBy` have settled. */
-export async function listErrorsRedriven(
-  db: Queryable, entityId: number, importId: number, customerIds: readonly string[], exceptBy: number,
-): Promise<{ line: number; customerId: string; attributeKey: string }[]> {
-  // By import_errors_settled.
+/** Lists the errors of these customers in an import, and whether a re-drive has settled each. */
+export async function listErrorsOf(
+  db: Queryable, entityId: number, importId: number, customerIds: readonly string[],
+): Promise<{ line: number; customerId: string; attributeKey: string; isRedriven: boolean }[]> {
+  // By the primary key of import_errors.
   return readRows(await db.query(
-    `SELECT line, customer_id, attribute_key FROM import_errors
-     WHERE entity_id = $1 AND import_id = $2 AND redriven_by IS NOT NULL AND redriven_by <> $4 AND customer_id = ANY ($3)
-       AND attribute_key IS NOT NULL`, [entityId, importId, customerIds, exceptBy]));
+    `SELECT line, customer_id, attribute_key, redriven_by IS NOT NULL AS is_redriven FROM import_errors
+     WHERE entity_id = $1 AND import_id = $2 AND customer_id = ANY ($3) AND attribute_key IS NOT NULL`, [entityId, importId, customerIds]));
 }
 
 /** Why the file as a whole could not be imported, or its end not be read; null when nothing was wrong with it. */

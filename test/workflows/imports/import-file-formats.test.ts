@@ -134,6 +134,26 @@ describe('an import of a file as a spreadsheet saves it', () => {
       .toMatchObject({ rows: { open: 0 } });
   });
 
+  it('takes a later line as later wherever it stands in the re-drive, and one that changed nothing yet as none', async () => {
+    const [ADA, BOB] = [1, 2].map(personId) as [string, string];
+    const bad = 'x'.repeat(300);
+    const { id, status } = await imported(`user_id,attribute_key,value\n${[
+      `${ADA},later,1`, `${ADA},later,2`, `${BOB},plan,${bad}1`, `${BOB},plan,${bad}2`,
+    ].join('\n')}\n`);
+    expect(status.rows).toMatchObject({ ok: 0, ignored: 2, failed: 2 });
+    const headers = { authorization: `Token ${world.token}` };
+    const { body } = await stack.app.inject({ url: `/api/attribute_values/imports/${id}/errors.csv`, headers });
+    const defined = await stack.app.inject({
+      method: 'POST', url: '/api/customer_attributes', headers,
+      payload: { sor_id: world.sor.identifier, key: 'later', label: 'Later', value_type: 'Number' },
+    });
+    expect(defined.statusCode).toBe(200);
+    const [header, first, , third, fourth] = body.replaceAll(/x{300}/g, 'late').trimEnd().split('\n');
+    const redriven = [header, fourth, third, first].join('\n');
+    const { values } = await ended(await postImport(stack.app, world, redriven, { fields: { redrive_of: id } }));
+    expect(values).toMatchObject({ later: '1', plan: 'late2' });
+  });
+
   it('reads an .xlsx file as rows, with the lines of its sheet', async () => {
     const strings = ['user_id', 'attribute_key', 'value', 'action_type', personId(1), 'plan', 'born', 'score', 'vip', 'two\nlines']
       .map((text) => `<t>${text}</t>`);
