@@ -18,7 +18,7 @@ export function traitValues(customer: Customer, key: string, value: unknown, typ
     customer_id: customer.customerId, customer_id_type: customer.customerType, attribute_key: key, attribute_value: given,
     ...action !== undefined && { action_type: action },
   });
-  if (!Array.isArray(value)) return [isElement(value, type) ? one(elementText(value), 'UPSERT') : one(asScalar(value, type))];
+  if (!Array.isArray(value)) return isElement(value, type) ? traitValues(customer, key, [value], type) : [one(asScalar(value, type))];
   const texts = value.map(elementText);
   if (!texts.every((text) => text !== undefined)) return [one(value, 'UPSERT')];
   const isScalar = type !== null && type !== 'Set';

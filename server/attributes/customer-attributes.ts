@@ -90,7 +90,7 @@ function refuseOtherThanCustom({ type }: SystemOfRecord): void {
 /** A guessed type may become String, which takes all that a scalar may be: another type would not take the values that are there. */
 function refuseOtherType({ isGuessed, valueType: own }: CustomerAttribute, valueType: ValueType): void {
   if (valueType === own || (isGuessed && valueType === 'String' && own !== 'Set')) return;
-  const choice = isGuessed && own !== 'Set' ? `${own} or String` : own;
+  const choice = isGuessed && own !== 'Set' && own !== 'String' ? `${own} or String` : own;
   refuseField('value_type', `must be ${choice}: values of the type are there, or were`);
 }
 

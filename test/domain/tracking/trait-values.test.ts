@@ -31,6 +31,7 @@ it.each<[string, unknown, ValueType | null, [unknown, string?][]]>([
   ['an array with the separator as it is where the attribute is a scalar', ['a;b'], 'String', [[['a;b'], 'UPSERT']]],
   ['an empty array as it is where the attribute is a scalar', [], 'Number', [[[]]]],
   ['a scalar as the only element of a Set', 'x', 'Set', [['x', 'UPSERT']]],
+  ['a scalar with the separator as the only element of a Set', 'x;y', 'Set', [[null, 'DEL'], ['x;y', 'ADD']]],
   ['an object as it is, for the merge to refuse', { a: 1 }, 'String', [[{ a: 1 }]]],
   ['an array with an object as it is, for the merge to refuse', [{ a: 1 }], 'Set', [[[{ a: 1 }], 'UPSERT']]],
 ])('a trait is fed: %s', (_, value, type, fed) => {
