@@ -50,6 +50,7 @@ it('asks for users of the command line and of a file, each once, and tells how t
   expect(out.match(/pending/g)).toHaveLength(2);
   expect((await millrace([])).out).toMatch(new RegExp(`${request} +access +api +accepted .* 2 +0 +0$`, 'm'));
   expect((await millrace(['access'])).err).toContain('No user ids were given');
+  expect((await millrace(['access', `${personId(1)},${personId(2)}`])).err).toContain('has a comma: leave a space between two ids');
 });
 
 it('warns of users whose id differs only in capitals', async () => {
