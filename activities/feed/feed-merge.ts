@@ -8,7 +8,7 @@ import {
 } from '../../domain/feed/feed-batch.ts';
 import type { FeedValue } from '../../domain/feed/feed-value.ts';
 import { erasedError } from '../../domain/gdpr/erased-error.ts';
-import type { ImportError } from '../../domain/imports/import-error.ts';
+import { type ImportError, isOfErased } from '../../domain/imports/import-error.ts';
 import { mergeAttributeValues, type MergeRefusal, prepareChanges } from '../../store/attributes/merge-attribute-values.ts';
 import { holdSorRevision } from '../../store/attributes/systems-of-records.ts';
 import { type Tx, write } from '../../store/core/database.ts';
@@ -74,7 +74,7 @@ type FailedTrait = Parameters<typeof insertLiveCalls>[3][number];
 /** The errors of traits, as the live list of their app shows them: at most as many of an app as are kept; none of the erased. */
 function failedTraits(waiting: readonly WaitingFeedRequest[], errors: readonly FeedError[]): FailedTrait[] {
   const appOf = new Map(waiting.flatMap(({ id, traits }) => (traits ? [[id, traits.appId] as const] : [])));
-  const ofTraits = errors.filter(({ requestId, error }) => appOf.has(requestId) && error.customerHash === null);
+  const ofTraits = errors.filter(({ requestId, error }) => appOf.has(requestId) && !isOfErased(error));
   const byApp = Map.groupBy(ofTraits, ({ requestId }) => appOf.get(requestId)!);
   return [...byApp].flatMap(([appId, own]) => own.slice(-MAX_LIVE_CALLS).map(({ error }): FailedTrait => ({
     appId, receivedAt: new Date(), outcome: 'failed', code: error.errorType, message: error.message, messageId: null, call: error.raw ?? '',

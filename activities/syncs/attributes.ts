@@ -51,7 +51,7 @@ export async function checkAgain(
 function checkItem(item: SyncItem, ordinal: number, { rules, customer, mapper }: Checks): CheckedRecord {
   const rootLine = item.rootLine ?? null;
   if (item.kind === 'malformed') {
-    const error = { ...malformedError(ordinal, item.raw, item.message), originalLine: rootLine };
+    const error = { ...malformedError(ordinal, item.raw, item.message, item.isErased), originalLine: rootLine };
     return { item, ordinal, rootLine, key: null, rows: [], checksum: null, error };
   }
   const mapped = mapper.map(item.record, (field) => rules.sorDeleted || rules.attributes.has(field));

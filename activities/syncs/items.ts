@@ -1,8 +1,11 @@
 import { type Batch, BATCH_BYTES, type Cursor, type Field, type ReadItem } from '../../connectors/core/contract.ts';
 import type { Mapping } from '../../domain/syncs/record-mapping.ts';
 
-/** An item of a source; of a re-drive also the line of the first run that it brings again, and whether that could tell which it was. */
-export type SyncItem = ReadItem & { rootLine?: number; wasNamed?: boolean };
+/**
+ * An item of a source, or that there was one of an erased person (`isErased`); of a re-drive also the line of the first run that it brings
+ * again, and whether that could tell which it was.
+ */
+export type SyncItem = ReadItem & { rootLine?: number; wasNamed?: boolean; isErased?: boolean };
 
 /** Consecutive batches of a source, written together. */
 export type Gathered = {

@@ -1,3 +1,4 @@
+import { ERASED } from '../../domain/core/erased.ts';
 import { laneOf } from '../../domain/core/lane.ts';
 import { JobGone } from '../../domain/jobs/job.ts';
 import { type Tx, write } from '../../store/core/database.ts';
@@ -122,7 +123,8 @@ export class AttributeLanes {
   /** What is written down of the erased is that there was a record. */
   async #withoutErased(tx: Tx, items: SyncItem[], { records }: CheckedBatch): Promise<SyncItem[]> {
     const erased = await erasedAmong(tx, this.#deps, this.#job.sync, () => records.map(({ key }) => key));
-    return items.map((item, index) => (erased(records[index]!.key) ? { kind: 'malformed', raw: '', message: 'erased' } : item));
+    return items.map((item, index) => (
+      erased(records[index]!.key) ? { kind: 'malformed', raw: '', message: ERASED, isErased: true } : item));
   }
 
   /** Leaves each lane its records of a batch, but those that it has merged. */

@@ -1,4 +1,4 @@
-import type { ImportError } from '../../domain/imports/import-error.ts';
+import { type ImportError, isOfErased } from '../../domain/imports/import-error.ts';
 import { sumErrors } from '../../store/imports/import-lanes.ts';
 import type { HandledRecord, KnownRecord } from '../../store/syncs/sync-records.ts';
 import type { RecordCounts, RunProgress, SyncRun } from '../../store/syncs/sync-run-record.ts';
@@ -113,7 +113,7 @@ export function progressAfter(before: RunProgress, { outcomes, records, errors }
     unchanged: before.unchanged + count('unchanged', 'superseded'),
     ignored: before.ignored + count('ignored'),
     failed: before.failed + count('failed'),
-    unnamed: before.unnamed + records.filter(({ key, error }) => key === null && error?.customerHash === null).length,
+    unnamed: before.unnamed + records.filter(({ key, error }) => key === null && error !== null && !isOfErased(error)).length,
     suspiciousIds: before.suspiciousIds + records.filter(({ isSuspicious, error }) => isSuspicious && error === null).length,
     errorsByType: sumErrors([before.errorsByType, ...types]),
   };

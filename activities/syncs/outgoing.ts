@@ -43,7 +43,8 @@ export function toOutgoing(item: SyncItem, ordinal: number, { mapping }: Sync, k
   const rootLine = item.rootLine ?? null;
   const nothing = { ordinal, rootLine, wasNamed: item.wasNamed, key: null, customerId: null, checksum: null, record: null, sent: null };
   if (item.kind === 'malformed') {
-    return { ...nothing, source: null, error: { ...malformedError(ordinal, item.raw, item.message), originalLine: rootLine } };
+    const error = { ...malformedError(ordinal, item.raw, item.message, item.isErased), originalLine: rootLine };
+    return { ...nothing, source: null, error };
   }
   const mapped = mapper.map(item.record, () => true);
   const record = Object.fromEntries(mapped.values) as SourceRecord;

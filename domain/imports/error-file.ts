@@ -1,6 +1,6 @@
 import type { RefusedRow } from '../attributes/value-row.ts';
 import { parseRecord, writeRecord } from '../core/csv-records.ts';
-import type { ImportError } from './import-error.ts';
+import { type ImportError, isOfErased } from './import-error.ts';
 import { columnNames, ERROR_COLUMNS, isOverLimit, type ImportFormat } from './import-file.ts';
 import { ownColumns, wrongColumns } from './import-row.ts';
 
@@ -23,7 +23,7 @@ export function errorFileHeader({ columns }: Pick<Columns, 'columns'>): string[]
  * not kept whole nothing is shown: corrected as far as it goes, it would be imported without its end.
  */
 export function errorFileRow(error: ImportError, format: Columns): string[] | null {
-  if (error.line === 0 || error.customerHash !== null) return null;
+  if (error.line === 0 || isOfErased(error)) return null;
   const nothing = ownColumns(format).map(() => '');
   // A row of a table has more columns than a row here.
   const isOfLine = format.layout !== undefined && (error.column ?? 0) === 0;

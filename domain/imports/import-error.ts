@@ -29,7 +29,14 @@ export type ImportError = {
   originalColumn?: number;
   /** Instead of customerId and raw where the person was erased. */
   customerHash: Uint8Array | null;
+  /** The row was an erased person's, and no hash of the person was kept. */
+  isErased?: boolean;
 };
+
+/** Whether the row was an erased person's: nothing is left of it that a re-drive could bring. */
+export function isOfErased({ customerHash, isErased = false }: Pick<ImportError, 'customerHash' | 'isErased'>): boolean {
+  return isErased || customerHash !== null;
+}
 
 /** Stages that find an error of a file, by its type; any other is found while the file is parsed. */
 const STAGE_OF_FILE: Partial<Record<RunErrorType, ImportStage>> = {

@@ -14,9 +14,9 @@ export function recordError(
   return { ...refusalError(ordinal, raw, main, stage), message: tellAll(main, refusals) };
 }
 
-/** Of what should have been a record. */
-export function malformedError(ordinal: number, raw: string, message: string): ImportError {
-  return refusalError(ordinal, showRaw(raw), refused('PARSING_FAILED', shorten(message)));
+/** Of what should have been a record; `isErased`: it was an erased person's, and is not kept. */
+export function malformedError(ordinal: number, raw: string, message: string, isErased = false): ImportError {
+  return { ...refusalError(ordinal, showRaw(raw), refused('PARSING_FAILED', shorten(message))), ...isErased && { isErased } };
 }
 
 function tellAll(main: RefusedRow, refusals: readonly RefusedRow[]): string {

@@ -1,4 +1,5 @@
 import * as api from '../../api/syncs/sync-runs.ts';
+import { isOfErased } from '../../domain/imports/import-error.ts';
 import { write } from '../../store/core/database.ts';
 import { type StoredImportError, streamImportErrors } from '../../store/imports/import-errors.ts';
 import type { Sync } from '../../store/syncs/sync-record.ts';
@@ -54,7 +55,7 @@ async function* each<T, U>(items: AsyncIterable<T>, show: (item: T) => U): Async
 
 async function* rows(errors: AsyncIterable<StoredImportError>, keyOf: ReturnType<typeof recordKeys>): AsyncGenerator<string[]> {
   for await (const error of errors) {
-    if (error.customerHash !== null) continue;
+    if (isOfErased(error)) continue;
     const key = keyOf(error);
     yield [
       String(error.line), error.errorType, error.outcome, error.customerId ?? '', key === null ? '' : JSON.stringify(key),

@@ -1,7 +1,6 @@
 import { pipeline } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
-import { ERASED } from '../../domain/core/erased.ts';
-import type { ImportError } from '../../domain/imports/import-error.ts';
+import { type ImportError, isOfErased } from '../../domain/imports/import-error.ts';
 import { readRows } from '../core/camel-row.ts';
 import { copyLine } from '../core/copy-text.ts';
 import type { Queryable, Tx } from '../core/database.ts';
@@ -16,7 +15,7 @@ export type StoredImportError = ImportError & {
 type ErrorRow = {
   line: number; error_type: ImportError['errorType']; outcome: ImportError['outcome']; stage: ImportError['stage']; message: string;
   customer_id: string | null; attribute_key: string | null; raw: string | null;
-  column_number: number; original_line: number | null; original_column: number; customer_hash: Buffer | null;
+  column_number: number; original_line: number | null; original_column: number; customer_hash: Buffer | null; is_erased: boolean;
   happened_at: Date; redriven_by: string | null;
 };
 
@@ -36,10 +35,11 @@ export async function insertErrorsOf(tx: Tx, entityId: number, errors: { importI
     entityId, importId, error.line, error.errorType, error.outcome, error.stage, error.message, error.customerId,
     error.attributeKey, error.raw, error.column ?? 0, error.originalLine, error.originalColumn ?? 0,
     error.customerHash && `\\x${Buffer.from(error.customerHash).toString('hex')}`,
+    isOfErased(error),
   ]));
   await pipeline([Buffer.from(lines.join(''))], tx.query(copyFrom(
     `COPY import_errors (entity_id, import_id, line, error_type, outcome, stage, message, customer_id, attribute_key,
-       raw, column_number, original_line, original_column, customer_hash) FROM STDIN`)));
+       raw, column_number, original_line, original_column, customer_hash, is_erased) FROM STDIN`)));
 }
 
 /**
@@ -117,7 +117,7 @@ export async function findFileError(db: Queryable, entityId: number, importId: n
 }
 
 /** An error of `import_errors` that is not open: a re-drive has brought the row, or the row is of an erased person. */
-const IS_SETTLED = `(redriven_by IS NOT NULL OR message = '${ERASED}')`;
+const IS_SETTLED = '(redriven_by IS NOT NULL OR is_erased)';
 
 /**
  * Counts the rows of a job that are not open; what is left of its ignored and failed rows is. Arguments are SQL. By
@@ -167,7 +167,7 @@ export async function listErrorsAfter(
   // octet_length reads no more of a long record than its size.
   const { rows } = await db.query<ErrorRow>(
     `SELECT line, error_type, outcome, stage, message, customer_id, attribute_key, raw, column_number, original_line, original_column,
-       customer_hash, happened_at,
+       customer_hash, is_erased, happened_at,
        coalesce(
          (SELECT identifier FROM imports i WHERE i.entity_id = $1 AND i.id = measured.redriven_by),
          (SELECT identifier FROM sync_runs r WHERE r.entity_id = $1 AND r.id = measured.redriven_by)) AS redriven_by
@@ -185,6 +185,6 @@ export async function listErrorsAfter(
     line: row.line, errorType: row.error_type, outcome: row.outcome, stage: row.stage, message: row.message,
     customerId: row.customer_id, attributeKey: row.attribute_key, raw: row.raw, column: row.column_number,
     originalLine: row.original_line, originalColumn: row.original_column,
-    customerHash: row.customer_hash, happenedAt: row.happened_at, redrivenBy: row.redriven_by,
+    customerHash: row.customer_hash, ...row.is_erased && { isErased: true }, happenedAt: row.happened_at, redrivenBy: row.redriven_by,
   }));
 }

@@ -19,7 +19,7 @@ export const importErrors: PersonalDataLocation = {
   after: ['feed_requests'],
   columns: ['customer_id', 'attribute_key', 'message', 'raw', 'customer_hash'],
   otherColumns: ['entity_id', 'import_id', 'line', 'error_type', 'outcome', 'happened_at', 'stage', 'redriven_by', 'original_line',
-    'column_number', 'original_column'],
+    'column_number', 'original_column', 'is_erased'],
   holds: 'id, key, message and the original row or record, from imports, feeds and syncs',
   foundBy: 'the id and its type; if an error has none, the id within record and message',
   erasedBy: 'emptying these columns; the rows stay, since counts depend on them',
@@ -35,7 +35,7 @@ export const importErrors: PersonalDataLocation = {
       (SELECT i.identifier FROM imports i WHERE i.entity_id = $1 AND i.id = import_id),
       (SELECT r.identifier FROM sync_runs r WHERE r.entity_id = $1 AND r.id = import_id))`,
     // The rows stay, since the import's counts rest on them; what they tell of the person goes.
-    change: `UPDATE import_errors SET customer_id = NULL, raw = NULL, attribute_key = NULL, message = '${ERASED}',
+    change: `UPDATE import_errors SET customer_id = NULL, raw = NULL, attribute_key = NULL, message = '${ERASED}', is_erased = true,
       customer_hash = ${hashOfNamed(['raw', 'message'], isOwnOf('named'))}`,
   }),
 };

@@ -3,7 +3,7 @@ import { describe, expect, it, test } from 'vitest';
 import { toOutgoing } from '../../../activities/syncs/outgoing.ts';
 import { RecordMapper } from '../../../activities/syncs/record-mapper.ts';
 import { type BatchRecord, decideOutcomes, notesOf, progressAfter } from '../../../activities/syncs/outcomes.ts';
-import type { ImportError } from '../../../domain/imports/import-error.ts';
+import { type ImportError, isOfErased } from '../../../domain/imports/import-error.ts';
 import type { KnownRecord } from '../../../store/syncs/sync-records.ts';
 import type { Sync } from '../../../store/syncs/sync-record.ts';
 import type { RunProgress, SyncRun } from '../../../store/syncs/sync-run-record.ts';
@@ -110,4 +110,8 @@ test('a record of a destination whose customer id ends with white space fails, a
   };
   expect(outgoing({ id: 7, email: 'ada ' })).toEqual(['[7]', 'INVALID_CUSTOMER_ID']);
   expect(outgoing({ id: null, email: 'ada' })).toEqual([null, 'INVALID_CUSTOMER_ID']);
+  // A batch that was written down says of an erased person's record only that it was there.
+  const malformed = (item: object) =>
+    toOutgoing({ kind: 'malformed', raw: '', message: 'erased', ...item }, 1, sync, ['id'], new RecordMapper(sync, [])).error!;
+  expect([malformed({ isErased: true }), malformed({})].map(isOfErased)).toEqual([true, false]);
 });

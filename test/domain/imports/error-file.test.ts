@@ -123,6 +123,8 @@ describe('an error file', () => {
   test('leaves out erased people and the error of the file as a whole', () => {
     const erased = { ...errorOf(2, null, 'INVALID_CUSTOMER_ID', 'erased'), customerHash: Buffer.alloc(32) };
     expect(errorFileRow(erased, PLAIN)).toBeNull();
+    expect(errorFileRow({ ...errorOf(2, '', 'PARSING_FAILED', 'erased'), isErased: true }, PLAIN)).toBeNull();
+    expect(errorFileRow(errorOf(2, 'a', 'PARSING_FAILED', 'erased'), PLAIN)).not.toBeNull();
     expect(errorFileRow(errorOf(0, null, 'FILE_TRANSFER_ERROR'), PLAIN)).toBeNull();
   });
 

@@ -66,6 +66,27 @@ describe('a database of an earlier release', () => {
   });
 });
 
+describe('a database with refused rows of an earlier release', () => {
+  it('has those of erased people settled, and no other for what its message says', async () => {
+    const db = await databaseBefore('0245');
+    const insert = (line: number, message: string, raw: string | null, hash: Buffer | null) => db.query(
+      `INSERT INTO import_errors (entity_id, import_id, line, error_type, outcome, stage, message, raw, customer_hash)
+       VALUES (1, 1, $1, 'DELIVERY_FAILED', 'failed', 'merge', $2, $3, $4)`, [line, message, raw, hash]);
+    await insert(1, 'erased', null, Buffer.alloc(32));
+    await insert(2, 'erased', '', null);
+    await insert(3, 'erased', '{"id":1}', null);
+    await insert(4, 'is no number', null, null);
+    const pinned = [{ kind: 'malformed', raw: '', message: 'erased' }, { kind: 'record', record: { raw: '', message: 'erased' } }];
+    await db.query(`INSERT INTO sync_pinned_batches (entity_id, run_id, number, records_before, items) VALUES (1, 1, 1, 0, $1)`,
+      [JSON.stringify(pinned)]);
+    await migrate(db);
+    const { rows } = await db.query<{ line: number }>('SELECT line FROM import_errors WHERE is_erased ORDER BY line');
+    expect(rows.map(({ line }) => line)).toEqual([1, 2]);
+    const { rows: [batch] } = await db.query<{ items: string }>('SELECT items FROM sync_pinned_batches');
+    expect(JSON.parse(batch!.items)).toEqual([{ ...pinned[0], isErased: true }, pinned[1]]);
+  });
+});
+
 describe('a database with events of an earlier release', () => {
   it('has them counted by UTC day', async () => {
     const db = await databaseBefore('0044');

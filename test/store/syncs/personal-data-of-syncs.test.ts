@@ -5,7 +5,7 @@ import { write } from '../../../store/core/database.ts';
 import { personalData } from '../../../store/gdpr/personal-data.ts';
 import { namedIn, namesOf } from '../../../store/gdpr/personal-data/named-in.ts';
 import type { Person } from '../../../store/gdpr/tombstones.ts';
-import { insertImportErrors } from '../../../store/imports/import-errors.ts';
+import { countErrorsSettled, insertImportErrors } from '../../../store/imports/import-errors.ts';
 import { insertPinnedBatch } from '../../../store/syncs/pinned-batches.ts';
 import { insertBatch } from '../../../store/syncs/sync-batches.ts';
 import { insertLogLines, listLogLines } from '../../../store/syncs/sync-log.ts';
@@ -139,6 +139,7 @@ describe('of somebody who is erased a sync loses', () => {
     await write(store.db, (tx) => insertImportErrors(tx, world.entity.id, run.id, errors));
     expect(await shown('import_errors', user(id))).toEqual([{ within: run.identifier, matches: 3 }]);
     expect([await erase('import_errors', user(id)), await count('import_errors', user(id))]).toEqual([3, 0]);
+    expect(await countErrorsSettled(store.db, world.entity.id, run.id)).toBe(3);
   });
 });
 
