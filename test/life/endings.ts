@@ -8,6 +8,8 @@ import { checkCounts } from './counts.ts';
 import type { Life, LifeEntity } from './life.ts';
 import { markOfEntity, MARK, PEOPLE } from './people.ts';
 import { searchKept } from './search-kept.ts';
+import { shownText } from './traits.ts';
+import type { ValueModel } from './value-model.ts';
 import { COPY, type Walk, withoutIds } from './walk.ts';
 
 /** What has to hold once a walk is over and nothing changes any more. */
@@ -146,20 +148,40 @@ async function hasReason(db: Database, kind: JobKind, { entity_id: entityId, ide
   return false;
 }
 
-/** The values are those that the last acknowledged writes left, and lists, counts and files say the same. */
+/** The values are those that the last acknowledged writes or the latest calls left, and lists, counts and files say the same. */
 async function checkEntity({ life, walk }: Ending, entity: LifeEntity): Promise<void> {
   const client = clientOf(life, entity);
   await noteEnds(client, entity);
-  for (const { person, attribute } of entity.values.written()) {
+  await checkValues(client, walk, entity, entity.values, entity.sor.identifier);
+  await checkValues(client, walk, entity, entity.traits, entity.app.sor);
+  await checkTypes(client, walk, entity);
+  for (const broken of await checkCounts(client, entity)) walk.note(broken.what, `${entity.name}: ${broken.details}`, null);
+}
+
+async function checkValues(client: Client, walk: Walk, entity: LifeEntity, values: ValueModel, sor: string): Promise<void> {
+  for (const [person, written] of Map.groupBy(values.written(), (write) => write.person)) {
     if (entity.erasures.has(person)) continue;
-    const value = await valueOf(client, entity, person, attribute);
-    const possible = entity.values.possible(person, attribute);
-    if (!possible.has(value)) {
-      walk.note(`${attribute}: another value than the one acknowledged last`,
-        `${entity.name}: ${person} has ${value}, and may have ${[...possible].join(', ')}\n${entity.values.tell(person, attribute)}`, null);
+    const [profile] = await client.viewCustomerProfile({ params: { customer_id: person }, query: { customer_id_type: 'user_id' } });
+    for (const { attribute } of written) {
+      const value = shownText(profile?.attributes[sor]?.[attribute]);
+      const possible = values.possible(person, attribute);
+      if (possible.has(value)) continue;
+      walk.note(`${attribute}: another value than the one that counts as the last`,
+        `${entity.name}: ${person} has ${value}, and may have ${[...possible].join(', ')}\n${values.tell(person, attribute)}`, null);
     }
   }
-  for (const broken of await checkCounts(client, entity)) walk.note(broken.what, `${entity.name}: ${broken.details}`, null);
+}
+
+/** The types of the attributes that traits have made are those of their values, or String once there were values of several types. */
+async function checkTypes(client: Client, walk: Walk, { name, app, traits }: LifeEntity): Promise<void> {
+  const { customer_attributes: attributes } = await client.viewSystemOfRecord({ params: { sor_identifier: app.sor } });
+  for (const attribute of new Set(traits.written().map((write) => write.attribute))) {
+    const type = attributes.find(({ key }) => key === attribute)?.value_type;
+    const possible = traits.possibleTypes(attribute);
+    if (possible.size === 0 || (type && possible.has(type))) continue;
+    walk.note(`${attribute}: another type than that of its values`,
+      `${name}: ${type ?? 'no attribute'}, and may be ${[...possible].join(', ')}`, null);
+  }
 }
 
 /** Of the jobs whose end the walk has not seen. */
@@ -172,12 +194,6 @@ async function noteEnds(client: Client, entity: LifeEntity): Promise<void> {
     const run = await client.viewSyncRun({ params: { sync_id: of, run_id: id } }).catch(ifRefused);
     entity.values.ended(id, { isComplete: run?.state === 'finished' && run.records.failed + run.records.ignored === 0 });
   }
-}
-
-async function valueOf(client: Client, { sor }: LifeEntity, person: string, attribute: string): Promise<string | null> {
-  const profiles = await client.viewCustomerProfile({ params: { customer_id: person }, query: { customer_id_type: 'user_id' } });
-  const value = profiles[0]?.attributes[sor.identifier]?.[attribute];
-  return typeof value === 'string' ? value : null;
 }
 
 /** Asks for the deletion of all people, and waits until it is done. */

@@ -29,8 +29,10 @@ export class LifeEntity {
   readonly token: string;
   /** The System of Records and the app that stay, with their keys. */
   readonly sor: { identifier: string; apiKey: string };
-  readonly app: { identifier: string; apiKey: string; tokenKey: string };
+  readonly app: { identifier: string; apiKey: string; tokenKey: string; sor: string };
   readonly values = new ValueModel();
+  /** Those of the app's own System of Records. */
+  readonly traits = new ValueModel();
   /** By user id: what became of the person's deletion. */
   readonly erasures = new Map<string, Erasure>();
   readonly #items = new Map<string, Set<Item>>();

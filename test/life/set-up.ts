@@ -41,7 +41,7 @@ async function setUpEntity(url: string, name: string, identifier: string): Promi
   const { auth_token: token } = await createClient({ url }).login({ body: { ...ADMIN, entity: identifier } });
   const client = createClient({ url, token });
   const sor = await client.createSystemOfRecord({ body: { name: 'CRM' } });
-  const { identifier: app } = await client.createApp({
+  const { identifier: app, sor_id: appSor } = await client.createApp({
     body: { name: 'Shop', package_name: `com.example.${name}`, app_type: 'iOS App' },
   });
   const params = { app_identifier: app };
@@ -51,7 +51,7 @@ async function setUpEntity(url: string, name: string, identifier: string): Promi
   await client.updateWalletLanguages({ params, body: { languages: [{ identifier: 'en' }] } });
   const entity = new LifeEntity({
     name, identifier, token, sor: { identifier: sor.identifier, apiKey: sor.api_keys[0]! },
-    app: { identifier: app, apiKey: appKey, tokenKey: secret },
+    app: { identifier: app, apiKey: appKey, tokenKey: secret, sor: appSor },
   });
   entity.add('entity', { id: identifier, isKept: true });
   entity.add('sor', { id: sor.identifier, isKept: true });

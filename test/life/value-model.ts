@@ -1,6 +1,8 @@
-/** Which value of an attribute a person may have in the end: the one acknowledged last wins. */
+import type { ValueType } from '../../domain/attributes/attribute-value.ts';
 
-export type Way = 'import' | 'feed' | `sync ${string}`;
+/** Which value of an attribute a person may have in the end: the one acknowledged last wins, of traits the one said last. */
+
+export type Way = 'import' | 'feed' | 'trait' | `sync ${string}`;
 
 export type Write = {
   person: string;
@@ -8,13 +10,18 @@ export type Write = {
   /** Null removes the value. */
   value: string | null;
   way: Way;
-  /** Names what was acknowledged: an import, a request, a run. */
+  /** The type that an attribute would get by this value alone; only of traits. */
+  type?: ValueType | null;
+  /** Where the call stood in its batch; only of traits. */
+  place?: { batch: readonly unknown[]; ordinal: number };
+  /** Names what was acknowledged: an import, a request, a run, a call. */
   job: string;
+  /** Of a trait this and the next are the time of its call, however late it comes. */
   sentAt: number;
   acknowledgedAt: number;
   /** When the walk first saw that it had ended; Infinity before. */
   endedAt: number;
-  /** It may have been left out: a run or import that was canceled or failed. */
+  /** It may have been left out: a run or import that was canceled or failed, a call without an answer. */
   isUncertain: boolean;
 };
 
@@ -48,6 +55,22 @@ export class ValueModel {
     return values;
   }
 
+  /** Whether a value of the attribute was taken in for sure. */
+  isKnown(attribute: string): boolean {
+    return this.#writes.some((write) => write.attribute === attribute && !write.isUncertain);
+  }
+
+  /** The types that an attribute may have of which the type was guessed; empty where it may be missing. */
+  possibleTypes(attribute: string): Set<ValueType> {
+    const typed = this.#writes.filter((write) => write.attribute === attribute && write.type);
+    const all = new Set(typed.map(({ type }) => type!));
+    const certain = new Set(typed.filter(({ isUncertain }) => !isUncertain).map(({ type }) => type!));
+    if (certain.size === 0) return new Set();
+    // A Set stays one whatever comes; any other type becomes String with the first value of another one.
+    const widened: ValueType[] = all.size === 1 ? [] : all.has('Set') ? ['String', 'Set'] : ['String'];
+    return new Set([...certain.size === 1 ? certain : [], ...widened]);
+  }
+
   /** All that was written to an attribute of a person, for the search of a fault. */
   tell(person: string, attribute: string): string {
     return this.#writes.filter((write) => write.person === person && write.attribute === attribute)
@@ -63,9 +86,15 @@ export class ValueModel {
   }
 }
 
-/** Whether the later write wins for sure. Imports and feeds count as said when they were accepted, a run of a sync at a time within it. */
+/**
+ * Whether the later write wins for sure. Imports and feeds count as said when they were accepted, a run of a sync at a time within it, a
+ * trait at the time of its call: of calls of one time, a batch has the order.
+ */
 function isBefore(earlier: Write, later: Write): boolean {
   if (earlier === later || earlier.job === later.job) return false;
-  const isRun = earlier.way !== 'import' && earlier.way !== 'feed';
+  if (earlier.place && earlier.place.batch === later.place?.batch && earlier.sentAt === later.sentAt) {
+    return earlier.place.ordinal < later.place.ordinal;
+  }
+  const isRun = earlier.way.startsWith('sync ');
   return (isRun && earlier.way !== later.way ? earlier.endedAt : earlier.acknowledgedAt) < later.sentAt;
 }

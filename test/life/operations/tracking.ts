@@ -4,11 +4,12 @@ import {
   about, type Answer, type Call, call, type Draw, type LifeOperation, type LifeOperations, mustHold, read,
 } from '../life-operation.ts';
 import type { Person } from '../people.ts';
+import { noteAccepted, noteSent } from '../traits.ts';
 
 /** What SDKs send of people, and what is shown of it. */
 
 const EVENTS = ['Opened', 'Viewed', 'Bought'];
-const RANKS = [3, 1.5, true, '2026-11-03', '2026-11-03T10:00:00Z', 'high', '', null, ['a', 'b'], { of: 'club' }];
+const RANKS = [3, 1.5, true, '2026-11-03', '2026-11-03T10:00:00.000Z', 'high', '', null, ['a', 'b'], { of: 'club' }];
 type SdkCall = Record<string, unknown>;
 
 function contextOf(draw: Draw, person: Person): object {
@@ -56,18 +57,22 @@ function drawCall(draw: Draw): SdkCall {
   return stamped(draw, person, draw.of([...Object.values(TYPES), TYPES.track!, TYPES.track!, ...OTHERS])(draw, person));
 }
 
-type Ingested = { accepted: number; duplicates: number; refused: unknown[] };
+type Ingested = { accepted: number; duplicates: number; refused: { index: number }[] };
 
-function mustCountAll(answer: Answer, _draw: Draw, { body }: Call): void {
+function mustCountAll(answer: Answer, { entity }: Draw, { body }: Call): void {
   const { accepted, duplicates, refused } = answer.result as Ingested;
-  const { batch } = body as { batch?: unknown[] };
-  const sent = batch?.length ?? 1;
-  mustHold(sent === accepted + duplicates + refused.length,
-    `${sent} calls sent, but ${accepted} accepted + ${duplicates} duplicates + ${refused.length} refused`);
+  const { batch: sent = [body as SdkCall] } = body as { batch?: SdkCall[] };
+  mustHold(sent.length === accepted + duplicates + refused.length,
+    `${sent.length} calls sent, but ${accepted} accepted + ${duplicates} duplicates + ${refused.length} refused`);
+  noteAccepted(entity, sent.filter((_, ordinal) => !refused.some(({ index }) => index === ordinal)));
 }
 
 const batch: LifeOperation = {
-  call: (draw) => ({ body: { batch: Array.from({ length: 1 + draw.int(12) }, () => drawCall(draw)) } }),
+  call(draw) {
+    const calls = Array.from({ length: 1 + draw.int(12) }, () => drawCall(draw));
+    noteSent(draw.entity, calls);
+    return { body: { batch: calls } };
+  },
   expects: 'ok',
   done: mustCountAll,
 };
@@ -75,7 +80,9 @@ const batch: LifeOperation = {
 const single = (type: string): LifeOperation => ({
   call(draw) {
     const person = draw.person();
-    return { body: stamped(draw, person, TYPES[type]!(draw, person)) };
+    const sdkCall = stamped(draw, person, TYPES[type]!(draw, person));
+    noteSent(draw.entity, [sdkCall]);
+    return { body: sdkCall };
   },
   done: mustCountAll,
 });
