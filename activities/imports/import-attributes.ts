@@ -1,6 +1,10 @@
+import { Context } from '@temporalio/activity';
 import type { FileFailure } from '../../domain/imports/import-file.ts';
+import { addPendingCustomers } from '../../store/attributes/customers.ts';
+import { findSimilarLines } from '../../store/attributes/similar-ids.ts';
+import { isQueryCanceled, read } from '../../store/core/database.ts';
 import type { PinnedImport } from '../../store/imports/import-record.ts';
-import { claimImport, findImport, updateImportFormat } from '../../store/imports/imports.ts';
+import { claimImport, findImport, updateImportFormat, updateSimilarIds } from '../../store/imports/imports.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import { inSlot } from '../core/in-slot.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
@@ -73,5 +77,27 @@ async function loadFromCursor(deps: Dependencies, pinned: PinnedImport): Promise
   if ('errorType' in job) return fail(job);
   const header = await pinnedHeader(deps.files, job);
   await updateImportFormat(deps.db, job, header.ok ? header.format : null);
-  return header.ok ? loadLanes(deps, job, header) : fail(header);
+  if (!header.ok) return fail(header);
+  const outcome = await loadLanes(deps, job, header);
+  if (outcome === 'done' && job.dryRun) await compareIds(deps, job);
+  return outcome;
+}
+
+/** Maximum number of lines that a dry run shows as examples of similar ids. */
+const MAX_EXAMPLES = 10;
+
+/** Two minutes are enough for some million ids; for more, the dry run ends without the comparison. */
+const COMPARING = `SET LOCAL transaction_timeout = 0; SET LOCAL statement_timeout = '120s'`;
+
+/** Compares the ids of a dry run with each other and with those of customers. */
+async function compareIds({ db }: Dependencies, job: PinnedImport): Promise<void> {
+  await addPendingCustomers(db, job.entityId);
+  const signal = Context.current().cancellationSignal;
+  try {
+    const found = await read(db, (tx) => findSimilarLines(tx, job.entityId, job.id, MAX_EXAMPLES), { settings: COMPARING, signal });
+    await updateSimilarIds(db, job, found);
+  } catch (error) {
+    if (!isQueryCanceled(error)) throw error;
+    await updateSimilarIds(db, job, null);
+  }
 }

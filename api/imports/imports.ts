@@ -69,6 +69,14 @@ export const ImportProgress = z.object({
   errors_by_type: z.record(z.string(), z.int())
     .describe('Number of ignored and failed rows, by error type; an error of the file as a whole does not count'),
   suspicious_ids: z.int().describe(`Number of rows taken ${SUSPICIOUS}`),
+  similar_ids: z.object({
+    count: z.int(),
+    examples: z.array(z.object({
+      line: z.int().describe('Line of the first row with the id'),
+      like: z.int().nullable().describe('Line of the earlier id; null if the id is similar to that of an existing customer'),
+    })).describe('The first 10'),
+  }).nullable().describe('Of a dry run: ids of the file that differ only in capitals or composed letters from an earlier one, or from that '
+    + 'of an existing customer; null before its end, if there are too many ids to compare, and for other imports'),
   bytes_read: z.int().describe('Bytes read of the decompressed file'),
   next_line: z.int().describe('Millrace has finished all rows before this line'),
   rate: z.number().nullable().describe('Rows per second since the start'),

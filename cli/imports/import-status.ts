@@ -21,6 +21,7 @@ export function report(status: ImportProgress, terminal: Terminal): string {
   const read = `${rows.read} ${rows.read === 1 ? 'row' : 'rows'} read`;
   lines.push(`${state}: ${read}, ${rows.ok} ok, ${rows.ignored} ignored, ${rows.failed} failed`);
   lines.push(...suspiciousIds(status.suspicious_ids, 'rows'));
+  lines.push(...similarIds(status.similar_ids));
   if (status.file !== null) lines.push(...sayFormat(status.file));
   if (status.columns !== null) lines.push(...sayColumns(status.columns));
   if (status.parent_id) lines.push(`a re-drive of ${status.parent_id}`);
@@ -32,6 +33,15 @@ export function report(status: ImportProgress, terminal: Terminal): string {
   lines.push(...errorCounts(status.errors_by_type, 'rows', terminal, `errors ${id}`));
   if (status.redrives.length > 0) lines.push('', ...showRedrives(status, terminal));
   return lines.join('\n');
+}
+
+/** Warns of ids that may be of the same people; nothing if there are none. */
+function similarIds(similar: ImportProgress['similar_ids']): string[] {
+  if (similar === null || similar.count === 0) return [];
+  const shown = similar.examples.map(({ line, like }) => `line ${line} (like ${like === null ? 'a customer' : `line ${like}`})`);
+  const more = similar.count > shown.length ? ', …' : '';
+  return [`similar ids: ${similar.count}, which differ from an earlier one or a customer's only in capitals or composed letters: `
+    + `${shown.join(', ')}${more}`, '  Each becomes a customer of its own: correct them before you import the file.'];
 }
 
 /** Nothing of a file of CSV as it is most often. */

@@ -51,6 +51,12 @@ export const VALUE_WORDS = {
       set_times: technical('When each of the values would count as added, in the same order'),
     },
   },
+  dry_run_ids: {
+    title: 'Ids in the trial of an import',
+    topic: 'origin',
+    about: 'Your id in a file whose trial runs now. It goes when the trial ends.',
+    fields: { customer_id: 'Id', line: 'First line of the file with this id' },
+  },
   import_errors: {
     title: 'Refused records',
     topic: 'origin',

@@ -58,6 +58,7 @@ export function showImportProgress(
     rows: { ...showRows(job), open: Math.max(0, job.rowsIgnored + job.rowsFailed - job.cellsEmpty - settled) },
     errors_by_type: job.errorsByType,
     suspicious_ids: job.suspiciousIds,
+    similar_ids: job.similarIds === null ? null : { count: job.similarIds, examples: job.similarIdLines ?? [] },
     bytes_read: job.nextOffset,
     next_line: job.nextLine,
     rate: seconds > 0 ? Math.round((job.rowsIn / seconds) * 10) / 10 : null,

@@ -5,6 +5,7 @@ import { inSlices } from '../core/yield-to-event-loop.ts';
 import { findErased, hasErased, personKey } from '../gdpr/tombstones.ts';
 import { mergeScalars, type Said, stagedLine, type StagedScalars, stageScalars } from './merge-scalars.ts';
 import { mergeSets, type SetRefusal } from './merge-sets.ts';
+import { insertIdsOfSets, insertStagedIds } from './similar-ids.ts';
 import { dryRunSets, storedSets } from './stored-sets.ts';
 
 /** A row that only the merge could refuse: an erased person, or a Set that grew too large. */
@@ -96,8 +97,12 @@ export async function mergeAttributeValues(
   if (living.staged.length > 0) {
     await stageScalars(tx, living);
     if (dryRunOf === null) await mergeScalars(tx, entityId, sorId, living, said);
-    else await takenBack(tx, () => mergeScalars(tx, entityId, sorId, living, said));
+    else {
+      await takenBack(tx, () => mergeScalars(tx, entityId, sorId, living, said));
+      await insertStagedIds(tx, entityId, dryRunOf);
+    }
   }
+  if (dryRunOf !== null) await insertIdsOfSets(tx, entityId, dryRunOf, living.sets);
   const sets = dryRunOf === null ? storedSets(tx, entityId, sorId) : dryRunSets(tx, entityId, sorId, dryRunOf);
   return [...refusals, ...await mergeSets(tx, entityId, sorId, sets, living.sets, said)];
 }

@@ -1,5 +1,7 @@
+import type { FoldedSet } from '../../domain/attributes/attribute-change.ts';
 import type { Tx } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
+import { CUSTOMER_TYPE_CODE } from './attribute-values.ts';
 
 /** Ids that differ only in capitals or in composed letters: Millrace takes them for different people, and they may be one. */
 
@@ -28,3 +30,52 @@ export const SIMILAR_IDS = `SELECT a.asked, s.similar
     UNION SELECT user_id FROM device_users WHERE ${foldedId('entity_id', 'user_id')} = a.fold) s
   WHERE s.similar <> ALL ($2::text[])
   ORDER BY a.ordinal, s.similar LIMIT $3`;
+
+const FIRST_LINES = `ON CONFLICT (entity_id, import_id, customer_id, customer_type)
+  DO UPDATE SET line = excluded.line WHERE excluded.line < dry_run_ids.line`;
+
+/** Writes down whose rows a dry run has merged: those of `staged_values`. */
+export async function insertStagedIds(tx: Tx, entityId: number, importId: number): Promise<void> {
+  await tx.query(
+    `INSERT INTO dry_run_ids (entity_id, import_id, customer_id, customer_type, line)
+     SELECT $1, $2, customer_id, customer_type, min(line) FROM staged_values GROUP BY customer_id, customer_type
+     ORDER BY customer_id, customer_type ${FIRST_LINES}`, [entityId, importId]);
+}
+
+/** The same for the rows of Sets. */
+export async function insertIdsOfSets(tx: Tx, entityId: number, importId: number, sets: readonly FoldedSet[]): Promise<void> {
+  if (sets.length === 0) return;
+  await tx.query(
+    `INSERT INTO dry_run_ids (entity_id, import_id, customer_id, customer_type, line)
+     SELECT $1, $2, customer_id, customer_type, min(line)
+     FROM unnest($3::text[], $4::smallint[], $5::bigint[]) AS s (customer_id, customer_type, line) GROUP BY customer_id, customer_type
+     ORDER BY customer_id COLLATE "C", customer_type ${FIRST_LINES}`,
+    [entityId, importId, sets.map(({ customerId }) => customerId), sets.map(({ customerType }) => CUSTOMER_TYPE_CODE[customerType]),
+      sets.map(({ operations }) => operations[0]?.line ?? 0)]);
+}
+
+/** A line whose id is similar to that of an earlier line; `like` null: to that of a customer. */
+export type SimilarLine = { line: number; like: number | null };
+
+/**
+ * Counts the ids of a dry run that are similar to that of an earlier line or of an existing customer, and returns the lines of the first
+ * ones, at most `limit`.
+ */
+export async function findSimilarLines(
+  tx: Tx, entityId: number, importId: number, limit: number,
+): Promise<{ count: number; lines: SimilarLine[] }> {
+  await tx.query(LOOK_UP_BY_KEY);
+  // Reads a range of the key, sorts it, and looks each id up in the index customers_by_fold.
+  const { rows } = await tx.query<SimilarLine & { count: number }>(
+    `SELECT line, CASE WHEN nth > 1 THEN first END AS "like", count(*) OVER () AS count FROM (
+       SELECT customer_id, customer_type, fold, line, row_number() OVER w AS nth, first_value(line) OVER w AS first
+       FROM (
+         SELECT customer_id, customer_type, line, ${foldedId('entity_id', 'customer_id')} AS fold FROM dry_run_ids
+         WHERE entity_id = $1 AND import_id = $2) i
+       WINDOW w AS (PARTITION BY customer_type, fold ORDER BY line)) i
+     WHERE nth > 1 OR EXISTS (
+       SELECT FROM customers c WHERE ${foldedId('c.entity_id', 'c.customer_id')} = i.fold AND c.customer_type = i.customer_type
+         AND c.customer_id <> i.customer_id)
+     ORDER BY line LIMIT $3`, [entityId, importId, limit]);
+  return { count: rows[0]?.count ?? 0, lines: rows.map(({ line, like }) => ({ line, like })) };
+}

@@ -9,6 +9,7 @@ import { campaigns } from '../campaigns/personal-data/campaigns.ts';
 import { feedRequests } from '../feed/personal-data/feed-requests.ts';
 import { fileJobs } from '../files/personal-data/file-jobs.ts';
 import { files } from '../files/personal-data/files.ts';
+import { dryRunIds } from '../imports/personal-data/dry-run-ids.ts';
 import { importErrors } from '../imports/personal-data/import-errors.ts';
 import { pinnedFiles } from '../imports/personal-data/pinned-files.ts';
 import { dryRunSets } from '../syncs/personal-data/dry-run-sets.ts';
@@ -54,7 +55,7 @@ import { tombstones } from './personal-data/tombstones.ts';
  * jobs whose steps write there. A new table or file area joins here, or the list below.
  */
 export const personalData: PersonalDataLocation[] = [
-  attributeValues, attributeChangeLog, customers, dryRunSets, feedRequests, pinnedFiles, syncBatches,
+  attributeValues, attributeChangeLog, customers, dryRunSets, dryRunIds, feedRequests, pinnedFiles, syncBatches,
   syncPinnedBatches, syncRecords, syncRuns, syncs, syncLog, importErrors, sessionHeads, sessions, events, locations,
   funnels, segments, segmentMembers, devices, deviceUsers, userAliases, crashes, refusedCalls, liveCalls,
   sendMessages, campaignAudience, campaignMembers, attempts, campaignPeople, campaigns, fileJobs, files,

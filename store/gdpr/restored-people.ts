@@ -45,7 +45,7 @@ const ASKED = `FROM gdpr_request_people p JOIN gdpr_requests r ON r.entity_id = 
 
 /** Every id that a table of the entity ($1) holds as one. NULL for `type`: it may be of either. */
 const IDS = [
-  ...['customers', 'attribute_values', 'dry_run_sets'].map((table) =>
+  ...['customers', 'attribute_values', 'dry_run_sets', 'dry_run_ids'].map((table) =>
     `SELECT ${TYPE_BY_CODE} AS type, customer_id AS id FROM ${table} WHERE entity_id = $1`),
   `SELECT ${TYPE_BY_CODE}, unnest(customer_ids) FROM attribute_change_log WHERE entity_id = $1`,
   'SELECT customer_type, customer_id FROM gdpr_holds WHERE entity_id = $1',

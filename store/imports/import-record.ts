@@ -1,5 +1,6 @@
 import type { DateRule, Decimal, TableFormat, TableSettings } from '../../domain/core/table-format.ts';
 import type { ColumnMapping, TableLayout } from '../../domain/imports/table-columns.ts';
+import type { SimilarLine } from '../attributes/similar-ids.ts';
 import { type MailColumns, mailOf } from '../core/camel-row.ts';
 import type { MailState } from '../core/mails.ts';
 import { type ErrorCounts, type RowCounts, sumErrors } from './import-lanes.ts';
@@ -64,6 +65,9 @@ export type Import = RowCounts & {
   cellsEmpty: number;
   /** Filled cells of a table in columns that its header does not name; in no count of rows. */
   cellsUnnamed: number;
+  /** Ids of a dry run that are similar to an earlier one of the file or to a customer's, and the lines of the first ones. */
+  similarIds: number | null;
+  similarIdLines: SimilarLine[] | null;
   /** Where the file comes from, as it may be shown; null for an upload. */
   shownUrl: string | null;
   /** Of the attempt under way; how many there were, and why the last one came to nothing. */

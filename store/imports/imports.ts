@@ -1,4 +1,5 @@
 import type { ImportFormat } from '../../domain/imports/import-file.ts';
+import type { SimilarLine } from '../attributes/similar-ids.ts';
 import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { noteFileDeletions } from '../core/file-deletions.ts';
@@ -90,6 +91,16 @@ export async function updateImportFormat(
     `UPDATE imports SET columns = $3, has_error_columns = $4, file_format = $5, table_layout = $6
      WHERE entity_id = $1 AND id = $2 AND (columns IS NULL OR file_format IS NULL)`,
     [entityId, id, rows?.columns ?? null, rows?.hasErrorColumns ?? false, fileFormat, rows?.layout ?? null]);
+}
+
+/** What a dry run found of similar ids; null: it took too long. */
+export async function updateSimilarIds(
+  db: Queryable, { entityId, id, generation }: Import, found: { count: number; lines: SimilarLine[] } | null,
+): Promise<void> {
+  await db.query(
+    `UPDATE imports SET similar_ids = $4, similar_id_lines = $5
+     WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state = 'running'`,
+    [entityId, id, generation, found?.count ?? null, found === null ? null : JSON.stringify(found.lines)]);
 }
 
 /**

@@ -26,9 +26,11 @@ export async function listExpiredImports(db: Queryable): Promise<JobRef[]> {
 
 /** What dry runs that have ended left beside the values. */
 export async function deleteDryRunRemains(db: Database): Promise<void> {
-  await inBatches(db, `DELETE FROM dry_run_sets WHERE ctid = ANY (ARRAY(
-    SELECT d.ctid FROM dry_run_sets d JOIN imports i ON i.entity_id = d.entity_id AND i.id = d.import_id
-    WHERE i.ended_at IS NOT NULL LIMIT ${BATCH}))`, []);
+  for (const table of ['dry_run_sets', 'dry_run_ids']) {
+    await inBatches(db, `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
+      SELECT d.ctid FROM ${table} d JOIN imports i ON i.entity_id = d.entity_id AND i.id = d.import_id
+      WHERE i.ended_at IS NOT NULL LIMIT ${BATCH}))`, []);
+  }
 }
 
 /** Deletes the errors in bounded batches, then the job, and notes its pinned file for deletion. */

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
 import type { Command } from '../../../connectors/commands/commands-file.ts';
 import { openMailer } from '../../../connectors/smtp/mail.ts';
+import { insertIdsOfSets } from '../../../store/attributes/similar-ids.ts';
 import { dryRunSets } from '../../../store/attributes/stored-sets.ts';
 import { write } from '../../../store/core/database.ts';
 import { insertRequest, updateReply } from '../../../store/core/idempotent-requests.ts';
@@ -237,6 +238,7 @@ export async function leaveBehind(
     await dryRunSets(tx, entityId, world.sor.id, importId).save([
       { set: { ...set, operations: [] }, elements, saidAt: null, isSame: false, isStored: false, isNew: true },
     ]);
+    await insertIdsOfSets(tx, entityId, importId, [{ ...set, operations: [] }]);
     const position = JSON.stringify({ after: userId });
     const items = JSON.stringify([{ kind: 'record', record }]);
     await insertPinnedBatch(tx, entityId, ended.id, { number: 1_000, recordsBefore: 0, position, items });

@@ -40,7 +40,7 @@ const DELETED = 'UPDATE $table SET deleted_at = now() WHERE entity_id = $1';
 
 /** Tables whose rows keep an entity from being deleted, with how the rows go. */
 const HOW_ROWS_GO: Record<string, string> = {
-  sor_api_keys: API, attribute_values: API, customers: API, dry_run_sets: API, gdpr_holds: API,
+  sor_api_keys: API, attribute_values: API, customers: API, dry_run_sets: API, dry_run_ids: API, gdpr_holds: API,
   crashes: PEOPLE, device_users: PEOPLE, devices: PEOPLE, events: PEOPLE, locations: PEOPLE, session_heads: PEOPLE,
   sessions: PEOPLE, user_aliases: PEOPLE,
   attribute_change_log: TIME, campaign_audience: TIME, campaign_members: TIME, feed_requests: TIME,

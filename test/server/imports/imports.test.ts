@@ -148,7 +148,7 @@ describe('an import', () => {
       },
       fetched_bytes: null, fetch: null, next_line: 7, parent_id: null, redrives: [], mail: null,
       rows: { read: 5, ok: 2, ignored: 1, failed: 2, open: 3 },
-      errors_by_type: { UNDEFINED_ATTRIBUTE: 1, INVALID_VALUE: 2 }, suspicious_ids: 2,
+      errors_by_type: { UNDEFINED_ATTRIBUTE: 1, INVALID_VALUE: 2 }, suspicious_ids: 2, similar_ids: null,
       bytes_read: 500, rate: expect.any(Number), received_at: expect.any(String), started_at: expect.any(String),
       ended_at: null, expected_end_at: expect.any(String),
     });

@@ -97,6 +97,7 @@ describe('a database that went back to a backup', () => {
 /** By a type that another column names, or by the type of the request. */
 const SEARCHED_OTHERWISE = [
   'attribute_values.customer_id', 'attribute_change_log.customer_ids', 'customers.customer_id', 'dry_run_sets.customer_id',
+  'dry_run_ids.customer_id',
   'gdpr_holds.customer_id', 'gdpr_request_people.device_id', 'gdpr_request_people.user_id',
 ];
 /** Hashes, and no ids of people. */

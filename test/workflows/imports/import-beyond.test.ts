@@ -69,9 +69,37 @@ describe('a dry run', () => {
     expect(await importedValues(stack, world)).not.toEqual(before);
     await waitFor('nothing of the dry run to be left', async () => {
       const { rows: [left] } = await stack.store.db.query(
-        'SELECT count(*) AS sets FROM dry_run_sets WHERE entity_id = $1', [world.entity.id]);
-      return left.sets === 0;
+        `SELECT (SELECT count(*) FROM dry_run_sets WHERE entity_id = $1) + (SELECT count(*) FROM dry_run_ids WHERE entity_id = $1) AS rows`,
+        [world.entity.id]);
+      return left.rows === 0;
     });
+  });
+});
+
+describe('a dry run of similar ids', () => {
+  const composed = `${personId(40)}-ren\u00e9`;
+
+  it('counts those that differ only in capitals or composed letters from an earlier one or from a customer\'s', async () => {
+    const world = await makeWorld(stack.store);
+    await imported(await makeWorld(stack.store), `${HEADER}${personId(45).toUpperCase()},plan,gold,\n`);
+    await imported(world, `${HEADER}${personId(41)},plan,gold,\n`);
+    const ids = [composed, personId(41).toUpperCase(), composed, composed.normalize('NFD'), personId(45), personId(41)];
+    const file = `${HEADER}${ids.map((id, at) => (at === 3 ? `${id},tags,a,ADD` : `${id},plan,gold,`)).join('\n')}\n`;
+    const dry = await imported(world, file, { dry_run: 'true' });
+    expect([dry.similarIds, dry.similarIdLines])
+      .toEqual([3, [{ line: 3, like: null }, { line: 5, like: 2 }, { line: 7, like: 3 }]]);
+    expect((await call(world, 'GET', `imports/${dry.identifier}`)).result.similar_ids)
+      .toEqual({ count: 3, examples: dry.similarIdLines });
+    expect(await imported(world, file)).toMatchObject({ similarIds: null });
+  });
+
+  it('shows the first ten lines of a table', async () => {
+    const world = await makeWorld(stack.store);
+    const ids = Array.from({ length: 24 }, (_, at) => (at % 2 === 0 ? personId(60 + at) : personId(59 + at).toUpperCase()));
+    const columns = JSON.stringify({ customer: 'mail', attributes: { plan: 'plan' } });
+    const dry = await imported(world, `mail,plan\n${ids.map((id) => `${id},gold`).join('\n')}\n`, { dry_run: 'true', columns });
+    expect([dry.similarIds, dry.similarIdLines])
+      .toEqual([12, Array.from({ length: 10 }, (_, at) => ({ line: 2 * at + 3, like: 2 * at + 2 }))]);
   });
 });
 
