@@ -33,13 +33,15 @@ const INTERRUPTED = 130;
 const format: GenericFormatter = (options, params, payload: { phase: string }) =>
   progress.Format.Formatter({ ...options, format: payload.phase }, params, payload);
 
-/** Shows how far something is until it has ended. Ctrl-C ends the showing, not what is shown. */
-export async function follow<T>({ stderr, console, terminal: { command } }: CommandContext, followed: Followed<T>): Promise<T> {
+/** Shows how far something is until it has ended; nothing with `--json`. Ctrl-C ends the showing, not what is shown. */
+export async function follow<T>(
+  { stderr, console, terminal: { command }, isJson }: CommandContext, followed: Followed<T>,
+): Promise<T> {
   const { name, toFollow, toCancel } = followed;
-  const bar = new SingleBar({ format, stream: stderr, gracefulExit: false, noTTYOutput: true, notTTYSchedule: 5_000 });
+  const bar = isJson ? null : new SingleBar({ format, stream: stderr, gracefulExit: false, noTTYOutput: true, notTTYSchedule: 5_000 });
   const cancelHint = toCancel === null ? '' : `; to cancel it: ${command} ${toCancel}`;
   const leave = () => {
-    bar.stop();
+    bar?.stop();
     console.error(`The ${name} goes on. To follow it: ${command} ${toFollow}${cancelHint}`);
     process.exit(INTERRUPTED);
   };
@@ -51,17 +53,17 @@ export async function follow<T>({ stderr, console, terminal: { command } }: Comm
     return refuse(error.http, error.status, `${error.message}\nThe ${name} is not ended by this. To follow it: ${command} ${toFollow}`);
   } finally {
     process.off('SIGINT', leave);
-    bar.stop();
+    bar?.stop();
   }
 }
 
-async function watch<T>({ view, hasEnded, shown }: Followed<T>, bar: SingleBar, say: (text: string) => void): Promise<T> {
+async function watch<T>({ view, hasEnded, shown }: Followed<T>, bar: SingleBar | null, say: (text: string) => void): Promise<T> {
   for (let pollMs = FIRST_POLL_MS; ; pollMs = Math.min(pollMs * 1.1, LAST_POLL_MS)) {
     const now = await untilAnswered(view, say);
     const { value, total, ...payload } = shown(now);
-    if (bar.isActive) bar.setTotal(total);
-    else bar.start(total, 0, payload);
-    bar.update(value, payload);
+    if (bar?.isActive) bar.setTotal(total);
+    else bar?.start(total, 0, payload);
+    bar?.update(value, payload);
     if (hasEnded(now)) return now;
     await delay(pollMs);
   }

@@ -104,6 +104,7 @@ describe('millrace import', () => {
     const list = await millrace(['errors', importId]);
     expect(list.out).toMatch(/^2\s+INVALID_VALUE\s+\S+\s+score/m);
     expect(list.status).toBe(0);
+    expect(await millrace(['status', importId, '--json'])).toMatchObject({ err: '', out: expect.stringMatching(/^\{/) as string });
     const one = await millrace(['errors', importId, '--type', 'UNDEFINED_ATTRIBUTE', '--json']);
     const listed = one.out.trim().split('\n').map((line) => JSON.parse(line) as object);
     expect(listed).toMatchObject([{ line: 4, error_type: 'UNDEFINED_ATTRIBUTE' }]);
