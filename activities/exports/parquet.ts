@@ -20,7 +20,7 @@ const UTC_MILLISECONDS = { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MILL
 
 const STRING = { type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } } as const;
 
-/** What stands below a list of strings (Parquet format, Logical types: Lists). */
+/** The schema below a list of strings (Parquet format, Logical types: Lists). */
 const LIST_OF_STRINGS: SchemaElement[] = [
   { name: 'list', repetition_type: 'REPEATED', num_children: 1 }, { name: 'element', repetition_type: 'REQUIRED', ...STRING },
 ];

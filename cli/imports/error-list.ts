@@ -17,7 +17,7 @@ type ListedError = {
   record_key?: Record<string, unknown> | null;
   /** The cell's in a table whose columns are mapped. */
   column?: string | null;
-  /** What brought the row after all. */
+  /** The re-drive that brought the row after all. */
   redriven_by: string | null;
 };
 
@@ -39,7 +39,7 @@ type ErrorHeads = { line: string; customer: string; key: string; column?: string
 
 /** Of an import, whose rows stand in lines of a file. */
 export const IMPORT_HEADS: ErrorHeads = { line: 'line', customer: 'customer', key: 'key' };
-/** Of an import of a table, whose cells have columns. */
+/** The import is of a table, whose cells have columns. */
 export const TABLE_HEADS: ErrorHeads = { ...IMPORT_HEADS, column: 'column' };
 /** Of a run, whose records have ordinals, and keys of their own where they go elsewhere than to attributes. */
 export const RUN_HEADS: ErrorHeads = { line: 'record', customer: 'customer or key', key: 'field' };

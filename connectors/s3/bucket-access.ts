@@ -7,7 +7,7 @@ export type BucketAccess = {
   region: string;
   endpoint: string | null;
   credentials: { accessKeyId: string; secretAccessKey: string } | ExportRole;
-  /** What uploads ask the bucket for; null: no header says anything. */
+  /** The encryption that uploads ask the bucket for; null: none. */
   encryption?: ServerSideEncryption | null;
   /** Whether requests with a body carry its Content-MD5. */
   contentMd5?: boolean;

@@ -13,7 +13,7 @@ import type { ImportErrorType } from '../imports/import-error-type.ts';
 export type FeedValue = Readonly<Record<string, unknown>>;
 
 /**
- * What values are checked against; `sorDeleted` once the SoR is gone. `isTrait`: the values were written for the attribute's type at the
+ * The rules for values; `sorDeleted` once the SoR is gone. `isTrait`: the values were written for the attribute's type at the
  * time, which may have become a String since.
  */
 export type FeedRules = AttributeRules & { version: 'v2' | 'v3'; sorDeleted: boolean; isTrait?: boolean };

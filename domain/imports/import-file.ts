@@ -110,7 +110,7 @@ function readHeader(run: Run, version: ImportVersion, syntax: RowSyntax): Header
   return wrongHeader('PARSING_FAILED', `the first line is ${quote(line.toString())}${hint}`, tableHint(fields, syntax));
 }
 
-/** What to do with a table as people have it: a column for the customer, and one for each attribute. */
+/** Advice for a table as people have it: a column for the customer, and one for each attribute. */
 function tableHint(fields: ParsedRecord, { isSheet }: RowSyntax): string {
   const names = Array.isArray(fields) ? fields.map((name) => name.trim()).filter((name) => name !== '') : [];
   const sheet = isSheet ? '. If the rows stand in another sheet, set sheet' : '';

@@ -14,7 +14,7 @@ export function recordError(
   return { ...refusalError(ordinal, raw, main, stage), message: tellAll(main, refusals) };
 }
 
-/** Of what should have been a record; `isErased`: it was an erased person's, and is not kept. */
+/** The text of what should have been a record; `isErased`: it was an erased person's, and is not kept. */
 export function malformedError(ordinal: number, raw: string, message: string, isErased = false): ImportError {
   return { ...refusalError(ordinal, showRaw(raw), refused('PARSING_FAILED', shorten(message))), ...isErased && { isErased } };
 }

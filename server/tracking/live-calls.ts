@@ -10,7 +10,7 @@ import { peopleIn, rawOf, type TrackedRequest } from './tracked-request.ts';
 import type { TakenIn } from './tracking-intake.ts';
 
 const WRITE_EVERY_MS = 1_000;
-/** Of all entities, in a second: of more, each entity's share is shown. */
+/** Maximum number for all entities in a second: of more, each entity's share is shown. */
 const MAX_SHOWN = 5_000;
 const MAX_CHARS = 2_000;
 

@@ -16,7 +16,7 @@ export const MAX_PROPERTIES = 1_000;
 
 /** A person's events come as one value, up to so many; those of a person who has more, a robot as a rule, come one by one. */
 const MAX_EVENTS_AT_ONCE = 5_000;
-/** So a page is 8 MB at the most, and a five hundredth of it as a rule. */
+/** A page is 8 MB at the most, and a five hundredth of it as a rule. */
 const PEOPLE_PER_PAGE = 100;
 const EVENTS_PER_PAGE = 10_000;
 

@@ -22,7 +22,7 @@ export type NewExporter = {
   exportedData: string[];
   format: ExportFormat;
   includeHeaders: boolean;
-  /** What uploads ask the bucket for; null: nothing. */
+  /** The encryption that uploads ask the bucket for; null: none. */
   serverSideEncryption: ServerSideEncryption['algorithm'] | null;
   /** For aws:kms; null: the account's own key for S3. */
   kmsKeyId: string | null;

@@ -93,7 +93,7 @@ export async function updateImportFormat(
     [entityId, id, rows?.columns ?? null, rows?.hasErrorColumns ?? false, fileFormat, rows?.layout ?? null]);
 }
 
-/** What a dry run found of similar ids; null: it took too long. */
+/** The similar ids that a dry run found; null: it took too long. */
 export async function updateSimilarIds(
   db: Queryable, { entityId, id, generation }: Import, found: { count: number; lines: SimilarLine[] } | null,
 ): Promise<void> {

@@ -17,7 +17,7 @@ const word = (n: number) => words[n]!;
 const seconds = (ms: number) => `${ms / 1_000} s`;
 const { importBatches, syncs, exports, gdpr, heavyReads } = PLACES;
 
-/** What docs/security.md says in its tables of costs, made of the figures that the code has. */
+/** The sentences of the tables of costs in docs/security.md, made of the figures that the code has. */
 const FIGURES = [
   `its share of the ${PLACES.sends} places of a worker`,
   `its share of the ${PLACES.mails} places for mails`,

@@ -31,7 +31,7 @@ export class LifeEntity {
   readonly sor: { identifier: string; apiKey: string };
   readonly app: { identifier: string; apiKey: string; tokenKey: string; sor: string };
   readonly values = new ValueModel();
-  /** Those of the app's own System of Records. */
+  /** The values in the app's own System of Records. */
   readonly traits = new ValueModel();
   /** By user id: what became of the person's deletion. */
   readonly erasures = new Map<string, Erasure>();

@@ -1,7 +1,7 @@
 import { inferValueType } from '../../domain/attributes/infer-value-type.ts';
 import type { LifeEntity } from './life.ts';
 
-/** What calls of SDKs say of their users, in the model of values: as texts, which a value keeps when its attribute becomes a String. */
+/** The traits that calls of SDKs send, in the model of values: as texts, which a value keeps when its attribute becomes a String. */
 
 type SdkCall = Record<string, unknown>;
 

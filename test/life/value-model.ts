@@ -16,7 +16,7 @@ export type Write = {
   place?: { batch: readonly unknown[]; ordinal: number };
   /** Names what was acknowledged: an import, a request, a run, a call. */
   job: string;
-  /** Of a trait this and the next are the time of its call, however late it comes. */
+  /** For a trait, this and the next are the time of its call, however late it comes. */
   sentAt: number;
   acknowledgedAt: number;
   /** When the walk first saw that it had ended; Infinity before. */

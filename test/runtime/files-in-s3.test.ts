@@ -73,7 +73,7 @@ describe('the service with files in S3', () => {
     },
   ];
 
-  it('is told which setting a bucket wants that denies uploads without encryption, and uploads with it', async () => {
+  it('names the setting for a bucket that denies uploads without encryption, and uploads with it', async () => {
     const { endpoint, region, bucket, access_key_id: accessKeyId, secret_access_key: secretAccessKey } = stack.store.s3!;
     const proxy = await s3Proxy(endpoint);
     const operation: S3Match['operation'] = ['PutObject', 'CreateMultipartUpload'];
