@@ -100,7 +100,7 @@ describe('a pinned file', () => {
 
   test('with bytes behind its end holds all of it, and says so unless they are zeros', async () => {
     const fixture = await readFile(new URL('../../fixtures/imports/gzip-with-bytes-behind-its-end.csv.gz', import.meta.url));
-    const bytes = Buffer.from(randomBytes(100_000).toString('hex'));
+    const bytes = Buffer.from(randomBytes(20_000).toString('hex'));
     const cases: [Buffer, string, RegExp | null][] = [
       [fixture, 'user_id,attribute_key,value\nb03@x,s,gold\n', /bytes that are no gzip/],
       [Buffer.concat([gzipSync(bytes), Buffer.from('\r\n')]), bytes.toString(), /bytes that are no gzip/],
