@@ -177,7 +177,10 @@ describe('somebody of whom every place knows something', () => {
     expect(inOrder(asWords(await search(ANA)))).toEqual(IN_REQUEST);
     expect((await stack.app.inject({ method: 'GET', url: archive })).statusCode).toBe(404);
     const isOfDevice = (finding: string) => finding.includes(`files: access/${ofDevice}`);
-    expect(inOrder(asWords(await search(BEN)))).toEqual(inOrder(asWords(before).filter((finding) => !isOfDevice(finding))));
+    // The sweep deletes these once their dry run has ended, whenever it comes by.
+    const isSwept = (finding: string) => finding.includes('dry_run_ids');
+    const lasting = (findings: string[]) => inOrder(findings.filter((finding) => !isSwept(finding)));
+    expect(lasting(asWords(await search(BEN)))).toEqual(lasting(asWords(before).filter((finding) => !isOfDevice(finding))));
     expect(asWords(before).some(isOfDevice)).toBe(true);
     const { rows: [device] } = await stack.store.db.query<{ message: string }>(
       'SELECT p.message FROM gdpr_request_people p JOIN gdpr_requests r ON r.id = p.request_id WHERE r.identifier = $1', [ofDevice]);
