@@ -1,4 +1,3 @@
-import { Context } from '@temporalio/activity';
 import { sourceRefusal } from '../../connectors/core/source-refusal.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { type JobClaim, JobGone } from '../../domain/jobs/job.ts';
@@ -8,6 +7,7 @@ import { type AttemptKey, keepKeyHash, raiseAttempt } from '../../store/exports/
 import { exportSession } from '../../store/exports/export-session.ts';
 import { inSlot } from '../core/in-slot.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
+import { stopIfAsked } from '../core/stop-if-asked.ts';
 import { noteWaitOf } from '../jobs/note-wait.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { tellWhatIsLeft } from '../gdpr/tell-exporters.ts';
@@ -27,8 +27,7 @@ import { waitOrFailExport } from './wait-or-fail-export.ts';
  */
 export function exportFiles(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | null> {
   return inSlot(deps.takeExportSlot, claim.entityId, async () => {
-    Context.current().cancellationSignal.throwIfAborted();
-    deps.draining.throwIfAborted();
+    stopIfAsked(deps);
     const again = await exportInTurn(deps, claim);
     await cleanEnded(deps, claim);
     return again;

@@ -1,4 +1,3 @@
-import { Context } from '@temporalio/activity';
 import { type JobClaim, JobGone } from '../../domain/jobs/job.ts';
 import { write } from '../../store/core/database.ts';
 import { findSyncCopies, noteSyncCopies } from '../../store/gdpr/copies.ts';
@@ -9,6 +8,7 @@ import {
   addErased, deleteLocationFault, findErasingSince, findErasure, holdGdprRequest, updateLocationFault, updateStage, updateSurvivors,
 } from '../../store/gdpr/progress.ts';
 import { isJobCurrent } from '../../store/jobs/jobs.ts';
+import { stopIfAsked } from '../core/stop-if-asked.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { inGdprSlot } from './in-slot.ts';
 import { listPendingIdentifiers } from './pending-people.ts';
@@ -96,8 +96,7 @@ function throwIfGone(error: unknown): void {
 }
 
 async function throwIfOver(deps: Dependencies, claim: JobClaim): Promise<void> {
-  deps.draining.throwIfAborted();
-  Context.current().cancellationSignal.throwIfAborted();
+  stopIfAsked(deps);
   if (!await isJobCurrent(deps.db, 'delete', claim)) throw new JobGone();
 }
 

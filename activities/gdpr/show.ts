@@ -17,6 +17,7 @@ import { idsOfType } from '../../store/gdpr/people-keys.ts';
 import type { KnownBy } from '../../store/gdpr/personal-data-location.ts';
 import { personalData } from '../../store/gdpr/personal-data.ts';
 import { atMostEach } from '../core/at-most-each.ts';
+import { stopIfAsked } from '../core/stop-if-asked.ts';
 import type { Dependencies } from '../dependencies.ts';
 import type { ExportedLocation } from './archive-json.ts';
 import { type Archived, putArchive } from './archive.ts';
@@ -37,8 +38,7 @@ class Unwanted extends Error {
 /** Writes the archive of each person of a request who has none yet, one after another. What keeps it is told, and tried again. */
 export async function showPeople(deps: Dependencies, claim: JobClaim): Promise<void> {
   for (;;) {
-    deps.draining.throwIfAborted();
-    Context.current().cancellationSignal.throwIfAborted();
+    stopIfAsked(deps);
     const shown = await inGdprSlot(deps, claim, 'writing archives', () => showNext(deps, claim));
     if (shown === 'none is left') return;
     // The other person's records are being erased.

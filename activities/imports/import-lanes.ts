@@ -1,8 +1,8 @@
-import { Context } from '@temporalio/activity';
 import type { HeaderReading } from '../../domain/imports/import-file.ts';
 import { listImportLanes } from '../../store/imports/import-lanes.ts';
 import type { ReadableImport } from '../../store/imports/import-record.ts';
 import { type NoteWait, takeSlot } from '../core/in-slot.ts';
+import { stopIfAsked } from '../core/stop-if-asked.ts';
 import { noteWaitOf } from '../jobs/note-wait.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { type Batch, readBatches } from './import-batches.ts';
@@ -77,7 +77,7 @@ class Lanes {
     for (let merged = await this.#begin(batches); merged; merged = await this.#begin(batches)) {
       underWay.push(merged.end);
       if (underWay.length >= BATCHES_AHEAD) await underWay.shift();
-      leaveWhenAsked(this.#deps.draining);
+      stopIfAsked(this.#deps);
     }
     await Promise.all(underWay);
   }
@@ -120,10 +120,4 @@ class Lanes {
     this.#rules = rules;
     this.#cursors[part.lane] = part.offsets.nextOffset;
   }
-}
-
-/** Between commits: a worker that drains, or one that Temporal has given up, leaves the rest to another. */
-function leaveWhenAsked(draining: AbortSignal): void {
-  draining.throwIfAborted();
-  Context.current().cancellationSignal.throwIfAborted();
 }

@@ -1,4 +1,3 @@
-import { Context } from '@temporalio/activity';
 import type { AttributeChange } from '../../domain/attributes/attribute-change.ts';
 import type { Piece } from '../../domain/core/csv-pieces.ts';
 import { checkPieces } from '../../domain/imports/import-batch.ts';
@@ -6,6 +5,7 @@ import { TimeSlice } from '../../store/core/yield-to-event-loop.ts';
 import { listErrorsOf } from '../../store/imports/import-errors.ts';
 import type { ReadableImport } from '../../store/imports/import-record.ts';
 import { findImportById } from '../../store/imports/imports.ts';
+import { stopIfAsked } from '../core/stop-if-asked.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { type BatchOffsets, readBatches } from './import-batches.ts';
 import { type ImportRules, pinnedHeader } from './import-rules.ts';
@@ -42,7 +42,7 @@ export class OvertakenLines {
     const { file, fileFormat } = this.#job;
     const open = () => this.#deps.files.read(file.fileKey, offset);
     for await (const { pieces, offsets } of readBatches(open, fileFormat, offset, line, RECORDS_AT_ONCE)) {
-      this.#stopIfAsked();
+      stopIfAsked(this.#deps);
       await addCorrections(corrections, pieces, rules);
       this.#foundUntil = offsets.nextOffset;
       if (corrections.length >= CORRECTIONS_AT_ONCE && this.#foundUntil >= nextOffset) break;
@@ -102,17 +102,12 @@ export class OvertakenLines {
     const rules = { ...format, attributes, sorDisabled, sorDeleted };
     const slice = new TimeSlice();
     for await (const { pieces } of readBatches(() => files.read(fileKey, offset), fileFormat, offset, line, RECORDS_AT_ONCE)) {
-      this.#stopIfAsked();
+      stopIfAsked(this.#deps);
       for (const piece of pieces) {
         if (slice.isOver) await slice.next();
         yield* checkPieces([piece], rules, [0])[0]!.changes;
       }
     }
-  }
-
-  #stopIfAsked(): void {
-    this.#deps.draining.throwIfAborted();
-    Context.current().cancellationSignal.throwIfAborted();
   }
 }
 

@@ -1,8 +1,8 @@
-import { Context } from '@temporalio/activity';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { type JobClaim, JobGone } from '../../domain/jobs/job.ts';
 import { inSlot } from '../core/in-slot.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
+import { stopIfAsked } from '../core/stop-if-asked.ts';
 import { noteWaitOf } from '../jobs/note-wait.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { deliverPending } from './deliver.ts';
@@ -19,8 +19,7 @@ import { waitOrFail } from './wait-or-fail.ts';
  */
 export function syncRecords(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | null> {
   return inSlot(deps.takeSyncSlot, claim.entityId, async () => {
-    Context.current().cancellationSignal.throwIfAborted();
-    deps.draining.throwIfAborted();
+    stopIfAsked(deps);
     return syncInTurn(deps, claim);
   }, noteWaitOf(deps, 'sync', claim));
 }

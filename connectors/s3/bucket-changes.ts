@@ -4,7 +4,7 @@ import {
   AbortMultipartUploadCommand, type CompletedPart, CompleteMultipartUploadCommand, CreateMultipartUploadCommand,
   DeleteObjectsCommand, PutObjectCommand, UploadPartCommand,
 } from '@aws-sdk/client-s3';
-import type { ServerSideEncryption } from '../../domain/core/server-side-encryption.ts';
+import { encryptionMembers, type ServerSideEncryption } from '../../domain/core/server-side-encryption.ts';
 import type { BucketAccess } from './bucket-access.ts';
 import type { ExportClient } from './export-client.ts';
 import { EXPORT_RIGHTS } from './export-refusal.ts';
@@ -32,7 +32,7 @@ export function bucketChanges(
   { bucket: Bucket, encryption: ofAccess = null }: BucketAccess, { ask }: ExportClient, stored: StoredFiles,
 ): BucketChanges {
   const put: BucketChanges['put'] = async (Key, Body, ContentType, encryption) => {
-    const asked = encryptionOf(encryption ?? ofAccess);
+    const asked = encryptionMembers(encryption ?? ofAccess);
     const command = new PutObjectCommand({ Bucket, Key, Body, ContentType, ChecksumCRC32: crc32Of(Body), ...asked });
     const { ETag } = await ask(EXPORT_RIGHTS.put, (client, options) => client.send(command, options));
     return entityTag(ETag);
@@ -45,7 +45,7 @@ export function bucketChanges(
   };
   return {
     put, abort,
-    uploadOf: (key) => uploadSteps({ Bucket, Key: key, encryption: encryptionOf(ofAccess) }, { ask, stored, put, abort }),
+    uploadOf: (key) => uploadSteps({ Bucket, Key: key, encryption: encryptionMembers(ofAccess) }, { ask, stored, put, abort }),
     async delete(keys) {
       for (let from = 0; from < keys.length; from += MAX_DELETED) {
         await deleteSome(Bucket, keys.slice(from, from + MAX_DELETED), ask);
@@ -59,7 +59,7 @@ type Means = {
   abort(key: string, uploadId: string, isCleanUp?: boolean): Promise<void>;
 };
 
-type Upload = { Bucket: string; Key: string; encryption: ReturnType<typeof encryptionOf> };
+type Upload = { Bucket: string; Key: string; encryption: ReturnType<typeof encryptionMembers> };
 
 function uploadSteps({ Bucket, Key, encryption }: Upload, { ask, stored, put, abort }: Means): UploadSteps<CompletedPart> {
   let isBegunTwice = false;
@@ -120,11 +120,6 @@ async function deleteSome(Bucket: string, keys: string[], ask: ExportClient['ask
     if (error === undefined) return;
     throw Object.assign(new Error(error.Message), { name: error.Code, $metadata: { ...$metadata, httpStatusCode: statusOf(error.Code) } });
   });
-}
-
-function encryptionOf(encryption: ServerSideEncryption | null) {
-  if (encryption === null) return {};
-  return { ServerSideEncryption: encryption.algorithm, ...encryption.kmsKeyId === null ? {} : { SSEKMSKeyId: encryption.kmsKeyId } };
 }
 
 const LATER = new Set(['InternalError', 'SlowDown', 'ServiceUnavailable']);

@@ -5,7 +5,7 @@ import {
 } from '@aws-sdk/client-s3';
 import { Upload } from '@aws-sdk/lib-storage';
 import { FileStoreAway } from '../../domain/core/internal-error.ts';
-import type { ServerSideEncryption } from '../../domain/core/server-side-encryption.ts';
+import { encryptionMembers, type ServerSideEncryption } from '../../domain/core/server-side-encryption.ts';
 import { checkedKey, type Files, isFileKey, type StoredFile } from './files.ts';
 import { readObject } from './s3-object.ts';
 
@@ -41,7 +41,7 @@ export function s3Files({ bucket: Bucket, prefix, encryption = null }: S3Locatio
     return found && Buffer.from(await found.Body!.transformToByteArray());
   };
   return {
-    put: (key, bytes) => putObject(client, { ...object(key), ...encryptionOf(encryption) }, bytes),
+    put: (key, bytes) => putObject(client, { ...object(key), ...encryptionMembers(encryption) }, bytes),
     read: (key, start = 0, length = Infinity) =>
       Readable.from(readObject(client, object(key), start, length), { objectMode: false }),
     readAll,
@@ -54,12 +54,7 @@ export function s3Files({ bucket: Bucket, prefix, encryption = null }: S3Locatio
   };
 }
 
-type Place = { Bucket: string; Key: string } & ReturnType<typeof encryptionOf>;
-
-function encryptionOf(encryption: ServerSideEncryption | null) {
-  return encryption === null ? {}
-    : { ServerSideEncryption: encryption.algorithm, ...encryption.kmsKeyId === null ? {} : { SSEKMSKeyId: encryption.kmsKeyId } };
-}
+type Place = { Bucket: string; Key: string } & ReturnType<typeof encryptionMembers>;
 
 /** An object appears with its last part. What fails takes its parts along; those that a crash leaves no reader sees. */
 async function putObject(client: S3Client, place: Place, bytes: AsyncIterable<Uint8Array>): Promise<{ sizeBytes: number }> {
