@@ -5,7 +5,8 @@ import { HANGS_MS, PATIENCE_MS } from './test/harness/core/wait.ts';
 import { reportRun } from './test/harness/run/report-run.ts';
 import { TEST_SEED } from './test/harness/run/seed.ts';
 
-// Hundreds of processes are started, of test files, servers, workers and commands: what Node has made of a module is kept for the next.
+// Hundreds of processes are started, of test files, servers, workers and commands: what Node has made of a module is
+// kept for the next.
 process.env.NODE_COMPILE_CACHE ??= fileURLToPath(new URL('node_modules/.cache/compiled', import.meta.url));
 // All processes of a run draw from one seed.
 process.env.TEST_SEED = String(TEST_SEED);
@@ -27,12 +28,23 @@ const LAST = ['test/laws/no-hidden-faults.test.ts', 'test/laws/no-personal-data.
 
 /** Those that take a minute or more. */
 const LONG = [
-  'life', 'killed', 'many-kills', 'import-many-bad', 'gdpr-access', 'export-faults', 'real-taps', 'real-sources', 'demo',
+  'life',
+  'killed',
+  'many-kills',
+  'import-many-bad',
+  'gdpr-access',
+  'export-faults',
+  'real-taps',
+  'real-sources',
+  'demo',
   'every-route-bad-input',
 ];
 const LONGEST = new RegExp(`(?:${LONG.join('|')})\\.test\\.ts$`);
 
-/** On a clean checkout nothing is known of how long a file takes: without this those would be waited for alone at the end. */
+/**
+ * On a clean checkout nothing is known of how long a file takes: without this those would be waited for alone at the
+ * end.
+ */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files);
@@ -42,8 +54,8 @@ class LongestFirst extends BaseSequencer {
 }
 
 /**
- * Files of a process follow each other and share its modules, as Node loads them: loading them anew for each took a sixth of a run. What a
- * file leaves behind in its process the next one finds.
+ * Files of a process follow each other and share its modules, as Node loads them: loading them anew for each took a
+ * sixth of a run. What a file leaves behind in its process the next one finds.
  */
 const sharing = { isolate: false, experimental: { viteModuleRunner: false, nodeLoader: false } };
 
@@ -57,7 +69,12 @@ export default defineConfig({
     projects: [
       {
         test: {
-          name: 'rules', ...sharing, include: RULES, maxWorkers: 2, sequence: { groupOrder: 0 }, testTimeout: HANGS_MS,
+          name: 'rules',
+          ...sharing,
+          include: RULES,
+          maxWorkers: 2,
+          sequence: { groupOrder: 0 },
+          testTimeout: HANGS_MS,
           setupFiles: EACH_FILE,
         },
       },
@@ -73,7 +90,9 @@ export default defineConfig({
           ...withServices,
         },
       },
-      { test: { name: 'laws', ...sharing, include: LAST, maxWorkers: 1, sequence: { groupOrder: 2 }, ...withServices } },
+      {
+        test: { name: 'laws', ...sharing, include: LAST, maxWorkers: 1, sequence: { groupOrder: 2 }, ...withServices },
+      },
     ],
   },
 });

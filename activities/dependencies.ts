@@ -43,8 +43,8 @@ export type Dependencies = {
   /** Taken for each batch: imports that run at once take turns, and what they hold in memory stays bounded. */
   takeBatchSlot: Semaphore;
   /**
-   * Taken by each run of a sync for as long as it reads: what they hold in memory stays bounded. Runs that began when they shared
-   * a queue with imports may come beside them.
+   * Taken by each run of a sync for as long as it reads: what they hold in memory stays bounded. Runs that began when
+   * they shared a queue with imports may come beside them.
    */
   takeSyncSlot: Semaphore;
   /** The same for runs of exporters and files: each holds what is between its database and its bucket. */

@@ -22,16 +22,29 @@ import { syncTickSteps } from './syncs/sync-tick.ts';
 export function allSteps(deps: Dependencies) {
   const providers = new SendingProviders(deps);
   return {
-    ...importAttributesSteps(deps), ...feedAttributesSteps(deps), ...runSyncSteps(deps), ...syncTickSteps(deps),
-    ...refreshSegmentsSteps(deps), ...sendTransactionalSteps(deps, providers), ...runCampaignSteps(deps, providers),
+    ...importAttributesSteps(deps),
+    ...feedAttributesSteps(deps),
+    ...runSyncSteps(deps),
+    ...syncTickSteps(deps),
+    ...refreshSegmentsSteps(deps),
+    ...sendTransactionalSteps(deps, providers),
+    ...runCampaignSteps(deps, providers),
     ...aggregateReportsSteps(deps),
-    ...buildFileSteps(deps), ...exportDailySteps(deps), ...exportTickSteps(deps), ...gdprAccessSteps(deps), ...gdprDeleteSteps(deps),
-    ...heartbeatingEach(sweepSteps(deps)), ...heartbeatingEach(gdprSweepSteps(deps)),
+    ...buildFileSteps(deps),
+    ...exportDailySteps(deps),
+    ...exportTickSteps(deps),
+    ...gdprAccessSteps(deps),
+    ...gdprDeleteSteps(deps),
+    ...heartbeatingEach(sweepSteps(deps)),
+    ...heartbeatingEach(gdprSweepSteps(deps)),
     ...heartbeatingEach(accountMailSteps(deps)),
   };
 }
 
-/** So the death of its worker is noticed within seconds, and the next sweep is not kept waiting by a step that nobody runs. */
+/**
+ * So the death of its worker is noticed within seconds, and the next sweep is not kept waiting by a step that nobody
+ * runs.
+ */
 function heartbeatingEach<Steps extends Record<string, () => Promise<void>>>(steps: Steps): Steps {
   return Object.fromEntries(Object.entries(steps).map(([name, step]) => [name, () => heartbeating(step)])) as Steps;
 }

@@ -6,8 +6,9 @@ import { type Operation, takesIdempotencyKey } from './core/operation.ts';
 import type * as contract from './operations.ts';
 
 /**
- * A client of the interface: it has a function for each operation, which takes `params` (of the path), `query` and `body`, and returns
- * the `result` of the response. It throws a refusal of the server as a `Refusal`, with the server's message.
+ * A client of the interface: it has a function for each operation, which takes `params` (of the path), `query` and
+ * `body`, and returns the `result` of the response. It throws a refusal of the server as a `Refusal`, with the server's
+ * message.
  */
 
 export { Refusal };
@@ -44,28 +45,46 @@ type QueryValue = string | number | boolean | Date | readonly (string | number)[
 type QueryOf<T> = { [K in keyof T]: QueryValue };
 type PathOf<T> = { [K in keyof T]: string | number };
 // A part without members is absent; a part without required members is optional.
-type Part<Name extends string, T> = unknown extends T ? { [K in Name]: T }
-  : [keyof T] extends [never] ? unknown
-  : Record<never, never> extends T ? { [K in Name]?: T } : { [K in Name]: T };
+type Part<Name extends string, T> = unknown extends T
+  ? { [K in Name]: T }
+  : [keyof T] extends [never]
+    ? unknown
+    : Record<never, never> extends T
+      ? { [K in Name]?: T }
+      : { [K in Name]: T };
 
 /** The input of an operation. An operation with an upload takes a `file`, and its fields as `body`. */
-export type InputOf<O> = O extends Operation<infer P, infer Q, infer B>
-  ? Part<'params', PathOf<z.input<P>>> & Part<'query', QueryOf<z.input<Q>>> & Part<'body', z.input<B>> & { file?: Blob }
-  : never;
-export type ResultOf<O> = O extends Operation<z.ZodObject, z.ZodObject, z.ZodType, infer R>
-  ? [R] extends [z.ZodNever] ? void : z.output<R> : never;
+export type InputOf<O> =
+  O extends Operation<infer P, infer Q, infer B>
+    ? Part<'params', PathOf<z.input<P>>> &
+        Part<'query', QueryOf<z.input<Q>>> &
+        Part<'body', z.input<B>> & { file?: Blob }
+    : never;
+export type ResultOf<O> =
+  O extends Operation<z.ZodObject, z.ZodObject, z.ZodType, infer R>
+    ? [R] extends [z.ZodNever]
+      ? void
+      : z.output<R>
+    : never;
 /** The body that an operation takes. */
-export type BodyOf<Name extends OperationName> = Contract[Name] extends Operation<z.ZodObject, z.ZodObject, infer B> ? z.input<B> : never;
+export type BodyOf<Name extends OperationName> =
+  Contract[Name] extends Operation<z.ZodObject, z.ZodObject, infer B> ? z.input<B> : never;
 /** The type of an item of a list. */
-type ItemOf<R> = R extends { items: readonly (infer T)[] } ? T
-  : R extends { next: string | null } ? { [K in keyof R]-?: R[K] extends readonly (infer T)[] ? T : never }[keyof R] : never;
-type Arguments<O> = Record<never, never> extends InputOf<O>
-  ? [input?: InputOf<O>, options?: CallOptions] : [input: InputOf<O>, options?: CallOptions];
+type ItemOf<R> = R extends { items: readonly (infer T)[] }
+  ? T
+  : R extends { next: string | null }
+    ? { [K in keyof R]-?: R[K] extends readonly (infer T)[] ? T : never }[keyof R]
+    : never;
+type Arguments<O> =
+  Record<never, never> extends InputOf<O>
+    ? [input?: InputOf<O>, options?: CallOptions]
+    : [input: InputOf<O>, options?: CallOptions];
 
 type Calls = { [K in OperationName]: (...given: Arguments<Contract[K]>) => Promise<ResultOf<Contract[K]>> };
 type Lists = {
-  [K in OperationName as [ItemOf<ResultOf<Contract[K]>>] extends [never] ? never : K]:
-  (...given: Arguments<Contract[K]>) => AsyncGenerator<ItemOf<ResultOf<Contract[K]>>, void, undefined>
+  [K in OperationName as [ItemOf<ResultOf<Contract[K]>>] extends [never] ? never : K]: (
+    ...given: Arguments<Contract[K]>
+  ) => AsyncGenerator<ItemOf<ResultOf<Contract[K]>>, void, undefined>;
 };
 type Streams = { [K in OperationName]: (...given: Arguments<Contract[K]>) => Promise<AsyncIterable<Uint8Array>> };
 
@@ -76,11 +95,27 @@ export type Client = Calls & {
   stream: Streams;
 };
 
-type Input = { params?: Record<string, string | number>; query?: Record<string, QueryValue>; body?: unknown; file?: Blob };
-type Request = { path: string; method: string; headers: Record<string, string>; body?: string | FormData; signal?: AbortSignal };
+type Input = {
+  params?: Record<string, string | number>;
+  query?: Record<string, QueryValue>;
+  body?: unknown;
+  file?: Blob;
+};
+type Request = {
+  path: string;
+  method: string;
+  headers: Record<string, string>;
+  body?: string | FormData;
+  signal?: AbortSignal;
+};
 type Envelope = {
-  success?: boolean; result?: unknown; status?: string | number; error_message?: string; retry_after?: number;
-  messages?: RefusalExtra['messages']; errors?: string[];
+  success?: boolean;
+  result?: unknown;
+  status?: string | number;
+  error_message?: string;
+  retry_after?: number;
+  messages?: RefusalExtra['messages'];
+  errors?: string[];
 };
 
 const MAX_TRIES = 3;
@@ -91,7 +126,8 @@ const ACCEPT = { 2: 'application/json', 3: 'application/vnd.svc.v3, application/
 
 export function createClient(options: ClientOptions): Client {
   const connection = new Connection(options);
-  const client = { each: {}, stream: {} } as Record<'each' | 'stream', Record<string, unknown>> & Record<string, unknown>;
+  const client = { each: {}, stream: {} } as Record<'each' | 'stream', Record<string, unknown>> &
+    Record<string, unknown>;
   for (const operation of CALLED_OPERATIONS) {
     const { id: name } = operation;
     client[name] = (input?: Input, call?: CallOptions) => connection.call(operation, input, call);
@@ -109,7 +145,8 @@ class Connection {
   }
 
   async call(operation: CalledOperation, input: Input = {}, options: CallOptions = {}): Promise<unknown> {
-    if (operation.contentType) throw new TypeError(`${operation.id} answers with a file: call client.stream.${operation.id}`);
+    if (operation.contentType)
+      throw new TypeError(`${operation.id} answers with a file: call client.stream.${operation.id}`);
     const request = requestOf(operation, input, options, this.#headers(operation));
     return this.#answer(operation, request);
   }
@@ -118,15 +155,19 @@ class Connection {
     const request = requestOf(operation, input, options, this.#headers(operation));
     const [pathname] = request.path.split('?') as [string];
     for (let next: string | null = request.path; next !== null;) {
-      const page = await this.#answer(operation, { ...request, path: next }) as Page;
-      yield* 'items' in page ? page.items : Object.values(page).find(Array.isArray) ?? [];
+      const page = (await this.#answer(operation, { ...request, path: next })) as Page;
+      yield* 'items' in page ? page.items : (Object.values(page).find(Array.isArray) ?? []);
       const link = 'items' in page ? page.navigation.next : page.next;
       // The link has the server's public path, which may differ from the path that this client uses.
       next = link === null ? null : pathname + new URL(link).search;
     }
   }
 
-  async stream(operation: CalledOperation, input: Input = {}, options: CallOptions = {}): Promise<AsyncIterable<Uint8Array>> {
+  async stream(
+    operation: CalledOperation,
+    input: Input = {},
+    options: CallOptions = {},
+  ): Promise<AsyncIterable<Uint8Array>> {
     const request = requestOf(operation, input, options, this.#headers(operation));
     const reply = await this.#withRetries(request, async () => {
       const answered = await this.#send(request);
@@ -166,14 +207,16 @@ class Connection {
 
   #headers({ auth }: CalledOperation): Record<string, string> {
     const { token, version = 3 } = this.#options;
-    return { accept: ACCEPT[version], ...token && auth === 'token' ? { authorization: `Token ${token}` } : {} };
+    return { accept: ACCEPT[version], ...(token && auth === 'token' ? { authorization: `Token ${token}` } : {}) };
   }
 
   #send({ path, ...request }: Request): Promise<Response> {
     const { url, token } = this.#options;
-    if (!URL.canParse(path, url)) return refuse(400, BAD_URL, `${url} is no URL: use one such as http://127.0.0.1:8080`);
+    if (!URL.canParse(path, url))
+      return refuse(400, BAD_URL, `${url} is no URL: use one such as http://127.0.0.1:8080`);
     // An error of fetch would contain the token.
-    if (token !== undefined && !/^[!-~]*$/.test(token)) return refuse(400, NOT_SENT, 'The request could not be sent: is the token right?');
+    if (token !== undefined && !/^[!-~]*$/.test(token))
+      return refuse(400, NOT_SENT, 'The request could not be sent: is the token right?');
     return fetch(new URL(path, url), request).catch((error: Error) => {
       if (request.signal?.aborted) throw error;
       return refuseUnsent(url, error);
@@ -185,7 +228,7 @@ class Connection {
     try {
       return parse(text) as Envelope | null;
     } catch {
-      return null;          // a proxy's page, say
+      return null; // a proxy's page, say
     }
   }
 
@@ -193,8 +236,12 @@ class Connection {
     const { status = http, error_message: said, messages, errors } = envelope ?? {};
     const after = headers.get('retry-after');
     const retryAfter = envelope?.retry_after ?? (after !== null && /^\d+$/.test(after) ? Number(after) : undefined);
-    return refuse(http, status, said ?? `${this.#options.url} answered ${http}, not as Millrace does: is it something else, or a proxy?`,
-      { retry_after: retryAfter, ...messages ? { messages } : {}, ...errors ? { errors } : {} });
+    return refuse(
+      http,
+      status,
+      said ?? `${this.#options.url} answered ${http}, not as Millrace does: is it something else, or a proxy?`,
+      { retry_after: retryAfter, ...(messages ? { messages } : {}), ...(errors ? { errors } : {}) },
+    );
   }
 
   #refuseBrokenOff(): never {
@@ -214,14 +261,19 @@ class Connection {
 type Page = { items: unknown[]; navigation: { next: string | null } } | { next: string | null };
 
 function requestOf(
-  operation: CalledOperation, { params = {}, query = {}, body, file }: Input, { signal, idempotencyKey }: CallOptions,
+  operation: CalledOperation,
+  { params = {}, query = {}, body, file }: Input,
+  { signal, idempotencyKey }: CallOptions,
   given: Record<string, string>,
 ): Request {
   const { method, uploadPart } = operation;
   const path = operation.path.replaceAll(/:(\w+)/g, (_, name: string) => pathSegment(operation, name, params[name]));
-  const headers = takesIdempotencyKey(operation) ? { ...given, 'idempotency-key': idempotencyKey ?? crypto.randomUUID() } : given;
-  const request: Request = { method, path: path + search(query), headers, ...signal ? { signal } : {} };
-  if (file && uploadPart !== undefined) return { ...request, body: formOf(body as Record<string, unknown>, uploadPart, file) };
+  const headers = takesIdempotencyKey(operation)
+    ? { ...given, 'idempotency-key': idempotencyKey ?? crypto.randomUUID() }
+    : given;
+  const request: Request = { method, path: path + search(query), headers, ...(signal ? { signal } : {}) };
+  if (file && uploadPart !== undefined)
+    return { ...request, body: formOf(body as Record<string, unknown>, uploadPart, file) };
   if (body === undefined) return request;
   return { ...request, body: stringify(body), headers: { ...headers, 'content-type': 'application/json' } };
 }
@@ -255,7 +307,9 @@ function search(query: Record<string, QueryValue>): string {
 
 /** Milliseconds before the next try; null if the client does not retry. */
 function waitBeforeNext(
-  { http, status, extra: { retry_after: seconds } }: Refusal, { method, headers }: Request, tries: number,
+  { http, status, extra: { retry_after: seconds } }: Refusal,
+  { method, headers }: Request,
+  tries: number,
 ): number | null {
   const isRepeatable = method === 'GET' || 'idempotency-key' in headers;
   if (status === UNREACHABLE || status === BROKEN_OFF) return isRepeatable ? RETRY_MS * tries : null;
@@ -268,14 +322,21 @@ function delay(ms: number, signal: AbortSignal | undefined): Promise<void> {
   signal?.throwIfAborted();
   return new Promise((resolve, reject) => {
     const timer = setTimeout(resolve, ms);
-    signal?.addEventListener('abort', () => {
-      clearTimeout(timer);
-      reject(signal.reason as Error);
-    }, { once: true });
+    signal?.addEventListener(
+      'abort',
+      () => {
+        clearTimeout(timer);
+        reject(signal.reason as Error);
+      },
+      { once: true },
+    );
   });
 }
 
-/** Shows the error's cause only: its own message may hold an address with a password. A cause without a code is no connection failure. */
+/**
+ * Shows the error's cause only: its own message may hold an address with a password. A cause without a code is no
+ * connection failure.
+ */
 function refuseUnsent(url: string, { cause }: Error): never {
   const { code, message } = (cause ?? {}) as { code?: string; message?: string };
   // Browsers give no cause.
@@ -294,10 +355,13 @@ const MANY_DIGITS = /\d{16}/;
 function parse(text: string): unknown {
   if (!MANY_DIGITS.test(text)) return JSON.parse(text);
   return engine.parse(text, (_, value, { source }) =>
-    (typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\d+$/.test(source ?? '') ? BigInt(source!) : value));
+    typeof value === 'number' && !Number.isSafeInteger(value) && /^-?\d+$/.test(source ?? '') ? BigInt(source!) : value,
+  );
 }
 
 /** JSON of a value that the client returned: whole numbers beyond 2^53 digit for digit. */
 export function stringify(value: unknown): string {
-  return JSON.stringify(value, (_, member: unknown) => (typeof member === 'bigint' ? engine.rawJSON(String(member)) : member));
+  return JSON.stringify(value, (_, member: unknown) =>
+    typeof member === 'bigint' ? engine.rawJSON(String(member)) : member,
+  );
 }

@@ -7,7 +7,8 @@ import { ATTRIBUTES } from './import-file.ts';
 /** A table like attribute_values, with its index and its storage settings. */
 export async function createBareTable(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ options: string }>(
-    `SELECT array_to_string(reloptions, ',') AS options FROM pg_class WHERE relname = 'attribute_values'`);
+    `SELECT array_to_string(reloptions, ',') AS options FROM pg_class WHERE relname = 'attribute_values'`,
+  );
   await client.query(`DROP TABLE IF EXISTS bare_values`);
   await client.query(`CREATE TABLE bare_values (LIKE attribute_values INCLUDING ALL) WITH (${rows[0]!.options})`);
   const attributes = ATTRIBUTES.map(([key], index) => `('${key}', ${index + 1})`).join(', ');
@@ -21,7 +22,9 @@ export async function createBareTable(client: pg.Client): Promise<void> {
  */
 export async function bareImport(client: pg.Client, path: string): Promise<number> {
   const start = performance.now();
-  await client.query('BEGIN; CREATE TEMPORARY TABLE bare_staged (customer_id text, key text, value text) ON COMMIT DROP');
+  await client.query(
+    'BEGIN; CREATE TEMPORARY TABLE bare_staged (customer_id text, key text, value text) ON COMMIT DROP',
+  );
   const copy = client.query(copyFrom('COPY bare_staged FROM STDIN (FORMAT csv, HEADER)'));
   await pipeline(createReadStream(path, { highWaterMark: 256 * 1024 }), copy);
   await client.query(`

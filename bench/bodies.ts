@@ -10,28 +10,39 @@ import { createSor, type RunningService } from './service.ts';
 
 const KIB = 1024;
 const MIB = KIB ** 2;
-/** Requests of each kind in a batch, and batches; fewer than those of unknown write keys that an address has in a minute. */
+/**
+ * Requests of each kind in a batch, and batches; fewer than those of unknown write keys that an address has in a
+ * minute.
+ */
 const REQUESTS = 5;
 const BATCHES = 5;
 
 type Sent = { path: string; body: Buffer; headers?: Record<string, string> };
 
 const filled = (text: string, bytes: number) => text.repeat(Math.ceil(bytes / text.length)).slice(0, bytes);
-const numbers = (bytes: number) => `{"customer_attribute_values":[${filled('1e1,', bytes - 100)}1],"sor":"sor_x","api_key":"k"}`;
+const numbers = (bytes: number) =>
+  `{"customer_attribute_values":[${filled('1e1,', bytes - 100)}1],"sor":"sor_x","api_key":"k"}`;
 
 /** What costs most, as far as we know: each without valid credentials. */
 const DEAREST: Record<string, Sent> = {
   'a login with numbers': { path: '/api/login', body: Buffer.from(numbers(64 * KIB)) },
   'a login that breaks off': { path: '/api/login', body: Buffer.from(`[${filled('1,', 64 * KIB - 2)}`) },
   'a feed with numbers': { path: '/api/attribute_values', body: Buffer.from(numbers(64 * KIB)) },
-  'a feed with __proto__': { path: '/api/attribute_values', body: Buffer.from(`[${filled('{"__proto__":1},', 64 * KIB - 20)}1]`) },
+  'a feed with __proto__': {
+    path: '/api/attribute_values',
+    body: Buffer.from(`[${filled('{"__proto__":1},', 64 * KIB - 20)}1]`),
+  },
   'a feed of 256 KiB': { path: '/api/attribute_values', body: Buffer.from(numbers(255 * KIB)) },
   'a feed of 10 MiB': { path: '/api/attribute_values', body: Buffer.from(numbers(10 * MIB - KIB)) },
   'calls of SDKs, zipped': {
-    path: '/v1/batch', headers: { 'content-encoding': 'gzip' },
+    path: '/v1/batch',
+    headers: { 'content-encoding': 'gzip' },
     body: gzipSync(`{"writeKey":"Unknown-key-1","batch":[${filled('1e1,', 499 * KIB)}1]}`),
   },
-  'calls of SDKs': { path: '/v1/batch', body: Buffer.from(`{"writeKey":"Unknown-key-1","batch":[${filled('1e1,', 63 * KIB)}1]}`) },
+  'calls of SDKs': {
+    path: '/v1/batch',
+    body: Buffer.from(`{"writeKey":"Unknown-key-1","batch":[${filled('1e1,', 63 * KIB)}1]}`),
+  },
 };
 const UNVERIFIED = 'the dearest request without credentials, CPU of the server';
 
@@ -53,10 +64,10 @@ export const unverified: Line = {
     for (let warm = 0; warm < 30; warm += 1) await post(service, DEAREST['a login with numbers']!, 400);
     for (const [name, sent] of Object.entries(DEAREST)) {
       for (let warm = 0; warm < 3; warm += 1) await post(service, sent, 400);
-      await delay(1_000);               // what the kind before has left behind is collected
+      await delay(1_000); // what the kind before has left behind is collected
       const batches: number[] = [];
       for (let batch = 0; batch < BATCHES; batch += 1) {
-        await delay(700);               // a sweep of the service meets one batch, not all
+        await delay(700); // a sweep of the service meets one batch, not all
         batches.push(await cpuOfEach(service, sent, REQUESTS, idle));
       }
       const ownMs = batches.toSorted((a, b) => a - b)[Math.floor(BATCHES / 2)]!;
@@ -80,13 +91,15 @@ async function cpuOfEach(service: RunningService, sent: Sent, requests: number, 
 /** ns of each thread of the running process. */
 function cpuOfThreads(pid: number): Map<string, number> {
   const threads = `/proc/${pid}/task`;
-  return new Map(readdirSync(threads).map((thread) => {
-    try {
-      return [thread, Number(readFileSync(`${threads}/${thread}/schedstat`, 'utf8').split(' ')[0])];
-    } catch {
-      return [thread, 0];         // it ended meanwhile
-    }
-  }));
+  return new Map(
+    readdirSync(threads).map((thread) => {
+      try {
+        return [thread, Number(readFileSync(`${threads}/${thread}/schedstat`, 'utf8').split(' ')[0])];
+      } catch {
+        return [thread, 0]; // it ended meanwhile
+      }
+    }),
+  );
 }
 
 /** ms; of threads that have ended by then nothing is known. */
@@ -99,7 +112,7 @@ async function cpuOf({ pid }: RunningService, work: () => Promise<unknown>): Pro
 
 async function cpuPerMs(service: RunningService, work: () => Promise<unknown>): Promise<number> {
   const began = performance.now();
-  return await cpuOf(service, work) / (performance.now() - began);
+  return (await cpuOf(service, work)) / (performance.now() - began);
 }
 
 const JSON_BYTES: Record<Size, number> = { quick: 2_000_000, full: 10_000_000 };
@@ -110,8 +123,8 @@ const parsingAlone = (size: Size) => `parsing ${JSON_BYTES[size] / 1e6} MB of JS
 const BESIDE = 'the same, the slowest answer to others meanwhile';
 
 /**
- * A body whose one fault shows once it is parsed, against JSON.parse of its text; how long others wait for it; and its parsing alone,
- * against JSON.parse of the same bytes.
+ * A body whose one fault shows once it is parsed, against JSON.parse of its text; how long others wait for it; and its
+ * parsing alone, against JSON.parse of the same bytes.
  */
 export const largeBodies: Line = {
   key: 'json',
@@ -163,7 +176,9 @@ function timeParsing(bytes: Buffer): [number[], number[]] {
 /** Of requests one after the other until `posted` is answered. */
 async function slowestBeside({ url }: RunningService, posted: Promise<unknown>): Promise<number> {
   let isOver = false;
-  void posted.finally(() => { isOver = true; });
+  void posted.finally(() => {
+    isOver = true;
+  });
   let slowest = 0;
   while (!isOver) {
     const began = performance.now();
@@ -178,12 +193,19 @@ const CLOSED = new Set(['ECONNRESET', 'EPIPE']);
 /** The body goes out as one buffer. Refuses an answer below `status`. */
 function post({ url }: RunningService, { path, body, headers = {} }: Sent, status: number): Promise<void> {
   return new Promise((resolve, reject) => {
-    const request = httpRequest(url + path, {
-      method: 'POST', headers: { 'content-type': 'application/json', 'content-length': body.length, ...headers },
-    }, (reply) => {
-      reply.resume();
-      reply.on('end', () => (reply.statusCode! >= status ? resolve() : reject(new Error(`${path} answered ${reply.statusCode}`))));
-    });
+    const request = httpRequest(
+      url + path,
+      {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', 'content-length': body.length, ...headers },
+      },
+      (reply) => {
+        reply.resume();
+        reply.on('end', () =>
+          reply.statusCode! >= status ? resolve() : reject(new Error(`${path} answered ${reply.statusCode}`)),
+        );
+      },
+    );
     // Who is refused in the middle of a body may find the connection closed before the answer is read.
     request.on('error', (error: NodeJS.ErrnoException) => (CLOSED.has(error.code ?? '') ? resolve() : reject(error)));
     request.end(body);

@@ -1,20 +1,23 @@
 import type { Line, Size } from './line.ts';
 
 /**
- * The lines that `--only` asks for, in the order of `lines`; all where it asks for none. A value is a key, the whole name of a
- * figure, or several of these with commas between them: a part of a name could start long work that was not meant.
- * Throws for one that is neither.
+ * The lines that `--only` asks for, in the order of `lines`; all where it asks for none. A value is a key, the whole
+ * name of a figure, or several of these with commas between them: a part of a name could start long work that was not
+ * meant. Throws for one that is neither.
  */
 export function chooseLines(lines: readonly Line[], only: readonly string[], size: Size): readonly Line[] {
   if (only.length === 0) return lines;
-  const find = (wanted: string) => lines.find(({ key, titles }) => [key, ...titles('full'), ...titles('quick')].includes(wanted));
+  const find = (wanted: string) =>
+    lines.find(({ key, titles }) => [key, ...titles('full'), ...titles('quick')].includes(wanted));
   // Names have commas of their own, so a value is tried as a whole first.
   const wanted = only.flatMap((value) => (find(value) ? [value] : value.split(',').map((part) => part.trim())));
-  const chosen = new Set(wanted.map((one) => {
-    const line = find(one);
-    if (!line) throw new Error(`--only: there is no line "${one}"; these are there:\n${list(lines, size)}`);
-    return line;
-  }));
+  const chosen = new Set(
+    wanted.map((one) => {
+      const line = find(one);
+      if (!line) throw new Error(`--only: there is no line "${one}"; these are there:\n${list(lines, size)}`);
+      return line;
+    }),
+  );
   return lines.filter((line) => chosen.has(line));
 }
 

@@ -27,7 +27,7 @@ export function openContext(lines: readonly Line[], size: Size, folder: string):
     size,
     rounds: size === 'quick' ? 1 : 3,
     folder,
-    service: () => running ??= start(),
+    service: () => (running ??= start()),
     async restartService() {
       await close();
       running = start();
@@ -45,7 +45,7 @@ export function openContext(lines: readonly Line[], size: Size, folder: string):
 
 function once<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | undefined;
-  return () => made ??= make();
+  return () => (made ??= make());
 }
 
 async function embeddedUrl(dataDir: string): Promise<string> {

@@ -29,7 +29,8 @@ export const jsonFeed: Line = {
     const db = openDatabase({ url: await context.databaseUrl(), max: 2, name: 'bench' });
     const service = await context.service();
     const runs: Figure[] = [];
-    for (let round = 0; round < context.rounds; round += 1) runs.push(await measureRound(service, db, VALUES[context.size]));
+    for (let round = 0; round < context.rounds; round += 1)
+      runs.push(await measureRound(service, db, VALUES[context.size]));
     await db.end();
     yield median(runs);
   },
@@ -43,7 +44,9 @@ async function measureRound(service: RunningService, db: Database, values: numbe
   const fed = await feed(service, db, sor, values);
   const { entityId, sorId } = await targetOf(db, sor);
   const { rows } = await db.query<{ there: number }>(
-    'SELECT count(*) AS there FROM attribute_values WHERE entity_id = $1 AND sor_id = $2', [entityId, sorId]);
+    'SELECT count(*) AS there FROM attribute_values WHERE entity_id = $1 AND sor_id = $2',
+    [entityId, sorId],
+  );
   if (rows[0]!.there !== values) throw new Error(`the feed brought ${rows[0]!.there} of ${values} values`);
   return atLeast(titleOf(values), 'values/s', values / fed, values / merged, 0.3);
 }
@@ -55,12 +58,16 @@ async function settle(db: Database): Promise<void> {
 
 async function targetOf(db: Database, sor: BenchSor): Promise<Target> {
   const { rows } = await db.query<{ id: number; entity_id: number }>(
-    'SELECT id, entity_id FROM systems_of_records WHERE identifier = $1', [sor.identifier]);
+    'SELECT id, entity_id FROM systems_of_records WHERE identifier = $1',
+    [sor.identifier],
+  );
   const { id: sorId, entity_id: entityId } = rows[0]!;
   return { entityId, sorId, attributes: await listCustomerAttributesOf(db, entityId, [sorId]) };
 }
 
-/** Whose value of which attribute the `index`-th is: customers come as they would by a hash, each with all attributes. */
+/**
+ * Whose value of which attribute the `index`-th is: customers come as they would by a hash, each with all attributes.
+ */
 function at(index: number) {
   const customer = Math.floor(index / ATTRIBUTES.length);
   const [key, type] = ATTRIBUTES[index % ATTRIBUTES.length]!;
@@ -75,16 +82,28 @@ async function mergeAtOnce(db: Database, { entityId, sorId, attributes }: Target
     const { key, type, customerId, text } = at(line);
     const parsed = parseAttributeValue(type, text);
     if (!parsed.ok) throw new Error(parsed.message);
-    return { kind: 'value', line, customerType: 'user_id', customerId, attributeId: ids.get(key)!, valueType: type, value: parsed.value };
+    return {
+      kind: 'value',
+      line,
+      customerType: 'user_id',
+      customerId,
+      attributeId: ids.get(key)!,
+      valueType: type,
+      value: parsed.value,
+    };
   });
   const began = performance.now();
-  await write(db, (tx) => mergeAttributeValues(tx, {} as Secrets, entityId, sorId, prepareChanges(changes)), { collide: true });
+  await write(db, (tx) => mergeAttributeValues(tx, {} as Secrets, entityId, sorId, prepareChanges(changes)), {
+    collide: true,
+  });
   return (performance.now() - began) / 1000;
 }
 
 /** Seconds until the last value is merged. The bodies lie ready in memory. */
 async function feed({ url }: RunningService, db: Database, sor: BenchSor, values: number): Promise<number> {
-  const bodies = Array.from({ length: Math.ceil(values / PER_REQUEST) }, (_, request) => bodyOf(sor, request * PER_REQUEST, values));
+  const bodies = Array.from({ length: Math.ceil(values / PER_REQUEST) }, (_, request) =>
+    bodyOf(sor, request * PER_REQUEST, values),
+  );
   const pool = new Pool(url, { connections: CLIENTS });
   const began = performance.now();
   const client = async () => {
@@ -110,7 +129,10 @@ function bodyOf(sor: BenchSor, from: number, values: number): string {
 async function post(pool: Pool, body: string): Promise<void> {
   for (;;) {
     const reply = await pool.request({
-      method: 'POST', path: '/api/attribute_values', headers: { 'content-type': 'application/json' }, body,
+      method: 'POST',
+      path: '/api/attribute_values',
+      headers: { 'content-type': 'application/json' },
+      body,
     });
     const answer = await reply.body.text();
     if (reply.statusCode === 200) return;

@@ -22,7 +22,10 @@ const titleOf = (size: Size) => `exact 4-step funnel over ${EVENTS[size].toLocal
 
 type Stats = { step: number; completions: number; average_duration: number | null }[];
 
-/** A funnel through the service against the same chains in DuckDB, over the same rows, with as many threads as there are cores. */
+/**
+ * A funnel through the service against the same chains in DuckDB, over the same rows, with as many threads as there are
+ * cores.
+ */
 export const funnel: Line = {
   key: 'funnel',
   titles: (size) => [titleOf(size)],
@@ -71,7 +74,9 @@ export async function insertSteps(client: pg.Client, app: TrackedApp, events: nu
        jsonb_build_object('price', kind)
      FROM (SELECT n, (hashint8(n) & 2147483647) % ${people} AS person,
          (hashint8(n + 1000000000) & 2147483647) % 100 AS kind
-       FROM generate_series(0, ${events - 1}) n) AS sent`, [app.entityId, app.id, ...STEPS]);
+       FROM generate_series(0, ${events - 1}) n) AS sent`,
+    [app.entityId, app.id, ...STEPS],
+  );
   await insertDeviceUsers(client, app, people);
   await client.query('VACUUM (ANALYZE) events');
   await client.query('VACUUM (ANALYZE) device_users');
@@ -81,9 +86,15 @@ export async function insertSteps(client: pg.Client, app: TrackedApp, events: nu
 /** The columns that a funnel needs, as DuckDB's own table. */
 async function openDuckdb(client: pg.Client, folder: string): Promise<DuckDBConnection> {
   const file = join(folder, 'events.csv');
-  await pipeline(client.query(copyTo(
-    `COPY (SELECT e.id, extract(epoch FROM e.happened_at) * 1000000, e.name, e.user_id, e.device_id, u.user_id FROM events e
-     JOIN device_users u ON u.device_id = e.device_id) TO STDOUT (FORMAT csv)`)), createWriteStream(file));
+  await pipeline(
+    client.query(
+      copyTo(
+        `COPY (SELECT e.id, extract(epoch FROM e.happened_at) * 1000000, e.name, e.user_id, e.device_id, u.user_id FROM events e
+     JOIN device_users u ON u.device_id = e.device_id) TO STDOUT (FORMAT csv)`,
+      ),
+    ),
+    createWriteStream(file),
+  );
   const instance = await DuckDBInstance.create(join(folder, 'events.duckdb'));
   const connection = await instance.connect();
   await connection.run(`CREATE TABLE events AS SELECT * FROM read_csv('${file}', header = false,
@@ -108,7 +119,8 @@ async function inDuckdb(connection: DuckDBConnection): Promise<Stats> {
   const reader = await connection.runAndReadAll(
     `SELECT ${steps.map((step) => `count(c${step})::INTEGER, (sum(c${step} - s${step}) / 1000000)::DOUBLE`).join(', ')} FROM (
        SELECT ${steps.map((step) => `min(happened) FILTER (WHERE p${step} IS NOT NULL) AS c${step}, min(p${step}) AS s${step}`).join(', ')}
-       FROM (${rows}) GROUP BY person)`);
+       FROM (${rows}) GROUP BY person)`,
+  );
   const [row] = reader.getRowsJS() as number[][];
   return steps.map((step) => shown(step, row![step * 2]!, row![step * 2 + 1]!));
 }
@@ -120,7 +132,9 @@ function shown(step: number, completions: number, seconds: number): Stats[number
 
 async function inMillrace(service: RunningService, app: string): Promise<Stats> {
   const stats = await askFunnel(service, app);
-  return stats.map(({ step, completions, average_duration: seconds }) => shown(step, completions, (seconds ?? 0) * completions));
+  return stats.map(({ step, completions, average_duration: seconds }) =>
+    shown(step, completions, (seconds ?? 0) * completions),
+  );
 }
 
 export function askFunnel({ url, token }: Caller, app: string): Promise<Stats> {

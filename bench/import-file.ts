@@ -4,8 +4,16 @@ import type { ScalarType } from '../domain/attributes/attribute-value.ts';
 
 /** The attributes of the benchmark's SoR: ten of them, so that 1M rows are 100,000 customers. */
 export const ATTRIBUTES: [key: string, type: ScalarType][] = [
-  ['first_name', 'String'], ['last_name', 'String'], ['city', 'String'], ['plan', 'String'], ['referrer', 'String'],
-  ['orders', 'Number'], ['revenue', 'Number'], ['newsletter', 'Boolean'], ['born', 'Date'], ['last_seen', 'Datetime'],
+  ['first_name', 'String'],
+  ['last_name', 'String'],
+  ['city', 'String'],
+  ['plan', 'String'],
+  ['referrer', 'String'],
+  ['orders', 'Number'],
+  ['revenue', 'Number'],
+  ['newsletter', 'Boolean'],
+  ['born', 'Date'],
+  ['last_seen', 'Datetime'],
 ];
 
 /** `shuffled`: no row is near another one of its customer; `by customer`: each customer's rows follow each other. */
@@ -13,7 +21,13 @@ export const ORDERS = ['shuffled', 'by customer'] as const;
 export type Order = (typeof ORDERS)[number];
 
 /** `bad`: every `BAD_EVERY`-th row fails, is left out, or is as good as the others. */
-export type FileSettings = { path: string; rows: number; order: Order; bad: 'kept' | 'left out' | 'none'; salt: number };
+export type FileSettings = {
+  path: string;
+  rows: number;
+  order: Order;
+  bad: 'kept' | 'left out' | 'none';
+  salt: number;
+};
 
 const BAD_EVERY = 100;
 
@@ -47,7 +61,7 @@ export function goodRows(rows: number): number {
 function placeIn(order: Order, row: number, rows: number): number {
   const perCustomer = ATTRIBUTES.length;
   if (order === 'shuffled') return shuffled(row, rows);
-  return shuffled(Math.floor(row / perCustomer), rows / perCustomer) * perCustomer + row % perCustomer;
+  return shuffled(Math.floor(row / perCustomer), rows / perCustomer) * perCustomer + (row % perCustomer);
 }
 
 /** A permutation: 387,420,489 = 3^18 has no factor in common with a power of ten. */
@@ -68,10 +82,15 @@ function badLine(row: number): string {
 /** As a CSV field shows it. */
 export function sampleValue(type: ScalarType, seed: number): string {
   switch (type) {
-    case 'String': return `value ${(seed * 7_919) % 100_003}`;
-    case 'Number': return ((seed * 31) % 100_000 / 100).toFixed(2);
-    case 'Boolean': return String(seed % 2 === 0);
-    case 'Date': return `${1950 + (seed % 60)}-0${1 + (seed % 9)}-${10 + (seed % 18)}`;
-    case 'Datetime': return new Date(1_700_000_000_000 + (seed % 10_000_000) * 1000).toISOString();
+    case 'String':
+      return `value ${(seed * 7_919) % 100_003}`;
+    case 'Number':
+      return (((seed * 31) % 100_000) / 100).toFixed(2);
+    case 'Boolean':
+      return String(seed % 2 === 0);
+    case 'Date':
+      return `${1950 + (seed % 60)}-0${1 + (seed % 9)}-${10 + (seed % 18)}`;
+    case 'Datetime':
+      return new Date(1_700_000_000_000 + (seed % 10_000_000) * 1000).toISOString();
   }
 }

@@ -13,15 +13,18 @@ const OTHER_VALUES = 50_021;
 
 const ROWS: Record<Size, number> = { quick: 100_000, full: 1_000_000 };
 const CASES = [
-  { name: 'into an empty table', goal: 1 }, { name: 'over a filled one', goal: 1.2 }, { name: 'nothing changed', goal: 2 },
+  { name: 'into an empty table', goal: 1 },
+  { name: 'over a filled one', goal: 1.2 },
+  { name: 'nothing changed', goal: 2 },
 ];
 const PEAK_MEMORY = 'CSV import, peak memory of server and worker';
 
-const titleOf = (size: Size, order: Order, name: string) => `CSV import, ${ROWS[size].toLocaleString('en')} rows ${order}, ${name}`;
+const titleOf = (size: Size, order: Order, name: string) =>
+  `CSV import, ${ROWS[size].toLocaleString('en')} rows ${order}, ${name}`;
 
 /**
- * CSV imports against bare COPY and INSERT … ON CONFLICT: empty table, filled table, nothing changed, in two orders of the
- * file; of each the run in the middle.
+ * CSV imports against bare COPY and INSERT … ON CONFLICT: empty table, filled table, nothing changed, in two orders of
+ * the file; of each the run in the middle.
  */
 export const csvImport: Line = {
   key: 'import',
@@ -29,14 +32,14 @@ export const csvImport: Line = {
   async *measure(context) {
     const client = new pg.Client({ connectionString: await context.databaseUrl() });
     await client.connect();
-    yield* peakMemory(PEAK_MEMORY, await context.service(), async function *() {
+    yield* peakMemory(PEAK_MEMORY, await context.service(), async function* () {
       for (const order of ORDERS) yield* measureOrder(context, client, order);
     });
     await client.end();
   },
 };
 
-async function *measureOrder(context: BenchContext, client: pg.Client, order: Order): AsyncIterable<Figure> {
+async function* measureOrder(context: BenchContext, client: pg.Client, order: Order): AsyncIterable<Figure> {
   const service = await context.service();
   const rows = ROWS[context.size];
   const file = async (name: string, bad: 'kept' | 'left out', salt: number) => {
@@ -45,9 +48,12 @@ async function *measureOrder(context: BenchContext, client: pg.Client, order: Or
     return path;
   };
   const first = { ours: await file('first', 'kept', 0), bare: await file('first-good', 'left out', 0) };
-  const second = { ours: await file('second', 'kept', OTHER_VALUES), bare: await file('second-good', 'left out', OTHER_VALUES) };
+  const second = {
+    ours: await file('second', 'kept', OTHER_VALUES),
+    bare: await file('second-good', 'left out', OTHER_VALUES),
+  };
   const good = goodRows(rows);
-  const cases = CASES.map((one, index) => ({ ...one, ...index === 0 ? first : second, runs: [] as Figure[] }));
+  const cases = CASES.map((one, index) => ({ ...one, ...(index === 0 ? first : second), runs: [] as Figure[] }));
   for (let round = 1; round <= context.rounds; round += 1) {
     await client.query('TRUNCATE attribute_values, customers, attribute_change_log');
     await createBareTable(client);

@@ -21,7 +21,14 @@ const MINUTE_MS = 60_000;
 
 /** Whatever a batch writes. */
 const TABLES = [
-  'events', 'event_messages', 'sessions', 'session_heads', 'devices', 'device_users', 'event_definitions', 'ingested_batches',
+  'events',
+  'event_messages',
+  'sessions',
+  'session_heads',
+  'devices',
+  'device_users',
+  'event_definitions',
+  'ingested_batches',
   'tracked_counts',
 ];
 
@@ -34,8 +41,8 @@ const P50 = 'event ingestion at half of that rate, the answer: p50';
 const P99 = 'event ingestion at half of that rate, the answer: p99';
 
 /**
- * Calls of SDKs, from the first request to the last answer, against COPY of the rows that they became into tables with the same
- * indexes; then how long an answer takes at half of that rate.
+ * Calls of SDKs, from the first request to the last answer, against COPY of the rows that they became into tables with
+ * the same indexes; then how long an answer takes at half of that rate.
  */
 export const ingestion: Line = {
   key: 'ingestion',
@@ -75,7 +82,10 @@ async function measureRound(context: BenchContext, client: pg.Client, round: num
 async function makeKey({ url, token }: RunningService): Promise<string> {
   const name = `bench${process.hrtime.bigint()}`;
   const { identifier } = await call<{ identifier: string }>(url, token, 'POST', '/api/apps', {
-    name, package_name: `com.example.${name}`, app_type: 'Android App', session_timeout: 120,
+    name,
+    package_name: `com.example.${name}`,
+    app_type: 'Android App',
+    session_timeout: 120,
   });
   return (await call<{ api_key: string }>(url, token, 'POST', `/api/apps/${identifier}/api_keys`, {})).api_key;
 }
@@ -88,7 +98,7 @@ function batchesOf(writeKey: string, batches: number, mark: string): string[] {
     const part = batch % (PER_DEVICE / perDevice);
     const group = Math.floor(batch / (PER_DEVICE / perDevice));
     const calls = Array.from({ length: PER_BATCH }, (_call, index) => {
-      const device = `${mark}-${(group * DEVICES_PER_BATCH + index % DEVICES_PER_BATCH) * 7_919 % 1_000_003}`;
+      const device = `${mark}-${((group * DEVICES_PER_BATCH + (index % DEVICES_PER_BATCH)) * 7_919) % 1_000_003}`;
       const nth = Math.floor(index / DEVICES_PER_BATCH);
       return callOf(device, `${mark}-${batch}-${index}`, start + part * 5 * MINUTE_MS + nth * 5_000, index);
     });
@@ -99,14 +109,27 @@ function batchesOf(writeKey: string, batches: number, mark: string): string[] {
 /** As Android's SDK tells of a screen's use. */
 function callOf(device: string, messageId: string, at: number, index: number): object {
   return {
-    type: 'track', event: `Product ${['Viewed', 'Added', 'Removed', 'Shared'][index % 4]}`, messageId,
+    type: 'track',
+    event: `Product ${['Viewed', 'Added', 'Removed', 'Shared'][index % 4]}`,
+    messageId,
     timestamp: new Date(at).toISOString(),
-    anonymousId: device, ...(index % 2 === 0 ? { userId: `user-${device}` } : {}),
-    properties: { product_id: `p-${index * 37}`, price: index + 0.5, currency: 'EUR', category: 'Shoes', in_stock: true },
+    anonymousId: device,
+    ...(index % 2 === 0 ? { userId: `user-${device}` } : {}),
+    properties: {
+      product_id: `p-${index * 37}`,
+      price: index + 0.5,
+      currency: 'EUR',
+      category: 'Shoes',
+      in_stock: true,
+    },
     context: {
-      app: { name: 'Shop', version: '4.2.0', namespace: 'com.example.shop' }, device: { id: device, model: 'Pixel 8', type: 'android' },
-      library: { name: 'analytics-kotlin', version: '1.16.0' }, locale: 'fr-FR', network: { carrier: 'Carrier' },
-      os: { name: 'Android', version: '14' }, timezone: 'Europe/Paris',
+      app: { name: 'Shop', version: '4.2.0', namespace: 'com.example.shop' },
+      device: { id: device, model: 'Pixel 8', type: 'android' },
+      library: { name: 'analytics-kotlin', version: '1.16.0' },
+      locale: 'fr-FR',
+      network: { carrier: 'Carrier' },
+      os: { name: 'Android', version: '14' },
+      timezone: 'Europe/Paris',
     },
   };
 }
@@ -116,17 +139,24 @@ async function send({ url }: RunningService, batches: string[]): Promise<number>
   const pool = new Pool(url, { connections: CLIENTS });
   const waiting = batches.toReversed();
   const began = performance.now();
-  await Promise.all(Array.from({ length: CLIENTS }, async () => {
-    for (let body = waiting.pop(); body !== undefined; body = waiting.pop()) await post(pool, body);
-  }));
+  await Promise.all(
+    Array.from({ length: CLIENTS }, async () => {
+      for (let body = waiting.pop(); body !== undefined; body = waiting.pop()) await post(pool, body);
+    }),
+  );
   const seconds = (performance.now() - began) / 1000;
   await pool.close();
   return seconds;
 }
 
 async function post(pool: Pool, body: string): Promise<void> {
-  const reply = await pool.request({ method: 'POST', path: '/v1/batch', headers: { 'content-type': 'application/json' }, body });
-  const answer = await reply.body.json() as { accepted?: number };
+  const reply = await pool.request({
+    method: 'POST',
+    path: '/v1/batch',
+    headers: { 'content-type': 'application/json' },
+    body,
+  });
+  const answer = (await reply.body.json()) as { accepted?: number };
   if (answer.accepted !== PER_BATCH) throw new Error(`a batch was not taken: ${JSON.stringify(answer)}`);
 }
 
@@ -140,7 +170,10 @@ async function copyBare(client: pg.Client, folder: string): Promise<number> {
   await client.query('CHECKPOINT');
   const began = performance.now();
   for (const table of TABLES) {
-    await pipeline(createReadStream(file(table), { highWaterMark: 256 * 1024 }), client.query(copyFrom(`COPY bare_${table} FROM STDIN`)));
+    await pipeline(
+      createReadStream(file(table), { highWaterMark: 256 * 1024 }),
+      client.query(copyFrom(`COPY bare_${table} FROM STDIN`)),
+    );
   }
   const seconds = (performance.now() - began) / 1000;
   await client.query(TABLES.map((table) => `DROP TABLE bare_${table}`).join('; '));
@@ -154,7 +187,7 @@ async function delaysAt(service: RunningService, batchesPerSecond: number, secon
   const began = performance.now();
   const answers: Promise<number>[] = [];
   for (const [nth, body] of batches.entries()) {
-    const due = began + nth * 1000 / batchesPerSecond;
+    const due = began + (nth * 1000) / batchesPerSecond;
     await delay(Math.max(0, due - performance.now()));
     answers.push(post(pool, body).then(() => performance.now() - due));
   }

@@ -32,11 +32,11 @@ export const LINES: readonly Line[] = [
   erasure,
   funnel,
   eventPages,
-  eventFiles,    // the same events
+  eventFiles, // the same events
   segment,
   push,
   transactionalSend,
   classicCampaign,
   neighbours,
-  profiles,      // last: it empties the tables of the imports
+  profiles, // last: it empties the tables of the imports
 ];

@@ -3,7 +3,9 @@ import type { Figure } from './report.ts';
 
 /** Measures one line after another. Says each figure as it comes, and then what is still to come. */
 export async function measureLines(
-  lines: readonly Line[], context: BenchContext, say: (text: string) => void,
+  lines: readonly Line[],
+  context: BenchContext,
+  say: (text: string) => void,
 ): Promise<Figure[]> {
   const figures: Figure[] = [];
   const left = lines.map(({ key, titles }) => ({ key, names: new Set(titles(context.size)) }));
@@ -11,7 +13,8 @@ export async function measureLines(
   for (const line of lines) {
     const { names } = left[0]!;
     for await (const figure of line.measure(context)) {
-      if (!names.delete(figure.name)) throw new Error(`${line.key} yields a figure that is not among its titles: ${figure.name}`);
+      if (!names.delete(figure.name))
+        throw new Error(`${line.key} yields a figure that is not among its titles: ${figure.name}`);
       figures.push(figure);
       say(`${toText(figure)}\n${stillToCome(left)}`);
     }

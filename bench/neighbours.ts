@@ -12,7 +12,14 @@ import { timed } from './timed.ts';
 import { addTrackedApp, deleteTracked } from './tracked-app.ts';
 
 /** How much each of an entity's works does, and how often its neighbour asks. */
-type Scene = { messages: number; rows: number; events: number; erased: number; eventsOfNeighbour: number; calls: number };
+type Scene = {
+  messages: number;
+  rows: number;
+  events: number;
+  erased: number;
+  eventsOfNeighbour: number;
+  calls: number;
+};
 const SCENES: Record<Size, Scene> = {
   quick: { messages: 5_000, rows: 100_000, events: 100_000, erased: 100, eventsOfNeighbour: 10_000, calls: 40 },
   full: { messages: 50_000, rows: 1_000_000, events: 1_000_000, erased: 1_000, eventsOfNeighbour: 100_000, calls: 200 },
@@ -32,7 +39,10 @@ const titleOf = (name: string) => `beside a busy neighbour, ${name}, p95`;
 type Ask = () => Promise<unknown>;
 type Work = (round: number) => Promise<unknown>;
 
-/** Measures what an entity waits for while another one sends, counts, imports and erases, against the same on the idle service. */
+/**
+ * Measures what an entity waits for while another one sends, counts, imports and erases, against the same on the idle
+ * service.
+ */
 export const neighbours: Line = {
   key: 'neighbours',
   titles: () => CALLS.flatMap(({ name }) => [titleOf(name), `${titleOf(name)}, in seconds`]),
@@ -43,7 +53,7 @@ export const neighbours: Line = {
     const scene = SCENES[context.size];
     const works = await busyWorks(context, { db, client }, scene);
     const asks = await neighbourAsks(context, { db, client }, scene);
-    await inTurns(asks, Math.ceil(scene.calls / 10));            // both sides run warm
+    await inTurns(asks, Math.ceil(scene.calls / 10)); // both sides run warm
     const idle = await inTurns(asks, scene.calls);
     const busy = await during(works, () => inTurns(asks, scene.calls));
     for (const [nth, { name, maxSeconds }] of CALLS.entries()) {
@@ -87,9 +97,17 @@ async function runImport(service: Caller, sor: BenchSor, path: string): Promise<
 
 /** Customers of the import: others in each round. */
 async function erase({ url, token }: Caller, people: number, round: number): Promise<void> {
-  const users = Array.from({ length: people }, (_, index) => `customer-${String(round * people + index).padStart(7, '0')}`);
-  const { callback_url: callback } = await call<{ callback_url: string }>(url, token, 'POST', '/api/gdpr/delete_user_data',
-    { users, skip_email: true });
+  const users = Array.from(
+    { length: people },
+    (_, index) => `customer-${String(round * people + index).padStart(7, '0')}`,
+  );
+  const { callback_url: callback } = await call<{ callback_url: string }>(
+    url,
+    token,
+    'POST',
+    '/api/gdpr/delete_user_data',
+    { users, skip_email: true },
+  );
   const { pathname, search } = new URL(callback);
   for (const began = performance.now(); ; await delay(untilNextLook(began))) {
     const { state } = await call<{ state: string }>(url, token, 'GET', pathname + search);
@@ -102,7 +120,10 @@ async function neighbourAsks(context: BenchContext, { db, client }: Connections,
   const caller = await logIntoOtherEntity(await context.service());
   const { url, token } = caller;
   const campaign = await launchParcels(caller, await addReachableApp(caller, db, 1));
-  const { identifier: app, ...tracked } = await addTrackedApp(client, context, caller, { from: FROM, eventNames: STEPS });
+  const { identifier: app, ...tracked } = await addTrackedApp(client, context, caller, {
+    from: FROM,
+    eventNames: STEPS,
+  });
   await insertSteps(client, { identifier: app, ...tracked }, scene.eventsOfNeighbour);
   return [
     () => sendParcels(caller, campaign, 1),
@@ -112,7 +133,9 @@ async function neighbourAsks(context: BenchContext, { db, client }: Connections,
 }
 
 async function logIntoOtherEntity({ url, token }: Caller): Promise<Caller> {
-  const { identifier: entity } = await call<{ identifier: string }>(url, token, 'POST', '/api/entities', { name: 'Neighbour' });
+  const { identifier: entity } = await call<{ identifier: string }>(url, token, 'POST', '/api/entities', {
+    name: 'Neighbour',
+  });
   const { auth_token: own } = await call<{ auth_token: string }>(url, null, 'POST', '/api/login', { ...ADMIN, entity });
   return { url, token: own };
 }

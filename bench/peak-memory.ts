@@ -5,10 +5,14 @@ import type { RunningService } from './service.ts';
 const LIMIT_MIB = 400;
 
 /**
- * The most memory that the service takes during this work. What it still holds of the work before counts, as it does for a user. No figure
- * where there is no Linux to ask.
+ * The most memory that the service takes during this work. What it still holds of the work before counts, as it does
+ * for a user. No figure where there is no Linux to ask.
  */
-export async function *peakMemory(title: string, { pid }: RunningService, work: () => AsyncIterable<Figure>): AsyncIterable<Figure> {
+export async function* peakMemory(
+  title: string,
+  { pid }: RunningService,
+  work: () => AsyncIterable<Figure>,
+): AsyncIterable<Figure> {
   forgetPeak(pid);
   yield* work();
   const peakMib = peakMemoryMib(pid);

@@ -14,7 +14,10 @@ function titlesOf(size: Size): [page: string, lastPage: string] {
   return [`a page of ${title}, with its total`, `following next, the last page of ${title}`];
 }
 
-/** A page of profiles, with its totals, against the same SQL through pg and JSON.stringify; and the last page against the first. */
+/**
+ * A page of profiles, with its totals, against the same SQL through pg and JSON.stringify; and the last page against
+ * the first.
+ */
 export const profiles: Line = {
   key: 'profiles',
   titles: titlesOf,
@@ -26,11 +29,19 @@ export const profiles: Line = {
     const sor = await createSor(service);
     const entityId = await fill(client, sor.identifier, CUSTOMERS[context.size]);
     const first = `/api/customer_profiles?num_per_page=${PER_PAGE}&sor_identifiers=${sor.identifier}`;
-    const [list, bare] = await medians(() => page(service, first), () => barePage(client, entityId), TURNS);
+    const [list, bare] = await medians(
+      () => page(service, first),
+      () => barePage(client, entityId),
+      TURNS,
+    );
     await client.end();
     yield atMostTimes(pageTitle, list, bare, 1.3);
     const [second, last] = await ends(service, first);
-    const [nearSeconds, farSeconds] = await medians(() => page(service, second), () => page(service, last), TURNS);
+    const [nearSeconds, farSeconds] = await medians(
+      () => page(service, second),
+      () => page(service, last),
+      TURNS,
+    );
     yield atMostTimes(lastPageTitle, farSeconds, nearSeconds, 1.5);
   },
 };
@@ -39,7 +50,9 @@ export const profiles: Line = {
 async function fill(client: pg.Client, sor: string, customers: number): Promise<number> {
   await client.query('TRUNCATE attribute_values, customers, attribute_change_log');
   const { rows } = await client.query<{ entity_id: number }>(
-    'SELECT entity_id FROM systems_of_records WHERE identifier = $1', [sor]);
+    'SELECT entity_id FROM systems_of_records WHERE identifier = $1',
+    [sor],
+  );
   await client.query(
     `INSERT INTO attribute_values (entity_id, sor_id, customer_type, attribute_id, customer_id, changed_at,
        string_value, number_value, boolean_value, date_value, datetime_value)
@@ -49,8 +62,12 @@ async function fill(client: pg.Client, sor: string, customers: number): Promise<
        CASE a.value_type WHEN 'Datetime' THEN timestamptz '2026-01-01' + make_interval(secs => n) END
      FROM systems_of_records s JOIN customer_attributes a ON a.entity_id = s.entity_id AND a.sor_id = s.id,
        generate_series(1, $2::integer) n
-     WHERE s.identifier = $1`, [sor, customers]);
-  await client.query('INSERT INTO customers SELECT DISTINCT entity_id, customer_type, customer_id FROM attribute_values');
+     WHERE s.identifier = $1`,
+    [sor, customers],
+  );
+  await client.query(
+    'INSERT INTO customers SELECT DISTINCT entity_id, customer_type, customer_id FROM attribute_values',
+  );
   await client.query('VACUUM (ANALYZE) attribute_values, customers');
   return rows[0]!.entity_id;
 }
@@ -76,7 +93,9 @@ async function ends(service: RunningService, first: string): Promise<[second: st
 
 /** What anybody would write by hand. */
 async function barePage(client: pg.Client, entityId: number): Promise<string> {
-  const { rows: [total] } = await client.query('SELECT count(*) FROM customers WHERE entity_id = $1', [entityId]);
+  const {
+    rows: [total],
+  } = await client.query('SELECT count(*) FROM customers WHERE entity_id = $1', [entityId]);
   const { rows } = await client.query(
     `SELECT c.customer_id, c.customer_type, s.identifier, a.key,
        v.string_value, v.number_value, v.boolean_value, v.date_value, v.datetime_value
@@ -84,7 +103,9 @@ async function barePage(client: pg.Client, entityId: number): Promise<string> {
      JOIN attribute_values v ON v.entity_id = c.entity_id AND v.customer_id = c.customer_id AND v.customer_type = c.customer_type
        AND v.sor_id IN (SELECT id FROM systems_of_records WHERE entity_id = $1)
      JOIN systems_of_records s ON s.entity_id = v.entity_id AND s.id = v.sor_id
-     JOIN customer_attributes a ON a.entity_id = v.entity_id AND a.id = v.attribute_id`, [entityId]);
+     JOIN customer_attributes a ON a.entity_id = v.entity_id AND a.id = v.attribute_id`,
+    [entityId],
+  );
   if (rows.length !== PER_PAGE * ATTRIBUTES.length) throw new Error(`the bare statement gave ${rows.length} rows`);
   return JSON.stringify({ total, rows });
 }

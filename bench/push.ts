@@ -21,7 +21,8 @@ const MAIN = fileURLToPath(new URL('../test/harness/sends/fcm-main.ts', import.m
 
 type FcmProcess = { origin: string; serviceAccount: Record<string, string>; cert: string };
 
-const titleOf = (size: Size) => `${MESSAGES[size].toLocaleString('en')} messages through the FCM provider to its local server`;
+const titleOf = (size: Size) =>
+  `${MESSAGES[size].toLocaleString('en')} messages through the FCM provider to its local server`;
 
 /** The provider against a bare client that posts bodies made beforehand, with as many at once, to the same server. */
 export const push: Line = {
@@ -63,9 +64,18 @@ async function perSecond(messages: readonly PushMessage[], work: () => Promise<v
 
 function messageOf(_: unknown, number: number): PushMessage {
   return {
-    id: randomUUID(), title: 'Your order is on its way', subtitle: null, body: `Parcel ${number} arrives tomorrow between 9 and 11`,
-    deepLink: `https://shop.example.com/orders/${number}`, attachmentUrl: null, category: null, sound: 'default',
-    parameters: { order: String(number), campaign: 'delivery' }, ttlSeconds: 86_400, collapseKey: null, priority: 'high',
+    id: randomUUID(),
+    title: 'Your order is on its way',
+    subtitle: null,
+    body: `Parcel ${number} arrives tomorrow between 9 and 11`,
+    deepLink: `https://shop.example.com/orders/${number}`,
+    attachmentUrl: null,
+    category: null,
+    sound: 'default',
+    parameters: { order: String(number), campaign: 'delivery' },
+    ttlSeconds: 86_400,
+    collapseKey: null,
+    priority: 'high',
   };
 }
 
@@ -73,9 +83,11 @@ const tokenOf = (number: number) => `c${String(number).padStart(21, '0')}:APA91b
 
 async function inLanes(count: number, work: (index: number) => Promise<void>): Promise<void> {
   let next = 0;
-  await Promise.all(Array.from({ length: AT_ONCE }, async () => {
-    while (next < count) await work(next++);
-  }));
+  await Promise.all(
+    Array.from({ length: AT_ONCE }, async () => {
+      while (next < count) await work(next++);
+    }),
+  );
 }
 
 function contextOf(): PushContext {
@@ -84,7 +96,10 @@ function contextOf(): PushContext {
   return { app: { packageName: 'com.example.shop', certificate: null }, platform: 'android', allow, now: Date.now };
 }
 
-async function throughProvider({ origin, serviceAccount }: FcmProcess, messages: readonly PushMessage[]): Promise<void> {
+async function throughProvider(
+  { origin, serviceAccount }: FcmProcess,
+  messages: readonly PushMessage[],
+): Promise<void> {
   const open = fcm.open(fcm.settings.parse({ service_account: serviceAccount, endpoint: origin }), contextOf());
   await inLanes(messages.length, async (index) => {
     const outcome = await open.send({ platform: 'android', token: tokenOf(index) }, messages[index]!);
@@ -101,18 +116,27 @@ async function openBare({ origin, serviceAccount }: FcmProcess, messages: readon
   const session = connect(origin);
   await once(session, 'remoteSettings');
   const headers = {
-    ':method': 'POST', ':path': `/v1/projects/${serviceAccount['project_id']}/messages:send`, 'content-type': 'application/json',
-    'authorization': `Bearer ${found.token}`,
+    ':method': 'POST',
+    ':path': `/v1/projects/${serviceAccount['project_id']}/messages:send`,
+    'content-type': 'application/json',
+    authorization: `Bearer ${found.token}`,
   };
-  const bodies = messages.map((message, index) => (
-    JSON.stringify({ message: fcmMessage(message, 'android', tokenOf(index), Date.now()) })));
+  const bodies = messages.map((message, index) =>
+    JSON.stringify({ message: fcmMessage(message, 'android', tokenOf(index), Date.now()) }),
+  );
   return { session, headers, bodies };
 }
 
 function postAll({ session, headers, bodies }: Bare): Promise<void> {
-  return inLanes(bodies.length, (index) => new Promise((resolve, reject) => {
-    const stream = session.request(headers);
-    stream.on('response', ({ ':status': status }) => { if (status !== 200) reject(new Error(`the server answered ${status}`)); });
-    stream.resume().on('error', reject).on('end', resolve).end(bodies[index]);
-  }));
+  return inLanes(
+    bodies.length,
+    (index) =>
+      new Promise((resolve, reject) => {
+        const stream = session.request(headers);
+        stream.on('response', ({ ':status': status }) => {
+          if (status !== 200) reject(new Error(`the server answered ${status}`));
+        });
+        stream.resume().on('error', reject).on('end', resolve).end(bodies[index]);
+      }),
+  );
 }

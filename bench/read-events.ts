@@ -20,13 +20,20 @@ const EVENTS: Record<Size, number> = { quick: 200_000, full: 5_000_000 };
 const FOLLOWED: Record<Size, number> = { quick: 50_000, full: 1_000_000 };
 const IN_SHEET: Record<Size, number> = { quick: 50_000, full: 500_000 };
 const PER_PAGE = 1_000;
-/** Pages that are timed of each kind, and those before, until both sides run as they do in a service that has been up for a while. */
+/**
+ * Pages that are timed of each kind, and those before, until both sides run as they do in a service that has been up
+ * for a while.
+ */
 const TURNS = { runs: 15, warmUps: 30 };
 const MEMORY_MIB = 512;
 const SINCE = Date.UTC(2026, 7);
 const PERIOD_MS = 90 * 86_400_000;
 /** What is returned of an event, and is in a file of them, by the same expressions as ours. */
-const EXPRESSIONS: Record<ListField<'events'>, string> = { ...EVENT_COLUMNS, date_utc: isoUtc('r.happened_at'), detail: 'r.detail' };
+const EXPRESSIONS: Record<ListField<'events'>, string> = {
+  ...EVENT_COLUMNS,
+  date_utc: isoUtc('r.happened_at'),
+  detail: 'r.detail',
+};
 const COLUMNS = LIST_FIELDS.events.map((field) => `${EXPRESSIONS[field]} AS ${field}`).join(', ');
 
 const made = new WeakMap<BenchContext, Promise<TrackedApp>>();
@@ -41,7 +48,12 @@ function eventsOf(context: BenchContext): Promise<TrackedApp> {
 async function fill(context: BenchContext): Promise<TrackedApp> {
   const service = await context.service();
   return withClient(context, async (client) => {
-    const app = await makeApp(client, context, service, [0, 1, 2, 3].map((quarter) => SINCE + quarter * PERIOD_MS / 3));
+    const app = await makeApp(
+      client,
+      context,
+      service,
+      [0, 1, 2, 3].map((quarter) => SINCE + (quarter * PERIOD_MS) / 3),
+    );
     await insertEvents(client, app, EVENTS[context.size]);
     return app;
   });
@@ -56,10 +68,13 @@ async function insertEvents(client: pg.Client, { entityId, id }: TrackedApp, eve
        CASE n % 2 WHEN 0 THEN 'user-' || lpad((n % 5000 * 7919::bigint % 1000003)::text, 12, '0') END,
        'Product ' || (ARRAY['Viewed', 'Added', 'Removed', 'Shared'])[1 + n % 4],
        jsonb_build_object('product_id', 'p-' || n % 977, 'price', n % 100 + 0.5, 'currency', 'EUR', 'in_stock', true)
-     FROM generate_series(0::bigint, ${events - 1}) n`, [entityId, id, SINCE, PERIOD_MS]);
+     FROM generate_series(0::bigint, ${events - 1}) n`,
+    [entityId, id, SINCE, PERIOD_MS],
+  );
   await client.query(
     `INSERT INTO tracked_counts (entity_id, app_id, day, events)
-     SELECT entity_id, app_id, (happened_at AT TIME ZONE 'UTC')::date, count(*) FROM events GROUP BY 1, 2, 3`);
+     SELECT entity_id, app_id, (happened_at AT TIME ZONE 'UTC')::date, count(*) FROM events GROUP BY 1, 2, 3`,
+  );
   await client.query('VACUUM (ANALYZE) events');
   await client.query('VACUUM (ANALYZE) tracked_counts');
   await client.query('CHECKPOINT');
@@ -77,13 +92,17 @@ async function withClient<T>(context: BenchContext, work: (client: pg.Client) =>
 
 /** When the event after the first so many happened, less the millisecond that leaves it out. */
 const untilAfter = (context: BenchContext, events: number): string =>
-  new Date(SINCE + Math.floor(events * PERIOD_MS / EVENTS[context.size]) - 1).toISOString();
+  new Date(SINCE + Math.floor((events * PERIOD_MS) / EVENTS[context.size]) - 1).toISOString();
 
 const amount = (count: number) => count.toLocaleString('en');
 const pageTitle = (size: Size) => `a page of ${amount(PER_PAGE)} events of ${amount(EVENTS[size])}, with its total`;
-const lastPageTitle = (size: Size) => `following next, the last page of ${amount(FOLLOWED[size])} events against the first`;
+const lastPageTitle = (size: Size) =>
+  `following next, the last page of ${amount(FOLLOWED[size])} events against the first`;
 
-/** A page of events with its total, against the same SQL through pg and JSON.stringify; and the last page against the first. */
+/**
+ * A page of events with its total, against the same SQL through pg and JSON.stringify; and the last page against the
+ * first.
+ */
 export const eventPages: Line = {
   key: 'pages',
   titles: (size) => [pageTitle(size), lastPageTitle(size)],
@@ -92,12 +111,20 @@ export const eventPages: Line = {
     const first = `/api/apps/${app.identifier}/events?per_page=${PER_PAGE}`;
     const [ours, bare] = await withClient(context, async (client) => {
       compare(await page(service, first), await barePage(client, app));
-      return medians(() => page(service, first), () => barePage(client, app), TURNS);
+      return medians(
+        () => page(service, first),
+        () => barePage(client, app),
+        TURNS,
+      );
     });
     yield atMostTimes(pageTitle(context.size), ours, bare, 1.3);
     const followed = `${first}&until_date=${untilAfter(context, FOLLOWED[context.size])}`;
     const last = await lastPage(service, followed, FOLLOWED[context.size]);
-    const [near, far] = await medians(() => page(service, followed), () => page(service, last), TURNS);
+    const [near, far] = await medians(
+      () => page(service, followed),
+      () => page(service, last),
+      TURNS,
+    );
     yield atMostTimes(lastPageTitle(context.size), far, near, 1.5);
   },
 };
@@ -108,7 +135,8 @@ type Page = { total_items: number; item_count: number; navigation: { next: strin
 async function page({ url, token }: RunningService, path: string): Promise<string> {
   const reply = await fetch(url + path, { headers: { authorization: `Token ${token}` } });
   const text = await reply.text();
-  if (!reply.ok || !/"name" ?: ?"Product /.test(text.slice(0, 1_000))) throw new Error(`${path}: ${text.slice(0, 200)}`);
+  if (!reply.ok || !/"name" ?: ?"Product /.test(text.slice(0, 1_000)))
+    throw new Error(`${path}: ${text.slice(0, 200)}`);
   return text;
 }
 
@@ -131,16 +159,28 @@ async function lastPage(service: RunningService, first: string, events: number):
 
 /** Both sides are to say the same. */
 function compare(ours: string, bare: string): void {
-  const { result: { items, total_items: total } } = JSON.parse(ours) as { result: { items: object[]; total_items: number } };
-  if (!isDeepStrictEqual({ total, items }, JSON.parse(bare))) throw new Error('the page is not what the bare statements give');
+  const {
+    result: { items, total_items: total },
+  } = JSON.parse(ours) as { result: { items: object[]; total_items: number } };
+  if (!isDeepStrictEqual({ total, items }, JSON.parse(bare)))
+    throw new Error('the page is not what the bare statements give');
 }
 
-/** What anybody would write by hand, with the counts that there are: the total, and the page with one more row, which tells of the next. */
+/**
+ * What anybody would write by hand, with the counts that there are: the total, and the page with one more row, which
+ * tells of the next.
+ */
 async function barePage(client: pg.Client, { entityId, id }: TrackedApp): Promise<string> {
-  const { rows: [total] } = await client.query(
-    'SELECT sum(events)::integer AS total FROM tracked_counts WHERE entity_id = $1 AND app_id = $2', [entityId, id]);
+  const {
+    rows: [total],
+  } = await client.query(
+    'SELECT sum(events)::integer AS total FROM tracked_counts WHERE entity_id = $1 AND app_id = $2',
+    [entityId, id],
+  );
   const { rows } = await client.query(
-    `SELECT ${COLUMNS} FROM events r WHERE entity_id = $1 AND app_id = $2 ORDER BY happened_at, id LIMIT ${PER_PAGE + 1}`, [entityId, id]);
+    `SELECT ${COLUMNS} FROM events r WHERE entity_id = $1 AND app_id = $2 ORDER BY happened_at, id LIMIT ${PER_PAGE + 1}`,
+    [entityId, id],
+  );
   return JSON.stringify({ ...total, items: rows.slice(0, PER_PAGE) });
 }
 
@@ -148,21 +188,29 @@ const csvTitle = (size: Size) => `a CSV file of ${amount(EVENTS[size])} events`;
 const xlsTitle = (size: Size) => `an XLS file of ${amount(IN_SHEET[size])} events against their CSV file`;
 const memoryOf = (title: string) => `${title}, peak memory of server and worker`;
 
-/** Files of events, from the claim of the job to its end, against COPY of the same columns into a file; an XLS file against a CSV file. */
+/**
+ * Files of events, from the claim of the job to its end, against COPY of the same columns into a file; an XLS file
+ * against a CSV file.
+ */
 export const eventFiles: Line = {
   key: 'files',
   titles: (size) => [csvTitle(size), memoryOf(csvTitle(size)), xlsTitle(size), memoryOf(xlsTitle(size))],
   async *measure(context) {
     const { size } = context;
     const [service, app] = [await context.service(), await eventsOf(context)];
-    const build = (format: string, until = '') => withClient(context, (client) => rowsPerSecond(service, client, app, format, until));
+    const build = (format: string, until = '') =>
+      withClient(context, (client) => rowsPerSecond(service, client, app, format, until));
     const file = join(context.folder, 'bare-events.csv');
     const copy = () => withClient(context, (client) => bareRowsPerSecond(client, app, file, EVENTS[size]));
-    yield* withPeak(memoryOf(csvTitle(size)), service, () => runsOf(context, async () =>
-      atLeast(csvTitle(size), 'rows/s', await build('csv'), await copy(), 0.3)));
+    yield* withPeak(memoryOf(csvTitle(size)), service, () =>
+      runsOf(context, async () => atLeast(csvTitle(size), 'rows/s', await build('csv'), await copy(), 0.3)),
+    );
     const until = `&until_date=${untilAfter(context, IN_SHEET[size])}`;
-    yield* withPeak(memoryOf(xlsTitle(size)), service, () => runsOf(context, async () =>
-      atLeast(xlsTitle(size), 'rows/s', await build('xls', until), await build('csv', until), 0.3)));
+    yield* withPeak(memoryOf(xlsTitle(size)), service, () =>
+      runsOf(context, async () =>
+        atLeast(xlsTitle(size), 'rows/s', await build('xls', until), await build('csv', until), 0.3),
+      ),
+    );
     await withClient(context, (client) => client.query('TRUNCATE events, tracked_counts'));
   },
 };
@@ -174,7 +222,7 @@ async function runsOf({ rounds }: BenchContext, run: () => Promise<Figure>): Pro
 }
 
 /** The figure, and the most memory that the service takes meanwhile, where there is Linux to ask. */
-async function *withPeak(title: string, { pid }: RunningService, work: () => Promise<Figure>): AsyncIterable<Figure> {
+async function* withPeak(title: string, { pid }: RunningService, work: () => Promise<Figure>): AsyncIterable<Figure> {
   forgetPeak(pid);
   yield await work();
   const peakMib = peakMemoryMib(pid);
@@ -182,7 +230,11 @@ async function *withPeak(title: string, { pid }: RunningService, work: () => Pro
 }
 
 async function rowsPerSecond(
-  { url, token }: RunningService, client: pg.Client, { identifier }: TrackedApp, format: string, until: string,
+  { url, token }: RunningService,
+  client: pg.Client,
+  { identifier }: TrackedApp,
+  format: string,
+  until: string,
 ): Promise<number> {
   const path = `/api/apps/${identifier}/events_export.${format}?skip_email=true${until}`;
   const { callback } = await call<{ callback: string }>(url, token, 'GET', path);
@@ -192,15 +244,29 @@ async function rowsPerSecond(
     if (reply.status === 200) break;
     if (reply.status !== 202) throw new Error(`a file of events: ${reply.status}`);
   }
-  const { rows: [job] } = await client.query<{ rate: string }>(
-    `SELECT rows_written / extract(epoch FROM ended_at - started_at) AS rate FROM file_jobs ORDER BY id DESC LIMIT 1`);
+  const {
+    rows: [job],
+  } = await client.query<{ rate: string }>(
+    `SELECT rows_written / extract(epoch FROM ended_at - started_at) AS rate FROM file_jobs ORDER BY id DESC LIMIT 1`,
+  );
   return Number(job!.rate);
 }
 
-async function bareRowsPerSecond(client: pg.Client, { entityId, id }: TrackedApp, file: string, events: number): Promise<number> {
+async function bareRowsPerSecond(
+  client: pg.Client,
+  { entityId, id }: TrackedApp,
+  file: string,
+  events: number,
+): Promise<number> {
   const began = performance.now();
-  await pipeline(client.query(copyTo(
-    `COPY (SELECT ${COLUMNS} FROM events r WHERE entity_id = ${entityId} AND app_id = ${id} ORDER BY happened_at, id)
-     TO STDOUT (FORMAT csv)`)), createWriteStream(file));
+  await pipeline(
+    client.query(
+      copyTo(
+        `COPY (SELECT ${COLUMNS} FROM events r WHERE entity_id = ${entityId} AND app_id = ${id} ORDER BY happened_at, id)
+     TO STDOUT (FORMAT csv)`,
+      ),
+    ),
+    createWriteStream(file),
+  );
   return events / ((performance.now() - began) / 1000);
 }

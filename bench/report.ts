@@ -12,7 +12,14 @@ export type Figure = {
 /** At least `goal` times as much as the other side. */
 export function atLeast(name: string, unit: string, ours: number, other: number, goal: number): Figure {
   const ratio = ours / other;
-  return { name, ours: amount(ours, unit), against: amount(other, unit), ratio: rounded(ratio), goal: `≥ ${goal}`, reached: ratio >= goal };
+  return {
+    name,
+    ours: amount(ours, unit),
+    against: amount(other, unit),
+    ratio: rounded(ratio),
+    goal: `≥ ${goal}`,
+    reached: ratio >= goal,
+  };
 }
 
 /** At most `goal` times the seconds of the other side. */
@@ -24,7 +31,14 @@ export function atMostTimes(name: string, ours: number, other: number, goal: num
 
 /** At most `limit` of a unit, against no other side: the ratio is the share of the limit that was used. */
 export function atMost(name: string, unit: string, ours: number, limit: number): Figure {
-  return { name, ours: amount(ours, unit), against: '–', ratio: rounded(ours / limit), goal: `≤ ${limit} ${unit}`, reached: ours <= limit };
+  return {
+    name,
+    ours: amount(ours, unit),
+    against: '–',
+    ratio: rounded(ours / limit),
+    goal: `≤ ${limit} ${unit}`,
+    reached: ours <= limit,
+  };
 }
 
 /** Of an odd number of runs of one figure the one in the middle. */
@@ -42,8 +56,14 @@ function rounded(ratio: number): number {
 
 /** The figures as a Markdown table. */
 export function markdown(figures: Figure[]): string {
-  const rows = figures.map(({ name, ours, against, ratio, goal, reached }) =>
-    [name, ours, against, String(ratio), goal, reached ? 'yes' : 'no']);
+  const rows = figures.map(({ name, ours, against, ratio, goal, reached }) => [
+    name,
+    ours,
+    against,
+    String(ratio),
+    goal,
+    reached ? 'yes' : 'no',
+  ]);
   const head = ['work', 'Millrace', 'against', 'ratio', 'goal', 'reached'];
   return [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n');
 }

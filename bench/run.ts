@@ -9,7 +9,10 @@ import { LINES } from './lines.ts';
 import { measureLines } from './measure-lines.ts';
 import { type Figure, markdown } from './report.ts';
 
-/** `npm run bench [-- --quick] [-- --only LINE] [-- --json FILE]`: both sides of each figure are measured in this one run. */
+/**
+ * `npm run bench [-- --quick] [-- --only LINE] [-- --json FILE]`: both sides of each figure are measured in this one
+ * run.
+ */
 type Options = { lines: readonly Line[]; size: Size; json?: string };
 
 const { lines, size, json } = readOptions();
@@ -17,12 +20,22 @@ const figures = await measure();
 const [cpu] = cpus();
 const machine = `${cpus().length} × ${cpu!.model}, ${Math.round(totalmem() / 2 ** 30)} GiB, Node ${process.version}`;
 console.log(`\n${new Date().toISOString().slice(0, 10)}, ${machine}\n\n${markdown(figures)}`);
-if (json) await writeFile(json, JSON.stringify(figures.map(({ name, ratio, goal, reached }) => ({ name, ratio, goal, reached })), null, 2));
+if (json)
+  await writeFile(
+    json,
+    JSON.stringify(
+      figures.map(({ name, ratio, goal, reached }) => ({ name, ratio, goal, reached })),
+      null,
+      2,
+    ),
+  );
 
 /** Ends the process where they are wrong. */
 function readOptions(): Options {
   try {
-    const { values: { quick, only, json: file } } = parseArgs({
+    const {
+      values: { quick, only, json: file },
+    } = parseArgs({
       options: { quick: { type: 'boolean' }, only: { type: 'string', multiple: true }, json: { type: 'string' } },
     });
     const chosenSize = quick ? 'quick' : 'full';
@@ -35,7 +48,7 @@ function readOptions(): Options {
 
 async function measure(): Promise<Figure[]> {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-bench-'));
-  await chmod(folder, 0o711);       // started as root, Postgres passes through it as another user
+  await chmod(folder, 0o711); // started as root, Postgres passes through it as another user
   const context = openContext(lines, size, folder);
   try {
     return await measureLines(lines, context, console.log);

@@ -20,7 +20,10 @@ const titleOf = (size: Size) => {
 
 type Counts = { people: number; reach: number; total: number };
 
-/** Who viewed a product twice, ordered nothing, and is from two countries: by a preview, and by a statement written by hand. */
+/**
+ * Who viewed a product twice, ordered nothing, and is from two countries: by a preview, and by a statement written by
+ * hand.
+ */
 export const segment: Line = {
   key: 'segment',
   titles: (size) => [titleOf(size)],
@@ -59,13 +62,17 @@ async function fill(client: pg.Client, context: BenchContext, service: RunningSe
        CASE WHEN n % 10 > 0 THEN 'user-' || lpad(person::text, 9, '0') END,
        CASE WHEN kind < 25 THEN $3 WHEN kind < 30 THEN $4 ELSE 'Screen ' || kind END
      FROM (SELECT n, (hashint8(n) & 2147483647) % ${people} AS person, (hashint8(n + 1000000000) & 2147483647) % 100 AS kind
-       FROM generate_series(0, ${events - 1}) n) AS sent`, [entityId, id, VIEWED, ORDERED]);
+       FROM generate_series(0, ${events - 1}) n) AS sent`,
+    [entityId, id, VIEWED, ORDERED],
+  );
   await insertDeviceUsers(client, app, people);
   await client.query(
     `INSERT INTO devices (entity_id, app_id, device_id, last_user_id, country, opt_in, push_token, first_seen_at, last_seen_at)
      SELECT $1, $2, 'device-' || lpad(person::text, 9, '0'), 'user-' || lpad(person::text, 9, '0'),
        (ARRAY['FR', 'US', 'DE', 'GB', 'ES', 'IT'])[1 + person % 6], person % 2 = 0, 'token', now(), now()
-     FROM generate_series(0, ${people - 1}) person`, [entityId, id]);
+     FROM generate_series(0, ${people - 1}) person`,
+    [entityId, id],
+  );
   for (const table of ['events', 'device_users', 'devices']) await client.query(`VACUUM (ANALYZE) ${table}`);
   await client.query('CHECKPOINT');
   return app;
@@ -79,7 +86,9 @@ async function byHand(client: pg.Client, { id, entityId }: TrackedApp): Promise<
       AND e.happened_at >= timestamptz '${FROM}' AND e.happened_at < timestamptz '${TILL}' + interval '1 day'
     GROUP BY 1 ${condition}`;
   await client.query(`SET work_mem = '64MB'`);
-  const { rows: [counted] } = await client.query<{ people: string; reach: string; total: string }>(
+  const {
+    rows: [counted],
+  } = await client.query<{ people: string; reach: string; total: string }>(
     `WITH only_users AS MATERIALIZED (
        SELECT device_id, min(user_id) AS user_id FROM device_users WHERE entity_id = $1 AND app_id = $2
        GROUP BY device_id HAVING count(*) = 1),
@@ -92,20 +101,24 @@ async function byHand(client: pg.Client, { id, entityId }: TrackedApp): Promise<
      SELECT (SELECT count(*) FROM matched) AS people, count(m.user_id) AS reach, count(*) AS total,
        count(DISTINCT m.user_id) FILTER (WHERE d.opt_in AND d.push_token IS NOT NULL) AS push, (SELECT count(*) FROM people) AS everybody
      FROM devices d LEFT JOIN matched m ON m.user_id = d.last_user_id
-     WHERE d.entity_id = $1 AND d.app_id = $2 AND d.uninstalled IS NOT TRUE`, [entityId, id, VIEWED, ORDERED, COUNTRIES]);
+     WHERE d.entity_id = $1 AND d.app_id = $2 AND d.uninstalled IS NOT TRUE`,
+    [entityId, id, VIEWED, ORDERED, COUNTRIES],
+  );
   return { people: Number(counted!.people), reach: Number(counted!.reach), total: Number(counted!.total) };
 }
 
 async function byPreview({ url, token }: RunningService, { identifier: app }: TrackedApp): Promise<Counts> {
   const period = { from: FROM, till: TILL };
   const filters = {
-    blocks: [{
-      filters: [
-        { filter_on: 'events', log_name: VIEWED, count: 2, period },
-        { filter_on: 'devices', field: 'country_code', operator: 'is', values: COUNTRIES },
-        { filter_on: 'events', log_name: ORDERED, operator: 'exactly', count: 0, period },
-      ],
-    }],
+    blocks: [
+      {
+        filters: [
+          { filter_on: 'events', log_name: VIEWED, count: 2, period },
+          { filter_on: 'devices', field: 'country_code', operator: 'is', values: COUNTRIES },
+          { filter_on: 'events', log_name: ORDERED, operator: 'exactly', count: 0, period },
+        ],
+      },
+    ],
   };
   type Answer = { preview: { people_number: number }; reach: { count: number; total: number } };
   const { preview, reach } = await call<Answer>(url, token, 'POST', '/api/segments/preview', { app, filters });

@@ -20,14 +20,26 @@ export type Caller = Pick<RunningService, 'url' | 'token'>;
 const ROOT = new URL('../', import.meta.url);
 export const ADMIN = { email: 'bench@example.com', password: 'only for this benchmark' };
 
-export async function startService(dataDir: string, port: number, more: Record<string, string> = {}): Promise<RunningService> {
+export async function startService(
+  dataDir: string,
+  port: number,
+  more: Record<string, string> = {},
+): Promise<RunningService> {
   const began = performance.now();
   const { settings, args } = await startCommand();
   const child = spawn(process.execPath, args, {
     cwd: ROOT,
     env: {
-      ...process.env, ...settings, PORT: String(port), MILLRACE_DATA_DIR: dataDir, MILLRACE_RATE_LIMIT: '0', MILLRACE_LOG_LEVEL: 'warn',
-      MILLRACE_ADMIN_EMAIL: ADMIN.email, MILLRACE_ADMIN_PASSWORD: ADMIN.password, MILLRACE_FETCH_ALLOW: '127.0.0.1', ...more,
+      ...process.env,
+      ...settings,
+      PORT: String(port),
+      MILLRACE_DATA_DIR: dataDir,
+      MILLRACE_RATE_LIMIT: '0',
+      MILLRACE_LOG_LEVEL: 'warn',
+      MILLRACE_ADMIN_EMAIL: ADMIN.email,
+      MILLRACE_ADMIN_PASSWORD: ADMIN.password,
+      MILLRACE_FETCH_ALLOW: '127.0.0.1',
+      ...more,
     },
     stdio: ['ignore', 'ignore', 'inherit'],
   });
@@ -36,7 +48,10 @@ export async function startService(dataDir: string, port: number, more: Record<s
   const readySeconds = (performance.now() - began) / 1000;
   const { auth_token: token } = await call<{ auth_token: string }>(url, null, 'POST', '/api/login', ADMIN);
   return {
-    url, pid: child.pid!, token, readySeconds,
+    url,
+    pid: child.pid!,
+    token,
+    readySeconds,
     async stop() {
       if (child.exitCode !== null || child.signalCode !== null) return;
       child.kill('SIGTERM');
@@ -47,27 +62,43 @@ export async function startService(dataDir: string, port: number, more: Record<s
 
 /** What `npm start` gives to Node, and to its environment. */
 async function startCommand(): Promise<{ settings: Record<string, string>; args: string[] }> {
-  const { scripts } = JSON.parse(await readFile(new URL('package.json', ROOT), 'utf8')) as { scripts: { start: string } };
+  const { scripts } = JSON.parse(await readFile(new URL('package.json', ROOT), 'utf8')) as {
+    scripts: { start: string };
+  };
   const [before, after] = scripts.start.split(' exec node ') as [string, string];
   return { settings: Object.fromEntries(before.split(' ').map((word) => word.split('='))), args: after.split(' ') };
 }
 
 async function ready(url: string, child: ChildProcess): Promise<void> {
-  while (!await fetch(`${url}/health/ready?parts=all`).then(({ ok }) => ok, () => false)) {
+  while (
+    !(await fetch(`${url}/health/ready?parts=all`).then(
+      ({ ok }) => ok,
+      () => false,
+    ))
+  ) {
     if (child.exitCode !== null) throw new Error('the service did not start');
     await delay(20);
   }
 }
 
 /** Asks the service, and returns its `result`. */
-export async function call<T>(url: string, token: string | null, method: string, path: string, body?: object): Promise<T> {
+export async function call<T>(
+  url: string,
+  token: string | null,
+  method: string,
+  path: string,
+  body?: object,
+): Promise<T> {
   const isForm = body instanceof FormData;
   const reply = await fetch(url + path, {
     method,
-    headers: { ...(token ? { authorization: `Token ${token}` } : {}), ...(body && !isForm ? { 'content-type': 'application/json' } : {}) },
+    headers: {
+      ...(token ? { authorization: `Token ${token}` } : {}),
+      ...(body && !isForm ? { 'content-type': 'application/json' } : {}),
+    },
     ...(body ? { body: isForm ? body : JSON.stringify(body) } : {}),
   });
-  const answer = await reply.json() as { success: boolean; result: T; error_message?: string };
+  const answer = (await reply.json()) as { success: boolean; result: T; error_message?: string };
   if (!answer.success) throw new Error(`${method} ${path}: ${answer.error_message}`);
   return answer.result;
 }
@@ -76,21 +107,32 @@ export type BenchSor = { identifier: string; apiKey: string };
 
 /** A SoR with the attributes of the benchmark's files. */
 export async function createSor({ url, token }: Caller): Promise<BenchSor> {
-  const sor = await call<{ identifier: string; api_keys: string[] }>(url, token, 'POST', '/api/system_of_records', { name: 'Bench' });
+  const sor = await call<{ identifier: string; api_keys: string[] }>(url, token, 'POST', '/api/system_of_records', {
+    name: 'Bench',
+  });
   for (const [key, type] of ATTRIBUTES) {
-    await call(url, token, 'POST', '/api/customer_attributes', { sor_id: sor.identifier, key, label: key, value_type: type });
+    await call(url, token, 'POST', '/api/customer_attributes', {
+      sor_id: sor.identifier,
+      key,
+      label: key,
+      value_type: type,
+    });
   }
   return { identifier: sor.identifier, apiKey: sor.api_keys[0]! };
 }
 
 export type ImportStatus = {
-  state: string; started_at: string; ended_at: string | null;
+  state: string;
+  started_at: string;
+  ended_at: string | null;
   rows: { read: number; ok: number; ignored: number; failed: number };
 };
 
 /** Uploads a file and waits for its end: the seconds of the import itself, and from the request to its end. */
 export async function importFile(
-  { url, token }: Caller, sor: BenchSor, path: string,
+  { url, token }: Caller,
+  sor: BenchSor,
+  path: string,
 ): Promise<{ status: ImportStatus; importSeconds: number; requestSeconds: number }> {
   const form = new FormData();
   form.set('sor_id', sor.identifier);
@@ -98,7 +140,13 @@ export async function importFile(
   form.set('skip_email', 'true');
   form.set('file', await openAsBlob(path), 'bench.csv');
   const began = performance.now();
-  const { import_id: id } = await call<{ import_id: string }>(url, null, 'POST', '/api/attribute_values/batch_import', form);
+  const { import_id: id } = await call<{ import_id: string }>(
+    url,
+    null,
+    'POST',
+    '/api/attribute_values/batch_import',
+    form,
+  );
   for (;;) {
     const status = await call<ImportStatus>(url, token, 'GET', `/api/attribute_values/imports/${id}`);
     if (status.ended_at) {

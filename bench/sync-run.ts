@@ -8,14 +8,20 @@ export type RunOutcome = {
   seconds: number;
 };
 type Run = Pick<RunOutcome, 'records'> & {
-  run_id: string; state: string; started_at: string; ended_at: string | null; failure: object | null; fault: string | null;
+  run_id: string;
+  state: string;
+  started_at: string;
+  ended_at: string | null;
+  failure: object | null;
+  fault: string | null;
 };
 
 /** A source that the service reads: a connection with one of its streams. */
 export type Source = { connection: string; stream: string };
 
 export async function createConnection(
-  { url, token }: RunningService, connection: { name: string; connector: string; settings: object },
+  { url, token }: RunningService,
+  connection: { name: string; connector: string; settings: object },
 ): Promise<string> {
   return (await call<Made>(url, token, 'POST', '/api/connections', connection)).identifier;
 }
@@ -35,13 +41,16 @@ export async function runSync({ url, token }: RunningService, sync: string): Pro
   const { run_id: id } = await call<Run>(url, token, 'POST', `${path}/run`, {});
   for (;;) {
     const run = await call<Run>(url, token, 'GET', `${path}/runs/${id}`);
-    if (run.fault !== null || (run.ended_at && run.state !== 'finished')) throw new Error(`a sync went wrong: ${JSON.stringify(run)}`);
-    if (run.ended_at) return { records: run.records, seconds: (Date.parse(run.ended_at) - Date.parse(run.started_at)) / 1000 };
+    if (run.fault !== null || (run.ended_at && run.state !== 'finished'))
+      throw new Error(`a sync went wrong: ${JSON.stringify(run)}`);
+    if (run.ended_at)
+      return { records: run.records, seconds: (Date.parse(run.ended_at) - Date.parse(run.started_at)) / 1000 };
     await delay(untilNextLook(began));
   }
 }
 
 /** Throws unless all records came to this. */
 export function expectAll({ records }: RunOutcome, fate: 'written' | 'unchanged', rows: number): void {
-  if (records.read !== rows || records[fate] !== rows) throw new Error(`a sync went wrong: ${JSON.stringify(records)} of ${rows} rows`);
+  if (records.read !== rows || records[fate] !== rows)
+    throw new Error(`a sync went wrong: ${JSON.stringify(records)} of ${rows} rows`);
 }

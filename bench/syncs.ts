@@ -9,12 +9,16 @@ import { createConnection, createSync, expectAll, runSync, type Source } from '.
 
 const ROWS: Record<Size, number> = { quick: 100_000, full: 1_000_000 };
 const CASES = [
-  { name: 'into an empty table', fate: 'written', goal: 0.5 }, { name: 'of which nothing changed', fate: 'unchanged', goal: 1 },
+  { name: 'into an empty table', fate: 'written', goal: 0.5 },
+  { name: 'of which nothing changed', fate: 'unchanged', goal: 1 },
 ] as const;
 
 const titleOf = (rows: number, name: string) => `Postgres sync, ${rows.toLocaleString('en')} rows ${name}`;
 
-/** A sync from Postgres to attributes, two values a row, against COPY out, COPY in and a merge; of each the run in the middle. */
+/**
+ * A sync from Postgres to attributes, two values a row, against COPY out, COPY in and a merge; of each the run in the
+ * middle.
+ */
 export const postgresSync: Line = {
   key: 'sync',
   titles: (size) => CASES.map(({ name }) => titleOf(ROWS[size], name)),
@@ -25,7 +29,9 @@ export const postgresSync: Line = {
     await Promise.all([clients.source.connect(), clients.client.connect()]);
     await createSource(clients.client, rows);
     const connection = await createConnection(service, {
-      name: 'Bench source', connector: 'postgres', settings: { ...addressOf(connectionString), tls: 'off', schema: BENCH_SOURCE.schema },
+      name: 'Bench source',
+      connector: 'postgres',
+      settings: { ...addressOf(connectionString), tls: 'off', schema: BENCH_SOURCE.schema },
     });
     const runs: Figure[][] = CASES.map(() => []);
     for (let round = 1; round <= context.rounds; round += 1) {
@@ -43,7 +49,12 @@ export const postgresSync: Line = {
 
 type Clients = { source: pg.Client; client: pg.Client };
 
-async function *measureRound(service: RunningService, { source, client }: Clients, from: Source, rows: number): AsyncIterable<Figure> {
+async function* measureRound(
+  service: RunningService,
+  { source, client }: Clients,
+  from: Source,
+  rows: number,
+): AsyncIterable<Figure> {
   await client.query('TRUNCATE attribute_values, customers, attribute_change_log, sync_records');
   await createBareTable(client);
   const sync = await createSync(service, from);
@@ -60,7 +71,8 @@ async function *measureRound(service: RunningService, { source, client }: Client
 
 async function expectValues(client: pg.Client, values: number): Promise<void> {
   const { rows } = await client.query<{ ours: string; bare: string }>(
-    'SELECT (SELECT count(*) FROM attribute_values) AS ours, (SELECT count(*) FROM bare_values) AS bare');
+    'SELECT (SELECT count(*) FROM attribute_values) AS ours, (SELECT count(*) FROM bare_values) AS bare',
+  );
   const { ours, bare } = rows[0]!;
   if (Number(ours) === values && Number(bare) === values) return;
   throw new Error(`the sync left ${ours} values, the bare one ${bare}, of ${values}`);

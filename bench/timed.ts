@@ -6,7 +6,9 @@ export async function timed<T>(work: () => Promise<T>): Promise<[seconds: number
 
 /** Seconds of each, in turns, after runs that only warm up. */
 export async function medians(
-  one: () => Promise<unknown>, other: () => Promise<unknown>, { runs, warmUps }: { runs: number; warmUps: number },
+  one: () => Promise<unknown>,
+  other: () => Promise<unknown>,
+  { runs, warmUps }: { runs: number; warmUps: number },
 ): Promise<[one: number, other: number]> {
   const seconds: [number[], number[]] = [[], []];
   for (let run = 0; run < warmUps + runs; run += 1) {

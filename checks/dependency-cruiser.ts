@@ -16,15 +16,18 @@ export const dependencyCruiser: Check = {
   name: 'dependency-cruiser',
 
   async rules() {
-    const { default: config } = await import(pathToFileURL(CONFIG).href) as { default: Config };
+    const { default: config } = (await import(pathToFileURL(CONFIG).href)) as { default: Config };
     return config.forbidden.map(({ name }) => name);
   },
 
   async run(root) {
     const output = await runTool('depcruise', ['--config', CONFIG, '--output-type', 'json', '.'], root);
     const { modules, summary } = JSON.parse(output) as Output;
-    const findings = summary.violations.map(({ from, to, rule }) => (
-      { rule: rule.name, file: from, message: `imports ${to}` }));
+    const findings = summary.violations.map(({ from, to, rule }) => ({
+      rule: rule.name,
+      file: from,
+      message: `imports ${to}`,
+    }));
     return { findings, filesLookedAt: modules.filter(({ source }) => CODE_OF_OURS.test(source)).length };
   },
 };

@@ -8,8 +8,21 @@ const MAX_FILES = 40;
 const ONLY_GROWS = 'store/migrations';
 
 const FEATURES = [
-  'core', 'jobs', 'accounts', 'attributes', 'imports', 'feed', 'syncs', 'apps', 'tracking', 'analytics', 'files', 'exports', 'gdpr',
-  'sends', 'campaigns',
+  'core',
+  'jobs',
+  'accounts',
+  'attributes',
+  'imports',
+  'feed',
+  'syncs',
+  'apps',
+  'tracking',
+  'analytics',
+  'files',
+  'exports',
+  'gdpr',
+  'sends',
+  'campaigns',
 ];
 /** Folders of features, and what each has besides. */
 const LAYERS: Record<string, string[]> = {
@@ -21,7 +34,10 @@ const LAYERS: Record<string, string[]> = {
   cli: ['main.ts', 'millrace.js', 'run-command.ts', 'program.ts', 'command-line-page.ts', 'strip-types.js'],
 };
 
-/** Every folder can be seen at a glance, and those of the layers are the features, under the same names in each (docs/architecture.md). */
+/**
+ * Every folder can be seen at a glance, and those of the layers are the features, under the same names in each
+ * (docs/architecture.md).
+ */
 export const folders: Check = {
   name: 'folders',
 
@@ -35,14 +51,28 @@ export const folders: Check = {
 
 /** One for each folder, at the first of its files. */
 function tooMany(files: string[]): Finding[] {
-  return [...Map.groupBy(files, dirname)].flatMap(([folder, inside]) => (inside.length <= MAX_FILES || folder === ONLY_GROWS ? [] : [
-    { rule: 'folder-size', file: inside[0]!, message: `${folder} has ${inside.length} files, more than ${MAX_FILES}` },
-  ]));
+  return [...Map.groupBy(files, dirname)].flatMap(([folder, inside]) =>
+    inside.length <= MAX_FILES || folder === ONLY_GROWS
+      ? []
+      : [
+          {
+            rule: 'folder-size',
+            file: inside[0]!,
+            message: `${folder} has ${inside.length} files, more than ${MAX_FILES}`,
+          },
+        ],
+  );
 }
 
 function outsideFeatures(file: string): Finding[] {
   const [layer = '', name = ''] = file.replace(/^test\//, '').split('/');
   const own = LAYERS[layer];
-  if (own === undefined || FEATURES.includes(name) || own.includes(name) || (file.startsWith('test/') && name.endsWith('.ts'))) return [];
+  if (
+    own === undefined ||
+    FEATURES.includes(name) ||
+    own.includes(name) ||
+    (file.startsWith('test/') && name.endsWith('.ts'))
+  )
+    return [];
   return [{ rule: 'feature', file, message: `${name} is no feature of ${layer}: see FEATURES in checks/folders.ts` }];
 }

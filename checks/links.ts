@@ -26,14 +26,16 @@ export const links: Check = {
 
 async function checkLinks(root: string, file: string): Promise<Finding[]> {
   const targets = linkTargets(await readFile(join(root, file), 'utf8'));
-  const findings = await Promise.all(targets.map(async ({ target, line }): Promise<Finding | undefined> => {
-    const [path = '', anchor] = target.split('#');
-    const linked = path === '' ? file : normalize(join(dirname(file), decodeURI(path)));
-    if (!existsSync(join(root, linked))) return { rule: 'dead-link', file, line, message: target };
-    if (anchor === undefined || !linked.endsWith('.md')) return undefined;
-    const isThere = anchors(await readFile(join(root, linked), 'utf8')).includes(anchor);
-    return isThere ? undefined : { rule: 'dead-anchor', file, line, message: target };
-  }));
+  const findings = await Promise.all(
+    targets.map(async ({ target, line }): Promise<Finding | undefined> => {
+      const [path = '', anchor] = target.split('#');
+      const linked = path === '' ? file : normalize(join(dirname(file), decodeURI(path)));
+      if (!existsSync(join(root, linked))) return { rule: 'dead-link', file, line, message: target };
+      if (anchor === undefined || !linked.endsWith('.md')) return undefined;
+      const isThere = anchors(await readFile(join(root, linked), 'utf8')).includes(anchor);
+      return isThere ? undefined : { rule: 'dead-anchor', file, line, message: target };
+    }),
+  );
   return findings.filter((finding) => finding !== undefined);
 }
 
@@ -50,8 +52,14 @@ export function linkTargets(markdown: string): { target: string; line: number }[
 export function anchors(markdown: string): string[] {
   const seen = new Map<string, number>();
   return [...withoutCode(markdown).matchAll(/^#{1,6}[ \t]+(?<heading>\S.*)$/gm)].map(({ groups }) => {
-    const heading = (groups?.heading ?? '').trimEnd().replace(/(?<=[ \t])#+$/, '').trimEnd();
-    const slug = heading.toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, '').replace(/\s/g, '-');
+    const heading = (groups?.heading ?? '')
+      .trimEnd()
+      .replace(/(?<=[ \t])#+$/, '')
+      .trimEnd();
+    const slug = heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replace(/\s/g, '-');
     const before = seen.get(slug) ?? 0;
     seen.set(slug, before + 1);
     return before === 0 ? slug : `${slug}-${before}`;

@@ -43,5 +43,5 @@ function toFinding(diagnostic: Diagnostic): Finding {
 function ruleOf({ code, message }: Diagnostic): string {
   if (code === undefined) return /^Unused .* directive/.test(message) ? UNUSED_DIRECTIVE : 'no rule';
   const { plugin, rule } = CODE.exec(code)?.groups ?? {};
-  return plugin === 'eslint' ? rule ?? code : `${plugin}/${rule}`;
+  return plugin === 'eslint' ? (rule ?? code) : `${plugin}/${rule}`;
 }

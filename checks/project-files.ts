@@ -10,8 +10,9 @@ const FIXTURES = join('checks', 'fixtures');
 export type ProjectCopy = { path: string; remove(): Promise<void> };
 
 /**
- * A copy of the files that git has, or would add, beside a link to the installed packages. The checks run over it: each tool has
- * its own idea of what to leave out, and none of them can read here what git ignores. Throws where git lists no file.
+ * A copy of the files that git has, or would add, beside a link to the installed packages. The checks run over it: each
+ * tool has its own idea of what to leave out, and none of them can read here what git ignores. Throws where git lists
+ * no file.
  */
 export async function copyProject(folder: string): Promise<ProjectCopy> {
   const files = await listedByGit(folder);
@@ -39,23 +40,32 @@ export async function projectFiles(root: string): Promise<string[]> {
     .toSorted();
 }
 
-/** Tracked files and new ones that are not ignored; not those that are deleted, and no links, since git has only where they lead. */
+/**
+ * Tracked files and new ones that are not ignored; not those that are deleted, and no links, since git has only where
+ * they lead.
+ */
 async function listedByGit(folder: string): Promise<string[]> {
   const listed = await git(folder, 'ls-files', '-z', '--cached', '--others', '--exclude-standard');
   const paths = [...new Set(listed.split('\0'))].filter((path) => path !== '');
-  const areFiles = await Promise.all(paths.map((path) => lstat(join(folder, path)).then((stats) => stats.isFile(), isGone)));
+  const areFiles = await Promise.all(
+    paths.map((path) => lstat(join(folder, path)).then((stats) => stats.isFile(), isGone)),
+  );
   const files = paths.filter((_path, index) => areFiles[index]);
   if (files.length === 0) throw new Error(`git lists no file in ${folder}: is the folder, or one around it, ignored?`);
   return files;
 }
 
 /**
- * What git prints in `folder`. The folder may belong to another user, as in a container; and the variables that git gives to a
- * hook would lead to the hook's repository instead.
+ * What git prints in `folder`. The folder may belong to another user, as in a container; and the variables that git
+ * gives to a hook would lead to the hook's repository instead.
  */
 export async function git(folder: string, ...args: string[]): Promise<string> {
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('GIT_')));
-  const { stdout } = await promisify(execFile)('git', ['-c', 'safe.directory=*', ...args], { cwd: folder, env, maxBuffer: 2 ** 26 });
+  const { stdout } = await promisify(execFile)('git', ['-c', 'safe.directory=*', ...args], {
+    cwd: folder,
+    env,
+    maxBuffer: 2 ** 26,
+  });
   return stdout;
 }
 

@@ -11,12 +11,17 @@ type Expression = { file: string; line: number; source: string; flags: string };
 const FILES = /^(?!test\/|bench\/).*\.(?:ts|mjs|js)$/;
 
 /**
- * The search for a worst case ends after a number of steps instead of a time, so a busy machine finds the same. Over a text of
- * 4,000 characters a quadratic expression takes four times as many steps as it may, and a linear one far fewer.
+ * The search for a worst case ends after a number of steps instead of a time, so a busy machine finds the same. Over a
+ * text of 4,000 characters a quadratic expression takes four times as many steps as it may, and a linear one far fewer.
  */
 const LIMITS: Parameters = {
-  timeout: null, seedingTimeout: null, incubationTimeout: null, attackTimeout: null,
-  attackLimit: 2_000_000, maxAttackStringSize: 4_000, maxIteration: 3,
+  timeout: null,
+  seedingTimeout: null,
+  incubationTimeout: null,
+  attackTimeout: null,
+  attackLimit: 2_000_000,
+  maxAttackStringSize: 4_000,
+  maxIteration: 3,
 };
 
 /** The time that a regular expression takes grows no faster than its text, whatever the text. */
@@ -27,12 +32,17 @@ export const regexps: Check = {
 
   async run(root) {
     const files = (await projectFiles(root)).filter((file) => FILES.test(file));
-    const expressions = await Promise.all(files.map(async (file) => regexpsIn(file, await readFile(join(root, file), 'utf8'))));
+    const expressions = await Promise.all(
+      files.map(async (file) => regexpsIn(file, await readFile(join(root, file), 'utf8'))),
+    );
     return { findings: await judgeAll(expressions.flat()), filesLookedAt: files.length };
   },
 };
 
-/** Its literals, and what `RegExp` is given as text; parts of such a text that another file or the run brings stay unknown. */
+/**
+ * Its literals, and what `RegExp` is given as text; parts of such a text that another file or the run brings stay
+ * unknown.
+ */
 export function regexpsIn(file: string, code: string): Expression[] {
   const { program, errors } = parseSync(file, code);
   if (errors[0]) throw new Error(`${file}: ${errors[0].message}`);
@@ -46,7 +56,9 @@ export function regexpsIn(file: string, code: string): Expression[] {
     if (source !== undefined) add(node.start, source, flags ?? '');
   };
   new Visitor({
-    Literal: (node) => { if ('regex' in node) add(node.start, node.regex.pattern, node.regex.flags); },
+    Literal: (node) => {
+      if ('regex' in node) add(node.start, node.regex.pattern, node.regex.flags);
+    },
     NewExpression: addConstructed,
     CallExpression: addConstructed,
   }).visit(program);
@@ -75,7 +87,7 @@ function textOf(node: Argument | undefined, constants: Map<string, string>): str
   if (template.type !== 'TemplateLiteral') return undefined;
   const parts = template.expressions.map((expression) => textOf(expression, constants));
   if (parts.includes(undefined)) return undefined;
-  const texts = template.quasis.map(({ value }) => (isRaw ? value.raw : value.cooked ?? ''));
+  const texts = template.quasis.map(({ value }) => (isRaw ? value.raw : (value.cooked ?? '')));
   return texts.map((text, index) => text + (parts[index] ?? '')).join('');
 }
 
@@ -84,7 +96,7 @@ async function judgeAll(expressions: Expression[]): Promise<Finding[]> {
   const findings: Finding[] = [];
   const waiting = expressions.values();
   const work = async () => {
-    for (const expression of waiting) findings.push(...await judge(expression));
+    for (const expression of waiting) findings.push(...(await judge(expression)));
   };
   await Promise.all([work(), work()]);
   return findings;
@@ -98,7 +110,8 @@ async function judge({ file, line, source, flags }: Expression): Promise<Finding
 }
 
 function said(diagnostics: Exclude<Diagnostics, { status: 'safe' }>): string {
-  if (diagnostics.status === 'vulnerable') return `takes ${diagnostics.complexity.summary} time for ${diagnostics.attack.pattern}`;
+  if (diagnostics.status === 'vulnerable')
+    return `takes ${diagnostics.complexity.summary} time for ${diagnostics.attack.pattern}`;
   const { error } = diagnostics;
   return `cannot be judged: ${'message' in error ? error.message : error.kind}`;
 }

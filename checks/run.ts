@@ -18,9 +18,11 @@ const copy = await copyProject(join(import.meta.dirname, '..'));
 try {
   process.chdir(copy.path);
   const failed = await runAll();
-  console.log(failed.length === 0
-    ? `${CHECKS.length} checks passed in ${seconds(start)}`
-    : `${failed.length} of ${CHECKS.length} checks failed in ${seconds(start)}: ${failed.join(', ')}`);
+  console.log(
+    failed.length === 0
+      ? `${CHECKS.length} checks passed in ${seconds(start)}`
+      : `${failed.length} of ${CHECKS.length} checks failed in ${seconds(start)}: ${failed.join(', ')}`,
+  );
   process.exitCode = failed.length === 0 ? 0 : 1;
 } finally {
   await copy.remove();
@@ -44,8 +46,11 @@ async function runAll(): Promise<string[]> {
 
 async function outcomeOf(check: Check, codeFiles: number): Promise<Outcome> {
   try {
-    const [rules, { findings, filesLookedAt }, unprovenRules] = await Promise.all(
-      [check.rules(), check.run('.'), proof(check)]);
+    const [rules, { findings, filesLookedAt }, unprovenRules] = await Promise.all([
+      check.rules(),
+      check.run('.'),
+      proof(check),
+    ]);
     const isShort = READ_CODE.includes(check) && (filesLookedAt ?? 0) < codeFiles;
     return {
       errors: [

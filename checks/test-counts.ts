@@ -3,7 +3,10 @@ import { relative } from 'node:path';
 /** What is read here of the report that vitest writes as JSON; times in milliseconds. */
 export type TestReport = {
   testResults: {
-    name: string; status: string; startTime: number; endTime: number;
+    name: string;
+    status: string;
+    startTime: number;
+    endTime: number;
     assertionResults: { status: string }[];
   }[];
 };
@@ -27,8 +30,8 @@ export function countLine(report: TestReport | null, isFailed: boolean): string 
 const SLOWEST = 10;
 
 /**
- * The slowest test files, a line each under a heading, with the seconds from the begin of a file's first test to the end of its
- * last, and the path as it is under `root`. A file without tests took none: it could not be loaded.
+ * The slowest test files, a line each under a heading, with the seconds from the begin of a file's first test to the
+ * end of its last, and the path as it is under `root`. A file without tests took none: it could not be loaded.
  */
 export function slowestFiles(report: TestReport | null, root: string): string[] {
   const files = (report?.testResults ?? [])

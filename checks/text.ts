@@ -12,18 +12,37 @@ const LINE_RULES: LineRule[] = [
     pattern: /(?<![\w.~:/-])\/(?:root|work|tmp|home\/[\w.-]+|Users\/[\w.-]+)[/'"`]/,
     message: 'a path that other machines do not have',
   },
-  { rule: 'line-length', files: /\.(?:ts|js|mjs)$/, pattern: /^.{141}/u, message: 'longer than 140 characters' },
   {
-    rule: 'raw-columns', files: /^store\//, pattern: /\.query<\w*Columns\b/,
+    rule: 'comment-length',
+    files: /\.(?:ts|js|mjs)$/,
+    pattern: /^(?=.{121})\s*(?:\/\/|\/\*|\*)(?! oxlint-disable)/u,
+    message: 'a comment longer than 120 characters',
+  },
+  {
+    rule: 'line-length',
+    files: /\.(?:ts|js|mjs)$/,
+    pattern: /^.{161}/u,
+    message: 'longer than 160 characters: break the text or the statement (the formatter breaks code, but no literals)',
+  },
+  {
+    rule: 'raw-columns',
+    files: /^store\//,
+    pattern: /\.query<\w*Columns\b/,
     message: 'a query gives columns as the database names them: readRow and readRows give them in camel case',
   },
   {
-    rule: 'bare-npx', files: /^(?!test\/)/, pattern: /\bnpx +millrace\b/,
-    message: 'outside of the clone npx asks the public registry, where the name is free: write npx --no-install millrace',
+    rule: 'bare-npx',
+    files: /^(?!test\/)/,
+    pattern: /\bnpx +millrace\b/,
+    message:
+      'outside of the clone npx asks the public registry, where the name is free: write npx --no-install millrace',
   },
   {
-    rule: 'system-temp', files: /^(?!test\/|checks\/|bench\/)/, pattern: /\btmpdir\b/,
-    message: 'the system\'s temporary folder is not searched when a person is erased: write to the scratch area (store/core/scratch.ts)',
+    rule: 'system-temp',
+    files: /^(?!test\/|checks\/|bench\/)/,
+    pattern: /\btmpdir\b/,
+    message:
+      "the system's temporary folder is not searched when a person is erased: write to the scratch area (store/core/scratch.ts)",
   },
   { rule: 'clock', files: /^domain\//, pattern: /\bnew Date\(\)/, message: 'a rule has no clock: it is given `now`' },
 ];
@@ -44,7 +63,11 @@ export const text: Check = {
 
 export function findInText(file: string, content: string): Finding[] {
   const rules = LINE_RULES.filter(({ files }) => files.test(file));
-  return content.split('\n').flatMap((line, index) => rules
-    .filter(({ pattern }) => pattern.test(line))
-    .map(({ rule, message }) => ({ rule, file, line: index + 1, message })));
+  return content
+    .split('\n')
+    .flatMap((line, index) =>
+      rules
+        .filter(({ pattern }) => pattern.test(line))
+        .map(({ rule, message }) => ({ rule, file, line: index + 1, message })),
+    );
 }

@@ -56,9 +56,13 @@ entity's time zone at a terminal; elsewhere it takes the machine's, as the first
 /** The page of the docs on the command line. */
 export async function commandLinePage(): Promise<string> {
   const program = await buildProgram(async () => {}, { version: '' });
-  const groups = program.createHelp().visibleCommands(program).filter((command) => command.name() !== 'help');
+  const groups = program
+    .createHelp()
+    .visibleCommands(program)
+    .filter((command) => command.name() !== 'help');
   const single = groups.filter((command) => command.commands.length === 0);
-  const sections = groups.filter((command) => command.commands.length > 0)
+  const sections = groups
+    .filter((command) => command.commands.length > 0)
     .map((group) => `### ${group.name()}\n\n${sentence(group.description())}\n\n${rows(leavesOf(group))}`);
   return `${[HEAD, rows(single), ...sections].join('\n')}`;
 }
@@ -79,8 +83,11 @@ function usage(command: Command): string {
 }
 
 function about(command: Command): string {
-  const options = command.options.filter(({ long }) => long !== '--json').map(({ flags, description, argChoices }) =>
-    [`\`${flags}\``, description || (argChoices ?? []).join(', ')].filter((part) => part !== '').join(': '));
+  const options = command.options
+    .filter(({ long }) => long !== '--json')
+    .map(({ flags, description, argChoices }) =>
+      [`\`${flags}\``, description || (argChoices ?? []).join(', ')].filter((part) => part !== '').join(': '),
+    );
   return [sentence(command.description()), ...options].join('<br>');
 }
 

@@ -10,10 +10,18 @@ const main = fileURLToPath(new URL('./main.ts', import.meta.url));
 const stripTypes = new URL('./strip-types.js', import.meta.url).href;
 const compileCache = new URL('../runtime/compile-cache.ts', import.meta.url).href;
 // A small young generation: the command prints lists of any length in little memory, of which the contract takes most.
-const child = spawn(bundled, [
-  '--max-semi-space-size=2', '--disable-warning=ExperimentalWarning', `--import=${stripTypes}`, `--import=${compileCache}`, main,
-  ...process.argv.slice(2),
-], { stdio: 'inherit' });
+const child = spawn(
+  bundled,
+  [
+    '--max-semi-space-size=2',
+    '--disable-warning=ExperimentalWarning',
+    `--import=${stripTypes}`,
+    `--import=${compileCache}`,
+    main,
+    ...process.argv.slice(2),
+  ],
+  { stdio: 'inherit' },
+);
 
 // The command may have something to say when it is ended, so this process waits for it. Ctrl-C reaches both anyway.
 for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));

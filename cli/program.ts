@@ -4,8 +4,8 @@ import type { Run } from './core/command-context.ts';
 type AddCommand = (program: Command, run: Run) => unknown;
 
 /**
- * The modules of the commands, in the order of the help, with the names of those that each adds. Loading all of them takes longer than
- * most commands: so of a command that the arguments name, its own is loaded alone.
+ * The modules of the commands, in the order of the help, with the names of those that each adds. Loading all of them
+ * takes longer than most commands: so of a command that the arguments name, its own is loaded alone.
  */
 const MODULES: { names: readonly string[]; load: () => Promise<AddCommand> }[] = [
   { names: ['login'], load: async () => (await import('./accounts/login.ts')).addLoginCommand },
@@ -43,7 +43,9 @@ type Surroundings = {
 
 /** The command of that name (`named`) with those of its module, or all commands. */
 export async function buildProgram(
-  run: Run, { version, output = {}, setJson = () => {} }: Surroundings, named?: string,
+  run: Run,
+  { version, output = {}, setJson = () => {} }: Surroundings,
+  named?: string,
 ): Promise<Command> {
   const program = new Command('millrace')
     .description('The command line of a Millrace server. MILLRACE_URL names the server, MILLRACE_TOKEN who asks.')
@@ -55,10 +57,13 @@ export async function buildProgram(
   const isAll = own.length === 0;
   for (const { load } of isAll ? MODULES : own) (await load())(program, run);
   const json = new Option('--json', 'print what the server answers as JSON, and nothing else');
-  const ours = leavesOf(program).filter((command) =>
-    !WITHOUT_JSON.includes(command.name()) && !command.options.some(({ long }) => long === '--json'));
+  const ours = leavesOf(program).filter(
+    (command) => !WITHOUT_JSON.includes(command.name()) && !command.options.some(({ long }) => long === '--json'),
+  );
   for (const command of ours) command.addOption(json);
-  program.hook('preAction', (_, command) => setJson(ours.includes(command) && command.opts<{ json?: true }>().json === true));
+  program.hook('preAction', (_, command) =>
+    setJson(ours.includes(command) && command.opts<{ json?: true }>().json === true),
+  );
   if (isAll) (await import('@bomb.sh/tab/commander')).default(program, { completionCommandName: 'completion' });
   return program;
 }

@@ -25,21 +25,37 @@ export async function runCommand(args: readonly string[], { env, stdin, stdout, 
     const [out, err] = isJson ? [nowhere, nowhere] : [readable(stdout), readable(stderr)];
     const console = new Console({ stdout: out, stderr: err, ignoreErrors: false });
     status = await work({
-      env, stdin, stdout, stderr, server, console, terminal, isJson, client: isJson ? keepLastResult(client, last) : client,
-      setResult: (value) => { Object.assign(last, { isSet: true, value }); },
+      env,
+      stdin,
+      stdout,
+      stderr,
+      server,
+      console,
+      terminal,
+      isJson,
+      client: isJson ? keepLastResult(client, last) : client,
+      setResult: (value) => {
+        Object.assign(last, { isSet: true, value });
+      },
     });
     if (isJson && last.isSet) stdout.write(`${escapeControls(stringify(withoutKeys(last.value ?? null)))}\n`);
   };
-  const program = await buildProgram(run, {
-    version: version(),
-    output: { writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(readableText(text)) },
-    setJson: (json) => { isJson = json; },
-  }, args[0]);
+  const program = await buildProgram(
+    run,
+    {
+      version: version(),
+      output: { writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(readableText(text)) },
+      setJson: (json) => {
+        isJson = json;
+      },
+    },
+    args[0],
+  );
   try {
     await program.parseAsync(args, { from: 'user' });
     return status;
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode;        // what was wrong, or the help, has been printed
+    if (error instanceof CommanderError) return error.exitCode; // what was wrong, or the help, has been printed
     if (!(error instanceof Refusal)) throw error;
     stderr.write(readableText(`${error.message}\n`));
     return FAILED;

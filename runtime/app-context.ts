@@ -46,7 +46,10 @@ export type AppContext = {
 
 /** Opens the backends for as long as `live` takes. */
 export async function withAppContext(
-  config: Config, backends: Backends, log: Logger, live: (context: AppContext) => Promise<void>,
+  config: Config,
+  backends: Backends,
+  log: Logger,
+  live: (context: AppContext) => Promise<void>,
 ): Promise<void> {
   const context = await openAppContext(config, backends, log);
   try {
@@ -57,10 +60,16 @@ export async function withAppContext(
 }
 
 /** Opens database (migrated), files, keys and the Temporal client. */
-async function openAppContext(config: Config, { databaseUrl, ...backends }: Backends, log: Logger): Promise<AppContext> {
+async function openAppContext(
+  config: Config,
+  { databaseUrl, ...backends }: Backends,
+  log: Logger,
+): Promise<AppContext> {
   const identity = `millrace-${process.pid}`;
   const db = openDatabase({
-    url: databaseUrl, name: identity, max: 21,         // one says that this process runs
+    url: databaseUrl,
+    name: identity,
+    max: 21, // one says that this process runs
     onError: (error) => log.warn({ ...internalErrorOf(error) }, 'a database session ended'),
   });
   let ended = () => {};
@@ -78,7 +87,9 @@ async function openAppContext(config: Config, { databaseUrl, ...backends }: Back
 type Parts = Omit<Backends, 'databaseUrl'> & Pick<AppContext, 'identity' | 'log'> & { ended(): void };
 
 async function openParts(
-  config: Config, db: Database, { temporal, secretKey, newSecretKey, identity, log, ended }: Parts,
+  config: Config,
+  db: Database,
+  { temporal, secretKey, newSecretKey, identity, log, ended }: Parts,
 ): Promise<AppContext> {
   const opened = await openFiles(config, log);
   const { applied } = await migrate(db);
@@ -90,7 +101,16 @@ async function openParts(
   const traces = await openTraces(config, log);
   const client = await openTemporalClient(temporal, identity, traces?.client);
   return {
-    config, log, db, files, secrets, scratch, temporal: client, temporalSettings: temporal, traces, identity,
+    config,
+    log,
+    db,
+    files,
+    secrets,
+    scratch,
+    temporal: client,
+    temporalSettings: temporal,
+    traces,
+    identity,
     async close() {
       await client.connection.close();
       await traces?.close();
@@ -101,22 +121,39 @@ async function openParts(
   };
 }
 
-/** The new one once the database has it, though whoever changed it was cut off, or has not set it in the old one's place yet. */
+/**
+ * The new one once the database has it, though whoever changed it was cut off, or has not set it in the old one's place
+ * yet.
+ */
 async function rightSecretKey(
-  db: Database, { secretKey, newSecretKey, log }: Pick<Parts, 'secretKey' | 'newSecretKey' | 'log'>,
+  db: Database,
+  { secretKey, newSecretKey, log }: Pick<Parts, 'secretKey' | 'newSecretKey' | 'log'>,
 ): Promise<Buffer> {
   if (!newSecretKey) return secretKey;
   const right = await chooseSecretKey(db, [secretKey, newSecretKey]);
-  log.warn({ right: right === newSecretKey ? 'the new one' : 'the old one' },
-    'there are an old and a new secret key: npm run keys -- rotate --wrapping ends the change');
+  log.warn(
+    { right: right === newSecretKey ? 'the new one' : 'the old one' },
+    'there are an old and a new secret key: npm run keys -- rotate --wrapping ends the change',
+  );
   return right;
 }
 
 /** Who was erased stays so, whichever backup database or file store were restored from. */
-async function keepErased({ db, files, secrets, log }: Pick<AppContext, 'db' | 'files' | 'secrets' | 'log'>): Promise<void> {
+async function keepErased({
+  db,
+  files,
+  secrets,
+  log,
+}: Pick<AppContext, 'db' | 'files' | 'secrets' | 'log'>): Promise<void> {
   const { restored, written, unknown, unreadable, people } = await reconcileTombstones({ db, files, secrets });
-  if (restored + written > 0) log.info({ restored, written }, 'tombstones that database or file store lacked were put back');
+  if (restored + written > 0)
+    log.info({ restored, written }, 'tombstones that database or file store lacked were put back');
   if (people > 0) log.warn({ people }, 'people who had been erased came back with the database, and are erased again');
-  if (unknown > 0) log.warn({ files: unknown }, 'tombstones of entities that the database does not know were left alone');
-  if (unreadable > 0) log.error({ files: unreadable }, 'files under tombstones/ can not be read: restore them from a backup of the files');
+  if (unknown > 0)
+    log.warn({ files: unknown }, 'tombstones of entities that the database does not know were left alone');
+  if (unreadable > 0)
+    log.error(
+      { files: unreadable },
+      'files under tombstones/ can not be read: restore them from a backup of the files',
+    );
 }

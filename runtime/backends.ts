@@ -20,9 +20,11 @@ export async function openBackends(config: Config, say: Say): Promise<EmbeddedBa
   const dataDir = config.MILLRACE_DATA_DIR;
   await openDataFolder(dataDir);
   const unlock = lockDataFolder(dataDir);
-  for (const child of await endChildrenLeftBehind(dataDir)) say(`${child}: one that an earlier run left behind was stopped`);
+  for (const child of await endChildrenLeftBehind(dataDir))
+    say(`${child}: one that an earlier run left behind was stopped`);
   const postgres = config.DATABASE_URL ? null : startPostgres({ dataDir, say });
-  const temporal = config.TEMPORAL_ADDRESS ? null
+  const temporal = config.TEMPORAL_ADDRESS
+    ? null
     : startTemporal({ dataDir, say, namespace: config.TEMPORAL_NAMESPACE });
   const parts = [postgres, temporal].filter((part) => part !== null);
   const stop = async () => {
@@ -35,7 +37,7 @@ export async function openBackends(config: Config, say: Say): Promise<EmbeddedBa
     return {
       databaseUrl: config.DATABASE_URL ?? (await postgres)!.url,
       temporal: temporalSettings(config, server?.address),
-      ...await secretKeys(config),
+      ...(await secretKeys(config)),
       temporalUi: server?.uiAddress ?? null,
       lost: Promise.race(running.map(({ lost }) => lost)),
       stop,
@@ -50,7 +52,9 @@ export async function openBackends(config: Config, say: Say): Promise<EmbeddedBa
 export function configuredBackends(config: Config): Backends {
   const missing = (['DATABASE_URL', 'TEMPORAL_ADDRESS'] as const).filter((name) => !config[name]);
   if (missing.length > 0) {
-    throw new ConfigError(missing.map((name) => `${name} is required here: only npm start has parts of its own`).join('\n'));
+    throw new ConfigError(
+      missing.map((name) => `${name} is required here: only npm start has parts of its own`).join('\n'),
+    );
   }
   return { databaseUrl: config.DATABASE_URL!, temporal: temporalSettings(config), ...givenKeys(config) };
 }
@@ -59,7 +63,10 @@ type SecretKeys = Pick<Backends, 'secretKey' | 'newSecretKey'>;
 
 async function secretKeys(config: Config): Promise<SecretKeys> {
   if (config.MILLRACE_SECRET_KEY) return givenKeys(config);
-  return { secretKey: await keptSecretKey(config.MILLRACE_DATA_DIR), newSecretKey: await drawnSecretKey(config.MILLRACE_DATA_DIR) };
+  return {
+    secretKey: await keptSecretKey(config.MILLRACE_DATA_DIR),
+    newSecretKey: await drawnSecretKey(config.MILLRACE_DATA_DIR),
+  };
 }
 
 function givenKeys(config: Config): SecretKeys {
@@ -68,14 +75,18 @@ function givenKeys(config: Config): SecretKeys {
 
 /** The database alone, with the data folder locked: for what runs instead of the service. */
 export async function withDatabase(
-  config: Config, say: Say, work: (backends: SecretKeys & { databaseUrl: string }) => Promise<void>,
+  config: Config,
+  say: Say,
+  work: (backends: SecretKeys & { databaseUrl: string }) => Promise<void>,
 ): Promise<void> {
   const dataDir = config.MILLRACE_DATA_DIR;
   await openDataFolder(dataDir);
   const unlock = lockDataFolder(dataDir);
-  const postgres = config.DATABASE_URL ? null : await endChildrenLeftBehind(dataDir).then(() => startPostgres({ dataDir, say }));
+  const postgres = config.DATABASE_URL
+    ? null
+    : await endChildrenLeftBehind(dataDir).then(() => startPostgres({ dataDir, say }));
   try {
-    await work({ databaseUrl: config.DATABASE_URL ?? postgres!.url, ...await secretKeys(config) });
+    await work({ databaseUrl: config.DATABASE_URL ?? postgres!.url, ...(await secretKeys(config)) });
   } finally {
     await postgres?.stop();
     unlock();

@@ -7,11 +7,15 @@ import { FAILURE_CONVERTER } from './temporal-client.ts';
 const TRACING = '@temporalio/interceptors-opentelemetry/lib/workflow-interceptors.js';
 
 /**
- * `node runtime/bundle-workflows.ts OUT [--traced] [--patience FILE]`: bundles the workflows into the file OUT, whole or not at all; with
- * the module FILE in the place of `workflows/patience.ts`.
+ * `node runtime/bundle-workflows.ts OUT [--traced] [--patience FILE]`: bundles the workflows into the file OUT, whole
+ * or not at all; with the module FILE in the place of `workflows/patience.ts`.
  */
-const { values: { traced, patience }, positionals: [out = ''] } = parseArgs({
-  options: { traced: { type: 'boolean', default: false }, patience: { type: 'string' } }, allowPositionals: true,
+const {
+  values: { traced, patience },
+  positionals: [out = ''],
+} = parseArgs({
+  options: { traced: { type: 'boolean', default: false }, patience: { type: 'string' } },
+  allowPositionals: true,
 });
 const quiet = { log() {}, trace() {}, debug() {}, info() {}, warn: console.error, error: console.error };
 
@@ -21,7 +25,8 @@ const { code } = await bundleWorkflowCode({
   workflowInterceptorModules: traced ? [fileURLToPath(import.meta.resolve(TRACING))] : [],
   logger: quiet,
   webpackConfigHook(config) {
-    if (patience) config.resolve!.alias = { ...config.resolve!.alias as Record<string, string>, './patience.ts$': patience };
+    if (patience)
+      config.resolve!.alias = { ...(config.resolve!.alias as Record<string, string>), './patience.ts$': patience };
     return config;
   },
 });

@@ -22,7 +22,9 @@ import { askedToEnd, startService } from './service.ts';
 process.env.MILLRACE_DATA_DIR ??= '.millrace-demo';
 process.env.MILLRACE_LOG_LEVEL ??= 'warn';
 /** The shop that its sync reads lies in its own database, the bucket of its exporter in an S3 of its own. */
-process.env.MILLRACE_FETCH_ALLOW ??= [URL.parse(process.env.DATABASE_URL ?? '')?.hostname, '127.0.0.1'].filter(Boolean).join(',');
+process.env.MILLRACE_FETCH_ALLOW ??= [URL.parse(process.env.DATABASE_URL ?? '')?.hostname, '127.0.0.1']
+  .filter(Boolean)
+  .join(',');
 
 type Shown = { config: Config; backends: EmbeddedBackends; bucket: DemoBucket | null; url: string };
 
@@ -32,7 +34,9 @@ await enter(async (config, log) => {
   const say = (text: string) => {
     if (!hasEnded) console.log(text);
   };
-  const ending = askedToEnd().then(() => { hasEnded = true; });
+  const ending = askedToEnd().then(() => {
+    hasEnded = true;
+  });
   const backends = await openBackends(config, say);
   const bucket = await startDemoS3(config.MILLRACE_DATA_DIR, say).catch(async (error) => {
     await backends.stop();
@@ -47,7 +51,7 @@ await enter(async (config, log) => {
         await ending;
       } finally {
         await service.stop();
-        await shown.catch(() => {});      // asked to end in between, it finds no server any longer
+        await shown.catch(() => {}); // asked to end in between, it finds no server any longer
       }
     });
   } finally {
@@ -72,9 +76,16 @@ async function show({ config, backends, bucket, url }: Shown, say: (text: string
   const { segment } = await demoAnalytics(server, app, config.MILLRACE_DATA_DIR, say);
   await demoSends(server, app, say);
   await demoCampaign(server, { app, segment }, say);
-  say([
-    '', `API page      ${url}/docs`, `Temporal      ${backends.temporalUi ?? 'its own page'}`, `metrics       ${url}/metrics`,
-    `sign in as    ${email}, password in ${passwordPath}`,
-    `by command    MILLRACE_URL=${url} MILLRACE_TOKEN=${token} npx --no-install millrace --help`, '', 'Up until Ctrl-C.',
-  ].join('\n'));
+  say(
+    [
+      '',
+      `API page      ${url}/docs`,
+      `Temporal      ${backends.temporalUi ?? 'its own page'}`,
+      `metrics       ${url}/metrics`,
+      `sign in as    ${email}, password in ${passwordPath}`,
+      `by command    MILLRACE_URL=${url} MILLRACE_TOKEN=${token} npx --no-install millrace --help`,
+      '',
+      'Up until Ctrl-C.',
+    ].join('\n'),
+  );
 }

@@ -1,8 +1,8 @@
 import { type Interceptor, InterceptingCall, Metadata, status } from '@grpc/grpc-js';
 
 /**
- * A call that its retry begins again after the connection was closed ends as canceled. Without this the retry, which runs
- * in a timer, would end the process: a closed channel throws.
+ * A call that its retry begins again after the connection was closed ends as canceled. Without this the retry, which
+ * runs in a timer, would end the process: a closed channel throws.
  */
 export const endCallsOnceClosed: Interceptor = (options, nextCall) => {
   try {

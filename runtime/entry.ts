@@ -13,7 +13,9 @@ export async function enter(run: (config: Config, log: Logger) => Promise<void>)
     const config = readConfig(process.env);
     const log = createLog(logSettings(config));
     log.info({ config: describeConfig(config) }, 'starting');
-    await run(config, log).catch((error: unknown) => { throw folderError(config, error); });
+    await run(config, log).catch((error: unknown) => {
+      throw folderError(config, error);
+    });
   });
 }
 

@@ -27,7 +27,12 @@ export async function ensureFirstUser({ config, db, secrets }: AppContext): Prom
   const isMade = await write(db, async (tx) => {
     await tx.query('SELECT pg_advisory_xact_lock($1)', [FIRST_USER_LOCK]);
     if (await hasUsers(tx)) return false;
-    const entity = await insertEntity(tx, secrets, FIRST_ENTITY, isTimeZone(defaultTz) ? { defaultTz } : { defaultTz: 'UTC' });
+    const entity = await insertEntity(
+      tx,
+      secrets,
+      FIRST_ENTITY,
+      isTimeZone(defaultTz) ? { defaultTz } : { defaultTz: 'UTC' },
+    );
     const user = await insertUser(tx, { email, passwordHash, superadmin: true, preferedEntityId: entity.id });
     await insertMembership(tx, { userId: user.id, entityId: entity.id, rights: [...RIGHTS], admin: true });
     return true;

@@ -8,8 +8,13 @@ import { cancelSend } from '../activities/sends/cancel-send.ts';
 import type { ServerDependencies } from '../server/dependencies.ts';
 import type { Database } from '../store/core/database.ts';
 
-/** What requests tell Temporal. Each call fails after `withinMs`, so that no request waits for a Temporal that is away. */
-export function flowsOver({ db, temporal }: { db: Database; temporal: Client }, withinMs: number): ServerDependencies['flows'] {
+/**
+ * What requests tell Temporal. Each call fails after `withinMs`, so that no request waits for a Temporal that is away.
+ */
+export function flowsOver(
+  { db, temporal }: { db: Database; temporal: Client },
+  withinMs: number,
+): ServerDependencies['flows'] {
   const within = (call: () => Promise<void>) => temporal.connection.withDeadline(Date.now() + withinMs, call);
   return {
     startJob: (kind, ref) => within(() => startJob(temporal, kind, ref)),

@@ -36,7 +36,9 @@ await saidPlainly(async () => {
     } finally {
       await db.end();
     }
-  }).catch((error: unknown) => { throw folderError(config, error); });
+  }).catch((error: unknown) => {
+    throw folderError(config, error);
+  });
 });
 
 type Command = 'show' | 'rotate' | 'wrap' | 'help';
@@ -44,7 +46,9 @@ type Command = 'show' | 'rotate' | 'wrap' | 'help';
 function readCommand(args: string[]): Command {
   try {
     const { positionals, values } = parseArgs({
-      args, allowPositionals: true, options: { wrapping: { type: 'boolean' }, help: { type: 'boolean' } },
+      args,
+      allowPositionals: true,
+      options: { wrapping: { type: 'boolean' }, help: { type: 'boolean' } },
     });
     if (values.help) return 'help';
     const [command, ...rest] = positionals;
@@ -74,17 +78,28 @@ async function rotate(config: Config, db: Database, { command, secretKey, newSec
   if (command === 'wrap') return wrap(config, { db, files }, { secretKey, newSecretKey });
   const right = newSecretKey ? await chooseSecretKey(db, [secretKey, newSecretKey]) : secretKey;
   const { id, resealed, dropped } = await rotateDataKey({ db, files }, right);
-  say(`data key ${id} seals everything now: ${resealed} values were sealed again${dropped.length === 0 ? '' : `, data key ${
-    dropped.join(', ')} is gone`}`);
+  say(
+    `data key ${id} seals everything now: ${resealed} values were sealed again${
+      dropped.length === 0 ? '' : `, data key ${dropped.join(', ')} is gone`
+    }`,
+  );
 }
 
-async function wrap(config: Config, deps: Dependencies, { secretKey, newSecretKey }: Omit<Rotation, 'command'>): Promise<void> {
+async function wrap(
+  config: Config,
+  deps: Dependencies,
+  { secretKey, newSecretKey }: Omit<Rotation, 'command'>,
+): Promise<void> {
   const isKept = config.MILLRACE_SECRET_KEY === undefined;
   const to = newSecretKey ?? (isKept ? await drawSecretKey(config.MILLRACE_DATA_DIR) : refuseNoKey());
   sayAside(`from the secret key with fingerprint ${fingerprintOf(secretKey)} to that with ${fingerprintOf(to)}`);
   const keys = await rotateSecretKey(deps, secretKey, to);
-  const place = isKept ? `${await replaceSecretKey(config.MILLRACE_DATA_DIR)} holds the one before` : 'keep the one before';
-  say(`${keys} keys are wrapped by the new secret key, in the database and the file store; ${place}, for older backups`);
+  const place = isKept
+    ? `${await replaceSecretKey(config.MILLRACE_DATA_DIR)} holds the one before`
+    : 'keep the one before';
+  say(
+    `${keys} keys are wrapped by the new secret key, in the database and the file store; ${place}, for older backups`,
+  );
   if (!isKept) say('set MILLRACE_SECRET_KEY to what MILLRACE_NEW_SECRET_KEY is, and MILLRACE_NEW_SECRET_KEY no more');
 }
 

@@ -2,7 +2,9 @@ import { Session } from 'node:inspector/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 
 const MIB = 1024 ** 2;
-/** What a process of ours has beside V8's heap and buffers: the program itself, memory of native code, other threads. */
+/**
+ * What a process of ours has beside V8's heap and buffers: the program itself, memory of native code, other threads.
+ */
 const USUAL_BYTES = 200 * MIB;
 /** So much more is worth the pause in which it is given back, some 0.2 s. */
 const WORTH_BYTES = 64 * MIB;
@@ -12,18 +14,19 @@ const LOOK_EVERY_MS = 15_000;
 export type ReleaseOptions = { usualBytes?: number; lookEveryMs?: number };
 
 /**
- * Gives memory back to the system that V8 holds and does not use, until `signal`. V8 pools the pages that a collection has emptied.
- * It releases them when the process has been idle for a while, but then not again before its heap outgrows what it was: without
- * this a process keeps what one sync or import took at its peak.
+ * Gives memory back to the system that V8 holds and does not use, until `signal`. V8 pools the pages that a collection
+ * has emptied. It releases them when the process has been idle for a while, but then not again before its heap outgrows
+ * what it was: without this a process keeps what one sync or import took at its peak.
  */
 export async function releaseUnusedMemory(
-  signal: AbortSignal, { usualBytes = USUAL_BYTES, lookEveryMs = LOOK_EVERY_MS }: ReleaseOptions = {},
+  signal: AbortSignal,
+  { usualBytes = USUAL_BYTES, lookEveryMs = LOOK_EVERY_MS }: ReleaseOptions = {},
 ): Promise<void> {
   let usual = usualBytes;
   while (!signal.aborted) {
     if (besideHeap() > usual + WORTH_BYTES) {
       await releasePooledPages();
-      usual = Math.max(usualBytes, besideHeap());       // what stays is no pool: it is not looked for again
+      usual = Math.max(usualBytes, besideHeap()); // what stays is no pool: it is not looked for again
     }
     await delay(lookEveryMs, undefined, { signal, ref: false }).catch(() => {});
   }

@@ -22,23 +22,35 @@ export async function openFiles(config: Config, log?: Logger): Promise<Files> {
   // A store of one's own rarely has a host name for each bucket.
   const forcePathStyle = (config.AWS_ENDPOINT_URL_S3 ?? config.AWS_ENDPOINT_URL) !== undefined;
   const { MILLRACE_FILES_ENCRYPTION: algorithm, MILLRACE_FILES_KMS_KEY: kmsKeyId = null } = config;
-  const openWith = (encryption: ServerSideEncryption | null) => s3Files({ bucket, prefix: keys.join('/'), encryption }, { forcePathStyle });
+  const openWith = (encryption: ServerSideEncryption | null) =>
+    s3Files({ bucket, prefix: keys.join('/'), encryption }, { forcePathStyle });
   const files = openWith(algorithm === undefined ? null : { algorithm, kmsKeyId });
   await tryFiles(files).catch(async (error: unknown) => {
-    const advice = await adviceOnEncryption(error, openWith) ?? adviceOn(error);
+    const advice = (await adviceOnEncryption(error, openWith)) ?? adviceOn(error);
     throw new CannotStart(`MILLRACE_FILES: ${place} can't be used: ${advice}`);
   });
   return files;
 }
 
-/** Looks whether the bucket takes a file that names an encryption: a policy that wants it denies in the words of a missing right. */
-async function adviceOnEncryption(error: unknown, openWith: (encryption: ServerSideEncryption) => Files): Promise<string | null> {
+/**
+ * Looks whether the bucket takes a file that names an encryption: a policy that wants it denies in the words of a
+ * missing right.
+ */
+async function adviceOnEncryption(
+  error: unknown,
+  openWith: (encryption: ServerSideEncryption) => Files,
+): Promise<string | null> {
   if (s3Error(error).code !== 'AccessDenied') return null;
   for (const algorithm of SERVER_SIDE_ENCRYPTIONS) {
-    const isUsable = await tryFiles(openWith({ algorithm, kmsKeyId: null })).then(() => true, () => false);
+    const isUsable = await tryFiles(openWith({ algorithm, kmsKeyId: null })).then(
+      () => true,
+      () => false,
+    );
     if (!isUsable) continue;
-    return `the bucket denies uploads without the header x-amz-server-side-encryption: ${algorithm}: `
-      + `set MILLRACE_FILES_ENCRYPTION=${algorithm}`;
+    return (
+      `the bucket denies uploads without the header x-amz-server-side-encryption: ${algorithm}: ` +
+      `set MILLRACE_FILES_ENCRYPTION=${algorithm}`
+    );
   }
   return null;
 }
@@ -57,17 +69,19 @@ async function tryFiles(files: Files): Promise<void> {
 /** By S3's error codes (Amazon S3 API reference: Error responses) and those of the SDK. */
 const ADVICE: Record<string, string> = {
   InvalidAccessKeyId: 'it does not know this access key: check AWS_ACCESS_KEY_ID',
-  XAdminUserNotFound: 'it does not know this access key: check AWS_ACCESS_KEY_ID',     // versitygw's
+  XAdminUserNotFound: 'it does not know this access key: check AWS_ACCESS_KEY_ID', // versitygw's
   SignatureDoesNotMatch: 'the secret does not fit the access key: check AWS_SECRET_ACCESS_KEY',
   InvalidToken: 'it does not take this session token: check AWS_SESSION_TOKEN',
   ExpiredToken: 'the credentials have expired: renew them',
-  AccessDenied: 'a right is missing: s3:ListBucket, s3:ListBucketMultipartUploads of the bucket; '
-    + 's3:GetObject, s3:PutObject, s3:DeleteObject, s3:AbortMultipartUpload of its objects',
+  AccessDenied:
+    'a right is missing: s3:ListBucket, s3:ListBucketMultipartUploads of the bucket; ' +
+    's3:GetObject, s3:PutObject, s3:DeleteObject, s3:AbortMultipartUpload of its objects',
   NoSuchBucket: 'there is no bucket of this name: make it, or check MILLRACE_FILES',
   PermanentRedirect: 'the bucket is in another region: set AWS_REGION',
   AuthorizationHeaderMalformed: 'the bucket is in another region: set AWS_REGION',
   RequestTimeTooSkewed: 'its clock and the one here are over 15 minutes apart: set them right',
-  CredentialsProviderError: 'there are no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give the machine a role',
+  CredentialsProviderError:
+    'there are no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or give the machine a role',
 };
 
 /** S3's own messages may quote keys, and stay out. */

@@ -19,17 +19,32 @@ const [WORKFLOWS, ACTIVITIES] = [1, 2];
 
 /** `workers` are those of this process; null if it has none. */
 export async function readiness({ db, files, temporal }: AppContext, workers: Workers | null): Promise<Readiness[]> {
-  const { connection, workflowService, options: { namespace } } = temporal;
+  const {
+    connection,
+    workflowService,
+    options: { namespace },
+  } = temporal;
   const fromTemporal = <T>(ask: () => Promise<T>) => connection.withDeadline(Date.now() + PART_WITHIN_MS, ask);
-  const polledQueue = (queue: TaskQueue) => fromTemporal(() => workflowService.describeTaskQueue({
-    namespace, taskQueue: { name: queue }, taskQueueType: queue === 'flows' ? WORKFLOWS : ACTIVITIES,
-  }));
+  const polledQueue = (queue: TaskQueue) =>
+    fromTemporal(() =>
+      workflowService.describeTaskQueue({
+        namespace,
+        taskQueue: { name: queue },
+        taskQueueType: queue === 'flows' ? WORKFLOWS : ACTIVITIES,
+      }),
+    );
   const parts = await Promise.all([
     part('postgres', true, db.query('SELECT 1')),
     part('migrations', true, refuseMissingMigrations(db)),
     part('files', true, files.check()),
-    part('temporal', false, fromTemporal(() => workflowService.describeNamespace({ namespace }))),
-    ...TASK_QUEUES.map((queue) => (workers ? ownWorker(queue, workers) : part(`worker of ${queue}`, false, polledQueue(queue), hasPoller))),
+    part(
+      'temporal',
+      false,
+      fromTemporal(() => workflowService.describeNamespace({ namespace })),
+    ),
+    ...TASK_QUEUES.map((queue) =>
+      workers ? ownWorker(queue, workers) : part(`worker of ${queue}`, false, polledQueue(queue), hasPoller),
+    ),
   ]);
   const restored = await Promise.race([restoredReadiness(db), rejectAfter(PART_WITHIN_MS)]).catch(() => []);
   return [...parts, ...restored];
@@ -37,7 +52,10 @@ export async function readiness({ db, files, temporal }: AppContext, workers: Wo
 
 /** `reasonOf` looks at the answer: what is missing, or null. */
 async function part<T>(
-  name: string, required: boolean, check: Promise<T>, reasonOf: (answer: T) => string | null = () => null,
+  name: string,
+  required: boolean,
+  check: Promise<T>,
+  reasonOf: (answer: T) => string | null = () => null,
 ): Promise<Readiness> {
   try {
     const reason = reasonOf(await Promise.race([check, rejectAfter(PART_WITHIN_MS)]));
@@ -52,7 +70,9 @@ type Polled = { pollers?: { lastAccessTime?: { seconds?: { toString(): string } 
 
 function hasPoller({ pollers }: Polled): string | null {
   const polledAt = (pollers ?? []).map(({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? 0) * 1_000);
-  return polledAt.some((at) => at > Date.now() - POLLED_WITHIN_MS) ? null : 'no worker has asked for work in the last 90 s';
+  return polledAt.some((at) => at > Date.now() - POLLED_WITHIN_MS)
+    ? null
+    : 'no worker has asked for work in the last 90 s';
 }
 
 async function rejectAfter(ms: number): Promise<never> {
@@ -60,16 +80,30 @@ async function rejectAfter(ms: number): Promise<never> {
   throw new Error(`no answer within ${ms} ms`);
 }
 
-/** Named while it lasts, and ready: an exporter's bucket that is away for a day must not keep everything from being served. */
+/**
+ * Named while it lasts, and ready: an exporter's bucket that is away for a day must not keep everything from being
+ * served.
+ */
 async function restoredReadiness(db: AppContext['db']): Promise<Readiness[]> {
   const { people, requests } = await countRestoredPeople(db);
-  return people === 0 ? [] : [{
-    name: 'people of a restored backup', ready: true, required: false,
-    reason: `${people} who had been erased came back with the database; ${requests} deletion requests erase them again`,
-  }];
+  return people === 0
+    ? []
+    : [
+        {
+          name: 'people of a restored backup',
+          ready: true,
+          required: false,
+          reason: `${people} who had been erased came back with the database; ${requests} deletion requests erase them again`,
+        },
+      ];
 }
 
 function ownWorker(queue: TaskQueue, workers: Workers): Readiness {
   const ready = workers.polling().includes(queue);
-  return { name: `worker of ${queue}`, ready, required: false, ...(ready ? {} : { reason: 'starting, or out of reach of Temporal' }) };
+  return {
+    name: `worker of ${queue}`,
+    ready,
+    required: false,
+    ...(ready ? {} : { reason: 'starting, or out of reach of Temporal' }),
+  };
 }

@@ -4,7 +4,10 @@ import { openScratch, type Scratch } from '../store/core/scratch.ts';
 import { internalErrorOf } from '../domain/core/internal-error.ts';
 import type { Logger } from 'pino';
 
-/** Opens the scratch area of the data folder, which several processes may share, and removes what processes that are gone left there. */
+/**
+ * Opens the scratch area of the data folder, which several processes may share, and removes what processes that are
+ * gone left there.
+ */
 export function openScratchOf(dataDir: string, log: Logger): Promise<Scratch> {
   const startedAt = identify(process.pid)?.startedAt ?? new Date().toISOString();
   return openScratch(area(dataDir, 'scratch'), {

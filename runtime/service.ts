@@ -48,13 +48,17 @@ export async function startService(context: AppContext, { serves, works }: Servi
   metrics.followGdprRequests(() => countRequestsUnderWay(context.db));
   const stopping = new AbortController();
   const supervisorOptions = { temporal: context.temporal, log: context.log, sweepSeconds: SWEEP_SECONDS };
-  const isReachable = await ensureTemporal(supervisorOptions).then(() => true, (error: unknown) => {
-    sayUnreachable(supervisorOptions, error);
-    return false;
-  });
+  const isReachable = await ensureTemporal(supervisorOptions).then(
+    () => true,
+    (error: unknown) => {
+      sayUnreachable(supervisorOptions, error);
+      return false;
+    },
+  );
   const supervisor = superviseTemporal(supervisorOptions, stopping.signal, isReachable);
-  const release = releaseUnusedMemory(stopping.signal)
-    .catch((error: unknown) => context.log.warn({ error: internalErrorOf(error) }, 'unused memory is not given back any more'));
+  const release = releaseUnusedMemory(stopping.signal).catch((error: unknown) =>
+    context.log.warn({ error: internalErrorOf(error) }, 'unused memory is not given back any more'),
+  );
   let app: FastifyInstance | null = null;
   let metricsApp: FastifyInstance | null = null;
   let workers: Workers | null = null;
@@ -96,12 +100,27 @@ async function startAllWorkers(context: AppContext, metrics: Metrics): Promise<W
     temporal: temporalSettings,
     bundlePath: await workflowBundle(join(config.MILLRACE_DATA_DIR, 'cache'), { traced: traces !== null }),
     queues: TASK_QUEUES,
-    identity, log, metrics, traces,
+    identity,
+    log,
+    metrics,
+    traces,
     maxStepDeaths: config.MILLRACE_STEP_DEATHS,
     deps: {
-      db, files, secrets, log, temporal, countRows: metrics.countRows, countValues: metrics.countValues,
-      countRecords: metrics.countRecords, countExportRuns: metrics.countExportRuns, countExportRows: metrics.countExportRows,
-      ...openAllPlaces(), batchRecords: IMPORT_BATCH_RECORDS, boundary: () => {}, mailer, publicUrl: url,
+      db,
+      files,
+      secrets,
+      log,
+      temporal,
+      countRows: metrics.countRows,
+      countValues: metrics.countValues,
+      countRecords: metrics.countRecords,
+      countExportRuns: metrics.countExportRuns,
+      countExportRows: metrics.countExportRows,
+      ...openAllPlaces(),
+      batchRecords: IMPORT_BATCH_RECORDS,
+      boundary: () => {},
+      mailer,
+      publicUrl: url,
       outbox,
       outside: outside(context),
       scratch,
@@ -121,13 +140,17 @@ async function startAllWorkers(context: AppContext, metrics: Metrics): Promise<W
 /** An address has no mail domain. */
 function sender(context: AppContext): string {
   const { hostname } = new URL(publicUrl(context));
-  return context.config.MILLRACE_MAIL_FROM ?? `millrace@${isIP(hostname.replace(/^\[|\]$/g, '')) === 0 ? hostname : 'localhost'}`;
+  return (
+    context.config.MILLRACE_MAIL_FROM ??
+    `millrace@${isIP(hostname.replace(/^\[|\]$/g, '')) === 0 ? hostname : 'localhost'}`
+  );
 }
 
 /** The ways out to addresses that users set. */
 function outside({ config }: AppContext): WaysOut {
-  const allow = readFetchAllow(config.MILLRACE_FETCH_ALLOW ?? '') as FetchAllow;      // checked with the configuration
-  const commands = config.MILLRACE_TAPS === undefined ? new Map() : readCommandsFile(config.MILLRACE_TAPS) as Commands;
+  const allow = readFetchAllow(config.MILLRACE_FETCH_ALLOW ?? '') as FetchAllow; // checked with the configuration
+  const commands =
+    config.MILLRACE_TAPS === undefined ? new Map() : (readCommandsFile(config.MILLRACE_TAPS) as Commands);
   const leastRate = { leastBytes: config.MILLRACE_LEAST_RATE * 1024, withinMs: 60_000 };
   const pushServices = readPushServices(config.MILLRACE_PUSH_SERVICES ?? '') as PushServices;
   return { fetch: guardedFetch(allow, { limits: { leastRate } }), allow, commands, pushServices };
@@ -135,14 +158,22 @@ function outside({ config }: AppContext): WaysOut {
 
 /** Maximum bytes of files that callers may have the service keep. */
 function keptLimits({ config }: AppContext): KeptLimits {
-  return { bytesPerSor: config.MILLRACE_KEPT_PER_SOR * 1024 ** 3, bytesPerEntity: config.MILLRACE_KEPT_PER_ENTITY * 1024 ** 3 };
+  return {
+    bytesPerSor: config.MILLRACE_KEPT_PER_SOR * 1024 ** 3,
+    bytesPerEntity: config.MILLRACE_KEPT_PER_ENTITY * 1024 ** 3,
+  };
 }
 
 async function listen(context: AppContext, metrics: Metrics, workers: Workers | null): Promise<FastifyInstance> {
   const { config, db, files, secrets, scratch, log, traces } = context;
   const { bytesPerSor: keptBytesPerSor, bytesPerEntity: keptBytesPerEntity } = keptLimits(context);
   const app = await buildServer({
-    db: impatient(db), files, secrets, log, metrics, traceRequest: traces?.traceRequest,
+    db: impatient(db),
+    files,
+    secrets,
+    log,
+    metrics,
+    traceRequest: traces?.traceRequest,
     flows: flowsOver(context, START_WITHIN_MS),
     outside: outside(context),
     scratch,
@@ -159,8 +190,11 @@ async function listen(context: AppContext, metrics: Metrics, workers: Workers | 
       limits: { keptBytesPerSor, keptBytesPerEntity },
     },
   });
-  await listenAt(app, { host: config.HOST, port: config.PORT },
-    `PORT ${config.PORT} on ${config.HOST} is taken by another program: set PORT to a free one`);
+  await listenAt(
+    app,
+    { host: config.HOST, port: config.PORT },
+    `PORT ${config.PORT} on ${config.HOST} is taken by another program: set PORT to a free one`,
+  );
   return app;
 }
 
@@ -169,7 +203,11 @@ async function listenForMetrics({ config, log }: AppContext, metrics: Metrics): 
   const address = config.MILLRACE_METRICS_ADDRESS;
   if (address === undefined) return null;
   const app = buildMetricsServer({ log, metrics }, config.MILLRACE_METRICS_TOKEN);
-  await listenAt(app, readAddress(address), `MILLRACE_METRICS_ADDRESS ${address} is taken by another program: set it to a free one`);
+  await listenAt(
+    app,
+    readAddress(address),
+    `MILLRACE_METRICS_ADDRESS ${address} is taken by another program: set it to a free one`,
+  );
   return app;
 }
 
@@ -184,7 +222,8 @@ function publicUrl({ config }: AppContext): string {
 }
 
 async function version(): Promise<string> {
-  return (JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }).version;
+  return (JSON.parse(await readFile(new URL('../package.json', import.meta.url), 'utf8')) as { version: string })
+    .version;
 }
 
 /** Settles once this process is asked to end. Whoever asks again after a while ends it at once. */

@@ -9,18 +9,27 @@ import type { Config } from './config.ts';
 
 /** Makes the first connection to the database. */
 export async function reachDatabase(db: Database, databaseUrl: string): Promise<void> {
-  await db.query('SELECT').catch((error: unknown) => { throw databaseError(databaseUrl, error); });
+  await db.query('SELECT').catch((error: unknown) => {
+    throw databaseError(databaseUrl, error);
+  });
 }
 
 /** Turns a failed first connection into one sentence that names DATABASE_URL. Any other error is returned as it is. */
 function databaseError(databaseUrl: string, error: unknown): unknown {
   const { hostname, port } = new URL(databaseUrl);
   if (!isAway(error) && !isRefused(error)) return error;
-  return new CannotStart(`DATABASE_URL: ${postgresRefusal(serverName(hostname, Number(port || 5_432)), error).message}.`, { cause: error });
+  return new CannotStart(
+    `DATABASE_URL: ${postgresRefusal(serverName(hostname, Number(port || 5_432)), error).message}.`,
+    { cause: error },
+  );
 }
 
-/** SQLSTATE classes of a session that Postgres refuses to this user, or as it is asked for, and Node's codes of sockets and TLS. */
-const REFUSED = /^(?:(?:22|28|3D|42)[0-9A-Z]+|E[A-Z_]+|ERR_SSL.*|CERT_.*|ERR_TLS.*|DEPTH_ZERO.*|SELF_SIGNED.*|UNABLE_TO.*)$/;
+/**
+ * SQLSTATE classes of a session that Postgres refuses to this user, or as it is asked for, and Node's codes of sockets
+ * and TLS.
+ */
+const REFUSED =
+  /^(?:(?:22|28|3D|42)[0-9A-Z]+|E[A-Z_]+|ERR_SSL.*|CERT_.*|ERR_TLS.*|DEPTH_ZERO.*|SELF_SIGNED.*|UNABLE_TO.*)$/;
 
 /** Whether the server is there, and does not let this process in. */
 function isRefused(error: unknown): error is Error {
@@ -31,20 +40,34 @@ function isRefused(error: unknown): error is Error {
 
 /** What a folder that can't be used has against it, by Node's code. */
 const FOLDER: Record<string, string> = {
-  EACCES: 'this user may not write there', EPERM: 'this user may not write there', EROFS: 'it is on a read-only file system',
-  ENOSPC: 'its disk is full', ENOTDIR: 'a file is in the way', EEXIST: 'a file is in the way', ENOENT: 'it can\'t be made',
+  EACCES: 'this user may not write there',
+  EPERM: 'this user may not write there',
+  EROFS: 'it is on a read-only file system',
+  ENOSPC: 'its disk is full',
+  ENOTDIR: 'a file is in the way',
+  EEXIST: 'a file is in the way',
+  ENOENT: "it can't be made",
 };
 
-/** Turns a failure of the file system in a folder that is configured into one sentence. Any other error is returned as it is. */
+/**
+ * Turns a failure of the file system in a folder that is configured into one sentence. Any other error is returned as
+ * it is.
+ */
 export function folderError({ MILLRACE_DATA_DIR, MILLRACE_FILES }: Config, error: unknown): unknown {
   const isFolder = MILLRACE_FILES !== undefined && !MILLRACE_FILES.startsWith('s3:');
-  const folders = { ...isFolder ? { MILLRACE_FILES } : {}, MILLRACE_DATA_DIR };
+  const folders = { ...(isFolder ? { MILLRACE_FILES } : {}), MILLRACE_DATA_DIR };
   if (!(error instanceof Error) || error instanceof CannotStart) return error;
   const { code = '', path, errcode } = error as NodeJS.ErrnoException & { errcode?: number };
   for (const [variable, folder] of Object.entries(folders)) {
     // SQLite, which locks the data folder, says it with numbers of its own: read-only, can't open.
-    const why = errcode === 8 || errcode === 14 ? FOLDER['EACCES'] : path !== undefined && lies(path, folder) ? FOLDER[code] : undefined;
-    if (why !== undefined) return new CannotStart(`${variable}: the folder ${folder} can't be used (${code}): ${why}.`, { cause: error });
+    const why =
+      errcode === 8 || errcode === 14
+        ? FOLDER['EACCES']
+        : path !== undefined && lies(path, folder)
+          ? FOLDER[code]
+          : undefined;
+    if (why !== undefined)
+      return new CannotStart(`${variable}: the folder ${folder} can't be used (${code}): ${why}.`, { cause: error });
   }
   return error;
 }

@@ -9,12 +9,13 @@ import { askedToEnd, startService } from './service.ts';
 /** Where it runs, how to sign in, and what to do first. */
 function welcome(config: Config, url: string, temporalUi: string | null): string {
   const passwordPath = join(config.MILLRACE_DATA_DIR, 'admin-password');
-  const password = config.MILLRACE_ADMIN_PASSWORD || !existsSync(passwordPath) ? '' : `, with the password in ${passwordPath}`;
+  const password =
+    config.MILLRACE_ADMIN_PASSWORD || !existsSync(passwordPath) ? '' : `, with the password in ${passwordPath}`;
   const lines = [
     ['Sign in', `as ${config.MILLRACE_ADMIN_EMAIL}${password}`],
     ['Do first', `${url}/manual/first-import.md`],
     ['API page', `${url}/docs`],
-    ...temporalUi === null ? [] : [['Temporal', temporalUi]],
+    ...(temporalUi === null ? [] : [['Temporal', temporalUi]]),
     ['End it', 'with Ctrl-C'],
   ];
   return ['', `millrace: ${url}`, ...lines.map(([what, where]) => `  ${what!.padEnd(10)}${where!}`), ''].join('\n');
@@ -30,7 +31,7 @@ await enter(async (config, log) => {
       const service = await startService(context, { serves: true, works: true });
       say(welcome(config, service.url!, backends.temporalUi));
       const lost = await Promise.race([ending, backends.lost]);
-      if (lost) process.exitCode = 1;          // whoever watches over this process starts it again
+      if (lost) process.exitCode = 1; // whoever watches over this process starts it again
       say(lost ?? 'millrace: ending; what runs gets 30 s');
       await service.stop();
     });

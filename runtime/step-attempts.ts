@@ -4,7 +4,14 @@ import { internalErrorOf } from '../domain/core/internal-error.ts';
 import { countDeaths, judgeAttempt } from '../domain/jobs/step-attempts.ts';
 import type { Database, Tx } from '../store/core/database.ts';
 import {
-  deleteAttempts, findAttempt, type JobStep, lockProcess, lockTurn, unlockTurn, updateAttemptEnded, upsertAttempt,
+  deleteAttempts,
+  findAttempt,
+  type JobStep,
+  lockProcess,
+  lockTurn,
+  unlockTurn,
+  updateAttemptEnded,
+  upsertAttempt,
 } from '../store/jobs/step-attempts.ts';
 
 /**
@@ -29,40 +36,51 @@ export function stepAttempts(db: Database, log: Log, maxDeaths: number): StepAtt
   const presence = new Presence(db, process);
   /** Attempts that are noted, by the numbers that they are noted under. */
   const running = new Map<string, number>();
-  const unlessAway = <T>(away: T, work: () => Promise<T>) => work().catch((error: unknown) => {
-    log.warn({ ...internalErrorOf(error) }, 'attempts at steps are not noted now');
-    return away;
-  });
+  const unlessAway = <T>(away: T, work: () => Promise<T>) =>
+    work().catch((error: unknown) => {
+      log.warn({ ...internalErrorOf(error) }, 'attempts at steps are not noted now');
+      return away;
+    });
   const leave = (step: JobStep) => {
     running.delete(keyOf(step));
     return presence.leave(keyOf(step), running.size === 0);
   };
   return {
     close: () => unlessAway(undefined, () => presence.close()),
-    begin: (step) => (isNotNoted(step) ? Promise.resolve('runs') : unlessAway('runs', async () => {
-      const { noted, hasDied, progress } = await findAttempt(db, step, process);
-      if (step.attempt === 1 && !noted) return 'runs';
-      // Temporal counts the attempts at a location anew with each activity.
-      const attempt = step.location !== undefined && noted ? noted.attempt + 1 : step.attempt;
-      const deaths = countDeaths(noted, { attempt, progress, hasDied });
-      const verdict = judgeAttempt(noted, deaths, maxDeaths);
-      if (verdict === 'given up') return verdict;
-      running.set(keyOf(step), attempt);
-      const isAlone = verdict === 'runs alone';
-      const mayRun = await presence.open(isAlone ? keyOf(step) : null);
-      await upsertAttempt(db, step, { attempt, process: mayRun ? process : null, isAlone: mayRun && isAlone, progress, deaths });
-      if (!mayRun) await leave(step);
-      return mayRun ? 'runs' : 'waits';
-    })),
-    ended: (step, outcome) => unlessAway(undefined, async () => {
-      const attempt = running.get(keyOf(step));
-      try {
-        if (outcome === 'failed') await updateAttemptEnded(db, { ...step, attempt: attempt ?? step.attempt });
-        else if (step.attempt > 1 || attempt !== undefined || outcome === 'given up') await deleteAttempts(db, step);
-      } finally {
-        if (attempt !== undefined) await leave(step);
-      }
-    }),
+    begin: (step) =>
+      isNotNoted(step)
+        ? Promise.resolve('runs')
+        : unlessAway('runs', async () => {
+            const { noted, hasDied, progress } = await findAttempt(db, step, process);
+            if (step.attempt === 1 && !noted) return 'runs';
+            // Temporal counts the attempts at a location anew with each activity.
+            const attempt = step.location !== undefined && noted ? noted.attempt + 1 : step.attempt;
+            const deaths = countDeaths(noted, { attempt, progress, hasDied });
+            const verdict = judgeAttempt(noted, deaths, maxDeaths);
+            if (verdict === 'given up') return verdict;
+            running.set(keyOf(step), attempt);
+            const isAlone = verdict === 'runs alone';
+            const mayRun = await presence.open(isAlone ? keyOf(step) : null);
+            await upsertAttempt(db, step, {
+              attempt,
+              process: mayRun ? process : null,
+              isAlone: mayRun && isAlone,
+              progress,
+              deaths,
+            });
+            if (!mayRun) await leave(step);
+            return mayRun ? 'runs' : 'waits';
+          }),
+    ended: (step, outcome) =>
+      unlessAway(undefined, async () => {
+        const attempt = running.get(keyOf(step));
+        try {
+          if (outcome === 'failed') await updateAttemptEnded(db, { ...step, attempt: attempt ?? step.attempt });
+          else if (step.attempt > 1 || attempt !== undefined || outcome === 'given up') await deleteAttempts(db, step);
+        } finally {
+          if (attempt !== undefined) await leave(step);
+        }
+      }),
   };
 }
 
@@ -75,7 +93,9 @@ function keyOf({ entityId, kind, job, activity, attempt }: JobStep): string {
   return JSON.stringify([entityId, kind, job, activity, attempt]);
 }
 
-/** The session by which others see that this process lives, while it has suspected steps; and the turn of one of them. */
+/**
+ * The session by which others see that this process lives, while it has suspected steps; and the turn of one of them.
+ */
 class Presence {
   readonly #db: Database;
   readonly #process: number;
@@ -107,8 +127,8 @@ class Presence {
 
   async close(): Promise<void> {
     const session = this.#session;
-    this.#forget();                       // before any other step begins
-    (await session)?.release(true);       // its locks go with it
+    this.#forget(); // before any other step begins
+    (await session)?.release(true); // its locks go with it
   }
 
   async #endTurn(): Promise<void> {

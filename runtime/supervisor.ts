@@ -1,6 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import {
-  type Client, type Connection, isGrpcServiceError, ScheduleAlreadyRunning, ScheduleNotFoundError, ScheduleOverlapPolicy,
+  type Client,
+  type Connection,
+  isGrpcServiceError,
+  ScheduleAlreadyRunning,
+  ScheduleNotFoundError,
+  ScheduleOverlapPolicy,
 } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
 import type { Log } from '../activities/dependencies.ts';
@@ -28,9 +33,14 @@ export async function ensureTemporal({ temporal, sweepSeconds }: SupervisorOptio
 }
 
 /**
- * Keeps at it until `stopping`; Temporal out of reach is waited for, and said once. `isReachable`: whether it was at the start.
+ * Keeps at it until `stopping`; Temporal out of reach is waited for, and said once. `isReachable`: whether it was at
+ * the start.
  */
-export async function superviseTemporal(options: SupervisorOptions, stopping: AbortSignal, isReachable = true): Promise<void> {
+export async function superviseTemporal(
+  options: SupervisorOptions,
+  stopping: AbortSignal,
+  isReachable = true,
+): Promise<void> {
   while (!stopping.aborted) {
     try {
       await ensureTemporal(options);
@@ -47,14 +57,18 @@ export async function superviseTemporal(options: SupervisorOptions, stopping: Ab
 export function sayUnreachable({ temporal, log }: SupervisorOptions, error: unknown): void {
   const { errorClass, code } = internalErrorOf(error);
   const { address } = (temporal.connection as Connection).options;
-  log.warn({ errorClass, code }, `TEMPORAL_ADDRESS: there is no Temporal at ${address}; accepted work waits until there is`);
+  log.warn(
+    { errorClass, code },
+    `TEMPORAL_ADDRESS: there is no Temporal at ${address}; accepted work waits until there is`,
+  );
 }
 
 /** Looked up first: a Temporal Cloud key may see its namespace and yet register none. */
 async function ensureNamespace({ workflowService, options: { namespace } }: Client): Promise<void> {
   const isFound = await workflowService.describeNamespace({ namespace }).then(() => true, unlessStatus(NOT_FOUND));
   if (isFound) return;
-  await workflowService.registerNamespace({ namespace, workflowExecutionRetentionPeriod: RETENTION })
+  await workflowService
+    .registerNamespace({ namespace, workflowExecutionRetentionPeriod: RETENTION })
     .catch(unlessStatus(ALREADY_EXISTS));
 }
 
@@ -76,12 +90,14 @@ async function ensureSweep(temporal: Client, everySeconds: number): Promise<void
   } catch (error) {
     if (!(error instanceof ScheduleNotFoundError)) throw error;
   }
-  await temporal.schedule.create({
-    scheduleId: SWEEP,
-    spec: { intervals: [{ every: everySeconds * 1000 }] },
-    policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: '1 minute' },
-    action: { type: 'startWorkflow', workflowType: SWEEP, workflowId: SWEEP, taskQueue: FLOWS },
-  }).catch((error: unknown) => {
-    if (!(error instanceof ScheduleAlreadyRunning)) throw error;      // another process was first
-  });
+  await temporal.schedule
+    .create({
+      scheduleId: SWEEP,
+      spec: { intervals: [{ every: everySeconds * 1000 }] },
+      policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: '1 minute' },
+      action: { type: 'startWorkflow', workflowType: SWEEP, workflowId: SWEEP, taskQueue: FLOWS },
+    })
+    .catch((error: unknown) => {
+      if (!(error instanceof ScheduleAlreadyRunning)) throw error; // another process was first
+    });
 }

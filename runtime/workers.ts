@@ -46,8 +46,8 @@ const DRAIN_MS = 30_000;
 const RESTART_MS = 1_000;
 
 /**
- * After a worker's death its workflows go on on another this soon. Heartbeats reach Temporal once a second: the SDK would send one only
- * after four fifths of the timeout, so a late one on a busy machine would count as a death.
+ * After a worker's death its workflows go on on another this soon. Heartbeats reach Temporal once a second: the SDK
+ * would send one only after four fifths of the timeout, so a late one on a busy machine would count as a death.
  */
 const PATIENCE: Patience = { stickyMs: 3_000, heartbeatsMs: 1_000 };
 
@@ -116,7 +116,7 @@ async function runOnce(queue: TaskQueue, options: RunOptions): Promise<void> {
     const worker = await Worker.create({ connection, ...workerOptions(queue, options) });
     live.set(queue, worker);
     const run = worker.run();
-    if (draining.aborted) worker.shutdown();      // asked to end meanwhile; one that never ran would not let go
+    if (draining.aborted) worker.shutdown(); // asked to end meanwhile; one that never ran would not let go
     await run;
   } catch (error) {
     log.warn({ queue, ...internalErrorOf(error) }, 'a worker stopped, and starts again');

@@ -25,8 +25,11 @@ export type BundleOptions = {
  * The path of the workflow bundle, made when its sources have changed. A child process makes it: the
  * bundler takes 300 MB that the worker would keep.
  */
-export async function workflowBundle(cacheFolder: string, { traced = false, patience }: BundleOptions = {}): Promise<string> {
-  const sources = [LOCK, ...await files(), ...(patience ? [patience] : [])];
+export async function workflowBundle(
+  cacheFolder: string,
+  { traced = false, patience }: BundleOptions = {},
+): Promise<string> {
+  const sources = [LOCK, ...(await files()), ...(patience ? [patience] : [])];
   const path = join(cacheFolder, `${traced ? 'traced-' : ''}workflows-${await hashOf(sources)}.js`);
   if (existsSync(path)) return path;
   await makeFolder(cacheFolder, { mode: 0o700 });
@@ -36,8 +39,11 @@ export async function workflowBundle(cacheFolder: string, { traced = false, pati
 }
 
 async function files(): Promise<string[]> {
-  const perFolder = await Promise.all(SOURCES.map(async (folder) =>
-    (await readdir(new URL(`${folder}/`, ROOT), { recursive: true })).map((file) => `${folder}/${file}`).toSorted()));
+  const perFolder = await Promise.all(
+    SOURCES.map(async (folder) =>
+      (await readdir(new URL(`${folder}/`, ROOT), { recursive: true })).map((file) => `${folder}/${file}`).toSorted(),
+    ),
+  );
   return perFolder.flat().filter((path) => path.endsWith('.ts'));
 }
 

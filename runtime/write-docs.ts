@@ -10,7 +10,10 @@ import { withStoredDocuments } from '../server/http/stored-documents.ts';
 import { routes } from '../server/routes.ts';
 
 /** Writes the pages of the documentation that are made from the code, and the client's list of operations. */
-await writeFile(join(import.meta.dirname, '..', 'api', 'core', 'called-operations.ts'), calledOperationsModule(contract));
+await writeFile(
+  join(import.meta.dirname, '..', 'api', 'core', 'called-operations.ts'),
+  calledOperationsModule(contract),
+);
 await writeFile(join(import.meta.dirname, '..', 'docs', 'rights.md'), rightsPage(routes));
 await writeFile(join(import.meta.dirname, '..', 'docs', 'command-line.md'), await commandLinePage());
 const files = join(import.meta.dirname, '..', 'docs', 'files.md');

@@ -4,7 +4,13 @@ import helmet from '@fastify/helmet';
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import { internalErrorOf } from '../domain/core/internal-error.ts';
 import { refuse } from '../domain/core/refusal.ts';
-import { type Limits, LIMITS, type RouteDependencies, type ServerDependencies, type ServerSettings } from './dependencies.ts';
+import {
+  type Limits,
+  LIMITS,
+  type RouteDependencies,
+  type ServerDependencies,
+  type ServerSettings,
+} from './dependencies.ts';
 import { StreamedLists } from './http/streamed-lists.ts';
 import { HeavyReads } from './analytics/heavy-reads.ts';
 import { FeedAdmissionLimit } from './feed/feed-admission-limit.ts';
@@ -36,22 +42,35 @@ import { TrackingApps } from './tracking/tracking-apps.ts';
 import { trackingIntake } from './tracking/tracking-intake.ts';
 
 /** The whole HTTP surface, ready to listen. `routes` is for tests of the surface itself. */
-export async function buildServer(deps: ServerDependencies, routes: readonly Route[] = allRoutes): Promise<FastifyInstance> {
+export async function buildServer(
+  deps: ServerDependencies,
+  routes: readonly Route[] = allRoutes,
+): Promise<FastifyInstance> {
   const limits = { ...LIMITS, ...deps.settings.limits };
   const feedWaker = new FeedWaker(deps);
   const liveCalls = new LiveCalls(deps);
   const heavyReads = new HeavyReads();
   const connectorCalls = new ConnectorCalls(deps.outside, deps.scratch);
   const routeDependencies: RouteDependencies = {
-    ...deps, limits, unverified: uploadBudget(limits),
-    feedIntake: feedIntake(deps.db, deps.secrets), feedAdmission: new FeedAdmissionLimit(deps.db, limits), feedWaker, figures: new Map(),
+    ...deps,
+    limits,
+    unverified: uploadBudget(limits),
+    feedIntake: feedIntake(deps.db, deps.secrets),
+    feedAdmission: new FeedAdmissionLimit(deps.db, limits),
+    feedWaker,
+    figures: new Map(),
     heavyReads,
     streamedLists: new StreamedLists(limits.listWaitMs),
     connectorCalls,
-    keptFiles: new KeptFileQuota(deps.db, { bytesPerSor: limits.keptBytesPerSor, bytesPerEntity: limits.keptBytesPerEntity }),
-    trackingApps: new TrackingApps(deps.db, deps.secrets), trackingIntake: trackingIntake(deps.db, deps.secrets),
+    keptFiles: new KeptFileQuota(deps.db, {
+      bytesPerSor: limits.keptBytesPerSor,
+      bytesPerEntity: limits.keptBytesPerEntity,
+    }),
+    trackingApps: new TrackingApps(deps.db, deps.secrets),
+    trackingIntake: trackingIntake(deps.db, deps.secrets),
     liveCalls,
-    keyRates: new KeyRates(deps.settings.ingestLimitPerMinute), trackingAdmission: new TrackingAdmissionLimit(limits.trackingBytes),
+    keyRates: new KeyRates(deps.settings.ingestLimitPerMinute),
+    trackingAdmission: new TrackingAdmissionLimit(limits.trackingBytes),
   };
   const app = newApp(deps.log, limits, deps.settings.trustProxy);
   limitConnections(app, limits, Boolean(deps.settings.trustProxy));
@@ -73,14 +92,21 @@ export async function buildServer(deps: ServerDependencies, routes: readonly Rou
   await limitRates(app, deps.settings.rateLimitPerMinute);
   boundUnverifiedBodies(app, routeDependencies);
   for (const route of routes.filter(({ auth }) => auth !== 'app_key')) serveRoute(app, route, routeDependencies);
-  await serveTracking(app, routes.filter(({ auth }) => auth === 'app_key'), routeDependencies);
+  await serveTracking(
+    app,
+    routes.filter(({ auth }) => auth === 'app_key'),
+    routeDependencies,
+  );
   await serveOperations(app, deps, openApiDocument(routes, deps.settings));
   refuseUnknownPaths(app, routes);
   return app;
 }
 
 /** Metrics alone, for an address of their own: also of a process that serves nothing else. */
-export function buildMetricsServer({ log, metrics }: Pick<ServerDependencies, 'log' | 'metrics'>, token?: string): FastifyInstance {
+export function buildMetricsServer(
+  { log, metrics }: Pick<ServerDependencies, 'log' | 'metrics'>,
+  token?: string,
+): FastifyInstance {
   const app = newApp(log, LIMITS);
   limitConnections(app, LIMITS, false);
   app.setErrorHandler(sendError);
@@ -89,7 +115,11 @@ export function buildMetricsServer({ log, metrics }: Pick<ServerDependencies, 'l
   return app;
 }
 
-function newApp(log: ServerDependencies['log'], limits: Limits, trustProxy: ServerSettings['trustProxy'] = false): FastifyInstance {
+function newApp(
+  log: ServerDependencies['log'],
+  limits: Limits,
+  trustProxy: ServerSettings['trustProxy'] = false,
+): FastifyInstance {
   // Fastify logs errors of its own accord, too: what they quote stays out.
   const quiet = log.child({}, { serializers: { err: internalErrorOf, req: () => undefined, res: () => undefined } });
   const app = fastify({
@@ -99,11 +129,12 @@ function newApp(log: ServerDependencies['log'], limits: Limits, trustProxy: Serv
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     genReqId: () => randomUUID(),
     trustProxy,
-    return503OnClosing: false,        // refuseWhileEnding
+    return503OnClosing: false, // refuseWhileEnding
     frameworkErrors: (error, request, reply) => void sendError(error, request, reply),
   }) as unknown as FastifyInstance;
   // Without a route for them they are refused like any other; Fastify itself would answer with an error of its own.
-  for (const method of METHODS.filter((each) => !app.supportedMethods.includes(each))) app.addHttpMethod(method, { hasBody: true });
+  for (const method of METHODS.filter((each) => !app.supportedMethods.includes(each)))
+    app.addHttpMethod(method, { hasBody: true });
   return app;
 }
 

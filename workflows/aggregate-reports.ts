@@ -4,7 +4,10 @@ import { BULK_STEPS } from './job-steps.ts';
 
 const { countAttempts, dropAttempts, deliverOutcomes } = proxyActivities<AggregateReportsSteps>(BULK_STEPS);
 
-/** Counts what became of an entity's messages, lets go of attempts that are no longer kept, and delivers outcomes to the apps' webhooks. */
+/**
+ * Counts what became of an entity's messages, lets go of attempts that are no longer kept, and delivers outcomes to the
+ * apps' webhooks.
+ */
 export async function aggregateReports(entityId: number): Promise<void> {
   await countAttempts(entityId);
   await dropAttempts(entityId);

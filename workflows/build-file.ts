@@ -10,7 +10,7 @@ const { mailFile } = proxyActivities<BuildFileSteps>(MAIL_STEPS);
 /** Builds a file that somebody asked for, and sends its link. */
 export async function buildFile(ref: JobRef): Promise<void> {
   const claim = await claimFile(ref, workflowInfo().firstExecutionRunId);
-  if (!claim) return;               // another run has it, or it has ended
+  if (!claim) return; // another run has it, or it has ended
   await untilSettled(() => writeFile(claim));
   await untilSettled(() => mailFile(claim));
 }

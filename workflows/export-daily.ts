@@ -8,13 +8,14 @@ const { exportFiles } = proxyActivities<ExportDailySteps>(BULK_STEPS);
 const { mailExportAlert } = proxyActivities<ExportDailySteps>(MAIL_STEPS);
 
 /**
- * Brings what an exporter is due into its bucket once nobody writes it any more, and tells of it where somebody has to act. A test
- * may have it go on in a new run after fewer waits.
+ * Brings what an exporter is due into its bucket once nobody writes it any more, and tells of it where somebody has to
+ * act. A test may have it go on in a new run after fewer waits.
  */
 export async function exportDaily(ref: JobRef, waitsOfARun = WAITS_OF_A_RUN): Promise<void> {
   const claim = await claimExport(ref, workflowInfo().firstExecutionRunId);
-  if (!claim) return;                 // another has it, it has ended, or the run before it starts it
-  if (!claim.isCovered) await untilSettledInRuns(async () => await windowClosed(claim) ?? exportFiles(claim), ref, waitsOfARun);
+  if (!claim) return; // another has it, it has ended, or the run before it starts it
+  if (!claim.isCovered)
+    await untilSettledInRuns(async () => (await windowClosed(claim)) ?? exportFiles(claim), ref, waitsOfARun);
   const { mails } = await endExport(claim);
   if (mails) await untilSettled(() => mailExportAlert(claim));
 }

@@ -23,7 +23,11 @@ function withoutTexts(failure: ProtoFailure): ProtoFailure {
   if (failure.applicationFailureInfo) return { ...bare, ...applicationFailure(failure) };
   if (failure.canceledFailureInfo) return { ...bare, message: 'canceled', canceledFailureInfo: {} };
   if (failure.timeoutFailureInfo) {
-    return { ...bare, message: 'timeout', timeoutFailureInfo: { ...failure.timeoutFailureInfo, lastHeartbeatDetails: undefined } };
+    return {
+      ...bare,
+      message: 'timeout',
+      timeoutFailureInfo: { ...failure.timeoutFailureInfo, lastHeartbeatDetails: undefined },
+    };
   }
   return { ...bare, message: isWrapper ? 'the step failed' : 'failure' };
 }

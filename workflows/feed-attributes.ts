@@ -1,4 +1,11 @@
-import { condition, continueAsNew, defineSignal, proxyActivities, setHandler, workflowInfo } from '@temporalio/workflow';
+import {
+  condition,
+  continueAsNew,
+  defineSignal,
+  proxyActivities,
+  setHandler,
+  workflowInfo,
+} from '@temporalio/workflow';
 import type { FeedAttributesSteps } from '../activities/feed/feed-attributes.ts';
 import { FEED_ARRIVED } from '../domain/jobs/workflow-id.ts';
 import { HEARTBEAT_TIMEOUT, RETRY } from './patience.ts';
@@ -19,11 +26,14 @@ const STEPS_OF_A_RUN = 50;
 /** Merges what lies in an entity's inbox, and all that comes while it is at it. */
 export async function feedAttributes(entityId: number): Promise<void> {
   let hasArrived = true;
-  setHandler(defineSignal(FEED_ARRIVED), () => { hasArrived = true; });
+  setHandler(defineSignal(FEED_ARRIVED), () => {
+    hasArrived = true;
+  });
   for (let steps = 1; hasArrived; steps += 1) {
-    hasArrived = false;               // what comes from here on is looked for again
+    hasArrived = false; // what comes from here on is looked for again
     const { isEmpty } = await drainFeed(entityId);
-    if (steps === STEPS_OF_A_RUN || workflowInfo().continueAsNewSuggested) return continueAsNew<typeof feedAttributes>(entityId);
+    if (steps === STEPS_OF_A_RUN || workflowInfo().continueAsNewSuggested)
+      return continueAsNew<typeof feedAttributes>(entityId);
     if (isEmpty) await condition(() => hasArrived, IDLE);
     else hasArrived = true;
   }

@@ -1,5 +1,14 @@
 import {
-  ActivityFailure, condition, continueAsNew, defineSignal, isCancellation, patched, proxyActivities, setHandler, sleep, TimeoutFailure,
+  ActivityFailure,
+  condition,
+  continueAsNew,
+  defineSignal,
+  isCancellation,
+  patched,
+  proxyActivities,
+  setHandler,
+  sleep,
+  TimeoutFailure,
   workflowInfo,
 } from '@temporalio/workflow';
 import type { LocationToErase } from '../activities/gdpr/erase.ts';
@@ -10,11 +19,22 @@ import { BULK_STEPS, isJobGone, MAIL_STEPS, SHORT_STEPS, untilSettled, WAITS_OF_
 
 const { claimDeletion, olderWriters, waitForHolds, giveUpLocation } = proxyActivities<GdprDeleteSteps>(SHORT_STEPS);
 const {
-  collectIdentifiers, raiseTombstones, beginErasing, erasePass, listLocations, listSurvivors, listForExporters, tellExporters, writeReceipt,
+  collectIdentifiers,
+  raiseTombstones,
+  beginErasing,
+  erasePass,
+  listLocations,
+  listSurvivors,
+  listForExporters,
+  tellExporters,
+  writeReceipt,
   discardDeletion,
 } = proxyActivities<GdprDeleteSteps>(BULK_STEPS);
 /** After three attempts the other locations go on. */
-const { eraseLocation } = proxyActivities<GdprDeleteSteps>({ ...BULK_STEPS, retry: { ...BULK_STEPS.retry, maximumAttempts: 3 } });
+const { eraseLocation } = proxyActivities<GdprDeleteSteps>({
+  ...BULK_STEPS,
+  retry: { ...BULK_STEPS.retry, maximumAttempts: 3 },
+});
 const { mailAboutDeletion } = proxyActivities<GdprDeleteSteps>(MAIL_STEPS);
 
 const FIRST_WAIT_MS = 1_000;
@@ -25,20 +45,23 @@ const LOOK_FOR_HOLDS_EVERY = '1 hour';
 /** Erases people on request, and says "treated" only when a second look finds nothing of them. */
 export async function gdprDelete(ref: JobRef, waitsOfARun = WAITS_OF_A_RUN): Promise<void> {
   let haveHoldsChanged = false;
-  setHandler(defineSignal(GDPR_HOLDS_CHANGED), () => { haveHoldsChanged = true; });
+  setHandler(defineSignal(GDPR_HOLDS_CHANGED), () => {
+    haveHoldsChanged = true;
+  });
   const claim = await claimDeletion(ref, workflowInfo().firstExecutionRunId);
-  if (!claim) return;                 // another has it, or it is over
+  if (!claim) return; // another has it, or it is over
   try {
     for (let rounds = 1; !claim.isTreated; rounds += 1) {
-      haveHoldsChanged = false;       // what changes from here on is looked for again
+      haveHoldsChanged = false; // what changes from here on is looked for again
       if (await eraseThoseWhoGo(claim)) break;
-      if (rounds === waitsOfARun || workflowInfo().continueAsNewSuggested) return await continueAsNew<typeof gdprDelete>(ref, waitsOfARun);
+      if (rounds === waitsOfARun || workflowInfo().continueAsNewSuggested)
+        return await continueAsNew<typeof gdprDelete>(ref, waitsOfARun);
       await waitForHolds(claim);
       await untilSettled(() => mailAboutDeletion(claim, 'held'));
       await condition(() => haveHoldsChanged, LOOK_FOR_HOLDS_EVERY);
     }
   } catch (error) {
-    if (!isJobGone(error)) throw error;       // another workflow has it, or its entity is deleted
+    if (!isJobGone(error)) throw error; // another workflow has it, or its entity is deleted
     return;
   }
   await untilSettled(() => mailAboutDeletion(claim, 'treated'));
@@ -50,21 +73,24 @@ export async function gdprDelete(ref: JobRef, waitsOfARun = WAITS_OF_A_RUN): Pro
 async function eraseThoseWhoGo(claim: JobClaim): Promise<boolean> {
   const { going } = await keepOut(claim);
   if (going === 0) return false;
-  if (!await (patched('erase-by-location') ? eraseLocations(claim) : erasePasses(claim))) return false;
+  if (!(await (patched('erase-by-location') ? eraseLocations(claim) : erasePasses(claim)))) return false;
   await listForExporters(claim);
   await untilSettled(() => tellExporters(claim));
   const { isTreated } = await writeReceipt(claim);
   return isTreated;
 }
 
-/** Erases one location after another, until a look finds nothing in any. Returns false if the workflow must continue as new. */
+/**
+ * Erases one location after another, until a look finds nothing in any. Returns false if the workflow must continue as
+ * new.
+ */
 async function eraseLocations(claim: JobClaim): Promise<boolean> {
   let left = await listLocations(claim);
   for (let idle = 0; ;) {
     const erased = await eraseEach(claim, left);
     if (erased === null) return false;
     left = await listSurvivors(claim);
-    if (left.length === 0) return true;         // the second look found nothing
+    if (left.length === 0) return true; // the second look found nothing
     if (workflowInfo().continueAsNewSuggested) return false;
     idle = erased === 0 ? idle + 1 : 0;
     if (idle > 0) await sleep(backOff(idle));
@@ -72,8 +98,8 @@ async function eraseLocations(claim: JobClaim): Promise<boolean> {
 }
 
 /**
- * Erases each of some locations, and returns how many rows and files went. One that fails is tried again by itself, with those that come
- * after it; the others go on. Returns null if the workflow must continue as new.
+ * Erases each of some locations, and returns how many rows and files went. One that fails is tried again by itself,
+ * with those that come after it; the others go on. Returns null if the workflow must continue as new.
  */
 async function eraseEach(claim: JobClaim, locations: readonly LocationToErase[]): Promise<number | null> {
   let erased = 0;
@@ -118,13 +144,16 @@ function backOff(tries: number): number {
   return Math.min(FIRST_WAIT_MS * 2 ** (tries - 1), LONGEST_WAIT_MS);
 }
 
-/** Until nothing more comes in of those who go, nor anything by which they are known. Nobody goes where this history has grown long. */
+/**
+ * Until nothing more comes in of those who go, nor anything by which they are known. Nobody goes where this history has
+ * grown long.
+ */
 async function keepOut(claim: JobClaim): Promise<{ going: number }> {
-  let collected = await collect(claim);                 // before anything is gone
+  let collected = await collect(claim); // before anything is gone
   while (collected) {
-    const { sinceMs } = await raiseTombstones(claim);   // nothing new comes in from here on
-    await untilSettled(() => olderWriters(claim, sinceMs));   // those that looked before the tombstones
-    collected = await collect(claim);                   // what they linked meanwhile
+    const { sinceMs } = await raiseTombstones(claim); // nothing new comes in from here on
+    await untilSettled(() => olderWriters(claim, sinceMs)); // those that looked before the tombstones
+    collected = await collect(claim); // what they linked meanwhile
     const begun = collected?.added === 0 ? await beginErasing(claim) : null;
     if (begun) return begun;
   }

@@ -10,9 +10,9 @@ const { mailReport } = proxyActivities<ImportAttributesSteps>(MAIL_STEPS);
 /** Brings each row of a file into a customer's profile or into the list of errors, and tells of it. */
 export async function importAttributes(ref: ImportRef): Promise<void> {
   const claim = await claimImport(ref, workflowInfo().firstExecutionRunId);
-  if (!claim) return;               // another run has it, or it has ended
+  if (!claim) return; // another run has it, or it has ended
   if (claim.toFetch) await untilSettled(() => fetchFile(claim));
   await untilSettled(() => loadRows(claim));
-  const { mails } = await endImport(claim) ?? { mails: false };      // older runs got no answer
+  const { mails } = (await endImport(claim)) ?? { mails: false }; // older runs got no answer
   if (mails) await untilSettled(() => mailReport(claim));
 }

@@ -1,5 +1,13 @@
 import {
-  ActivityFailure, type ActivityOptions, ApplicationFailure, condition, continueAsNew, defineSignal, setHandler, sleep, workflowInfo,
+  ActivityFailure,
+  type ActivityOptions,
+  ApplicationFailure,
+  condition,
+  continueAsNew,
+  defineSignal,
+  setHandler,
+  sleep,
+  workflowInfo,
 } from '@temporalio/workflow';
 import type { RetryAfter } from '../activities/core/retry-after.ts';
 import type { JobRef } from '../domain/jobs/job.ts';
@@ -32,7 +40,10 @@ type JobFlow = (ref: JobRef, waitsOfARun: number) => Promise<void>;
 
 /** The same of a step that may wait long: after so many waits the job goes on in a new run of its flow. */
 export async function untilSettledInRuns(
-  step: () => Promise<RetryAfter | null>, ref: JobRef, waitsOfARun: number, wait: (ms: number) => Promise<void> = sleep,
+  step: () => Promise<RetryAfter | null>,
+  ref: JobRef,
+  waitsOfARun: number,
+  wait: (ms: number) => Promise<void> = sleep,
 ): Promise<void> {
   let waits = 0;
   for (let again = await step(); again; again = await step()) {
@@ -45,7 +56,9 @@ export async function untilSettledInRuns(
 /** A wait that ends early when the send is canceled. */
 export function waitUnlessCanceled(): (ms: number) => Promise<void> {
   let isCanceled = false;
-  setHandler(defineSignal(SEND_CANCELED), () => { isCanceled = true; });
+  setHandler(defineSignal(SEND_CANCELED), () => {
+    isCanceled = true;
+  });
   return async (ms) => {
     await condition(() => isCanceled, ms);
     isCanceled = false;

@@ -1,4 +1,11 @@
-import { condition, continueAsNew, defineSignal, proxyActivities, setHandler, workflowInfo } from '@temporalio/workflow';
+import {
+  condition,
+  continueAsNew,
+  defineSignal,
+  proxyActivities,
+  setHandler,
+  workflowInfo,
+} from '@temporalio/workflow';
 import type { RefreshSegmentsSteps } from '../activities/analytics/refresh-segments.ts';
 import { SEGMENTS_DUE } from '../domain/jobs/workflow-id.ts';
 import { HEARTBEAT_TIMEOUT, RETRY } from './patience.ts';
@@ -19,11 +26,14 @@ const STEPS_OF_A_RUN = 50;
 /** Computes who is in the segments of an entity, one after the other, until none is due. */
 export async function refreshSegments(entityId: number): Promise<void> {
   let isDue = true;
-  setHandler(defineSignal(SEGMENTS_DUE), () => { isDue = true; });
+  setHandler(defineSignal(SEGMENTS_DUE), () => {
+    isDue = true;
+  });
   for (let steps = 1; isDue; steps += 1) {
-    isDue = false;               // what comes from here on is looked for again
+    isDue = false; // what comes from here on is looked for again
     const { isIdle } = await refreshSegment(entityId);
-    if (steps === STEPS_OF_A_RUN || workflowInfo().continueAsNewSuggested) return continueAsNew<typeof refreshSegments>(entityId);
+    if (steps === STEPS_OF_A_RUN || workflowInfo().continueAsNewSuggested)
+      return continueAsNew<typeof refreshSegments>(entityId);
     if (isIdle) await condition(() => isDue, IDLE);
     else isDue = true;
   }

@@ -8,12 +8,12 @@ const { syncRecords } = proxyActivities<RunSyncSteps>(SYNC_STEPS);
 const { mailSyncAlert } = proxyActivities<RunSyncSteps>(MAIL_STEPS);
 
 /**
- * Brings what a source has into its destination, each record or why not, and tells of it where somebody has to act. A test may have
- * it go on in a new run after fewer waits.
+ * Brings what a source has into its destination, each record or why not, and tells of it where somebody has to act. A
+ * test may have it go on in a new run after fewer waits.
  */
 export async function runSync(ref: JobRef, waitsOfARun = WAITS_OF_A_RUN): Promise<void> {
   const claim = await claimSyncRun(ref, workflowInfo().firstExecutionRunId);
-  if (!claim) return;                 // another has it, it has ended, or the run before it starts it
+  if (!claim) return; // another has it, it has ended, or the run before it starts it
   await untilSettledInRuns(() => syncRecords(claim), ref, waitsOfARun);
   const { mails } = await endSyncRun(claim);
   if (mails) await untilSettled(() => mailSyncAlert(claim));

@@ -6,10 +6,13 @@ import { SEND_STEPS, SHORT_STEPS, untilSettledInRuns, waitUnlessCanceled, WAITS_
 const { claimSend } = proxyActivities<SendTransactionalSteps>(SHORT_STEPS);
 const { sendMessages } = proxyActivities<SendTransactionalSteps>(SEND_STEPS);
 
-/** Sends the messages of a request at their time, each device's once; what is left when it is canceled is recorded as canceled. */
+/**
+ * Sends the messages of a request at their time, each device's once; what is left when it is canceled is recorded as
+ * canceled.
+ */
 export async function sendTransactional(ref: JobRef, waitsOfARun = WAITS_OF_A_RUN): Promise<void> {
   const wait = waitUnlessCanceled();
   const claim = await claimSend(ref, workflowInfo().firstExecutionRunId);
-  if (!claim) return;               // another run has it, or it has ended
+  if (!claim) return; // another run has it, or it has ended
   await untilSettledInRuns(() => sendMessages(claim), ref, waitsOfARun, wait);
 }

@@ -16,8 +16,14 @@ export async function sweep(): Promise<void> {
   if (!patched('isolates-steps')) return sweepUntilFailure();
   const failures: unknown[] = [];
   for (const step of [
-    steps.resetLostRuns, steps.startUnclaimed, steps.repairSchedules, steps.addCustomers, steps.careForRequests, steps.sendAccountMails,
-    steps.deleteExpired, steps.keepEvents,
+    steps.resetLostRuns,
+    steps.startUnclaimed,
+    steps.repairSchedules,
+    steps.addCustomers,
+    steps.careForRequests,
+    steps.sendAccountMails,
+    steps.deleteExpired,
+    steps.keepEvents,
   ]) {
     await step().catch((error: unknown) => {
       if (isCancellation(error)) throw error;

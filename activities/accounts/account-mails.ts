@@ -2,7 +2,10 @@ import type { Mail } from '../../connectors/smtp/mailer.ts';
 import { invitationMail, resetMail } from '../../domain/accounts/account-mail.ts';
 import { internalErrorOf } from '../../domain/core/internal-error.ts';
 import {
-  deleteResetsOfNobody, type DueReset, listDueInvitations, listDueResets,
+  deleteResetsOfNobody,
+  type DueReset,
+  listDueInvitations,
+  listDueResets,
 } from '../../store/accounts/account-links-across-entities.ts';
 import { insertAuditEntry } from '../../store/accounts/audit-log.ts';
 import { findEntityName } from '../../store/accounts/entities.ts';
@@ -23,41 +26,55 @@ export type AccountMailSteps = ReturnType<typeof accountMailSteps>;
 
 export const accountMailSteps = (deps: AccountMailDependencies) => ({
   /**
-   * Mails superadmins about internal errors. Mails invitations and links that set a password anew, with tokens that are drawn here and
-   * are in nothing but the mail.
+   * Mails superadmins about internal errors. Mails invitations and links that set a password anew, with tokens that are
+   * drawn here and are in nothing but the mail.
    */
   async sendAccountMails(): Promise<void> {
     await mailInternalErrors(deps);
     await deleteResetsOfNobody(deps.db);
     // First: an account has few of them, and an entity may have many invitations.
     await mailInTurn(await listDueResets(deps.db), (reset) => alone(deps, reset, () => mailReset(deps, reset)));
-    await mailInTurn(await listDueInvitations(deps.db),
-      (invitation) => alone(deps, invitation, () => mailInvitation(deps, invitation)));
+    await mailInTurn(await listDueInvitations(deps.db), (invitation) =>
+      alone(deps, invitation, () => mailInvitation(deps, invitation)),
+    );
   },
 });
 
-async function mailInvitation(deps: AccountMailDependencies, { entityId, id, identifier, email }: Invitation): Promise<void> {
+async function mailInvitation(
+  deps: AccountMailDependencies,
+  { entityId, id, identifier, email }: Invitation,
+): Promise<void> {
   const entityName = await findEntityName(deps.db, entityId);
-  await mailLink(deps, { table: 'invitations', entityId, id }, { identifier, to: email, path: 'invite' },
-    (link) => invitationMail({ entityName, link }));
+  await mailLink(deps, { table: 'invitations', entityId, id }, { identifier, to: email, path: 'invite' }, (link) =>
+    invitationMail({ entityName, link }),
+  );
 }
 
 /** To the account's own address. Where the account has gone, nothing is left of the request. */
 async function mailReset(deps: AccountMailDependencies, { id, identifier, ...asked }: DueReset): Promise<void> {
   const to = await write(deps.db, (tx) => findResetAddress(tx, { id, ...asked }));
   if (to === null) return deletePasswordReset(deps.db, id);
-  await mailLink(deps, { table: 'password_resets', id }, { identifier, to, path: 'reset' }, (link) => resetMail({ link }));
+  await mailLink(deps, { table: 'password_resets', id }, { identifier, to, path: 'reset' }, (link) =>
+    resetMail({ link }),
+  );
 }
 
 /** A request without a login is bound to the account, and noted down, once it is known whose it is. */
-async function findResetAddress(tx: Tx, { id, userId, email, address }: Omit<DueReset, 'identifier'>): Promise<string | null> {
+async function findResetAddress(
+  tx: Tx,
+  { id, userId, email, address }: Omit<DueReset, 'identifier'>,
+): Promise<string | null> {
   if (userId !== null) return (await findUser(tx, userId))?.email ?? null;
   const user = await findUserByEmail(tx, email);
   if (!user) return null;
   await bindPasswordReset(tx, id, user.id);
   for (const entityId of await listEntityIdsOf(tx, user.id)) {
     await insertAuditEntry(tx, entityId, {
-      actorKind: 'system', address, action: 'create', subjectKind: 'password_reset', subject: user.uid,
+      actorKind: 'system',
+      address,
+      action: 'create',
+      subjectKind: 'password_reset',
+      subject: user.uid,
     });
   }
   return user.email;
@@ -66,7 +83,10 @@ async function findResetAddress(tx: Tx, { id, userId, email, address }: Omit<Due
 type LinkMail = { identifier: string; to: string; path: 'invite' | 'reset' };
 
 async function mailLink(
-  deps: AccountMailDependencies, row: LinkRow, { identifier, to, path }: LinkMail, words: (link: string) => Omit<Mail, 'to' | 'messageId'>,
+  deps: AccountMailDependencies,
+  row: LinkRow,
+  { identifier, to, path }: LinkMail,
+  words: (link: string) => Omit<Mail, 'to' | 'messageId'>,
 ): Promise<void> {
   const token = newToken();
   const hash = tokenHash(token);
@@ -76,7 +96,12 @@ async function mailLink(
 }
 
 /** What one mail meets keeps none of the others. */
-async function alone({ log }: AccountMailDependencies, { identifier }: { identifier: string }, work: () => Promise<void>): Promise<void> {
+async function alone(
+  { log }: AccountMailDependencies,
+  { identifier }: { identifier: string },
+  work: () => Promise<void>,
+): Promise<void> {
   await work().catch((error: unknown) =>
-    log.warn({ accountLink: identifier, ...internalErrorOf(error) }, 'a mail about an account was not sent'));
+    log.warn({ accountLink: identifier, ...internalErrorOf(error) }, 'a mail about an account was not sent'),
+  );
 }

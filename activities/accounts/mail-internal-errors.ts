@@ -6,7 +6,10 @@ import { listNewInternalErrors, takeInternalErrorNotice } from '../../store/jobs
 import { inSlot } from '../core/in-slot.ts';
 import { type MailDependencies, TO_OPERATOR } from '../core/mail-once.ts';
 
-/** Mails superadmins about new internal errors, all processes together once an hour at most. The turn is taken before the mail is sent. */
+/**
+ * Mails superadmins about new internal errors, all processes together once an hour at most. The turn is taken before
+ * the mail is sent.
+ */
 export async function mailInternalErrors(deps: MailDependencies): Promise<void> {
   await inSlot(deps.takeMailSlot, TO_OPERATOR, () => mailInSlot(deps)).catch((error: unknown) => {
     // The next sweep tries again; the mails of accounts come first.
@@ -15,7 +18,7 @@ export async function mailInternalErrors(deps: MailDependencies): Promise<void> 
 }
 
 async function mailInSlot({ db, mailer, publicUrl }: MailDependencies): Promise<void> {
-  if (!await takeInternalErrorNotice(db)) return;
+  if (!(await takeInternalErrorNotice(db))) return;
   const to = await listSuperadminAddresses(db);
   const errors = await listNewInternalErrors(db);
   if (to.length === 0 || errors.length === 0) return;

@@ -3,10 +3,20 @@ import { internalErrorOf, isAway } from '../../domain/core/internal-error.ts';
 import type { SegmentQuery } from '../../store/analytics/segment-sql.ts';
 import { countMembers } from '../../store/analytics/segment-counts.ts';
 import {
-  deleteMembers, insertMembers, listErasedPeople, listMovedMembers, replaceMembers,
+  deleteMembers,
+  insertMembers,
+  listErasedPeople,
+  listMovedMembers,
+  replaceMembers,
 } from '../../store/analytics/segment-members.ts';
 import {
-  claimDueSegment, endRefresh, failRefresh, listPeople, lockRefresh, type RefreshClaim, REFRESH_TIMEOUT_MS,
+  claimDueSegment,
+  endRefresh,
+  failRefresh,
+  listPeople,
+  lockRefresh,
+  type RefreshClaim,
+  REFRESH_TIMEOUT_MS,
 } from '../../store/analytics/segment-refresh.ts';
 import { findSegmentById, type Segment } from '../../store/analytics/segments.ts';
 import { resolveFilters } from '../../store/analytics/resolve-filters.ts';
@@ -27,9 +37,12 @@ class RefreshOver extends Error {
 }
 
 export const refreshSegmentsSteps = (deps: Dependencies) => ({
-  /** Computes anew who is in the segment whose refresh has been due longest, if any is. A repeat after a kill does it from the start. */
-  refreshSegment: (entityId: number): Promise<{ isIdle: boolean }> => (
-    heartbeating(() => inSlot(deps.takeAudienceSlot, entityId, () => refreshNext(deps, entityId)))),
+  /**
+   * Computes anew who is in the segment whose refresh has been due longest, if any is. A repeat after a kill does it
+   * from the start.
+   */
+  refreshSegment: (entityId: number): Promise<{ isIdle: boolean }> =>
+    heartbeating(() => inSlot(deps.takeAudienceSlot, entityId, () => refreshNext(deps, entityId))),
 });
 
 async function refreshNext(deps: Dependencies, entityId: number): Promise<{ isIdle: boolean }> {
@@ -45,8 +58,10 @@ async function refresh(deps: Dependencies, entityId: number, claim: RefreshClaim
   if (segment?.generation !== claim.generation) return;
   const now = new Date();
   try {
-    const failure = segment.filters === null ? await replaceDevices(deps, entityId, claim, segment)
-      : await replaceAllMembers(deps, entityId, claim, segment, now);
+    const failure =
+      segment.filters === null
+        ? await replaceDevices(deps, entityId, claim, segment)
+        : await replaceAllMembers(deps, entityId, claim, segment, now);
     if (failure !== null) return await failRefresh(deps.db, entityId, claim, failure);
     const counts = await countMembers(deps.db, entityId, segment, REFRESH_TIMEOUT_MS);
     deps.boundary('segments: counted');
@@ -57,7 +72,12 @@ async function refresh(deps: Dependencies, entityId: number, claim: RefreshClaim
       await failRefresh(deps.db, entityId, claim, TOO_LONG);
       return;
     }
-    if (!isAway(error) && !isTimedOut(error) && !deps.draining.aborted && !Context.current().cancellationSignal.aborted) {
+    if (
+      !isAway(error) &&
+      !isTimedOut(error) &&
+      !deps.draining.aborted &&
+      !Context.current().cancellationSignal.aborted
+    ) {
       const { errorClass, code = errorClass } = internalErrorOf(error);
       await failRefresh(deps.db, entityId, claim, `An error in Millrace (${code}): it is tried again`);
     }
@@ -67,7 +87,10 @@ async function refresh(deps: Dependencies, entityId: number, claim: RefreshClaim
 
 /** Devices of a list that have become a user's since count as that user from here on. */
 async function replaceDevices(
-  deps: Dependencies, entityId: number, claim: RefreshClaim, segment: Segment,
+  deps: Dependencies,
+  entityId: number,
+  claim: RefreshClaim,
+  segment: Segment,
 ): Promise<null> {
   for (let moved = PORTION; moved === PORTION;) {
     deps.draining.throwIfAborted();
@@ -76,8 +99,18 @@ async function replaceDevices(
       moved = members.length;
       const people = [...new Set(members.map(({ person }) => person))].toSorted();
       const erased = await listErasedPeople(tx, deps.secrets, entityId, people);
-      await insertMembers(tx, entityId, segment.id, people.filter((person) => !erased.has(person)));
-      await deleteMembers(tx, entityId, segment.id, members.map(({ member }) => member));
+      await insertMembers(
+        tx,
+        entityId,
+        segment.id,
+        people.filter((person) => !erased.has(person)),
+      );
+      await deleteMembers(
+        tx,
+        entityId,
+        segment.id,
+        members.map(({ member }) => member),
+      );
     });
   }
   return null;
@@ -85,10 +118,18 @@ async function replaceDevices(
 
 /** Says why it could not be done. */
 async function replaceAllMembers(
-  deps: Dependencies, entityId: number, claim: RefreshClaim, { appId, filters }: Segment, now: Date,
+  deps: Dependencies,
+  entityId: number,
+  claim: RefreshClaim,
+  { appId, filters }: Segment,
+  now: Date,
 ): Promise<string | null> {
-  const { errors: [error], query, segments, failure } = await resolveFilters(
-    deps.db, entityId, { appId, filters: filters!, now, isStored: true });
+  const {
+    errors: [error],
+    query,
+    segments,
+    failure,
+  } = await resolveFilters(deps.db, entityId, { appId, filters: filters!, now, isStored: true });
   if (error) return `${error.element}: ${error.message}`;
   if (failure !== null) return failure;
   const waited = segments.find(({ snapshotAt }) => snapshotAt === null);
@@ -98,7 +139,12 @@ async function replaceAllMembers(
 }
 
 /** A member that stays is not written. */
-async function replacePortions(deps: Dependencies, entityId: number, claim: RefreshClaim, query: SegmentQuery): Promise<void> {
+async function replacePortions(
+  deps: Dependencies,
+  entityId: number,
+  claim: RefreshClaim,
+  query: SegmentQuery,
+): Promise<void> {
   const replace = async (people: readonly string[], after: string | null, upTo: string | null) => {
     deps.draining.throwIfAborted();
     await whileOurs(deps, entityId, claim, async (tx) => {
@@ -119,9 +165,14 @@ async function replacePortions(deps: Dependencies, entityId: number, claim: Refr
 }
 
 /** In a transaction that holds the segment. */
-async function whileOurs({ db }: Dependencies, entityId: number, claim: RefreshClaim, work: (tx: Tx) => Promise<void>): Promise<void> {
+async function whileOurs(
+  { db }: Dependencies,
+  entityId: number,
+  claim: RefreshClaim,
+  work: (tx: Tx) => Promise<void>,
+): Promise<void> {
   await write(db, async (tx) => {
-    if (!await lockRefresh(tx, entityId, claim)) throw new RefreshOver();
+    if (!(await lockRefresh(tx, entityId, claim))) throw new RefreshOver();
     await work(tx);
   });
 }

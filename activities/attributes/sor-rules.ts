@@ -3,7 +3,9 @@ import { listCustomerAttributesOf } from '../../store/attributes/customer-attrib
 import { findSorById } from '../../store/attributes/systems-of-records.ts';
 import type { Queryable } from '../../store/core/database.ts';
 
-/** The rules of a SoR for what is written to it, and the revision that they are those of; `sorDeleted` once it is gone. */
+/**
+ * The rules of a SoR for what is written to it, and the revision that they are those of; `sorDeleted` once it is gone.
+ */
 export type SorRules = AttributeRules & { sorDeleted: boolean; revision: number };
 
 /** No revision of a SoR that is there: what was checked against a deleted one is checked again each time. */

@@ -5,7 +5,13 @@ import { scheduleOf } from '../../domain/campaigns/send-plan.ts';
 import { listErasedPeople } from '../../store/analytics/segment-members.ts';
 import type { SegmentQuery } from '../../store/analytics/segment-sql.ts';
 import { type AudienceDevice, audienceLine, findAudience, insertAudience } from '../../store/campaigns/audience.ts';
-import { type CampaignMember, listMembers, updateLeft, updateLookedAt, upsertMembers } from '../../store/campaigns/campaign-members.ts';
+import {
+  type CampaignMember,
+  listMembers,
+  updateLeft,
+  updateLookedAt,
+  upsertMembers,
+} from '../../store/campaigns/campaign-members.ts';
 import { listDeviceZones } from '../../store/campaigns/campaign-runs.ts';
 import type { Campaign } from '../../store/campaigns/campaigns.ts';
 import type { Queryable, Tx } from '../../store/core/database.ts';
@@ -18,14 +24,24 @@ const PORTION = 10_000;
 /** A run of a campaign to an audience. */
 export type Run = { send: Send; campaign: Campaign };
 
-/** Does its work in a transaction that holds the run; throws `JobGone` where the step is not the one that has it any more. */
+/**
+ * Does its work in a transaction that holds the run; throws `JobGone` where the step is not the one that has it any
+ * more.
+ */
 export type WhileOurs = <R>(work: (tx: Tx) => Promise<R>) => Promise<R>;
 
 /** The zones in which the app has devices; without `adaptTz` the app's alone. */
-export async function listZones(db: Queryable, { send, campaign: { appId, adaptTz, appTimezone } }: Run): Promise<string[]> {
+export async function listZones(
+  db: Queryable,
+  { send, campaign: { appId, adaptTz, appTimezone } }: Run,
+): Promise<string[]> {
   if (!adaptTz) return [appTimezone];
   const devices = await listDeviceZones(db, send.entityId, appId);
-  return [...new Set(devices.map(({ timezone, utcOffset: utcOffsetMinutes }) => zoneOf({ timezone, utcOffsetMinutes }, appTimezone)))];
+  return [
+    ...new Set(
+      devices.map(({ timezone, utcOffset: utcOffsetMinutes }) => zoneOf({ timezone, utcOffsetMinutes }, appTimezone)),
+    ),
+  ];
 }
 
 /** When a dynamic campaign looks at its audience next: at its end, where there is nothing to look for any more. */
@@ -38,10 +54,12 @@ export function findNextLook({ send, campaign }: Run, zones: readonly string[], 
 export function findDueWindows({ send, campaign }: Run, zones: readonly string[], now: Date): Map<string, SendWindow> {
   const schedule = scheduleOf(campaign);
   const clock = { launchedAt: campaign.launchedAt!, lookedAt: send.lookedAt, now };
-  return new Map(zones.flatMap((zone): [string, SendWindow][] => {
-    const window = dueWindow(schedule, zone, clock);
-    return window === null ? [] : [[zone, window]];
-  }));
+  return new Map(
+    zones.flatMap((zone): [string, SendWindow][] => {
+      const window = dueWindow(schedule, zone, clock);
+      return window === null ? [] : [[zone, window]];
+    }),
+  );
 }
 
 type Look = Run & { zones: readonly string[]; windows: ReadonlyMap<string, SendWindow>; now: Date };
@@ -50,11 +68,14 @@ type Look = Run & { zones: readonly string[]; windows: ReadonlyMap<string, SendW
 type Person = { person: string; window: SendWindow | null; devices: string[] };
 
 /**
- * Finds who is in the audience now, and notes those to be notified with their devices. What a kill leaves is what it has done: members are
- * written with the devices, so no person is notified twice in a window.
+ * Finds who is in the audience now, and notes those to be notified with their devices. What a kill leaves is what it
+ * has done: members are written with the devices, so no person is notified twice in a window.
  */
 export async function lookForPeople(
-  deps: Dependencies, look: Look, query: SegmentQuery, whileOurs: WhileOurs,
+  deps: Dependencies,
+  look: Look,
+  query: SegmentQuery,
+  whileOurs: WhileOurs,
 ): Promise<void> {
   const { send, now } = look;
   let after: string | null = null;
@@ -66,7 +87,7 @@ export async function lookForPeople(
     });
     const names = people.map(({ person }) => person);
     const left = { after, upTo, limit: PORTION };
-    while (await whileOurs((tx) => updateLeft(tx, send.entityId, send.id, names, left)) === PORTION);
+    while ((await whileOurs((tx) => updateLeft(tx, send.entityId, send.id, names, left))) === PORTION);
     deps.boundary('campaign: after a portion committed');
     after = upTo;
   };
@@ -81,7 +102,12 @@ export async function lookForPeople(
   // However long it took, the campaign sends between two looks.
   const endedAt = new Date();
   const soonest = new Date(endedAt.getTime() + LOOK_EVERY_MS);
-  const next = findNextLook({ campaign: look.campaign, send: { ...send, lookedAt: now } }, look.zones, endedAt, soonest);
+  const next = findNextLook(
+    { campaign: look.campaign, send: { ...send, lookedAt: now } },
+    look.zones,
+    endedAt,
+    soonest,
+  );
   await whileOurs((tx) => updateLookedAt(tx, send.entityId, send.id, { at: now, next }));
   deps.boundary('campaign: looked');
 }
@@ -105,12 +131,19 @@ async function* peopleOf({ campaign, windows }: Look, devices: AsyncIterable<Aud
 }
 
 async function comparePortion(
-  { secrets }: Dependencies, tx: Tx, { send, campaign, now }: Look, people: readonly Person[],
+  { secrets }: Dependencies,
+  tx: Tx,
+  { send, campaign, now }: Look,
+  people: readonly Person[],
 ): Promise<void> {
   const { entityId, id } = send;
   const names = people.map(({ person }) => person);
-  const erased = await listErasedPeople(tx, secrets, entityId, people.flatMap(({ person, devices }) => (
-    [person, ...devices.map((deviceId) => `d${deviceId}`)])));
+  const erased = await listErasedPeople(
+    tx,
+    secrets,
+    entityId,
+    people.flatMap(({ person, devices }) => [person, ...devices.map((deviceId) => `d${deviceId}`)]),
+  );
   const known = await listMembers(tx, entityId, id, names);
   const changed: CampaignMember[] = [];
   const lines: string[] = [];
@@ -119,11 +152,20 @@ async function comparePortion(
     const devices = found.filter((deviceId) => !erased.has(`d${deviceId}`));
     if (window === null || devices.length === 0 || erased.has(person)) continue;
     const member = before ?? { person, isMember: false, notified: 0, lastNotifiedAt: null, lastWindow: null };
-    // At an exact time the clock's own moments count, else two days would be a little less than 24 hours apart now and then.
+    // At an exact time the clock's own moments count, else two days would be a little less than 24 hours apart now and
+    // then.
     const at = window.until === null ? window.from : now;
     if (isNotified(before, window, campaign.notifLimit!, at)) {
-      changed.push({ person, isMember: true, notified: member.notified + 1, lastNotifiedAt: at, lastWindow: window.from });
-      lines.push(...devices.map((deviceId) => audienceLine(entityId, id, { dueAt: now.toISOString(), person, deviceId })));
+      changed.push({
+        person,
+        isMember: true,
+        notified: member.notified + 1,
+        lastNotifiedAt: at,
+        lastWindow: window.from,
+      });
+      lines.push(
+        ...devices.map((deviceId) => audienceLine(entityId, id, { dueAt: now.toISOString(), person, deviceId })),
+      );
     } else if (!member.isMember) changed.push({ ...member, isMember: true });
   }
   await upsertMembers(tx, entityId, id, changed);

@@ -7,9 +7,20 @@ import { resolveFilters } from '../../store/analytics/resolve-filters.ts';
 import { updateLastUsed } from '../../store/analytics/segments.ts';
 import type { SegmentQuery } from '../../store/analytics/segment-sql.ts';
 import {
-  type AudienceDevice, audienceLine, countAppDevices, deleteAudience, findAudience, insertAudience,
+  type AudienceDevice,
+  audienceLine,
+  countAppDevices,
+  deleteAudience,
+  findAudience,
+  insertAudience,
 } from '../../store/campaigns/audience.ts';
-import { endAudience, endCampaignsOf, raiseAudienceRound, type Reach, updateCampaignStatus } from '../../store/campaigns/campaign-runs.ts';
+import {
+  endAudience,
+  endCampaignsOf,
+  raiseAudienceRound,
+  type Reach,
+  updateCampaignStatus,
+} from '../../store/campaigns/campaign-runs.ts';
 import { deleteCampaignMembers, updateNextLookAt } from '../../store/campaigns/campaign-members.ts';
 import { listCampaignsById } from '../../store/campaigns/campaigns.ts';
 import { isQueryCanceled, type Tx, write } from '../../store/core/database.ts';
@@ -42,7 +53,10 @@ export async function prepareAudience(deps: Dependencies, claim: JobClaim): Prom
   return null;
 }
 
-/** Null: there is nothing to find, for now. Else the run with the number of this step, by which older ones that live on end. */
+/**
+ * Null: there is nothing to find, for now. Else the run with the number of this step, by which older ones that live on
+ * end.
+ */
 async function begin(tx: Tx, claim: JobClaim): Promise<Run | RetryAfter | null> {
   const send = await lockSend(tx, claim);
   if (!send || send.audienceAt !== null || send.cancelRequestedAt !== null) return null;
@@ -52,18 +66,27 @@ async function begin(tx: Tx, claim: JobClaim): Promise<Run | RetryAfter | null> 
   if (send.nextLookAt !== null && send.nextLookAt.getTime() > now) return null;
   const [campaign] = await listCampaignsById(tx, claim.entityId, [send.campaignId!]);
   if (campaign!.status === 'scheduled') {
-    await updateCampaignStatus(tx, claim.entityId, campaign!.id, campaign!.type === 'dynamic' ? 'ongoing' : 'wait_sync');
+    await updateCampaignStatus(
+      tx,
+      claim.entityId,
+      campaign!.id,
+      campaign!.type === 'dynamic' ? 'ongoing' : 'wait_sync',
+    );
   }
-  return { send: { ...send, audienceRound: await raiseAudienceRound(tx, claim.entityId, send.id) }, campaign: campaign! };
+  return {
+    send: { ...send, audienceRound: await raiseAudienceRound(tx, claim.entityId, send.id) },
+    campaign: campaign!,
+  };
 }
 
 /** The work holds the run; an older step, or one whose run was canceled, ends. */
 function whileOursOf({ db }: Dependencies, claim: JobClaim, round: number): WhileOurs {
-  return (work) => write(db, async (tx) => {
-    const send = await lockSend(tx, claim);
-    if (send?.audienceRound !== round || send.cancelRequestedAt !== null) throw new JobGone();
-    return work(tx);
-  });
+  return (work) =>
+    write(db, async (tx) => {
+      const send = await lockSend(tx, claim);
+      if (send?.audienceRound !== round || send.cancelRequestedAt !== null) throw new JobGone();
+      return work(tx);
+    });
 }
 
 /** The audience of a classic campaign, once. */
@@ -75,7 +98,9 @@ async function findOnce(deps: Dependencies, run: Run, whileOurs: WhileOurs): Pro
 
 /** Looks at the audience of a dynamic campaign where a window is open, and notes when to look next. */
 async function lookIfDue(deps: Dependencies, run: Run, whileOurs: WhileOurs): Promise<Failure | null> {
-  const { send: { entityId, id } } = run;
+  const {
+    send: { entityId, id },
+  } = run;
   const now = new Date();
   const zones = await listZones(deps.db, run);
   const windows = findDueWindows(run, zones, now);
@@ -92,18 +117,33 @@ type Failure = { failure: string };
 
 /** How to find the audience now, unless segments that the filters name have no members yet. */
 async function resolveAudience(
-  { db }: Dependencies, { send: { entityId }, campaign }: Run, now: Date,
+  { db }: Dependencies,
+  { send: { entityId }, campaign }: Run,
+  now: Date,
 ): Promise<{ query: SegmentQuery } | RetryAfter | Failure> {
-  const { errors: [error], query, segments, failure } = await resolveFilters(db, entityId, {
-    appId: campaign.appId, filters: campaign.filters ?? everybody(), now, isStored: true,
+  const {
+    errors: [error],
+    query,
+    segments,
+    failure,
+  } = await resolveFilters(db, entityId, {
+    appId: campaign.appId,
+    filters: campaign.filters ?? everybody(),
+    now,
+    isStored: true,
   });
   if (error) return { failure: `${error.element}: ${error.message}` };
   if (failure !== null) return { failure };
   const waited = segments.filter(({ snapshotAt }) => snapshotAt === null);
   const broken = waited.find((segment) => segment.failure !== null);
-  if (broken) return { failure: `The segment "${broken.name}", which its filters name, has no members: ${broken.failure}` };
+  if (broken)
+    return { failure: `The segment "${broken.name}", which its filters name, has no members: ${broken.failure}` };
   if (waited.length > 0) return { againInMs: SEGMENTS_MS };
-  await updateLastUsed(db, entityId, segments.map(({ id }) => id));
+  await updateLastUsed(
+    db,
+    entityId,
+    segments.map(({ id }) => id),
+  );
   return { query: query! };
 }
 
@@ -131,25 +171,42 @@ async function fail(deps: Dependencies, { send, campaign }: Run, whileOurs: Whil
 
 /** By portions. */
 async function deleteAll(
-  { boundary }: Dependencies, { entityId, id }: Send, deleteSome: typeof deleteAudience, whileOurs: WhileOurs,
+  { boundary }: Dependencies,
+  { entityId, id }: Send,
+  deleteSome: typeof deleteAudience,
+  whileOurs: WhileOurs,
 ): Promise<void> {
-  while (await whileOurs((tx) => deleteSome(tx, entityId, id, PORTION)) > 0) boundary('campaign: between deletions');
+  while ((await whileOurs((tx) => deleteSome(tx, entityId, id, PORTION))) > 0) boundary('campaign: between deletions');
 }
 
 /** From the start, also after a kill: what was found before may be another audience. */
 async function replaceAudience(deps: Dependencies, run: Run, query: SegmentQuery, whileOurs: WhileOurs): Promise<void> {
   const { db, secrets, boundary, draining } = deps;
-  const { send: { entityId, id: runId }, campaign } = run;
+  const {
+    send: { entityId, id: runId },
+    campaign,
+  } = run;
   await deleteAll(deps, run.send, deleteAudience, whileOurs);
   const dueOf = dueTimes(run);
   const reach: Reach = { count: 0, optin: 0, total: await countAppDevices(db, entityId, campaign.appId) };
   const insert = async (devices: readonly AudienceDevice[]) => {
     draining.throwIfAborted();
     const written = await whileOurs(async (tx) => {
-      const erased = await listErasedPeople(tx, secrets, entityId, devices.flatMap((device) => [device.person, `d${device.device_id}`]));
+      const erased = await listErasedPeople(
+        tx,
+        secrets,
+        entityId,
+        devices.flatMap((device) => [device.person, `d${device.device_id}`]),
+      );
       const living = devices.filter((device) => !erased.has(device.person) && !erased.has(`d${device.device_id}`));
-      await insertAudience(tx, living.map((device) => (
-        audienceLine(entityId, runId, { dueAt: dueOf(device), person: device.person, deviceId: device.device_id }))).join(''));
+      await insertAudience(
+        tx,
+        living
+          .map((device) =>
+            audienceLine(entityId, runId, { dueAt: dueOf(device), person: device.person, deviceId: device.device_id }),
+          )
+          .join(''),
+      );
       boundary('campaign: before a portion commits');
       return living;
     });
@@ -166,7 +223,7 @@ async function replaceAudience(deps: Dependencies, run: Run, query: SegmentQuery
       if (portion.length < PORTION) continue;
       await writing;
       writing = insert(portion);
-      writing.catch(() => {});        // awaited before the next
+      writing.catch(() => {}); // awaited before the next
       portion = [];
     }
     await writing;
@@ -180,8 +237,8 @@ async function replaceAudience(deps: Dependencies, run: Run, query: SegmentQuery
 }
 
 /**
- * When each device is due, as ISO: all at once, or at the time that its clock shows; at the end, those whose time comes after it. Devices
- * share a few zones.
+ * When each device is due, as ISO: all at once, or at the time that its clock shows; at the end, those whose time comes
+ * after it. Devices share a few zones.
  */
 function dueTimes({ send, campaign }: Run): (device: AudienceDevice) => string {
   const start = send.sendAt!.toISOString();

@@ -1,7 +1,13 @@
 import type { JobClaim, JobRef } from '../../domain/jobs/job.ts';
 import type { TargetDevice } from '../../domain/sends/device-decision.ts';
 import type { PlannedMessage } from '../../domain/sends/plan-messages.ts';
-import { type AudienceKey, type DueDevice, deleteAudience, findNextOfAudience, takeAudience } from '../../store/campaigns/audience.ts';
+import {
+  type AudienceKey,
+  type DueDevice,
+  deleteAudience,
+  findNextOfAudience,
+  takeAudience,
+} from '../../store/campaigns/audience.ts';
 import { deleteCampaignMembers } from '../../store/campaigns/campaign-members.ts';
 import { updateCampaignStatus } from '../../store/campaigns/campaign-runs.ts';
 import type { Tx } from '../../store/core/database.ts';
@@ -25,14 +31,14 @@ export const runCampaignSteps = (deps: Dependencies, providers = new SendingProv
   },
 
   /**
-   * Finds the devices of the audience: of a classic campaign once it begins, of a dynamic one at each of its times. When to go on, or null
-   * when they are found, or nothing is to be found.
+   * Finds the devices of the audience: of a classic campaign once it begins, of a dynamic one at each of its times.
+   * When to go on, or null when they are found, or nothing is to be found.
    */
   prepareAudience: (claim: JobClaim): Promise<RetryAfter | null> => heartbeating(() => prepareAudience(deps, claim)),
 
   /** Sends to the devices whose time has come; when to go on, or null at the end. */
-  sendToAudience: (claim: JobClaim): Promise<RetryAfter | null> => (
-    heartbeating(() => sendMessages({ ...deps, providers }, claim, audience))),
+  sendToAudience: (claim: JobClaim): Promise<RetryAfter | null> =>
+    heartbeating(() => sendMessages({ ...deps, providers }, claim, audience)),
 });
 
 /** Devices that are left when a campaign is canceled go so many at once. */
@@ -54,18 +60,24 @@ function audience(): MessageSource {
     async planNext(tx, context, limit) {
       const { send } = context;
       const none = { outgoing: [], isFull: false };
-      if (send.cancelRequestedAt !== null && await deleteAudience(tx, send.entityId, send.id, DELETED_AT_ONCE) > 0) return none;
+      if (send.cancelRequestedAt !== null && (await deleteAudience(tx, send.entityId, send.id, DELETED_AT_ONCE)) > 0)
+        return none;
       // Those found before its end get what it sends.
       const devices = send.cancelRequestedAt === null ? await take(tx, context, limit) : [];
       if (devices.length > 0) {
         const current = hasEnded(context, after!) ? withoutOngoing(context) : context;
-        const outgoing = await planPortion(tx, current, byPerson(devices, send.looks), async (chunk) => targetsOf(chunk));
+        const outgoing = await planPortion(tx, current, byPerson(devices, send.looks), async (chunk) =>
+          targetsOf(chunk),
+        );
         return { outgoing, isFull: devices.length === limit };
       }
-      return isOver(context) && await deleteCampaignMembers(tx, send.entityId, send.id, DELETED_AT_ONCE) > 0 ? none : null;
+      return isOver(context) && (await deleteCampaignMembers(tx, send.entityId, send.id, DELETED_AT_ONCE)) > 0
+        ? none
+        : null;
     },
     findNextDue: (tx, { entityId, id }) => findNextOfAudience(tx, entityId, id),
-    nextLook: (context) => (campaignOf(context).type !== 'dynamic' || isOver(context) ? null : context.send.nextLookAt ?? context.now),
+    nextLook: (context) =>
+      campaignOf(context).type !== 'dynamic' || isOver(context) ? null : (context.send.nextLookAt ?? context.now),
     async end(tx, context) {
       const { send, now } = context;
       const { id, type, includesInapp, endDate, isOngoing } = campaignOf(context);
@@ -82,15 +94,23 @@ function campaignOf({ campaigns, send }: SendingContext) {
   return campaigns.get(send.campaignId!)!;
 }
 
-/** Whether a classic campaign has come to its end (`scheduleOf`) before these devices got it: by the clock here, or that of Postgres. */
+/**
+ * Whether a classic campaign has come to its end (`scheduleOf`) before these devices got it: by the clock here, or that
+ * of Postgres.
+ */
 function hasEnded(context: SendingContext, { dueAt }: AudienceKey): boolean {
   const { type, includesInapp, endDate } = campaignOf(context);
-  return type === 'classic' && includesInapp && endDate !== null && (endDate <= context.now || endDate <= new Date(dueAt));
+  return (
+    type === 'classic' && includesInapp && endDate !== null && (endDate <= context.now || endDate <= new Date(dueAt))
+  );
 }
 
 /** What is planned becomes CANCELED. */
 function withoutOngoing(context: SendingContext): SendingContext {
-  return { ...context, campaigns: new Map([...context.campaigns].map(([id, campaign]) => [id, { ...campaign, isOngoing: false }])) };
+  return {
+    ...context,
+    campaigns: new Map([...context.campaigns].map(([id, campaign]) => [id, { ...campaign, isOngoing: false }])),
+  };
 }
 
 /** No person enters its audience any more. */
@@ -104,10 +124,13 @@ type ToPerson = [PlannedMessage, readonly TargetDevice[]];
 
 /** `ordinal`: of what the campaign sends. */
 function byPerson(rows: readonly DueDevice[], ordinal: number): ToPerson[] {
-  return Array.from(Map.groupBy(rows, (row) => row.person), ([person, own]): ToPerson => [
-    { ordinal, userId: person.startsWith('u') ? person.slice(1) : null, userHash: null, vars: null },
-    own.flatMap(({ device }) => device ?? []),
-  ]);
+  return Array.from(
+    Map.groupBy(rows, (row) => row.person),
+    ([person, own]): ToPerson => [
+      { ordinal, userId: person.startsWith('u') ? person.slice(1) : null, userHash: null, vars: null },
+      own.flatMap(({ device }) => device ?? []),
+    ],
+  );
 }
 
 function targetsOf(chunk: readonly ToPerson[]): Targets {

@@ -6,10 +6,15 @@ const NOTED_AFTER_MS = 1_000;
 export type NoteWait = (isWaiting: boolean) => Promise<void>;
 
 /**
- * Runs the work of a step in a slot of its entity's share. Throws `TooManyWait` if the line is full: then Temporal tries the step again in
- * a moment, and the step leaves its slot of the queue to others meanwhile.
+ * Runs the work of a step in a slot of its entity's share. Throws `TooManyWait` if the line is full: then Temporal
+ * tries the step again in a moment, and the step leaves its slot of the queue to others meanwhile.
  */
-export async function inSlot<T>(take: Semaphore, entityId: number, work: () => Promise<T>, note: NoteWait = async () => {}): Promise<T> {
+export async function inSlot<T>(
+  take: Semaphore,
+  entityId: number,
+  work: () => Promise<T>,
+  note: NoteWait = async () => {},
+): Promise<T> {
   const freeSlot = await takeSlot(take, entityId, note);
   try {
     return await work();

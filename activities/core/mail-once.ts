@@ -15,12 +15,16 @@ const FILED = 'there is no mail server (SMTP_URL): it lies in outbox/ of the fil
 export type MailDependencies = Pick<Dependencies, 'db' | 'mailer' | 'publicUrl' | 'boundary' | 'takeMailSlot'>;
 
 /**
- * Sends the one mail that something has: the only way by which a mail leaves, so here those of an entity are limited. The attempt is
- * noted down before it is made and its outcome after: a mail of which nobody knows whether it arrived is not sent again. `name` is
- * that of the flow's boundaries; by the identifier of what it tells of, a mail that comes twice is known.
+ * Sends the one mail that something has: the only way by which a mail leaves, so here those of an entity are limited.
+ * The attempt is noted down before it is made and its outcome after: a mail of which nobody knows whether it arrived is
+ * not sent again. `name` is that of the flow's boundaries; by the identifier of what it tells of, a mail that comes
+ * twice is known.
  */
 export async function mailOnce(
-  deps: MailDependencies, { identifier, ...mailed }: Mailed & { identifier: string }, unnamed: Omit<Mail, 'messageId'>, name: string,
+  deps: MailDependencies,
+  { identifier, ...mailed }: Mailed & { identifier: string },
+  unnamed: Omit<Mail, 'messageId'>,
+  name: string,
 ): Promise<RetryAfter | null> {
   const mail = { ...unnamed, messageId: `<${identifier}@${new URL(deps.publicUrl).hostname}>` };
   return sendOnce(deps, mailed, { recipients: mail.to.length, name: `${name}: mail` }, () => send(deps, mail));
@@ -30,10 +34,14 @@ export async function mailOnce(
 const MAILS_OF_SWEEP_MS = 5_000;
 
 /**
- * Sends mails one after another. Begins none once its time is over, so that a slow mail server does not hold up the rest of the sweep; the
- * mails that are left go with the next sweep.
+ * Sends mails one after another. Begins none once its time is over, so that a slow mail server does not hold up the
+ * rest of the sweep; the mails that are left go with the next sweep.
  */
-export async function mailInTurn<Due>(due: readonly Due[], mail: (one: Due) => Promise<void>, withinMs = MAILS_OF_SWEEP_MS): Promise<void> {
+export async function mailInTurn<Due>(
+  due: readonly Due[],
+  mail: (one: Due) => Promise<void>,
+  withinMs = MAILS_OF_SWEEP_MS,
+): Promise<void> {
   const until = performance.now() + withinMs;
   for (const one of due) {
     await mail(one);
@@ -49,7 +57,9 @@ export type Sent = { outcome: MailState; reason: string | null; isRetryable: boo
  * repeated. When to try again; null: it is settled.
  */
 export async function sendOnce(
-  deps: Pick<Dependencies, 'db' | 'boundary' | 'takeMailSlot'>, mailed: Mailed, about: { recipients: number; name: string },
+  deps: Pick<Dependencies, 'db' | 'boundary' | 'takeMailSlot'>,
+  mailed: Mailed,
+  about: { recipients: number; name: string },
   attemptToSend: () => Promise<Sent>,
 ): Promise<RetryAfter | null> {
   return inSlot(deps.takeMailSlot, ownerOf(mailed), () => sendInPlace(deps, mailed, about, attemptToSend));
@@ -60,13 +70,18 @@ const RESETS = -1;
 /** Has the place of mails about internal errors. */
 export const TO_OPERATOR = -2;
 
-/** Who has the place of a mail: its entity. Resets of passwords belong to no entity, and share one place in line, however many they are. */
+/**
+ * Who has the place of a mail: its entity. Resets of passwords belong to no entity, and share one place in line,
+ * however many they are.
+ */
 export function ownerOf(mailed: Mailed): number {
   return 'entityId' in mailed ? mailed.entityId : RESETS;
 }
 
 async function sendInPlace(
-  { db, boundary }: Pick<Dependencies, 'db' | 'boundary'>, mailed: Mailed, { recipients, name }: { recipients: number; name: string },
+  { db, boundary }: Pick<Dependencies, 'db' | 'boundary'>,
+  mailed: Mailed,
+  { recipients, name }: { recipients: number; name: string },
   attemptToSend: () => Promise<Sent>,
 ): Promise<RetryAfter | null> {
   const attempt = await write(db, (tx) => beginMail(tx, mailed, recipients));
@@ -98,6 +113,7 @@ async function send({ mailer }: MailDependencies, mail: Mail): Promise<Sent> {
     const { outcome, reason } = result;
     return { outcome, reason, isRetryable: result.outcome === 'not_sent' && result.retryable };
   }
-  const reason = result.rejected > 0 ? `the mail server refused ${result.rejected} of ${mail.to.length} recipients` : null;
+  const reason =
+    result.rejected > 0 ? `the mail server refused ${result.rejected} of ${mail.to.length} recipients` : null;
   return { outcome: 'sent', reason, isRetryable: false };
 }

@@ -14,9 +14,13 @@ export type OpenAttempt = ExportJob & OpenBucket & { key: AttemptKey; scope: Att
 export type Attempt = OpenAttempt & { sessions: SliceSessions };
 
 /** A transaction that holds the run; throws `JobGone` where it is no longer this attempt's. */
-export function writeHeld<T>({ db }: Pick<Dependencies, 'db'>, key: AttemptKey, work: (tx: Tx) => Promise<T>): Promise<T> {
+export function writeHeld<T>(
+  { db }: Pick<Dependencies, 'db'>,
+  key: AttemptKey,
+  work: (tx: Tx) => Promise<T>,
+): Promise<T> {
   return write(db, async (tx) => {
-    if (!await lockAttempt(tx, key)) throw new JobGone();
+    if (!(await lockAttempt(tx, key))) throw new JobGone();
     return work(tx);
   });
 }

@@ -18,7 +18,10 @@ import { makeManifest, manifestBody, manifestKey } from './publish.ts';
 type Cleaned = Pick<ExportJob, 'run' | 'exporter' | 'definition'>;
 
 /** What runs that ended before this one have left behind: canceled ones, failed ones, ones whose worker died. */
-export async function cleanRunsBefore(deps: Dependencies, { run, exporter, bucket, scope }: OpenAttempt): Promise<void> {
+export async function cleanRunsBefore(
+  deps: Dependencies,
+  { run, exporter, bucket, scope }: OpenAttempt,
+): Promise<void> {
   for (const id of await listRunsToClean(deps.db, run.entityId, run.exporterId)) {
     scope.throwIfEnding();
     const earlier = await findExportRunById(deps.db, run.entityId, id);
@@ -34,8 +37,8 @@ export async function cleanRunsBefore(deps: Dependencies, { run, exporter, bucke
 }
 
 /**
- * Removes what a run that has ended leaves behind. Where that can't be done now, the exporter's next run does it: the run stays as
- * it ended.
+ * Removes what a run that has ended leaves behind. Where that can't be done now, the exporter's next run does it: the
+ * run stays as it ended.
  */
 export async function cleanEnded(deps: Dependencies, claim: JobClaim): Promise<void> {
   const job = await findExportJob(deps, claim);
@@ -49,7 +52,10 @@ export async function cleanEnded(deps: Dependencies, claim: JobClaim): Promise<v
     await write(deps.db, (tx) => updateCleaned(tx, { entityId, runId }));
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    deps.log.warn({ entityId, run: job.run.identifier, ...internalErrorOf(error) }, 'what an export left behind stays for now');
+    deps.log.warn(
+      { entityId, run: job.run.identifier, ...internalErrorOf(error) },
+      'what an export left behind stays for now',
+    );
   } finally {
     open.bucket.close();
   }
@@ -61,14 +67,14 @@ function nullWhereRefused(error: unknown): null {
 }
 
 /**
- * Removes all of a run's folder that its manifest does not name, but for what a later run has written there: that is in folders
- * of higher numbers. Whoever reads the bucket may have moved the manifest away, or spoiled it: what counts by our own notes stays,
- * too.
+ * Removes all of a run's folder that its manifest does not name, but for what a later run has written there: that is in
+ * folders of higher numbers. Whoever reads the bucket may have moved the manifest away, or spoiled it: what counts by
+ * our own notes stays, too.
  */
 async function cleanRun(deps: Dependencies, job: Cleaned, bucket: ExportBucket): Promise<void> {
   const { folder } = job.definition;
   if (job.run.state !== 'finished') await takeManifestBack(deps, job, bucket);
-  const named = new Set([...await keysNamed(bucket, folder), ...await keysThatCount(deps, job)]);
+  const named = new Set([...(await keysNamed(bucket, folder)), ...(await keysThatCount(deps, job))]);
   const old: string[] = [];
   for await (const { key } of bucket.list(folder)) {
     const generation = Number(/^\/(\d{4,})\//.exec(key.slice(folder.length))?.[1] ?? Number.POSITIVE_INFINITY);
@@ -78,7 +84,11 @@ async function cleanRun(deps: Dependencies, job: Cleaned, bucket: ExportBucket):
 }
 
 /** A run that ended between its manifest and its end has not taken the place of what was there before. */
-async function takeManifestBack(deps: Dependencies, { run, exporter, definition }: Cleaned, bucket: ExportBucket): Promise<void> {
+async function takeManifestBack(
+  deps: Dependencies,
+  { run, exporter, definition }: Cleaned,
+  bucket: ExportBucket,
+): Promise<void> {
   const key = manifestKey(definition.folder);
   if ((await readManifest(bucket, key))?.run !== run.identifier) return;
   const before = await findFinishedBefore(deps.db, run);

@@ -16,20 +16,24 @@ export type ExportDailySteps = ReturnType<typeof exportDailySteps>;
 
 export const exportDailySteps = (deps: Dependencies) => ({
   /**
-   * Makes the row this workflow run's, with its window; null when it is another's, or over, or has to wait for another run of the
-   * exporter. `isCovered`: there is nothing to be written.
+   * Makes the row this workflow run's, with its window; null when it is another's, or over, or has to wait for another
+   * run of the exporter. `isCovered`: there is nothing to be written.
    */
   async claimExport(ref: JobRef, workflowRunId: string): Promise<(JobClaim & { isCovered: boolean }) | null> {
     const found = await findExportRunById(deps.db, ref.entityId, ref.runId);
-    const claimed = found && await write(deps.db, async (tx) => {
-      const exporter = await lockExporterById(tx, ref.entityId, found.exporterId);
-      return exporter && claimExportRun(tx, exporter, ref.runId, workflowRunId);
-    });
+    const claimed =
+      found &&
+      (await write(deps.db, async (tx) => {
+        const exporter = await lockExporterById(tx, ref.entityId, found.exporterId);
+        return exporter && claimExportRun(tx, exporter, ref.runId, workflowRunId);
+      }));
     deps.boundary('export: claimed');
     return claimed && { ...ref, generation: claimed.generation, isCovered: claimed.isCovered };
   },
 
-  /** Null once no transaction writes into the window any more; else when to look again. A backfill takes what is there. */
+  /**
+   * Null once no transaction writes into the window any more; else when to look again. A backfill takes what is there.
+   */
   async windowClosed({ entityId, runId }: JobClaim): Promise<RetryAfter | null> {
     const run = await findExportRunById(deps.db, entityId, runId);
     if (run?.state !== 'running' || run.window.kind === 'happened') return null;
@@ -40,12 +44,14 @@ export const exportDailySteps = (deps: Dependencies) => ({
   /** Writes what is left, and ends the run; null where nothing is left to do. */
   exportFiles: (claim: JobClaim): Promise<RetryAfter | null> => heartbeating(() => exportFiles(deps, claim)),
 
-  /** Ends a run that had nothing to write, and starts the one that waits for it. Tells whether anybody wants to be told. */
+  /**
+   * Ends a run that had nothing to write, and starts the one that waits for it. Tells whether anybody wants to be told.
+   */
   async endExport({ entityId, runId, generation }: JobClaim): Promise<{ mails: boolean }> {
     const run = await findExportRunById(deps.db, entityId, runId);
     if (run?.isCovered) await endExportRun(deps, { entityId, runId, generation }, { failure: null });
     if (run?.state === 'canceled') deps.countExportRuns('canceled');
-    const next = run && await findNextJob(deps.db, 'export', entityId, run.exporterId);
+    const next = run && (await findNextJob(deps.db, 'export', entityId, run.exporterId));
     if (next) await startJob(deps.temporal, 'export', next);
     return { mails: run?.generation === generation && run.alert !== null };
   },

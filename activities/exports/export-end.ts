@@ -2,9 +2,19 @@ import type { ExportAlert } from '../../domain/exports/exporter.ts';
 import type { JobKey } from '../../domain/jobs/job.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import type { DataExporter } from '../../store/exports/data-exporter-record.ts';
-import { lockExporterById, updateExportedUntil, updateFailures, updatePaused } from '../../store/exports/data-exporters.ts';
+import {
+  lockExporterById,
+  updateExportedUntil,
+  updateFailures,
+  updatePaused,
+} from '../../store/exports/data-exporters.ts';
 import type { ExportRun } from '../../store/exports/export-run-record.ts';
-import { cancelExportRunsOf, countExportedRows, findExportRunById, lockExportRun } from '../../store/exports/export-runs.ts';
+import {
+  cancelExportRunsOf,
+  countExportedRows,
+  findExportRunById,
+  lockExportRun,
+} from '../../store/exports/export-runs.ts';
 import { endRun } from '../../store/jobs/jobs.ts';
 import type { Dependencies } from '../dependencies.ts';
 
@@ -14,23 +24,32 @@ const PAUSE_AFTER = 3;
 export type ExportEnd = {
   /** Why it failed, in words for its owner; null: it has finished. */
   failure: ExportRun['failure'];
-  /** What else commits with the end of a run that is still its workflow's; tells how many rows of earlier windows were found to be late. */
+  /**
+   * What else commits with the end of a run that is still its workflow's; tells how many rows of earlier windows were
+   * found to be late.
+   */
   alongside?: (tx: Tx, run: ExportRun, exporter: DataExporter | null) => Promise<{ lateRows: number }>;
 };
 
 /**
- * Ends a run. In the same transaction the cursor moves on, failures of scheduled runs in a row are counted, the exporter is paused
- * where they are too many, and what there is to be mailed is noted down. False where the run was another's, or over.
+ * Ends a run. In the same transaction the cursor moves on, failures of scheduled runs in a row are counted, the
+ * exporter is paused where they are too many, and what there is to be mailed is noted down. False where the run was
+ * another's, or over.
  */
-export async function endExportRun(deps: Dependencies, key: JobKey, { failure, alongside }: ExportEnd): Promise<boolean> {
+export async function endExportRun(
+  deps: Dependencies,
+  key: JobKey,
+  { failure, alongside }: ExportEnd,
+): Promise<boolean> {
   const ended = await write(deps.db, async (tx) => {
     const found = await findExportRunById(tx, key.entityId, key.runId);
     // The exporter before its run, as whoever cancels or claims does.
-    const exporter = found && await lockExporterById(tx, key.entityId, found.exporterId);
+    const exporter = found && (await lockExporterById(tx, key.entityId, found.exporterId));
     const run = await lockExportRun(tx, key);
     if (!run) return null;
-    const { lateRows } = await alongside?.(tx, run, exporter) ?? { lateRows: 0 };
-    const settled = exporter && (failure ? settleFailure(tx, exporter, run, failure.message) : settle(tx, exporter, run, lateRows));
+    const { lateRows } = (await alongside?.(tx, run, exporter)) ?? { lateRows: 0 };
+    const settled =
+      exporter && (failure ? settleFailure(tx, exporter, run, failure.message) : settle(tx, exporter, run, lateRows));
     const alert = await settled;
     await endRun(tx, 'export', run, { state: failure ? 'failed' : 'finished', failure, alert });
     return { rows: await countExportedRows(tx, run.entityId, run.id) };
@@ -42,7 +61,10 @@ export async function endExportRun(deps: Dependencies, key: JobKey, { failure, a
   return true;
 }
 
-/** Of reruns and backfills neither the cursor nor the count of failures knows. One that was covered has not tried the bucket. */
+/**
+ * Of reruns and backfills neither the cursor nor the count of failures knows. One that was covered has not tried the
+ * bucket.
+ */
 async function settle(tx: Tx, exporter: DataExporter, run: ExportRun, lateRows: number): Promise<ExportAlert | null> {
   const { entityId, id, failures } = exporter;
   const followsCursor = run.cause === 'schedule' || run.cause === 'request';
@@ -54,8 +76,13 @@ async function settle(tx: Tx, exporter: DataExporter, run: ExportRun, lateRows: 
   return lateRows > 0 ? 'late' : null;
 }
 
-async function settleFailure(tx: Tx, exporter: DataExporter, { cause }: ExportRun, message: string): Promise<ExportAlert | null> {
-  if (cause !== 'schedule') return 'failed';          // somebody waits for it
+async function settleFailure(
+  tx: Tx,
+  exporter: DataExporter,
+  { cause }: ExportRun,
+  message: string,
+): Promise<ExportAlert | null> {
+  if (cause !== 'schedule') return 'failed'; // somebody waits for it
   const { entityId, id, paused } = exporter;
   const failures = exporter.failures + 1;
   await updateFailures(tx, entityId, id, failures);

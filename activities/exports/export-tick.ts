@@ -14,8 +14,8 @@ export type ExportTickSteps = ReturnType<typeof exportTickSteps>;
 
 export const exportTickSteps = ({ db, temporal, boundary }: Pick<Dependencies, 'db' | 'temporal' | 'boundary'>) => ({
   /**
-   * Writes the run that was due at `scheduledFor` (ISO 8601, UTC), unless another run covers it, and starts it. Where later
-   * times have come meanwhile it is the last one's, and covers this one: what was missed is exported at once.
+   * Writes the run that was due at `scheduledFor` (ISO 8601, UTC), unless another run covers it, and starts it. Where
+   * later times have come meanwhile it is the last one's, and covers this one: what was missed is exported at once.
    */
   async startScheduledExport(ref: ExporterRef, scheduledFor: string): Promise<void> {
     const run = await write(db, (tx) => writeDueRun(tx, ref, new Date(scheduledFor)));
@@ -34,7 +34,11 @@ async function writeDueRun(tx: Tx, { entityId, exporterId }: ExporterRef, due: D
   if (await coverExportTime(tx, entityId, exporterId, { scheduledFor: due, windowEnd })) return null;
   const covers = scheduledFor.getTime() === due.getTime() ? [] : [due];
   const run = await insertExportRun(tx, entityId, {
-    exporterId, cause: 'schedule', scheduledFor, covers, window: { start: null, end: windowEnd },
+    exporterId,
+    cause: 'schedule',
+    scheduledFor,
+    covers,
+    window: { start: null, end: windowEnd },
   });
   return run && { entityId, runId: run.id, identifier: run.identifier };
 }

@@ -22,21 +22,26 @@ import { writeType } from './type-files.ts';
 import { waitOrFailExport } from './wait-or-fail-export.ts';
 
 /**
- * Writes what is left of a run into its bucket, and ends it. Null: there is nothing left to do, or the run has failed; else
- * when to try again.
+ * Writes what is left of a run into its bucket, and ends it. Null: there is nothing left to do, or the run has failed;
+ * else when to try again.
  */
 export function exportFiles(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | null> {
-  return inSlot(deps.takeExportSlot, claim.entityId, async () => {
-    stopIfAsked(deps);
-    const again = await exportInTurn(deps, claim);
-    await cleanEnded(deps, claim);
-    return again;
-  }, noteWaitOf(deps, 'export', claim));
+  return inSlot(
+    deps.takeExportSlot,
+    claim.entityId,
+    async () => {
+      stopIfAsked(deps);
+      const again = await exportInTurn(deps, claim);
+      await cleanEnded(deps, claim);
+      return again;
+    },
+    noteWaitOf(deps, 'export', claim),
+  );
 }
 
 async function exportInTurn(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | null> {
   const key = await beginAttempt(deps, claim);
-  const job = key && await findExportJob(deps, claim);
+  const job = key && (await findExportJob(deps, claim));
   if (!job) return null;
   const scope = openAttemptScope(deps, key);
   let open: OpenBucket | null = null;
@@ -55,7 +60,12 @@ async function exportInTurn(deps: Dependencies, claim: JobClaim): Promise<RetryA
 
 type Opened = { scope: AttemptScope; open: OpenBucket | null };
 
-async function afterError(deps: Dependencies, claim: JobClaim, thrown: unknown, { scope, open }: Opened): Promise<RetryAfter | null> {
+async function afterError(
+  deps: Dependencies,
+  claim: JobClaim,
+  thrown: unknown,
+  { scope, open }: Opened,
+): Promise<RetryAfter | null> {
   // What was aborted tells that alone; why, the scope knows.
   const error: unknown = scope.signal.aborted ? scope.signal.reason : thrown;
   if (error instanceof JobGone) return moved(deps, claim);
@@ -68,7 +78,9 @@ async function moved(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | 
   return (await findExportJob(deps, claim))?.run.state === 'running' ? { againInMs: 1_000 } : null;
 }
 
-/** Makes the run this attempt's, and its records where there are none; null where it has ended or is another workflow's. */
+/**
+ * Makes the run this attempt's, and its records where there are none; null where it has ended or is another workflow's.
+ */
 async function beginAttempt(deps: Dependencies, claim: JobClaim): Promise<AttemptKey | null> {
   const { entityId, runId, generation } = claim;
   const job = await findExportJob(deps, claim);
@@ -110,12 +122,16 @@ async function writeAll(deps: Dependencies, attempt: Attempt): Promise<void> {
 }
 
 /**
- * One key encrypts all files of a run: readers have one, and no manifest tells which file has which. Refuses with `source_refused`
- * where the exporter has been given another one since the run's first attempt.
+ * One key encrypts all files of a run: readers have one, and no manifest tells which file has which. Refuses with
+ * `source_refused` where the exporter has been given another one since the run's first attempt.
  */
-async function refuseAnotherKey(deps: Dependencies, { key, run, secrets }: Pick<Attempt, 'key' | 'run' | 'secrets'>): Promise<void> {
+async function refuseAnotherKey(
+  deps: Dependencies,
+  { key, run, secrets }: Pick<Attempt, 'key' | 'run' | 'secrets'>,
+): Promise<void> {
   if (secrets.encryptionKey === null) return;
   const hash = deps.secrets.lookup(`export_runs/${run.exporterId}/${secrets.encryptionKey}`).toString('hex');
   const isSame = await writeHeld(deps, key, (tx) => keepKeyHash(tx, key, hash));
-  if (!isSame) throw sourceRefusal('source_refused', 'The encryption_key was changed while the run was under way: run it again');
+  if (!isSame)
+    throw sourceRefusal('source_refused', 'The encryption_key was changed while the run was under way: run it again');
 }

@@ -9,9 +9,12 @@ import type { Dependencies } from '../dependencies.ts';
 /** A run with its exporter, as they stood when an attempt at its files began. */
 export type ExportJob = { run: ExportRun; definition: ExportDefinition; exporter: DataExporter };
 
-/** A run that was claimed; null when another generation has taken over, or its exporter is deleted. It may have ended. */
+/**
+ * A run that was claimed; null when another generation has taken over, or its exporter is deleted. It may have ended.
+ */
 export async function findExportJob(
-  { db }: Pick<Dependencies, 'db'>, { entityId, runId, generation }: JobClaim,
+  { db }: Pick<Dependencies, 'db'>,
+  { entityId, runId, generation }: JobClaim,
 ): Promise<ExportJob | null> {
   const run = await findExportRunById(db, entityId, runId);
   if (run?.generation !== generation || !run.definition) return null;

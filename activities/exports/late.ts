@@ -35,11 +35,21 @@ async function lookAtRun(deps: Dependencies, attempt: Attempt, earlier: ExportRu
   for (const record of await listExportRecords(deps.db, earlier.entityId, [earlier.id])) {
     if (record.snapshot === null || !APPEND_ONLY.has(record.dataType)) continue;
     attempt.scope.throwIfEnding();
-    await noteLate(deps, attempt, record, await countLate(attempt.sessions[0], record.dataType, scope, record.snapshot));
+    await noteLate(
+      deps,
+      attempt,
+      record,
+      await countLate(attempt.sessions[0], record.dataType, scope, record.snapshot),
+    );
   }
 }
 
-async function noteLate(deps: Dependencies, { key }: Attempt, record: ExportRecord, lateRows: number | null): Promise<void> {
+async function noteLate(
+  deps: Dependencies,
+  { key }: Attempt,
+  record: ExportRecord,
+  lateRows: number | null,
+): Promise<void> {
   await writeHeld(deps, key, async (tx) => {
     const more = await updateLateRows(tx, key.entityId, record, lateRows);
     if (more > 0) await addLateRowsFound(tx, key, more);

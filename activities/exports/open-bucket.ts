@@ -10,9 +10,14 @@ import type { ExportJob } from './job.ts';
 
 export type OpenBucket = { bucket: ExportBucket; secrets: ExporterSecrets };
 
-/** The bucket of a run, and its exporter's secrets. Refuses with `source_refused` where the exporter has another one by now. */
+/**
+ * The bucket of a run, and its exporter's secrets. Refuses with `source_refused` where the exporter has another one by
+ * now.
+ */
 export async function openBucketOf(
-  deps: Pick<Dependencies, 'db' | 'secrets' | 'outside'>, job: ExportJob, signal: AbortSignal,
+  deps: Pick<Dependencies, 'db' | 'secrets' | 'outside'>,
+  job: ExportJob,
+  signal: AbortSignal,
 ): Promise<OpenBucket> {
   if (!isSameBucket(job.definition, job.exporter) || job.definition.encryptionType !== job.exporter.encryptionType) {
     throw sourceRefusal('source_refused', 'The exporter was changed while the run was under way: run it again');

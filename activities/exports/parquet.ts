@@ -5,8 +5,8 @@ import { type ExportColumnKind, exportColumnKinds } from '../../domain/exports/e
 import type { ExportDataType } from '../../domain/exports/export-data-type.ts';
 
 /**
- * A row group ends with the row that reaches one of these: it is held in memory as a whole, and encoded in one go, a quarter of
- * a second in which nothing else runs. An empty field weighs as much as eight characters.
+ * A row group ends with the row that reaches one of these: it is held in memory as a whole, and encoded in one go, a
+ * quarter of a second in which nothing else runs. An empty field weighs as much as eight characters.
  */
 const GROUP_ROWS = 50_000;
 const GROUP_WEIGHT = 4 * 1024 ** 2;
@@ -22,7 +22,8 @@ const STRING = { type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { typ
 
 /** The schema below a list of strings (Parquet format, Logical types: Lists). */
 const LIST_OF_STRINGS: SchemaElement[] = [
-  { name: 'list', repetition_type: 'REPEATED', num_children: 1 }, { name: 'element', repetition_type: 'REQUIRED', ...STRING },
+  { name: 'list', repetition_type: 'REPEATED', num_children: 1 },
+  { name: 'element', repetition_type: 'REQUIRED', ...STRING },
 ];
 
 type Kind = { element: Omit<SchemaElement, 'name'>; below?: SchemaElement[]; read: (text: string) => Value };
@@ -39,7 +40,8 @@ const KINDS: Record<ExportColumnKind, Kind> = {
     read: (text) => BigInt(Date.parse(text)),
   },
   strings: {
-    element: { converted_type: 'LIST', logical_type: { type: 'LIST' }, num_children: 1 }, below: LIST_OF_STRINGS,
+    element: { converted_type: 'LIST', logical_type: { type: 'LIST' }, num_children: 1 },
+    below: LIST_OF_STRINGS,
     read: (text) => JSON.parse(text) as string[],
   },
 };
@@ -67,15 +69,18 @@ function schemaOf(type: ExportDataType): SchemaElement[] {
   const columns = exportColumnKinds(type, 'parquet');
   return [
     { name: 'root', num_children: columns.length },
-    ...columns.flatMap(([name, kind]): SchemaElement[] =>
-      [{ name, repetition_type: 'OPTIONAL', ...KINDS[kind].element }, ...KINDS[kind].below ?? []]),
+    ...columns.flatMap(([name, kind]): SchemaElement[] => [
+      { name, repetition_type: 'OPTIONAL', ...KINDS[kind].element },
+      ...(KINDS[kind].below ?? []),
+    ]),
   ];
 }
 
 type Columns = { name: string; read: (text: string) => Value; data: Value[] }[];
 
 async function* rowGroups(type: ExportDataType, csv: AsyncIterable<Uint8Array>): AsyncGenerator<Columns> {
-  const begin = (): Columns => exportColumnKinds(type, 'parquet').map(([name, kind]) => ({ name, read: KINDS[kind].read, data: [] }));
+  const begin = (): Columns =>
+    exportColumnKinds(type, 'parquet').map(([name, kind]) => ({ name, read: KINDS[kind].read, data: [] }));
   let columns = begin();
   let rows = 0;
   let weight = 0;
@@ -104,7 +109,9 @@ function addRow(columns: Columns, fields: Fields): number {
 
 function records(csv: AsyncIterable<Uint8Array>): AsyncIterable<Fields> {
   const parser: Parser = parse({
-    record_delimiter: '\n', skip_empty_lines: false, cast: (text, { quoting }) => text === '' && !quoting ? null : text,
+    record_delimiter: '\n',
+    skip_empty_lines: false,
+    cast: (text, { quoting }) => (text === '' && !quoting ? null : text),
   });
   // The parser throws where the records are taken.
   pipeline(csv, parser).catch(() => {});

@@ -6,8 +6,8 @@ import type { ExportCheckpoint } from '../../store/exports/export-files.ts';
 import type { SliceReader } from './slice-reader.ts';
 
 /**
- * What is compressed at once. It is always the same, whatever comes out of the socket: the same rows give the same bytes. Few
- * large pieces cost zlib's thread and ours the least.
+ * What is compressed at once. It is always the same, whatever comes out of the socket: the same rows give the same
+ * bytes. Few large pieces cost zlib's thread and ours the least.
  */
 const CHUNK_BYTES = 256 * 1024;
 
@@ -29,41 +29,67 @@ export type PartRules = {
 export type PartRead = { rows: number; next: ExportCheckpoint };
 
 /** Hashes are hexadecimal; `content` is what decryption gives back. */
-export type PartWritten = { bytes: number; sha256: string; contentBytes: number; contentSha256: string; bucketChecksum: string | null };
+export type PartWritten = {
+  bytes: number;
+  sha256: string;
+  contentBytes: number;
+  contentSha256: string;
+  bucketChecksum: string | null;
+};
 
 export type Upload = (bytes: AsyncIterable<Uint8Array>) => Promise<{ bytes: number; checksum: string | null }>;
 
 /** A file that is being written: the next one may begin once it is read. */
 export type Part = { read: Promise<PartRead>; written: Promise<PartWritten> };
 
-/** Writes the next file of a type that has rows left: as fast as the slowest of reading, compression and upload, and no more ahead. */
+/**
+ * Writes the next file of a type that has rows left: as fast as the slowest of reading, compression and upload, and no
+ * more ahead.
+ */
 export function startPart(slices: SliceReader, rules: PartRules, upload: Upload, signal: AbortSignal): Part {
   const { promise: read, resolve, reject } = Promise.withResolvers<PartRead>();
   const written = writePart(readPart(slices, rules, resolve), rules, upload, signal);
   written.catch(reject);
-  read.catch(() => {});              // `written` tells it, too
+  read.catch(() => {}); // `written` tells it, too
   return { read, written };
 }
 
 async function writePart(
-  rows: AsyncGenerator<Buffer>, { encode, cipher }: PartRules, upload: Upload, signal: AbortSignal,
+  rows: AsyncGenerator<Buffer>,
+  { encode, cipher }: PartRules,
+  upload: Upload,
+  signal: AbortSignal,
 ): Promise<PartWritten> {
   const content = new Meter();
   const stored = new Meter();
   let uploaded: Awaited<ReturnType<Upload>> | undefined;
   const compressed = encode ? encode(rows) : rows;
-  await pipeline([
-    compressed, ...encode ? [] : [createGzip(GZIP)], content.measure,
-    ...cipher ? [cipher(), stored.measure] : [],
-    async (bytes: AsyncIterable<Uint8Array>) => { uploaded = await upload(bytes); },
-  ] as unknown as [Readable, Transform], { signal });
+  await pipeline(
+    [
+      compressed,
+      ...(encode ? [] : [createGzip(GZIP)]),
+      content.measure,
+      ...(cipher ? [cipher(), stored.measure] : []),
+      async (bytes: AsyncIterable<Uint8Array>) => {
+        uploaded = await upload(bytes);
+      },
+    ] as unknown as [Readable, Transform],
+    { signal },
+  );
   const { bytes: contentBytes, sha256: contentSha256 } = content.result();
-  return { ...cipher ? stored.result() : content.result(), contentBytes, contentSha256, bucketChecksum: uploaded!.checksum };
+  return {
+    ...(cipher ? stored.result() : content.result()),
+    contentBytes,
+    contentSha256,
+    bucketChecksum: uploaded!.checksum,
+  };
 }
 
 /** Header and slices in pieces of one size; tells what was read when all of it was taken. */
 async function* readPart(
-  slices: SliceReader, { header, partBytes, encode }: PartRules, tell: (read: PartRead) => void,
+  slices: SliceReader,
+  { header, partBytes, encode }: PartRules,
+  tell: (read: PartRead) => void,
 ): AsyncGenerator<Buffer> {
   // gzip has done with a chunk when it asks for the next.
   const chunker = new Chunker(encode === null);
@@ -74,12 +100,15 @@ async function* readPart(
     let piece = await slice.next();
     for (; !piece.done; piece = await slice.next()) yield* chunker.add(piece.value);
     rows += piece.value;
-  } while (chunker.bytes < partBytes && await slices.hasRows());
+  } while (chunker.bytes < partBytes && (await slices.hasRows()));
   tell({ rows, next: slices.checkpoint! });
   yield* chunker.rest();
 }
 
-/** Cuts bytes into chunks of one size: each in memory of its own, or all in the same, where whoever takes one is done with the last. */
+/**
+ * Cuts bytes into chunks of one size: each in memory of its own, or all in the same, where whoever takes one is done
+ * with the last.
+ */
 class Chunker {
   bytes = 0;
   #chunk = Buffer.allocUnsafeSlow(CHUNK_BYTES);

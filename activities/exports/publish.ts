@@ -5,7 +5,12 @@ import { APPEND_ONLY, type ExportFormat } from '../../domain/exports/export-data
 import type { ExportManifest, UnsignedManifest } from '../../domain/exports/export-manifest.ts';
 import { JobGone } from '../../domain/jobs/job.ts';
 import { findEntityIdentifier } from '../../store/accounts/entities.ts';
-import { type ExportFile, type ExportRecord, listExportFiles, listExportRecords } from '../../store/exports/export-files.ts';
+import {
+  type ExportFile,
+  type ExportRecord,
+  listExportFiles,
+  listExportRecords,
+} from '../../store/exports/export-files.ts';
 import { findLateRowsFound, updatePublished } from '../../store/exports/export-run-progress.ts';
 import type { ExportRun } from '../../store/exports/export-run-record.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -18,8 +23,8 @@ export function manifestKey(folder: string): string {
 }
 
 /**
- * Puts the manifest into the bucket: in one request readers see the new files instead of those of an earlier run. Then the run has
- * finished, and the next window begins where this one ends.
+ * Puts the manifest into the bucket: in one request readers see the new files instead of those of an earlier run. Then
+ * the run has finished, and the next window begins where this one ends.
  */
 export async function publish(deps: Dependencies, { run, exporter, bucket, definition, key }: Attempt): Promise<void> {
   const manifest = await makeManifest(deps, { ...run, attempt: key.attempt }, exporter.identifier);
@@ -33,7 +38,10 @@ export async function publish(deps: Dependencies, { run, exporter, bucket, defin
     failure: null,
     async alongside(tx, { attempt }) {
       if (attempt !== key.attempt) throw new JobGone();
-      await updatePublished(tx, key, { key: published.key, sha256: createHash('sha256').update(published.body).digest() });
+      await updatePublished(tx, key, {
+        key: published.key,
+        sha256: createHash('sha256').update(published.body).digest(),
+      });
       return { lateRows: await findLateRowsFound(tx, key) };
     },
   });
@@ -46,7 +54,9 @@ export function manifestBody(manifest: ExportManifest): Buffer {
 
 /** What a run wrote, signed. Its definition is known, and all of it is written. */
 export async function makeManifest(
-  { db, secrets }: Pick<Dependencies, 'db' | 'secrets'>, run: ExportRun, exporter: string,
+  { db, secrets }: Pick<Dependencies, 'db' | 'secrets'>,
+  run: ExportRun,
+  exporter: string,
 ): Promise<ExportManifest> {
   const { entityId, id, identifier, cause, window, attempt } = run;
   const { name, format, includeHeaders, encryptionType } = run.definition!;
@@ -54,25 +64,48 @@ export async function makeManifest(
   const types = (await listExportRecords(db, entityId, [id])).map((record) => typeEntry(record, format, files));
   const sum = (of: (file: ExportFile) => number) => files.reduce((total, file) => total + of(file), 0);
   const manifest: UnsignedManifest = {
-    version: 1, exporter, exporter_name: name, entity: await findEntityIdentifier(db, entityId), run: identifier, cause,
+    version: 1,
+    exporter,
+    exporter_name: name,
+    entity: await findEntityIdentifier(db, entityId),
+    run: identifier,
+    cause,
     window: { kind: window.kind, start: window.start?.toISOString() ?? null, end: window.end.toISOString() },
-    generation: attempt, written_at: new Date().toISOString(),
-    format, compression: format === 'parquet' ? 'none' : 'gzip', include_headers: includeHeaders,
+    generation: attempt,
+    written_at: new Date().toISOString(),
+    format,
+    compression: format === 'parquet' ? 'none' : 'gzip',
+    include_headers: includeHeaders,
     encryption: encryptionType === null ? null : { type: encryptionType },
-    types, rows: sum(({ rows }) => rows), bytes: sum(({ bytes }) => bytes),
+    types,
+    rows: sum(({ rows }) => rows),
+    bytes: sum(({ bytes }) => bytes),
   };
   return signDocument(manifest, (bytes) => secrets.sign(bytes));
 }
 
 function typeEntry(
-  { dataType, rows, expected, ambiguousSets }: ExportRecord, format: ExportFormat, files: ExportFile[],
+  { dataType, rows, expected, ambiguousSets }: ExportRecord,
+  format: ExportFormat,
+  files: ExportFile[],
 ): UnsignedManifest['types'][number] {
   return {
-    type: dataType, repeatable: APPEND_ONLY.has(dataType), columns: [...exportColumns(dataType, format)], rows, expected: expected ?? rows,
-    ...ambiguousSets === null ? {} : { ambiguous_sets: ambiguousSets },
-    files: files.filter((file) => file.dataType === dataType).map((file) => ({
-      key: file.key, part: file.part, rows: file.rows, bytes: file.bytes, sha256: file.sha256,
-      content_bytes: file.contentBytes, content_sha256: file.contentSha256,
-    })),
+    type: dataType,
+    repeatable: APPEND_ONLY.has(dataType),
+    columns: [...exportColumns(dataType, format)],
+    rows,
+    expected: expected ?? rows,
+    ...(ambiguousSets === null ? {} : { ambiguous_sets: ambiguousSets }),
+    files: files
+      .filter((file) => file.dataType === dataType)
+      .map((file) => ({
+        key: file.key,
+        part: file.part,
+        rows: file.rows,
+        bytes: file.bytes,
+        sha256: file.sha256,
+        content_bytes: file.contentBytes,
+        content_sha256: file.contentSha256,
+      })),
   };
 }

@@ -4,7 +4,10 @@ import type { ExportCheckpoint } from '../../store/exports/export-files.ts';
 /** Some bytes of a slice, or its end: how many rows it had, and where the next one begins. */
 export type SlicePiece = { bytes: Buffer } | { rows: number; next: ExportCheckpoint };
 
-/** So many pieces, of 64 KiB for the most part, are read ahead: the next slice is asked for while this one is compressed. */
+/**
+ * So many pieces, of 64 KiB for the most part, are read ahead: the next slice is asked for while this one is
+ * compressed.
+ */
 const PIECES_AHEAD = 64;
 
 /** Reads the slices of a type once, in their order, for file after file. */
@@ -39,7 +42,7 @@ export class SliceReader {
 
   /** The bytes of the next slice, which has rows; how many it had comes last. */
   async *slice(): AsyncGenerator<Buffer, number> {
-    if (!await this.hasRows()) return 0;
+    if (!(await this.hasRows())) return 0;
     yield this.#first!;
     this.#first = null;
     for (;;) {

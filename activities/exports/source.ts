@@ -10,13 +10,17 @@ import type { ExportSession } from '../../store/exports/export-session.ts';
 import { type ExportScope, type Slice, slicesOf } from '../../store/exports/export-sources.ts';
 import type { SlicePiece } from './slice-reader.ts';
 
-/** What a run exports of its entity's rows; apps and SoRs that are gone by now are left out. Its definition is known. */
+/**
+ * What a run exports of its entity's rows; apps and SoRs that are gone by now are left out. Its definition is known.
+ */
 export async function scopeOf(db: Queryable, { entityId, definition, window }: ExportRun): Promise<ExportScope> {
   const { appIds, sorIds, format } = definition!;
   return {
-    entityId, window, format,
+    entityId,
+    window,
+    format,
     apps: [...(await listAppsById(db, entityId, appIds)).values()],
-    sors: [...await listSorNames(db, entityId, sorIds)].map(([id, { identifier }]) => ({ id, identifier })),
+    sors: [...(await listSorNames(db, entityId, sorIds))].map(([id, { identifier }]) => ({ id, identifier })),
   };
 }
 
@@ -30,7 +34,10 @@ type OpenSlice = { stream: Readable; rows: () => number; next: ExportCheckpoint 
 
 /** The rows of a type as their bytes, slice by slice. */
 export async function* readSlices(
-  sessions: SliceSessions, type: ExportDataType, scope: ExportScope, from: ExportCheckpoint | null,
+  sessions: SliceSessions,
+  type: ExportDataType,
+  scope: ExportScope,
+  from: ExportCheckpoint | null,
 ): AsyncGenerator<SlicePiece> {
   const slices = slicesOf(sessions[0], type, scope, from);
   let count = 0;
@@ -43,13 +50,16 @@ export async function* readSlices(
   try {
     while (open) {
       following = openNext();
-      following.catch(() => {});             // it is told when it is waited for
+      following.catch(() => {}); // it is told when it is waited for
       for await (const bytes of open.stream) yield { bytes: bytes as Buffer };
       yield { rows: open.rows(), next: open.next };
       open = await following;
     }
   } finally {
-    following.then((slice) => slice?.stream.destroy(), () => {});
+    following.then(
+      (slice) => slice?.stream.destroy(),
+      () => {},
+    );
   }
 }
 
@@ -57,7 +67,7 @@ export async function* readSlices(
 function openSlice(session: ExportSession, { statement, next }: Slice): OpenSlice {
   const { bytes, rows } = copyOut(session, statement);
   const stream = Readable.from(bytes, { highWaterMark: PIECES_AHEAD });
-  stream.on('error', () => {});              // whoever takes it is told
+  stream.on('error', () => {}); // whoever takes it is told
   stream.read(0);
   return { stream, rows, next };
 }

@@ -18,13 +18,20 @@ export const BUCKET_FINAL_TRIES = 3;
 
 /** Returns how long to wait before the next try. Null: the run has ended as failed, with the reason for its owner. */
 export async function waitOrFailExport(
-  deps: Dependencies, key: JobKey, refusal: Refusal, secrets: ExporterSecrets | null,
+  deps: Dependencies,
+  key: JobKey,
+  refusal: Refusal,
+  secrets: ExporterSecrets | null,
 ): Promise<RetryAfter | null> {
   const message = shorten(redacted(refusal.message, { ...secrets }), MAX_CHARS);
   const waiting = await write(deps.db, async (tx) => {
     const run = await lockExportRun(tx, key);
     if (!run) return 'gone';
-    const next = nextTry(refusal, run, { now: new Date(), patienceMs: deps.patienceMs, finalTries: BUCKET_FINAL_TRIES });
+    const next = nextTry(refusal, run, {
+      now: new Date(),
+      patienceMs: deps.patienceMs,
+      finalTries: BUCKET_FINAL_TRIES,
+    });
     if (next === null) return null;
     await updateRunTrouble(tx, 'export', run, next, message);
     return { againInMs: next.waitMs };

@@ -7,7 +7,13 @@ import { JobGone, type JobClaim, type JobRef } from '../../domain/jobs/job.ts';
 import { type Database, write } from '../../store/core/database.ts';
 import { deleteNotedFiles } from '../../store/core/file-deletions.ts';
 import {
-  failFile, type FileJob, findFileJob, finishFile, lockFileAttempt, updateFileKey, updateRowsWritten,
+  failFile,
+  type FileJob,
+  findFileJob,
+  finishFile,
+  lockFileAttempt,
+  updateFileKey,
+  updateRowsWritten,
 } from '../../store/files/file-jobs.ts';
 import { fileUrl } from '../../store/files/file-link.ts';
 import type { FileSource } from '../../store/files/file-source.ts';
@@ -34,10 +40,18 @@ export const buildFileSteps = (deps: Dependencies) => ({
   },
 
   /** Writes the file whole, and ends the job. A repeat writes it anew. */
-  writeFile: (claim: JobClaim): Promise<RetryAfter | null> => heartbeating(() => inSlot(deps.takeExportSlot, claim.entityId, async () => {
-    await writeFile(deps, claim);
-    return null;
-  }, noteWaitOf(deps, 'file', claim))),
+  writeFile: (claim: JobClaim): Promise<RetryAfter | null> =>
+    heartbeating(() =>
+      inSlot(
+        deps.takeExportSlot,
+        claim.entityId,
+        async () => {
+          await writeFile(deps, claim);
+          return null;
+        },
+        noteWaitOf(deps, 'file', claim),
+      ),
+    ),
 
   /** Sends the link to whoever asked for it by mail. */
   mailFile: (claim: JobClaim): Promise<RetryAfter | null> => heartbeating(() => mailFile(deps, claim)),
@@ -69,12 +83,18 @@ async function writeFile(deps: Dependencies, claim: JobClaim): Promise<void> {
   }
 }
 
-/** Ends the job, or deletes what this attempt has written if another has taken over. The transaction that took over noted the key. */
+/**
+ * Ends the job, or deletes what this attempt has written if another has taken over. The transaction that took over
+ * noted the key.
+ */
 async function end(
-  { db, files }: Dependencies, claim: JobClaim, key: string, change: Parameters<typeof write<void>>[1],
+  { db, files }: Dependencies,
+  claim: JobClaim,
+  key: string,
+  change: Parameters<typeof write<void>>[1],
 ): Promise<void> {
   const isOurs = await write(db, async (tx) => {
-    if (!await lockFileAttempt(tx, claim, key)) return false;
+    if (!(await lockFileAttempt(tx, claim, key))) return false;
     await change(tx);
     return true;
   });
@@ -82,16 +102,30 @@ async function end(
 }
 
 type Writer = (
-  columns: readonly string[], batches: AsyncIterable<readonly (readonly Cell[])[]>, scratchFolder: string) => AsyncGenerator<Uint8Array>;
+  columns: readonly string[],
+  batches: AsyncIterable<readonly (readonly Cell[])[]>,
+  scratchFolder: string,
+) => AsyncGenerator<Uint8Array>;
 
 function contentOf(
-  db: Database, { entityId, kind, query, format }: FileJob, counter: RowCounter, scratchFolder: string,
+  db: Database,
+  { entityId, kind, query, format }: FileJob,
+  counter: RowCounter,
+  scratchFolder: string,
 ): AsyncGenerator<Uint8Array> {
   const source = fileSources[kind] as FileSource<unknown>;
   const columns = source.columnsOf?.(query) ?? source.columns;
-  if (format === 'csv' && source.csv) return completeCsv(columns, counter.count(source.csv(db, entityId, query), ({ rows }) => rows));
+  if (format === 'csv' && source.csv)
+    return completeCsv(
+      columns,
+      counter.count(source.csv(db, entityId, query), ({ rows }) => rows),
+    );
   const writers: Record<FileFormat, Writer> = { csv: writeCsv(source.delimiter), xls: writeXls, xlsx: writeXlsx };
-  return writers[format](columns, counter.count(source.rows(db, entityId, query), ({ length }) => length), scratchFolder);
+  return writers[format](
+    columns,
+    counter.count(source.rows(db, entityId, query), ({ length }) => length),
+    scratchFolder,
+  );
 }
 
 /** How often the count of rows is written: a CSV file of 400,000 rows takes two seconds, in which its count grows. */
@@ -109,7 +143,7 @@ class RowCounter {
     this.#key = key;
   }
 
-  async* count<Batch>(batches: AsyncIterable<Batch>, rowsOf: (batch: Batch) => number): AsyncGenerator<Batch> {
+  async *count<Batch>(batches: AsyncIterable<Batch>, rowsOf: (batch: Batch) => number): AsyncGenerator<Batch> {
     let told = performance.now();
     for await (const batch of batches) {
       yield batch;
@@ -126,7 +160,10 @@ async function mailFile(deps: Dependencies, { entityId, identifier }: JobClaim):
   if (!job || !isToBeMailed(job)) return null;
   const { id, kind, format, rowsWritten: rows, state } = job;
   const link = fileUrl(deps.publicUrl, deps.secrets, identifier);
-  const mail = { to: [job.email!], ...fileMail({ identifier, kind, format, rows, isReady: state === 'finished', link }) };
+  const mail = {
+    to: [job.email!],
+    ...fileMail({ identifier, kind, format, rows, isReady: state === 'finished', link }),
+  };
   return mailOnce(deps, { table: 'file_jobs', entityId, id, identifier }, mail, 'file');
 }
 

@@ -1,22 +1,43 @@
 import { type FileHandle, mkdtemp, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { RecentTexts, STRING_TABLE_COUNTS_AT, StringTable, stringTableCounts } from '../../domain/files/biff-strings.ts';
 import {
-  ROWS_A_BLOCK, rowBlock, sheetHead, sheetTail, type SheetValue, WORKBOOK_END, workbookHead, workbookSize, type WrittenSheet,
+  RecentTexts,
+  STRING_TABLE_COUNTS_AT,
+  StringTable,
+  stringTableCounts,
+} from '../../domain/files/biff-strings.ts';
+import {
+  ROWS_A_BLOCK,
+  rowBlock,
+  sheetHead,
+  sheetTail,
+  type SheetValue,
+  WORKBOOK_END,
+  workbookHead,
+  workbookSize,
+  type WrittenSheet,
 } from '../../domain/files/biff8.ts';
 import type { Cell } from '../../domain/files/cell.ts';
 import { compoundFileHead, compoundFileSize, compoundFileTail } from '../../domain/files/compound-file.ts';
-import { refuseLargeFile, refuseManyColumns, refuseManyRows, shownValue, XLS_LIMITS } from '../../domain/files/sheet-limits.ts';
+import {
+  refuseLargeFile,
+  refuseManyColumns,
+  refuseManyRows,
+  shownValue,
+  XLS_LIMITS,
+} from '../../domain/files/sheet-limits.ts';
 
 const PIECE_BYTES = 256 * 1024;
 
 /**
- * Writes a real .xls file (BIFF8): sheets of 65,536 rows at most, each of which begins with the columns' names. A workbook tells its
- * sizes before its content, so cells and texts lie in files of `scratchFolder` until the last row; memory holds a few pieces.
- * Refuses, with the reason, what the format cannot hold.
+ * Writes a real .xls file (BIFF8): sheets of 65,536 rows at most, each of which begins with the columns' names. A
+ * workbook tells its sizes before its content, so cells and texts lie in files of `scratchFolder` until the last row;
+ * memory holds a few pieces. Refuses, with the reason, what the format cannot hold.
  */
 export async function* writeXls(
-  columns: readonly string[], batches: AsyncIterable<readonly (readonly Cell[])[]>, scratchFolder: string,
+  columns: readonly string[],
+  batches: AsyncIterable<readonly (readonly Cell[])[]>,
+  scratchFolder: string,
 ): AsyncGenerator<Uint8Array> {
   refuseManyColumns(XLS_LIMITS, columns.length);
   const folder = await mkdtemp(join(scratchFolder, 'xls-'));
@@ -60,9 +81,11 @@ class Spool {
     }
   }
 
-  async* read(from: number, until: number): AsyncGenerator<Buffer> {
+  async *read(from: number, until: number): AsyncGenerator<Buffer> {
     for (let at = from; at < until;) {
-      const { bytesRead, buffer } = await this.#file.read(Buffer.allocUnsafe(Math.min(PIECE_BYTES, until - at)), { position: at });
+      const { bytesRead, buffer } = await this.#file.read(Buffer.allocUnsafe(Math.min(PIECE_BYTES, until - at)), {
+        position: at,
+      });
       yield buffer.subarray(0, bytesRead);
       at += bytesRead;
     }
@@ -76,7 +99,10 @@ class Spool {
 /** How many texts of a column were looked for among the recent ones, and how many of them were there. */
 type Repeats = { asked: number; found: number };
 
-/** A column whose first texts are hardly ever there, as ids and times are not, is stored as it comes: looking takes long. */
+/**
+ * A column whose first texts are hardly ever there, as ids and times are not, is stored as it comes: looking takes
+ * long.
+ */
 const SAMPLE = 1_000;
 
 type OpenSheet = WrittenSheet & { blockEnds: number[] };
@@ -127,7 +153,7 @@ class Workbook {
   }
 
   /** Returns the file. */
-  async* end(): AsyncGenerator<Uint8Array> {
+  async *end(): AsyncGenerator<Uint8Array> {
     this.#endBlock();
     this.#records.push(this.#table.take(true));
     await this.flush();
@@ -141,7 +167,7 @@ class Workbook {
     yield* compoundFileTail('Workbook', size);
   }
 
-  async* #readTexts(): AsyncGenerator<Buffer> {
+  async *#readTexts(): AsyncGenerator<Buffer> {
     let isFirst = true;
     for await (const piece of this.#texts.read(0, this.#texts.size)) {
       if (isFirst) stringTableCounts(this.#uses, this.#table.texts).copy(piece, STRING_TABLE_COUNTS_AT);
@@ -150,7 +176,7 @@ class Workbook {
     }
   }
 
-  async* #readSheets(): AsyncGenerator<Buffer> {
+  async *#readSheets(): AsyncGenerator<Buffer> {
     let position = workbookHead(this.#sheets, this.#texts.size).length + this.#texts.size + WORKBOOK_END.length;
     let cells = 0;
     for (const [at, sheet] of this.#sheets.entries()) {
@@ -164,7 +190,13 @@ class Workbook {
   }
 
   #beginSheet(): OpenSheet {
-    const sheet = { name: `Sheet${this.#sheets.length + 1}`, rows: 0, columns: this.#columns.length, cells: 0, blockEnds: [] };
+    const sheet = {
+      name: `Sheet${this.#sheets.length + 1}`,
+      rows: 0,
+      columns: this.#columns.length,
+      cells: 0,
+      blockEnds: [],
+    };
     this.#sheets.push(sheet);
     this.#sheet = sheet;
     this.#addRow(this.#columns);

@@ -2,7 +2,14 @@ import { Readable } from 'node:stream';
 import { ZipFile } from 'yazl';
 import type { Cell } from '../../domain/files/cell.ts';
 import { refuseManyColumns, refuseManyRows, shownValue, XLSX_LIMITS } from '../../domain/files/sheet-limits.ts';
-import { columnLetters, sheetPath, XLSX_SHEET_BEGIN, XLSX_SHEET_END, xlsxParts, xlsxRow } from '../../domain/files/xlsx-parts.ts';
+import {
+  columnLetters,
+  sheetPath,
+  XLSX_SHEET_BEGIN,
+  XLSX_SHEET_END,
+  xlsxParts,
+  xlsxRow,
+} from '../../domain/files/xlsx-parts.ts';
 
 const PIECE_CHARACTERS = 64 * 1024;
 /** A part of 4 GiB needs a ZIP64 entry, which not every reader knows: a sheet ends before. */
@@ -11,11 +18,12 @@ const MAX_SHEET_CHARACTERS = 1024 ** 3;
 const COMPRESSION_LEVEL = 1;
 
 /**
- * Writes an .xlsx file: sheets of 1,048,576 rows at most, each of which begins with the columns' names. Rows are written as they
- * come; nothing is kept. Refuses, with the reason, what the format cannot hold.
+ * Writes an .xlsx file: sheets of 1,048,576 rows at most, each of which begins with the columns' names. Rows are
+ * written as they come; nothing is kept. Refuses, with the reason, what the format cannot hold.
  */
 export async function* writeXlsx(
-  columns: readonly string[], batches: AsyncIterable<readonly (readonly Cell[])[]>,
+  columns: readonly string[],
+  batches: AsyncIterable<readonly (readonly Cell[])[]>,
 ): AsyncGenerator<Uint8Array> {
   refuseManyColumns(XLSX_LIMITS, columns.length);
   const rows = new Rows(batches);
@@ -87,8 +95,8 @@ class Rows {
 
 async function* sheetXml(columns: readonly string[], rows: Rows): AsyncGenerator<string> {
   const letters = columns.map((_, at) => columnLetters(at));
-  const values = (row: readonly Cell[]) => row.map((cell, at) =>
-    shownValue(cell, { row: rows.taken, column: columns[at]!, ending: XLSX_LIMITS.ending }));
+  const values = (row: readonly Cell[]) =>
+    row.map((cell, at) => shownValue(cell, { row: rows.taken, column: columns[at]!, ending: XLSX_LIMITS.ending }));
   let piece = XLSX_SHEET_BEGIN + xlsxRow(1, values(columns), letters);
   let characters = 0;
   if (rows.taken >= (XLSX_LIMITS.rowsPerSheet - 1) * XLSX_LIMITS.sheets) refuseManyRows(XLSX_LIMITS);

@@ -14,15 +14,25 @@ import { tellSubjects } from './receipt-subjects.ts';
 export async function finishAccess({ db, secrets, boundary }: Dependencies, claim: JobClaim): Promise<void> {
   await write(db, async (tx) => {
     const request = await lockGdprRequest(tx, claim);
-    if (!request) return;             // a repeat: it is treated
+    if (!request) return; // a repeat: it is treated
     const { entityId, id, identifier, round, source, receivedAt, requester } = request;
     const identifiers = await listIdentifiers(tx, entityId, id);
-    await insertReceipt(tx, secrets, entityId, {
-      type: 'access', request: identifier, round, source, requested_at: receivedAt.toISOString(),
-      requested_by: { kind: requester.kind, id: await findRequesterName(tx, request) },
-      subjects: await tellSubjects(tx, secrets, request, await listGdprPeople(tx, entityId, id), identifiers),
-      ...await findShown(tx, claim),
-    }, hashesOf(secrets, entityId, identifiers));
+    await insertReceipt(
+      tx,
+      secrets,
+      entityId,
+      {
+        type: 'access',
+        request: identifier,
+        round,
+        source,
+        requested_at: receivedAt.toISOString(),
+        requested_by: { kind: requester.kind, id: await findRequesterName(tx, request) },
+        subjects: await tellSubjects(tx, secrets, request, await listGdprPeople(tx, entityId, id), identifiers),
+        ...(await findShown(tx, claim)),
+      },
+      hashesOf(secrets, entityId, identifiers),
+    );
     await deleteIdentifiers(tx, claim);
     await treatRequest(tx, entityId, id);
     boundary('gdpr: before the receipt commits');

@@ -14,11 +14,14 @@ const SHOWN_CHARS = 512 * 1024;
 const PIECE = 64 * 1024;
 
 /**
- * `data.json`: one JSON object, written as the records come; `data` has an array for each location. Once all of it was taken, `sections`
- * has what the page shows of each location, and how many there are, `tables` has all of it, and `others` the other users it names.
+ * `data.json`: one JSON object, written as the records come; `data` has an array for each location. Once all of it was
+ * taken, `sections` has what the page shows of each location, and how many there are, `tables` has all of it, and
+ * `others` the other users it names.
  */
 export async function* archiveJson(
-  head: ArchiveHead, locations: Iterable<ExportedLocation>, shownWith: ShownWith,
+  head: ArchiveHead,
+  locations: Iterable<ExportedLocation>,
+  shownWith: ShownWith,
   { sections, tables, others }: { sections: PageSection[]; tables: ArchiveTables; others: Set<string> },
 ): AsyncGenerator<string> {
   let piece = `${opening(head)},"data":{`;
@@ -54,6 +57,13 @@ export function countsOf(sections: PageSection[]): Record<string, number> {
 /** All of the object's members that come before the data, without the end. */
 function opening({ request, person, company, madeAt, ids, fileRecipients }: ArchiveHead): string {
   const known = ids.map(({ kind, id }) => ({ kind, id }));
-  return JSON.stringify({ version: 1, request, person, made_at: madeAt, company, known_by: known, file_recipients: fileRecipients })
-    .slice(0, -1);
+  return JSON.stringify({
+    version: 1,
+    request,
+    person,
+    made_at: madeAt,
+    company,
+    known_by: known,
+    file_recipients: fileRecipients,
+  }).slice(0, -1);
 }

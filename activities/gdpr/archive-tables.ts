@@ -12,7 +12,10 @@ const OTHER_FIELDS = 'other_fields';
 type Cell = string | null;
 type Table = { name: string; path: string; words: LocationWords; columns: string[]; rows: Cell[][] };
 
-/** The lists of an archive as CSV files in a folder, written as their records come; `fields.csv` says what the columns are. */
+/**
+ * The lists of an archive as CSV files in a folder, written as their records come; `fields.csv` says what the columns
+ * are.
+ */
 export class ArchiveTables {
   readonly #folder: string;
   readonly #tables = new Map<string, Table>();
@@ -44,8 +47,13 @@ export class ArchiveTables {
     const tables = [...this.#tables.values()];
     for (const table of tables) await flush(table);
     const fields = this.#file('fields.csv');
-    const meanings = tables.flatMap(({ name, columns, words }) => columns.map((column) =>
-      [name, column, column === OTHER_FIELDS ? words.others ?? 'Further fields' : fieldLabel(words, column)]));
+    const meanings = tables.flatMap(({ name, columns, words }) =>
+      columns.map((column) => [
+        name,
+        column,
+        column === OTHER_FIELDS ? (words.others ?? 'Further fields') : fieldLabel(words, column),
+      ]),
+    );
     await flush({ ...fields, rows: [['file', 'column', 'meaning'], ...meanings] });
     return [fields, ...tables].map(({ name, path }) => ({ name, path }));
   }
@@ -72,9 +80,13 @@ async function flush(table: Pick<Table, 'path' | 'rows'>): Promise<void> {
 
 function rowOf({ words, columns }: Table, record: Record<string, unknown>): Cell[] {
   const others = Object.entries(record).filter(([name]) => !Object.hasOwn(words.fields, name));
-  return columns.map((column) => column === OTHER_FIELDS
-    ? others.length === 0 ? null : JSON.stringify(Object.fromEntries(others))
-    : cellOf(record[column]));
+  return columns.map((column) =>
+    column === OTHER_FIELDS
+      ? others.length === 0
+        ? null
+        : JSON.stringify(Object.fromEntries(others))
+      : cellOf(record[column]),
+  );
 }
 
 /** Lists and objects as JSON; null: nothing, which differs from an empty text. */

@@ -28,13 +28,20 @@ It holds personal data: keep it where nobody else can read it, and delete it whe
 `;
 
 /**
- * Puts a person's archive into the file store: a ZIP file, of which no more than a few pieces and what its page shows are in memory
- * at any time; its tables lie in `folder` meanwhile. It calls `isWanted` now and then, which throws if the archive is no longer
- * wanted. When it ends, all writes to the folder have ended.
+ * Puts a person's archive into the file store: a ZIP file, of which no more than a few pieces and what its page shows
+ * are in memory at any time; its tables lie in `folder` meanwhile. It calls `isWanted` now and then, which throws if
+ * the archive is no longer wanted. When it ends, all writes to the folder have ended.
  */
 export async function putArchive(
-  files: Files, key: string, head: ArchiveHead, { locations, shownWith, isWanted, folder }:
-  { locations: Iterable<ExportedLocation>; shownWith: ShownWith; isWanted: () => Promise<void>; folder: string },
+  files: Files,
+  key: string,
+  head: ArchiveHead,
+  {
+    locations,
+    shownWith,
+    isWanted,
+    folder,
+  }: { locations: Iterable<ExportedLocation>; shownWith: ShownWith; isWanted: () => Promise<void>; folder: string },
 ): Promise<Archived> {
   const hash = createHash('sha256');
   const sections: PageSection[] = [];
@@ -42,7 +49,10 @@ export async function putArchive(
   const tables = new ArchiveTables(folder);
   const json = archiveJson(head, locations, shownWith, { sections, tables, others });
   async function* hashed(): AsyncGenerator<Uint8Array> {
-    for await (const piece of zipped(json, async () => ({ page: archivePage(head, sections), tables: await tables.end() }))) {
+    for await (const piece of zipped(json, async () => ({
+      page: archivePage(head, sections),
+      tables: await tables.end(),
+    }))) {
       await isWanted();
       hash.update(piece);
       yield piece;
@@ -61,18 +71,27 @@ export async function putArchive(
 
 type Rest = { page: string; tables: { name: string; path: string }[] };
 
-/** Page and tables are made while the data is read, and come after it. Ending the reading of bytes ends that of the data, too. */
+/**
+ * Page and tables are made while the data is read, and come after it. Ending the reading of bytes ends that of the
+ * data, too.
+ */
 async function* zipped(json: AsyncGenerator<string>, rest: () => Promise<Rest>): AsyncGenerator<Buffer> {
   const zip = new ZipFile();
   const bytes = zip.outputStream as Readable;
   const data = Readable.from(json, { objectMode: false });
   const fail = (error: Error) => bytes.destroy(error);
   for (const source of [zip, data]) source.on('error', fail);
-  data.once('end', () => void rest().then(({ page, tables }) => {
-    zip.addBuffer(Buffer.from(page), 'index.html');
-    for (const { name, path } of tables) zip.addFile(path, `csv/${name}`);
-    zip.end();
-  }).catch(fail));
+  data.once(
+    'end',
+    () =>
+      void rest()
+        .then(({ page, tables }) => {
+          zip.addBuffer(Buffer.from(page), 'index.html');
+          for (const { name, path } of tables) zip.addFile(path, `csv/${name}`);
+          zip.end();
+        })
+        .catch(fail),
+  );
   zip.addBuffer(Buffer.from(README), 'README.txt');
   zip.addReadStream(data, 'data.json');
   try {

@@ -10,20 +10,28 @@ export type ClaimedRequest = JobClaim & { isTreated: boolean };
 
 /** Makes the row this workflow run's; null when it is another's, over, or has to wait for its turn. */
 export async function claimRequest(
-  { db, boundary }: Pick<Dependencies, 'db' | 'boundary'>, ref: JobRef, workflowRunId: string,
+  { db, boundary }: Pick<Dependencies, 'db' | 'boundary'>,
+  ref: JobRef,
+  workflowRunId: string,
 ): Promise<ClaimedRequest | null> {
   const claimed = await claimGdprRequest(db, ref, workflowRunId);
   boundary('gdpr: claimed');
   return claimed && { ...ref, generation: claimed.generation, isTreated: claimed.state === 'treated' };
 }
 
-/** Starts the entity's next unvouched request now that one of its requests has ended. A failure is left to the sweep. */
+/**
+ * Starts the entity's next unvouched request now that one of its requests has ended. A failure is left to the sweep.
+ */
 export async function startNextUnvouched(
-  { db, temporal, log }: Pick<Dependencies, 'db' | 'temporal' | 'log'>, { entityId }: Pick<JobRef, 'entityId'>,
+  { db, temporal, log }: Pick<Dependencies, 'db' | 'temporal' | 'log'>,
+  { entityId }: Pick<JobRef, 'entityId'>,
 ): Promise<void> {
   const next = await findNextUnvouched(db, entityId);
   if (!next) return;
   await startJob(temporal, next.type, next).catch((error: unknown) => {
-    log.warn({ entityId, gdprRequestId: next.runId, ...internalErrorOf(error) }, 'the next request from a device is left to the sweep');
+    log.warn(
+      { entityId, gdprRequestId: next.runId, ...internalErrorOf(error) },
+      'the next request from a device is left to the sweep',
+    );
   });
 }

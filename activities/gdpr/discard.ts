@@ -11,11 +11,12 @@ import type { Dependencies } from '../dependencies.ts';
 const LOOK_EVERY_MS = 24 * 3_600_000;
 
 /**
- * Takes a request away whose time is over, and then its archives, which its rows named. Null: it is gone, or is kept for good for
- * now; else when its time is over.
+ * Takes a request away whose time is over, and then its archives, which its rows named. Null: it is gone, or is kept
+ * for good for now; else when its time is over.
  */
 export async function discardGdprRequest(
-  { db, files, boundary }: Pick<Dependencies, 'db' | 'files' | 'boundary'>, { entityId, runId }: Pick<JobRef, 'entityId' | 'runId'>,
+  { db, files, boundary }: Pick<Dependencies, 'db' | 'files' | 'boundary'>,
+  { entityId, runId }: Pick<JobRef, 'entityId' | 'runId'>,
 ): Promise<RetryAfter | null> {
   const request = await findGdprRequestById(db, entityId, runId);
   if (!request?.expiresAt) return null;

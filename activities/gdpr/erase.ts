@@ -5,7 +5,14 @@ import type { ErasingLocation, KnownBy } from '../../store/gdpr/personal-data-lo
 import { personalData } from '../../store/gdpr/personal-data.ts';
 import { listOccupiedTables } from '../../store/gdpr/occupied-tables.ts';
 import {
-  addErased, deleteLocationFault, findErasingSince, findErasure, holdGdprRequest, updateLocationFault, updateStage, updateSurvivors,
+  addErased,
+  deleteLocationFault,
+  findErasingSince,
+  findErasure,
+  holdGdprRequest,
+  updateLocationFault,
+  updateStage,
+  updateSurvivors,
 } from '../../store/gdpr/progress.ts';
 import { isJobCurrent } from '../../store/jobs/jobs.ts';
 import { stopIfAsked } from '../core/stop-if-asked.ts';
@@ -26,13 +33,19 @@ export type Pass = { erased: number; survivors: number };
 export type LocationToErase = { name: string; after: readonly string[] };
 
 /**
- * Returns the locations that may have something of the people who go, in the order in which they are erased: each area of files, and each
- * table in which the entity has any row.
+ * Returns the locations that may have something of the people who go, in the order in which they are erased: each area
+ * of files, and each table in which the entity has any row.
  */
 export async function listLocationsToErase(deps: Dependencies, claim: JobClaim): Promise<LocationToErase[]> {
   await updateStage(deps.db, claim, 'erasing');
   await noteCopies(deps, claim, chunksOf(await listPendingIdentifiers(deps.db, claim)));
-  const occupied = new Set(await listOccupiedTables(deps.db, claim.entityId, LOCATIONS.map(({ name }) => name)));
+  const occupied = new Set(
+    await listOccupiedTables(
+      deps.db,
+      claim.entityId,
+      LOCATIONS.map(({ name }) => name),
+    ),
+  );
   return LOCATIONS.filter(({ name }) => name.endsWith('/') || occupied.has(name)).map(toErase);
 }
 
@@ -41,12 +54,12 @@ function toErase({ name, after = [] }: ErasingLocation): LocationToErase {
 }
 
 /**
- * Takes away what one location has of the people who go, and returns how many rows and files went. The request names a location that
- * fails, until it is erased.
+ * Takes away what one location has of the people who go, and returns how many rows and files went. The request names a
+ * location that fails, until it is erased.
  */
 export async function eraseOneLocation(deps: Dependencies, claim: JobClaim, name: string): Promise<number> {
   const location = LOCATIONS.find((found) => found.name === name);
-  if (!location) return 0;                     // of another version
+  if (!location) return 0; // of another version
   await throwIfOver(deps, claim);
   return inGdprSlot(deps, claim, 'erasing', async () => {
     try {
@@ -60,7 +73,9 @@ export async function eraseOneLocation(deps: Dependencies, claim: JobClaim, name
   });
 }
 
-/** Returns the locations in which a look still finds something of the people who go, or into which it could not look. */
+/**
+ * Returns the locations in which a look still finds something of the people who go, or into which it could not look.
+ */
 export function listSurvivingLocations(deps: Dependencies, claim: JobClaim): Promise<LocationToErase[]> {
   return inGdprSlot(deps, claim, 'looking again', async () => {
     const chunks = chunksOf(await listPendingIdentifiers(deps.db, claim));
@@ -84,11 +99,17 @@ export function listSurvivingLocations(deps: Dependencies, claim: JobClaim): Pro
   });
 }
 
-async function recordLocationError(deps: Dependencies, claim: JobClaim, location: string, error: unknown): Promise<never> {
+async function recordLocationError(
+  deps: Dependencies,
+  claim: JobClaim,
+  location: string,
+  error: unknown,
+): Promise<never> {
   // That a worker ends is no fault of the location.
   await throwIfOver(deps, claim);
-  return recordError(deps, claim, `${location} could not be erased`, error,
-    (db, key, fault) => updateLocationFault(db, key, location, fault));
+  return recordError(deps, claim, `${location} could not be erased`, error, (db, key, fault) =>
+    updateLocationFault(db, key, location, fault),
+  );
 }
 
 function throwIfGone(error: unknown): void {
@@ -97,10 +118,13 @@ function throwIfGone(error: unknown): void {
 
 async function throwIfOver(deps: Dependencies, claim: JobClaim): Promise<void> {
   stopIfAsked(deps);
-  if (!await isJobCurrent(deps.db, 'delete', claim)) throw new JobGone();
+  if (!(await isJobCurrent(deps.db, 'delete', claim))) throw new JobGone();
 }
 
-/** Takes away what all locations have of the people who go, and looks again: the step of histories without a step for each location. */
+/**
+ * Takes away what all locations have of the people who go, and looks again: the step of histories without a step for
+ * each location.
+ */
 export async function erasePeople(deps: Dependencies, claim: JobClaim): Promise<Pass> {
   await listLocationsToErase(deps, claim);
   let erased = 0;
@@ -112,8 +136,9 @@ export async function erasePeople(deps: Dependencies, claim: JobClaim): Promise<
 async function noteCopies(deps: Dependencies, claim: JobClaim, chunks: KnownBy[][]): Promise<void> {
   const found = new Set<string>();
   for (const people of chunks) {
-    const some = await findSyncCopies(deps, claim.entityId, people)
-      .catch((error: unknown) => recordError(deps, claim, 'the syncs that have copies of them could not be looked up', error));
+    const some = await findSyncCopies(deps, claim.entityId, people).catch((error: unknown) =>
+      recordError(deps, claim, 'the syncs that have copies of them could not be looked up', error),
+    );
     for (const sync of some) found.add(sync);
   }
   await write(deps.db, async (tx) => {
@@ -122,31 +147,45 @@ async function noteCopies(deps: Dependencies, claim: JobClaim, chunks: KnownBy[]
   });
 }
 
-async function eraseAt(deps: Dependencies, claim: JobClaim, location: ErasingLocation, chunks: KnownBy[][]): Promise<number> {
+async function eraseAt(
+  deps: Dependencies,
+  claim: JobClaim,
+  location: ErasingLocation,
+  chunks: KnownBy[][],
+): Promise<number> {
   const tally = (tx: Parameters<typeof addErased>[0], rows: number) => addErased(tx, claim, location.name, rows);
   // Files come after the tables that they are built from.
   const erasure = location.isBuiltFromTables ? await findErasure(deps.db, claim, true) : null;
   return withFileStore(deps, location, async () => {
     let rows = 0;
-    for (const people of chunks) rows += await location.erase({ ...deps, tally, ...erasure && { erasure } }, claim.entityId, people);
+    for (const people of chunks)
+      rows += await location.erase({ ...deps, tally, ...(erasure && { erasure }) }, claim.entityId, people);
     return rows;
   });
 }
 
 async function countAt(
-  deps: Dependencies, claim: JobClaim, location: ErasingLocation, chunks: KnownBy[][], writtenBefore: Date | null,
+  deps: Dependencies,
+  claim: JobClaim,
+  location: ErasingLocation,
+  chunks: KnownBy[][],
+  writtenBefore: Date | null,
 ): Promise<number> {
   const erasure = location.isBuiltFromTables ? await findErasure(deps.db, claim) : null;
   return withFileStore(deps, location, async () => {
     let rows = 0;
-    const counted = { ...deps, writtenBefore, ...erasure && { erasure } };
+    const counted = { ...deps, writtenBefore, ...(erasure && { erasure }) };
     for (const people of chunks) rows += await location.count(counted, claim.entityId, people);
     return rows;
   });
 }
 
 /** Looks into an area of files only while the file store is there: else no file names anybody. */
-async function withFileStore<T>({ files }: Dependencies, { name }: ErasingLocation, work: () => Promise<T>): Promise<T> {
+async function withFileStore<T>(
+  { files }: Dependencies,
+  { name }: ErasingLocation,
+  work: () => Promise<T>,
+): Promise<T> {
   if (!name.endsWith('/')) return work();
   await files.check();
   const result = await work();

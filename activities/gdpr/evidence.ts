@@ -7,7 +7,14 @@ import { listCopies } from '../../store/gdpr/copies.ts';
 import { findNow, findRequesterName } from '../../store/gdpr/evidence.ts';
 import { insertDeletionLists, listExportersThatWait } from '../../store/gdpr/export-deletions.ts';
 import { hashesOf } from '../../store/gdpr/people-keys.ts';
-import { endRound, holdGdprRequest, lockGdprRequest, treatRequest, updateGdprError, updateStage } from '../../store/gdpr/progress.ts';
+import {
+  endRound,
+  holdGdprRequest,
+  lockGdprRequest,
+  treatRequest,
+  updateGdprError,
+  updateStage,
+} from '../../store/gdpr/progress.ts';
 import { insertReceipt } from '../../store/gdpr/receipts.ts';
 import { recordKeptValues } from '../../store/gdpr/kept-values.ts';
 import type { GdprRequest } from '../../store/gdpr/request-record.ts';
@@ -37,11 +44,13 @@ export async function listForExporters(deps: Dependencies, claim: JobClaim): Pro
 }
 
 /**
- * Returns null once each exporter's bucket has its list, or was given up; otherwise when to try again. The request says meanwhile which
- * buckets did not take it, and why.
+ * Returns null once each exporter's bucket has its list, or was given up; otherwise when to try again. The request says
+ * meanwhile which buckets did not take it, and why.
  */
 export async function tellExportersOf(
-  deps: TellDependencies, claim: JobClaim, signal = Context.current().cancellationSignal,
+  deps: TellDependencies,
+  claim: JobClaim,
+  signal = Context.current().cancellationSignal,
 ): Promise<RetryAfter | null> {
   const { entityId, identifier: requestIdentifier, round } = await write(deps.db, (tx) => holdGdprRequest(tx, claim));
   const wait = await tellExporters(deps, { entityId, requestIdentifier, round }, signal);
@@ -55,8 +64,8 @@ const sayWaits = ({ exporter, fault }: { exporter: string; fault: string }) =>
   `the bucket of exporter ${exporter} did not take the list of people to delete: ${fault}`;
 
 /**
- * Signs what was done in this round, forgets by what its people were known, and has them treated, all at once; with the last of them
- * the request is. Tells whether it is; of a round that has ended already, too.
+ * Signs what was done in this round, forgets by what its people were known, and has them treated, all at once; with the
+ * last of them the request is. Tells whether it is; of a round that has ended already, too.
  */
 export async function finishRound(deps: Dependencies, claim: JobClaim): Promise<{ isTreated: boolean }> {
   await deleteGoneUnreadableMails(deps.db, deps.files);
@@ -68,7 +77,7 @@ export async function finishRound(deps: Dependencies, claim: JobClaim): Promise<
     const hashes = hashesOf(deps.secrets, request.entityId, identifiers);
     const subjects = await tellSubjects(tx, deps.secrets, request, people, identifiers);
     const keptValues = await recordKeptValues(tx, request, identifiers);
-    const told = { ...await tellOfRound(tx, request, { hashes, subjects }), kept_values: keptValues };
+    const told = { ...(await tellOfRound(tx, request, { hashes, subjects })), kept_values: keptValues };
     const { isLast } = await endRound(tx, request);
     if (isLast) await treatRequest(tx, request.entityId, request.id);
     await insertReceipt(tx, deps.secrets, request.entityId, { ...told, kept: await listKept(tx, request) }, hashes);
@@ -82,14 +91,21 @@ export async function finishRound(deps: Dependencies, claim: JobClaim): Promise<
 type Erasure = Extract<NewReceipt, { type: 'erasure' }>;
 
 async function tellOfRound(
-  tx: Tx, request: GdprRequest, { hashes, subjects }: { hashes: Buffer[]; subjects: Erasure['subjects'] },
+  tx: Tx,
+  request: GdprRequest,
+  { hashes, subjects }: { hashes: Buffer[]; subjects: Erasure['subjects'] },
 ): Promise<Omit<Erasure, 'kept'>> {
   const { entityId, identifier, round, source, receivedAt, requester, erased, survivors } = request;
-  const since = await findRaisedAt(tx, entityId, hashes) ?? await findNow(tx);
+  const since = (await findRaisedAt(tx, entityId, hashes)) ?? (await findNow(tx));
   return {
-    type: 'erasure', request: identifier, round, source, requested_at: receivedAt.toISOString(),
+    type: 'erasure',
+    request: identifier,
+    round,
+    source,
+    requested_at: receivedAt.toISOString(),
     requested_by: { kind: requester.kind, id: await findRequesterName(tx, request) },
-    subjects, tombstones_at: since.toISOString(),
+    subjects,
+    tombstones_at: since.toISOString(),
     places: LOCATIONS.map(({ name }) => ({ place: name, erased: erased[name] ?? 0, survivors: survivors[name] ?? 0 })),
     copies: await listCopies(tx, { entityId, requestIdentifier: identifier, round }),
   };
@@ -102,12 +118,14 @@ async function listKept(tx: Tx, { entityId, id }: GdprRequest): Promise<Erasure[
     { place: 'gdpr_receipts', why: 'this receipt, by a keyed hash', until: null },
     { place: 'audit_log', why: 'who did what, of people a keyed hash', until: null },
     {
-      place: 'gdpr_requests', why: 'whom the request asked for, so that its status can be read',
+      place: 'gdpr_requests',
+      why: 'whom the request asked for, so that its status can be read',
       until: now?.expiresAt?.toISOString() ?? null,
     },
     {
-      place: 'files/', until: null,
-      why: 'exports built once the tables were erased, each for seven days: what lists show, with what others\' events say of an erased id',
+      place: 'files/',
+      until: null,
+      why: "exports built once the tables were erased, each for seven days: what lists show, with what others' events say of an erased id",
     },
     { place: 'backups', why: 'copies made before; people who come back with one are erased again', until: null },
   ];

@@ -4,7 +4,10 @@ import { updateStage } from '../../store/gdpr/progress.ts';
 import type { Dependencies } from '../dependencies.ts';
 
 /** Gathers what the people are known by; `added`: how many ids are new. */
-export async function gatherKnown({ db, secrets, boundary }: Dependencies, claim: JobClaim): Promise<{ added: number }> {
+export async function gatherKnown(
+  { db, secrets, boundary }: Dependencies,
+  claim: JobClaim,
+): Promise<{ added: number }> {
   const { entityId, runId } = claim;
   await updateStage(db, claim, 'gathering');
   await updateSubjects(db, secrets, entityId, runId);

@@ -30,22 +30,32 @@ export async function refusePeople(deps: Dependencies, claim: JobClaim): Promise
   const { entityId, runId } = claim;
   await updateStage(db, claim, 'raising tombstones');
   const people = hashed(deps, entityId, await listIdsToRefuse(db, entityId, runId));
-  await raiseTombstones(deps, entityId, people.map(({ hash }) => hash), (tx, raised) => updateRaised(tx, claim, people, raised));
+  await raiseTombstones(
+    deps,
+    entityId,
+    people.map(({ hash }) => hash),
+    (tx, raised) => updateRaised(tx, claim, people, raised),
+  );
   deps.boundary('gdpr: raised');
   return { sinceMs: (await findNow(db)).getTime() };
 }
 
 /** Null once nobody writes any more who had looked for tombstones before they were there; else when to look again. */
-export async function waitForOlderWriters({ db }: Dependencies, claim: JobClaim, sinceMs: number): Promise<RetryAfter | null> {
-  if (!await isJobCurrent(db, 'delete', claim)) throw new JobGone();
+export async function waitForOlderWriters(
+  { db }: Dependencies,
+  claim: JobClaim,
+  sinceMs: number,
+): Promise<RetryAfter | null> {
+  if (!(await isJobCurrent(db, 'delete', claim))) throw new JobGone();
   // Whoever begins within the millisecond in which that was told has looked after it, or is waited for, too.
   const openMs = await findOlderWritersMs(db, new Date(sinceMs + 1));
   return openMs > 0 ? { againInMs: openMs } : null;
 }
 
 /**
- * The last look for holds: from here on one comes too late for those who go. Null where a tombstone of theirs does not stand any
- * more, since another request took it away for somebody on hold, or a device is theirs alone again: then nothing has begun.
+ * The last look for holds: from here on one comes too late for those who go. Null where a tombstone of theirs does not
+ * stand any more, since another request took it away for somebody on hold, or a device is theirs alone again: then
+ * nothing has begun.
  */
 export async function beginErasingPeople(deps: Dependencies, claim: JobClaim): Promise<Counted | null> {
   const { isMissing, ...counted } = await sortOut(deps, claim, true);
@@ -67,7 +77,10 @@ async function sortOut(deps: Dependencies, claim: JobClaim, begins: boolean): Pr
 }
 
 async function sortOnce(
-  tx: Tx, deps: Dependencies, claim: JobClaim, { begins, letIn }: { begins: boolean; letIn: ReadonlySet<string> },
+  tx: Tx,
+  deps: Dependencies,
+  claim: JobClaim,
+  { begins, letIn }: { begins: boolean; letIn: ReadonlySet<string> },
 ): Promise<Sorted & { refused: Person[] }> {
   const { entityId, runId } = claim;
   // Whoever takes tombstones away locks them first, and requests after that.
@@ -82,17 +95,28 @@ async function sortOnce(
 }
 
 /**
- * Who was put on hold after this request had raised their tombstones, and before anything of them was gone; and devices that turned
- * out to be somebody else's, too. Nobody whom another request has erased since, or is erasing.
+ * Who was put on hold after this request had raised their tombstones, and before anything of them was gone; and devices
+ * that turned out to be somebody else's, too. Nobody whom another request has erased since, or is erasing.
  */
 async function takeInAgain(deps: Dependencies, claim: JobClaim, devices: readonly Person[]): Promise<void> {
   const { entityId, runId } = claim;
-  const held = (await listGdprPeople(deps.db, entityId, runId)).filter(({ state }) => state === 'held').map(({ ordinal }) => ordinal);
-  const raised = hashed(deps, entityId, [...await listRaised(deps.db, claim, held), ...devices]);
+  const held = (await listGdprPeople(deps.db, entityId, runId))
+    .filter(({ state }) => state === 'held')
+    .map(({ ordinal }) => ordinal);
+  const raised = hashed(deps, entityId, [...(await listRaised(deps.db, claim, held)), ...devices]);
   if (raised.length === 0) return;
-  await readmit(deps, entityId, raised.map(({ hash }) => hash), async () => {}, (tx) => listNotErased(tx, claim, raised));
+  await readmit(
+    deps,
+    entityId,
+    raised.map(({ hash }) => hash),
+    async () => {},
+    (tx) => listNotErased(tx, claim, raised),
+  );
 }
 
 function hashed(deps: Dependencies, entityId: number, people: readonly Person[]): Hashed[] {
-  return people.map((person) => ({ ...person, hash: deps.secrets.customerHash(entityId, person.customerType, person.customerId) }));
+  return people.map((person) => ({
+    ...person,
+    hash: deps.secrets.customerHash(entityId, person.customerType, person.customerId),
+  }));
 }

@@ -13,18 +13,23 @@ export type GdprAccessSteps = ReturnType<typeof gdprAccessSteps>;
 
 /** A step of a request that another workflow has taken over, or that is no more, is refused as `request_gone`. */
 export const gdprAccessSteps = (deps: Dependencies) => ({
-  claimAccess: (ref: JobRef, workflowRunId: string): Promise<ClaimedRequest | null> => claimRequest(deps, ref, workflowRunId),
+  claimAccess: (ref: JobRef, workflowRunId: string): Promise<ClaimedRequest | null> =>
+    claimRequest(deps, ref, workflowRunId),
 
-  /** Null; histories from before have it wait where a person had too many ids. A hold keeps no one from their own data. */
-  gatherToShow: (claim: JobClaim): Promise<RetryAfter | null> => heartbeating(async () => {
-    await gatherKnown(deps, claim);
-    return null;
-  }),
+  /**
+   * Null; histories from before have it wait where a person had too many ids. A hold keeps no one from their own data.
+   */
+  gatherToShow: (claim: JobClaim): Promise<RetryAfter | null> =>
+    heartbeating(async () => {
+      await gatherKnown(deps, claim);
+      return null;
+    }),
   writeArchives: (claim: JobClaim): Promise<void> => heartbeating(() => showPeople(deps, claim)),
-  writeAccessReceipt: (claim: JobClaim): Promise<void> => heartbeating(async () => {
-    await finishAccess(deps, claim);
-    await startNextUnvouched(deps, claim);
-  }),
+  writeAccessReceipt: (claim: JobClaim): Promise<void> =>
+    heartbeating(async () => {
+      await finishAccess(deps, claim);
+      await startNextUnvouched(deps, claim);
+    }),
 
   mailAboutAccess: ({ entityId, runId: requestId }: JobClaim): Promise<RetryAfter | null> =>
     heartbeating(() => mailGdpr(deps, { entityId, requestId }, 'treated')),

@@ -7,7 +7,12 @@ import type { Dependencies } from '../dependencies.ts';
 import { type ClaimedRequest, claimRequest, startNextUnvouched } from './claim.ts';
 import { discardGdprRequest } from './discard.ts';
 import {
-  eraseOneLocation, erasePeople, listLocationsToErase, listSurvivingLocations, type LocationToErase, type Pass,
+  eraseOneLocation,
+  erasePeople,
+  listLocationsToErase,
+  listSurvivingLocations,
+  type LocationToErase,
+  type Pass,
 } from './erase.ts';
 import { finishRound, listForExporters, tellExportersOf } from './evidence.ts';
 import { beginErasingPeople, type Gathered, gatherPeople, refusePeople, waitForOlderWriters } from './gather.ts';
@@ -19,14 +24,16 @@ export type GdprDeleteSteps = ReturnType<typeof gdprDeleteSteps>;
 
 /** A step of a request that another workflow has taken over, or that is no more, is refused as `request_gone`. */
 export const gdprDeleteSteps = (deps: Dependencies) => ({
-  claimDeletion: (ref: JobRef, workflowRunId: string): Promise<ClaimedRequest | null> => claimRequest(deps, ref, workflowRunId),
+  claimDeletion: (ref: JobRef, workflowRunId: string): Promise<ClaimedRequest | null> =>
+    claimRequest(deps, ref, workflowRunId),
 
   /** Histories from before have it wait where somebody had too many ids. */
   collectIdentifiers: (claim: JobClaim): Promise<Gathered | RetryAfter> =>
     recordingErrors(deps, claim, 'what they are known by could not be gathered', () => gatherPeople(deps, claim)),
   raiseTombstones: (claim: JobClaim): Promise<{ sinceMs: number }> =>
     recordingErrors(deps, claim, 'tombstones could not be raised', () => refusePeople(deps, claim)),
-  olderWriters: (claim: JobClaim, sinceMs: number): Promise<RetryAfter | null> => waitForOlderWriters(deps, claim, sinceMs),
+  olderWriters: (claim: JobClaim, sinceMs: number): Promise<RetryAfter | null> =>
+    waitForOlderWriters(deps, claim, sinceMs),
   /** Null: what was raised does not stand any more. */
   beginErasing: (claim: JobClaim): Promise<Counted | null> =>
     recordingErrors(deps, claim, 'erasing could not begin', () => beginErasingPeople(deps, claim)),
@@ -34,20 +41,22 @@ export const gdprDeleteSteps = (deps: Dependencies) => ({
   erasePass: (claim: JobClaim): Promise<Pass> => heartbeating(() => erasePeople(deps, claim)),
   listLocations: (claim: JobClaim): Promise<LocationToErase[]> =>
     recordingErrors(deps, claim, 'the locations could not be listed', () => listLocationsToErase(deps, claim)),
-  eraseLocation: (claim: JobClaim, name: string): Promise<number> => heartbeating(() => eraseOneLocation(deps, claim, name)),
+  eraseLocation: (claim: JobClaim, name: string): Promise<number> =>
+    heartbeating(() => eraseOneLocation(deps, claim, name)),
   /** Names a location whose step ended without an answer, as often as it may. */
   giveUpLocation: (claim: JobClaim, name: string): Promise<void> =>
     updateLocationFault(deps.db, claim, name, `${name} could not be erased (its worker ended); it is tried again`),
   listSurvivors: (claim: JobClaim): Promise<LocationToErase[]> =>
     recordingErrors(deps, claim, 'what is left could not be looked for', () => listSurvivingLocations(deps, claim)),
   listForExporters: (claim: JobClaim): Promise<void> => heartbeating(() => listForExporters(deps, claim)),
-  tellExporters: (claim: JobClaim): Promise<RetryAfter | null> => heartbeating(() => (
-    inSlot(deps.takeDeliverySlot, claim.entityId, () => tellExportersOf(deps, claim)))),
-  writeReceipt: (claim: JobClaim): Promise<{ isTreated: boolean }> => heartbeating(async () => {
-    const round = await finishRound(deps, claim);
-    if (round.isTreated) await startNextUnvouched(deps, claim);
-    return round;
-  }),
+  tellExporters: (claim: JobClaim): Promise<RetryAfter | null> =>
+    heartbeating(() => inSlot(deps.takeDeliverySlot, claim.entityId, () => tellExportersOf(deps, claim))),
+  writeReceipt: (claim: JobClaim): Promise<{ isTreated: boolean }> =>
+    heartbeating(async () => {
+      const round = await finishRound(deps, claim);
+      if (round.isTreated) await startNextUnvouched(deps, claim);
+      return round;
+    }),
   waitForHolds: (claim: JobClaim): Promise<void> => updateWaitsForHolds(deps.db, claim),
 
   mailAboutDeletion: ({ entityId, runId: requestId }: JobClaim, kind: 'held' | 'treated'): Promise<RetryAfter | null> =>

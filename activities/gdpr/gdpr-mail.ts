@@ -1,11 +1,22 @@
-import { type DigestLine, gdprDigest, gdprMail, type GdprMailKind, type GdprReport } from '../../domain/gdpr/gdpr-mail.ts';
+import {
+  type DigestLine,
+  gdprDigest,
+  gdprMail,
+  type GdprMailKind,
+  type GdprReport,
+} from '../../domain/gdpr/gdpr-mail.ts';
 import { listAppsById } from '../../store/apps/apps.ts';
 import { write } from '../../store/core/database.ts';
 import type { Digest } from '../../store/gdpr/across-entities.ts';
 import { archiveUrl } from '../../store/gdpr/archive-link.ts';
 import { type DigestEntry, listDigestEntries, settleDigest, updateDigestRecipients } from '../../store/gdpr/digests.ts';
 import {
-  findRequesterEmail, listAppRecipients, listMembersToNotify, updateNoRecipients, updateRecipients, upsertGdprMail,
+  findRequesterEmail,
+  listAppRecipients,
+  listMembersToNotify,
+  updateNoRecipients,
+  updateRecipients,
+  upsertGdprMail,
 } from '../../store/gdpr/mails.ts';
 import type { GdprRequest } from '../../store/gdpr/request-record.ts';
 import { countPeopleOfRequests, findGdprRequestById, listGdprPeople } from '../../store/gdpr/requests.ts';
@@ -20,11 +31,13 @@ const DAYS = 30;
 const DAY_MS = 86_400_000;
 
 /**
- * Mails the user who asked, or for a request from a device the addresses that the app names; once for each kind. Sends nothing where no
- * mail is wanted, none of them may see such requests any more, or a digest tells of the request.
+ * Mails the user who asked, or for a request from a device the addresses that the app names; once for each kind. Sends
+ * nothing where no mail is wanted, none of them may see such requests any more, or a digest tells of the request.
  */
 export async function mailGdpr(
-  deps: GdprMailDependencies, { entityId, requestId }: { entityId: number; requestId: number }, kind: GdprMailKind,
+  deps: GdprMailDependencies,
+  { entityId, requestId }: { entityId: number; requestId: number },
+  kind: GdprMailKind,
 ): Promise<RetryAfter | null> {
   const request = await findGdprRequestById(deps.db, entityId, requestId);
   if (!request || request.skipEmail || request.isUnvouched) return null;
@@ -55,9 +68,10 @@ export async function mailDigest(deps: GdprMailDependencies, digest: Digest): Pr
     if (to.length === 0) await updateNoRecipients(tx, entityId, id);
   });
   if (!first || to.length === 0) return null;
-  const { subject, text } = entries.length === 1
-    ? gdprMail(await reportOf(deps, first.request, first.kind))
-    : gdprDigest(await linesOf(deps, entries), await listLink(deps, first.request));
+  const { subject, text } =
+    entries.length === 1
+      ? gdprMail(await reportOf(deps, first.request, first.kind))
+      : gdprDigest(await linesOf(deps, entries), await listLink(deps, first.request));
   const again = await mailOnce(deps, { table: 'gdpr_mails', entityId, id, identifier }, { to, subject, text }, 'gdpr');
   await write(deps.db, (tx) => settleDigest(tx, digest, told));
   return again;
@@ -84,7 +98,8 @@ async function recipientsOf({ db }: GdprMailDependencies, request: GdprRequest, 
     return email === null ? [] : [email];
   }
   const named = await listAppRecipients(db, request);
-  // The time that the law gives runs out though the app names no address: then the mail goes to all who may do something about it.
+  // The time that the law gives runs out though the app names no address: then the mail goes to all who may do
+  // something about it.
   return named.length === 0 && kind === 'near_deadline' ? listMembersToNotify(db, request.entityId) : named;
 }
 
@@ -94,18 +109,29 @@ async function reportOf(deps: GdprMailDependencies, request: GdprRequest, kind: 
   const counted = await countPeopleOfRequests(deps.db, request.entityId, [request.id]);
   const { people, held } = counted.get(request.id) ?? { people: 0, held: 0 };
   return {
-    kind, identifier, type, isFromDevice: source === 'sdk', people, held,
+    kind,
+    identifier,
+    type,
+    isFromDevice: source === 'sdk',
+    people,
+    held,
     archives: kind === 'treated' && type === 'access' ? await listArchives(deps, request) : [],
-    receivedAt: receivedAt.toISOString(), expiresAt: expiresAt?.toISOString() ?? null,
+    receivedAt: receivedAt.toISOString(),
+    expiresAt: expiresAt?.toISOString() ?? null,
     daysLeft: Math.max(0, Math.floor((DAYS * DAY_MS - passedMs) / DAY_MS)),
-    link: `${deps.publicUrl}/api/gdpr/requests/${identifier}`, receiptLink: `${deps.publicUrl}/api/gdpr/requests/${identifier}/receipt`,
+    link: `${deps.publicUrl}/api/gdpr/requests/${identifier}`,
+    receiptLink: `${deps.publicUrl}/api/gdpr/requests/${identifier}/receipt`,
   };
 }
 
 /** A link or a sentence of ours for each. People who were erased meanwhile are not among them any more. */
-async function listArchives({ db, secrets, publicUrl }: GdprMailDependencies, request: GdprRequest): Promise<GdprReport['archives']> {
+async function listArchives(
+  { db, secrets, publicUrl }: GdprMailDependencies,
+  request: GdprRequest,
+): Promise<GdprReport['archives']> {
   const people = await listGdprPeople(db, request.entityId, request.id);
   return people.map((person) => ({
-    ordinal: person.ordinal, told: archiveUrl(publicUrl, secrets, request, person) ?? person.message ?? '',
+    ordinal: person.ordinal,
+    told: archiveUrl(publicUrl, secrets, request, person) ?? person.message ?? '',
   }));
 }

@@ -8,22 +8,31 @@ import type { Person } from '../../store/gdpr/tombstones.ts';
 export type Counted = { going: number; held: number };
 
 /**
- * Sets those apart who are on hold, and lets go of devices that they share with the others, or that somebody else uses by now. `tx`
- * holds the request. `refused`: such devices that have to be taken in again first, as those are that are `letIn`.
+ * Sets those apart who are on hold, and lets go of devices that they share with the others, or that somebody else uses
+ * by now. `tx` holds the request. `refused`: such devices that have to be taken in again first, as those are that are
+ * `letIn`.
  */
-export async function setApart(tx: Tx, key: JobKey, letIn: ReadonlySet<string>): Promise<Counted & { refused: Person[] }> {
+export async function setApart(
+  tx: Tx,
+  key: JobKey,
+  letIn: ReadonlySet<string>,
+): Promise<Counted & { refused: Person[] }> {
   const counted = await updateHeld(tx, key, await findHeld(tx, key));
   return { ...counted, refused: await deleteSharedDevices(tx, key.entityId, key.runId, letIn) };
 }
 
-/** The ordinals of people with an id on hold, of those who can't be told apart from them, and of devices that one of them has used. */
+/**
+ * The ordinals of people with an id on hold, of those who can't be told apart from them, and of devices that one of
+ * them has used.
+ */
 async function findHeld(tx: Tx, { entityId, runId: requestId }: JobKey): Promise<number[]> {
   const held = new Set(await listOrdinalsOnHold(tx, entityId, requestId));
   if (held.size === 0) return [];
   const links = await listLinkedPeople(tx, entityId, requestId);
   for (let size = 0; size !== held.size;) {
     size = held.size;
-    for (const pair of links) if (pair.some((ordinal) => held.has(ordinal))) for (const ordinal of pair) held.add(ordinal);
+    for (const pair of links)
+      if (pair.some((ordinal) => held.has(ordinal))) for (const ordinal of pair) held.add(ordinal);
   }
   return [...held];
 }

@@ -8,26 +8,38 @@ import type { GdprPerson, GdprRequest } from '../../store/gdpr/request-record.ts
 type Subjects = GdprReceipt['subjects'];
 
 /**
- * Of people who are about to be treated: by the keyed hash of the id that was asked for, how many ids of each kind they had, whose word
- * these rest on, and what was left alone. The ids that led to that are forgotten.
+ * Of people who are about to be treated: by the keyed hash of the id that was asked for, how many ids of each kind they
+ * had, whose word these rest on, and what was left alone. The ids that led to that are forgotten.
  */
 export async function tellSubjects(
-  tx: Tx, secrets: Secrets, { entityId, id: requestId }: GdprRequest, people: GdprPerson[], identifiers: GdprIdentifier[],
+  tx: Tx,
+  secrets: Secrets,
+  { entityId, id: requestId }: GdprRequest,
+  people: GdprPerson[],
+  identifiers: GdprIdentifier[],
 ): Promise<Subjects> {
   const some = { entityId, requestId, ordinals: people.map(({ ordinal }) => ordinal) };
   const own = Map.groupBy(identifiers, ({ ordinal }) => ordinal);
   const left = Map.groupBy(await listLeftHashes(tx, secrets, some), ({ ordinal }) => ordinal);
   await forgetVia(tx, some);
-  return people.flatMap(({ ordinal, subject }) => (subject === null ? [] : [{
-    subject: subject.toString('hex'), ...countIds(own.get(ordinal) ?? []), left_alone: (left.get(ordinal) ?? []).map(withoutOrdinal),
-  }]));
+  return people.flatMap(({ ordinal, subject }) =>
+    subject === null
+      ? []
+      : [
+          {
+            subject: subject.toString('hex'),
+            ...countIds(own.get(ordinal) ?? []),
+            left_alone: (left.get(ordinal) ?? []).map(withoutOrdinal),
+          },
+        ],
+  );
 }
 
 function countIds(ids: GdprIdentifier[]): Pick<Subjects[number], 'identifiers' | 'origins'> {
   const identifiers = { user_id: 0, device_id: 0, push_token: 0 };
   const origins = { asked: 0, alias: 0, confirmed: 0, device: 0 };
   for (const { customerType, origin } of ids) {
-    if (customerType === 'whole_device') continue;         // it is counted as the device
+    if (customerType === 'whole_device') continue; // it is counted as the device
     identifiers[customerType] += 1;
     origins[origin] += 1;
   }

@@ -7,19 +7,27 @@ import { findErased, personKey } from '../../store/gdpr/tombstones.ts';
 import type { Dependencies } from '../dependencies.ts';
 
 /**
- * Returns the errors of rows, with those of erased people reduced to a hash. An error without an id that names a person who is being erased
- * keeps its type and stage. One that could not be searched for people loses what it quotes of the row, and stays open. `typeOf`: the type
- * of a row's customer id.
+ * Returns the errors of rows, with those of erased people reduced to a hash. An error without an id that names a person
+ * who is being erased keeps its type and stage. One that could not be searched for people loses what it quotes of the
+ * row, and stays open. `typeOf`: the type of a row's customer id.
  */
 export async function redactErased(
-  tx: Tx, { secrets }: Pick<Dependencies, 'secrets'>, entityId: number, errors: ImportError[],
+  tx: Tx,
+  { secrets }: Pick<Dependencies, 'secrets'>,
+  entityId: number,
+  errors: ImportError[],
   typeOf: (error: ImportError) => CustomerType,
 ): Promise<ImportError[]> {
   if (errors.length === 0) return errors;
-  const personOf = (error: ImportError) => ({ customerType: typeOf(error), customerId: error.customerId ?? firstField(error.raw) });
+  const personOf = (error: ImportError) => ({
+    customerType: typeOf(error),
+    customerId: error.customerId ?? firstField(error.raw),
+  });
   const erased = await findErased(tx, secrets, entityId, () => errors.map(personOf));
   // An error with an id is that person's, whatever it quotes.
-  const texts = errors.map(({ customerId, raw, message }) => (customerId === null ? [raw ?? '', message].join('\n') : ''));
+  const texts = errors.map(({ customerId, raw, message }) =>
+    customerId === null ? [raw ?? '', message].join('\n') : '',
+  );
   const named = await findErasedTexts(tx, secrets, entityId, texts, { byWords: false });
   if (erased.size === 0 && named.size === 0) return errors;
   return errors.map((error, index) => {

@@ -9,7 +9,13 @@ import { findEntityName } from '../../store/accounts/entities.ts';
 import { write } from '../../store/core/database.ts';
 import { deleteNotedFiles } from '../../store/core/file-deletions.ts';
 import {
-  archivePrefix, beginArchive, type BegunArchive, isArchiveWanted, listAppNames, listIdentifiersOf, recordArchive,
+  archivePrefix,
+  beginArchive,
+  type BegunArchive,
+  isArchiveWanted,
+  listAppNames,
+  listIdentifiersOf,
+  recordArchive,
   type Told,
 } from '../../store/gdpr/archives.ts';
 import { listFileRecipients } from '../../store/gdpr/export-deletions.ts';
@@ -35,7 +41,10 @@ class Unwanted extends Error {
   override readonly name = 'Unwanted';
 }
 
-/** Writes the archive of each person of a request who has none yet, one after another. What keeps it is told, and tried again. */
+/**
+ * Writes the archive of each person of a request who has none yet, one after another. What keeps it is told, and tried
+ * again.
+ */
 export async function showPeople(deps: Dependencies, claim: JobClaim): Promise<void> {
   for (;;) {
     stopIfAsked(deps);
@@ -51,7 +60,7 @@ async function showNext(deps: Dependencies, claim: JobClaim): Promise<'shown' | 
     const begun = await write(deps.db, (tx) => beginArchive(tx, claim));
     if (!begun) return 'none is left';
     deps.boundary('gdpr: archive begun');
-    return await showOne(deps, claim, begun) ? 'outdated' : 'shown';
+    return (await showOne(deps, claim, begun)) ? 'outdated' : 'shown';
   } catch (error) {
     if (error instanceof Unwanted || Context.current().cancellationSignal.aborted) throw error;
     return recordError(deps, claim, 'an archive could not be written', error);
@@ -59,8 +68,8 @@ async function showNext(deps: Dependencies, claim: JobClaim): Promise<'shown' | 
 }
 
 /**
- * Writes one archive, of which nothing stays if its person was erased meanwhile. Returns whether it shows somebody else who was, and is to
- * be written again. An attempt that another has taken over from ends.
+ * Writes one archive, of which nothing stays if its person was erased meanwhile. Returns whether it shows somebody else
+ * who was, and is to be written again. An attempt that another has taken over from ends.
  */
 async function showOne(deps: Dependencies, claim: JobClaim, { person, key }: BegunArchive): Promise<boolean> {
   const { db, files } = deps;
@@ -77,7 +86,7 @@ async function showOne(deps: Dependencies, claim: JobClaim, { person, key }: Beg
     if (told.archive === null) await deleteNotedFiles(deps, claim.entityId, key);
   } catch (error) {
     if (!(error instanceof Unwanted)) throw error;
-    await files.delete(key);      // no row names it any more
+    await files.delete(key); // no row names it any more
     if (await isArchiveWanted(db, { ...begun, key: null })) throw error;
   }
   deps.boundary('gdpr: archive recorded');
@@ -93,26 +102,41 @@ async function tellOf(deps: Dependencies, claim: JobClaim, { person, key }: Begu
 }
 
 async function archiveOf(
-  deps: Dependencies, claim: JobClaim, { person, key, known }: BegunArchive & { known: KnownBy[] },
+  deps: Dependencies,
+  claim: JobClaim,
+  { person, key, known }: BegunArchive & { known: KnownBy[] },
 ): Promise<Archived> {
   const { db, files } = deps;
   const { entityId } = claim;
   const head: ArchiveHead = {
-    request: claim.identifier, person: person.ordinal, company: await findEntityName(db, entityId),
+    request: claim.identifier,
+    person: person.ordinal,
+    company: await findEntityName(db, entityId),
     madeAt: new Date().toISOString(),
-    ids: known.map(({ customerType: kind, customerId: id }) => ({ kind, id })), fileRecipients: await listFileRecipients(db, entityId),
+    ids: known.map(({ customerType: kind, customerId: id }) => ({ kind, id })),
+    fileRecipients: await listFileRecipients(db, entityId),
   };
   const idsOf = (type: CustomerType) => new Set(idsOfType(known, type));
   const shownWith: ShownWith = {
-    apps: await listAppNames(db, entityId), ids: { user_id: idsOf('user_id'), device_id: idsOf('device_id') },
+    apps: await listAppNames(db, entityId),
+    ids: { user_id: idsOf('user_id'), device_id: idsOf('device_id') },
   };
-  const isWanted = atMostEach(LOOK_EVERY_MS, async () => {
-    Context.current().cancellationSignal.throwIfAborted();
-    if (!await isArchiveWanted(db, { ...claim, ordinal: person.ordinal, key })) throw new Unwanted();
-  }, performance.now());
-  return deps.scratch.withFolder(entityId, 'archive', (folder) => putArchive(files, key, head, {
-    locations: locationsOf(deps, entityId, known), shownWith, isWanted, folder,
-  }));
+  const isWanted = atMostEach(
+    LOOK_EVERY_MS,
+    async () => {
+      Context.current().cancellationSignal.throwIfAborted();
+      if (!(await isArchiveWanted(db, { ...claim, ordinal: person.ordinal, key }))) throw new Unwanted();
+    },
+    performance.now(),
+  );
+  return deps.scratch.withFolder(entityId, 'archive', (folder) =>
+    putArchive(files, key, head, {
+      locations: locationsOf(deps, entityId, known),
+      shownWith,
+      isWanted,
+      folder,
+    }),
+  );
 }
 
 function locationsOf(deps: Dependencies, entityId: number, known: KnownBy[]): ExportedLocation[] {

@@ -1,6 +1,12 @@
 import { internalErrorOf } from '../../domain/core/internal-error.ts';
 import { write } from '../../store/core/database.ts';
-import { listAppsToDigest, listDueDigests, listDueMails, listExpiredRequests, listReleased } from '../../store/gdpr/across-entities.ts';
+import {
+  listAppsToDigest,
+  listDueDigests,
+  listDueMails,
+  listExpiredRequests,
+  listReleased,
+} from '../../store/gdpr/across-entities.ts';
 import { gatherDigest } from '../../store/gdpr/digests.ts';
 import { deleteGoneUnreadableMails } from '../../store/gdpr/unreadable-mails.ts';
 import { listUnclaimedJobs } from '../../store/jobs/jobs-across-entities.ts';
@@ -14,14 +20,15 @@ import { tellHoldsChanged } from './tell-holds-changed.ts';
 
 export type GdprSweepSteps = ReturnType<typeof gdprSweepSteps>;
 type SweepDependencies = Pick<
-  Dependencies, 'db' | 'files' | 'secrets' | 'temporal' | 'mailer' | 'takeMailSlot' | 'publicUrl' | 'boundary' | 'log'
+  Dependencies,
+  'db' | 'files' | 'secrets' | 'temporal' | 'mailer' | 'takeMailSlot' | 'publicUrl' | 'boundary' | 'log'
 >;
 
 export const gdprSweepSteps = (deps: SweepDependencies, mailsWithinMs?: number) => ({
   /**
-   * Starts requests that have no workflow, signals released holds to deletions, mails about requests that wait, discards
-   * expired ones, and forgets unreadable mails that staff deleted. If one of these fails, for example because the file store is
-   * away, the others go on, and the next sweep tries it again.
+   * Starts requests that have no workflow, signals released holds to deletions, mails about requests that wait,
+   * discards expired ones, and forgets unreadable mails that staff deleted. If one of these fails, for example because
+   * the file store is away, the others go on, and the next sweep tries it again.
    */
   async careForRequests(): Promise<void> {
     const { db, temporal } = deps;
@@ -31,27 +38,51 @@ export const gdprSweepSteps = (deps: SweepDependencies, mailsWithinMs?: number) 
       }
     }
     await tellHoldsChanged(temporal, await listReleased(db));
-    await mailInTurn(await listDueMails(db), ({ entityId, requestId, kind }) => (
-      alone(deps, { entityId, runId: requestId }, 'a mail about a request of people could not be sent',
-        () => mailGdpr(deps, { entityId, requestId }, kind))), mailsWithinMs);
+    await mailInTurn(
+      await listDueMails(db),
+      ({ entityId, requestId, kind }) =>
+        alone(deps, { entityId, runId: requestId }, 'a mail about a request of people could not be sent', () =>
+          mailGdpr(deps, { entityId, requestId }, kind),
+        ),
+      mailsWithinMs,
+    );
     for (const app of await listAppsToDigest(db)) {
-      await alone(deps, { entityId: app.entityId, runId: 0 }, 'requests from devices could not be put into a digest',
-        () => write(db, (tx) => gatherDigest(tx, app)));
+      await alone(
+        deps,
+        { entityId: app.entityId, runId: 0 },
+        'requests from devices could not be put into a digest',
+        () => write(db, (tx) => gatherDigest(tx, app)),
+      );
     }
-    await mailInTurn(await listDueDigests(db), (digest) => (
-      alone(deps, { entityId: digest.entityId, runId: digest.id }, 'a digest of requests from devices could not be sent',
-        () => mailDigest(deps, digest))), mailsWithinMs);
+    await mailInTurn(
+      await listDueDigests(db),
+      (digest) =>
+        alone(
+          deps,
+          { entityId: digest.entityId, runId: digest.id },
+          'a digest of requests from devices could not be sent',
+          () => mailDigest(deps, digest),
+        ),
+      mailsWithinMs,
+    );
     for (const expired of await listExpiredRequests(db)) {
-      await alone(deps, expired, 'a request of people whose time is over could not be taken away',
-        () => discardGdprRequest(deps, expired));
+      await alone(deps, expired, 'a request of people whose time is over could not be taken away', () =>
+        discardGdprRequest(deps, expired),
+      );
     }
-    await deleteGoneUnreadableMails(db, deps.files)
-      .catch((error: unknown) => deps.log.warn({ ...internalErrorOf(error) }, 'unreadable mails could not be looked up'));
+    await deleteGoneUnreadableMails(db, deps.files).catch((error: unknown) =>
+      deps.log.warn({ ...internalErrorOf(error) }, 'unreadable mails could not be looked up'),
+    );
   },
 });
 
 async function alone(
-  { log }: SweepDependencies, { entityId, runId }: { entityId: number; runId: number }, words: string, work: () => Promise<unknown>,
+  { log }: SweepDependencies,
+  { entityId, runId }: { entityId: number; runId: number },
+  words: string,
+  work: () => Promise<unknown>,
 ): Promise<void> {
-  await work().catch((error: unknown) => log.warn({ entityId, gdprRequestId: runId, ...internalErrorOf(error) }, words));
+  await work().catch((error: unknown) =>
+    log.warn({ entityId, gdprRequestId: runId, ...internalErrorOf(error) }, words),
+  );
 }

@@ -14,15 +14,23 @@ import type { DataExporter, ExporterSecrets } from '../../store/exports/data-exp
 import { findExporterById, openExporterSecrets } from '../../store/exports/data-exporters.ts';
 import { exporterAccess } from '../../store/exports/exporter-access.ts';
 import {
-  type DeletionRound, type ExportDeletion, findNextListMs, listDueLists, listLeftLists, raiseTries, updateListError,
-  updateNeverNotified, updateNotified,
+  type DeletionRound,
+  type ExportDeletion,
+  findNextListMs,
+  listDueLists,
+  listLeftLists,
+  raiseTries,
+  updateListError,
+  updateNeverNotified,
+  updateNotified,
 } from '../../store/gdpr/export-deletions.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { BUCKET_FINAL_TRIES } from '../exports/wait-or-fail-export.ts';
 
-export type TellDependencies = Pick<Dependencies, 'db' | 'secrets' | 'boundary'>
-  & { outside: Pick<Dependencies['outside'], 'allow' | 'fetch'> };
+export type TellDependencies = Pick<Dependencies, 'db' | 'secrets' | 'boundary'> & {
+  outside: Pick<Dependencies['outside'], 'allow' | 'fetch'>;
+};
 
 /** A bucket that is troubled for longer is asked again later. */
 const PATIENCE_OF_A_TRY = { ...PATIENCE, retryMs: 5_000 };
@@ -35,11 +43,13 @@ const LEFT_AT_ONCE = 100;
 const MAX_CHARS = 2_000;
 
 /**
- * Puts the lists of a round into the buckets of their exporters. Null once each of them lies there, or was given up for now; else
- * when to try again. The caller heartbeats.
+ * Puts the lists of a round into the buckets of their exporters. Null once each of them lies there, or was given up for
+ * now; else when to try again. The caller heartbeats.
  */
 export async function tellExporters(
-  deps: TellDependencies, round: DeletionRound, signal = Context.current().cancellationSignal,
+  deps: TellDependencies,
+  round: DeletionRound,
+  signal = Context.current().cancellationSignal,
 ): Promise<RetryAfter | null> {
   const due = await listDueLists(deps.db, round);
   for (const [exporterId, lists] of Map.groupBy(due, ({ exporterId: id }) => id)) {
@@ -51,16 +61,21 @@ export async function tellExporters(
   return nextMs === null ? null : { againInMs: nextMs };
 }
 
-/** Puts what an exporter's bucket did not take at its time, before a run writes more; what it refuses now stays for the next run. */
+/**
+ * Puts what an exporter's bucket did not take at its time, before a run writes more; what it refuses now stays for the
+ * next run.
+ */
 export async function tellWhatIsLeft(
-  deps: TellDependencies, { exporter, bucket, secrets }: { exporter: DataExporter; bucket: ExportBucket; secrets: ExporterSecrets },
+  deps: TellDependencies,
+  { exporter, bucket, secrets }: { exporter: DataExporter; bucket: ExportBucket; secrets: ExporterSecrets },
 ): Promise<void> {
   const lists = await listLeftLists(deps.db, exporter.entityId, exporter.id, LEFT_AT_ONCE);
   await putAll(deps, { exporter, bucket, lists }).catch((error: unknown) => noteError(deps, lists, secrets, error));
 }
 
 async function tellOne(
-  deps: TellDependencies, { exporter, lists, signal }: Pick<Telling, 'exporter' | 'lists'> & { signal: AbortSignal },
+  deps: TellDependencies,
+  { exporter, lists, signal }: Pick<Telling, 'exporter' | 'lists'> & { signal: AbortSignal },
 ): Promise<void> {
   const { db, outside } = deps;
   const secrets = await openExporterSecrets(db, deps.secrets, exporter.entityId, exporter.id);
@@ -81,7 +96,12 @@ type Telling = { exporter: DataExporter; bucket: ExportBucket; lists: ExportDele
 /** The same bytes at the same key however often it is done. */
 async function putAll(deps: TellDependencies, { exporter, bucket, lists }: Telling): Promise<void> {
   const entity = await findEntityIdentifier(deps.db, exporter.entityId);
-  await raiseTries(deps.db, exporter.entityId, lists.map(({ id }) => id), LEASE_MS);
+  await raiseTries(
+    deps.db,
+    exporter.entityId,
+    lists.map(({ id }) => id),
+    LEASE_MS,
+  );
   for (const list of lists) {
     deps.boundary('gdpr: before a list');
     const key = `${exportFolder(exporter, 'deletions')}/${deletionListName(list)}`;
@@ -93,17 +113,30 @@ async function putAll(deps: TellDependencies, { exporter, bucket, lists }: Telli
 }
 
 function bodyOf(
-  { secrets }: TellDependencies, { exporter, entity, list }: { exporter: DataExporter; entity: string; list: ExportDeletion },
+  { secrets }: TellDependencies,
+  { exporter, entity, list }: { exporter: DataExporter; entity: string; list: ExportDeletion },
 ): Buffer {
-  const signed = signDeletionList({
-    exporter: exporter.identifier, entity, list: list.identifier, request: list.requestIdentifier,
-    erased_at: list.erasedAt.toISOString(), identifiers: list.hmacs!,
-  }, (bytes) => secrets.sign(bytes));
+  const signed = signDeletionList(
+    {
+      exporter: exporter.identifier,
+      entity,
+      list: list.identifier,
+      request: list.requestIdentifier,
+      erased_at: list.erasedAt.toISOString(),
+      identifiers: list.hmacs!,
+    },
+    (bytes) => secrets.sign(bytes),
+  );
   return Buffer.from(`${JSON.stringify(signed, null, 2)}\n`);
 }
 
 /** Lists that were put before the error stay as they are. */
-async function noteError(deps: TellDependencies, lists: ExportDeletion[], secrets: ExporterSecrets, error: unknown): Promise<void> {
+async function noteError(
+  deps: TellDependencies,
+  lists: ExportDeletion[],
+  secrets: ExporterSecrets,
+  error: unknown,
+): Promise<void> {
   // A run that is canceled meanwhile says nothing of the bucket.
   if (error instanceof JobGone || !(error instanceof Refusal)) throw error;
   const fault = shorten(redacted(error.message, { ...secrets }), MAX_CHARS);
@@ -112,5 +145,10 @@ async function noteError(deps: TellDependencies, lists: ExportDeletion[], secret
 
 function nextTry({ tries, createdAt }: ExportDeletion, refusal: Refusal): number | null {
   const failingForMs = Date.now() - createdAt.getTime();
-  return waitBeforeRetry(refusal, { tries: tries + 1, failingForMs, patienceMs: TOLD_FOR_MS, finalTries: BUCKET_FINAL_TRIES });
+  return waitBeforeRetry(refusal, {
+    tries: tries + 1,
+    failingForMs,
+    patienceMs: TOLD_FOR_MS,
+    finalTries: BUCKET_FINAL_TRIES,
+  });
 }

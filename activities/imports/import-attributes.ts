@@ -29,21 +29,28 @@ export const importAttributesSteps = (deps: Dependencies) => ({
   },
 
   /** Fetches and pins the file of an address. */
-  fetchFile: (claim: ImportClaim): Promise<RetryAfter | null> => heartbeating(() => inTurn(deps, claim, () => fetchFile(deps, claim))),
+  fetchFile: (claim: ImportClaim): Promise<RetryAfter | null> =>
+    heartbeating(() => inTurn(deps, claim, () => fetchFile(deps, claim))),
 
-  /** Merges what is left of the file, batch by batch; each lane's part commits with its counts, its errors and its cursor. */
-  loadRows: (claim: ImportClaim): Promise<RetryAfter | null> => heartbeating(() => inTurn(deps, claim, async () => {
-    try {
-      for (let outcome: Outcome = 'moved'; outcome === 'moved';) {
-        const job = await findClaimed(deps, claim);
-        outcome = job ? await loadFromCursor(deps, job) : 'done';
-      }
-    } catch (error) {
-      // The file of a canceled import goes while its last batches are read.
-      if (await findClaimed(deps, claim)) throw error;
-    }
-    return null;
-  })),
+  /**
+   * Merges what is left of the file, batch by batch; each lane's part commits with its counts, its errors and its
+   * cursor.
+   */
+  loadRows: (claim: ImportClaim): Promise<RetryAfter | null> =>
+    heartbeating(() =>
+      inTurn(deps, claim, async () => {
+        try {
+          for (let outcome: Outcome = 'moved'; outcome === 'moved';) {
+            const job = await findClaimed(deps, claim);
+            outcome = job ? await loadFromCursor(deps, job) : 'done';
+          }
+        } catch (error) {
+          // The file of a canceled import goes while its last batches are read.
+          if (await findClaimed(deps, claim)) throw error;
+        }
+        return null;
+      }),
+    ),
 
   /** The file is through. Tells whether anybody wants to be told. */
   async endImport(claim: ImportClaim): Promise<{ mails: boolean }> {
@@ -57,12 +64,24 @@ export const importAttributesSteps = (deps: Dependencies) => ({
   mailReport: (claim: ImportClaim): Promise<RetryAfter | null> => heartbeating(() => mailReport(deps, claim)),
 });
 
-function inTurn(deps: Dependencies, claim: ImportClaim, step: () => Promise<RetryAfter | null>): Promise<RetryAfter | null> {
-  return inSlot(deps.takeImportSlot, claim.entityId, step, noteWaitOf(deps, 'import', { ...claim, runId: claim.importId }));
+function inTurn(
+  deps: Dependencies,
+  claim: ImportClaim,
+  step: () => Promise<RetryAfter | null>,
+): Promise<RetryAfter | null> {
+  return inSlot(
+    deps.takeImportSlot,
+    claim.entityId,
+    step,
+    noteWaitOf(deps, 'import', { ...claim, runId: claim.importId }),
+  );
 }
 
 /** Null when another generation has taken over, or the import has ended. */
-async function findClaimed({ db }: Dependencies, { entityId, identifier, generation }: ImportClaim): Promise<PinnedImport | null> {
+async function findClaimed(
+  { db }: Dependencies,
+  { entityId, identifier, generation }: ImportClaim,
+): Promise<PinnedImport | null> {
   const job = await findImport(db, entityId, identifier);
   return job?.state === 'running' && job.generation === generation && job.file ? { ...job, file: job.file } : null;
 }
@@ -94,7 +113,10 @@ async function compareIds({ db }: Dependencies, job: PinnedImport): Promise<void
   await addPendingCustomers(db, job.entityId);
   const signal = Context.current().cancellationSignal;
   try {
-    const found = await read(db, (tx) => findSimilarLines(tx, job.entityId, job.id, MAX_EXAMPLES), { settings: COMPARING, signal });
+    const found = await read(db, (tx) => findSimilarLines(tx, job.entityId, job.id, MAX_EXAMPLES), {
+      settings: COMPARING,
+      signal,
+    });
     await updateSimilarIds(db, job, found);
   } catch (error) {
     if (!isQueryCanceled(error)) throw error;

@@ -17,12 +17,22 @@ const BATCH_BYTES = 4 * 1024 * 1024;
 const RUN_BYTES = 32 * 1024;
 
 function splitterOf({ format, delimiter }: TableSyntax, startOffset = 0, startLine = 1) {
-  return createCsvSplitter({ delimiter, countsRecords: format === 'xlsx', startOffset, startLine, maxRunBytes: RUN_BYTES });
+  return createCsvSplitter({
+    delimiter,
+    countsRecords: format === 'xlsx',
+    startOffset,
+    startLine,
+    maxRunBytes: RUN_BYTES,
+  });
 }
 
 /** Splits the file, which `open` reads from a record's start on, into batches of about `batchRecords`. */
 export async function* readBatches(
-  open: () => Readable, syntax: TableSyntax, startOffset: number, startLine: number, batchRecords: number,
+  open: () => Readable,
+  syntax: TableSyntax,
+  startOffset: number,
+  startLine: number,
+  batchRecords: number,
 ): AsyncGenerator<Batch> {
   const splitter = splitterOf(syntax, startOffset, startLine);
   let pieces: Piece[] = [];
@@ -49,7 +59,9 @@ function offsetsAt(offset: number, line: number): BatchOffsets {
 
 /** The pieces of a batch once more: a batch ends where a piece does, so what lies in it is split as before. */
 export async function readBatchAgain(
-  { files }: Pick<Dependencies, 'files'>, { file, fileFormat }: ReadableImport, { offset, line, nextOffset }: BatchOffsets,
+  { files }: Pick<Dependencies, 'files'>,
+  { file, fileFormat }: ReadableImport,
+  { offset, line, nextOffset }: BatchOffsets,
 ): Promise<Piece[]> {
   const bytes = files.read(file.fileKey, offset, nextOffset - offset);
   const splitter = splitterOf(fileFormat, offset, line);

@@ -10,7 +10,10 @@ import type { Dependencies } from '../dependencies.ts';
 import { type Batch, type BatchOffsets, readBatchAgain } from './import-batches.ts';
 import type { ImportRules } from './import-rules.ts';
 
-/** A batch's rows of one lane, as the rules in force when it was read found them; of the rows themselves no more than is needed. */
+/**
+ * A batch's rows of one lane, as the rules in force when it was read found them; of the rows themselves no more than is
+ * needed.
+ */
 export type LanePart = {
   offsets: BatchOffsets;
   lane: number;
@@ -28,7 +31,11 @@ const MAX_SETS = 1_000;
 
 /** Parses and checks a batch: a part for each lane, more than once where it changes many Sets. */
 export async function* checkBatch(
-  deps: Dependencies, job: ReadableImport, { pieces, offsets }: Batch, lanes: LaneCursors, rules: ImportRules,
+  deps: Dependencies,
+  job: ReadableImport,
+  { pieces, offsets }: Batch,
+  lanes: LaneCursors,
+  rules: ImportRules,
 ): AsyncGenerator<LanePart[]> {
   let { offset, line } = offsets;
   let check = new BatchCheck(deps, job, lanes, rules);
@@ -42,7 +49,12 @@ export async function* checkBatch(
 }
 
 /** The same rows once more, by other rules. */
-export async function checkAgain(deps: Dependencies, job: ReadableImport, part: LanePart, rules: ImportRules): Promise<LanePart> {
+export async function checkAgain(
+  deps: Dependencies,
+  job: ReadableImport,
+  part: LanePart,
+  rules: ImportRules,
+): Promise<LanePart> {
   const check = new BatchCheck(deps, job, part.lanes, rules);
   for (const piece of await readBatchAgain(deps, job, part.offsets)) await check.add(piece);
   return check.parts(part.offsets)[part.lane]!;
@@ -66,8 +78,8 @@ class BatchCheck {
   }
 
   /**
-   * After each piece, of some hundred rows, others have the event loop, since the lanes' sessions wait for it between two
-   * statements; and what was made of its rows is let go.
+   * After each piece, of some hundred rows, others have the event loop, since the lanes' sessions wait for it between
+   * two statements; and what was made of its rows is let go.
    */
   async add(piece: Piece): Promise<void> {
     checkPieces([piece], this.#rules, this.#lanes, cutOffAt(this.#job), this.#checked);
@@ -93,7 +105,9 @@ class BatchCheck {
         if (rules.hasErased) return kept;
         const checked = nothingChecked(lanes);
         const samePieces = await readBatchAgain(deps, job, offsets);
-        await inSlices(samePieces, (piece) => { checkPieces([piece], rules, lanes, cutOffAt(job), checked); });
+        await inSlices(samePieces, (piece) => {
+          checkPieces([piece], rules, lanes, cutOffAt(job), checked);
+        });
         return checked[lane]!.changes;
       };
       return { offsets, lane, lanes, rules, rows, prepared: changes.prepared(again) };

@@ -5,7 +5,11 @@ import { refuseBeyond } from '../../domain/imports/kept-files.ts';
 import { waitBeforeRetry } from '../../domain/jobs/patience.ts';
 import type { Tx } from '../../store/core/database.ts';
 import {
-  findImportSource, type RemoteSource, updateFetchedBytes, updateFetchError, updateImportFile,
+  findImportSource,
+  type RemoteSource,
+  updateFetchedBytes,
+  updateFetchError,
+  updateImportFile,
 } from '../../store/imports/import-source.ts';
 import { FILE_LIMITS, pinFile } from '../../store/imports/pin-file.ts';
 import { sumKeptFiles } from '../../store/imports/kept-files.ts';
@@ -23,7 +27,7 @@ const PROGRESS_EVERY_MS = 1_000;
  */
 export async function fetchFile(deps: Dependencies, claim: ImportClaim): Promise<RetryAfter | null> {
   const source = await findImportSource(deps.db, deps.secrets, claim);
-  if (!source) return null;            // fetched already, or not wanted any more
+  if (!source) return null; // fetched already, or not wanted any more
   const unwanted = new AbortController();
   try {
     await pinSource(deps, claim, source, unwanted);
@@ -36,20 +40,32 @@ export async function fetchFile(deps: Dependencies, claim: ImportClaim): Promise
 }
 
 async function pinSource(
-  deps: Dependencies, claim: ImportClaim, { url, headers, sorId }: RemoteSource & { sorId: number }, unwanted: AbortController,
+  deps: Dependencies,
+  claim: ImportClaim,
+  { url, headers, sorId }: RemoteSource & { sorId: number },
+  unwanted: AbortController,
 ): Promise<void> {
   const { db, files, boundary } = deps;
   let fetchedBytes = 0;
   const progress = setInterval(() => {
-    updateFetchedBytes(db, claim, fetchedBytes).then((isWanted) => { if (!isWanted) unwanted.abort(); }, () => {});
+    updateFetchedBytes(db, claim, fetchedBytes).then(
+      (isWanted) => {
+        if (!isWanted) unwanted.abort();
+      },
+      () => {},
+    );
   }, PROGRESS_EVERY_MS);
   try {
     const signal = AbortSignal.any([unwanted.signal, Context.current().cancellationSignal]);
-    const onBytes = (bytes: number) => { fetchedBytes += bytes; };
+    const onBytes = (bytes: number) => {
+      fetchedBytes += bytes;
+    };
     const bytes = download(deps.outside.fetch, url, { headers, signal, maxBytes: FILE_LIMITS.uploadBytes, onBytes });
     const kept = await sumKeptFiles(db, claim.entityId, sorId);
     let storedBytes = 0;
-    const onStore = (piece: number) => { refuseBeyond(kept, deps.keptLimits, storedBytes += piece, new Date()); };
+    const onStore = (piece: number) => {
+      refuseBeyond(kept, deps.keptLimits, (storedBytes += piece), new Date());
+    };
     const pinned = await pinFile(files, bytes, { ...FILE_LIMITS, signal, onStore });
     boundary('import: file stored');
     const { fileKey, fileBytes } = pinned;
@@ -62,9 +78,13 @@ async function pinSource(
   }
 }
 
-async function waitOrGiveUp(deps: Dependencies, claim: ImportClaim, { status, message, extra }: Refusal): Promise<RetryAfter | null> {
+async function waitOrGiveUp(
+  deps: Dependencies,
+  claim: ImportClaim,
+  { status, message, extra }: Refusal,
+): Promise<RetryAfter | null> {
   const trouble = await updateFetchError(deps.db, claim, message);
-  if (trouble === null) return null;   // canceled, or another generation's
+  if (trouble === null) return null; // canceled, or another generation's
   const { tries } = trouble;
   const againInMs = waitBeforeRetry({ status, extra }, { ...trouble, patienceMs: deps.patienceMs });
   if (againInMs !== null) return { againInMs };

@@ -13,25 +13,44 @@ import type { Dependencies } from '../dependencies.ts';
 import { noteKeptFile } from './note-kept-file.ts';
 
 /**
- * The import with its file as CSV in UTF-8. A file in another form is converted once: the result is pinned in place of the file as
- * it came, whose size and checksum stay; a step that is killed before begins again. `moved`: another attempt has done it.
+ * The import with its file as CSV in UTF-8. A file in another form is converted once: the result is pinned in place of
+ * the file as it came, whose size and checksum stay; a step that is killed before begins again. `moved`: another
+ * attempt has done it.
  */
-export async function readableImport(deps: Dependencies, job: PinnedImport): Promise<ReadableImport | FileFailure | 'moved'> {
+export async function readableImport(
+  deps: Dependencies,
+  job: PinnedImport,
+): Promise<ReadableImport | FileFailure | 'moved'> {
   const { files } = deps;
-  if (await files.size(job.file.fileKey) !== job.file.fileBytes) {
-    return { errorType: 'FILE_TRANSFER_ERROR', message: 'the stored copy of the file is gone or damaged: import it again' };
+  if ((await files.size(job.file.fileKey)) !== job.file.fileBytes) {
+    return {
+      errorType: 'FILE_TRANSFER_ERROR',
+      message: 'the stored copy of the file is gone or damaged: import it again',
+    };
   }
   if (isDamage(job.file.sourceDefect)) {
-    return { errorType: 'FILE_TRANSFER_ERROR', message: `${job.file.sourceDefect!}, so no row of it was read: send it again` };
+    return {
+      errorType: 'FILE_TRANSFER_ERROR',
+      message: `${job.file.sourceDefect!}, so no row of it was read: send it again`,
+    };
   }
   if (job.fileFormat !== null) return { ...job, fileFormat: job.fileFormat };
   const pinned = files.read(job.file.fileKey);
   try {
     const signal = AbortSignal.any([deps.draining, Context.current().cancellationSignal]);
-    const { format: table, isConverted, chunks } = await canonicalFile(pinned, job.fileSettings, {
-      scratch: deps.scratch.folderOf(job.entityId), signal, maxBytes: FILE_LIMITS.decompressedBytes,
+    const {
+      format: table,
+      isConverted,
+      chunks,
+    } = await canonicalFile(pinned, job.fileSettings, {
+      scratch: deps.scratch.folderOf(job.entityId),
+      signal,
+      maxBytes: FILE_LIMITS.decompressedBytes,
     });
-    const fileFormat = { ...table, decimal: table.format === 'xlsx' ? '.' as const : job.fileSettings.decimal ?? '.' };
+    const fileFormat = {
+      ...table,
+      decimal: table.format === 'xlsx' ? ('.' as const) : (job.fileSettings.decimal ?? '.'),
+    };
     return isConverted ? await storeConverted(deps, job, chunks, fileFormat) : { ...job, fileFormat };
   } catch (error) {
     if (error instanceof Refusal) return failureOf(error);
@@ -42,7 +61,10 @@ export async function readableImport(deps: Dependencies, job: PinnedImport): Pro
 }
 
 async function storeConverted(
-  deps: Dependencies, job: PinnedImport, chunks: AsyncIterable<Buffer>, fileFormat: ImportFileFormat,
+  deps: Dependencies,
+  job: PinnedImport,
+  chunks: AsyncIterable<Buffer>,
+  fileFormat: ImportFileFormat,
 ): Promise<ReadableImport | 'moved'> {
   const { db, files, boundary } = deps;
   const kept = await sumKeptFiles(db, job.entityId, job.sorId);
@@ -55,7 +77,9 @@ async function storeConverted(
   const converted = await storeFile(files, chunks, { onStore });
   boundary('import: file converted');
   const { fileKey } = converted;
-  const isTaken = await noteKeptFile(deps, job, { fileKey, more }, (tx) => updateImportConverted(tx, job, converted, fileFormat));
+  const isTaken = await noteKeptFile(deps, job, { fileKey, more }, (tx) =>
+    updateImportConverted(tx, job, converted, fileFormat),
+  );
   boundary('import: conversion noted');
   if (isTaken) await deleteNotedFiles(deps, job.entityId, job.file.fileKey);
   else await files.delete(fileKey);

@@ -27,7 +27,11 @@ const BATCHES_AHEAD = 2;
  * session of its own. A lane takes its parts in the order of the file; lanes don't wait for each other, but for
  * the batches that may be on their way.
  */
-export async function loadLanes(deps: Dependencies, job: ReadableImport, header: HeaderReading & { ok: true }): Promise<Outcome> {
+export async function loadLanes(
+  deps: Dependencies,
+  job: ReadableImport,
+  header: HeaderReading & { ok: true },
+): Promise<Outcome> {
   const cursors = (await listImportLanes(deps.db, job.entityId, job.id)).map(({ nextOffset }) => nextOffset);
   const start = job.nextOffset > 0 ? { offset: job.nextOffset, line: job.nextLine } : header;
   const open = () => deps.files.read(job.file.fileKey, start.offset);
@@ -42,7 +46,7 @@ export async function loadLanes(deps: Dependencies, job: ReadableImport, header:
     throw error;
   } finally {
     await lanes.settled();
-    await batches.return(undefined);       // and closes the file
+    await batches.return(undefined); // and closes the file
   }
 }
 
@@ -102,7 +106,8 @@ class Lanes {
       }
       return { end };
     } finally {
-      end.then(freeSlot, freeSlot);       // a failure goes to the caller that waits for the end; after an earlier one none may
+      // a failure goes to the caller that waits for the end; after an earlier one none may
+      end.then(freeSlot, freeSlot);
     }
   }
 

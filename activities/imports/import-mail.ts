@@ -9,7 +9,10 @@ import type { Dependencies } from '../dependencies.ts';
 import type { ImportClaim } from './import-claim.ts';
 
 /** Tells the people of the System of Records how the import ended. */
-export async function mailReport(deps: Dependencies, { entityId, importId, identifier }: ImportClaim): Promise<RetryAfter | null> {
+export async function mailReport(
+  deps: Dependencies,
+  { entityId, importId, identifier }: ImportClaim,
+): Promise<RetryAfter | null> {
   const job = await findImport(deps.db, entityId, identifier);
   if (!job) return null;
   return mailOnce(deps, { table: 'imports', entityId, id: importId, identifier }, await composed(deps, job), 'import');
@@ -19,7 +22,12 @@ export async function mailReport(deps: Dependencies, { entityId, importId, ident
 async function composed({ db, publicUrl }: Dependencies, job: Import): Promise<Omit<Mail, 'messageId'>> {
   const { sorIdentifier, to } = await findMailFacts(db, job.entityId, job.sorId);
   const parent = job.parentId === null ? null : await findImportById(db, job.entityId, job.parentId);
-  const facts = { sorId: sorIdentifier, hasFileError: job.state === 'failed', publicUrl, parentId: parent?.identifier ?? null };
+  const facts = {
+    sorId: sorIdentifier,
+    hasFileError: job.state === 'failed',
+    publicUrl,
+    parentId: parent?.identifier ?? null,
+  };
   const { subject, text } = importMail(reportOf(job, facts));
   return { to, subject, text };
 }

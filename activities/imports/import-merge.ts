@@ -9,7 +9,12 @@ import { type Tx, write } from '../../store/core/database.ts';
 import { deleteNotedFiles } from '../../store/core/file-deletions.ts';
 import { insertImportErrors, updateErrorsRedriven, updateTableRedriven } from '../../store/imports/import-errors.ts';
 import {
-  type ErrorCounts, type LaneProgress, type LaneRef, lockImportLane, sumErrors, updateImportLane,
+  type ErrorCounts,
+  type LaneProgress,
+  type LaneRef,
+  lockImportLane,
+  sumErrors,
+  updateImportLane,
 } from '../../store/imports/import-lanes.ts';
 import type { Import, ReadableImport } from '../../store/imports/import-record.ts';
 import { lockImport, updateImportEnded } from '../../store/imports/imports.ts';
@@ -23,18 +28,27 @@ import { importRules, type ImportRules } from './import-rules.ts';
  * Commits a lane's part of a batch: its values, its errors, its counts and the lane's cursor, in one transaction
  * that holds the lane. Returns the rules it went by, or null when the lane is not at `cursor` any more.
  */
-export async function mergePart(deps: Dependencies, job: ReadableImport, part: LanePart, cursor: number): Promise<ImportRules | null> {
+export async function mergePart(
+  deps: Dependencies,
+  job: ReadableImport,
+  part: LanePart,
+  cursor: number,
+): Promise<ImportRules | null> {
   const lane: LaneRef = { entityId: job.entityId, importId: job.id, generation: job.generation, lane: part.lane };
-  const merged = await write(deps.db, async (tx) => {
-    const held = await lockImportLane(tx, lane);
-    if (held?.nextOffset !== cursor) return null;
-    const current = await recheckIfChanged(tx, deps, job, part);
-    const errors = await mergeRows(tx, deps, job, current);
-    await insertImportErrors(tx, job.entityId, job.id, errors);
-    await updateImportLane(tx, lane, progressAfter(held, current, errors));
-    deps.boundary('import: before a batch commits');
-    return { rules: current.rules, rows: current.rows, errors };
-  }, { collide: true });
+  const merged = await write(
+    deps.db,
+    async (tx) => {
+      const held = await lockImportLane(tx, lane);
+      if (held?.nextOffset !== cursor) return null;
+      const current = await recheckIfChanged(tx, deps, job, part);
+      const errors = await mergeRows(tx, deps, job, current);
+      await insertImportErrors(tx, job.entityId, job.id, errors);
+      await updateImportLane(tx, lane, progressAfter(held, current, errors));
+      deps.boundary('import: before a batch commits');
+      return { rules: current.rules, rows: current.rows, errors };
+    },
+    { collide: true },
+  );
   if (!merged) return null;
   deps.boundary('import: after a batch committed');
   countRows(deps, merged);
@@ -51,8 +65,10 @@ async function recheckIfChanged(tx: Tx, deps: Dependencies, job: ReadableImport,
 /** Merges the rows that hold, and returns the errors of all others. */
 async function mergeRows(tx: Tx, deps: Dependencies, job: ReadableImport, part: LanePart): Promise<ImportError[]> {
   const { entityId, sorId } = job;
-  const refusals = await mergeAttributeValues(tx, deps.secrets, entityId, sorId, part.prepared,
-    { dryRunOf: job.dryRun ? job.id : null, said: saidOf(job, part.rules) });
+  const refusals = await mergeAttributeValues(tx, deps.secrets, entityId, sorId, part.prepared, {
+    dryRunOf: job.dryRun ? job.id : null,
+    said: saidOf(job, part.rules),
+  });
   await settleCorrected(tx, job, part.rows, refusals);
   const errors = await redactErased(tx, deps, entityId, part.rows.errors, () => 'user_id');
   if (refusals.length === 0) return errors;
@@ -68,7 +84,10 @@ function saidOf({ saidAt, receivedAt }: Import, { hasErrorColumns, layout }: Imp
 
 /** The rows of the first import that these rows correct are open no more. */
 async function settleCorrected(
-  tx: Tx, { entityId, id, rootId, dryRun }: Import, { corrects }: LanePart['rows'], refusals: MergeRefusal[],
+  tx: Tx,
+  { entityId, id, rootId, dryRun }: Import,
+  { corrects }: LanePart['rows'],
+  refusals: MergeRefusal[],
 ): Promise<void> {
   if (rootId === null || dryRun || corrects.size === 0) return;
   const refused = new Set(refusals.map(({ line }) => line));
@@ -80,10 +99,18 @@ function refusalError(pieces: Batch['pieces'], refusal: MergeRefusal, { rules, r
   const { line, attributeId } = refusal;
   const key = [...rules.attributes.values()].find(({ id }) => id === attributeId)?.key;
   if ('erasedHash' in refusal) {
-    return { ...erasedError(line, refusal.erasedHash), column: rules.layout?.cells.find((cell) => cell.key === key)?.column ?? 0 };
+    return {
+      ...erasedError(line, refusal.erasedHash),
+      column: rules.layout?.cells.find((cell) => cell.key === key)?.column ?? 0,
+    };
   }
   const { errorType, message, customerId } = refusal;
-  const error = rowError(pieces, line, { kind: 'failed', errorType, message, customerId, ...(key === undefined ? {} : { key }) }, rules);
+  const error = rowError(
+    pieces,
+    line,
+    { kind: 'failed', errorType, message, customerId, ...(key === undefined ? {} : { key }) },
+    rules,
+  );
   const original = rows.corrects.get(line);
   return { ...error, stage: 'merge', originalLine: original?.line ?? null, originalColumn: original?.column ?? 0 };
 }
@@ -112,7 +139,8 @@ function addErrors(before: ErrorCounts, errors: ImportError[]): ErrorCounts {
 }
 
 function countRows(
-  { countRows: count }: Dependencies, { rows: { rowsIn, cellsEmpty }, errors }: Pick<LanePart, 'rows'> & { errors: ImportError[] },
+  { countRows: count }: Dependencies,
+  { rows: { rowsIn, cellsEmpty }, errors }: Pick<LanePart, 'rows'> & { errors: ImportError[] },
 ): void {
   const ignored = countIgnored(errors);
   count('ok', rowsIn - cellsEmpty - errors.length);
@@ -127,7 +155,11 @@ function countIgnored(errors: ImportError[]): number {
 type ImportKey = { entityId: number; importId: number; generation: number };
 
 /** The file as a whole can't be imported any further: one error. Rows that were merged stay. */
-export async function failImport(deps: Dependencies, job: ImportKey, { errorType, message }: FileFailure): Promise<void> {
+export async function failImport(
+  deps: Dependencies,
+  job: ImportKey,
+  { errorType, message }: FileFailure,
+): Promise<void> {
   await endWith(deps, job, 'failed', fileError(errorType, message));
 }
 
@@ -142,12 +174,17 @@ export async function finishImport(deps: Dependencies, job: Import): Promise<voi
 /** The lines that failed as a whole in the tables that this one repeats are open no more. */
 async function settleTable(deps: Dependencies, { entityId, id, generation }: Import, parentId: number): Promise<void> {
   const settleSome = (tx: Tx) => updateTableRedriven(tx, entityId, parentId, id);
-  while (await write(deps.db, async (tx) => await lockImport(tx, entityId, id, generation) !== null && settleSome(tx)));
+  while (
+    await write(deps.db, async (tx) => (await lockImport(tx, entityId, id, generation)) !== null && settleSome(tx))
+  );
 }
 
 /** An error of the file as a whole is none of a row, and so in no count. */
 async function endWith(
-  deps: Dependencies, { entityId, importId, generation }: ImportKey, state: 'finished' | 'failed', error: ImportError | null,
+  deps: Dependencies,
+  { entityId, importId, generation }: ImportKey,
+  state: 'finished' | 'failed',
+  error: ImportError | null,
 ): Promise<void> {
   const ended = await write(deps.db, async (tx) => {
     const held = await lockImport(tx, entityId, importId, generation);

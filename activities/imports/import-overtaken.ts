@@ -10,9 +10,15 @@ import type { Dependencies } from '../dependencies.ts';
 import { type BatchOffsets, readBatches } from './import-batches.ts';
 import { type ImportRules, pinnedHeader } from './import-rules.ts';
 
-/** Finds the rows of a re-drive that come too late: a later line of the first file has changed the same attribute of the same customer. */
+/**
+ * Finds the rows of a re-drive that come too late: a later line of the first file has changed the same attribute of the
+ * same customer.
+ */
 
-/** A row of an error file: its line there, the line of the first file that it corrects, and whether it replaces the whole value. */
+/**
+ * A row of an error file: its line there, the line of the first file that it corrects, and whether it replaces the
+ * whole value.
+ */
 type Correction = { line: number; key: string; originalLine: number; isWhole: boolean };
 
 /** The last lines of the first file that changed an attribute of a customer: any change, and one of the whole value. */
@@ -23,7 +29,10 @@ const CORRECTIONS_AT_ONCE = 100_000;
 /** Number of records that are looked at before the step may end. */
 const RECORDS_AT_ONCE = 10_000;
 
-/** The lines of an error file whose rows come too late, found for many batches at once. One import's, in the order of its batches. */
+/**
+ * The lines of an error file whose rows come too late, found for many batches at once. One import's, in the order of
+ * its batches.
+ */
 export class OvertakenLines {
   readonly #deps: Dependencies;
   readonly #job: ReadableImport;
@@ -72,14 +81,23 @@ export class OvertakenLines {
     return new Set(overtaken.map(({ line }) => line));
   }
 
-  /** Notes the lines that re-drives have brought since. Returns the lines that the first import refused: they changed nothing then. */
+  /**
+   * Notes the lines that re-drives have brought since. Returns the lines that the first import refused: they changed
+   * nothing then.
+   */
   async #noteErrors(
-    last: ReadonlyMap<string, LastLines>, note: (key: string, line: number, isWhole: boolean) => void, { attributes }: ImportRules,
+    last: ReadonlyMap<string, LastLines>,
+    note: (key: string, line: number, isWhole: boolean) => void,
+    { attributes }: ImportRules,
   ): Promise<Set<string>> {
     const customers = [...new Set([...last.keys()].map((key) => key.slice(key.indexOf('/') + 1)))];
     const refused = new Set<string>();
     for (const { line, customerId, attributeKey, isRedriven } of await listErrorsOf(
-      this.#deps.db, this.#job.entityId, this.#job.rootId!, customers)) {
+      this.#deps.db,
+      this.#job.entityId,
+      this.#job.rootId!,
+      customers,
+    )) {
       const attribute = attributes.get(attributeKey);
       if (attribute === undefined) continue;
       const key = keyOf({ customerId, attributeId: attribute.id });
@@ -94,14 +112,24 @@ export class OvertakenLines {
     const { db, files } = this.#deps;
     const { entityId, rootId } = this.#job;
     const root = await findImportById(db, entityId, rootId!);
-    if (!root?.file || root.fileFormat === null || await files.size(root.file.fileKey) !== root.file.fileBytes) return;
-    const { file: { fileKey }, fileFormat } = root;
+    if (!root?.file || root.fileFormat === null || (await files.size(root.file.fileKey)) !== root.file.fileBytes)
+      return;
+    const {
+      file: { fileKey },
+      fileFormat,
+    } = root;
     const header = await pinnedHeader(files, { ...root, file: root.file, fileFormat });
     if (!header.ok) return;
     const { format, offset, line } = header;
     const rules = { ...format, attributes, sorDisabled, sorDeleted };
     const slice = new TimeSlice();
-    for await (const { pieces } of readBatches(() => files.read(fileKey, offset), fileFormat, offset, line, RECORDS_AT_ONCE)) {
+    for await (const { pieces } of readBatches(
+      () => files.read(fileKey, offset),
+      fileFormat,
+      offset,
+      line,
+      RECORDS_AT_ONCE,
+    )) {
       stopIfAsked(this.#deps);
       for (const piece of pieces) {
         if (slice.isOver) await slice.next();
@@ -119,7 +147,12 @@ async function addCorrections(corrections: Correction[], pieces: readonly Piece[
     for (const change of checked!.changes) {
       const original = checked!.corrects.get(change.line);
       if (original === undefined) continue;
-      corrections.push({ line: change.line, key: keyOf(change), originalLine: original.line, isWhole: isWholeChange(change) });
+      corrections.push({
+        line: change.line,
+        key: keyOf(change),
+        originalLine: original.line,
+        isWhole: isWholeChange(change),
+      });
     }
   }
 }

@@ -11,17 +11,18 @@ export type ImportRules = SorRules & RowFormat & { hasErased: boolean };
 type RowFormat = ImportFormat & { overtaken?: ReadonlySet<number> };
 
 export async function importRules(db: Queryable, { entityId, sorId }: Import, format: RowFormat): Promise<ImportRules> {
-  return { ...format, ...await sorRules(db, entityId, sorId), hasErased: await hasErased(db, entityId) };
+  return { ...format, ...(await sorRules(db, entityId, sorId)), hasErased: await hasErased(db, entityId) };
 }
 
 /** The header of the pinned file, or why the file can't be imported. */
 export async function pinnedHeader(
-  files: Files, { file, fileFormat, fileSettings, version, columnMapping }: ReadableImport,
+  files: Files,
+  { file, fileFormat, fileSettings, version, columnMapping }: ReadableImport,
 ): Promise<HeaderReading> {
   const { delimiter, decimal } = fileFormat;
   const { nullMarker, dates } = fileSettings;
   const first = await readFirstPiece(files.read(file.fileKey), fileFormat);
-  const set = { ...nullMarker !== undefined && { nullMarker }, ...dates !== undefined && { dates } };
+  const set = { ...(nullMarker !== undefined && { nullMarker }), ...(dates !== undefined && { dates }) };
   const syntax = { delimiter, decimal, isSheet: fileFormat.format === 'xlsx', ...set };
   return parseHeader(first, version === 3 ? 'v3' : 'v2', syntax, columnMapping);
 }

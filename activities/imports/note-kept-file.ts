@@ -5,12 +5,14 @@ import { lockKeptFiles } from '../../store/imports/kept-files.ts';
 import type { Dependencies } from '../dependencies.ts';
 
 /**
- * Notes a stored file of an import with `note`, which returns false where the file is not wanted any more. Refuses the `more` bytes that
- * are kept with it if others have taken them meanwhile; then the stored file is deleted.
+ * Notes a stored file of an import with `note`, which returns false where the file is not wanted any more. Refuses the
+ * `more` bytes that are kept with it if others have taken them meanwhile; then the stored file is deleted.
  */
 export async function noteKeptFile(
-  { db, files, keptLimits }: Pick<Dependencies, 'db' | 'files' | 'keptLimits'>, { entityId, sorId }: { entityId: number; sorId: number },
-  { fileKey, more }: { fileKey: string; more: number }, note: (tx: Tx) => Promise<boolean>,
+  { db, files, keptLimits }: Pick<Dependencies, 'db' | 'files' | 'keptLimits'>,
+  { entityId, sorId }: { entityId: number; sorId: number },
+  { fileKey, more }: { fileKey: string; more: number },
+  note: (tx: Tx) => Promise<boolean>,
 ): Promise<boolean> {
   try {
     return await write(db, async (tx) => {

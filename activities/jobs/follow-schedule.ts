@@ -8,8 +8,14 @@ import type { Sync } from '../../store/syncs/sync-record.ts';
 import { updateScheduledUntil } from '../../store/syncs/syncs.ts';
 import type { Dependencies } from '../dependencies.ts';
 import {
-  deleteSchedule, EXPORTER_SCHEDULES, type ListedSchedule, listSchedules, putSchedule, type ScheduleKind,
-  SYNC_SCHEDULES, type TickRef,
+  deleteSchedule,
+  EXPORTER_SCHEDULES,
+  type ListedSchedule,
+  listSchedules,
+  putSchedule,
+  type ScheduleKind,
+  SYNC_SCHEDULES,
+  type TickRef,
 } from './schedules.ts';
 
 type FollowDependencies = Pick<Dependencies, 'db' | 'temporal'>;
@@ -39,17 +45,27 @@ export async function followExporter(deps: FollowDependencies, exporter: DataExp
   return follow(deps, wantedByExporter(deps, exporter, await findEntityZone(deps.db, exporter.entityId)));
 }
 
-/** Makes Temporal's Schedules what the rows say: those that are missing, of an earlier revision, running out, or too many. */
+/**
+ * Makes Temporal's Schedules what the rows say: those that are missing, of an earlier revision, running out, or too
+ * many.
+ */
 export async function repairSchedules(deps: Pick<Dependencies, 'db' | 'temporal' | 'boundary'>): Promise<void> {
-  await repair(deps, SYNC_SCHEDULES, async () => (await listScheduledSyncs(deps.db)).map((sync) => wantedBySync(deps, sync)));
+  await repair(deps, SYNC_SCHEDULES, async () =>
+    (await listScheduledSyncs(deps.db)).map((sync) => wantedBySync(deps, sync)),
+  );
   await repair(deps, EXPORTER_SCHEDULES, async () =>
-    (await listScheduledExporters(deps.db)).map(({ exporter, zone }) => wantedByExporter(deps, exporter, zone)));
+    (await listScheduledExporters(deps.db)).map(({ exporter, zone }) => wantedByExporter(deps, exporter, zone)),
+  );
 }
 
 function wantedBySync({ db }: FollowDependencies, sync: Sync): Wanted {
   const { entityId, id: syncId, identifier, schedule, revision, paused, scheduledUntil } = sync;
   return {
-    kind: SYNC_SCHEDULES, ref: { entityId, syncId, identifier }, schedule: paused ? null : schedule, revision, scheduledUntil,
+    kind: SYNC_SCHEDULES,
+    ref: { entityId, syncId, identifier },
+    schedule: paused ? null : schedule,
+    revision,
+    scheduledUntil,
     note: (until) => updateScheduledUntil(db, sync, until),
   };
 }
@@ -57,19 +73,27 @@ function wantedBySync({ db }: FollowDependencies, sync: Sync): Wanted {
 function wantedByExporter({ db }: FollowDependencies, exporter: DataExporter, zone: string): Wanted {
   const { entityId, id: exporterId, identifier, active, paused, revision, scheduledUntil } = exporter;
   return {
-    kind: EXPORTER_SCHEDULES, ref: { entityId, exporterId, identifier },
-    schedule: active && !paused ? exportSchedule(identifier, zone) : null, revision, scheduledUntil,
+    kind: EXPORTER_SCHEDULES,
+    ref: { entityId, exporterId, identifier },
+    schedule: active && !paused ? exportSchedule(identifier, zone) : null,
+    revision,
+    scheduledUntil,
     note: (until) => updateExporterScheduledUntil(db, exporter, until),
   };
 }
 
-async function follow({ temporal }: FollowDependencies, { kind, ref, schedule, revision, note }: Wanted): Promise<void> {
+async function follow(
+  { temporal }: FollowDependencies,
+  { kind, ref, schedule, revision, note }: Wanted,
+): Promise<void> {
   if (!schedule) return deleteSchedule(temporal, kind, ref.identifier);
   await note(await putSchedule(temporal, kind, { ref, schedule, revision }, new Date()));
 }
 
 async function repair(
-  deps: Pick<Dependencies, 'db' | 'temporal' | 'boundary'>, kind: ScheduleKind, listRows: () => Promise<Wanted[]>,
+  deps: Pick<Dependencies, 'db' | 'temporal' | 'boundary'>,
+  kind: ScheduleKind,
+  listRows: () => Promise<Wanted[]>,
 ): Promise<void> {
   const listed = new Map<string, ListedSchedule>();
   for await (const schedule of listSchedules(deps.temporal, kind)) listed.set(schedule.identifier, schedule);

@@ -45,7 +45,11 @@ const GIVE_UP: Record<JobKind, GiveUp> = {
  * owner's next run.
  */
 const BEFORE_THE_END: readonly string[] = [
-  'fetchFile', 'loadRows', 'syncRecords', 'exportFiles', 'writeFile',
+  'fetchFile',
+  'loadRows',
+  'syncRecords',
+  'exportFiles',
+  'writeFile',
 ] satisfies (keyof ImportAttributesSteps | keyof RunSyncSteps | keyof ExportDailySteps | keyof BuildFileSteps)[];
 
 /**
@@ -53,7 +57,9 @@ const BEFORE_THE_END: readonly string[] = [
  * Returns whether the flow continues after the step, as if the step had nothing left to do.
  */
 export async function giveUpJob(
-  deps: Dependencies, kind: JobKind, { entityId, identifier }: { entityId: number; identifier: string },
+  deps: Dependencies,
+  kind: JobKind,
+  { entityId, identifier }: { entityId: number; identifier: string },
   { step, reason }: { step: string; reason: string },
 ): Promise<boolean> {
   const key = await beginJob(deps.db, kind, entityId, identifier);
@@ -95,6 +101,6 @@ async function giveUpSend({ db }: Dependencies, key: JobKey, message: string): P
   });
   if (!isOurs) return;
   for (const deleteSome of [deleteMessagesLeft, deleteAudience, deleteCampaignMembers]) {
-    while (await write(db, (tx) => deleteSome(tx, key.entityId, key.runId, DELETED_AT_ONCE)) > 0);
+    while ((await write(db, (tx) => deleteSome(tx, key.entityId, key.runId, DELETED_AT_ONCE))) > 0);
   }
 }

@@ -1,6 +1,13 @@
 import {
-  type CalendarSpec, type Client, isGrpcServiceError, MONTHS, ScheduleAlreadyRunning, ScheduleNotFoundError,
-  type ScheduleOptions, ScheduleOverlapPolicy, ServiceError,
+  type CalendarSpec,
+  type Client,
+  isGrpcServiceError,
+  MONTHS,
+  ScheduleAlreadyRunning,
+  ScheduleNotFoundError,
+  type ScheduleOptions,
+  ScheduleOverlapPolicy,
+  ServiceError,
 } from '@temporalio/client';
 import type { TaskQueue } from '../../domain/jobs/workflow-id.ts';
 import { nextRuns, type SyncSchedule } from '../../domain/syncs/sync-schedule.ts';
@@ -32,11 +39,14 @@ const NOTE = /^revision (?<revision>\d+), until (?<until>\S+)$/;
  * last of them: whoever wants more puts it again before. Runs that are due but still wait out their jitter stay due.
  */
 export async function putSchedule(
-  temporal: Client, { prefix, tickPrefix, tick }: ScheduleKind,
-  { ref, schedule, revision }: { ref: TickRef; schedule: SyncSchedule; revision: number }, now: Date,
+  temporal: Client,
+  { prefix, tickPrefix, tick }: ScheduleKind,
+  { ref, schedule, revision }: { ref: TickRef; schedule: SyncSchedule; revision: number },
+  now: Date,
 ): Promise<Date> {
-  const times = nextRuns(schedule, new Date(now.getTime() - schedule.jitterSeconds * 1000), TIMES)
-    .filter((time) => time.getUTCFullYear() <= LAST_YEAR);
+  const times = nextRuns(schedule, new Date(now.getTime() - schedule.jitterSeconds * 1000), TIMES).filter(
+    (time) => time.getUTCFullYear() <= LAST_YEAR,
+  );
   const until = times.at(-1) ?? now;
   await put(temporal, {
     scheduleId: prefix + ref.identifier,
@@ -44,7 +54,11 @@ export async function putSchedule(
     spec: { calendars: times.map(calendarOf), jitter: schedule.jitterSeconds * 1000 },
     policies: { overlap: ScheduleOverlapPolicy.ALLOW_ALL, catchupWindow: '7 days' },
     action: {
-      type: 'startWorkflow', workflowType: tick, workflowId: tickPrefix + ref.identifier, taskQueue: FLOWS, args: [ref],
+      type: 'startWorkflow',
+      workflowType: tick,
+      workflowId: tickPrefix + ref.identifier,
+      taskQueue: FLOWS,
+      args: [ref],
     },
     // Not a memo: Temporal keeps that as it was when the Schedule was made.
     state: { note: `revision ${revision}, until ${until.toISOString()}` },
@@ -54,7 +68,10 @@ export async function putSchedule(
 
 /** Deletes the Schedule of a row; none is fine. */
 export async function deleteSchedule(temporal: Client, { prefix }: ScheduleKind, identifier: string): Promise<void> {
-  await temporal.schedule.getHandle(prefix + identifier).delete().catch(unlessGone);
+  await temporal.schedule
+    .getHandle(prefix + identifier)
+    .delete()
+    .catch(unlessGone);
 }
 
 /**
@@ -71,7 +88,7 @@ export async function* listSchedules(temporal: Client, { prefix }: ScheduleKind)
 
 async function put(temporal: Client, options: ScheduleOptions): Promise<void> {
   for (let attempt = 1; attempt < ATTEMPTS; attempt += 1) {
-    if (await replace(temporal, options) || await create(temporal, options)) return;
+    if ((await replace(temporal, options)) || (await create(temporal, options))) return;
   }
   await temporal.schedule.create(options);
 }

@@ -13,12 +13,27 @@ import { isArchiveNamed } from '../../store/gdpr/archives-across-entities.ts';
 import { deleteOldInternalErrors } from '../../store/jobs/internal-errors.ts';
 import { listUnnamedFiles } from '../../store/imports/pinned-files-across-entities.ts';
 import {
-  endCampaigns, listRunningJobs, listSyncsToSettle, listUnclaimedJobs, resetJob,
+  endCampaigns,
+  listRunningJobs,
+  listSyncsToSettle,
+  listUnclaimedJobs,
+  resetJob,
 } from '../../store/jobs/jobs-across-entities.ts';
 import {
-  deleteDryRunRemains, deleteExpiredTokens, deleteImport, deleteMembersOfDeleted, deleteOldChanges, deleteOldExportRuns,
-  deleteOldFeedRequests, deleteOldRequests, deleteOldSyncRuns, deleteRemains, listEntitiesWithDueSegments,
-  listEntitiesWithPendingCustomers, listExpiredImports, listWaitingFeeds,
+  deleteDryRunRemains,
+  deleteExpiredTokens,
+  deleteImport,
+  deleteMembersOfDeleted,
+  deleteOldChanges,
+  deleteOldExportRuns,
+  deleteOldFeedRequests,
+  deleteOldRequests,
+  deleteOldSyncRuns,
+  deleteRemains,
+  listEntitiesWithDueSegments,
+  listEntitiesWithPendingCustomers,
+  listExpiredImports,
+  listWaitingFeeds,
 } from '../../store/jobs/retention-across-entities.ts';
 import { listEntitiesToCount } from '../../store/sends/report-rollups-across-entities.ts';
 import { ensurePartitionsAhead } from '../../store/tracking/event-partitions.ts';
@@ -40,13 +55,18 @@ export const GRACE_SECONDS = 5;
 /** How long a canceled run is left to its own step, which counts its last batch within seconds. */
 const CANCELED_SECONDS = 15;
 
-/** So long after a merge its customers are added: those of merges that follow each other all at once, after ten times that at most. */
+/**
+ * So long after a merge its customers are added: those of merges that follow each other all at once, after ten times
+ * that at most.
+ */
 const PENDING_SECONDS = 30;
 
 /** A pinned file gets its row within the same request; no request lasts this long. */
 const ORPHANED_AFTER_MS = 24 * 3_600_000;
 
-/** So long one sweep folds counts, and deletes what SDKs sent; the next goes on. Others wait to be started meanwhile. */
+/**
+ * So long one sweep folds counts, and deletes what SDKs sent; the next goes on. Others wait to be started meanwhile.
+ */
 const RETENTION_MS = 5_000;
 
 export type SweepSteps = ReturnType<typeof sweepSteps>;
@@ -55,10 +75,20 @@ export type SweepSteps = ReturnType<typeof sweepSteps>;
 const ORPHANS_EVERY_MS = 3_600_000;
 
 export const sweepSteps = (
-  { db, files, temporal, log, boundary, secrets }: Pick<Dependencies, 'db' | 'files' | 'temporal' | 'log' | 'boundary' | 'secrets'>,
+  {
+    db,
+    files,
+    temporal,
+    log,
+    boundary,
+    secrets,
+  }: Pick<Dependencies, 'db' | 'files' | 'temporal' | 'log' | 'boundary' | 'secrets'>,
   deleteOrphans = atMostEach(ORPHANS_EVERY_MS, () => deleteOrphanedFiles(db, files)),
 ) => ({
-  /** Takes running rows back from workflows that Temporal does not know, or has closed; ends canceled runs that no step ends. */
+  /**
+   * Takes running rows back from workflows that Temporal does not know, or has closed; ends canceled runs that no step
+   * ends.
+   */
   async resetLostRuns(): Promise<void> {
     for (const kind of JOB_KINDS) {
       for (const job of await listRunningJobs(db, kind)) {
@@ -73,7 +103,10 @@ export const sweepSteps = (
     await endCanceled({ db, secrets, boundary, log });
   },
 
-  /** Starts accepted work that never began, feeds whose inbox no workflow empties, due refreshes of segments. Of people: gdpr/sweep.ts. */
+  /**
+   * Starts accepted work that never began, feeds whose inbox no workflow empties, due refreshes of segments. Of people:
+   * gdpr/sweep.ts.
+   */
   async startUnclaimed(): Promise<void> {
     for (const kind of ['import', 'sync', 'export', 'file', 'send', 'campaign'] as const) {
       for (const ref of await listUnclaimedJobs(db, kind, GRACE_SECONDS)) {
@@ -98,44 +131,54 @@ export const sweepSteps = (
   },
 
   /**
-   * Enforces retention: jobs and errors of more than a week, dead tokens, remains of deleted objects. A part that fails, for example
-   * at a file that can't be deleted, holds up no other; the step fails once all were tried.
+   * Enforces retention: jobs and errors of more than a week, dead tokens, remains of deleted objects. A part that
+   * fails, for example at a file that can't be deleted, holds up no other; the step fails once all were tried.
    */
-  deleteExpired: (): Promise<void> => doAll([
-    () => deleteExpiredImports({ db, files, boundary }),
-    () => deleteExpiredFiles({ db, files, boundary }),
-    () => deleteFilesOfNoRow({ db, files, log, boundary }),
-    deleteOrphans,
-    () => files.deleteUnfinished(new Date()),
-    () => deleteDryRunRemains(db),
-    () => deleteRemains(db),
-    () => deleteMembersOfDeleted(db),
-    () => deleteExpiredTokens(db),
-    () => deleteOldAttempts(db),
-    () => deleteOldInternalErrors(db),
-    () => deleteExpiredAccountLinks(db),
-    () => deleteOldRequests(db),
-    () => deleteOldFeedRequests(db),
-    () => deleteOldSyncRuns(db),
-    () => deleteOldExportRuns(db),
-    () => deleteOldChanges(db),
-  ]),
+  deleteExpired: (): Promise<void> =>
+    doAll([
+      () => deleteExpiredImports({ db, files, boundary }),
+      () => deleteExpiredFiles({ db, files, boundary }),
+      () => deleteFilesOfNoRow({ db, files, log, boundary }),
+      deleteOrphans,
+      () => files.deleteUnfinished(new Date()),
+      () => deleteDryRunRemains(db),
+      () => deleteRemains(db),
+      () => deleteMembersOfDeleted(db),
+      () => deleteExpiredTokens(db),
+      () => deleteOldAttempts(db),
+      () => deleteOldInternalErrors(db),
+      () => deleteExpiredAccountLinks(db),
+      () => deleteOldRequests(db),
+      () => deleteOldFeedRequests(db),
+      () => deleteOldSyncRuns(db),
+      () => deleteOldExportRuns(db),
+      () => deleteOldChanges(db),
+    ]),
 
-  /** Makes the partitions of the months to come, folds the counts of days, and deletes what SDKs sent when its time is over. */
+  /**
+   * Makes the partitions of the months to come, folds the counts of days, and deletes what SDKs sent when its time is
+   * over.
+   */
   async keepEvents(): Promise<void> {
     await ensurePartitionsAhead(db, new Date());
-    await foldTrackedCounts(db, timeLeft(() => boundary('sweep: between folds of counts')));
+    await foldTrackedCounts(
+      db,
+      timeLeft(() => boundary('sweep: between folds of counts')),
+    );
     await deleteOldRows({ db, boundary });
   },
 });
 
 /**
- * Ends canceled campaigns and runs of syncs that no step ends, and counts the last batches of these runs. One that fails holds up
- * no other.
+ * Ends canceled campaigns and runs of syncs that no step ends, and counts the last batches of these runs. One that
+ * fails holds up no other.
  */
-async function endCanceled(
-  { db, secrets, boundary, log }: Pick<Dependencies, 'db' | 'secrets' | 'boundary' | 'log'>,
-): Promise<void> {
+async function endCanceled({
+  db,
+  secrets,
+  boundary,
+  log,
+}: Pick<Dependencies, 'db' | 'secrets' | 'boundary' | 'log'>): Promise<void> {
   await endCampaigns(db);
   for (const { entityId, syncId } of await listSyncsToSettle(db, CANCELED_SECONDS)) {
     await settleRunsOf({ db, secrets, boundary }, entityId, syncId).catch((error: unknown) => {
@@ -147,8 +190,15 @@ async function endCanceled(
 
 /** Deletes what SDKs sent when its time is over, and what deleted entities left. */
 async function deleteOldRows({ db, boundary }: Pick<Dependencies, 'db' | 'boundary'>): Promise<void> {
-  await keepRetention(db, new Date(), timeLeft(() => boundary('sweep: between deletions of events')));
-  await deleteRowsOfDeletedEntities(db, timeLeft(() => {}));
+  await keepRetention(
+    db,
+    new Date(),
+    timeLeft(() => boundary('sweep: between deletions of events')),
+  );
+  await deleteRowsOfDeletedEntities(
+    db,
+    timeLeft(() => {}),
+  );
 }
 
 /** Whether RETENTION_MS from now are not over yet; each time it is asked, `pass` is called first. */
@@ -177,20 +227,30 @@ async function deleteExpiredFiles({ db, boundary }: Cleared): Promise<void> {
   }
 }
 
-/** Files that a transaction let go of, and whose deletion was cut off. One that can't be deleted now keeps none of the others. */
+/**
+ * Files that a transaction let go of, and whose deletion was cut off. One that can't be deleted now keeps none of the
+ * others.
+ */
 async function deleteFilesOfNoRow({ log, ...deps }: Cleared & Pick<Dependencies, 'log'>): Promise<void> {
   for (const { entityId, fileKey } of await listNotedFiles(deps.db)) {
-    await deleteNotedFile(deps, entityId, fileKey)
-      .catch((error: unknown) => log.warn({ entityId, file: fileKey, ...internalErrorOf(error) }, 'a file could not be deleted'));
+    await deleteNotedFile(deps, entityId, fileKey).catch((error: unknown) =>
+      log.warn({ entityId, file: fileKey, ...internalErrorOf(error) }, 'a file could not be deleted'),
+    );
   }
 }
 
-/** Uploads whose request died between the pinned file and the row of its import; archives and files whose row went as they were put. */
+/**
+ * Uploads whose request died between the pinned file and the row of its import; archives and files whose row went as
+ * they were put.
+ */
 export async function deleteOrphanedFiles(db: Database, files: Files): Promise<void> {
   const before = new Date(Date.now() - ORPHANED_AFTER_MS);
   async function* deletionsOf(listed: AsyncIterable<StoredFile>, isNamed: (key: string) => Promise<boolean>) {
     for await (const { key, modifiedAt } of listed) {
-      if (modifiedAt < before) yield async () => { if (!await isNamed(key)) await files.delete(key); };
+      if (modifiedAt < before)
+        yield async () => {
+          if (!(await isNamed(key))) await files.delete(key);
+        };
     }
   }
   await doAll([

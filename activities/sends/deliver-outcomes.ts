@@ -7,8 +7,14 @@ import { messageIdOf } from '../../domain/sends/attempt-outcome.ts';
 import { write } from '../../store/core/database.ts';
 import { findWindowOpenMs } from '../../store/core/open-window.ts';
 import {
-  beginOutcomeBatch, findSettledUntil, listOutcomeDeliveries, listOutcomes, type OutcomeDelivery, type SettledOutcome,
-  updateOutcomesDelivered, updateOutcomesFailed,
+  beginOutcomeBatch,
+  findSettledUntil,
+  listOutcomeDeliveries,
+  listOutcomes,
+  type OutcomeDelivery,
+  type SettledOutcome,
+  updateOutcomesDelivered,
+  updateOutcomesFailed,
 } from '../../store/sends/outcome-deliveries.ts';
 import { findConnection } from '../../store/syncs/connections.ts';
 import { inSlot } from '../core/in-slot.ts';
@@ -16,7 +22,8 @@ import type { Dependencies } from '../dependencies.ts';
 import { type OpenConnection, openConnection } from '../syncs/open-connection.ts';
 
 export type Delivering = Pick<
-  Dependencies, 'db' | 'secrets' | 'outside' | 'scratch' | 'log' | 'draining' | 'boundary' | 'takeDeliverySlot'
+  Dependencies,
+  'db' | 'secrets' | 'outside' | 'scratch' | 'log' | 'draining' | 'boundary' | 'takeDeliverySlot'
 >;
 
 /** Within the drain of a worker, which so finishes what it sends. */
@@ -28,7 +35,7 @@ export async function deliverOutcomes(deps: Delivering, entityId: number): Promi
   if (deliveries.length === 0) return;
   const until = await findSettledUntil(deps.db);
   // Somebody may still commit an attempt that settled before.
-  if (await findWindowOpenMs(deps.db, until) > 0) return;
+  if ((await findWindowOpenMs(deps.db, until)) > 0) return;
   for (const delivery of deliveries) await deliverOfApp(deps, entityId, delivery, until);
 }
 
@@ -36,32 +43,45 @@ async function deliverOfApp(deps: Delivering, entityId: number, delivery: Outcom
   const { db, draining, takeDeliverySlot } = deps;
   let opened: OpenConnection | null = null;
   try {
-    const receiver = opened = await openReceiver(deps, entityId, delivery);
+    const receiver = (opened = await openReceiver(deps, entityId, delivery));
     const deliverNext = () => deliverBatch(deps, entityId, delivery, { opened: receiver, until });
-    while (!draining.aborted && await inSlot(takeDeliverySlot, entityId, deliverNext));
+    while (!draining.aborted && (await inSlot(takeDeliverySlot, entityId, deliverNext)));
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     const next = nextTry(error, delivery, { now: new Date(), patienceMs: Infinity, finalTries: Infinity })!;
     const failure = redacted(error.message, opened?.secretSettings ?? {});
     await updateOutcomesFailed(db, entityId, delivery.appId, { ...next, failure });
-    deps.log.warn({ app: delivery.app, status: error.status, tries: next.tries }, 'outcomes of messages were not delivered');
+    deps.log.warn(
+      { app: delivery.app, status: error.status, tries: next.tries },
+      'outcomes of messages were not delivered',
+    );
   }
 }
 
-async function openReceiver(deps: Delivering, entityId: number, { connection }: OutcomeDelivery): Promise<OpenConnection> {
+async function openReceiver(
+  deps: Delivering,
+  entityId: number,
+  { connection }: OutcomeDelivery,
+): Promise<OpenConnection> {
   const found = await findConnection(deps.db, entityId, connection);
   if (!found) throw sourceRefusal('source_refused', 'The connection was deleted: give the app another');
   return openConnection(deps, entityId, found.id);
 }
 
-/** Whether there was a batch. Its end is written down before it goes out: a repeat under its id has the same outcomes. */
+/**
+ * Whether there was a batch. Its end is written down before it goes out: a repeat under its id has the same outcomes.
+ */
 async function deliverBatch(
-  deps: Delivering, entityId: number, { appId, app }: OutcomeDelivery,
+  deps: Delivering,
+  entityId: number,
+  { appId, app }: OutcomeDelivery,
   { opened: { connector, settings }, until }: { opened: OpenConnection; until: Date },
 ): Promise<boolean> {
   const { db, boundary } = deps;
   const channel = connector.outcomes!;
-  const batch = await write(db, (tx) => beginOutcomeBatch(tx, entityId, appId, { until, limit: channel.batchSize(settings) }));
+  const batch = await write(db, (tx) =>
+    beginOutcomeBatch(tx, entityId, appId, { until, limit: channel.batchSize(settings) }),
+  );
   if (batch === null) return false;
   const outcomes = await listOutcomes(db, entityId, appId, batch);
   if (outcomes.length > 0) {
@@ -70,8 +90,9 @@ async function deliverBatch(
     const batchId = `${app}-${batch.deliveredAt.replaceAll(/\D/g, '')}-${batch.deliveredId}`;
     const sent = { batchId, appId: app, outcomes: outcomes.map(toRecord) };
     const context = { ...deps.outside, scratch: deps.scratch.folderOf(entityId), signal, log: () => undefined };
-    await channel.send(settings, sent, context)
-      .catch((error: unknown) => { throw signal.aborted ? sourceRefusal('source_unavailable', NO_ANSWER) : error; });
+    await channel.send(settings, sent, context).catch((error: unknown) => {
+      throw signal.aborted ? sourceRefusal('source_unavailable', NO_ANSWER) : error;
+    });
     boundary('outcomes: sent');
   }
   await updateOutcomesDelivered(db, entityId, appId, batch);
@@ -80,9 +101,26 @@ async function deliverBatch(
 
 const NO_ANSWER = `no answer came within ${MAX_SENDING_MS / 1_000} s`;
 
-function toRecord({ id, campaign, send, userId, deviceId, code, details, channel, settledAt }: SettledOutcome): OutcomeRecord {
+function toRecord({
+  id,
+  campaign,
+  send,
+  userId,
+  deviceId,
+  code,
+  details,
+  channel,
+  settledAt,
+}: SettledOutcome): OutcomeRecord {
   return {
-    millrace_id: messageIdOf(id), campaign_id: campaign, requestId: send, user: userId, device_id: deviceId, code, details, channel,
+    millrace_id: messageIdOf(id),
+    campaign_id: campaign,
+    requestId: send,
+    user: userId,
+    device_id: deviceId,
+    code,
+    details,
+    channel,
     date: settledAt.toISOString(),
   };
 }

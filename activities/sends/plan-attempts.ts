@@ -5,8 +5,16 @@ import { WAITS_FOR } from '../../domain/sends/attempt-code.ts';
 import { pushMessageOf, settleOutcome } from '../../domain/sends/attempt-outcome.ts';
 import type { TargetDevice } from '../../domain/sends/device-decision.ts';
 import {
-  type AttemptContent, beyondLimit, type CampaignMessage, type LimitedPush, personOf, type PlannedAttempt, type PlannedMessage,
-  planMessages, type SendingCampaign, type SendingRules,
+  type AttemptContent,
+  beyondLimit,
+  type CampaignMessage,
+  type LimitedPush,
+  personOf,
+  type PlannedAttempt,
+  type PlannedMessage,
+  planMessages,
+  type SendingCampaign,
+  type SendingRules,
 } from '../../domain/sends/plan-messages.ts';
 import type { PushMessage, PushTarget } from '../../domain/sends/push.ts';
 import { endOfQuiet } from '../../domain/sends/quiet-hours.ts';
@@ -16,7 +24,14 @@ import type { Queryable, Tx } from '../../store/core/database.ts';
 import { inSlices } from '../../store/core/yield-to-event-loop.ts';
 import { drawAttemptIds, insertAttempts, type NewAttempt } from '../../store/sends/attempts.ts';
 import {
-  type GoneToken, listMessagesGone, listSendingApps, listUserDevices, lockMessageLimit, messageKey, type SendingApp, takeSendPace,
+  type GoneToken,
+  listMessagesGone,
+  listSendingApps,
+  listUserDevices,
+  lockMessageLimit,
+  messageKey,
+  type SendingApp,
+  takeSendPace,
   updateTokensGone,
 } from '../../store/sends/send-targets.ts';
 import { listCampaignsOfSend, type Message, type Send } from '../../store/sends/sends.ts';
@@ -24,19 +39,35 @@ import { type SendingProvider, type SendingProviders, targetOf } from './sending
 
 /** A push that may leave now. `tries`: with this one. */
 export type OutgoingPush = {
-  id: number; campaignId: number; appId: number; deviceId: string; tries: number; isPaced: boolean; expiresAt: Date; target: PushTarget;
-  token: string; message: PushMessage; provider: SendingProvider; limited: Limited | null;
+  id: number;
+  campaignId: number;
+  appId: number;
+  deviceId: string;
+  tries: number;
+  isPaced: boolean;
+  expiresAt: Date;
+  target: PushTarget;
+  token: string;
+  message: PushMessage;
+  provider: SendingProvider;
+  limited: Limited | null;
 };
 /** A push of an app with a limit, which counts when it leaves. */
 export type Limited = LimitedPush & { limit: number; periodSeconds: number };
 /** What a step of a send knows of all its messages. */
 export type SendingContext = {
-  send: Send; campaigns: ReadonlyMap<number, SendingCampaign & { isSensitive: boolean }>;
-  apps: ReadonlyMap<number, SendingApp>; providers: ReadonlyMap<number, SendingProvider>; now: Date;
+  send: Send;
+  campaigns: ReadonlyMap<number, SendingCampaign & { isSensitive: boolean }>;
+  apps: ReadonlyMap<number, SendingApp>;
+  providers: ReadonlyMap<number, SendingProvider>;
+  now: Date;
 };
 
 export async function contextOf(
-  tx: Queryable, { providers: opened }: { providers: SendingProviders }, send: Send, now: Date,
+  tx: Queryable,
+  { providers: opened }: { providers: SendingProviders },
+  send: Send,
+  now: Date,
 ): Promise<SendingContext> {
   const { entityId } = send;
   const campaigns = await listCampaignsById(tx, entityId, await listCampaignsOfSend(tx, entityId, send.id));
@@ -45,12 +76,20 @@ export async function contextOf(
   const providers = new Map<number, SendingProvider>();
   for (const app of apps.values()) providers.set(app.id, await opened.of(tx, entityId, app));
   const controlGroup = campaigns.some(hasControlGroup) ? await findControlGroup(tx, entityId) : null;
-  return { send, apps, providers, now, campaigns: new Map(campaigns.map((campaign) => [campaign.id, compiled(campaign, controlGroup)])) };
+  return {
+    send,
+    apps,
+    providers,
+    now,
+    campaigns: new Map(campaigns.map((campaign) => [campaign.id, compiled(campaign, controlGroup)])),
+  };
 }
 
 /** A test goes now: it waits for nothing, and is none of the messages that a limit counts. */
 function withoutLimits(apps: ReadonlyMap<number, SendingApp>): Map<number, SendingApp> {
-  return new Map(Array.from(apps, ([id, app]) => [id, { ...app, quietHours: null, messageLimit: null, sendRate: null }]));
+  return new Map(
+    Array.from(apps, ([id, app]) => [id, { ...app, quietHours: null, messageLimit: null, sendRate: null }]),
+  );
 }
 
 /** Transactional messages, such as receipts, go to everybody, and a test goes to those it names. */
@@ -59,16 +98,44 @@ function hasControlGroup({ type, testOf }: Campaign): boolean {
 }
 
 function compiled(campaign: Campaign, controlGroup: ControlGroup | null): SendingCampaign & { isSensitive: boolean } {
-  const { id, identifier, type, appId, status, skipMessageLimit, endDate, params, variants, includesPush, includesInapp } = campaign;
-  const messageOf = (own: CampaignParams, variant: string | null): CampaignMessage => (
-    { variant, push: includesPush ? compilePush(own) : null, inapp: includesInapp ? compileInapp(own) : null });
+  const {
+    id,
+    identifier,
+    type,
+    appId,
+    status,
+    skipMessageLimit,
+    endDate,
+    params,
+    variants,
+    includesPush,
+    includesInapp,
+  } = campaign;
+  const messageOf = (own: CampaignParams, variant: string | null): CampaignMessage => ({
+    variant,
+    push: includesPush ? compilePush(own) : null,
+    inapp: includesInapp ? compileInapp(own) : null,
+  });
   const whole = messageOf(params, null);
-  const ofVariants = variants && variants.map((variant) => (
-    { share: variant.share, message: messageOf(variantParams(params, variant), variant.identifier) }));
+  const ofVariants =
+    variants &&
+    variants.map((variant) => ({
+      share: variant.share,
+      message: messageOf(variantParams(params, variant), variant.identifier),
+    }));
   return {
-    id, type, appId, skipMessageLimit, endDate, includesPush, includesInapp, isSensitive: campaign.isSensitive,
-    isOngoing: status === 'ongoing', expireAfterSeconds: params.expire_after,
-    isHeldBack: (person) => controlGroup !== null && hasControlGroup(campaign) && isInControlGroup(controlGroup, person),
+    id,
+    type,
+    appId,
+    skipMessageLimit,
+    endDate,
+    includesPush,
+    includesInapp,
+    isSensitive: campaign.isSensitive,
+    isOngoing: status === 'ongoing',
+    expireAfterSeconds: params.expire_after,
+    isHeldBack: (person) =>
+      controlGroup !== null && hasControlGroup(campaign) && isInControlGroup(controlGroup, person),
     messageFor: (person) => variantOf(ofVariants, campaign.testOf ?? identifier, person)?.message ?? whole,
   };
 }
@@ -78,8 +145,18 @@ type Pushed = Pick<OutgoingPush, 'id' | 'campaignId' | 'appId' | 'tries' | 'isPa
 /** The facts of a push that the app's limit goes by; null: it has none, or none that counts for the campaign. */
 export function limitedPush(
   { send, apps, campaigns }: SendingContext,
-  { campaignId, appId, ordinal, userId, device }: {
-    campaignId: number; appId: number; ordinal: number; userId: string | null; device: TargetDevice;
+  {
+    campaignId,
+    appId,
+    ordinal,
+    userId,
+    device,
+  }: {
+    campaignId: number;
+    appId: number;
+    ordinal: number;
+    userId: string | null;
+    device: TargetDevice;
   },
 ): Limited | null {
   const { messageLimit, messagePeriod } = apps.get(appId)!;
@@ -89,30 +166,55 @@ export function limitedPush(
 }
 
 /**
- * Returns those of these pushes that would leave now and are beyond their app's limit: it counts what went out, not what waits. Holds the
- * limits of the apps until the transaction ends, in which the others leave, or are marked as sending.
+ * Returns those of these pushes that would leave now and are beyond their app's limit: it counts what went out, not
+ * what waits. Holds the limits of the apps until the transaction ends, in which the others leave, or are marked as
+ * sending.
  */
 export async function findBeyondLimit<P extends { appId: number; limited: Limited | null }>(
-  tx: Tx, entityId: number, leaving: readonly P[],
+  tx: Tx,
+  entityId: number,
+  leaving: readonly P[],
 ): Promise<ReadonlySet<P>> {
   const limited = leaving.flatMap((push) => (push.limited ? [{ ...push.limited, push }] : []));
   const beyond: P[] = [];
   for (const [appId, own] of [...Map.groupBy(limited, ({ push }) => push.appId)].toSorted(([a], [b]) => a - b)) {
     const { limit, periodSeconds } = own[0]!;
     await lockMessageLimit(tx, entityId, appId);
-    const gone = await listMessagesGone(tx, entityId, appId, [...new Set(own.map(({ person }) => person))], periodSeconds);
+    const gone = await listMessagesGone(
+      tx,
+      entityId,
+      appId,
+      [...new Set(own.map(({ person }) => person))],
+      periodSeconds,
+    );
     beyond.push(...Array.from(beyondLimit(own, gone, limit), ({ push }) => push));
   }
   return new Set(beyond);
 }
 
-export function outgoingPush(attempt: Pushed, { device, content, app, provider, now }: {
-  device: NonNullable<PlannedAttempt['device']>; content: NonNullable<NonNullable<PlannedAttempt['content']>['push']>; app: SendingApp;
-  provider: SendingProvider; now: Date;
-}): OutgoingPush {
+export function outgoingPush(
+  attempt: Pushed,
+  {
+    device,
+    content,
+    app,
+    provider,
+    now,
+  }: {
+    device: NonNullable<PlannedAttempt['device']>;
+    content: NonNullable<NonNullable<PlannedAttempt['content']>['push']>;
+    app: SendingApp;
+    provider: SendingProvider;
+    now: Date;
+  },
+): OutgoingPush {
   const token = device.pushToken!;
   return {
-    ...attempt, deviceId: device.deviceId, token, provider, target: targetOf(app, token),
+    ...attempt,
+    deviceId: device.deviceId,
+    token,
+    provider,
+    target: targetOf(app, token),
     message: pushMessageOf(content, attempt.id, { expiresAt: attempt.expiresAt, now }),
   };
 }
@@ -120,9 +222,14 @@ export function outgoingPush(attempt: Pushed, { device, content, app, provider, 
 /** So many messages are looked up and written at once. */
 const CHUNK = 500;
 
-/** These messages as attempts in the ledger, and those of them that go out now. `lookUp` finds the devices of a chunk. */
+/**
+ * These messages as attempts in the ledger, and those of them that go out now. `lookUp` finds the devices of a chunk.
+ */
 export async function planPortion<Item>(
-  tx: Tx, context: SendingContext, items: readonly Item[], lookUp: (chunk: readonly Item[]) => Promise<Targets>,
+  tx: Tx,
+  context: SendingContext,
+  items: readonly Item[],
+  lookUp: (chunk: readonly Item[]) => Promise<Targets>,
 ): Promise<OutgoingPush[]> {
   const outgoing: OutgoingPush[] = [];
   const gone: GoneToken[] = [];
@@ -139,21 +246,31 @@ export async function planPortion<Item>(
 
 /** Whether sending waits for a provider, or for the app's limits, which one portion at a time goes by. */
 export function waitsForOthers({ apps, providers }: SendingContext): boolean {
-  return [...providers.values()].some(({ settle }) => settle === undefined)
-    || [...apps.values()].some(({ messageLimit, sendRate }) => messageLimit !== null || sendRate !== null);
+  return (
+    [...providers.values()].some(({ settle }) => settle === undefined) ||
+    [...apps.values()].some(({ messageLimit, sendRate }) => messageLimit !== null || sendRate !== null)
+  );
 }
 
 /** Messages, and the devices that they are for. */
 export type Targets = {
-  messages: readonly PlannedMessage[]; devicesOf: (appId: number, message: PlannedMessage) => readonly TargetDevice[];
+  messages: readonly PlannedMessage[];
+  devicesOf: (appId: number, message: PlannedMessage) => readonly TargetDevice[];
 };
 
 /** The devices of the users of a request's messages. */
-export async function lookUpUsers(tx: Tx, { send, apps }: SendingContext, messages: readonly Message[]): Promise<Targets> {
+export async function lookUpUsers(
+  tx: Tx,
+  { send, apps }: SendingContext,
+  messages: readonly Message[],
+): Promise<Targets> {
   const users = [...new Set(messages.flatMap(({ userId }) => userId ?? []))];
   const devices = await listUserDevices(tx, send.entityId, [...apps.keys()], users);
   const byUser = Map.groupBy(devices, ({ appId, userId }) => `${appId} ${userId}`);
-  return { messages, devicesOf: (appId, { userId }) => (userId === null ? [] : byUser.get(`${appId} ${userId}`) ?? []) };
+  return {
+    messages,
+    devicesOf: (appId, { userId }) => (userId === null ? [] : (byUser.get(`${appId} ${userId}`) ?? [])),
+  };
 }
 
 /** Writes the attempts of a chunk. */
@@ -161,15 +278,25 @@ async function planChunk(tx: Tx, context: SendingContext, targets: Targets): Pro
   const { send, campaigns } = context;
   const rules = rulesOfApps(context);
   const attempts = planMessages(targets.messages, [...campaigns.values()], {
-    devicesOf: targets.devicesOf, rulesOf: (appId) => rules.get(appId)!, isCanceled: send.cancelRequestedAt !== null, now: context.now,
+    devicesOf: targets.devicesOf,
+    rulesOf: (appId) => rules.get(appId)!,
+    isCanceled: send.cancelRequestedAt !== null,
+    now: context.now,
   });
   await pace(tx, context, attempts);
   await limitSettled(tx, context, attempts);
   const { ids, now } = await drawAttemptIds(tx, attempts.length);
   const jsonOf = jsonOnce();
   const rows: Row[] = [];
-  await inSlices(attempts, (attempt) => { rows.push(toRow(context, attempt, ids[rows.length]!, jsonOf)); });
-  await insertAttempts(tx, send.entityId, rows.map(({ row }) => row), now);
+  await inSlices(attempts, (attempt) => {
+    rows.push(toRow(context, attempt, ids[rows.length]!, jsonOf));
+  });
+  await insertAttempts(
+    tx,
+    send.entityId,
+    rows.map(({ row }) => row),
+    now,
+  );
   return rows;
 }
 
@@ -182,15 +309,26 @@ function jsonOnce(): JsonOf {
 }
 
 function rulesOfApps({ apps, now }: SendingContext): Map<number, SendingRules> {
-  return new Map(Array.from(apps, ([id, { verifiedUsers, quietHours }]) => (
-    [id, { verifiedUsers, quietUntil: endOfQuiet(quietHours, now) }])));
+  return new Map(
+    Array.from(apps, ([id, { verifiedUsers, quietHours }]) => [
+      id,
+      { verifiedUsers, quietUntil: endOfQuiet(quietHours, now) },
+    ]),
+  );
 }
 
 /** Pushes whose provider settles them at once leave in this transaction; the others, shortly before they leave. */
 async function limitSettled(tx: Tx, context: SendingContext, planned: readonly PlannedAttempt[]): Promise<void> {
   const { send, providers, now } = context;
   const leaving = planned.flatMap((attempt) => {
-    const { code, dueAt, campaign: { id: campaignId, appId }, ordinal, userId, device } = attempt;
+    const {
+      code,
+      dueAt,
+      campaign: { id: campaignId, appId },
+      ordinal,
+      userId,
+      device,
+    } = attempt;
     if (code !== 'PENDING' || dueAt > now || !providers.get(appId)!.settle) return [];
     return [{ attempt, appId, limited: limitedPush(context, { campaignId, appId, ordinal, userId, device: device! }) }];
   });
@@ -203,9 +341,18 @@ async function limitSettled(tx: Tx, context: SendingContext, planned: readonly P
 }
 
 /** Gives pushes that could go now, of apps with a send rate, their moments. */
-async function pace(tx: Tx, { send: { entityId }, apps, now }: SendingContext, planned: readonly PlannedAttempt[]): Promise<void> {
+async function pace(
+  tx: Tx,
+  { send: { entityId }, apps, now }: SendingContext,
+  planned: readonly PlannedAttempt[],
+): Promise<void> {
   const pushes = planned.filter(({ code, dueAt }) => code === 'PENDING' && dueAt <= now);
-  for (const attempt of await takePaces(tx, entityId, apps, pushes.map((own) => ({ own, appId: own.campaign.appId, dueAt: now })))) {
+  for (const attempt of await takePaces(
+    tx,
+    entityId,
+    apps,
+    pushes.map((own) => ({ own, appId: own.campaign.appId, dueAt: now })),
+  )) {
     attempt.own.dueAt = attempt.dueAt;
     attempt.own.isPaced = true;
     if (attempt.dueAt > now) attempt.own.details = WAITS_FOR.rate;
@@ -214,13 +361,16 @@ async function pace(tx: Tx, { send: { entityId }, apps, now }: SendingContext, p
 
 /** Sets `dueAt` of each that is of an app with a send rate. */
 export async function takePaces<A extends { appId: number; dueAt: Date }>(
-  tx: Tx, entityId: number, apps: SendingContext['apps'], attempts: readonly A[],
+  tx: Tx,
+  entityId: number,
+  apps: SendingContext['apps'],
+  attempts: readonly A[],
 ): Promise<readonly A[]> {
   for (const [appId, own] of Map.groupBy(attempts, (attempt) => attempt.appId)) {
     const rate = apps.get(appId)!.sendRate;
     if (rate === null) continue;
     const start = await takeSendPace(tx, entityId, appId, own.length, rate);
-    for (const [nth, attempt] of own.entries()) attempt.dueAt = new Date(start.getTime() + nth * 1_000 / rate);
+    for (const [nth, attempt] of own.entries()) attempt.dueAt = new Date(start.getTime() + (nth * 1_000) / rate);
   }
   return attempts;
 }
@@ -229,22 +379,58 @@ type Row = { row: NewAttempt; outgoing?: OutgoingPush; gone?: GoneToken };
 
 function toRow(context: SendingContext, attempt: PlannedAttempt, id: number, jsonOf: JsonOf): Row {
   const { send, apps, providers, now, campaigns } = context;
-  const { campaign, device, variant, code, details, dueAt, isPaced, expiresAt, inappUntil, content, ordinal, userId, userHash } = attempt;
+  const {
+    campaign,
+    device,
+    variant,
+    code,
+    details,
+    dueAt,
+    isPaced,
+    expiresAt,
+    inappUntil,
+    content,
+    ordinal,
+    userId,
+    userHash,
+  } = attempt;
   const isPush = code === 'PENDING';
   const provider = providers.get(campaign.appId)!;
   const row: NewAttempt = {
-    id, campaignId: campaign.id, appId: campaign.appId, sendId: send.id, messageOrdinal: ordinal, code, details, inappUntil, userId,
-    userHash, variant, channel: !campaign.includesPush ? 'inapp' : campaign.includesInapp ? 'both' : 'push',
-    state: isPush ? 'waiting' : 'settled', isPaced, dueAt: isPush ? dueAt : null, expiresAt: isPush ? expiresAt : null,
-    provider: isPush ? provider.name : null, deviceId: device?.deviceId ?? null, content: content && jsonOf(content),
+    id,
+    campaignId: campaign.id,
+    appId: campaign.appId,
+    sendId: send.id,
+    messageOrdinal: ordinal,
+    code,
+    details,
+    inappUntil,
+    userId,
+    userHash,
+    variant,
+    channel: !campaign.includesPush ? 'inapp' : campaign.includesInapp ? 'both' : 'push',
+    state: isPush ? 'waiting' : 'settled',
+    isPaced,
+    dueAt: isPush ? dueAt : null,
+    expiresAt: isPush ? expiresAt : null,
+    provider: isPush ? provider.name : null,
+    deviceId: device?.deviceId ?? null,
+    content: content && jsonOf(content),
   };
   if (!isPush) return { row };
   if (dueAt > now) return { row };
   const { id: campaignId, appId } = campaign;
   const limited = limitedPush(context, { campaignId, appId, ordinal, userId, device: device! });
-  const outgoing = outgoingPush({ id, campaignId, appId, tries: 1, isPaced, expiresAt, limited }, {
-    device: device!, content: content!.push!, app: apps.get(campaign.appId)!, provider, now,
-  });
+  const outgoing = outgoingPush(
+    { id, campaignId, appId, tries: 1, isPaced, expiresAt, limited },
+    {
+      device: device!,
+      content: content!.push!,
+      app: apps.get(campaign.appId)!,
+      provider,
+      now,
+    },
+  );
   // It is marked as sending shortly before it leaves.
   if (!provider.settle) return { row, outgoing };
   // Nothing leaves: the row is both the record and the act.
@@ -254,12 +440,18 @@ function toRow(context: SendingContext, attempt: PlannedAttempt, id: number, jso
   const stillNeeded = inappUntil === null ? null : JSON.stringify({ inapp: content!.inapp });
   return {
     row: { ...row, ...settledColumns(settled), content: isKept ? row.content : stillNeeded },
-    ...outcome.kind === 'gone' && {
+    ...(outcome.kind === 'gone' && {
       gone: { appId: campaign.appId, deviceId: outgoing.deviceId, token: outgoing.token, since: outcome.since },
-    },
+    }),
   };
 }
 
 function settledColumns({ code, details, dueAt, providerMessageId }: ReturnType<typeof settleOutcome>) {
-  return { code, details, dueAt, providerMessageId, state: dueAt === null ? 'settled' as const : 'waiting' as const };
+  return {
+    code,
+    details,
+    dueAt,
+    providerMessageId,
+    state: dueAt === null ? ('settled' as const) : ('waiting' as const),
+  };
 }

@@ -1,6 +1,6 @@
 /**
- * The pushes of a send that are on their way: marks each as sending shortly before it leaves, and writes what became of it as soon as
- * its provider answers.
+ * The pushes of a send that are on their way: marks each as sending shortly before it leaves, and writes what became of
+ * it as soon as its provider answers.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { PushRoute } from '../../connectors/push/contract.ts';
@@ -53,7 +53,9 @@ export class PushesUnderWay {
   #failure: { error: unknown } | undefined;
   #wake: () => void = () => undefined;
   /** The step ends in this error; what is still under way is UNKNOWN to the next. */
-  readonly #fail = (error: unknown) => { this.#failure ??= { error }; };
+  readonly #fail = (error: unknown) => {
+    this.#failure ??= { error };
+  };
 
   constructor(deps: Parts, claim: JobClaim) {
     this.#deps = deps;
@@ -66,8 +68,9 @@ export class PushesUnderWay {
   }
 
   /**
-   * Sends waiting pushes as their providers take them, and returns when the last has left, the send is canceled, or others should have
-   * their turn. What has not left by then waits in the database. False: no provider takes any at present.
+   * Sends waiting pushes as their providers take them, and returns when the last has left, the send is canceled, or
+   * others should have their turn. What has not left by then waits in the database. False: no provider takes any at
+   * present.
    */
   async send(pushes: readonly OutgoingPush[]): Promise<boolean> {
     const until = performance.now() + PORTION_MS;
@@ -79,7 +82,7 @@ export class PushesUnderWay {
     while (left.length > 0 && !this.#deps.draining.aborted) {
       const seen = this.#writes;
       const { next, rest } = this.#split(left);
-      if (!await this.#begin(next)) break;
+      if (!(await this.#begin(next))) break;
       left = rest;
       if (left.length > 0 && performance.now() >= until) {
         await this.#putOff(left);
@@ -105,8 +108,8 @@ export class PushesUnderWay {
   /** Tells which may be marked now: at most twice as many are sending on a route as it takes at once. */
   #split(left: readonly Routed[]): { next: Routed[]; rest: Routed[] } {
     const places = new Map<string, number>();
-    const placesOf = (key: string, route: PushRoute) => (
-      places.get(key) ?? Math.max(0, this.#markedAtOnce(key, route) - (this.#routes.get(key)?.sending ?? 0)));
+    const placesOf = (key: string, route: PushRoute) =>
+      places.get(key) ?? Math.max(0, this.#markedAtOnce(key, route) - (this.#routes.get(key)?.sending ?? 0));
     const next: Routed[] = [];
     const rest: Routed[] = [];
     for (const routed of left) {
@@ -124,18 +127,43 @@ export class PushesUnderWay {
     return open === 0 && this.#down.has(key) ? MARKED_OF_DOWN : MARKED_PER_STREAM * Math.max(1, open);
   }
 
-  /** Marks pushes within their app's limit as sending, and lets these leave. False: the send is canceled, or another's. */
+  /**
+   * Marks pushes within their app's limit as sending, and lets these leave. False: the send is canceled, or another's.
+   */
   async #begin(next: readonly Routed[]): Promise<boolean> {
     const { db, boundary } = this.#deps;
     const { entityId } = this.#claim;
-    const marked = await write(db, async (tx) => {
-      const send = await lockSend(tx, this.#claim, { isShared: true });
-      if (!send || send.cancelRequestedAt !== null) return null;
-      const beyond = await findBeyondLimit(tx, entityId, next.map(({ push }) => push));
-      await settleAttempts(tx, entityId, Array.from(beyond, ({ id, campaignId }) => (
-        { id, campaignId, code: 'MESSAGE_LIMIT' as const, details: null, providerMessageId: null, dueAt: null })), 'waiting');
-      return markSending(tx, entityId, next.flatMap(({ push }) => (beyond.has(push) ? [] : [push])));
-    }, { settings: LOOK_UP_BY_KEY });
+    const marked = await write(
+      db,
+      async (tx) => {
+        const send = await lockSend(tx, this.#claim, { isShared: true });
+        if (!send || send.cancelRequestedAt !== null) return null;
+        const beyond = await findBeyondLimit(
+          tx,
+          entityId,
+          next.map(({ push }) => push),
+        );
+        await settleAttempts(
+          tx,
+          entityId,
+          Array.from(beyond, ({ id, campaignId }) => ({
+            id,
+            campaignId,
+            code: 'MESSAGE_LIMIT' as const,
+            details: null,
+            providerMessageId: null,
+            dueAt: null,
+          })),
+          'waiting',
+        );
+        return markSending(
+          tx,
+          entityId,
+          next.flatMap(({ push }) => (beyond.has(push) ? [] : [push])),
+        );
+      },
+      { settings: LOOK_UP_BY_KEY },
+    );
     if (!marked) return false;
     boundary('send: marked');
     for (const routed of next) if (marked.has(routed.push.id)) this.#leave(routed).catch(this.#fail);
@@ -157,10 +185,14 @@ export class PushesUnderWay {
     this.#writeSoon();
   }
 
-  /** Writes the outcomes that have come: at once if half of what is sending has come, else GATHER_MS after the first. */
+  /**
+   * Writes the outcomes that have come: at once if half of what is sending has come, else GATHER_MS after the first.
+   */
   #writeSoon(): void {
     if (this.#isWriting || this.#outcomes.length === 0) return;
-    const writeNow = () => { this.#writeOutcomes().catch(this.#fail); };
+    const writeNow = () => {
+      this.#writeOutcomes().catch(this.#fail);
+    };
     if (this.#outcomes.length >= this.#sending / 2) writeNow();
     else this.#timer ??= setTimeout(writeNow, GATHER_MS);
   }
@@ -193,7 +225,9 @@ export class PushesUnderWay {
     const until = performance.now() + WRITE_WITHIN_MS;
     for (;;) {
       try {
-        return await write(this.#deps.db, (tx) => settlePushes(tx, this.#claim.entityId, outcomes), { settings: LOOK_UP_BY_KEY });
+        return await write(this.#deps.db, (tx) => settlePushes(tx, this.#claim.entityId, outcomes), {
+          settings: LOOK_UP_BY_KEY,
+        });
       } catch (error) {
         if (!(isAway(error) || isTimedOut(error)) || performance.now() > until) throw error;
         await delay(WRITE_AGAIN_MS);
@@ -224,8 +258,22 @@ export class PushesUnderWay {
     const late = left.filter((routed) => this.#isStuck(keyOf(routed)));
     if (late.length === 0) return;
     const dueAt = new Date(Date.now() + PUT_OFF_MS);
-    await write(this.#deps.db, (tx) => putOffAttempts(tx, this.#claim.entityId, late.map(({ push: { id, campaignId, isPaced } }) => (
-      { id, campaignId, dueAt, isPaced, details: WAITS_FOR.provider }))), { settings: LOOK_UP_BY_KEY });
+    await write(
+      this.#deps.db,
+      (tx) =>
+        putOffAttempts(
+          tx,
+          this.#claim.entityId,
+          late.map(({ push: { id, campaignId, isPaced } }) => ({
+            id,
+            campaignId,
+            dueAt,
+            isPaced,
+            details: WAITS_FOR.provider,
+          })),
+        ),
+      { settings: LOOK_UP_BY_KEY },
+    );
   }
 }
 

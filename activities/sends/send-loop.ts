@@ -5,7 +5,12 @@ import { type Tx, write } from '../../store/core/database.ts';
 import { LOOK_UP_BY_KEY } from '../../store/core/look-up-by-key.ts';
 import { endJob } from '../../store/jobs/jobs.ts';
 import {
-  cancelWaiting, findNextDue, hasSending, listDueAttempts, settleInterrupted, updateQuietUntil,
+  cancelWaiting,
+  findNextDue,
+  hasSending,
+  listDueAttempts,
+  settleInterrupted,
+  updateQuietUntil,
 } from '../../store/sends/attempts.ts';
 import { lockSend, type Send } from '../../store/sends/sends.ts';
 import { inSlot } from '../core/in-slot.ts';
@@ -35,7 +40,10 @@ export type Sending = Dependencies & { providers: SendingProviders };
 
 /** So many messages are planned, and sent, at once: what they hold in memory stays bounded. */
 const PORTION = 1_000;
-/** Where no provider is waited for, so many portions are planned and written side by side: Node plans one while Postgres writes another. */
+/**
+ * Where no provider is waited for, so many portions are planned and written side by side: Node plans one while Postgres
+ * writes another.
+ */
 const SIDE_BY_SIDE = 2;
 /** After so long, what waits for the row of the send gets it, as a cancel does. */
 const HELD_MS = 500;
@@ -48,8 +56,14 @@ const LONG_WAIT_MS = 5_000;
 /** Paced messages of this time go together, so that a high send rate takes no step for each of its messages. */
 const PACED_TOGETHER_MS = 500;
 
-/** Sends what is due of a send; when to go on, or null at the end. A repeat never sends again what may have gone out. */
-export async function sendMessages(deps: Sending, claim: JobClaim, open: () => MessageSource): Promise<RetryAfter | null> {
+/**
+ * Sends what is due of a send; when to go on, or null at the end. A repeat never sends again what may have gone out.
+ */
+export async function sendMessages(
+  deps: Sending,
+  claim: JobClaim,
+  open: () => MessageSource,
+): Promise<RetryAfter | null> {
   const { db, boundary, draining } = deps;
   const sources = Array.from({ length: SIDE_BY_SIDE }, open);
   const underWay = new PushesUnderWay(deps, claim);
@@ -62,7 +76,7 @@ export async function sendMessages(deps: Sending, claim: JobClaim, open: () => M
     if (next === null) return null;
     boundary('send: planned');
     if ('againInMs' in next) return next;
-    if (!await underWay.send(next.outgoing)) return 'stuck';
+    if (!(await underWay.send(next.outgoing))) return 'stuck';
     if (next.isFull && next.outgoing.length === 0) await sendSideBySide(deps, claim, sources);
     return 'sent';
   };
@@ -97,26 +111,41 @@ function looksNow(source: MessageSource, context: SendingContext): boolean {
 /** Portions side by side, as long as there are some that wait for nothing, and it is not time to look for more. */
 async function sendSideBySide(deps: Sending, claim: JobClaim, sources: readonly MessageSource[]): Promise<void> {
   const until = performance.now() + HELD_MS;
-  const ended = await Promise.allSettled(sources.map(async (source) => {
-    while (performance.now() < until && !deps.draining.aborted) {
-      const next = await write(deps.db, async (tx) => {
-        const send = await lockSend(tx, claim, { isShared: true });
-        if (!send || send.cancelRequestedAt !== null) return null;
-        const context = await contextOf(tx, deps, send, new Date());
-        const planned = waitsForOthers(context) || looksNow(source, context) ? null : await source.planNext(tx, context, PORTION);
-        deps.boundary('send: before a portion commits');
-        return planned;
-      }, { settings: LOOK_UP_BY_KEY });
-      if (next === null) return;
-      deps.boundary('send: planned');
-    }
-  }));
+  const ended = await Promise.allSettled(
+    sources.map(async (source) => {
+      while (performance.now() < until && !deps.draining.aborted) {
+        const next = await write(
+          deps.db,
+          async (tx) => {
+            const send = await lockSend(tx, claim, { isShared: true });
+            if (!send || send.cancelRequestedAt !== null) return null;
+            const context = await contextOf(tx, deps, send, new Date());
+            const planned =
+              waitsForOthers(context) || looksNow(source, context) ? null : await source.planNext(tx, context, PORTION);
+            deps.boundary('send: before a portion commits');
+            return planned;
+          },
+          { settings: LOOK_UP_BY_KEY },
+        );
+        if (next === null) return;
+        deps.boundary('send: planned');
+      }
+    }),
+  );
   // None goes on in the background when the step is repeated.
   for (const outcome of ended) if (outcome.status === 'rejected') throw outcome.reason;
 }
 
-/** Plans the next attempts, and writes them down as waiting; or gives when to look again; null: all is settled, or another has the send. */
-async function planNext(tx: Tx, deps: Sending, claim: JobClaim, source: MessageSource): Promise<Portion | RetryAfter | null> {
+/**
+ * Plans the next attempts, and writes them down as waiting; or gives when to look again; null: all is settled, or
+ * another has the send.
+ */
+async function planNext(
+  tx: Tx,
+  deps: Sending,
+  claim: JobClaim,
+  source: MessageSource,
+): Promise<Portion | RetryAfter | null> {
   const send = await lockSend(tx, claim);
   if (!send) return null;
   const now = new Date();
@@ -135,12 +164,13 @@ async function planNext(tx: Tx, deps: Sending, claim: JobClaim, source: MessageS
     return portion;
   }
   const nextWaiting = await findNextDue(tx, send.entityId, send.id);
-  if (nextWaiting && nextWaiting.getTime() - now.getTime() > LONG_WAIT_MS && await freeFromQuiet(tx, context)) {
+  if (nextWaiting && nextWaiting.getTime() - now.getTime() > LONG_WAIT_MS && (await freeFromQuiet(tx, context))) {
     return { outgoing: [], isFull: false };
   }
-  const nextDue = earlierOf(nextWaiting, await source.findNextDue?.(tx, send) ?? null);
+  const nextDue = earlierOf(nextWaiting, (await source.findNextDue?.(tx, send)) ?? null);
   if (nextLook && (nextDue === null || nextLook <= nextDue)) return waitUntil(nextLook, now);
-  if (nextDue) return { againInMs: Math.max(waitUntil(nextDue, now).againInMs, isPaced(context) ? PACED_TOGETHER_MS : 0) };
+  if (nextDue)
+    return { againInMs: Math.max(waitUntil(nextDue, now).againInMs, isPaced(context) ? PACED_TOGETHER_MS : 0) };
   // A worker that was thought lost may still be sending: the next step settles what it leaves.
   if (await hasSending(tx, send.entityId, send.id)) return { againInMs: LEFT_SENDING_MS };
   const endsAt = await source.end?.(tx, context);
@@ -154,7 +184,13 @@ async function planNext(tx: Tx, deps: Sending, claim: JobClaim, source: MessageS
 async function freeFromQuiet(tx: Tx, { send, apps, now }: SendingContext): Promise<boolean> {
   let moved = 0;
   for (const { id: appId, quietHours } of apps.values()) {
-    moved += await updateQuietUntil(tx, send.entityId, send.id, { appId, quietUntil: endOfQuiet(quietHours, now) }, PORTION);
+    moved += await updateQuietUntil(
+      tx,
+      send.entityId,
+      send.id,
+      { appId, quietUntil: endOfQuiet(quietHours, now) },
+      PORTION,
+    );
   }
   return moved > 0;
 }

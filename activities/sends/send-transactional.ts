@@ -20,7 +20,8 @@ export const sendTransactionalSteps = (deps: Dependencies, providers = new Sendi
   },
 
   /** Sends what is due; when to go on, or null at the end. */
-  sendMessages: (claim: JobClaim): Promise<RetryAfter | null> => heartbeating(() => sendMessages({ ...deps, providers }, claim, request)),
+  sendMessages: (claim: JobClaim): Promise<RetryAfter | null> =>
+    heartbeating(() => sendMessages({ ...deps, providers }, claim, request)),
 });
 
 /** The messages that a request named, in a step that goes through them. */
@@ -35,7 +36,7 @@ function request(): MessageSource {
       return { outgoing, isFull: messages.length === limit };
     },
     // Those that another transaction holds, as an erasure does.
-    findNextDue: async (tx, send) => (await countMessagesLeft(tx, send) > 0 ? new Date() : null),
+    findNextDue: async (tx, send) => ((await countMessagesLeft(tx, send)) > 0 ? new Date() : null),
   };
 }
 

@@ -3,14 +3,24 @@ import type { OpenPushProvider, PushContext, PushRoute } from '../../connectors/
 import type { PushMessage, PushOutcome, PushPlatform, PushTarget } from '../../domain/sends/push.ts';
 import { findCurrentPushCertificate, openPrivateKey } from '../../store/apps/push-certificates.ts';
 import type { Queryable } from '../../store/core/database.ts';
-import { findPushProvider, type OpenedPushProvider, openStoredProvider, wholePushSettings } from '../../store/sends/push-providers.ts';
+import {
+  findPushProvider,
+  type OpenedPushProvider,
+  openStoredProvider,
+  wholePushSettings,
+} from '../../store/sends/push-providers.ts';
 import type { SendingApp } from '../../store/sends/send-targets.ts';
 import type { Dependencies } from '../dependencies.ts';
 
 /** How the pushes of an app go out. */
-export type SendingProvider = Pick<OpenPushProvider, 'send' | 'settle'> & Required<Pick<OpenPushProvider, 'routeOf'>> & { name: string };
+export type SendingProvider = Pick<OpenPushProvider, 'send' | 'settle'> &
+  Required<Pick<OpenPushProvider, 'routeOf'>> & { name: string };
 
-const PLATFORMS: Record<SendingApp['appType'], PushPlatform> = { 'iOS App': 'ios', 'Android App': 'android', 'Web App': 'web' };
+const PLATFORMS: Record<SendingApp['appType'], PushPlatform> = {
+  'iOS App': 'ios',
+  'Android App': 'android',
+  'Web App': 'web',
+};
 
 /** Of a browser, the token is its subscription as JSON. */
 export function targetOf({ appType }: Pick<SendingApp, 'appType'>, token: string): PushTarget {
@@ -21,11 +31,17 @@ export function targetOf({ appType }: Pick<SendingApp, 'appType'>, token: string
 
 function readSubscription(token: string): NonNullable<PushTarget['subscription']> | null {
   try {
-    const { endpoint, keys, p256dh = keys?.p256dh, auth = keys?.auth } = JSON.parse(token) as Record<string, string> & {
+    const {
+      endpoint,
+      keys,
+      p256dh = keys?.p256dh,
+      auth = keys?.auth,
+    } = JSON.parse(token) as Record<string, string> & {
       keys?: { p256dh?: string; auth?: string };
     };
     return [endpoint, p256dh, auth].every((member) => typeof member === 'string')
-      ? { endpoint: endpoint!, p256dh: p256dh!, auth: auth! } : null;
+      ? { endpoint: endpoint!, p256dh: p256dh!, auth: auth! }
+      : null;
   } catch {
     return null;
   }
@@ -34,8 +50,8 @@ function readSubscription(token: string): NonNullable<PushTarget['subscription']
 type Kept = { fingerprint: string; provider: SendingProvider; open: OpenPushProvider | null };
 
 /**
- * The providers that this process sends through, by app: each stays open, since connections and access tokens cost time and are limited.
- * One whose settings changed is opened anew.
+ * The providers that this process sends through, by app: each stays open, since connections and access tokens cost time
+ * and are limited. One whose settings changed is opened anew.
  */
 export class SendingProviders {
   readonly #deps: Pick<Dependencies, 'secrets' | 'outside'>;
@@ -56,10 +72,16 @@ export class SendingProviders {
     if (kept?.fingerprint === fingerprint) return kept.provider;
     const { secrets, outside } = this.#deps;
     const opened = openProvider(openStoredProvider(secrets, entityId, app.id, stored), {
-      platform, allow: outside.allow, pushServices: outside.pushServices, now: Date.now,
+      platform,
+      allow: outside.allow,
+      pushServices: outside.pushServices,
+      now: Date.now,
       app: {
         packageName: app.packageName,
-        certificate: certificate && { x509Pem: certificate.x509Pem, pkeyPem: openPrivateKey(secrets, entityId, certificate) },
+        certificate: certificate && {
+          x509Pem: certificate.x509Pem,
+          pkeyPem: openPrivateKey(secrets, entityId, certificate),
+        },
       },
     });
     this.#kept.set(key, { fingerprint, ...opened });
@@ -78,7 +100,8 @@ export class SendingProviders {
 const NOWHERE: PushRoute = { key: '', streams: () => Number.POSITIVE_INFINITY };
 
 function openProvider(
-  stored: OpenedPushProvider, context: PushContext,
+  stored: OpenedPushProvider,
+  context: PushContext,
 ): { provider: SendingProvider; open: OpenPushProvider | null } {
   const known = findKnownProvider(stored.provider);
   const settings = known?.settings.safeParse(wholePushSettings(stored));
@@ -86,14 +109,21 @@ function openProvider(
   if (!known || !settings?.success) return { provider: refusing(stored.provider), open: null };
   const open = known.open(settings.data, context);
   const provider: SendingProvider = {
-    name: known.name, send: (target, message) => open.send(target, message), routeOf: (target) => open.routeOf?.(target) ?? NOWHERE,
+    name: known.name,
+    send: (target, message) => open.send(target, message),
+    routeOf: (target) => open.routeOf?.(target) ?? NOWHERE,
   };
-  return { open, provider: open.settle ? { ...provider, settle: (target, message) => open.settle!(target, message) } : provider };
+  return {
+    open,
+    provider: open.settle ? { ...provider, settle: (target, message) => open.settle!(target, message) } : provider,
+  };
 }
 
 function refusing(name: string): SendingProvider {
   const outcome: PushOutcome = {
-    kind: 'refused', code: 'PROVIDER_SETTINGS', reason: `the settings of ${name} are not valid any more: POST push_check says why`,
+    kind: 'refused',
+    code: 'PROVIDER_SETTINGS',
+    reason: `the settings of ${name} are not valid any more: POST push_check says why`,
   };
   return { name, send: async (_target: PushTarget, _message: PushMessage) => outcome, routeOf: () => NOWHERE };
 }

@@ -22,22 +22,33 @@ type RunAlerts = { to: string[]; subject: string; text: string; connections: rea
 
 /** Sends the mail and the alerts of a run side by side; when the first of them is to be tried again. */
 export async function sendRunAlerts(
-  deps: Dependencies, run: AlertedRun, { to, subject, text, connections, alert }: RunAlerts,
+  deps: Dependencies,
+  run: AlertedRun,
+  { to, subject, text, connections, alert }: RunAlerts,
 ): Promise<RetryAfter | null> {
   const { kind, entityId, runId } = run;
   const mailed = { table: `${kind}_runs`, entityId, id: runId, identifier: alert.run } as const;
   return sendAll([
-    ...to.length === 0 ? [] : [mailOnce(deps, mailed, { to, subject, text }, kind)],
+    ...(to.length === 0 ? [] : [mailOnce(deps, mailed, { to, subject, text }, kind)]),
     ...connections.map((identifier) => alertOne(deps, run, identifier, alert)),
   ]);
 }
 
-async function alertOne(deps: Dependencies, { kind, ...run }: AlertedRun, identifier: string, alert: Alert): Promise<RetryAfter | null> {
+async function alertOne(
+  deps: Dependencies,
+  { kind, ...run }: AlertedRun,
+  identifier: string,
+  alert: Alert,
+): Promise<RetryAfter | null> {
   const connection = await findConnection(deps.db, run.entityId, identifier);
   if (!connection) return null;
   const id = await insertRunAlert(deps.db, kind, run, connection.id);
-  return sendOnce(deps, { table: 'run_alerts', entityId: run.entityId, id }, { recipients: 0, name: `${kind}: alert` },
-    () => send(deps, run.entityId, connection.id, alert));
+  return sendOnce(
+    deps,
+    { table: 'run_alerts', entityId: run.entityId, id },
+    { recipients: 0, name: `${kind}: alert` },
+    () => send(deps, run.entityId, connection.id, alert),
+  );
 }
 
 async function send(deps: Dependencies, entityId: number, connectionId: number, alert: Alert): Promise<Sent> {
@@ -46,16 +57,22 @@ async function send(deps: Dependencies, entityId: number, connectionId: number, 
   try {
     const { connector, settings, secretSettings } = await openConnection(deps, entityId, connectionId);
     secrets = secretSettings;
-    await connector.alerts!.send(
-      settings, alert, { ...deps.outside, scratch: deps.scratch.folderOf(entityId), signal, log: () => undefined });
+    await connector.alerts!.send(settings, alert, {
+      ...deps.outside,
+      scratch: deps.scratch.folderOf(entityId),
+      signal,
+      log: () => undefined,
+    });
     return { outcome: 'sent', reason: null, isRetryable: false };
   } catch (error) {
     if (signal.aborted) return { outcome: 'unknown', reason: NO_ANSWER, isRetryable: false };
     if (!(error instanceof Refusal)) throw error;
     const { retry_after: seconds } = error.extra;
     return {
-      outcome: 'not_sent', reason: redacted(error.message, secrets), isRetryable: mayPassByItself(error),
-      ...typeof seconds === 'number' ? { retryAfterMs: seconds * 1_000 } : {},
+      outcome: 'not_sent',
+      reason: redacted(error.message, secrets),
+      isRetryable: mayPassByItself(error),
+      ...(typeof seconds === 'number' ? { retryAfterMs: seconds * 1_000 } : {}),
     };
   }
 }

@@ -24,8 +24,11 @@ export type CheckedBatch = { records: CheckedRecord[]; rules: SorRules };
 
 /** Checks a batch, which follows `read` records of its run, by the SoR's rules as they are now. */
 export async function checkBatch(
-  { db }: Pick<Dependencies, 'db'>, { entityId, mapping }: Sync, { sorId, mapper }: { sorId: number; mapper: RecordMapper },
-  items: readonly SyncItem[], read: number,
+  { db }: Pick<Dependencies, 'db'>,
+  { entityId, mapping }: Sync,
+  { sorId, mapper }: { sorId: number; mapper: RecordMapper },
+  items: readonly SyncItem[],
+  read: number,
 ): Promise<CheckedBatch> {
   const rules = await sorRules(db, entityId, sorId);
   return { records: checkRecords(items, { rules, mapper, customer: mapping.customer! }, read), rules };
@@ -40,7 +43,9 @@ export function checkRecords(items: readonly SyncItem[], checks: Checks, before:
 
 /** The same records once more, by the SoR's rules as they are now. */
 export async function checkAgain(
-  { db }: Pick<Dependencies, 'db'>, { entityId, mapping }: Sync, { sorId, mapper }: { sorId: number; mapper: RecordMapper },
+  { db }: Pick<Dependencies, 'db'>,
+  { entityId, mapping }: Sync,
+  { sorId, mapper }: { sorId: number; mapper: RecordMapper },
   records: readonly CheckedRecord[],
 ): Promise<CheckedBatch> {
   const rules = await sorRules(db, entityId, sorId);
@@ -56,11 +61,22 @@ function checkItem(item: SyncItem, ordinal: number, { rules, customer, mapper }:
   }
   const mapped = mapper.map(item.record, (field) => rules.sorDeleted || rules.attributes.has(field));
   const { rows, refusals } = checkRecord(mapped, rules, customer);
-  const error = refusals.length === 0 ? null : { ...recordError(ordinal, item.record, refusals), originalLine: rootLine };
+  const error =
+    refusals.length === 0 ? null : { ...recordError(ordinal, item.record, refusals), originalLine: rootLine };
   const checksum = error ? null : checksumOfRows(rows);
   const key = customerIdOf(mapped);
   const isSuspicious = key !== null && isSuspiciousId(key);
-  return { item, ordinal, rootLine, wasNamed: item.wasNamed, key, rows, checksum, error, ...isSuspicious && { isSuspicious } };
+  return {
+    item,
+    ordinal,
+    rootLine,
+    wasNamed: item.wasNamed,
+    key,
+    rows,
+    checksum,
+    error,
+    ...(isSuspicious && { isSuspicious }),
+  };
 }
 
 /** What the records change; a change's line is its record's ordinal. */

@@ -10,25 +10,40 @@ import { targetsOf } from './record-mapper.ts';
 export function streamNamed(streams: readonly Stream[], name: string, side: 'source' | 'destination'): Stream {
   const found = streams.find((stream) => stream.name === name);
   if (found) return found;
-  throw sourceRefusal('source_refused', `The ${side} has no stream ${name}${nearest(name, streams.map((stream) => stream.name))}`);
+  throw sourceRefusal(
+    'source_refused',
+    `The ${side} has no stream ${name}${nearest(
+      name,
+      streams.map((stream) => stream.name),
+    )}`,
+  );
 }
 
 /**
- * Refuses to read where no record could be written, or nothing be told of what is new, since a field that the sync names is
- * none of the source's. Returns the other fields that its mapping names in vain: some come up in records alone.
+ * Refuses to read where no record could be written, or nothing be told of what is new, since a field that the sync
+ * names is none of the source's. Returns the other fields that its mapping names in vain: some come up in records
+ * alone.
  */
 export function fieldsNamedInVain({ mode, cursorField, mapping }: Sync, { fields, incremental }: Stream): string[] {
   const names = fields.map((field) => field.name);
   if (names.length === 0) return [];
   const isNone = (field: string) => !names.includes(field);
   if (mode === 'incremental' && incremental !== 'own' && cursorField !== null && isNone(cursorField)) {
-    throw sourceRefusal('source_refused', `cursor_field: the source has no field ${cursorField}${nearest(cursorField, names)}`);
+    throw sourceRefusal(
+      'source_refused',
+      `cursor_field: the source has no field ${cursorField}${nearest(cursorField, names)}`,
+    );
   }
   if (mapping.customer && isNone(mapping.customer.field)) {
     const { field } = mapping.customer;
-    throw sourceRefusal('source_refused', `mapping.customer.field: the source has no field ${field}${nearest(field, names)}`);
+    throw sourceRefusal(
+      'source_refused',
+      `mapping.customer.field: the source has no field ${field}${nearest(field, names)}`,
+    );
   }
-  return mapping.fields.flatMap((entry) => ('from' in entry && !('drop' in entry) && isNone(entry.from) ? entry.from : []));
+  return mapping.fields.flatMap((entry) =>
+    'from' in entry && !('drop' in entry) && isNone(entry.from) ? entry.from : [],
+  );
 }
 
 /** Says which fields those are, each with the nearest that there is. */
@@ -39,7 +54,9 @@ export function sayInVain(fields: readonly string[], { fields: there }: Stream):
 
 /** Asks a destination whether it could take what the mapping makes; what it does not tell it is not asked for. */
 export async function checkDestination(
-  { destination, mapping }: Sync, { destination: open }: SyncEnds, context: ConnectorContext,
+  { destination, mapping }: Sync,
+  { destination: open }: SyncEnds,
+  context: ConnectorContext,
 ): Promise<void> {
   if (!open || 'sorId' in destination) return;
   const streams = await open.connector.destination!.discover(open.settings, context);
@@ -51,7 +68,10 @@ export async function checkDestination(
   if (refusing !== undefined) throw sourceRefusal('source_refused', sayTakesNone(name, refusing));
   const unknown = written.find((field) => !names.includes(field));
   if (unknown === undefined) return;
-  throw sourceRefusal('source_refused', `The stream ${name} of the destination has no field ${unknown}${nearest(unknown, names)}`);
+  throw sourceRefusal(
+    'source_refused',
+    `The stream ${name} of the destination has no field ${unknown}${nearest(unknown, names)}`,
+  );
 }
 
 function nearest(name: string, names: readonly string[]): string {

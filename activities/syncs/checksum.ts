@@ -5,7 +5,9 @@ const BYTES = 16;
 
 /** The same for the same values of the same attributes, in whatever order they come. */
 export function checksumOfRows(rows: readonly (ValueRow | SetRow)[]): Buffer {
-  const parts = rows.map((row) => JSON.stringify([row.attributeId, row.action, row.kind === 'set' ? row.elements.toSorted() : row.value]));
+  const parts = rows.map((row) =>
+    JSON.stringify([row.attributeId, row.action, row.kind === 'set' ? row.elements.toSorted() : row.value]),
+  );
   return checksum(parts.toSorted().join('\n'));
 }
 

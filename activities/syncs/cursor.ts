@@ -16,28 +16,36 @@ export function cursorBehind({ cursor }: Pick<Gathered, 'cursor'>): string | nul
 }
 
 /**
- * The cursor up to which a batch that was taken is noted down: the one behind it, as the source's cursor tells it, or where that names
- * somebody who was erased the one `before`, from which all is read once more should it be gone on with. Of what a source still has of
- * them nothing is kept. Asked in the transaction that notes it down.
+ * The cursor up to which a batch that was taken is noted down: the one behind it, as the source's cursor tells it, or
+ * where that names somebody who was erased the one `before`, from which all is read once more should it be gone on
+ * with. Of what a source still has of them nothing is kept. Asked in the transaction that notes it down.
  */
 export async function cursorToNote(
-  tx: Tx, deps: Pick<Dependencies, 'secrets'>, sync: Pick<Sync, 'entityId' | 'destination' | 'mapping'>,
+  tx: Tx,
+  deps: Pick<Dependencies, 'secrets'>,
+  sync: Pick<Sync, 'entityId' | 'destination' | 'mapping'>,
   { before, behind }: { before: string | null; behind: string | null },
 ): Promise<string | null> {
   const { destination } = sync;
   // Records that no key names would all be sent once more.
   const isReadAgain = 'sorId' in destination || destination.key.length > 0;
-  return isReadAgain && await isErasedNamed(tx, deps, sync, behind) ? before : behind;
+  return isReadAgain && (await isErasedNamed(tx, deps, sync, behind)) ? before : behind;
 }
 
 /** Returns whether a cursor names an erased person: a user, or a customer of the sync's own type. */
 export async function isErasedNamed(
-  tx: Tx, { secrets }: Pick<Dependencies, 'secrets'>, sync: Pick<Sync, 'entityId' | 'mapping'>, position: string | null,
+  tx: Tx,
+  { secrets }: Pick<Dependencies, 'secrets'>,
+  sync: Pick<Sync, 'entityId' | 'mapping'>,
+  position: string | null,
 ): Promise<boolean> {
   if (position === null) return false;
   const types = [...new Set(['user_id' as const, customerTypeOf(sync)])];
-  const erased = await findErased(tx, secrets, sync.entityId, () => [...wordsOf(JSON.parse(position) as Json)].flatMap((customerId) =>
-    types.map((customerType) => ({ customerType, customerId }))));
+  const erased = await findErased(tx, secrets, sync.entityId, () =>
+    [...wordsOf(JSON.parse(position) as Json)].flatMap((customerId) =>
+      types.map((customerType) => ({ customerType, customerId })),
+    ),
+  );
   return erased.size > 0;
 }
 

@@ -7,7 +7,12 @@ import { type ImportError, showJson } from '../../domain/imports/import-error.ts
 import { JobGone } from '../../domain/jobs/job.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import {
-  deleteBatch, findBatch, insertBatch, type PendingBatch, updateBatchOutcomes, updateBatchSent,
+  deleteBatch,
+  findBatch,
+  insertBatch,
+  type PendingBatch,
+  updateBatchOutcomes,
+  updateBatchSent,
 } from '../../store/syncs/sync-batches.ts';
 import type { Sync } from '../../store/syncs/sync-record.ts';
 import { findKnownRecords, upsertSending } from '../../store/syncs/sync-records.ts';
@@ -30,38 +35,69 @@ import type { RunScope } from './scope.ts';
 export type StreamTarget = { stream: string; key: string[]; open: OpenConnection; scope: RunScope };
 
 /**
- * A batch on its way: what becomes of its records, and those that are sent, each key once. `fates` are the outcomes of its records, by
- * the name that batches have which earlier versions wrote down.
+ * A batch on its way: what becomes of its records, and those that are sent, each key once. `fates` are the outcomes of
+ * its records, by the name that batches have which earlier versions wrote down.
  */
 type Delivery = {
-  items: Outgoing[]; fates: RecordOutcome[]; records: SourceRecord[]; bytes: number; position: string | null;
+  items: Outgoing[];
+  fates: RecordOutcome[];
+  records: SourceRecord[];
+  bytes: number;
+  position: string | null;
   /** None in those that earlier versions wrote down. */
   share?: number | null;
   oddCursors?: number;
 };
 
 /**
- * Sends a batch to a stream of another connection. It is written down before it is sent, and its outcomes before the next
- * is read: after a crash the very same is sent again, under the same name. Null when another attempt has moved the run on;
+ * Sends a batch to a stream of another connection. It is written down before it is sent, and its outcomes before the
+ * next is read: after a crash the very same is sent again, under the same name. Null when another attempt has moved the
+ * run on;
  * `stopped` where the sync is not to write what has new fields.
  */
 export async function deliverBatch(
-  deps: Dependencies, job: SyncJob, target: StreamTarget & { mapper: RecordMapper }, batch: Gathered, before: RunProgress,
+  deps: Dependencies,
+  job: SyncJob,
+  target: StreamTarget & { mapper: RecordMapper },
+  batch: Gathered,
+  before: RunProgress,
 ): Promise<RunProgress | 'stopped' | null> {
   const { entityId, id: syncId } = job.sync;
   const items = await outgoingOf(deps, job.sync, target, batch.items, before.recordsTaken);
   if (target.mapper.isToStop) return 'stopped';
-  const known = await findKnownRecords(deps.db, entityId, syncId, items.flatMap(({ key }) => key ?? []));
+  const known = await findKnownRecords(
+    deps.db,
+    entityId,
+    syncId,
+    items.flatMap(({ key }) => key ?? []),
+  );
   const fates = decideOutcomes(items, known, job.run);
   const { bytes, oddCursors } = batch;
-  const taken = { ...slim(sendable(items, fates)), fates, bytes, oddCursors, share: shareOf(job.run.progress, batch.done) };
+  const taken = {
+    ...slim(sendable(items, fates)),
+    fates,
+    bytes,
+    oddCursors,
+    share: shareOf(job.run.progress, batch.done),
+  };
   const identifier = `${job.run.identifier}-${before.read}`;
   const held = await write(deps.db, async (tx) => {
     const run = await lockRun(tx, job.key);
     if (run?.progress.read !== before.read) return null;
     // An erasure waits for transactions that began before it, and for nothing that is held in memory.
-    if (await isAnyErased(tx, deps, job.sync, items.map(({ customerId }) => customerId))) return 'erased';
-    const position = await cursorToNote(tx, deps, job.sync, { before: run.progress.position, behind: cursorBehind(batch) });
+    if (
+      await isAnyErased(
+        tx,
+        deps,
+        job.sync,
+        items.map(({ customerId }) => customerId),
+      )
+    )
+      return 'erased';
+    const position = await cursorToNote(tx, deps, job.sync, {
+      before: run.progress.position,
+      behind: cursorBehind(batch),
+    });
     const delivery: Delivery = { ...taken, position };
     await insertBatch(tx, entityId, run.id, { identifier, batch: JSON.stringify(delivery) });
     await upsertSending(tx, entityId, { syncId, runId: run.rootId ?? run.id }, sendingOf(delivery));
@@ -73,17 +109,30 @@ export async function deliverBatch(
   return held && send(deps, job, target, { identifier, delivery: held, answered: [], sent: 0 });
 }
 
-/** The records that may arrive, by what names them to the sync: else by the person, so that an erasure knows of the copy. */
+/**
+ * The records that may arrive, by what names them to the sync: else by the person, so that an erasure knows of the
+ * copy.
+ */
 function sendingOf({ items }: Delivery): Map<string, string | null> {
-  return new Map(items.filter(({ sent }) => sent !== null).flatMap(({ key, customerId }) => {
-    const name = key ?? (customerId && JSON.stringify([customerId]));
-    return name === null ? [] : [[name, customerId] as const];
-  }));
+  return new Map(
+    items
+      .filter(({ sent }) => sent !== null)
+      .flatMap(({ key, customerId }) => {
+        const name = key ?? (customerId && JSON.stringify([customerId]));
+        return name === null ? [] : [[name, customerId] as const];
+      }),
+  );
 }
 
-/** What is written down, and held while it is sent: of each record at most what is sent, and what an error of it would show. */
+/**
+ * What is written down, and held while it is sent: of each record at most what is sent, and what an error of it would
+ * show.
+ */
 function slim({ items, records }: Pick<Delivery, 'items' | 'records'>): Pick<Delivery, 'items' | 'records'> {
-  return { records, items: items.map((item) => ({ ...item, record: null, source: item.sent === null ? null : item.source })) };
+  return {
+    records,
+    items: items.map((item) => ({ ...item, record: null, source: item.sent === null ? null : item.source })),
+  };
 }
 
 /** Sends what an attempt before this one had written down, if there is something. */
@@ -93,19 +142,25 @@ export async function deliverPending(deps: Dependencies, job: SyncJob, target: S
   const { identifier, sent } = pending;
   // Should this try end with its process, any record may have left.
   if (sent !== null) await write(deps.db, (tx) => updateBatchSent(tx, job.sync.entityId, job.run.id, null));
-  await send(deps, job, target, { identifier, delivery: deliveryOf(pending), answered: answeredOf(pending.outcomes), sent });
+  await send(deps, job, target, {
+    identifier,
+    delivery: deliveryOf(pending),
+    answered: answeredOf(pending.outcomes),
+    sent,
+  });
 }
 
 const deliveryOf = ({ batch }: PendingBatch) => revived(JSON.parse(batch) as Delivery);
 
-
-const answeredOf = (outcomes: string | null) => (outcomes === null ? [] : JSON.parse(outcomes) as WriteOutcome[]);
+const answeredOf = (outcomes: string | null) => (outcomes === null ? [] : (JSON.parse(outcomes) as WriteOutcome[]));
 
 /** Checksums and hashes are bytes, which JSON has none of. */
 function revived(delivery: Delivery): Delivery {
   const bytes = (value: unknown) => (value === null ? null : Buffer.from((value as { data: number[] }).data));
   const items = delivery.items.map((item) => ({
-    ...item, checksum: bytes(item.checksum), error: item.error && { ...item.error, customerHash: bytes(item.error.customerHash) },
+    ...item,
+    checksum: bytes(item.checksum),
+    error: item.error && { ...item.error, customerHash: bytes(item.error.customerHash) },
   }));
   return { ...delivery, items };
 }
@@ -117,18 +172,25 @@ const NOTE_EVERY_MS = 1_000;
 type Sending = Pick<PendingBatch, 'identifier' | 'sent'> & { delivery: Delivery; answered: WriteOutcome[] };
 
 async function send(
-  deps: Dependencies, job: SyncJob, { stream, key, open, scope }: StreamTarget, { identifier, delivery, answered, sent }: Sending,
+  deps: Dependencies,
+  job: SyncJob,
+  { stream, key, open, scope }: StreamTarget,
+  { identifier, delivery, answered, sent }: Sending,
 ): Promise<RunProgress | null> {
   const { connector, settings, secretSettings } = open;
   const { records } = delivery;
   const outcomes = [...answered];
   // A connector that does not report what leaves may have sent anything.
   let left: number | null = null;
-  const sending = (count: number) => { left = Math.max(left ?? 0, count); };
+  const sending = (count: number) => {
+    left = Math.max(left ?? 0, count);
+  };
   const writing = { stream, key, batchId: identifier, records, answered: outcomes.length, isRemoval: false, sending };
   let notedAt = performance.now();
   try {
-    for await (const some of records.length === outcomes.length ? [] : connector.destination!.write(settings, writing, scope.context)) {
+    for await (const some of records.length === outcomes.length
+      ? []
+      : connector.destination!.write(settings, writing, scope.context)) {
       outcomes.push(...some.map((outcome) => withoutSecret(outcome, secretSettings)));
       if (performance.now() - notedAt < NOTE_EVERY_MS || outcomes.length === records.length) continue;
       await noteAnswered(deps, job, delivery, outcomes);
@@ -144,12 +206,17 @@ async function send(
 }
 
 function withoutSecret(outcome: WriteOutcome, secretSettings: OpenConnection['secretSettings']): WriteOutcome {
-  return outcome.kind === 'failed' ? { ...outcome, message: shorten(redacted(outcome.message, secretSettings)) } : outcome;
+  return outcome.kind === 'failed'
+    ? { ...outcome, message: shorten(redacted(outcome.message, secretSettings)) }
+    : outcome;
 }
 
 /** `ended` describes a try that has failed: how many records were answered before it, and how many may have left. */
 async function noteAnswered(
-  deps: Dependencies, { key }: SyncJob, { records, share = null }: Delivery, outcomes: WriteOutcome[],
+  deps: Dependencies,
+  { key }: SyncJob,
+  { records, share = null }: Delivery,
+  outcomes: WriteOutcome[],
   ended?: { before: number; sent: number | null },
 ): Promise<void> {
   await write(deps.db, async (tx) => {
@@ -161,17 +228,26 @@ async function noteAnswered(
     const before = run.progress.share ?? 0;
     const ofTheRest = (answered - run.answered) / (records.length - run.answered);
     const shareNow = share === null ? null : before + (share - before) * ofTheRest;
-    await updateBatchOutcomes(tx, run.entityId, run.id, { outcomes: JSON.stringify(outcomes), answered, share: shareNow });
+    await updateBatchOutcomes(tx, run.entityId, run.id, {
+      outcomes: JSON.stringify(outcomes),
+      answered,
+      share: shareNow,
+    });
   });
   deps.boundary('sync: answers noted');
 }
 
 /** What became of the batch, the counts and the source's cursor behind it, in one transaction that holds the run. */
-async function note(deps: Dependencies, { key, sync }: SyncJob, delivery: Delivery, outcomes: WriteOutcome[]): Promise<RunProgress | null> {
+async function note(
+  deps: Dependencies,
+  { key, sync }: SyncJob,
+  delivery: Delivery,
+  outcomes: WriteOutcome[],
+): Promise<RunProgress | null> {
   const told = withOutcomes(delivery, outcomes);
   const noted = await write(deps.db, async (tx) => {
     const run = await lockRunOfBatch(tx, key);
-    if (!run || !await findBatch(tx, sync.entityId, run.id)) return null;
+    if (!run || !(await findBatch(tx, sync.entityId, run.id))) return null;
     return { before: run.progress, after: await noteDelivery(tx, deps, { sync, run }, { ...delivery, ...told }) };
   });
   if (noted) countRecords(deps, noted.before, noted.after);
@@ -186,8 +262,8 @@ type RunOfSync = { sync: Sync; run: SyncRun };
 type Noting = Pick<Dependencies, 'secrets' | 'boundary'>;
 
 /**
- * Counts the batch that a canceled run had on its way. The outcome of a record that may have left is unknown, and each record says
- * so. If there is none, the next run reads again what was not sent. `tx` holds sync and run.
+ * Counts the batch that a canceled run had on its way. The outcome of a record that may have left is unknown, and each
+ * record says so. If there is none, the next run reads again what was not sent. `tx` holds sync and run.
  */
 export async function noteUnknown(tx: Tx, deps: Noting, { sync, run }: RunOfSync): Promise<void> {
   const pending = await findBatch(tx, sync.entityId, run.id);
@@ -198,13 +274,19 @@ export async function noteUnknown(tx: Tx, deps: Noting, { sync, run }: RunOfSync
   const answered = answeredOf(pending.outcomes);
   const sent = pending.sent ?? delivery.records.length;
   if (sent <= answered.length) return noteAnsweredPart(tx, deps, { sync, run }, delivery, answered);
-  const outcomes = delivery.records.map((_, index): WriteOutcome =>
-    answered[index] ?? { kind: 'failed', message: index < sent ? UNKNOWN : NOT_SENT, later: true });
-  const errorTypeOf = (index: number) => (index < answered.length || index >= sent ? 'DELIVERY_FAILED' : 'DELIVERY_UNKNOWN');
+  const outcomes = delivery.records.map(
+    (_, index): WriteOutcome =>
+      answered[index] ?? { kind: 'failed', message: index < sent ? UNKNOWN : NOT_SENT, later: true },
+  );
+  const errorTypeOf = (index: number) =>
+    index < answered.length || index >= sent ? 'DELIVERY_FAILED' : 'DELIVERY_UNKNOWN';
   await noteDelivery(tx, deps, { sync, run }, { ...delivery, ...withOutcomes(delivery, outcomes, errorTypeOf) });
 }
 
-/** Counts what the destination has answered of the batch that a failing run had on its way: the next run reads the rest again. */
+/**
+ * Counts what the destination has answered of the batch that a failing run had on its way: the next run reads the rest
+ * again.
+ */
 export async function noteAnsweredOfFailed(tx: Tx, deps: Noting, { sync, run }: RunOfSync): Promise<void> {
   const pending = await findBatch(tx, sync.entityId, run.id);
   if (pending && !('sorId' in sync.destination)) {
@@ -213,28 +295,48 @@ export async function noteAnsweredOfFailed(tx: Tx, deps: Noting, { sync, run }: 
 }
 
 async function noteAnsweredPart(
-  tx: Tx, deps: Noting, { sync, run }: RunOfSync, delivery: Delivery, answered: WriteOutcome[],
+  tx: Tx,
+  deps: Noting,
+  { sync, run }: RunOfSync,
+  delivery: Delivery,
+  answered: WriteOutcome[],
 ): Promise<void> {
   if (answered.length === delivery.records.length) {
     await noteDelivery(tx, deps, { sync, run }, { ...delivery, ...withOutcomes(delivery, answered) });
   } else if (answered.length === 0) {
     await deleteBatch(tx, sync.entityId, run.id);
   } else {
-    await noteDelivery(tx, deps, { sync, run }, { ...delivery, ...withOutcomes(answeredPart(delivery, answered.length), answered) }, true);
+    await noteDelivery(
+      tx,
+      deps,
+      { sync, run },
+      { ...delivery, ...withOutcomes(answeredPart(delivery, answered.length), answered) },
+      true,
+    );
   }
 }
 
 /** The records that were answered, and those before the first that was not which needed no answer. */
-function answeredPart({ items, fates, records }: Delivery, answered: number): Pick<Delivery, 'items' | 'fates' | 'records'> {
+function answeredPart(
+  { items, fates, records }: Delivery,
+  answered: number,
+): Pick<Delivery, 'items' | 'fates' | 'records'> {
   const firstLeft = items.findIndex(({ sent }) => sent !== null && sent >= answered);
   const isCounted = ({ sent }: Outgoing, index: number) => (sent === null ? index < firstLeft : sent < answered);
-  return { records, items: items.filter(isCounted), fates: fates.filter((_, index) => isCounted(items[index]!, index)) };
+  return {
+    records,
+    items: items.filter(isCounted),
+    fates: fates.filter((_, index) => isCounted(items[index]!, index)),
+  };
 }
 
 /** If only a part of the batch was answered (`isPart`), the source is read again from before the batch. */
 async function noteDelivery(
-  tx: Tx, deps: Noting, { sync, run }: RunOfSync,
-  { items, fates, bytes, share = null, position: behind, oddCursors = 0 }: Omit<Delivery, 'records'>, isPart = false,
+  tx: Tx,
+  deps: Noting,
+  { sync, run }: RunOfSync,
+  { items, fates, bytes, share = null, position: behind, oddCursors = 0 }: Omit<Delivery, 'records'>,
+  isPart = false,
 ): Promise<RunProgress> {
   await deleteBatch(tx, sync.entityId, run.id);
   const records = await forgetErased(tx, deps, sync, items);
@@ -242,20 +344,27 @@ async function noteDelivery(
   const before = run.progress.position;
   const position = isPart ? before : await cursorToNote(tx, deps, sync, { before, behind });
   const shareTaken = isPart ? run.progress.share : share;
-  const taken = progressTaken(run.progress, records.length,
-    { bytes, share: shareTaken, position, unmappedFields: run.progress.unmappedFields, oddCursors: isPart ? 0 : oddCursors });
+  const taken = progressTaken(run.progress, records.length, {
+    bytes,
+    share: shareTaken,
+    position,
+    unmappedFields: run.progress.unmappedFields,
+    oddCursors: isPart ? 0 : oddCursors,
+  });
   const after = progressAfter(taken, { records, outcomes: fates, errors });
   await updateRunProgress(tx, run, after);
   if (isPart) return after;
   // What is read, or by which field, may have been changed once a run was canceled.
-  const movesCursor = run.state === 'running' || (await findSyncById(tx, sync.entityId, sync.id))?.cursor === run.progress.position;
+  const movesCursor =
+    run.state === 'running' || (await findSyncById(tx, sync.entityId, sync.id))?.cursor === run.progress.position;
   if (movesCursor && sync.mode === 'incremental' && run.rootId === null) await updateSyncCursor(tx, sync, position);
   deps.boundary('sync: before a batch commits');
   return after;
 }
 
 function withOutcomes(
-  { items, fates, records }: Pick<Delivery, 'items' | 'fates' | 'records'>, outcomes: WriteOutcome[],
+  { items, fates, records }: Pick<Delivery, 'items' | 'fates' | 'records'>,
+  outcomes: WriteOutcome[],
   errorTypeOf: (sent: number) => DeliveryErrorType = () => 'DELIVERY_FAILED',
 ): { items: Outgoing[]; fates: RecordOutcome[] } {
   const outcomeOf = ({ sent }: Outgoing) => (sent === null ? null : outcomes[sent]!);
@@ -263,7 +372,12 @@ function withOutcomes(
     items: items.map((item) => {
       const outcome = outcomeOf(item);
       return outcome?.kind === 'failed'
-        ? { ...item, checksum: null, error: deliveryError(item, errorTypeOf(item.sent!), outcome, records[item.sent!]!) } : item;
+        ? {
+            ...item,
+            checksum: null,
+            error: deliveryError(item, errorTypeOf(item.sent!), outcome, records[item.sent!]!),
+          }
+        : item;
     }),
     fates: fates.map((fate, index) => {
       const outcome = outcomeOf(items[index]!);
@@ -279,11 +393,22 @@ type Failed = Extract<WriteOutcome, { kind: 'failed' }>;
 
 /** Where a field is at fault, its value as it was sent is quoted. */
 function deliveryError(
-  { ordinal, rootLine, customerId, source }: Outgoing, errorType: DeliveryErrorType, { message, field }: Failed, sent: SourceRecord,
+  { ordinal, rootLine, customerId, source }: Outgoing,
+  errorType: DeliveryErrorType,
+  { message, field }: Failed,
+  sent: SourceRecord,
 ): ImportError {
   const quoted = field === undefined ? '' : `${quote(textOf(sent[field]) ?? showJson(sent[field]))} `;
   return {
-    line: ordinal, errorType, outcome: 'failed', stage: 'merge', message: quoted + message, customerId,
-    attributeKey: field ?? null, raw: showJson(source), originalLine: rootLine, customerHash: null,
+    line: ordinal,
+    errorType,
+    outcome: 'failed',
+    stage: 'merge',
+    message: quoted + message,
+    customerId,
+    attributeKey: field ?? null,
+    raw: showJson(source),
+    originalLine: rootLine,
+    customerHash: null,
   };
 }

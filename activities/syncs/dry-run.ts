@@ -30,29 +30,51 @@ const MAX_SHOWN = 20;
 const MAX_SHOWN_CHARS = 10_000;
 
 /** What a dry run finds out of a batch; `people`: the ids of the customers that it tells of. */
-type Findings = { records: readonly BatchRecord[]; people: (string | null)[]; outcomes: RecordOutcome[]; sample: SampleRecord[] };
+type Findings = {
+  records: readonly BatchRecord[];
+  people: (string | null)[];
+  outcomes: RecordOutcome[];
+  sample: SampleRecord[];
+};
 
 /** Looks at a batch as a run would, and notes down what that would write; nothing is written. */
 export async function dryRunBatch(
-  deps: Dependencies, job: SyncJob, mapper: RecordMapper, batch: Gathered, before: RunProgress,
+  deps: Dependencies,
+  job: SyncJob,
+  mapper: RecordMapper,
+  batch: Gathered,
+  before: RunProgress,
 ): Promise<RunProgress | 'stopped' | null> {
   const items = batch.items.slice(0, job.run.dryRunRecords! - before.read);
   const { destination } = job.sync;
-  const findings = 'sorId' in destination
-    ? await lookAtAttributes(deps, job, destination.sorId, mapper, items, before.read)
-    : await lookAtRecords(deps, job, destination.key, mapper, items, before.read);
+  const findings =
+    'sorId' in destination
+      ? await lookAtAttributes(deps, job, destination.sorId, mapper, items, before.read)
+      : await lookAtRecords(deps, job, destination.key, mapper, items, before.read);
   if (mapper.isToStop) return 'stopped';
   const noted = await write(deps.db, async (tx) => {
     const run = await lockRun(tx, job.key);
     if (run?.progress.read !== before.read) return null;
     if (await isAnyErased(tx, deps, job.sync, findings.people)) return 'erased';
-    const errors = await redactErased(tx, deps, job.sync.entityId, findings.records.flatMap(({ error }) => error ?? []),
-      () => customerTypeOf(job.sync));
+    const errors = await redactErased(
+      tx,
+      deps,
+      job.sync.entityId,
+      findings.records.flatMap(({ error }) => error ?? []),
+      () => customerTypeOf(job.sync),
+    );
     await insertImportErrors(tx, job.sync.entityId, run.id, errors);
-    await updateSample(tx, run, shownFirst([...run.sample ?? [], ...findings.sample]).slice(0, MAX_SHOWN));
-    const position = await cursorToNote(tx, deps, job.sync, { before: run.progress.position, behind: cursorBehind(batch) });
+    await updateSample(tx, run, shownFirst([...(run.sample ?? []), ...findings.sample]).slice(0, MAX_SHOWN));
+    const position = await cursorToNote(tx, deps, job.sync, {
+      before: run.progress.position,
+      behind: cursorBehind(batch),
+    });
     const taken = progressTaken(run.progress, items.length, {
-      bytes: batch.bytes, share: null, position, unmappedFields: [...mapper.unmapped], oddCursors: batch.oddCursors,
+      bytes: batch.bytes,
+      share: null,
+      position,
+      unmappedFields: [...mapper.unmapped],
+      oddCursors: batch.oddCursors,
     });
     const progress = progressAfter(taken, { ...findings, errors });
     await updateRunProgress(tx, run, progress);
@@ -68,7 +90,12 @@ function shownFirst(sample: SampleRecord[]): SampleRecord[] {
 }
 
 async function lookAtAttributes(
-  deps: Dependencies, { sync }: SyncJob, sorId: number, mapper: RecordMapper, items: Gathered['items'], before: number,
+  deps: Dependencies,
+  { sync }: SyncJob,
+  sorId: number,
+  mapper: RecordMapper,
+  items: Gathered['items'],
+  before: number,
 ): Promise<Findings> {
   const rules = await sorRules(deps.db, sync.entityId, sorId);
   const customer = sync.mapping.customer!;
@@ -79,12 +106,19 @@ async function lookAtAttributes(
   const stored = await storedValues(deps, sync.entityId, sorId, rules, people);
   const looked = records.map((record) => lookAt(record, rules, stored));
   return {
-    records, people: records.map(({ key }) => key), outcomes: looked.map(({ outcome }) => outcome), sample: looked.slice(0, MAX_SHOWN * 10),
+    records,
+    people: records.map(({ key }) => key),
+    outcomes: looked.map(({ outcome }) => outcome),
+    sample: looked.slice(0, MAX_SHOWN * 10),
   };
 }
 
 /** As the merge leaves them out. */
-async function withoutErased(deps: Dependencies, sync: SyncJob['sync'], records: CheckedRecord[]): Promise<CheckedRecord[]> {
+async function withoutErased(
+  deps: Dependencies,
+  sync: SyncJob['sync'],
+  records: CheckedRecord[],
+): Promise<CheckedRecord[]> {
   const erased = await erasedAmong(deps.db, deps, sync, () => records.map(({ key }) => key));
   return records.map((record) => {
     const hash = erased(record.key);
@@ -96,18 +130,29 @@ async function withoutErased(deps: Dependencies, sync: SyncJob['sync'], records:
 type StoredValues = Map<string, Map<number, string | string[]>>;
 
 async function storedValues(
-  { db }: Dependencies, entityId: number, sorId: number, { attributes }: SorRules, people: Person[],
+  { db }: Dependencies,
+  entityId: number,
+  sorId: number,
+  { attributes }: SorRules,
+  people: Person[],
 ): Promise<StoredValues> {
   const selection = [...attributes.values()].map(({ id, valueType }) => ({ id, sorId, valueType }));
   const stored: StoredValues = new Map();
   for await (const { customer, values } of streamProfileValues(db, entityId, people, selection)) {
     const there = values.filter(({ isRemoved }) => !isRemoved);
-    stored.set(customer.customerId, new Map(there.map(({ attributeId, value, elements }) => [attributeId, elements ?? String(value)])));
+    stored.set(
+      customer.customerId,
+      new Map(there.map(({ attributeId, value, elements }) => [attributeId, elements ?? String(value)])),
+    );
   }
   return stored;
 }
 
-function lookAt({ ordinal: line, key, rows, error }: CheckedRecord, { attributes }: SorRules, stored: StoredValues): SampleRecord {
+function lookAt(
+  { ordinal: line, key, rows, error }: CheckedRecord,
+  { attributes }: SorRules,
+  stored: StoredValues,
+): SampleRecord {
   const keyOf = new Map([...attributes.values()].map((attribute) => [attribute.id, attribute.key]));
   const changes = rows.flatMap((row) => {
     const before = shown(row.valueType, stored.get(key!)?.get(row.attributeId));
@@ -116,7 +161,13 @@ function lookAt({ ordinal: line, key, rows, error }: CheckedRecord, { attributes
     const [from, to] = [before, after].map((value) => asNumber(row.valueType, value));
     return [{ key: keyOf.get(row.attributeId)!, before: from, after: to }];
   });
-  const outcome = error ? (error.outcome === 'ignored' ? 'ignored' : 'failed') : changes.length > 0 ? 'written' : 'unchanged';
+  const outcome = error
+    ? error.outcome === 'ignored'
+      ? 'ignored'
+      : 'failed'
+    : changes.length > 0
+      ? 'written'
+      : 'unchanged';
   return { line, outcome, customer_id: key, changes, ...(error ? { message: error.message } : {}) };
 }
 
@@ -151,14 +202,32 @@ function shownRecord(record: SourceRecord | null): unknown {
 }
 
 async function lookAtRecords(
-  deps: Dependencies, { sync, run }: SyncJob, key: string[], mapper: RecordMapper, items: Gathered['items'], before: number,
+  deps: Dependencies,
+  { sync, run }: SyncJob,
+  key: string[],
+  mapper: RecordMapper,
+  items: Gathered['items'],
+  before: number,
 ): Promise<Findings> {
   const outgoing = await outgoingOf(deps, sync, { key, mapper }, items, before);
-  const known = await findKnownRecords(deps.db, sync.entityId, sync.id, outgoing.flatMap((item) => item.key ?? []));
+  const known = await findKnownRecords(
+    deps.db,
+    sync.entityId,
+    sync.id,
+    outgoing.flatMap((item) => item.key ?? []),
+  );
   const outcomes = decideOutcomes(outgoing, known, run);
   const sample = outgoing.map(({ ordinal: line, customerId, record, error }, index): SampleRecord => ({
-    line, outcome: outcomes[index] as SampleRecord['outcome'], customer_id: customerId, record: shownRecord(record),
+    line,
+    outcome: outcomes[index] as SampleRecord['outcome'],
+    customer_id: customerId,
+    record: shownRecord(record),
     ...(error ? { message: error.message } : {}),
   }));
-  return { records: outgoing, people: outgoing.map(({ customerId }) => customerId), outcomes, sample: sample.slice(0, MAX_SHOWN * 10) };
+  return {
+    records: outgoing,
+    people: outgoing.map(({ customerId }) => customerId),
+    outcomes,
+    sample: sample.slice(0, MAX_SHOWN * 10),
+  };
 }

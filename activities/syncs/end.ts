@@ -2,20 +2,26 @@ import type { JobKey } from '../../domain/jobs/job.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import type { Sync } from '../../store/syncs/sync-record.ts';
 import type { RunAlert, SyncRun } from '../../store/syncs/sync-run-record.ts';
-import { cancelRunsOf, findMissingFieldsBefore, findRunById, lockRun, updateRunEnded } from '../../store/syncs/sync-runs.ts';
+import {
+  cancelRunsOf,
+  findMissingFieldsBefore,
+  findRunById,
+  lockRun,
+  updateRunEnded,
+} from '../../store/syncs/sync-runs.ts';
 import { lockSyncById, updateFailures, updatePaused } from '../../store/syncs/syncs.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { noteAnsweredOfFailed } from './deliver.ts';
 
 /**
- * Ends a run as finished, or as failed for a reason in words for its owner. In the same transaction failures in a row are
- * counted, the sync is paused where they are too many, and what there is to be mailed is noted down.
+ * Ends a run as finished, or as failed for a reason in words for its owner. In the same transaction failures in a row
+ * are counted, the sync is paused where they are too many, and what there is to be mailed is noted down.
  */
 export async function endSyncRun(deps: Dependencies, key: JobKey, failure: SyncRun['failure']): Promise<void> {
   await write(deps.db, async (tx) => {
     const found = await findRunById(tx, key.entityId, key.runId);
     // The sync before its run, as whoever cancels or claims does.
-    const sync = found && await lockSyncById(tx, key.entityId, found.syncId);
+    const sync = found && (await lockSyncById(tx, key.entityId, found.syncId));
     const run = await lockRun(tx, key);
     if (!run) return;
     if (sync && failure) await noteAnsweredOfFailed(tx, deps, { sync, run });

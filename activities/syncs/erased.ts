@@ -11,19 +11,29 @@ export function customerTypeOf({ mapping: { customer } }: Pick<Sync, 'mapping'>)
 
 /** Which of a sync's customers, by their ids, were erased: gives the keyed hash of one who was. */
 export async function erasedAmong(
-  db: Queryable, { secrets }: Pick<Dependencies, 'secrets'>, { entityId, mapping: { customer } }: Sync, ids: () => (string | null)[],
+  db: Queryable,
+  { secrets }: Pick<Dependencies, 'secrets'>,
+  { entityId, mapping: { customer } }: Sync,
+  ids: () => (string | null)[],
 ): Promise<(id: string | null) => Buffer | undefined> {
   if (customer === null) return () => undefined;
   const personOf = (customerId: string) => ({ customerType: customer.type, customerId });
-  const erased = await findErased(db, secrets, entityId, () => ids().flatMap((id) => (id === null ? [] : [personOf(id)])));
+  const erased = await findErased(db, secrets, entityId, () =>
+    ids().flatMap((id) => (id === null ? [] : [personOf(id)])),
+  );
   return (id) => (id === null ? undefined : erased.get(personKey(personOf(id))));
 }
 
 /**
- * Whether any of them was erased, as a transaction sees it that writes what is of them: whoever looked before it began is waited for
- * by nobody.
+ * Whether any of them was erased, as a transaction sees it that writes what is of them: whoever looked before it began
+ * is waited for by nobody.
  */
-export async function isAnyErased(tx: Tx, deps: Pick<Dependencies, 'secrets'>, sync: Sync, ids: (string | null)[]): Promise<boolean> {
+export async function isAnyErased(
+  tx: Tx,
+  deps: Pick<Dependencies, 'secrets'>,
+  sync: Sync,
+  ids: (string | null)[],
+): Promise<boolean> {
   const erased = await erasedAmong(tx, deps, sync, () => ids);
   return ids.some((id) => erased(id) !== undefined);
 }

@@ -2,14 +2,17 @@ import { type Batch, BATCH_BYTES, type Cursor, type Field, type ReadItem } from 
 import type { Mapping } from '../../domain/syncs/record-mapping.ts';
 
 /**
- * An item of a source, or that there was one of an erased person (`isErased`); of a re-drive also the line of the first run that it brings
- * again, and whether that could tell which it was.
+ * An item of a source, or that there was one of an erased person (`isErased`); of a re-drive also the line of the first
+ * run that it brings again, and whether that could tell which it was.
  */
 export type SyncItem = ReadItem & { rootLine?: number; wasNamed?: boolean; isErased?: boolean };
 
 /** Consecutive batches of a source, written together. */
 export type Gathered = {
-  items: SyncItem[]; bytes: number; cursor: Cursor | null; fields: Field[] | null;
+  items: SyncItem[];
+  bytes: number;
+  cursor: Cursor | null;
+  fields: Field[] | null;
   /** How much of the reading is taken with it, from 0 to 1; null where the source can't tell. */
   done: number | null;
   /** How many items have an odd cursor. */
@@ -19,8 +22,15 @@ export type Gathered = {
 /** Two batches of the source at most, or what comes to so many values. */
 const MAX_BYTES = 2 * BATCH_BYTES;
 
-/** Puts small batches together, so that they are written at once. One that tells of other fields stands at the beginning of the next. */
-export async function* gather(batches: AsyncIterable<Batch>, mostValues: number, mapping: Mapping): AsyncGenerator<Gathered> {
+/**
+ * Puts small batches together, so that they are written at once. One that tells of other fields stands at the beginning
+ * of the next.
+ */
+export async function* gather(
+  batches: AsyncIterable<Batch>,
+  mostValues: number,
+  mapping: Mapping,
+): AsyncGenerator<Gathered> {
   let held: Gathered | null = null;
   for await (const { items, bytes, cursor, fields, done = null, oddCursors = 0 } of batches) {
     if (held && fields) {
@@ -30,7 +40,11 @@ export async function* gather(batches: AsyncIterable<Batch>, mostValues: number,
     if (held === null) held = { items, bytes, cursor, fields: fields ?? null, done, oddCursors };
     else {
       held = {
-        items: [...held.items, ...items], bytes: held.bytes + bytes, cursor, fields: held.fields, done,
+        items: [...held.items, ...items],
+        bytes: held.bytes + bytes,
+        cursor,
+        fields: held.fields,
+        done,
         oddCursors: held.oddCursors + oddCursors,
       };
     }
@@ -55,7 +69,7 @@ export async function* oneAhead<T>(items: AsyncGenerator<T>): AsyncGenerator<T> 
       const { value, done } = await next;
       if (done) return;
       next = items.next();
-      next.catch(() => undefined);         // it is told when its turn comes
+      next.catch(() => undefined); // it is told when its turn comes
       yield value;
     }
   } finally {

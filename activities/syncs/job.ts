@@ -14,7 +14,10 @@ import { type OpenConnection, openConnection } from './open-connection.ts';
 export type SyncJob = { run: SyncRun; sync: Sync; key: JobKey };
 
 /** Null when another generation has taken over, or the run has ended, or the sync is deleted. */
-export async function findJob({ db }: Pick<Dependencies, 'db'>, { entityId, runId, generation }: JobClaim): Promise<SyncJob | null> {
+export async function findJob(
+  { db }: Pick<Dependencies, 'db'>,
+  { entityId, runId, generation }: JobClaim,
+): Promise<SyncJob | null> {
   const run = await findRunById(db, entityId, runId);
   if (run?.state !== 'running' || run.generation !== generation) return null;
   const sync = await findSyncById(db, entityId, run.syncId);
@@ -26,7 +29,7 @@ export type SyncEnds = { source: OpenConnection; destination: OpenConnection | n
 
 export async function openEnds(deps: Dependencies, { sync }: SyncJob): Promise<SyncEnds> {
   const { entityId, destination } = sync;
-  if ('sorId' in destination && !await findSorById(deps.db, entityId, destination.sorId)) {
+  if ('sorId' in destination && !(await findSorById(deps.db, entityId, destination.sorId))) {
     throw new Refusal(409, 'sor_deleted', 'The System of Record that it writes to was deleted: make another sync');
   }
   return {
@@ -41,5 +44,10 @@ const MAX_CHARS = 2_000;
 /** A refusal without any secret of the connections, should a connector have quoted one. */
 export function withoutSecrets(refusal: Refusal, ends: SyncEnds | null): Refusal {
   const secretSettings = [ends?.source.secretSettings ?? {}, ends?.destination?.secretSettings ?? {}];
-  return new Refusal(refusal.http, refusal.status, shorten(redacted(refusal.message, secretSettings), MAX_CHARS), refusal.extra);
+  return new Refusal(
+    refusal.http,
+    refusal.status,
+    shorten(redacted(refusal.message, secretSettings), MAX_CHARS),
+    refusal.extra,
+  );
 }

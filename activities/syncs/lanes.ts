@@ -17,17 +17,20 @@ import { type Merged, mergePart, type Part, type Target } from './merge.ts';
 import { progressTaken, shareOf, type Taken } from './outcomes.ts';
 import type { RunScope } from './scope.ts';
 
-/** A batch with fewer values to write is merged at once: to write it down first would cost more than a second session saves. */
+/**
+ * A batch with fewer values to write is merged at once: to write it down first would cost more than a second session
+ * saves.
+ */
 const FEWEST_VALUES = 4_000;
 
 /** So many batches may be pinned at once: while one is merged, the next waits for its lanes. */
 const BATCHES_AHEAD = 2;
 
 /**
- * Brings batches into attributes. A large one is pinned: written down as the source gave it, in the transaction that commits
- * the source's cursor behind it. Then its records are merged by lanes, each in a session of its own, which lets both of two
- * sessions commit their values with their counts: a source need not give the same batch twice. A customer's records go by
- * one lane, in their order.
+ * Brings batches into attributes. A large one is pinned: written down as the source gave it, in the transaction that
+ * commits the source's cursor behind it. Then its records are merged by lanes, each in a session of its own, which lets
+ * both of two sessions commit their values with their counts: a source need not give the same batch twice. A customer's
+ * records go by one lane, in their order.
  */
 export class AttributeLanes {
   readonly #deps: Dependencies;
@@ -51,8 +54,15 @@ export class AttributeLanes {
 
   /** Merges what an attempt before this one had pinned. */
   async resume(): Promise<void> {
-    const { sync, run: { id, progress } } = this.#job;
-    for (const { number, recordsBefore, position, items } of await listPinnedBatches(this.#deps.db, sync.entityId, id)) {
+    const {
+      sync,
+      run: { id, progress },
+    } = this.#job;
+    for (const { number, recordsBefore, position, items } of await listPinnedBatches(
+      this.#deps.db,
+      sync.entityId,
+      id,
+    )) {
       const checked = await checkBatch(this.#deps, sync, this.#target, JSON.parse(items) as SyncItem[], recordsBefore);
       this.#merge(checked, { number, position }, progress.lanesDone);
     }
@@ -62,8 +72,11 @@ export class AttributeLanes {
   /** Takes a batch over: once this is done it is merged, or pinned. Null when another attempt has moved the run on. */
   async take(batch: Gathered, checked: CheckedBatch, before: RunProgress): Promise<RunProgress | null> {
     const taken: Taken = {
-      bytes: batch.bytes, share: shareOf(this.#job.run.progress, batch.done), position: cursorBehind(batch),
-      unmappedFields: [...this.#target.mapper.unmapped], oddCursors: batch.oddCursors,
+      bytes: batch.bytes,
+      share: shareOf(this.#job.run.progress, batch.done),
+      position: cursorBehind(batch),
+      unmappedFields: [...this.#target.mapper.unmapped],
+      oddCursors: batch.oddCursors,
     };
     if (this.#isQuiet || valuesOf(checked) < FEWEST_VALUES) return this.#mergeAtOnce(checked, taken, before);
     if (this.#batches.length >= BATCHES_AHEAD) await this.#batches.shift();
@@ -81,7 +94,10 @@ export class AttributeLanes {
 
   async #mergeAtOnce(checked: CheckedBatch, taken: Taken, before: RunProgress): Promise<RunProgress | null> {
     await this.settled();
-    const { sync, run: { rootId } } = this.#job;
+    const {
+      sync,
+      run: { rootId },
+    } = this.#job;
     const merged = await mergePart(this.#deps, this.#job, this.#target, {
       checked,
       isNext: ({ batchesTaken }) => batchesTaken === before.batchesTaken,
@@ -98,7 +114,10 @@ export class AttributeLanes {
   }
 
   async #pin(items: SyncItem[], checked: CheckedBatch, taken: Taken, before: RunProgress): Promise<RunProgress | null> {
-    const { key, sync: { entityId } } = this.#job;
+    const {
+      key,
+      sync: { entityId },
+    } = this.#job;
     const after = await write(this.#deps.db, async (tx) => {
       const run = await lockRun(tx, key);
       if (run?.progress.batchesTaken !== before.batchesTaken) return null;
@@ -117,23 +136,28 @@ export class AttributeLanes {
 
   /** As it is noted down, with the cursor that may be. */
   async #noted(tx: Tx, taken: Taken, before: string | null): Promise<Taken> {
-    return { ...taken, position: await cursorToNote(tx, this.#deps, this.#job.sync, { before, behind: taken.position }) };
+    return {
+      ...taken,
+      position: await cursorToNote(tx, this.#deps, this.#job.sync, { before, behind: taken.position }),
+    };
   }
 
   /** What is written down of the erased is that there was a record. */
   async #withoutErased(tx: Tx, items: SyncItem[], { records }: CheckedBatch): Promise<SyncItem[]> {
     const erased = await erasedAmong(tx, this.#deps, this.#job.sync, () => records.map(({ key }) => key));
-    return items.map((item, index) => (
-      erased(records[index]!.key) ? { kind: 'malformed', raw: '', message: ERASED, isErased: true } : item));
+    return items.map((item, index) =>
+      erased(records[index]!.key) ? { kind: 'malformed', raw: '', message: ERASED, isErased: true } : item,
+    );
   }
 
   /** Leaves each lane its records of a batch, but those that it has merged. */
   #merge({ records, rules }: CheckedBatch, at: BatchCursor, lanesDone: readonly number[]): void {
     const parts = lanesDone.map((): CheckedBatch => ({ records: [], rules }));
-    for (const record of records) parts[record.key === null ? 0 : laneOf(record.key, parts.length)]!.records.push(record);
+    for (const record of records)
+      parts[record.key === null ? 0 : laneOf(record.key, parts.length)]!.records.push(record);
     const isLeft = (lane: number) => lanesDone[lane]! < at.number;
     const all = Promise.all(parts.flatMap((checked, lane) => (isLeft(lane) ? this.#mergeIn(lane, checked, at) : [])));
-    all.catch(() => undefined);             // it is told when it is waited for
+    all.catch(() => undefined); // it is told when it is waited for
     this.#batches.push(all);
   }
 
@@ -168,11 +192,14 @@ export class AttributeLanes {
 
   /** All its records are merged. */
   async #endBatch(tx: Tx, { number, position }: BatchCursor): Promise<void> {
-    const { sync, run: { id, rootId } } = this.#job;
+    const {
+      sync,
+      run: { id, rootId },
+    } = this.#job;
     await deletePinnedBatch(tx, sync.entityId, id, number);
     if (sync.mode !== 'incremental' || rootId !== null) return;
     // Somebody may have been erased since the batch was pinned.
-    if (!await isErasedNamed(tx, this.#deps, sync, position)) await updateSyncCursor(tx, sync, position);
+    if (!(await isErasedNamed(tx, this.#deps, sync, position))) await updateSyncCursor(tx, sync, position);
   }
 }
 

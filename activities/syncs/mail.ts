@@ -9,7 +9,7 @@ import { sendRunAlerts } from './alert-connections.ts';
 /** Tells the addresses and connections that the sync names of a run that needs attention, side by side. */
 export async function mailAlert(deps: Dependencies, { entityId, runId }: JobClaim): Promise<RetryAfter | null> {
   const run = await findRunById(deps.db, entityId, runId);
-  const sync = run && await findSyncById(deps.db, entityId, run.syncId);
+  const sync = run && (await findSyncById(deps.db, entityId, run.syncId));
   if (!sync || !run.alert) return null;
   const { emails, connections } = sync.alerts;
   const { read, written, unchanged, ignored, failed } = run.progress;
@@ -17,14 +17,33 @@ export async function mailAlert(deps: Dependencies, { entityId, runId }: JobClai
   const failure = run.failure?.status ?? null;
   const endedAt = (run.endedAt ?? run.receivedAt).toISOString();
   const { subject, text, line } = syncMail({
-    syncId: sync.identifier, runId: run.identifier, alert: run.alert, failure,
+    syncId: sync.identifier,
+    runId: run.identifier,
+    alert: run.alert,
+    failure,
     counts: { read, written, unchanged, ignored, failed },
-    startedAt: (run.startedAt ?? run.receivedAt).toISOString(), endedAt, link,
+    startedAt: (run.startedAt ?? run.receivedAt).toISOString(),
+    endedAt,
+    link,
   });
-  return sendRunAlerts(deps, { kind: 'sync', entityId, runId }, {
-    to: emails, subject, text, connections,
-    alert: {
-      kind: 'sync', identifier: sync.identifier, run: run.identifier, alert: run.alert, failure, text: line, link, ended_at: endedAt,
+  return sendRunAlerts(
+    deps,
+    { kind: 'sync', entityId, runId },
+    {
+      to: emails,
+      subject,
+      text,
+      connections,
+      alert: {
+        kind: 'sync',
+        identifier: sync.identifier,
+        run: run.identifier,
+        alert: run.alert,
+        failure,
+        text: line,
+        link,
+        ended_at: endedAt,
+      },
     },
-  });
+  );
 }

@@ -16,8 +16,8 @@ import type { RecordMapper } from './record-mapper.ts';
 import { recordOutcomes } from './record-outcomes.ts';
 
 /**
- * A transaction merges so many values, of which so many may be Sets: where each of these holds 1,000 elements that takes some
- * five seconds, and a transaction may take thirty.
+ * A transaction merges so many values, of which so many may be Sets: where each of these holds 1,000 elements that
+ * takes some five seconds, and a transaction may take thirty.
  */
 const MAX_VALUES = 200_000;
 const MAX_SETS = 1_000;
@@ -55,14 +55,20 @@ class Hindered extends Error {
 }
 
 /**
- * Commits records of a batch into the attributes of a SoR: their values, what is known of them, their errors, their counts and
- * how far the run is, in one transaction that ends by holding the run. Where there are too many values for one, the others go
- * before it: merged once more after a crash, they change nothing. Null when another attempt has moved the run on.
+ * Commits records of a batch into the attributes of a SoR: their values, what is known of them, their errors, their
+ * counts and how far the run is, in one transaction that ends by holding the run. Where there are too many values for
+ * one, the others go before it: merged once more after a crash, they change nothing. Null when another attempt has
+ * moved the run on.
  */
 export async function mergePart(deps: Dependencies, job: SyncJob, target: Target, part: Part): Promise<Merged | null> {
   const { entityId, id: syncId } = job.sync;
   for (let { checked } = part; ;) {
-    const known = await findKnownRecords(deps.db, entityId, syncId, checked.records.flatMap(({ key }) => key ?? []));
+    const known = await findKnownRecords(
+      deps.db,
+      entityId,
+      syncId,
+      checked.records.flatMap(({ key }) => key ?? []),
+    );
     const outcomes = decideOutcomes(checked.records, known, job.run);
     const outcome = await mergePrepared(deps, job, target, part, { ...checked, known, outcomes });
     if (outcome === 'moved') return null;
@@ -72,7 +78,11 @@ export async function mergePart(deps: Dependencies, job: SyncJob, target: Target
 }
 
 async function mergePrepared(
-  deps: Dependencies, job: SyncJob, { sorId }: Target, part: Part, prepared: Prepared,
+  deps: Dependencies,
+  job: SyncJob,
+  { sorId }: Target,
+  part: Part,
+  prepared: Prepared,
 ): Promise<Merged | Hindrance> {
   const { records, outcomes } = prepared;
   const changing = records.filter((_, index) => outcomes[index] !== 'unchanged' && outcomes[index] !== 'superseded');
@@ -84,7 +94,9 @@ async function mergePrepared(
     for (const portion of portions) {
       await write(deps.db, (tx) => merge(tx, portion, async () => heldRun(tx, job, part)), { collide: true });
     }
-    const merged = await write(deps.db, (tx) => merge(tx, last, () => note(tx, deps, job, part, prepared, erased)), { collide: true });
+    const merged = await write(deps.db, (tx) => merge(tx, last, () => note(tx, deps, job, part, prepared, erased)), {
+      collide: true,
+    });
     countRecords(deps, merged.before, merged.after);
     deps.boundary('sync: after a batch committed');
     return merged;
@@ -97,16 +109,20 @@ async function mergePrepared(
 type Merger = <T>(tx: Tx, changes: AttributeChange[], end: () => Promise<T>) => Promise<T>;
 
 /**
- * Merges changes in a transaction. The run is held at its end alone, so that the lanes of a batch wait for each other no longer
- * than for a commit; one that has been moved on takes all of it back.
+ * Merges changes in a transaction. The run is held at its end alone, so that the lanes of a batch wait for each other
+ * no longer than for a commit; one that has been moved on takes all of it back.
  */
 function mergerOf(
-  { secrets }: Dependencies, { key, sync: { entityId } }: SyncJob, sorId: number, part: Part,
+  { secrets }: Dependencies,
+  { key, sync: { entityId } }: SyncJob,
+  sorId: number,
+  part: Part,
   { prepared: { rules }, erased }: { prepared: Prepared; erased: Erased },
 ): Merger {
   return async (tx, changes, end) => {
     const run = await findRunById(tx, entityId, key.runId);
-    if (!run || run.generation !== key.generation || run.state !== 'running' || !part.isNext(run.progress)) throw new Hindered('moved');
+    if (!run || run.generation !== key.generation || run.state !== 'running' || !part.isNext(run.progress))
+      throw new Hindered('moved');
     const revision = await holdSorRevision(tx, entityId, sorId);
     if (!rules.sorDeleted && revision !== rules.revision) throw new Hindered('rules');
     if (changes.length === 0) return end();
@@ -143,7 +159,12 @@ function* portionsOf(changes: AttributeChange[]): Generator<AttributeChange[]> {
 
 /** All that is to be kept of the records besides their values, in the transaction of the last of them. */
 async function note(
-  tx: Tx, deps: Dependencies, job: SyncJob, part: Part, prepared: Prepared, erased: Erased,
+  tx: Tx,
+  deps: Dependencies,
+  job: SyncJob,
+  part: Part,
+  prepared: Prepared,
+  erased: Erased,
 ): Promise<Merged> {
   const { sync } = job;
   // The merge has told of those whose values it was given: a record may have none, be as it was, or come twice.
@@ -153,7 +174,9 @@ async function note(
     if (hash) erased.set(ordinal, hash);
   }
   const records = prepared.records.map((record) => withoutErased(record, erased));
-  const outcomes = prepared.outcomes.map((outcome, index) => (erased.has(records[index]!.ordinal) ? 'failed' : outcome));
+  const outcomes = prepared.outcomes.map((outcome, index) =>
+    erased.has(records[index]!.ordinal) ? 'failed' : outcome,
+  );
   const errors = await recordOutcomes(tx, deps, job, { records, outcomes, known: prepared.known });
   const run = await heldRun(tx, job, part);
   const after = progressAfter(await part.advance(run.progress, tx), { records, outcomes, errors });
@@ -167,5 +190,10 @@ async function note(
 function withoutErased(record: CheckedRecord, erased: Erased): CheckedRecord {
   const hash = erased.get(record.ordinal);
   if (!hash) return record;
-  return { ...record, key: null, checksum: null, error: { ...erasedError(record.ordinal, hash), originalLine: record.rootLine } };
+  return {
+    ...record,
+    key: null,
+    checksum: null,
+    error: { ...erasedError(record.ordinal, hash), originalLine: record.rootLine },
+  };
 }

@@ -7,9 +7,14 @@ import type { Dependencies } from '../dependencies.ts';
 /** A connection with its settings as its connector takes them. */
 export type OpenConnection = { connector: AnyConnector; settings: unknown; secretSettings: SettingValues };
 
-/** Refuses with `source_refused` where it is gone, or an earlier version stored what its connector does not take any more. */
+/**
+ * Refuses with `source_refused` where it is gone, or an earlier version stored what its connector does not take any
+ * more.
+ */
 export async function openConnection(
-  { db, secrets }: Pick<Dependencies, 'db' | 'secrets'>, entityId: number, connectionId: number,
+  { db, secrets }: Pick<Dependencies, 'db' | 'secrets'>,
+  entityId: number,
+  connectionId: number,
 ): Promise<OpenConnection> {
   const connection = await findConnectionById(db, entityId, connectionId);
   if (!connection) throw sourceRefusal('source_refused', 'The connection was deleted: give the sync another');
@@ -19,5 +24,8 @@ export async function openConnection(
   if (parsed.success) return { connector, settings: parsed.data, secretSettings };
   const { path, message } = parsed.error.issues[0]!;
   const error = `${path.join('.')} ${message}`;
-  throw sourceRefusal('source_refused', `The settings of the connection ${connection.name} have to be given anew: ${error}`);
+  throw sourceRefusal(
+    'source_refused',
+    `The settings of the connection ${connection.name} have to be given anew: ${error}`,
+  );
 }

@@ -29,7 +29,9 @@ export type RecordOutcome = keyof Omit<RecordCounts, 'read'> | 'superseded';
  * second meets what the first leaves, in whichever batch they come.
  */
 export function decideOutcomes(
-  records: readonly BatchRecord[], known: ReadonlyMap<string, KnownRecord>, { id, fresh, rootId }: SyncRun,
+  records: readonly BatchRecord[],
+  known: ReadonlyMap<string, KnownRecord>,
+  { id, fresh, rootId }: SyncRun,
 ): RecordOutcome[] {
   const last = new Map<string, Buffer | null>();
   return records.map(({ key, checksum, error, wasNamed = false }) => {
@@ -48,20 +50,24 @@ export function decideOutcomes(
 }
 
 /**
- * Whether a record that failed in the run `rootId` is an old state: another run has brought one since, or that run itself after
- * it; or it was known and is not any more, since it was removed.
+ * Whether a record that failed in the run `rootId` is an old state: another run has brought one since, or that run
+ * itself after it; or it was known and is not any more, since it was removed.
  */
-function isOutdated(before: KnownRecord | undefined, { id, rootId, wasNamed }: { id: number; rootId: number; wasNamed: boolean }): boolean {
+function isOutdated(
+  before: KnownRecord | undefined,
+  { id, rootId, wasNamed }: { id: number; rootId: number; wasNamed: boolean },
+): boolean {
   if (before === undefined) return wasNamed;
   return before.runId !== id && (before.runId > rootId || (before.runId === rootId && before.checksum !== null));
 }
 
 /**
- * What there is to note down of each key, by the last record that has it; and which of the unchanged were seen. Of an old
- * record that a re-drive could not bring, nothing: it would pass for a later state than the one that is known.
+ * What there is to note down of each key, by the last record that has it; and which of the unchanged were seen. Of an
+ * old record that a re-drive could not bring, nothing: it would pass for a later state than the one that is known.
  */
 export function notesOf(
-  records: readonly (BatchRecord & { customerId?: string | null })[], outcomes: readonly RecordOutcome[],
+  records: readonly (BatchRecord & { customerId?: string | null })[],
+  outcomes: readonly RecordOutcome[],
   { rootId }: Pick<SyncRun, 'rootId'>,
 ): { handled: HandledRecord[]; seen: string[] } {
   const handled = new Map<string, HandledRecord>();
@@ -78,27 +84,38 @@ export function notesOf(
 }
 
 /**
- * A batch as its run counts it: bytes of the source, how much of it is taken then, its cursor behind it, and names of fields that went
- * nowhere so far.
+ * A batch as its run counts it: bytes of the source, how much of it is taken then, its cursor behind it, and names of
+ * fields that went nowhere so far.
  */
 export type Taken = {
-  bytes: number; share: number | null; position: string | null; unmappedFields: string[]; oddCursors: number;
+  bytes: number;
+  share: number | null;
+  position: string | null;
+  unmappedFields: string[];
+  oddCursors: number;
 };
 
 /** How far a run is once it has taken over a batch of so many records, to be merged. */
 export function progressTaken(before: RunProgress, records: number, taken: Taken): RunProgress {
   return {
-    ...before, ...taken, bytes: before.bytes + taken.bytes, oddCursors: before.oddCursors + taken.oddCursors,
-    batchesTaken: before.batchesTaken + 1, recordsTaken: before.recordsTaken + records,
+    ...before,
+    ...taken,
+    bytes: before.bytes + taken.bytes,
+    oddCursors: before.oddCursors + taken.oddCursors,
+    batchesTaken: before.batchesTaken + 1,
+    recordsTaken: before.recordsTaken + records,
   };
 }
 
 type Came = { outcomes: readonly RecordOutcome[]; records: readonly BatchRecord[]; errors: readonly ImportError[] };
 
-/** How much of what a run reads is taken: `done` is of the reading that began with `begun`, where one before it had come so far. */
+/**
+ * How much of what a run reads is taken: `done` is of the reading that began with `begun`, where one before it had come
+ * so far.
+ */
 export function shareOf(begun: RunProgress, done: number | null): number | null {
   if (done === null) return null;
-  const before = begun.position === null ? 0 : begun.share ?? 0;
+  const before = begun.position === null ? 0 : (begun.share ?? 0);
   return before + (1 - before) * done;
 }
 
@@ -113,8 +130,10 @@ export function progressAfter(before: RunProgress, { outcomes, records, errors }
     unchanged: before.unchanged + count('unchanged', 'superseded'),
     ignored: before.ignored + count('ignored'),
     failed: before.failed + count('failed'),
-    unnamed: before.unnamed + records.filter(({ key, error }) => key === null && error !== null && !isOfErased(error)).length,
-    suspiciousIds: before.suspiciousIds + records.filter(({ isSuspicious, error }) => isSuspicious && error === null).length,
+    unnamed:
+      before.unnamed + records.filter(({ key, error }) => key === null && error !== null && !isOfErased(error)).length,
+    suspiciousIds:
+      before.suspiciousIds + records.filter(({ isSuspicious, error }) => isSuspicious && error === null).length,
     errorsByType: sumErrors([before.errorsByType, ...types]),
   };
 }
@@ -125,8 +144,13 @@ export function errorsOf(records: readonly BatchRecord[], outcomes: readonly Rec
 }
 
 /** Tells the metrics what became of a batch's records. */
-export function countRecords({ countRecords: count }: Pick<Dependencies, 'countRecords'>, before: RunProgress, after: RunProgress): void {
-  for (const outcome of ['written', 'unchanged', 'ignored', 'failed'] as const) count(outcome, after[outcome] - before[outcome]);
+export function countRecords(
+  { countRecords: count }: Pick<Dependencies, 'countRecords'>,
+  before: RunProgress,
+  after: RunProgress,
+): void {
+  for (const outcome of ['written', 'unchanged', 'ignored', 'failed'] as const)
+    count(outcome, after[outcome] - before[outcome]);
 }
 
 /** The lines of the first run that a re-drive has settled. */

@@ -32,16 +32,34 @@ const MAX_KEY_CHARS = 1_000;
 
 /** Maps a batch; of erased people nothing is left. */
 export async function outgoingOf(
-  deps: Pick<Dependencies, 'db' | 'secrets'>, sync: Sync, { key, mapper }: { key: string[]; mapper: RecordMapper },
-  items: readonly SyncItem[], before: number,
+  deps: Pick<Dependencies, 'db' | 'secrets'>,
+  sync: Sync,
+  { key, mapper }: { key: string[]; mapper: RecordMapper },
+  items: readonly SyncItem[],
+  before: number,
 ): Promise<Outgoing[]> {
   const outgoing = items.map((item, index) => toOutgoing(item, before + index + 1, sync, key, mapper));
   return withoutErased(deps, sync, outgoing);
 }
 
-export function toOutgoing(item: SyncItem, ordinal: number, { mapping }: Sync, keyFields: string[], mapper: RecordMapper): Outgoing {
+export function toOutgoing(
+  item: SyncItem,
+  ordinal: number,
+  { mapping }: Sync,
+  keyFields: string[],
+  mapper: RecordMapper,
+): Outgoing {
   const rootLine = item.rootLine ?? null;
-  const nothing = { ordinal, rootLine, wasNamed: item.wasNamed, key: null, customerId: null, checksum: null, record: null, sent: null };
+  const nothing = {
+    ordinal,
+    rootLine,
+    wasNamed: item.wasNamed,
+    key: null,
+    customerId: null,
+    checksum: null,
+    record: null,
+    sent: null,
+  };
   if (item.kind === 'malformed') {
     const error = { ...malformedError(ordinal, item.raw, item.message, item.isErased), originalLine: rootLine };
     return { ...nothing, source: null, error };
@@ -51,14 +69,24 @@ export function toOutgoing(item: SyncItem, ordinal: number, { mapping }: Sync, k
   const customerId = mapping.customer === null ? null : customerIdOf(mapped);
   const customerFault = mapping.customer === null ? undefined : customerFaultOf(customerId, mapping.customer.field);
   const refusals = refusalsOf(mapped, record, keyFields, customerFault);
-  // One whose customer id came before it was a fault, such as white space at its end, can still be told apart from what vanished.
-  const isNamed = keyFields.length > 0 && keyFaultsOf(record, keyFields).length === 0
-    && (mapping.customer === null || (customerId !== null && customerIdError(customerId) === undefined));
+  // One whose customer id came before it was a fault, such as white space at its end, can still be told apart from what
+  // vanished.
+  const isNamed =
+    keyFields.length > 0 &&
+    keyFaultsOf(record, keyFields).length === 0 &&
+    (mapping.customer === null || (customerId !== null && customerIdError(customerId) === undefined));
   const key = isNamed ? JSON.stringify(keyFields.map((field) => record[field])) : null;
-  const error = refusals.length === 0 ? null : { ...recordError(ordinal, item.record, refusals), originalLine: rootLine };
+  const error =
+    refusals.length === 0 ? null : { ...recordError(ordinal, item.record, refusals), originalLine: rootLine };
   return {
-    ...nothing, key, customerId, source: item.record, error, ...customerId !== null && isSuspiciousId(customerId) && { isSuspicious: true },
-    record: error ? null : record, checksum: error ? null : checksumOfRecord(record),
+    ...nothing,
+    key,
+    customerId,
+    source: item.record,
+    error,
+    ...(customerId !== null && isSuspiciousId(customerId) && { isSuspicious: true }),
+    record: error ? null : record,
+    checksum: error ? null : checksumOfRecord(record),
   };
 }
 
@@ -67,10 +95,15 @@ function customerFaultOf(customerId: string | null, field: string): string | und
 }
 
 /** A record goes as a whole or not at all. */
-function refusalsOf({ errors }: MappedRecord, record: SourceRecord, key: string[], customerFault: string | undefined): RefusedRow[] {
+function refusalsOf(
+  { errors }: MappedRecord,
+  record: SourceRecord,
+  key: string[],
+  customerFault: string | undefined,
+): RefusedRow[] {
   return [
     ...keyFaultsOf(record, key),
-    ...customerFault === undefined ? [] : [refused('INVALID_CUSTOMER_ID', customerFault)],
+    ...(customerFault === undefined ? [] : [refused('INVALID_CUSTOMER_ID', customerFault)]),
     ...errors.map(({ errorType, message, to }) => refused(errorType, message, undefined, to)),
   ];
 }
@@ -79,13 +112,20 @@ function refusalsOf({ errors }: MappedRecord, record: SourceRecord, key: string[
 function keyFaultsOf(record: SourceRecord, key: string[]): RefusedRow[] {
   const lacking = key.filter((field) => record[field] === undefined || record[field] === null);
   return [
-    ...lacking.map((field) => refused('INVALID_CUSTOMER_ID', `the field ${quote(field)}, which names the record, is missing`)),
-    ...JSON.stringify(key.map((field) => record[field])).length > MAX_KEY_CHARS
-      ? [refused('INVALID_CUSTOMER_ID', `the fields that name the record have over ${MAX_KEY_CHARS} characters`)] : [],
+    ...lacking.map((field) =>
+      refused('INVALID_CUSTOMER_ID', `the field ${quote(field)}, which names the record, is missing`),
+    ),
+    ...(JSON.stringify(key.map((field) => record[field])).length > MAX_KEY_CHARS
+      ? [refused('INVALID_CUSTOMER_ID', `the fields that name the record have over ${MAX_KEY_CHARS} characters`)]
+      : []),
   ];
 }
 
-async function withoutErased(deps: Pick<Dependencies, 'db' | 'secrets'>, sync: Sync, outgoing: Outgoing[]): Promise<Outgoing[]> {
+async function withoutErased(
+  deps: Pick<Dependencies, 'db' | 'secrets'>,
+  sync: Sync,
+  outgoing: Outgoing[],
+): Promise<Outgoing[]> {
   const erased = await erasedAmong(deps.db, deps, sync, () => outgoing.map(({ customerId }) => customerId));
   return outgoing.map((item) => {
     const hash = erased(item.customerId);
@@ -95,19 +135,30 @@ async function withoutErased(deps: Pick<Dependencies, 'db' | 'secrets'>, sync: S
   });
 }
 
-/** What is noted of those that are on their way, or were: of people who were erased meanwhile, not which record they were. */
+/**
+ * What is noted of those that are on their way, or were: of people who were erased meanwhile, not which record they
+ * were.
+ */
 export async function forgetErased(
-  db: Queryable, deps: Pick<Dependencies, 'secrets'>, sync: Sync, outgoing: readonly Outgoing[],
+  db: Queryable,
+  deps: Pick<Dependencies, 'secrets'>,
+  sync: Sync,
+  outgoing: readonly Outgoing[],
 ): Promise<Outgoing[]> {
   const erased = await erasedAmong(db, deps, sync, () => outgoing.map(({ customerId }) => customerId));
-  return outgoing.map((item) => (erased(item.customerId) ? { ...item, key: null, customerId: null, checksum: null, source: null } : item));
+  return outgoing.map((item) =>
+    erased(item.customerId) ? { ...item, key: null, customerId: null, checksum: null, source: null } : item,
+  );
 }
 
 /**
- * Those that are to be written, of each key the last: the ones before it share its outcome, and so does one that is as the one
- * before it.
+ * Those that are to be written, of each key the last: the ones before it share its outcome, and so does one that is as
+ * the one before it.
  */
-export function sendable(items: readonly Outgoing[], outcomes: readonly RecordOutcome[]): { items: Outgoing[]; records: SourceRecord[] } {
+export function sendable(
+  items: readonly Outgoing[],
+  outcomes: readonly RecordOutcome[],
+): { items: Outgoing[]; records: SourceRecord[] } {
   const records: SourceRecord[] = [];
   const ordinals = new Map<string, number>();
   const placed = items.map((item, index) => {

@@ -14,7 +14,10 @@ import { schemaRefusal, takeWhileRead } from './schema.ts';
 import type { RunScope } from './scope.ts';
 import { batchWriter, type BatchWriter, type PreparedBatch } from './write.ts';
 
-/** Of a batch. Five batches are in memory at once, from the one being read to the two being merged; twice the size is no faster. */
+/**
+ * Of a batch. Five batches are in memory at once, from the one being read to the two being merged; twice the size is no
+ * faster.
+ */
 const MAX_VALUES = 20_000;
 
 /** Reads what is left of the source, and writes it batch by batch; each commits with what follows from it. */
@@ -25,7 +28,7 @@ export async function readSource(deps: Dependencies, job: SyncJob, ends: SyncEnd
   try {
     await takeAll(deps, job, { mapper, writer, scope }, batchesOf(deps, job, ends, scope));
   } finally {
-    await writer.settled();                // also before an error of the source is thrown
+    await writer.settled(); // also before an error of the source is thrown
   }
   scope.throwIfEnding();
   await write(deps.db, async (tx) => updateRunRead(tx, await noteNews(tx, job, mapper)));
@@ -37,7 +40,9 @@ async function takeAll(deps: Dependencies, job: SyncJob, tools: Tools, batches: 
   let { progress } = job.run;
   const gathered = gather(batches, Math.min(deps.batchRecords, MAX_VALUES), job.sync.mapping);
   const takeFields = takeWhileRead(deps, job, tools.scope);
-  const learn = (fields: Field[]) => { if (job.sync.readFields === null) tools.mapper.learn(fields); };
+  const learn = (fields: Field[]) => {
+    if (job.sync.readFields === null) tools.mapper.learn(fields);
+  };
   for await (const prepared of oneAhead(prepareEach(gathered, tools.writer, learn, progress.recordsTaken))) {
     progress = await orEnd(tools.scope, take(deps, job, { ...tools, prepared, takeFields, progress }));
     if (job.run.dryRun && progress.read >= job.run.dryRunRecords!) break;
@@ -56,7 +61,10 @@ async function orEnd<T>(scope: RunScope, work: Promise<T>): Promise<T> {
 
 /** The fields of a first reading are no news, and known before their records are mapped. */
 async function* prepareEach(
-  batches: AsyncGenerator<Gathered>, { prepare }: BatchWriter, learn: (fields: Field[]) => void, taken: number,
+  batches: AsyncGenerator<Gathered>,
+  { prepare }: BatchWriter,
+  learn: (fields: Field[]) => void,
+  taken: number,
 ): AsyncGenerator<PreparedBatch> {
   let before = taken;
   for await (const batch of batches) {
@@ -74,7 +82,7 @@ async function take(deps: Dependencies, job: SyncJob, { prepared, takeFields, ..
   scope.throwIfEnding();
   const { fields } = prepared.batch;
   if (fields) {
-    await writer.settled();                // what they change is locked together with the run
+    await writer.settled(); // what they change is locked together with the run
     await takeFields(fields);
   }
   const after = mapper.isToStop ? 'stopped' : await writer.write(prepared, progress);
@@ -91,7 +99,11 @@ async function noteNews(tx: Tx, { key }: SyncJob, { news }: RecordMapper): Promi
   const run = await lockRun(tx, key);
   if (!run) throw new JobGone();
   if (news.size > 0 && run.schemaChange === null) {
-    await updateSchemaChange(tx, run, { added: [...news].map((name) => ({ name, type: UNTOLD })), removed: [], retyped: [] });
+    await updateSchemaChange(tx, run, {
+      added: [...news].map((name) => ({ name, type: UNTOLD })),
+      removed: [],
+      retyped: [],
+    });
   }
   return run;
 }
@@ -105,6 +117,10 @@ function batchesOf(deps: Dependencies, job: SyncJob, { source }: SyncEnds, scope
 }
 
 /** Where this run goes on; where it begins, too. */
-function cursorOf({ run: { progress: { position } } }: SyncJob): Cursor | null {
-  return position === null ? null : JSON.parse(position) as Cursor;
+function cursorOf({
+  run: {
+    progress: { position },
+  },
+}: SyncJob): Cursor | null {
+  return position === null ? null : (JSON.parse(position) as Cursor);
 }

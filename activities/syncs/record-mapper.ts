@@ -1,13 +1,18 @@
 import { shorten } from '../../domain/core/text-limits.ts';
-import { type MappedRecord, type Mapping, prepareMapping, type SourceRecord } from '../../domain/syncs/record-mapping.ts';
+import {
+  type MappedRecord,
+  type Mapping,
+  prepareMapping,
+  type SourceRecord,
+} from '../../domain/syncs/record-mapping.ts';
 import { toldFields } from '../../domain/syncs/schema-change.ts';
 import type { Sync } from '../../store/syncs/sync-record.ts';
 
 const MAX_NAMES = 100;
 
 /**
- * Maps a sync's records. Of the fields that no entry of the mapping names, those are left out that came up since the sync
- * was told to ignore new ones, and those that the destination has no place for: their names are gathered.
+ * Maps a sync's records. Of the fields that no entry of the mapping names, those are left out that came up since the
+ * sync was told to ignore new ones, and those that the destination has no place for: their names are gathered.
  */
 export class RecordMapper {
   readonly #map: (record: SourceRecord) => MappedRecord;
@@ -22,13 +27,18 @@ export class RecordMapper {
   constructor({ mapping, destination, schemaRule, knownFields, readFields }: Sync, unmapped: readonly string[]) {
     this.#map = prepareMapping(mapping, { keepsCustomer: 'connectionId' in destination });
     this.#named = new Set(targetsOf(mapping));
-    this.#known = schemaRule === 'follow' || knownFields === null ? null
-      : new Set(toldFields(knownFields, readFields ?? []).map(({ name }) => name));
+    this.#known =
+      schemaRule === 'follow' || knownFields === null
+        ? null
+        : new Set(toldFields(knownFields, readFields ?? []).map(({ name }) => name));
     this.#stopsAtNews = schemaRule === 'stop';
     this.unmapped = new Set(unmapped);
   }
 
-  /** Whether nothing is to be written of what was mapped last: it has fields that are new, and the sync is to stop at these. */
+  /**
+   * Whether nothing is to be written of what was mapped last: it has fields that are new, and the sync is to stop at
+   * these.
+   */
   get isToStop(): boolean {
     return this.#stopsAtNews && this.news.size > 0;
   }
@@ -61,6 +71,6 @@ export class RecordMapper {
 export function targetsOf({ fields }: Mapping): string[] {
   return fields.flatMap((field) => {
     if ('drop' in field) return [];
-    return ['from' in field ? field.to ?? field.from : field.to];
+    return ['from' in field ? (field.to ?? field.from) : field.to];
   });
 }

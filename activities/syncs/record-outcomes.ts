@@ -18,11 +18,14 @@ export type RecordedOutcomes = {
 };
 
 /**
- * Notes down what became of records: the errors, what is known of each, and which errors of the first run a re-drive has
- * settled. The counts and the cursor of the source follow in the same transaction. Returns the errors as they are kept.
+ * Notes down what became of records: the errors, what is known of each, and which errors of the first run a re-drive
+ * has settled. The counts and the cursor of the source follow in the same transaction. Returns the errors as they are
+ * kept.
  */
 export async function recordOutcomes(
-  tx: Tx, deps: Pick<Dependencies, 'secrets'>, { sync, run }: { sync: Sync; run: Pick<SyncRun, 'id' | 'rootId'> },
+  tx: Tx,
+  deps: Pick<Dependencies, 'secrets'>,
+  { sync, run }: { sync: Sync; run: Pick<SyncRun, 'id' | 'rootId'> },
   { records, outcomes, known }: RecordedOutcomes,
 ): Promise<ImportError[]> {
   const { entityId, id: syncId } = sync;

@@ -14,14 +14,19 @@ import { openScope } from './scope.ts';
 import { waitOrFail } from './wait-or-fail.ts';
 
 /**
- * Reads and writes what is left of a run, and removes what has vanished. Null: there is nothing left to do, or the run has
- * failed; else when to try again.
+ * Reads and writes what is left of a run, and removes what has vanished. Null: there is nothing left to do, or the run
+ * has failed; else when to try again.
  */
 export function syncRecords(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | null> {
-  return inSlot(deps.takeSyncSlot, claim.entityId, async () => {
-    stopIfAsked(deps);
-    return syncInTurn(deps, claim);
-  }, noteWaitOf(deps, 'sync', claim));
+  return inSlot(
+    deps.takeSyncSlot,
+    claim.entityId,
+    async () => {
+      stopIfAsked(deps);
+      return syncInTurn(deps, claim);
+    },
+    noteWaitOf(deps, 'sync', claim),
+  );
 }
 
 async function syncInTurn(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | null> {
@@ -61,5 +66,5 @@ function streamOf({ sync: { destination } }: SyncJob): { stream: string; key: st
 
 /** Another attempt at this step may have moved the run on: then this one goes on from there. */
 async function moved(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | null> {
-  return await findJob(deps, claim) ? { againInMs: 1_000 } : null;
+  return (await findJob(deps, claim)) ? { againInMs: 1_000 } : null;
 }

@@ -9,7 +9,10 @@ type RedriveCursor = { line: number };
 
 /** The records of a run's errors that nobody has brought since, as a source: those that are known whole. */
 export async function* readErrors(
-  { db }: Pick<Dependencies, 'db'>, entityId: number, rootId: number, cursor: Cursor | null,
+  { db }: Pick<Dependencies, 'db'>,
+  entityId: number,
+  rootId: number,
+  cursor: Cursor | null,
 ): AsyncGenerator<Omit<Batch, 'items'> & { items: SyncItem[] }> {
   let after = (cursor as RedriveCursor | null)?.line ?? 0;
   for (;;) {
@@ -17,7 +20,11 @@ export async function* readErrors(
     if (page.length === 0) return;
     after = page.at(-1)!.line;
     const items = page.flatMap((error) => toItem(error) ?? []);
-    yield { items, bytes: page.reduce((sum, { raw }) => sum + Buffer.byteLength(raw ?? ''), 0), cursor: { line: after } };
+    yield {
+      items,
+      bytes: page.reduce((sum, { raw }) => sum + Buffer.byteLength(raw ?? ''), 0),
+      cursor: { line: after },
+    };
   }
 }
 
@@ -25,7 +32,12 @@ export async function* readErrors(
 function toItem({ errorType, stage, raw, line }: StoredImportError): SyncItem | null {
   if (stage === 'parsing' || raw === null) return null;
   try {
-    return { kind: 'record', record: JSON.parse(raw) as SourceRecord, rootLine: line, wasNamed: errorType !== 'INVALID_CUSTOMER_ID' };
+    return {
+      kind: 'record',
+      record: JSON.parse(raw) as SourceRecord,
+      rootLine: line,
+      wasNamed: errorType !== 'INVALID_CUSTOMER_ID',
+    };
   } catch {
     return null;
   }

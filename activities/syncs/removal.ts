@@ -25,27 +25,36 @@ const MAX_VALUES = 20_000;
 const MAX_RECORDS = 500;
 
 /**
- * Removes what a complete reading did not bring any more. Nothing is removed where nobody can tell what vanished, or where
- * it is more than the sync allows unasked.
+ * Removes what a complete reading did not bring any more. Nothing is removed where nobody can tell what vanished, or
+ * where it is more than the sync allows unasked.
  */
 export async function removeVanished(deps: Dependencies, job: SyncJob, ends: SyncEnds, scope: RunScope): Promise<void> {
   const { sync, run } = job;
   if (!sync.removes || sync.mode !== 'full' || run.dryRun || run.rootId !== null || run.removal) return;
   const reason = await reasonAgainst(deps, job);
   if (reason) return settle(deps, job, 0, reason);
-  const failures = 'sorId' in sync.destination
-    ? await removeAttributes(deps, job, sync.destination.sorId, scope) : await removeRecords(deps, job, ends, scope);
-  const left = failures.count === 0 ? null : `${failures.count} could not be removed, and will be tried again: ${failures.message}`;
+  const failures =
+    'sorId' in sync.destination
+      ? await removeAttributes(deps, job, sync.destination.sorId, scope)
+      : await removeRecords(deps, job, ends, scope);
+  const left =
+    failures.count === 0
+      ? null
+      : `${failures.count} could not be removed, and will be tried again: ${failures.message}`;
   await settle(deps, job, 0, { state: 'done', reason: left });
 }
 
 async function reasonAgainst(
-  { db }: Dependencies, { sync, run: { id, removed, removalsConfirmed } }: SyncJob,
+  { db }: Dependencies,
+  { sync, run: { id, removed, removalsConfirmed } }: SyncJob,
 ): Promise<SyncRun['removal']> {
   const run = await findRunById(db, sync.entityId, id);
   const unnamed = run?.progress.unnamed ?? 0;
   if (unnamed > 0) {
-    return { state: 'skipped', reason: `${unnamed} records could not be told apart from those that vanished: mend them, and run it again` };
+    return {
+      state: 'skipped',
+      reason: `${unnamed} records could not be told apart from those that vanished: mend them, and run it again`,
+    };
   }
   const { known, vanished } = await countRecords(db, sync.entityId, { syncId: sync.id, runId: id });
   const isTooMuch = (vanished + removed) * 100 > (known + removed) * sync.removalLimit;
@@ -54,7 +63,12 @@ async function reasonAgainst(
   return { state: 'held', reason: `${found}: run it with confirm_removals if that is right` };
 }
 
-async function settle({ db, boundary }: Dependencies, { key }: SyncJob, removed: number, removal: SyncRun['removal']): Promise<void> {
+async function settle(
+  { db, boundary }: Dependencies,
+  { key }: SyncJob,
+  removed: number,
+  removal: SyncRun['removal'],
+): Promise<void> {
   await write(db, async (tx) => {
     const run = await lockRun(tx, key);
     if (!run) throw new JobGone();
@@ -66,55 +80,82 @@ async function settle({ db, boundary }: Dependencies, { key }: SyncJob, removed:
 type Failures = { count: number; message: string };
 
 async function removeAttributes(
-  deps: Dependencies, { sync, key, run: { id: runId } }: SyncJob, sorId: number, scope: RunScope,
+  deps: Dependencies,
+  { sync, key, run: { id: runId } }: SyncJob,
+  sorId: number,
+  scope: RunScope,
 ): Promise<Failures> {
   const { entityId, id: syncId } = sync;
   for (let after: string | null = '', from = after; after !== null;) {
     scope.throwIfEnding();
     from = after;
-    after = await write(deps.db, async (tx) => {
-      const run = await lockRun(tx, key);
-      if (!run) throw new JobGone();
-      await holdSorRevision(tx, entityId, sorId);
-      const attributes = await attributesOf(tx, sync, sorId);
-      const limit = Math.max(1, Math.floor(MAX_VALUES / Math.max(1, attributes.length)));
-      const vanished = await listVanished(tx, entityId, { syncId, runId }, from, limit);
-      if (vanished.length === 0) return null;
-      const keys = vanished.map((record) => record.key);
-      const changes = removals(keys, attributes, sync.mapping.customer!.type);
-      const said = { runId: key.runId };
-      if (changes.length > 0) await mergeAttributeValues(tx, deps.secrets, entityId, sorId, prepareChanges(changes), { said });
-      await deleteRecords(tx, entityId, syncId, keys);
-      await updateRunRemoval(tx, run, keys.length, null);
-      deps.boundary('sync: before a removal commits');
-      return keys.at(-1)!;
-    }, { collide: true });
+    after = await write(
+      deps.db,
+      async (tx) => {
+        const run = await lockRun(tx, key);
+        if (!run) throw new JobGone();
+        await holdSorRevision(tx, entityId, sorId);
+        const attributes = await attributesOf(tx, sync, sorId);
+        const limit = Math.max(1, Math.floor(MAX_VALUES / Math.max(1, attributes.length)));
+        const vanished = await listVanished(tx, entityId, { syncId, runId }, from, limit);
+        if (vanished.length === 0) return null;
+        const keys = vanished.map((record) => record.key);
+        const changes = removals(keys, attributes, sync.mapping.customer!.type);
+        const said = { runId: key.runId };
+        if (changes.length > 0)
+          await mergeAttributeValues(tx, deps.secrets, entityId, sorId, prepareChanges(changes), { said });
+        await deleteRecords(tx, entityId, syncId, keys);
+        await updateRunRemoval(tx, run, keys.length, null);
+        deps.boundary('sync: before a removal commits');
+        return keys.at(-1)!;
+      },
+      { collide: true },
+    );
     if (after !== null) deps.boundary('sync: after a removal committed');
   }
   return { count: 0, message: '' };
 }
 
 /**
- * The attributes that the sync writes, disabled ones as well: what is removed at the source goes. Of the known fields those
- * that the mapping drops, or writes elsewhere, are others' attributes.
+ * The attributes that the sync writes, disabled ones as well: what is removed at the source goes. Of the known fields
+ * those that the mapping drops, or writes elsewhere, are others' attributes.
  */
-async function attributesOf(tx: Tx, { entityId, mapping, knownFields, readFields }: Sync, sorId: number): Promise<CustomerAttribute[]> {
-  const others = mapping.otherFields === 'keep' ? toldFields(knownFields ?? [], readFields ?? []).map(({ name }) => name) : [];
-  const elsewhere = new Set([mapping.customer!.field, ...mapping.fields.flatMap((field) => ('from' in field ? field.from : []))]);
+async function attributesOf(
+  tx: Tx,
+  { entityId, mapping, knownFields, readFields }: Sync,
+  sorId: number,
+): Promise<CustomerAttribute[]> {
+  const others =
+    mapping.otherFields === 'keep' ? toldFields(knownFields ?? [], readFields ?? []).map(({ name }) => name) : [];
+  const elsewhere = new Set([
+    mapping.customer!.field,
+    ...mapping.fields.flatMap((field) => ('from' in field ? field.from : [])),
+  ]);
   const keys = new Set([...targetsOf(mapping), ...others.filter((name) => !elsewhere.has(name))]);
   return (await listCustomerAttributesOf(tx, entityId, [sorId])).filter(({ key }) => keys.has(key));
 }
 
-function removals(customerIds: string[], attributes: CustomerAttribute[], customerType: CustomerType): AttributeChange[] {
-  return customerIds.flatMap((customerId, line) => attributes.map(({ id: attributeId, valueType }): AttributeChange => {
-    const key = { customerType, customerId, attributeId, line };
-    return valueType === 'Set' ? { kind: 'set', ...key, action: 'DEL', elements: [] } : { kind: 'value', ...key, valueType, value: null };
-  }));
+function removals(
+  customerIds: string[],
+  attributes: CustomerAttribute[],
+  customerType: CustomerType,
+): AttributeChange[] {
+  return customerIds.flatMap((customerId, line) =>
+    attributes.map(({ id: attributeId, valueType }): AttributeChange => {
+      const key = { customerType, customerId, attributeId, line };
+      return valueType === 'Set'
+        ? { kind: 'set', ...key, action: 'DEL', elements: [] }
+        : { kind: 'value', ...key, valueType, value: null };
+    }),
+  );
 }
 
 /** A removal that is sent again does no harm: what is gone already counts as unchanged. */
 async function removeRecords(
-  deps: Dependencies, { sync, key, run }: SyncJob, { destination: open }: SyncEnds, scope: RunScope,
+  deps: Dependencies,
+  { sync, key, run }: SyncJob,
+  { destination: open }: SyncEnds,
+  scope: RunScope,
 ): Promise<Failures> {
   const { entityId, id: syncId } = sync;
   const { stream, key: fields } = sync.destination as { stream: string; key: string[] };

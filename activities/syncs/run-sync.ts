@@ -15,7 +15,9 @@ import { syncRecords } from './records.ts';
 export type RunSyncSteps = ReturnType<typeof runSyncSteps>;
 
 export const runSyncSteps = (deps: Dependencies) => ({
-  /** Makes the row this workflow run's; null when it is another's, or over, or has to wait for another run of the sync. */
+  /**
+   * Makes the row this workflow run's; null when it is another's, or over, or has to wait for another run of the sync.
+   */
   async claimSyncRun(ref: JobRef, workflowRunId: string): Promise<JobClaim | null> {
     const found = await findRunById(deps.db, ref.entityId, ref.runId);
     if (!found) return null;
@@ -36,7 +38,7 @@ export const runSyncSteps = (deps: Dependencies) => ({
     await endSyncRun(deps, { entityId, runId, generation }, null);
     const ended = await findRunById(deps.db, entityId, runId);
     if (ended?.state === 'canceled') await settleRunsOf(deps, entityId, ended.syncId);
-    const next = ended && await findNextJob(deps.db, 'sync', entityId, ended.syncId);
+    const next = ended && (await findNextJob(deps.db, 'sync', entityId, ended.syncId));
     if (next) await startJob(deps.temporal, 'sync', next);
     return { mails: ended?.generation === generation && ended.alert !== null };
   },

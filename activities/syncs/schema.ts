@@ -4,7 +4,14 @@ import { Refusal } from '../../domain/core/refusal.ts';
 import { isLongerThan, MAX_CODE_POINTS, shorten } from '../../domain/core/text-limits.ts';
 import { JobGone } from '../../domain/jobs/job.ts';
 import {
-  fieldsAt, joinChanges, type NamedField, sayChange, type SchemaChange, schemaChange, toldFields, untoldOf,
+  fieldsAt,
+  joinChanges,
+  type NamedField,
+  sayChange,
+  type SchemaChange,
+  schemaChange,
+  toldFields,
+  untoldOf,
 } from '../../domain/syncs/schema-change.ts';
 import type { FieldType } from '../../domain/syncs/sync-codes.ts';
 import { insertCustomerAttribute } from '../../store/attributes/customer-attributes.ts';
@@ -20,7 +27,9 @@ import type { SyncEnds, SyncJob } from './job.ts';
 import type { RunScope } from './scope.ts';
 import { storable } from './stored-size.ts';
 
-/** Looks at the source's fields before it is read, and does what the sync's rule says where they are others than before. */
+/**
+ * Looks at the source's fields before it is read, and does what the sync's rule says where they are others than before.
+ */
 export async function lookAtSchema(deps: Dependencies, job: SyncJob, ends: SyncEnds, scope: RunScope): Promise<void> {
   const { connector, settings } = ends.source;
   const stream = streamNamed(await connector.source!.discover(settings, scope.context), job.sync.stream, 'source');
@@ -31,24 +40,41 @@ export async function lookAtSchema(deps: Dependencies, job: SyncJob, ends: SyncE
   await write(deps.db, async (tx) => {
     const run = await lockRun(tx, job.key);
     if (!run) throw new JobGone();
-    await updateRunBegun(tx, run, { position: job.sync.mode === 'incremental' ? run.cursorBefore : null, missingFields: inVain });
+    await updateRunBegun(tx, run, {
+      position: job.sync.mode === 'incremental' ? run.cursorBefore : null,
+      missingFields: inVain,
+    });
   });
 }
 
 /** Takes the fields that the source tells of before it is read: they are compared with what it told then before. */
-async function takeKnown(deps: Dependencies, job: SyncJob, told: readonly NamedField[], scope: RunScope): Promise<void> {
+async function takeKnown(
+  deps: Dependencies,
+  job: SyncJob,
+  told: readonly NamedField[],
+  scope: RunScope,
+): Promise<void> {
   const { sync } = job;
   const fields = fieldsAt(named(told), sync.knownFields ?? []);
   const isFirst = takesAsTheyAre(sync);
   const change = schemaChange(isFirst ? fields : sync.knownFields!, fields);
-  await takeFields(deps, job, { fields, isFirst, change, keep: (tx) => updateKnownFields(tx, sync.entityId, sync.id, fields) }, scope);
+  await takeFields(
+    deps,
+    job,
+    { fields, isFirst, change, keep: (tx) => updateKnownFields(tx, sync.entityId, sync.id, fields) },
+    scope,
+  );
 }
 
 /**
- * Takes those that it tells of while it is read, as often as it does: they are compared with what earlier readings told. What
- * this one does not tell of may come yet, and is no change.
+ * Takes those that it tells of while it is read, as often as it does: they are compared with what earlier readings
+ * told. What this one does not tell of may come yet, and is no change.
  */
-export function takeWhileRead(deps: Dependencies, job: SyncJob, scope: RunScope): (told: readonly NamedField[]) => Promise<void> {
+export function takeWhileRead(
+  deps: Dependencies,
+  job: SyncJob,
+  scope: RunScope,
+): (told: readonly NamedField[]) => Promise<void> {
   const { sync } = job;
   const isFirst = sync.readFields === null;
   let known = sync.readFields ?? [];
@@ -64,7 +90,10 @@ export function takeWhileRead(deps: Dependencies, job: SyncJob, scope: RunScope)
 
 /** Returns the fields as they are stored. Refuses too many. */
 export function named(told: readonly NamedField[]): NamedField[] {
-  return storable(told.map(({ name, type }) => ({ name: shorten(name), type })), 'list of fields');
+  return storable(
+    told.map(({ name, type }) => ({ name: shorten(name), type })),
+    'list of fields',
+  );
 }
 
 /** Returns what a run has noticed of changed fields, as it is stored. Refuses too much. */
@@ -77,7 +106,10 @@ type Told = { fields: NamedField[]; isFirst: boolean; change: SchemaChange | nul
 
 /** Does what the sync's rule says. */
 async function takeFields(
-  deps: Dependencies, { key, sync }: SyncJob, { fields, isFirst, change, keep }: Told, scope: RunScope,
+  deps: Dependencies,
+  { key, sync }: SyncJob,
+  { fields, isFirst, change, keep }: Told,
+  scope: RunScope,
 ): Promise<void> {
   const isStopped = change !== null && sync.schemaRule === 'stop';
   let isNews = false;
@@ -97,33 +129,56 @@ async function takeFields(
   if (isStopped) throw schemaRefusal(sayChange(change));
 }
 
-/** The first run does, and the next one once they were accepted: of the known fields that leaves what came up in records alone. */
+/**
+ * The first run does, and the next one once they were accepted: of the known fields that leaves what came up in records
+ * alone.
+ */
 function takesAsTheyAre({ knownFields }: Sync): boolean {
   return knownFields === null || (knownFields.length > 0 && untoldOf(knownFields).length === knownFields.length);
 }
 
 /** A sync that is to stop when the source's fields are others than before stops with it. */
 export function schemaRefusal(change: string): Refusal {
-  return new Refusal(409, 'schema_changed', `The source's fields have changed: ${change}. Look at the mapping, then accept the fields`);
+  return new Refusal(
+    409,
+    'schema_changed',
+    `The source's fields have changed: ${change}. Look at the mapping, then accept the fields`,
+  );
 }
 
 const ATTRIBUTE_TYPES: Record<FieldType, ValueType | null> = {
-  string: 'String', integer: 'Number', number: 'Number', boolean: 'Boolean', date: 'Date', datetime: 'Datetime', array: 'Set', object: null,
+  string: 'String',
+  integer: 'Number',
+  number: 'Number',
+  boolean: 'Boolean',
+  date: 'Date',
+  datetime: 'Datetime',
+  array: 'Set',
+  object: null,
 };
 
-/** Where the sync follows its source, and takes all of its fields, each gets an attribute. Returns the keys of those that were made. */
+/**
+ * Where the sync follows its source, and takes all of its fields, each gets an attribute. Returns the keys of those
+ * that were made.
+ */
 async function defineAttributes(
-  tx: Tx, { entityId, destination, mapping, schemaRule }: Sync, fields: NamedField[],
+  tx: Tx,
+  { entityId, destination, mapping, schemaRule }: Sync,
+  fields: NamedField[],
 ): Promise<string[]> {
   if (schemaRule !== 'follow' || mapping.otherFields === 'drop' || !('sorId' in destination)) return [];
-  if (!await findSorById(tx, entityId, destination.sorId)) return [];
+  if (!(await findSorById(tx, entityId, destination.sorId))) return [];
   const named = new Set(mapping.fields.flatMap((field) => ('from' in field ? field.from : [])));
   const made: string[] = [];
   for (const { name, type } of fields) {
     const valueType = ATTRIBUTE_TYPES[type as FieldType];
     const isKey = !isLongerThan(name, MAX_CODE_POINTS);
     if (named.has(name) || name === mapping.customer?.field || valueType === null || !isKey) continue;
-    const attribute = await insertCustomerAttribute(tx, entityId, destination.sorId, { key: name, label: name, valueType });
+    const attribute = await insertCustomerAttribute(tx, entityId, destination.sorId, {
+      key: name,
+      label: name,
+      valueType,
+    });
     if (attribute) made.push(name);
   }
   return made;

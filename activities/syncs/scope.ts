@@ -22,15 +22,15 @@ export type RunScope = {
 };
 
 /**
- * Ends what the step has begun outside when the run is canceled or taken over, the process drains, or Temporal gives the step
- * up; and writes the run's log each second.
+ * Ends what the step has begun outside when the run is canceled or taken over, the process drains, or Temporal gives
+ * the step up; and writes the run's log each second.
  */
 export async function openScope(deps: Dependencies, { key, run }: SyncJob, ends: SyncEnds): Promise<RunScope> {
   const gone = new AbortController();
   const signal = AbortSignal.any([gone.signal, deps.draining, Context.current().cancellationSignal]);
   const log = await openLog(deps, run);
   const look = async () => {
-    if (!await isJobCurrent(deps.db, 'sync', key)) gone.abort(new JobGone());
+    if (!(await isJobCurrent(deps.db, 'sync', key))) gone.abort(new JobGone());
   };
   const secretSettings = [ends.source.secretSettings, ends.destination?.secretSettings ?? {}];
   const timer = setInterval(() => {
@@ -52,7 +52,7 @@ export async function openScope(deps: Dependencies, { key, run }: SyncJob, ends:
 
 /** Lines that could not be written are let go: a run does not fail for its log. */
 async function openLog({ db, secrets }: Dependencies, { entityId, id }: SyncJob['run']) {
-  let room = LOG_LINES - await countLogLines(db, entityId, id);
+  let room = LOG_LINES - (await countLogLines(db, entityId, id));
   let lines: string[] = [];
   return {
     add(line: string): void {

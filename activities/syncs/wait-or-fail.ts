@@ -11,7 +11,12 @@ import { endSyncRun } from './end.ts';
 import { type SyncEnds, type SyncJob, withoutSecrets } from './job.ts';
 
 /** Tells how long to wait before the next try, or ends the run as failed, in words for its owner: then null. */
-export async function waitOrFail(deps: Dependencies, job: SyncJob, refusal: Refusal, ends: SyncEnds | null): Promise<RetryAfter | null> {
+export async function waitOrFail(
+  deps: Dependencies,
+  job: SyncJob,
+  refusal: Refusal,
+  ends: SyncEnds | null,
+): Promise<RetryAfter | null> {
   const { status, message, extra } = withoutSecrets(refusal, ends);
   const waiting = await write(deps.db, async (tx) => {
     const run = await lockRun(tx, job.key);
@@ -29,11 +34,16 @@ export async function waitOrFail(deps: Dependencies, job: SyncJob, refusal: Refu
 }
 
 /**
- * None where this try has moved the run on, or the destination has answered records. What begins at the start again has not, whatever it
- * brought: else a source that always breaks off, or changes, before its end would be read for ever.
+ * None where this try has moved the run on, or the destination has answered records. What begins at the start again has
+ * not, whatever it brought: else a source that always breaks off, or changes, before its end would be read for ever.
  */
-function troubleBefore(begun: SyncRun, now: SyncRun, status: Refusal['status']): Pick<SyncRun, 'tries' | 'failingSince'> {
+function troubleBefore(
+  begun: SyncRun,
+  now: SyncRun,
+  status: Refusal['status'],
+): Pick<SyncRun, 'tries' | 'failingSince'> {
   const isFurther = status !== 'source_changed' && now.progress.position !== begun.progress.position;
-  const isAnswered = now.answered > 0 && (now.answered !== begun.answered || now.progress.batchesTaken !== begun.progress.batchesTaken);
+  const isAnswered =
+    now.answered > 0 && (now.answered !== begun.answered || now.progress.batchesTaken !== begun.progress.batchesTaken);
   return isFurther || isAnswered || now.removed > begun.removed ? { tries: 0, failingSince: null } : begun;
 }

@@ -18,8 +18,8 @@ export type BatchWriter = {
   /** Of a batch that follows `read` records of its run. */
   prepare(batch: Gathered, read: number): Promise<PreparedBatch>;
   /**
-   * Commits it with all that follows from it, or takes it over so that this will be done whatever happens. Null when another
-   * attempt has moved the run on; `stopped` where the sync is not to write what has new fields.
+   * Commits it with all that follows from it, or takes it over so that this will be done whatever happens. Null when
+   * another attempt has moved the run on; `stopped` where the sync is not to write what has new fields.
    */
   write(prepared: PreparedBatch, progress: RunProgress): Promise<RunProgress | 'stopped' | null>;
   /** Once all that was taken over is committed; throws where that can't be. */
@@ -34,7 +34,11 @@ export function batchWriter(deps: Dependencies, job: SyncJob, ends: SyncEnds, { 
   const atOnce = { resume: nothing, settled: nothing };
   const asItIs = async (batch: Gathered): Promise<PreparedBatch> => ({ batch, checked: null });
   if (job.run.dryRun) {
-    return { ...atOnce, prepare: asItIs, write: ({ batch }, progress) => dryRunBatch(deps, job, mapper, batch, progress) };
+    return {
+      ...atOnce,
+      prepare: asItIs,
+      write: ({ batch }, progress) => dryRunBatch(deps, job, mapper, batch, progress),
+    };
   }
   if ('sorId' in destination) {
     const target = { sorId: destination.sorId, mapper };
@@ -47,5 +51,9 @@ export function batchWriter(deps: Dependencies, job: SyncJob, ends: SyncEnds, { 
     };
   }
   const target = { ...destination, open: ends.destination!, mapper, scope };
-  return { ...atOnce, prepare: asItIs, write: ({ batch }, progress) => deliverBatch(deps, job, target, batch, progress) };
+  return {
+    ...atOnce,
+    prepare: asItIs,
+    write: ({ batch }, progress) => deliverBatch(deps, job, target, batch, progress),
+  };
 }

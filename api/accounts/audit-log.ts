@@ -15,25 +15,29 @@ export const auditFilters = {
   subject_kind: z.enum(SUBJECT_KINDS).optional(),
   subject: identifier.optional().describe('Identifier of the object concerned'),
   actor_kind: z.enum(ACTOR_KINDS).optional(),
-  actor: identifier.optional().describe('uid of a user, identifier of a service token or System of Records, or the actor_id of an entry'),
+  actor: identifier
+    .optional()
+    .describe('uid of a user, identifier of a service token or System of Records, or the actor_id of an entry'),
   customer_id: customerId.optional().describe('Entries that concern this person'),
   customer_id_type: z.enum(CUSTOMER_TYPES).default('user_id'),
 };
 
-export const AuditEntry = z.object({
-  id: z.int(),
-  date: z.iso.datetime(),
-  actor_kind: z.enum(ACTOR_KINDS),
-  actor_id: z.int().nullable(),
-  actor: z.string().nullable().describe('uid of a user, or identifier of a service token or System of Records'),
-  actor_name: z.string().nullable().describe('E-mail address of a member of the entity, or a name'),
-  address: z.string().nullable().describe('Network address of the caller'),
-  action: z.enum(AUDIT_ACTIONS),
-  subject_kind: z.enum(SUBJECT_KINDS),
-  subject: z.string().nullable(),
-  customer_hash: z.string().nullable().describe('Keyed hash of the person concerned'),
-  details: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])),
-}).meta({ id: 'AuditEntry' });
+export const AuditEntry = z
+  .object({
+    id: z.int(),
+    date: z.iso.datetime(),
+    actor_kind: z.enum(ACTOR_KINDS),
+    actor_id: z.int().nullable(),
+    actor: z.string().nullable().describe('uid of a user, or identifier of a service token or System of Records'),
+    actor_name: z.string().nullable().describe('E-mail address of a member of the entity, or a name'),
+    address: z.string().nullable().describe('Network address of the caller'),
+    action: z.enum(AUDIT_ACTIONS),
+    subject_kind: z.enum(SUBJECT_KINDS),
+    subject: z.string().nullable(),
+    customer_hash: z.string().nullable().describe('Keyed hash of the person concerned'),
+    details: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])),
+  })
+  .meta({ id: 'AuditEntry' });
 export type AuditEntry = z.output<typeof AuditEntry>;
 
 export const listAuditEntries = operation({
@@ -49,7 +53,10 @@ export const listAuditEntries = operation({
     per_page: pageNumber({ min: 1, max: 1_000, otherwise: 100 }),
     cursor: listCursor.optional().describe('From the `next` of the page before'),
   }),
-  result: z.object({ entries: z.array(AuditEntry), next: z.string().nullable().describe('Address of the next page; null at the end') }),
+  result: z.object({
+    entries: z.array(AuditEntry),
+    next: z.string().nullable().describe('Address of the next page; null at the end'),
+  }),
 });
 
 export const exportAuditLog = operation({

@@ -6,33 +6,40 @@ import { operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
 
 /** An entity as in the login response (reference: Authentication). */
-export const Entity = z.object({
-  id: z.int(),
-  name: z.string(),
-  description: z.string(),
-  identifier: z.string(),
-  active: z.boolean(),
-  qa_api_key: z.string(),
-  prod_api_key: z.string(),
-  data_retention_in_months: z.int(),
-}).meta({ id: 'Entity' });
+export const Entity = z
+  .object({
+    id: z.int(),
+    name: z.string(),
+    description: z.string(),
+    identifier: z.string(),
+    active: z.boolean(),
+    qa_api_key: z.string(),
+    prod_api_key: z.string(),
+    data_retention_in_months: z.int(),
+  })
+  .meta({ id: 'Entity' });
 export type Entity = z.output<typeof Entity>;
 
 /** Superadmins see and change all entities of the service. */
 const SHARED = { tag: 'Entities', role: 'superadmin' } as const;
 const PATH = '/api/entities';
 const ONE = `${PATH}/:entity_id`;
-export const WholeEntity = Entity.extend({ default_tz: z.string(), control_group_percent: z.int() }).meta({ id: 'WholeEntity' });
+export const WholeEntity = Entity.extend({ default_tz: z.string(), control_group_percent: z.int() }).meta({
+  id: 'WholeEntity',
+});
 export type WholeEntity = z.output<typeof WholeEntity>;
 
 const params = z.object({ entity_id: identifier.describe('identifier or id of the entity') });
 
 const optional = {
   description: text({ max: 1_000 }).optional(),
-  default_tz: text().refine(isTimeZone, 'must be a zone of the IANA database, such as Europe/Paris').optional()
+  default_tz: text()
+    .refine(isTimeZone, 'must be a zone of the IANA database, such as Europe/Paris')
+    .optional()
     .describe('By default Europe/Paris'),
   data_retention_in_months: bodyInteger({ min: 1, max: 120 }).optional().describe('By default 25'),
-  control_group_percent: bodyInteger({ min: 0, max: MAX_CONTROL_GROUP_PERCENT }).optional()
+  control_group_percent: bodyInteger({ min: 0, max: MAX_CONTROL_GROUP_PERCENT })
+    .optional()
     .describe('Share of its people who get no campaign but transactional ones; by default 0'),
 };
 
@@ -87,8 +94,9 @@ export const deleteEntity = operation({
   method: 'DELETE',
   path: ONE,
   summary: 'Delete an empty entity',
-  description: 'Also deletes its apps with what was set up beside them, results of messages, memberships, and users who belong to no other '
-    + 'entity. The server refuses if it holds other data, and names it.',
+  description:
+    'Also deletes its apps with what was set up beside them, results of messages, memberships, and users who belong to no other ' +
+    'entity. The server refuses if it holds other data, and names it.',
   audits: 'delete entity',
   params,
 });

@@ -48,14 +48,17 @@ export const acceptInvitation = operation({
   method: 'POST',
   path: `${PATH}/accept`,
   summary: 'Accept an invitation',
-  description: 'Takes the token of the mailed link. An existing account confirms with its current password; wrong passwords count as '
-    + 'failed logins. A new account gets the password. Accepting does not log in.',
+  description:
+    'Takes the token of the mailed link. An existing account confirms with its current password; wrong passwords count as ' +
+    'failed logins. A new account gets the password. Accepting does not log in.',
   audits: 'accept invitation',
   tag: 'Users',
   auth: 'none',
   body: z.object({
     token: linkToken,
-    password: text({ max: PASSWORD_CHARS }).describe('Current password of an existing account; for a new account, at least 8 characters'),
+    password: text({ max: PASSWORD_CHARS }).describe(
+      'Current password of an existing account; for a new account, at least 8 characters',
+    ),
     first_name: name.optional().describe('For a new account'),
     last_name: name.optional().describe('For a new account'),
   }),

@@ -12,7 +12,8 @@ export const requestPasswordReset = operation({
   method: 'POST',
   path: PATH,
   summary: 'Request a password reset link by mail',
-  description: 'The response does not show whether the address has an account. Millrace mails it at most three links an hour.',
+  description:
+    'The response does not show whether the address has an account. Millrace mails it at most three links an hour.',
   body: z.object({ email }),
 });
 
@@ -22,7 +23,8 @@ export const resetPassword = operation({
   method: 'POST',
   path: `${PATH}/confirm`,
   summary: 'Set a new password with a mailed link',
-  description: 'Takes the token of the link, which works once. Ends all sessions of the account and all its other links.',
+  description:
+    'Takes the token of the link, which works once. Ends all sessions of the account and all its other links.',
   audits: 'accept password_reset',
   body: z.object({ token: linkToken, password: newPassword }),
 });

@@ -10,15 +10,19 @@ const PATH = '/api/service_tokens';
 
 export const MAX_TOKEN_DAYS = 730;
 
-export const ServiceToken = z.object({
-  identifier: z.string(),
-  name: z.string(),
-  rights: z.array(z.enum(RIGHTS)).describe('The token has those of these rights that its creator has at the time of a call'),
-  created_by: z.object({ id: z.int(), uid: z.string() }).nullable(),
-  created_at: z.iso.datetime(),
-  last_used_at: z.iso.datetime().nullable().describe('Exact to the minute; null if never used'),
-  expires_at: z.iso.datetime(),
-}).meta({ id: 'ServiceToken' });
+export const ServiceToken = z
+  .object({
+    identifier: z.string(),
+    name: z.string(),
+    rights: z
+      .array(z.enum(RIGHTS))
+      .describe('The token has those of these rights that its creator has at the time of a call'),
+    created_by: z.object({ id: z.int(), uid: z.string() }).nullable(),
+    created_at: z.iso.datetime(),
+    last_used_at: z.iso.datetime().nullable().describe('Exact to the minute; null if never used'),
+    expires_at: z.iso.datetime(),
+  })
+  .meta({ id: 'ServiceToken' });
 export type ServiceToken = z.output<typeof ServiceToken>;
 
 export const listServiceTokens = operation({
@@ -45,8 +49,11 @@ export const createServiceToken = operation({
   audits: 'create service_token',
   body: z.object({
     name,
-    rights: boundedArray(z.enum(RIGHTS), { min: 1, tooFew: 'must name at least one right', max: RIGHTS.length })
-      .describe('Only rights that you have'),
+    rights: boundedArray(z.enum(RIGHTS), {
+      min: 1,
+      tooFew: 'must name at least one right',
+      max: RIGHTS.length,
+    }).describe('Only rights that you have'),
     expires_in_days: bodyInteger({ min: 1, max: MAX_TOKEN_DAYS }).optional().describe('Required, or expires_at'),
     expires_at: isoDatetime.optional().describe(`Instead of expires_in_days: at most ${MAX_TOKEN_DAYS} days from now`),
   }),

@@ -4,19 +4,21 @@ import { operation } from '../core/operation.ts';
 import { Entity } from './entities.ts';
 import { Enable } from './users.ts';
 
-export const SessionUser = z.object({
-  id: z.int(),
-  uid: z.string(),
-  first_name: z.string(),
-  last_name: z.string(),
-  full_name: z.string(),
-  email: z.string(),
-  entities: z.array(Entity),
-  enable: Enable,
-  admin: z.boolean(),
-  superadmin: z.boolean(),
-  prefered_entity: z.object({ id: z.int(), name: z.string() }).nullable(),
-}).meta({ id: 'SessionUser' });
+export const SessionUser = z
+  .object({
+    id: z.int(),
+    uid: z.string(),
+    first_name: z.string(),
+    last_name: z.string(),
+    full_name: z.string(),
+    email: z.string(),
+    entities: z.array(Entity),
+    enable: Enable,
+    admin: z.boolean(),
+    superadmin: z.boolean(),
+    prefered_entity: z.object({ id: z.int(), name: z.string() }).nullable(),
+  })
+  .meta({ id: 'SessionUser' });
 export type SessionUser = z.output<typeof SessionUser>;
 
 export const login = operation({
@@ -31,11 +33,15 @@ export const login = operation({
   body: z.object({
     email: text({ max: EMAIL_CHARS }),
     password: text({ max: PASSWORD_CHARS }),
-    entity: z.union([z.int(), identifier], { error: 'must be the id or the identifier of an entity' }).optional()
+    entity: z
+      .union([z.int(), identifier], { error: 'must be the id or the identifier of an entity' })
+      .optional()
       .describe('id or identifier of the entity in which the token acts'),
   }),
   malformed: {
-    elements: ['email', 'password'], status: 400, message: 'The request must contain the user email and password.',
+    elements: ['email', 'password'],
+    status: 400,
+    message: 'The request must contain the user email and password.',
   },
   result: z.object({ auth_token: z.string(), user: SessionUser }),
 });

@@ -10,17 +10,19 @@ export const Enable = z.record(z.enum(RIGHTS), z.boolean()).meta({ id: 'Enable' 
 export type Enable = z.output<typeof Enable>;
 
 /** A user as the admins of one entity see them. */
-export const User = z.object({
-  id: z.int(),
-  uid: z.string(),
-  email: z.string(),
-  first_name: z.string(),
-  last_name: z.string(),
-  full_name: z.string(),
-  enable: Enable,
-  admin: z.boolean(),
-  superadmin: z.boolean(),
-}).meta({ id: 'User' });
+export const User = z
+  .object({
+    id: z.int(),
+    uid: z.string(),
+    email: z.string(),
+    first_name: z.string(),
+    last_name: z.string(),
+    full_name: z.string(),
+    enable: Enable,
+    admin: z.boolean(),
+    superadmin: z.boolean(),
+  })
+  .meta({ id: 'User' });
 export type User = z.output<typeof User>;
 
 /** The users of the caller's entity. No response shows other entities that they belong to. */
@@ -28,7 +30,9 @@ const SHARED = { tag: 'Users', role: 'admin' } as const;
 const PATH = '/api/users';
 const ONE = `${PATH}/:user_id`;
 const params = z.object({ user_id: identifier.describe('uid or id of the user') });
-const enable = jsonObject(z.partialRecord(z.enum(RIGHTS), bodyFlag)).describe('Rights by name; a right that you leave out does not change');
+const enable = jsonObject(z.partialRecord(z.enum(RIGHTS), bodyFlag)).describe(
+  'Rights by name; a right that you leave out does not change',
+);
 
 export const listUsers = operation({
   id: 'listUsers',
@@ -51,19 +55,21 @@ export const viewUser = operation({
 });
 
 /** An invitation: what the admin sent, and nothing about an account that may exist. */
-export const Invitation = z.object({
-  identifier: z.string(),
-  email: z.string(),
-  first_name: z.string(),
-  last_name: z.string(),
-  enable: Enable,
-  admin: z.boolean(),
-  superadmin: z.boolean(),
-  invited_by: z.int().describe('id of the user who invites'),
-  created_at: z.string(),
-  expires_at: z.string().describe('When the link stops working'),
-  mail: z.object({ state: z.enum(['waiting', ...MAIL_STATES]), reason: z.string().nullable() }),
-}).meta({ id: 'Invitation' });
+export const Invitation = z
+  .object({
+    identifier: z.string(),
+    email: z.string(),
+    first_name: z.string(),
+    last_name: z.string(),
+    enable: Enable,
+    admin: z.boolean(),
+    superadmin: z.boolean(),
+    invited_by: z.int().describe('id of the user who invites'),
+    created_at: z.string(),
+    expires_at: z.string().describe('When the link stops working'),
+    mail: z.object({ state: z.enum(['waiting', ...MAIL_STATES]), reason: z.string().nullable() }),
+  })
+  .meta({ id: 'Invitation' });
 export type Invitation = z.output<typeof Invitation>;
 
 export const inviteUser = operation({
@@ -72,8 +78,9 @@ export const inviteUser = operation({
   method: 'POST',
   path: PATH,
   summary: 'Invite a person into the entity',
-  description: 'Millrace mails a link that works once, for 24 hours. The person joins the entity by accepting. The response does not '
-    + 'show whether the address has an account.',
+  description:
+    'Millrace mails a link that works once, for 24 hours. The person joins the entity by accepting. The response does not ' +
+    'show whether the address has an account.',
   audits: 'create invitation',
   body: z.object({
     email,
@@ -114,8 +121,9 @@ export const removeUser = operation({
   method: 'DELETE',
   path: ONE,
   summary: 'Remove a user from the entity',
-  description: 'Ends the user\'s sessions in the entity, and deletes an account that belongs to no other entity. You need all rights '
-    + 'that the user has.',
+  description:
+    "Ends the user's sessions in the entity, and deletes an account that belongs to no other entity. You need all rights " +
+    'that the user has.',
   audits: 'delete user',
   params,
 });
@@ -141,9 +149,13 @@ export const changeOwnPassword = operation({
   method: 'PUT',
   path: '/api/users/me/password',
   summary: 'Change your own password',
-  description: 'Ends all other sessions of the user and all links that set a password. Wrong passwords count as failed logins.',
+  description:
+    'Ends all other sessions of the user and all links that set a password. Wrong passwords count as failed logins.',
   audits: 'update user',
   tag: 'Users',
   role: 'person',
-  body: z.object({ password: text({ max: PASSWORD_CHARS }).describe('The current password'), new_password: newPassword }),
+  body: z.object({
+    password: text({ max: PASSWORD_CHARS }).describe('The current password'),
+    new_password: newPassword,
+  }),
 });

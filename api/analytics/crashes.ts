@@ -3,10 +3,12 @@ import { identifier } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 
 /** When errors of a kind happened (reference: Crashes). */
-export const CrashOccurrence = z.object({
-  id: z.string().describe('Identifier of the event'),
-  date: z.iso.date().describe('In UTC'),
-}).meta({ id: 'CrashOccurrence' });
+export const CrashOccurrence = z
+  .object({
+    id: z.string().describe('Identifier of the event'),
+    date: z.iso.date().describe('In UTC'),
+  })
+  .meta({ id: 'CrashOccurrence' });
 
 export const listCrashOccurrences = operation({
   id: 'listCrashOccurrences',
@@ -14,7 +16,8 @@ export const listCrashOccurrences = operation({
   method: 'GET',
   path: '/api/crashes/:crash_identifier/occurrences',
   summary: 'List the occurrences of a crash, oldest first',
-  description: 'Needs the right `crashes_view`; without it the answer is the 404 for a crash of an app that you may not see.',
+  description:
+    'Needs the right `crashes_view`; without it the answer is the 404 for a crash of an app that you may not see.',
   bare: true,
   params: z.object({ crash_identifier: identifier }),
   result: z.object({

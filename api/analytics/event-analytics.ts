@@ -4,19 +4,22 @@ import { operation } from '../core/operation.ts';
 
 const Hits = z.object({
   period: z.array(z.int()).describe('First and last day, as midnights in UTC, in seconds since the epoch'),
-  values: z.record(z.string(), z.int()).describe('Number of events on each day that has some, by the day\'s midnight'),
+  values: z.record(z.string(), z.int()).describe("Number of events on each day that has some, by the day's midnight"),
   sessions: z.int().describe('Number of sessions with the event'),
 });
 
 /** How often an event happened (reference: Event analytics item). */
-export const EventAnalytics = z.object({
-  identifier: z.int().describe('Identifier of the event definition'),
-  log_type: z.int().describe('1 errors, 2 events, 3 background transitions'),
-  display_name: z.string(), name: z.string(),
-  goal: z.boolean().describe('True for a key event'),
-  labels: z.array(z.string()),
-  hits: z.object({ current: Hits, previous: Hits.optional().describe('The same number of days immediately before') }),
-}).meta({ id: 'EventAnalytics' });
+export const EventAnalytics = z
+  .object({
+    identifier: z.int().describe('Identifier of the event definition'),
+    log_type: z.int().describe('1 errors, 2 events, 3 background transitions'),
+    display_name: z.string(),
+    name: z.string(),
+    goal: z.boolean().describe('True for a key event'),
+    labels: z.array(z.string()),
+    hits: z.object({ current: Hits, previous: Hits.optional().describe('The same number of days immediately before') }),
+  })
+  .meta({ id: 'EventAnalytics' });
 export type EventAnalytics = z.output<typeof EventAnalytics>;
 
 /** Days as the reference asks for them, here and in file exports. */
@@ -35,5 +38,5 @@ export const countAppEvents = operation({
   description: '`sd` and `ed` are required.',
   params: z.object({ app_identifier: identifier }),
   query: z.object({ ...dayPeriodQuery, only_current: queryFlag.optional().describe('Leave out the period before') }),
-  result: z.record(z.string(), z.array(EventAnalytics)).describe('By the app\'s identifier'),
+  result: z.record(z.string(), z.array(EventAnalytics)).describe("By the app's identifier"),
 });

@@ -2,9 +2,23 @@ import { z } from 'zod';
 import { DEVICE_FIELDS, MAX_VALUES } from '../../domain/analytics/comparison.ts';
 import { MAX_DETAILS } from '../../domain/analytics/funnel.ts';
 import {
-  COUNT_OPERATORS, type FilterBlock, MAX_COUNT, MAX_FILTER_CAMPAIGNS, MAX_FILTER_ELEMENTS, MAX_FILTERS, MAX_MESSAGE_DAYS,
-  MAX_PERIOD_DAYS, MESSAGE_OUTCOMES, periodError, type SegmentFilter, type SegmentFilters, SELECTIONS, type ShownBlock, type ShownFilter,
-  sizeError, TOO_MANY_FILTERS,
+  COUNT_OPERATORS,
+  type FilterBlock,
+  MAX_COUNT,
+  MAX_FILTER_CAMPAIGNS,
+  MAX_FILTER_ELEMENTS,
+  MAX_FILTERS,
+  MAX_MESSAGE_DAYS,
+  MAX_PERIOD_DAYS,
+  MESSAGE_OUTCOMES,
+  periodError,
+  type SegmentFilter,
+  type SegmentFilters,
+  SELECTIONS,
+  type ShownBlock,
+  type ShownFilter,
+  sizeError,
+  TOO_MANY_FILTERS,
 } from '../../domain/analytics/segment-filters.ts';
 import { isDate } from '../../domain/core/date-value.ts';
 import { boundedArray, closedObject, identifier, text } from '../core/input.ts';
@@ -14,29 +28,44 @@ import { DetailPairs, valuesErased } from './funnels.ts';
 
 const anArray = { error: 'must be an array' };
 
-const blockOperator = z.enum(['and', 'or'], { error: 'must be and or or' }).default('and')
+const blockOperator = z
+  .enum(['and', 'or'], { error: 'must be and or or' })
+  .default('and')
   .describe('Whether all of its elements must hold, or any');
 
-const value = z.union([z.string(), z.number(), z.boolean()], { error: 'must be a text, a number, true or false' }).transform(String);
+const value = z
+  .union([z.string(), z.number(), z.boolean()], { error: 'must be a text, a number, true or false' })
+  .transform(String);
 const comparison = {
-  operator: text().describe('By type: is, is_not, is_set, is_not_set, contains, does_not_contain, starts_with, greater_than, at_least, '
-    + 'less_than, at_most, between, before, after, in_last_days, not_in_last_days, contains_any, contains_all, contains_none'),
-  values: boundedArray(value, { ...anArray, max: MAX_VALUES }).default([])
-    .describe('What to compare with: one; two with between; none with is_set and is_not_set; any of up to 100 with is, is_not, contains, '
-      + 'does_not_contain, starts_with and those of Sets'),
+  operator: text().describe(
+    'By type: is, is_not, is_set, is_not_set, contains, does_not_contain, starts_with, greater_than, at_least, ' +
+      'less_than, at_most, between, before, after, in_last_days, not_in_last_days, contains_any, contains_all, contains_none',
+  ),
+  values: boundedArray(value, { ...anArray, max: MAX_VALUES })
+    .default([])
+    .describe(
+      'What to compare with: one; two with between; none with is_set and is_not_set; any of up to 100 with is, is_not, contains, ' +
+        'does_not_contain, starts_with and those of Sets',
+    ),
 };
 
-const isIn = z.enum(['is_in', 'is_not_in'], { error: 'must be is_in or is_not_in' }).default('is_in')
+const isIn = z
+  .enum(['is_in', 'is_not_in'], { error: 'must be is_in or is_not_in' })
+  .default('is_in')
   .describe('`is_not_in`: the people who are not among those that `is_in` finds');
 
 const PERIOD = `must be {"last_days": 30}, up to ${MAX_PERIOD_DAYS} days, or {"from": "2026-01-01", "till": "2026-01-31"}`;
 const day = z.string().refine(isDate);
-const period = z.union([
-  z.strictObject({ last_days: z.int().min(1).max(MAX_PERIOD_DAYS) }), z.strictObject({ from: day, till: day }),
-], { error: PERIOD }).check((ctx) => {
-  const message = 'from' in ctx.value ? periodError(ctx.value) : null;
-  if (message !== null) ctx.issues.push({ code: 'custom', message, path: ['till'], input: ctx.value });
-}).describe('Whole days in UTC: the last ones, today included, or those from one to another');
+const period = z
+  .union(
+    [z.strictObject({ last_days: z.int().min(1).max(MAX_PERIOD_DAYS) }), z.strictObject({ from: day, till: day })],
+    { error: PERIOD },
+  )
+  .check((ctx) => {
+    const message = 'from' in ctx.value ? periodError(ctx.value) : null;
+    if (message !== null) ctx.issues.push({ code: 'custom', message, path: ['till'], input: ctx.value });
+  })
+  .describe('Whole days in UTC: the last ones, today included, or those from one to another');
 
 const AttributesFilter = closedObject({
   filter_on: z.literal('attributes'),
@@ -44,31 +73,43 @@ const AttributesFilter = closedObject({
   attribute_key: text().describe('An attribute of it'),
   ...comparison,
   values_erased: valuesErased,
-}).meta({ id: 'AttributesFilter', description: 'People with such a value of an attribute; values of a device are its person\'s' });
+}).meta({
+  id: 'AttributesFilter',
+  description: "People with such a value of an attribute; values of a device are its person's",
+});
 
 const DevicesFilter = closedObject({
   filter_on: z.literal('devices'),
   field: text().describe(`A field of a device: ${DEVICE_FIELDS.join(', ')}. Versions compare by their numbers`),
   ...comparison,
-}).meta({ id: 'DevicesFilter', description: 'People with such a device in the segment\'s app' });
+}).meta({ id: 'DevicesFilter', description: "People with such a device in the segment's app" });
 
 const EventsFilter = closedObject({
   filter_on: z.literal('events'),
-  app_id: identifier.optional().describe('By default the segment\'s app'),
-  log_type: z.union([z.literal(0), z.literal(1), z.literal(2), z.literal(3)], { error: 'must be 0, 1, 2 or 3' }).default(0)
+  app_id: identifier.optional().describe("By default the segment's app"),
+  log_type: z
+    .union([z.literal(0), z.literal(1), z.literal(2), z.literal(3)], { error: 'must be 0, 1, 2 or 3' })
+    .default(0)
     .describe('1 errors, 2 events, 3 background transitions, 0 any'),
   log_name: text().describe('Name of the event'),
-  match_details: boundedArray(DetailPairs, { ...anArray, max: MAX_DETAILS }).optional()
-    .describe('What the event\'s detail must hold: one of these objects; by default anything'),
+  match_details: boundedArray(DetailPairs, { ...anArray, max: MAX_DETAILS })
+    .optional()
+    .describe("What the event's detail must hold: one of these objects; by default anything"),
   values_erased: valuesErased,
   operator: z.enum(COUNT_OPERATORS, { error: `must be one of ${COUNT_OPERATORS.join(', ')}` }).default('at_least'),
-  count: z.int({ error: 'must be a whole number' }).min(0).max(MAX_COUNT).default(1)
+  count: z
+    .int({ error: 'must be a whole number' })
+    .min(0)
+    .max(MAX_COUNT)
+    .default(1)
     .describe('How often; `at_most` and `exactly` 0 also find those who never had the event'),
   period,
-}).check((ctx) => {
-  if (ctx.value.operator !== 'at_least' || ctx.value.count > 0) return;
-  ctx.issues.push({ code: 'custom', message: 'must be 1 or more with at_least', path: ['count'], input: ctx.value });
-}).meta({ id: 'EventsFilter', description: 'People who had an event so often in the period' });
+})
+  .check((ctx) => {
+    if (ctx.value.operator !== 'at_least' || ctx.value.count > 0) return;
+    ctx.issues.push({ code: 'custom', message: 'must be 1 or more with at_least', path: ['count'], input: ctx.value });
+  })
+  .meta({ id: 'EventsFilter', description: 'People who had an event so often in the period' });
 
 const SegmentsFilter = closedObject({
   filter_on: z.literal('segments'),
@@ -81,24 +122,40 @@ const FunnelsFilter = closedObject({
   filter_on: z.literal('funnels'),
   funnel_identifier: identifier,
   step: z.int({ error: 'must be the number of a step, from 0' }).min(0),
-  outcome: z.enum(['completed', 'dropped'], { error: 'must be completed or dropped' })
+  outcome: z
+    .enum(['completed', 'dropped'], { error: 'must be completed or dropped' })
     .describe('`dropped`: they completed the step before, and not this one'),
   operator: isIn,
   period,
-}).meta({ id: 'FunnelsFilter', description: 'People who completed a step of a funnel in the period, or dropped out before it' });
+}).meta({
+  id: 'FunnelsFilter',
+  description: 'People who completed a step of a funnel in the period, or dropped out before it',
+});
 
 const LAST_DAYS = `must be a whole number from 1 to ${MAX_MESSAGE_DAYS}`;
 
 const CampaignsFilter = closedObject({
   filter_on: z.literal('campaigns'),
-  outcome: z.enum(MESSAGE_OUTCOMES, { error: `must be one of ${MESSAGE_OUTCOMES.join(', ')}` }).default('received')
-    .describe('`received`: a push went out, or the app showed the in-app message; `opened`: they opened the push, or clicked the message'),
+  outcome: z
+    .enum(MESSAGE_OUTCOMES, { error: `must be one of ${MESSAGE_OUTCOMES.join(', ')}` })
+    .default('received')
+    .describe(
+      '`received`: a push went out, or the app showed the in-app message; `opened`: they opened the push, or clicked the message',
+    ),
   campaign_identifiers: boundedArray(identifier, {
-    ...anArray, min: 1, tooFew: 'must have at least 1 element', max: MAX_FILTER_CAMPAIGNS,
-  }).optional()
-    .describe('Campaigns, of which any counts; by default all of the segment\'s app'),
+    ...anArray,
+    min: 1,
+    tooFew: 'must have at least 1 element',
+    max: MAX_FILTER_CAMPAIGNS,
+  })
+    .optional()
+    .describe("Campaigns, of which any counts; by default all of the segment's app"),
   operator: isIn,
-  last_days: z.int({ error: LAST_DAYS }).min(1, LAST_DAYS).max(MAX_MESSAGE_DAYS, LAST_DAYS).optional()
+  last_days: z
+    .int({ error: LAST_DAYS })
+    .min(1, LAST_DAYS)
+    .max(MAX_MESSAGE_DAYS, LAST_DAYS)
+    .optional()
     .describe('Only messages of the last days in UTC, today included; by default all, however old'),
 }).meta({ id: 'CampaignsFilter', description: 'People who received, or opened, a message of a campaign' });
 
@@ -113,19 +170,32 @@ const BlockInput = closedObject({
   },
 }).meta({ id: 'FilterBlock', description: 'Filters and blocks within it, of which all must hold, or any' });
 
-const UNKNOWN_KIND = 'must be one of attributes, devices, events, segments, funnels, campaigns; a block has filters instead';
+const UNKNOWN_KIND =
+  'must be one of attributes, devices, events, segments, funnels, campaigns; a block has filters instead';
 
-const FilterElement: z.ZodType<SegmentFilter | FilterBlock> = z.preprocess(flatten, z.discriminatedUnion('filter_on', [
-  AttributesFilter, DevicesFilter, EventsFilter, SegmentsFilter, FunnelsFilter, CampaignsFilter, BlockInput,
-], { error: ({ code }) => (code === 'invalid_union' ? UNKNOWN_KIND : undefined) }).transform((element) => {
-  if (element.filter_on !== BLOCK) return element;
-  return { operator: element.operator, filters: element.filters };
-})).meta({ id: 'FilterElement' });
+const FilterElement: z.ZodType<SegmentFilter | FilterBlock> = z
+  .preprocess(
+    flatten,
+    z
+      .discriminatedUnion(
+        'filter_on',
+        [AttributesFilter, DevicesFilter, EventsFilter, SegmentsFilter, FunnelsFilter, CampaignsFilter, BlockInput],
+        { error: ({ code }) => (code === 'invalid_union' ? UNKNOWN_KIND : undefined) },
+      )
+      .transform((element) => {
+        if (element.filter_on !== BLOCK) return element;
+        return { operator: element.operator, filters: element.filters };
+      }),
+  )
+  .meta({ id: 'FilterElement' });
 
 const isObject = (given: unknown): given is Record<string, unknown> =>
   typeof given === 'object' && given !== null && !Array.isArray(given);
 
-/** A filter as a record shows it, `{ value, options: [{ … }] }`, is the same as `{ filter_on: value, … }` (reference: Segment). */
+/**
+ * A filter as a record shows it, `{ value, options: [{ … }] }`, is the same as `{ filter_on: value, … }` (reference:
+ * Segment).
+ */
 function flatten(given: unknown): unknown {
   if (!isObject(given)) return given;
   if ('filters' in given && !('filter_on' in given)) return { ...given, filter_on: BLOCK };
@@ -138,12 +208,16 @@ const filtersInput = closedObject({
   operator: blockOperator,
   blocks: boundedArray(BlockInput, { ...anArray, max: MAX_FILTERS }).describe('None: everybody in the app'),
   aliases: z.boolean().default(false).describe('Count an id that the app has made another one (an alias) as that one'),
-}).transform(({ operator, blocks, aliases }): SegmentFilters => ({
-  operator, ...aliases && { aliases }, blocks: blocks.map((block) => ({ operator: block.operator, filters: block.filters })),
-})).check((ctx) => {
-  const message = sizeError(ctx.value);
-  if (message !== null) ctx.issues.push({ code: 'custom', message, input: ctx.value });
-});
+})
+  .transform(({ operator, blocks, aliases }): SegmentFilters => ({
+    operator,
+    ...(aliases && { aliases }),
+    blocks: blocks.map((block) => ({ operator: block.operator, filters: block.filters })),
+  }))
+  .check((ctx) => {
+    const message = sizeError(ctx.value);
+    if (message !== null) ctx.issues.push({ code: 'custom', message, input: ctx.value });
+  });
 
 /** Maximum size of the filters of a segment or campaign. */
 export const FILTERS_BYTES = 256 * 1024;
@@ -157,23 +231,34 @@ export const SegmentFiltersInput = z.preprocess((given, ctx) => {
 
 /** The filters and blocks in whatever was given, which nests no deeper than a body may. */
 function countElements(given: unknown): number {
-  const inner = isObject(given) ? given.blocks ?? given.filters : undefined;
+  const inner = isObject(given) ? (given.blocks ?? given.filters) : undefined;
   return Array.isArray(inner) ? inner.reduce((sum: number, each) => sum + 1 + countElements(each), 0) : 0;
 }
 
-const ShownFilterSchema = z.object({
-  value: z.enum(['attributes', 'devices', 'events', 'segments', 'funnels', 'campaigns']).describe('What the filter is on'),
-  options: z.array(z.record(z.string(), z.unknown())).describe('One object with the rest of the filter'),
-}).meta({ id: 'SegmentFilter' });
+const ShownFilterSchema = z
+  .object({
+    value: z
+      .enum(['attributes', 'devices', 'events', 'segments', 'funnels', 'campaigns'])
+      .describe('What the filter is on'),
+    options: z.array(z.record(z.string(), z.unknown())).describe('One object with the rest of the filter'),
+  })
+  .meta({ id: 'SegmentFilter' });
 
-const ShownBlockSchema = z.object({
-  operator: z.enum(['and', 'or']),
-  get filters(): z.ZodType<(ShownFilter | ShownBlock)[]> {
-    return z.array(z.union([ShownFilterSchema, ShownBlockSchema])) as unknown as z.ZodType<(ShownFilter | ShownBlock)[]>;
-  },
-}).meta({ id: 'SegmentBlock' });
+const ShownBlockSchema = z
+  .object({
+    operator: z.enum(['and', 'or']),
+    get filters(): z.ZodType<(ShownFilter | ShownBlock)[]> {
+      return z.array(z.union([ShownFilterSchema, ShownBlockSchema])) as unknown as z.ZodType<
+        (ShownFilter | ShownBlock)[]
+      >;
+    },
+  })
+  .meta({ id: 'SegmentBlock' });
 
-export const ShownFilters = z.object({
-  operator: z.enum(['and', 'or']), blocks: z.array(ShownBlockSchema),
-  aliases: z.literal(true).optional().describe('An id that the app has made another one counts as that one'),
-}).meta({ id: 'SegmentFilters' });
+export const ShownFilters = z
+  .object({
+    operator: z.enum(['and', 'or']),
+    blocks: z.array(ShownBlockSchema),
+    aliases: z.literal(true).optional().describe('An id that the app has made another one counts as that one'),
+  })
+  .meta({ id: 'SegmentFilters' });

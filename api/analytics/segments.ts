@@ -13,43 +13,69 @@ const MAX_IDS = 100_000;
 
 const instant = z.iso.datetime();
 
-const Reach = z.object({
-  count: z.int().describe('Devices of its people that have the app'),
-  optin: z.int().describe('Of them, those that allow pushes'),
-  token: z.int().describe('Of them, those with a push token'),
-  total: z.int().describe('All devices that have the app'),
-}).meta({ id: 'SegmentReach' });
+const Reach = z
+  .object({
+    count: z.int().describe('Devices of its people that have the app'),
+    optin: z.int().describe('Of them, those that allow pushes'),
+    token: z.int().describe('Of them, those with a push token'),
+    total: z.int().describe('All devices that have the app'),
+  })
+  .meta({ id: 'SegmentReach' });
 
-const Preview = z.object({
-  people_number: z.int().describe('People in the segment'),
-  people_percent: z.number().describe('Of the people of the app'),
-  push_percent: z.number().describe('Of the people in the segment, those with a device that allows pushes and has a token'),
-}).meta({ id: 'SegmentPreview' });
+const Preview = z
+  .object({
+    people_number: z.int().describe('People in the segment'),
+    people_percent: z.number().describe('Of the people of the app'),
+    push_percent: z
+      .number()
+      .describe('Of the people in the segment, those with a device that allows pushes and has a token'),
+  })
+  .meta({ id: 'SegmentPreview' });
 
-export const Segment = z.object({
-  identifier: z.string(), name: z.string(), description: z.string().nullable(), app: z.string(),
-  filters: ShownFilters, filters_subs: z.object({}),
-  eligible_for_ab_testing: z.boolean().describe('Whether pushes can reach two of its people or more'),
-  snapshot_at: instant.nullable(),
-  reach: Reach.nullable().describe('Null if the segment compares with a sensitive attribute, and the caller lacks sor_manage'),
-  preview: Preview.nullable().describe('Null as reach'), labels: z.array(z.string()),
-  analytics_enabled: z.boolean().describe('Whether lists take it as a filter: once it has a snapshot'),
-  state: z.enum(['computing', 'active', 'failed']).describe('`computing` before the first snapshot of its filters'),
-  failure: z.string().nullable().describe('Why the last refresh failed'),
-  static: z.boolean().describe('A list of people, without filters'),
-  last_used_at: instant.nullable(), created_at: instant, updated_at: instant,
-}).meta({ id: 'Segment' });
+export const Segment = z
+  .object({
+    identifier: z.string(),
+    name: z.string(),
+    description: z.string().nullable(),
+    app: z.string(),
+    filters: ShownFilters,
+    filters_subs: z.object({}),
+    eligible_for_ab_testing: z.boolean().describe('Whether pushes can reach two of its people or more'),
+    snapshot_at: instant.nullable(),
+    reach: Reach.nullable().describe(
+      'Null if the segment compares with a sensitive attribute, and the caller lacks sor_manage',
+    ),
+    preview: Preview.nullable().describe('Null as reach'),
+    labels: z.array(z.string()),
+    analytics_enabled: z.boolean().describe('Whether lists take it as a filter: once it has a snapshot'),
+    state: z.enum(['computing', 'active', 'failed']).describe('`computing` before the first snapshot of its filters'),
+    failure: z.string().nullable().describe('Why the last refresh failed'),
+    static: z.boolean().describe('A list of people, without filters'),
+    last_used_at: instant.nullable(),
+    created_at: instant,
+    updated_at: instant,
+  })
+  .meta({ id: 'Segment' });
 export type Segment = z.output<typeof Segment>;
 
 export const listSegments = operation({
-  id: 'listSegments', ...VIEW, method: 'GET', path: '/api/segments',
+  id: 'listSegments',
+  ...VIEW,
+  method: 'GET',
+  path: '/api/segments',
   summary: 'List segments, oldest first',
   query: z.object({ app: identifier.optional().describe('Identifier of an app; by default all apps') }),
   result: z.array(Segment),
 });
 
 export const viewSegment = operation({
-  id: 'viewSegment', ...VIEW, method: 'GET', path: '/api/segments/:identifier', summary: 'Read a segment', params, result: Segment,
+  id: 'viewSegment',
+  ...VIEW,
+  method: 'GET',
+  path: '/api/segments/:identifier',
+  summary: 'Read a segment',
+  params,
+  result: Segment,
 });
 
 const filters = jsonObject(stored(FILTERS_BYTES, SegmentFiltersInput)).describe('Who is in the segment');
@@ -57,21 +83,33 @@ const labels = bodyList(name, MAX_LABELS).optional().describe('Millrace creates 
 const description = text({ max: DESCRIPTION_CHARS }).nullable().optional();
 
 export const createSegment = operation({
-  id: 'createSegment', ...MANAGE, exactNumbers: 'as text', method: 'POST', path: '/api/segments',
+  id: 'createSegment',
+  ...MANAGE,
+  exactNumbers: 'as text',
+  method: 'POST',
+  path: '/api/segments',
   summary: 'Create a segment',
   description: 'Its people are found in the background: `state` is `computing` until then.',
   audits: 'create segment',
   body: z.object({
-    name, app: identifier.describe('The app whose people it holds'), description,
+    name,
+    app: identifier.describe('The app whose people it holds'),
+    description,
     filters: filters.optional(),
-    static: bodyFlag.default(false).describe('A list of people instead of filters: `POST /api/segments/<identifier>/people` adds them'),
+    static: bodyFlag
+      .default(false)
+      .describe('A list of people instead of filters: `POST /api/segments/<identifier>/people` adds them'),
     labels,
   }),
   result: Segment,
 });
 
 export const updateSegment = operation({
-  id: 'updateSegment', ...MANAGE, exactNumbers: 'as text', method: 'PUT', path: '/api/segments/:identifier',
+  id: 'updateSegment',
+  ...MANAGE,
+  exactNumbers: 'as text',
+  method: 'PUT',
+  path: '/api/segments/:identifier',
   summary: 'Change a segment: what is left out stays',
   audits: 'update segment',
   params,
@@ -80,14 +118,25 @@ export const updateSegment = operation({
 });
 
 export const deleteSegment = operation({
-  id: 'deleteSegment', ...MANAGE, method: 'DELETE', path: '/api/segments/:identifier',
-  summary: 'Delete a segment that no other names', audits: 'delete segment', params, result: Segment,
+  id: 'deleteSegment',
+  ...MANAGE,
+  method: 'DELETE',
+  path: '/api/segments/:identifier',
+  summary: 'Delete a segment that no other names',
+  audits: 'delete segment',
+  params,
+  result: Segment,
 });
 
 export const previewSegment = operation({
-  id: 'previewSegment', ...VIEW, exactNumbers: 'as text', method: 'POST', path: '/api/segments/preview',
+  id: 'previewSegment',
+  ...VIEW,
+  exactNumbers: 'as text',
+  method: 'POST',
+  path: '/api/segments/preview',
   summary: 'Count the people that filters find now',
-  description: 'The audit log keeps which attributes the filters compare with, also those of segments that they name, without values.',
+  description:
+    'The audit log keeps which attributes the filters compare with, also those of segments that they name, without values.',
   audits: 'read segment',
   idempotencyKey: 'ignored',
   body: z.object({ app: identifier.describe('The app whose people are counted'), filters }),
@@ -95,24 +144,46 @@ export const previewSegment = operation({
 });
 
 const people = z.object({
-  ids: z.array(z.string({ error: 'must be a text' }), { error: 'must be an array' }).min(1)
+  ids: z
+    .array(z.string({ error: 'must be a text' }), { error: 'must be an array' })
+    .min(1)
     .max(MAX_IDS, `must have at most ${MAX_IDS} elements`),
-  customer_id_type: z.enum(['user_id', 'device_id'], { error: 'must be user_id or device_id' }).default('user_id')
+  customer_id_type: z
+    .enum(['user_id', 'device_id'], { error: 'must be user_id or device_id' })
+    .default('user_id')
     .describe('`device_id`: the people of these devices'),
 });
 
-const refused = z.array(z.object({
-  index: z.int().describe('Position in ids, from 0'), code: z.string(), message: z.string(),
-})).describe('Ids that were left out, with the reason');
+const refused = z
+  .array(
+    z.object({
+      index: z.int().describe('Position in ids, from 0'),
+      code: z.string(),
+      message: z.string(),
+    }),
+  )
+  .describe('Ids that were left out, with the reason');
 
 export const addSegmentPeople = operation({
-  id: 'addSegmentPeople', ...MANAGE, method: 'POST', path: '/api/segments/:identifier/people',
-  summary: 'Add people to a static segment', audits: 'update segment', params, body: people,
+  id: 'addSegmentPeople',
+  ...MANAGE,
+  method: 'POST',
+  path: '/api/segments/:identifier/people',
+  summary: 'Add people to a static segment',
+  audits: 'update segment',
+  params,
+  body: people,
   result: z.object({ added: z.int(), already_there: z.int(), refused }).meta({ id: 'AddedPeople' }),
 });
 
 export const removeSegmentPeople = operation({
-  id: 'removeSegmentPeople', ...MANAGE, method: 'DELETE', path: '/api/segments/:identifier/people',
-  summary: 'Remove people from a static segment', audits: 'update segment', params, body: people,
+  id: 'removeSegmentPeople',
+  ...MANAGE,
+  method: 'DELETE',
+  path: '/api/segments/:identifier/people',
+  summary: 'Remove people from a static segment',
+  audits: 'update segment',
+  params,
+  body: people,
   result: z.object({ removed: z.int(), not_there: z.int(), refused }).meta({ id: 'RemovedPeople' }),
 });

@@ -10,12 +10,19 @@ const ONE = `${PATH}/:key_identifier`;
 const appParams = z.object({ app_identifier: identifier });
 const params = appParams.extend({ key_identifier: identifier });
 const epoch = z.int().describe('Seconds since the epoch');
-export const ApiKey = z.object({
-  identifier: z.string(), api_key: z.string(), revoked: z.boolean(), updated_at: epoch, created_at: epoch,
-}).meta({ id: 'ApiKey' });
+export const ApiKey = z
+  .object({
+    identifier: z.string(),
+    api_key: z.string(),
+    revoked: z.boolean(),
+    updated_at: epoch,
+    created_at: epoch,
+  })
+  .meta({ id: 'ApiKey' });
 export type ApiKey = z.output<typeof ApiKey>;
 
-const apiKey = z.string()
+const apiKey = z
+  .string()
   .check((ctx) => {
     const error = apiKeyError(ctx.value);
     if (error !== undefined) ctx.issues.push({ code: 'custom', message: error, input: ctx.value });
@@ -54,7 +61,9 @@ export const createApiKey = operation({
   audits: 'create api_key',
   params: appParams,
   body: z.object({
-    api_key: apiKey.optional().describe('At least 8 characters with a digit, a lowercase and an uppercase letter; by default random'),
+    api_key: apiKey
+      .optional()
+      .describe('At least 8 characters with a digit, a lowercase and an uppercase letter; by default random'),
     revoked: bodyFlag.default(false),
   }),
   result: ApiKey,

@@ -10,9 +10,14 @@ const MAX_APPS = 1_000;
 const params = z.object({ group_identifier: identifier });
 const apps = textArray(identifier, MAX_APPS).optional().describe('Identifiers of all apps in the group');
 
-export const AppGroup = z.object({
-  identifier: z.string(), name: z.string(), created_at: z.int().describe('Seconds since the epoch'), apps: z.array(z.string()),
-}).meta({ id: 'AppGroup' });
+export const AppGroup = z
+  .object({
+    identifier: z.string(),
+    name: z.string(),
+    created_at: z.int().describe('Seconds since the epoch'),
+    apps: z.array(z.string()),
+  })
+  .meta({ id: 'AppGroup' });
 export type AppGroup = z.output<typeof AppGroup>;
 
 export const listAppGroups = operation({

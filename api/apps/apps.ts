@@ -5,7 +5,18 @@ import { readTimeOfDay } from '../../domain/apps/quiet-hours.ts';
 import { isStorable } from '../../domain/core/text-limits.ts';
 import { isTimeZone } from '../../domain/core/time-zone.ts';
 import {
-  bodyFlag, bodyInteger, closedObject, email, identifier, jsonArray, jsonObject, name, queryFlag, stored, text, textArray,
+  bodyFlag,
+  bodyInteger,
+  closedObject,
+  email,
+  identifier,
+  jsonArray,
+  jsonObject,
+  name,
+  queryFlag,
+  stored,
+  text,
+  textArray,
 } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 
@@ -20,10 +31,15 @@ const LIST_BYTES = 256 * 1024;
 const MEMBER_BYTES = 64 * 1024;
 
 /** SDKs name their app by exactly this text. */
-const packageName = text().refine((value) => /^[^\s\p{Cc}]+$/u.test(value), 'must have no spaces, such as com.example.shop');
+const packageName = text().refine(
+  (value) => /^[^\s\p{Cc}]+$/u.test(value),
+  'must have no spaces, such as com.example.shop',
+);
 
 /** Null if it is blank: the reference has its own refusal for that. */
-const appType = z.string().nullish()
+const appType = z
+  .string()
+  .nullish()
   .transform((value, ctx): AppType | null => {
     if (value === null || value === undefined || value.trim() === '') return null;
     const known = APP_TYPES.find((type) => type === value);
@@ -33,8 +49,12 @@ const appType = z.string().nullish()
   })
   .meta({ enum: [...APP_TYPES], description: 'Required' });
 
-const image = z.url({ protocol: /^https?$/, error: 'must be an http or https address' }).max(2_048)
-  .refine(isStorable, 'must not hold NUL or half a surrogate pair').nullable().default(null);
+const image = z
+  .url({ protocol: /^https?$/, error: 'must be an http or https address' })
+  .max(2_048)
+  .refine(isStorable, 'must not hold NUL or half a surrogate pair')
+  .nullable()
+  .default(null);
 
 const Icon = closedObject({ thumb: image, medium: image, large: image });
 
@@ -52,12 +72,22 @@ const Status = closedObject({
 });
 
 const RateLimit = closedObject({
-  message_limit: bodyInteger({ min: 1, max: 1_000_000 }).nullable().default(null).describe('Number of pushes that a period allows'),
-  period: bodyInteger({ min: 1, max: MAX_SECONDS }).nullable().default(null).describe('Length of the period in seconds'),
+  message_limit: bodyInteger({ min: 1, max: 1_000_000 })
+    .nullable()
+    .default(null)
+    .describe('Number of pushes that a period allows'),
+  period: bodyInteger({ min: 1, max: MAX_SECONDS })
+    .nullable()
+    .default(null)
+    .describe('Length of the period in seconds'),
 }).superRefine(({ message_limit, period }, ctx) => {
   if ((message_limit === null) === (period === null)) return;
   const [missing, given] = period === null ? ['period', 'message_limit'] : ['message_limit', 'period'];
-  ctx.addIssue({ code: 'custom', path: [missing!], message: `is required with ${given}; without a limit both are null` });
+  ctx.addIssue({
+    code: 'custom',
+    path: [missing!],
+    message: `is required with ${given}; without a limit both are null`,
+  });
 });
 
 const timeOfDay = z.string().transform((value, ctx) => {
@@ -72,7 +102,7 @@ const zone = text().refine(isTimeZone, 'must be a zone of the IANA database, suc
 const QuietHours = closedObject({
   start: timeOfDay,
   end: timeOfDay.describe('Not included; earlier than start: on the next day'),
-  timezone: zone.nullable().default(null).describe('By default the app\'s default_tz'),
+  timezone: zone.nullable().default(null).describe("By default the app's default_tz"),
 }).refine(({ start, end }) => start !== end, { path: ['end'], error: 'must differ from start' });
 
 const others = {
@@ -80,8 +110,14 @@ const others = {
   sku: text().nullable().optional(),
   app_type: appType,
   qa: bodyFlag.optional().describe('True for a test app; by default false'),
-  parent_identifier: identifier.nullable().optional().describe('Identifier of the parent app, which must not have a parent itself'),
-  domains: z.unknown().optional().meta({ type: 'array', items: { type: 'string' } })
+  parent_identifier: identifier
+    .nullable()
+    .optional()
+    .describe('Identifier of the parent app, which must not have a parent itself'),
+  domains: z
+    .unknown()
+    .optional()
+    .meta({ type: 'array', items: { type: 'string' } })
     .describe('Host names of a Web App; Millrace ignores them for other types'),
   default_tz: zone.optional().describe('By default Europe/Paris'),
   app_groups: textArray(identifier, MAX_GROUPS).optional().describe('Identifiers of app groups'),
@@ -95,29 +131,51 @@ const others = {
   crm_syncable: bodyFlag.optional().describe('By default false'),
   inbox_days_to_live: bodyInteger({ min: 1, max: MAX_DAYS }).nullable().optional(),
   rate_limit: jsonObject(stored(MEMBER_BYTES, RateLimit.nullable())).optional(),
-  gdpr_emails: textArray(email, MAX_EMAILS).optional()
-    .describe('Recipients of mails about privacy requests from its devices; only members with gdpr_data_manage get mails'),
+  gdpr_emails: textArray(email, MAX_EMAILS)
+    .optional()
+    .describe(
+      'Recipients of mails about privacy requests from its devices; only members with gdpr_data_manage get mails',
+    ),
   gdpr_approval: bodyFlag.optional().describe('Deletions that its devices request wait for approval; by default true'),
-  session_timeout: bodyInteger({ min: 15, max: 3_600 }).optional()
+  session_timeout: bodyInteger({ min: 15, max: 3_600 })
+    .optional()
     .describe('Seconds without an event after which a session ends; by default 120'),
-  verified_users: bodyFlag.optional()
+  verified_users: bodyFlag
+    .optional()
     .describe('Messages go only to devices on which a user token has vouched for the user; by default false'),
-  quiet_hours: jsonObject(stored(MEMBER_BYTES, QuietHours.nullable())).optional().describe('Hours in which pushes wait; by default none'),
-  send_rate: bodyInteger({ min: 1, max: MAX_SEND_RATE }).nullable().optional()
+  quiet_hours: jsonObject(stored(MEMBER_BYTES, QuietHours.nullable()))
+    .optional()
+    .describe('Hours in which pushes wait; by default none'),
+  send_rate: bodyInteger({ min: 1, max: MAX_SEND_RATE })
+    .nullable()
+    .optional()
     .describe('Messages per second at most; by default no limit'),
-  outcomes_connection: identifier.nullable().optional()
-    .describe('Identifier of a webhook connection that gets what becomes of each message from then on; by default none'),
+  outcomes_connection: identifier
+    .nullable()
+    .optional()
+    .describe(
+      'Identifier of a webhook connection that gets what becomes of each message from then on; by default none',
+    ),
 };
 
-export const NewApp = z.object({
-  name, package_name: packageName, ...others,
-  store_fetched: bodyFlag.default(false)
-    .describe('Copied from a store account: package_name, store_id, sku, app_type, qa, domains and default_tz cannot change later'),
-}).meta({ id: 'NewApp' });
+export const NewApp = z
+  .object({
+    name,
+    package_name: packageName,
+    ...others,
+    store_fetched: bodyFlag
+      .default(false)
+      .describe(
+        'Copied from a store account: package_name, store_id, sku, app_type, qa, domains and default_tz cannot change later',
+      ),
+  })
+  .meta({ id: 'NewApp' });
 export type NewApp = z.output<typeof NewApp>;
 
 /** Members that a change leaves out stay as they are. */
-export const AppChange = z.object({ name: name.optional(), package_name: packageName.optional(), ...others }).meta({ id: 'AppChange' });
+export const AppChange = z
+  .object({ name: name.optional(), package_name: packageName.optional(), ...others })
+  .meta({ id: 'AppChange' });
 export type AppChange = z.output<typeof AppChange>;
 
 const shownImage = z.string().nullable();
@@ -128,62 +186,81 @@ const epoch = z.int().describe('Seconds since the epoch');
 const orNone = z.string().nullable();
 
 /** An app as the API returns it (reference: App), with further settings. */
-export const App = z.object({
-  identifier: z.string(),
-  name: z.string(),
-  localizations: z.array(z.object({ language: z.string(), original_name: z.string(), name: z.string(), description: orNone })),
-  store_id: orNone,
-  package_name: z.string(),
-  sku: orNone,
-  fcm_key: orNone.describe('Key for pushes to Android; null if not set, or if the caller lacks the right apps_manage'),
-  platform: z.enum(APP_TYPES),
-  platform_id: z.enum(['ios', 'android', 'web']),
-  is_qa: z.boolean().describe('True for a test app'),
-  has_usage_data: z.boolean().describe('True if there is a device or a session'),
-  has_pem_file: z.boolean().describe('True if a push certificate is neither revoked nor expired'),
-  last_sdk_version: orNone,
-  children_app_id: z.array(z.string()),
-  parent_app_id: orNone,
-  domains: z.array(z.string()),
-  downloads: z.int().describe('Number of devices'),
-  downloads_last_report_date: epoch.nullable()
-    .describe('UTC day on which the newest device was first seen, in seconds since the epoch'),
-  mau: z.int().describe('Number of devices seen in the last 30 days'),
-  crm_syncable: z.boolean(),
-  has_unwanted_status: z.boolean().describe('True if the app is removed from sale or inactive'),
-  inbox_days_to_live: z.int().nullable(),
-  rate_limit: z.object({ message_limit: z.int().nullable(), period: z.int().nullable().describe('In seconds') }),
-  gdpr_emails: z.array(z.string()),
-  gdpr_emails_not_mailed: z.array(z.string()).describe('Addresses that get no mail: they belong to no member with gdpr_data_manage'),
-  gdpr_approval: z.boolean().describe('True: deletions that its devices request wait for approval'),
-  app_groups: z.array(z.object({ identifier: z.string(), name: z.string(), created_at: epoch })),
-  default_tz: z.string(),
-  newest_version: orNone,
-  last_version_status: orNone,
-  last_update: epoch.nullable(),
-  app_icon: shownImage,
-  icon: AppIcon,
-  cv_icon: AppIcon,
-  statuses: z.array(z.object({ cdate: epoch, state: z.string(), version_number: z.string() })),
-  current_live_version: orNone,
-  current_version: orNone,
-  primary_category: orNone,
-  secondary_category: orNone,
-  session_timeout: z.int().describe('Seconds without an event after which a session ends'),
-  verified_users: z.boolean().describe('True: messages go only to devices on which a user token has vouched for the user'),
-  quiet_hours: z.object({ start: z.string(), end: z.string(), timezone: orNone.describe('Null: default_tz') }).nullable()
-    .describe('Hours in which pushes wait, such as 22:00 to 07:00'),
-  send_rate: z.int().nullable().describe('Messages per second at most; null: no limit'),
-  outcomes_connection: orNone.describe('Identifier of the connection that gets what becomes of each message'),
-  store_fetched: z.boolean(),
-  sor_id: z.string().describe('Identifier of the System of Records for the data that its SDK sends'),
-}).meta({ id: 'App' });
+export const App = z
+  .object({
+    identifier: z.string(),
+    name: z.string(),
+    localizations: z.array(
+      z.object({ language: z.string(), original_name: z.string(), name: z.string(), description: orNone }),
+    ),
+    store_id: orNone,
+    package_name: z.string(),
+    sku: orNone,
+    fcm_key: orNone.describe(
+      'Key for pushes to Android; null if not set, or if the caller lacks the right apps_manage',
+    ),
+    platform: z.enum(APP_TYPES),
+    platform_id: z.enum(['ios', 'android', 'web']),
+    is_qa: z.boolean().describe('True for a test app'),
+    has_usage_data: z.boolean().describe('True if there is a device or a session'),
+    has_pem_file: z.boolean().describe('True if a push certificate is neither revoked nor expired'),
+    last_sdk_version: orNone,
+    children_app_id: z.array(z.string()),
+    parent_app_id: orNone,
+    domains: z.array(z.string()),
+    downloads: z.int().describe('Number of devices'),
+    downloads_last_report_date: epoch
+      .nullable()
+      .describe('UTC day on which the newest device was first seen, in seconds since the epoch'),
+    mau: z.int().describe('Number of devices seen in the last 30 days'),
+    crm_syncable: z.boolean(),
+    has_unwanted_status: z.boolean().describe('True if the app is removed from sale or inactive'),
+    inbox_days_to_live: z.int().nullable(),
+    rate_limit: z.object({ message_limit: z.int().nullable(), period: z.int().nullable().describe('In seconds') }),
+    gdpr_emails: z.array(z.string()),
+    gdpr_emails_not_mailed: z
+      .array(z.string())
+      .describe('Addresses that get no mail: they belong to no member with gdpr_data_manage'),
+    gdpr_approval: z.boolean().describe('True: deletions that its devices request wait for approval'),
+    app_groups: z.array(z.object({ identifier: z.string(), name: z.string(), created_at: epoch })),
+    default_tz: z.string(),
+    newest_version: orNone,
+    last_version_status: orNone,
+    last_update: epoch.nullable(),
+    app_icon: shownImage,
+    icon: AppIcon,
+    cv_icon: AppIcon,
+    statuses: z.array(z.object({ cdate: epoch, state: z.string(), version_number: z.string() })),
+    current_live_version: orNone,
+    current_version: orNone,
+    primary_category: orNone,
+    secondary_category: orNone,
+    session_timeout: z.int().describe('Seconds without an event after which a session ends'),
+    verified_users: z
+      .boolean()
+      .describe('True: messages go only to devices on which a user token has vouched for the user'),
+    quiet_hours: z
+      .object({ start: z.string(), end: z.string(), timezone: orNone.describe('Null: default_tz') })
+      .nullable()
+      .describe('Hours in which pushes wait, such as 22:00 to 07:00'),
+    send_rate: z.int().nullable().describe('Messages per second at most; null: no limit'),
+    outcomes_connection: orNone.describe('Identifier of the connection that gets what becomes of each message'),
+    store_fetched: z.boolean(),
+    sor_id: z.string().describe('Identifier of the System of Records for the data that its SDK sends'),
+  })
+  .meta({ id: 'App' });
 export type App = z.output<typeof App>;
 
 /** The response to a creation leaves some members out (reference: App). */
 export const CreatedApp = App.omit({
-  fcm_key: true, crm_syncable: true, inbox_days_to_live: true, rate_limit: true, gdpr_emails: true,
-  gdpr_emails_not_mailed: true, app_groups: true, app_icon: true,
+  fcm_key: true,
+  crm_syncable: true,
+  inbox_days_to_live: true,
+  rate_limit: true,
+  gdpr_emails: true,
+  gdpr_emails_not_mailed: true,
+  app_groups: true,
+  app_icon: true,
 }).meta({ id: 'CreatedApp' });
 export type CreatedApp = z.output<typeof CreatedApp>;
 
@@ -202,7 +279,9 @@ export const listApps = operation({
   path: PATH,
   summary: 'List apps',
   audits: 'read app',
-  query: z.object({ unwanted: queryFlag.default(false).describe('Include apps that are removed from sale or inactive') }),
+  query: z.object({
+    unwanted: queryFlag.default(false).describe('Include apps that are removed from sale or inactive'),
+  }),
   result: Apps,
 });
 

@@ -41,7 +41,8 @@ function texts(max: number, maxBytes: number) {
   const byLanguage = boundedRecord(text({ max }), MAX_LANGUAGES).check((ctx) => {
     for (const code of Object.keys(ctx.value)) {
       const message = languageError(code);
-      if (message !== null) ctx.issues.push({ code: 'custom', message, path: [shorten(code, SHOWN_CHARS)], input: code });
+      if (message !== null)
+        ctx.issues.push({ code: 'custom', message, path: [shorten(code, SHOWN_CHARS)], input: code });
     }
   });
   return jsonObject(stored(maxBytes, byLanguage)).describe('A text for each language, by ISO 639-1 code');
@@ -55,11 +56,14 @@ const legalText = texts(LEGAL_TEXT_CHARS, LEGAL_TEXT_BYTES);
 export const TextByLanguage = z.record(z.string(), z.string()).meta({ id: 'TextByLanguage' });
 export type TextByLanguage = z.output<typeof TextByLanguage>;
 
-/** A list without two elements of the same `nameOf`; an error names the second one at `path`. In a web form, its JSON. */
+/**
+ * A list without two elements of the same `nameOf`; an error names the second one at `path`. In a web form, its JSON.
+ */
 function withoutRepeats<T extends z.ZodType>(
-  element: T, { min, max, path, nameOf }: { min?: number; max: number; path: string[]; nameOf: (each: z.output<T>) => string },
+  element: T,
+  { min, max, path, nameOf }: { min?: number; max: number; path: string[]; nameOf: (each: z.output<T>) => string },
 ) {
-  return jsonArray(element, { max, maxBytes: LIST_BYTES, ...min === undefined ? {} : { min } }).check((ctx) => {
+  return jsonArray(element, { max, maxBytes: LIST_BYTES, ...(min === undefined ? {} : { min }) }).check((ctx) => {
     const seen = new Set<string>();
     for (const [index, each] of ctx.value.entries()) {
       if (seen.has(nameOf(each))) {
@@ -70,20 +74,27 @@ function withoutRepeats<T extends z.ZodType>(
   });
 }
 
-const language = text().check((ctx) => {
-  const message = languageError(ctx.value);
-  if (message !== null) ctx.issues.push({ code: 'custom', message, input: ctx.value });
-}).describe('ISO 639-1 code');
+const language = text()
+  .check((ctx) => {
+    const message = languageError(ctx.value);
+    if (message !== null) ctx.issues.push({ code: 'custom', message, input: ctx.value });
+  })
+  .describe('ISO 639-1 code');
 
 const LanguagesBody = z.object({
   languages: withoutRepeats(z.object({ identifier: language }), {
-    min: 1, max: MAX_LANGUAGES, path: ['identifier'], nameOf: (each) => each.identifier,
+    min: 1,
+    max: MAX_LANGUAGES,
+    path: ['identifier'],
+    nameOf: (each) => each.identifier,
   }).describe('All languages of the wallet: the list replaces the earlier one'),
 });
 
-export const WalletLanguages = z.object({
-  languages: z.array(z.object({ identifier: z.string(), label: z.string() })),
-}).meta({ id: 'WalletLanguages' });
+export const WalletLanguages = z
+  .object({
+    languages: z.array(z.object({ identifier: z.string(), label: z.string() })),
+  })
+  .meta({ id: 'WalletLanguages' });
 export type WalletLanguages = z.output<typeof WalletLanguages>;
 
 const ONE_APP = z.object({ app_identifier: identifier });
@@ -99,18 +110,19 @@ export const viewWalletLanguages = operation({
 });
 
 /** PUT and PATCH are the same (reference: Data wallet). */
-const languagesBy = (id: string, method: Method) => operation({
-  id,
-  ...SHARED,
-  method,
-  path: `${PATH}/settings`,
-  summary: 'Set the languages of a data wallet',
-  description: 'Millrace keeps the texts in languages that you leave out.',
-  params: ONE_APP,
-  audits: 'update data_wallet',
-  body: LanguagesBody,
-  result: WalletLanguages,
-});
+const languagesBy = (id: string, method: Method) =>
+  operation({
+    id,
+    ...SHARED,
+    method,
+    path: `${PATH}/settings`,
+    summary: 'Set the languages of a data wallet',
+    description: 'Millrace keeps the texts in languages that you leave out.',
+    params: ONE_APP,
+    audits: 'update data_wallet',
+    body: LanguagesBody,
+    result: WalletLanguages,
+  });
 
 export const updateWalletLanguages = languagesBy('updateWalletLanguages', 'PUT');
 export const patchWalletLanguages = languagesBy('patchWalletLanguages', 'PATCH');
@@ -138,23 +150,34 @@ export type WalletOperations<C extends z.ZodObject, U extends z.ZodObject, R ext
 };
 
 /** List, view, create, change by PUT and PATCH, which are the same, and delete (reference: Data wallet). */
-function walletOperations<C extends z.ZodObject, U extends z.ZodObject, R extends z.ZodType>(
-  { ids: [Name, Names], words: [one, many], path: name, param, kind, record, body, change }: {
-    ids: [one: string, many: string];
-    /** Names of one and of several in messages, in lower case. */
-    words: [one: string, many: string];
-    /** Below the data wallet's path, and its parameter's name there. */
-    path: string;
-    param: string;
-    kind: WalletKind;
-    record: R; body: C; change: U;
-  },
-): WalletOperations<C, U, R> {
+function walletOperations<C extends z.ZodObject, U extends z.ZodObject, R extends z.ZodType>({
+  ids: [Name, Names],
+  words: [one, many],
+  path: name,
+  param,
+  kind,
+  record,
+  body,
+  change,
+}: {
+  ids: [one: string, many: string];
+  /** Names of one and of several in messages, in lower case. */
+  words: [one: string, many: string];
+  /** Below the data wallet's path, and its parameter's name there. */
+  path: string;
+  param: string;
+  kind: WalletKind;
+  record: R;
+  body: C;
+  change: U;
+}): WalletOperations<C, U, R> {
   const path = `${PATH}/${name}`;
   const params = z.object({ app_identifier: identifier, [param]: identifier }) as OneParams;
   const shown = { ...SHARED, path: `${path}/:${param}`, params, result: record };
   const changed = {
-    ...shown, summary: `Change a ${one} of a data wallet`, description: 'Members that you leave out stay as they are.',
+    ...shown,
+    summary: `Change a ${one} of a data wallet`,
+    description: 'Members that you leave out stay as they are.',
     body: change.meta({ id: `${Name}Change` }),
   };
   return {
@@ -162,135 +185,218 @@ function walletOperations<C extends z.ZodObject, U extends z.ZodObject, R extend
     param,
     kind,
     list: operation({
-      id: `list${Names}`, ...SHARED, method: 'GET', path, summary: `List the ${many} of a data wallet`,
-      params: ONE_APP, result: z.array(record),
+      id: `list${Names}`,
+      ...SHARED,
+      method: 'GET',
+      path,
+      summary: `List the ${many} of a data wallet`,
+      params: ONE_APP,
+      result: z.array(record),
     }),
     view: operation({
-      id: `view${Name}`, ...shown, method: 'GET', summary: `View a ${one} of a data wallet`,
+      id: `view${Name}`,
+      ...shown,
+      method: 'GET',
+      summary: `View a ${one} of a data wallet`,
       description: 'Takes its identifier or its technical name.',
     }),
     create: operation({
-      id: `create${Name}`, ...SHARED, method: 'POST', path, summary: `Add a ${one} to a data wallet`, audits: `create ${kind}`,
-      params: ONE_APP, body: body.meta({ id: `New${Name}` }), result: record,
+      id: `create${Name}`,
+      ...SHARED,
+      method: 'POST',
+      path,
+      summary: `Add a ${one} to a data wallet`,
+      audits: `create ${kind}`,
+      params: ONE_APP,
+      body: body.meta({ id: `New${Name}` }),
+      result: record,
     }),
     update: operation({ id: `update${Name}`, ...changed, method: 'PUT', audits: `update ${kind}` }),
     patch: operation({ id: `patch${Name}`, ...changed, method: 'PATCH', audits: `update ${kind}` }),
     delete: operation({
-      id: `delete${Name}`, ...shown, method: 'DELETE', summary: `Delete a ${one} of a data wallet`,
+      id: `delete${Name}`,
+      ...shown,
+      method: 'DELETE',
+      summary: `Delete a ${one} of a data wallet`,
       description: 'Returns the deleted record.',
       audits: `delete ${kind}`,
     }),
   };
 }
 
-export const LegalText = z.object({
-  identifier: z.string(), technical_name: z.string(), title: TextByLanguage, text: TextByLanguage,
-}).meta({ id: 'LegalText' });
+export const LegalText = z
+  .object({
+    identifier: z.string(),
+    technical_name: z.string(),
+    title: TextByLanguage,
+    text: TextByLanguage,
+  })
+  .meta({ id: 'LegalText' });
 export type LegalText = z.output<typeof LegalText>;
 
 const someLegalText = { title: title.optional(), text: legalText.optional() };
 
 export const legalTexts = walletOperations({
-  ids: ['LegalText', 'LegalTexts'], words: ['legal text', 'legal texts'],
-  path: 'legal_texts', param: 'legal_text_identifier', kind: 'legal_text',
+  ids: ['LegalText', 'LegalTexts'],
+  words: ['legal text', 'legal texts'],
+  path: 'legal_texts',
+  param: 'legal_text_identifier',
+  kind: 'legal_text',
   record: LegalText,
   body: z.object({ technical_name: technicalName, ...someLegalText }),
   change: z.object({ technical_name: technicalName.optional(), ...someLegalText }),
 });
 
 export const {
-  list: listLegalTexts, view: viewLegalText, create: createLegalText,
-  update: updateLegalText, patch: patchLegalText, delete: deleteLegalText,
+  list: listLegalTexts,
+  view: viewLegalText,
+  create: createLegalText,
+  update: updateLegalText,
+  patch: patchLegalText,
+  delete: deleteLegalText,
 } = legalTexts;
 
-export const DataCategory = z.object({
-  identifier: z.string().nullable().describe('Null for a default category'), technical_name: z.string(),
-  title: TextByLanguage, description: TextByLanguage,
-}).meta({ id: 'DataCategory' });
+export const DataCategory = z
+  .object({
+    identifier: z.string().nullable().describe('Null for a default category'),
+    technical_name: z.string(),
+    title: TextByLanguage,
+    description: TextByLanguage,
+  })
+  .meta({ id: 'DataCategory' });
 export type DataCategory = z.output<typeof DataCategory>;
 
 const described = { title: title.optional(), description: description.optional() };
 
 export const dataCategories = walletOperations({
-  ids: ['DataCategory', 'DataCategories'], words: ['data category', 'data categories'],
-  path: 'categories', param: 'category_identifier', kind: 'data_category',
+  ids: ['DataCategory', 'DataCategories'],
+  words: ['data category', 'data categories'],
+  path: 'categories',
+  param: 'category_identifier',
+  kind: 'data_category',
   record: DataCategory,
   body: z.object({ technical_name: technicalName, ...described }),
   change: z.object({ technical_name: technicalName.optional().describe('Required'), ...described }),
 });
 
 export const {
-  list: listDataCategories, view: viewDataCategory, create: createDataCategory,
-  update: updateDataCategory, patch: patchDataCategory, delete: deleteDataCategory,
+  list: listDataCategories,
+  view: viewDataCategory,
+  create: createDataCategory,
+  update: updateDataCategory,
+  patch: patchDataCategory,
+  delete: deleteDataCategory,
 } = dataCategories;
 
 const MAX_ELEMENTS = 1_000;
 
-const recipientElements = withoutRepeats(z.object({
-  technical_name: technicalName, display_name: name, data_category: z.object({ technical_name: text() }),
-}), { max: MAX_ELEMENTS, path: ['technical_name'], nameOf: (element) => element.technical_name });
+const recipientElements = withoutRepeats(
+  z.object({
+    technical_name: technicalName,
+    display_name: name,
+    data_category: z.object({ technical_name: text() }),
+  }),
+  { max: MAX_ELEMENTS, path: ['technical_name'], nameOf: (element) => element.technical_name },
+);
 
 export type RecipientElements = z.output<typeof recipientElements>;
 
-export const Recipient = z.object({
-  identifier: z.string().optional().describe('Absent on the default recipient'),
-  technical_name: z.string(),
-  display_name: z.string(),
-  count_data_elements: z.int(),
-  data_elements: z.array(z.object({
-    technical_name: z.string(), display_name: z.string(),
-    data_category: z.object({ technical_name: z.string(), title: TextByLanguage }),
-    purposes: z.array(z.object({ identifier: z.string(), technical_name: z.string(), title: TextByLanguage }))
-      .describe('Purposes of this data element'),
-  })),
-}).meta({ id: 'Recipient' });
+export const Recipient = z
+  .object({
+    identifier: z.string().optional().describe('Absent on the default recipient'),
+    technical_name: z.string(),
+    display_name: z.string(),
+    count_data_elements: z.int(),
+    data_elements: z.array(
+      z.object({
+        technical_name: z.string(),
+        display_name: z.string(),
+        data_category: z.object({ technical_name: z.string(), title: TextByLanguage }),
+        purposes: z
+          .array(z.object({ identifier: z.string(), technical_name: z.string(), title: TextByLanguage }))
+          .describe('Purposes of this data element'),
+      }),
+    ),
+  })
+  .meta({ id: 'Recipient' });
 export type Recipient = z.output<typeof Recipient>;
 
 export const recipients = walletOperations({
-  ids: ['Recipient', 'Recipients'], words: ['recipient', 'recipients'],
-  path: 'recipients', param: 'recipient_identifier', kind: 'recipient',
+  ids: ['Recipient', 'Recipients'],
+  words: ['recipient', 'recipients'],
+  path: 'recipients',
+  param: 'recipient_identifier',
+  kind: 'recipient',
   record: Recipient,
   body: z.object({ technical_name: technicalName, display_name: name, data_elements: recipientElements.optional() }),
   change: z.object({
-    technical_name: technicalName.optional(), display_name: name.optional(),
-    data_elements: recipientElements.optional().describe('All elements of the recipient: the list replaces the earlier one'),
+    technical_name: technicalName.optional(),
+    display_name: name.optional(),
+    data_elements: recipientElements
+      .optional()
+      .describe('All elements of the recipient: the list replaces the earlier one'),
   }),
 });
 
 export const {
-  list: listRecipients, view: viewRecipient, create: createRecipient,
-  update: updateRecipient, patch: patchRecipient, delete: deleteRecipient,
+  list: listRecipients,
+  view: viewRecipient,
+  create: createRecipient,
+  update: updateRecipient,
+  patch: patchRecipient,
+  delete: deleteRecipient,
 } = recipients;
 
 const named = z.object({ technical_name: z.string() });
 
-const purposeElements = withoutRepeats(z.object({
-  technical_name: text(), recipient: z.object({ technical_name: text() }),
-}), { max: MAX_ELEMENTS, path: ['technical_name'], nameOf: (element) => JSON.stringify([element.recipient, element.technical_name]) });
+const purposeElements = withoutRepeats(
+  z.object({
+    technical_name: text(),
+    recipient: z.object({ technical_name: text() }),
+  }),
+  {
+    max: MAX_ELEMENTS,
+    path: ['technical_name'],
+    nameOf: (element) => JSON.stringify([element.recipient, element.technical_name]),
+  },
+);
 
 export type PurposeElements = z.output<typeof purposeElements>;
 
-export const Purpose = z.object({
-  identifier: z.string(),
-  technical_name: z.string(),
-  title: TextByLanguage,
-  description: TextByLanguage,
-  data_elements: z.array(z.object({ technical_name: z.string(), display_name: z.string(), recipient: named, data_category: named })),
-}).meta({ id: 'Purpose' });
+export const Purpose = z
+  .object({
+    identifier: z.string(),
+    technical_name: z.string(),
+    title: TextByLanguage,
+    description: TextByLanguage,
+    data_elements: z.array(
+      z.object({ technical_name: z.string(), display_name: z.string(), recipient: named, data_category: named }),
+    ),
+  })
+  .meta({ id: 'Purpose' });
 export type Purpose = z.output<typeof Purpose>;
 
 const somePurpose = { ...described, data_elements: purposeElements.optional() };
 
-/** Purposes of the data. The reference shows neither the other fields of a body nor changes: these are Millrace's own. */
+/**
+ * Purposes of the data. The reference shows neither the other fields of a body nor changes: these are Millrace's own.
+ */
 export const purposes = walletOperations({
-  ids: ['Purpose', 'Purposes'], words: ['purpose', 'purposes'],
-  path: 'purposes', param: 'purpose_identifier', kind: 'purpose',
+  ids: ['Purpose', 'Purposes'],
+  words: ['purpose', 'purposes'],
+  path: 'purposes',
+  param: 'purpose_identifier',
+  kind: 'purpose',
   record: Purpose,
   body: z.object({ technical_name: technicalName, ...somePurpose }),
   change: z.object({ technical_name: technicalName.optional(), ...somePurpose }),
 });
 
 export const {
-  list: listPurposes, view: viewPurpose, create: createPurpose,
-  update: updatePurpose, patch: patchPurpose, delete: deletePurpose,
+  list: listPurposes,
+  view: viewPurpose,
+  create: createPurpose,
+  update: updatePurpose,
+  patch: patchPurpose,
+  delete: deletePurpose,
 } = purposes;

@@ -6,11 +6,13 @@ import { operation } from '../core/operation.ts';
 const SHARED = { tag: 'Labels', right: 'usage_analytics_manage' } as const;
 const params = z.object({ name: identifier });
 
-export const Label = z.object({
-  name: z.string(),
-  targets: z.int().describe('Number of things that have the label'),
-  created_at: z.iso.datetime(),
-}).meta({ id: 'Label' });
+export const Label = z
+  .object({
+    name: z.string(),
+    targets: z.int().describe('Number of things that have the label'),
+    created_at: z.iso.datetime(),
+  })
+  .meta({ id: 'Label' });
 export type Label = z.output<typeof Label>;
 
 export const listLabels = operation({

@@ -11,16 +11,21 @@ const ONE = `${LIST}/:cert_identifier`;
 const pem = text({ max: 32_768 });
 const params = z.object({ app_identifier: identifier, cert_identifier: identifier });
 
-export const PushCertificate = z.object({
-  identifier: z.string(),
-  x509_pem: z.string().describe('The certificate in PEM'),
-  revoked: z.boolean(),
-  not_after: z.iso.datetime(),
-  not_before: z.iso.datetime(),
-  subject: z.string().describe('Subject in one line, in the form of RFC 4514'),
-  pkey_pem: z.string().nullable().describe('Private key in PEM (PKCS #8); null except in the view of a single certificate'),
-  uid: z.string().nullable().describe('UID of the subject: Apple writes the bundle id there'),
-}).meta({ id: 'PushCertificate' });
+export const PushCertificate = z
+  .object({
+    identifier: z.string(),
+    x509_pem: z.string().describe('The certificate in PEM'),
+    revoked: z.boolean(),
+    not_after: z.iso.datetime(),
+    not_before: z.iso.datetime(),
+    subject: z.string().describe('Subject in one line, in the form of RFC 4514'),
+    pkey_pem: z
+      .string()
+      .nullable()
+      .describe('Private key in PEM (PKCS #8); null except in the view of a single certificate'),
+    uid: z.string().nullable().describe('UID of the subject: Apple writes the bundle id there'),
+  })
+  .meta({ id: 'PushCertificate' });
 export type PushCertificate = z.output<typeof PushCertificate>;
 
 export const listPushCertificates = operation({

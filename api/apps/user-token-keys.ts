@@ -3,16 +3,20 @@ import { MAX_TOKEN_KEYS } from '../../domain/apps/app.ts';
 import { identifier } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 
-/** Keys with which an app's server signs user tokens (docs/user-tokens.md). A key is enough to request any user's data. */
+/**
+ * Keys with which an app's server signs user tokens (docs/user-tokens.md). A key is enough to request any user's data.
+ */
 const SHARED = { tag: 'User token keys', right: 'gdpr_data_manage' } as const;
 const PATH = '/api/apps/:app_identifier/user_token_keys';
 const params = z.object({ app_identifier: identifier });
 
-export const UserTokenKey = z.object({
-  identifier: z.string().describe('Optional kid of a token'),
-  secret: z.string().describe('Key for HS256: use the text as it is, without decoding it'),
-  created_at: z.iso.datetime(),
-}).meta({ id: 'UserTokenKey' });
+export const UserTokenKey = z
+  .object({
+    identifier: z.string().describe('Optional kid of a token'),
+    secret: z.string().describe('Key for HS256: use the text as it is, without decoding it'),
+    created_at: z.iso.datetime(),
+  })
+  .meta({ id: 'UserTokenKey' });
 export type UserTokenKey = z.output<typeof UserTokenKey>;
 
 export const listUserTokenKeys = operation({

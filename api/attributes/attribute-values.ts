@@ -10,14 +10,17 @@ export const ATTRIBUTE_VALUES = {
   query: z.object({
     sor_id: identifier,
     customer_id: customerId,
-    customer_type: z.enum(CUSTOMER_TYPES)
+    customer_type: z
+      .enum(CUSTOMER_TYPES)
       .describe('A device_id in a System of Records that is not custom stands for the last user of the device'),
     with_validity_dates: queryFlag.default(false).describe('Return each value as { value, since }'),
   }),
 } as const;
 
-export const AttributeValues = z.record(z.string(), z.unknown())
-  .meta({ id: 'AttributeValues', description: 'Values by attribute key; with with_validity_dates each is { value, since }' });
+export const AttributeValues = z.record(z.string(), z.unknown()).meta({
+  id: 'AttributeValues',
+  description: 'Values by attribute key; with with_validity_dates each is { value, since }',
+});
 export type AttributeValues = z.output<typeof AttributeValues>;
 
 export const readAttributeValues = operation({
@@ -27,7 +30,11 @@ export const readAttributeValues = operation({
   summary: 'Read the attribute values of a customer',
   description: 'For single customers. To read many, use GET /api/customer_profiles.',
   audits: 'read customer',
-  result: z.object({ customer_id: z.string(), customer_id_type: z.enum(CUSTOMER_TYPES), attribute_values: AttributeValues }),
+  result: z.object({
+    customer_id: z.string(),
+    customer_id_type: z.enum(CUSTOMER_TYPES),
+    attribute_values: AttributeValues,
+  }),
 });
 
 export const readCustomerAttributeValues = operation({

@@ -6,7 +6,8 @@ import { SorAttribute } from './systems-of-records.ts';
 
 const SHARED = { tag: 'Customer attributes', right: 'sor_manage' } as const;
 const IS_IDENTIFIER = 'Its values are ids of people, such as numbers of members: a deletion removes these from filters';
-const SENSITIVE = 'Segments, previews and campaigns whose filters compare with it need sor_manage, such as for a salary';
+const SENSITIVE =
+  'Segments, previews and campaigns whose filters compare with it need sor_manage, such as for a salary';
 const params = z.object({ ca_identifier: identifier });
 
 export const CustomerAttribute = SorAttribute.extend({
@@ -48,14 +49,20 @@ export const updateCustomerAttribute = operation({
   ...SHARED,
   method: 'PUT',
   path: '/api/customer_attributes/:ca_identifier',
-  summary: 'Change the label of a customer attribute, disable or enable it, or mark it as an identifier or as sensitive',
-  description: 'Of an attribute of another than a custom System of Records only is_identifier, sensitive and a guessed type change.',
+  summary:
+    'Change the label of a customer attribute, disable or enable it, or mark it as an identifier or as sensitive',
+  description:
+    'Of an attribute of another than a custom System of Records only is_identifier, sensitive and a guessed type change.',
   audits: 'update customer_attribute',
   params,
   body: z.object({
-    label: name.optional(), disabled: bodyFlag.optional(), is_identifier: bodyFlag.optional().describe(IS_IDENTIFIER),
+    label: name.optional(),
+    disabled: bodyFlag.optional(),
+    is_identifier: bodyFlag.optional().describe(IS_IDENTIFIER),
     sensitive: bodyFlag.optional().describe(SENSITIVE),
-    value_type: z.enum(VALUE_TYPES).optional()
+    value_type: z
+      .enum(VALUE_TYPES)
+      .optional()
       .describe('Defines a guessed type: the type that it has, or String. Otherwise only the type that it has'),
   }),
   result: CustomerAttribute,

@@ -6,8 +6,12 @@ import { type Malformed, operation } from '../core/operation.ts';
 /** Parameters that select the values of each profile (reference: Customer profiles). */
 const profileFilters = {
   customer_id_type: z.enum(CUSTOMER_TYPES).optional(),
-  sor_identifiers: commaListOf(identifier).optional().describe('Systems of Records to return: identifiers, or `global`'),
-  attribute_keys: commaListOf(text()).optional().describe('Return only these keys, and only Systems of Records that have one of them'),
+  sor_identifiers: commaListOf(identifier)
+    .optional()
+    .describe('Systems of Records to return: identifiers, or `global`'),
+  attribute_keys: commaListOf(text())
+    .optional()
+    .describe('Return only these keys, and only Systems of Records that have one of them'),
 };
 
 export const profileListQuery = z.object({
@@ -15,7 +19,9 @@ export const profileListQuery = z.object({
   customer_ids: commaListOf(customerId).optional(),
   page: wholeNumber(999_999_999).default(1),
   num_per_page: wholeNumber(10_000).default(2000),
-  updated_since: isoDatetime.optional().describe('Return only values that changed since this time, and only profiles with such values'),
+  updated_since: isoDatetime
+    .optional()
+    .describe('Return only values that changed since this time, and only profiles with such values'),
   cursor: z.string().min(1).max(4096).optional().describe('From the `next` of the page before'),
 });
 
@@ -23,26 +29,40 @@ export const profileListQuery = z.object({
 function wholeNumber(max: number) {
   const message = `must be a whole number from 1 to ${max}`;
 
-  return z.string().regex(/^\d{1,9}$/, { error: message, abort: true }).transform(Number)
+  return z
+    .string()
+    .regex(/^\d{1,9}$/, { error: message, abort: true })
+    .transform(Number)
     .refine((value) => value >= 1 && value <= max, message)
     .meta({ minimum: 1, maximum: max });
 }
 
 /** The reference's message for a wrong parameter. */
 export const wrongParam: Malformed = {
-  elements: Object.keys(profileListQuery.shape), status: '400', message: (name) => `Param ${name} is not valid`,
+  elements: Object.keys(profileListQuery.shape),
+  status: '400',
+  message: (name) => `Param ${name} is not valid`,
 };
 
 /** Reference: Customer profile. */
-export const CustomerProfile = z.object({
-  customer_id: z.string(),
-  customer_id_type: z.enum(CUSTOMER_TYPES),
-  attributes: z.record(z.string(), z.record(z.string(), z.unknown()))
-    .describe('Values by key, for `global` and for the identifier of each System of Records; with updated_since { value, removed }'),
-  applications: z.array(z.object({
-    app_id: z.string(), sor_id: z.string(), installations: z.array(z.object({ device_id: z.string() })),
-  })),
-}).meta({ id: 'CustomerProfile' });
+export const CustomerProfile = z
+  .object({
+    customer_id: z.string(),
+    customer_id_type: z.enum(CUSTOMER_TYPES),
+    attributes: z
+      .record(z.string(), z.record(z.string(), z.unknown()))
+      .describe(
+        'Values by key, for `global` and for the identifier of each System of Records; with updated_since { value, removed }',
+      ),
+    applications: z.array(
+      z.object({
+        app_id: z.string(),
+        sor_id: z.string(),
+        installations: z.array(z.object({ device_id: z.string() })),
+      }),
+    ),
+  })
+  .meta({ id: 'CustomerProfile' });
 export type CustomerProfile = z.output<typeof CustomerProfile>;
 
 const SHARED = { method: 'GET', tag: 'Customer profiles', right: 'sor_manage', malformedQuery: wrongParam } as const;
@@ -57,7 +77,10 @@ export const listCustomerProfiles = operation({
   result: z.object({
     total_pages: z.int().optional().describe('Only without updated_since'),
     total_profiles: z.int().optional().describe('Only without updated_since'),
-    updated_until: z.iso.datetime().optional().describe('Only with updated_since: send it as updated_since the next time'),
+    updated_until: z.iso
+      .datetime()
+      .optional()
+      .describe('Only with updated_since: send it as updated_since the next time'),
     next: z.string().nullable().describe('Address of the next page; null at the end'),
     profiles: z.array(CustomerProfile),
   }),

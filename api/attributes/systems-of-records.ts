@@ -4,29 +4,36 @@ import { boundedArray, commaList, email, identifier, name } from '../core/input.
 import { operation } from '../core/operation.ts';
 
 /** A customer attribute as a SoR lists it (reference: System of Record). */
-export const SorAttribute = z.object({
-  identifier: z.string(),
-  key: z.string(),
-  label: z.string(),
-  value_type: z.enum(VALUE_TYPES),
-  disabled: z.boolean(),
-  is_identifier: z.boolean().describe('Whether its values are ids of people: a deletion removes these from filters'),
-  sensitive: z.boolean().describe('Whether filters over it need sor_manage'),
-  guessed: z.literal(true).optional().describe('Its type was guessed from the first value that an SDK sent, and may become String'),
-  sources: z.array(z.string()).optional().describe('v2 only; DEFAULT for attributes that every entity has'),
-}).meta({ id: 'SorAttribute' });
+export const SorAttribute = z
+  .object({
+    identifier: z.string(),
+    key: z.string(),
+    label: z.string(),
+    value_type: z.enum(VALUE_TYPES),
+    disabled: z.boolean(),
+    is_identifier: z.boolean().describe('Whether its values are ids of people: a deletion removes these from filters'),
+    sensitive: z.boolean().describe('Whether filters over it need sor_manage'),
+    guessed: z
+      .literal(true)
+      .optional()
+      .describe('Its type was guessed from the first value that an SDK sent, and may become String'),
+    sources: z.array(z.string()).optional().describe('v2 only; DEFAULT for attributes that every entity has'),
+  })
+  .meta({ id: 'SorAttribute' });
 export type SorAttribute = z.output<typeof SorAttribute>;
 
-export const SystemOfRecords = z.object({
-  name: z.string(),
-  identifier: z.string(),
-  type: z.enum(['app', 'custom', 'global']),
-  api_keys: z.array(z.string()),
-  attributes_count: z.int(),
-  disabled: z.boolean(),
-  customer_attributes: z.array(SorAttribute),
-  updated_date: z.string().optional().describe('v2 only'),
-}).meta({ id: 'SystemOfRecords' });
+export const SystemOfRecords = z
+  .object({
+    name: z.string(),
+    identifier: z.string(),
+    type: z.enum(['app', 'custom', 'global']),
+    api_keys: z.array(z.string()),
+    attributes_count: z.int(),
+    disabled: z.boolean(),
+    customer_attributes: z.array(SorAttribute),
+    updated_date: z.string().optional().describe('v2 only'),
+  })
+  .meta({ id: 'SystemOfRecords' });
 export type SystemOfRecords = z.output<typeof SystemOfRecords>;
 
 const SHARED = { tag: 'Systems of Records', right: 'sor_manage' } as const;
@@ -84,7 +91,8 @@ export const deleteSystemOfRecord = operation({
   method: 'DELETE',
   path: '/api/system_of_records/:sor_identifier',
   summary: 'Delete a System of Records and all its values',
-  description: 'Millrace replaces the System of Records of an app by a new, empty one at once. To keep no values from the SDK, disable it.',
+  description:
+    'Millrace replaces the System of Records of an app by a new, empty one at once. To keep no values from the SDK, disable it.',
   audits: 'delete system_of_record',
   params: sorParams,
 });

@@ -5,12 +5,26 @@ import { isTimeZone } from '../../domain/core/time-zone.ts';
 import { isLongerThan, isStorable } from '../../domain/core/text-limits.ts';
 import { FILTERS_BYTES, SegmentFiltersInput, ShownFilters } from '../analytics/segment-filters.ts';
 import {
-  bodyFlag, bodyInteger, boundedArray, commaList, identifier, isoDateOrDatetime, jsonArray, jsonObject, name, queryInteger, stored, text,
+  bodyFlag,
+  bodyInteger,
+  boundedArray,
+  commaList,
+  identifier,
+  isoDateOrDatetime,
+  jsonArray,
+  jsonObject,
+  name,
+  queryInteger,
+  stored,
+  text,
 } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 import { internalError } from '../jobs/internal-error.ts';
 
-/** Campaigns: pushes and in-app messages, made once and sent to an audience or to the users that a call names (reference: Campaigns). */
+/**
+ * Campaigns: pushes and in-app messages, made once and sent to an audience or to the users that a call names
+ * (reference: Campaigns).
+ */
 const SHARED = {
   tag: 'Campaigns',
   rightsByType: { transactional: 'transactional_campaigns', dynamic: 'dynamic_campaigns' },
@@ -40,7 +54,17 @@ const MAX_HOURS = 8_760;
 
 /** Milliseconds, the usual mistake, are out of range. */
 function epoch(message: string) {
-  return z.union([z.int(), z.string().regex(/^\d{1,12}$/).transform(Number)], { error: message })
+  return z
+    .union(
+      [
+        z.int(),
+        z
+          .string()
+          .regex(/^\d{1,12}$/)
+          .transform(Number),
+      ],
+      { error: message },
+    )
     .refine((value) => value >= 0 && value <= MAX_EPOCH, message);
 }
 
@@ -51,14 +75,20 @@ function orNone<S extends z.ZodType>(schema: S) {
 
 const optionalText = (max?: number) => orNone(text(max === undefined ? {} : { max }));
 
-const Parameter = z.object({
-  key: text({ max: KEY_CHARS }),
-  value: z.string()
-    .refine((value) => !isLongerThan(value, VALUE_CHARS), `must have at most ${VALUE_CHARS} characters`)
-    .refine(isStorable, 'must not hold NUL or half a surrogate pair'),
-}).meta({ id: 'MessageParameter' });
+const Parameter = z
+  .object({
+    key: text({ max: KEY_CHARS }),
+    value: z
+      .string()
+      .refine((value) => !isLongerThan(value, VALUE_CHARS), `must have at most ${VALUE_CHARS} characters`)
+      .refine(isStorable, 'must not hold NUL or half a surrogate pair'),
+  })
+  .meta({ id: 'MessageParameter' });
 
-const parameters = z.preprocess((value) => value ?? [], jsonArray(Parameter, { max: MAX_PARAMETERS, maxBytes: PARAMS_BYTES }));
+const parameters = z.preprocess(
+  (value) => value ?? [],
+  jsonArray(Parameter, { max: MAX_PARAMETERS, maxBytes: PARAMS_BYTES }),
+);
 
 const Message = z.object({
   push_message: optionalText(MESSAGE_CHARS).describe('Required where includes_push is true'),
@@ -67,24 +97,35 @@ const Message = z.object({
   deep_linking_url: optionalText(ADDRESS_CHARS).describe('Link that a tap opens in the app'),
   pushAttachment: optionalText(ADDRESS_CHARS).describe('Address of a picture, sound or film'),
   pushCategory: optionalText().describe('Category of the buttons; mobile only'),
-  push_includes_sound: orNone(bodyFlag).transform((value) => value ?? true).describe('By default true'),
-  push_sound_value: optionalText().describe('Sound file of the app; iOS only. By default the system\'s sound'),
+  push_includes_sound: orNone(bodyFlag)
+    .transform((value) => value ?? true)
+    .describe('By default true'),
+  push_sound_value: optionalText().describe("Sound file of the app; iOS only. By default the system's sound"),
   push_action: optionalText().describe('The app gets it as the parameter `push_action`'),
   push_parameters: parameters.describe('The app gets them with the push'),
-  expire_after: orNone(bodyInteger({ min: 1, max: MAX_EXPIRY_SECONDS })).transform((value) => value ?? DEFAULT_EXPIRY_SECONDS)
+  expire_after: orNone(bodyInteger({ min: 1, max: MAX_EXPIRY_SECONDS }))
+    .transform((value) => value ?? DEFAULT_EXPIRY_SECONDS)
     .describe('Seconds after which a message is no longer delivered; by default 604800, 7 days'),
-  inapp: orNone(z.enum(['native', 'url'], { error: 'must be native, or url for a page of your own' }))
-    .describe('Required where includes_inapp is true: native, or url for a page of your own'),
-  message_title: optionalText().describe('Required for a native in-app message, as are message_content and message_btn'),
+  inapp: orNone(z.enum(['native', 'url'], { error: 'must be native, or url for a page of your own' })).describe(
+    'Required where includes_inapp is true: native, or url for a page of your own',
+  ),
+  message_title: optionalText().describe(
+    'Required for a native in-app message, as are message_content and message_btn',
+  ),
   message_content: optionalText(CONTENT_CHARS),
   message_btn: optionalText().describe('Text of the button that closes the message'),
   inapp_content_url: optionalText(ADDRESS_CHARS).describe('Address of the page; required where inapp is url'),
   inapp_content_title: optionalText().describe('Title of the page'),
   inapp_content_auto_display: orNone(bodyFlag).describe('True: the app shows the page at once; by default false'),
   inapp_parameters: parameters.describe('The app gets them with the in-app message'),
-  template_variables: z.unknown().optional()
-    .refine((value) => value === undefined, 'is not supported: write placeholders such as *@name@* into the texts, and send their values '
-      + 'as templateVars of each message')
+  template_variables: z
+    .unknown()
+    .optional()
+    .refine(
+      (value) => value === undefined,
+      'is not supported: write placeholders such as *@name@* into the texts, and send their values ' +
+        'as templateVars of each message',
+    )
     .describe('Not supported: send the values of placeholders as templateVars of each message'),
 });
 
@@ -98,61 +139,89 @@ const filters = z.preprocess((given) => (isObject(given) ? { blocks: [], ...give
 
 /** As in the campaign's params, null and an empty text are none: the variant has what the campaign has. */
 const variantParams = z.preprocess(
-  (given) => (isObject(given) ? Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null && value !== '')) : given),
-  Message.partial());
+  (given) =>
+    isObject(given)
+      ? Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null && value !== ''))
+      : given,
+  Message.partial(),
+);
 
-const NewVariant = z.object({
-  name: name.describe('Different from that of the other variants'),
-  share: bodyInteger({ min: 1, max: 99 }).describe('Percent of the people; those of all variants add up to 100'),
-  params: orNone(variantParams).transform((params) => params ?? {})
-    .describe('What differs: its message is the campaign\'s params with these over them'),
-}).meta({ id: 'NewCampaignVariant' });
+const NewVariant = z
+  .object({
+    name: name.describe('Different from that of the other variants'),
+    share: bodyInteger({ min: 1, max: 99 }).describe('Percent of the people; those of all variants add up to 100'),
+    params: orNone(variantParams)
+      .transform((params) => params ?? {})
+      .describe("What differs: its message is the campaign's params with these over them"),
+  })
+  .meta({ id: 'NewCampaignVariant' });
 const MIN_VARIANTS = 2;
 const MAX_VARIANTS = 10;
 
 const time = z.object({ hour: bodyInteger({ min: 0, max: 23 }), min: bodyInteger({ min: 0, max: 59 }).default(0) });
 const weekday = bodyInteger({ min: 0, max: 6 });
 
-const Recurrence = z.object({
-  start_time: orNone(time).describe('Alone: the time at which notifications go; with end_time: from then on'),
-  end_time: orNone(time).describe('Until then; later than start_time'),
-  timezone: orNone(z.string().refine(isTimeZone, 'must be a zone of the IANA database, such as Europe/Paris'))
-    .describe('Where adapt_tz is false; by default the app\'s'),
-  day_of_week: boundedArray(weekday, { min: 1, max: 7 }).refine((days) => new Set(days).size === days.length, 'has a day twice')
-    .describe('From 0 for Sunday to 6 for Saturday'),
-}).meta({ id: 'CampaignRecurrence' });
+const Recurrence = z
+  .object({
+    start_time: orNone(time).describe('Alone: the time at which notifications go; with end_time: from then on'),
+    end_time: orNone(time).describe('Until then; later than start_time'),
+    timezone: orNone(
+      z.string().refine(isTimeZone, 'must be a zone of the IANA database, such as Europe/Paris'),
+    ).describe("Where adapt_tz is false; by default the app's"),
+    day_of_week: boundedArray(weekday, { min: 1, max: 7 })
+      .refine((days) => new Set(days).size === days.length, 'has a day twice')
+      .describe('From 0 for Sunday to 6 for Saturday'),
+  })
+  .meta({ id: 'CampaignRecurrence' });
 
-const NotifLimit = z.object({
-  maximum: orNone(bodyInteger({ min: 1, max: MAX_NOTIFICATIONS })).describe('Notifications per user'),
-  interval: orNone(bodyInteger({ min: 0, max: MAX_HOURS })).describe('Hours between two notifications at least'),
-}).refine(({ maximum, interval }) => maximum !== undefined || interval !== undefined, 'must have maximum, interval, or both')
+const NotifLimit = z
+  .object({
+    maximum: orNone(bodyInteger({ min: 1, max: MAX_NOTIFICATIONS })).describe('Notifications per user'),
+    interval: orNone(bodyInteger({ min: 0, max: MAX_HOURS })).describe('Hours between two notifications at least'),
+  })
+  .refine(
+    ({ maximum, interval }) => maximum !== undefined || interval !== undefined,
+    'must have maximum, interval, or both',
+  )
   .meta({ id: 'CampaignNotifLimit' });
 
-/** A campaign as its makers say it (reference: Campaign body). `domain/campaigns/campaign-body.ts` has what members ask of each other. */
-const NewCampaign = z.object({
-  name: name.describe('Never shown to customers'),
-  type: z.enum(CAMPAIGN_TYPES),
-  source: z.literal('API', { error: 'must be API' }),
-  app_id: identifier,
-  includes_push: bodyFlag,
-  includes_inapp: bodyFlag,
-  start_date: z.union([z.literal('now'), epoch('must be whole seconds since the epoch, or now')],
-    { error: 'must be whole seconds since the epoch, or now' })
-    .describe('Seconds since the epoch, or `now`: at the launch'),
-  end_date: orNone(epoch('must be whole seconds since the epoch'))
-    .describe('Seconds since the epoch; by default 30 days after the start. Has no effect on a campaign of pushes alone; required for a '
-      + 'dynamic one'),
-  adapt_tz: bodyFlag.default(false).describe('Send at the desired time of each user\'s time zone'),
-  skip_message_limit: bodyFlag.default(false).describe('Bypass the app\'s rate_limit'),
-  sensitive: bodyFlag.default(false).describe('Keep the content of its messages no longer than it takes to deliver them'),
-  filters: orNone(jsonObject(stored(FILTERS_BYTES, filters)))
-    .describe('Audience of a classic or dynamic campaign, in the grammar of segments. By default everybody in the app'),
-  params: jsonObject(stored(PARAMS_BYTES, Params)),
-  variants: orNone(jsonArray(NewVariant, { max: MAX_VARIANTS, min: MIN_VARIANTS, maxBytes: VARIANTS_BYTES }))
-    .describe('For an A/B test of a classic or dynamic campaign: each person gets the message of one of them'),
-  recurrence: orNone(jsonObject(stored(MEMBER_BYTES, Recurrence))).describe('Required for a dynamic campaign'),
-  notif_limit: orNone(jsonObject(stored(MEMBER_BYTES, NotifLimit))).describe('Required for a dynamic campaign'),
-}).meta({ id: 'NewCampaign' });
+/**
+ * A campaign as its makers say it (reference: Campaign body). `domain/campaigns/campaign-body.ts` has what members ask
+ * of each other.
+ */
+const NewCampaign = z
+  .object({
+    name: name.describe('Never shown to customers'),
+    type: z.enum(CAMPAIGN_TYPES),
+    source: z.literal('API', { error: 'must be API' }),
+    app_id: identifier,
+    includes_push: bodyFlag,
+    includes_inapp: bodyFlag,
+    start_date: z
+      .union([z.literal('now'), epoch('must be whole seconds since the epoch, or now')], {
+        error: 'must be whole seconds since the epoch, or now',
+      })
+      .describe('Seconds since the epoch, or `now`: at the launch'),
+    end_date: orNone(epoch('must be whole seconds since the epoch')).describe(
+      'Seconds since the epoch; by default 30 days after the start. Has no effect on a campaign of pushes alone; required for a ' +
+        'dynamic one',
+    ),
+    adapt_tz: bodyFlag.default(false).describe("Send at the desired time of each user's time zone"),
+    skip_message_limit: bodyFlag.default(false).describe("Bypass the app's rate_limit"),
+    sensitive: bodyFlag
+      .default(false)
+      .describe('Keep the content of its messages no longer than it takes to deliver them'),
+    filters: orNone(jsonObject(stored(FILTERS_BYTES, filters))).describe(
+      'Audience of a classic or dynamic campaign, in the grammar of segments. By default everybody in the app',
+    ),
+    params: jsonObject(stored(PARAMS_BYTES, Params)),
+    variants: orNone(
+      jsonArray(NewVariant, { max: MAX_VARIANTS, min: MIN_VARIANTS, maxBytes: VARIANTS_BYTES }),
+    ).describe('For an A/B test of a classic or dynamic campaign: each person gets the message of one of them'),
+    recurrence: orNone(jsonObject(stored(MEMBER_BYTES, Recurrence))).describe('Required for a dynamic campaign'),
+    notif_limit: orNone(jsonObject(stored(MEMBER_BYTES, NotifLimit))).describe('Required for a dynamic campaign'),
+  })
+  .meta({ id: 'NewCampaign' });
 
 const seconds = z.int().describe('Seconds since the epoch');
 const [optionalSeconds, shownText] = [z.int().nullable(), z.string().nullable()];
@@ -182,55 +251,94 @@ const shownCampaign = {
   created_at: seconds,
   skip_message_limit: z.boolean(),
   reach: Reach.describe('Size of the audience of a classic campaign; reach_state says whether it is counted yet'),
-  reach_state: z.enum(REACH_STATES).describe('`computing`: from the launch until the audience is found; `none`: nothing to count'),
+  reach_state: z
+    .enum(REACH_STATES)
+    .describe('`computing`: from the launch until the audience is found; `none`: nothing to count'),
   stats: Stats,
-  stats_counted_until: optionalSeconds.describe('stats have what became of messages until then; null: nothing is counted yet'),
+  stats_counted_until: optionalSeconds.describe(
+    'stats have what became of messages until then; null: nothing is counted yet',
+  ),
 };
 
-const listedParams = { push_message: shownText, push_title: shownText, push_action: shownText, push_parameters: shownParameters };
+const listedParams = {
+  push_message: shownText,
+  push_title: shownText,
+  push_action: shownText,
+  push_parameters: shownParameters,
+};
 const ListedParams = z.object(listedParams);
 
-const variant = { identifier: z.string(), name: z.string(), share: z.int().describe('Percent of the people'), stats: Stats };
+const variant = {
+  identifier: z.string(),
+  name: z.string(),
+  share: z.int().describe('Percent of the people'),
+  stats: Stats,
+};
 const Variant = z.object({ ...variant, params: ListedParams });
 
 /** A campaign of the list (reference: Campaign). */
-export const Campaign = z.object({ ...shownCampaign, params: ListedParams, variants: z.array(Variant) }).meta({ id: 'Campaign' });
+export const Campaign = z
+  .object({ ...shownCampaign, params: ListedParams, variants: z.array(Variant) })
+  .meta({ id: 'Campaign' });
 export type Campaign = z.output<typeof Campaign>;
 
 const WholeParams = z.object({
   ...listedParams,
-  push_subtitle: shownText, deep_linking_url: shownText, pushAttachment: shownText, pushCategory: shownText,
-  push_includes_sound: z.boolean(), push_sound_value: shownText, expire_after: z.int(),
-  inapp: z.enum(['native', 'url']).nullable(), message_title: shownText, message_content: shownText, message_btn: shownText,
-  inapp_content_url: shownText, inapp_content_title: shownText, inapp_content_auto_display: z.boolean(),
+  push_subtitle: shownText,
+  deep_linking_url: shownText,
+  pushAttachment: shownText,
+  pushCategory: shownText,
+  push_includes_sound: z.boolean(),
+  push_sound_value: shownText,
+  expire_after: z.int(),
+  inapp: z.enum(['native', 'url']).nullable(),
+  message_title: shownText,
+  message_content: shownText,
+  message_btn: shownText,
+  inapp_content_url: shownText,
+  inapp_content_title: shownText,
+  inapp_content_auto_display: z.boolean(),
   inapp_parameters: shownParameters,
 });
 
 /** A campaign with its whole body. */
-export const CampaignDetails = z.object({
-  ...shownCampaign,
-  campaign_api_identifier: shownText.describe('Second name of a transactional campaign, for POST /api/transac'),
-  source: z.literal('API'),
-  sensitive: z.boolean(),
-  filters: ShownFilters.nullable().describe('Null: everybody in the app'),
-  params: WholeParams,
-  variants: z.array(z.object({ ...variant, params: WholeParams })).describe('Each with its whole message; one of share 100 without an '
-    + 'A/B test'),
-  placeholders: z.array(z.object({
-    name: z.string(), required: z.boolean().describe('False: it has a default wherever it stands'),
-  })).describe('Of a transactional campaign: the templateVars of its messages'),
-  warnings: z.array(z.object({ element: z.string(), message: z.string() }))
-    .describe('What you should know before the launch, which it does not prevent'),
-  recurrence: z.record(z.string(), z.unknown()).nullable(),
-  notif_limit: z.object({ maximum: z.int().nullable(), interval: z.int().nullable() }).nullable(),
-  control_group: z.object({ people: z.int(), devices: z.int(), opened_app: openedApp }).nullable()
-    .describe('People of the entity\'s control group, whose messages it held back. Null: none, or none counted yet'),
-  targeted: z.object({ people: z.int(), opened_app: openedApp }).nullable()
-    .describe('The others of its audience, to compare with. Null where control_group is'),
-  ended_at: optionalSeconds,
-  failure: shownText.describe('Why it failed'),
-  internal_error: internalError,
-}).meta({ id: 'CampaignDetails' });
+export const CampaignDetails = z
+  .object({
+    ...shownCampaign,
+    campaign_api_identifier: shownText.describe('Second name of a transactional campaign, for POST /api/transac'),
+    source: z.literal('API'),
+    sensitive: z.boolean(),
+    filters: ShownFilters.nullable().describe('Null: everybody in the app'),
+    params: WholeParams,
+    variants: z
+      .array(z.object({ ...variant, params: WholeParams }))
+      .describe('Each with its whole message; one of share 100 without an ' + 'A/B test'),
+    placeholders: z
+      .array(
+        z.object({
+          name: z.string(),
+          required: z.boolean().describe('False: it has a default wherever it stands'),
+        }),
+      )
+      .describe('Of a transactional campaign: the templateVars of its messages'),
+    warnings: z
+      .array(z.object({ element: z.string(), message: z.string() }))
+      .describe('What you should know before the launch, which it does not prevent'),
+    recurrence: z.record(z.string(), z.unknown()).nullable(),
+    notif_limit: z.object({ maximum: z.int().nullable(), interval: z.int().nullable() }).nullable(),
+    control_group: z
+      .object({ people: z.int(), devices: z.int(), opened_app: openedApp })
+      .nullable()
+      .describe("People of the entity's control group, whose messages it held back. Null: none, or none counted yet"),
+    targeted: z
+      .object({ people: z.int(), opened_app: openedApp })
+      .nullable()
+      .describe('The others of its audience, to compare with. Null where control_group is'),
+    ended_at: optionalSeconds,
+    failure: shownText.describe('Why it failed'),
+    internal_error: internalError,
+  })
+  .meta({ id: 'CampaignDetails' });
 export type CampaignDetails = z.output<typeof CampaignDetails>;
 
 const params = z.object({ campaign_identifier: identifier });
@@ -257,22 +365,38 @@ const listQuery = z.object({
   to: isoDateOrDatetime.optional().describe('Only campaigns created before then'),
   limit: queryInteger({ min: 1, max: MAX_LISTED }).optional().describe('By default 20 under v3, otherwise all'),
   offset: queryInteger({ min: 0, max: 1_000_000 }).default(0),
-  order: z.enum(CAMPAIGN_ORDERS).optional().describe('What comes before the date of creation: status and app ascending, dates descending'),
+  order: z
+    .enum(CAMPAIGN_ORDERS)
+    .optional()
+    .describe('What comes before the date of creation: status and app ascending, dates descending'),
 });
 export type CampaignListQuery = z.output<typeof listQuery>;
 
 export const listCampaigns = operation({
-  id: 'listCampaigns', ...VIEW, method: 'GET', path: '/api/campaigns',
+  id: 'listCampaigns',
+  ...VIEW,
+  method: 'GET',
+  path: '/api/campaigns',
   summary: 'List campaigns, newest first',
   bare: true,
   query: listQuery,
   result: z.object({
-    limit: z.int().nullable(), offset: z.int(), result: z.array(Campaign), success: z.literal(true), total_count: z.int(),
+    limit: z.int().nullable(),
+    offset: z.int(),
+    result: z.array(Campaign),
+    success: z.literal(true),
+    total_count: z.int(),
   }),
 });
 
 export const viewCampaign = operation({
-  id: 'viewCampaign', ...VIEW, method: 'GET', path: ONE, summary: 'View a campaign', description: BY_EITHER_NAME, params,
+  id: 'viewCampaign',
+  ...VIEW,
+  method: 'GET',
+  path: ONE,
+  summary: 'View a campaign',
+  description: BY_EITHER_NAME,
+  params,
   result: CampaignDetails,
 });
 
@@ -282,7 +406,11 @@ const Created = z.object({
 });
 
 export const createCampaign = operation({
-  id: 'createCampaign', ...WRITE, exactNumbers: 'as text', method: 'POST', path: PATH,
+  id: 'createCampaign',
+  ...WRITE,
+  exactNumbers: 'as text',
+  method: 'POST',
+  path: PATH,
   summary: 'Create a campaign as a draft',
   description: 'It sends nothing until you launch it.',
   audits: 'create campaign',
@@ -291,10 +419,14 @@ export const createCampaign = operation({
 });
 
 export const duplicateCampaign = operation({
-  id: 'duplicateCampaign', ...WRITE, method: 'POST', path: `${ONE}/duplicate`,
+  id: 'duplicateCampaign',
+  ...WRITE,
+  method: 'POST',
+  path: `${ONE}/duplicate`,
   summary: 'Duplicate a campaign as a draft',
-  description: 'The draft has all settings of the campaign, whatever its type and status. Dates that have passed are left out: it starts '
-    + `at its launch. A dynamic campaign's end moves instead: its period is as long, from now on. ${BY_EITHER_NAME}`,
+  description:
+    'The draft has all settings of the campaign, whatever its type and status. Dates that have passed are left out: it starts ' +
+    `at its launch. A dynamic campaign's end moves instead: its period is as long, from now on. ${BY_EITHER_NAME}`,
   audits: 'create campaign',
   params,
   body: z.object({ name: orNone(name).describe('By default that of the campaign with ` (copy)`') }),
@@ -302,7 +434,11 @@ export const duplicateCampaign = operation({
 });
 
 export const updateCampaign = operation({
-  id: 'updateCampaign', ...WRITE, exactNumbers: 'as text', method: 'PUT', path: ONE,
+  id: 'updateCampaign',
+  ...WRITE,
+  exactNumbers: 'as text',
+  method: 'PUT',
+  path: ONE,
   summary: 'Replace a draft',
   description: `The body is a whole campaign, of the same type. ${BY_EITHER_NAME}`,
   audits: 'update campaign',
@@ -312,12 +448,21 @@ export const updateCampaign = operation({
 });
 
 export const deleteCampaign = operation({
-  id: 'deleteCampaign', ...DRAFT, method: 'DELETE', path: ONE,
-  summary: 'Delete a draft', description: BY_EITHER_NAME, audits: 'delete campaign', params,
+  id: 'deleteCampaign',
+  ...DRAFT,
+  method: 'DELETE',
+  path: ONE,
+  summary: 'Delete a draft',
+  description: BY_EITHER_NAME,
+  audits: 'delete campaign',
+  params,
 });
 
 export const launchCampaign = operation({
-  id: 'launchCampaign', ...PUBLISH, method: 'PUT', path: `${ONE}/launch`,
+  id: 'launchCampaign',
+  ...PUBLISH,
+  method: 'PUT',
+  path: `${ONE}/launch`,
   summary: 'Launch a draft',
   description: `A transactional campaign takes messages from its start date on. ${BY_EITHER_NAME}`,
   audits: 'update campaign',
@@ -326,7 +471,10 @@ export const launchCampaign = operation({
 });
 
 export const cancelCampaign = operation({
-  id: 'cancelCampaign', ...PUBLISH, method: 'PUT', path: `${ONE}/cancel`,
+  id: 'cancelCampaign',
+  ...PUBLISH,
+  method: 'PUT',
+  path: `${ONE}/cancel`,
   summary: 'Cancel a launched campaign',
   description: `It sends nothing from then on, and cannot be launched again. ${BY_EITHER_NAME}`,
   audits: 'update campaign',
@@ -336,15 +484,26 @@ export const cancelCampaign = operation({
 
 const MAX_PLANNED = 100;
 
-export const PlannedSend = z.object({
-  at: z.iso.datetime(),
-  until: z.iso.datetime().nullable().describe('Messages go as people enter the audience, until before this; null: all at `at`'),
-  zones: z.array(z.string()).nullable().describe('With adapt_tz: the time zones whose devices get it then'),
-  devices: z.int().nullable().describe('Of a classic campaign to everybody; otherwise the audience is not known before'),
-}).meta({ id: 'PlannedSend' });
+export const PlannedSend = z
+  .object({
+    at: z.iso.datetime(),
+    until: z.iso
+      .datetime()
+      .nullable()
+      .describe('Messages go as people enter the audience, until before this; null: all at `at`'),
+    zones: z.array(z.string()).nullable().describe('With adapt_tz: the time zones whose devices get it then'),
+    devices: z
+      .int()
+      .nullable()
+      .describe('Of a classic campaign to everybody; otherwise the audience is not known before'),
+  })
+  .meta({ id: 'PlannedSend' });
 
 export const planCampaign = operation({
-  id: 'planCampaign', ...VIEW, method: 'GET', path: '/api/campaigns/:identifier/plan',
+  id: 'planCampaign',
+  ...VIEW,
+  method: 'GET',
+  path: '/api/campaigns/:identifier/plan',
   summary: 'List what a classic or dynamic campaign will send when',
   description: 'Coming sends in order of time. A draft is planned as if it were launched now.',
   params: z.object({ identifier }),

@@ -7,9 +7,15 @@ const OPTIONAL = ['bare', 'contentType', 'idempotencyKey', 'uploadPart'] as cons
 
 /** Returns that of each operation among the exports of the contract. */
 export function calledOperations(contract: object): CalledOperation[] {
-  return Object.values(contract).filter(isOperation).map(({ id, method, path, auth, ...rest }) => ({
-    id, method, path, auth, ...Object.fromEntries(OPTIONAL.flatMap((name) => (rest[name] === undefined ? [] : [[name, rest[name]]]))),
-  }));
+  return Object.values(contract)
+    .filter(isOperation)
+    .map(({ id, method, path, auth, ...rest }) => ({
+      id,
+      method,
+      path,
+      auth,
+      ...Object.fromEntries(OPTIONAL.flatMap((name) => (rest[name] === undefined ? [] : [[name, rest[name]]]))),
+    }));
 }
 
 function isOperation(value: unknown): value is Operation {
@@ -19,7 +25,9 @@ function isOperation(value: unknown): value is Operation {
 /** Reads an operation from its line: id, method, path and credentials, then what only some have, as `name=value`. */
 export function readLine(line: string): CalledOperation {
   const [id, method, path, auth, ...rest] = line.split(' ');
-  const members = rest.map((member) => member.split('=') as [string, string]).map(([name, value]) => [name, value === 'true' || value]);
+  const members = rest
+    .map((member) => member.split('=') as [string, string])
+    .map(([name, value]) => [name, value === 'true' || value]);
   return { id, method, path, auth, ...Object.fromEntries(members) } as CalledOperation;
 }
 
@@ -30,8 +38,15 @@ function lineOf({ id, method, path, auth, ...rest }: CalledOperation): string {
 /** Writes the operations as a module, so that a client loads no schema. */
 export function calledOperationsModule(contract: object): string {
   return [
-    "import { readLine } from './called-operation.ts';", '',
-    '/** Each operation as a client calls it. Made by `npm run docs` from the operations themselves, whose schemas cost time to load. */',
-    'export const CALLED_OPERATIONS = `', ...calledOperations(contract).map(lineOf), "`.trim().split('\\n').map(readLine);", '',
+    "import { readLine } from './called-operation.ts';",
+    '',
+    '/**',
+    ' * Each operation as a client calls it. Made by `npm run docs` from the operations themselves, whose schemas cost time',
+    ' * to load.',
+    ' */',
+    'export const CALLED_OPERATIONS = `',
+    ...calledOperations(contract).map(lineOf),
+    "`.trim().split('\\n').map(readLine);",
+    '',
   ].join('\n');
 }

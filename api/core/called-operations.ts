@@ -1,6 +1,9 @@
 import { readLine } from './called-operation.ts';
 
-/** Each operation as a client calls it. Made by `npm run docs` from the operations themselves, whose schemas cost time to load. */
+/**
+ * Each operation as a client calls it. Made by `npm run docs` from the operations themselves, whose schemas cost time
+ * to load.
+ */
 export const CALLED_OPERATIONS = `
 acceptInvitation POST /api/invitations/accept none
 acceptSyncSchema POST /api/syncs/:sync_id/accept_schema token
@@ -265,4 +268,7 @@ viewSystemOfRecord GET /api/system_of_records/:sor_identifier token
 viewUser GET /api/users/:user_id token
 viewWalletLanguages GET /api/apps/:app_identifier/data_wallet/settings token
 withdrawInvitation DELETE /api/invitations/:invitation_id token
-`.trim().split('\n').map(readLine);
+`
+  .trim()
+  .split('\n')
+  .map(readLine);

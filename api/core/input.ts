@@ -19,7 +19,8 @@ export const NOT_STORABLE = 'must not hold NUL or half a surrogate pair';
 
 /** Text that can be stored: 1 to `max` Unicode code points. */
 export function text({ max = MAX_CODE_POINTS } = {}) {
-  return z.string()
+  return z
+    .string()
     .refine((value) => value !== '', { error: 'must not be empty', abort: true })
     .refine((value) => !isLongerThan(value, max), { error: `must have at most ${max} characters`, abort: true })
     .refine(isStorable, NOT_STORABLE)
@@ -29,21 +30,26 @@ export function text({ max = MAX_CODE_POINTS } = {}) {
 /** A name for people: a text that is not blank. */
 export const name = text().refine((value) => value.trim() !== '', 'must not be blank');
 
-export const email = z.email({ error: ({ input }) => input === undefined ? 'is required' : 'must be an e-mail address' })
+export const email = z
+  .email({ error: ({ input }) => (input === undefined ? 'is required' : 'must be an e-mail address') })
   .max(254, 'must have at most 254 characters');
 
 /** A new password. */
-export const newPassword = text({ max: PASSWORD_CHARS })
-  .refine((value) => Array.from(value).length >= 8, 'must have at least 8 characters');
+export const newPassword = text({ max: PASSWORD_CHARS }).refine(
+  (value) => Array.from(value).length >= 8,
+  'must have at least 8 characters',
+);
 
 /** The token of a mailed link (its last part), or the whole link. */
-export const linkToken = text({ max: 1_024 }).transform((value) => value.trim().replace(/^.*\//s, ''))
+export const linkToken = text({ max: 1_024 })
+  .transform((value) => value.trim().replace(/^.*\//s, ''))
   .meta({ description: 'The mailed link, or its last part' });
 
 /** An identifier in a request. The route refuses unknown ones. */
 export const identifier = text();
 
-export const customerId = z.string()
+export const customerId = z
+  .string()
   .check((ctx) => {
     const error = customerIdError(ctx.value);
     if (error !== undefined) ctx.issues.push({ code: 'custom', message: `is not valid: ${error}`, input: ctx.value });
@@ -56,24 +62,40 @@ const NO = ['false', '0', 'False', 'FALSE'] as const;
 const isOneOf = (words: readonly unknown[], value: unknown): boolean => words.includes(value);
 
 /** A flag in a query; without a value it is true. */
-export const queryFlag = z.enum(['', ...YES, ...NO], { error: 'must be true or false' })
+export const queryFlag = z
+  .enum(['', ...YES, ...NO], { error: 'must be true or false' })
   .transform((value) => !isOneOf(NO, value));
 
 /** A flag in a JSON body or a web form, where every value is text. */
-export const bodyFlag = z.union([z.boolean(), z.enum([...YES, ...NO])], { error: 'must be true or false' })
+export const bodyFlag = z
+  .union([z.boolean(), z.enum([...YES, ...NO])], { error: 'must be true or false' })
   .transform((value) => value === true || isOneOf(YES, value));
 
 /** A whole number in a JSON body or a web form, where every value is text. */
 export function bodyInteger({ min, max }: { min: number; max: number }) {
   const message = `must be a whole number from ${min} to ${max}`;
-  return z.union([z.int(), z.string().regex(/^\d{1,15}$/).transform(Number)], { error: message })
+  return z
+    .union(
+      [
+        z.int(),
+        z
+          .string()
+          .regex(/^\d{1,15}$/)
+          .transform(Number),
+      ],
+      { error: message },
+    )
     .refine((value) => value >= min && value <= max, message);
 }
 
 /** A whole number in a query. */
 export function queryInteger({ min, max }: { min: number; max: number }) {
   const message = `must be a whole number from ${min} to ${max}`;
-  return z.string().regex(/^\d{1,15}$/, message).transform(Number).refine((value) => value >= min && value <= max, message);
+  return z
+    .string()
+    .regex(/^\d{1,15}$/, message)
+    .transform(Number)
+    .refine((value) => value >= min && value <= max, message);
 }
 
 /** An object in a JSON body; in a web form, where every value is text, its JSON. */
@@ -82,18 +104,27 @@ export function jsonObject<S extends z.ZodType>(schema: S) {
 }
 
 /** An array of `min` to `max` objects in a JSON body; in a web form, its JSON. It is stored in at most `maxBytes`. */
-export function jsonArray<S extends z.ZodType>(schema: S, { max, min = 0, maxBytes }: { max: number; min?: number; maxBytes: number }) {
+export function jsonArray<S extends z.ZodType>(
+  schema: S,
+  { max, min = 0, maxBytes }: { max: number; min?: number; maxBytes: number },
+) {
   return orItsJson('an array', stored(maxBytes, boundedArray(schema, { max, min })));
 }
 
 /**
- * A value that is stored as a document of at most `maxBytes` (`storedBytes`): one that is larger is refused as such, before its schema
- * looks at it. In a web form it stands within `jsonObject`.
+ * A value that is stored as a document of at most `maxBytes` (`storedBytes`): one that is larger is refused as such,
+ * before its schema looks at it. In a web form it stands within `jsonObject`.
  */
 export function stored<S extends z.ZodType>(maxBytes: number, schema: S) {
-  return z.preprocess((given, ctx) => (
-    storedBytes(given, maxBytes) > maxBytes ? refuseValue(ctx, `must have at most ${maxBytes / 1024} KiB as JSON`, given) : given
-  ), schema).meta({ maxBytes });
+  return z
+    .preprocess(
+      (given, ctx) =>
+        storedBytes(given, maxBytes) > maxBytes
+          ? refuseValue(ctx, `must have at most ${maxBytes / 1024} KiB as JSON`, given)
+          : given,
+      schema,
+    )
+    .meta({ maxBytes });
 }
 
 function orItsJson<S extends z.ZodType>(what: string, schema: S) {
@@ -105,8 +136,12 @@ function orItsJson<S extends z.ZodType>(what: string, schema: S) {
       const message = shapeError(parsed, { maxElements: MAX_ELEMENTS, maxNesting: MAX_NESTING });
       return message === null ? parsed : refuseValue(ctx, message, value);
     } catch (error) {
-      const message = error instanceof NestingError ? sayNesting(MAX_NESTING)
-        : error instanceof ProtoError ? SAY_PROTO : `must be ${what}, or in a web form its JSON`;
+      const message =
+        error instanceof NestingError
+          ? sayNesting(MAX_NESTING)
+          : error instanceof ProtoError
+            ? SAY_PROTO
+            : `must be ${what}, or in a web form its JSON`;
       return refuseValue(ctx, message, value);
     }
   }, schema);
@@ -114,20 +149,32 @@ function orItsJson<S extends z.ZodType>(what: string, schema: S) {
 
 type ArrayBounds = { max: number; min?: number; tooFew?: string; error?: string; words?: string };
 
-/** An array. One that is too long is refused as such: its elements are not looked at. `error`: of what is none; `words`: of what it has. */
-export function boundedArray<S extends z.ZodType>(element: S, { max, min = 0, tooFew, error, words = 'elements' }: ArrayBounds) {
+/**
+ * An array. One that is too long is refused as such: its elements are not looked at. `error`: of what is none; `words`:
+ * of what it has.
+ */
+export function boundedArray<S extends z.ZodType>(
+  element: S,
+  { max, min = 0, tooFew, error, words = 'elements' }: ArrayBounds,
+) {
   const tooMany = `must have at most ${max} ${words}`;
-  const params = { error: ({ code, input }: { code?: string; input?: unknown }) => (
-    code === 'invalid_type' && input !== undefined ? error : undefined) };
-  return z.preprocess((given, ctx) => (Array.isArray(given) && given.length > max ? refuseValue(ctx, tooMany, given) : given),
-    z.array(element, params).min(min, tooFew).max(max));
+  const params = {
+    error: ({ code, input }: { code?: string; input?: unknown }) =>
+      code === 'invalid_type' && input !== undefined ? error : undefined,
+  };
+  return z.preprocess(
+    (given, ctx) => (Array.isArray(given) && given.length > max ? refuseValue(ctx, tooMany, given) : given),
+    z.array(element, params).min(min, tooFew).max(max),
+  );
 }
 
 /** An object with members of any name. One with too many is refused as such: they are not looked at. */
 export function boundedRecord<S extends z.ZodType>(value: S, max: number) {
   const count = (given: unknown) => (typeof given === 'object' && given !== null ? Object.keys(given).length : 0);
-  return z.preprocess((given, ctx) => (count(given) > max ? refuseValue(ctx, `must have at most ${max} members`, given) : given),
-    z.record(z.string(), value));
+  return z.preprocess(
+    (given, ctx) => (count(given) > max ? refuseValue(ctx, `must have at most ${max} members`, given) : given),
+    z.record(z.string(), value),
+  );
 }
 
 function refuseValue(ctx: z.core.$RefinementCtx, message: string, input: unknown): never {
@@ -135,10 +182,15 @@ function refuseValue(ctx: z.core.$RefinementCtx, message: string, input: unknown
   return z.NEVER;
 }
 
-/** An array of `min` to `max` texts in a JSON body; in a web form, a text counts as one element, and an empty text as none. */
+/**
+ * An array of `min` to `max` texts in a JSON body; in a web form, a text counts as one element, and an empty text as
+ * none.
+ */
 export function textArray<S extends z.ZodType>(element: S, max: number, min = 0) {
-  return z.preprocess((value) => (typeof value === 'string' ? [value].filter((only) => only !== '') : value),
-    boundedArray(element, { max, min }));
+  return z.preprocess(
+    (value) => (typeof value === 'string' ? [value].filter((only) => only !== '') : value),
+    boundedArray(element, { max, min }),
+  );
 }
 
 /** An object with these members and no others: it refuses a misspelt member instead of ignoring it. */
@@ -151,14 +203,22 @@ export function closedObject<S extends z.ZodRawShape>(shape: S) {
 
 /** An array in a JSON body; in a web form it may be a single value. */
 export function bodyList<S extends z.ZodType>(element: S, most: number) {
-  return z.preprocess((value) => (typeof value === 'string' ? [value] : value),
-    boundedArray(element, { max: most, error: 'must be an array' }));
+  return z.preprocess(
+    (value) => (typeof value === 'string' ? [value] : value),
+    boundedArray(element, { max: most, error: 'must be an array' }),
+  );
 }
 
-/** An array in a query: comma-separated; or repeated, also as `name[]`, with one element each, commas included. Drops empty elements. */
-export const commaList = z.union([z.string(), z.array(z.string())], { error: 'must be a comma-separated list' })
+/**
+ * An array in a query: comma-separated; or repeated, also as `name[]`, with one element each, commas included. Drops
+ * empty elements.
+ */
+export const commaList = z
+  .union([z.string(), z.array(z.string())], { error: 'must be a comma-separated list' })
   .transform((value) => (typeof value === 'string' ? value.split(',') : value).filter((element) => element !== ''))
-  .meta({ description: 'Comma-separated; or the parameter repeated, also as name[], with one element each, commas included' });
+  .meta({
+    description: 'Comma-separated; or the parameter repeated, also as name[], with one element each, commas included',
+  });
 
 /** A `commaList` of valid elements. Refuses an empty list, which is probably a mistake. */
 export function commaListOf<S extends z.ZodType<string, string>>(element: S) {
@@ -176,13 +236,19 @@ const BASIC_TIME = /^T(\d\d)(\d\d)(\d\d)?/i;
 function withSeparators(text: string): string {
   const [date] = BASIC_DATE.exec(text) ?? [];
   if (date === undefined) return text;
-  const time = text.slice(date.length).replace(BASIC_TIME, (_, hour: string, minute: string, second?: string) => (
-    `T${hour}:${minute}${second === undefined ? '' : `:${second}`}`));
+  const time = text
+    .slice(date.length)
+    .replace(
+      BASIC_TIME,
+      (_, hour: string, minute: string, second?: string) =>
+        `T${hour}:${minute}${second === undefined ? '' : `:${second}`}`,
+    );
   return `${date.replace(BASIC_DATE, '$1-$2-$3')}${time}`;
 }
 
 /** A date and time in any ISO 8601 form; UTC without a zone. */
-export const isoDatetime = z.string()
+export const isoDatetime = z
+  .string()
   .transform((value, ctx) => {
     const instant = readDatetime(withSeparators(value));
     if (instant !== undefined) return new Date(instant);
@@ -194,11 +260,17 @@ export const isoDatetime = z.string()
 
 /** As `isoDatetime`; a date alone is its midnight in UTC. */
 export const isoDateOrDatetime = z.preprocess(
-  (value) => (typeof value === 'string' && isDate(withSeparators(value)) ? `${withSeparators(value)}T00:00:00Z` : value), isoDatetime);
+  (value) =>
+    typeof value === 'string' && isDate(withSeparators(value)) ? `${withSeparators(value)}T00:00:00Z` : value,
+  isoDatetime,
+);
 
 /** A whole number in a query. Ignores any other value, and one out of range (reference: Conventions, 6). */
 export function pageNumber({ min, max, otherwise }: { min: number; max: number; otherwise: number }) {
-  return z.string().regex(/^\d{1,15}$/).transform(Number)
+  return z
+    .string()
+    .regex(/^\d{1,15}$/)
+    .transform(Number)
     .refine((value) => value >= min && value <= max)
     .catch(otherwise)
     .default(otherwise)

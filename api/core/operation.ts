@@ -3,26 +3,33 @@ import type { Audited } from '../../domain/accounts/audit.ts';
 import type { Right } from '../../domain/accounts/rights.ts';
 
 /**
- * `token`: the token of a user or a service token; `sor_key`: the key of a SoR, in body or query; `app_key`: the key of an app, as the
- * user of Basic authentication, or in body or path; `none`: no credentials.
+ * `token`: the token of a user or a service token; `sor_key`: the key of a SoR, in body or query; `app_key`: the key of
+ * an app, as the user of Basic authentication, or in body or path; `none`: no credentials.
  */
 export type Auth = 'token' | 'sor_key' | 'app_key' | 'none';
 /**
- * A role that the caller needs besides the rights. `person`: a user who has logged in, no service token; `admin`: an admin of the
- * entity; `superadmin`: counts as an admin of each entity.
+ * A role that the caller needs besides the rights. `person`: a user who has logged in, no service token; `admin`: an
+ * admin of the entity; `superadmin`: counts as an admin of each entity.
  */
 export type Role = 'person' | 'admin' | 'superadmin';
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 /** The reference's refusal of a body or query in which one of these elements is wrong or missing. */
-export type Malformed = { elements: readonly string[]; status: string | number; message: string | ((element: string) => string) };
+export type Malformed = {
+  elements: readonly string[];
+  status: string | number;
+  message: string | ((element: string) => string);
+};
 
 export type Nothing = z.ZodObject<Record<never, never>>;
 
 /** The definition of one call of the interface. */
 export type Operation<
-  P extends z.ZodObject = z.ZodObject, Q extends z.ZodObject = z.ZodObject, B extends z.ZodType = z.ZodType,
-  R extends z.ZodType = z.ZodType, A extends Auth = Auth,
+  P extends z.ZodObject = z.ZodObject,
+  Q extends z.ZodObject = z.ZodObject,
+  B extends z.ZodType = z.ZodType,
+  R extends z.ZodType = z.ZodType,
+  A extends Auth = Auth,
 > = {
   /** Unique: the name of the call in the OpenAPI document and in the client. */
   id: string;
@@ -36,7 +43,10 @@ export type Operation<
   auth: A;
   /** The caller needs all of these. If there are none, a token is enough. */
   rights: readonly Right[];
-  /** The right that the caller needs besides, by the type of the object that the call is about. The handler calls `requireRightOfType`. */
+  /**
+   * The right that the caller needs besides, by the type of the object that the call is about. The handler calls
+   * `requireRightOfType`.
+   */
   rightsByType?: Readonly<Record<string, Right>>;
   /** The same, by a field that the object has. The handler calls `requireRightOfField`. */
   rightsByField?: Readonly<Record<string, Right>>;
@@ -50,7 +60,10 @@ export type Operation<
   result?: R;
   /** The response is the result alone, without the envelope. */
   bare?: true;
-  /** The type of a response that is not JSON: a file (refusals stay JSON), or a page for browsers (refusals are pages, too). */
+  /**
+   * The type of a response that is not JSON: a file (refusals stay JSON), or a page for browsers (refusals are pages,
+   * too).
+   */
   contentType?: 'text/csv' | 'application/zip' | 'application/octet-stream' | 'text/html';
   /** The status of a response without a body. */
   status?: 204;
@@ -59,7 +72,10 @@ export type Operation<
   malformedQuery?: Malformed;
   /** For a POST that ignores the header `Idempotency-Key`. */
   idempotencyKey?: 'ignored';
-  /** Numbers of a JSON body keep their digits (`parseExactJson`). `as text`: those that a double would round come as their text. */
+  /**
+   * Numbers of a JSON body keep their digits (`parseExactJson`). `as text`: those that a double would round come as
+   * their text.
+   */
   exactNumbers?: true | 'as text';
   /** Refusals also have `errorMessage` and `errorCode`, as other responses do (reference: Feeding attribute values). */
   errorCodes?: true;
@@ -69,26 +85,43 @@ export type Operation<
   uploadPart?: string;
 };
 
-type Spec<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType, R extends z.ZodType, A extends Auth> =
-  Omit<Operation<P, Q, B, R, A>, 'auth' | 'rights' | 'audits'> & {
-    /** By default `token`. */
-    auth?: A;
-    right?: Right | readonly Right[];
-    audits?: Audited | readonly Audited[];
-  };
+type Spec<
+  P extends z.ZodObject,
+  Q extends z.ZodObject,
+  B extends z.ZodType,
+  R extends z.ZodType,
+  A extends Auth,
+> = Omit<Operation<P, Q, B, R, A>, 'auth' | 'rights' | 'audits'> & {
+  /** By default `token`. */
+  auth?: A;
+  right?: Right | readonly Right[];
+  audits?: Audited | readonly Audited[];
+};
 
 /** Makes an operation out of its description: server, OpenAPI document, rights table and client all come from it. */
 export function operation<
-  P extends z.ZodObject = Nothing, Q extends z.ZodObject = Nothing, B extends z.ZodType = Nothing,
-  R extends z.ZodType = z.ZodNever, A extends Auth = 'token',
+  P extends z.ZodObject = Nothing,
+  Q extends z.ZodObject = Nothing,
+  B extends z.ZodType = Nothing,
+  R extends z.ZodType = z.ZodNever,
+  A extends Auth = 'token',
 >({ auth, right, audits = [], ...spec }: Spec<P, Q, B, R, A>): Operation<P, Q, B, R, A> {
-  return { ...spec, auth: auth ?? 'token' as A, rights: right === undefined ? [] : [right].flat(), audits: [audits].flat() };
+  return {
+    ...spec,
+    auth: auth ?? ('token' as A),
+    rights: right === undefined ? [] : [right].flat(),
+    audits: [audits].flat(),
+  };
 }
 
 /**
- * Whether an operation obeys the header `Idempotency-Key`. Without credentials no caller owns the key, and the stored keyed hash of a
- * login would be a fast hash of a password.
+ * Whether an operation obeys the header `Idempotency-Key`. Without credentials no caller owns the key, and the stored
+ * keyed hash of a login would be a fast hash of a password.
  */
-export function takesIdempotencyKey({ method, auth, idempotencyKey }: Pick<Operation, 'method' | 'auth' | 'idempotencyKey'>): boolean {
+export function takesIdempotencyKey({
+  method,
+  auth,
+  idempotencyKey,
+}: Pick<Operation, 'method' | 'auth' | 'idempotencyKey'>): boolean {
   return method === 'POST' && auth !== 'none' && idempotencyKey !== 'ignored';
 }

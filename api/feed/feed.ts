@@ -20,14 +20,16 @@ const MEMBERS = {
 } as const;
 
 /** The worker checks the members when it merges the value. */
-const feedValue = z.custom<FeedValue>(isObject, { error: 'must be an object' })
+const feedValue = z
+  .custom<FeedValue>(isObject, { error: 'must be an object' })
   .meta({ type: 'object', required: ['attribute_key', 'attribute_value', 'customer_id'], properties: MEMBERS });
 
 /** Read with `exactNumbers`. The values are an array or a single object; in a web form, the JSON of either. */
 export const feedBody = z.object({
   sor: identifier.describe('Identifier of the System of Record'),
   api_key: text().describe('API key of that System of Record'),
-  customer_attribute_values: z.preprocess(toArray, z.array(feedValue, { error: sayArray }))
+  customer_attribute_values: z
+    .preprocess(toArray, z.array(feedValue, { error: sayArray }))
     .describe(`An array of at most ${MAX_VALUES} values, or a single one`),
 });
 
@@ -49,7 +51,11 @@ function parsed(json: string, ctx: z.core.$RefinementCtx): unknown {
     return parseJsonAtOnce(Buffer.from(json), { maxNesting: MAX_NESTING, exactNumbers: true, proto: 'refuse' });
   } catch (error) {
     if (!(error instanceof NestingError) && !(error instanceof ProtoError)) return json;
-    ctx.issues.push({ code: 'custom', message: error instanceof ProtoError ? SAY_PROTO : sayNesting(MAX_NESTING), input: json });
+    ctx.issues.push({
+      code: 'custom',
+      message: error instanceof ProtoError ? SAY_PROTO : sayNesting(MAX_NESTING),
+      input: json,
+    });
     return z.NEVER;
   }
 }
@@ -65,8 +71,9 @@ export const feedAttributeValues = operation({
   method: 'POST',
   path: '/api/attribute_values',
   summary: 'Feed attribute values as JSON',
-  description: 'Returns once the values are stored. A worker merges them soon after, in order. The response also has `errorMessage` '
-    + '(null) and `errorCode` (0); in refusals they hold the message and the HTTP status.',
+  description:
+    'Returns once the values are stored. A worker merges them soon after, in order. The response also has `errorMessage` ' +
+    '(null) and `errorCode` (0); in refusals they hold the message and the HTTP status.',
   audits: 'feed feed_request',
   tag: TAG,
   auth: 'sor_key',
@@ -76,18 +83,21 @@ export const feedAttributeValues = operation({
   result: z.object({ requestId: z.string() }),
 });
 
-export const FeedRequest = z.object({
-  request_id: z.string(),
-  state: z.enum(['accepted', 'finished']),
-  stage,
-  sor: z.object({ name: z.string(), identifier: z.string(), type: z.string() }).nullable(),
-  version: z.int().describe('Version of the interface: 2 or 3'),
-  values: z.object({ in: z.int(), ok: z.int(), ignored: z.int(), failed: z.int() })
-    .describe('Numbers of values; once finished, in = ok + ignored + failed'),
-  suspicious_ids: z.int().describe(`Number of values taken ${SUSPICIOUS}`),
-  received_at: z.iso.datetime(),
-  done_at: z.iso.datetime().nullable().describe('Null until it is finished'),
-}).meta({ id: 'FeedRequest' });
+export const FeedRequest = z
+  .object({
+    request_id: z.string(),
+    state: z.enum(['accepted', 'finished']),
+    stage,
+    sor: z.object({ name: z.string(), identifier: z.string(), type: z.string() }).nullable(),
+    version: z.int().describe('Version of the interface: 2 or 3'),
+    values: z
+      .object({ in: z.int(), ok: z.int(), ignored: z.int(), failed: z.int() })
+      .describe('Numbers of values; once finished, in = ok + ignored + failed'),
+    suspicious_ids: z.int().describe(`Number of values taken ${SUSPICIOUS}`),
+    received_at: z.iso.datetime(),
+    done_at: z.iso.datetime().nullable().describe('Null until it is finished'),
+  })
+  .meta({ id: 'FeedRequest' });
 export type FeedRequest = z.output<typeof FeedRequest>;
 
 export const viewFeedRequest = operation({

@@ -3,11 +3,16 @@ import { dayPeriodQuery } from '../analytics/event-analytics.ts';
 import { commaListOf, identifier, queryFlag } from '../core/input.ts';
 import { fileExport } from './file-exports.ts';
 
-/** Files of what apps were used for, which have no list beside them (reference: Data exports, 4), and a day's occurrences of a crash. */
+/**
+ * Files of what apps were used for, which have no list beside them (reference: Data exports, 4), and a day's
+ * occurrences of a crash.
+ */
 
 /** Six days where neither is given. */
 const optionalDays = (which: string) => ({
-  sd: dayPeriodQuery.sd.describe(`First day: a midnight in UTC, in seconds since the epoch; without it and \`ed\`, ${which}`),
+  sd: dayPeriodQuery.sd.describe(
+    `First day: a midnight in UTC, in seconds since the epoch; without it and \`ed\`, ${which}`,
+  ),
   ed: dayPeriodQuery.ed,
 });
 
@@ -39,7 +44,7 @@ export const exportEventCounts = fileExport({
   tag: 'File exports',
   right: 'usage_analytics_view',
   path: '/api/events_export',
-  summary: 'Export hits, people and sessions of an app\'s events by UTC day',
+  summary: "Export hits, people and sessions of an app's events by UTC day",
   audits: 'export app',
   query: z.object({ app: identifier, ...optionalDays('the last six days'), aliases }),
 });
@@ -55,9 +60,14 @@ export const exportEventDetails = fileExport({
   audits: 'export app',
   query: z.object({
     app: identifier,
-    event_id: z.string().regex(/^\d{1,10}$/, 'must be the whole number that the event definition has as identifier').transform(Number)
-      .refine((id) => id <= MAX_EVENT_ID, `must be at most ${MAX_EVENT_ID}`).describe('Identifier of the event definition'),
-    ...optionalDays('the last six days of the previous month'), aliases,
+    event_id: z
+      .string()
+      .regex(/^\d{1,10}$/, 'must be the whole number that the event definition has as identifier')
+      .transform(Number)
+      .refine((id) => id <= MAX_EVENT_ID, `must be at most ${MAX_EVENT_ID}`)
+      .describe('Identifier of the event definition'),
+    ...optionalDays('the last six days of the previous month'),
+    aliases,
   }),
 });
 

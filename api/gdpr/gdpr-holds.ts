@@ -6,15 +6,20 @@ import { pageOf, pageQuery } from '../core/page.ts';
 import { ofOne } from './gdpr.ts';
 
 /** A hold as the API returns it (docs/gdpr.md). */
-export const GdprHold = z.object({
-  identifier: z.string(),
-  user_id: z.string().nullable().describe('Null if the hold names a device'),
-  device_id: z.string().nullable().describe('Null if the hold names a user'),
-  kind: z.enum(HOLD_KINDS),
-  reason: z.string(),
-  created_by: z.string().nullable().describe('uid of the user who created the hold; null once that account is deleted'),
-  created_at: z.iso.datetime(),
-}).meta({ id: 'GdprHold' });
+export const GdprHold = z
+  .object({
+    identifier: z.string(),
+    user_id: z.string().nullable().describe('Null if the hold names a device'),
+    device_id: z.string().nullable().describe('Null if the hold names a user'),
+    kind: z.enum(HOLD_KINDS),
+    reason: z.string(),
+    created_by: z
+      .string()
+      .nullable()
+      .describe('uid of the user who created the hold; null once that account is deleted'),
+    created_at: z.iso.datetime(),
+  })
+  .meta({ id: 'GdprHold' });
 export type GdprHold = z.output<typeof GdprHold>;
 
 /** A hold keeps Millrace from deleting a person. */
@@ -33,12 +38,16 @@ export const createGdprHold = operation({
   method: 'POST',
   path: PATH,
   summary: 'Put a person on hold, to prevent their deletion',
-  description: 'A deletion request for the person waits until you release the hold. Millrace still deletes the other people of the '
-    + 'request.',
+  description:
+    'A deletion request for the person waits until you release the hold. Millrace still deletes the other people of the ' +
+    'request.',
   audits: 'create gdpr_hold',
   body: z.object({
     ...ofOne,
-    kind: z.enum(HOLD_KINDS).optional().describe('hold (default): a legal hold; restriction: restricted processing (GDPR, article 18)'),
+    kind: z
+      .enum(HOLD_KINDS)
+      .optional()
+      .describe('hold (default): a legal hold; restriction: restricted processing (GDPR, article 18)'),
     reason: text({ max: MAX_REASON }).describe('Shown with requests that wait for the hold'),
   }),
   result: CreatedGdprHold,
@@ -61,7 +70,8 @@ export const releaseGdprHold = operation({
   method: 'DELETE',
   path: `${PATH}/:hold_id`,
   summary: 'Release a hold',
-  description: 'Deletion requests that wait for the hold continue, unless another hold covers the same person. Returns the released hold.',
+  description:
+    'Deletion requests that wait for the hold continue, unless another hold covers the same person. Returns the released hold.',
   audits: 'delete gdpr_hold',
   params: z.object({ hold_id: identifier }),
   result: GdprHold,

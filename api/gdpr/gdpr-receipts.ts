@@ -16,8 +16,9 @@ export const listGdprReceipts = operation({
   ...SHARED,
   path: '/api/gdpr/requests/:request_id/receipt',
   summary: 'Get the signed receipts of a request',
-  description: 'One receipt per round: Millrace treats people on hold in a later round. Receipts stay after Millrace discards the '
-    + 'request. `millrace verify` checks their signatures.',
+  description:
+    'One receipt per round: Millrace treats people on hold in a later round. Receipts stay after Millrace discards the ' +
+    'request. `millrace verify` checks their signatures.',
   audits: 'read gdpr_receipt',
   params: z.object({ request_id: identifier }),
   result: z.object({ receipts: z.array(GdprReceipt) }),
@@ -39,8 +40,9 @@ export const downloadArchive = operation({
   method: 'GET',
   path: '/api/gdpr/downloads/:request_id/:ordinal/:signature',
   summary: 'Download the archive of a person',
-  description: 'The links in download_urls and in mails lead here. They need no token, and work until Millrace discards the request '
-    + 'or deletes the person. Status 202 if that happens at this moment.',
+  description:
+    'The links in download_urls and in mails lead here. They need no token, and work until Millrace discards the request ' +
+    'or deletes the person. Status 202 if that happens at this moment.',
   audits: 'read gdpr_request',
   tag: 'GDPR',
   auth: 'none',

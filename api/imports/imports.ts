@@ -7,7 +7,17 @@ import { DATE_RULES, DECIMALS, MAX_NULL_MARKER } from '../../domain/core/table-f
 import { MAX_MAPPED_COLUMNS } from '../../domain/imports/table-columns.ts';
 import { IMPORT_ERROR_TYPES } from '../../domain/imports/import-error-type.ts';
 import {
-  bodyFlag, boundedRecord, closedObject, customerId, identifier, jsonObject, NOT_STORABLE, queryFlag, queryInteger, stored, text,
+  bodyFlag,
+  boundedRecord,
+  closedObject,
+  customerId,
+  identifier,
+  jsonObject,
+  NOT_STORABLE,
+  queryFlag,
+  queryInteger,
+  stored,
+  text,
 } from '../core/input.ts';
 import { mailAttempt } from '../core/mail.ts';
 import { operation } from '../core/operation.ts';
@@ -17,95 +27,141 @@ import { stage } from '../jobs/stage.ts';
 
 const instant = z.iso.datetime().nullable();
 const state = z.enum(['accepted', 'running', 'finished', 'failed', 'canceled']);
-export const RowCounts = z.object({ read: z.int(), ok: z.int(), ignored: z.int(), failed: z.int() }).meta({ id: 'RowCounts' });
+export const RowCounts = z
+  .object({ read: z.int(), ok: z.int(), ignored: z.int(), failed: z.int() })
+  .meta({ id: 'RowCounts' });
 export type RowCounts = z.output<typeof RowCounts>;
 
 const untilStored = 'null until the file is stored';
 
 /** The progress of an import (beyond the reference). */
-export const ImportProgress = z.object({
-  import_id: z.string(),
-  jid: z.string(),
-  state,
-  stage,
-  dry_run: z.boolean().describe('True: the import reports what it would do, and changes nothing'),
-  sor: z.object({ name: z.string(), identifier: z.string(), type: z.string() }).nullable(),
-  version: z.int().describe('Version of the interface: 2 or 3'),
-  source: z.object({
-    url: z.string().nullable().describe('Address of the file, without its query; null for an upload'),
-    bytes: z.int().nullable().describe(`Size of the file as it came; ${untilStored}`),
-    sha256: z.string().nullable(),
-    compressed: z.boolean().nullable(),
-    decompressed_bytes: z.int().nullable().describe('Of the copy that the import reads: decompressed, and CSV in UTF-8'),
-    decompressed_sha256: z.string().nullable(),
-  }),
-  file: z.object({
-    format: z.enum(['csv', 'xlsx']),
-    delimiter: z.enum(DELIMITERS).describe('Delimiter of the file; for an .xlsx file, of its error file'),
-    encoding: z.enum(ENCODINGS),
-    decimal: z.enum(DECIMALS),
-    sheet: z.string().nullable().describe('Name of the sheet of an .xlsx file'),
-    null_marker: z.string().nullable().describe('A cell that is exactly this text is an empty one; null if it is not set'),
-    dates: z.enum(DATE_RULES).describe('lenient: a midnight is taken as a Date, and a day as a Datetime'),
-  }).nullable().describe('How Millrace reads the file: found in it, or set with it; null until Millrace has read its beginning'),
-  columns: z.object({
-    customer: z.string(),
-    attributes: z.record(z.string(), z.string()),
-    ignored: z.array(z.string()).nullable().describe('Names of the columns that the mapping leaves out, the first 100; null until the '
-      + 'header is read'),
-    ignored_count: z.int().nullable().describe('Number of these columns'),
-    empty_cells: z.int().describe('Mapped cells without a value; they count as ignored rows, and are no errors'),
-    unnamed_cells: z.int().describe('Filled cells in columns that the header does not name; Millrace does not read them'),
-  }).nullable().describe('How the columns of a table are mapped; null for a file with a row for each value'),
-  fetched_bytes: z.int().nullable().describe('Bytes that the current attempt has fetched; null for an upload'),
-  fetch: z.object({ tries: z.int(), fault: z.string().nullable() }).nullable()
-    .describe('Number of tries to fetch the file, and the fault of the last one; null for an upload'),
-  failure: z.string().nullable().describe('Why Millrace could not import the file as a whole; else null'),
-  internal_error: internalError,
-  defect: z.string().nullable().describe('Why Millrace could not read the end of the file; else null'),
-  rows: RowCounts.extend({
-    open: z.int().describe('Ignored and failed rows that no re-drive has settled, without those of erased people'),
-  }),
-  errors_by_type: z.record(z.string(), z.int())
-    .describe('Number of ignored and failed rows, by error type; an error of the file as a whole does not count'),
-  suspicious_ids: z.int().describe(`Number of rows taken ${SUSPICIOUS}`),
-  similar_ids: z.object({
-    count: z.int(),
-    examples: z.array(z.object({
-      line: z.int().describe('Line of the first row with the id'),
-      like: z.int().nullable().describe('Line of the earlier id; null if the id is similar to that of an existing customer'),
-    })).describe('The first 10'),
-  }).nullable().describe('Of a dry run: ids of the file that differ only in capitals or composed letters from an earlier one, or from that '
-    + 'of an existing customer; null before its end, if there are too many ids to compare, and for other imports'),
-  bytes_read: z.int().describe('Bytes read of the decompressed file'),
-  next_line: z.int().describe('Millrace has finished all rows before this line'),
-  rate: z.number().nullable().describe('Rows per second since the start'),
-  received_at: instant,
-  started_at: instant,
-  ended_at: instant,
-  expected_end_at: instant.describe('Estimate from the bytes read so far; null if unknown'),
-  parent_id: z.string().nullable().describe('The import whose errors this one re-drives'),
-  redrives: z.array(z.object({ import_id: z.string(), state, rows: RowCounts })).describe('Imports that re-drive the errors of this one'),
-  mail: mailAttempt
-    .nullable().describe('Null if there is no mail: before the end, after a cancellation, or with skip_email'),
-}).meta({ id: 'ImportProgress' });
+export const ImportProgress = z
+  .object({
+    import_id: z.string(),
+    jid: z.string(),
+    state,
+    stage,
+    dry_run: z.boolean().describe('True: the import reports what it would do, and changes nothing'),
+    sor: z.object({ name: z.string(), identifier: z.string(), type: z.string() }).nullable(),
+    version: z.int().describe('Version of the interface: 2 or 3'),
+    source: z.object({
+      url: z.string().nullable().describe('Address of the file, without its query; null for an upload'),
+      bytes: z.int().nullable().describe(`Size of the file as it came; ${untilStored}`),
+      sha256: z.string().nullable(),
+      compressed: z.boolean().nullable(),
+      decompressed_bytes: z
+        .int()
+        .nullable()
+        .describe('Of the copy that the import reads: decompressed, and CSV in UTF-8'),
+      decompressed_sha256: z.string().nullable(),
+    }),
+    file: z
+      .object({
+        format: z.enum(['csv', 'xlsx']),
+        delimiter: z.enum(DELIMITERS).describe('Delimiter of the file; for an .xlsx file, of its error file'),
+        encoding: z.enum(ENCODINGS),
+        decimal: z.enum(DECIMALS),
+        sheet: z.string().nullable().describe('Name of the sheet of an .xlsx file'),
+        null_marker: z
+          .string()
+          .nullable()
+          .describe('A cell that is exactly this text is an empty one; null if it is not set'),
+        dates: z.enum(DATE_RULES).describe('lenient: a midnight is taken as a Date, and a day as a Datetime'),
+      })
+      .nullable()
+      .describe('How Millrace reads the file: found in it, or set with it; null until Millrace has read its beginning'),
+    columns: z
+      .object({
+        customer: z.string(),
+        attributes: z.record(z.string(), z.string()),
+        ignored: z
+          .array(z.string())
+          .nullable()
+          .describe(
+            'Names of the columns that the mapping leaves out, the first 100; null until the ' + 'header is read',
+          ),
+        ignored_count: z.int().nullable().describe('Number of these columns'),
+        empty_cells: z.int().describe('Mapped cells without a value; they count as ignored rows, and are no errors'),
+        unnamed_cells: z
+          .int()
+          .describe('Filled cells in columns that the header does not name; Millrace does not read them'),
+      })
+      .nullable()
+      .describe('How the columns of a table are mapped; null for a file with a row for each value'),
+    fetched_bytes: z.int().nullable().describe('Bytes that the current attempt has fetched; null for an upload'),
+    fetch: z
+      .object({ tries: z.int(), fault: z.string().nullable() })
+      .nullable()
+      .describe('Number of tries to fetch the file, and the fault of the last one; null for an upload'),
+    failure: z.string().nullable().describe('Why Millrace could not import the file as a whole; else null'),
+    internal_error: internalError,
+    defect: z.string().nullable().describe('Why Millrace could not read the end of the file; else null'),
+    rows: RowCounts.extend({
+      open: z.int().describe('Ignored and failed rows that no re-drive has settled, without those of erased people'),
+    }),
+    errors_by_type: z
+      .record(z.string(), z.int())
+      .describe('Number of ignored and failed rows, by error type; an error of the file as a whole does not count'),
+    suspicious_ids: z.int().describe(`Number of rows taken ${SUSPICIOUS}`),
+    similar_ids: z
+      .object({
+        count: z.int(),
+        examples: z
+          .array(
+            z.object({
+              line: z.int().describe('Line of the first row with the id'),
+              like: z
+                .int()
+                .nullable()
+                .describe('Line of the earlier id; null if the id is similar to that of an existing customer'),
+            }),
+          )
+          .describe('The first 10'),
+      })
+      .nullable()
+      .describe(
+        'Of a dry run: ids of the file that differ only in capitals or composed letters from an earlier one, or from that ' +
+          'of an existing customer; null before its end, if there are too many ids to compare, and for other imports',
+      ),
+    bytes_read: z.int().describe('Bytes read of the decompressed file'),
+    next_line: z.int().describe('Millrace has finished all rows before this line'),
+    rate: z.number().nullable().describe('Rows per second since the start'),
+    received_at: instant,
+    started_at: instant,
+    ended_at: instant,
+    expected_end_at: instant.describe('Estimate from the bytes read so far; null if unknown'),
+    parent_id: z.string().nullable().describe('The import whose errors this one re-drives'),
+    redrives: z
+      .array(z.object({ import_id: z.string(), state, rows: RowCounts }))
+      .describe('Imports that re-drive the errors of this one'),
+    mail: mailAttempt
+      .nullable()
+      .describe('Null if there is no mail: before the end, after a cancellation, or with skip_email'),
+  })
+  .meta({ id: 'ImportProgress' });
 export type ImportProgress = z.output<typeof ImportProgress>;
 
 /** One document is kept for each import. */
 const COLUMNS_BYTES = 256 * 1024;
 const columnName = text({ max: MAX_CODE_POINTS });
 
-const columns = jsonObject(stored(COLUMNS_BYTES, closedObject({
-  customer: columnName.describe('Name of the column with the customer ids'),
-  attributes: boundedRecord(columnName, MAX_MAPPED_COLUMNS)
-    .refine((attributes) => Object.keys(attributes).length > 0, 'must name a column')
-    .refine(isStorableJson, NOT_STORABLE)
-    .describe('By the name of a column: the key of its attribute'),
-})));
+const columns = jsonObject(
+  stored(
+    COLUMNS_BYTES,
+    closedObject({
+      customer: columnName.describe('Name of the column with the customer ids'),
+      attributes: boundedRecord(columnName, MAX_MAPPED_COLUMNS)
+        .refine((attributes) => Object.keys(attributes).length > 0, 'must name a column')
+        .refine(isStorableJson, NOT_STORABLE)
+        .describe('By the name of a column: the key of its attribute'),
+    }),
+  ),
+);
 
 /** A tab is hard to type, and to keep in a web form. */
-const delimiter = z.enum([...DELIMITERS, 'tab'], { error: 'must be a comma, a semicolon, a tab (or the word tab) or |' })
-  .transform((value) => value === 'tab' ? '\t' as const : value);
+const delimiter = z
+  .enum([...DELIMITERS, 'tab'], { error: 'must be a comma, a semicolon, a tab (or the word tab) or |' })
+  .transform((value) => (value === 'tab' ? ('\t' as const) : value));
 
 const nullMarker = text({ max: MAX_NULL_MARKER });
 
@@ -115,32 +171,56 @@ const fileUrl = z.string().superRefine((value, ctx) => {
 });
 
 const requestHeaders = jsonObject(
-  boundedRecord(z.string({ error: 'must be a string' }), MAX_HEADERS).refine(isStorableJson, NOT_STORABLE))
-  .superRefine((value, ctx) => {
-    const error = requestHeadersError(value);
-    if (error !== undefined) ctx.addIssue({ code: 'custom', message: error });
-  });
+  boundedRecord(z.string({ error: 'must be a string' }), MAX_HEADERS).refine(isStorableJson, NOT_STORABLE),
+).superRefine((value, ctx) => {
+  const error = requestHeadersError(value);
+  if (error !== undefined) ctx.addIssue({ code: 'custom', message: error });
+});
 
-export const NewImport = z.object({
-  sor_id: identifier.describe('Identifier of the System of Records'),
-  api_key: text().describe('API key of that System of Records'),
-  file_url: fileUrl.optional().describe('Address from which Millrace fetches the file, if you do not send it; gzipped or not'),
-  request_headers: requestHeaders.optional().describe('Headers to send to file_url; in a web form as JSON'),
-  delimiter: delimiter.optional().describe('Delimiter between fields of CSV; by default Millrace finds it in the header'),
-  encoding: z.enum(ENCODINGS, { error: `must be one of ${ENCODINGS.join(', ')}` }).optional()
-    .describe('Encoding of a file without a byte order mark; UTF-8 by default'),
-  decimal: z.enum(DECIMALS, { error: 'must be a point or a comma' }).optional()
-    .describe('Decimal mark of numbers in CSV; a point by default'),
-  sheet: text({ max: 31 }).optional().describe('Name of the sheet of an .xlsx file; the first visible one by default'),
-  null_marker: nullMarker.optional().describe('A cell that is exactly this text is an empty one, such as \\N; none by default'),
-  dates: z.enum(DATE_RULES, { error: 'must be strict or lenient' }).optional()
-    .describe('lenient: take a midnight as a Date, and a day as a Datetime at its midnight in UTC; strict by default'),
-  columns: columns.optional().describe('Maps the columns of a table with a column for each attribute; in a web form as JSON'),
-  skip_email: bodyFlag.default(false).describe('Send no mail at the end of the import'),
-  dry_run: bodyFlag.default(false).describe('Report what the import would do, and change nothing'),
-  redrive_of: identifier.optional().describe('The import that this corrected error file belongs to; with columns, the import of a '
-    + 'table whose corrected lines these are'),
-}).meta({ id: 'NewImport' });
+export const NewImport = z
+  .object({
+    sor_id: identifier.describe('Identifier of the System of Records'),
+    api_key: text().describe('API key of that System of Records'),
+    file_url: fileUrl
+      .optional()
+      .describe('Address from which Millrace fetches the file, if you do not send it; gzipped or not'),
+    request_headers: requestHeaders.optional().describe('Headers to send to file_url; in a web form as JSON'),
+    delimiter: delimiter
+      .optional()
+      .describe('Delimiter between fields of CSV; by default Millrace finds it in the header'),
+    encoding: z
+      .enum(ENCODINGS, { error: `must be one of ${ENCODINGS.join(', ')}` })
+      .optional()
+      .describe('Encoding of a file without a byte order mark; UTF-8 by default'),
+    decimal: z
+      .enum(DECIMALS, { error: 'must be a point or a comma' })
+      .optional()
+      .describe('Decimal mark of numbers in CSV; a point by default'),
+    sheet: text({ max: 31 })
+      .optional()
+      .describe('Name of the sheet of an .xlsx file; the first visible one by default'),
+    null_marker: nullMarker
+      .optional()
+      .describe('A cell that is exactly this text is an empty one, such as \\N; none by default'),
+    dates: z
+      .enum(DATE_RULES, { error: 'must be strict or lenient' })
+      .optional()
+      .describe(
+        'lenient: take a midnight as a Date, and a day as a Datetime at its midnight in UTC; strict by default',
+      ),
+    columns: columns
+      .optional()
+      .describe('Maps the columns of a table with a column for each attribute; in a web form as JSON'),
+    skip_email: bodyFlag.default(false).describe('Send no mail at the end of the import'),
+    dry_run: bodyFlag.default(false).describe('Report what the import would do, and change nothing'),
+    redrive_of: identifier
+      .optional()
+      .describe(
+        'The import that this corrected error file belongs to; with columns, the import of a ' +
+          'table whose corrected lines these are',
+      ),
+  })
+  .meta({ id: 'NewImport' });
 export type NewImport = z.output<typeof NewImport>;
 
 export const importAttributeValues = operation({
@@ -148,8 +228,9 @@ export const importAttributeValues = operation({
   method: 'POST',
   path: '/api/attribute_values/batch_import',
   summary: 'Import attribute values from a CSV or Excel file',
-  description: 'Send the file as a web-form part named `file`, CSV or .xlsx, plain, gzipped or zipped, or have Millrace fetch it from '
-    + '`file_url`. Put sor_id and api_key before the file: the server then refuses wrong ones before it stores anything.',
+  description:
+    'Send the file as a web-form part named `file`, CSV or .xlsx, plain, gzipped or zipped, or have Millrace fetch it from ' +
+    '`file_url`. Put sor_id and api_key before the file: the server then refuses wrong ones before it stores anything.',
   audits: 'import import',
   tag: 'Imports',
   auth: 'sor_key',
@@ -166,25 +247,38 @@ export const listImports = operation({
   method: 'GET',
   path: '/api/attribute_values/import_jobs',
   summary: 'List the imports of the last week',
-  result: z.record(z.string(), z.string()).describe('By import id: when Millrace received the import, as YYYY-MM-DD hh:mm:ss in UTC'),
+  result: z
+    .record(z.string(), z.string())
+    .describe('By import id: when Millrace received the import, as YYYY-MM-DD hh:mm:ss in UTC'),
 });
 
-export const ImportError = z.object({
-  import_id: z.string().optional().describe('Only in v3'),
-  job_id: z.string().optional().describe('Only in v2'),
-  error_type: z.enum(IMPORT_ERROR_TYPES).optional().describe('Only in v3'),
-  customer_id: z.string().nullable(),
-  key: z.string().nullable(),
-  sor: z.string().nullable(),
-  date: z.iso.datetime(),
-  source: z.string().describe('Stage of processing that found the error'),
-  message: z.string(),
-  raw: z.string().nullable().describe('The row as it stands in the file, or a feed\'s value as JSON; null for an erased person'),
-  line: z.int().describe('Line on which the row starts; 0: the file as a whole. For a feed: index of the value, from 0'),
-  column: z.string().nullable()
-    .describe('Name of the column of the cell, if the columns of a table are mapped; null if a line failed as a whole'),
-  redriven_by: z.string().nullable().describe('The re-drive that imported the row'),
-}).meta({ id: 'ImportError' });
+export const ImportError = z
+  .object({
+    import_id: z.string().optional().describe('Only in v3'),
+    job_id: z.string().optional().describe('Only in v2'),
+    error_type: z.enum(IMPORT_ERROR_TYPES).optional().describe('Only in v3'),
+    customer_id: z.string().nullable(),
+    key: z.string().nullable(),
+    sor: z.string().nullable(),
+    date: z.iso.datetime(),
+    source: z.string().describe('Stage of processing that found the error'),
+    message: z.string(),
+    raw: z
+      .string()
+      .nullable()
+      .describe("The row as it stands in the file, or a feed's value as JSON; null for an erased person"),
+    line: z
+      .int()
+      .describe('Line on which the row starts; 0: the file as a whole. For a feed: index of the value, from 0'),
+    column: z
+      .string()
+      .nullable()
+      .describe(
+        'Name of the column of the cell, if the columns of a table are mapped; null if a line failed as a whole',
+      ),
+    redriven_by: z.string().nullable().describe('The re-drive that imported the row'),
+  })
+  .meta({ id: 'ImportError' });
 export type ImportError = z.output<typeof ImportError>;
 
 export const listImportErrors = operation({
@@ -193,8 +287,9 @@ export const listImportErrors = operation({
   method: 'GET',
   path: '/api/attribute_values/import_errors',
   summary: 'List the errors of an import or a feed request',
-  description: 'The errors come in the order of the rows of the file, or of the values of the request: all of them, or with `limit` and '
-    + '`after` a page.',
+  description:
+    'The errors come in the order of the rows of the file, or of the values of the request: all of them, or with `limit` and ' +
+    '`after` a page.',
   audits: 'read import',
   query: z.object({
     import_id: identifier.optional().describe('Required in v3: an import_id, or the requestId of a feed'),
@@ -203,7 +298,8 @@ export const listImportErrors = operation({
     error_type: z.enum(IMPORT_ERROR_TYPES).optional(),
     open: queryFlag.default(false).describe('Only rows that no re-drive has settled, without those of erased people'),
     limit: queryInteger({ min: 1, max: 10_000 }).optional().describe('Maximum number of errors; by default all'),
-    after: queryInteger({ min: 0, max: 999_999_999_999 }).optional()
+    after: queryInteger({ min: 0, max: 999_999_999_999 })
+      .optional()
       .describe('Only errors behind this `line`: for the next page, the `line` of the last error'),
   }),
   result: z.object({ attribute_errors: z.array(ImportError) }),
@@ -236,8 +332,9 @@ export const downloadImportErrors = operation({
   method: 'GET',
   path: '/api/attribute_values/imports/:import_id/errors.csv',
   summary: 'Download the refused rows of an import as CSV',
-  description: 'Correct the file and import it with redrive_of. Columns: those of the import, then line, error_type, reason and '
-    + 'original. The file leaves out rows that a re-drive has settled, and rows of erased people.',
+  description:
+    'Correct the file and import it with redrive_of. Columns: those of the import, then line, error_type, reason and ' +
+    'original. The file leaves out rows that a re-drive has settled, and rows of erased people.',
   audits: 'read import',
   tag: 'Imports',
   right: 'sor_manage',

@@ -3,18 +3,20 @@ import { ATTENTION_KINDS, ATTENTION_OBJECTS } from '../../domain/jobs/attention.
 import { pageNumber } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 
-export const AttentionItem = z.object({
-  kind: z.enum(ATTENTION_KINDS),
-  object: z.object({
-    type: z.enum(ATTENTION_OBJECTS),
-    id: z.string().nullable().describe('Identifier of the object; null if there is one such object in an entity'),
-    name: z.string().nullable(),
-    run: z.string().nullable().describe('The run of a sync or an exporter that the entry is about; else null'),
-  }),
-  since: z.iso.datetime(),
-  reason: z.string(),
-  what_to_do: z.string(),
-}).meta({ id: 'AttentionItem' });
+export const AttentionItem = z
+  .object({
+    kind: z.enum(ATTENTION_KINDS),
+    object: z.object({
+      type: z.enum(ATTENTION_OBJECTS),
+      id: z.string().nullable().describe('Identifier of the object; null if there is one such object in an entity'),
+      name: z.string().nullable(),
+      run: z.string().nullable().describe('The run of a sync or an exporter that the entry is about; else null'),
+    }),
+    since: z.iso.datetime(),
+    reason: z.string(),
+    what_to_do: z.string(),
+  })
+  .meta({ id: 'AttentionItem' });
 export type AttentionItem = z.output<typeof AttentionItem>;
 
 /** Place of an entry in the list. */

@@ -1,9 +1,11 @@
 import { z } from 'zod';
 
 /** The error of Millrace itself that a job has at present. */
-export const internalError = z.object({
-  id: z.string().describe('The logs of servers and workers tell more under this id'),
-  since: z.iso.datetime(),
-  step: z.string(),
-}).nullable()
+export const internalError = z
+  .object({
+    id: z.string().describe('The logs of servers and workers tell more under this id'),
+    since: z.iso.datetime(),
+    step: z.string(),
+  })
+  .nullable()
   .describe('Error in Millrace itself, in a step that Millrace tries again, or has given up; null if there is none');

@@ -1,5 +1,7 @@
 import { z } from 'zod';
 
 /** The member `stage` of the records of work. */
-export const stage = z.string().nullable()
+export const stage = z
+  .string()
+  .nullable()
   .describe('`waiting for a free place`: the worker is busy with other work. Null: the work goes on, or does not run');

@@ -11,26 +11,32 @@ const platform = z.enum(PUSH_PLATFORMS, { error: `must be one of ${PUSH_PLATFORM
 const MAX_SETTINGS_BYTES = 64 * 1024;
 const params = z.object({ app_identifier: identifier, platform });
 
-export const PushProvider = z.object({
-  platform: z.enum(PUSH_PLATFORMS),
-  provider: z.string().describe('sandbox, fcm, apns or web_push'),
-  settings: z.record(z.string(), z.unknown()).describe('A secret shows as { "set": true } or { "set": false }'),
-  updated_at: z.iso.datetime().nullable().describe('null: none was ever set, and the sandbox is the default'),
-}).meta({ id: 'PushProvider' });
+export const PushProvider = z
+  .object({
+    platform: z.enum(PUSH_PLATFORMS),
+    provider: z.string().describe('sandbox, fcm, apns or web_push'),
+    settings: z.record(z.string(), z.unknown()).describe('A secret shows as { "set": true } or { "set": false }'),
+    updated_at: z.iso.datetime().nullable().describe('null: none was ever set, and the sandbox is the default'),
+  })
+  .meta({ id: 'PushProvider' });
 export type PushProvider = z.output<typeof PushProvider>;
 
-const PushFinding = z.object({
-  severity: z.enum(['error', 'warning']),
-  field: z.string().describe('What to change: a member of the settings, or of the app'),
-  message: z.string(),
-}).meta({ id: 'PushFinding' });
+const PushFinding = z
+  .object({
+    severity: z.enum(['error', 'warning']),
+    field: z.string().describe('What to change: a member of the settings, or of the app'),
+    message: z.string(),
+  })
+  .meta({ id: 'PushFinding' });
 
-export const PushCheck = z.object({
-  platform: z.enum(PUSH_PLATFORMS),
-  provider: z.string(),
-  ok: z.boolean().describe('No finding is an error'),
-  findings: z.array(PushFinding),
-}).meta({ id: 'PushCheck' });
+export const PushCheck = z
+  .object({
+    platform: z.enum(PUSH_PLATFORMS),
+    provider: z.string(),
+    ok: z.boolean().describe('No finding is an error'),
+    findings: z.array(PushFinding),
+  })
+  .meta({ id: 'PushCheck' });
 export type PushCheck = z.output<typeof PushCheck>;
 
 export const viewPushProvider = operation({
@@ -38,7 +44,7 @@ export const viewPushProvider = operation({
   ...SHARED,
   method: 'GET',
   path: ONE,
-  summary: 'View what an app\'s pushes to a platform go through, without its secrets',
+  summary: "View what an app's pushes to a platform go through, without its secrets",
   params,
   result: PushProvider,
 });
@@ -51,9 +57,10 @@ export const updatePushProvider = operation({
   ...SHARED,
   method: 'PUT',
   path: ONE,
-  summary: 'Choose what an app\'s pushes to a platform go through',
-  description: 'Replaces the settings. Secrets that are left out, or sent as { "set": true }, stay; null takes one away. '
-    + 'Nothing is sent: POST /api/apps/<app_identifier>/push_check says what is wrong.',
+  summary: "Choose what an app's pushes to a platform go through",
+  description:
+    'Replaces the settings. Secrets that are left out, or sent as { "set": true }, stay; null takes one away. ' +
+    'Nothing is sent: POST /api/apps/<app_identifier>/push_check says what is wrong.',
   audits: 'update push_provider',
   rightsByField: { [ENDPOINT]: 'gdpr_data_manage' },
   params,
@@ -80,7 +87,7 @@ export const checkPush = operation({
   ...SHARED,
   method: 'POST',
   path: '/api/apps/:app_identifier/push_check',
-  summary: 'Find what is wrong with an app\'s push providers',
+  summary: "Find what is wrong with an app's push providers",
   description: 'Asks each provider whether it takes the credentials. No device gets anything.',
   audits: 'check push_provider',
   params: params.pick({ app_identifier: true }),

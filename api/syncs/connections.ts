@@ -5,16 +5,18 @@ import { operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
 
 /** A connection without its secrets. */
-export const Connection = z.object({
-  identifier: z.string(),
-  name: z.string(),
-  connector: z.string(),
-  settings: z.record(z.string(), z.unknown()).describe('A secret shows as { "set": true } or { "set": false }'),
-  revision: z.int().describe('Increases with each change of the settings'),
-  created_by: z.object({ id: z.int(), uid: z.string() }).nullable(),
-  created_at: z.iso.datetime(),
-  updated_at: z.iso.datetime(),
-}).meta({ id: 'Connection' });
+export const Connection = z
+  .object({
+    identifier: z.string(),
+    name: z.string(),
+    connector: z.string(),
+    settings: z.record(z.string(), z.unknown()).describe('A secret shows as { "set": true } or { "set": false }'),
+    revision: z.int().describe('Increases with each change of the settings'),
+    created_by: z.object({ id: z.int(), uid: z.string() }).nullable(),
+    created_at: z.iso.datetime(),
+    updated_at: z.iso.datetime(),
+  })
+  .meta({ id: 'Connection' });
 export type Connection = z.output<typeof Connection>;
 
 /** Settings and secrets of outside sources and destinations. */
@@ -53,8 +55,9 @@ export const createConnection = operation({
   description: 'Millrace does not test the connection. To test the settings, call POST /api/connections/check.',
   audits: 'create connection',
   body: z.object({
-    name, connector: identifier,
-    settings: settings.describe('Must match the connector\'s JSON schema in GET /api/connectors'),
+    name,
+    connector: identifier,
+    settings: settings.describe("Must match the connector's JSON schema in GET /api/connectors"),
   }),
   result: Connection,
 });
@@ -87,30 +90,48 @@ export const deleteConnection = operation({
 export const alertConnections = textArray(identifier, 5);
 
 export const CONNECTION_SIDES = ['source', 'destination', 'alerts'] as const;
-const as = z.enum(CONNECTION_SIDES).optional()
+const as = z
+  .enum(CONNECTION_SIDES)
+  .optional()
   .describe('For a connector that can be several; by default the first of source, destination, alerts');
 
-export const ConnectionCheck = z.object({
-  ok: z.boolean(),
-  status: z.string().optional().describe('Why the check failed: address_refused, source_refused, source_unavailable or transfer_broken'),
-  message: z.string().optional(),
-  retry_after: z.int().optional().describe('Seconds to wait before another try, if the outside system named a time'),
-}).meta({ id: 'ConnectionCheck' });
+export const ConnectionCheck = z
+  .object({
+    ok: z.boolean(),
+    status: z
+      .string()
+      .optional()
+      .describe('Why the check failed: address_refused, source_refused, source_unavailable or transfer_broken'),
+    message: z.string().optional(),
+    retry_after: z.int().optional().describe('Seconds to wait before another try, if the outside system named a time'),
+  })
+  .meta({ id: 'ConnectionCheck' });
 export type ConnectionCheck = z.output<typeof ConnectionCheck>;
 
-export const SourceStream = z.object({
-  name: z.string(),
-  fields: z.array(z.object({
+export const SourceStream = z
+  .object({
     name: z.string(),
-    type: z.enum(FIELD_TYPES),
-    nullable: z.boolean(),
-    takes_values: z.enum(['never', 'as_key']).optional()
-      .describe('If a field of a destination takes no values, such as a generated column; as_key: it takes them as part of the key alone'),
-  })),
-  key: z.array(z.string()).describe('Fields that together identify a record; empty if the source does not report them'),
-  incremental: z.union([z.literal('own'), z.object({ fields: z.array(z.string()) })])
-    .describe('Cursor fields for incremental syncs; own: the source keeps its own state; no fields: full syncs only'),
-}).meta({ id: 'SourceStream' });
+    fields: z.array(
+      z.object({
+        name: z.string(),
+        type: z.enum(FIELD_TYPES),
+        nullable: z.boolean(),
+        takes_values: z
+          .enum(['never', 'as_key'])
+          .optional()
+          .describe(
+            'If a field of a destination takes no values, such as a generated column; as_key: it takes them as part of the key alone',
+          ),
+      }),
+    ),
+    key: z
+      .array(z.string())
+      .describe('Fields that together identify a record; empty if the source does not report them'),
+    incremental: z
+      .union([z.literal('own'), z.object({ fields: z.array(z.string()) })])
+      .describe('Cursor fields for incremental syncs; own: the source keeps its own state; no fields: full syncs only'),
+  })
+  .meta({ id: 'SourceStream' });
 export type SourceStream = z.output<typeof SourceStream>;
 
 export const checkConnectionSettings = operation({
@@ -145,5 +166,7 @@ export const listStreams = operation({
   audits: 'discover connection',
   params,
   query: z.object({ as }),
-  result: z.object({ streams: z.array(SourceStream).nullable().describe('Null for a destination that accepts any stream') }),
+  result: z.object({
+    streams: z.array(SourceStream).nullable().describe('Null for a destination that accepts any stream'),
+  }),
 });

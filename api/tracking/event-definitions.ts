@@ -9,14 +9,18 @@ const PATH = '/api/apps/:app_identifier/event_definitions';
 const MAX_LABELS = 100;
 const params = z.object({ app_identifier: identifier, event_id: identifier });
 
-export const EventDefinition = z.object({
-  identifier: z.int(),
-  log_type: z.union([z.literal(1), z.literal(2), z.literal(3)]).describe('1 errors, 2 events, 3 background transitions'),
-  display_name: z.string().describe('Name for people; the event\'s name until you set one'),
-  name: z.string(),
-  goal: z.boolean().describe('True for a key event'),
-  labels: z.array(z.string()),
-}).meta({ id: 'EventDefinition' });
+export const EventDefinition = z
+  .object({
+    identifier: z.int(),
+    log_type: z
+      .union([z.literal(1), z.literal(2), z.literal(3)])
+      .describe('1 errors, 2 events, 3 background transitions'),
+    display_name: z.string().describe("Name for people; the event's name until you set one"),
+    name: z.string(),
+    goal: z.boolean().describe('True for a key event'),
+    labels: z.array(z.string()),
+  })
+  .meta({ id: 'EventDefinition' });
 export type EventDefinition = z.output<typeof EventDefinition>;
 
 export const listEventDefinitions = operation({
@@ -42,9 +46,11 @@ export const updateEventDefinition = operation({
   audits: 'update event_definition',
   params,
   body: z.object({
-    display_name: name.nullable().optional().describe('Null: use the event\'s name again'),
+    display_name: name.nullable().optional().describe("Null: use the event's name again"),
     goal: bodyFlag.optional(),
-    labels: bodyList(name, MAX_LABELS).optional().describe('All labels of the event; Millrace creates those that do not exist yet'),
+    labels: bodyList(name, MAX_LABELS)
+      .optional()
+      .describe('All labels of the event; Millrace creates those that do not exist yet'),
   }),
   result: EventDefinition,
 });

@@ -8,33 +8,50 @@ const MAX_ELEMENTS = 500_000;
 
 /** Segment's HTTP tracking API (docs/tracking.md). */
 const SHARED = {
-  tag: 'Tracking', auth: 'app_key', method: 'POST', idempotencyKey: 'ignored', bare: true, maxElements: MAX_ELEMENTS,
+  tag: 'Tracking',
+  auth: 'app_key',
+  method: 'POST',
+  idempotencyKey: 'ignored',
+  bare: true,
+  maxElements: MAX_ELEMENTS,
 } as const;
 
-export const IngestedCalls = z.object({
-  success: z.literal(true),
-  accepted: z.int(),
-  duplicates: z.int(),
-  refused: z.array(z.object({
-    index: z.int().describe('Position in the batch, from 0'), message_id: z.string().nullable(), code: z.string(), message: z.string(),
-  })),
-  notes: z.array(z.object({ index: z.int(), message_id: z.string().nullable(), message: z.string() })).optional()
-    .describe('Accepted calls that the server took otherwise than they say: their time is of another calendar'),
-}).meta({ id: 'IngestedCalls' });
+export const IngestedCalls = z
+  .object({
+    success: z.literal(true),
+    accepted: z.int(),
+    duplicates: z.int(),
+    refused: z.array(
+      z.object({
+        index: z.int().describe('Position in the batch, from 0'),
+        message_id: z.string().nullable(),
+        code: z.string(),
+        message: z.string(),
+      }),
+    ),
+    notes: z
+      .array(z.object({ index: z.int(), message_id: z.string().nullable(), message: z.string() }))
+      .optional()
+      .describe('Accepted calls that the server took otherwise than they say: their time is of another calendar'),
+  })
+  .meta({ id: 'IngestedCalls' });
 export type IngestedCalls = z.output<typeof IngestedCalls>;
 
 /** The server checks each call when it reads the body. */
 const anyBody = (description: string) => z.custom<unknown>(() => true).meta({ type: 'object', description });
 
-const batch = (id: string, name: string, more = '') => operation({
-  id,
-  ...SHARED,
-  path: `/v1/${name}`,
-  summary: 'Send a batch of calls',
-  description: `The server responds once it has committed the calls. ${more}`.trimEnd(),
-  body: anyBody('`batch`: at most 2,500 calls. Optional: `sentAt`, `context`; `writeKey`, if it is not the user of Basic authentication'),
-  result: IngestedCalls,
-});
+const batch = (id: string, name: string, more = '') =>
+  operation({
+    id,
+    ...SHARED,
+    path: `/v1/${name}`,
+    summary: 'Send a batch of calls',
+    description: `The server responds once it has committed the calls. ${more}`.trimEnd(),
+    body: anyBody(
+      '`batch`: at most 2,500 calls. Optional: `sentAt`, `context`; `writeKey`, if it is not the user of Basic authentication',
+    ),
+    result: IngestedCalls,
+  });
 
 export const sendBatch = batch('sendBatch', 'batch');
 
@@ -43,17 +60,21 @@ export const otherBatches = [batch('sendBatchShort', 'b')];
 
 /** The path of Segment's imports. */
 export const sendImportedBatch = batch(
-  'sendImportedBatch', 'import', 'Timestamps count as they stand: `timestamp`, else `originalTimestamp`. `sentAt` does not count.');
+  'sendImportedBatch',
+  'import',
+  'Timestamps count as they stand: `timestamp`, else `originalTimestamp`. `sentAt` does not count.',
+);
 
-const single = (id: string, name: string, type: CallType) => operation({
-  id,
-  ...SHARED,
-  path: `/v1/${name}`,
-  summary: `Send one call: ${type}`,
-  description: 'Same response as /v1/batch. A refused call returns 400.',
-  body: anyBody('The call, with `writeKey` if it is not the user of Basic authentication'),
-  result: IngestedCalls,
-});
+const single = (id: string, name: string, type: CallType) =>
+  operation({
+    id,
+    ...SHARED,
+    path: `/v1/${name}`,
+    summary: `Send one call: ${type}`,
+    description: 'Same response as /v1/batch. A refused call returns 400.',
+    body: anyBody('The call, with `writeKey` if it is not the user of Basic authentication'),
+    result: IngestedCalls,
+  });
 
 export const sendTrack = single('sendTrack', 'track', 'track');
 export const sendIdentify = single('sendIdentify', 'identify', 'identify');
@@ -74,17 +95,21 @@ export const singleCalls = [
 
 export const viewSdkSettings = operation({
   id: 'viewSdkSettings',
-  tag: 'Tracking', auth: 'app_key', method: 'GET',
+  tag: 'Tracking',
+  auth: 'app_key',
+  method: 'GET',
   path: '/v1/projects/:write_key/settings',
   summary: 'Get the address to which an SDK sends',
   description: 'Browser and mobile SDKs request this before they send calls.',
   params: z.object({ write_key: identifier }),
   result: z.object({
-    integrations: z.object({ 'Segment.io': z.object({
-      apiKey: z.string(),
-      apiHost: z.string().describe('Host, port and path of the public URL, without its protocol'),
-      protocol: z.string().describe('http or https, as in the public URL; without it, browser SDKs use https'),
-    }) }),
+    integrations: z.object({
+      'Segment.io': z.object({
+        apiKey: z.string(),
+        apiHost: z.string().describe('Host, port and path of the public URL, without its protocol'),
+        protocol: z.string().describe('http or https, as in the public URL; without it, browser SDKs use https'),
+      }),
+    }),
     metrics: z.object({ sampleRate: z.number().describe('0: SDKs send no metrics about themselves') }),
   }),
   bare: true,

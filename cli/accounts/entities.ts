@@ -7,74 +7,117 @@ import type { CommandContext, Run } from '../core/command-context.ts';
 import { addGroup } from '../core/group.ts';
 import { resolveNamed } from '../core/nearest.ts';
 
-type Options = { name?: string; description?: string; zone?: string; retention?: string; controlGroup?: string; active?: boolean };
+type Options = {
+  name?: string;
+  description?: string;
+  zone?: string;
+  retention?: string;
+  controlGroup?: string;
+  active?: boolean;
+};
 
 const ENTITY = ['<entity>', 'its name or identifier'] as const;
 const RETENTION = ['--retention <months>', 'how long to keep its data: 1 to 120'] as const;
 
-const CONTROL_GROUP = ['--control-group <percent>', 'people who get no campaign but transactional ones: 0 to 50'] as const;
+const CONTROL_GROUP = [
+  '--control-group <percent>',
+  'people who get no campaign but transactional ones: 0 to 50',
+] as const;
 
-export const addEntitiesCommand = (program: Command, run: Run) => addGroup<WholeEntity>(program, run, {
-  name: 'entities',
-  description: 'all entities of the service, for superadmins',
-  columns: {
-    identifier: (entity) => entity.identifier, name: (entity) => entity.name, state: (entity) => (entity.active ? '' : 'inactive'),
-    zone: (entity) => entity.default_tz, 'kept, months': (entity) => String(entity.data_retention_in_months),
-    description: (entity) => entity.description,
-  },
-  commands: [
-    { name: 'list', isDefault: true, description: 'list them', does: ({ client }) => Array.fromAsync(client.each.listEntities()) },
-    {
-      name: 'view', description: 'show one, without its keys', args: [ENTITY],
-      async does({ client, setResult }, _, given: string) {
-        const entity = await findEntity(client, given);
-        setResult(entity);
-        return { record: { ...entity, qa_api_key: null, prod_api_key: null } };
+export const addEntitiesCommand = (program: Command, run: Run) =>
+  addGroup<WholeEntity>(program, run, {
+    name: 'entities',
+    description: 'all entities of the service, for superadmins',
+    columns: {
+      identifier: (entity) => entity.identifier,
+      name: (entity) => entity.name,
+      state: (entity) => (entity.active ? '' : 'inactive'),
+      zone: (entity) => entity.default_tz,
+      'kept, months': (entity) => String(entity.data_retention_in_months),
+      description: (entity) => entity.description,
+    },
+    commands: [
+      {
+        name: 'list',
+        isDefault: true,
+        description: 'list them',
+        does: ({ client }) => Array.fromAsync(client.each.listEntities()),
       },
-    },
-    {
-      name: 'keys', description: 'print its keys for tests and for production: they are secrets', args: [ENTITY],
-      async does({ client, console, setResult }, _, given: string) {
-        const { qa_api_key: qa, prod_api_key: prod } = await findEntity(client, given);
-        setResult([qa, prod]);
-        console.error('The first is for tests, the second for production:');
-        return `${qa}\n${prod}`;
+      {
+        name: 'view',
+        description: 'show one, without its keys',
+        args: [ENTITY],
+        async does({ client, setResult }, _, given: string) {
+          const entity = await findEntity(client, given);
+          setResult(entity);
+          return { record: { ...entity, qa_api_key: null, prod_api_key: null } };
+        },
       },
-    },
-    {
-      name: 'add', description: 'make one', args: [['<name>', 'what it is called']],
-      options: [
-        ['--description <text>'], ['--zone <zone>', 'of the IANA database; asked for at a terminal, else this machine\'s'], RETENTION,
-        CONTROL_GROUP,
-      ],
-      does: async (context, options: Options, name: string) =>
-        context.client.createEntity({ body: { name, ...bodyOf(options), default_tz: options.zone ?? await askZone(context) } }),
-    },
-    {
-      name: 'update', description: 'change one', args: [ENTITY],
-      options: [
-        ['--name <name>'], ['--description <text>'], ['--zone <zone>', 'of the IANA database'], RETENTION, CONTROL_GROUP,
-        ['--active', 'let its tokens and keys be taken again'], ['--no-active', 'refuse all of its tokens and keys'],
-      ],
-      does: async ({ client }, options: Options, given: string) => client.updateEntity({
-        params: await paramsOf(client, given), body: { ...bodyOf(options), name: options.name, active: options.active },
-      }),
-    },
-    {
-      name: 'remove', description: 'delete an empty one, after asking', args: [ENTITY],
-      async deletes({ client }, given) {
-        const { name, identifier } = await findEntity(client, given);
-        return `the entity ${name} (${identifier})`;
+      {
+        name: 'keys',
+        description: 'print its keys for tests and for production: they are secrets',
+        args: [ENTITY],
+        async does({ client, console, setResult }, _, given: string) {
+          const { qa_api_key: qa, prod_api_key: prod } = await findEntity(client, given);
+          setResult([qa, prod]);
+          console.error('The first is for tests, the second for production:');
+          return `${qa}\n${prod}`;
+        },
       },
-      does: async ({ client }, _, given: string) => client.deleteEntity({ params: await paramsOf(client, given) }),
-    },
-  ],
-});
+      {
+        name: 'add',
+        description: 'make one',
+        args: [['<name>', 'what it is called']],
+        options: [
+          ['--description <text>'],
+          ['--zone <zone>', "of the IANA database; asked for at a terminal, else this machine's"],
+          RETENTION,
+          CONTROL_GROUP,
+        ],
+        does: async (context, options: Options, name: string) =>
+          context.client.createEntity({
+            body: { name, ...bodyOf(options), default_tz: options.zone ?? (await askZone(context)) },
+          }),
+      },
+      {
+        name: 'update',
+        description: 'change one',
+        args: [ENTITY],
+        options: [
+          ['--name <name>'],
+          ['--description <text>'],
+          ['--zone <zone>', 'of the IANA database'],
+          RETENTION,
+          CONTROL_GROUP,
+          ['--active', 'let its tokens and keys be taken again'],
+          ['--no-active', 'refuse all of its tokens and keys'],
+        ],
+        does: async ({ client }, options: Options, given: string) =>
+          client.updateEntity({
+            params: await paramsOf(client, given),
+            body: { ...bodyOf(options), name: options.name, active: options.active },
+          }),
+      },
+      {
+        name: 'remove',
+        description: 'delete an empty one, after asking',
+        args: [ENTITY],
+        async deletes({ client }, given) {
+          const { name, identifier } = await findEntity(client, given);
+          return `the entity ${name} (${identifier})`;
+        },
+        does: async ({ client }, _, given: string) => client.deleteEntity({ params: await paramsOf(client, given) }),
+      },
+    ],
+  });
 
 function bodyOf({ description, zone, retention, controlGroup }: Options) {
   const number = (given: string | undefined) => (given === undefined ? undefined : Number(given));
   return {
-    description, default_tz: zone, data_retention_in_months: number(retention), control_group_percent: number(controlGroup),
+    description,
+    default_tz: zone,
+    data_retention_in_months: number(retention),
+    control_group_percent: number(controlGroup),
   };
 }
 
@@ -83,7 +126,7 @@ async function askZone(context: Pick<CommandContext, 'stdin' | 'stderr'>): Promi
   const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
   const machine = isTimeZone(own) ? own : 'UTC';
   if (!context.stdin.isTTY) return machine;
-  return await askLine(context, `Time zone of the entity [${machine}]: `) || machine;
+  return (await askLine(context, `Time zone of the entity [${machine}]: `)) || machine;
 }
 
 async function findEntity(client: Client, given: string): Promise<WholeEntity> {

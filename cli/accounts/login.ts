@@ -4,11 +4,16 @@ import { readPassword } from '../core/read-password.ts';
 
 type LoginOptions = { entity?: string };
 
-export const addLoginCommand = (program: Command, run: Run) => program.command('login')
-  .description('print a token; the password is read from standard input')
-  .argument('<email>')
-  .option('--entity <entity>', 'id or identifier of the entity that the token acts in; the preferred one when left out')
-  .action((email: string, options: LoginOptions) => run((context) => login(context, email, options)));
+export const addLoginCommand = (program: Command, run: Run) =>
+  program
+    .command('login')
+    .description('print a token; the password is read from standard input')
+    .argument('<email>')
+    .option(
+      '--entity <entity>',
+      'id or identifier of the entity that the token acts in; the preferred one when left out',
+    )
+    .action((email: string, options: LoginOptions) => run((context) => login(context, email, options)));
 
 /** Prints a token for `export MILLRACE_TOKEN=…`. */
 async function login(context: CommandContext, email: string, { entity }: LoginOptions): Promise<number> {

@@ -4,6 +4,12 @@ import { refuse } from '../../domain/core/refusal.ts';
 /** Rights as a command takes them: names between commas, or `all`. */
 export function rightList(given: string): Right[] {
   if (given === 'all') return [...RIGHTS];
-  return given.split(',').filter(Boolean).map((name) => RIGHTS.find((right) => right === name)
-    ?? refuse(400, 'no_right', `${name} is no right. There are: ${RIGHTS.join(', ')}.`));
+  return given
+    .split(',')
+    .filter(Boolean)
+    .map(
+      (name) =>
+        RIGHTS.find((right) => right === name) ??
+        refuse(400, 'no_right', `${name} is no right. There are: ${RIGHTS.join(', ')}.`),
+    );
 }

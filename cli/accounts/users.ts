@@ -14,18 +14,22 @@ const USER = ['<user>', 'e-mail address, uid or id'] as const;
 const INVITATION = ['<invitation>', 'e-mail address, or what `millrace users invitations` shows'] as const;
 
 export function addUsersCommand(program: Command, run: Run): void {
-  const users = program.command('users').description('the users of the entity that the token acts in, invitations and passwords');
+  const users = program
+    .command('users')
+    .description('the users of the entity that the token acts in, invitations and passwords');
   addMembers(users, run);
   addInvitations(users, run);
   addPasswords(users, run);
 }
 
 function addMembers(users: Command, run: Run): void {
-  users.command('list')
+  users
+    .command('list')
     .description('list them with their rights')
     .action(() => run(list));
 
-  users.command('set')
+  users
+    .command('set')
     .description('change a user')
     .argument(...USER)
     .option('--give <rights>', 'names between commas, or all')
@@ -37,14 +41,16 @@ function addMembers(users: Command, run: Run): void {
     .option('--last-name <name>')
     .action((user: string, options: SetOptions) => run((context) => set(context, user, options)));
 
-  users.command('remove')
+  users
+    .command('remove')
     .description('remove a user from the entity')
     .argument(...USER)
     .action((user: string) => run((context) => remove(context, user)));
 }
 
 function addInvitations(users: Command, run: Run): void {
-  users.command('invite')
+  users
+    .command('invite')
     .description('mail a person a link that makes them a user of the entity')
     .argument('<email>')
     .option('--first-name <name>')
@@ -53,39 +59,48 @@ function addInvitations(users: Command, run: Run): void {
     .option('--admin', 'make an admin of the entity')
     .action((email: string, options: InviteOptions) => run((context) => invite(context, email, options)));
 
-  users.command('invitations')
+  users
+    .command('invitations')
     .description('list the invitations that are not accepted yet')
     .action(() => run(listInvitations));
 
-  users.command('invite-again')
+  users
+    .command('invite-again')
     .description('mail an invitation again, with a new link')
     .argument(...INVITATION)
     .action((given: string) => run((context) => inviteAgain(context, given)));
 
-  users.command('withdraw')
+  users
+    .command('withdraw')
     .description('withdraw an invitation')
     .argument(...INVITATION)
     .action((given: string) => run((context) => withdraw(context, given)));
 
-  users.command('accept')
-    .description('accept an invitation; its link and the password, in force or new, are read from standard input, a line each')
+  users
+    .command('accept')
+    .description(
+      'accept an invitation; its link and the password, in force or new, are read from standard input, a line each',
+    )
     .option('--first-name <name>', 'of a new account')
     .option('--last-name <name>', 'of a new account')
     .action((options: Names) => run((context) => accept(context, options)));
 }
 
 function addPasswords(users: Command, run: Run): void {
-  users.command('reset-password')
+  users
+    .command('reset-password')
     .description('mail a user a link that sets a new password')
     .argument(...USER)
     .action((user: string) => run((context) => resetPassword(context, user)));
 
-  users.command('forgot-password')
+  users
+    .command('forgot-password')
     .description('have a link mailed that sets a new password for the own account')
     .argument('<email>')
     .action((email: string) => run((context) => forgotPassword(context, email)));
 
-  users.command('new-password')
+  users
+    .command('new-password')
     .description('set a new password; the mailed link and the password are read from standard input, a line each')
     .action(() => run(setNewPassword));
 }
@@ -99,7 +114,11 @@ async function set(context: CommandContext, user: string, options: SetOptions): 
   const enable = { ...flags(give, true), ...flags(take, false) };
   const params = await findUser(context.client, user);
   const body = {
-    email, first_name: firstName, last_name: lastName, admin, ...(Object.keys(enable).length > 0 ? { enable } : {}),
+    email,
+    first_name: firstName,
+    last_name: lastName,
+    admin,
+    ...(Object.keys(enable).length > 0 ? { enable } : {}),
   };
   return show(context, [await context.client.updateUser({ params, body })]);
 }
@@ -110,7 +129,9 @@ async function remove({ client }: CommandContext, user: string): Promise<number>
 }
 
 async function invite(
-  context: CommandContext, email: string, { firstName, lastName, rights, admin }: InviteOptions,
+  context: CommandContext,
+  email: string,
+  { firstName, lastName, rights, admin }: InviteOptions,
 ): Promise<number> {
   const body = { email, first_name: firstName, last_name: lastName, enable: flags(rights, true), admin };
   return showInvitations(context, [await context.client.inviteUser({ body })]);
@@ -144,7 +165,10 @@ async function resetPassword({ client, console }: CommandContext, user: string):
   return 0;
 }
 
-async function forgotPassword({ client, console, terminal: { command } }: CommandContext, email: string): Promise<number> {
+async function forgotPassword(
+  { client, console, terminal: { command } }: CommandContext,
+  email: string,
+): Promise<number> {
   await client.requestPasswordReset({ body: { email } });
   console.log(`If there is an account with this address, a link is on its way. With it: ${command} users new-password`);
   return 0;
@@ -172,10 +196,23 @@ async function findInvitation(client: Client, given: string): Promise<{ invitati
 }
 
 function showInvitations({ console, terminal: { width } }: CommandContext, invitations: Invitation[]): number {
-  console.log(table(['invitation', 'e-mail address', 'mail', 'until', 'role', 'rights'], invitations.map((invitation) => {
-    const { identifier, email, mail, expires_at: until } = invitation;
-    return [identifier, email, mail.state.replace('_', ' '), until.slice(0, 16), roleOf(invitation), rightsOf(invitation)];
-  }), width));
+  console.log(
+    table(
+      ['invitation', 'e-mail address', 'mail', 'until', 'role', 'rights'],
+      invitations.map((invitation) => {
+        const { identifier, email, mail, expires_at: until } = invitation;
+        return [
+          identifier,
+          email,
+          mail.state.replace('_', ' '),
+          until.slice(0, 16),
+          roleOf(invitation),
+          rightsOf(invitation),
+        ];
+      }),
+      width,
+    ),
+  );
   return 0;
 }
 
@@ -193,7 +230,9 @@ function roleOf({ admin, superadmin }: Pick<User, 'admin' | 'superadmin'>): stri
 }
 
 function rightsOf({ enable }: Pick<User, 'enable'>): string {
-  const rights = Object.entries(enable).filter(([, isGiven]) => isGiven).map(([right]) => right);
+  const rights = Object.entries(enable)
+    .filter(([, isGiven]) => isGiven)
+    .map(([right]) => right);
   return rights.length === Object.keys(enable).length ? 'all' : rights.join(', ');
 }
 

@@ -9,11 +9,13 @@ import { appParams } from './find-app.ts';
 const ASK_EVERY_MS = 1_000;
 
 /**
- * Prints an app's last calls, then each as it comes in, oldest first, also after a restart of the server; with `once` those that are
- * there. With --json it prints one object a line.
+ * Prints an app's last calls, then each as it comes in, oldest first, also after a restart of the server; with `once`
+ * those that are there. With --json it prints one object a line.
  */
 export async function tail(
-  { client, console, stdout, isJson, setResult }: CommandContext, { once }: { once?: true }, given: string,
+  { client, console, stdout, isJson, setResult }: CommandContext,
+  { once }: { once?: true },
+  given: string,
 ): Promise<void> {
   const params = await appParams(client, given);
   for (let after = 0; ; await delay(ASK_EVERY_MS)) {

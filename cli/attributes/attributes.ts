@@ -12,63 +12,82 @@ type UpdateOptions = { label?: string; disable?: true; enable?: true; type?: Sor
 
 const ATTRIBUTE = ['<attribute>', 'its key or identifier'] as const;
 
-export const addAttributesCommand = (program: Command, run: Run) => addGroup<SorAttribute>(program, run, {
-  name: 'attributes',
-  description: 'the attributes of Systems of Records',
-  columns: {
-    identifier: (attribute) => attribute.identifier, key: (attribute) => attribute.key, type: (attribute) => attribute.value_type,
-    state: stateOf, label: (attribute) => attribute.label,
-  },
-  commands: [
-    {
-      name: 'list', isDefault: true, description: 'list those of a System of Records', args: [SOR],
-      async does({ client, setResult }, _, sor: string) {
-        const attributes = await listAttributes(client, sor);
-        setResult(attributes);
-        return attributes;
+export const addAttributesCommand = (program: Command, run: Run) =>
+  addGroup<SorAttribute>(program, run, {
+    name: 'attributes',
+    description: 'the attributes of Systems of Records',
+    columns: {
+      identifier: (attribute) => attribute.identifier,
+      key: (attribute) => attribute.key,
+      type: (attribute) => attribute.value_type,
+      state: stateOf,
+      label: (attribute) => attribute.label,
+    },
+    commands: [
+      {
+        name: 'list',
+        isDefault: true,
+        description: 'list those of a System of Records',
+        args: [SOR],
+        async does({ client, setResult }, _, sor: string) {
+          const attributes = await listAttributes(client, sor);
+          setResult(attributes);
+          return attributes;
+        },
       },
-    },
-    {
-      name: 'view', description: 'show one', args: [SOR, ATTRIBUTE],
-      does: async ({ client }, _, sor: string, given: string) =>
-        ({ record: await client.viewCustomerAttribute({ params: await paramsOf(client, sor, given) }) }),
-    },
-    {
-      name: 'add', description: 'define one', args: [SOR, ['<key>', 'what rows of files and fields of feeds call it']],
-      options: [
-        new Option('--type <type>', 'what its values are').choices(VALUE_TYPES).makeOptionMandatory(),
-        ['--label <label>', 'what people call it; the key when left out'],
-      ],
-      does: async ({ client }, { type, label }: AddOptions, sor: string, key: string) =>
-        client.createCustomerAttribute({ body: { sor_id: await findSorId(client, sor), key, label, value_type: type } }),
-    },
-    {
-      name: 'update', description: 'change one', args: [SOR, ATTRIBUTE],
-      options: [
-        ['--label <label>', 'what people call it'], new Option('--disable', 'let it take no values').conflicts('enable'),
-        ['--enable', 'let it take values again'],
-        new Option('--type <type>', 'define a guessed type: the type that it has, or String').choices(VALUE_TYPES),
-      ],
-      does: async ({ client }, { label, disable, enable, type }: UpdateOptions, sor: string, given: string) =>
-        client.updateCustomerAttribute({
-          params: await paramsOf(client, sor, given), 
-          body: { label, disabled: disable ? true : enable ? false : undefined, value_type: type },
+      {
+        name: 'view',
+        description: 'show one',
+        args: [SOR, ATTRIBUTE],
+        does: async ({ client }, _, sor: string, given: string) => ({
+          record: await client.viewCustomerAttribute({ params: await paramsOf(client, sor, given) }),
         }),
-    },
-    {
-      name: 'remove', description: 'delete one with all of its values, after asking', args: [SOR, ATTRIBUTE],
-      async deletes({ client }: CommandContext, sor: string, given: string) {
-        const { ca_identifier: identifier } = await paramsOf(client, sor, given);
-        return `the attribute ${given} of ${sor} (${identifier}) and all of its values`;
       },
-      does: async ({ client }, _, sor: string, given: string) =>
-        client.deleteCustomerAttribute({ params: await paramsOf(client, sor, given) }),
-    },
-  ],
-});
+      {
+        name: 'add',
+        description: 'define one',
+        args: [SOR, ['<key>', 'what rows of files and fields of feeds call it']],
+        options: [
+          new Option('--type <type>', 'what its values are').choices(VALUE_TYPES).makeOptionMandatory(),
+          ['--label <label>', 'what people call it; the key when left out'],
+        ],
+        does: async ({ client }, { type, label }: AddOptions, sor: string, key: string) =>
+          client.createCustomerAttribute({
+            body: { sor_id: await findSorId(client, sor), key, label, value_type: type },
+          }),
+      },
+      {
+        name: 'update',
+        description: 'change one',
+        args: [SOR, ATTRIBUTE],
+        options: [
+          ['--label <label>', 'what people call it'],
+          new Option('--disable', 'let it take no values').conflicts('enable'),
+          ['--enable', 'let it take values again'],
+          new Option('--type <type>', 'define a guessed type: the type that it has, or String').choices(VALUE_TYPES),
+        ],
+        does: async ({ client }, { label, disable, enable, type }: UpdateOptions, sor: string, given: string) =>
+          client.updateCustomerAttribute({
+            params: await paramsOf(client, sor, given),
+            body: { label, disabled: disable ? true : enable ? false : undefined, value_type: type },
+          }),
+      },
+      {
+        name: 'remove',
+        description: 'delete one with all of its values, after asking',
+        args: [SOR, ATTRIBUTE],
+        async deletes({ client }: CommandContext, sor: string, given: string) {
+          const { ca_identifier: identifier } = await paramsOf(client, sor, given);
+          return `the attribute ${given} of ${sor} (${identifier}) and all of its values`;
+        },
+        does: async ({ client }, _, sor: string, given: string) =>
+          client.deleteCustomerAttribute({ params: await paramsOf(client, sor, given) }),
+      },
+    ],
+  });
 
 function stateOf({ disabled, guessed }: SorAttribute): string {
-  return [...disabled ? ['disabled'] : [], ...guessed ? ['guessed'] : []].join(', ');
+  return [...(disabled ? ['disabled'] : []), ...(guessed ? ['guessed'] : [])].join(', ');
 }
 
 async function listAttributes(client: Client, sor: string): Promise<SorAttribute[]> {
@@ -78,8 +97,17 @@ async function listAttributes(client: Client, sor: string): Promise<SorAttribute
 
 async function paramsOf(client: Client, sor: string, given: string): Promise<{ ca_identifier: string }> {
   const attributes = await listAttributes(client, sor);
-  const found = attributes.find(({ identifier }) => identifier === given) ?? attributes.find(({ key }) => key === given);
-  const { identifier } = found
-    ?? refuse(404, 'no_attribute', `${sor} has no attribute ${given}${nearestOf(given, attributes.map(({ key }) => key))}`);
+  const found =
+    attributes.find(({ identifier }) => identifier === given) ?? attributes.find(({ key }) => key === given);
+  const { identifier } =
+    found ??
+    refuse(
+      404,
+      'no_attribute',
+      `${sor} has no attribute ${given}${nearestOf(
+        given,
+        attributes.map(({ key }) => key),
+      )}`,
+    );
   return { ca_identifier: identifier };
 }

@@ -5,12 +5,18 @@ import { resolveNamed } from '../core/nearest.ts';
 /** The argument of commands about a System of Records. */
 export const SOR = ['<sor>', 'name or identifier of a System of Records'] as const;
 
-/** The identifier of the one with this name or identifier. An identifier is not looked up: the token may not be allowed to list them. */
+/**
+ * The identifier of the one with this name or identifier. An identifier is not looked up: the token may not be allowed
+ * to list them.
+ */
 export async function findSorId(client: Client, given: string): Promise<string> {
   return given === 'global' || /^sor_[A-Za-z0-9]+$/.test(given) ? given : (await findSor(client, given)).identifier;
 }
 
 export async function findSor(client: Client, given: string): Promise<SystemOfRecords> {
-  const resolved = resolveNamed(await client.listSystemsOfRecords(), given, ['System of Records', 'Systems of Records']);
+  const resolved = resolveNamed(await client.listSystemsOfRecords(), given, [
+    'System of Records',
+    'Systems of Records',
+  ]);
   return 'found' in resolved ? resolved.found : refuse(404, 'no_sor', resolved.error);
 }

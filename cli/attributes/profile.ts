@@ -7,24 +7,31 @@ import { findSorId } from './find-sor.ts';
 
 type Options = { device?: true; all?: true; sor?: string };
 
-export const addProfileCommand = (program: Command, run: Run) => program.command('profile')
-  .description('show what is known of a customer: each attribute that has a value')
-  .argument('<id>', 'user id')
-  .option('--device', 'it is the id of a device')
-  .option('--all', 'the attributes without a value, too')
-  .option('--sor <sor>', 'only those of one System of Records: its name or identifier')
-  .action((id: string, options: Options) => run((context) => view(context, id, options)));
+export const addProfileCommand = (program: Command, run: Run) =>
+  program
+    .command('profile')
+    .description('show what is known of a customer: each attribute that has a value')
+    .argument('<id>', 'user id')
+    .option('--device', 'it is the id of a device')
+    .option('--all', 'the attributes without a value, too')
+    .option('--sor <sor>', 'only those of one System of Records: its name or identifier')
+    .action((id: string, options: Options) => run((context) => view(context, id, options)));
 
-async function view({ client, console, terminal: { width }, setResult }: CommandContext, id: string, options: Options): Promise<number> {
+async function view(
+  { client, console, terminal: { width }, setResult }: CommandContext,
+  id: string,
+  options: Options,
+): Promise<number> {
   const { device, all, sor } = options;
   const asked = sor === undefined ? undefined : await findSorId(client, sor);
   const profiles = await client.viewCustomerProfile({
     params: { customer_id: id },
     query: { customer_id_type: device ? 'device_id' : 'user_id', sor_identifiers: asked },
   });
-  if (profiles.length === 0) refuse(404, 'no_profile', `There is no ${device ? 'device' : 'user'} with the id ${printable(id)}.`);
+  if (profiles.length === 0)
+    refuse(404, 'no_profile', `There is no ${device ? 'device' : 'user'} with the id ${printable(id)}.`);
   const names = new Map((await client.listSystemsOfRecords()).map(({ identifier, name }) => [identifier, name]));
-  setResult(profiles);        // not what was asked last
+  setResult(profiles); // not what was asked last
   for (const profile of profiles) {
     const rows = rowsOf(profile, names, all === true);
     console.log(printable(`${profile.customer_id_type} ${profile.customer_id}`));
@@ -34,7 +41,13 @@ async function view({ client, console, terminal: { width }, setResult }: Command
 }
 
 function rowsOf({ attributes }: CustomerProfile, names: Map<string, string>, isAll: boolean): string[][] {
-  return Object.entries(attributes).flatMap(([sor, values]) => Object.entries(values)
-    .filter(([, value]) => isAll || value !== null && value !== undefined)
-    .map(([key, value]) => [names.get(sor) ?? sor, key, value === null || value === undefined ? '' : sayValue(value)]));
+  return Object.entries(attributes).flatMap(([sor, values]) =>
+    Object.entries(values)
+      .filter(([, value]) => isAll || (value !== null && value !== undefined))
+      .map(([key, value]) => [
+        names.get(sor) ?? sor,
+        key,
+        value === null || value === undefined ? '' : sayValue(value),
+      ]),
+  );
 }

@@ -12,13 +12,18 @@ const SORS: Group<SystemOfRecords> = {
   name: 'sors',
   description: 'Systems of Records: where values come from, each with its attributes and keys',
   columns: {
-    identifier: (sor) => sor.identifier, name: (sor) => sor.name, type: (sor) => sor.type,
-    state: (sor) => (sor.disabled ? 'disabled' : ''), attributes: (sor) => String(sor.attributes_count),
+    identifier: (sor) => sor.identifier,
+    name: (sor) => sor.name,
+    type: (sor) => sor.type,
+    state: (sor) => (sor.disabled ? 'disabled' : ''),
+    attributes: (sor) => String(sor.attributes_count),
   },
   commands: [
     { name: 'list', isDefault: true, description: 'list them', does: ({ client }) => client.listSystemsOfRecords() },
     {
-      name: 'view', description: 'show one, without its keys', args: [SOR],
+      name: 'view',
+      description: 'show one, without its keys',
+      args: [SOR],
       async does({ client }, _, given: string) {
         const sor = await client.viewSystemOfRecord({ params: await paramsOf(client, given) });
         const attributes = sor.customer_attributes.map(({ key, value_type: type }) => `${key} ${type}`).join(', ');
@@ -26,30 +31,40 @@ const SORS: Group<SystemOfRecords> = {
       },
     },
     {
-      name: 'add', description: 'make one', args: [['<name>', 'what it is called']],
+      name: 'add',
+      description: 'make one',
+      args: [['<name>', 'what it is called']],
       does: ({ client }, _, name: string) => client.createSystemOfRecord({ body: { name } }),
     },
     {
-      name: 'rename', description: 'give one another name', args: [SOR, ['<name>', 'the new one']],
+      name: 'rename',
+      description: 'give one another name',
+      args: [SOR, ['<name>', 'the new one']],
       does: async ({ client }, _, given: string, name: string) =>
         client.renameSystemOfRecord({ params: await paramsOf(client, given), body: { name } }),
     },
     {
-      name: 'disable', description: 'let it, and all of its attributes, take no values', args: [SOR],
+      name: 'disable',
+      description: 'let it, and all of its attributes, take no values',
+      args: [SOR],
       async does({ client }, _, given: string) {
         await client.disableSystemOfRecord({ params: await paramsOf(client, given) });
         return 'disabled';
       },
     },
     {
-      name: 'enable', description: 'let it take values again', args: [SOR],
+      name: 'enable',
+      description: 'let it take values again',
+      args: [SOR],
       async does({ client }, _, given: string) {
         await client.enableSystemOfRecord({ params: await paramsOf(client, given) });
         return 'enabled';
       },
     },
     {
-      name: 'keys', description: 'print its keys, by which files and feeds come in: they are secrets', args: [SOR],
+      name: 'keys',
+      description: 'print its keys, by which files and feeds come in: they are secrets',
+      args: [SOR],
       async does({ client, console, setResult }, _, given: string) {
         const { name, api_keys: keys } = await client.viewSystemOfRecord({ params: await paramsOf(client, given) });
         setResult(keys);
@@ -58,20 +73,26 @@ const SORS: Group<SystemOfRecords> = {
       },
     },
     {
-      name: 'notify', description: 'show or set who is mailed about imports into it',
+      name: 'notify',
+      description: 'show or set who is mailed about imports into it',
       args: [SOR, ['[email...]', 'all who are to be mailed']],
       options: [['--creator', 'mail its creator alone']],
       async does({ client }, { creator }: Options, given: string, emails: string[]) {
         const params = await paramsOf(client, given);
-        const { notify_emails: mailed } = emails.length > 0 || creator
-          ? await client.updateNotifyEmails({ params, body: { notify_emails: creator ? [] : emails } })
-          : await client.viewNotifyEmails({ params });
+        const { notify_emails: mailed } =
+          emails.length > 0 || creator
+            ? await client.updateNotifyEmails({ params, body: { notify_emails: creator ? [] : emails } })
+            : await client.viewNotifyEmails({ params });
         return mailed.length === 0 ? 'its creator' : mailed.join('\n');
       },
     },
     {
-      name: 'remove', description: 'delete one with all of its values, after asking', args: [SOR], deletes: sayDeleted,
-      does: async ({ client }, _, given: string) => client.deleteSystemOfRecord({ params: await paramsOf(client, given) }),
+      name: 'remove',
+      description: 'delete one with all of its values, after asking',
+      args: [SOR],
+      deletes: sayDeleted,
+      does: async ({ client }, _, given: string) =>
+        client.deleteSystemOfRecord({ params: await paramsOf(client, given) }),
     },
   ],
 };

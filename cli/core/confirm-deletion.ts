@@ -7,11 +7,17 @@ export type YesOption = { yes?: true };
 /** The option of commands that delete. */
 export const YES = ['--yes', 'delete without asking; needed where there is no terminal to ask on'] as const;
 
-/** Asks on the terminal whether `what` is to be deleted, unless that was said before. Refuses where it is not, or nobody can be asked. */
+/**
+ * Asks on the terminal whether `what` is to be deleted, unless that was said before. Refuses where it is not, or nobody
+ * can be asked.
+ */
 export async function confirmDeletion(
-  { stdin, stderr }: Pick<ProcessIo, 'stdin' | 'stderr'>, what: string, isSaid = false,
+  { stdin, stderr }: Pick<ProcessIo, 'stdin' | 'stderr'>,
+  what: string,
+  isSaid = false,
 ): Promise<void> {
   if (isSaid) return;
   if (!stdin.isTTY) return refuse(400, 'not_confirmed', `This would delete ${what}: add --yes. Nothing was changed.`);
-  if (!/^y(es)?$/i.test(await askLine({ stdin, stderr }, `Delete ${what}? [y/N] `))) refuse(400, 'not_confirmed', 'Nothing was changed.');
+  if (!/^y(es)?$/i.test(await askLine({ stdin, stderr }, `Delete ${what}? [y/N] `)))
+    refuse(400, 'not_confirmed', 'Nothing was changed.');
 }

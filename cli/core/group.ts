@@ -20,8 +20,14 @@ type GroupCommand<T> = {
   options?: readonly (readonly [flags: string, description?: string] | Option)[];
   /** Names what would be deleted: the command asks before it does its work. */
   deletes?: (context: CommandContext, ...args: string[]) => Promise<string>;
-  /** What it returns is printed: items as rows of the group's columns, a text as it is, a whole record member by member. */
-  does(context: CommandContext, options: never, ...args: never[]): Promise<T | T[] | string | { record: object } | void>;
+  /**
+   * What it returns is printed: items as rows of the group's columns, a text as it is, a whole record member by member.
+   */
+  does(
+    context: CommandContext,
+    options: never,
+    ...args: never[]
+  ): Promise<T | T[] | string | { record: object } | void>;
 };
 
 /** Adds the commands of a group. */
@@ -30,21 +36,26 @@ export function addGroup<T>(program: Command, run: Run, { name, description, col
   for (const one of commands) {
     const command = group.command(one.name, { isDefault: one.isDefault === true }).description(one.description);
     for (const [argument, about] of one.args ?? []) command.argument(argument, about);
-    const options = [...one.options ?? [], ...one.deletes ? [YES] : []];
-    for (const option of options) command.addOption(option instanceof Option ? option : new Option(...option as [string, string?]));
-    command.action((...given: unknown[]) => run(async (context) => {
-      const args = given.slice(0, command.registeredArguments.length) as string[];
-      const asked = command.opts<YesOption>();
-      if (one.deletes) await confirmDeletion(context, printable(await one.deletes(context, ...args)), asked.yes);
-      print(context, columns, await one.does(context, asked as never, ...args as never[]));
-      return 0;
-    }));
+    const options = [...(one.options ?? []), ...(one.deletes ? [YES] : [])];
+    for (const option of options)
+      command.addOption(option instanceof Option ? option : new Option(...(option as [string, string?])));
+    command.action((...given: unknown[]) =>
+      run(async (context) => {
+        const args = given.slice(0, command.registeredArguments.length) as string[];
+        const asked = command.opts<YesOption>();
+        if (one.deletes) await confirmDeletion(context, printable(await one.deletes(context, ...args)), asked.yes);
+        print(context, columns, await one.does(context, asked as never, ...(args as never[])));
+        return 0;
+      }),
+    );
   }
   return group;
 }
 
 function print<T>(
-  { console, terminal: { width } }: CommandContext, columns: Group<T>['columns'], result: T | T[] | string | { record: object } | void,
+  { console, terminal: { width } }: CommandContext,
+  columns: Group<T>['columns'],
+  result: T | T[] | string | { record: object } | void,
 ): void {
   if (result === undefined) return;
   if (typeof result === 'string') console.log(result);

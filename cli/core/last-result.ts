@@ -12,24 +12,37 @@ export function keepLastResult(client: Client, last: LastResult): Client {
     Object.assign(last, { isSet: true, value });
     return value;
   };
-  const kept = Object.entries(calls as unknown as Calls).map(([name, call]) =>
-    [name, async (...given: unknown[]) => keep(await call(...given))] as const);
-  const lists = Object.entries(each).map(([name, list]) => [name, async function* items(...given: unknown[]) {
-    const all = keep<unknown[]>([]);
-    for await (const item of list(...given) as AsyncIterable<unknown>) {
-      all.push(item);
-      yield item;
-    }
-  }] as const);
+  const kept = Object.entries(calls as unknown as Calls).map(
+    ([name, call]) => [name, async (...given: unknown[]) => keep(await call(...given))] as const,
+  );
+  const lists = Object.entries(each).map(
+    ([name, list]) =>
+      [
+        name,
+        async function* items(...given: unknown[]) {
+          const all = keep<unknown[]>([]);
+          for await (const item of list(...given) as AsyncIterable<unknown>) {
+            all.push(item);
+            yield item;
+          }
+        },
+      ] as const,
+  );
   return { ...Object.fromEntries(kept), each: Object.fromEntries(lists), stream } as unknown as Client;
 }
 
-/** A result without the keys of entities and Systems of Records, wherever they stand in it: commands of their own print them. */
+/**
+ * A result without the keys of entities and Systems of Records, wherever they stand in it: commands of their own print
+ * them.
+ */
 export function withoutKeys(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutKeys);
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).filter(([name, member]) => !isKeys(name, member))
-    .map(([name, member]) => [name, withoutKeys(member)]));
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([name, member]) => !isKeys(name, member))
+      .map(([name, member]) => [name, withoutKeys(member)]),
+  );
 }
 
 function isKeys(name: string, member: unknown): boolean {

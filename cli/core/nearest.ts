@@ -7,14 +7,24 @@ export function nearestOf(given: string, names: readonly string[]): string {
   return names.length === 0 ? ': there is none yet.' : `: did you mean ${closest(given, names)}?`;
 }
 
-/** The one with this identifier, or else with this name; or what is wrong with it, in `words` for one and for several. */
+/**
+ * The one with this identifier, or else with this name; or what is wrong with it, in `words` for one and for several.
+ */
 export function resolveNamed<T extends Named>(
-  all: readonly T[], given: string, [word, words]: readonly [string, string],
+  all: readonly T[],
+  given: string,
+  [word, words]: readonly [string, string],
 ): { found: T } | { error: string } {
   const known = all.find(({ identifier }) => identifier === given);
   const named = known ? [known] : all.filter(({ name }) => name === given);
   if (named.length === 1) return { found: named[0]! };
-  if (named.length === 0) return { error: `${given} is no ${word}${nearestOf(given, all.map(({ name }) => name))}` };
+  if (named.length === 0)
+    return {
+      error: `${given} is no ${word}${nearestOf(
+        given,
+        all.map(({ name }) => name),
+      )}`,
+    };
   const identifiers = named.map(({ identifier }) => identifier).join(', ');
   return { error: `${given} is the name of ${named.length} ${words}: write which of ${identifiers}` };
 }

@@ -16,5 +16,7 @@ function explain({ status, message }: Refusal, command: string): string {
   if (status === UNREACHABLE) return `${message}: is the server running, and MILLRACE_URL right?`;
   if (status === BAD_URL) return 'MILLRACE_URL is no URL: set it to one such as http://127.0.0.1:8080.';
   if (status === NOT_SENT) return message.replace('is the token right', 'is MILLRACE_TOKEN right');
-  return message === NO_TOKEN ? `${message}: set MILLRACE_TOKEN to what \`${command} login\` prints, or to a service token` : message;
+  return message === NO_TOKEN
+    ? `${message}: set MILLRACE_TOKEN to what \`${command} login\` prints, or to a service token`
+    : message;
 }

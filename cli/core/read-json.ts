@@ -3,11 +3,13 @@ import type { ProcessIo } from './command-context.ts';
 import { readText } from './read-text.ts';
 
 /**
- * The JSON object in the file that `path` names, `-` for standard input. Its content is never quoted: it may hold secrets. `hint` tells
- * what it is to be.
+ * The JSON object in the file that `path` names, `-` for standard input. Its content is never quoted: it may hold
+ * secrets. `hint` tells what it is to be.
  */
 export async function readJsonObject(
-  io: Pick<ProcessIo, 'stdin'>, path: string, hint = 'write the settings as {"host": "db.example.com", …}',
+  io: Pick<ProcessIo, 'stdin'>,
+  path: string,
+  hint = 'write the settings as {"host": "db.example.com", …}',
 ): Promise<object> {
   const where = path === '-' ? 'Standard input' : path;
   const value = parse(await readText(io, path));

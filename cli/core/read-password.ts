@@ -11,7 +11,8 @@ export async function readPassword(io: Pick<ProcessIo, 'stdin' | 'stderr'>, prom
 
 /** So many lines of standard input. */
 export async function readSecrets(
-  { stdin, stderr }: Pick<ProcessIo, 'stdin' | 'stderr'>, prompts: string[],
+  { stdin, stderr }: Pick<ProcessIo, 'stdin' | 'stderr'>,
+  prompts: string[],
 ): Promise<string[]> {
   const isTerminal = stdin.isTTY;
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() });
@@ -21,7 +22,7 @@ export async function readSecrets(
   const secrets: string[] = [];
   for (const prompt of prompts) {
     if (isTerminal) stderr.write(`${prompt}: `);
-    const { value } = await next.next() as { value?: string };
+    const { value } = (await next.next()) as { value?: string };
     if (isTerminal) stderr.write('\n');
     secrets.push(value ?? refuseMissing(prompt, lines));
   }

@@ -3,17 +3,32 @@ import type { ProcessIo } from './command-context.ts';
 import { readText } from './read-text.ts';
 
 /**
- * Returns the ids of people, those given and those of a file with one a line (`-` is standard input), each once. Refuses if there are
- * none, and a given one with a comma: taken as one id, a list of several would find no one, and all would seem to be done.
+ * Returns the ids of people, those given and those of a file with one a line (`-` is standard input), each once.
+ * Refuses if there are none, and a given one with a comma: taken as one id, a list of several would find no one, and
+ * all would seem to be done.
  */
 export async function readPeople(
-  io: Pick<ProcessIo, 'stdin'>, given: readonly string[], file: string | undefined,
+  io: Pick<ProcessIo, 'stdin'>,
+  given: readonly string[],
+  file: string | undefined,
 ): Promise<string[]> {
   const joined = given.find((id) => id.includes(','));
   if (joined !== undefined) {
-    refuse(400, 'comma', `"${joined}" has a comma: leave a space between two ids, and give an id that has a comma in a --file.`);
+    refuse(
+      400,
+      'comma',
+      `"${joined}" has a comma: leave a space between two ids, and give an id that has a comma in a --file.`,
+    );
   }
-  const listed = file === undefined ? [] : (await readText(io, file)).replace(/^\uFEFF/, '').split(/\r?\n/).filter((line) => line !== '');
+  const listed =
+    file === undefined
+      ? []
+      : (await readText(io, file))
+          .replace(/^\uFEFF/, '')
+          .split(/\r?\n/)
+          .filter((line) => line !== '');
   const people = [...new Set([...given, ...listed])];
-  return people.length > 0 ? people : refuse(400, 'nobody', 'No user ids were given: name them, or give a --file with one a line.');
+  return people.length > 0
+    ? people
+    : refuse(400, 'nobody', 'No user ids were given: name them, or give a --file with one a line.');
 }

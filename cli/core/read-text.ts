@@ -7,5 +7,6 @@ import type { ProcessIo } from './command-context.ts';
 export async function readText({ stdin }: Pick<ProcessIo, 'stdin'>, path: string): Promise<string> {
   if (path === '-') return text(stdin);
   return readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) =>
-    refuse(400, 'unreadable', `${path} cannot be read (${error.code}).`));
+    refuse(400, 'unreadable', `${path} cannot be read (${error.code}).`),
+  );
 }

@@ -10,21 +10,27 @@ const MIN_WIDTH = 6;
 const MIN_LAST_WIDTH = 16;
 
 /**
- * Columns of text, each as wide as its longest cell; columns without any text are left out. In a terminal of `width` characters long
- * cells are cut, and those of the last column wrapped.
+ * Columns of text, each as wide as its longest cell; columns without any text are left out. In a terminal of `width`
+ * characters long cells are cut, and those of the last column wrapped.
  */
 export function table(head: string[], rows: string[][], width: number | null = null): string {
-  const shown = head.map((_, column) => column).filter((column) => rows.length === 0 || rows.some((row) => row[column] !== ''));
+  const shown = head
+    .map((_, column) => column)
+    .filter((column) => rows.length === 0 || rows.some((row) => row[column] !== ''));
   const cells = [head, ...rows].map((row) => shown.map((column) => printable(row[column]!)));
   const [heads, ...lines] = cells as [string[], ...string[][]];
-  const widths = fitted(heads.map((_, column) => Math.max(...cells.map((row) => stringWidth(row[column]!)))), width);
+  const widths = fitted(
+    heads.map((_, column) => Math.max(...cells.map((row) => stringWidth(row[column]!)))),
+    width,
+  );
   if (widths === null) return lines.map((row) => asList(heads, row, width!)).join('\n\n');
   return [layOut(widths, heads, width), rule(widths), ...lines.map((row) => layOut(widths, row, width))].join('\n');
 }
 
 /** The members of a record, one a line. */
 export function recordTable(record: object, width: number | null): string {
-  const rows = Object.entries(record).filter(([, value]) => value !== null && value !== undefined)
+  const rows = Object.entries(record)
+    .filter(([, value]) => value !== null && value !== undefined)
     .map(([name, value]) => [name, sayValue(value)]);
   return table(['member', 'value'], rows, width);
 }
@@ -36,18 +42,39 @@ export function sayValue(value: unknown): string {
 
 /** The head of a table whose rows are printed as they come. */
 export function fixedHead(columns: Column[], width: number | null = null): string {
-  const widths = fitted(columns.map((column) => column.width), width);
-  return widths === null ? '' : `${layOut(widths, columns.map(({ head }) => head), width)}\n${rule(widths)}\n`;
+  const widths = fitted(
+    columns.map((column) => column.width),
+    width,
+  );
+  return widths === null
+    ? ''
+    : `${layOut(
+        widths,
+        columns.map(({ head }) => head),
+        width,
+      )}\n${rule(widths)}\n`;
 }
 
 /** One of its rows: what is longer than its column is cut, but for the last column's. */
 export function fixedRow(columns: Column[], row: string[], width: number | null = null): string {
   const cells = row.map(printable);
-  const widths = fitted(columns.map((column) => column.width), width);
-  return widths === null ? `${asList(columns.map(({ head }) => head), cells, width!)}\n` : layOut(widths, cells, width);
+  const widths = fitted(
+    columns.map((column) => column.width),
+    width,
+  );
+  return widths === null
+    ? `${asList(
+        columns.map(({ head }) => head),
+        cells,
+        width!,
+      )}\n`
+    : layOut(widths, cells, width);
 }
 
-/** Takes from the widest columns until all fit, and from the first, which names the row, only when the others have no more. */
+/**
+ * Takes from the widest columns until all fit, and from the first, which names the row, only when the others have no
+ * more.
+ */
 function fitted(widths: number[], width: number | null): number[] | null {
   const fit = [...widths];
   if (width === null) return fit;
@@ -65,10 +92,16 @@ const sum = (numbers: number[]) => numbers.reduce((total, number) => total + num
 
 function layOut(widths: number[], row: string[], width: number | null): string {
   const last = row.length - 1;
-  const first = row.slice(0, last).map((cell, column) => fit(cell, widths[column]!)).join(GAP);
+  const first = row
+    .slice(0, last)
+    .map((cell, column) => fit(cell, widths[column]!))
+    .join(GAP);
   const indent = row.length === 1 ? '' : ' '.repeat(stringWidth(first)) + GAP;
   const lines = width === null ? [row[last]!] : wrap(row[last]!, widths[last]!);
-  return lines.map((line, at) => (at > 0 || last === 0 ? indent : first + GAP) + line).map((line) => line.trimEnd()).join('\n');
+  return lines
+    .map((line, at) => (at > 0 || last === 0 ? indent : first + GAP) + line)
+    .map((line) => line.trimEnd())
+    .join('\n');
 }
 
 function asList(heads: string[], row: string[], width: number): string {

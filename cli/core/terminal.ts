@@ -11,5 +11,8 @@ export function terminalOf({ env, stdout }: { env: NodeJS.ProcessEnv; stdout: ob
   const { columns } = stdout as { columns?: number };
   const width = columns ?? Number(env.COLUMNS);
   const byNpx = env.npm_command === 'exec' && env.npm_lifecycle_event === 'npx';
-  return { width: Number.isSafeInteger(width) && width > 0 ? width : null, command: byNpx ? 'npx --no-install millrace' : 'millrace' };
+  return {
+    width: Number.isSafeInteger(width) && width > 0 ? width : null,
+    command: byNpx ? 'npx --no-install millrace' : 'millrace',
+  };
 }

@@ -5,8 +5,15 @@ import { Refusal } from '../../domain/core/refusal.ts';
 /** How often a server that is away is asked, and how long. */
 const AWAY = { everyMs: 1_000, maxMs: 10 * 60_000 };
 
-/** Asks again while the server is away, such as during its restart, and says so once. Throws once it was away for ten minutes. */
-export async function untilAnswered<T>(ask: () => Promise<T>, say: (text: string) => void, { everyMs, maxMs } = AWAY): Promise<T> {
+/**
+ * Asks again while the server is away, such as during its restart, and says so once. Throws once it was away for ten
+ * minutes.
+ */
+export async function untilAnswered<T>(
+  ask: () => Promise<T>,
+  say: (text: string) => void,
+  { everyMs, maxMs } = AWAY,
+): Promise<T> {
   for (let awaySince: number | null = null; ; await delay(everyMs)) {
     try {
       const answer = await ask();
@@ -14,7 +21,8 @@ export async function untilAnswered<T>(ask: () => Promise<T>, say: (text: string
       return answer;
     } catch (error) {
       if (!isAway(error) || (awaySince !== null && performance.now() - awaySince >= maxMs)) throw error;
-      if (awaySince === null) say(`The server does not answer. Asking again for ${maxMs / 60_000} minutes; Ctrl-C ends this.`);
+      if (awaySince === null)
+        say(`The server does not answer. Asking again for ${maxMs / 60_000} minutes; Ctrl-C ends this.`);
       awaySince ??= performance.now();
     }
   }
@@ -22,6 +30,8 @@ export async function untilAnswered<T>(ask: () => Promise<T>, say: (text: string
 
 /** A proxy before it answers with 502 to 504. */
 function isAway(error: unknown): boolean {
-  return error instanceof Refusal
-    && (error.status === UNREACHABLE || error.status === BROKEN_OFF || (error.http >= 502 && error.http <= 504));
+  return (
+    error instanceof Refusal &&
+    (error.status === UNREACHABLE || error.status === BROKEN_OFF || (error.http >= 502 && error.http <= 504))
+  );
 }

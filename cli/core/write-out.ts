@@ -5,14 +5,17 @@ import type { ProcessIo } from './command-context.ts';
 import { readableText } from './readable.ts';
 
 /**
- * Writes pieces as they come into the file that `path` names, or else to standard output: a terminal there gets no control characters of
- * theirs. A new file gets these permissions.
+ * Writes pieces as they come into the file that `path` names, or else to standard output: a terminal there gets no
+ * control characters of theirs. A new file gets these permissions.
  */
 export async function writeOut(
-  { stdout }: Pick<ProcessIo, 'stdout'>, pieces: Iterable<string> | AsyncIterable<string | Uint8Array>,
-  path: string | undefined, mode = 0o666,
+  { stdout }: Pick<ProcessIo, 'stdout'>,
+  pieces: Iterable<string> | AsyncIterable<string | Uint8Array>,
+  path: string | undefined,
+  mode = 0o666,
 ): Promise<void> {
-  if (path === undefined) return pipeline((stdout as { isTTY?: boolean }).isTTY ? readablePieces(pieces) : pieces, stdout, { end: false });
+  if (path === undefined)
+    return pipeline((stdout as { isTTY?: boolean }).isTTY ? readablePieces(pieces) : pieces, stdout, { end: false });
   return pipeline(pieces, createWriteStream(path, { mode })).catch((error: NodeJS.ErrnoException) => {
     if (error.syscall === undefined) throw error;
     refuse(400, 'unwritable', `${path} cannot be written (${error.code}).`);
@@ -21,5 +24,6 @@ export async function writeOut(
 
 async function* readablePieces(pieces: Iterable<string> | AsyncIterable<string | Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
-  for await (const piece of pieces) yield readableText(typeof piece === 'string' ? piece : decoder.decode(piece, { stream: true }));
+  for await (const piece of pieces)
+    yield readableText(typeof piece === 'string' ? piece : decoder.decode(piece, { stream: true }));
 }

@@ -7,7 +7,13 @@ import { createGunzip } from 'node:zlib';
 import { refuse } from '../../domain/core/refusal.ts';
 import { decryptStream } from '../../domain/exports/file-encryption.ts';
 
-export type Decryption = { type: string; key: string; gunzip: boolean; stdout: NodeJS.WritableStream; onBytes: (bytes: number) => void };
+export type Decryption = {
+  type: string;
+  key: string;
+  gunzip: boolean;
+  stdout: NodeJS.WritableStream;
+  onBytes: (bytes: number) => void;
+};
 type Bytes = AsyncIterable<Buffer>;
 
 const READ_BYTES = 256 * 1024;
@@ -57,11 +63,19 @@ export async function sizeOf(source: string): Promise<number> {
   return size;
 }
 
-async function decryptInto(source: string, decryption: Decryption, take: (bytes: Bytes) => Promise<void>): Promise<void> {
+async function decryptInto(
+  source: string,
+  decryption: Decryption,
+  take: (bytes: Bytes) => Promise<void>,
+): Promise<void> {
   const { type, key, gunzip, onBytes } = decryption;
   const uncompressed = gunzip ? createGunzip({ chunkSize: READ_BYTES }) : new PassThrough();
   await pipeline(
-    readCounted(source, onBytes), decryptStream(type, key), (bytes: Bytes) => withBeginning(source, bytes), uncompressed, take,
+    readCounted(source, onBytes),
+    decryptStream(type, key),
+    (bytes: Bytes) => withBeginning(source, bytes),
+    uncompressed,
+    take,
   ).catch((error: NodeJS.ErrnoException) => {
     if (error.code?.startsWith('Z_')) refuse(400, 'not_gunzipped', gunzipError(error.code));
     if (error.syscall !== undefined) refuseUnreadable(source, error);
@@ -97,11 +111,16 @@ async function* withBeginning(source: string, bytes: Bytes): AsyncGenerator<Buff
 
 function checkBeginning([, what, beginning]: (typeof BEGINNINGS)[number], start: Buffer): void {
   if (start.subarray(0, beginning.length).equals(beginning)) return;
-  refuse(400, 'not_decrypted', `What comes out is no ${what}, as the file's name has it: not this key or type, or the file was changed.`);
+  refuse(
+    400,
+    'not_decrypted',
+    `What comes out is no ${what}, as the file's name has it: not this key or type, or the file was changed.`,
+  );
 }
 
 function gunzipError(code: string): string {
-  return code === 'Z_BUF_ERROR' ? 'The file is cut off: what was compressed has no end.'
+  return code === 'Z_BUF_ERROR'
+    ? 'The file is cut off: what was compressed has no end.'
     : 'What comes out cannot be gunzipped: not this key or type, or the file was changed.';
 }
 

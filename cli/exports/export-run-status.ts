@@ -22,14 +22,21 @@ export function reportExportRun(run: ExportRun, { width, command }: Terminal): s
   if (!hasEnded(run) && run.fault !== null) lines.push(waiting(run));
   lines.push(...internalErrorLines(run.internal_error), ...alertLines(run));
   if (run.manifest_key !== null) lines.push(`manifest: ${printable(run.manifest_key)}`);
-  if (types.length > 0) lines.push('', table(['type', 'expected', 'rows', 'files', 'late rows'], types.map(typeCells), width));
+  if (types.length > 0)
+    lines.push('', table(['type', 'expected', 'rows', 'files', 'late rows'], types.map(typeCells), width));
   const ambiguous = types.reduce((sum, { ambiguous_sets: sets }) => sum + (sets ?? 0), 0);
   if (ambiguous > 0) {
     const sets = ambiguous === 1 ? '1 Set has' : `${ambiguous} Sets have`;
-    lines.push('', `${sets} elements with ; or empty ones, which CSV cannot give back: set the exporter's format to jsonl or parquet.`);
+    lines.push(
+      '',
+      `${sets} elements with ; or empty ones, which CSV cannot give back: set the exporter's format to jsonl or parquet.`,
+    );
   }
   if (types.some(({ late_rows: late }) => late !== null && late > 0)) {
-    lines.push('', `Late rows are in no file. To export the window again: ${command} exporters rerun ${run.rerun_of ?? run.identifier}`);
+    lines.push(
+      '',
+      `Late rows are in no file. To export the window again: ${command} exporters rerun ${run.rerun_of ?? run.identifier}`,
+    );
   }
   return lines.join('\n');
 }
@@ -41,5 +48,11 @@ export function sayWindow({ days, window: { start, end }, state, cause }: Export
 }
 
 function typeCells({ type, expected, rows, files, late_rows: late }: ExportRun['types'][number]): string[] {
-  return [type, expected === null ? '' : String(expected), String(rows), String(files), late === null ? '' : String(late)];
+  return [
+    type,
+    expected === null ? '' : String(expected),
+    String(rows),
+    String(files),
+    late === null ? '' : String(late),
+  ];
 }

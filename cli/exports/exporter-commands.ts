@@ -18,15 +18,27 @@ const RUNS_SHOWN = 50;
 
 /** The commands of `millrace exporters` that ask the server. */
 export function addExporterCommands(exporters: Command, run: Run): void {
-  exporters.command('list', { isDefault: true }).description('list them, and how they stand')
+  exporters
+    .command('list', { isDefault: true })
+    .description('list them, and how they stand')
     .action(() => run(async (context) => show(context, await context.client.listDataExporters())));
-  exporters.command('runs').description(`list the last ${RUNS_SHOWN} runs of an exporter, newest first`).argument(...EXPORTER)
+  exporters
+    .command('runs')
+    .description(`list the last ${RUNS_SHOWN} runs of an exporter, newest first`)
+    .argument(...EXPORTER)
     .action((exporter: string) => run((context) => listRuns(context, exporter)));
   for (const [name, description, change] of [
-    ['activate', 'try its bucket, and let it export daily; where failures had paused it, it goes on', 'activateDataExporter'],
+    [
+      'activate',
+      'try its bucket, and let it export daily; where failures had paused it, it goes on',
+      'activateDataExporter',
+    ],
     ['deactivate', 'let it export no longer daily; a run under way goes on', 'deactivateDataExporter'],
   ] as const) {
-    exporters.command(name).description(description).argument(...EXPORTER)
+    exporters
+      .command(name)
+      .description(description)
+      .argument(...EXPORTER)
       .action((exporter: string) => run((context) => changeState(context, exporter, change)));
   }
   for (const [name, description, work] of [
@@ -34,28 +46,56 @@ export function addExporterCommands(exporters: Command, run: Run): void {
     ['follow', 'follow a run until it has ended', followToEnd],
     ['cancel', 'cancel a run that has not ended', cancel],
   ] satisfies [string, string, (context: CommandContext, id: string) => Promise<number>][]) {
-    exporters.command(name).description(description).argument(...RUN).action((id: string) => run((context) => work(context, id)));
+    exporters
+      .command(name)
+      .description(description)
+      .argument(...RUN)
+      .action((id: string) => run((context) => work(context, id)));
   }
   addStarting(exporters, run);
 }
 
 function addStarting(exporters: Command, run: Run): void {
-  exporters.command('run')
+  exporters
+    .command('run')
     .description('export now what has come since the last good run, and follow the run until it has ended')
-    .argument(...EXPORTER).option(...NO_WAIT)
-    .action((given: string, options: WaitOption) => run(async (context) =>
-      started(context, await context.client.runDataExporter({ params: await idOf(context, given) }), options)));
-  exporters.command('rerun').description('export the window of a run again, as the exporter is now')
-    .argument(...RUN).option(...NO_WAIT)
-    .action((id: string, options: WaitOption) => run(async (context) =>
-      started(context, await context.client.rerunExport({ params: paramsOf(await viewRun(context.client, id)) }), options)));
-  exporters.command('backfill').description('export what happened from one day to another, both included, into a folder of its own')
+    .argument(...EXPORTER)
+    .option(...NO_WAIT)
+    .action((given: string, options: WaitOption) =>
+      run(async (context) =>
+        started(context, await context.client.runDataExporter({ params: await idOf(context, given) }), options),
+      ),
+    );
+  exporters
+    .command('rerun')
+    .description('export the window of a run again, as the exporter is now')
+    .argument(...RUN)
+    .option(...NO_WAIT)
+    .action((id: string, options: WaitOption) =>
+      run(async (context) =>
+        started(
+          context,
+          await context.client.rerunExport({ params: paramsOf(await viewRun(context.client, id)) }),
+          options,
+        ),
+      ),
+    );
+  exporters
+    .command('backfill')
+    .description('export what happened from one day to another, both included, into a folder of its own')
     .argument(...EXPORTER)
     .requiredOption('--from <day>', 'such as 2026-01-01, by the clocks of the entity')
     .requiredOption('--to <day>', 'such as 2026-01-31')
     .option(...NO_WAIT)
-    .action((given: string, { from, to, ...options }: WaitOption & { from: string; to: string }) => run(async (context) =>
-      started(context, await context.client.backfillExports({ params: await idOf(context, given), body: { from, to } }), options)));
+    .action((given: string, { from, to, ...options }: WaitOption & { from: string; to: string }) =>
+      run(async (context) =>
+        started(
+          context,
+          await context.client.backfillExports({ params: await idOf(context, given), body: { from, to } }),
+          options,
+        ),
+      ),
+    );
 }
 
 async function started(context: CommandContext, { identifier }: ExportRun, { wait }: WaitOption): Promise<number> {
@@ -64,13 +104,28 @@ async function started(context: CommandContext, { identifier }: ExportRun, { wai
 }
 
 async function listRuns(context: CommandContext, given: string): Promise<number> {
-  const { client, console, terminal: { width } } = context;
+  const {
+    client,
+    console,
+    terminal: { width },
+  } = context;
   const params = await idOf(context, given);
   const { items, total_items: total } = await client.listExportRuns({ params, query: { per_page: RUNS_SHOWN } });
-  console.log(table(['run', 'cause', 'state', 'window', 'started', 'rows', 'late'], items.map((one) => [
-    one.identifier, one.cause, one.covered ? `${one.state}, covered` : one.state, sayWindow(one), one.started_at?.slice(0, 16) ?? '',
-    String(one.rows), String(one.types.reduce((sum, { late_rows: late }) => sum + (late ?? 0), 0)),
-  ]), width));
+  console.log(
+    table(
+      ['run', 'cause', 'state', 'window', 'started', 'rows', 'late'],
+      items.map((one) => [
+        one.identifier,
+        one.cause,
+        one.covered ? `${one.state}, covered` : one.state,
+        sayWindow(one),
+        one.started_at?.slice(0, 16) ?? '',
+        String(one.rows),
+        String(one.types.reduce((sum, { late_rows: late }) => sum + (late ?? 0), 0)),
+      ]),
+      width,
+    ),
+  );
   if (total > items.length) console.log(`and ${total - items.length} older ones`);
   return 0;
 }
@@ -86,10 +141,19 @@ async function idOf({ client }: CommandContext, given: string): Promise<{ export
 async function followToEnd(context: CommandContext, id: string): Promise<number> {
   const { client } = context;
   const now = await viewRun(client, id);
-  return tell(context, hasEnded(now) ? now : await follow<ExportRun>(context, {
-    view: () => viewRun(client, id), hasEnded, shown: (status) => ({ phase: '{text}', value: 0, total: 1, text: progressOf(status) }),
-    name: 'run', toFollow: `exporters follow ${id}`, toCancel: `exporters cancel ${id}`,
-  }));
+  return tell(
+    context,
+    hasEnded(now)
+      ? now
+      : await follow<ExportRun>(context, {
+          view: () => viewRun(client, id),
+          hasEnded,
+          shown: (status) => ({ phase: '{text}', value: 0, total: 1, text: progressOf(status) }),
+          name: 'run',
+          toFollow: `exporters follow ${id}`,
+          toCancel: `exporters cancel ${id}`,
+        }),
+  );
 }
 
 function progressOf(status: ExportRun): string {
@@ -113,17 +177,29 @@ async function cancel({ client, console }: CommandContext, id: string): Promise<
 }
 
 async function changeState(
-  context: CommandContext, given: string, change: 'activateDataExporter' | 'deactivateDataExporter',
+  context: CommandContext,
+  given: string,
+  change: 'activateDataExporter' | 'deactivateDataExporter',
 ): Promise<number> {
   return show(context, [await context.client[change]({ params: await idOf(context, given) })]);
 }
 
 function show({ console, terminal: { width } }: CommandContext, exporters: ListedDataExporter[]): number {
-  console.log(table(['identifier', 'name', 'state', 'to', 'data', 'apps', 'last good run'], exporters.map((exporter) => [
-    exporter.identifier, exporter.name, exporter.active ? 'active' : 'inactive',
-    [exporter.bucket_name, exporter.subfolder].filter((part) => part !== '').join('/'), exporter.exported_data.join(', '),
-    exporter.apps.map(({ name }) => name).join(', '), exporter.last_run_at?.slice(0, 16) ?? 'never',
-  ]), width));
+  console.log(
+    table(
+      ['identifier', 'name', 'state', 'to', 'data', 'apps', 'last good run'],
+      exporters.map((exporter) => [
+        exporter.identifier,
+        exporter.name,
+        exporter.active ? 'active' : 'inactive',
+        [exporter.bucket_name, exporter.subfolder].filter((part) => part !== '').join('/'),
+        exporter.exported_data.join(', '),
+        exporter.apps.map(({ name }) => name).join(', '),
+        exporter.last_run_at?.slice(0, 16) ?? 'never',
+      ]),
+      width,
+    ),
+  );
   return 0;
 }
 
@@ -138,8 +214,22 @@ async function findExporter(client: Client, given: string): Promise<ListedDataEx
   const named = exporters.filter(({ name }) => name === given);
   if (!found && named.length > 1) {
     const identifiers = named.map(({ identifier }) => identifier).join(', ');
-    return refuse(409, 'ambiguous', `${named.length} exporters are called ${given}: give an identifier (${identifiers})`);
+    return refuse(
+      409,
+      'ambiguous',
+      `${named.length} exporters are called ${given}: give an identifier (${identifiers})`,
+    );
   }
-  return found ?? named[0]
-    ?? refuse(404, 'no_exporter', `There is no exporter ${given}${nearestOf(given, exporters.map(({ name }) => name))}`);
+  return (
+    found ??
+    named[0] ??
+    refuse(
+      404,
+      'no_exporter',
+      `There is no exporter ${given}${nearestOf(
+        given,
+        exporters.map(({ name }) => name),
+      )}`,
+    )
+  );
 }

@@ -13,23 +13,25 @@ type Options = BucketOptions & { prefix: string; from?: string; to?: string; jwk
 
 type Bounds = { from?: Date; to?: Date };
 
-export const addVerifyCommand = (exporters: Command, run: Run) => exporters.command('verify')
-  .description('look whether all that was exported is in the bucket, as it was written. No server is asked for it')
-  .requiredOption('--bucket <name>', 'is read with the credentials that the AWS command line would use')
-  .option('--prefix <prefix>', '<subfolder>/<exporter>; else all exporters of the bucket', '')
-  .option('--region <region>', 'of the bucket')
-  .option('--endpoint <url>', 'of an S3 that is not Amazon\'s')
-  .option('--from <time>', 'only windows that end after it: a date (UTC), or an instant such as 2026-11-20T23:00:00Z')
-  .option('--to <time>', 'only windows that begin before it')
-  .option('--jwks <file|url>', 'the server\'s public keys, /.well-known/jwks.json: signatures are verified by them')
-  .option('--deep', 'read each file and hash it, instead of asking for its size')
-  .option('--json', 'print what was found as JSON')
-  .action((options: Options) => run((context) => verify(context, options)));
+export const addVerifyCommand = (exporters: Command, run: Run) =>
+  exporters
+    .command('verify')
+    .description('look whether all that was exported is in the bucket, as it was written. No server is asked for it')
+    .requiredOption('--bucket <name>', 'is read with the credentials that the AWS command line would use')
+    .option('--prefix <prefix>', '<subfolder>/<exporter>; else all exporters of the bucket', '')
+    .option('--region <region>', 'of the bucket')
+    .option('--endpoint <url>', "of an S3 that is not Amazon's")
+    .option('--from <time>', 'only windows that end after it: a date (UTC), or an instant such as 2026-11-20T23:00:00Z')
+    .option('--to <time>', 'only windows that begin before it')
+    .option('--jwks <file|url>', "the server's public keys, /.well-known/jwks.json: signatures are verified by them")
+    .option('--deep', 'read each file and hash it, instead of asking for its size')
+    .option('--json', 'print what was found as JSON')
+    .action((options: Options) => run((context) => verify(context, options)));
 
 async function verify({ stdin, stderr, console, terminal }: CommandContext, options: Options): Promise<number> {
   const bounds = boundsOf(options);
   const keys = options.jwks === undefined ? null : await readJwks({ stdin }, options.jwks);
-  const { openExportsBucket } = await import('./exports-bucket.ts');         // takes a while to load: not for each command
+  const { openExportsBucket } = await import('./exports-bucket.ts'); // takes a while to load: not for each command
   const bucket = openExportsBucket(options);
   try {
     const folders = await foldersOf(bucket.list(listedPrefix(options.prefix)), bounds);
@@ -45,9 +47,14 @@ async function verify({ stdin, stderr, console, terminal }: CommandContext, opti
 }
 
 async function verifyAll(
-  { stderr }: Pick<ProcessIo, 'stderr'>, verification: Verification, folders: WindowFolder[],
+  { stderr }: Pick<ProcessIo, 'stderr'>,
+  verification: Verification,
+  folders: WindowFolder[],
 ): Promise<VerifiedWindow[]> {
-  const bar = new SingleBar({ format: '{bar} {value} of {total} windows', gracefulExit: false, stream: stderr }, progress.Presets.legacy);
+  const bar = new SingleBar(
+    { format: '{bar} {value} of {total} windows', gracefulExit: false, stream: stderr },
+    progress.Presets.legacy,
+  );
   bar.start(folders.length, 0);
   try {
     const windows: VerifiedWindow[] = [];
@@ -62,10 +69,12 @@ async function verifyAll(
 }
 
 async function foldersOf(keys: AsyncIterable<string>, { from, to }: Bounds): Promise<WindowFolder[]> {
-  const isAsked = ({ span }: WindowFolder) => span === null
-    ? from === undefined && to === undefined            // a backfill is of the time of events, which is another
-    : (!from || span.end > from) && (!to || (span.start ?? -Infinity) < to);
-  return (await windowFolders(keys)).filter(isAsked)
+  const isAsked = ({ span }: WindowFolder) =>
+    span === null
+      ? from === undefined && to === undefined // a backfill is of the time of events, which is another
+      : (!from || span.end > from) && (!to || (span.start ?? -Infinity) < to);
+  return (await windowFolders(keys))
+    .filter(isAsked)
     .toSorted((a, b) => compare(a.exporter, b.exporter) || compareEnds(a, b) || compare(a.path, b.path));
 }
 
@@ -74,9 +83,18 @@ const compareEnds = (a: WindowFolder, b: WindowFolder) => (a.span?.end.getTime()
 
 /** Gaps and overlaps of each exporter's windows. */
 function chainFaults(folders: WindowFolder[], bounds: Bounds): (WindowFault & { exporter: string })[] {
-  const chains = Object.entries(Object.groupBy(folders.filter(({ span }) => span !== null), ({ exporter }) => exporter));
+  const chains = Object.entries(
+    Object.groupBy(
+      folders.filter(({ span }) => span !== null),
+      ({ exporter }) => exporter,
+    ),
+  );
   return chains.flatMap(([exporter, chain = []]) =>
-    windowFaults(chain.map(({ span }) => span!), bounds).map((fault) => ({ exporter, ...fault })));
+    windowFaults(
+      chain.map(({ span }) => span!),
+      bounds,
+    ).map((fault) => ({ exporter, ...fault })),
+  );
 }
 
 /** `exp_1` is not to bring `exp_12`. */
@@ -86,7 +104,10 @@ function listedPrefix(prefix: string): string {
 }
 
 function boundsOf({ from, to }: Options): Bounds {
-  return { ...(from === undefined ? {} : { from: readTime('--from', from) }), ...(to === undefined ? {} : { to: readTime('--to', to) }) };
+  return {
+    ...(from === undefined ? {} : { from: readTime('--from', from) }),
+    ...(to === undefined ? {} : { to: readTime('--to', to) }),
+  };
 }
 
 function readTime(option: string, given: string): Date {

@@ -1,4 +1,10 @@
-import { GetObjectCommand, HeadObjectCommand, paginateListObjectsV2, S3Client, type S3ServiceException } from '@aws-sdk/client-s3';
+import {
+  GetObjectCommand,
+  HeadObjectCommand,
+  paginateListObjectsV2,
+  S3Client,
+  type S3ServiceException,
+} from '@aws-sdk/client-s3';
 import { refuse } from '../../domain/core/refusal.ts';
 import { ObjectRefused } from './object-refused.ts';
 
@@ -19,16 +25,19 @@ export function openExportsBucket({ bucket, region, endpoint }: BucketOptions): 
   // oxlint-disable-next-line node/no-process-env -- the SDK reads its settings there, too
   const isElsewhere = endpoint ?? process.env.AWS_ENDPOINT_URL_S3 ?? process.env.AWS_ENDPOINT_URL;
   const client = new S3Client({
-    ...(region === undefined ? {} : { region }), ...(endpoint === undefined ? {} : { endpoint }),
-    followRegionRedirects: true, forcePathStyle: isElsewhere !== undefined,
+    ...(region === undefined ? {} : { region }),
+    ...(endpoint === undefined ? {} : { endpoint }),
+    followRegionRedirects: true,
+    forcePathStyle: isElsewhere !== undefined,
   });
-  const asked = async <T>(answer: Promise<T>, what: string): Promise<T | null> => answer.catch((error: S3ServiceException) => {
-    if (error.name !== 'NoSuchBucket' && error.$metadata?.httpStatusCode === 404) return null;
-    if (isOfObject(error)) throw new ObjectRefused(what, reasonOf(error));
-    return refuseAsS3(error, what);
-  });
+  const asked = async <T>(answer: Promise<T>, what: string): Promise<T | null> =>
+    answer.catch((error: S3ServiceException) => {
+      if (error.name !== 'NoSuchBucket' && error.$metadata?.httpStatusCode === 404) return null;
+      if (isOfObject(error)) throw new ObjectRefused(what, reasonOf(error));
+      return refuseAsS3(error, what);
+    });
   return {
-    async* list(prefix) {
+    async *list(prefix) {
       try {
         for await (const page of paginateListObjectsV2({ client }, { Bucket: bucket, Prefix: prefix })) {
           for (const { Key } of page.Contents ?? []) yield Key!;
@@ -59,7 +68,10 @@ async function* whole(body: AsyncIterable<Uint8Array>, key: string): AsyncGenera
 
 /** Whether another object may be given nonetheless; other credentials are what the rest takes. */
 function isOfObject({ name, $metadata }: S3ServiceException): boolean {
-  return $metadata?.httpStatusCode === 403 && !['InvalidAccessKeyId', 'SignatureDoesNotMatch', 'RequestTimeTooSkewed'].includes(name);
+  return (
+    $metadata?.httpStatusCode === 403 &&
+    !['InvalidAccessKeyId', 'SignatureDoesNotMatch', 'RequestTimeTooSkewed'].includes(name)
+  );
 }
 
 function reasonOf({ name, message, $metadata }: S3ServiceException): string {
@@ -70,7 +82,11 @@ function reasonOf({ name, message, $metadata }: S3ServiceException): string {
 /** In S3's own words, with what is to be done where they are hard to make out. */
 function refuseAsS3(error: S3ServiceException, what: string): never {
   const { name, message } = error;
-  const hint = name === 'CredentialsProviderError' ? ' Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE.'
-    : message === 'Region is missing' ? '. Name it by --region, or set AWS_REGION.' : '';
+  const hint =
+    name === 'CredentialsProviderError'
+      ? ' Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE.'
+      : message === 'Region is missing'
+        ? '. Name it by --region, or set AWS_REGION.'
+        : '';
   return refuse(502, 's3', `S3 does not give ${what}: ${reasonOf(error)}${hint}`);
 }

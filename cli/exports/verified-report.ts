@@ -18,7 +18,9 @@ export function sayVerified(report: VerifiedReport, asJson: boolean, width: numb
 
 function jsonOf({ ok, isSigned, isDeep, windows, faults }: VerifiedReport): object {
   return {
-    ok, signatures_checked: isSigned, hashed: isDeep,
+    ok,
+    signatures_checked: isSigned,
+    hashed: isDeep,
     windows: windows.map((window) => ({ ok: isWhole(window), ...window })),
     gaps: faults.filter(({ kind }) => kind === 'gap').map(({ kind: _, ...gap }) => gap),
     overlaps: faults.filter(({ kind }) => kind === 'overlap').map(({ kind: _, ...overlap }) => overlap),
@@ -29,11 +31,23 @@ function textOf(report: VerifiedReport, width: number | null): string {
   const { windows } = report;
   if (windows.length === 0) return 'There are no exports here: are --bucket, --prefix, --from and --to right?';
   const rows = windows.map((window) => [
-    window.exporter, nameOf(window), window.run ?? '', `${window.files.length}`, `${window.rows}`, `${window.bytes}`,
-    window.signature?.replace('_', ' ') ?? '', isWhole(window) ? 'ok' : 'FAULT',
+    window.exporter,
+    nameOf(window),
+    window.run ?? '',
+    `${window.files.length}`,
+    `${window.rows}`,
+    `${window.bytes}`,
+    window.signature?.replace('_', ' ') ?? '',
+    isWhole(window) ? 'ok' : 'FAULT',
   ]);
   const heads = ['exporter', 'window', 'run', 'files', 'rows', 'bytes', 'signature', 'state'];
-  return [table(heads, rows, width), '', ...windows.flatMap(faultLines), ...report.faults.map(chainLine), summary(report)].join('\n');
+  return [
+    table(heads, rows, width),
+    '',
+    ...windows.flatMap(faultLines),
+    ...report.faults.map(chainLine),
+    summary(report),
+  ].join('\n');
 }
 
 const nameOf = ({ manifest }: VerifiedWindow) => manifest.split('/').at(-2)!;
@@ -56,7 +70,10 @@ const counted = (count: number, what: string) => `${count} ${what}${count === 1 
 function summary({ ok, isSigned, isDeep, windows, faults }: VerifiedReport): string {
   const files = windows.flatMap((window) => window.files);
   const bad = windows.filter((window) => !isWhole(window)).length;
-  const how = [isDeep ? 'each hashed' : 'sizes only', isSigned ? 'signatures verified' : 'no signatures verified: --jwks does'].join(', ');
+  const how = [
+    isDeep ? 'each hashed' : 'sizes only',
+    isSigned ? 'signatures verified' : 'no signatures verified: --jwks does',
+  ].join(', ');
   const verdict = ok ? 'All is there' : `${counted(bad, 'window')} with faults, ${faults.length} gaps and overlaps`;
   return `${verdict}: ${counted(windows.length, 'window')}, ${counted(files.length, 'file')} (${how}).`;
 }

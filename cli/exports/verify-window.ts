@@ -35,11 +35,14 @@ export async function verifyWindow(verification: Verification, folder: WindowFol
   const key = `${folder.path}/manifest.json`;
   for (let look = 1; ; look += 1) {
     const written = await unlessRefused(readText(verification.bucket, key));
-    if (written instanceof ObjectRefused) return { ...nothingKnown(folder, key), faults: [`is refused: ${written.reason}`] };
-    const verified = written === null
-      ? { ...nothingKnown(folder, key), extra: await stillThere(verification, folder.keys), faults: ['is missing'] }
-      : await verifyWritten(verification, folder, key, written);
-    if (isWhole(verified) || look === MAX_LOOKS || await readText(verification.bucket, key) === written) return verified;
+    if (written instanceof ObjectRefused)
+      return { ...nothingKnown(folder, key), faults: [`is refused: ${written.reason}`] };
+    const verified =
+      written === null
+        ? { ...nothingKnown(folder, key), extra: await stillThere(verification, folder.keys), faults: ['is missing'] }
+        : await verifyWritten(verification, folder, key, written);
+    if (isWhole(verified) || look === MAX_LOOKS || (await readText(verification.bucket, key)) === written)
+      return verified;
   }
 }
 
@@ -48,7 +51,10 @@ export function isWhole({ faults, extra, files }: VerifiedWindow): boolean {
 }
 
 async function verifyWritten(
-  verification: Verification, folder: WindowFolder, key: string, written: string,
+  verification: Verification,
+  folder: WindowFolder,
+  key: string,
+  written: string,
 ): Promise<VerifiedWindow> {
   const json = parse(written);
   const { data: manifest } = unsignedManifest.safeParse(json);
@@ -61,14 +67,35 @@ async function verifyWritten(
   const files = await verifyFiles(verification, named);
   const { window, run, generation, rows, bytes } = manifest;
   return {
-    exporter: folder.exporter, manifest: key, window, run, generation, rows, bytes, signature: signature ?? 'not_checked', files,
-    extra: await stillThere(verification, folder.keys.filter((each) => !names.has(each))),
+    exporter: folder.exporter,
+    manifest: key,
+    window,
+    run,
+    generation,
+    rows,
+    bytes,
+    signature: signature ?? 'not_checked',
+    files,
+    extra: await stillThere(
+      verification,
+      folder.keys.filter((each) => !names.has(each)),
+    ),
     faults: [...signatureFaults(signature), ...manifestFaults(manifest, folder)],
   };
 }
 
 const nothingKnown = ({ exporter }: WindowFolder, manifest: string): VerifiedWindow => ({
-  exporter, manifest, window: null, run: null, generation: null, rows: 0, bytes: 0, signature: null, files: [], extra: [], faults: [],
+  exporter,
+  manifest,
+  window: null,
+  run: null,
+  generation: null,
+  rows: 0,
+  bytes: 0,
+  signature: null,
+  files: [],
+  extra: [],
+  faults: [],
 });
 
 /** Sizes are asked for at once; what is read is read one by one. */
@@ -79,8 +106,13 @@ async function verifyFiles(verification: Verification, named: ManifestFile[]): P
   return files;
 }
 
-async function verifyFile({ bucket, isDeep }: Verification, { key, bytes, sha256 }: ManifestFile): Promise<VerifiedFile> {
-  const found = await unlessRefused(isDeep ? hash(bucket, key) : bucket.size(key).then((size) => ({ bytes: size, sha256: null })));
+async function verifyFile(
+  { bucket, isDeep }: Verification,
+  { key, bytes, sha256 }: ManifestFile,
+): Promise<VerifiedFile> {
+  const found = await unlessRefused(
+    isDeep ? hash(bucket, key) : bucket.size(key).then((size) => ({ bytes: size, sha256: null })),
+  );
   if (found instanceof ObjectRefused) return { key, state: 'refused', reason: `is refused: ${found.reason}` };
   if (found.bytes === null) return { key, state: 'missing', reason: null };
   if (found.bytes !== bytes) return { key, state: 'differs', reason: `has ${found.bytes} bytes, not ${bytes}` };
@@ -118,7 +150,8 @@ function signatureFaults(signature: SignatureState | null): string[] {
 function manifestFaults({ exporter, window, rows, types }: UnsignedManifest, folder: WindowFolder): string[] {
   const counted = types.flatMap(({ files }) => files).reduce((sum, file) => sum + file.rows, 0);
   const { span } = folder;
-  const isOther = span && (span.end.getTime() !== wholeSeconds(window.end) || span.start?.getTime() !== wholeSeconds(window.start));
+  const isOther =
+    span && (span.end.getTime() !== wholeSeconds(window.end) || span.start?.getTime() !== wholeSeconds(window.start));
   return [
     ...(exporter === folder.exporter ? [] : [`is of the exporter ${exporter}`]),
     ...(isOther ? ['tells of another window than its folder'] : []),
@@ -127,12 +160,13 @@ function manifestFaults({ exporter, window, rows, types }: UnsignedManifest, fol
 }
 
 /** Folders are named by them; the first window may begin between two. */
-const wholeSeconds = (time: string | null) => (time === null ? undefined : Math.floor(Date.parse(time) / 1_000) * 1_000);
+const wholeSeconds = (time: string | null) =>
+  time === null ? undefined : Math.floor(Date.parse(time) / 1_000) * 1_000;
 
 /** What was listed may be gone: the old files of a window that was exported again. */
 async function stillThere({ bucket }: Verification, keys: string[]): Promise<string[]> {
   const found: string[] = [];
-  for (const key of keys) if (await unlessRefused(bucket.size(key)) !== null) found.push(key);
+  for (const key of keys) if ((await unlessRefused(bucket.size(key))) !== null) found.push(key);
   return found;
 }
 

@@ -28,7 +28,10 @@ export async function windowFolders(keys: AsyncIterable<string>): Promise<Window
   return [...folders.values()];
 }
 
-function described({ groups }: RegExpExecArray, isBackfill: boolean): Pick<WindowFolder, 'exporter' | 'isBackfill' | 'span'> {
+function described(
+  { groups }: RegExpExecArray,
+  isBackfill: boolean,
+): Pick<WindowFolder, 'exporter' | 'isBackfill' | 'span'> {
   const { exporter, start, end } = groups as { exporter: string; start?: string; end?: string };
   const span = isBackfill ? null : { start: start === 'beginning' ? null : instant(start!), end: instant(end!) };
   return { exporter: exporter.split('/').at(-1)!, isBackfill, span };

@@ -16,12 +16,18 @@ const ARCHIVE = /\/api\/gdpr\/downloads\/(?<request_id>[^/]+)\/(?<ordinal>\d+)\/
 
 /** The commands of `millrace gdpr` that fetch archives and receipts. */
 export function addGdprEvidenceCommands(gdpr: Command, run: Run): void {
-  gdpr.command('download').description('write the archives of a request for data into files, each compared with its receipt')
-    .argument(...REQUEST).option('--to <folder>', 'where to', '.')
+  gdpr
+    .command('download')
+    .description('write the archives of a request for data into files, each compared with its receipt')
+    .argument(...REQUEST)
+    .option('--to <folder>', 'where to', '.')
     .action((id: string, { to }: { to: string }) => run((context) => downloadAll(context, id, to)));
-  gdpr.command('receipt').description('print the signed receipts of a request, or of a person: `millrace verify` reads them')
+  gdpr
+    .command('receipt')
+    .description('print the signed receipts of a request, or of a person: `millrace verify` reads them')
     .argument('[request]', 'as `millrace gdpr requests` shows it; a request shows there for a week')
-    .option('--user <id>', 'all receipts of the user instead, however old').option('--device <id>', 'the same of a device')
+    .option('--user <id>', 'all receipts of the user instead, however old')
+    .option('--device <id>', 'the same of a device')
     .option('--out <file>', 'write them into a file')
     .action((id: string | undefined, options: ReceiptOptions) => run((context) => printReceipts(context, id, options)));
 }
@@ -33,15 +39,19 @@ async function downloadAll({ client, stdout, console }: CommandContext, id: stri
   if (!view.download_urls) refuse(400, 'no_archives', `${id} is a request for deletion: it has no archives.`);
   const people = peopleOf(view);
   const archives = people.flatMap(([who, url]) => archiveOf(who, url));
-  for (const [who, url] of people) if (archiveOf(who, url).length === 0) console.log(printable(`${who}: ${url ?? 'pending'}`));
+  for (const [who, url] of people)
+    if (archiveOf(who, url).length === 0) console.log(printable(`${who}: ${url ?? 'pending'}`));
   if (archives.length === 0) return people.some(([, url]) => url === null) ? 1 : 0;
   const { receipts } = await receiptsOf(client, id);
-  const known = new Set(receipts.flatMap((receipt) => (receipt.type === 'access' ? receipt.archives.map(({ sha256 }) => sha256) : [])));
+  const known = new Set(
+    receipts.flatMap((receipt) => (receipt.type === 'access' ? receipt.archives.map(({ sha256 }) => sha256) : [])),
+  );
   await mkdir(folder, { recursive: true });
   for (const { who, params } of archives) {
     const file = join(folder, `${id}-${params.ordinal}.zip`);
     const sha256 = await save({ stdout }, await client.stream.downloadArchive({ params }), file);
-    if (!known.has(sha256)) refuse(502, 'not_the_archive', `${file} is not what a receipt tells of: its SHA-256 is ${sha256}.`);
+    if (!known.has(sha256))
+      refuse(502, 'not_the_archive', `${file} is not what a receipt tells of: its SHA-256 is ${sha256}.`);
     console.log(printable(`${who}: ${file}`));
   }
   return people.some(([, url]) => url === null) ? 1 : 0;
@@ -59,12 +69,17 @@ function archiveOf(who: string, url: string | null): { who: string; params: Arch
 
 async function save(io: Pick<ProcessIo, 'stdout'>, pieces: AsyncIterable<Uint8Array>, file: string): Promise<string> {
   const hash = createHash('sha256');
-  await writeOut(io, (async function* hashed() {
-    for await (const piece of pieces) {
-      hash.update(piece);
-      yield piece;
-    }
-  })(), file, OWN);
+  await writeOut(
+    io,
+    (async function* hashed() {
+      for await (const piece of pieces) {
+        hash.update(piece);
+        yield piece;
+      }
+    })(),
+    file,
+    OWN,
+  );
   return hash.digest('hex');
 }
 
@@ -73,17 +88,24 @@ function receiptsOf(client: Client, id: string) {
 }
 
 async function printReceipts(
-  { client, stdout }: CommandContext, id: string | undefined, { user, device, out }: ReceiptOptions,
+  { client, stdout }: CommandContext,
+  id: string | undefined,
+  { user, device, out }: ReceiptOptions,
 ): Promise<number> {
   const given = [id, user, device].filter((one) => one !== undefined);
   if (given.length !== 1) refuse(400, 'bad_request', 'Give a request, or --user with an id, or --device with one.');
-  const found = id === undefined ? await receiptsOfPerson(client, user === undefined ? { device_id: device } : { user_id: user })
-    : await receiptsOf(client, id);
+  const found =
+    id === undefined
+      ? await receiptsOfPerson(client, user === undefined ? { device_id: device } : { user_id: user })
+      : await receiptsOf(client, id);
   if (found.receipts.length === 0) refuse(404, 'no_receipts', 'There is no receipt of this id.');
   await writeOut({ stdout }, [`${escapeControls(JSON.stringify(found, null, 2))}\n`], out);
   return 0;
 }
 
-async function receiptsOfPerson(client: Client, query: { user_id?: string | undefined; device_id?: string | undefined }) {
+async function receiptsOfPerson(
+  client: Client,
+  query: { user_id?: string | undefined; device_id?: string | undefined },
+) {
   return { receipts: await Array.fromAsync(client.each.listReceiptsOfPerson({ query })) };
 }

@@ -7,22 +7,34 @@ type Options = { request?: true };
 
 /** The commands of `millrace gdpr` about what people are known by, and whose word that rests on. */
 export function addGdprIdentifierCommands(gdpr: Command, run: Run): void {
-  gdpr.command('identifiers').description('list what a request for a user would gather, and what it would leave alone')
-    .argument('<user>', 'user id').option('--request', 'it is a request, of which to list the same')
-    .action((id: string, { request }: Options) => run(async (context) =>
-      show(context, await Array.fromAsync(linksOf(context.client, id, request)), { ...request && { request } })));
-  gdpr.command('alias').description('confirm or refuse that an id came before another, which only an SDK says')
+  gdpr
+    .command('identifiers')
+    .description('list what a request for a user would gather, and what it would leave alone')
+    .argument('<user>', 'user id')
+    .option('--request', 'it is a request, of which to list the same')
+    .action((id: string, { request }: Options) =>
+      run(async (context) =>
+        show(context, await Array.fromAsync(linksOf(context.client, id, request)), { ...(request && { request }) }),
+      ),
+    );
+  gdpr
+    .command('alias')
+    .description('confirm or refuse that an id came before another, which only an SDK says')
     .addArgument(new Argument('<decision>', 'confirm, refuse, or undo').choices(Object.keys(DECISIONS)))
-    .argument('<previous>', 'the earlier id').argument('<user>', 'the later id')
+    .argument('<previous>', 'the earlier id')
+    .argument('<user>', 'the later id')
     .action((decision: keyof typeof DECISIONS, previous: string, user: string) =>
-      run((context) => decide(context, DECISIONS[decision], previous, user)));
+      run((context) => decide(context, DECISIONS[decision], previous, user)),
+    );
 }
 
 const DECISIONS = { confirm: 'confirmed', refuse: 'refused', undo: 'undecided' } as const;
 type Decision = (typeof DECISIONS)[keyof typeof DECISIONS];
 
 function linksOf({ each }: Client, id: string, isRequest = false): AsyncGenerator<IdentifierLink> {
-  return isRequest ? each.listGdprIdentifiers({ params: { request_id: id } }) : each.previewUserIdentifiers({ query: { user_id: id } });
+  return isRequest
+    ? each.listGdprIdentifiers({ params: { request_id: id } })
+    : each.previewUserIdentifiers({ query: { user_id: id } });
 }
 
 function show({ console, terminal: { width } }: CommandContext, links: IdentifierLink[], { request }: Options): number {
@@ -30,14 +42,29 @@ function show({ console, terminal: { width } }: CommandContext, links: Identifie
     console.log('none: they are deleted once a request is treated, and its receipt says how many there were');
     return 0;
   }
-  console.log(table(['of', 'kind', 'id', 'why', 'said by', 'since'], links.map((one) => [
-    one.person ?? '', one.kind, one.id, one.left_alone === null ? one.origin ?? '' : `left alone: ${one.left_alone}`,
-    one.device_id ?? one.app_id ?? '', one.said_at?.slice(0, 16) ?? '',
-  ]), width));
+  console.log(
+    table(
+      ['of', 'kind', 'id', 'why', 'said by', 'since'],
+      links.map((one) => [
+        one.person ?? '',
+        one.kind,
+        one.id,
+        one.left_alone === null ? (one.origin ?? '') : `left alone: ${one.left_alone}`,
+        one.device_id ?? one.app_id ?? '',
+        one.said_at?.slice(0, 16) ?? '',
+      ]),
+      width,
+    ),
+  );
   return 0;
 }
 
-async function decide({ client, console }: CommandContext, decision: Decision, previousId: string, userId: string): Promise<number> {
+async function decide(
+  { client, console }: CommandContext,
+  decision: Decision,
+  previousId: string,
+  userId: string,
+): Promise<number> {
   await client.decideAlias({ body: { previous_id: previousId, user_id: userId, decision } });
   console.log(decision);
   return 0;

@@ -11,25 +11,43 @@ const DEVICE = ['--device', 'it is the id of a device'] as const;
 
 /** The commands of `millrace gdpr` about people: who must not be deleted, and who is taken in again. */
 export function addGdprPeopleCommands(gdpr: Command, run: Run): void {
-  gdpr.command('hold').description('put a user on hold: they are not deleted until it is released')
-    .argument('<user>', 'user id').requiredOption('--reason <reason>', 'is shown with requests that wait for it')
-    .addOption(new Option('--kind <kind>', 'hold: a legal one; restriction: of processing (GDPR, article 18)')
-      .choices(['hold', 'restriction']))
+  gdpr
+    .command('hold')
+    .description('put a user on hold: they are not deleted until it is released')
+    .argument('<user>', 'user id')
+    .requiredOption('--reason <reason>', 'is shown with requests that wait for it')
+    .addOption(
+      new Option('--kind <kind>', 'hold: a legal one; restriction: of processing (GDPR, article 18)').choices([
+        'hold',
+        'restriction',
+      ]),
+    )
     .option(...DEVICE)
     .action((user: string, options: HoldOptions) => run((context) => hold(context, user, options)));
-  gdpr.command('release').description('release a hold: requests that wait for it go on')
+  gdpr
+    .command('release')
+    .description('release a hold: requests that wait for it go on')
     .argument('<hold>', 'as `millrace gdpr holds` shows it')
     .action((id: string) => run((context) => release(context, id)));
-  gdpr.command('holds').description('list who is on hold')
+  gdpr
+    .command('holds')
+    .description('list who is on hold')
     .action(() => run(async (context) => show(context, await Array.fromAsync(context.client.each.listGdprHolds()))));
-  gdpr.command('readmit').description('take in the data of users again who were erased; what was erased does not come back')
-    .argument('[user...]', 'user ids').option('--file <file>', 'an id a line; - is standard input')
+  gdpr
+    .command('readmit')
+    .description('take in the data of users again who were erased; what was erased does not come back')
+    .argument('[user...]', 'user ids')
+    .option('--file <file>', 'an id a line; - is standard input')
     .option('--device', 'all of them are ids of devices, not of users')
     .action((users: string[], options: ReadmitOptions) => run((context) => readmit(context, users, options)));
 }
 
-async function hold({ client, console }: CommandContext, id: string, { reason, kind, device }: HoldOptions): Promise<number> {
-  const body = { ...device ? { device_id: id } : { user_id: id }, reason, kind };
+async function hold(
+  { client, console }: CommandContext,
+  id: string,
+  { reason, kind, device }: HoldOptions,
+): Promise<number> {
+  const body = { ...(device ? { device_id: id } : { user_id: id }), reason, kind };
   const made = await client.createGdprHold({ body });
   console.log(made.identifier);
   if (made.deletion_under_way) console.error('A deletion of theirs had begun before: it may not stop for it any more.');
@@ -43,13 +61,28 @@ async function release({ client, console }: CommandContext, id: string): Promise
 }
 
 function show({ console, terminal: { width } }: CommandContext, holds: GdprHold[]): number {
-  console.log(table(['hold', 'kind', 'of', 'since', 'by', 'reason'], holds.map((one) => [
-    one.identifier, one.kind, one.user_id ?? `device ${one.device_id}`, one.created_at.slice(0, 16), one.created_by ?? '', one.reason,
-  ]), width));
+  console.log(
+    table(
+      ['hold', 'kind', 'of', 'since', 'by', 'reason'],
+      holds.map((one) => [
+        one.identifier,
+        one.kind,
+        one.user_id ?? `device ${one.device_id}`,
+        one.created_at.slice(0, 16),
+        one.created_by ?? '',
+        one.reason,
+      ]),
+      width,
+    ),
+  );
   return 0;
 }
 
-async function readmit({ client, stdin, console }: CommandContext, given: string[], { file, device }: ReadmitOptions): Promise<number> {
+async function readmit(
+  { client, stdin, console }: CommandContext,
+  given: string[],
+  { file, device }: ReadmitOptions,
+): Promise<number> {
   const ids = await readPeople({ stdin }, given, file);
   const body = device ? { devices: ids } : { users: ids };
   const { readmitted, unknown } = await client.readmitPeople({ body });

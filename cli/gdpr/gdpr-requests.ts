@@ -21,22 +21,33 @@ type Decision = 'approve' | 'decline';
 export function addGdprRequestCommands(gdpr: Command, run: Run): void {
   addAsking(gdpr, run, 'access', 'ask for all data of users: an archive for each of them');
   addAsking(gdpr, run, 'delete', 'ask for the deletion of all data of users').option(...YES);
-  gdpr.command('status').description('tell how a request stands').argument(...REQUEST)
+  gdpr
+    .command('status')
+    .description('tell how a request stands')
+    .argument(...REQUEST)
     .action((id: string) => run(async (context) => tell(context, await viewGdpr(context.client, id))));
-  gdpr.command('requests', { isDefault: true }).description(`list the last ${REQUESTS_SHOWN} requests, newest first`)
-    .option('--type <type>', 'access or delete').option('--state <state>', 'waiting, accepted, running, treated or declined')
+  gdpr
+    .command('requests', { isDefault: true })
+    .description(`list the last ${REQUESTS_SHOWN} requests, newest first`)
+    .option('--type <type>', 'access or delete')
+    .option('--state <state>', 'waiting, accepted, running, treated or declined')
     .action((options: ListOptions) => run((context) => list(context, options)));
   for (const [name, description] of [
     ['approve', 'approve deletions asked for from devices, or start requests again that were given up: they begin'],
     ['decline', 'decline requests: nothing is deleted'],
   ] as const) {
-    gdpr.command(name).description(description).argument('<request...>', REQUEST[1])
+    gdpr
+      .command(name)
+      .description(description)
+      .argument('<request...>', REQUEST[1])
       .action((ids: string[]) => run((context) => decideAll(context, ids, name)));
   }
 }
 
 function addAsking(gdpr: Command, run: Run, type: GdprRequest['type'], description: string): Command {
-  return gdpr.command(type).description(description)
+  return gdpr
+    .command(type)
+    .description(description)
     .argument('[user...]', 'user ids')
     .option('--file <file>', 'a user id a line; - is standard input')
     .option('--no-email', 'send no e-mail when it is done')
@@ -45,11 +56,17 @@ function addAsking(gdpr: Command, run: Run, type: GdprRequest['type'], descripti
 }
 
 /** Nothing is asked for twice, however often the request is sent. */
-async function ask(context: CommandContext, type: GdprRequest['type'], given: string[], options: AskOptions): Promise<number> {
+async function ask(
+  context: CommandContext,
+  type: GdprRequest['type'],
+  given: string[],
+  options: AskOptions,
+): Promise<number> {
   const { server, client, console } = context;
   const { file, email, wait, yes } = options;
   const users = await readPeople(context, given, file);
-  if (type === 'delete') await confirmDeletion(context, `all data of ${users.length === 1 ? 'one user' : `${users.length} users`}`, yes);
+  if (type === 'delete')
+    await confirmDeletion(context, `all data of ${users.length === 1 ? 'one user' : `${users.length} users`}`, yes);
   const asked = { body: { users, skip_email: !email } };
   const { callback_url: url } = await (type === 'access' ? client.requestAccess(asked) : client.requestDeletion(asked));
   const id = new URL(url).searchParams.get('request_id') ?? refuse(502, 'bad_reply', `${server.url} told no request.`);
@@ -60,10 +77,17 @@ async function ask(context: CommandContext, type: GdprRequest['type'], given: st
 }
 
 async function followToEnd(context: CommandContext, id: string): Promise<number> {
-  return tell(context, await follow<GdprRequest>(context, {
-    view: () => viewGdpr(context.client, id), hasEnded: isOver, name: 'request', toFollow: `gdpr status ${id}`, toCancel: null,
-    shown: (view) => ({ phase: '{text}', value: 0, total: peopleOf(view).length, text: progressOf(view) }),
-  }));
+  return tell(
+    context,
+    await follow<GdprRequest>(context, {
+      view: () => viewGdpr(context.client, id),
+      hasEnded: isOver,
+      name: 'request',
+      toFollow: `gdpr status ${id}`,
+      toCancel: null,
+      shown: (view) => ({ phase: '{text}', value: 0, total: peopleOf(view).length, text: progressOf(view) }),
+    }),
+  );
 }
 
 function tell({ console, terminal: { width } }: CommandContext, view: GdprRequest): number {
@@ -71,12 +95,28 @@ function tell({ console, terminal: { width } }: CommandContext, view: GdprReques
   return view.state === 'declined' ? DECLINED : 0;
 }
 
-async function list({ client, console, terminal: { width } }: CommandContext, { type, state }: ListOptions): Promise<number> {
-  const { items, total_items: total } = await client.listGdprRequests({ query: { per_page: REQUESTS_SHOWN, type, state } });
-  console.log(table(['request', 'type', 'source', 'state', 'asked', 'treated', 'people', 'done', 'on hold'], items.map((one) => [
-    one.request_id, one.type, one.source, one.state, one.requested_at.slice(0, 16), one.treated_at?.slice(0, 16) ?? '',
-    ...[one.people.asked, one.people.treated, one.people.held].map(String),
-  ]), width));
+async function list(
+  { client, console, terminal: { width } }: CommandContext,
+  { type, state }: ListOptions,
+): Promise<number> {
+  const { items, total_items: total } = await client.listGdprRequests({
+    query: { per_page: REQUESTS_SHOWN, type, state },
+  });
+  console.log(
+    table(
+      ['request', 'type', 'source', 'state', 'asked', 'treated', 'people', 'done', 'on hold'],
+      items.map((one) => [
+        one.request_id,
+        one.type,
+        one.source,
+        one.state,
+        one.requested_at.slice(0, 16),
+        one.treated_at?.slice(0, 16) ?? '',
+        ...[one.people.asked, one.people.treated, one.people.held].map(String),
+      ]),
+      width,
+    ),
+  );
   if (total > items.length) console.log(`and ${total - items.length} older ones`);
   return 0;
 }
@@ -97,7 +137,12 @@ async function decideAll(context: CommandContext, ids: readonly string[], decisi
   return failed === 0 ? 0 : NOT_DECIDED;
 }
 
-async function decide({ client, console }: CommandContext, id: string, decision: Decision, prefix = ''): Promise<number> {
+async function decide(
+  { client, console }: CommandContext,
+  id: string,
+  decision: Decision,
+  prefix = '',
+): Promise<number> {
   const asked = { params: { request_id: id } };
   await (decision === 'approve' ? client.approveGdprRequest(asked) : client.declineGdprRequest(asked));
   console.log(`${prefix}${decision === 'approve' ? 'approved' : 'declined'}`);

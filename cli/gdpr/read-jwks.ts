@@ -9,7 +9,8 @@ const ANSWER_MS = 30_000;
 export async function readJwks(io: Pick<ProcessIo, 'stdin'>, place: string): Promise<SigningKey[]> {
   const text = await (/^https?:/i.test(place) ? fetchText(place) : readText(io, place));
   const keys = readSigningKeys(parse(text));
-  return keys && keys.length > 0 ? keys
+  return keys && keys.length > 0
+    ? keys
     : refuse(400, 'bad_jwks', `${place} holds no set of Ed25519 keys, as a server shows it at /.well-known/jwks.json.`);
 }
 

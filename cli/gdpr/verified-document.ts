@@ -5,7 +5,9 @@ import { type GdprReceipt, receiptSchema } from '../../domain/gdpr/gdpr-receipt.
 import { printable } from '../core/table.ts';
 
 type Facts =
-  | { kind: 'receipt'; facts: GdprReceipt } | { kind: 'deletion list'; facts: DeletionList } | { kind: 'manifest'; facts: ExportManifest }
+  | { kind: 'receipt'; facts: GdprReceipt }
+  | { kind: 'deletion list'; facts: DeletionList }
+  | { kind: 'manifest'; facts: ExportManifest }
   | { kind: 'unknown'; facts: null };
 
 /** What can be told of a document that somebody signed. */
@@ -16,14 +18,21 @@ type VerifiedDocument = Facts & {
   keyId: string | null;
 };
 
-const KINDS = [['receipt', receiptSchema], ['deletion list', deletionListSchema], ['manifest', manifestSchema]] as const;
+const KINDS = [
+  ['receipt', receiptSchema],
+  ['deletion list', deletionListSchema],
+  ['manifest', manifestSchema],
+] as const;
 
 export function verifyOne(document: object, keys: readonly SigningKey[]): VerifiedDocument {
   const { receipt, list, run, signature } = document as Record<string, unknown>;
   const named = [receipt, list, run].find((id): id is string => typeof id === 'string') ?? null;
   const keyId = (signature as { key_id?: unknown } | undefined)?.key_id;
   return {
-    ...factsOf(document), id: named, signature: verifyDocument(document, keys), keyId: typeof keyId === 'string' ? keyId : null,
+    ...factsOf(document),
+    id: named,
+    signature: verifyDocument(document, keys),
+    keyId: typeof keyId === 'string' ? keyId : null,
   };
 }
 
@@ -47,18 +56,32 @@ function survivorsOf({ facts }: VerifiedDocument): number {
 export function reportDocument(verified: VerifiedDocument): string {
   const { id, kind, facts } = verified;
   const title = kind === 'unknown' ? 'document' : kind;
-  const lines = kind === 'receipt' ? receiptLines(facts) : kind === 'manifest' ? manifestLines(facts)
-    : kind === 'deletion list' ? listLines(facts) : ['It is of no form that this version knows.'];
+  const lines =
+    kind === 'receipt'
+      ? receiptLines(facts)
+      : kind === 'manifest'
+        ? manifestLines(facts)
+        : kind === 'deletion list'
+          ? listLines(facts)
+          : ['It is of no form that this version knows.'];
   const claimed = verified.signature === 'valid' ? [] : ['What it says, unverified:'];
-  return [`${[title, ...id === null ? [] : [printable(id)]].join(' ')}: ${verdict(verified)}`, ...claimed, ...lines].join('\n');
+  return [
+    `${[title, ...(id === null ? [] : [printable(id)])].join(' ')}: ${verdict(verified)}`,
+    ...claimed,
+    ...lines,
+  ].join('\n');
 }
 
 function verdict({ signature, keyId }: VerifiedDocument): string {
   switch (signature) {
-    case 'valid': return `valid, signed by ${printable(keyId ?? '')}`;
-    case 'invalid': return 'TAMPERED: it is not as it was signed';
-    case 'unknown_key': return `UNKNOWN KEY: none of the keys given is ${printable(keyId ?? '')}, which it names. Are they this server's?`;
-    case 'unsigned': return 'UNSIGNED';
+    case 'valid':
+      return `valid, signed by ${printable(keyId ?? '')}`;
+    case 'invalid':
+      return 'TAMPERED: it is not as it was signed';
+    case 'unknown_key':
+      return `UNKNOWN KEY: none of the keys given is ${printable(keyId ?? '')}, which it names. Are they this server's?`;
+    case 'unsigned':
+      return 'UNSIGNED';
   }
 }
 
@@ -69,9 +92,11 @@ function receiptLines(receipt: GdprReceipt): string[] {
     `of ${receipt.type}, request ${request}, round ${round}, of entity ${receipt.entity}, issued ${receipt.issued_at}`,
     `asked for ${at} by ${by.kind} ${by.id ?? ''} (${source})`,
     `${counted(subjects.length, 'person', 'people')}, known by ${counted(ids, 'id', 'ids')}`,
-    ...subjects.map(({ subject, left_alone: left = [] }) => (
-      `  ${subject}${left.length === 0 ? '' : `, ${counted(left.length, 'id', 'ids')} left alone`}`)),
-    ...receipt.type === 'access' ? accessLines(receipt) : erasureLines(receipt),
+    ...subjects.map(
+      ({ subject, left_alone: left = [] }) =>
+        `  ${subject}${left.length === 0 ? '' : `, ${counted(left.length, 'id', 'ids')} left alone`}`,
+    ),
+    ...(receipt.type === 'access' ? accessLines(receipt) : erasureLines(receipt)),
   ].map(printable);
 }
 
@@ -82,28 +107,45 @@ function accessLines({ places, archives }: Extract<GdprReceipt, { type: 'access'
   ];
 }
 
-function erasureLines(
-  { places, copies, kept, kept_values: values = [], tombstones_at: at }: Extract<GdprReceipt, { type: 'erasure' }>,
-): string[] {
+function erasureLines({
+  places,
+  copies,
+  kept,
+  kept_values: values = [],
+  tombstones_at: at,
+}: Extract<GdprReceipt, { type: 'erasure' }>): string[] {
   const survivors = sum(places, (place) => place.survivors);
   return [
     `nothing of them was taken in from ${at} on`,
-    `${sum(places, ({ erased }) => erased)} rows and files were erased, in ${counted(places.length, 'place', 'places')}; `
-      + (survivors === 0 ? 'a second look found 0 survivors' : `SURVIVORS: ${survivors}`),
-    ...places.filter((place) => place.erased + place.survivors > 0)
+    `${sum(places, ({ erased }) => erased)} rows and files were erased, in ${counted(places.length, 'place', 'places')}; ` +
+      (survivors === 0 ? 'a second look found 0 survivors' : `SURVIVORS: ${survivors}`),
+    ...places
+      .filter((place) => place.erased + place.survivors > 0)
       .map((place) => `  ${place.place}: ${place.erased} erased, ${place.survivors} survivors`),
-    ...copies.map(({ kind, id, state, list, reason }) =>
-      `copy of ${kind} ${id}: ${state.replace('_', ' ')}${list === null ? '' : ` by ${list}`}${reason === null ? '' : `. ${reason}`}`),
+    ...copies.map(
+      ({ kind, id, state, list, reason }) =>
+        `copy of ${kind} ${id}: ${state.replace('_', ' ')}${list === null ? '' : ` by ${list}`}${reason === null ? '' : `. ${reason}`}`,
+    ),
     ...kept.map(({ place, why, until }) => `kept: ${place}, ${why}${until === null ? '' : `, until ${until}`}`),
-    ...values.map(({ place, object, key, values: count }) => (place === 'outbox/' ? `kept: ${object}, which is no mail`
-      : place === 'gdpr_holds' ? `kept: the reason of hold ${object}, which names an id`
-      : `kept: ${counted(count, 'value', 'values')} of ${key ?? 'a key'} in ${object}, though an id is the same`)),
+    ...values.map(({ place, object, key, values: count }) =>
+      place === 'outbox/'
+        ? `kept: ${object}, which is no mail`
+        : place === 'gdpr_holds'
+          ? `kept: the reason of hold ${object}, which names an id`
+          : `kept: ${counted(count, 'value', 'values')} of ${key ?? 'a key'} in ${object}, though an id is the same`,
+    ),
   ];
 }
 
-function listLines({ exporter, request, erased_at: at, identifiers: { user_id: users, device_id: devices } }: DeletionList): string[] {
-  return [`of exporter ${exporter}, request ${request}: ${users.length} user ids and ${devices.length} device ids, erased at ${at}`]
-    .map(printable);
+function listLines({
+  exporter,
+  request,
+  erased_at: at,
+  identifiers: { user_id: users, device_id: devices },
+}: DeletionList): string[] {
+  return [
+    `of exporter ${exporter}, request ${request}: ${users.length} user ids and ${devices.length} device ids, erased at ${at}`,
+  ].map(printable);
 }
 
 function manifestLines({ exporter, window, types, rows, bytes }: ExportManifest): string[] {

@@ -10,19 +10,27 @@ type Options = { jwks: string; json?: true };
 
 const HINT = 'give a receipt, the answer that has several, a deletion list, or the manifest.json of an export';
 
-export const addVerifyDocumentCommand = (program: Command, run: Run) => program.command('verify')
-  .description('tell whether a receipt, a deletion list or a manifest is as the server signed it. No server is asked for it')
-  .argument('<file>', 'as `millrace gdpr receipt` writes it, or as it lies in the bucket; - is standard input')
-  .requiredOption('--jwks <file|url>', 'the server\'s public keys, /.well-known/jwks.json')
-  .option('--json', 'print what was found as JSON')
-  .action((file: string, options: Options) => run((context) => verify(context, file, options)));
+export const addVerifyDocumentCommand = (program: Command, run: Run) =>
+  program
+    .command('verify')
+    .description(
+      'tell whether a receipt, a deletion list or a manifest is as the server signed it. No server is asked for it',
+    )
+    .argument('<file>', 'as `millrace gdpr receipt` writes it, or as it lies in the bucket; - is standard input')
+    .requiredOption('--jwks <file|url>', "the server's public keys, /.well-known/jwks.json")
+    .option('--json', 'print what was found as JSON')
+    .action((file: string, options: Options) => run((context) => verify(context, file, options)));
 
 async function verify({ stdin, console }: CommandContext, file: string, { jwks, json }: Options): Promise<number> {
   const documents = documentsIn(await readJsonObject({ stdin }, file, HINT));
   const keys = await readJwks({ stdin }, jwks);
   const verified = documents.map((document) => verifyOne(document, keys));
   const ok = verified.every(isSound);
-  console.log(json ? escapeControls(JSON.stringify({ ok, documents: verified }, null, 2)) : verified.map(reportDocument).join('\n\n'));
+  console.log(
+    json
+      ? escapeControls(JSON.stringify({ ok, documents: verified }, null, 2))
+      : verified.map(reportDocument).join('\n\n'),
+  );
   return ok ? 0 : 1;
 }
 
@@ -31,7 +39,10 @@ function documentsIn(given: object): object[] {
   const { result = given } = given as { result?: object };
   const { receipts, items = receipts } = result as { receipts?: unknown; items?: unknown };
   if (items === undefined) return [result];
-  const documents = Array.isArray(items) ? items.filter((item): item is object => typeof item === 'object' && item !== null) : [];
-  return documents.length > 0 && documents.length === (items as unknown[]).length ? documents
+  const documents = Array.isArray(items)
+    ? items.filter((item): item is object => typeof item === 'object' && item !== null)
+    : [];
+  return documents.length > 0 && documents.length === (items as unknown[]).length
+    ? documents
     : refuse(400, 'no_receipts', `There are no receipts in it: ${HINT}.`);
 }

@@ -2,11 +2,24 @@ import { table } from '../core/table.ts';
 import type { Terminal } from '../core/terminal.ts';
 
 /** How many errors there are of each type, the most first, and where each of them is; nothing where there are none. */
-export function errorCounts(byType: Record<string, number>, counted: string, { width, command }: Terminal, listed: string): string[] {
+export function errorCounts(
+  byType: Record<string, number>,
+  counted: string,
+  { width, command }: Terminal,
+  listed: string,
+): string[] {
   const counts = Object.entries(byType).toSorted(([, one], [, other]) => other - one);
   if (counts.length === 0) return [];
-  return ['', table(['error', counted], counts.map(([type, count]) => [type, String(count)]), width), '',
-    `Each with its reason: ${command} ${listed}`];
+  return [
+    '',
+    table(
+      ['error', counted],
+      counts.map(([type, count]) => [type, String(count)]),
+      width,
+    ),
+    '',
+    `Each with its reason: ${command} ${listed}`,
+  ];
 }
 
 /** Says that rows were taken whose customer id hardly is one; nothing where there are none. */

@@ -12,7 +12,11 @@ import { writeOut } from '../core/write-out.ts';
 
 /** A row of an import or a record of a run that was not written, or not wholly. */
 type ListedError = {
-  line: number; error_type: string; customer_id: string | null; key: string | null; message: string;
+  line: number;
+  error_type: string;
+  customer_id: string | null;
+  key: string | null;
+  message: string;
   /** What names the record at a destination other than attributes. */
   record_key?: Record<string, unknown> | null;
   /** The cell's in a table whose columns are mapped. */
@@ -47,8 +51,12 @@ export const RUN_HEADS: ErrorHeads = { line: 'record', customer: 'customer or ke
 /** So many errors are printed at a time. */
 const PAGE = 100;
 const columns = ({ line, customer, key, column }: ErrorHeads): Column[] => [
-  { head: line, width: 9 }, ...column === undefined ? [] : [{ head: column, width: 20 }],
-  { head: 'error', width: 21 }, { head: customer, width: 32 }, { head: key, width: 24 }, { head: 'reason', width: 40 },
+  { head: line, width: 9 },
+  ...(column === undefined ? [] : [{ head: column, width: 20 }]),
+  { head: 'error', width: 21 },
+  { head: customer, width: 32 },
+  { head: key, width: 24 },
+  { head: 'reason', width: 40 },
 ];
 
 /** The options that all lists of errors take. */
@@ -62,10 +70,18 @@ export function errorOptions({ json, csv }: { json: string; csv: string }): Opti
 }
 
 /** Prints errors as they come: there may be millions. */
-export async function printErrorList(context: CommandContext, source: ErrorSource, { json, output }: ErrorsOptions): Promise<number> {
+export async function printErrorList(
+  context: CommandContext,
+  source: ErrorSource,
+  { json, output }: ErrorsOptions,
+): Promise<number> {
   const errors = parseErrors(context.server, source);
   const width = output === undefined ? context.terminal.width : null;
-  await writeOut(context, json ? pages(errors, (error) => escapeControls(stringify(error))) : tablePages(errors, source, width), output);
+  await writeOut(
+    context,
+    json ? pages(errors, (error) => escapeControls(stringify(error))) : tablePages(errors, source, width),
+    output,
+  );
   return 0;
 }
 
@@ -78,12 +94,18 @@ async function* parseErrors(server: Server, { reply, member }: ErrorSource): Asy
     for await (const { value } of elements) yield value;
   } catch (error) {
     if (error instanceof Refusal) throw error;
-    refuse(502, 'bad_reply', `${server.url} answered with something else than a list of errors: is it a Millrace server?`);
+    refuse(
+      502,
+      'bad_reply',
+      `${server.url} answered with something else than a list of errors: is it a Millrace server?`,
+    );
   }
 }
 
 async function* tablePages(
-  errors: AsyncIterable<ListedError>, source: ErrorSource, width: number | null,
+  errors: AsyncIterable<ListedError>,
+  source: ErrorSource,
+  width: number | null,
 ): AsyncGenerator<string> {
   const shape = columns(source.heads);
   let head: string | null = fixedHead(shape, width);
@@ -95,21 +117,42 @@ async function* tablePages(
 }
 
 function cellsOf(
-  { line, error_type: type, customer_id: customer, record_key: recordKey, key, message, column, redriven_by: settledBy }: ListedError,
+  {
+    line,
+    error_type: type,
+    customer_id: customer,
+    record_key: recordKey,
+    key,
+    message,
+    column,
+    redriven_by: settledBy,
+  }: ListedError,
   { lineZero, heads }: ErrorSource,
 ): string[] {
   const shownColumn = heads.column === undefined ? [] : [column ?? ''];
   const reason = settledBy === null ? message : `settled by ${settledBy}: ${message}`;
-  return [line === 0 ? lineZero : String(line), ...shownColumn, type, recordKey ? sayKey(recordKey) : customer ?? '', key ?? '', reason];
+  return [
+    line === 0 ? lineZero : String(line),
+    ...shownColumn,
+    type,
+    recordKey ? sayKey(recordKey) : (customer ?? ''),
+    key ?? '',
+    reason,
+  ];
 }
 
 /** The value alone where there is one, else each with its name. */
 function sayKey(key: Record<string, unknown>): string {
-  const parts = Object.entries(key).map(([field, value]) => [field, typeof value === 'string' ? value : stringify(value)] as const);
+  const parts = Object.entries(key).map(
+    ([field, value]) => [field, typeof value === 'string' ? value : stringify(value)] as const,
+  );
   return parts.length === 1 ? parts[0]![1] : parts.map(([field, value]) => `${field}=${value}`).join(' ');
 }
 
-async function* pages(errors: AsyncIterable<ListedError>, show: (error: ListedError) => string): AsyncGenerator<string> {
+async function* pages(
+  errors: AsyncIterable<ListedError>,
+  show: (error: ListedError) => string,
+): AsyncGenerator<string> {
   let page: string[] = [];
   for await (const error of errors) {
     if (page.push(`${show(error)}\n`) < PAGE) continue;

@@ -15,8 +15,12 @@ export function viewImport(client: Client, id: string): Promise<ImportProgress> 
 /** Shows how far an import is until it has ended. */
 export function followImport(context: CommandContext, id: string): Promise<ImportProgress> {
   return follow<ImportProgress>(context, {
-    view: () => viewImport(context.client, id), hasEnded, shown,
-    name: 'import', toFollow: `status ${id}`, toCancel: `cancel ${id}`,
+    view: () => viewImport(context.client, id),
+    hasEnded,
+    shown,
+    name: 'import',
+    toFollow: `status ${id}`,
+    toCancel: `cancel ${id}`,
   });
 }
 

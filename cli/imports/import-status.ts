@@ -38,50 +38,68 @@ export function report(status: ImportProgress, terminal: Terminal): string {
 /** Warns of ids that may be of the same people; nothing if there are none. */
 function similarIds(similar: ImportProgress['similar_ids']): string[] {
   if (similar === null || similar.count === 0) return [];
-  const shown = similar.examples.map(({ line, like }) => `line ${line} (like ${like === null ? 'a customer' : `line ${like}`})`);
+  const shown = similar.examples.map(
+    ({ line, like }) => `line ${line} (like ${like === null ? 'a customer' : `line ${like}`})`,
+  );
   const more = similar.count > shown.length ? ', …' : '';
-  return [`similar ids: ${similar.count}, which differ from an earlier one or a customer's only in capitals or composed letters: `
-    + `${shown.join(', ')}${more}`, '  Each becomes a customer of its own: correct them before you import the file.'];
+  return [
+    `similar ids: ${similar.count}, which differ from an earlier one or a customer's only in capitals or composed letters: ` +
+      `${shown.join(', ')}${more}`,
+    '  Each becomes a customer of its own: correct them before you import the file.',
+  ];
 }
 
 /** Nothing of a file of CSV as it is most often. */
-function sayFormat(
-  { format, delimiter, encoding, decimal, sheet, null_marker: marker, dates }: NonNullable<ImportProgress['file']>,
-): string[] {
+function sayFormat({
+  format,
+  delimiter,
+  encoding,
+  decimal,
+  sheet,
+  null_marker: marker,
+  dates,
+}: NonNullable<ImportProgress['file']>): string[] {
   const marked = [
-    ...marker === null ? [] : [`cells that are ${printable(marker)} taken as empty`],
-    ...dates === 'strict' ? [] : ['lenient dates'],
+    ...(marker === null ? [] : [`cells that are ${printable(marker)} taken as empty`]),
+    ...(dates === 'strict' ? [] : ['lenient dates']),
   ];
   if (format === 'xlsx') return [[`read from the sheet "${sheet}"`, ...marked].join(', ')];
   const found = [
-    ...delimiter === ',' ? [] : [`${NAMES[delimiter]} between fields`],
-    ...encoding === 'utf-8' ? [] : [encoding],
-    ...decimal === '.' ? [] : ['a comma before decimals'],
+    ...(delimiter === ',' ? [] : [`${NAMES[delimiter]} between fields`]),
+    ...(encoding === 'utf-8' ? [] : [encoding]),
+    ...(decimal === '.' ? [] : ['a comma before decimals']),
     ...marked,
   ];
   return found.length === 0 ? [] : [`read with ${found.join(', ')}`];
 }
 
 /** Names the parts of a table that were not imported. */
-function sayColumns(
-  { ignored, ignored_count: count, empty_cells: empty, unnamed_cells: unnamed }: NonNullable<ImportProgress['columns']>,
-): string[] {
+function sayColumns({
+  ignored,
+  ignored_count: count,
+  empty_cells: empty,
+  unnamed_cells: unnamed,
+}: NonNullable<ImportProgress['columns']>): string[] {
   const more = (count ?? 0) > (ignored?.length ?? 0) ? ', …' : '';
   const names = (ignored ?? []).map(printable).join(', ');
   return [
-    ...names === '' ? [] : [`columns that no --map names: ${names}${more}`],
-    ...empty === 0 ? [] : [`${empty} of the ignored rows are empty cells`],
-    ...unnamed === 0 ? [] : [`cells not read since the header has no name above them: ${unnamed}`],
+    ...(names === '' ? [] : [`columns that no --map names: ${names}${more}`]),
+    ...(empty === 0 ? [] : [`${empty} of the ignored rows are empty cells`]),
+    ...(unnamed === 0 ? [] : [`cells not read since the header has no name above them: ${unnamed}`]),
   ];
 }
 
 const NAMES = { ',': 'a comma', ';': 'a semicolon', '\t': 'a tab', '|': 'a |' };
 
 function showRedrives({ rows, redrives }: ImportProgress, { width }: Terminal): string[] {
-  const shown = redrives.map(({ import_id: id, state, rows: { read, ok, ignored, failed } }) =>
-    [id, state, ...[read, ok, ignored, failed].map(String)]);
+  const shown = redrives.map(({ import_id: id, state, rows: { read, ok, ignored, failed } }) => [
+    id,
+    state,
+    ...[read, ok, ignored, failed].map(String),
+  ]);
   return [
-    table(['re-drive', 'state', 'read', 'ok', 'ignored', 'failed'], shown, width), '',
+    table(['re-drive', 'state', 'read', 'ok', 'ignored', 'failed'], shown, width),
+    '',
     `still open: ${rows.open} (rows failed and ignored that no re-drive has brought)`,
   ];
 }

@@ -11,7 +11,11 @@ import { findSorKey } from './sor-key.ts';
 
 /** How the file is read. */
 export type FileOptions = {
-  delimiter?: Delimiter | 'tab'; encoding?: Encoding; decimal?: Decimal; sheet?: string; nullMarker?: string;
+  delimiter?: Delimiter | 'tab';
+  encoding?: Encoding;
+  decimal?: Decimal;
+  sheet?: string;
+  nullMarker?: string;
   dates?: DateRule;
 };
 
@@ -37,7 +41,7 @@ export async function startImport(context: CommandContext, source: string, optio
   const sor = await findSorId(context.client, options.sor);
   const fields = {
     sor_id: sor,
-    api_key: options.apiKey ?? await findSorKey(context, sor),
+    api_key: options.apiKey ?? (await findSorKey(context, sor)),
     skip_email: true,
     dry_run: options.dryRun,
     redrive_of: options.redriveOf,
@@ -49,16 +53,19 @@ export async function startImport(context: CommandContext, source: string, optio
     dates: options.dates,
     columns,
   };
-  const { import_id: id } = await context.client.importAttributeValues(file
-    ? { body: fields, file: new File([file], basename(source)) }
-    : { body: { ...fields, file_url: source, request_headers: requestHeaders } });
+  const { import_id: id } = await context.client.importAttributeValues(
+    file
+      ? { body: fields, file: new File([file], basename(source)) }
+      : { body: { ...fields, file_url: source, request_headers: requestHeaders } },
+  );
   return id;
 }
 
 /** The last = of a pair separates it: names of columns are less tidy than keys. */
 function mappingOf({ customer, map = [] }: ImportOptions): ColumnMapping | undefined {
   if (customer === undefined && map.length === 0) return undefined;
-  if (customer === undefined) return refuse(400, 'no_customer', '--map needs --customer: the column with the customer ids.');
+  if (customer === undefined)
+    return refuse(400, 'no_customer', '--map needs --customer: the column with the customer ids.');
   if (map.length === 0) return refuse(400, 'no_map', '--customer needs --map for each column that is to be imported.');
   const pairs = map.map((pair): [string, string] => {
     const [, column, key] = /^(.+)=([^=]+)$/s.exec(pair) ?? [pair, pair, pair];
@@ -73,7 +80,11 @@ async function openFile(path: string): Promise<Blob> {
   try {
     if ((await stat(path)).isFile()) return await openAsBlob(path);
   } catch (error) {
-    return refuse(400, 'unreadable', `${path} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unreadable'}).`);
+    return refuse(
+      400,
+      'unreadable',
+      `${path} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unreadable'}).`,
+    );
   }
   return refuse(400, 'unreadable', `${path} cannot be read: it is no file.`);
 }
@@ -81,8 +92,11 @@ async function openFile(path: string): Promise<Blob> {
 /** A header may be a secret: a wrong one is not quoted. */
 function parseHeaders(headers: string[], isUrl: boolean): Record<string, string> {
   if (headers.length > 0 && !isUrl) return refuse(400, 'bad_header', '--header is for an import by URL only.');
-  return Object.fromEntries(headers.map((header) => {
-    const [, name, value] = /^([^\s:]+):(.*)$/s.exec(header) ?? refuse(400, 'bad_header', '--header takes \'Name: value\'.');
-    return [name!, value!.trim()];
-  }));
+  return Object.fromEntries(
+    headers.map((header) => {
+      const [, name, value] =
+        /^([^\s:]+):(.*)$/s.exec(header) ?? refuse(400, 'bad_header', "--header takes 'Name: value'.");
+      return [name!, value!.trim()];
+    }),
+  );
 }

@@ -35,29 +35,40 @@ const format: GenericFormatter = (options, params, payload: { phase: string }) =
 
 /** Shows how far something is until it has ended; nothing with `--json`. Ctrl-C ends the showing, not what is shown. */
 export async function follow<T>(
-  { stderr, console, terminal: { command }, isJson }: CommandContext, followed: Followed<T>,
+  { stderr, console, terminal: { command }, isJson }: CommandContext,
+  followed: Followed<T>,
 ): Promise<T> {
   const { name, toFollow, toCancel } = followed;
-  const bar = isJson ? null : new SingleBar({ format, stream: stderr, gracefulExit: false, noTTYOutput: true, notTTYSchedule: 5_000 });
+  const bar = isJson
+    ? null
+    : new SingleBar({ format, stream: stderr, gracefulExit: false, noTTYOutput: true, notTTYSchedule: 5_000 });
   const cancelHint = toCancel === null ? '' : `; to cancel it: ${command} ${toCancel}`;
   const leave = () => {
     bar?.stop();
     console.error(`The ${name} goes on. To follow it: ${command} ${toFollow}${cancelHint}`);
     process.exit(INTERRUPTED);
   };
-  process.on('SIGINT', leave);        // not once: a second one would end the process before it has said so
+  process.on('SIGINT', leave); // not once: a second one would end the process before it has said so
   try {
     return await watch(followed, bar, (text) => console.error(text));
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    return refuse(error.http, error.status, `${error.message}\nThe ${name} is not ended by this. To follow it: ${command} ${toFollow}`);
+    return refuse(
+      error.http,
+      error.status,
+      `${error.message}\nThe ${name} is not ended by this. To follow it: ${command} ${toFollow}`,
+    );
   } finally {
     process.off('SIGINT', leave);
     bar?.stop();
   }
 }
 
-async function watch<T>({ view, hasEnded, shown }: Followed<T>, bar: SingleBar | null, say: (text: string) => void): Promise<T> {
+async function watch<T>(
+  { view, hasEnded, shown }: Followed<T>,
+  bar: SingleBar | null,
+  say: (text: string) => void,
+): Promise<T> {
   for (let pollMs = FIRST_POLL_MS; ; pollMs = Math.min(pollMs * 1.1, LAST_POLL_MS)) {
     const now = await untilAnswered(view, say);
     const { value, total, ...payload } = shown(now);

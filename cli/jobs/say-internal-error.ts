@@ -2,6 +2,7 @@ import type { ImportProgress } from '../../api/client.ts';
 
 /** A line about the error of Millrace itself that keeps a job, if there is one. */
 export function internalErrorLines(error: ImportProgress['internal_error']): string[] {
-  return error === null ? []
+  return error === null
+    ? []
     : [`an error in Millrace since ${error.since.slice(0, 19)}Z: step ${error.step}, id ${error.id}`];
 }

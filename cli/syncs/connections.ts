@@ -20,43 +20,52 @@ const AS = ['--as <side>', 'source, destination or alerts, of a connector that i
 const DOES_NOT_WORK = 2;
 
 export function addConnectionsCommand(program: Command, run: Run): void {
-  const connections = program.command('connections').description('settings and secrets of outside sources and destinations');
+  const connections = program
+    .command('connections')
+    .description('settings and secrets of outside sources and destinations');
 
-  connections.command('list', { isDefault: true })
+  connections
+    .command('list', { isDefault: true })
     .description('list them')
     .action(() => run(list));
 
-  connections.command('connectors')
+  connections
+    .command('connectors')
     .description('list the kinds of connections, with the settings that each takes')
     .action(() => run(listConnectors));
 
-  connections.command('add')
+  connections
+    .command('add')
     .description('store a connection, and print its identifier')
     .argument('<name>', 'what it is called')
     .requiredOption('--connector <connector>', 'as `millrace connections connectors` shows it')
     .requiredOption('--settings <file>', FROM_FILE)
     .action((name: string, options: AddOptions) => run((context) => add(context, name, options)));
 
-  connections.command('check')
+  connections
+    .command('check')
     .description('try whether a connection works; exits with 2 where it does not')
     .argument(...CONNECTION)
     .option(...AS)
     .action((given: string, options: SideOptions) => run((context) => check(context, given, options)));
 
-  connections.command('streams')
+  connections
+    .command('streams')
     .description('list what can be read of a source, or written to')
     .argument(...CONNECTION)
     .option(...AS)
     .action((given: string, options: SideOptions) => run((context) => listStreams(context, given, options)));
 
-  connections.command('update')
+  connections
+    .command('update')
     .description('rename a connection, or change its settings: a secret that is left out stays')
     .argument(...CONNECTION)
     .option('--name <name>')
     .option('--settings <file>', FROM_FILE)
     .action((given: string, options: UpdateOptions) => run((context) => update(context, given, options)));
 
-  connections.command('remove')
+  connections
+    .command('remove')
     .description('delete a connection with its secrets, after asking')
     .argument(...CONNECTION)
     .option(...YES)
@@ -69,22 +78,39 @@ async function list(context: CommandContext): Promise<number> {
 
 async function listConnectors({ client, console, terminal: { width } }: CommandContext): Promise<number> {
   const connectors = await client.listConnectors();
-  console.log(table(['connector', 'title', 'is', 'settings'], connectors.map(({ name, title, source, destination, alerts, settings }) => [
-    name, title, Object.entries({ source, destination, alerts }).filter(([, is]) => is).map(([side]) => side).join(', '),
-    settingList(settings as Settings),
-  ]), width));
+  console.log(
+    table(
+      ['connector', 'title', 'is', 'settings'],
+      connectors.map(({ name, title, source, destination, alerts, settings }) => [
+        name,
+        title,
+        Object.entries({ source, destination, alerts })
+          .filter(([, is]) => is)
+          .map(([side]) => side)
+          .join(', '),
+        settingList(settings as Settings),
+      ]),
+      width,
+    ),
+  );
   return 0;
 }
 
 /** Optional ones in brackets, secret ones with a star. */
 function settingList({ properties, required = [] }: Settings): string {
-  return Object.entries(properties).map(([name, { writeOnly }]) => {
-    const shown = writeOnly ? `${name}*` : name;
-    return required.includes(name) ? shown : `[${shown}]`;
-  }).join(' ');
+  return Object.entries(properties)
+    .map(([name, { writeOnly }]) => {
+      const shown = writeOnly ? `${name}*` : name;
+      return required.includes(name) ? shown : `[${shown}]`;
+    })
+    .join(' ');
 }
 
-async function add({ client, stdin, console }: CommandContext, name: string, { connector, settings }: AddOptions): Promise<number> {
+async function add(
+  { client, stdin, console }: CommandContext,
+  name: string,
+  { connector, settings }: AddOptions,
+): Promise<number> {
   const body = { name, connector, settings: await readJsonObject({ stdin }, settings) };
   const { identifier } = await client.createConnection({ body });
   console.log(identifier);
@@ -100,14 +126,26 @@ async function check({ client, console }: CommandContext, given: string, options
 }
 
 async function listStreams(
-  { client, console, terminal: { width } }: CommandContext, given: string, options: SideOptions,
+  { client, console, terminal: { width } }: CommandContext,
+  given: string,
+  options: SideOptions,
 ): Promise<number> {
   const params = idOf(await findConnection(client, given));
   const { streams } = await client.listStreams({ params, query: options });
-  console.log(streams === null ? 'takes anything' : table(['stream', 'key', 'new by', 'fields'], streams.map((stream) => [
-    stream.name, stream.key.join(', '), stream.incremental === 'own' ? 'its own state' : stream.incremental.fields.join(', '),
-    stream.fields.map(({ name, type }) => `${name} ${type}`).join(', '),
-  ]), width));
+  console.log(
+    streams === null
+      ? 'takes anything'
+      : table(
+          ['stream', 'key', 'new by', 'fields'],
+          streams.map((stream) => [
+            stream.name,
+            stream.key.join(', '),
+            stream.incremental === 'own' ? 'its own state' : stream.incremental.fields.join(', '),
+            stream.fields.map(({ name, type }) => `${name} ${type}`).join(', '),
+          ]),
+          width,
+        ),
+  );
   return 0;
 }
 
@@ -138,8 +176,18 @@ function idOf({ identifier }: Pick<Connection, 'identifier'>): { connection_id: 
 }
 
 function show({ console, terminal: { width } }: CommandContext, connections: Connection[]): number {
-  console.log(table(['identifier', 'name', 'connector', 'revision', 'changed'], connections.map((connection) => [
-    connection.identifier, connection.name, connection.connector, String(connection.revision), connection.updated_at.slice(0, 16),
-  ]), width));
+  console.log(
+    table(
+      ['identifier', 'name', 'connector', 'revision', 'changed'],
+      connections.map((connection) => [
+        connection.identifier,
+        connection.name,
+        connection.connector,
+        String(connection.revision),
+        connection.updated_at.slice(0, 16),
+      ]),
+      width,
+    ),
+  );
   return 0;
 }

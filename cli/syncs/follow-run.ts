@@ -12,8 +12,12 @@ export function viewRun(client: Client, id: string): Promise<FoundSyncRun> {
 /** Shows how far a run is until it has ended: with a bar where its source can tell how much there is. */
 export function followRun(context: CommandContext, id: string): Promise<FoundSyncRun> {
   return follow<FoundSyncRun>(context, {
-    view: () => viewRun(context.client, id), hasEnded, shown,
-    name: 'run', toFollow: `syncs follow ${id}`, toCancel: `syncs cancel ${id}`,
+    view: () => viewRun(context.client, id),
+    hasEnded,
+    shown,
+    name: 'run',
+    toFollow: `syncs follow ${id}`,
+    toCancel: `syncs cancel ${id}`,
   });
 }
 
@@ -21,13 +25,23 @@ function shown(run: FoundSyncRun): Shown {
   const { progress, expected_end_at: end } = run;
   const left = end === null ? [] : [`${duration(Date.parse(end) - Date.now())} left`];
   return {
-    phase: progress === null ? '{text}' : '{bar} {percentage}% | {text}', value: Math.floor((progress ?? 0) * 100), total: 100,
+    phase: progress === null ? '{text}' : '{bar} {percentage}% | {text}',
+    value: Math.floor((progress ?? 0) * 100),
+    total: 100,
     text: [...progressOf(run), ...left, elapsed(run)].join(' | '),
   };
 }
 
 function progressOf(run: FoundSyncRun): string[] {
-  const { state, stage, records: { read, failed }, rate, bytes, fault, waits_until: until } = run;
+  const {
+    state,
+    stage,
+    records: { read, failed },
+    rate,
+    bytes,
+    fault,
+    waits_until: until,
+  } = run;
   if (state === 'accepted') return ['waiting for its turn'];
   const counts = [`${read} records`, ...(failed > 0 ? [`${failed} failed`] : [])];
   if (!hasEnded(run) && until !== null && fault !== null) return [waiting(run), ...counts];
@@ -44,5 +58,7 @@ function elapsed({ received_at: received, started_at: started, ended_at: ended }
 function duration(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
-  return [...(hours > 0 ? [`${hours} h`] : []), ...(seconds >= 60 ? [`${minutes} min`] : []), `${seconds % 60} s`].join(' ');
+  return [...(hours > 0 ? [`${hours} h`] : []), ...(seconds >= 60 ? [`${minutes} min`] : []), `${seconds % 60} s`].join(
+    ' ',
+  );
 }

@@ -27,30 +27,39 @@ export function addRunCommands(syncs: Command, run: Run, sync: readonly [string,
     ['log', 'print what the source of a run, and the run, had to say', printLog],
     ['redrive', 'bring the failed and ignored records of a run again, as the mapping is now', redrive],
   ] as const) {
-    syncs.command(name).description(description).argument(...RUN).action((id: string) => run((context) => work(context, id)));
+    syncs
+      .command(name)
+      .description(description)
+      .argument(...RUN)
+      .action((id: string) => run((context) => work(context, id)));
   }
-  const errors = syncs.command('errors')
+  const errors = syncs
+    .command('errors')
     .description('list the records of a run that were not written, or not wholly, each with the reason')
     .argument(...RUN)
     .option('--open', 'without those that a re-drive has brought since')
     .action((id: string, options: RunErrorsOptions) => run((context) => printErrors(context, id, options)));
-  for (const option of errorOptions({ json: 'one JSON object a line, with the record', csv: 'as a CSV file' })) errors.addOption(option);
+  for (const option of errorOptions({ json: 'one JSON object a line, with the record', csv: 'as a CSV file' }))
+    errors.addOption(option);
 }
 
 function addStarting(syncs: Command, run: Run, sync: readonly [string, string]): void {
-  syncs.command('run')
+  syncs
+    .command('run')
     .description('run a sync now, and follow the run until it has ended')
     .argument(...sync)
     .option('--fresh', 'from the beginning, and write each record again')
     .option('--confirm-removals', 'remove what has vanished from the source, however much it is')
     .option('--no-wait', 'only start it')
     .action((given: string, options: RunOptions) => run((context) => startRun(context, given, options)));
-  syncs.command('dry-run')
+  syncs
+    .command('dry-run')
     .description('tell what a run would write of the first records; nothing is written')
     .argument(...sync)
     .option('--records <n>', 'so many; 1,000 when left out', wholeNumber)
     .action((given: string, options: DryRunOptions) => run((context) => dryRun(context, given, options)));
-  syncs.command('runs')
+  syncs
+    .command('runs')
     .description(`list the last ${RUNS_SHOWN} runs of a sync, newest first`)
     .argument(...sync)
     .action((given: string) => run((context) => listRuns(context, given)));
@@ -61,7 +70,11 @@ function wholeNumber(given: string): number {
   throw new InvalidArgumentError('It takes a whole number.');
 }
 
-async function startRun(context: CommandContext, given: string, { fresh, confirmRemovals, wait }: RunOptions): Promise<number> {
+async function startRun(
+  context: CommandContext,
+  given: string,
+  { fresh, confirmRemovals, wait }: RunOptions,
+): Promise<number> {
   const params = await idOf(context, given);
   const { run_id: id } = await context.client.runSync({ params, body: { fresh, confirm_removals: confirmRemovals } });
   context.console.log(`run ${id}`);
@@ -79,12 +92,30 @@ async function idOf({ client }: CommandContext, given: string): Promise<{ sync_i
 }
 
 async function listRuns(context: CommandContext, given: string): Promise<number> {
-  const { client, console, terminal: { width } } = context;
-  const { items, total_items: total } = await client.listSyncRuns({ params: await idOf(context, given), query: { per_page: RUNS_SHOWN } });
-  console.log(table(['run', 'cause', 'state', 'started', 'read', 'written', 'unchanged', 'ignored', 'failed'], items.map((one) => [
-    one.run_id, one.dry_run ? 'dry run' : one.cause, one.state, one.started_at?.slice(0, 16) ?? '',
-    ...[one.records.read, one.records.written, one.records.unchanged, one.records.ignored, one.records.failed].map(String),
-  ]), width));
+  const {
+    client,
+    console,
+    terminal: { width },
+  } = context;
+  const { items, total_items: total } = await client.listSyncRuns({
+    params: await idOf(context, given),
+    query: { per_page: RUNS_SHOWN },
+  });
+  console.log(
+    table(
+      ['run', 'cause', 'state', 'started', 'read', 'written', 'unchanged', 'ignored', 'failed'],
+      items.map((one) => [
+        one.run_id,
+        one.dry_run ? 'dry run' : one.cause,
+        one.state,
+        one.started_at?.slice(0, 16) ?? '',
+        ...[one.records.read, one.records.written, one.records.unchanged, one.records.ignored, one.records.failed].map(
+          String,
+        ),
+      ]),
+      width,
+    ),
+  );
   if (total > items.length) console.log(`and ${total - items.length} older ones`);
   return 0;
 }
@@ -111,12 +142,18 @@ async function tell({ client, console, terminal, setResult }: CommandContext, st
 
 async function cancel({ client, console, terminal }: CommandContext, id: string): Promise<number> {
   const status = await client.cancelSyncRun({ params: paramsOf(await viewRun(client, id)) });
-  console.log(hasEnded(status) ? 'canceled' : `It ends within moments. To see how it ended: ${terminal.command} syncs follow ${id}`);
+  console.log(
+    hasEnded(status)
+      ? 'canceled'
+      : `It ends within moments. To see how it ended: ${terminal.command} syncs follow ${id}`,
+  );
   return 0;
 }
 
 async function redrive(context: CommandContext, id: string): Promise<number> {
-  const { run_id: redriven } = await context.client.redriveSyncRun({ params: paramsOf(await viewRun(context.client, id)) });
+  const { run_id: redriven } = await context.client.redriveSyncRun({
+    params: paramsOf(await viewRun(context.client, id)),
+  });
   context.console.log(`run ${redriven}`);
   return followToEnd(context, redriven);
 }
@@ -145,8 +182,11 @@ function paramsOf({ sync_id, run_id }: FoundSyncRun): { sync_id: string; run_id:
 
 /** A row for each change of each record; only the first of a record's rows names it. */
 function sampleTable(records: SampledRecord[], width: number | null): string {
-  const rows = records.flatMap((record) => changesOf(record).map((change, index) =>
-    (index === 0 ? [String(record.line), record.outcome, record.customer_id ?? '', change] : ['', '', '', change])));
+  const rows = records.flatMap((record) =>
+    changesOf(record).map((change, index) =>
+      index === 0 ? [String(record.line), record.outcome, record.customer_id ?? '', change] : ['', '', '', change],
+    ),
+  );
   return table(['record', 'outcome', 'customer', 'change'], rows, width);
 }
 

@@ -13,7 +13,11 @@ export async function listSyncEnds(client: Client): Promise<SyncEnds> {
 }
 
 /** The identifier of what has this identifier or name; or what is wrong with it. */
-export function resolveEnd(ends: SyncEnds, kind: keyof SyncEnds, given: string): { identifier: string } | { error: string } {
+export function resolveEnd(
+  ends: SyncEnds,
+  kind: keyof SyncEnds,
+  given: string,
+): { identifier: string } | { error: string } {
   const resolved = resolveNamed(ends[kind], given, WORDS[kind]);
   return 'found' in resolved ? { identifier: resolved.found.identifier } : resolved;
 }

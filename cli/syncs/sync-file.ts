@@ -1,4 +1,14 @@
-import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, parseAllDocuments, type ParsedNode, visit } from 'yaml';
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  parseAllDocuments,
+  type ParsedNode,
+  visit,
+} from 'yaml';
 import type { ProcessIo } from '../core/command-context.ts';
 import { readText } from '../core/read-text.ts';
 import { type Path, unknownMembers } from './sync-members.ts';
@@ -24,7 +34,11 @@ export function sayPlace({ file, line, column }: Place): string {
 }
 
 /** The syncs of a YAML file, `-` for standard input, as far as they can be read; what is wrong joins `problems`. */
-export async function readSyncFile(io: Pick<ProcessIo, 'stdin'>, path: string, problems: Problem[]): Promise<SyncDocument[]> {
+export async function readSyncFile(
+  io: Pick<ProcessIo, 'stdin'>,
+  path: string,
+  problems: Problem[],
+): Promise<SyncDocument[]> {
   const file = path === '-' ? 'standard input' : path;
   const content = await readText(io, path);
   const lines = new LineCounter();
@@ -33,8 +47,14 @@ export async function readSyncFile(io: Pick<ProcessIo, 'stdin'>, path: string, p
     return { file, line, column };
   };
   // An empty document, as after a last ---, is nothing; a file of nothing else is a mistake.
-  const documents = parseAllDocuments(content, { lineCounter: lines, prettyErrors: false, stringKeys: true }) as Parsed[];
-  const filled = documents.filter(({ contents, errors }) => contents !== null && (errors.length > 0 || !isNothing(contents)));
+  const documents = parseAllDocuments(content, {
+    lineCounter: lines,
+    prettyErrors: false,
+    stringKeys: true,
+  }) as Parsed[];
+  const filled = documents.filter(
+    ({ contents, errors }) => contents !== null && (errors.length > 0 || !isNothing(contents)),
+  );
   if (filled.length === 0) problems.push({ place: at(0), message: 'has no sync' });
   return filled.flatMap((document) => readDocument(document, at, problems));
 }
@@ -66,7 +86,7 @@ function toObject(document: Parsed): Record<string, unknown> | string {
   try {
     return document.toJS() as Record<string, unknown>;
   } catch (error) {
-    return (error as Error).message;        // an alias without its anchor, or too many of them
+    return (error as Error).message; // an alias without its anchor, or too many of them
   }
 }
 
@@ -75,8 +95,9 @@ function unfitNumbers(document: Parsed, at: (offset: number) => Place): Problem[
   const problems: Problem[] = [];
   visit(document, {
     Scalar(_, { value, range }) {
-      if (typeof value !== 'number' || (Number.isInteger(value) ? Number.isSafeInteger(value) : Number.isFinite(value))) return;
-      problems.push({ place: at(range![0]), message: 'this number can\'t be sent as it is: put it in quotes' });
+      if (typeof value !== 'number' || (Number.isInteger(value) ? Number.isSafeInteger(value) : Number.isFinite(value)))
+        return;
+      problems.push({ place: at(range![0]), message: "this number can't be sent as it is: put it in quotes" });
     },
   });
   return problems;

@@ -20,11 +20,14 @@ export type PlannedSync = {
 
 export type SyncPlan = { syncs: PlannedSync[]; onlyOnServer: Sync[] };
 
-/** What files would make of the server's syncs. Refuses them, naming all that is wrong in any of them, unless each one is right. */
+/**
+ * What files would make of the server's syncs. Refuses them, naming all that is wrong in any of them, unless each one
+ * is right.
+ */
 export async function planSyncs({ client, stdin }: CommandContext, paths: string[]): Promise<SyncPlan> {
   const problems: Problem[] = [];
   const documents: SyncDocument[] = [];
-  for (const path of paths) documents.push(...await readSyncFile({ stdin }, path, problems));
+  for (const path of paths) documents.push(...(await readSyncFile({ stdin }, path, problems)));
   problems.push(...sameNames(documents));
   const [ends, there] = [await listSyncEnds(client), await listSyncs(client)];
   const syncs: PlannedSync[] = [];
@@ -42,7 +45,11 @@ type FieldError = { element: string; message: string };
 type Found = { ends: SyncEnds; there: Sync[]; problems: Problem[] };
 
 /** Null where something is wrong with it, which joins the problems. */
-async function planSync(client: Client, document: SyncDocument, { ends, there, problems }: Found): Promise<PlannedSync | null> {
+async function planSync(
+  client: Client,
+  document: SyncDocument,
+  { ends, there, problems }: Found,
+): Promise<PlannedSync | null> {
   const { name, body } = document;
   const { resolved, errors } = resolveNames(body, ends);
   problems.push(...errors.map((error) => problemOf(document, error)));
@@ -58,8 +65,10 @@ async function planSync(client: Client, document: SyncDocument, { ends, there, p
     const messages = error.extra.messages ?? [{ element: '', message: error.message }];
     // A misspelt member was found before, with the nearest one named.
     // So was a name that nothing has, or several, and that the sync has none.
-    const isKnown = ({ element }: FieldError) => errors.some((known) => known.element === element) || (element === 'name' && name === '')
-      || problems.some(({ message }) => message.startsWith(`${element}: is unknown`));
+    const isKnown = ({ element }: FieldError) =>
+      errors.some((known) => known.element === element) ||
+      (element === 'name' && name === '') ||
+      problems.some(({ message }) => message.startsWith(`${element}: is unknown`));
     problems.push(...messages.filter((message) => !isKnown(message)).map((message) => problemOf(document, message)));
     return null;
   }
@@ -86,16 +95,25 @@ function sameNames(documents: SyncDocument[]): Problem[] {
 /** By the order of the files, then of their lines. */
 function inOrder(problems: Problem[]): string[] {
   const files = [...new Set(problems.map(({ place }) => place.file))];
-  const byPlace = problems.toSorted(({ place: one }, { place: other }) =>
-    files.indexOf(one.file) - files.indexOf(other.file) || one.line - other.line || one.column - other.column);
+  const byPlace = problems.toSorted(
+    ({ place: one }, { place: other }) =>
+      files.indexOf(one.file) - files.indexOf(other.file) || one.line - other.line || one.column - other.column,
+  );
   return byPlace.map(({ place, message }) => printable(`${sayPlace(place)}: ${message}`));
 }
 
 /** With identifiers for names. What is no text is left for the server to refuse. */
-function resolveNames(body: Record<string, unknown>, ends: SyncEnds): { resolved: Record<string, unknown>; errors: FieldError[] } {
+function resolveNames(
+  body: Record<string, unknown>,
+  ends: SyncEnds,
+): { resolved: Record<string, unknown>; errors: FieldError[] } {
   const resolved = structuredClone(body);
   const errors: FieldError[] = [];
-  for (const [side, kind] of [['source', 'connection'], ['destination', 'connection'], ['destination', 'sor']] as const) {
+  for (const [side, kind] of [
+    ['source', 'connection'],
+    ['destination', 'connection'],
+    ['destination', 'sor'],
+  ] as const) {
     const end = resolved[side] as Record<string, unknown> | null | undefined;
     const given = typeof end === 'object' && end !== null ? end[kind] : undefined;
     if (typeof given !== 'string') continue;

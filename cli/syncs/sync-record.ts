@@ -10,15 +10,33 @@ export function listSyncs(client: Client): Promise<Sync[]> {
 export async function findSync(client: Client, given: string): Promise<Sync> {
   const syncs = await listSyncs(client);
   const found = syncs.find(({ identifier }) => identifier === given) ?? syncs.find(({ name }) => name === given);
-  return found ?? refuse(404, 'no_sync', `There is no sync ${given}${nearestOf(given, syncs.map(({ name }) => name))}`);
+  return (
+    found ??
+    refuse(
+      404,
+      'no_sync',
+      `There is no sync ${given}${nearestOf(
+        given,
+        syncs.map(({ name }) => name),
+      )}`,
+    )
+  );
 }
 
 /** As a body has it: what else an answer tells of the ends is left out. */
 export function definitionOf(sync: SyncDefinition): BodyOf<'createSync'> {
   return {
-    name: sync.name, source: unnamed(sync.source), destination: unnamed(sync.destination), mapping: sync.mapping,
-    mode: sync.mode, cursor_field: sync.cursor_field, removes: sync.removes, removal_limit: sync.removal_limit,
-    schedule: sync.schedule, on_schema_change: sync.on_schema_change, alerts: sync.alerts,
+    name: sync.name,
+    source: unnamed(sync.source),
+    destination: unnamed(sync.destination),
+    mapping: sync.mapping,
+    mode: sync.mode,
+    cursor_field: sync.cursor_field,
+    removes: sync.removes,
+    removal_limit: sync.removal_limit,
+    schedule: sync.schedule,
+    on_schema_change: sync.on_schema_change,
+    alerts: sync.alerts,
   };
 }
 

@@ -15,21 +15,28 @@ const DELETE = '--delete';
 const DIFFERS = 2;
 
 export function addSyncCommand(program: Command, run: Run): void {
-  const sync = program.command('sync').description('syncs that lie in files, of a git repository say: known by their names');
+  const sync = program
+    .command('sync')
+    .description('syncs that lie in files, of a git repository say: known by their names');
 
-  sync.command('validate')
+  sync
+    .command('validate')
     .description('tell all that is wrong with files of syncs; nothing is changed')
     .argument(...FILES)
     .action((paths: string[]) => run((context) => validate(context, paths)));
 
-  sync.command('diff')
+  sync
+    .command('diff')
     .description('tell what apply would change; exits with 2 where it would change something')
     .argument(...FILES)
     .option(DELETE, 'as apply --delete')
     .action((paths: string[], options: DiffOptions) => run((context) => diff(context, paths, options)));
 
-  sync.command('apply')
-    .description('make and change syncs until they are as the files have them; nothing is changed where one of them is wrong')
+  sync
+    .command('apply')
+    .description(
+      'make and change syncs until they are as the files have them; nothing is changed where one of them is wrong',
+    )
     .argument(...FILES)
     .option(DELETE, 'delete the syncs that no file has, after asking')
     .option(...YES)
@@ -51,7 +58,11 @@ async function diff(context: CommandContext, paths: string[], options: DiffOptio
   if (changed.length < plan.syncs.length) console.log(`unchanged: ${countOf(plan.syncs.filter(isSame))}`);
   showOthers(context, plan, options);
   context.setResult({
-    changed: changed.map(({ name, existing, changes }) => ({ name, identifier: existing?.identifier ?? null, changes })),
+    changed: changed.map(({ name, existing, changes }) => ({
+      name,
+      identifier: existing?.identifier ?? null,
+      changes,
+    })),
     only_on_server: plan.onlyOnServer.map(({ identifier }) => identifier),
   });
   return changed.length > 0 || (options.delete && plan.onlyOnServer.length > 0) ? DIFFERS : 0;
@@ -96,7 +107,11 @@ function describe({ name, existing, changes }: PlannedSync): string {
   return [`changed: ${printable(name)} (${existing.identifier})`, ...lines].join('\n');
 }
 
-function showOthers({ console }: CommandContext, { onlyOnServer }: SyncPlan, { delete: isDeleting }: DiffOptions): void {
+function showOthers(
+  { console }: CommandContext,
+  { onlyOnServer }: SyncPlan,
+  { delete: isDeleting }: DiffOptions,
+): void {
   const words = isDeleting ? 'to be deleted' : 'only on the server';
   for (const { name, identifier } of onlyOnServer) console.log(`${words}: ${printable(name)} (${identifier})`);
 }

@@ -15,18 +15,23 @@ const C1 = /[\x7f-\x9f]/g;
 const SYNC = ['<sync>', 'its name, or its identifier'] as const;
 
 export function addSyncsCommand(program: Command, run: Run): void {
-  const syncs = program.command('syncs').description('what is read from where, mapped how and written where; and its runs');
+  const syncs = program
+    .command('syncs')
+    .description('what is read from where, mapped how and written where; and its runs');
 
-  syncs.command('list', { isDefault: true })
+  syncs
+    .command('list', { isDefault: true })
     .description('list them, and how they stand')
     .action(() => run(async (context) => show(context, await listSyncs(context.client))));
 
-  syncs.command('view')
+  syncs
+    .command('view')
     .description('print a sync as a file of `millrace sync apply` has it, headed by how it stands')
     .argument(...SYNC)
     .action((sync: string) => run((context) => view(context, sync)));
 
-  syncs.command('add')
+  syncs
+    .command('add')
     .description('make the syncs of a YAML or JSON file, and print their identifiers')
     .argument('<file>', '- for standard input')
     .action((file: string) => run((context) => add(context, file)));
@@ -36,13 +41,17 @@ export function addSyncsCommand(program: Command, run: Run): void {
   for (const [name, description, change] of [
     ['pause', 'let no schedule start a run of it', 'pauseSync'],
     ['resume', 'let it run by its schedule again', 'resumeSync'],
-    ['accept-schema', 'take the source\'s fields as they are now', 'acceptSyncSchema'],
+    ['accept-schema', "take the source's fields as they are now", 'acceptSyncSchema'],
   ] as const) {
-    syncs.command(name).description(description).argument(...SYNC)
+    syncs
+      .command(name)
+      .description(description)
+      .argument(...SYNC)
       .action((sync: string) => run((context) => changeState(context, sync, change)));
   }
 
-  syncs.command('remove')
+  syncs
+    .command('remove')
     .description('delete a sync, after asking; what it has written stays')
     .argument(...SYNC)
     .option(...YES)
@@ -54,18 +63,31 @@ async function view({ client, console, setResult }: CommandContext, given: strin
   const ends = await listSyncEnds(client);
   const channels = sync.alerts.connections.map((connection) => nameEnd(ends, 'connection', connection));
   const definition = { ...definitionOf(sync), alerts: { ...sync.alerts, connections: channels } };
-  const { source, destination } = definition as { source: { connection: string }; destination: { connection?: string; sor?: string } };
+  const { source, destination } = definition as {
+    source: { connection: string };
+    destination: { connection?: string; sor?: string };
+  };
   source.connection = nameEnd(ends, 'connection', source.connection);
-  if (destination.connection !== undefined) destination.connection = nameEnd(ends, 'connection', destination.connection);
+  if (destination.connection !== undefined)
+    destination.connection = nameEnd(ends, 'connection', destination.connection);
   if (destination.sor !== undefined) destination.sor = nameEnd(ends, 'sor', destination.sor);
   const document = new Document(definition);
-  document.commentBefore = standing(sync).map((line) => ` ${printable(line)}`).join('\n');
+  document.commentBefore = standing(sync)
+    .map((line) => ` ${printable(line)}`)
+    .join('\n');
   setResult(sync);
   console.log(document.toString({ lineWidth: 0 }).trimEnd().replaceAll(C1, '\uFFFD'));
   return 0;
 }
 
-function standing({ identifier, state, paused_reason: reason, failures, next_runs: next, last_run: last }: Sync): string[] {
+function standing({
+  identifier,
+  state,
+  paused_reason: reason,
+  failures,
+  next_runs: next,
+  last_run: last,
+}: Sync): string[] {
   return [
     identifier,
     state === 'paused' && reason !== null ? `paused: ${reason}` : state,
@@ -93,7 +115,9 @@ async function add(context: CommandContext, file: string): Promise<number> {
 }
 
 async function changeState(
-  context: CommandContext, given: string, change: 'pauseSync' | 'resumeSync' | 'acceptSyncSchema',
+  context: CommandContext,
+  given: string,
+  change: 'pauseSync' | 'resumeSync' | 'acceptSyncSchema',
 ): Promise<number> {
   const { client } = context;
   const { identifier } = await findSync(client, given);
@@ -109,10 +133,22 @@ async function remove(context: CommandContext, given: string, { yes }: YesOption
 }
 
 function show({ console, terminal: { width } }: CommandContext, syncs: Sync[]): number {
-  console.log(table(['identifier', 'name', 'from', 'to', 'mode', 'state', 'last run', 'next run'], syncs.map((sync) => [
-    sync.identifier, sync.name, sayEnd(sync.source), sayEnd(sync.destination), sync.mode, sync.state, sayLastRun(sync),
-    sync.next_runs[0]?.slice(0, 16) ?? '',
-  ]), width));
+  console.log(
+    table(
+      ['identifier', 'name', 'from', 'to', 'mode', 'state', 'last run', 'next run'],
+      syncs.map((sync) => [
+        sync.identifier,
+        sync.name,
+        sayEnd(sync.source),
+        sayEnd(sync.destination),
+        sync.mode,
+        sync.state,
+        sayLastRun(sync),
+        sync.next_runs[0]?.slice(0, 16) ?? '',
+      ]),
+      width,
+    ),
+  );
   return 0;
 }
 

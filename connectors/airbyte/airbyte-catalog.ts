@@ -35,21 +35,27 @@ export function streamOf(stream: AirbyteStream): Stream {
 
 export function findStream(streams: AirbyteStream[], name: string): AirbyteStream {
   const found = streams.find((stream) => nameOf(stream) === name);
-  if (!found) throw sourceRefusal('source_refused', 'stream: the source has no stream of this name; choose one of those it tells');
+  if (!found)
+    throw sourceRefusal(
+      'source_refused',
+      'stream: the source has no stream of this name; choose one of those it tells',
+    );
   return found;
 }
 
 /** ConfiguredAirbyteCatalog with just this stream. */
 export function configured(stream: AirbyteStream, { mode, cursorField }: Reading): unknown {
-  const cursor = cursorField === null ? stream.default_cursor_field ?? [] : [cursorField];
+  const cursor = cursorField === null ? (stream.default_cursor_field ?? []) : [cursorField];
   return {
-    streams: [{
-      stream,
-      sync_mode: mode === 'full' ? 'full_refresh' : 'incremental',
-      cursor_field: cursor,
-      primary_key: stream.source_defined_primary_key ?? [],
-      destination_sync_mode: 'append',
-    }],
+    streams: [
+      {
+        stream,
+        sync_mode: mode === 'full' ? 'full_refresh' : 'incremental',
+        cursor_field: cursor,
+        primary_key: stream.source_defined_primary_key ?? [],
+        destination_sync_mode: 'append',
+      },
+    ],
   };
 }
 

@@ -8,13 +8,15 @@ export type AirbyteState = {
 };
 
 /**
- * The source's state as it is passed back (Airbyte protocol, version 0): of streams and of all together as a list of their
- * last messages; of the first kind as the object itself. A later message stands for an earlier one of the same stream.
+ * The source's state as it is passed back (Airbyte protocol, version 0): of streams and of all together as a list of
+ * their last messages; of the first kind as the object itself. A later message stands for an earlier one of the same
+ * stream.
  */
 export function airbyteState(cursor: Cursor | null): AirbyteState {
   const known = new Map<string, unknown>();
   const before = typeof cursor === 'string' ? parseExactJson(cursor) : [];
-  for (const message of Array.isArray(before) ? before as unknown[] : []) if (isObject(message)) known.set(placeOf(message), message);
+  for (const message of Array.isArray(before) ? (before as unknown[]) : [])
+    if (isObject(message)) known.set(placeOf(message), message);
   return {
     take(state) {
       const message = isObject(state) ? state : {};

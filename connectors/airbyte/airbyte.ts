@@ -45,19 +45,35 @@ export const airbyte = connector({
   },
 });
 
-async function* readSource(settings: CommandSettings, reading: Reading, context: ConnectorContext): AsyncGenerator<Batch> {
+async function* readSource(
+  settings: CommandSettings,
+  reading: Reading,
+  context: ConnectorContext,
+): AsyncGenerator<Batch> {
   const source = findCommand('airbyte', settings, context);
-  const stream = findStream(catalogs.find(context, settings) ?? await discovered(source, context), reading.stream);
+  const stream = findStream(catalogs.find(context, settings) ?? (await discovered(source, context)), reading.stream);
   // Others start a full reading over, whatever state they are given.
   const isResumable = reading.mode === 'incremental' || stream.is_resumable === true;
   const cursor = isResumable ? reading.cursor : null;
-  const taking = { stream, isResumable, batches: batcher(cursor), state: airbyteState(cursor), voice: sourceVoice(source, context) };
-  const args = ['read', '--config', configFile(source),
-    '--catalog', { name: 'catalog.json', text: JSON.stringify(configured(stream, reading)) },
-    ...typeof cursor === 'string' ? ['--state', { name: 'state.json', text: cursor }] : []];
+  const taking = {
+    stream,
+    isResumable,
+    batches: batcher(cursor),
+    state: airbyteState(cursor),
+    voice: sourceVoice(source, context),
+  };
+  const args = [
+    'read',
+    '--config',
+    configFile(source),
+    '--catalog',
+    { name: 'catalog.json', text: JSON.stringify(configured(stream, reading)) },
+    ...(typeof cursor === 'string' ? ['--state', { name: 'state.json', text: cursor }] : []),
+  ];
   yield* taking.batches.tell(schemaFields(stream.json_schema));
   try {
-    for await (const line of commandLines({ ...source, args, error: 'transfer_broken' }, context)) yield* take(line, taking);
+    for await (const line of commandLines({ ...source, args, error: 'transfer_broken' }, context))
+      yield* take(line, taking);
     taking.voice.throwFailure();
   } catch (error) {
     // What came before the failure stands, and its state is where reading goes on.
@@ -68,7 +84,13 @@ async function* readSource(settings: CommandSettings, reading: Reading, context:
   yield* taking.batches.rest();
 }
 
-type Taking = { stream: AirbyteStream; isResumable: boolean; batches: Batcher; state: AirbyteState; voice: SourceVoice };
+type Taking = {
+  stream: AirbyteStream;
+  isResumable: boolean;
+  batches: Batcher;
+  state: AirbyteState;
+  voice: SourceVoice;
+};
 
 function take(line: Line, { stream, isResumable, batches, state, voice }: Taking): Batch[] {
   const message = messageOf(line);
@@ -97,20 +119,26 @@ async function checkMembers(source: NamedCommand, settings: CommandSettings, con
   const spec = await answer(source, 'SPEC', ['spec'], context);
   const specification = isObject(spec) ? spec['connectionSpecification'] : undefined;
   const required = isObject(specification) ? specification['required'] : undefined;
-  const missing = (Array.isArray(required) ? required as unknown[] : [])
-    .filter((name) => typeof name === 'string' && !Object.hasOwn(settings.config, name));
-  if (missing.length > 0) throw sourceRefusal('source_refused', `config: ${source.name} requires ${missing.join(', ')}, too`);
+  const missing = (Array.isArray(required) ? (required as unknown[]) : []).filter(
+    (name) => typeof name === 'string' && !Object.hasOwn(settings.config, name),
+  );
+  if (missing.length > 0)
+    throw sourceRefusal('source_refused', `config: ${source.name} requires ${missing.join(', ')}, too`);
 }
 
 async function discovered(source: NamedCommand, context: ConnectorContext): Promise<AirbyteStream[]> {
   const streams = readCatalog(await answer(source, 'CATALOG', ['discover', '--config', configFile(source)], context));
-  if (!streams) throw sourceRefusal('source_refused', `${source.name} gives a catalogue that is not as the Airbyte protocol says`);
+  if (!streams)
+    throw sourceRefusal('source_refused', `${source.name} gives a catalogue that is not as the Airbyte protocol says`);
   return streams.toSorted((a, b) => (nameOf(a) < nameOf(b) ? -1 : 1));
 }
 
 /** What the one message holds that a source answers with. */
 async function answer(
-  source: NamedCommand, type: 'SPEC' | 'CONNECTION_STATUS' | 'CATALOG', args: (string | CommandFile)[], context: ConnectorContext,
+  source: NamedCommand,
+  type: 'SPEC' | 'CONNECTION_STATUS' | 'CATALOG',
+  args: (string | CommandFile)[],
+  context: ConnectorContext,
 ): Promise<unknown> {
   const voice = sourceVoice(source, context);
   let found: Message | undefined;

@@ -59,7 +59,7 @@ export function sourceVoice({ name, redact }: NamedCommand, { log, signal }: Con
 
 /** When the outside system counts anew, in ms since 1970, where the source waits for that. */
 function resetOf(status: Record<string, unknown>): number | undefined {
-  const reasons = Array.isArray(status['reasons']) ? status['reasons'] as unknown[] : [];
+  const reasons = Array.isArray(status['reasons']) ? (status['reasons'] as unknown[]) : [];
   for (const reason of reasons) {
     const limited = isObject(reason) && reason['type'] === 'RATE_LIMITED' ? reason['rate_limited'] : undefined;
     if (isObject(limited) && typeof limited['quota_reset'] === 'number') return limited['quota_reset'];

@@ -6,9 +6,14 @@ import type { PostResult } from '../push/http2-session.ts';
 export type ApnsAnswer = Extract<PostResult, { kind: 'answer' }>;
 
 /** `timestamp`: since when, in milliseconds, the token is no longer valid. */
-const ErrorBody = z.object({ reason: z.string().regex(/^[A-Za-z]{1,64}$/), timestamp: z.number().optional().catch(undefined) });
+const ErrorBody = z.object({
+  reason: z.string().regex(/^[A-Za-z]{1,64}$/),
+  timestamp: z.number().optional().catch(undefined),
+});
 
-/** Apple's own words for each reason (Apple: Handling notification responses from APNs), where ours don't say it better. */
+/**
+ * Apple's own words for each reason (Apple: Handling notification responses from APNs), where ours don't say it better.
+ */
 const WORDS: Record<string, string> = {
   BadCertificate: 'Apple does not take the push certificate',
   BadCertificateEnvironment: 'The push certificate is for the other environment',
@@ -46,7 +51,8 @@ export function apnsOutcome(answer: ApnsAnswer): PushOutcome {
       return { kind: 'too_big', bytes: null, maxBytes: APNS_MAX_BYTES };
     case 429:
       // A provider token renewed too often counts again after 20 minutes; too many requests are those to one device.
-      return reason === 'TooManyProviderTokenUpdates' ? { kind: 'throttled', retryAfterMs: wait(20 * 60_000), scope: 'provider' }
+      return reason === 'TooManyProviderTokenUpdates'
+        ? { kind: 'throttled', retryAfterMs: wait(20 * 60_000), scope: 'provider' }
         : { kind: 'throttled', retryAfterMs: wait(60_000), scope: 'device' };
     case 500:
       return { kind: 'throttled', retryAfterMs: wait(10_000), scope: 'device' };

@@ -12,7 +12,8 @@ const SOON_MS = 30 * 86_400_000;
 
 /** What can be seen of a push certificate without asking Apple. */
 export function checkCertificate(
-  pem: string, { topic, environment, now }: { topic: string; environment: ApnsEnvironment; now: number },
+  pem: string,
+  { topic, environment, now }: { topic: string; environment: ApnsEnvironment; now: number },
 ): PushFinding[] {
   const certificate = new X509Certificate(pem);
   const [from, until] = [certificate.validFromDate, certificate.validToDate];
@@ -23,15 +24,26 @@ export function checkCertificate(
   }
   const findings: PushFinding[] = [];
   if (from.getTime() > now) {
-    findings.push({ severity: 'error', field, message: `hold a current certificate that is not valid before ${from.toISOString()}` });
+    findings.push({
+      severity: 'error',
+      field,
+      message: `hold a current certificate that is not valid before ${from.toISOString()}`,
+    });
   }
   if (until.getTime() < now + SOON_MS) {
     const message = `hold a current certificate that expires on ${until.toISOString()}: renew it before`;
     findings.push({ severity: 'warning', field, message });
   }
-  const uid = certificate.subject.split('\n').find((name) => name.startsWith('UID='))?.slice('UID='.length);
+  const uid = certificate.subject
+    .split('\n')
+    .find((name) => name.startsWith('UID='))
+    ?.slice('UID='.length);
   if (uid !== undefined && topic !== uid && !topic.startsWith(`${uid}.`)) {
-    findings.push({ severity: 'error', field: 'topic', message: `is ${topic}, and the current push certificate is for ${uid}` });
+    findings.push({
+      severity: 'error',
+      field: 'topic',
+      message: `is ${topic}, and the current push certificate is for ${uid}`,
+    });
   }
   const isFor = (which: ApnsEnvironment) => certificate.raw.includes(EXTENSIONS[which]);
   const other = environment === 'production' ? 'sandbox' : 'production';

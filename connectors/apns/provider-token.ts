@@ -3,7 +3,10 @@ import { SignJWT } from 'jose';
 
 export type TokenKey = { key: string; key_id: string; team_id: string };
 
-/** Apple refuses a token after an hour, and a new one within 20 minutes of the last (Apple: Establishing a token-based connection). */
+/**
+ * Apple refuses a token after an hour, and a new one within 20 minutes of the last (Apple: Establishing a token-based
+ * connection).
+ */
 const RENEW_AFTER_MS = 40 * 60_000;
 const RENEW_AT_EARLIEST_MS = 20 * 60_000;
 const MAX_KEYS = 1_000;
@@ -48,10 +51,15 @@ function sign(key: TokenKey, now: number): Promise<string> {
 }
 
 function jwtOf({ key, key_id: kid, team_id: team }: TokenKey, now: number): Promise<string> {
-  return new SignJWT().setProtectedHeader({ alg: 'ES256', kid }).setIssuer(team).setIssuedAt(Math.floor(now / 1_000))
+  return new SignJWT()
+    .setProtectedHeader({ alg: 'ES256', kid })
+    .setIssuer(team)
+    .setIssuedAt(Math.floor(now / 1_000))
     .sign(readTokenKey(key)!);
 }
 
 function nameOf({ key, key_id: id, team_id: team }: TokenKey): string {
-  return createHash('sha256').update(JSON.stringify([team, id, key])).digest('base64');
+  return createHash('sha256')
+    .update(JSON.stringify([team, id, key]))
+    .digest('base64');
 }

@@ -29,13 +29,16 @@ const LOGGED_LINES = 1_000;
 const STDERR_MS = 1_000;
 
 /**
- * What a command prints, as it prints it: it waits while nobody takes the next line. It is ended with the reading, by the
- * signal, and when its time is up. Refuses a command that fails, with what it said last.
+ * What a command prints, as it prints it: it waits while nobody takes the next line. It is ended with the reading, by
+ * the signal, and when its time is up. Refuses a command that fails, with what it said last.
  */
 export async function* commandLines(call: CommandCall, context: ConnectorContext): AsyncGenerator<Line> {
   context.signal.throwIfAborted();
   await access(call.command.command[0]!, constants.X_OK).catch(() => {
-    throw sourceRefusal('source_refused', `the program of ${call.name} is not there: ask an operator to look at MILLRACE_TAPS`);
+    throw sourceRefusal(
+      'source_refused',
+      `the program of ${call.name} is not there: ask an operator to look at MILLRACE_TAPS`,
+    );
   });
   const folder = await mkdtemp(join(context.scratch, 'command-'));
   try {
@@ -75,7 +78,10 @@ async function* linesOf(call: CommandCall, process: CommandProcess, context: Con
     context.signal.throwIfAborted();
     if (timeUp.aborted) {
       const advice = 'ask an operator to raise its timeout_minutes in MILLRACE_TAPS';
-      throw sourceRefusal('source_unavailable', `${name} took more than its ${command.timeoutMinutes} minutes: ${advice}`);
+      throw sourceRefusal(
+        'source_unavailable',
+        `${name} took more than its ${command.timeoutMinutes} minutes: ${advice}`,
+      );
     }
     throw error;
   } finally {

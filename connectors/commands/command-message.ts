@@ -8,8 +8,8 @@ import type { Line } from './bounded-lines.ts';
 export type Message = { type: string; [member: string]: unknown };
 
 /**
- * What a line says; a string is what is wrong with it. Its numbers keep their digits. Refuses a message that nests too deep and is
- * no record: without its state or its catalog, the source cannot be read.
+ * What a line says; a string is what is wrong with it. Its numbers keep their digits. Refuses a message that nests too
+ * deep and is no record: without its state or its catalog, the source cannot be read.
  */
 export function messageOf({ text, isCut }: Line): Message | string {
   if (isCut) return 'a line is over 4 MiB';
@@ -20,14 +20,19 @@ export function messageOf({ text, isCut }: Line): Message | string {
   } catch (error) {
     return error instanceof NestingError ? tooDeep(text) : 'a line is not JSON';
   }
-  return isObject(parsed) && typeof parsed['type'] === 'string' ? parsed as Message : 'a line is not a message: it has no type';
+  return isObject(parsed) && typeof parsed['type'] === 'string'
+    ? (parsed as Message)
+    : 'a line is not a message: it has no type';
 }
 
 /** JSON.parse keeps no stack, so it reads the type of whatever is JSON. */
 function tooDeep(text: string): string {
   const type = typeOf(text);
   if (type === undefined || type === 'RECORD') return `a line ${sayDepth(MAX_OUTSIDE_NESTING)}`;
-  throw sourceRefusal('source_refused', `the source printed a message ${type.slice(0, 100)} that ${sayDepth(MAX_OUTSIDE_NESTING)}`);
+  throw sourceRefusal(
+    'source_refused',
+    `the source printed a message ${type.slice(0, 100)} that ${sayDepth(MAX_OUTSIDE_NESTING)}`,
+  );
 }
 
 function typeOf(text: string): string | undefined {

@@ -9,8 +9,9 @@ const PATH = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
 /**
  * Bounds the memory and becomes the command. Beside it, in its process group, stays a watchdog: it waits for the end of
- * descriptor 3, whose other end our process alone holds, so that a command and its files don't outlive us, however we end.
- * The limit is of the memory that can be written (RLIMIT_DATA), since runtimes reserve addresses far beyond their use.
+ * descriptor 3, whose other end our process alone holds, so that a command and its files don't outlive us, however we
+ * end. The limit is of the memory that can be written (RLIMIT_DATA), since runtimes reserve addresses far beyond their
+ * use.
  */
 const LAUNCHER = `
 (
@@ -36,8 +37,22 @@ export type CommandProcess = {
 };
 
 /** Starts a command in a process group of its own, in `folder`, with nothing of our environment. */
-export function startCommand({ command, env, memoryMib }: Command, args: string[], folder: string, graceMs = GRACE_MS): CommandProcess {
-  const launched = ['-c', LAUNCHER, 'millrace', String(memoryMib * 1024), folder, String(graceMs / 1_000), ...command, ...args];
+export function startCommand(
+  { command, env, memoryMib }: Command,
+  args: string[],
+  folder: string,
+  graceMs = GRACE_MS,
+): CommandProcess {
+  const launched = [
+    '-c',
+    LAUNCHER,
+    'millrace',
+    String(memoryMib * 1024),
+    folder,
+    String(graceMs / 1_000),
+    ...command,
+    ...args,
+  ];
   const child = spawn('/bin/sh', launched, {
     cwd: folder,
     env: { PATH, HOME: folder, TMPDIR: folder, LANG: 'C.UTF-8', ...env },

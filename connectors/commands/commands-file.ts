@@ -20,19 +20,48 @@ export type Commands = ReadonlyMap<string, Command>;
 
 const text = z.string('is a text').refine((value) => !value.includes('\0'), 'holds a zero byte');
 
-const entry = z.strictObject({
-  kind: z.enum(['singer', 'airbyte'], 'is singer or airbyte'),
-  command: z.array(text, 'is a list: the program, then its arguments').min(1, 'names no program')
-    .refine(([program]) => program?.startsWith('/') ?? true, 'begins with the path of a program, from / on'),
-  env: z.record(z.string().regex(/^[A-Za-z_]\w*$/, 'has a name that no variable can have'), text, 'is an object of texts').default({}),
-  timeout_minutes: z.number('is a number').positive('is more than 0').max(10_080, 'is at most 10080, a week').default(360),
-  memory_mib: z.int('is a whole number').min(64, 'is at least 64').max(1_048_576, 'is at most 1048576').default(2_048),
-  catalog_option: z.enum(['--catalog', '--properties'], 'is --catalog or --properties').default('--catalog'),
-}, 'is an object').transform(({ timeout_minutes, memory_mib, catalog_option, ...rest }): Command =>
-  ({ ...rest, timeoutMinutes: timeout_minutes, memoryMib: memory_mib, catalogOption: catalog_option }));
+const entry = z
+  .strictObject(
+    {
+      kind: z.enum(['singer', 'airbyte'], 'is singer or airbyte'),
+      command: z
+        .array(text, 'is a list: the program, then its arguments')
+        .min(1, 'names no program')
+        .refine(([program]) => program?.startsWith('/') ?? true, 'begins with the path of a program, from / on'),
+      env: z
+        .record(
+          z.string().regex(/^[A-Za-z_]\w*$/, 'has a name that no variable can have'),
+          text,
+          'is an object of texts',
+        )
+        .default({}),
+      timeout_minutes: z
+        .number('is a number')
+        .positive('is more than 0')
+        .max(10_080, 'is at most 10080, a week')
+        .default(360),
+      memory_mib: z
+        .int('is a whole number')
+        .min(64, 'is at least 64')
+        .max(1_048_576, 'is at most 1048576')
+        .default(2_048),
+      catalog_option: z.enum(['--catalog', '--properties'], 'is --catalog or --properties').default('--catalog'),
+    },
+    'is an object',
+  )
+  .transform(({ timeout_minutes, memory_mib, catalog_option, ...rest }): Command => ({
+    ...rest,
+    timeoutMinutes: timeout_minutes,
+    memoryMib: memory_mib,
+    catalogOption: catalog_option,
+  }));
 
 const NAME = /^[a-z\d][a-z\d_-]{0,63}$/;
-const file = z.record(z.string().regex(NAME, 'has a name that is not of small letters, digits, _ and -'), entry, 'is not an object');
+const file = z.record(
+  z.string().regex(NAME, 'has a name that is not of small letters, digits, _ and -'),
+  entry,
+  'is not an object',
+);
 
 /** Reads the file that MILLRACE_TAPS names; a string is what is wrong with it, to be put behind the variable's name. */
 export function readCommandsFile(path: string): Commands | string {

@@ -20,8 +20,10 @@ function typesOf(schema: unknown): Set<string> {
   const { type, format, anyOf, oneOf, properties, items } = schema;
   const told = (Array.isArray(type) ? type : [type]) as unknown[];
   const own = told.filter((name) => typeof name === 'string' && NAMED.has(name)) as string[];
-  const nested = [anyOf, oneOf].flatMap((list) => (Array.isArray(list) ? list.flatMap((part) => [...typesOf(part)]) : []));
-  const shape = [...isObject(properties) ? ['object'] : [], ...items === undefined ? [] : ['array']];
+  const nested = [anyOf, oneOf].flatMap((list) =>
+    Array.isArray(list) ? list.flatMap((part) => [...typesOf(part)]) : [],
+  );
+  const shape = [...(isObject(properties) ? ['object'] : []), ...(items === undefined ? [] : ['array'])];
   const guessed = own.length + nested.length > 0 ? [] : shape;
   return new Set([...own.map((name) => (name === 'string' ? textType(format) : name)), ...nested, ...guessed]);
 }

@@ -5,12 +5,14 @@ export type Redact = (text: string) => string;
 const SHORT = 4;
 
 /**
- * Masks every text within the values, also where it is written as in JSON or in a URL. A value of several lines is masked line by
- * line, since a log is read so. Numbers of up to seven digits stay, unless their name says that they are secret: a page size or a port is
- * often the same as a count that a log tells.
+ * Masks every text within the values, also where it is written as in JSON or in a URL. A value of several lines is
+ * masked line by line, since a log is read so. Numbers of up to seven digits stay, unless their name says that they are
+ * secret: a page size or a port is often the same as a count that a log tells.
  */
 export function secretRedactor(values: unknown[]): Redact {
-  const lines = values.flatMap((value) => textsIn(value, false)).flatMap((text) => text.split(/\r?\n/))
+  const lines = values
+    .flatMap((value) => textsIn(value, false))
+    .flatMap((text) => text.split(/\r?\n/))
     .filter((line) => line.trim() !== '');
   const texts = new Set(lines.flatMap(spellings));
   if (texts.size === 0) return withoutData;
@@ -21,7 +23,9 @@ export function secretRedactor(values: unknown[]): Redact {
 }
 
 const RECORD = /(?:\{|\[(?=\s*[{["'\]])).*/s;
-/** Begins where a word does: else each character of a long word would be tried as the first, and a line may have 4 MiB. */
+/**
+ * Begins where a word does: else each character of a long word would be tried as the first, and a line may have 4 MiB.
+ */
 const MAIL_ADDRESS = /(?<![^\s@"'<>(])[^\s@"'<>(]+@[^\s@"'<>)]+/g;
 
 /** Programs say what they could not read by quoting it. */

@@ -12,15 +12,17 @@ export type Lookup = (name: string) => Promise<LookupAddress[]>;
 export const systemLookup: Lookup = (name) => lookUp(name, { all: true });
 
 /**
- * What may be connected to for a host: public addresses, and those that `allow` covers. The addresses that are looked at
- * are those that are connected to, so a name that resolves to something else the next time gains nothing.
+ * What may be connected to for a host: public addresses, and those that `allow` covers. The addresses that are looked
+ * at are those that are connected to, so a name that resolves to something else the next time gains nothing.
  */
 export type AddressGuard = {
   /** An address that stands for the host itself is none that may be reached. */
   isRefused: boolean;
   mayReach(address: string): boolean;
   refusal(): Refusal;
-  /** For `net.connect` and what is made of it: of a name's addresses those that may be reached, tried beside each other. */
+  /**
+   * For `net.connect` and what is made of it: of a name's addresses those that may be reached, tried beside each other.
+   */
   ways: { lookup: LookupFunction; autoSelectFamily: true; autoSelectFamilyAttemptTimeout: number };
 };
 
@@ -29,11 +31,17 @@ const NEXT_ADDRESS_MS = 1500;
 
 /** `shown` is how messages name the host. */
 export function addressGuard(
-  { host, port, shown }: { host: string; port: number; shown: string }, allow: FetchAllow, lookup: Lookup,
+  { host, port, shown }: { host: string; port: number; shown: string },
+  allow: FetchAllow,
+  lookup: Lookup,
 ): AddressGuard {
   const mayReach = (address: string) => isPublicAddress(address) || allow.allows(host, port, address);
-  const refusal = () => sourceRefusal('address_refused', `${shown} is not at a public address. Use one that is, or `
-    + 'ask an operator to name this host in MILLRACE_FETCH_ALLOW');
+  const refusal = () =>
+    sourceRefusal(
+      'address_refused',
+      `${shown} is not at a public address. Use one that is, or ` +
+        'ask an operator to name this host in MILLRACE_FETCH_ALLOW',
+    );
   const find = async (name: string) => {
     const found = (await lookup(name)).filter(({ address }) => mayReach(address));
     if (found.length === 0) throw refusal();
@@ -41,7 +49,8 @@ export function addressGuard(
   };
   return {
     isRefused: isIP(host) !== 0 && !mayReach(host),
-    mayReach, refusal,
+    mayReach,
+    refusal,
     ways: { lookup: lookupThrough(find), autoSelectFamily: true, autoSelectFamilyAttemptTimeout: NEXT_ADDRESS_MS },
   };
 }

@@ -15,7 +15,9 @@ export function deadlineOf(host: string, totalMs: number, began: number): Deadli
   const timer = setTimeout(expire, Math.max(0, began + totalMs - performance.now()));
   return {
     signal: controller.signal,
-    answered: () => { status = 'transfer_broken'; },
+    answered: () => {
+      status = 'transfer_broken';
+    },
     end: () => clearTimeout(timer),
   };
 }
@@ -28,8 +30,15 @@ export function endWithin(body: Readable, host: string, ms: number): void {
 
 const tooLong = (host: string, ms: number) => `The answer of ${host} did not end within ${ms / 1000} s`;
 
-/** The chunks of a body; refuses one that comes slower than `rate`. The time in which its reader does not wait is not counted. */
-export async function* atLeast(bytes: AsyncIterable<unknown>, host: string, rate: LeastRate): AsyncGenerator<Buffer, void, undefined> {
+/**
+ * The chunks of a body; refuses one that comes slower than `rate`. The time in which its reader does not wait is not
+ * counted.
+ */
+export async function* atLeast(
+  bytes: AsyncIterable<unknown>,
+  host: string,
+  rate: LeastRate,
+): AsyncGenerator<Buffer, void, undefined> {
   const chunks = bytes[Symbol.asyncIterator]();
   let received = 0;
   let waitedMs = 0;

@@ -7,8 +7,8 @@ export type Batcher = {
   /** The item that was added last has an odd cursor (`odd-cursors.ts`). */
   odd(): void;
   /**
-   * All that was added up to here is behind this cursor; a function where it takes time to make it, called where a batch ends. `done`: how
-   * much of the reading that is, from 0 to 1.
+   * All that was added up to here is behind this cursor; a function where it takes time to make it, called where a
+   * batch ends. `done`: how much of the reading that is, from 0 to 1.
    */
   passed(cursor: Cursor | (() => Cursor), done?: number): void;
   /** The fields of what follows. Gives what was added before, where they are others. */
@@ -18,8 +18,8 @@ export type Batcher = {
 };
 
 /**
- * Puts items together to batches as full as they may be, beginning at the cursor `start`. A batch goes with the last cursor
- * that was passed before its end, so what was added behind that comes again when reading goes on from it.
+ * Puts items together to batches as full as they may be, beginning at the cursor `start`. A batch goes with the last
+ * cursor that was passed before its end, so what was added behind that comes again when reading goes on from it.
  */
 export function batcher(start: Cursor | null): Batcher {
   let items: ReadItem[] = [];
@@ -34,8 +34,12 @@ export function batcher(start: Cursor | null): Batcher {
   const close = (): Batch => {
     given = cursorNow();
     const batch = {
-      items, bytes, cursor: given, ...news && { fields: news }, ...done === undefined ? {} : { done },
-      ...oddCursors > 0 && { oddCursors },
+      items,
+      bytes,
+      cursor: given,
+      ...(news && { fields: news }),
+      ...(done === undefined ? {} : { done }),
+      ...(oddCursors > 0 && { oddCursors }),
     };
     items = [];
     bytes = 0;
@@ -50,8 +54,12 @@ export function batcher(start: Cursor | null): Batcher {
       bytes += size;
       return full;
     },
-    odd: () => { oddCursors += 1; },
-    passed: (place, share) => { [cursor, done] = [place, share]; },
+    odd: () => {
+      oddCursors += 1;
+    },
+    passed: (place, share) => {
+      [cursor, done] = [place, share];
+    },
     tell(told) {
       if (isDeepStrictEqual(told, fields)) return [];
       const before = items.length > 0 ? [close()] : [];

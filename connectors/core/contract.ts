@@ -7,8 +7,8 @@ import type { PushServices } from '../web-push/push-services.ts';
 
 /**
  * What every connector is: a value that says how an outside system is reached and read, or written to. The server uses
- * its settings, `check` and `discover`; the flow `runSync` reads and writes by it. `docs/making-a-connector.md` shows how to
- * make one, and every one passes the suite in `test/connectors/core/contract.ts`.
+ * its settings, `check` and `discover`; the flow `runSync` reads and writes by it. `docs/making-a-connector.md` shows
+ * how to make one, and every one passes the suite in `test/connectors/core/contract.ts`.
  */
 
 export type Json = null | boolean | number | string | Json[] | { [member: string]: Json };
@@ -20,8 +20,13 @@ export type Json = null | boolean | number | string | Json[] | { [member: string
 export type SourceRecord = { [field: string]: Json };
 
 export type Field = {
-  name: string; type: FieldType; nullable: boolean;
-  /** Whether records may give a destination's field a value: `as_key` only where it is part of the key. Always, if left out. */
+  name: string;
+  type: FieldType;
+  nullable: boolean;
+  /**
+   * Whether records may give a destination's field a value: `as_key` only where it is part of the key. Always, if left
+   * out.
+   */
   takes_values?: 'never' | 'as_key';
 };
 
@@ -32,8 +37,8 @@ export type Stream = {
   /** The fields that together name a record; empty where the source does not tell. */
   key: string[];
   /**
-   * How what is new or changed can be read alone: by one of these fields; `own`: by a state that the source keeps itself;
-   * empty: not at all.
+   * How what is new or changed can be read alone: by one of these fields; `own`: by a state that the source keeps
+   * itself; empty: not at all.
    */
   incremental: { fields: string[] } | 'own';
 };
@@ -63,7 +68,10 @@ export type Batch = {
   bytes: number;
   /** Reading on from here brings everything that follows this batch; it may bring some again. */
   cursor: Cursor | null;
-  /** How much of what this reading brings has come with this batch, from 0 to 1, where the source can tell or estimate it. */
+  /**
+   * How much of what this reading brings has come with this batch, from 0 to 1, where the source can tell or estimate
+   * it.
+   */
   done?: number;
   /** The fields from this batch on, where the source told them anew. */
   fields?: Field[];
@@ -98,9 +106,9 @@ export type ConnectorContext = WaysOut & {
 };
 
 /**
- * All refuse (`sourceRefusal`) with words that tell what to do and quote no secret: `source_refused` and `address_refused`
- * where the same would fail again, `source_unavailable` (with `retry_after` in seconds where the source named a time)
- * and `transfer_broken` where it may go better later.
+ * All refuse (`sourceRefusal`) with words that tell what to do and quote no secret: `source_refused` and
+ * `address_refused` where the same would fail again, `source_unavailable` (with `retry_after` in seconds where the
+ * source named a time) and `transfer_broken` where it may go better later.
  */
 export type Source<Settings> = {
   /** Reaches the source with these settings, as `read` will. */
@@ -111,20 +119,23 @@ export type Source<Settings> = {
 };
 
 /**
- * What became of a record that was written. `later`: its outcome may differ the next time. `field`: whose value was wrong, where
- * that is known; the message is then said of the value (`is no integer`), which is quoted before it. None quotes it itself.
+ * What became of a record that was written. `later`: its outcome may differ the next time. `field`: whose value was
+ * wrong, where that is known; the message is then said of the value (`is no integer`), which is quoted before it. None
+ * quotes it itself.
  */
 export type WriteOutcome =
-  | { kind: 'ok' } | { kind: 'unchanged' } | { kind: 'failed'; message: string; later: boolean; field?: string };
+  | { kind: 'ok' }
+  | { kind: 'unchanged' }
+  | { kind: 'failed'; message: string; later: boolean; field?: string };
 
 export type Destination<Settings> = {
   check(settings: Settings, context: ConnectorContext): Promise<void>;
   /** What it can be written to, with the fields it takes; null where anything goes. */
   discover(settings: Settings, context: ConnectorContext): Promise<Stream[] | null>;
   /**
-   * Brings the outcomes of the next records, in their order, as soon as they are known: those before an error are kept. To write the
-   * same records again does no harm: they are named by `key`, the values of the fields that name a record, or by `batchId`, the same
-   * for the same batch.
+   * Brings the outcomes of the next records, in their order, as soon as they are known: those before an error are kept.
+   * To write the same records again does no harm: they are named by `key`, the values of the fields that name a record,
+   * or by `batchId`, the same for the same batch.
    */
   write(settings: Settings, writing: Writing, context: ConnectorContext): AsyncIterable<WriteOutcome[]>;
 };
@@ -138,8 +149,8 @@ export type Writing = {
   answered: number;
   isRemoval: boolean;
   /**
-   * Call it first with `answered`, and before the first `count` records may have left. If a run is canceled, the records after the
-   * last `count` were not sent; without a call, all of them may have arrived.
+   * Call it first with `answered`, and before the first `count` records may have left. If a run is canceled, the
+   * records after the last `count` were not sent; without a call, all of them may have arrived.
    */
   sending?(count: number): void;
 };
@@ -171,12 +182,16 @@ export type AlertChannel<Settings> = {
 /** What became of a message on a device, as the receiver gets it. */
 export type OutcomeRecord = {
   /** As the device tells of the message. */
-  millrace_id: string; campaign_id: string;
+  millrace_id: string;
+  campaign_id: string;
   /** Of POST /api/transac. */
   requestId: string | null;
   /** Null of an erased person. */
   user: string | null;
-  device_id: string | null; code: string; details: string | null; channel: 'push' | 'inapp' | 'both';
+  device_id: string | null;
+  code: string;
+  details: string | null;
+  channel: 'push' | 'inapp' | 'both';
   /** ISO 8601. */
   date: string;
 };
@@ -212,8 +227,8 @@ export function secret<S extends z.ZodType>(schema: S): S {
 }
 
 /**
- * Marks a member of the settings as one that cannot lead a secret elsewhere, nor weaken what protects it on its way. When
- * any other member changes, the secrets have to be given anew.
+ * Marks a member of the settings as one that cannot lead a secret elsewhere, nor weaken what protects it on its way.
+ * When any other member changes, the secrets have to be given anew.
  */
 export function harmless<S extends z.ZodType>(schema: S): S {
   return schema.meta({ harmless: true });
@@ -231,11 +246,13 @@ export function harmlessMembers(settings: z.ZodType): string[] {
 
 /** The members of the settings by their names. */
 export function settingMembers(settings: z.ZodType): Record<string, z.ZodType> {
-  return settings instanceof z.ZodObject ? settings.shape as Record<string, z.ZodType> : {};
+  return settings instanceof z.ZodObject ? (settings.shape as Record<string, z.ZodType>) : {};
 }
 
 function membersMarked(settings: z.ZodType, mark: 'secret' | 'harmless'): string[] {
-  return Object.entries(settingMembers(settings)).filter(([, member]) => isMarked(member, mark)).map(([name]) => name);
+  return Object.entries(settingMembers(settings))
+    .filter(([, member]) => isMarked(member, mark))
+    .map(([name]) => name);
 }
 
 /** Also under `.optional()` and `.default()`. */

@@ -17,7 +17,10 @@ export type Download = {
 
 /** What is known of the file, and how far it has come. `end` is where the part ends that is coming. */
 type Progress = {
-  received: number; end: number | undefined; total: number | undefined; version: FileVersion | undefined;
+  received: number;
+  end: number | undefined;
+  total: number | undefined;
+  version: FileVersion | undefined;
   maxBytes: number;
 };
 
@@ -38,7 +41,9 @@ const PROGRESS_BYTES = 64 * 1024;
  * can't be told from the end.
  */
 export async function* download(
-  fetch: GuardedFetch, url: string, { headers, signal, maxBytes, onBytes, pauseMs = PAUSE_MS }: Download,
+  fetch: GuardedFetch,
+  url: string,
+  { headers, signal, maxBytes, onBytes, pauseMs = PAUSE_MS }: Download,
 ): AsyncGenerator<Buffer, void, undefined> {
   const ask: Ask = (part) => fetch.request(url, { headers, signal, isStream: true, part });
   let answer: GuardedAnswer | undefined = await ask();
@@ -76,8 +81,11 @@ function answerError({ status, headers, url }: GuardedAnswer): Refusal | undefin
   if (status !== 200) return sourceRefusal('source_refused', `${host} answered ${status}, and not 200 with a file`);
   const encoding = (headers['content-encoding'] ?? 'identity').toLowerCase();
   if (['identity', 'gzip', 'x-gzip'].includes(encoding)) return undefined;
-  return sourceRefusal('source_refused', `${host} sends the file in an encoding (Content-Encoding) that Millrace does not `
-    + 'read: have it sent as it is, or gzipped');
+  return sourceRefusal(
+    'source_refused',
+    `${host} sends the file in an encoding (Content-Encoding) that Millrace does not ` +
+      'read: have it sent as it is, or gzipped',
+  );
 }
 
 /** The rest of the file: asked for with If-Range, and compared with what is known. */
@@ -99,14 +107,22 @@ async function goOn(ask: Ask, host: string, progress: Progress): Promise<Guarded
 
 /** Where the rest and the file end; or why the answer is not the rest of this version. */
 function restOf(
-  { status, headers }: GuardedAnswer, host: string, { received, total, maxBytes }: Progress, version: FileVersion,
+  { status, headers }: GuardedAnswer,
+  host: string,
+  { received, total, maxBytes }: Progress,
+  version: FileVersion,
 ): Refusal | { end: number; total: number } {
   const named = headers[version.header];
   if (named !== undefined && named !== version.validator) return changed(host);
-  if (status !== 206) return named === undefined ? changed(host) : broken(host, 'sends no parts of the file, only the whole');
+  if (status !== 206)
+    return named === undefined ? changed(host) : broken(host, 'sends no parts of the file, only the whole');
   if (named === undefined) return broken(host, 'does not say which version of the file the rest is of');
   const part = filePart(headers);
-  if (part === undefined || part.start !== received || (contentLength(headers) ?? part.end - part.start) !== part.end - part.start) {
+  if (
+    part === undefined ||
+    part.start !== received ||
+    (contentLength(headers) ?? part.end - part.start) !== part.end - part.start
+  ) {
     return broken(host, 'sends another part of the file than the rest');
   }
   if (total !== undefined && part.total !== total) return changed(host);
@@ -138,7 +154,8 @@ async function wait(tries: number, pauseMs: number, error: Refusal | undefined, 
   await delay(ms, undefined, { signal }).catch(() => signal?.throwIfAborted());
 }
 
-const broken = (host: string, why: string) => sourceRefusal('transfer_broken', `The transfer from ${host} broke, and it ${why}`);
+const broken = (host: string, why: string) =>
+  sourceRefusal('transfer_broken', `The transfer from ${host} broke, and it ${why}`);
 
 const changed = (host: string) => sourceRefusal('source_changed', `${host} changed the file during the transfer`);
 

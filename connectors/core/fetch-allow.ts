@@ -16,8 +16,9 @@ export type FetchAllow = {
 
 const AUTHORITY = /^(?:\[(?<v6>[^\]]+)\]|(?<host>[^:[\]@?#%\\\s]+))(?::(?<port>[1-9]\d{0,4}))?$/;
 const NAME = /^[a-z\d_-]+(?:\.[a-z\d_-]+)*$/;
-const SHAPE = 'Write hosts (minio.internal, localhost:9000), addresses (127.0.0.1, [::1]:8080) or networks (10.0.0.0/8), '
-  + 'with commas between';
+const SHAPE =
+  'Write hosts (minio.internal, localhost:9000), addresses (127.0.0.1, [::1]:8080) or networks (10.0.0.0/8), ' +
+  'with commas between';
 
 export const NOTHING_ALLOWED: FetchAllow = { allows: () => false };
 

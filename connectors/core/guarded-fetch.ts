@@ -62,7 +62,13 @@ export function guardedFetch(allow: FetchAllow, settings: FetchSettings = {}): G
         const { url } = hop;
         const userHeaders = url.origin === first.origin ? hop.headers : {};
         const asked = {
-          method: hop.method, path: `${url.pathname}${url.search}`, body: hop.body, signal, isStream, began, onSending,
+          method: hop.method,
+          path: `${url.pathname}${url.search}`,
+          body: hop.body,
+          signal,
+          isStream,
+          began,
+          onSending,
         };
         const got = await guardedRequest(url, { ...asked, headers: { ...ourHeaders(part), ...userHeaders } }, way);
         const answer = { ...got, url: url.href, method: hop.method };
@@ -85,8 +91,8 @@ function checkedUrl(text: string): URL {
 }
 
 function ourHeaders(part: GuardedRequest['part']): Record<string, string> {
-  const always = { 'user-agent': 'Millrace', 'accept': '*/*', 'accept-encoding': 'identity' };
-  return part === undefined ? always : { ...always, 'range': `bytes=${part.from}-`, 'if-range': part.ifRange };
+  const always = { 'user-agent': 'Millrace', accept: '*/*', 'accept-encoding': 'identity' };
+  return part === undefined ? always : { ...always, range: `bytes=${part.from}-`, 'if-range': part.ifRange };
 }
 
 /** Where a redirect leads, checked; the method as fetch changes it (Fetch standard, HTTP-redirect fetch). */
@@ -98,7 +104,10 @@ function nextHop(hop: Hop, { status, headers }: GuardedAnswer): Hop {
   }
   const next = checkedUrl(location.href);
   if (url.protocol === 'https:' && next.protocol === 'http:') {
-    throw sourceRefusal('address_refused', `${url.host} redirects from https:// to http://, where others can read along`);
+    throw sourceRefusal(
+      'address_refused',
+      `${url.host} redirects from https:// to http://, where others can read along`,
+    );
   }
   const turnsToGet = status === 303 ? method !== 'HEAD' : status < 303 && method === 'POST';
   if (turnsToGet) return { url: next, method: 'GET', headers: withoutContent(hop.headers) };

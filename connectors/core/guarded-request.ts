@@ -20,7 +20,11 @@ export type FetchLimits = {
 };
 
 export const FETCH_LIMITS: FetchLimits = {
-  connectMs: 10_000, headersMs: 30_000, idleMs: 60_000, totalMs: 60_000, leastRate: { leastBytes: 64 * 1024, withinMs: 60_000 },
+  connectMs: 10_000,
+  headersMs: 30_000,
+  idleMs: 60_000,
+  totalMs: 60_000,
+  leastRate: { leastBytes: 64 * 1024, withinMs: 60_000 },
 };
 
 /** Which addresses may be reached, how they are found, and how long it may take. */
@@ -52,15 +56,25 @@ export type HttpAnswer = {
 };
 
 /**
- * One request to the origin of `url`, through the guard of addresses: a connection of its own, no redirects, no proxy and no
- * cookies. Refuses with `address_refused`, `source_refused`, `source_unavailable` and, from the body, `transfer_broken`.
- * The whole answer ends within `totalMs`; of a stream its headers do.
+ * One request to the origin of `url`, through the guard of addresses: a connection of its own, no redirects, no proxy
+ * and no cookies. Refuses with `address_refused`, `source_refused`, `source_unavailable` and, from the body,
+ * `transfer_broken`. The whole answer ends within `totalMs`; of a stream its headers do.
  */
 export async function guardedRequest(url: URL, asked: Asked, { allow, lookup, limits }: WayOut): Promise<HttpAnswer> {
-  const { signal, method, path, body, headers, isStream = false, began = performance.now(), onSending = () => undefined } = asked;
+  const {
+    signal,
+    method,
+    path,
+    body,
+    headers,
+    isStream = false,
+    began = performance.now(),
+    onSending = () => undefined,
+  } = asked;
   const client = new Client(url.origin, {
     connect: guardedConnector(url, allow, lookup, limits.connectMs),
-    headersTimeout: limits.headersMs, bodyTimeout: limits.idleMs,
+    headersTimeout: limits.headersMs,
+    bodyTimeout: limits.idleMs,
   });
   client.once('connect', () => {
     if (!signal?.aborted) onSending();
@@ -73,7 +87,12 @@ export async function guardedRequest(url: URL, asked: Asked, { allow, lookup, li
   try {
     const answer = await client.request({
       // Its own connection ends with it: the source need not keep it open.
-      reset: true, method, path, body, signal: anyOf(signal, deadline), headers: Object.entries(headers).flat(),
+      reset: true,
+      method,
+      path,
+      body,
+      signal: anyOf(signal, deadline),
+      headers: Object.entries(headers).flat(),
     });
     // A body that is ended before it is read says so by an error, to nobody.
     answer.body.on('error', () => undefined);
@@ -96,7 +115,10 @@ function anyOf(signal: AbortSignal | undefined, deadline: Deadline): AbortSignal
 
 /** The bytes of an answer; refuses with `transfer_broken` where they end too early. */
 export async function* bodyOf(
-  bytes: AsyncIterable<unknown>, host: string, end: () => Promise<void>, signal: AbortSignal | undefined,
+  bytes: AsyncIterable<unknown>,
+  host: string,
+  end: () => Promise<void>,
+  signal: AbortSignal | undefined,
 ): AsyncGenerator<Buffer, void, undefined> {
   try {
     for await (const chunk of bytes) yield chunk as Buffer;
@@ -110,6 +132,9 @@ export async function* bodyOf(
 
 /** By names in small letters. */
 export function joined(headers: IncomingHttpHeaders): Record<string, string> {
-  const entries = Object.entries(headers).map(([name, value = '']) => [name, Array.isArray(value) ? value.join(', ') : value]);
+  const entries = Object.entries(headers).map(([name, value = '']) => [
+    name,
+    Array.isArray(value) ? value.join(', ') : value,
+  ]);
   return Object.fromEntries(entries) as Record<string, string>;
 }

@@ -9,8 +9,8 @@ const MAX_BYTES = 4 * 1024 * 1024;
 
 /**
  * What an answer says, with the digits of its numbers (`parseExactJson`); undefined where it is empty or, by its
- * Content-Type, no JSON. Refuses with `source_unavailable` more than 4 MiB, and JSON that is broken; with `source_refused` JSON
- * that nests too deep.
+ * Content-Type, no JSON. Refuses with `source_unavailable` more than 4 MiB, and JSON that is broken; with
+ * `source_refused` JSON that nests too deep.
  */
 export async function jsonAnswer({ url, body, headers }: GuardedAnswer): Promise<unknown> {
   const { host } = new URL(url);
@@ -27,7 +27,8 @@ export async function jsonAnswer({ url, body, headers }: GuardedAnswer): Promise
     checkNesting(text, MAX_OUTSIDE_NESTING);
     return parseExactJson(text);
   } catch (error) {
-    if (!(error instanceof NestingError)) throw sourceRefusal('source_unavailable', `${host} answered with JSON that is broken`);
+    if (!(error instanceof NestingError))
+      throw sourceRefusal('source_unavailable', `${host} answered with JSON that is broken`);
     throw sourceRefusal('source_refused', `${host} answered with JSON that ${sayDepth(MAX_OUTSIDE_NESTING)}`);
   }
 }
@@ -36,5 +37,8 @@ export async function jsonAnswer({ url, body, headers }: GuardedAnswer): Promise
 export async function answerAs<T>(schema: z.ZodType<T>, answer: GuardedAnswer): Promise<T> {
   const read = schema.safeParse(await jsonAnswer(answer));
   if (read.success) return read.data;
-  throw sourceRefusal('source_refused', `${new URL(answer.url).host} answered with something else than was expected: check the address`);
+  throw sourceRefusal(
+    'source_refused',
+    `${new URL(answer.url).host} answered with something else than was expected: check the address`,
+  );
 }

@@ -1,6 +1,6 @@
 /**
- * Odd cursors: values of a cursor's field that are NaN, infinite, or over a day ahead of the source's clock. Behind one of them nothing
- * new would ever come. So each reading brings their records, and the cursor stays before them.
+ * Odd cursors: values of a cursor's field that are NaN, infinite, or over a day ahead of the source's clock. Behind one
+ * of them nothing new would ever come. So each reading brings their records, and the cursor stays before them.
  */
 
 /** How far ahead of the source's clock a time still moves the cursor, ms. */
@@ -11,8 +11,10 @@ export const isAhead = (timeMs: number, clockMs: number) => timeMs > clockMs + A
 
 /** Returns the line for the run's log. */
 export function sayOddCursors(count: number, field: string): string {
-  return `${count} ${count === 1 ? 'record has' : 'records have'} a value in ${field} that cannot be a cursor (NaN, an infinity, or over `
-    + 'a day ahead of the source\'s clock): each run reads them again, and the cursor stays before them';
+  return (
+    `${count} ${count === 1 ? 'record has' : 'records have'} a value in ${field} that cannot be a cursor (NaN, an infinity, or over ` +
+    "a day ahead of the source's clock): each run reads them again, and the cursor stays before them"
+  );
 }
 
 /** The line for a reading whose cursor stands at such a value, where an earlier version has put it. */

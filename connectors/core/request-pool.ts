@@ -28,7 +28,15 @@ export type RequestPool = {
 const PIECE_BYTES = 256 * 1024;
 
 /** Requests to a few origins, through the guard of addresses; a slow one may take long, one that stalls ends. */
-export function requestPool({ allow, lookup, limits }: { allow: FetchAllow; lookup: Lookup; limits: PoolLimits }): RequestPool {
+export function requestPool({
+  allow,
+  lookup,
+  limits,
+}: {
+  allow: FetchAllow;
+  lookup: Lookup;
+  limits: PoolLimits;
+}): RequestPool {
   const pools = new Map<string, Pool>();
   const poolOf = (url: URL) => {
     const known = pools.get(url.origin);
@@ -43,15 +51,25 @@ export function requestPool({ allow, lookup, limits }: { allow: FetchAllow; look
       const watch = watched(limits);
       try {
         const answer = await poolOf(url).request({
-          method, path, headers: Object.entries(headers).flat(), body: watch.piecesOf(body),
+          method,
+          path,
+          headers: Object.entries(headers).flat(),
+          body: watch.piecesOf(body),
           signal: signal === undefined ? watch.signal : AbortSignal.any([signal, watch.signal]),
         });
         // A body that is ended before it is read says so by an error, to nobody.
         answer.body.on('error', () => undefined);
-        const end = async () => { answer.body.destroy(); };
+        const end = async () => {
+          answer.body.destroy();
+        };
         if (!isStream) endWithin(answer.body, url.host, limits.answerMs);
         const bytes = isStream ? atLeast(answer.body, url.host, limits.leastRate) : answer.body;
-        return { status: answer.statusCode, headers: joined(answer.headers), body: bodyOf(bytes, url.host, end, signal), end };
+        return {
+          status: answer.statusCode,
+          headers: joined(answer.headers),
+          body: bodyOf(bytes, url.host, end, signal),
+          end,
+        };
       } catch (error) {
         signal?.throwIfAborted();
         if (watch.signal.aborted) throw sourceRefusal('source_unavailable', `${url.host} ${watch.error()}`);
@@ -88,7 +106,9 @@ function watched({ idleMs, answerMs, connectMs }: PoolLimits) {
     signal: controller.signal,
     piecesOf(body: Asked['body']): Dispatcher.DispatchOptions['body'] {
       if (body === undefined || typeof body === 'string' || body.length <= PIECE_BYTES) return body;
-      return pieces(Buffer.from(body.buffer, body.byteOffset, body.byteLength)) as unknown as Dispatcher.DispatchOptions['body'];
+      return pieces(
+        Buffer.from(body.buffer, body.byteOffset, body.byteLength),
+      ) as unknown as Dispatcher.DispatchOptions['body'];
     },
     error: () => (isSent ? 'took the request and did not answer in time' : 'stopped taking what was sent to it'),
     end: () => clearTimeout(timer),

@@ -2,7 +2,10 @@ import { STATUS_CODES } from 'node:http';
 import { errors } from 'undici';
 import { Refusal, type RefusalExtra } from '../../domain/core/refusal.ts';
 
-/** The HTTP status with which a route passes the failure on: 4xx where something must change first, 5xx where a retry may do. */
+/**
+ * The HTTP status with which a route passes the failure on: 4xx where something must change first, 5xx where a retry
+ * may do.
+ */
 const HTTP = {
   /** The guard's no: nothing but another address, or the operator's allowance, changes it. */
   address_refused: 403,
@@ -17,7 +20,10 @@ const HTTP = {
 
 type SourceError = keyof typeof HTTP;
 
-/** What an outside source, or the guard before it, has against a request. Messages name the host, and quote nothing else. */
+/**
+ * What an outside source, or the guard before it, has against a request. Messages name the host, and quote nothing
+ * else.
+ */
 export function sourceRefusal(status: SourceError, message: string, extra?: RefusalExtra): Refusal {
   return new Refusal(HTTP[status], status, message, extra);
 }
@@ -33,10 +39,15 @@ const ADVICE: Record<number, string> = {
 const LATER = new Set([408, 425, 429]);
 
 /**
- * The refusal for an answer that isn't the one asked for; `source_status` is the answer's own status. `advice` is what to
- * check where it is final: without, what holds for an address of the user's with headers of the user's.
+ * The refusal for an answer that isn't the one asked for; `source_status` is the answer's own status. `advice` is what
+ * to check where it is final: without, what holds for an address of the user's with headers of the user's.
  */
-export function refusalOfAnswer(host: string, status: number, retryAfter: string | undefined, advice?: string): Refusal {
+export function refusalOfAnswer(
+  host: string,
+  status: number,
+  retryAfter: string | undefined,
+  advice?: string,
+): Refusal {
   const answered = `${host} answered ${`${status} ${STATUS_CODES[status] ?? ''}`.trim()}`;
   if (status < 500 && !LATER.has(status)) {
     const words = advice ?? ADVICE[status] ?? 'check the address and request_headers';
@@ -44,7 +55,7 @@ export function refusalOfAnswer(host: string, status: number, retryAfter: string
   }
   const seconds = retryAfterSeconds(retryAfter);
   const when = seconds === undefined ? 'it may go better later' : `it asks to come back in ${seconds} s`;
-  const extra = { source_status: status, ...seconds === undefined ? {} : { retry_after: seconds } };
+  const extra = { source_status: status, ...(seconds === undefined ? {} : { retry_after: seconds }) };
   return sourceRefusal('source_unavailable', `${answered}: ${when}`, extra);
 }
 
@@ -82,8 +93,8 @@ const BEFORE_ANSWER: Record<string, string> = {
 
 /** Node's codes of certificates that lead to no authority that is trusted (node: tls, X509 certificate error codes). */
 const UNTRUSTED = /SELF_SIGNED_CERT|UNABLE_TO_(?:GET_ISSUER|VERIFY_LEAF)|CERT_UNTRUSTED|INVALID_CA|CERT_CHAIN_TOO_LONG/;
-const UNTRUSTED_WORDS = 'has a certificate that no trusted authority signed; '
-  + 'an operator can name its PEM file in NODE_EXTRA_CA_CERTS';
+const UNTRUSTED_WORDS =
+  'has a certificate that no trusted authority signed; ' + 'an operator can name its PEM file in NODE_EXTRA_CA_CERTS';
 
 /** The refusal for a request that got no answer. What isn't a failure of the network is ours, and thrown as it is. */
 export function refusalOfFailure(host: string, error: unknown): Refusal {

@@ -22,7 +22,8 @@ export type TokenResult = { token: string } | { failed: PushOutcome };
 
 /**
  * The access token of a service account (RFC 7523), renewed before it ends. Signed with jose rather than fetched by
- * google-auth-library: `token_uri` is set by a user, and that library's requests can't be led through the guard of addresses.
+ * google-auth-library: `token_uri` is set by a user, and that library's requests can't be led through the guard of
+ * addresses.
  */
 export class AccessToken {
   readonly #account: ServiceAccount;
@@ -39,7 +40,9 @@ export class AccessToken {
   async find(): Promise<TokenResult> {
     if (this.#current && this.#current.until > this.#context.now()) return this.#current;
     if (this.#refused && this.#refused.until > this.#context.now()) return this.#refused;
-    return this.#underWay ??= this.#fetch().finally(() => { this.#underWay = undefined; });
+    return (this.#underWay ??= this.#fetch().finally(() => {
+      this.#underWay = undefined;
+    }));
   }
 
   /** Google takes it no more. */
@@ -52,13 +55,23 @@ export class AccessToken {
     // From the request to the end of its answer, however its bytes come.
     const signal = AbortSignal.timeout({ ...PUSH_LIMITS, ...limits }.answerMs);
     const url = new URL(this.#account.token_uri);
-    const body = new URLSearchParams({ grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion: await this.#assertion() });
+    const body = new URLSearchParams({
+      grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer',
+      assertion: await this.#assertion(),
+    });
     const began = now();
     try {
-      const answer = await guardedRequest(url, {
-        method: 'POST', path: `${url.pathname}${url.search}`, body: body.toString(), signal,
-        headers: { 'content-type': 'application/x-www-form-urlencoded', 'user-agent': 'Millrace' },
-      }, { allow, lookup, limits: FETCH_LIMITS });
+      const answer = await guardedRequest(
+        url,
+        {
+          method: 'POST',
+          path: `${url.pathname}${url.search}`,
+          body: body.toString(),
+          signal,
+          headers: { 'content-type': 'application/x-www-form-urlencoded', 'user-agent': 'Millrace' },
+        },
+        { allow, lookup, limits: FETCH_LIMITS },
+      );
       return this.#read(answer, await textOf(answer), began);
     } catch (error) {
       if (signal.aborted) return { failed: { kind: 'not_sent', reason: `${url.host} gave no access token in time` } };
@@ -69,8 +82,12 @@ export class AccessToken {
   async #assertion(): Promise<string> {
     const { client_email: email, private_key_id: kid, token_uri: audience } = this.#account;
     const seconds = Math.floor(this.#context.now() / 1_000);
-    return new SignJWT({ scope: SCOPE }).setProtectedHeader({ alg: 'RS256', typ: 'JWT', ...kid === undefined ? {} : { kid } })
-      .setIssuer(email).setAudience(audience).setIssuedAt(seconds).setExpirationTime(seconds + ASSERTION_SECONDS)
+    return new SignJWT({ scope: SCOPE })
+      .setProtectedHeader({ alg: 'RS256', typ: 'JWT', ...(kid === undefined ? {} : { kid }) })
+      .setIssuer(email)
+      .setAudience(audience)
+      .setIssuedAt(seconds)
+      .setExpirationTime(seconds + ASSERTION_SECONDS)
       .sign(privateKeyOf(this.#account));
   }
 
@@ -82,7 +99,9 @@ export class AccessToken {
       return { token };
     }
     if (status === 429 || status >= 500) {
-      return { failed: { kind: 'throttled', retryAfterMs: retryAfterMs(headers['retry-after'], 10_000), scope: 'provider' } };
+      return {
+        failed: { kind: 'throttled', retryAfterMs: retryAfterMs(headers['retry-after'], 10_000), scope: 'provider' },
+      };
     }
     const code = typeof error === 'string' && CODE.test(error) ? error : `HTTP_${status}`;
     const reason = `${host} gives no access token: ${typeof words === 'string' ? shorten(words, MAX_WORDS) : code}`;
@@ -94,7 +113,7 @@ export class AccessToken {
 function parsed(text: string): Record<string, unknown> {
   try {
     const value: unknown = JSON.parse(text);
-    return typeof value === 'object' && value !== null ? value as Record<string, unknown> : {};
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
   } catch {
     return {};
   }

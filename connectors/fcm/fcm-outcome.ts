@@ -15,7 +15,9 @@ const ErrorBody = z.object({
   }),
 });
 const Violations = z.object({ fieldViolations: z.array(z.object({ field: z.string() })) });
-const QuotaFailure = z.object({ violations: z.array(z.object({ subject: z.string().catch(''), description: z.string().catch('') })) });
+const QuotaFailure = z.object({
+  violations: z.array(z.object({ subject: z.string().catch(''), description: z.string().catch('') })),
+});
 
 /** Nothing else gets where codes are shown: an endpoint of a user's may answer anything. */
 const CODE = /^[A-Z][A-Z\d_]{1,63}$/;
@@ -27,7 +29,9 @@ export type FcmFailure = { code: string; message: string; details: Record<string
 export function readFailure({ status, body }: Answer): FcmFailure {
   try {
     const { error } = ErrorBody.parse(JSON.parse(body));
-    const own = error.details.find((detail) => detail['@type'].endsWith('google.firebase.fcm.v1.FcmError'))?.['errorCode'];
+    const own = error.details.find((detail) => detail['@type'].endsWith('google.firebase.fcm.v1.FcmError'))?.[
+      'errorCode'
+    ];
     const code = [own, error.status].find((each) => typeof each === 'string' && CODE.test(each)) ?? `HTTP_${status}`;
     return { code: code as string, message: shorten(error.message, MAX_WORDS), details: error.details };
   } catch {
@@ -45,16 +49,22 @@ export function fcmOutcome(answer: Answer): PushOutcome {
       return { kind: 'gone', since: null };
     case 'INVALID_ARGUMENT':
       return invalidArgument(failure);
-    case 'QUOTA_EXCEEDED': case 'RESOURCE_EXHAUSTED':
+    case 'QUOTA_EXCEEDED':
+    case 'RESOURCE_EXHAUSTED':
       // A minute, where there is no header (Firebase: Best practices when sending at scale).
       return { kind: 'throttled', retryAfterMs: wait(60_000), scope: isOfDevice(failure) ? 'device' : 'provider' };
     case 'UNAVAILABLE':
       return { kind: 'throttled', retryAfterMs: wait(10_000), scope: 'provider' };
     case 'INTERNAL':
-      return { kind: 'throttled', retryAfterMs: wait(10_000), scope: answer.headers['retry-after'] === undefined ? 'device' : 'provider' };
+      return {
+        kind: 'throttled',
+        retryAfterMs: wait(10_000),
+        scope: answer.headers['retry-after'] === undefined ? 'device' : 'provider',
+      };
   }
   if (answer.status === 413) return { kind: 'too_big', bytes: null, maxBytes: FCM_MAX_BYTES };
-  if (answer.status === 429 || answer.status === 503) return { kind: 'throttled', retryAfterMs: wait(60_000), scope: 'provider' };
+  if (answer.status === 429 || answer.status === 503)
+    return { kind: 'throttled', retryAfterMs: wait(60_000), scope: 'provider' };
   // Something before FCM answered for it, which may have passed the message on.
   if (answer.status >= 500) return { kind: 'unknown', reason: `FCM answered ${answer.status} ${message}` };
   return { kind: 'refused', code, reason: message };
@@ -62,8 +72,11 @@ export function fcmOutcome(answer: Answer): PushOutcome {
 
 /** A token that FCM cannot read belongs to no device of any project. */
 function invalidArgument({ code, message, details }: FcmFailure): PushOutcome {
-  const fields = details.flatMap((detail) => Violations.safeParse(detail).data?.fieldViolations ?? []).map(({ field }) => field);
-  if (fields.includes('message.token') || /registration token is not a valid/i.test(message)) return { kind: 'gone', since: null };
+  const fields = details
+    .flatMap((detail) => Violations.safeParse(detail).data?.fieldViolations ?? [])
+    .map(({ field }) => field);
+  if (fields.includes('message.token') || /registration token is not a valid/i.test(message))
+    return { kind: 'gone', since: null };
   if (/\btoo big\b/i.test(message)) return { kind: 'too_big', bytes: null, maxBytes: FCM_MAX_BYTES };
   return { kind: 'refused', code, reason: message };
 }
@@ -71,7 +84,9 @@ function invalidArgument({ code, message, details }: FcmFailure): PushOutcome {
 /** A device's own quota says nothing of others. */
 function isOfDevice({ message, details }: FcmFailure): boolean {
   const violations = details.flatMap((detail) => QuotaFailure.safeParse(detail).data?.violations ?? []);
-  return [message, ...violations.flatMap(({ subject, description }) => [subject, description])].some((words) => /\bdevice\b/i.test(words));
+  return [message, ...violations.flatMap(({ subject, description }) => [subject, description])].some((words) =>
+    /\bdevice\b/i.test(words),
+  );
 }
 
 /** `projects/<id>/messages/<message id>`. */

@@ -1,11 +1,23 @@
 import { z } from 'zod';
 import {
-  FCM_MAX_BYTES, fcmBytes, fcmMessage, type PushMessage, type PushOutcome, type PushTarget, secretsOf,
+  FCM_MAX_BYTES,
+  fcmBytes,
+  fcmMessage,
+  type PushMessage,
+  type PushOutcome,
+  type PushTarget,
+  secretsOf,
 } from '../../domain/sends/push.ts';
 import { harmless, secret } from '../core/contract.ts';
 import { redacted } from '../core/redacted.ts';
 import { BackOff } from '../push/back-off.ts';
-import { type OpenPushProvider, type PushContext, type PushFinding, pushProvider, type PushRoute } from '../push/contract.ts';
+import {
+  type OpenPushProvider,
+  type PushContext,
+  type PushFinding,
+  pushProvider,
+  type PushRoute,
+} from '../push/contract.ts';
 import { endpointSetting } from '../push/endpoint-setting.ts';
 import { Http2Client } from '../push/http2-client.ts';
 import type { PostResult } from '../push/http2-session.ts';
@@ -14,9 +26,15 @@ import { fcmOutcome, readFailure } from './fcm-outcome.ts';
 import { serviceAccount } from './service-account.ts';
 
 const FcmSettings = z.object({
-  service_account: secret(serviceAccount).describe('The key file of a service account with the role Firebase Cloud Messaging API Admin'),
-  project_id: harmless(z.string({ error: 'project_id must be a text' })
-    .regex(/^[a-z\d][a-z\d.:-]{1,99}$/, 'project_id must be the id of a Firebase project, such as shop-1234')).optional()
+  service_account: secret(serviceAccount).describe(
+    'The key file of a service account with the role Firebase Cloud Messaging API Admin',
+  ),
+  project_id: harmless(
+    z
+      .string({ error: 'project_id must be a text' })
+      .regex(/^[a-z\d][a-z\d.:-]{1,99}$/, 'project_id must be the id of a Firebase project, such as shop-1234'),
+  )
+    .optional()
     .describe('The Firebase project; by default that of the service account'),
   endpoint: endpointSetting,
 });
@@ -24,7 +42,9 @@ type FcmSettings = z.output<typeof FcmSettings>;
 
 const GOOGLE = 'https://fcm.googleapis.com';
 
-/** Firebase Cloud Messaging, HTTP v1 (https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages/send). */
+/**
+ * Firebase Cloud Messaging, HTTP v1 (https://firebase.google.com/docs/reference/fcm/rest/v1/projects.messages/send).
+ */
 export const fcm = pushProvider({
   name: 'fcm',
   title: 'Firebase Cloud Messaging',
@@ -56,7 +76,11 @@ class OpenFcm implements OpenPushProvider {
 
   async send(target: PushTarget, message: PushMessage): Promise<PushOutcome> {
     if (target.token === undefined) {
-      return { kind: 'refused', code: 'SUBSCRIPTION', reason: 'FCM takes tokens: for subscriptions of browsers the provider is web_push' };
+      return {
+        kind: 'refused',
+        code: 'SUBSCRIPTION',
+        reason: 'FCM takes tokens: for subscriptions of browsers the provider is web_push',
+      };
     }
     const built = fcmMessage(message, target.platform, target.token, this.#context.now());
     const bytes = fcmBytes(built);
@@ -79,12 +103,18 @@ class OpenFcm implements OpenPushProvider {
     if (result.status === 200) return [];
     const { code, message: words } = readFailure(result);
     const said = redacted(`Google says ${code}: ${words}`, this.#secrets);
-    if (code === 'NOT_FOUND') return [{ severity: 'error', field: 'project_id', message: `names no project that FCM knows (${said})` }];
+    if (code === 'NOT_FOUND')
+      return [{ severity: 'error', field: 'project_id', message: `names no project that FCM knows (${said})` }];
     if (result.status === 401 || result.status === 403) {
-      return [{
-        severity: 'error', field: 'service_account', message: `may not send in project ${this.#project}: give the service account the role `
-          + `Firebase Cloud Messaging API Admin, and enable the Firebase Cloud Messaging API (${said})`,
-      }];
+      return [
+        {
+          severity: 'error',
+          field: 'service_account',
+          message:
+            `may not send in project ${this.#project}: give the service account the role ` +
+            `Firebase Cloud Messaging API Admin, and enable the Firebase Cloud Messaging API (${said})`,
+        },
+      ];
     }
     return [{ severity: 'error', field: 'provider', message: said }];
   }
@@ -93,23 +123,31 @@ class OpenFcm implements OpenPushProvider {
     return this.#client.close();
   }
 
-  /** With a new access token where Google takes the one at hand no more: a request that it refuses has not been acted on. */
+  /**
+   * With a new access token where Google takes the one at hand no more: a request that it refuses has not been acted
+   * on.
+   */
   async #post(body: string): Promise<PostResult | { outcome: PushOutcome }> {
     for (let isLast = false; ; isLast = true) {
       const held = this.#backOff.outcome();
       if (held) return { outcome: held };
       const found = await this.#accessToken.find();
       if ('failed' in found) return { outcome: this.#backOff.heed(found.failed) };
-      const headers = { 'authorization': `Bearer ${found.token}`, 'content-type': 'application/json', 'user-agent': 'Millrace' };
+      const headers = {
+        authorization: `Bearer ${found.token}`,
+        'content-type': 'application/json',
+        'user-agent': 'Millrace',
+      };
       const result = await this.#client.post({ path: this.#path, headers, body });
-      if (isLast || result.kind !== 'answer' || result.status !== 401 || readFailure(result).code !== 'UNAUTHENTICATED') return result;
+      if (isLast || result.kind !== 'answer' || result.status !== 401 || readFailure(result).code !== 'UNAUTHENTICATED')
+        return result;
       this.#accessToken.drop(found.token);
     }
   }
 
   #redact(outcome: PushOutcome, target?: PushTarget): PushOutcome {
     if (!('reason' in outcome)) return outcome;
-    return { ...outcome, reason: redacted(outcome.reason, [...this.#secrets, ...target ? secretsOf(target) : []]) };
+    return { ...outcome, reason: redacted(outcome.reason, [...this.#secrets, ...(target ? secretsOf(target) : [])]) };
   }
 }
 
@@ -117,12 +155,19 @@ function sayTokenFailure(outcome: PushOutcome): PushFinding {
   switch (outcome.kind) {
     case 'refused':
       return {
-        severity: 'error', field: 'service_account', message: `is not taken by Google (${outcome.code}): ${outcome.reason}. Make a new key `
-          + 'for the service account, and send its file',
+        severity: 'error',
+        field: 'service_account',
+        message:
+          `is not taken by Google (${outcome.code}): ${outcome.reason}. Make a new key ` +
+          'for the service account, and send its file',
       };
     case 'not_sent':
       return { severity: 'error', field: 'service_account', message: `gets no access token: ${outcome.reason}` };
     default:
-      return { severity: 'warning', field: 'provider', message: 'asks to be left alone for now: check again in a minute' };
+      return {
+        severity: 'warning',
+        field: 'provider',
+        message: 'asks to be left alone for now: check again in a minute',
+      };
   }
 }

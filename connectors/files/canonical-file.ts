@@ -5,7 +5,13 @@ import { promisify } from 'node:util';
 import { type Encoding, findDelimiter } from '../../domain/core/csv-bytes.ts';
 import { createTranscoder, encodingOf } from '../../domain/core/file-encoding.ts';
 import { MAX_DECOMPRESSED_BYTES } from '../../domain/core/gunzip.ts';
-import { isCompoundFile, isZip, sayForeign, type TableFormat, type TableSettings } from '../../domain/core/table-format.ts';
+import {
+  isCompoundFile,
+  isZip,
+  sayForeign,
+  type TableFormat,
+  type TableSettings,
+} from '../../domain/core/table-format.ts';
 import { removeFolder } from '../core/remove-folder.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 import { openWithoutName } from './shared-strings.ts';
@@ -31,24 +37,36 @@ export type CanonicalFile = {
 const HEAD_BYTES = 64 * 1024;
 
 /**
- * The one form in which files of tables are read: plain UTF-8 is handed on as it is, UTF-16 and what `encoding` names is turned into
- * UTF-8, an .xlsx file into CSV, and a zip file with one file is opened. Gzip was undone before. Refuses what it can't read.
+ * The one form in which files of tables are read: plain UTF-8 is handed on as it is, UTF-16 and what `encoding` names
+ * is turned into UTF-8, an .xlsx file into CSV, and a zip file with one file is opened. Gzip was undone before. Refuses
+ * what it can't read.
  */
 export async function canonicalFile(
-  source: AsyncIterable<Buffer>, settings: TableSettings, context: CanonicalContext, isInZip = false,
+  source: AsyncIterable<Buffer>,
+  settings: TableSettings,
+  context: CanonicalContext,
+  isInZip = false,
 ): Promise<CanonicalFile> {
   const all = source[Symbol.asyncIterator]();
   try {
     const { head, found, encoding, hasSeparatorLine } = await readHead(all, settings);
     const chunks = chunksOf(head, all);
     if (isCompoundFile(head)) {
-      throw sourceRefusal('source_refused',
-        'The file is of an old Excel (.xls), or protected by a password: save it as .xlsx without a password, or as CSV');
+      throw sourceRefusal(
+        'source_refused',
+        'The file is of an old Excel (.xls), or protected by a password: save it as .xlsx without a password, or as CSV',
+      );
     }
     const foreign = sayForeign(head, settings.encoding);
     if (foreign !== null) throw sourceRefusal('source_refused', foreign);
     if (isZip(head)) return await unpacked(chunks, settings, context, isInZip);
-    const format = { format: 'csv' as const, delimiter: settings.delimiter ?? found, encoding, sheet: null, isZip: isInZip };
+    const format = {
+      format: 'csv' as const,
+      delimiter: settings.delimiter ?? found,
+      encoding,
+      sheet: null,
+      isZip: isInZip,
+    };
     const text = encoding === 'utf-8' ? chunks : bounded(transcoded(chunks, encoding), context);
     if (hasSeparatorLine) return { format, isConverted: true, chunks: withoutFirstLine(text) };
     return { format, isConverted: isInZip || encoding !== 'utf-8', chunks: text };
@@ -105,11 +123,14 @@ async function* transcoded(chunks: AsyncIterable<Buffer>, encoding: Encoding): A
 }
 
 /**
- * A zip file tells at its end what it holds, so it lies on disk while it is read. It is open by its descriptor alone: a process that is
- * killed leaves nothing of it.
+ * A zip file tells at its end what it holds, so it lies on disk while it is read. It is open by its descriptor alone: a
+ * process that is killed leaves nothing of it.
  */
 async function unpacked(
-  chunks: AsyncGenerator<Buffer>, settings: TableSettings, context: CanonicalContext, isInZip: boolean,
+  chunks: AsyncGenerator<Buffer>,
+  settings: TableSettings,
+  context: CanonicalContext,
+  isInZip: boolean,
 ): Promise<CanonicalFile> {
   const { signal, maxBytes = MAX_DECOMPRESSED_BYTES } = context;
   const folder = await mkdtemp(join(context.scratch, 'file-'));
@@ -122,10 +143,20 @@ async function unpacked(
     zip = await openZip(await spill(bounded(chunks, context), join(folder, 'source')), { maxBytes, signal });
     if (isOfficeFile(zip)) {
       const { sheet, rows } = await openSheet(zip, { sheet: settings.sheet, folder });
-      const format = { format: 'xlsx' as const, delimiter: ',' as const, encoding: 'utf-8' as const, sheet, isZip: isInZip };
+      const format = {
+        format: 'xlsx' as const,
+        delimiter: ',' as const,
+        encoding: 'utf-8' as const,
+        sheet,
+        isZip: isInZip,
+      };
       return { format, isConverted: true, chunks: before(clear, bounded(rows, context)) };
     }
-    if (isInZip) throw sourceRefusal('source_refused', 'The zip file holds another zip file: it must hold one file of CSV or .xlsx');
+    if (isInZip)
+      throw sourceRefusal(
+        'source_refused',
+        'The zip file holds another zip file: it must hold one file of CSV or .xlsx',
+      );
     const entry = onlyEntry(zip);
     await zip.verify(entry);
     const inner = await canonicalFile(zip.read(entry), settings, context, true);
@@ -153,7 +184,8 @@ async function spill(chunks: AsyncIterable<Buffer>, path: string): Promise<numbe
 }
 
 async function* bounded(
-  chunks: AsyncIterable<Buffer>, { signal, maxBytes = MAX_DECOMPRESSED_BYTES }: CanonicalContext,
+  chunks: AsyncIterable<Buffer>,
+  { signal, maxBytes = MAX_DECOMPRESSED_BYTES }: CanonicalContext,
 ): AsyncGenerator<Buffer, void, undefined> {
   let bytes = 0;
   for await (const chunk of chunks) {
@@ -164,7 +196,10 @@ async function* bounded(
   }
 }
 
-async function* before(clear: () => Promise<void>, chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void, undefined> {
+async function* before(
+  clear: () => Promise<void>,
+  chunks: AsyncIterable<Buffer>,
+): AsyncGenerator<Buffer, void, undefined> {
   try {
     yield* chunks;
   } finally {

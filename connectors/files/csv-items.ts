@@ -1,4 +1,12 @@
-import { type Bad, type BadReason, isCut, type Piece, recordBytes, resumeAfter, type Run } from '../../domain/core/csv-pieces.ts';
+import {
+  type Bad,
+  type BadReason,
+  isCut,
+  type Piece,
+  recordBytes,
+  resumeAfter,
+  type Run,
+} from '../../domain/core/csv-pieces.ts';
 import { parseRun, type ParsedRecord } from '../../domain/core/csv-records.ts';
 import { createCsvSplitter } from '../../domain/core/csv-splitter.ts';
 import type { TableSyntax } from '../../domain/core/table-format.ts';
@@ -14,19 +22,27 @@ const MAX_HEADER_CHARACTERS = 32 * 1024;
 
 const BAD: Record<BadReason, string> = {
   too_long: 'is over 1 MiB long',
-  unclosed_quote: 'opens a quote that is not closed within 1 MiB, nor later: no record from here to the end of the file was read',
+  unclosed_quote:
+    'opens a quote that is not closed within 1 MiB, nor later: no record from here to the end of the file was read',
   not_utf8: 'is not UTF-8: have the file written in UTF-8, or set encoding, such as windows-1252',
   stray_quote: 'opens a quote that is not closed, or is closed before the end of its field',
 };
 
 /**
- * Records of CSV (RFC 4180) with a header. All values are texts; an empty field is null, as is one that is `nullMarker`. Refuses
- * a header that names no fields, or one twice.
+ * Records of CSV (RFC 4180) with a header. All values are texts; an empty field is null, as is one that is
+ * `nullMarker`. Refuses a header that names no fields, or one twice.
  */
 export function createCsvItems(
-  { format, delimiter }: TableSyntax, { offset, line, columns: known }: Start, nullMarker = '',
+  { format, delimiter }: TableSyntax,
+  { offset, line, columns: known }: Start,
+  nullMarker = '',
 ): ItemReader {
-  const splitter = createCsvSplitter({ delimiter, countsRecords: format === 'xlsx', startOffset: offset, startLine: line });
+  const splitter = createCsvSplitter({
+    delimiter,
+    countsRecords: format === 'xlsx',
+    startOffset: offset,
+    startLine: line,
+  });
   let columns = known;
 
   function* itemsOf(piece: Piece): Generator<FoundItem, void, void> {

@@ -25,8 +25,8 @@ export type OpenFile = (part?: { from: number; version: string }) => Promise<Fil
 const GZIP = [0x1f, 0x8b];
 
 /**
- * The bytes, unzipped where they are gzip, which their first two tell: they begin no text of UTF-8. `onTrailingBytes`: all of it came,
- * and is followed by something else.
+ * The bytes, unzipped where they are gzip, which their first two tell: they begin no text of UTF-8. `onTrailingBytes`:
+ * all of it came, and is followed by something else.
  */
 export async function* unzipped(
   { chunks, context: { signal, maxDecompressedBytes: maxBytes = MAX_DECOMPRESSED_BYTES } }: FileBytes,
@@ -61,8 +61,10 @@ async function* restOf(first: Buffer, all: AsyncIterator<Buffer>): AsyncGenerato
 function refusalOfDefect(defect: Exclude<GzipDefect, 'trailing_bytes'>, maxBytes: number): Refusal {
   if (defect === 'cut_off') return sourceRefusal('transfer_broken', 'The file ends in the middle of its gzip stream');
   if (defect === 'corrupt') {
-    return sourceRefusal('source_refused',
-      'The file begins as gzip and is none, or is corrupt: its checksum, its length or what it holds is wrong');
+    return sourceRefusal(
+      'source_refused',
+      'The file begins as gzip and is none, or is corrupt: its checksum, its length or what it holds is wrong',
+    );
   }
   const limit = maxBytes.toLocaleString('en');
   return sourceRefusal('too_large', `The gzip file expands to over ${limit} bytes, the most that is taken: split it`);

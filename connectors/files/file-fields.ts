@@ -10,8 +10,8 @@ const SAMPLE_BYTES = 16 * 1024 * 1024;
 const MAX_FIELDS = 1_000;
 
 /**
- * The fields of an open file: the names in a header of CSV; for JSON Lines what the first 1,000 records (of at most 16 MiB)
- * have, up to 1,000 fields. Any of them may be missing in a later record, so all are nullable. Ends the file.
+ * The fields of an open file: the names in a header of CSV; for JSON Lines what the first 1,000 records (of at most 16
+ * MiB) have, up to 1,000 fields. Any of them may be missing in a later record, so all are nullable. Ends the file.
  */
 export async function fieldsOf(settings: FileSettings, file: FileBytes): Promise<Field[]> {
   try {

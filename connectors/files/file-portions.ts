@@ -13,10 +13,19 @@ import { FILE_START, type FileOffset, type FoundItem } from './file-items.ts';
 import type { FileSettings } from './file-settings.ts';
 import { createJsonlItems } from './jsonl-items.ts';
 
-/** Where reading one file goes on: of which version, and behind what. `isGzip`: what is read is not its bytes as they are. */
+/**
+ * Where reading one file goes on: of which version, and behind what. `isGzip`: what is read is not its bytes as they
+ * are.
+ */
 export const fileCursor = z.object({
-  version: z.string().nullable(), mark: z.string().nullable(), isGzip: z.boolean(), isDone: z.boolean(),
-  offset: z.number(), line: z.number(), columns: z.array(z.string()).nullable(), delimiter: z.enum(DELIMITERS).optional(),
+  version: z.string().nullable(),
+  mark: z.string().nullable(),
+  isGzip: z.boolean(),
+  isDone: z.boolean(),
+  offset: z.number(),
+  line: z.number(),
+  columns: z.array(z.string()).nullable(),
+  delimiter: z.enum(DELIMITERS).optional(),
 });
 
 export type FileCursor = z.output<typeof fileCursor>;
@@ -29,15 +38,28 @@ export type FilePortion = { items: FoundItem[]; cursorAfter(index: number): File
 
 /** Reads an open file on behind `cursor`, or from its start where the version is another. */
 export async function* filePortions(
-  settings: FileSettings, file: FileBytes, cursor: FileCursor | null,
+  settings: FileSettings,
+  file: FileBytes,
+  cursor: FileCursor | null,
 ): AsyncGenerator<FilePortion, void, undefined> {
   const start = cursor !== null && cursor.version !== null && cursor.version === file.version ? cursor : FILE_START;
   const counted = countedBytes(file);
-  const { bytes, syntax, isConverted, isUnpacked, hasTrailingBytes } = await openRecords(settings, counted.file, cursor);
-  const reader = settings.format === 'csv' ? createCsvItems(syntax, start, settings.null_marker) : createJsonlItems(start);
+  const { bytes, syntax, isConverted, isUnpacked, hasTrailingBytes } = await openRecords(
+    settings,
+    counted.file,
+    cursor,
+  );
+  const reader =
+    settings.format === 'csv' ? createCsvItems(syntax, start, settings.null_marker) : createJsonlItems(start);
   const cursorAt = (place: { offset: number; line: number }, isDone: boolean): FileCursor => ({
-    version: file.version, mark: file.mark, isGzip: isConverted(), isDone,
-    offset: place.offset, line: place.line, columns: reader.columns(), delimiter: syntax.delimiter,
+    version: file.version,
+    mark: file.mark,
+    isGzip: isConverted(),
+    isDone,
+    offset: place.offset,
+    line: place.line,
+    columns: reader.columns(),
+    delimiter: syntax.delimiter,
   });
   let last: { offset: number; line: number } = start;
   const portion = (items: FoundItem[], isDone: boolean): FilePortion => {
@@ -45,7 +67,7 @@ export async function* filePortions(
     const end = last;
     const done = isUnpacked ? null : counted.done(start.offset > file.from);
     const cursorAfter = (index: number) => cursorAt(items[index]?.after ?? end, isDone && index === items.length - 1);
-    return { items, cursorAfter, ...done === null ? {} : { done } };
+    return { items, cursorAfter, ...(done === null ? {} : { done }) };
   };
   try {
     for await (const chunk of skipped(bytes, start.offset - file.from)) {
@@ -85,11 +107,16 @@ async function* inPortions(found: Iterable<FoundItem>): AsyncGenerator<FoundItem
   if (items.length > 0) yield items;
 }
 
-/** A file that proves to be damaged behind records that were read: they may be wrong, and a batch of them may be written. */
+/**
+ * A file that proves to be damaged behind records that were read: they may be wrong, and a batch of them may be
+ * written.
+ */
 function namingRecords(error: unknown, { line }: FileOffset): unknown {
   if (!(error instanceof Refusal) || error.status !== 'source_refused' || line === 1) return error;
-  return sourceRefusal('source_refused',
-    `${error.message}. Records before line ${line} were read, and may be written: have the file written anew, and compare them`);
+  return sourceRefusal(
+    'source_refused',
+    `${error.message}. Records before line ${line} were read, and may be written: have the file written anew, and compare them`,
+  );
 }
 
 const TRAILING_BYTES = 'Behind the end of the gzip file stand bytes that are no gzip, and were not read';
@@ -105,8 +132,8 @@ function* withTrailing(items: Iterable<FoundItem>, end: () => FileOffset): Gener
 }
 
 /**
- * What records are read from: of an opened part its bytes, else the file in the form that all files are read in. `isUnpacked`: all of
- * the file has come before its first record.
+ * What records are read from: of an opened part its bytes, else the file in the form that all files are read in.
+ * `isUnpacked`: all of the file has come before its first record.
  */
 async function openRecords(settings: FileSettings, file: FileBytes, cursor: FileCursor | null) {
   const syntax: TableSyntax = { format: 'csv', delimiter: cursor?.delimiter ?? settings.delimiter ?? ',' };
@@ -114,15 +141,31 @@ async function openRecords(settings: FileSettings, file: FileBytes, cursor: File
   if (file.from > 0) return { ...nothing, bytes: file.chunks, syntax, isConverted: () => false };
   let [isGzip, isTrailed] = [false, false];
   const hasTrailingBytes = () => isTrailed;
-  const bytes = unzipped(file, { onGzip: () => { isGzip = true; }, onTrailingBytes: () => { isTrailed = true; } });
+  const bytes = unzipped(file, {
+    onGzip: () => {
+      isGzip = true;
+    },
+    onTrailingBytes: () => {
+      isTrailed = true;
+    },
+  });
   if (settings.format !== 'csv') return { ...nothing, bytes, syntax, isConverted: () => isGzip, hasTrailingBytes };
   const { scratch, signal, maxDecompressedBytes: maxBytes } = file.context;
   const table = await canonicalFile(bytes, settings, { scratch, signal, maxBytes });
   const isUnpacked = table.format.isZip || table.format.format === 'xlsx';
-  return { bytes: table.chunks, syntax: table.format, isConverted: () => isGzip || table.isConverted, isUnpacked, hasTrailingBytes };
+  return {
+    bytes: table.chunks,
+    syntax: table.format,
+    isConverted: () => isGzip || table.isConverted,
+    isUnpacked,
+    hasTrailingBytes,
+  };
 }
 
-/** The file, and how much of its bytes have come: of those behind the first items, where what comes before them is read over. */
+/**
+ * The file, and how much of its bytes have come: of those behind the first items, where what comes before them is read
+ * over.
+ */
 function countedBytes(file: FileBytes): { file: FileBytes; done(isReadOver: boolean): number | null } {
   let came = 0;
   let before: number | undefined;
@@ -141,7 +184,10 @@ function countedBytes(file: FileBytes): { file: FileBytes; done(isReadOver: bool
   };
 }
 
-/** Opens a file so that reading goes on behind `cursor`: a part of what is gzip can't be unzipped, nor one of .xlsx read. */
+/**
+ * Opens a file so that reading goes on behind `cursor`: a part of what is gzip can't be unzipped, nor one of .xlsx
+ * read.
+ */
 export function openBehind(open: OpenFile, cursor: FileCursor | null): Promise<FileBytes> {
   if (cursor === null || cursor.isGzip || cursor.version === null || cursor.offset === 0) return open();
   return open({ from: cursor.offset, version: cursor.version });

@@ -4,9 +4,14 @@ import type { OpenFile } from './file-bytes.ts';
 import { fileCursor, filePortions, openBehind } from './file-portions.ts';
 import type { FileSettings } from './file-settings.ts';
 
-/** Reads one file: on behind the cursor where it is still the same, and not at all where an incremental reading knows it. */
+/**
+ * Reads one file: on behind the cursor where it is still the same, and not at all where an incremental reading knows
+ * it.
+ */
 export async function* readFile(
-  settings: FileSettings, open: OpenFile, { mode, cursor: kept }: Pick<Reading, 'mode' | 'cursor'>,
+  settings: FileSettings,
+  open: OpenFile,
+  { mode, cursor: kept }: Pick<Reading, 'mode' | 'cursor'>,
 ): AsyncGenerator<Batch, void, undefined> {
   const cursor = fileCursor.safeParse(kept).data ?? null;
   if (mode === 'full' && cursor?.isDone) return;

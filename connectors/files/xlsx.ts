@@ -1,7 +1,17 @@
 import { join, posix } from 'node:path';
 import type { Entry } from 'yauzl';
 import {
-  columnName, columnOf, csvRow, type DateFormat, dateFormatOf, isoDate, MAX_COLUMNS, MAX_ROWS, plainNumber, serialDate, unescapeText,
+  columnName,
+  columnOf,
+  csvRow,
+  type DateFormat,
+  dateFormatOf,
+  isoDate,
+  MAX_COLUMNS,
+  MAX_ROWS,
+  plainNumber,
+  serialDate,
+  unescapeText,
 } from '../../domain/core/sheet-values.ts';
 import { quote } from '../../domain/core/text-limits.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
@@ -29,7 +39,10 @@ export function isOfficeFile({ find }: OpenZip): boolean {
 }
 
 /** The name of a sheet of an Excel file, and its rows as CSV with commas: a line for each, also for empty ones. */
-export async function openSheet(zip: OpenZip, options: SheetOptions): Promise<{ sheet: string; rows: AsyncGenerator<Buffer> }> {
+export async function openSheet(
+  zip: OpenZip,
+  options: SheetOptions,
+): Promise<{ sheet: string; rows: AsyncGenerator<Buffer> }> {
   const workbook = await readWorkbook(zip);
   const sheet = chooseSheet(workbook.sheets, options.sheet);
   await zip.verify(entryOf(zip, sheet.part));
@@ -37,7 +50,12 @@ export async function openSheet(zip: OpenZip, options: SheetOptions): Promise<{ 
 }
 
 type Sheet = { name: string; part: string };
-type Workbook = { sheets: (Sheet & { isHidden: boolean })[]; is1904: boolean; stylesPart: string | null; stringsPart: string | null };
+type Workbook = {
+  sheets: (Sheet & { isHidden: boolean })[];
+  is1904: boolean;
+  stylesPart: string | null;
+  stringsPart: string | null;
+};
 type Relation = { id: string; type: string; part: string };
 
 async function readWorkbook(zip: OpenZip): Promise<Workbook> {
@@ -56,10 +74,15 @@ async function readWorkbook(zip: OpenZip): Promise<Workbook> {
       if (name !== 'sheet') return;
       bounded(main, found.length);
       const [, id] = Object.entries(attributes).find(([attribute]) => /(?:^|:)id$/.test(attribute)) ?? [];
-      found.push({ name: (attributes['name'] ?? '').slice(0, 255), id, isHidden: (attributes['state'] ?? 'visible') !== 'visible' });
+      found.push({
+        name: (attributes['name'] ?? '').slice(0, 255),
+        id,
+        isHidden: (attributes['state'] ?? 'visible') !== 'visible',
+      });
     },
   });
-  if (!isWorkbook) throw sourceRefusal('source_refused', 'The file is of Microsoft Office, and no Excel workbook: save it as .xlsx');
+  if (!isWorkbook)
+    throw sourceRefusal('source_refused', 'The file is of Microsoft Office, and no Excel workbook: save it as .xlsx');
   const sheets = found.flatMap(({ name, id, isHidden }) => {
     const relation = relations.find((each) => each.id === id && each.type === 'worksheet');
     return relation ? [{ name, part: relation.part, isHidden }] : [];
@@ -78,28 +101,47 @@ async function readRelations(zip: OpenZip, part: string): Promise<Relation[]> {
     open(element, { Id: id = '', Type: type = '', Target: target = '' }) {
       if (element !== 'Relationship') return;
       bounded(name, relations.length);
-      relations.push({ id, type: posix.basename(type), part: target.startsWith('/') ? target.slice(1) : posix.join(folder, target) });
+      relations.push({
+        id,
+        type: posix.basename(type),
+        part: target.startsWith('/') ? target.slice(1) : posix.join(folder, target),
+      });
     },
   });
   return relations;
 }
 
 function chooseSheet(sheets: Workbook['sheets'], wanted: string | undefined): Sheet {
-  const chosen = wanted === undefined ? sheets.find(({ isHidden }) => !isHidden) ?? sheets[0] : sheets.find(({ name }) => name === wanted);
+  const chosen =
+    wanted === undefined
+      ? (sheets.find(({ isHidden }) => !isHidden) ?? sheets[0])
+      : sheets.find(({ name }) => name === wanted);
   if (chosen) return chosen;
-  const names = sheets.slice(0, 10).map(({ name }) => quote(name)).join(', ');
+  const names = sheets
+    .slice(0, 10)
+    .map(({ name }) => quote(name))
+    .join(', ');
   const has = sheets.length === 0 ? 'no sheet' : `${names}${sheets.length > 10 ? ', …' : ''}`;
   const lacks = wanted === undefined ? '' : `, and no sheet ${quote(wanted)}: check sheet`;
   throw sourceRefusal('source_refused', `The Excel file has ${has}${lacks}`);
 }
 
-async function* readSheet(zip: OpenZip, workbook: Workbook, sheet: Sheet, { folder }: SheetOptions): AsyncGenerator<Buffer> {
+async function* readSheet(
+  zip: OpenZip,
+  workbook: Workbook,
+  sheet: Sheet,
+  { folder }: SheetOptions,
+): AsyncGenerator<Buffer> {
   const entry = entryOf(zip, sheet.part);
   const formats = await readFormats(zip, workbook.stylesPart);
   const strings = new SharedStrings(join(folder, 'strings'));
   try {
     await readStrings(zip, workbook.stringsPart, strings);
-    yield* parseXml(sheet.part, zip.read(entry), new SheetRows(sheet.part, { formats, strings, is1904: workbook.is1904 }));
+    yield* parseXml(
+      sheet.part,
+      zip.read(entry),
+      new SheetRows(sheet.part, { formats, strings, is1904: workbook.is1904 }),
+    );
   } finally {
     strings.close();
   }
@@ -148,7 +190,9 @@ async function readStrings(zip: OpenZip, part: string | null, strings: SharedStr
   await readPart(zip, part, events);
 }
 
-/** The text of a cell, which may be spread over runs of different looks. How it is pronounced (rPh) is no part of it. */
+/**
+ * The text of a cell, which may be spread over runs of different looks. How it is pronounced (rPh) is no part of it.
+ */
 class CellText {
   readonly #part: string;
   #text = '';
@@ -173,19 +217,26 @@ class CellText {
     if (!this.#isText || this.#isPhonetic) return;
     this.#text += piece;
     // A character may be written as _x000D_.
-    if (this.#text.length > MAX_CELL * 7) throw refused(this.#part, `has a cell of over ${MAX_CELL.toLocaleString('en')} characters`);
+    if (this.#text.length > MAX_CELL * 7)
+      throw refused(this.#part, `has a cell of over ${MAX_CELL.toLocaleString('en')} characters`);
   }
 
   take(): string {
     const text = unescapeText(this.#text);
     this.#text = '';
-    if (text.length > MAX_CELL) throw refused(this.#part, `has a cell of over ${MAX_CELL.toLocaleString('en')} characters`);
+    if (text.length > MAX_CELL)
+      throw refused(this.#part, `has a cell of over ${MAX_CELL.toLocaleString('en')} characters`);
     return text;
   }
 }
 
 /** Any other text stands as it is: no attribute takes it for a Boolean. */
-const BOOLEANS = new Map([['1', 'true'], ['true', 'true'], ['0', 'false'], ['false', 'false']]);
+const BOOLEANS = new Map([
+  ['1', 'true'],
+  ['true', 'true'],
+  ['0', 'false'],
+  ['false', 'false'],
+]);
 
 type Lookups = { formats: readonly (DateFormat | null)[]; strings: SharedStrings; is1904: boolean };
 
@@ -248,7 +299,8 @@ class SheetRows implements XmlEvents<Buffer> {
 
   #beginRow({ r }: Record<string, string>): void {
     const row = r === undefined ? this.#row + 1 : Number(r);
-    if (!Number.isInteger(row) || row <= this.#row || row > MAX_ROWS) throw refused(this.#part, 'has rows out of order');
+    if (!Number.isInteger(row) || row <= this.#row || row > MAX_ROWS)
+      throw refused(this.#part, 'has rows out of order');
     this.#add('\n'.repeat(row - this.#row - 1));
     this.#row = row;
     this.#cells = [];
@@ -257,7 +309,8 @@ class SheetRows implements XmlEvents<Buffer> {
 
   #beginCell({ r, t = 'n', s = '0' }: Record<string, string>): void {
     const column = r === undefined ? this.#column + 1 : columnOf(r);
-    if (column === undefined || column <= this.#column || column >= MAX_COLUMNS) throw refused(this.#part, 'has cells out of order');
+    if (column === undefined || column <= this.#column || column >= MAX_COLUMNS)
+      throw refused(this.#part, 'has cells out of order');
     this.#column = column;
     this.#type = t;
     this.#style = Number(s);
@@ -268,7 +321,7 @@ class SheetRows implements XmlEvents<Buffer> {
   #endCell(): void {
     const text = this.#valueOf(this.#text.take());
     if (text === '' && this.#hasFormula) this.#requireResult();
-    if (text === '') return;                              // so cells after the last value are none
+    if (text === '') return; // so cells after the last value are none
     while (this.#cells.length < this.#column) this.#cells.push('');
     this.#cells.push(text);
   }
@@ -277,8 +330,10 @@ class SheetRows implements XmlEvents<Buffer> {
   #requireResult(): void {
     if (this.#type === 'str' && this.#hasResult) return;
     const cell = `${columnName(this.#column)}${this.#row}`;
-    throw sourceRefusal('source_refused',
-      `The formula in the cell ${cell} of the Excel file has no stored result: open the file in Excel, and save it`);
+    throw sourceRefusal(
+      'source_refused',
+      `The formula in the cell ${cell} of the Excel file has no stored result: open the file in Excel, and save it`,
+    );
   }
 
   #valueOf(text: string): string {

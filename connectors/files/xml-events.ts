@@ -11,23 +11,32 @@ export type XmlEvents<T = never> = {
   take?(isEnd: boolean): T | null;
 };
 
-/** The longest tag, text or comment, in characters, and how deep elements lie in each other: far more than Excel writes. */
+/**
+ * The longest tag, text or comment, in characters, and how deep elements lie in each other: far more than Excel writes.
+ */
 const MAX_TOKEN = 1024 * 1024;
 const MAX_DEPTH = 64;
-/** After so many characters what they brought may be handed on: a cell may name a text a thousand times as long as itself. */
+/**
+ * After so many characters what they brought may be handed on: a cell may name a text a thousand times as long as
+ * itself.
+ */
 const SLICE = 8 * 1024;
 
 /**
- * Reads XML, calls `events` as it comes, and yields what they give. Refuses what is not well-formed, is not UTF-8, or has a document
- * type, with which it could declare entities that expand without end.
+ * Reads XML, calls `events` as it comes, and yields what they give. Refuses what is not well-formed, is not UTF-8, or
+ * has a document type, with which it could declare entities that expand without end.
  */
 export async function* parseXml<T = never>(
-  part: string, bytes: AsyncIterable<Buffer>, events: XmlEvents<T>,
+  part: string,
+  bytes: AsyncIterable<Buffer>,
+  events: XmlEvents<T>,
 ): AsyncGenerator<T, void, undefined> {
   const parser = new SaxesParser();
   let depth = 0;
   let lastToken = 0;
-  const token = () => { lastToken = parser.position; };
+  const token = () => {
+    lastToken = parser.position;
+  };
   parser.on('opentag', ({ name, attributes }) => {
     token();
     depth += 1;
@@ -47,7 +56,9 @@ export async function* parseXml<T = never>(
   }
   parser.on('comment', token);
   parser.on('processinginstruction', token);
-  parser.on('doctype', () => { throw refused(part, 'has a document type declaration'); });
+  parser.on('doctype', () => {
+    throw refused(part, 'has a document type declaration');
+  });
   const decoder = new TextDecoder('utf-8', { fatal: true });
   const write = (step: () => void) => {
     try {
@@ -59,14 +70,20 @@ export async function* parseXml<T = never>(
   };
   for await (const chunk of bytes) {
     let text = '';
-    write(() => { text = decoder.decode(chunk, { stream: true }); });
+    write(() => {
+      text = decoder.decode(chunk, { stream: true });
+    });
     for (let at = 0; at < text.length; at += SLICE) {
-      write(() => { parser.write(text.slice(at, at + SLICE)); });
+      write(() => {
+        parser.write(text.slice(at, at + SLICE));
+      });
       const taken = events.take?.(false) ?? null;
       if (taken !== null) yield taken;
     }
   }
-  write(() => { parser.close(); });
+  write(() => {
+    parser.close();
+  });
   const last = events.take?.(true) ?? null;
   if (last !== null) yield last;
 }

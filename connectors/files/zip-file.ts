@@ -5,7 +5,10 @@ import { Refusal } from '../../domain/core/refusal.ts';
 import { quote } from '../../domain/core/text-limits.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 
-/** A workbook has a few files for each sheet. Their names, and what a zip file says about them, have at most so many bytes. */
+/**
+ * A workbook has a few files for each sheet. Their names, and what a zip file says about them, have at most so many
+ * bytes.
+ */
 const MAX_ENTRIES = 10_000;
 const MAX_LIST_BYTES = 4 * 1024 * 1024;
 
@@ -22,7 +25,10 @@ export type OpenZip = {
 };
 
 /** Opens a zip file by its descriptor, which is closed by `close`, or here if the file is refused. */
-export async function openZip(fd: number, { maxBytes, signal }: { maxBytes: number; signal: AbortSignal }): Promise<OpenZip> {
+export async function openZip(
+  fd: number,
+  { maxBytes, signal }: { maxBytes: number; signal: AbortSignal },
+): Promise<OpenZip> {
   const zip = await fromFdPromise(fd, { lazyEntries: true, autoClose: false }).catch((error: unknown) => {
     closeSync(fd);
     throw isOfSystem(error) ? error : sourceRefusal('transfer_broken', 'The zip file is cut off: its end is missing');
@@ -39,8 +45,8 @@ export async function openZip(fd: number, { maxBytes, signal }: { maxBytes: numb
         if (entry.uncompressedSize > maxBytes) throw tooLarge(maxBytes);
         for await (const chunk of chunksOf(zip, entry, signal)) void chunk;
       },
-      async* read(entry) {
-        bytes += entry.uncompressedSize;               // no more of it comes out, or reading it fails
+      async *read(entry) {
+        bytes += entry.uncompressedSize; // no more of it comes out, or reading it fails
         if (bytes > maxBytes) throw tooLarge(maxBytes);
         yield* chunksOf(zip, entry, signal);
       },
@@ -53,7 +59,8 @@ export async function openZip(fd: number, { maxBytes, signal }: { maxBytes: numb
 
 /** Fails at the end where the checksum does not fit. */
 async function* chunksOf(zip: ZipFile, entry: Entry, signal: AbortSignal): AsyncGenerator<Buffer, void, undefined> {
-  if (entry.isEncrypted()) throw sourceRefusal('source_refused', 'The zip file is protected by a password: send it without one');
+  if (entry.isEncrypted())
+    throw sourceRefusal('source_refused', 'The zip file is protected by a password: send it without one');
   let checksum = 0;
   try {
     for await (const chunk of await zip.openReadStreamPromise(entry)) {
@@ -68,7 +75,10 @@ async function* chunksOf(zip: ZipFile, entry: Entry, signal: AbortSignal): Async
 }
 
 export function tooLarge(maxBytes: number): Refusal {
-  return sourceRefusal('too_large', `The file expands to over ${maxBytes.toLocaleString('en')} bytes, the most that is taken: split it`);
+  return sourceRefusal(
+    'too_large',
+    `The file expands to over ${maxBytes.toLocaleString('en')} bytes, the most that is taken: split it`,
+  );
 }
 
 async function listEntries(zip: ZipFile): Promise<Map<string, Entry>> {
@@ -90,8 +100,10 @@ function corruptOr(error: unknown): unknown {
 }
 
 function corrupt(): Refusal {
-  return sourceRefusal('source_refused',
-    'The file is corrupt: a checksum or a length within it (.zip, .xlsx) is wrong. Have it written anew');
+  return sourceRefusal(
+    'source_refused',
+    'The file is corrupt: a checksum or a length within it (.zip, .xlsx) is wrong. Have it written anew',
+  );
 }
 
 function isOfSystem(error: unknown): boolean {
@@ -100,9 +112,14 @@ function isOfSystem(error: unknown): boolean {
 
 /** The only file that a zip file holds, without what macOS puts beside it. */
 export function onlyEntry({ entries }: OpenZip): Entry {
-  const files = [...entries.values()].filter(({ fileName }) => !/\/$|^__MACOSX\/|(?:^|\/)\.(?:DS_Store$|_)/.test(fileName));
+  const files = [...entries.values()].filter(
+    ({ fileName }) => !/\/$|^__MACOSX\/|(?:^|\/)\.(?:DS_Store$|_)/.test(fileName),
+  );
   if (files.length === 1) return files[0]!;
-  const names = files.slice(0, 3).map(({ fileName }) => quote(fileName)).join(', ');
+  const names = files
+    .slice(0, 3)
+    .map(({ fileName }) => quote(fileName))
+    .join(', ');
   const found = files.length === 0 ? 'no file' : `${files.length} files (${names}${files.length > 3 ? ', …' : ''})`;
   throw sourceRefusal('source_refused', `The zip file holds ${found}: it must hold exactly one`);
 }

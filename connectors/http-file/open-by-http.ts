@@ -10,13 +10,17 @@ type Part = { from: number; version: string };
 
 /** Opens the file, or the part of it; where the source gives no such part of this version, the whole. */
 export async function openByHttp(
-  { url, url_query: query, request_headers: headers }: HttpFileSettings, context: ConnectorContext, part?: Part,
+  { url, url_query: query, request_headers: headers }: HttpFileSettings,
+  context: ConnectorContext,
+  part?: Part,
 ): Promise<FileBytes> {
   const { fetch, signal } = context;
   const address = withQuery(url, query);
   if (part !== undefined) {
     const rest = { from: part.from, ifRange: part.version };
-    const answer = await fetch.request(address, { headers, signal, isStream: true, part: rest }).catch(nullWhereOutOfRange);
+    const answer = await fetch
+      .request(address, { headers, signal, isStream: true, part: rest })
+      .catch(nullWhereOutOfRange);
     if (answer?.status === 200 || (answer && isPart(answer, part))) {
       return opened(answer, answer.status === 206 ? part.from : 0, context);
     }
@@ -40,7 +44,9 @@ function nullWhereOutOfRange(error: unknown): null {
 
 function isPart({ status, headers }: GuardedAnswer, { from, version }: Part): boolean {
   const part = filePart(headers);
-  return status === 206 && part?.start === from && part.end === part.total && fileVersion(headers)?.validator === version;
+  return (
+    status === 206 && part?.start === from && part.end === part.total && fileVersion(headers)?.validator === version
+  );
 }
 
 async function opened(answer: GuardedAnswer, from: number, context: ConnectorContext): Promise<FileBytes> {
@@ -51,18 +57,34 @@ async function opened(answer: GuardedAnswer, from: number, context: ConnectorCon
   }
   const { headers, body, end } = answer;
   const version = fileVersion(headers)?.validator ?? null;
-  return { from, version, mark: markOf(headers, version), bytes: contentLength(headers) ?? null, chunks: body, context, end };
+  return {
+    from,
+    version,
+    mark: markOf(headers, version),
+    bytes: contentLength(headers) ?? null,
+    chunks: body,
+    context,
+    end,
+  };
 }
 
-/** The entity tag, even a weak one, or else a date that can be relied on and the length: a length alone may stay the same. */
+/**
+ * The entity tag, even a weak one, or else a date that can be relied on and the length: a length alone may stay the
+ * same.
+ */
 function markOf(headers: Record<string, string>, version: string | null): string | null {
   return headers['etag'] ?? (version === null ? null : `${version} ${contentLength(headers) ?? ''}`);
 }
 
 function answerError({ status, headers, url }: GuardedAnswer, from: number): Refusal | undefined {
   const { host } = new URL(url);
-  if (status !== (from > 0 ? 206 : 200)) return sourceRefusal('source_refused', `${host} answered ${status}, and not with a file`);
-  if (['identity', 'gzip', 'x-gzip'].includes((headers['content-encoding'] ?? 'identity').toLowerCase())) return undefined;
-  return sourceRefusal('source_refused', `${host} sends the file in an encoding (Content-Encoding) that Millrace does not read: `
-    + 'have it sent as it is, or gzipped');
+  if (status !== (from > 0 ? 206 : 200))
+    return sourceRefusal('source_refused', `${host} answered ${status}, and not with a file`);
+  if (['identity', 'gzip', 'x-gzip'].includes((headers['content-encoding'] ?? 'identity').toLowerCase()))
+    return undefined;
+  return sourceRefusal(
+    'source_refused',
+    `${host} sends the file in an encoding (Content-Encoding) that Millrace does not read: ` +
+      'have it sent as it is, or gzipped',
+  );
 }

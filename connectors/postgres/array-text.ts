@@ -1,8 +1,9 @@
 import type { Json } from '../core/contract.ts';
 
 /**
- * Reads an array as Postgres writes it (Postgres: arrays, 8.15.6): elements stand between the delimiter of their type, a comma unless
- * the type says otherwise (`box` has `;`). The bounds of an array that doesn't begin at 1 are left out. Elements come as their texts.
+ * Reads an array as Postgres writes it (Postgres: arrays, 8.15.6): elements stand between the delimiter of their type,
+ * a comma unless the type says otherwise (`box` has `;`). The bounds of an array that doesn't begin at 1 are left out.
+ * Elements come as their texts.
  */
 export function parseArrayText(text: string, delimiter: string): Json[] {
   let at = text.startsWith('[') ? text.indexOf('=') + 1 : 0;
@@ -33,7 +34,7 @@ export function parseArrayText(text: string, delimiter: string): Json[] {
       at += 1;
       return found;
     }
-    for (;; at += 1) {
+    for (; ; at += 1) {
       found.push(element());
       if (text[at] === delimiter) continue;
       if (text[at] !== '}') throw new Error('an array that is not closed');

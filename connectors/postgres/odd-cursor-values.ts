@@ -14,7 +14,10 @@ export type OddCursors = {
 const WITH_INFINITIES = 140_000;
 
 /** Values of a column that never move a cursor; null for a type that has none. */
-export async function oddCursorsOf({ client }: PostgresSession, { name, kind }: PostgresColumn): Promise<OddCursors | null> {
+export async function oddCursorsOf(
+  { client }: PostgresSession,
+  { name, kind }: PostgresColumn,
+): Promise<OddCursors | null> {
   const column = pg.escapeIdentifier(name);
   if (kind.time !== undefined) {
     const latest = `now() + make_interval(secs => ${AHEAD_MS / 1_000})`;
@@ -23,7 +26,9 @@ export async function oddCursorsOf({ client }: PostgresSession, { name, kind }: 
     return {
       condition: `(${column} > ${limit} OR ${column} = '-infinity')`,
       async isStuckAt(value) {
-        const { rows } = await client.query<{ stuck: string }>(`SELECT ($1::${type} > ${limit})::text AS stuck`, [value]);
+        const { rows } = await client.query<{ stuck: string }>(`SELECT ($1::${type} > ${limit})::text AS stuck`, [
+          value,
+        ]);
         return rows[0]!.stuck === 'true';
       },
     };

@@ -4,7 +4,10 @@ import type { Json } from '../core/contract.ts';
 import { MAX_RECORD_NESTING } from '../core/json-record.ts';
 import { parseArrayText } from './array-text.ts';
 
-/** What a type of Postgres becomes. `parse` takes the text that Postgres writes for a value; what it can't read it throws. */
+/**
+ * What a type of Postgres becomes. `parse` takes the text that Postgres writes for a value; what it can't read it
+ * throws.
+ */
 export type PostgresKind = {
   type: FieldType;
   /** Whether what is new can be told by a column of this type. */
@@ -26,12 +29,24 @@ const INSTANT: PostgresKind = { type: 'datetime', isOrdered: true, time: 'instan
 const KINDS = new Map<number, PostgresKind>([
   [16, { type: 'boolean', isOrdered: false, parse: (text) => text === 't' }],
   [17, { type: 'string', isOrdered: false, parse: base64 }],
-  [20, INTEGER], [21, INTEGER], [23, INTEGER], [26, INTEGER],
-  [700, { ...NUMBER, isOrdered: false, parse: double }], [701, { ...NUMBER, isOrdered: false, parse: double }], [1700, NUMBER],
-  [18, TEXT], [19, TEXT], [25, TEXT], [1042, TEXT], [1043, TEXT], [2950, TEXT],
-  [114, JSON_VALUE], [3802, JSON_VALUE],
+  [20, INTEGER],
+  [21, INTEGER],
+  [23, INTEGER],
+  [26, INTEGER],
+  [700, { ...NUMBER, isOrdered: false, parse: double }],
+  [701, { ...NUMBER, isOrdered: false, parse: double }],
+  [1700, NUMBER],
+  [18, TEXT],
+  [19, TEXT],
+  [25, TEXT],
+  [1042, TEXT],
+  [1043, TEXT],
+  [2950, TEXT],
+  [114, JSON_VALUE],
+  [3802, JSON_VALUE],
   [1082, { type: 'date', isOrdered: true, time: 'day', parse: asIs }],
-  [1114, INSTANT], [1184, INSTANT],
+  [1114, INSTANT],
+  [1184, INSTANT],
 ]);
 
 /** As `pg_type` has it: the type under a domain, the type of an array's elements, and what stands between these. */
@@ -111,6 +126,6 @@ export const MAX_COLUMN_NESTING = MAX_RECORD_NESTING - 1;
 function parseJson(text: string): Json {
   checkNesting(text, MAX_COLUMN_NESTING);
   const exact = (_: string, value: Json, { source }: { source?: string }) =>
-    (typeof value === 'number' && source !== undefined ? exactNumber(source) : value);
+    typeof value === 'number' && source !== undefined ? exactNumber(source) : value;
   return JSON.parse(text, exact as Reviver) as Json;
 }

@@ -33,15 +33,20 @@ const WORDS: [RegExp, () => [Parameters<typeof sourceRefusal>[0], string]][] = [
   [/does not support SSL/, () => ['source_refused', 'does not offer TLS: switch it on there, or set tls to "off"']],
   [/establishing an SSL/, () => ['source_refused', 'does not speak TLS as Postgres does on this port: check the port']],
   [/timeout (?:expired|exceeded)/, () => ['source_unavailable', 'did not take the connection in time']],
-  [/Connection terminated|Client has encountered a connection error|not queryable/,
-    () => ['transfer_broken', 'broke off the connection']],
+  [
+    /Connection terminated|Client has encountered a connection error|not queryable/,
+    () => ['transfer_broken', 'broke off the connection'],
+  ],
   [/^SASL/, () => ['source_refused', 'asks for a password in a way that is not understood, or does not prove itself']],
 ];
 
 /** `host:port` as messages name a server. */
 export const serverName = (host: string, port: number) => (isIP(host) === 6 ? `[${host}]:${port}` : `${host}:${port}`);
 
-/** The refusal for what failed at a server. What it says of a value of a row is not quoted; what it did not cause is thrown. */
+/**
+ * The refusal for what failed at a server. What it says of a value of a row is not quoted; what it did not cause is
+ * thrown.
+ */
 export function postgresRefusal(server: string, error: unknown): Refusal {
   if (error instanceof Refusal) return error;
   if (error instanceof pg.DatabaseError) return refusalOfState(server, error);
@@ -69,8 +74,10 @@ function refusalOfState(server: string, { code = '', message }: pg.DatabaseError
 
 function refusalOfCode(server: string, code: string, error: unknown): Refusal {
   if (UNTRUSTED.test(code)) {
-    return sourceRefusal('source_refused', `${server} has a certificate that no trusted authority signed: `
-      + 'put the one that did into tls_ca');
+    return sourceRefusal(
+      'source_refused',
+      `${server} has a certificate that no trusted authority signed: ` + 'put the one that did into tls_ca',
+    );
   }
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID' || code.startsWith('CERT_')) {
     const { message } = refusalOfFailure(server, error);

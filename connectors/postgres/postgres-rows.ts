@@ -16,14 +16,16 @@ const NEW_LINE = 10;
 
 /**
  * The rows of a SELECT, as they come: the server is asked for more only when they have been taken, whatever their size.
- * `statement_timeout_seconds` bounds the wait for the server, not what the taker does between two rows; and in as long, or in the
- * time of the least rate where that is longer, the rows have to bring its bytes.
+ * `statement_timeout_seconds` bounds the wait for the server, not what the taker does between two rows; and in as long,
+ * or in the time of the least rate where that is longer, the rows have to bring its bytes.
  */
 export async function* postgresRows(session: PostgresSession, select: string): AsyncGenerator<PostgresRow[]> {
   await session.client.query('SET LOCAL statement_timeout = 0');
   await watchForUs(session);
   const splitter = lineSplitter();
-  const chunks = session.client.query(copyTo(`COPY (${select}) TO STDOUT`))[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
+  const chunks = session.client
+    .query(copyTo(`COPY (${select}) TO STDOUT`))
+    [Symbol.asyncIterator]() as AsyncIterator<Buffer>;
   const rateMs = Math.max(session.settings.statement_timeout_seconds * 1000, session.leastRate.withinMs);
   let [bytes, waitedMs] = [0, 0];
   for (;;) {
@@ -38,7 +40,10 @@ export async function* postgresRows(session: PostgresSession, select: string): A
   }
 }
 
-/** So that the server ends a statement that nobody waits for any more, where it knows how (Postgres 14, on most systems). */
+/**
+ * So that the server ends a statement that nobody waits for any more, where it knows how (Postgres 14, on most
+ * systems).
+ */
 async function watchForUs({ client }: PostgresSession): Promise<void> {
   try {
     await client.query('SAVEPOINT unwatched; SET LOCAL client_connection_check_interval = 5000');
@@ -53,10 +58,13 @@ async function inTime<T>(session: PostgresSession, rateMs: number, wait: () => P
   const advice = 'an index on the columns that it sorts by helps, or a larger statement_timeout_seconds';
   const isRate = rateMs < seconds * 1000;
   const { leastBytes, withinMs } = session.leastRate;
-  const words = isRate ? `sent less than ${leastBytes / 1024} KiB of rows within ${Math.max(seconds, withinMs / 1000)} s`
+  const words = isRate
+    ? `sent less than ${leastBytes / 1024} KiB of rows within ${Math.max(seconds, withinMs / 1000)} s`
     : `sent no row within ${seconds} s`;
-  const timer = setTimeout(() => session.breakOff(sourceRefusal('source_unavailable', `${host} ${words}: ${advice}`)),
-    Math.max(0, isRate ? rateMs : seconds * 1000));
+  const timer = setTimeout(
+    () => session.breakOff(sourceRefusal('source_unavailable', `${host} ${words}: ${advice}`)),
+    Math.max(0, isRate ? rateMs : seconds * 1000),
+  );
   try {
     return await wait();
   } finally {

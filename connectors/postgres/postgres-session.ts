@@ -15,7 +15,10 @@ const GOODBYE_MS = 1_000;
 /** Columns come as the text that Postgres has for them. */
 const AS_TEXT: pg.CustomTypesConfig = { getTypeParser: () => (text: string) => text };
 
-/** One connection. Every statement runs in a transaction that sets what it relies on, so that a pooler may stand between. */
+/**
+ * One connection. Every statement runs in a transaction that sets what it relies on, so that a pooler may stand
+ * between.
+ */
 export type PostgresSession = {
   client: pg.Client;
   settings: PostgresSettings;
@@ -47,9 +50,16 @@ export async function openSession(settings: PostgresSettings, context: Connector
   const onAbort = () => breakOff();
   context.signal.addEventListener('abort', onAbort, { once: true });
   const session: PostgresSession = {
-    client, settings, breakOff, leastRate: context.fetch.limits.leastRate,
-    begin: async (how) => { await client.query(beginning(how, settings)); },
-    commit: async () => { await client.query('COMMIT'); },
+    client,
+    settings,
+    breakOff,
+    leastRate: context.fetch.limits.leastRate,
+    begin: async (how) => {
+      await client.query(beginning(how, settings));
+    },
+    commit: async () => {
+      await client.query('COMMIT');
+    },
     error: (error) => {
       if (context.signal.aborted) return context.signal.reason;
       return brokenFor ?? postgresRefusal(server, error);
@@ -77,16 +87,25 @@ export async function openSession(settings: PostgresSettings, context: Connector
 const STATEMENTS_OF_WRITE = 2;
 
 /**
- * Runs `work` with a connection in one transaction. One that writes has a deadline of ours: the server's own timeout bounds each
- * statement, and only while the server keeps to it.
+ * Runs `work` with a connection in one transaction. One that writes has a deadline of ours: the server's own timeout
+ * bounds each statement, and only while the server keeps to it.
  */
 export async function inSession<T>(
-  settings: PostgresSettings, context: ConnectorContext, how: 'read' | 'write', work: (session: PostgresSession) => Promise<T>,
+  settings: PostgresSettings,
+  context: ConnectorContext,
+  how: 'read' | 'write',
+  work: (session: PostgresSession) => Promise<T>,
 ): Promise<T> {
   const session = await openSession(settings, context);
   const writeMs = Math.max(STATEMENTS_OF_WRITE * settings.statement_timeout_seconds * 1000, session.leastRate.withinMs);
-  const late = () => session.breakOff(sourceRefusal('source_unavailable', `${settings.host} did not write a batch within `
-    + `${writeMs / 1000} s: look whether it is busy or other sessions hold locks, or set a larger statement_timeout_seconds`));
+  const late = () =>
+    session.breakOff(
+      sourceRefusal(
+        'source_unavailable',
+        `${settings.host} did not write a batch within ` +
+          `${writeMs / 1000} s: look whether it is busy or other sessions hold locks, or set a larger statement_timeout_seconds`,
+      ),
+    );
   const timer = how === 'write' ? setTimeout(late, writeMs) : undefined;
   try {
     await session.begin(how);
@@ -103,11 +122,18 @@ export async function inSession<T>(
 
 function clientOf({ host, port, database, user, password, tls, tls_ca }: PostgresSettings, socket: Socket): pg.Client {
   return new pg.Client({
-    host, port, database, user, types: AS_TEXT, stream: () => socket,
+    host,
+    port,
+    database,
+    user,
+    types: AS_TEXT,
+    stream: () => socket,
     // As a function, so that neither the environment nor a file of passwords stands in for it.
     password: () => password,
     ssl: tls === 'off' ? false : { rejectUnauthorized: true, ...(tls_ca === undefined ? {} : { ca: tls_ca }) },
-    application_name: 'millrace', connectionTimeoutMillis: CONNECT_MS, keepAlive: true,
+    application_name: 'millrace',
+    connectionTimeoutMillis: CONNECT_MS,
+    keepAlive: true,
   });
 }
 

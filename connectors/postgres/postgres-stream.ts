@@ -5,7 +5,10 @@ import { baseOf, isBuiltIn, type PostgresKind, postgresKind, type PostgresType }
 import type { PostgresSession } from './postgres-session.ts';
 
 export type PostgresColumn = {
-  name: string; oid: number; kind: PostgresKind; nullable: boolean;
+  name: string;
+  oid: number;
+  kind: PostgresKind;
+  nullable: boolean;
   /** Its type in SQL; null for a column of a query. */
   type: string | null;
   /** `generated`: it takes no values; `identity`: only where a statement overrides its own. */
@@ -43,30 +46,49 @@ export async function findStream(session: PostgresSession, name: string): Promis
 export async function findTable(session: PostgresSession, name: string): Promise<PostgresStream> {
   const [table] = await listTables(session, name);
   if (table === undefined) {
-    throw sourceRefusal('source_refused', `Schema ${session.settings.schema} has no table or view ${name} that this user may read: check `
-      + 'its name, and the rights');
+    throw sourceRefusal(
+      'source_refused',
+      `Schema ${session.settings.schema} has no table or view ${name} that this user may read: check ` +
+        'its name, and the rights',
+    );
   }
   return table;
 }
 
-/** Refuses a schema that isn't there, or that this user may not use: nothing of it would be found. Queries need none. */
-export async function checkSchema({ client, settings: { schema, user, queries = {} } }: PostgresSession): Promise<void> {
+/**
+ * Refuses a schema that isn't there, or that this user may not use: nothing of it would be found. Queries need none.
+ */
+export async function checkSchema({
+  client,
+  settings: { schema, user, queries = {} },
+}: PostgresSession): Promise<void> {
   const { rows } = await client.query<{ usable: string }>(
-    "SELECT has_schema_privilege(oid, 'USAGE')::text AS usable FROM pg_namespace WHERE nspname = $1", [schema]);
+    "SELECT has_schema_privilege(oid, 'USAGE')::text AS usable FROM pg_namespace WHERE nspname = $1",
+    [schema],
+  );
   if (rows.length === 0) {
-    throw sourceRefusal('source_refused', `The database has no schema ${schema}: check schema in the settings, capitals count`);
+    throw sourceRefusal(
+      'source_refused',
+      `The database has no schema ${schema}: check schema in the settings, capitals count`,
+    );
   }
   if (rows[0]!.usable === 'true' || Object.keys(queries).length > 0) return;
-  throw sourceRefusal('source_refused', `The user ${user} may not use the schema ${schema}: have its owner run `
-    + `GRANT USAGE ON SCHEMA ${pg.escapeIdentifier(schema)} TO ${pg.escapeIdentifier(user)}`);
+  throw sourceRefusal(
+    'source_refused',
+    `The user ${user} may not use the schema ${schema}: have its owner run ` +
+      `GRANT USAGE ON SCHEMA ${pg.escapeIdentifier(schema)} TO ${pg.escapeIdentifier(user)}`,
+  );
 }
 
 export function toStream({ name, columns, key }: PostgresStream): Stream {
   return {
-    name, key,
+    name,
+    key,
     fields: columns.map((column) => ({
-      name: column.name, type: column.kind.type, nullable: column.nullable,
-      ...column.always !== null && { takes_values: column.always === 'generated' ? 'never' : 'as_key' },
+      name: column.name,
+      type: column.kind.type,
+      nullable: column.nullable,
+      ...(column.always !== null && { takes_values: column.always === 'generated' ? 'never' : 'as_key' }),
     })),
     incremental: { fields: columns.filter(({ kind }) => kind.isOrdered).map((column) => column.name) },
   };
@@ -81,7 +103,9 @@ type TableRow = {
 
 const MAX_TABLES = 2_000;
 
-/** Of a partitioned table its partitions are left out: they are read through it. Columns that the user may read only. */
+/**
+ * Of a partitioned table its partitions are left out: they are read through it. Columns that the user may read only.
+ */
 const TABLES = `
   SELECT json_build_object('name', c.relname, 'kind', c.relkind, 'columns', columns.list, 'uniques', uniques.list)::text
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace,
@@ -112,12 +136,17 @@ export async function listTables(session: PostgresSession, name: string | null =
   const { schema } = session.settings;
   const { rows } = await session.client.query<{ json_build_object: string }>(TABLES, [schema, name]);
   const tables = rows.map((row) => JSON.parse(row.json_build_object) as TableRow);
-  const types = await loadTypes(session, tables.flatMap(({ columns }) => columns.map(({ type }) => type)));
+  const types = await loadTypes(
+    session,
+    tables.flatMap(({ columns }) => columns.map(({ type }) => type)),
+  );
   return tables.filter(({ columns }) => columns.length > 0).map((table) => toTable(schema, table, types));
 }
 
 function toTable(schema: string, table: TableRow, types: Map<number, PostgresType>): PostgresStream {
-  const columns = table.columns.map(({ type: oid, typeName: type, ...column }) => toColumn({ ...column, oid, type }, types));
+  const columns = table.columns.map(({ type: oid, typeName: type, ...column }) =>
+    toColumn({ ...column, oid, type }, types),
+  );
   const names = new Set(table.columns.map(({ name }) => name));
   const uniques = table.uniques.filter((unique) => unique.columns.every((name) => names.has(name)));
   return {
@@ -141,11 +170,18 @@ async function describeQuery(session: PostgresSession, name: string): Promise<Po
   const names = fields.map((field) => field.name);
   const twice = names.find((field, ordinal) => names.indexOf(field) !== ordinal);
   if (twice !== undefined) {
-    throw sourceRefusal('source_refused', `The query ${name} gives two columns named ${twice}: name one of them otherwise by AS`);
+    throw sourceRefusal(
+      'source_refused',
+      `The query ${name} gives two columns named ${twice}: name one of them otherwise by AS`,
+    );
   }
-  const types = await loadTypes(session, fields.map(({ dataTypeID }) => dataTypeID));
+  const types = await loadTypes(
+    session,
+    fields.map(({ dataTypeID }) => dataTypeID),
+  );
   const columns = fields.map(({ name: column, dataTypeID: oid }) =>
-    toColumn({ name: column, oid, nullable: true, type: null, always: null }, types));
+    toColumn({ name: column, oid, nullable: true, type: null, always: null }, types),
+  );
   return { name, from, columns, key: [], uniqueKeys: [], isWritable: false };
 }
 
@@ -158,7 +194,9 @@ async function loadTypes({ client }: PostgresSession, oids: number[]): Promise<M
     const { rows } = await client.query<{ oid: string; base: string; element: string; delimiter: string }>(
       `SELECT oid::int8, typbasetype::int8 AS base, CASE WHEN typcategory = 'A' THEN typelem::int8 ELSE 0 END AS element,
         typdelim AS delimiter
-      FROM pg_type WHERE oid = ANY ($1::int8[]::oid[])`, [unknown]);
+      FROM pg_type WHERE oid = ANY ($1::int8[]::oid[])`,
+      [unknown],
+    );
     for (const oid of unknown) types.set(oid, { base: null, element: null, delimiter: ',' });
     for (const { oid, base, element, delimiter } of rows) {
       types.set(Number(oid), { base: Number(base) || null, element: Number(element) || null, delimiter });

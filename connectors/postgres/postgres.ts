@@ -10,18 +10,21 @@ export const postgres = connector({
   title: 'PostgreSQL',
   settings: PostgresSettings,
   source: {
-    check: (settings, context) => inSession(settings, context, 'read', async (session) => {
-      await checkSchema(session);
-      await listStreams(session);
-    }),
+    check: (settings, context) =>
+      inSession(settings, context, 'read', async (session) => {
+        await checkSchema(session);
+        await listStreams(session);
+      }),
     discover: (settings, context) =>
       inSession(settings, context, 'read', async (session) => (await listStreams(session)).map(toStream)),
     read: readPostgres,
   },
   destination: {
     check: (settings, context) => inSession(settings, context, 'write', checkSchema),
-    discover: (settings, context) => inSession(settings, context, 'write', async (session) =>
-      (await listTables(session)).filter(({ isWritable }) => isWritable).map(toStream)),
+    discover: (settings, context) =>
+      inSession(settings, context, 'write', async (session) =>
+        (await listTables(session)).filter(({ isWritable }) => isWritable).map(toStream),
+      ),
     write: writePostgres,
   },
 });

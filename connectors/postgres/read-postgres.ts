@@ -2,7 +2,14 @@ import pg from 'pg';
 import { z } from 'zod';
 import { NestingError } from '../../domain/core/parse-json.ts';
 import { batcher } from '../core/batcher.ts';
-import { type Batch, BATCH_ITEMS, type ConnectorContext, type Reading, type ReadItem, type SourceRecord } from '../core/contract.ts';
+import {
+  type Batch,
+  BATCH_ITEMS,
+  type ConnectorContext,
+  type Reading,
+  type ReadItem,
+  type SourceRecord,
+} from '../core/contract.ts';
 import { sayDepth } from '../core/json-record.ts';
 import { malformed } from '../core/malformed.ts';
 import { sayOddCursors, sayStuckCursor } from '../core/odd-cursors.ts';
@@ -43,7 +50,11 @@ type PostgresCursor = z.output<typeof PostgresCursor>;
 const name = pg.escapeIdentifier;
 
 /** Reads a table, a view or a query: `Reading` says what is asked. */
-export async function* readPostgres(settings: PostgresSettings, reading: Reading, context: ConnectorContext): AsyncGenerator<Batch> {
+export async function* readPostgres(
+  settings: PostgresSettings,
+  reading: Reading,
+  context: ConnectorContext,
+): AsyncGenerator<Batch> {
   const session = await openSession(settings, context);
   try {
     await session.begin('read');
@@ -51,7 +62,8 @@ export async function* readPostgres(settings: PostgresSettings, reading: Reading
     const after = await cursorBehind(plan, reading, context);
     const doneOf = doneAfter(await estimateRows(session, plan, after));
     await session.commit();
-    if (plan.lagSeconds > 0) context.log(`rows younger than ${plan.lagSeconds} s (lag_seconds) wait for the next reading`);
+    if (plan.lagSeconds > 0)
+      context.log(`rows younger than ${plan.lagSeconds} s (lag_seconds) wait for the next reading`);
     let [rows, odd] = [0, 0];
     for await (const batch of plan.hasPages ? pages(session, plan, after) : whole(session, plan, after)) {
       rows += batch.items.length;
@@ -68,8 +80,13 @@ export async function* readPostgres(settings: PostgresSettings, reading: Reading
 
 /** How many rows are left to read, as Postgres' planner has it: counting them would take as long as reading them. */
 async function estimateRows(session: PostgresSession, plan: Plan, after: PostgresCursor | null): Promise<number> {
-  const select = selectOf(plan, newRows(plan, after === null ? [] : [plan.hasPages ? behind(plan, after) : notBefore(plan, after)]));
-  const { rows: [row] } = await session.client.query<{ 'QUERY PLAN': string }>(`EXPLAIN (FORMAT JSON) ${select}`);
+  const select = selectOf(
+    plan,
+    newRows(plan, after === null ? [] : [plan.hasPages ? behind(plan, after) : notBefore(plan, after)]),
+  );
+  const {
+    rows: [row],
+  } = await session.client.query<{ 'QUERY PLAN': string }>(`EXPLAIN (FORMAT JSON) ${select}`);
   const [explained] = Explained.parse(JSON.parse(row!['QUERY PLAN']));
   return explained.Plan['Plan Rows'];
 }
@@ -85,23 +102,34 @@ const notBefore = ({ order }: Plan, from: PostgresCursor) => `${name(order[0]!)}
 
 async function planOf(session: PostgresSession, stream: PostgresStream, { mode, cursorField }: Reading): Promise<Plan> {
   const { lag_seconds: lagSeconds } = session.settings;
-  if (mode === 'full') return { stream, order: stream.key, hasPages: stream.key.length > 0, conditions: [], odd: null, lagSeconds: 0 };
+  if (mode === 'full')
+    return { stream, order: stream.key, hasPages: stream.key.length > 0, conditions: [], odd: null, lagSeconds: 0 };
   const column = stream.columns.find((candidate) => candidate.name === cursorField);
   if (column === undefined || !column.kind.isOrdered) {
-    const what = cursorField === null ? 'cursor_field is missing' : `What is new in ${stream.name} cannot be told by ${cursorField}`;
+    const what =
+      cursorField === null
+        ? 'cursor_field is missing'
+        : `What is new in ${stream.name} cannot be told by ${cursorField}`;
     throw sourceRefusal('source_refused', `${what}: use a column of numbers, times, dates, text or UUIDs`);
   }
   const odd = await oddCursorsOf(session, column);
   return {
-    stream, odd,
+    stream,
+    odd,
     order: [column.name, ...stream.key.filter((part) => part !== column.name)],
     hasPages: stream.key.length > 0,
-    conditions: [`${name(column.name)} IS NOT NULL`, ...lagOf(column, lagSeconds), ...odd === null ? [] : [`NOT (${odd.condition})`]],
+    conditions: [
+      `${name(column.name)} IS NOT NULL`,
+      ...lagOf(column, lagSeconds),
+      ...(odd === null ? [] : [`NOT (${odd.condition})`]),
+    ],
     lagSeconds: column.kind.time === undefined ? 0 : lagSeconds,
   };
 }
 
-/** A row that is committed after younger ones were read would never be seen: so young rows wait for the next reading. */
+/**
+ * A row that is committed after younger ones were read would never be seen: so young rows wait for the next reading.
+ */
 function lagOf({ name: column, kind }: PostgresColumn, lagSeconds: number): string[] {
   if (kind.time === undefined || lagSeconds === 0) return [];
   const until = `now() - make_interval(secs => ${lagSeconds})`;
@@ -112,13 +140,16 @@ function cursorOf({ stream, order, hasPages }: Plan, { cursor, mode }: Reading):
   if (cursor === null || (mode === 'full' && !hasPages)) return null;
   const read = PostgresCursor.safeParse(cursor);
   if (read.success && read.data.length === order.length) return read.data;
-  throw sourceRefusal('source_changed', `${stream.name} has another primary key than when its reading began: read it from the beginning`);
+  throw sourceRefusal(
+    'source_changed',
+    `${stream.name} has another primary key than when its reading began: read it from the beginning`,
+  );
 }
 
 /** The cursor, unless it stands at an odd value, behind which nothing new would come. */
 async function cursorBehind(plan: Plan, reading: Reading, context: ConnectorContext): Promise<PostgresCursor | null> {
   const after = cursorOf(plan, reading);
-  if (after === null || !await plan.odd?.isStuckAt(after[0]!)) return after;
+  if (after === null || !(await plan.odd?.isStuckAt(after[0]!))) return after;
   context.log(sayStuckCursor(plan.order[0]!));
   return null;
 }
@@ -151,24 +182,39 @@ async function* pages(session: PostgresSession, plan: Plan, from: PostgresCursor
 async function* whole(session: PostgresSession, plan: Plan, from: PostgresCursor | null): AsyncGenerator<Batch> {
   await session.begin('read');
   const isNew = newRows(plan, from === null ? [] : [notBefore(plan, from)]);
-  yield* batches(session, plan, selectOf(plan, plan.odd === null ? isNew : `(${isNew}) OR ${plan.odd.condition}`), from);
+  yield* batches(
+    session,
+    plan,
+    selectOf(plan, plan.odd === null ? isNew : `(${isNew}) OR ${plan.odd.condition}`),
+    from,
+  );
   await session.commit();
 }
 
 const newRows = ({ conditions }: Plan, where: string[]) => [...conditions, ...where].join(' AND ') || 'true';
 
 /**
- * The columns of the order come first, since only the beginning of a row that is too wide is kept; then whether its cursor value is odd.
+ * The columns of the order come first, since only the beginning of a row that is too wide is kept; then whether its
+ * cursor value is odd.
  */
 function selectOf({ stream, order, odd }: Plan, where: string): string {
-  const columns = [...order.map(name), odd?.condition ?? 'false', ...stream.columns.map((column) => name(column.name))].join(', ');
-  return `SELECT ${columns} FROM ${stream.from} WHERE ${where}`
-    + (order.length === 0 ? '' : ` ORDER BY ${order.map((_, index) => index + 1).join(', ')}`);
+  const columns = [
+    ...order.map(name),
+    odd?.condition ?? 'false',
+    ...stream.columns.map((column) => name(column.name)),
+  ].join(', ');
+  return (
+    `SELECT ${columns} FROM ${stream.from} WHERE ${where}` +
+    (order.length === 0 ? '' : ` ORDER BY ${order.map((_, index) => index + 1).join(', ')}`)
+  );
 }
 
 /** Batches of rows; where all are odd, with the cursor `from`. */
 async function* batches(
-  session: PostgresSession, plan: Plan, select: string, from: PostgresCursor | null = null,
+  session: PostgresSession,
+  plan: Plan,
+  select: string,
+  from: PostgresCursor | null = null,
 ): AsyncGenerator<Batch> {
   const { add, odd, passed, rest } = batcher(from);
   for await (const rows of postgresRows(session, select)) {
@@ -188,7 +234,10 @@ function positionOf({ stream, order }: Plan, { cells }: PostgresRow): PostgresCu
   return order.map((column, index) => {
     const cell = cells[index];
     if (typeof cell === 'string' && cell.length <= MAX_POSITION) return cell;
-    throw sourceRefusal('source_refused', `${stream.name} cannot be read by ${column}: it has values that are too long for that`);
+    throw sourceRefusal(
+      'source_refused',
+      `${stream.name} cannot be read by ${column}: it has values that are too long for that`,
+    );
   });
 }
 

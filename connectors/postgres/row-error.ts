@@ -2,13 +2,17 @@ import pg from 'pg';
 import type { Json, SourceRecord } from '../core/contract.ts';
 import { isOfServer } from './postgres-refusal.ts';
 
-/** Why a row is not taken; `column`: its value is wrong, and `message` says how; `later`: a later try may have another outcome. */
+/**
+ * Why a row is not taken; `column`: its value is wrong, and `message` says how; `later`: a later try may have another
+ * outcome.
+ */
 export type RowError = { message: string; column?: string; later?: boolean };
 
 /** By SQLSTATE, without what Postgres would quote of the row (Postgres: appendix A). */
 const OF_ROW: Record<string, (error: pg.DatabaseError) => string> = {
   '23502': ({ column }) => `The column ${column ?? ''} may not be empty`,
-  '23503': ({ constraint }) => `It refers to a row that there is not, or is referred to (constraint ${constraint ?? ''})`,
+  '23503': ({ constraint }) =>
+    `It refers to a row that there is not, or is referred to (constraint ${constraint ?? ''})`,
   '23505': ({ constraint }) => `Another row has the same values in a unique index (constraint ${constraint ?? ''})`,
   '23514': ({ constraint }) => `It does not meet the check ${constraint ?? ''}`,
   '23P01': ({ constraint }) => `It collides with another row (constraint ${constraint ?? ''})`,
@@ -17,7 +21,8 @@ const OF_ROW: Record<string, (error: pg.DatabaseError) => string> = {
 
 /** The same for errors of one value. */
 const OF_VALUE: Record<string, (error: pg.DatabaseError) => string> = {
-  '22001': ({ message }) => `is too long${/^(?:value|bit string) too long( for type [\w ]+(?:\(\d+\))?)$/.exec(message)?.[1] ?? ''}`,
+  '22001': ({ message }) =>
+    `is too long${/^(?:value|bit string) too long( for type [\w ]+(?:\(\d+\))?)$/.exec(message)?.[1] ?? ''}`,
   '22003': () => 'is a number out of the range of its column',
   '22007': () => 'is no date or time that its column takes',
   '22008': () => 'is a date or time that is out of range',
@@ -28,14 +33,20 @@ const OF_VALUE: Record<string, (error: pg.DatabaseError) => string> = {
 };
 
 /**
- * Whether a statement may have failed because of a row: a trigger, a function or a type may raise any state. The states of a server, a
- * connection or colliding transactions are left out, but for an internal error of no further kind (XX000): so extensions refuse a value.
+ * Whether a statement may have failed because of a row: a trigger, a function or a type may raise any state. The states
+ * of a server, a connection or colliding transactions are left out, but for an internal error of no further kind
+ * (XX000): so extensions refuse a value.
  */
 export function isRowError(error: unknown): error is pg.DatabaseError {
-  return error instanceof pg.DatabaseError && error.code !== undefined && (error.code === 'XX000' || !isOfServer(error.code));
+  return (
+    error instanceof pg.DatabaseError && error.code !== undefined && (error.code === 'XX000' || !isOfServer(error.code))
+  );
 }
 
-/** Returns why, without a value of the record; `column`: the one whose value is wrong, as far as that could be found out. */
+/**
+ * Returns why, without a value of the record; `column`: the one whose value is wrong, as far as that could be found
+ * out.
+ */
 export function rowError(error: pg.DatabaseError, column: string | null, record: SourceRecord): RowError {
   const { code = '' } = error;
   if (isPolicy(error)) return { message: 'A row-level security policy of the table does not let it in' };
@@ -47,7 +58,8 @@ export function rowError(error: pg.DatabaseError, column: string | null, record:
     return { message: `has half of a surrogate pair, which is no character${state}`, column };
   }
   const ofValue = OF_VALUE[code]?.(error);
-  if (ofValue !== undefined) return column === null ? { message: `A value ${ofValue}${state}` } : { message: ofValue + state, column };
+  if (ofValue !== undefined)
+    return column === null ? { message: `A value ${ofValue}${state}` } : { message: ofValue + state, column };
   const ofRow = OF_ROW[code]?.(error);
   if (column === null || ofRow !== undefined) return { message: (ofRow ?? 'Postgres does not take it') + state, later };
   return { message: `is not taken by Postgres${state}`, column };

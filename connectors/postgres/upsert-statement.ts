@@ -4,13 +4,19 @@ import type { PostgresStream } from './postgres-stream.ts';
 const name = pg.escapeIdentifier;
 
 /**
- * These columns alone with their types, for `AS`: a column that stands here is given a value, if only NULL, and a domain may refuse that.
+ * These columns alone with their types, for `AS`: a column that stands here is given a value, if only NULL, and a
+ * domain may refuse that.
  */
 export function columnsOf({ columns }: PostgresStream, names: string[]): string {
-  return names.map((column) => `${name(column)} ${columns.find((candidate) => candidate.name === column)!.type}`).join(', ');
+  return names
+    .map((column) => `${name(column)} ${columns.find((candidate) => candidate.name === column)!.type}`)
+    .join(', ');
 }
 
-/** Its only parameter is the rows, a JSON array of objects; both statements give the ordinals, from 1, of rows that they changed. */
+/**
+ * Its only parameter is the rows, a JSON array of objects; both statements give the ordinals, from 1, of rows that they
+ * changed.
+ */
 const INPUT = (table: PostgresStream, columns: string[]) => `input AS MATERIALIZED (
     SELECT item.ordinal AS "${ORDINAL}", row.*
     FROM json_array_elements($1::json) WITH ORDINALITY AS item (value, ordinal),
@@ -20,7 +26,8 @@ const INPUT = (table: PostgresStream, columns: string[]) => `input AS MATERIALIZ
 /** A name that no table is likely to have for a column. */
 const ORDINAL = 'ordinal of the record in its batch';
 
-const sameKey = (key: string[], other: string) => key.map((part) => `input.${name(part)} = ${other}.${name(part)}`).join(' AND ');
+const sameKey = (key: string[], other: string) =>
+  key.map((part) => `input.${name(part)} = ${other}.${name(part)}`).join(' AND ');
 
 /**
  * Writes rows of these columns, no key twice. It relies on a unique index over the columns of the key. A row that
@@ -31,8 +38,8 @@ export function upsertStatement(stream: PostgresStream, key: string[], columns: 
 }
 
 /**
- * The same, but rows that are there are updated before any is inserted: an INSERT of Postgres asks for all columns that may not be empty,
- * also where it finds the row.
+ * The same, but rows that are there are updated before any is inserted: an INSERT of Postgres asks for all columns that
+ * may not be empty, also where it finds the row.
  */
 export function updateFirstStatement(stream: PostgresStream, key: string[], columns: string[]): string {
   const rest = columns.filter((column) => !key.includes(column));
@@ -50,7 +57,10 @@ export function updateFirstStatement(stream: PostgresStream, key: string[], colu
 function upsert(stream: PostgresStream, key: string[], columns: string[], before: string, where: string): string {
   const { from: table } = stream;
   const rest = columns.filter((column) => !key.includes(column));
-  const change = rest.length === 0 ? 'NOTHING' : `UPDATE
+  const change =
+    rest.length === 0
+      ? 'NOTHING'
+      : `UPDATE
       SET ${rest.map((column) => `${name(column)} = EXCLUDED.${name(column)}`).join(', ')}
       WHERE ${rest.map((column) => `held.${name(column)}::text IS DISTINCT FROM EXCLUDED.${name(column)}::text`).join(' OR ')}`;
   const isGiven = stream.columns.some((column) => column.always === 'identity' && columns.includes(column.name));

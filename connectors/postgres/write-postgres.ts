@@ -14,15 +14,21 @@ type Row = { ordinal: number; record: SourceRecord };
 
 const OK: WriteOutcome = { kind: 'ok' };
 const UNCHANGED: WriteOutcome = { kind: 'unchanged' };
-const failed = ({ message, column, later = false }: RowError): WriteOutcome =>
-  ({ kind: 'failed', message, later, ...(column === undefined ? {} : { field: column }) });
+const failed = ({ message, column, later = false }: RowError): WriteOutcome => ({
+  kind: 'failed',
+  message,
+  later,
+  ...(column === undefined ? {} : { field: column }),
+});
 
 /**
- * Inserts or updates rows by their key, or deletes them, all in one transaction: their outcomes come together. Rows that the table does
- * not take fail alone. Refuses a table that has no unique index over the key.
+ * Inserts or updates rows by their key, or deletes them, all in one transaction: their outcomes come together. Rows
+ * that the table does not take fail alone. Refuses a table that has no unique index over the key.
  */
 export async function* writePostgres(
-  settings: PostgresSettings, writing: Writing, context: ConnectorContext,
+  settings: PostgresSettings,
+  writing: Writing,
+  context: ConnectorContext,
 ): AsyncGenerator<WriteOutcome[]> {
   const outcomes: WriteOutcome[] = writing.records.map(() => UNCHANGED);
   writing.sending?.(writing.answered);
@@ -39,8 +45,12 @@ export async function* writePostgres(
       else rows.push({ ordinal, record: row });
     }
     for (const { columns, rows: group } of groups(rows, writing.key)) {
-      const statement = writing.isRemoval ? deleteStatement(table, writing.key) : upsertStatement(table, writing.key, columns);
-      const updateFirst = writing.isRemoval ? null : { columns, statement: updateFirstStatement(table, writing.key, columns) };
+      const statement = writing.isRemoval
+        ? deleteStatement(table, writing.key)
+        : upsertStatement(table, writing.key, columns);
+      const updateFirst = writing.isRemoval
+        ? null
+        : { columns, statement: updateFirstStatement(table, writing.key, columns) };
       await writeRows({ session, table, statement, updateFirst, outcomes }, group);
     }
     // Until the transaction commits, no row has arrived.
@@ -50,11 +60,15 @@ export async function* writePostgres(
 }
 
 function checkKey(table: PostgresStream, key: string[]): void {
-  if (!table.isWritable) throw sourceRefusal('source_refused', `${table.name} is no table: rows cannot be written to it`);
+  if (!table.isWritable)
+    throw sourceRefusal('source_refused', `${table.name} is no table: rows cannot be written to it`);
   const isKey = (columns: string[]) => columns.length === key.length && columns.every((column) => key.includes(column));
   if (key.length > 0 && table.uniqueKeys.some(isKey)) return;
-  throw sourceRefusal('source_refused', `${table.name} has no unique index over ${key.join(', ') || 'a key'} alone: make one, `
-    + 'so that a row is found again (one that is neither partial, nor of expressions, nor deferrable)');
+  throw sourceRefusal(
+    'source_refused',
+    `${table.name} has no unique index over ${key.join(', ') || 'a key'} alone: make one, ` +
+      'so that a row is found again (one that is neither partial, nor of expressions, nor deferrable)',
+  );
 }
 
 /** Refuses records with a column that takes no values: each of them would fail for it. */
@@ -83,12 +97,16 @@ const BASE64 = /^[A-Za-z\d+/]*={0,2}$/;
 
 function keyOf(record: SourceRecord, key: string[]): SourceRecord | string {
   const missing = key.find((part) => (record[part] ?? null) === null);
-  return missing === undefined ? Object.fromEntries(key.map((part) => [part, record[part]!])) : `The record has no ${missing}`;
+  return missing === undefined
+    ? Object.fromEntries(key.map((part) => [part, record[part]!]))
+    : `The record has no ${missing}`;
 }
 
 type Group = { columns: string[]; rows: Row[] };
 
-/** As many rows together as a statement takes: of the same columns, and no key twice. Rows of one key keep their order. */
+/**
+ * As many rows together as a statement takes: of the same columns, and no key twice. Rows of one key keep their order.
+ */
 function groups(rows: Row[], key: string[]): Group[] {
   const found: Group[] = [];
   let open = new Map<string, Group>();
@@ -110,7 +128,10 @@ function groups(rows: Row[], key: string[]): Group[] {
 const textOf = (value: Json) => (typeof value === 'string' ? value : JSON.stringify(value));
 
 type RowWriting = {
-  session: PostgresSession; table: PostgresStream; statement: string; outcomes: WriteOutcome[];
+  session: PostgresSession;
+  table: PostgresStream;
+  statement: string;
+  outcomes: WriteOutcome[];
   /** The statement that is tried where the table asks for a column that none of the rows has; null: nothing. */
   updateFirst: { columns: string[]; statement: string } | null;
   /** Whether the statement has been run without rows, and went well. */
@@ -119,10 +140,16 @@ type RowWriting = {
 
 /** Writes rows together; where that fails because of one of them, each half by itself. */
 async function writeRows(writing: RowWriting, rows: Row[]): Promise<void> {
-  const { session: { client }, statement, outcomes } = writing;
+  const {
+    session: { client },
+    statement,
+    outcomes,
+  } = writing;
   await client.query('SAVEPOINT rows');
   try {
-    const written = await client.query<{ ordinal: string }>(statement, [JSON.stringify(rows.map(({ record }) => record))]);
+    const written = await client.query<{ ordinal: string }>(statement, [
+      JSON.stringify(rows.map(({ record }) => record)),
+    ]);
     await client.query('RELEASE SAVEPOINT rows');
     for (const { ordinal } of written.rows) outcomes[rows[Number(ordinal) - 1]!.ordinal] = OK;
   } catch (error) {
@@ -147,7 +174,9 @@ async function writeRows(writing: RowWriting, rows: Row[]): Promise<void> {
 const asksForOther = ({ code, column }: pg.DatabaseError, columns: string[]) =>
   code === '23502' && (column === undefined || !columns.includes(column));
 
-/** Throws where the statement fails without any row, too: a right that the user lacks, a server that takes no writes. */
+/**
+ * Throws where the statement fails without any row, too: a right that the user lacks, a server that takes no writes.
+ */
 async function tryWithoutRows(writing: RowWriting): Promise<void> {
   await writing.session.client.query(writing.statement, ['[]']);
   writing.isTried = true;

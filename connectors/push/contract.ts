@@ -5,8 +5,9 @@ import type { FetchAllow } from '../core/fetch-allow.ts';
 import type { PushServices } from '../web-push/push-services.ts';
 
 /**
- * What every push provider is: a value that says for which platforms it sends, by which settings, and how. `docs/push-providers.md`
- * shows them to users, `catalog.ts` lists them, and every one with a network passes the suite in `test/connectors/push/contract.ts`.
+ * What every push provider is: a value that says for which platforms it sends, by which settings, and how.
+ * `docs/push-providers.md` shows them to users, `catalog.ts` lists them, and every one with a network passes the suite
+ * in `test/connectors/push/contract.ts`.
  */
 
 /** Like those of a connector: secret members are made by `secret`, harmless ones by `harmless`. */
@@ -26,11 +27,14 @@ export type AnyPushProvider = PushProvider<unknown>;
 /** Made for many messages at once: keep it open while there are any. */
 export type OpenPushProvider = {
   /**
-   * One attempt. It waits while the provider takes no more at once, so callers that wait for it are bounded by it. It throws only
-   * where Millrace itself is wrong.
+   * One attempt. It waits while the provider takes no more at once, so callers that wait for it are bounded by it. It
+   * throws only where Millrace itself is wrong.
    */
   send(target: PushTarget, message: PushMessage): Promise<PushOutcome>;
-  /** The same of a provider that reaches nothing outside: its answer is known at once, so that no attempt is ever under way. */
+  /**
+   * The same of a provider that reaches nothing outside: its answer is known at once, so that no attempt is ever under
+   * way.
+   */
   settle?(target: PushTarget, message: PushMessage): PushOutcome;
   /** Where pushes to a target go; undefined: the provider reaches nothing outside. */
   routeOf?(target: PushTarget): PushRoute;
@@ -83,7 +87,12 @@ export type PushLimits = {
 };
 
 export const PUSH_LIMITS: PushLimits = {
-  connectMs: 10_000, waitMs: 20_000, answerMs: 30_000, idleMs: 30_000, connections: 4, streams: 500,
+  connectMs: 10_000,
+  waitMs: 20_000,
+  answerMs: 30_000,
+  idleMs: 30_000,
+  connections: 4,
+  streams: 500,
 };
 
 /** Infers the settings' type from their schema. */

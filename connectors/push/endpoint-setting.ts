@@ -12,5 +12,10 @@ function endpointError(text: string): string | undefined {
 }
 
 /** For a relay, or for tests: the provider's own address is the default. */
-export const endpointSetting = z.string({ error: 'endpoint must be a text' }).superRefine(refineBy('endpoint', endpointError)).optional()
-  .describe('Another address that speaks the provider\'s protocol, such as https://push.example.com:8443; by default the provider\'s own');
+export const endpointSetting = z
+  .string({ error: 'endpoint must be a text' })
+  .superRefine(refineBy('endpoint', endpointError))
+  .optional()
+  .describe(
+    "Another address that speaks the provider's protocol, such as https://push.example.com:8443; by default the provider's own",
+  );

@@ -109,7 +109,10 @@ export class Http2Client implements PushClient {
     try {
       const { allow, lookup } = this.#network;
       const socket = await pushConnection(this.#origin, {
-        allow, lookup, connectMs: this.#limits.connectMs, certificate: this.#certificate,
+        allow,
+        lookup,
+        connectMs: this.#limits.connectMs,
+        certificate: this.#certificate,
       });
       if (socket.alpnProtocol !== 'h2') {
         socket.destroy();
@@ -121,7 +124,8 @@ export class Http2Client implements PushClient {
       else this.#sessions.push(session);
     } catch (error) {
       // Others go on as long as a connection stands.
-      if (this.#sessions.some((session) => !session.isOver)) this.#openNoneUntil = performance.now() + NEXT_CONNECTION_MS;
+      if (this.#sessions.some((session) => !session.isOver))
+        this.#openNoneUntil = performance.now() + NEXT_CONNECTION_MS;
       else this.#failWaiting(error);
     } finally {
       this.#isOpening = false;
@@ -139,5 +143,5 @@ export function tookNone(origin: URL): Extract<PostResult, { kind: 'not_sent' }>
 export function failedBefore(origin: URL, error: unknown): Exclude<PostResult, { kind: 'answer' }> {
   const { status, message, extra } = refusalOfFailure(origin.host, error);
   if (status === 'address_refused') return { kind: 'refused', code: 'ADDRESS_REFUSED', reason: message };
-  return { kind: 'not_sent', reason: message, ...extra.cause === NO_HTTP2 ? { isNoHttp2: true } : {} };
+  return { kind: 'not_sent', reason: message, ...(extra.cause === NO_HTTP2 ? { isNoHttp2: true } : {}) };
 }

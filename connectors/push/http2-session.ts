@@ -1,4 +1,10 @@
-import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants, type IncomingHttpHeaders } from 'node:http2';
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  connect,
+  constants,
+  type IncomingHttpHeaders,
+} from 'node:http2';
 import type { TLSSocket } from 'node:tls';
 import { sourceRefusal } from '../core/source-refusal.ts';
 import type { PushLimits } from './contract.ts';
@@ -19,9 +25,9 @@ const SWEEP_MS = 500;
 type UnderWay = { deadline: number; timedOut: boolean };
 
 /**
- * One HTTP/2 connection. Our own over node:http2: a client that repeats a request by itself, or does not tell a request that was refused
- * unread (REFUSED_STREAM, or behind the last stream of a GOAWAY: RFC 9113, 8.7) from one that broke off, hides whether a push may
- * have gone out.
+ * One HTTP/2 connection. Our own over node:http2: a client that repeats a request by itself, or does not tell a request
+ * that was refused unread (REFUSED_STREAM, or behind the last stream of a GOAWAY: RFC 9113, 8.7) from one that broke
+ * off, hides whether a push may have gone out.
  */
 export class Http2Session {
   readonly #session: ClientHttp2Session;
@@ -48,7 +54,9 @@ export class Http2Session {
     this.#sweeping.unref();
   }
 
-  /** Waits for the other side's settings, which say how many requests it takes at once. Throws where there is no HTTP/2. */
+  /**
+   * Waits for the other side's settings, which say how many requests it takes at once. Throws where there is no HTTP/2.
+   */
   static async over(socket: TLSSocket, origin: URL, limits: PushLimits, onChange: () => void): Promise<Http2Session> {
     const session = connect(origin, { createConnection: () => socket, settings: { enablePush: false } });
     const opened = new Http2Session(session, origin.host, limits, onChange);
@@ -57,7 +65,11 @@ export class Http2Session {
     try {
       await new Promise<void>((resolve, reject) => {
         // One that takes no request would keep those that wait for it.
-        session.on('remoteSettings', () => { if (opened.#capacity > 0) resolve(); }).once('error', reject);
+        session
+          .on('remoteSettings', () => {
+            if (opened.#capacity > 0) resolve();
+          })
+          .once('error', reject);
         session.once('close', () => reject(sourceRefusal('source_unavailable', `${origin.host} ${opened.#reason}`)));
       });
     } finally {
@@ -93,12 +105,14 @@ export class Http2Session {
       let answer: { status: number; headers: IncomingHttpHeaders } | undefined;
       let text = '';
       stream.setEncoding('utf8');
-      stream.on('response', (got) => { answer = { status: got[':status'] ?? 0, headers: got }; });
+      stream.on('response', (got) => {
+        answer = { status: got[':status'] ?? 0, headers: got };
+      });
       stream.on('data', (chunk: string) => {
         text += chunk;
         if (text.length > MAX_ANSWER_CHARS) stream.close(constants.NGHTTP2_CANCEL);
       });
-      stream.on('error', () => undefined);          // what it was, its close tells
+      stream.on('error', () => undefined); // what it was, its close tells
       stream.on('close', () => {
         this.#end(stream);
         if (answer) return resolve({ kind: 'answer', ...answer, body: text });
@@ -113,7 +127,9 @@ export class Http2Session {
   async close(): Promise<void> {
     this.#isEnding = true;
     if (this.#session.destroyed) return;
-    const closed = new Promise<void>((resolve) => { this.#session.once('close', () => resolve()); });
+    const closed = new Promise<void>((resolve) => {
+      this.#session.once('close', () => resolve());
+    });
     this.#session.close();
     await closed;
   }
@@ -147,8 +163,12 @@ export class Http2Session {
     const { id = Number.POSITIVE_INFINITY, rstCode } = stream;
     if (timedOut) return { kind: 'unknown', reason: `${this.#host} took the request and did not answer in time` };
     const isUnread = rstCode === constants.NGHTTP2_REFUSED_STREAM || id > this.#lastStreamId;
-    if (isUnread) return { kind: 'not_sent', reason: `${this.#host} ${this.isOver ? this.#reason : 'did not take the request'}` };
-    return { kind: 'unknown', reason: `${this.#host} ${this.isOver ? this.#reason : 'broke off the request'} before it answered` };
+    if (isUnread)
+      return { kind: 'not_sent', reason: `${this.#host} ${this.isOver ? this.#reason : 'did not take the request'}` };
+    return {
+      kind: 'unknown',
+      reason: `${this.#host} ${this.isOver ? this.#reason : 'broke off the request'} before it answered`,
+    };
   }
 
   /** Ends what took too long, and this connection with it: others are to be made instead, should it be dead. */

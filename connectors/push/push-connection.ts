@@ -7,7 +7,12 @@ import type { FetchAllow } from '../core/fetch-allow.ts';
 /** A client's certificate, where the other side asks for one. */
 export type ClientCertificate = Pick<ConnectionOptions, 'cert' | 'key'>;
 
-type Way = { allow: FetchAllow; lookup?: Lookup | undefined; connectMs: number; certificate?: ClientCertificate | undefined };
+type Way = {
+  allow: FetchAllow;
+  lookup?: Lookup | undefined;
+  connectMs: number;
+  certificate?: ClientCertificate | undefined;
+};
 
 /** Port and bare host of an https:// origin. */
 function hostAndPort(origin: URL): { host: string; port: number } {
@@ -19,16 +24,24 @@ function hostAndPort(origin: URL): { host: string; port: number } {
  * the handshake is sent before the guard has looked at the address.
  */
 export async function pushConnection(
-  origin: URL, { allow, lookup = systemLookup, connectMs, certificate = {} }: Way,
+  origin: URL,
+  { allow, lookup = systemLookup, connectMs, certificate = {} }: Way,
 ): Promise<TLSSocket> {
   const { host, port } = hostAndPort(origin);
   const guard = addressGuard({ host, port, shown: origin.host }, allow, lookup);
   if (guard.isRefused) throw guard.refusal();
   const socket = connect({
-    host, port, ...isIP(host) === 0 ? { servername: host } : {}, ALPNProtocols: ['h2', 'http/1.1'], ...guard.ways, ...certificate,
+    host,
+    port,
+    ...(isIP(host) === 0 ? { servername: host } : {}),
+    ALPNProtocols: ['h2', 'http/1.1'],
+    ...guard.ways,
+    ...certificate,
   });
-  const timer = setTimeout(() => socket.destroy(sourceRefusal('source_unavailable', `${origin.host} did not take the connection in time`)),
-    connectMs);
+  const timer = setTimeout(
+    () => socket.destroy(sourceRefusal('source_unavailable', `${origin.host} did not take the connection in time`)),
+    connectMs,
+  );
   try {
     await new Promise<void>((resolve, reject) => {
       socket.once('secureConnect', resolve).once('error', reject);

@@ -1,8 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
 import {
-  AbortMultipartUploadCommand, type CompletedPart, CompleteMultipartUploadCommand, CreateMultipartUploadCommand,
-  DeleteObjectsCommand, PutObjectCommand, UploadPartCommand,
+  AbortMultipartUploadCommand,
+  type CompletedPart,
+  CompleteMultipartUploadCommand,
+  CreateMultipartUploadCommand,
+  DeleteObjectsCommand,
+  PutObjectCommand,
+  UploadPartCommand,
 } from '@aws-sdk/client-s3';
 import { encryptionMembers, type ServerSideEncryption } from '../../domain/core/server-side-encryption.ts';
 import type { BucketAccess } from './bucket-access.ts';
@@ -25,11 +30,13 @@ const LONGEST_LATER_MS = 3_200;
 const MAX_DELETED = 1_000;
 
 /**
- * Each request with the CRC-32 of its bytes, which the bucket compares: of all checksums the one that Amazon, MinIO and versitygw
- * know, that the SDK itself uses, and that costs next to nothing.
+ * Each request with the CRC-32 of its bytes, which the bucket compares: of all checksums the one that Amazon, MinIO and
+ * versitygw know, that the SDK itself uses, and that costs next to nothing.
  */
 export function bucketChanges(
-  { bucket: Bucket, encryption: ofAccess = null }: BucketAccess, { ask }: ExportClient, stored: StoredFiles,
+  { bucket: Bucket, encryption: ofAccess = null }: BucketAccess,
+  { ask }: ExportClient,
+  stored: StoredFiles,
 ): BucketChanges {
   const put: BucketChanges['put'] = async (Key, Body, ContentType, encryption) => {
     const asked = encryptionMembers(encryption ?? ofAccess);
@@ -39,13 +46,17 @@ export function bucketChanges(
   };
   const abort = async (Key: string, UploadId: string, isCleanUp = false) => {
     const command = new AbortMultipartUploadCommand({ Bucket, Key, UploadId });
-    await ask(EXPORT_RIGHTS.abort, (client, options) => client.send(command, options), { isCleanUp }).catch((error: unknown) => {
-      if (!isNotFound(error)) throw error;
-    });
+    await ask(EXPORT_RIGHTS.abort, (client, options) => client.send(command, options), { isCleanUp }).catch(
+      (error: unknown) => {
+        if (!isNotFound(error)) throw error;
+      },
+    );
   };
   return {
-    put, abort,
-    uploadOf: (key) => uploadSteps({ Bucket, Key: key, encryption: encryptionMembers(ofAccess) }, { ask, stored, put, abort }),
+    put,
+    abort,
+    uploadOf: (key) =>
+      uploadSteps({ Bucket, Key: key, encryption: encryptionMembers(ofAccess) }, { ask, stored, put, abort }),
     async delete(keys) {
       for (let from = 0; from < keys.length; from += MAX_DELETED) {
         await deleteSome(Bucket, keys.slice(from, from + MAX_DELETED), ask);
@@ -55,17 +66,23 @@ export function bucketChanges(
 }
 
 type Means = {
-  ask: ExportClient['ask']; stored: StoredFiles; put: BucketChanges['put'];
+  ask: ExportClient['ask'];
+  stored: StoredFiles;
+  put: BucketChanges['put'];
   abort(key: string, uploadId: string, isCleanUp?: boolean): Promise<void>;
 };
 
 type Upload = { Bucket: string; Key: string; encryption: ReturnType<typeof encryptionMembers> };
 
-function uploadSteps({ Bucket, Key, encryption }: Upload, { ask, stored, put, abort }: Means): UploadSteps<CompletedPart> {
+function uploadSteps(
+  { Bucket, Key, encryption }: Upload,
+  { ask, stored, put, abort }: Means,
+): UploadSteps<CompletedPart> {
   let isBegunTwice = false;
   /** Of a beginning whose answer was lost nobody knows the upload. */
   const abortOthers = async (own: string) => {
-    for await (const { key, uploadId } of stored.listUploads(Key)) if (key === Key && uploadId !== own) await abort(Key, uploadId);
+    for await (const { key, uploadId } of stored.listUploads(Key))
+      if (key === Key && uploadId !== own) await abort(Key, uploadId);
   };
   return {
     put: (body) => put(Key, body, CONTENT_TYPE),
@@ -79,8 +96,13 @@ function uploadSteps({ Bucket, Key, encryption }: Upload, { ask, stored, put, ab
       }
     },
     async begin() {
-      const command = new CreateMultipartUploadCommand(
-        { Bucket, Key, ContentType: CONTENT_TYPE, ChecksumAlgorithm: 'CRC32', ...encryption });
+      const command = new CreateMultipartUploadCommand({
+        Bucket,
+        Key,
+        ContentType: CONTENT_TYPE,
+        ChecksumAlgorithm: 'CRC32',
+        ...encryption,
+      });
       const { UploadId } = await ask(EXPORT_RIGHTS.put, (client, options, again) => {
         isBegunTwice = again;
         return client.send(command, options);
@@ -118,7 +140,10 @@ async function deleteSome(Bucket: string, keys: string[], ask: ExportClient['ask
     const error = Errors.find(({ Code }) => Code !== 'NoSuchKey');
     // As the SDK's errors are: what is said of a file in a good answer is an answer by itself.
     if (error === undefined) return;
-    throw Object.assign(new Error(error.Message), { name: error.Code, $metadata: { ...$metadata, httpStatusCode: statusOf(error.Code) } });
+    throw Object.assign(new Error(error.Message), {
+      name: error.Code,
+      $metadata: { ...$metadata, httpStatusCode: statusOf(error.Code) },
+    });
   });
 }
 

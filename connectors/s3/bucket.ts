@@ -11,7 +11,10 @@ import type { BucketSettings } from './s3-settings.ts';
 export type BucketFile = { key: string; etag: string; modifiedMs: number };
 
 export type Bucket = {
-  /** The files whose keys begin with `prefix`, behind the key `after`, in the order of their keys; empty ones are left out. */
+  /**
+   * The files whose keys begin with `prefix`, behind the key `after`, in the order of their keys; empty ones are left
+   * out.
+   */
   list(prefix: string, after: string | null): AsyncGenerator<BucketFile, void, undefined>;
   open(key: string): OpenFile;
 };
@@ -24,15 +27,20 @@ export function openBucket(settings: BucketSettings, context: ConnectorContext):
   const { bucket: Bucket } = settings;
   const endpoint = settings.endpoint ?? amazonS3(settings.region);
   const client = new S3Client({
-    endpoint, region: settings.region, forcePathStyle: settings.endpoint !== undefined,
+    endpoint,
+    region: settings.region,
+    forcePathStyle: settings.endpoint !== undefined,
     credentials: { accessKeyId: settings.access_key_id, secretAccessKey: settings.secret_access_key },
-    requestHandler: guardedHandler(allow, fetch.limits), maxAttempts: 1, responseChecksumValidation: 'WHEN_REQUIRED',
+    requestHandler: guardedHandler(allow, fetch.limits),
+    maxAttempts: 1,
+    responseChecksumValidation: 'WHEN_REQUIRED',
   });
   const { host } = new URL(endpoint);
-  const asked = async <T>(answer: Promise<T>): Promise<T> => answer.catch((error: unknown) => {
-    signal.throwIfAborted();
-    throw refusalOfS3(host, error);
-  });
+  const asked = async <T>(answer: Promise<T>): Promise<T> =>
+    answer.catch((error: unknown) => {
+      signal.throwIfAborted();
+      throw refusalOfS3(host, error);
+    });
   const getObject = async (key: string, part: Part): Promise<FileBytes> => {
     const range = part === undefined ? {} : { Range: `bytes=${part.from}-`, IfMatch: part.version };
     const command = new GetObjectCommand({ Bucket, Key: key, ...range });
@@ -40,7 +48,8 @@ export function openBucket(settings: BucketSettings, context: ConnectorContext):
     const abortSignal = AbortSignal.any([signal, ending.signal]);
     const { Body, ETag, ContentRange, ContentLength } = await asked(client.send(command, { abortSignal }));
     const body = Body as AsyncIterable<Buffer> & { destroy(): unknown };
-    // The SDK's stream reads ahead: without the signal its connection would stay for as long as the bucket sends nothing.
+    // The SDK's stream reads ahead: without the signal its connection would stay for as long as the bucket sends
+    // nothing.
     const end = async () => {
       body.destroy();
       ending.abort();
@@ -48,7 +57,8 @@ export function openBucket(settings: BucketSettings, context: ConnectorContext):
     const from = part !== undefined && ContentRange?.startsWith(`bytes ${part.from}-`) ? part.from : 0;
     const version = ETag ?? null;
     const bytes = ContentLength ?? null;
-    if (ContentRange === undefined || from > 0) return { from, version, mark: version, bytes, chunks: body, context, end };
+    if (ContentRange === undefined || from > 0)
+      return { from, version, mark: version, bytes, chunks: body, context, end };
     await end();
     throw sourceRefusal('transfer_broken', `${host} sends another part of the file than the rest`);
   };
@@ -63,7 +73,9 @@ export function openBucket(settings: BucketSettings, context: ConnectorContext):
     async *list(prefix, after) {
       for (let token: string | undefined, isFirst = true; isFirst || token !== undefined; isFirst = false) {
         const place = token === undefined ? { StartAfter: after ?? undefined } : { ContinuationToken: token };
-        const page = await asked(client.send(new ListObjectsV2Command({ Bucket, Prefix: prefix, ...place }), { abortSignal: signal }));
+        const page = await asked(
+          client.send(new ListObjectsV2Command({ Bucket, Prefix: prefix, ...place }), { abortSignal: signal }),
+        );
         yield* filesOf(page).filter(({ key }) => !isMark(key, prefix));
         token = page.IsTruncated ? page.NextContinuationToken : undefined;
       }
@@ -78,16 +90,20 @@ function nullWhereChanged(error: unknown): null {
 }
 
 /**
- * Whether a key is a mark or a log that tools leave beside their files, as Spark and Hive tell them: `_SUCCESS`, `_delta_log/…`,
+ * Whether a key is a mark or a log that tools leave beside their files, as Spark and Hive tell them: `_SUCCESS`,
+ * `_delta_log/…`,
  * `.part-0.crc`. A folder such as `_day=1/` is a partition, and what the prefix itself names is wanted.
  */
 export function isMark(key: string, prefix: string): boolean {
   const folder = prefix.lastIndexOf('/') + 1;
   const parts = key.slice(folder).split('/');
-  return parts.some((part, at) => /^[._][^=]*$/.test(part) && !(at === 0 && folder < prefix.length)) || key.endsWith('.crc');
+  return (
+    parts.some((part, at) => /^[._][^=]*$/.test(part) && !(at === 0 && folder < prefix.length)) || key.endsWith('.crc')
+  );
 }
 
 function filesOf({ Contents = [] }: ListObjectsV2CommandOutput): BucketFile[] {
   return Contents.flatMap(({ Key, ETag = '', LastModified, Size }) =>
-    (Key === undefined || Size === 0 ? [] : [{ key: Key, etag: ETag, modifiedMs: LastModified?.getTime() ?? 0 }]));
+    Key === undefined || Size === 0 ? [] : [{ key: Key, etag: ETag, modifiedMs: LastModified?.getTime() ?? 0 }],
+  );
 }

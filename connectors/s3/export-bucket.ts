@@ -9,11 +9,12 @@ import { uploadParts } from './upload-parts.ts';
 export type { BucketAccess } from './bucket-access.ts';
 
 /**
- * What exports do with a bucket. What it refuses for a while is tried again for about a minute. All refuse in the provider's own
- * words: with `source_refused`, `address_refused` and `too_large` where the same would fail again, else with
- * `source_unavailable` (and `retry_after` in seconds where it was told) or `transfer_broken`. Of a refused request `source_code` is
- * the provider's code, and `missing_right` the right it lacks. A `folder` is what lies below it: `a` and `a/` are the same, and
- * without `ab`; an empty one is the whole bucket.
+ * What exports do with a bucket. What it refuses for a while is tried again for about a minute. All refuse in the
+ * provider's own words: with `source_refused`, `address_refused` and `too_large` where the same would fail again, else
+ * with
+ * `source_unavailable` (and `retry_after` in seconds where it was told) or `transfer_broken`. Of a refused request
+ * `source_code` is the provider's code, and `missing_right` the right it lacks. A `folder` is what lies below it: `a`
+ * and `a/` are the same, and without `ab`; an empty one is the whole bucket.
  */
 export type ExportBucket = {
   /** Holds at most 32 MiB, for files of up to 156 GiB. `maxBytes`: what there may be at most; unless told, 64 GiB. */
@@ -41,9 +42,13 @@ export type ExportBucket = {
 
 const FILE_BYTES = 64 * 1024 ** 3;
 
-/** Opens no connection yet. The address guard holds for `endpoint` only: Amazon's own hosts may have private addresses. */
+/**
+ * Opens no connection yet. The address guard holds for `endpoint` only: Amazon's own hosts may have private addresses.
+ */
 export function openExportBucket(
-  access: BucketAccess, context: Pick<ConnectorContext, 'allow' | 'fetch' | 'signal'>, patience: Patience = PATIENCE,
+  access: BucketAccess,
+  context: Pick<ConnectorContext, 'allow' | 'fetch' | 'signal'>,
+  patience: Patience = PATIENCE,
 ): ExportBucket {
   const client = exportClient(access, context, patience);
   const stored = storedFiles(access.bucket, client);
@@ -52,7 +57,9 @@ export function openExportBucket(
     const found = await Array.fromAsync(stored.listUploads(below(folder)));
     if (found.length > 0 || access.endpoint === null) return found;
     // MinIO takes a prefix for a whole key, and tells all uploads without one.
-    return Array.fromAsync(stored.listUploads('')).then((all) => all.filter(({ key }) => key.startsWith(below(folder))));
+    return Array.fromAsync(stored.listUploads('')).then((all) =>
+      all.filter(({ key }) => key.startsWith(below(folder))),
+    );
   };
   return {
     upload: (key, bytes, maxBytes = FILE_BYTES) => uploadParts(bytes, maxBytes, changes.uploadOf(key)),
@@ -60,7 +67,9 @@ export function openExportBucket(
       return { bytes: body.length, checksum: await changes.put(key, body, contentType, encryption) };
     },
     readAll: stored.readAll,
-    async *read(key) { yield* await stored.read(key); },
+    async *read(key) {
+      yield* await stored.read(key);
+    },
     head: stored.head,
     list: (folder) => stored.list(below(folder)),
     delete: changes.delete,

@@ -31,25 +31,39 @@ const CLEAN_UP_MS = 15_000;
 
 const EVERYWHERE: FetchAllow = { allows: () => true };
 
-/** Reached with these settings and no others: neither the environment nor the machine's host is asked, but for assuming a role. */
+/**
+ * Reached with these settings and no others: neither the environment nor the machine's host is asked, but for assuming
+ * a role.
+ */
 export function exportClient(
-  access: BucketAccess, { allow, fetch, signal }: Pick<ConnectorContext, 'allow' | 'fetch' | 'signal'>, patience: Patience,
+  access: BucketAccess,
+  { allow, fetch, signal }: Pick<ConnectorContext, 'allow' | 'fetch' | 'signal'>,
+  patience: Patience,
 ): ExportClient {
   const { bucket, region } = access;
   const endpoint = access.endpoint ?? amazonS3(region);
   const isRole = 'roleName' in access.credentials;
-  const source = 'roleName' in access.credentials
-    ? roleCredentials(access.credentials, region, signal) : keyCredentials(access.credentials);
+  const source =
+    'roleName' in access.credentials
+      ? roleCredentials(access.credentials, region, signal)
+      : keyCredentials(access.credentials);
   const limits = { ...patience, leastRate: fetch.limits.leastRate };
   const pool = requestPool({ allow: access.endpoint === null ? EVERYWHERE : allow, lookup: systemLookup, limits });
   const client = sdkClient(access, endpoint, source, pool.request);
   const asked = {
-    host: new URL(endpoint).host, bucket, region, isRole, secrets: isRole ? {} : { secret: secretOf(access) },
-    isEncryptionAsked: Boolean(access.encryption), isMd5Sent: access.contentMd5 === true,
+    host: new URL(endpoint).host,
+    bucket,
+    region,
+    isRole,
+    secrets: isRole ? {} : { secret: secretOf(access) },
+    isEncryptionAsked: Boolean(access.encryption),
+    isMd5Sent: access.contentMd5 === true,
   };
   return {
     async ask(right, send, { signal: own, isCleanUp = false } = {}) {
-      const ends = isCleanUp ? AbortSignal.timeout(CLEAN_UP_MS) : AbortSignal.any([signal, ...own === undefined ? [] : [own]]);
+      const ends = isCleanUp
+        ? AbortSignal.timeout(CLEAN_UP_MS)
+        : AbortSignal.any([signal, ...(own === undefined ? [] : [own])]);
       let used = source.held();
       const once = async (again: boolean) => {
         used = source.held();
@@ -59,7 +73,12 @@ export function exportClient(
         });
       };
       const { retryMs: withinMs, firstWaitMs } = patience;
-      return withRetries(once, { signal: ends, withinMs, firstWaitMs, renew: isRole ? () => source.renew(used) : null });
+      return withRetries(once, {
+        signal: ends,
+        withinMs,
+        firstWaitMs,
+        renew: isRole ? () => source.renew(used) : null,
+      });
     },
     close() {
       client.destroy();
@@ -73,14 +92,30 @@ function secretOf({ credentials }: BucketAccess): string {
   return 'secretAccessKey' in credentials ? credentials.secretAccessKey : '';
 }
 
-function sdkClient(access: BucketAccess, endpoint: string, source: CredentialSource, send: Parameters<typeof handlerOver>[0]): S3Client {
+function sdkClient(
+  access: BucketAccess,
+  endpoint: string,
+  source: CredentialSource,
+  send: Parameters<typeof handlerOver>[0],
+): S3Client {
   const client = new S3Client({
-    endpoint, region: access.region, forcePathStyle: access.endpoint !== null, requestHandler: handlerOver(send),
+    endpoint,
+    region: access.region,
+    forcePathStyle: access.endpoint !== null,
+    requestHandler: handlerOver(send),
     // As ended, so that the SDK asks each time, and credentials that were renewed count at once.
-    credentials: async () => ({ ...await source.get(), expiration: new Date(0) }),
-    maxAttempts: 1, retryMode: 'standard', defaultsMode: 'standard', expectContinueHeader: false,
-    requestChecksumCalculation: 'WHEN_REQUIRED', responseChecksumValidation: 'WHEN_REQUIRED',
-    useDualstackEndpoint: false, useFipsEndpoint: false, useArnRegion: false, disableS3ExpressSessionAuth: true, userAgentAppId: 'millrace',
+    credentials: async () => ({ ...(await source.get()), expiration: new Date(0) }),
+    maxAttempts: 1,
+    retryMode: 'standard',
+    defaultsMode: 'standard',
+    expectContinueHeader: false,
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    useDualstackEndpoint: false,
+    useFipsEndpoint: false,
+    useArnRegion: false,
+    disableS3ExpressSessionAuth: true,
+    userAgentAppId: 'millrace',
   });
   if (endpoint.startsWith('https:')) leaveBodiesToTls(client);
   if (access.contentMd5) sendContentMd5(client);
@@ -89,18 +124,28 @@ function sdkClient(access: BucketAccess, endpoint: string, source: CredentialSou
 
 /** For buckets that know of no other checksum, or have a lock on their objects and want this one. */
 function sendContentMd5(client: S3Client): void {
-  client.middlewareStack.add((next) => (args) => {
-    const { headers, body } = args.request as { headers: Record<string, string>; body?: unknown };
-    if (typeof body === 'string' || Buffer.isBuffer(body)) headers['content-md5'] = createHash('md5').update(body).digest('base64');
-    return next(args);
-  }, { step: 'build', name: 'sendContentMd5' });
+  client.middlewareStack.add(
+    (next) => (args) => {
+      const { headers, body } = args.request as { headers: Record<string, string>; body?: unknown };
+      if (typeof body === 'string' || Buffer.isBuffer(body))
+        headers['content-md5'] = createHash('md5').update(body).digest('base64');
+      return next(args);
+    },
+    { step: 'build', name: 'sendContentMd5' },
+  );
 }
 
-/** What TLS protects need not be hashed for the signature, too; the checksum of a file's bytes is a header that is signed. */
+/**
+ * What TLS protects need not be hashed for the signature, too; the checksum of a file's bytes is a header that is
+ * signed.
+ */
 function leaveBodiesToTls(client: S3Client): void {
-  client.middlewareStack.add((next) => (args) => {
-    const { headers, body } = args.request as { headers: Record<string, string>; body?: unknown };
-    if (Buffer.isBuffer(body)) headers['x-amz-content-sha256'] = 'UNSIGNED-PAYLOAD';
-    return next(args);
-  }, { step: 'build', name: 'leaveBodiesToTls' });
+  client.middlewareStack.add(
+    (next) => (args) => {
+      const { headers, body } = args.request as { headers: Record<string, string>; body?: unknown };
+      if (Buffer.isBuffer(body)) headers['x-amz-content-sha256'] = 'UNSIGNED-PAYLOAD';
+      return next(args);
+    },
+    { step: 'build', name: 'leaveBodiesToTls' },
+  );
 }

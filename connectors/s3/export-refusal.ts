@@ -6,17 +6,26 @@ import { isPassingStatus, type S3Error, s3Error } from './s3-refusal.ts';
 
 /** What a bucket has to allow; named as IAM names it. */
 export const EXPORT_RIGHTS = {
-  put: 's3:PutObject', get: 's3:GetObject', delete: 's3:DeleteObject', list: 's3:ListBucket',
-  abort: 's3:AbortMultipartUpload', listUploads: 's3:ListBucketMultipartUploads',
+  put: 's3:PutObject',
+  get: 's3:GetObject',
+  delete: 's3:DeleteObject',
+  list: 's3:ListBucket',
+  abort: 's3:AbortMultipartUpload',
+  listUploads: 's3:ListBucketMultipartUploads',
 } as const;
 
-export type ExportRight = typeof EXPORT_RIGHTS[keyof typeof EXPORT_RIGHTS];
+export type ExportRight = (typeof EXPORT_RIGHTS)[keyof typeof EXPORT_RIGHTS];
 
 /** What a request was about: for the words of its refusal. */
 export type BucketRequest = {
-  host: string; bucket: string; region: string; right: ExportRight; isRole: boolean;
+  host: string;
+  bucket: string;
+  region: string;
+  right: ExportRight;
+  isRole: boolean;
   /** Whether uploads name an encryption, and requests carry Content-MD5. */
-  isEncryptionAsked: boolean; isMd5Sent: boolean;
+  isEncryptionAsked: boolean;
+  isMd5Sent: boolean;
   /** None of these is passed on, wherever the other side may quote it. */
   secrets: object;
 };
@@ -27,9 +36,10 @@ const WRONG_REGION: Advice = ({ region }, { headers }) => {
   const told = headers['x-amz-bucket-region'];
   return `check aws_region: the bucket is not in ${region}${told === undefined ? '' : ` but in ${told}`}`;
 };
-const UNKNOWN_KEY: Advice = ({ isRole }) => (isRole
-  ? 'it does not know the credentials of the role: they may not have spread yet'
-  : 'it does not know this aws_access_key_id: check whether it was deleted or deactivated');
+const UNKNOWN_KEY: Advice = ({ isRole }) =>
+  isRole
+    ? 'it does not know the credentials of the role: they may not have spread yet'
+    : 'it does not know this aws_access_key_id: check whether it was deleted or deactivated';
 
 /** By S3's error codes (Amazon S3 API reference: Error responses). */
 const ADVICE: Record<string, Advice> = {
@@ -39,7 +49,8 @@ const ADVICE: Record<string, Advice> = {
   AccessDenied: (asked, error) => {
     const lacks = `the ${asked.isRole ? 'role' : 'key'} lacks ${missingRight(asked, error)}: see the policy of the exporter`;
     return asked.right === EXPORT_RIGHTS.put && !asked.isEncryptionAsked
-      ? `${lacks}, or the bucket denies uploads that name no encryption: a check of the exporter finds out` : lacks;
+      ? `${lacks}, or the bucket denies uploads that name no encryption: a check of the exporter finds out`
+      : lacks;
   },
   AllAccessDisabled: 'Amazon has locked the bucket: ask its owner',
   AccountProblem: 'Amazon has locked the account: ask its owner',
@@ -56,8 +67,19 @@ const ADVICE: Record<string, Advice> = {
 };
 
 /** Codes of 4xx that come of the moment or of the way there, not of the request. */
-const PASSING = new Set(['RequestTimeout', 'SlowDown', 'Throttling', 'ThrottlingException', 'TooManyRequests', 'OperationAborted',
-  'BadDigest', 'XAmzContentChecksumMismatch', 'XAmzContentSHA256Mismatch', 'IncompleteBody', 'ConditionalRequestConflict']);
+const PASSING = new Set([
+  'RequestTimeout',
+  'SlowDown',
+  'Throttling',
+  'ThrottlingException',
+  'TooManyRequests',
+  'OperationAborted',
+  'BadDigest',
+  'XAmzContentChecksumMismatch',
+  'XAmzContentSHA256Mismatch',
+  'IncompleteBody',
+  'ConditionalRequestConflict',
+]);
 
 const LONGEST_MESSAGE = 500;
 
@@ -68,9 +90,13 @@ export function refusalOfBucket(asked: BucketRequest, error: unknown): Refusal {
   if (answer.status === undefined) return refusalOfFailure(asked.host, error);
   const code = codeOf(answer);
   const said = wordsOf(asked, answer, code);
-  const extra = { source_status: answer.status, ...code === undefined ? {} : { source_code: code } };
+  const extra = { source_status: answer.status, ...(code === undefined ? {} : { source_code: code }) };
   if (isPassing(asked, answer.status, code)) {
-    const { message, extra: more } = refusalOfAnswer(asked.host, Math.max(answer.status, 500), answer.headers['retry-after']);
+    const { message, extra: more } = refusalOfAnswer(
+      asked.host,
+      Math.max(answer.status, 500),
+      answer.headers['retry-after'],
+    );
     const when = message.slice(message.indexOf(': ') + 2);
     return sourceRefusal('source_unavailable', `${said}: ${when}`, { ...more, ...extra });
   }
@@ -92,7 +118,8 @@ const MADE_UP = /^(?:Unknown|UnknownError|Error|SyntaxError|NotFound)$/;
 
 /** Of an answer without a body, as to HEAD, the SDK makes a name of its own. */
 function codeOf({ code, status }: S3Error): string | undefined {
-  if (status === 403 && (code === 'Forbidden' || code === '403' || code === 'UnknownError' || code === 'Unknown')) return 'AccessDenied';
+  if (status === 403 && (code === 'Forbidden' || code === '403' || code === 'UnknownError' || code === 'Unknown'))
+    return 'AccessDenied';
   if (status === 301 && code !== 'PermanentRedirect') return 'PermanentRedirect';
   return code !== undefined && /^[A-Z][A-Za-z\d]{2,63}$/.test(code) && !MADE_UP.test(code) ? code : undefined;
 }
@@ -101,19 +128,29 @@ function isPassing({ isRole }: BucketRequest, status: number, code: string | und
   return isPassingStatus(status) || (code !== undefined && PASSING.has(code)) || (code === 'ExpiredToken' && isRole);
 }
 
-function wordsOf({ host, bucket, secrets }: BucketRequest, { status, message }: S3Error, code: string | undefined): string {
+function wordsOf(
+  { host, bucket, secrets }: BucketRequest,
+  { status, message }: S3Error,
+  code: string | undefined,
+): string {
   if (status! < 300) return `${host} answered in something that is not S3`;
   const answered = `${host} answered ${status}${code === undefined ? '' : ` ${code}`} for the bucket ${bucket}`;
   const own = shorten(redacted(message, secrets).replace(/\s+/g, ' ').trim().replace(/\.$/, ''), LONGEST_MESSAGE);
-  return code === undefined || own === '' || own === code || /^Unknown(?:Error)?$/.test(own) ? answered : `${answered} ("${own}")`;
+  return code === undefined || own === '' || own === code || /^Unknown(?:Error)?$/.test(own)
+    ? answered
+    : `${answered} ("${own}")`;
 }
 
 function adviceFor(asked: BucketRequest, error: S3Error, code: string | undefined): string {
-  const advice = code !== undefined && Object.hasOwn(ADVICE, code) ? ADVICE[code]! : 'check endpoint, bucket_name and aws_region';
+  const advice =
+    code !== undefined && Object.hasOwn(ADVICE, code) ? ADVICE[code]! : 'check endpoint, bucket_name and aws_region';
   return typeof advice === 'string' ? advice : advice(asked, error);
 }
 
-/** The right that the provider names, as kms:GenerateDataKey for a bucket with a key of its own, or else what the request needs. */
+/**
+ * The right that the provider names, as kms:GenerateDataKey for a bucket with a key of its own, or else what the
+ * request needs.
+ */
 function missingRight({ right }: BucketRequest, { message }: S3Error): string {
   return /not authorized to perform:? ([a-z\d-]+:[A-Za-z]+)/.exec(message)?.[1] ?? right;
 }

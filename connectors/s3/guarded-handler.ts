@@ -24,9 +24,17 @@ export function handlerOver(send: (url: URL, asked: Asked) => Promise<HttpAnswer
     async handle(request: Request, { abortSignal }: { abortSignal?: unknown } = {}) {
       const url = originOf(request);
       const isObject = request.query?.['x-id'] === 'GetObject';
-      const { status: statusCode, headers, body } = await send(url, {
-        method: request.method as Dispatcher.HttpMethod, path: pathOf(request), headers: request.headers,
-        body: request.body as Asked['body'], signal: abortSignal as AbortSignal | undefined, isStream: isObject,
+      const {
+        status: statusCode,
+        headers,
+        body,
+      } = await send(url, {
+        method: request.method as Dispatcher.HttpMethod,
+        path: pathOf(request),
+        headers: request.headers,
+        body: request.body as Asked['body'],
+        signal: abortSignal as AbortSignal | undefined,
+        isStream: isObject,
       });
       const isFile = isObject && statusCode < 300;
       return { response: { statusCode, headers, body: Readable.from(isFile ? body : limited(body, url.host)) } };
@@ -43,7 +51,9 @@ function originOf({ protocol, hostname, port }: Request): URL {
 /** As it was signed: a parser of URLs would take `..` out of a key. */
 function pathOf({ path, query = {} }: Request): string {
   const members = Object.entries(query as Record<string, string | string[] | null>);
-  const pairs = members.flatMap(([name, value]) => [value].flat().map((one) => `${escaped(name)}=${escaped(one ?? '')}`));
+  const pairs = members.flatMap(([name, value]) =>
+    [value].flat().map((one) => `${escaped(name)}=${escaped(one ?? '')}`),
+  );
   return pairs.length === 0 ? path : `${path}?${pairs.join('&')}`;
 }
 
@@ -56,7 +66,8 @@ async function* limited(body: AsyncIterable<Buffer>, host: string): AsyncGenerat
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.length;
-    if (bytes > MAX_ANSWER_BYTES) throw sourceRefusal('source_refused', `${host} answers in more than S3 ever does: check endpoint`);
+    if (bytes > MAX_ANSWER_BYTES)
+      throw sourceRefusal('source_refused', `${host} answers in more than S3 ever does: check endpoint`);
     yield chunk;
   }
 }

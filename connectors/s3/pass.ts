@@ -13,7 +13,10 @@ export const passCursor = z.object({
   /** Files modified before are done, ms; those since then unless they are in `done`. Null: none is. */
   since: z.number().nullable(),
   done: z.array(seen),
-  /** Files of this pass and earlier ones, the last modified, and when the last of those was modified that there was no room for. */
+  /**
+   * Files of this pass and earlier ones, the last modified, and when the last of those was modified that there was no
+   * room for.
+   */
   next: z.array(seen),
   dropped: z.number().nullable(),
   /** The last key that is through, and where reading the one behind it goes on. */
@@ -24,7 +27,16 @@ export const passCursor = z.object({
 
 export type Pass = z.output<typeof passCursor>;
 
-export const FIRST_PASS: Pass = { isDone: false, since: null, done: [], next: [], dropped: null, after: null, key: null, file: null };
+export const FIRST_PASS: Pass = {
+  isDone: false,
+  since: null,
+  done: [],
+  next: [],
+  dropped: null,
+  after: null,
+  key: null,
+  file: null,
+};
 
 /** They stand in each cursor. */
 const MAX_SEEN = 1_000;
@@ -46,17 +58,25 @@ export function behind(pass: Pass, file: BucketFile): Pass {
   const next = known.length > MAX_SEEN ? known.toSorted(([, a], [, b]) => b - a) : known;
   const dropped = next.slice(MAX_SEEN).map(([, modifiedMs]) => modifiedMs);
   return {
-    ...pass, after: file.key, key: null, file: null, next: next.slice(0, MAX_SEEN),
+    ...pass,
+    after: file.key,
+    key: null,
+    file: null,
+    next: next.slice(0, MAX_SEEN),
     dropped: dropped.length === 0 ? pass.dropped : Math.max(pass.dropped ?? 0, ...dropped),
   };
 }
 
 /** A pass whose `since` is ahead of the clock would find nothing new: it begins again with all files. */
-export const unstuck = (pass: Pass, nowMs: number): Pass => (isAhead(pass.since ?? 0, nowMs) ? { ...pass, since: null } : pass);
+export const unstuck = (pass: Pass, nowMs: number): Pass =>
+  isAhead(pass.since ?? 0, nowMs) ? { ...pass, since: null } : pass;
 
 /** The end of a pass, and so the beginning of the next. Files that are dated ahead are remembered, and move nothing. */
 export function settled({ since: before, next, dropped }: Pass, nowMs: number): Pass {
-  const newest = Math.max(0, ...next.map(([, modifiedMs]) => modifiedMs).filter((modifiedMs) => !isAhead(modifiedMs, nowMs)));
+  const newest = Math.max(
+    0,
+    ...next.map(([, modifiedMs]) => modifiedMs).filter((modifiedMs) => !isAhead(modifiedMs, nowMs)),
+  );
   const full = dropped === null || isAhead(dropped, nowMs) ? 0 : dropped + (dropped < nowMs - SETTLED_MS ? 1 : 0);
   const since = Math.max(before ?? 0, newest - LATE_MS, full);
   const kept = next.filter(([, modifiedMs]) => modifiedMs >= since);

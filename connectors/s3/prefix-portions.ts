@@ -8,12 +8,15 @@ import type { S3Settings } from './s3-settings.ts';
 
 /** The items of all files under a prefix; in an incremental reading of those that are new or changed. */
 export async function* prefixPortions(
-  settings: S3Settings, bucket: Bucket, mode: Reading['mode'], begin: Pass,
+  settings: S3Settings,
+  bucket: Bucket,
+  mode: Reading['mode'],
+  begin: Pass,
 ): AsyncGenerator<Portion, void, undefined> {
   let pass: Pass = { ...begin, isDone: false };
   const isWanted = (file: BucketFile) => mode === 'full' || isDue(pass, file);
   const finished = (at: Pass, file: BucketFile): Pass =>
-    (mode === 'full' ? { ...at, after: file.key, key: null, file: null } : behind(at, file));
+    mode === 'full' ? { ...at, after: file.key, key: null, file: null } : behind(at, file);
   for await (const file of bucket.list(settings.prefix!, pass.after)) {
     if (!isWanted(file)) continue;
     const cursor = pass.key === file.key ? pass.file : null;

@@ -7,20 +7,24 @@ import type { ExportBucket } from './export-bucket.ts';
 const CONTENT = Buffer.from('Millrace looks whether it may write here, and removes this at once.\n');
 
 /**
- * Does once in the bucket, below `folder`, all that exports do: writes, reads, lists, begins an upload and gives it up, deletes.
- * Refuses with all rights that are missing at once (`missing_rights`), or, where it is something else, with that; if a setting of the
- * exporter mends it, `setting` names it.
+ * Does once in the bucket, below `folder`, all that exports do: writes, reads, lists, begins an upload and gives it up,
+ * deletes. Refuses with all rights that are missing at once (`missing_rights`), or, where it is something else, with
+ * that; if a setting of the exporter mends it, `setting` names it.
  */
 export async function probeBucket(bucket: ExportBucket, folder: string): Promise<void> {
   const name = `.millrace-probe-${randomBytes(6).toString('hex')}`;
   const place = [folder.replace(/\/$/, ''), name].filter((part) => part !== '').join('/');
   const key = `${place}/file`;
   const denied: Refusal[] = [];
-  const tried: Tried = async (act) => act().then(() => true, (error: unknown) => {
-    if (!isDenied(error)) throw error;
-    denied.push(error);
-    return false;
-  });
+  const tried: Tried = async (act) =>
+    act().then(
+      () => true,
+      (error: unknown) => {
+        if (!isDenied(error)) throw error;
+        denied.push(error);
+        return false;
+      },
+    );
   try {
     const isWritten = await tried(() => bucket.put(key, CONTENT, 'text/plain'));
     if (!isWritten) await refuseMissingEncryption(bucket, key);
@@ -34,23 +38,33 @@ export async function probeBucket(bucket: ExportBucket, folder: string): Promise
 }
 
 /**
- * Looks whether an upload that was denied is taken once it names an encryption: a bucket policy that wants the header denies in the
- * words of a missing right. Refuses with the setting if so.
+ * Looks whether an upload that was denied is taken once it names an encryption: a bucket policy that wants the header
+ * denies in the words of a missing right. Refuses with the setting if so.
  */
 async function refuseMissingEncryption(bucket: ExportBucket, key: string): Promise<void> {
   for (const algorithm of SERVER_SIDE_ENCRYPTIONS) {
-    const isTaken = await bucket.put(key, CONTENT, 'text/plain', { algorithm, kmsKeyId: null }).then(() => true, () => false);
+    const isTaken = await bucket.put(key, CONTENT, 'text/plain', { algorithm, kmsKeyId: null }).then(
+      () => true,
+      () => false,
+    );
     if (!isTaken) continue;
     const header = `x-amz-server-side-encryption: ${algorithm}`;
     const message = `the bucket denies uploads without the header ${header}: set server_side_encryption to ${algorithm}`;
-    throw sourceRefusal('source_refused', message, { source_status: 403, source_code: 'AccessDenied', setting: 'server_side_encryption' });
+    throw sourceRefusal('source_refused', message, {
+      source_status: 403,
+      source_code: 'AccessDenied',
+      setting: 'server_side_encryption',
+    });
   }
 }
 
 async function readBack(bucket: ExportBucket, key: string, isWritten: boolean): Promise<void> {
   const found = await bucket.readAll(key);
   if (isWritten && !found?.equals(CONTENT)) {
-    throw sourceRefusal('source_refused', 'what was written to the bucket is not what is read from it: check endpoint and bucket_name');
+    throw sourceRefusal(
+      'source_refused',
+      'what was written to the bucket is not what is read from it: check endpoint and bucket_name',
+    );
   }
 }
 
@@ -59,7 +73,9 @@ type Tried = (act: () => Promise<unknown>) => Promise<boolean>;
 /** To list is tried for its right alone: MinIO does not find uploads from before it was started. */
 async function upload(bucket: ExportBucket, place: string, tried: Tried): Promise<void> {
   let giveUp = async () => undefined as void;
-  await tried(async () => { giveUp = await bucket.beginUnfinished(`${place}/upload`); });
+  await tried(async () => {
+    giveUp = await bucket.beginUnfinished(`${place}/upload`);
+  });
   await tried(() => bucket.listUnfinished(place));
   await tried(giveUp);
 }

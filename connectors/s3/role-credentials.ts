@@ -28,18 +28,29 @@ const LIMITS = { connectionTimeout: 10_000, requestTimeout: 30_000 };
 /** From a request to the end of its answer: the other timeouts restart with each byte. */
 const TOTAL_MS = 60_000;
 
-const NO_CREDENTIALS = 'this server has no AWS credentials with which to assume the role: an operator has to give it an instance or '
-  + 'task role, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY where it runs';
+const NO_CREDENTIALS =
+  'this server has no AWS credentials with which to assume the role: an operator has to give it an instance or ' +
+  'task role, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY where it runs';
 
 /**
- * Credentials of a role, assumed with those of the server's own default AWS chain, and renewed before they end. STS is that of
- * the region, or the SDK's AWS_ENDPOINT_URL_STS. Refuses a role that asks for no external id.
+ * Credentials of a role, assumed with those of the server's own default AWS chain, and renewed before they end. STS is
+ * that of the region, or the SDK's AWS_ENDPOINT_URL_STS. Refuses a role that asks for no external id.
  */
-export function roleCredentials(role: ExportRole, region: string, signal: AbortSignal, totalMs = TOTAL_MS): CredentialSource {
+export function roleCredentials(
+  role: ExportRole,
+  region: string,
+  signal: AbortSignal,
+  totalMs = TOTAL_MS,
+): CredentialSource {
   const client = new STSClient({ region, requestHandler: LIMITS, credentials: ownCredentials(region) });
   const arn = `arn:${awsPartition(region).name}:iam::${role.accountId}:role/${role.roleName}`;
   const ask: AskSts = (asked) => {
-    const command = new AssumeRoleCommand({ RoleArn: arn, RoleSessionName: SESSION_NAME, DurationSeconds: SESSION_SECONDS, ...asked });
+    const command = new AssumeRoleCommand({
+      RoleArn: arn,
+      RoleSessionName: SESSION_NAME,
+      DurationSeconds: SESSION_SECONDS,
+      ...asked,
+    });
     const late = AbortSignal.timeout(totalMs);
     return client.send(command, { abortSignal: AbortSignal.any([signal, late]) }).catch((error: unknown) => {
       signal.throwIfAborted();
@@ -51,29 +62,55 @@ export function roleCredentials(role: ExportRole, region: string, signal: AbortS
     const { Credentials: given } = await ask({ ExternalId: role.externalId });
     if (!isProved) await refuseOpenRole(ask, arn, role);
     isProved = true;
-    const { AccessKeyId: accessKeyId, SecretAccessKey: secretAccessKey, SessionToken: sessionToken, Expiration } = given ?? {};
-    if (!accessKeyId || !secretAccessKey || !sessionToken) throw sourceRefusal('source_refused', `STS gave no credentials for ${arn}`);
-    return { accessKeyId, secretAccessKey, sessionToken, ...Expiration === undefined ? {} : { expiration: Expiration } };
+    const {
+      AccessKeyId: accessKeyId,
+      SecretAccessKey: secretAccessKey,
+      SessionToken: sessionToken,
+      Expiration,
+    } = given ?? {};
+    if (!accessKeyId || !secretAccessKey || !sessionToken)
+      throw sourceRefusal('source_refused', `STS gave no credentials for ${arn}`);
+    return {
+      accessKeyId,
+      secretAccessKey,
+      sessionToken,
+      ...(Expiration === undefined ? {} : { expiration: Expiration }),
+    };
   };
   return { ...renewable(assume), close: () => client.destroy() };
 }
 
 type AskSts = (asked: { ExternalId?: string }) => Promise<AssumeRoleCommandOutput>;
 
-/** Without the external id it must be refused: else whoever may use this server could name the role (IAM: the confused deputy). */
+/**
+ * Without the external id it must be refused: else whoever may use this server could name the role (IAM: the confused
+ * deputy).
+ */
 async function refuseOpenRole(ask: AskSts, arn: string, { externalId }: ExportRole): Promise<void> {
-  const isOpen = await ask({}).then(() => true, (error: unknown) => {
-    if (error instanceof Refusal && error.extra['source_code'] === 'AccessDenied') return false;
-    throw error;
-  });
+  const isOpen = await ask({}).then(
+    () => true,
+    (error: unknown) => {
+      if (error instanceof Refusal && error.extra['source_code'] === 'AccessDenied') return false;
+      throw error;
+    },
+  );
   if (!isOpen) return;
-  throw sourceRefusal('source_refused', `the role ${arn} can be assumed without an external id, and so by everybody who uses this server: `
-    + `its trust policy needs the condition that sts:ExternalId is ${externalId}`, { source_code: 'NoExternalId' });
+  throw sourceRefusal(
+    'source_refused',
+    `the role ${arn} can be assumed without an external id, and so by everybody who uses this server: ` +
+      `its trust policy needs the condition that sts:ExternalId is ${externalId}`,
+    { source_code: 'NoExternalId' },
+  );
 }
 
 /** Credentials that do not end. */
 export function keyCredentials(credentials: Credentials): CredentialSource {
-  return { get: async () => credentials, held: () => credentials, renew: async () => undefined, close: () => undefined };
+  return {
+    get: async () => credentials,
+    held: () => credentials,
+    renew: async () => undefined,
+    close: () => undefined,
+  };
 }
 
 /** Those who ask at the same time get the same. */
@@ -89,7 +126,11 @@ function renewable(assume: () => Promise<Credentials>): Omit<CredentialSource, '
     return given;
   };
   const renewed = () => {
-    pending ??= assume().then(hold).finally(() => { pending = undefined; });
+    pending ??= assume()
+      .then(hold)
+      .finally(() => {
+        pending = undefined;
+      });
     return pending;
   };
   return {
@@ -102,14 +143,19 @@ function renewable(assume: () => Promise<Credentials>): Omit<CredentialSource, '
 /** The SDK's own chain: environment, files, web identity, container, instance. */
 function ownCredentials(region: string) {
   const chain = fromNodeProviderChain({ clientConfig: { region } });
-  return async () => chain().catch((error: unknown) => {
-    const { name, message } = error as Error;
-    if (name !== 'CredentialsProviderError') throw error;
-    const isNone = /Could not load credentials from any providers/.test(message);
-    throw sourceRefusal('source_refused', isNone ? NO_CREDENTIALS : `${NO_CREDENTIALS}. What it has does not work (${message})`, {
-      source_code: 'NoCredentials',
+  return async () =>
+    chain().catch((error: unknown) => {
+      const { name, message } = error as Error;
+      if (name !== 'CredentialsProviderError') throw error;
+      const isNone = /Could not load credentials from any providers/.test(message);
+      throw sourceRefusal(
+        'source_refused',
+        isNone ? NO_CREDENTIALS : `${NO_CREDENTIALS}. What it has does not work (${message})`,
+        {
+          source_code: 'NoCredentials',
+        },
+      );
     });
-  });
 }
 
 type Asked = { arn: string; region: string; role: ExportRole };
@@ -122,7 +168,7 @@ function refusalOfSts({ arn, region, role }: Asked, error: unknown): Refusal {
   if (status === undefined) return refusalOfFailure(`STS of ${region}`, named(error));
   const words = `STS of ${region} answered ${status} ${code ?? ''}`.trim();
   const own = message === '' ? '' : ` ("${message.replace(/\s+/g, ' ').replace(/\.$/, '')}")`;
-  const extra = { source_status: status, ...code === undefined ? {} : { source_code: code } };
+  const extra = { source_status: status, ...(code === undefined ? {} : { source_code: code }) };
   if (isPassingStatus(status) || PASSING.has(code ?? '')) {
     const { extra: more } = refusalOfAnswer('STS', Math.max(status, 500), headers['retry-after']);
     return sourceRefusal('source_unavailable', `${words}: it may go better later`, { ...more, ...extra });
@@ -140,9 +186,12 @@ function named(error: unknown): unknown {
 
 function adviceFor(code: string | undefined, arn: string, { externalId }: ExportRole, region: string): string {
   if (code === 'AccessDenied' || code === 'AccessDeniedException') {
-    return `the role ${arn} cannot be assumed. Check aws_account_id and aws_role_name, that the role's trust policy names this server's `
-      + `AWS identity as principal, and that its condition on sts:ExternalId is ${externalId}`;
+    return (
+      `the role ${arn} cannot be assumed. Check aws_account_id and aws_role_name, that the role's trust policy names this server's ` +
+      `AWS identity as principal, and that its condition on sts:ExternalId is ${externalId}`
+    );
   }
-  if (code === 'RegionDisabledException') return `an operator has to activate STS of ${region} in this server's AWS account`;
+  if (code === 'RegionDisabledException')
+    return `an operator has to activate STS of ${region} in this server's AWS account`;
   return 'the AWS credentials of this server do not work: an operator has to renew them';
 }

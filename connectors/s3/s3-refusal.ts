@@ -16,7 +16,12 @@ const ADVICE: Record<string, string> = {
 };
 
 /** What the SDK's errors tell: S3's code, which is their name, its message, and the answer they came with. */
-export type S3Error = { code: string | undefined; message: string; status: number | undefined; headers: Record<string, string> };
+export type S3Error = {
+  code: string | undefined;
+  message: string;
+  status: number | undefined;
+  headers: Record<string, string>;
+};
 
 type SdkError = {
   name?: unknown;
@@ -49,6 +54,7 @@ export function refusalOfS3(host: string, error: unknown): Refusal {
   const why = code === undefined ? 'check endpoint, bucket and key' : ADVICE[code]!;
   const answered = status < 300 ? 'in something that is not S3' : `${status}${code === undefined ? '' : ` ${code}`}`;
   return sourceRefusal('source_refused', `${host} answered ${answered}: ${why}`, {
-    source_status: status, ...code === undefined ? {} : { source_code: code },
+    source_status: status,
+    ...(code === undefined ? {} : { source_code: code }),
   });
 }

@@ -18,7 +18,14 @@ export const s3 = connector({
       await fieldsIn(settings, openBucket(settings, context));
     },
     async discover(settings, context) {
-      return [{ name: streamName(settings), fields: await fieldsIn(settings, openBucket(settings, context)), key: [], incremental: 'own' }];
+      return [
+        {
+          name: streamName(settings),
+          fields: await fieldsIn(settings, openBucket(settings, context)),
+          key: [],
+          incremental: 'own',
+        },
+      ];
     },
     read: readBucket,
   },
@@ -26,7 +33,7 @@ export const s3 = connector({
 
 /** Those of the first file; none while there is no file. */
 async function fieldsIn(settings: S3Settings, bucket: Bucket): Promise<Field[]> {
-  const key = settings.key ?? await firstKey(bucket, settings.prefix!);
+  const key = settings.key ?? (await firstKey(bucket, settings.prefix!));
   return key === undefined ? [] : fieldsOf(settings, await bucket.open(key)());
 }
 
@@ -35,7 +42,11 @@ async function firstKey(bucket: Bucket, prefix: string): Promise<string | undefi
   return undefined;
 }
 
-async function* readBucket(settings: S3Settings, reading: Reading, context: ConnectorContext): AsyncGenerator<Batch, void, undefined> {
+async function* readBucket(
+  settings: S3Settings,
+  reading: Reading,
+  context: ConnectorContext,
+): AsyncGenerator<Batch, void, undefined> {
   const bucket = openBucket(settings, context);
   if (settings.key !== undefined) return yield* readFile(settings, bucket.open(settings.key), reading);
   const pass = unstuck(passCursor.safeParse(reading.cursor).data ?? FIRST_PASS, Date.now());

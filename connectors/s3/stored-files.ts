@@ -1,6 +1,10 @@
 import {
-  GetObjectCommand, HeadObjectCommand, ListMultipartUploadsCommand, type ListMultipartUploadsCommandInput,
-  type ListMultipartUploadsCommandOutput, ListObjectsV2Command,
+  GetObjectCommand,
+  HeadObjectCommand,
+  ListMultipartUploadsCommand,
+  type ListMultipartUploadsCommandInput,
+  type ListMultipartUploadsCommandOutput,
+  ListObjectsV2Command,
 } from '@aws-sdk/client-s3';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
@@ -25,30 +29,45 @@ export type StoredFiles = {
 };
 
 export function storedFiles(Bucket: string, { ask }: ExportClient): StoredFiles {
-  const get = (key: string) => ask(EXPORT_RIGHTS.get, async (client, options) => {
-    const { Body } = await client.send(new GetObjectCommand({ Bucket, Key: key }), options);
-    return Body as AsyncIterable<Uint8Array>;
-  });
-  const whole = (key: string) => ask(EXPORT_RIGHTS.get, async (client, options) => {
-    const { Body } = await client.send(new GetObjectCommand({ Bucket, Key: key }), options);
-    return gathered(Body as AsyncIterable<Uint8Array>, key);
-  });
-  const head = (key: string) => ask(EXPORT_RIGHTS.get, async (client, options): Promise<StoredFile> => {
-    const { ContentLength = 0, ETag } = await client.send(new HeadObjectCommand({ Bucket, Key: key }), options);
-    return { bytes: ContentLength, checksum: entityTag(ETag) };
-  });
-  const page = (prefix: string, token?: string, most?: number) => ask(EXPORT_RIGHTS.list, (client, options) =>
-    client.send(new ListObjectsV2Command({ Bucket, Prefix: prefix, ContinuationToken: token, MaxKeys: most }), options));
-  /** S3 says AccessDenied for a missing file where it may not be told that it is missing, and a policy for a prefix is not enough. */
+  const get = (key: string) =>
+    ask(EXPORT_RIGHTS.get, async (client, options) => {
+      const { Body } = await client.send(new GetObjectCommand({ Bucket, Key: key }), options);
+      return Body as AsyncIterable<Uint8Array>;
+    });
+  const whole = (key: string) =>
+    ask(EXPORT_RIGHTS.get, async (client, options) => {
+      const { Body } = await client.send(new GetObjectCommand({ Bucket, Key: key }), options);
+      return gathered(Body as AsyncIterable<Uint8Array>, key);
+    });
+  const head = (key: string) =>
+    ask(EXPORT_RIGHTS.get, async (client, options): Promise<StoredFile> => {
+      const { ContentLength = 0, ETag } = await client.send(new HeadObjectCommand({ Bucket, Key: key }), options);
+      return { bytes: ContentLength, checksum: entityTag(ETag) };
+    });
+  const page = (prefix: string, token?: string, most?: number) =>
+    ask(EXPORT_RIGHTS.list, (client, options) =>
+      client.send(
+        new ListObjectsV2Command({ Bucket, Prefix: prefix, ContinuationToken: token, MaxKeys: most }),
+        options,
+      ),
+    );
+  /**
+   * S3 says AccessDenied for a missing file where it may not be told that it is missing, and a policy for a prefix is
+   * not enough.
+   */
   const isMissing = async (key: string, error: unknown): Promise<boolean> => {
     if (isNotFound(error)) return true;
     if (!(error instanceof Refusal) || error.extra['source_code'] !== 'AccessDenied') return false;
-    return page(key, undefined, 1).then(({ Contents = [] }) => Contents[0]?.Key !== key, () => false);
+    return page(key, undefined, 1).then(
+      ({ Contents = [] }) => Contents[0]?.Key !== key,
+      () => false,
+    );
   };
-  const unlessMissing = async <T>(key: string, found: Promise<T>): Promise<T | null> => found.catch(async (error: unknown) => {
-    if (await isMissing(key, error)) return null;
-    throw error;
-  });
+  const unlessMissing = async <T>(key: string, found: Promise<T>): Promise<T | null> =>
+    found.catch(async (error: unknown) => {
+      if (await isMissing(key, error)) return null;
+      throw error;
+    });
   return {
     read: get,
     readAll: (key) => unlessMissing(key, whole(key)),
@@ -67,12 +86,17 @@ export function storedFiles(Bucket: string, { ask }: ExportClient): StoredFiles 
 }
 
 async function* listUploads(
-  { Bucket, Prefix }: { Bucket: string; Prefix: string }, isCleanUp: boolean, ask: ExportClient['ask'],
+  { Bucket, Prefix }: { Bucket: string; Prefix: string },
+  isCleanUp: boolean,
+  ask: ExportClient['ask'],
 ): AsyncGenerator<UnfinishedUpload, void, undefined> {
   for (let place: Pick<ListMultipartUploadsCommandInput, 'KeyMarker' | 'UploadIdMarker'> | null = {}; place !== null;) {
     const command: ListMultipartUploadsCommand = new ListMultipartUploadsCommand({ Bucket, Prefix, ...place });
-    const page: ListMultipartUploadsCommandOutput = await ask(EXPORT_RIGHTS.listUploads,
-      (client, options) => client.send(command, options), { isCleanUp });
+    const page: ListMultipartUploadsCommandOutput = await ask(
+      EXPORT_RIGHTS.listUploads,
+      (client, options) => client.send(command, options),
+      { isCleanUp },
+    );
     for (const { Key, UploadId } of page.Uploads ?? []) {
       if (Key?.startsWith(Prefix) && UploadId !== undefined) yield { key: Key, uploadId: UploadId };
     }
@@ -86,7 +110,8 @@ async function gathered(body: AsyncIterable<Uint8Array>, key: string): Promise<B
   let bytes = 0;
   for await (const chunk of body) {
     bytes += chunk.length;
-    if (bytes > MAX_WHOLE_BYTES) throw sourceRefusal('too_large', `${key} has over 64 MiB, which nothing has that an exporter reads back`);
+    if (bytes > MAX_WHOLE_BYTES)
+      throw sourceRefusal('too_large', `${key} has over 64 MiB, which nothing has that an exporter reads back`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

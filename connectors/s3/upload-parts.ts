@@ -20,11 +20,15 @@ const LIMITS = { parts: 10_000, leastPartBytes: 8 * MIB, heldBytes: 32 * MIB };
 const ARRIVAL_MS = 5_000;
 
 /**
- * Uploads what fits into one part with one request, and more in parts, some at a time. A failure of any part or of `bytes`
- * lets no other begin, aborts the upload and is thrown. `maxBytes` is what there may be; more than that is refused when parts run out.
+ * Uploads what fits into one part with one request, and more in parts, some at a time. A failure of any part or of
+ * `bytes` lets no other begin, aborts the upload and is thrown. `maxBytes` is what there may be; more than that is
+ * refused when parts run out.
  */
 export async function uploadParts<Part>(
-  bytes: AsyncIterable<Uint8Array>, maxBytes: number, steps: UploadSteps<Part>, limits = LIMITS,
+  bytes: AsyncIterable<Uint8Array>,
+  maxBytes: number,
+  steps: UploadSteps<Part>,
+  limits = LIMITS,
 ): Promise<{ bytes: number; checksum: string | null }> {
   const partBytes = Math.max(limits.leastPartBytes, Math.ceil(maxBytes / limits.parts / MIB) * MIB);
   const spare: Buffer[] = [];
@@ -33,12 +37,16 @@ export async function uploadParts<Part>(
   let uploadId: string | undefined;
   let [count, total] = [0, 0];
   try {
-    for await (const { buffer, length, isLast } of filled(bytes, () => spare.pop() ?? Buffer.allocUnsafeSlow(partBytes))) {
+    for await (const { buffer, length, isLast } of filled(
+      bytes,
+      () => spare.pop() ?? Buffer.allocUnsafeSlow(partBytes),
+    )) {
       const body = buffer.subarray(0, length);
       total += length;
       if (count === 0 && isLast) return { bytes: total, checksum: await steps.put(body) };
-      if (count === limits.parts) throw sourceRefusal('too_large', 'the file has more parts than S3 takes: make part_bytes smaller');
-      const [id, number] = [uploadId ??= await steps.begin(), count += 1];
+      if (count === limits.parts)
+        throw sourceRefusal('too_large', 'the file has more parts than S3 takes: make part_bytes smaller');
+      const [id, number] = [(uploadId ??= await steps.begin()), (count += 1)];
       await underWay.add(async () => {
         parts[number - 1] = await steps.part(id, number, body, underWay.signal);
         spare.push(buffer);
@@ -74,8 +82,9 @@ async function* filled(bytes: AsyncIterable<Uint8Array>, take: () => Buffer): As
 }
 
 /**
- * So many at a time. When one fails, the next that is added is refused with the same. Those on their way may arrive first: a part whose
- * request is ended may be stored after its upload was aborted (Amazon S3 API reference: AbortMultipartUpload).
+ * So many at a time. When one fails, the next that is added is refused with the same. Those on their way may arrive
+ * first: a part whose request is ended may be stored after its upload was aborted (Amazon S3 API reference:
+ * AbortMultipartUpload).
  */
 function lanes(most: number) {
   const controller = new AbortController();
@@ -92,7 +101,9 @@ function lanes(most: number) {
     async add(work: () => Promise<unknown>): Promise<void> {
       while (running.size >= most) await Promise.race(running);
       if (failure) throw failure.error;
-      const lane: Promise<void> = work().then(() => undefined, fail).finally(() => running.delete(lane));
+      const lane: Promise<void> = work()
+        .then(() => undefined, fail)
+        .finally(() => running.delete(lane));
       running.add(lane);
     },
     /** Waits for all. */

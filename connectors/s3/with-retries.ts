@@ -18,11 +18,12 @@ const RENEWALS = 3;
 const PASSING = new Set<string | number>(['source_unavailable', 'transfer_broken']);
 
 /**
- * Tries again what was refused for a while only, each time after a longer wait, or after the one that was asked for. Expired
- * credentials are renewed. `again` tells the try that earlier ones may have got through without our knowing.
+ * Tries again what was refused for a while only, each time after a longer wait, or after the one that was asked for.
+ * Expired credentials are renewed. `again` tells the try that earlier ones may have got through without our knowing.
  */
 export async function withRetries<T>(
-  act: (again: boolean) => Promise<T>, { signal, withinMs, renew, firstWaitMs = FIRST_WAIT_MS }: RetryOptions,
+  act: (again: boolean) => Promise<T>,
+  { signal, withinMs, renew, firstWaitMs = FIRST_WAIT_MS }: RetryOptions,
 ): Promise<T> {
   let deadline: number | undefined;
   let renewals = 0;
@@ -50,5 +51,5 @@ export async function withRetries<T>(
 function waitAfter(usualMs: number, asked: unknown): number {
   const least = typeof asked === 'number' ? asked * 1_000 : 0;
   const most = Math.min(usualMs, LONGEST_WAIT_MS);
-  return Math.max(least, most / 2 + Math.random() * most / 2);
+  return Math.max(least, most / 2 + (Math.random() * most) / 2);
 }

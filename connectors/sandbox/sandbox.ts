@@ -1,7 +1,16 @@
 import { z } from 'zod';
 import {
-  APNS_MAX_BYTES, apnsPayload, FCM_MAX_BYTES, fcmBytes, fcmMessage, type PushMessage, type PushOutcome, type PushTarget,
-  WEB_PUSH_ENCRYPTION_BYTES, WEB_PUSH_MAX_BYTES, webPushPayload,
+  APNS_MAX_BYTES,
+  apnsPayload,
+  FCM_MAX_BYTES,
+  fcmBytes,
+  fcmMessage,
+  type PushMessage,
+  type PushOutcome,
+  type PushTarget,
+  WEB_PUSH_ENCRYPTION_BYTES,
+  WEB_PUSH_MAX_BYTES,
+  webPushPayload,
 } from '../../domain/sends/push.ts';
 import { type PushContext, pushProvider } from '../push/contract.ts';
 
@@ -12,7 +21,10 @@ const OUTCOMES: Record<string, (message: PushMessage) => PushOutcome> = {
   'sandbox-throttled': () => ({ kind: 'throttled', retryAfterMs: 60_000, scope: 'device' }),
   'sandbox-refused': () => ({ kind: 'refused', code: 'SANDBOX_REFUSED', reason: 'The sandbox refuses this token' }),
   'sandbox-not-sent': () => ({ kind: 'not_sent', reason: 'The sandbox plays a provider that cannot be reached' }),
-  'sandbox-unknown': () => ({ kind: 'unknown', reason: 'The sandbox plays a connection that broke off before the answer' }),
+  'sandbox-unknown': () => ({
+    kind: 'unknown',
+    reason: 'The sandbox plays a connection that broke off before the answer',
+  }),
 };
 
 /** The default: it reaches nothing outside. What would have gone out stands in the attempt that it settles. */
@@ -29,9 +41,13 @@ export const sandbox = pushProvider({
     return {
       settle,
       send: async (target, message) => settle(target, message),
-      check: async () => [{
-        severity: 'warning', field: 'provider', message: 'is the sandbox, which sends nothing: choose another to reach devices',
-      }],
+      check: async () => [
+        {
+          severity: 'warning',
+          field: 'provider',
+          message: 'is the sandbox, which sends nothing: choose another to reach devices',
+        },
+      ],
       close: async () => undefined,
     };
   },
@@ -48,7 +64,11 @@ function outcomeOf({ token, subscription }: PushTarget, message: PushMessage): P
 
 /** Of what the provider that is usual for the platform would get, and its limit. */
 function sizeOf(target: PushTarget, message: PushMessage, now: number): { bytes: number; maxBytes: number } {
-  if (target.platform === 'android') return { bytes: fcmBytes(fcmMessage(message, 'android', target.token, now)), maxBytes: FCM_MAX_BYTES };
+  if (target.platform === 'android')
+    return { bytes: fcmBytes(fcmMessage(message, 'android', target.token, now)), maxBytes: FCM_MAX_BYTES };
   if (target.platform === 'ios') return { bytes: Buffer.byteLength(apnsPayload(message)), maxBytes: APNS_MAX_BYTES };
-  return { bytes: Buffer.byteLength(webPushPayload(message)) + WEB_PUSH_ENCRYPTION_BYTES, maxBytes: WEB_PUSH_MAX_BYTES };
+  return {
+    bytes: Buffer.byteLength(webPushPayload(message)) + WEB_PUSH_ENCRYPTION_BYTES,
+    maxBytes: WEB_PUSH_MAX_BYTES,
+  };
 }

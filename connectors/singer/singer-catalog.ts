@@ -40,19 +40,24 @@ export function streamOf(found: SingerEntry): Stream {
 
 export function findEntry({ streams }: SingerCatalog, name: string): SingerEntry {
   const found = streams.find((one) => nameOf(one) === name);
-  if (!found) throw sourceRefusal('source_refused', 'stream: the tap has no stream of this name; choose one of those it tells');
+  if (!found)
+    throw sourceRefusal('source_refused', 'stream: the tap has no stream of this name; choose one of those it tells');
   return found;
 }
 
 /** The catalogue with just this stream, and all its fields, to be read. */
 export function select(whole: SingerCatalog, name: string, reading: Reading): SingerCatalog {
-  return { ...whole, streams: whole.streams.map((one) => (nameOf(one) === name ? selected(one, reading) : deselected(one))) };
+  return {
+    ...whole,
+    streams: whole.streams.map((one) => (nameOf(one) === name ? selected(one, reading) : deselected(one))),
+  };
 }
 
 function selected(one: SingerEntry, { mode, cursorField }: Reading): SingerEntry {
-  const method = mode === 'full' ? 'FULL_TABLE' : cursorField === null ? forcedMethod(one) ?? 'INCREMENTAL' : 'INCREMENTAL';
+  const method =
+    mode === 'full' ? 'FULL_TABLE' : cursorField === null ? (forcedMethod(one) ?? 'INCREMENTAL') : 'INCREMENTAL';
   const key = mode === 'full' || cursorField === null ? {} : { 'replication-key': cursorField };
-  const marks = [...one.metadata ?? []];
+  const marks = [...(one.metadata ?? [])];
   for (const breadcrumb of [[], ...schemaFields(one.schema).map((field) => ['properties', field.name])]) {
     if (!marks.some((mark) => isSame(mark.breadcrumb, breadcrumb))) marks.push({ breadcrumb, metadata: {} });
   }
@@ -76,7 +81,9 @@ const COUNTING = new Set(['date', 'datetime', 'integer', 'number']);
 /** By the keys that the tap names, by its own means, or, where it tells nothing, by any field with an order. */
 function incrementalOf(found: SingerEntry, fields: Stream['fields']): Stream['incremental'] {
   const told = ofStream(found);
-  const keys = [...new Set([told['valid-replication-keys'], told['replication-key'], found.replication_key].flatMap(names))];
+  const keys = [
+    ...new Set([told['valid-replication-keys'], told['replication-key'], found.replication_key].flatMap(names)),
+  ];
   const method = forcedMethod(found);
   if (method === 'FULL_TABLE') return { fields: [] };
   if (keys.length > 0) return { fields: keys };
@@ -98,7 +105,9 @@ function nameOf({ tap_stream_id, stream }: SingerEntry): string {
 }
 
 function names(value: unknown): string[] {
-  return (Array.isArray(value) ? value as unknown[] : [value]).filter((name) => typeof name === 'string' && name !== '') as string[];
+  return (Array.isArray(value) ? (value as unknown[]) : [value]).filter(
+    (name) => typeof name === 'string' && name !== '',
+  ) as string[];
 }
 
 function isSame(one: string[], other: string[]): boolean {

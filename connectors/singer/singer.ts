@@ -18,8 +18,9 @@ const CATALOG_BYTES = 64 * 1024 * 1024;
 const catalogs = handedOver<SingerCatalog>();
 
 /**
- * Any Singer tap that knows --discover (Singer spec 0.3: https://github.com/singer-io/getting-started/blob/master/docs/SPEC.md).
- * The cursor is the text of the tap's last STATE.
+ * Any Singer tap that knows --discover (Singer spec 0.3:
+ * https://github.com/singer-io/getting-started/blob/master/docs/SPEC.md). The cursor is the text of the tap's last
+ * STATE.
  */
 export const singer = connector({
   name: 'singer',
@@ -42,12 +43,16 @@ export const singer = connector({
 
 async function* readTap(settings: CommandSettings, reading: Reading, context: ConnectorContext): AsyncGenerator<Batch> {
   const tap = findCommand('singer', settings, context);
-  const catalog = catalogs.find(context, settings) ?? await discovered(tap, context);
+  const catalog = catalogs.find(context, settings) ?? (await discovered(tap, context));
   const entry = findEntry(catalog, reading.stream);
   const batches = batcher(reading.cursor);
-  const args = ['--config', configFile(tap), tap.command.catalogOption,
+  const args = [
+    '--config',
+    configFile(tap),
+    tap.command.catalogOption,
     { name: 'catalog.json', text: JSON.stringify(select(catalog, reading.stream, reading)) },
-    ...typeof reading.cursor === 'string' ? ['--state', { name: 'state.json', text: reading.cursor }] : []];
+    ...(typeof reading.cursor === 'string' ? ['--state', { name: 'state.json', text: reading.cursor }] : []),
+  ];
   let isSilent = true;
   try {
     for await (const line of commandLines({ ...tap, args, error: 'transfer_broken' }, context)) {
@@ -61,8 +66,11 @@ async function* readTap(settings: CommandSettings, reading: Reading, context: Co
   }
   // Of an empty stream a tap tells the schema; one that does not know the option with the catalogue ends well, too.
   if (isSilent && reading.cursor === null) {
-    throw sourceRefusal('source_refused', `${tap.name} printed nothing, not even a schema: ask an operator whether it takes its `
-      + 'catalogue by another option, which catalog_option names in MILLRACE_TAPS');
+    throw sourceRefusal(
+      'source_refused',
+      `${tap.name} printed nothing, not even a schema: ask an operator whether it takes its ` +
+        'catalogue by another option, which catalog_option names in MILLRACE_TAPS',
+    );
   }
   yield* batches.rest();
 }
@@ -75,19 +83,25 @@ function take(line: Line, entry: SingerEntry, batches: Batcher, { log }: Connect
     return [];
   }
   if (message.type === 'BATCH') {
-    throw sourceRefusal('source_refused', 'the tap gives files instead of records: take batch_config out of its config');
+    throw sourceRefusal(
+      'source_refused',
+      'the tap gives files instead of records: take batch_config out of its config',
+    );
   }
   return isOf(message, entry) ? takeOfStream(line, message, batches, log) : [];
 }
 
 function takeOfStream(line: Line, message: Message, batches: Batcher, log: (line: string) => void): Batch[] {
   switch (message.type) {
-    case 'RECORD': return batches.add(recordItem(message['record'], line.text), line.bytes);
-    case 'SCHEMA': return batches.tell(schemaFields(message['schema']));
+    case 'RECORD':
+      return batches.add(recordItem(message['record'], line.text), line.bytes);
+    case 'SCHEMA':
+      return batches.tell(schemaFields(message['schema']));
     case 'ACTIVATE_VERSION':
       log('the tap says that what it has sent of the stream by now is the whole of it (ACTIVATE_VERSION)');
       return [];
-    default: return [];
+    default:
+      return [];
   }
 }
 
@@ -109,7 +123,10 @@ async function discovered(tap: NamedCommand, context: ConnectorContext): Promise
   }
   const catalog = readCatalog(jsonOf(printed.join('\n'), tap.name));
   if (catalog) return catalog;
-  throw sourceRefusal('source_refused', `${tap.name} prints no catalogue with --discover: it is no Singer tap that can be used here`);
+  throw sourceRefusal(
+    'source_refused',
+    `${tap.name} prints no catalogue with --discover: it is no Singer tap that can be used here`,
+  );
 }
 
 function configFile({ config }: NamedCommand): CommandFile {

@@ -6,8 +6,9 @@ import { refineBy } from '../core/refine-by.ts';
 
 /** An address of an incoming webhook lets anybody write who knows it. */
 const SlackSettings = z.object({
-  url: secret(z.string({ error: 'give the address' }).superRefine(refineBy('the address', sourceUrlError)))
-    .describe('Address of the incoming webhook, as Slack, Mattermost, Rocket.Chat or Google Chat shows it'),
+  url: secret(z.string({ error: 'give the address' }).superRefine(refineBy('the address', sourceUrlError))).describe(
+    'Address of the incoming webhook, as Slack, Mattermost, Rocket.Chat or Google Chat shows it',
+  ),
 });
 
 const ADVICE = 'make a new incoming webhook, and give its address';

@@ -15,8 +15,9 @@ export function outcomeOfFailure(error: unknown, isHandedOver: boolean): MailOut
   if (isHandedOver) {
     return {
       outcome: 'unknown',
-      reason: 'The connection to the mail server broke after the mail was handed over and before the answer. '
-        + 'Ask a recipient, or look for its Message-ID in the server\'s log, before you send it again.',
+      reason:
+        'The connection to the mail server broke after the mail was handed over and before the answer. ' +
+        "Ask a recipient, or look for its Message-ID in the server's log, before you send it again.",
     };
   }
   return { outcome: 'not_sent', ...withoutReply(failure) };
@@ -28,7 +29,7 @@ function refusedBy(reply: number, command: string): MailOutcome {
   const [verb = ''] = command.split(' ');
   const { did, advice } = Object.hasOwn(REFUSALS, verb) ? REFUSALS[verb]! : REFUSALS.DATA!;
   const meaning = MEANINGS[reply] ? ` ${MEANINGS[reply]}` : '';
-  const todo = retryable ? 'Try again later.' : ADVICE_BY_REPLY[reply] ?? advice;
+  const todo = retryable ? 'Try again later.' : (ADVICE_BY_REPLY[reply] ?? advice);
   return { outcome: 'not_sent', retryable, reason: `The mail server ${did}: ${reply}${meaning}. ${todo}` };
 }
 
@@ -56,23 +57,43 @@ const ADVICE_BY_REPLY: Record<number, string> = {
 
 /** Of RFC 5321 (4.2.3), RFC 4954 and RFC 7504. The server's own words quote addresses. */
 const MEANINGS: Record<number, string> = {
-  421: 'service not available', 450: 'mailbox unavailable', 451: 'error in processing', 452: 'insufficient storage',
-  454: 'temporary failure', 455: 'parameters not taken at present',
-  500: 'syntax error', 501: 'syntax error in parameters', 502: 'command not implemented', 503: 'bad sequence of commands',
-  504: 'parameter not implemented', 521: 'no mail is taken here', 530: 'login required', 534: 'login too weak',
-  535: 'wrong user or password', 538: 'encryption required', 550: 'mailbox unavailable, or refused by policy',
-  551: 'user not local', 552: 'storage exceeded', 553: 'mailbox name not allowed', 554: 'transaction failed',
-  555: 'parameters not recognized', 556: 'the domain takes no mail',
+  421: 'service not available',
+  450: 'mailbox unavailable',
+  451: 'error in processing',
+  452: 'insufficient storage',
+  454: 'temporary failure',
+  455: 'parameters not taken at present',
+  500: 'syntax error',
+  501: 'syntax error in parameters',
+  502: 'command not implemented',
+  503: 'bad sequence of commands',
+  504: 'parameter not implemented',
+  521: 'no mail is taken here',
+  530: 'login required',
+  534: 'login too weak',
+  535: 'wrong user or password',
+  538: 'encryption required',
+  550: 'mailbox unavailable, or refused by policy',
+  551: 'user not local',
+  552: 'storage exceeded',
+  553: 'mailbox name not allowed',
+  554: 'transaction failed',
+  555: 'parameters not recognized',
+  556: 'the domain takes no mail',
 };
 
 function withoutReply({ code = '', originalCode = '' }: SmtpFailure): { retryable: boolean; reason: string } {
   if (CERTIFICATE.test(originalCode)) {
-    return no(`The mail server's certificate is not trusted (${originalCode}). Name its authority's PEM file in `
-      + 'NODE_EXTRA_CA_CERTS, or correct the host in SMTP_URL.');
+    return no(
+      `The mail server's certificate is not trusted (${originalCode}). Name its authority's PEM file in ` +
+        'NODE_EXTRA_CA_CERTS, or correct the host in SMTP_URL.',
+    );
   }
   if (TLS.test(originalCode)) {
-    return no(`TLS with the mail server failed (${originalCode}). In SMTP_URL smtps:// is for a port that speaks TLS `
-      + 'from the start, such as 465, and smtp:// for others, such as 587.');
+    return no(
+      `TLS with the mail server failed (${originalCode}). In SMTP_URL smtps:// is for a port that speaks TLS ` +
+        'from the start, such as 465, and smtp:// for others, such as 587.',
+    );
   }
   if (Object.hasOwn(BROKEN, code)) {
     return { retryable: true, reason: `${BROKEN[code]!}${originalCode ? ` (${originalCode})` : ''}. ${CHECK_ADDRESS}` };
@@ -91,7 +112,7 @@ const TLS = /^EPROTO$|^ERR_(?:SSL|TLS)_/;
 const CHECK_ADDRESS = 'Check that it runs, and scheme, host and port in SMTP_URL (smtps:// for port 465).';
 
 const BROKEN: Record<string, string> = {
-  EDNS: 'The mail server\'s name could not be resolved',
+  EDNS: "The mail server's name could not be resolved",
   ETIMEDOUT: 'The mail server did not answer in time',
   ESOCKET: 'The mail server cannot be reached',
   ECONNECTION: 'The mail server broke off the connection before the mail was handed over',

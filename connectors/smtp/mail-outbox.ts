@@ -28,7 +28,9 @@ async function* inOnePiece(message: Buffer): AsyncGenerator<Buffer> {
   yield message;
 }
 
-/** Names that sort by time, also within a millisecond and when the clock is set back; the rest keeps processes apart. */
+/**
+ * Names that sort by time, also within a millisecond and when the clock is set back; the rest keeps processes apart.
+ */
 function fileNames(): () => string {
   let last = 0;
   return () => {

@@ -34,7 +34,10 @@ export function smtpDelivery(smtpUrl: string, from: string, totalMs = TOTAL_MS):
       const { rejected } = await transport.sendMail(mailContent(mail, from));
       return { outcome: 'sent', rejected: rejected.length };
     } catch (error) {
-      return outcomeOfFailure(isLate ? Object.assign(new Error('too late'), { code: 'ETIMEDOUT' }) : error, handOver.isDone);
+      return outcomeOfFailure(
+        isLate ? Object.assign(new Error('too late'), { code: 'ETIMEDOUT' }) : error,
+        handOver.isDone,
+      );
     } finally {
       clearTimeout(timer);
       socket.destroy();

@@ -7,9 +7,18 @@ const WORD = /^[^\s]+$/;
  * itself), `proxy`, `logger` and `debug` (they print mails), and what the scheme and the host say already.
  */
 const OPTIONS: Record<string, RegExp> = {
-  requireTLS: FLAG, ignoreTLS: FLAG, authMethod: WORD, name: WORD, localAddress: WORD,
-  'tls.rejectUnauthorized': FLAG, 'tls.servername': WORD, 'tls.minVersion': /^TLSv1\.[23]$/,
-  connectionTimeout: MILLISECONDS, greetingTimeout: MILLISECONDS, socketTimeout: MILLISECONDS, dnsTimeout: MILLISECONDS,
+  requireTLS: FLAG,
+  ignoreTLS: FLAG,
+  authMethod: WORD,
+  name: WORD,
+  localAddress: WORD,
+  'tls.rejectUnauthorized': FLAG,
+  'tls.servername': WORD,
+  'tls.minVersion': /^TLSv1\.[23]$/,
+  connectionTimeout: MILLISECONDS,
+  greetingTimeout: MILLISECONDS,
+  socketTimeout: MILLISECONDS,
+  dnsTimeout: MILLISECONDS,
 };
 
 const SHAPE = 'is smtp://user:password@host:587, or smtps://user:password@host:465';

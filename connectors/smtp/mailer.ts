@@ -4,7 +4,10 @@ export type Mail = {
   to: string[];
   subject: string;
   text: string;
-  /** The caller's, a different one for each mail: sent twice, a mail is known by it. `<left@right>`, or without the brackets. */
+  /**
+   * The caller's, a different one for each mail: sent twice, a mail is known by it. `<left@right>`, or without the
+   * brackets.
+   */
   messageId: string;
 };
 

@@ -1,7 +1,15 @@
 import { z } from 'zod';
 import { sourceUrlError } from '../../domain/core/source-url.ts';
 import { batcher } from '../core/batcher.ts';
-import { type Batch, connector, type ConnectorContext, harmless, type Reading, secret, type Stream } from '../core/contract.ts';
+import {
+  type Batch,
+  connector,
+  type ConnectorContext,
+  harmless,
+  type Reading,
+  secret,
+  type Stream,
+} from '../core/contract.ts';
 import { answerAs } from '../core/json-answer.ts';
 import { recordItem } from '../core/json-record.ts';
 import { isAhead, sayOddCursors, sayStuckCursor } from '../core/odd-cursors.ts';
@@ -9,38 +17,58 @@ import { refineBy } from '../core/refine-by.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 
 const Settings = z.object({
-  base_url: z.string({ error: 'give the address' }).superRefine(refineBy('base_url', sourceUrlError)).describe('Where its paths begin'),
-  token: secret(z.string({ error: 'give the token' }).min(1, 'give the token')).describe('Sent as Authorization: Bearer'),
+  base_url: z
+    .string({ error: 'give the address' })
+    .superRefine(refineBy('base_url', sourceUrlError))
+    .describe('Where its paths begin'),
+  token: secret(z.string({ error: 'give the token' }).min(1, 'give the token')).describe(
+    'Sent as Authorization: Bearer',
+  ),
   page_size: harmless(z.int().min(1).max(1_000).default(500)).describe('How many records an answer has at most'),
 });
 type Settings = z.output<typeof Settings>;
 
-const STREAMS: Stream[] = [{
-  name: 'contacts', key: ['id'], incremental: { fields: ['updated_at'] },
-  fields: [
-    { name: 'id', type: 'integer', nullable: false }, { name: 'email', type: 'string', nullable: true },
-    { name: 'updated_at', type: 'datetime', nullable: false },
-  ],
-}];
+const STREAMS: Stream[] = [
+  {
+    name: 'contacts',
+    key: ['id'],
+    incremental: { fields: ['updated_at'] },
+    fields: [
+      { name: 'id', type: 'integer', nullable: false },
+      { name: 'email', type: 'string', nullable: true },
+      { name: 'updated_at', type: 'datetime', nullable: false },
+    ],
+  },
+];
 
 /** The page to be read, null when all were; from when on changes are asked for; the newest time that came. */
-const Position = z.object({ page: z.string().nullable(), since: z.string(), newest: z.string() })
+const Position = z
+  .object({ page: z.string().nullable(), since: z.string(), newest: z.string() })
   .catch({ page: '', since: '', newest: '' });
 
 const Page = z.object({ data: z.array(z.unknown()), next_cursor: z.string().nullable() });
 
 /** What a new connector begins as: a JSON API that gives pages by a cursor, and what has changed since a time. */
 export const template = connector({
-  name: 'template', title: 'Template', settings: Settings,
+  name: 'template',
+  title: 'Template',
+  settings: Settings,
   source: {
-    check: async (settings, context) => { await pageOf(settings, 'contacts', { page: '', since: '' }, context); },
+    check: async (settings, context) => {
+      await pageOf(settings, 'contacts', { page: '', since: '' }, context);
+    },
     discover: async () => STREAMS,
     read,
   },
 });
 
-async function* read(settings: Settings, { stream, mode, cursor }: Reading, context: ConnectorContext): AsyncGenerator<Batch> {
-  if (!STREAMS.some(({ name }) => name === stream)) throw sourceRefusal('source_refused', `There is no stream ${stream}`);
+async function* read(
+  settings: Settings,
+  { stream, mode, cursor }: Reading,
+  context: ConnectorContext,
+): AsyncGenerator<Batch> {
+  if (!STREAMS.some(({ name }) => name === stream))
+    throw sourceRefusal('source_refused', `There is no stream ${stream}`);
   const { add, odd, passed, rest } = batcher(cursor);
   let { page, since, newest } = Position.parse(cursor);
   let oddCursors = 0;
@@ -78,12 +106,14 @@ async function* read(settings: Settings, { stream, mode, cursor }: Reading, cont
 type Answer = z.output<typeof Page> & { clockMs: number };
 
 async function pageOf(
-  { base_url: base, token, page_size: size }: Settings, stream: string, { page, since }: { page: string; since: string },
+  { base_url: base, token, page_size: size }: Settings,
+  stream: string,
+  { page, since }: { page: string; since: string },
   { fetch, signal }: ConnectorContext,
 ): Promise<Answer> {
   const url = new URL(stream, base.replace(/\/?$/, '/'));
-  url.search = `${new URLSearchParams({ limit: `${size}`, ...page && { cursor: page }, ...since && { updated_since: since } })}`;
+  url.search = `${new URLSearchParams({ limit: `${size}`, ...(page && { cursor: page }), ...(since && { updated_since: since }) })}`;
   const headers = { Authorization: `Bearer ${token}` };
   const answer = await fetch.request(url.href, { headers, signal, advice: 'check base_url and token' });
-  return { ...await answerAs(Page, answer), clockMs: Date.parse(answer.headers['date'] ?? '') || Date.now() };
+  return { ...(await answerAs(Page, answer)), clockMs: Date.parse(answer.headers['date'] ?? '') || Date.now() };
 }

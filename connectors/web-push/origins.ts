@@ -42,8 +42,11 @@ export class Origins {
   }
 
   #use(url: URL): Origin {
-    const found = this.#origins.get(url.origin)
-      ?? { client: new Http2Client(new URL(url.origin), this.#context), isHttp1: false, underWay: 0 };
+    const found = this.#origins.get(url.origin) ?? {
+      client: new Http2Client(new URL(url.origin), this.#context),
+      isHttp1: false,
+      underWay: 0,
+    };
     this.#origins.delete(url.origin);
     this.#origins.set(url.origin, found);
     return found;

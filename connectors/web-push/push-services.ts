@@ -1,29 +1,45 @@
-/** The push services that subscriptions of browsers may lead to. A caller chooses the endpoint, so others are the operator's to allow. */
+/**
+ * The push services that subscriptions of browsers may lead to. A caller chooses the endpoint, so others are the
+ * operator's to allow.
+ */
 
 /** Whether pushes may go to this host and port. */
 export type PushServices = { allows(host: string, port: number): boolean };
 
 /** The hosts of Chrome and what is made of Chromium, Firefox, Safari, and Edge with the former Windows browsers. */
-const KNOWN = ['fcm.googleapis.com', 'updates.push.services.mozilla.com', '*.push.services.mozilla.com', '*.push.apple.com',
-  '*.notify.windows.com'].map((name) => ({ name, port: 443 }));
+const KNOWN = [
+  'fcm.googleapis.com',
+  'updates.push.services.mozilla.com',
+  '*.push.services.mozilla.com',
+  '*.push.apple.com',
+  '*.notify.windows.com',
+].map((name) => ({ name, port: 443 }));
 
 type Entry = { name: string; port: number | null };
 
 const ENTRY = /^(?<name>\*|(?:\*\.)?[a-z\d_-]+(?:\.[a-z\d_-]+)*)(?::(?<port>[1-9]\d{0,4}))?$/;
 
-/** Reads MILLRACE_PUSH_SERVICES, which adds to those that are known; a string is what is wrong with it, behind the variable's name. */
+/**
+ * Reads MILLRACE_PUSH_SERVICES, which adds to those that are known; a string is what is wrong with it, behind the
+ * variable's name.
+ */
 export function readPushServices(text: string): PushServices | string {
   const added: Entry[] = [];
   for (const entry of text.trim() === '' ? [] : text.split(',')) {
     const { name, port } = ENTRY.exec(entry.trim().toLowerCase())?.groups ?? {};
     if (name === undefined) {
-      return `has a wrong entry: ${entry.trim()}. Write hosts (push.example.com, push.example.com:8443), *.example.com for all below one, `
-        + 'or * for all, with commas between';
+      return (
+        `has a wrong entry: ${entry.trim()}. Write hosts (push.example.com, push.example.com:8443), *.example.com for all below one, ` +
+        'or * for all, with commas between'
+      );
     }
     added.push({ name, port: port === undefined ? null : Number(port) });
   }
   const entries = [...KNOWN, ...added];
-  return { allows: (host, port) => entries.some((entry) => (entry.port === null || entry.port === port) && covers(entry.name, host)) };
+  return {
+    allows: (host, port) =>
+      entries.some((entry) => (entry.port === null || entry.port === port) && covers(entry.name, host)),
+  };
 }
 
 export const KNOWN_PUSH_SERVICES = readPushServices('') as PushServices;

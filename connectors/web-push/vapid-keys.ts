@@ -13,15 +13,18 @@ export function newVapidKeys(): VapidKeys {
 }
 
 /** What is wrong with them, by the member to be named. */
-export function vapidKeysError(
-  { vapid_public_key: publicKey, vapid_private_key: privateKey }: VapidKeys,
-): [keyof VapidKeys, string] | undefined {
+export function vapidKeysError({
+  vapid_public_key: publicKey,
+  vapid_private_key: privateKey,
+}: VapidKeys): [keyof VapidKeys, string] | undefined {
   const [shown, own] = [publicKey, privateKey].map((key) => Buffer.from(key, 'base64url'));
   if (shown!.length !== PUBLIC_BYTES || shown![0] !== 4) {
     return ['vapid_public_key', `must be an uncompressed point of P-256, ${PUBLIC_BYTES} bytes in base64url`];
   }
   if (own!.length !== PRIVATE_BYTES) return ['vapid_private_key', `must be ${PRIVATE_BYTES} bytes in base64url`];
-  return publicOf(own!)?.equals(shown!) === true ? undefined : ['vapid_private_key', 'must be the key that vapid_public_key belongs to'];
+  return publicOf(own!)?.equals(shown!) === true
+    ? undefined
+    : ['vapid_private_key', 'must be the key that vapid_public_key belongs to'];
 }
 
 function publicOf(privateKey: Buffer): Buffer | null {

@@ -10,7 +10,8 @@ const MIN_WAIT_MS = 250;
 const SPEED_UP = 0.98;
 
 /**
- * The pace at which a receiver takes requests. It begins without pauses. A receiver that asks for one (429 or 503 with a short
+ * The pace at which a receiver takes requests. It begins without pauses. A receiver that asks for one (429 or 503 with
+ * a short
  * `Retry-After`) gets it; from then on requests come as fast as it has taken them, and slowly faster.
  */
 export class Pace {
@@ -19,7 +20,10 @@ export class Pace {
   #measuredSince = performance.now();
   #taken = 0;
 
-  /** Sends a request when it is due, and again where the receiver puts it off. Throws what `send` throws for any other reason. */
+  /**
+   * Sends a request when it is due, and again where the receiver puts it off. Throws what `send` throws for any other
+   * reason.
+   */
   async send<T>(send: () => Promise<T>, signal: AbortSignal): Promise<T> {
     for (let putOffMs = 0; ;) {
       await this.#turn(signal);

@@ -28,21 +28,34 @@ export type WebhookAnswer = { json: unknown; contentType: string };
  * over the time of sending and the body, so that a receiver may refuse what somebody else sends again later.
  */
 export async function sendToWebhook(
-  target: WebhookTarget, sent: WebhookBody, context: ConnectorContext, onSending?: () => void,
+  target: WebhookTarget,
+  sent: WebhookBody,
+  context: ConnectorContext,
+  onSending?: () => void,
 ): Promise<WebhookAnswer> {
-  const answer = await postSigned(target, { idempotencyKey: sent.idempotencyKey, body: bodyOf(sent), onSending }, context);
+  const answer = await postSigned(
+    target,
+    { idempotencyKey: sent.idempotencyKey, body: bodyOf(sent), onSending },
+    context,
+  );
   return { json: await jsonAnswer(answer), contentType: answer.headers['content-type'] ?? '' };
 }
 
 /** `{"alert": …}`, signed as records are. */
-export async function sendAlertToWebhook(target: WebhookTarget, alert: Alert, context: ConnectorContext): Promise<void> {
+export async function sendAlertToWebhook(
+  target: WebhookTarget,
+  alert: Alert,
+  context: ConnectorContext,
+): Promise<void> {
   const sent = { idempotencyKey: `${alert.run}-${alert.alert}`, body: JSON.stringify({ alert }) };
   await (await postSigned(target, sent, context)).end();
 }
 
 /** `{"batch_id": …, "app_id": …, "outcomes": […]}`, signed as records are. */
 export async function sendOutcomesToWebhook(
-  target: WebhookTarget, { batchId, appId, outcomes }: OutcomeBatch, context: ConnectorContext,
+  target: WebhookTarget,
+  { batchId, appId, outcomes }: OutcomeBatch,
+  context: ConnectorContext,
 ): Promise<void> {
   const sent = { idempotencyKey: batchId, body: JSON.stringify({ batch_id: batchId, app_id: appId, outcomes }) };
   await (await postSigned(target, sent, context)).end();

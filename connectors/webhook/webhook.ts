@@ -13,13 +13,24 @@ const check = (settings: WebhookTarget, context: ConnectorContext) => {
 };
 
 const WebhookSettings = z.object({
-  url: z.string({ error: 'give the address' }).superRefine(refineBy('the address', sourceUrlError))
+  url: z
+    .string({ error: 'give the address' })
+    .superRefine(refineBy('the address', sourceUrlError))
     .describe('Where the records are sent to, by POST'),
-  secret: secret(z.string({ error: 'give the secret' }).min(16, 'the secret has at least 16 characters')
-    .max(1_000, 'the secret has more than 1000 characters'))
-    .describe('What the receiver verifies the signature with; it is never sent'),
-  batch_records: harmless(z.int({ error: 'batch_records is a whole number' }).min(1, 'batch_records is at least 1')
-    .max(5_000, 'batch_records is at most 5000').default(500).describe('How many records a request has at most')),
+  secret: secret(
+    z
+      .string({ error: 'give the secret' })
+      .min(16, 'the secret has at least 16 characters')
+      .max(1_000, 'the secret has more than 1000 characters'),
+  ).describe('What the receiver verifies the signature with; it is never sent'),
+  batch_records: harmless(
+    z
+      .int({ error: 'batch_records is a whole number' })
+      .min(1, 'batch_records is at least 1')
+      .max(5_000, 'batch_records is at most 5000')
+      .default(500)
+      .describe('How many records a request has at most'),
+  ),
 });
 
 /** Any receiver that takes JSON. It is asked by a request without records whether it is there, and knows the secret. */

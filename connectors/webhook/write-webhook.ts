@@ -3,13 +3,22 @@ import { shorten } from '../../domain/core/text-limits.ts';
 import type { ConnectorContext, WriteOutcome, Writing } from '../core/contract.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 import { paceOf } from './pace.ts';
-import { bodyOf, refusedStatus, sendToWebhook, type WebhookAnswer, type WebhookBody, type WebhookTarget } from './send-to-webhook.ts';
+import {
+  bodyOf,
+  refusedStatus,
+  sendToWebhook,
+  type WebhookAnswer,
+  type WebhookBody,
+  type WebhookTarget,
+} from './send-to-webhook.ts';
 
 const MAX_BODY_BYTES = 1024 * 1024;
 const MAX_MESSAGE = 300;
 
 const Answer = z.object({
-  outcomes: z.array(z.object({ ok: z.boolean(), message: z.string().optional(), later: z.boolean().optional() })).optional(),
+  outcomes: z
+    .array(z.object({ ok: z.boolean(), message: z.string().optional(), later: z.boolean().optional() }))
+    .optional(),
 });
 
 /** A request: its records, and which ones they are. */
@@ -18,11 +27,13 @@ type Part = { records: string[]; ordinals: number[] };
 const TOO_LARGE: WriteOutcome = { kind: 'failed', message: 'The record has more than 1 MiB', later: false };
 
 /**
- * Sends records in their order, in requests of at most `batch_records` and 1 MiB, one after the other, at the pace of the receiver. A
- * request is always the same: those before `answered` are cut as if they were sent.
+ * Sends records in their order, in requests of at most `batch_records` and 1 MiB, one after the other, at the pace of
+ * the receiver. A request is always the same: those before `answered` are cut as if they were sent.
  */
 export async function* writeWebhook(
-  settings: WebhookTarget & { batch_records: number }, writing: Writing, context: ConnectorContext,
+  settings: WebhookTarget & { batch_records: number },
+  writing: Writing,
+  context: ConnectorContext,
 ): AsyncGenerator<WriteOutcome[]> {
   const { batchId, stream, isRemoval, answered, sending = () => undefined } = writing;
   const pace = paceOf(settings.url);
@@ -63,7 +74,10 @@ function partsOf({ batchId, stream, isRemoval, records }: Writing, most: number)
 }
 
 async function outcomesOf(
-  target: WebhookTarget, body: WebhookBody, context: ConnectorContext, onSending: () => void,
+  target: WebhookTarget,
+  body: WebhookBody,
+  context: ConnectorContext,
+  onSending: () => void,
 ): Promise<WriteOutcome[]> {
   const { host } = new URL(target.url);
   let answer: WebhookAnswer;
@@ -82,8 +96,11 @@ async function outcomesOf(
   }
   if (read.success && told.length === body.records.length) return told.map(toOutcome);
   // The receiver has taken the request: the same would be answered alike, and taken again.
-  throw sourceRefusal('source_refused', `${host} answered with outcomes that are not one for each of the ${body.records.length} records: `
-    + 'have it answer {"outcomes":[…]} with one for each, in their order, or without outcomes if it took all');
+  throw sourceRefusal(
+    'source_refused',
+    `${host} answered with outcomes that are not one for each of the ${body.records.length} records: ` +
+      'have it answer {"outcomes":[…]} with one for each, in their order, or without outcomes if it took all',
+  );
 }
 
 const noted = new WeakSet<ConnectorContext>();
@@ -93,11 +110,17 @@ function noteAnswer({ json, contentType }: WebhookAnswer, host: string, context:
   const isHtml = /^text\/html\b/i.test(contentType);
   if (noted.has(context) || (json === undefined && !isHtml)) return;
   noted.add(context);
-  context.log(`${host} answered with ${isHtml ? 'a page of HTML' : 'JSON that has no outcomes'}: its records count as taken. `
-    + 'Check that the address is the receiver\'s, and that it answers {"outcomes":[…]} where it does not take all');
+  context.log(
+    `${host} answered with ${isHtml ? 'a page of HTML' : 'JSON that has no outcomes'}: its records count as taken. ` +
+      'Check that the address is the receiver\'s, and that it answers {"outcomes":[…]} where it does not take all',
+  );
 }
 
 function toOutcome({ ok, message, later }: { ok: boolean; message?: string; later?: boolean }): WriteOutcome {
   if (ok) return { kind: 'ok' };
-  return { kind: 'failed', message: shorten(message ?? '', MAX_MESSAGE) || 'The receiver did not take it', later: later ?? false };
+  return {
+    kind: 'failed',
+    message: shorten(message ?? '', MAX_MESSAGE) || 'The receiver did not take it',
+    later: later ?? false,
+  };
 }

@@ -1,14 +1,17 @@
 import { MAX_NAME, oneLine } from '../core/mail-text.ts';
 
 /**
- * Mails with a link about an account. All words are ours, but for the name of the entity, which only superadmins choose:
- * with names of their own choice, admins could have Millrace send any text to anybody.
+ * Mails with a link about an account. All words are ours, but for the name of the entity, which only superadmins
+ * choose: with names of their own choice, admins could have Millrace send any text to anybody.
  */
 
 /** Lines of less than 76 characters are sent as they are: in a file of the outbox, too, a link stands whole. */
 const LINK_WORKS = 'The link works once, for 24 hours.\nNothing happens before you open it and confirm there.';
 
-export function invitationMail({ entityName, link }: { entityName: string; link: string }): { subject: string; text: string } {
+export function invitationMail({ entityName, link }: { entityName: string; link: string }): {
+  subject: string;
+  text: string;
+} {
   const entity = oneLine(entityName, MAX_NAME);
   return {
     subject: `Invitation to ${entity} on Millrace`,

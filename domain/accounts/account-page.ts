@@ -1,8 +1,8 @@
 import { escaped } from '../core/html.ts';
 
 /**
- * Pages for people who follow a mailed link. They have no scripts, fetch nothing, and name no token: a form posts to the address that it
- * was opened by. To open one has no effect, since scanners of mail open links, too.
+ * Pages for people who follow a mailed link. They have no scripts, fetch nothing, and name no token: a form posts to
+ * the address that it was opened by. To open one has no effect, since scanners of mail open links, too.
  */
 
 /** The one style of all of them, which the server allows by its hash. */
@@ -11,19 +11,29 @@ body{max-width:28rem;margin:3rem auto;padding:0 1rem}
 label{display:block;margin:1rem 0}input{display:block;width:100%;box-sizing:border-box;font:inherit;padding:.5rem}
 button{font:inherit;padding:.5rem 1.5rem}`;
 
-export type InvitationView = { entityName: string; email: string; firstName: string; lastName: string; hasAccount: boolean };
+export type InvitationView = {
+  entityName: string;
+  email: string;
+  firstName: string;
+  lastName: string;
+  hasAccount: boolean;
+};
 
 export function invitationPage({ entityName, email, firstName, lastName, hasAccount }: InvitationView): string {
   const fields = hasAccount
     ? [field({ name: 'password', label: 'Password', type: 'password', autocomplete: 'current-password' })]
     : [
-      field({ name: 'first_name', label: 'First name', autocomplete: 'given-name', value: firstName }),
-      field({ name: 'last_name', label: 'Last name', autocomplete: 'family-name', value: lastName }), newPasswordField(),
-    ];
+        field({ name: 'first_name', label: 'First name', autocomplete: 'given-name', value: firstName }),
+        field({ name: 'last_name', label: 'Last name', autocomplete: 'family-name', value: lastName }),
+        newPasswordField(),
+      ];
   const words = hasAccount
     ? 'To accept, confirm with the password of your account. <a href="../reset">I do not know it</a>'
     : 'To accept, choose a password for your account.';
-  return page(`Invitation to ${entityName}`, [`<p>For <bdi>${escaped(email)}</bdi>. ${words}</p>`, form(fields, 'Accept')]);
+  return page(`Invitation to ${entityName}`, [
+    `<p>For <bdi>${escaped(email)}</bdi>. ${words}</p>`,
+    form(fields, 'Accept'),
+  ]);
 }
 
 export function acceptedPage({ entityName, email }: { entityName: string; email: string }): string {
@@ -31,7 +41,10 @@ export function acceptedPage({ entityName, email }: { entityName: string; email:
 }
 
 export function newPasswordPage(): string {
-  return page('A new password', ['<p>It ends all sessions of your account.</p>', form([newPasswordField()], 'Set the password')]);
+  return page('A new password', [
+    '<p>It ends all sessions of your account.</p>',
+    form([newPasswordField()], 'Set the password'),
+  ]);
 }
 
 export function passwordSetPage(): string {
@@ -47,8 +60,8 @@ export function forgottenPage(): string {
 
 export function linkOnItsWayPage(): string {
   return page('Look into your mail', [
-    '<p>If there is an account with this address, a link is on its way. It works once, for 24 hours. No more than three go there in an '
-      + 'hour.</p>',
+    '<p>If there is an account with this address, a link is on its way. It works once, for 24 hours. No more than three go there in an ' +
+      'hour.</p>',
   ]);
 }
 

@@ -5,22 +5,41 @@ import { readNumber } from '../core/number-value.ts';
 import { sayUnknown } from '../core/say-unknown.ts';
 import { isLongerThan, isStorable, MAX_CODE_POINTS } from '../core/text-limits.ts';
 
-/** How filters compare values of attributes and of devices' fields. A version is a text that compares by its numbers. */
+/**
+ * How filters compare values of attributes and of devices' fields. A version is a text that compares by its numbers.
+ */
 export type ComparedType = ValueType | 'Version';
 
 export type ComparisonOperator =
-  | 'is_set' | 'is' | 'contains' | 'starts_with' | 'greater_than' | 'at_least' | 'less_than' | 'at_most' | 'between' | 'before' | 'after'
-  | 'in_last_days' | 'contains_any' | 'contains_all';
+  | 'is_set'
+  | 'is'
+  | 'contains'
+  | 'starts_with'
+  | 'greater_than'
+  | 'at_least'
+  | 'less_than'
+  | 'at_most'
+  | 'between'
+  | 'before'
+  | 'after'
+  | 'in_last_days'
+  | 'contains_any'
+  | 'contains_all';
 
 /**
- * A comparison of which a filter has those who have such a value, or with `isNegated` all others. Without values, but for
+ * A comparison of which a filter has those who have such a value, or with `isNegated` all others. Without values, but
+ * for
  * `is_set`, no person has one.
  */
 export type Comparison = { type: ComparedType; operator: ComparisonOperator; isNegated: boolean; values: string[] };
 
 /** The people who are not among those of another operator. */
 const NEGATIONS: Record<string, ComparisonOperator> = {
-  is_not_set: 'is_set', is_not: 'is', does_not_contain: 'contains', not_in_last_days: 'in_last_days', contains_none: 'contains_any',
+  is_not_set: 'is_set',
+  is_not: 'is',
+  does_not_contain: 'contains',
+  not_in_last_days: 'in_last_days',
+  contains_none: 'contains_any',
 };
 
 const ORDERED = ['greater_than', 'at_least', 'less_than', 'at_most', 'between'];
@@ -70,12 +89,15 @@ type ComparisonError = { element: string; message: string };
  * no such value: it equals no person's.
  */
 export function readComparison(
-  type: ComparedType, given: string, values: readonly string[], { isStored = false, valuesErased = 0 } = {},
+  type: ComparedType,
+  given: string,
+  values: readonly string[],
+  { isStored = false, valuesErased = 0 } = {},
 ): Comparison | ComparisonError {
   const allowed = operatorsOf(type);
   if (!allowed.includes(given)) return { element: 'operator', message: sayUnknown(given, allowed) };
   const isNegated = given in NEGATIONS;
-  const operator = NEGATIONS[given] ?? given as ComparisonOperator;
+  const operator = NEGATIONS[given] ?? (given as ComparisonOperator);
   const { min: least, max } = valueCount(operator);
   if (valuesErased > 0 && !SEVERAL.includes(operator)) {
     return { element: 'values_erased', message: `must be left out with ${given}: erasures remove no values from it` };
@@ -107,9 +129,12 @@ const READERS: Record<ComparedType, (text: string) => Read> = {
   },
   Boolean: (text) => (text === 'true' || text === 'false' ? text : { message: 'must be true or false' }),
   Date: (text) => (isDate(text) ? text : { message: 'must be a date such as 2026-01-31' }),
-  Datetime: (text) => (isDate(text) ? `${text}T00:00:00.000Z` : readDatetime(text) ?? {
-    message: 'must be a date, or a date and time in ISO 8601 such as 2026-01-31T12:30:00Z',
-  }),
+  Datetime: (text) =>
+    isDate(text)
+      ? `${text}T00:00:00.000Z`
+      : (readDatetime(text) ?? {
+          message: 'must be a date, or a date and time in ISO 8601 such as 2026-01-31T12:30:00Z',
+        }),
   Version(text) {
     if (text.length > MAX_VERSION_CHARS) return { message: `must have at most ${MAX_VERSION_CHARS} characters` };
     return versionNumbers(text) === null ? { message: 'must have a number in it, such as 2.10' } : text;
@@ -123,14 +148,16 @@ function readText(text: string): Read {
 }
 
 function readDays(text: string): Read {
-  return /^[1-9]\d{0,4}$/.test(text) && Number(text) <= MAX_DAYS ? text : { message: `must be a number of days from 1 to ${MAX_DAYS}` };
+  return /^[1-9]\d{0,4}$/.test(text) && Number(text) <= MAX_DAYS
+    ? text
+    : { message: `must be a number of days from 1 to ${MAX_DAYS}` };
 }
 
 const MAX_VERSION_CHARS = 100;
 
 /**
- * The numbers of a version, of which 2.10 is higher than 2.9, and 2.0 the same as 2: those of the first run of digits and points in it, so
- * that 2.10.0-beta3 counts as 2.10. Null: it has none.
+ * The numbers of a version, of which 2.10 is higher than 2.9, and 2.0 the same as 2: those of the first run of digits
+ * and points in it, so that 2.10.0-beta3 counts as 2.10. Null: it has none.
  */
 export function versionNumbers(text: string): string[] | null {
   const run = text.length > MAX_VERSION_CHARS ? null : /\d+(?:\.\d+)*/.exec(text);
@@ -141,11 +168,28 @@ export function versionNumbers(text: string): string[] | null {
 }
 
 const DEVICE_FIELD_TYPES = {
-  opt_in: 'Boolean', opt_out: 'Boolean', uninstalled: 'Boolean', number_of_sessions: 'Number', number_of_sessions_30d: 'Number',
-  total_session_duration: 'Number', total_session_duration_30d: 'Number', last_city: 'String', country_code: 'String',
-  language_code: 'String', app_version: 'Version', os_version: 'Version', sdk_version: 'Version', device_model: 'String',
-  device_type: 'String', last_location_latitude: 'Number', last_location_longitude: 'Number', timezone_offset: 'Number',
-  number_of_crashes: 'Number', number_of_crashes_30d: 'Number', first_opened_app_at: 'Datetime', last_opened_app_at: 'Datetime',
+  opt_in: 'Boolean',
+  opt_out: 'Boolean',
+  uninstalled: 'Boolean',
+  number_of_sessions: 'Number',
+  number_of_sessions_30d: 'Number',
+  total_session_duration: 'Number',
+  total_session_duration_30d: 'Number',
+  last_city: 'String',
+  country_code: 'String',
+  language_code: 'String',
+  app_version: 'Version',
+  os_version: 'Version',
+  sdk_version: 'Version',
+  device_model: 'String',
+  device_type: 'String',
+  last_location_latitude: 'Number',
+  last_location_longitude: 'Number',
+  timezone_offset: 'Number',
+  number_of_crashes: 'Number',
+  number_of_crashes_30d: 'Number',
+  first_opened_app_at: 'Datetime',
+  last_opened_app_at: 'Datetime',
   updated_at: 'Datetime',
 } as const satisfies Record<string, ComparedType>;
 

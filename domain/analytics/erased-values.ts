@@ -3,8 +3,8 @@ import type { FunnelStep } from './funnel.ts';
 import { eachFilter, type SegmentFilter, type SegmentFilters } from './segment-filters.ts';
 
 /**
- * The effect of removed values on filters. `narrowed`: they find fewer people than before. `widened`: they would find people
- * that they left out before, so they find no person until staff write them anew.
+ * The effect of removed values on filters. `narrowed`: they find fewer people than before. `widened`: they would find
+ * people that they left out before, so they find no person until staff write them anew.
  */
 export type Erasure = { is: 'narrowed' } | { is: 'widened'; failure: string };
 
@@ -27,8 +27,10 @@ export function erasureOf(filters: SegmentFilters, named: Named): Erasure | null
 
 function erasureOfFilter(filter: SegmentFilter, path: string, named: Named): Erasure | null {
   switch (filter.filter_on) {
-    case 'attributes': return ownErasure(filter, path, isNegation(filter.operator));
-    case 'events': return ownErasure(filter, path, filter.operator !== 'at_least');
+    case 'attributes':
+      return ownErasure(filter, path, isNegation(filter.operator));
+    case 'events':
+      return ownErasure(filter, path, filter.operator !== 'at_least');
     case 'segments': {
       const isNegated = (filter.operator === 'is_not_in') !== (filter.selection === 'none_of');
       const all = filter.segment_identifiers.flatMap((identifier) => named.segment(identifier) ?? []);
@@ -37,7 +39,12 @@ function erasureOfFilter(filter: SegmentFilter, path: string, named: Named): Era
         const failure = `${path}: the segment "${widened.name}" has failed: ${widened.erasure.failure}`;
         return { is: 'widened', failure };
       }
-      return byWayOf(all.find(({ erasure }) => erasure !== null), 'the segment', path, isNegated);
+      return byWayOf(
+        all.find(({ erasure }) => erasure !== null),
+        'the segment',
+        path,
+        isNegated,
+      );
     }
     case 'funnels': {
       const funnel = named.funnel(filter.funnel_identifier);
@@ -45,14 +52,17 @@ function erasureOfFilter(filter: SegmentFilter, path: string, named: Named): Era
       const isNegated = filter.operator === 'is_not_in' || filter.outcome === 'dropped';
       return byWayOf(isErased ? funnel! : undefined, 'the funnel', path, isNegated);
     }
-    default: return null;
+    default:
+      return null;
   }
 }
 
 const NARROWED: Erasure = { is: 'narrowed' };
 
 function ownErasure(
-  { values_erased: erased }: { values_erased?: number | undefined }, path: string, isNegated: boolean,
+  { values_erased: erased }: { values_erased?: number | undefined },
+  path: string,
+  isNegated: boolean,
 ): Erasure | null {
   if (erased === undefined) return null;
   if (!isNegated) return NARROWED;
@@ -60,7 +70,10 @@ function ownErasure(
 }
 
 function byWayOf(
-  changed: { name: string } | undefined, what: string, path: string, isNegated: boolean,
+  changed: { name: string } | undefined,
+  what: string,
+  path: string,
+  isNegated: boolean,
 ): Erasure | null {
   if (!changed) return null;
   if (!isNegated) return NARROWED;

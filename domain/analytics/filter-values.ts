@@ -27,8 +27,8 @@ function ownValues(filter: SegmentFilter): FilterValue[] {
   if (filter.filter_on === 'events') return detailValues(filter);
   if ((filter.filter_on !== 'attributes' && filter.filter_on !== 'devices') || isBound(filter.operator)) return [];
   const { filter_on: on } = filter;
-  const named = on === 'attributes' ? { sor: filter.sor_identifier, key: filter.attribute_key }
-    : { sor: null, key: filter.field };
+  const named =
+    on === 'attributes' ? { sor: filter.sor_identifier, key: filter.attribute_key } : { sor: null, key: filter.field };
   return filter.values.map((text) => ({ on, ...named, text }));
 }
 
@@ -48,8 +48,9 @@ export function removeFilterValues(stored: StoredFilters, isRemoved: (value: Fil
 function withoutValues(block: FilterBlock, isRemoved: (value: FilterValue) => boolean): FilterBlock {
   return {
     ...block,
-    filters: block.filters.map((element) => (
-      isBlock(element) ? withoutValues(element, isRemoved) : withoutOwn(element, isRemoved))),
+    filters: block.filters.map((element) =>
+      isBlock(element) ? withoutValues(element, isRemoved) : withoutOwn(element, isRemoved),
+    ),
   };
 }
 
@@ -72,9 +73,11 @@ function withoutDetails<Filter extends Detailed>(filter: Filter, isRemoved: (val
 }
 
 function valuesOf(pairs: DetailPairs): FilterValue[] {
-  return Object.entries(pairs).flatMap(([key, value]) => (
+  return Object.entries(pairs).flatMap(([key, value]) =>
     typeof value === 'string' || typeof value === 'number'
-      ? [{ on: 'details' as const, sor: null, key, text: String(value) }] : []));
+      ? [{ on: 'details' as const, sor: null, key, text: String(value) }]
+      : [],
+  );
 }
 
 function erasedOf({ values_erased: before = 0 }: { values_erased?: number | undefined }, more: number): number {
@@ -89,7 +92,11 @@ export function isDistinctive(id: string): boolean {
   return id.includes('@') || [...id].length >= DISTINCTIVE_CHARS;
 }
 
-const ID_KEYS = new Map([['userid', 'user_id'], ['customerid', 'user_id'], ['deviceid', 'device_id']] as const);
+const ID_KEYS = new Map([
+  ['userid', 'user_id'],
+  ['customerid', 'user_id'],
+  ['deviceid', 'device_id'],
+] as const);
 
 /** Returns whose ids an attribute or a member of a detail holds by its name, such as `user_id` or `deviceId`. */
 export function idTypeOfKey(key: string): CustomerType | undefined {

@@ -5,8 +5,9 @@ export type ChainRules = { steps: number; maxMicros: number };
 export type Completion = { first: number; start: number; last: number };
 
 /**
- * The chains of one person, whose events come in the order of their time and id. A chain that starts later leaves more time, so of each
- * step only the latest start is kept: a completion that any chain reaches is then found, and along the events the starts never fall.
+ * The chains of one person, whose events come in the order of their time and id. A chain that starts later leaves more
+ * time, so of each step only the latest start is kept: a completion that any chain reaches is then found, and along the
+ * events the starts never fall.
  */
 export class FunnelChains {
   readonly completions: (Completion | null)[];

@@ -6,13 +6,18 @@ export type MatchName = { app_id: string; log_type: 0 | 1 | 2 | 3; log_name: str
  * how many of these objects erasures removed.
  */
 export type FunnelStep = {
-  match_name: MatchName[]; match_details?: DetailPairs[] | undefined; values_erased?: number | undefined;
+  match_name: MatchName[];
+  match_details?: DetailPairs[] | undefined;
+  values_erased?: number | undefined;
 };
 
-/** Returns what an event's detail must hold: one of these objects; none: anything; null: erasures removed all of them. */
-export function detailsOf(
-  { match_details: details = [], values_erased: erased = 0 }: Pick<FunnelStep, 'match_details' | 'values_erased'>,
-): DetailPairs[] | null {
+/**
+ * Returns what an event's detail must hold: one of these objects; none: anything; null: erasures removed all of them.
+ */
+export function detailsOf({
+  match_details: details = [],
+  values_erased: erased = 0,
+}: Pick<FunnelStep, 'match_details' | 'values_erased'>): DetailPairs[] | null {
   return details.length === 0 && erased > 0 ? null : details;
 }
 
@@ -20,7 +25,9 @@ export function detailsOf(
 export type DetailPairs = Record<string, string | number | boolean | null>;
 
 export function countPairs(steps: readonly Pick<FunnelStep, 'match_details'>[]): number {
-  return steps.flatMap(({ match_details: details = [] }) => details).reduce((count, pairs) => count + Object.keys(pairs).length, 0);
+  return steps
+    .flatMap(({ match_details: details = [] }) => details)
+    .reduce((count, pairs) => count + Object.keys(pairs).length, 0);
 }
 
 /** Events that break a chain between the step `after_step` and the next one. */
@@ -46,7 +53,11 @@ const LOG_TYPES = [1, 2, 3] as const;
 /** Each event that a funnel names, once, with the steps it may complete and the steps after which it breaks a chain. */
 export function eventsOfFunnel(steps: readonly FunnelStep[], exclusions: readonly FunnelExclusion[] = []): StepEvent[] {
   const events = new Map<string, StepEvent>();
-  const add = ({ app_id: appId, log_type: logType, log_name: name }: MatchName, member: 'steps' | 'breaksAfter', step: number) => {
+  const add = (
+    { app_id: appId, log_type: logType, log_name: name }: MatchName,
+    member: 'steps' | 'breaksAfter',
+    step: number,
+  ) => {
     for (const type of logType === 0 ? LOG_TYPES : [logType]) {
       const key = JSON.stringify([appId, type, name]);
       const event = events.get(key) ?? { appId, logType: type, name, steps: [], breaksAfter: [] };
@@ -55,7 +66,8 @@ export function eventsOfFunnel(steps: readonly FunnelStep[], exclusions: readonl
     }
   };
   for (const [step, { match_name: names }] of steps.entries()) for (const name of names) add(name, 'steps', step);
-  for (const { after_step: step, match_name: names } of exclusions) for (const name of names) add(name, 'breaksAfter', step);
+  for (const { after_step: step, match_name: names } of exclusions)
+    for (const name of names) add(name, 'breaksAfter', step);
   return [...events.values()];
 }
 
@@ -63,8 +75,8 @@ export function eventsOfFunnel(steps: readonly FunnelStep[], exclusions: readonl
 const Z_95 = 1.96;
 
 /**
- * How far the number of people of a step may be off, with 95 % certainty, where `counted` of a sample of one in `oneIn` completed it:
- * each of the people is in the sample by chance, so `counted` has a binomial distribution.
+ * How far the number of people of a step may be off, with 95 % certainty, where `counted` of a sample of one in `oneIn`
+ * completed it: each of the people is in the sample by chance, so `counted` has a binomial distribution.
  */
 export function sampleError(counted: number, oneIn: number): number {
   return Math.ceil(Z_95 * oneIn * Math.sqrt(Math.max(counted, 1) * (1 - 1 / oneIn)));

@@ -2,7 +2,8 @@ import type { DetailPairs, MatchName } from './funnel.ts';
 
 /** The grammar of a segment's filters, as they are stored; a campaign's are the same (docs/segments.md). */
 export type SegmentFilters = {
-  operator: BlockOperator; blocks: FilterBlock[];
+  operator: BlockOperator;
+  blocks: FilterBlock[];
   /** An id that the app has made another one counts as that one. */
   aliases?: true;
 };
@@ -11,11 +12,21 @@ export const everybody = (): SegmentFilters => ({ operator: 'and', blocks: [] })
 export type FilterBlock = { operator: BlockOperator; filters: (SegmentFilter | FilterBlock)[] };
 export type BlockOperator = 'and' | 'or';
 
-export type SegmentFilter = AttributesFilter | DevicesFilter | EventsFilter | SegmentsFilter | FunnelsFilter | CampaignsFilter;
+export type SegmentFilter =
+  | AttributesFilter
+  | DevicesFilter
+  | EventsFilter
+  | SegmentsFilter
+  | FunnelsFilter
+  | CampaignsFilter;
 export type FilterKind = SegmentFilter['filter_on'];
 
 export type AttributesFilter = {
-  filter_on: 'attributes'; sor_identifier: string; attribute_key: string; operator: string; values: string[];
+  filter_on: 'attributes';
+  sor_identifier: string;
+  attribute_key: string;
+  operator: string;
+  values: string[];
   values_erased?: ValuesErased;
 };
 /** How many values, or objects of `match_details`, erasures removed. A filter that has none left finds no person. */
@@ -27,17 +38,28 @@ export type EventsFilter = Pick<MatchName, 'log_type' | 'log_name'> & {
   app_id?: string | undefined;
   match_details?: DetailPairs[] | undefined;
   values_erased?: ValuesErased;
-  operator: CountOperator; count: number; period: FilterPeriod;
+  operator: CountOperator;
+  count: number;
+  period: FilterPeriod;
 };
 export type SegmentsFilter = {
-  filter_on: 'segments'; selection: SegmentSelection; segment_identifiers: string[]; operator: 'is_in' | 'is_not_in';
+  filter_on: 'segments';
+  selection: SegmentSelection;
+  segment_identifiers: string[];
+  operator: 'is_in' | 'is_not_in';
 };
 export type FunnelsFilter = {
-  filter_on: 'funnels'; funnel_identifier: string; step: number; outcome: 'completed' | 'dropped'; operator: 'is_in' | 'is_not_in';
+  filter_on: 'funnels';
+  funnel_identifier: string;
+  step: number;
+  outcome: 'completed' | 'dropped';
+  operator: 'is_in' | 'is_not_in';
   period: FilterPeriod;
 };
 export type CampaignsFilter = {
-  filter_on: 'campaigns'; outcome: MessageOutcome; operator: 'is_in' | 'is_not_in';
+  filter_on: 'campaigns';
+  outcome: MessageOutcome;
+  operator: 'is_in' | 'is_not_in';
   /** By default all of the segment's app. */
   campaign_identifiers?: string[] | undefined;
   /** By default any time: what a person got is counted as long as the campaign lives. */
@@ -89,7 +111,9 @@ function* eachIn({ filters }: FilterBlock, at: string): Generator<{ path: string
 export function sizeError(filters: SegmentFilters): string | null {
   if (depthOf(filters.blocks) > MAX_DEPTH) return `may have at most ${MAX_DEPTH} blocks within each other`;
   if ([...eachFilter(filters)].length > MAX_FILTERS) return TOO_MANY_FILTERS;
-  return JSON.stringify(filters).length > MAX_FILTER_CHARS ? `may have at most ${MAX_FILTER_CHARS} characters as JSON` : null;
+  return JSON.stringify(filters).length > MAX_FILTER_CHARS
+    ? `may have at most ${MAX_FILTER_CHARS} characters as JSON`
+    : null;
 }
 
 function depthOf(elements: readonly (SegmentFilter | FilterBlock)[]): number {
@@ -121,7 +145,10 @@ export function periodError({ from, till }: { from: string; till: string }): str
 export type ShownFilter = { value: FilterKind; options: [Omit<SegmentFilter, 'filter_on'>] };
 export type ShownBlock = { operator: BlockOperator; filters: (ShownFilter | ShownBlock)[] };
 
-export function showFilters({ blocks, ...rest }: SegmentFilters): Omit<SegmentFilters, 'blocks'> & { blocks: ShownBlock[] } {
+export function showFilters({
+  blocks,
+  ...rest
+}: SegmentFilters): Omit<SegmentFilters, 'blocks'> & { blocks: ShownBlock[] } {
   return { ...rest, blocks: blocks.map(showBlock) };
 }
 

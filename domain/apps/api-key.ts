@@ -2,13 +2,14 @@ const MIN_CHARS = 8;
 const MAX_CHARS = 256;
 
 /**
- * What is wrong with a key of an app; undefined where nothing is (reference: API key). SDKs send it as the user of HTTP's
- * Basic scheme, which can't hold a colon (RFC 7617), so it holds no other than these characters.
+ * What is wrong with a key of an app; undefined where nothing is (reference: API key). SDKs send it as the user of
+ * HTTP's Basic scheme, which can't hold a colon (RFC 7617), so it holds no other than these characters.
  */
 export function apiKeyError(key: string): string | undefined {
   if (key.length < MIN_CHARS) return `must have at least ${MIN_CHARS} characters`;
   if (key.length > MAX_CHARS) return `must have at most ${MAX_CHARS} characters`;
   if (!/^[!-9;-~]*$/.test(key)) return 'must hold printable ASCII characters alone, without spaces and colons';
-  if (!/\d/.test(key) || !/[a-z]/.test(key) || !/[A-Z]/.test(key)) return 'must hold a digit, a lowercase and an uppercase letter';
+  if (!/\d/.test(key) || !/[a-z]/.test(key) || !/[A-Z]/.test(key))
+    return 'must hold a digit, a lowercase and an uppercase letter';
   return undefined;
 }

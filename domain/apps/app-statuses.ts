@@ -5,7 +5,10 @@ const UNWANTED = ['removedFromSale', 'developerRemovedFromSale', 'inactive'];
 
 /** The newest of the statuses; of several from the same second the last in the list. */
 export function newestStatus<S extends Status>(statuses: readonly S[]): S | null {
-  return statuses.reduce<S | null>((newest, status) => (newest === null || status.cdate >= newest.cdate ? status : newest), null);
+  return statuses.reduce<S | null>(
+    (newest, status) => (newest === null || status.cdate >= newest.cdate ? status : newest),
+    null,
+  );
 }
 
 /** The newest of those that are live in the store. */

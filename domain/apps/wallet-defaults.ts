@@ -7,19 +7,23 @@ type DefaultElement = { technicalName: string; displayName: string; category: st
 /** The categories that every data wallet has (reference: Data wallet records), which nobody changes. */
 export const DEFAULT_CATEGORIES: readonly DefaultCategory[] = [
   {
-    technicalName: 'usage', title: { en: 'Usage' },
+    technicalName: 'usage',
+    title: { en: 'Usage' },
     description: { en: 'How the app is used: sessions, events and errors, and the device they come from' },
   },
   {
-    technicalName: 'push_notifications', title: { en: 'Push notifications' },
+    technicalName: 'push_notifications',
+    title: { en: 'Push notifications' },
     description: { en: 'What is needed to send notifications to a device, and what becomes of them' },
   },
   {
-    technicalName: 'user_profile', title: { en: 'User profile' },
+    technicalName: 'user_profile',
+    title: { en: 'User profile' },
     description: { en: 'What is known about the user: the id, and attributes such as name and e-mail address' },
   },
   {
-    technicalName: 'geolocation', title: { en: 'Geolocation' },
+    technicalName: 'geolocation',
+    title: { en: 'Geolocation' },
     description: { en: 'Where the device was while the app was used' },
   },
 ];

@@ -12,12 +12,13 @@ export type AttributeChange = ScalarChange | SetChange;
 export type SaidChange = { saidAt?: Date; isTrait?: boolean };
 
 /** A null value removes what is there. */
-export type ScalarChange = ValueKey & SaidChange & {
-  kind: 'value';
-  line: number;
-  valueType: ScalarType;
-  value: ScalarValue | null;
-};
+export type ScalarChange = ValueKey &
+  SaidChange & {
+    kind: 'value';
+    line: number;
+    valueType: ScalarType;
+    value: ScalarValue | null;
+  };
 
 export type SetChange = ValueKey & SetOperation & SaidChange & { kind: 'set' };
 
@@ -30,7 +31,7 @@ export class FoldedSets {
 
   add({ customerType, customerId, attributeId, action, elements, line, saidAt, isTrait }: SetChange): void {
     const key = `${attributeId}/${customerType}/${customerId}`;
-    const operation = { action, elements, line, ...saidAt && { saidAt }, ...isTrait && { isTrait } };
+    const operation = { action, elements, line, ...(saidAt && { saidAt }), ...(isTrait && { isTrait }) };
     const known = this.#byKey.get(key);
     if (known) known.operations.push(operation);
     else this.#byKey.set(key, { customerType, customerId, attributeId, operations: [operation] });

@@ -19,11 +19,10 @@ export type ValueFailure = { ok: false; errorType: ValueErrorType; message: stri
 export type ParsedValue<T> = { ok: true; value: T } | ValueFailure;
 
 /**
- * Reads the text of a CSV field as a value of `type`. Nothing is trimmed; Booleans are `true` and `false`, or as spreadsheets
- * write them `TRUE` and `FALSE`.
- * Strings are at most 256 Unicode code points, without NUL. The elements of a Set stand between `;`: empty ones
- * are dropped, repeated ones count once and keep their first place. A text without any value, for a Set one of
- * separators alone, is EMPTY_VALUE; what that means is the row's rule.
+ * Reads the text of a CSV field as a value of `type`. Nothing is trimmed; Booleans are `true` and `false`, or as
+ * spreadsheets write them `TRUE` and `FALSE`. Strings are at most 256 Unicode code points, without NUL. The elements of
+ * a Set stand between `;`: empty ones are dropped, repeated ones count once and keep their first place. A text without
+ * any value, for a Set one of separators alone, is EMPTY_VALUE; what that means is the row's rule.
  */
 export function parseAttributeValue(type: 'Set', text: string): ParsedValue<string[]>;
 export function parseAttributeValue(type: ScalarType, text: string): ParsedValue<ScalarValue>;
@@ -36,7 +35,9 @@ export function parseAttributeValue(type: ValueType, text: string): ParsedValue<
       return parseNumber(text);
     case 'Boolean':
       if (text === 'true' || text === 'TRUE') return { ok: true, value: true };
-      return text === 'false' || text === 'FALSE' ? { ok: true, value: false } : invalid(text, 'is none of true, false, TRUE and FALSE');
+      return text === 'false' || text === 'FALSE'
+        ? { ok: true, value: false }
+        : invalid(text, 'is none of true, false, TRUE and FALSE');
     case 'Date':
       return isDate(text) ? { ok: true, value: text } : invalid(text, 'is no day written as YYYY-MM-DD');
     case 'Datetime':

@@ -7,28 +7,41 @@ export type CustomerType = (typeof CUSTOMER_TYPES)[number];
 
 const CONTROL = /\p{Cc}/u; // C0, DEL and C1
 /**
- * Characters that no reader sees: what Unicode calls ignorable (soft hyphen, zero-width spaces and joiners, marks of direction, fillers,
- * tags), and marks of annotations. Left out are those that change the look of the one before them: variants of an emoji, a keycap, an
- * ideograph or a Mongolian letter, and the tags of a flag.
+ * Characters that no reader sees: what Unicode calls ignorable (soft hyphen, zero-width spaces and joiners, marks of
+ * direction, fillers, tags), and marks of annotations. Left out are those that change the look of the one before them:
+ * variants of an emoji, a keycap, an ideograph or a Mongolian letter, and the tags of a flag.
  */
-const INVISIBLE = new RegExp([
-  '(?<=\\p{Extended_Pictographic})[\\ufe0e\\ufe0f]', '(?<=[\\d#*])\\ufe0f(?=\\u20e3)',
-  '(?<=\\p{Ideographic})[\\ufe00-\\ufe02\\u{e0100}-\\u{e01ef}]', '(?<=\\p{Script=Mongolian})[\\u180b-\\u180d\\u180f]',
-  '(?<=\\u{1f3f4}[\\u{e0020}-\\u{e007e}]*)[\\u{e0020}-\\u{e007f}]',
-].reduce((rest, shown) => `(?!${shown})${rest}`, '[\\p{Default_Ignorable_Code_Point}\\ufff9-\\ufffb]'), 'u');
+const INVISIBLE = new RegExp(
+  [
+    '(?<=\\p{Extended_Pictographic})[\\ufe0e\\ufe0f]',
+    '(?<=[\\d#*])\\ufe0f(?=\\u20e3)',
+    '(?<=\\p{Ideographic})[\\ufe00-\\ufe02\\u{e0100}-\\u{e01ef}]',
+    '(?<=\\p{Script=Mongolian})[\\u180b-\\u180d\\u180f]',
+    '(?<=\\u{1f3f4}[\\u{e0020}-\\u{e007e}]*)[\\u{e0020}-\\u{e007f}]',
+  ].reduce((rest, shown) => `(?!${shown})${rest}`, '[\\p{Default_Ignorable_Code_Point}\\ufff9-\\ufffb]'),
+  'u',
+);
 /** Also the blank of Braille. */
 const SPACE_AT_END = /^[\s\u2800]|[\s\u2800]$/u;
 /** As nearly all ids are: looked at once. */
 const PLAIN = /^[!-~]{1,256}$/;
 
-/** Words that programs write for nothing: in lower case those that come in any; of Python, Ruby and Go, Apple, tables and databases. */
+/**
+ * Words that programs write for nothing: in lower case those that come in any; of Python, Ruby and Go, Apple, tables
+ * and databases.
+ */
 const WORDS_FOR_NOTHING = new Set(['undefined', 'null', '[object object]', 'unknown', 'nan']);
 const EXACT_WORDS_FOR_NOTHING = new Set(['None', 'nil', '<nil>', '(null)', '<null>', 'N/A', '\\N']);
 
-/** Whether a text is what a program writes where it has no value: undefined, null, [object Object], unknown, NaN, None, nil and others. */
+/**
+ * Whether a text is what a program writes where it has no value: undefined, null, [object Object], unknown, NaN, None,
+ * nil and others.
+ */
 export function isWordForNothing(text: string): boolean {
-  return text.length <= '[object object]'.length
-    && (WORDS_FOR_NOTHING.has(text.toLowerCase()) || EXACT_WORDS_FOR_NOTHING.has(text));
+  return (
+    text.length <= '[object object]'.length &&
+    (WORDS_FOR_NOTHING.has(text.toLowerCase()) || EXACT_WORDS_FOR_NOTHING.has(text))
+  );
 }
 
 /** A number as a spreadsheet or a data frame writes it: 12345.0, 1.23457E+11. */
@@ -40,8 +53,9 @@ export function isSuspiciousId(customerId: string): boolean {
 }
 
 /**
- * Returns what is wrong with the customer id of a value or call that comes in. It may not begin or end with white space or hold an
- * invisible character: a reader cannot tell it from the id without. Ids that came before this was checked are still found.
+ * Returns what is wrong with the customer id of a value or call that comes in. It may not begin or end with white space
+ * or hold an invisible character: a reader cannot tell it from the id without. Ids that came before this was checked
+ * are still found.
  */
 export function newCustomerIdError(customerId: string): string | undefined {
   if (PLAIN.test(customerId)) return undefined;

@@ -10,10 +10,10 @@ import { formatReader } from './date-format.ts';
 export type DateConversion = { as: 'date' | 'datetime'; format?: string; zone?: string };
 
 /**
- * Reads texts into YYYY-MM-DD, or ISO in UTC with milliseconds; what is smaller is cut. `zone` is that of times that say
- * none, and the one whose day counts where a date is made of a time that says its own. A date becomes the midnight at
- * which it begins there. Of a local time that comes twice, as clocks go back, the first is taken; one that they leave
- * out as they go forward is read with the offset from before. Undefined where the text is no such date or time.
+ * Reads texts into YYYY-MM-DD, or ISO in UTC with milliseconds; what is smaller is cut. `zone` is that of times that
+ * say none, and the one whose day counts where a date is made of a time that says its own. A date becomes the midnight
+ * at which it begins there. Of a local time that comes twice, as clocks go back, the first is taken; one that they
+ * leave out as they go forward is read with the offset from before. Undefined where the text is no such date or time.
  */
 export function dateReader({ as, format, zone }: DateConversion): (text: string) => string | undefined {
   const read = timeReader(format);

@@ -29,9 +29,26 @@ export function formatReader(format: string): (text: string) => WrittenTime | un
 
 /** What each of Luxon's tokens tells, by its first letter. Those that tell the same are never in one format. */
 const UNITS: Record<string, string> = {
-  G: 'era', y: 'year', k: 'week year', M: 'month', L: 'month', q: 'quarter', W: 'week', d: 'day', o: 'day of the year',
-  E: 'weekday', c: 'weekday', H: 'hour', h: 'hour', a: 'half of the day', m: 'minute', s: 'second', S: 'fraction',
-  u: 'fraction', Z: 'offset', z: 'zone name',
+  G: 'era',
+  y: 'year',
+  k: 'week year',
+  M: 'month',
+  L: 'month',
+  q: 'quarter',
+  W: 'week',
+  d: 'day',
+  o: 'day of the year',
+  E: 'weekday',
+  c: 'weekday',
+  H: 'hour',
+  h: 'hour',
+  a: 'half of the day',
+  m: 'minute',
+  s: 'second',
+  S: 'fraction',
+  u: 'fraction',
+  Z: 'offset',
+  z: 'zone name',
 };
 
 function unitsOf(format: string): string[] {
@@ -44,10 +61,45 @@ function tokensOf(format: string): string[] {
 }
 
 const SOME_DIGITS = new Set([
-  'y', 'yy', 'yyyyy', 'kk', 'M', 'L', 'q', 'W', 'd', 'o', 'H', 'h', 'm', 's', 'S', 'u', 'uu', 'Z', 'ZZ', 'ZZZ',
+  'y',
+  'yy',
+  'yyyyy',
+  'kk',
+  'M',
+  'L',
+  'q',
+  'W',
+  'd',
+  'o',
+  'H',
+  'h',
+  'm',
+  's',
+  'S',
+  'u',
+  'uu',
+  'Z',
+  'ZZ',
+  'ZZZ',
 ]);
 const FIXED_DIGITS = new Set([
-  'yyyy', 'yyyyyy', 'kkkk', 'MM', 'LL', 'qq', 'WW', 'dd', 'ooo', 'E', 'c', 'HH', 'hh', 'mm', 'ss', 'SSS', 'uuu',
+  'yyyy',
+  'yyyyyy',
+  'kkkk',
+  'MM',
+  'LL',
+  'qq',
+  'WW',
+  'dd',
+  'ooo',
+  'E',
+  'c',
+  'HH',
+  'hh',
+  'mm',
+  'ss',
+  'SSS',
+  'uuu',
 ]);
 
 /** Two tokens of no fixed width, such as those of dM, with nothing but digits between: 111 is two days. */
@@ -89,15 +141,18 @@ function ownError(format: string): string | undefined {
     if (twice !== undefined) return `tells the ${twice} twice`;
     if (!units.includes('year') && !units.includes('week year')) return 'tells no year: yyyy stands for it';
     const ambiguous = ambiguousTokens(format);
-    if (ambiguous !== undefined) return `doesn't tell where the digits of ${ambiguous} end: double them, or write something between`;
+    if (ambiguous !== undefined)
+      return `doesn't tell where the digits of ${ambiguous} end: double them, or write something between`;
     return sampleError(format);
   } catch (error) {
-    return `is none that can be read: ${(error as Error).message}`;         // Luxon's way to say no
+    return `is none that can be read: ${(error as Error).message}`; // Luxon's way to say no
   }
 }
 
 function sampleError(format: string): string | undefined {
-  const written = DateTime.utc(...SAMPLE).toFormat(format).trim();
+  const written = DateTime.utc(...SAMPLE)
+    .toFormat(format)
+    .trim();
   const read = DateTime.fromFormat(written, format, UTC);
   if (!read.isValid) return `writes ${written}, which it cannot read`;
   const parts = [read.year, read.month, read.day, read.hour, read.minute, read.second, read.millisecond];

@@ -15,7 +15,9 @@ export type Conversion =
   /** A text becomes an array: `separator` stands between its elements, `;` when left out. */
   | { as: 'set'; separator?: string };
 
-export type Converted = { ok: true; value: Json } | { ok: false; errorType: 'EMPTY_VALUE' | 'INVALID_VALUE'; message: string };
+export type Converted =
+  | { ok: true; value: Json }
+  | { ok: false; errorType: 'EMPTY_VALUE' | 'INVALID_VALUE'; message: string };
 
 type TextConversion = (text: string, value: Json) => Converted;
 
@@ -77,7 +79,10 @@ function toNumber(conversion: NumberConversion): TextConversion {
 }
 
 function toBoolean({ true: yes = TRUE, false: no = FALSE }: Extract<Conversion, { as: 'boolean' }>): TextConversion {
-  const byWord = new Map([...yes.map((word) => [foldWord(word), true] as const), ...no.map((word) => [foldWord(word), false] as const)]);
+  const byWord = new Map([
+    ...yes.map((word) => [foldWord(word), true] as const),
+    ...no.map((word) => [foldWord(word), false] as const),
+  ]);
   return (text) => {
     const value = byWord.get(foldWord(text));
     return value === undefined ? invalid(`${quote(text)} stands neither for true nor for false`) : { ok: true, value };
@@ -97,7 +102,9 @@ function toDate(conversion: DateConversion): TextConversion {
       return invalid(`${text} is a number: say by its format whether it is unix or unix_ms`);
     }
     const date = read(text);
-    return date === undefined ? invalid(`${quote(text)} is not ${sayExpectedDate(conversion)}`) : { ok: true, value: date };
+    return date === undefined
+      ? invalid(`${quote(text)} is not ${sayExpectedDate(conversion)}`)
+      : { ok: true, value: date };
   };
 }
 

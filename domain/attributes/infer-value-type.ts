@@ -3,8 +3,8 @@ import { numberText } from '../core/exact-json.ts';
 import type { ValueType } from './attribute-value.ts';
 
 /**
- * The type of an attribute that is made for the first value that came of it. Null where the value tells of none: null, an
- * empty text, an object.
+ * The type of an attribute that is made for the first value that came of it. Null where the value tells of none: null,
+ * an empty text, an object.
  */
 export function inferValueType(value: unknown): ValueType | null {
   if (typeof value === 'boolean') return 'Boolean';

@@ -25,9 +25,14 @@ export function numberReader({ decimal }: NumberConversion): (text: string) => R
     const match = plain === undefined ? null : PLAIN.exec(plain);
     if (match === null) return { ok: false, message: 'is not a number' };
     const [, sign = '', whole = '', fraction = '', exponent] = match;
-    const reading = readNumber([
-      sign.replace('+', ''), whole.replace(/^0+(?=\d)/, '') || '0', fraction && `.${fraction}`, exponent && `e${exponent}`,
-    ].join(''));
+    const reading = readNumber(
+      [
+        sign.replace('+', ''),
+        whole.replace(/^0+(?=\d)/, '') || '0',
+        fraction && `.${fraction}`,
+        exponent && `e${exponent}`,
+      ].join(''),
+    );
     return reading.ok && isKeptByDouble(reading.value) ? { ok: true, value: Number(reading.value) } : reading;
   };
 }

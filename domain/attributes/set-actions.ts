@@ -40,8 +40,7 @@ export function applySetOperations(
     const message = `${action} would leave over ${MAX_SET_SIZE} elements in the Set`;
     failures.push({ line, errorType: 'TOO_LONG_SET_SIZE', message });
   }
-  const changed = current.size !== stored.length
-    || stored.some(({ element, since }) => current.get(element) !== since);
+  const changed = current.size !== stored.length || stored.some(({ element, since }) => current.get(element) !== since);
   return { elements: Array.from(current, ([element, since]) => ({ element, since })), changed, failures };
 }
 

@@ -69,7 +69,9 @@ export function findAttribute(customerId: string, key: string, rules: AttributeR
 
 /** The same for a customer id that is known to be sound. */
 export function findAttributeOf(
-  customerId: string, key: string, { attributes, sorDisabled }: AttributeRules,
+  customerId: string,
+  key: string,
+  { attributes, sorDisabled }: AttributeRules,
 ): ImportAttribute | RefusedRow {
   const attribute = attributes.get(key);
   if (attribute === undefined) return unknownKey(customerId, key);

@@ -5,8 +5,8 @@ import { elementText, scalarText } from './json-value.ts';
 export type WidenedFrom = Exclude<ScalarType, 'String'>;
 
 /**
- * Returns whether a value makes a String of an attribute whose type was guessed: one that this type doesn't take, and a String does. A Set
- * stays one, since a scalar becomes its only element.
+ * Returns whether a value makes a String of an attribute whose type was guessed: one that this type doesn't take, and a
+ * String does. A Set stays one, since a scalar becomes its only element.
  */
 export function widensType(type: ValueType, value: unknown): type is WidenedFrom {
   if (type === 'String' || type === 'Set') return false;

@@ -44,9 +44,15 @@ export function campaignErrors(body: CampaignBody, now: Date): FieldError[] {
 const DAY_SECONDS = 86_400;
 
 /** Start and end as they are stored; null: known at the launch. */
-export function datesOf({ start_date: start, end_date: end }: CampaignBody): { startDate: Date | null; endDate: Date | null } {
+export function datesOf({ start_date: start, end_date: end }: CampaignBody): {
+  startDate: Date | null;
+  endDate: Date | null;
+} {
   if (start === 'now') return { startDate: null, endDate: end === undefined ? null : new Date(end * 1_000) };
-  return { startDate: new Date(start * 1_000), endDate: new Date((end ?? start + CAMPAIGN_DAYS * DAY_SECONDS) * 1_000) };
+  return {
+    startDate: new Date(start * 1_000),
+    endDate: new Date((end ?? start + CAMPAIGN_DAYS * DAY_SECONDS) * 1_000),
+  };
 }
 
 function includesErrors({ includes_push: push, includes_inapp: inapp }: CampaignBody): FieldError[] {
@@ -63,18 +69,28 @@ function dateErrors(body: CampaignBody, now: Date): FieldError[] {
   if (end !== undefined && start !== 'now' && end <= start) return wrong('must be later than start_date');
   const { endDate } = datesOf(body);
   if (endDate === null || endDate > now) return [];
-  return wrong(end === undefined ? `is required: ${CAMPAIGN_DAYS} days after start_date, its default, have passed` : 'must lie ahead');
+  return wrong(
+    end === undefined
+      ? `is required: ${CAMPAIGN_DAYS} days after start_date, its default, have passed`
+      : 'must lie ahead',
+  );
 }
 
 function paramsErrors(body: CampaignBody): FieldError[] {
   const { params } = body;
   return [
-    ...requiredParams(body).filter(({ name }) => params[name] === undefined)
+    ...requiredParams(body)
+      .filter(({ name }) => params[name] === undefined)
       .map(({ name, why }) => ({ element: `params.${name}`, message: `is required ${why}` })),
-    ...blankErrors(params), ...reservedErrors(params),
-    ...parameterErrors(params, 'push_parameters'), ...parameterErrors(params, 'inapp_parameters'),
-    ...addressErrors(params, 'deep_linking_url', false), ...addressErrors(params, 'pushAttachment', true),
-    ...addressErrors(params, 'inapp_content_url', true), ...placeholderErrors(body), ...sizeErrors(body),
+    ...blankErrors(params),
+    ...reservedErrors(params),
+    ...parameterErrors(params, 'push_parameters'),
+    ...parameterErrors(params, 'inapp_parameters'),
+    ...addressErrors(params, 'deep_linking_url', false),
+    ...addressErrors(params, 'pushAttachment', true),
+    ...addressErrors(params, 'inapp_content_url', true),
+    ...placeholderErrors(body),
+    ...sizeErrors(body),
   ];
 }
 
@@ -86,7 +102,9 @@ function sizeErrors({ includes_push: push, includes_inapp: inapp, params }: Camp
 /** Only the messages of a transactional campaign have values for placeholders; elsewhere a default is what all get. */
 function placeholderErrors({ type, includes_push: push, includes_inapp: inapp, params }: CampaignBody): FieldError[] {
   if (type === 'transactional') return [];
-  const names = placeholdersOf(params, { push, inapp }).filter(({ hasDefault }) => !hasDefault).map(({ name }) => name);
+  const names = placeholdersOf(params, { push, inapp })
+    .filter(({ hasDefault }) => !hasDefault)
+    .map(({ name }) => name);
   const message = `must have no placeholder without a default, such as *@${names[0]}@*: a ${type} campaign has no values for it`;
   return names.length === 0 ? [] : [{ element: 'params', message }];
 }
@@ -105,31 +123,51 @@ function requiredParams({ includes_push: push, includes_inapp: inapp, params }: 
 }
 
 const TEXTS = [
-  'push_message', 'push_title', 'push_subtitle', 'message_title', 'message_content', 'message_btn', 'inapp_content_title',
+  'push_message',
+  'push_title',
+  'push_subtitle',
+  'message_title',
+  'message_content',
+  'message_btn',
+  'inapp_content_title',
 ] as const satisfies (keyof CampaignParams)[];
 
 function blankErrors(params: CampaignParams): FieldError[] {
-  return TEXTS.filter((member) => isBlank(params[member] ?? null)).map((member) => (
-    { element: `params.${member}`, message: 'must not be blank' }));
+  return TEXTS.filter((member) => isBlank(params[member] ?? null)).map((member) => ({
+    element: `params.${member}`,
+    message: 'must not be blank',
+  }));
 }
 
 /** The data of a push goes through FCM to Android apps, and to others of which FCM is the provider. */
 function reservedErrors({ push_parameters: parameters }: CampaignParams): FieldError[] {
-  return parameters.flatMap(({ key }, index) => (isReservedByFcm(key) ? [{
-    element: `params.push_parameters.${index}.key`,
-    message: 'is reserved by FCM, as from, message_type and all that begin with google or gcm: choose another',
-  }] : []));
+  return parameters.flatMap(({ key }, index) =>
+    isReservedByFcm(key)
+      ? [
+          {
+            element: `params.push_parameters.${index}.key`,
+            message: 'is reserved by FCM, as from, message_type and all that begin with google or gcm: choose another',
+          },
+        ]
+      : [],
+  );
 }
 
 function parameterErrors(params: CampaignParams, member: 'push_parameters' | 'inapp_parameters'): FieldError[] {
   const keys = params[member].map(({ key }) => key);
-  return keys.flatMap((key, index) => (keys.indexOf(key) === index ? [] : [
-    { element: `params.${member}.${index}.key`, message: 'is there twice' }]));
+  return keys.flatMap((key, index) =>
+    keys.indexOf(key) === index ? [] : [{ element: `params.${member}.${index}.key`, message: 'is there twice' }],
+  );
 }
 
-/** An address whose beginning is no placeholder is checked with 1 in place of each placeholder, which fits a host, a port and a path. */
+/**
+ * An address whose beginning is no placeholder is checked with 1 in place of each placeholder, which fits a host, a
+ * port and a path.
+ */
 function addressErrors(
-  params: CampaignParams, member: 'deep_linking_url' | 'pushAttachment' | 'inapp_content_url', isOfWeb: boolean,
+  params: CampaignParams,
+  member: 'deep_linking_url' | 'pushAttachment' | 'inapp_content_url',
+  isOfWeb: boolean,
 ): FieldError[] {
   const text = params[member];
   if (text === undefined) return [];
@@ -140,7 +178,9 @@ function addressErrors(
   const script = 'must be no script and no data: apps that show pages would run it';
   if (address && isScript(address.href)) return [{ element: `params.${member}`, message: script }];
   if (address && (!isOfWeb || ['http:', 'https:'].includes(address.protocol))) return [];
-  const message = isOfWeb ? 'must be an http or https address' : 'must be an address with its scheme, such as shop://orders';
+  const message = isOfWeb
+    ? 'must be an http or https address'
+    : 'must be an address with its scheme, such as shop://orders';
   return [{ element: `params.${member}`, message }];
 }
 
@@ -149,28 +189,33 @@ function typeErrors(body: CampaignBody): FieldError[] {
   const { type, filters, variants, recurrence, notif_limit: limit } = body;
   if (type === 'transactional') {
     const set = [(filters?.blocks ?? []).length > 0 ? ['filters'] : [], variants ? ['variants'] : []].flat();
-    const message = 'can\'t be set on a transactional campaign: each message of POST /api/transac names its user';
+    const message = "can't be set on a transactional campaign: each message of POST /api/transac names its user";
     return set.map((element) => ({ element, message }));
   }
   if (type === 'classic') return variantErrors(body);
   const missing = [recurrence ? [] : ['recurrence'], limit ? [] : ['notif_limit']].flat();
   return [
     ...missing.map((element) => ({ element, message: 'is required for a dynamic campaign' })),
-    ...recurrence ? periodErrors(recurrence) : [],
+    ...(recurrence ? periodErrors(recurrence) : []),
     ...variantErrors(body),
   ];
 }
 
-/** The message of each variant obeys the rules of the campaign's. What is wrong with that is said once, of the campaign. */
+/**
+ * The message of each variant obeys the rules of the campaign's. What is wrong with that is said once, of the campaign.
+ */
 function variantErrors(body: CampaignBody): FieldError[] {
   const { params, variants = [] } = body;
   const ofCampaign = new Set(paramsErrors(body).map(({ element }) => element));
-  const errorsOf = (variant: NewVariant) => paramsErrors({ ...body, params: variantParams(params, variant) })
-    .filter(({ element }) => !ofCampaign.has(element) || element.split('.')[1]! in variant.params);
+  const errorsOf = (variant: NewVariant) =>
+    paramsErrors({ ...body, params: variantParams(params, variant) }).filter(
+      ({ element }) => !ofCampaign.has(element) || element.split('.')[1]! in variant.params,
+    );
   return [
     ...variantsErrors(variants),
-    ...variants.flatMap((variant, index) => errorsOf(variant)
-      .map(({ element, message }) => ({ element: `variants.${index}.${element}`, message }))),
+    ...variants.flatMap((variant, index) =>
+      errorsOf(variant).map(({ element, message }) => ({ element: `variants.${index}.${element}`, message })),
+    ),
   ];
 }
 
@@ -184,22 +229,39 @@ function periodErrors({ start_time: start, end_time: end }: Recurrence): FieldEr
 /** Returns what staff should know of a campaign that may be launched all the same. */
 export function campaignWarnings(
   placeholders: readonly Pick<Placeholder, 'name'>[],
-  { verifiedUsers, params, variants }: { verifiedUsers: boolean; params: CampaignParams; variants: readonly NewVariant[] | null },
+  {
+    verifiedUsers,
+    params,
+    variants,
+  }: { verifiedUsers: boolean; params: CampaignParams; variants: readonly NewVariant[] | null },
 ): FieldError[] {
   const texts = [params, ...(variants ?? []).map((variant) => variant.params)].flatMap(textsOf);
   const misspelt = texts.map(findMisspelt).find((found) => found !== null);
-  const warnings = misspelt === undefined ? [] : [{
-    element: 'params',
-    message: `hold ${misspelt}, which is no placeholder: people would see it as it stands. The name of a placeholder has 1 to 64 letters, `
-      + 'digits, _, - and ., such as *@first_name@*',
-  }];
+  const warnings =
+    misspelt === undefined
+      ? []
+      : [
+          {
+            element: 'params',
+            message:
+              `hold ${misspelt}, which is no placeholder: people would see it as it stands. The name of a placeholder has 1 to 64 letters, ` +
+              'digits, _, - and ., such as *@first_name@*',
+          },
+        ];
   const [first] = placeholders;
   if (first === undefined || verifiedUsers) return warnings;
-  const message = `hold values of a message, such as *@${first.name}@*, and the app has verified_users off: anybody who has the app `
-    + 'can make up a device of any user, and receive what is meant for that user. Set verified_users, or leave personal data out';
+  const message =
+    `hold values of a message, such as *@${first.name}@*, and the app has verified_users off: anybody who has the app ` +
+    'can make up a device of any user, and receive what is meant for that user. Set verified_users, or leave personal data out';
   return [...warnings, { element: 'params', message }];
 }
 
-function textsOf({ push_parameters: push = [], inapp_parameters: inapp = [], ...params }: Partial<CampaignParams>): string[] {
-  return [...Object.values(params), ...[...push, ...inapp].map(({ value }) => value)].filter((value) => typeof value === 'string');
+function textsOf({
+  push_parameters: push = [],
+  inapp_parameters: inapp = [],
+  ...params
+}: Partial<CampaignParams>): string[] {
+  return [...Object.values(params), ...[...push, ...inapp].map(({ value }) => value)].filter(
+    (value) => typeof value === 'string',
+  );
 }

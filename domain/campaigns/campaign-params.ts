@@ -1,4 +1,10 @@
-import { compileTemplate, joinPlaceholders, MAX_MESSAGE_BYTES, type Placeholder, type TemplateVars } from './placeholders.ts';
+import {
+  compileTemplate,
+  joinPlaceholders,
+  MAX_MESSAGE_BYTES,
+  type Placeholder,
+  type TemplateVars,
+} from './placeholders.ts';
 
 /** A parameter of a message, for the app. */
 export type MessageParameter = { key: string; value: string };
@@ -48,7 +54,10 @@ export type PushContent = {
   parameters: MessageParameters;
 };
 
-/** An in-app message: native ones have title, content and button; those of kind `url` an address, and the others if they were given. */
+/**
+ * An in-app message: native ones have title, content and button; those of kind `url` an address, and the others if they
+ * were given.
+ */
 export type InappContent = {
   kind: 'native' | 'url';
   title: string | null;
@@ -61,66 +70,98 @@ export type InappContent = {
   parameters: MessageParameters;
 };
 
-/** A message; or the names of its placeholders that have neither a value nor a default; or that it has over MAX_MESSAGE_BYTES. */
+/**
+ * A message; or the names of its placeholders that have neither a value nor a default; or that it has over
+ * MAX_MESSAGE_BYTES.
+ */
 export type Rendered<Content> = { message: Content } | { missing: string[] } | { isTooBig: true };
 
 /** A message of a campaign, compiled once and rendered for each recipient. */
 export type CompiledMessage<Content> = { placeholders: Placeholder[]; render(vars: TemplateVars): Rendered<Content> };
 
-type Texts<Content> = { [Member in keyof Content]-?: Content[Member] extends string | null ? Member : never }[keyof Content];
+type Texts<Content> = {
+  [Member in keyof Content]-?: Content[Member] extends string | null ? Member : never;
+}[keyof Content];
 
 const PUSH_TEXTS = ['title', 'subtitle', 'body', 'deepLink', 'attachmentUrl'] as const satisfies Texts<PushContent>[];
-const INAPP_TEXTS = ['title', 'content', 'button', 'contentUrl', 'contentTitle', 'deepLink'] as const satisfies Texts<InappContent>[];
+const INAPP_TEXTS = [
+  'title',
+  'content',
+  'button',
+  'contentUrl',
+  'contentTitle',
+  'deepLink',
+] as const satisfies Texts<InappContent>[];
 const DEFAULT_SOUND = 'default';
 
 /** The push of a campaign that includes one. */
 export function compilePush(params: CampaignParams): CompiledMessage<PushContent> {
-  return compileMessage<PushContent>({
-    title: params.push_title ?? null,
-    subtitle: params.push_subtitle ?? null,
-    body: params.push_message ?? '',
-    deepLink: params.deep_linking_url ?? null,
-    attachmentUrl: params.pushAttachment ?? null,
-    category: params.pushCategory ?? null,
-    sound: params.push_includes_sound ? params.push_sound_value ?? DEFAULT_SOUND : null,
-    parameters: toRecord([
-      ...params.push_action === undefined ? [] : [{ key: 'push_action', value: params.push_action }], ...params.push_parameters]),
-  }, PUSH_TEXTS);
+  return compileMessage<PushContent>(
+    {
+      title: params.push_title ?? null,
+      subtitle: params.push_subtitle ?? null,
+      body: params.push_message ?? '',
+      deepLink: params.deep_linking_url ?? null,
+      attachmentUrl: params.pushAttachment ?? null,
+      category: params.pushCategory ?? null,
+      sound: params.push_includes_sound ? (params.push_sound_value ?? DEFAULT_SOUND) : null,
+      parameters: toRecord([
+        ...(params.push_action === undefined ? [] : [{ key: 'push_action', value: params.push_action }]),
+        ...params.push_parameters,
+      ]),
+    },
+    PUSH_TEXTS,
+  );
 }
 
 /** The in-app message of a campaign that includes one. */
 export function compileInapp(params: CampaignParams): CompiledMessage<InappContent> {
-  return compileMessage<InappContent>({
-    kind: params.inapp ?? 'native',
-    title: params.message_title ?? null,
-    content: params.message_content ?? null,
-    button: params.message_btn ?? null,
-    contentUrl: params.inapp_content_url ?? null,
-    contentTitle: params.inapp_content_title ?? null,
-    autoDisplay: params.inapp_content_auto_display ?? false,
-    deepLink: params.deep_linking_url ?? null,
-    parameters: toRecord(params.inapp_parameters),
-  }, INAPP_TEXTS);
+  return compileMessage<InappContent>(
+    {
+      kind: params.inapp ?? 'native',
+      title: params.message_title ?? null,
+      content: params.message_content ?? null,
+      button: params.message_btn ?? null,
+      contentUrl: params.inapp_content_url ?? null,
+      contentTitle: params.inapp_content_title ?? null,
+      autoDisplay: params.inapp_content_auto_display ?? false,
+      deepLink: params.deep_linking_url ?? null,
+      parameters: toRecord(params.inapp_parameters),
+    },
+    INAPP_TEXTS,
+  );
 }
 
 /** The placeholders of a campaign's messages: each message needs the value of those without a default. */
-export function placeholdersOf(params: CampaignParams, { push, inapp }: { push: boolean; inapp: boolean }): Placeholder[] {
-  return joinPlaceholders([...push ? compilePush(params).placeholders : [], ...inapp ? compileInapp(params).placeholders : []]);
+export function placeholdersOf(
+  params: CampaignParams,
+  { push, inapp }: { push: boolean; inapp: boolean },
+): Placeholder[] {
+  return joinPlaceholders([
+    ...(push ? compilePush(params).placeholders : []),
+    ...(inapp ? compileInapp(params).placeholders : []),
+  ]);
 }
 
 function toRecord(parameters: readonly MessageParameter[]): MessageParameters {
   return Object.fromEntries(parameters.map(({ key, value }) => [key, value]));
 }
 
-/** `texts`: the members that hold placeholders, as the values of the parameters do; the rest is the same for everybody. */
+/**
+ * `texts`: the members that hold placeholders, as the values of the parameters do; the rest is the same for everybody.
+ */
 function compileMessage<Content extends { parameters: MessageParameters }>(
-  content: Content, texts: readonly Texts<Content>[],
+  content: Content,
+  texts: readonly Texts<Content>[],
 ): CompiledMessage<Content> {
   const templates = texts.flatMap((member) => {
     const template = compileTemplate((content[member] as string | null) ?? '');
     return template.placeholders.length === 0 ? [] : [{ member, template }];
   });
-  const parameters = Object.entries(content.parameters).map(([key, value]) => ({ key, template: compileTemplate(value) }));
+  const parameters = Object.entries(content.parameters).map(([key, value]) => ({
+    key,
+    template: compileTemplate(value),
+  }));
   const all = [...templates, ...parameters].flatMap(({ template }) => template.placeholders);
   return {
     placeholders: joinPlaceholders(all),
@@ -128,8 +169,11 @@ function compileMessage<Content extends { parameters: MessageParameters }>(
       if (all.length === 0) return { message: content };
       const missing = new Set<string>();
       const message = { ...content };
-      for (const { member, template } of templates) message[member] = template.render(vars, missing) as Content[typeof member];
-      message.parameters = Object.fromEntries(parameters.map(({ key, template }) => [key, template.render(vars, missing)]));
+      for (const { member, template } of templates)
+        message[member] = template.render(vars, missing) as Content[typeof member];
+      message.parameters = Object.fromEntries(
+        parameters.map(({ key, template }) => [key, template.render(vars, missing)]),
+      );
       if (missing.size > 0) return { missing: Array.from(missing) };
       if (isTooBig(message)) return { isTooBig: true };
       const unusable = templates.filter(({ member }) => isUnusable(String(member), message[member] as string));
@@ -166,7 +210,10 @@ function isTooBig(content: { parameters: MessageParameters }): boolean {
   for (const value of Object.values(content) as unknown[]) if (typeof value === 'string') characters += value.length;
   for (const [key, value] of Object.entries(content.parameters)) characters += key.length + value.length;
   if (characters > MAX_MESSAGE_BYTES) return true;
-  return characters * JSON_BYTES_A_CHARACTER > MAX_MESSAGE_BYTES / 2 && Buffer.byteLength(JSON.stringify(content)) > MAX_MESSAGE_BYTES;
+  return (
+    characters * JSON_BYTES_A_CHARACTER > MAX_MESSAGE_BYTES / 2 &&
+    Buffer.byteLength(JSON.stringify(content)) > MAX_MESSAGE_BYTES
+  );
 }
 
 /** Whether the messages are too big even where each placeholder is empty. */

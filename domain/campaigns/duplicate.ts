@@ -7,7 +7,9 @@ const MARK = ' (copy)';
 
 /** The name with a mark at its end, cut to what a name may have. */
 export function nameOfDuplicate(name: string): string {
-  return `${Array.from(name).slice(0, MAX_CODE_POINTS - MARK.length).join('')}${MARK}`;
+  return `${Array.from(name)
+    .slice(0, MAX_CODE_POINTS - MARK.length)
+    .join('')}${MARK}`;
 }
 
 type Dates = { startDate: Date | null; endDate: Date | null };
@@ -15,11 +17,13 @@ type Dates = { startDate: Date | null; endDate: Date | null };
 const CAMPAIGN_MS = CAMPAIGN_DAYS * 86_400_000;
 
 /**
- * Dates that have passed are left out: the duplicate starts at its launch and ends by default, as does one whose campaign ended by default.
- * A dynamic campaign needs an end: its period is as long, from now on. `createdAt` begins that of a draft without a start.
+ * Dates that have passed are left out: the duplicate starts at its launch and ends by default, as does one whose
+ * campaign ended by default. A dynamic campaign needs an end: its period is as long, from now on. `createdAt` begins
+ * that of a draft without a start.
  */
 export function datesOfDuplicate(
-  { type, startDate, endDate, createdAt }: Dates & { type: CampaignType; createdAt: Date }, now: Date,
+  { type, startDate, endDate, createdAt }: Dates & { type: CampaignType; createdAt: Date },
+  now: Date,
 ): Dates {
   const isAhead = endDate !== null && endDate > now;
   if (startDate !== null && startDate > now) {

@@ -9,8 +9,9 @@ const DAY_MS = 86_400_000;
 const MAX_OFFSET_MINUTES = 15 * 60;
 
 /**
- * The zone of a device: its named one, else its offset, such as `+05:30`, else `fallback`. Intl and luxon take all three. Postgres reads
- * the sign of an offset the other way round. To ask Intl takes some 80 µs: ask for each distinct pair, not for each device.
+ * The zone of a device: its named one, else its offset, such as `+05:30`, else `fallback`. Intl and luxon take all
+ * three. Postgres reads the sign of an offset the other way round. To ask Intl takes some 80 µs: ask for each distinct
+ * pair, not for each device.
  */
 export function zoneOf({ timezone, utcOffsetMinutes: offset }: DeviceZone, fallback: string): string {
   if (timezone !== null && isTimeZone(timezone)) return timezone;
@@ -30,15 +31,17 @@ export function zonesOfDevices(fallback: string): (device: DeviceZone) => string
 }
 
 function offsetName(offset: number): string {
-  const [hours, minutes] = [Math.floor(Math.abs(offset) / 60), Math.abs(offset) % 60].map((part) => String(part).padStart(2, '0'));
+  const [hours, minutes] = [Math.floor(Math.abs(offset) / 60), Math.abs(offset) % 60].map((part) =>
+    String(part).padStart(2, '0'),
+  );
   return `${offset < 0 ? '-' : '+'}${hours}:${minutes}`;
 }
 
 /**
- * When the clocks of `zone` show the day and time that those of `homeZone` show at `start` (reference: Campaign body, adapt_tz). Where they
- * skip that time, it is the end of the gap. Where they show it twice, it is the first of both, or `start` itself if that is the second.
- * Where it has passed before `notBefore`, the launch, it is the same time of the next day, as with OneSignal: no device gets the message
- * at another hour, and none is left out.
+ * When the clocks of `zone` show the day and time that those of `homeZone` show at `start` (reference: Campaign body,
+ * adapt_tz). Where they skip that time, it is the end of the gap. Where they show it twice, it is the first of both, or
+ * `start` itself if that is the second. Where it has passed before `notBefore`, the launch, it is the same time of the
+ * next day, as with OneSignal: no device gets the message at another hour, and none is left out.
  */
 export function localMoment(start: Date, homeZone: string, zone: string, notBefore: Date): Date {
   const clock = zoneClock(zone);

@@ -5,19 +5,29 @@ import { type SendSchedule, windowsOf } from './send-plan.ts';
 /** While a window is open, a dynamic campaign looks so often who has entered its audience. */
 export const LOOK_EVERY_MS = 60_000;
 
-/** What could not go within so long after its exact time does not go: a message for the morning is not one for the afternoon. */
+/**
+ * What could not go within so long after its exact time does not go: a message for the morning is not one for the
+ * afternoon.
+ */
 export const EXACT_WITHIN_MS = 3_600_000;
-/** Devices may come to a zone in which there were none, and the app's zone may change: the next look is found anew so often. */
+/**
+ * Devices may come to a zone in which there were none, and the app's zone may change: the next look is found anew so
+ * often.
+ */
 const FIND_EVERY_MS = { adaptTz: 600_000, appZone: 3_600_000 };
 
 /** `lookedAt`: of the last look; null: there was none. */
 export type LookClock = { launchedAt: Date; lookedAt: Date | null; now: Date };
 
 /**
- * The window of a zone in which a look now sends: one that is open, or an exact time that has come since the last look. Of several exact
- * times since the last look, the last counts.
+ * The window of a zone in which a look now sends: one that is open, or an exact time that has come since the last look.
+ * Of several exact times since the last look, the last counts.
  */
-export function dueWindow(schedule: SendSchedule, zone: string, { launchedAt, lookedAt, now }: LookClock): SendWindow | null {
+export function dueWindow(
+  schedule: SendSchedule,
+  zone: string,
+  { launchedAt, lookedAt, now }: LookClock,
+): SendWindow | null {
   let due: SendWindow | null = null;
   for (const window of windowsOf(schedule, zone, { launchedAt, from: afterLook(lookedAt, launchedAt) })) {
     if (window.from > now) break;
@@ -33,7 +43,10 @@ function isOpen({ from, until }: SendWindow, now: Date): boolean {
 
 /** When to look next in any of these zones, or to find that anew: from `soonest` to `end`. */
 export function nextLookIn(
-  schedule: SendSchedule, zones: readonly string[], clock: LookClock, { soonest, end }: { soonest: Date; end: Date },
+  schedule: SendSchedule,
+  zones: readonly string[],
+  clock: LookClock,
+  { soonest, end }: { soonest: Date; end: Date },
 ): Date {
   const looks = zones.flatMap((zone) => nextLook(schedule, zone, clock)?.getTime() ?? []);
   const next = Math.min(...looks, clock.now.getTime() + FIND_EVERY_MS[schedule.adaptTz ? 'adaptTz' : 'appZone']);
@@ -62,8 +75,9 @@ function afterLook(lookedAt: Date | null, launchedAt: Date): Date {
 export type Known = { isMember: boolean; notified: number; lastNotifiedAt: Date | null; lastWindow: Date | null };
 
 /**
- * Whether a person in the audience gets a notification now (reference: Dynamic campaign extra fields): at an exact time each of them, once;
- * in a period those who were not in the audience at the last look; in each case as often as `limit` allows.
+ * Whether a person in the audience gets a notification now (reference: Dynamic campaign extra fields): at an exact time
+ * each of them, once; in a period those who were not in the audience at the last look; in each case as often as `limit`
+ * allows.
  */
 export function isNotified(known: Known | null, { from, until }: SendWindow, limit: NotifLimit, now: Date): boolean {
   if (known === null) return mayNotify(limit, { count: 0, lastAt: null }, now);

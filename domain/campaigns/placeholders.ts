@@ -1,13 +1,15 @@
 import { numberText } from '../core/exact-json.ts';
 
 /**
- * Placeholders in the texts of messages (reference: Transactional campaigns): `*@name@*`, or `*@name|default@*` with a text that
- * stands in for a missing value. A name has 1 to 64 letters, digits, `_`, `-` and `.`; a default is any text without `*@` and `@*`, also
- * an empty one. All else stays as it is.
+ * Placeholders in the texts of messages (reference: Transactional campaigns): `*@name@*`, or `*@name|default@*` with a
+ * text that stands in for a missing value. A name has 1 to 64 letters, digits, `_`, `-` and `.`; a default is any text
+ * without `*@` and `@*`, also an empty one. All else stays as it is.
  */
 export type Placeholder = { name: string; hasDefault: boolean };
 
-/** The values of a message, by the names of placeholders: as JSON has them, or as `parseExactJson` keeps their digits. */
+/**
+ * The values of a message, by the names of placeholders: as JSON has them, or as `parseExactJson` keeps their digits.
+ */
 export type TemplateVars = { readonly [name: string]: unknown };
 
 /** The most that a device gets as one message, as JSON. */
@@ -19,8 +21,8 @@ export type Template = {
   placeholders: Placeholder[];
   startsWithPlaceholder: boolean;
   /**
-   * Adds the names of placeholders without a value and without a default to `missing`. Stops where the text is longer than a message may
-   * be: thousands of placeholders, each with a long value, would fill the memory.
+   * Adds the names of placeholders without a value and without a default to `missing`. Stops where the text is longer
+   * than a message may be: thousands of placeholders, each with a long value, would fill the memory.
    */
   render(vars: TemplateVars, missing: Set<string>): string;
 };
@@ -55,7 +57,10 @@ export function compileTemplate(text: string): Template {
 /** Maximum length of what `findMisspelt` returns. */
 const MAX_MISSPELT = 60;
 
-/** Returns the first `*@…` of a text that is no placeholder, such as `*@first name@*`, cut to size; null if there is none. */
+/**
+ * Returns the first `*@…` of a text that is no placeholder, such as `*@first name@*`, cut to size; null if there is
+ * none.
+ */
 export function findMisspelt(text: string): string | null {
   const { parts, rest } = splitTemplate(text);
   for (const piece of [...parts.map(({ before }) => before), rest]) {
@@ -74,7 +79,10 @@ export function joinPlaceholders(placeholders: readonly Placeholder[]): Placehol
   return Array.from(joined, ([name, hasDefault]) => ({ name, hasDefault }));
 }
 
-/** A value as it stands in a message: a string, a number with its digits, true or false. All else, such as null, is no value. */
+/**
+ * A value as it stands in a message: a string, a number with its digits, true or false. All else, such as null, is no
+ * value.
+ */
 export function templateText(value: unknown): string | undefined {
   if (typeof value === 'string') return value;
   return typeof value === 'boolean' ? String(value) : numberText(value);

@@ -9,19 +9,34 @@ export type SendSchedule = {
   startDate: Date | null;
   adaptTz: boolean;
   appZone: string;
-} & (
+} &
   /** `endDate` null: there is none, or it has no effect, as on a campaign of pushes alone. */
-  | { type: 'classic'; endDate: Date | null }
-  | { type: 'dynamic'; endDate: Date; recurrence: Recurrence }
-);
+  ({ type: 'classic'; endDate: Date | null } | { type: 'dynamic'; endDate: Date; recurrence: Recurrence });
 
-/** When a campaign to an audience sends; its end has no effect on a classic one of pushes alone (reference: Campaign body). */
-export function scheduleOf({ type, startDate, endDate, adaptTz, appTimezone: appZone, recurrence, includesInapp }: {
-  type: CampaignType; startDate: Date | null; endDate: Date | null; adaptTz: boolean; appTimezone: string; recurrence: Recurrence | null;
+/**
+ * When a campaign to an audience sends; its end has no effect on a classic one of pushes alone (reference: Campaign
+ * body).
+ */
+export function scheduleOf({
+  type,
+  startDate,
+  endDate,
+  adaptTz,
+  appTimezone: appZone,
+  recurrence,
+  includesInapp,
+}: {
+  type: CampaignType;
+  startDate: Date | null;
+  endDate: Date | null;
+  adaptTz: boolean;
+  appTimezone: string;
+  recurrence: Recurrence | null;
   includesInapp: boolean;
 }): SendSchedule {
   const shared = { startDate, adaptTz, appZone };
-  return type === 'dynamic' ? { ...shared, type, endDate: endDate!, recurrence: recurrence! }
+  return type === 'dynamic'
+    ? { ...shared, type, endDate: endDate!, recurrence: recurrence! }
     : { ...shared, type: 'classic', endDate: includesInapp ? endDate : null };
 }
 
@@ -44,12 +59,21 @@ export type PlannedSend = {
 export type SendPlan = { sends: PlannedSend[]; hasMore: boolean };
 
 /**
- * The first `limit` sends of a campaign from `from` on, in order of time. Zones with the same moment, or the same window, share an entry.
- * The cost grows with the number of zones and with `limit`, not with the length of the campaign.
+ * The first `limit` sends of a campaign from `from` on, in order of time. Zones with the same moment, or the same
+ * window, share an entry. The cost grows with the number of zones and with `limit`, not with the length of the
+ * campaign.
  */
-export function sendPlan(schedule: SendSchedule, audience: readonly ZoneDevices[], start: PlanStart, limit: number): SendPlan {
+export function sendPlan(
+  schedule: SendSchedule,
+  audience: readonly ZoneDevices[],
+  start: PlanStart,
+  limit: number,
+): SendPlan {
   const sends: PlannedSend[] = [];
-  for (const { window: { from: at, until }, groups } of inOrder(schedule, groupsOf(schedule, audience), start)) {
+  for (const {
+    window: { from: at, until },
+    groups,
+  } of inOrder(schedule, groupsOf(schedule, audience), start)) {
     if (sends.length === limit) return { sends, hasMore: true };
     const zones = schedule.adaptTz ? Array.from(new Set(groups.map(({ zone }) => zone))).sort() : null;
     sends.push({ at, until, zones, devices: schedule.type === 'classic' ? sumOf(groups) : null });
@@ -57,12 +81,19 @@ export function sendPlan(schedule: SendSchedule, audience: readonly ZoneDevices[
   return { sends, hasMore: false };
 }
 
-/** When a campaign sends to devices in `zone`, which counts with `adaptTz` alone: once, or in the windows of its recurrence. */
-export function* windowsOf(schedule: SendSchedule, zone: string, { launchedAt, from }: PlanStart): Generator<SendWindow, undefined> {
+/**
+ * When a campaign sends to devices in `zone`, which counts with `adaptTz` alone: once, or in the windows of its
+ * recurrence.
+ */
+export function* windowsOf(
+  schedule: SendSchedule,
+  zone: string,
+  { launchedAt, from }: PlanStart,
+): Generator<SendWindow, undefined> {
   const start = laterOf(schedule.startDate ?? launchedAt, launchedAt);
   if (schedule.type === 'dynamic') {
     const { recurrence, adaptTz, appZone, endDate } = schedule;
-    yield* windowsBetween(recurrence, adaptTz ? zone : recurrence.timezone ?? appZone, laterOf(start, from), endDate);
+    yield* windowsBetween(recurrence, adaptTz ? zone : (recurrence.timezone ?? appZone), laterOf(start, from), endDate);
     return;
   }
   // A start that has passed still says the hour of the day.
@@ -77,7 +108,10 @@ function groupsOf({ adaptTz, appZone }: SendSchedule, audience: readonly ZoneDev
 }
 
 function sumOf(groups: readonly ZoneDevices[]): number | null {
-  return groups.reduce<number | null>((sum, { devices }) => (sum === null || devices === null ? null : sum + devices), 0);
+  return groups.reduce<number | null>(
+    (sum, { devices }) => (sum === null || devices === null ? null : sum + devices),
+    0,
+  );
 }
 
 /** A group's next window, and those that follow it. */
@@ -85,7 +119,9 @@ type Head = { group: ZoneDevices; window: SendWindow; windows: Iterator<SendWind
 
 /** Each distinct window once, with its groups. */
 function* inOrder(
-  schedule: SendSchedule, groups: readonly ZoneDevices[], start: PlanStart,
+  schedule: SendSchedule,
+  groups: readonly ZoneDevices[],
+  start: PlanStart,
 ): Generator<{ window: SendWindow; groups: ZoneDevices[] }> {
   let heads = groups.flatMap((group) => headOf(group, windowsOf(schedule, group.zone, start)));
   while (heads.length > 0) {

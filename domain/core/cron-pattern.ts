@@ -6,13 +6,21 @@ const FIELDS = [
   { name: 'hour', takes: '0 to 23' },
   { name: 'day of the month', takes: '1 to 31, L for the last, 15W for the weekday nearest to the 15th' },
   { name: 'month', takes: '1 to 12, JAN to DEC' },
-  { name: 'day of the week', takes: '0 to 7 with 0 and 7 for Sunday, SUN to SAT, FRI#2 for the second Friday, FRIL for the last' },
+  {
+    name: 'day of the week',
+    takes: '0 to 7 with 0 and 7 for Sunday, SUN to SAT, FRI#2 for the second Friday, FRIL for the last',
+  },
 ];
 
 /** Whole crons by name, as in Vixie's cron; @reboot means nothing here. */
 const NICKNAMES = new Map([
-  ['@yearly', '0 0 1 1 *'], ['@annually', '0 0 1 1 *'], ['@monthly', '0 0 1 * *'], ['@weekly', '0 0 * * 0'],
-  ['@daily', '0 0 * * *'], ['@midnight', '0 0 * * *'], ['@hourly', '0 * * * *'],
+  ['@yearly', '0 0 1 1 *'],
+  ['@annually', '0 0 1 1 *'],
+  ['@monthly', '0 0 1 * *'],
+  ['@weekly', '0 0 * * 0'],
+  ['@daily', '0 0 * * *'],
+  ['@midnight', '0 0 * * *'],
+  ['@hourly', '0 * * * *'],
 ]);
 const MAX_LENGTH = 256;
 const DAY_MINUTES = 1_440;
@@ -79,7 +87,7 @@ function isField(field: string, position: number): boolean {
     new CronPattern(FIELDS.map((_, at) => (at === position ? field : '*')).join(' '), undefined, FIVE_PARTS);
     return true;
   } catch {
-    return false;         // croner's way to say no
+    return false; // croner's way to say no
   }
 }
 

@@ -6,15 +6,16 @@ export const COMMA = 0x2c;
 
 /** What may stand between fields, instead of the comma of RFC 4180. */
 export const DELIMITERS = [',', ';', '\t', '|'] as const;
-export type Delimiter = typeof DELIMITERS[number];
+export type Delimiter = (typeof DELIMITERS)[number];
 
 /** The encodings of files: the last two are used only where they are set, since any bytes fit them. */
 export const ENCODINGS = ['utf-8', 'utf-16le', 'utf-16be', 'windows-1252', 'latin-1'] as const;
-export type Encoding = typeof ENCODINGS[number];
+export type Encoding = (typeof ENCODINGS)[number];
 
 /**
- * What stands between the fields of a file that begins with these bytes: of the delimiters outside quotes the one that stands
- * most often in the first line that is not empty, and the first of them where none does. `isWhole`: that line has ended.
+ * What stands between the fields of a file that begins with these bytes: of the delimiters outside quotes the one that
+ * stands most often in the first line that is not empty, and the first of them where none does. `isWhole`: that line
+ * has ended.
  */
 export function findDelimiter(head: Uint8Array): { delimiter: Delimiter; isWhole: boolean } {
   const counts = DELIMITERS.map(() => 0);
@@ -37,7 +38,11 @@ export function findDelimiter(head: Uint8Array): { delimiter: Delimiter; isWhole
 
 /** Index in [from, to) of the first LF, or of a quote that opens a field; `to` when there is none. */
 export function findPlainEnd(
-  bytes: Uint8Array, from: number, to: number, recordStart: number, delimiter: number,
+  bytes: Uint8Array,
+  from: number,
+  to: number,
+  recordStart: number,
+  delimiter: number,
 ): number {
   for (let at = from; at < to; at += 1) {
     const byte = bytes[at]!;

@@ -67,14 +67,15 @@ export class RecordScanner {
   }
 
   /**
-   * Passes over a record that `find` found to be over the limit, and keeps none of it but its last byte. Whether its end, the LF at `pos`,
-   * is before `end`. Inside quotes a quote counts only where a field may end: the text of a cell must not be read as records.
+   * Passes over a record that `find` found to be over the limit, and keeps none of it but its last byte. Whether its
+   * end, the LF at `pos`, is before `end`. Inside quotes a quote counts only where a field may end: the text of a cell
+   * must not be read as records.
    */
   passOver(bytes: Uint8Array, end: number): boolean {
     for (;;) {
       if (this.#state === PLAIN) this.pos = findPlainEnd(bytes, this.pos, end, NOWHERE, this.#delimiter);
       else if (this.#state === QUOTED) this.pos = findQuote(bytes, this.pos, end);
-      this.start = this.pos - 1;        // whether the next byte opens a field depends on it
+      this.start = this.pos - 1; // whether the next byte opens a field depends on it
       if (this.pos === end) return false;
       const byte = bytes[this.pos]!;
       if (byte === LF && this.#state !== QUOTED) return true;

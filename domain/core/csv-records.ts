@@ -89,7 +89,10 @@ function* parseSequence(sequence: Sequence, delimiter: Delimiter): Generator<Par
 }
 
 function tryParse(
-  { bytes, starts }: Sequence, from: number, to: number, delimiter: Delimiter,
+  { bytes, starts }: Sequence,
+  from: number,
+  to: number,
+  delimiter: Delimiter,
 ): { rows: string[][] } | { failedAt: number; message: string } {
   try {
     const rows = parse(bytes.subarray(starts[from], starts[to]), { ...OPTIONS, delimiter });
@@ -116,10 +119,12 @@ export function parseRecord(text: string, delimiter: Delimiter = ','): ParsedRec
 
 /** Writes fields as a record that `parseRecord` reads, without a line end. */
 export function writeRecord(fields: readonly string[], delimiter: Delimiter): string {
-  return fields.map((field) => {
-    const isPlain = field !== '' && !field.includes(delimiter) && !/["\r\n]/.test(field);
-    return isPlain ? field : `"${field.replaceAll('"', '""')}"`;
-  }).join(delimiter);
+  return fields
+    .map((field) => {
+      const isPlain = field !== '' && !field.includes(delimiter) && !/["\r\n]/.test(field);
+      return isPlain ? field : `"${field.replaceAll('"', '""')}"`;
+    })
+    .join(delimiter);
 }
 
 /** Why csv-parse refused, and how many records came before. */

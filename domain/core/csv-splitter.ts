@@ -39,7 +39,8 @@ export type CsvSplitter = {
  * A record ends with LF or CRLF outside quotes (RFC 4180); a lone CR is a byte like any other. A quote opens a
  * field only as its first byte. Empty lines are no records, and a BOM at the file's start is skipped.
  * Set aside are:
- * - `too_long`: a record over the limit, up to its line end. Inside quotes a line end does not end it, nor does a quote close a field
+ * - `too_long`: a record over the limit, up to its line end. Inside quotes a line end does not end it, nor does a quote
+ * close a field
  *   there that another byte than a comma or a line end follows;
  * - `unclosed_quote`: such a record whose last quote is never closed: the rest of the file;
  * - `stray_quote`: a quoted field within the limit that crosses a line end and then is still open at the file's end,
@@ -71,7 +72,13 @@ class Splitter implements CsvSplitter {
   #skipped: { offset: number; line: number; sample: Buffer } | undefined;
 
   constructor(options: SplitterOptions) {
-    const { maxRecordBytes = MAX_RECORD_BYTES, maxRunBytes = 64 * 1024, startOffset = 0, startLine = 1, delimiter = ',' } = options;
+    const {
+      maxRecordBytes = MAX_RECORD_BYTES,
+      maxRunBytes = 64 * 1024,
+      startOffset = 0,
+      startLine = 1,
+      delimiter = ',',
+    } = options;
     this.#countsRecords = options.countsRecords ?? false;
     this.#maxRunBytes = maxRunBytes;
     this.#scanner = new RecordScanner(maxRecordBytes, delimiter.charCodeAt(0));
@@ -99,7 +106,8 @@ class Splitter implements CsvSplitter {
       yield* this.#split();
     }
     yield* this.#takeRun();
-    if (this.#skipped !== undefined) yield this.#endSkipped(this.#end, this.#scanner.isOpen() ? 'unclosed_quote' : 'too_long');
+    if (this.#skipped !== undefined)
+      yield this.#endSkipped(this.#end, this.#scanner.isOpen() ? 'unclosed_quote' : 'too_long');
   }
 
   /** Room for as much again as is kept, so that a record that comes in many chunks is copied a few times at most. */

@@ -1,9 +1,13 @@
 const DATE = /^(\d{4})-(\d{2})-(\d{2})$/;
-const DATETIME = new RegExp([
-  /^(?<date>\d{4}-\d{2}-\d{2})[Tt ]/,
-  /(?<hour>\d{2}):(?<minute>\d{2})(?::(?<second>\d{2})(?:[.,](?<fraction>\d{1,9}))?)?/,
-  /(?:[Zz]|(?<sign>[+-])(?<zoneHour>\d{2})(?::?(?<zoneMinute>\d{2}))?)?$/,
-].map((part) => part.source).join(''));
+const DATETIME = new RegExp(
+  [
+    /^(?<date>\d{4}-\d{2}-\d{2})[Tt ]/,
+    /(?<hour>\d{2}):(?<minute>\d{2})(?::(?<second>\d{2})(?:[.,](?<fraction>\d{1,9}))?)?/,
+    /(?:[Zz]|(?<sign>[+-])(?<zoneHour>\d{2})(?::?(?<zoneMinute>\d{2}))?)?$/,
+  ]
+    .map((part) => part.source)
+    .join(''),
+);
 
 const FIRST_INSTANT = Date.parse('0001-01-01T00:00:00.000Z');
 const LAST_INSTANT = Date.parse('9999-12-31T23:59:59.999Z');
@@ -39,7 +43,9 @@ export function readDatetime(text: string): string | undefined {
   return writeDatetime(Date.parse(asWritten) + (sign === '-' ? offsetMs : -offsetMs));
 }
 
-/** Returns the day of a date and time that is written as a midnight, whatever its zone; undefined for any other text. */
+/**
+ * Returns the day of a date and time that is written as a midnight, whatever its zone; undefined for any other text.
+ */
 export function dayOfMidnight(text: string): string | undefined {
   const { date, hour, minute, second = '00', fraction = '' } = DATETIME.exec(text)?.groups ?? {};
   const isMidnight = `${hour}:${minute}:${second}` === '00:00:00' && !/[1-9]/.test(fraction);

@@ -17,18 +17,20 @@ const engine = JSON as unknown as {
 /** What may be a number: after a name, in an array, or alone. Within texts it is none, which only costs time. */
 const MAYBE_NUMBER = /(?:^|"\s*:|[,[])\s*(-?\d[\d.eE+-]*)/g;
 /**
- * Whether some number may not be written as a double's text is: it is long, has an exponent, ends with zeros behind the point, is
- * tiny, or is -0. One look over the whole text costs less than to take out each number.
+ * Whether some number may not be written as a double's text is: it is long, has an exponent, ends with zeros behind the
+ * point, is tiny, or is -0. One look over the whole text costs less than to take out each number.
  */
 const MAYBE_INEXACT = /(?:^|"\s*:|[,[])\s*-?(?:\d[\d.]{14}|\d+(?:\.\d*)?[eE]|\d+\.\d*0(?![\d.])|0\.0{5}|(?<=-)0)/;
 /**
- * Parses as JSON.parse does, but numbers keep their digits, for `numberText` to tell and JSON.stringify to write. A member named
+ * Parses as JSON.parse does, but numbers keep their digits, for `numberText` to tell and JSON.stringify to write. A
+ * member named
  * `__proto__` stays one, as any other: code that copies members must define it, not assign it.
  */
 export function parseExactJson(text: string): unknown {
   if (!MAYBE_INEXACT.test(text) || keepsItsNumbers(text)) return engine.parse(text);
   return engine.parse(text, (_, value, { source }) =>
-    (typeof value === 'number' && String(value) !== source ? engine.rawJSON(source!) : value));
+    typeof value === 'number' && String(value) !== source ? engine.rawJSON(source!) : value,
+  );
 }
 
 /** Whether each number comes out of a double as it went in: a reviver takes several times as long. */

@@ -1,23 +1,36 @@
 import { Buffer } from 'node:buffer';
 import type { Encoding } from './csv-bytes.ts';
 
-const MARKS: [Encoding, number[]][] = [['utf-8', [0xef, 0xbb, 0xbf]], ['utf-16le', [0xff, 0xfe]], ['utf-16be', [0xfe, 0xff]]];
+const MARKS: [Encoding, number[]][] = [
+  ['utf-8', [0xef, 0xbb, 0xbf]],
+  ['utf-16le', [0xff, 0xfe]],
+  ['utf-16be', [0xfe, 0xff]],
+];
 
-/** The encoding of a file that begins with `head`, at least 3 bytes of it: its byte order mark tells, else what is set. */
+/**
+ * The encoding of a file that begins with `head`, at least 3 bytes of it: its byte order mark tells, else what is set.
+ */
 export function encodingOf(head: Uint8Array, set: Encoding | undefined): Encoding {
   const found = MARKS.find(([, mark]) => mark.every((byte, at) => head[at] === byte));
   return found?.[0] ?? set ?? 'utf-8';
 }
 
-/** Turns the bytes of a file into UTF-8, chunk by chunk, without the byte order mark of UTF-16. `end` gives what is left. */
+/**
+ * Turns the bytes of a file into UTF-8, chunk by chunk, without the byte order mark of UTF-16. `end` gives what is
+ * left.
+ */
 export type Transcoder = { push(chunk: Buffer): Buffer; end(): Buffer };
 
 export function createTranscoder(encoding: Encoding): Transcoder {
   if (encoding === 'utf-8') return { push: (chunk) => chunk, end: () => Buffer.alloc(0) };
   if (encoding === 'utf-16le' || encoding === 'utf-16be') return new Utf16(encoding === 'utf-16be');
-  if (encoding === 'latin-1') return { push: (chunk) => Buffer.from(chunk.toString('latin1')), end: () => Buffer.alloc(0) };
+  if (encoding === 'latin-1')
+    return { push: (chunk) => Buffer.from(chunk.toString('latin1')), end: () => Buffer.alloc(0) };
   const decoder = new TextDecoder(encoding);
-  return { push: (chunk) => Buffer.from(decoder.decode(chunk, { stream: true })), end: () => Buffer.from(decoder.decode()) };
+  return {
+    push: (chunk) => Buffer.from(decoder.decode(chunk, { stream: true })),
+    end: () => Buffer.from(decoder.decode()),
+  };
 }
 
 /** No byte of UTF-8: a record in which it stands is refused alone, as one that is not UTF-8. */
@@ -27,7 +40,9 @@ const LONE_SURROGATE = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[
 class Utf16 implements Transcoder {
   readonly #isBigEndian: boolean;
   #isAtStart = true;
-  /** The bytes of half a character: of a unit that is not whole, or of a surrogate whose other half is still to come. */
+  /**
+   * The bytes of half a character: of a unit that is not whole, or of a surrogate whose other half is still to come.
+   */
   #rest = Buffer.alloc(0);
 
   constructor(isBigEndian: boolean) {
@@ -36,7 +51,7 @@ class Utf16 implements Transcoder {
 
   push(chunk: Buffer): Buffer {
     const bytes = Buffer.concat([this.#rest, chunk]);
-    let end = bytes.length - bytes.length % 2;
+    let end = bytes.length - (bytes.length % 2);
     const lastUnit = end === 0 ? 0 : this.#isBigEndian ? bytes.readUInt16BE(end - 2) : bytes.readUInt16LE(end - 2);
     if (lastUnit >= 0xd800 && lastUnit < 0xdc00) end -= 2;
     this.#rest = bytes.subarray(end);
@@ -54,6 +69,8 @@ class Utf16 implements Transcoder {
     if (this.#isAtStart && text.startsWith('\ufeff')) text = text.slice(1);
     this.#isAtStart = false;
     if (text.isWellFormed()) return Buffer.from(text);
-    return Buffer.concat(text.split(LONE_SURROGATE).flatMap((part, index) => [...index === 0 ? [] : [NO_UTF8], Buffer.from(part)]));
+    return Buffer.concat(
+      text.split(LONE_SURROGATE).flatMap((part, index) => [...(index === 0 ? [] : [NO_UTF8]), Buffer.from(part)]),
+    );
   }
 }

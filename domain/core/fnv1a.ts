@@ -1,11 +1,17 @@
-/** A hash of 32 bits (Fowler, Noll and Vo's FNV-1a over UTF-16), negative for half of all texts. It never changes: work goes on by it. */
+/**
+ * A hash of 32 bits (Fowler, Noll and Vo's FNV-1a over UTF-16), negative for half of all texts. It never changes: work
+ * goes on by it.
+ */
 export function fnv1a(text: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
   return hash;
 }
 
-/** The same, 0 to 2^32 - 1, spread evenly also over texts that are alike, as those with the same end (the last step of MurmurHash3). */
+/**
+ * The same, 0 to 2^32 - 1, spread evenly also over texts that are alike, as those with the same end (the last step of
+ * MurmurHash3).
+ */
 export function spreadHash(text: string): number {
   const hash = fnv1a(text);
   const first = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);

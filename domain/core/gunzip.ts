@@ -2,7 +2,10 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { crc32, createInflateRaw, type InflateRaw, inflateRawSync } from 'node:zlib';
 
 const GIB = 1024 ** 3;
-/** Of what a gzip file holds: of an upload, of a fetched file, and of each file that a sync reads (docs/imports.md, docs/connectors.md). */
+/**
+ * Of what a gzip file holds: of an upload, of a fetched file, and of each file that a sync reads (docs/imports.md,
+ * docs/connectors.md).
+ */
 export const MAX_DECOMPRESSED_BYTES = 50 * GIB;
 
 /** Compressed bytes given to the decompressor at a time: at most a thousandfold of it, 16 MiB, comes out at once. */
@@ -20,19 +23,22 @@ export type GunzipOptions = {
 };
 
 /**
- * `corrupt`: what came out may be wrong, since a checksum or a length is, or since it cannot be decompressed. `trailing_bytes`: all of it
- * came out and is right, and something else follows.
+ * `corrupt`: what came out may be wrong, since a checksum or a length is, or since it cannot be decompressed.
+ * `trailing_bytes`: all of it came out and is right, and something else follows.
  */
 export type GzipDefect = 'cut_off' | 'corrupt' | 'trailing_bytes' | 'too_large';
 
 /**
- * Decompresses a gzip file (RFC 1952), also one of several members. Yields all that comes out before a defect, and returns
- * the defect. Reads no more of `pieces` than it has asked for, so a source that stalls does not hold up a reader who leaves early.
+ * Decompresses a gzip file (RFC 1952), also one of several members. Yields all that comes out before a defect, and
+ * returns the defect. Reads no more of `pieces` than it has asked for, so a source that stalls does not hold up a
+ * reader who leaves early.
  *
- * Node's own Gunzip drops what came out last where bytes follow that are no gzip, so the members are read one by one here.
+ * Node's own Gunzip drops what came out last where bytes follow that are no gzip, so the members are read one by one
+ * here.
  */
 export async function* gunzip(
-  pieces: AsyncIterable<Buffer>, { maxBytes, signal }: GunzipOptions,
+  pieces: AsyncIterable<Buffer>,
+  { maxBytes, signal }: GunzipOptions,
 ): AsyncGenerator<Buffer, GzipDefect | null, undefined> {
   const input = new Input(pieces);
   let bytes = 0;
@@ -43,7 +49,7 @@ export async function* gunzip(
       signal?.throwIfAborted();
       const header = await readHeader(input);
       if (header === 'end' && !isFirst) return null;
-      if (header === 'other' && !isFirst) return await hasOnlyZeros(input) ? null : 'trailing_bytes';
+      if (header === 'other' && !isFirst) return (await hasOnlyZeros(input)) ? null : 'trailing_bytes';
       if (header === 'other') return 'corrupt';
       if (header !== 'member') return 'cut_off';
       const small = await takeSmall(input);
@@ -62,7 +68,8 @@ export async function* gunzip(
           const chunk = await input.chunk();
           const defect = chunk === null ? await member.end() : await member.write(chunk);
           for (const piece of member.out.splice(0)) {
-            // The pieces that came out at once may take its reader seconds: meanwhile timers, heartbeats and cancellations get their turn.
+            // The pieces that came out at once may take its reader seconds: meanwhile timers, heartbeats and
+            // cancellations get their turn.
             await nextTurn();
             signal?.throwIfAborted();
             bytes += piece.length;
@@ -88,7 +95,10 @@ function isRight(trailer: Buffer, checksum: number, length: number): boolean {
   return trailer.readUInt32LE(0) === checksum && trailer.readUInt32LE(4) === length;
 }
 
-/** Takes a small member that ends within the next input, and returns what it holds; null, and takes nothing, for any other one. */
+/**
+ * Takes a small member that ends within the next input, and returns what it holds; null, and takes nothing, for any
+ * other one.
+ */
 async function takeSmall(input: Input): Promise<Buffer | null> {
   const chunk = await input.chunk();
   if (chunk === null) return null;
@@ -128,12 +138,16 @@ class Member {
   /** Resolves once all that comes out of this input has come out. */
   write(input: Buffer): Promise<GzipDefect | null> {
     this.#written += input.length;
-    return this.#settled((done) => { this.#inflate.write(input, done); });
+    return this.#settled((done) => {
+      this.#inflate.write(input, done);
+    });
   }
 
   /** The source has no more: right only where the member ended with its last byte. */
   end(): Promise<GzipDefect | null> {
-    return this.#settled(() => { this.#inflate.end(); });
+    return this.#settled(() => {
+      this.#inflate.end();
+    });
   }
 
   /** A member that ends within its input ends the stream, and its write is not called back; nor is one that fails. */
@@ -200,7 +214,10 @@ class Input {
     return this.#cut(count);
   }
 
-  /** Gives back the end of what was read last. A file of many small members would be copied once for each of them otherwise. */
+  /**
+   * Gives back the end of what was read last. A file of many small members would be copied once for each of them
+   * otherwise.
+   */
   unread(bytes: Buffer): void {
     this.#at -= bytes.length;
   }
@@ -224,7 +241,10 @@ const [MAGIC, DEFLATE] = [[0x1f, 0x8b], 8];
 /** Bits of the flags (RFC 1952, 2.3.1): what else the header has. */
 const [HAS_CHECKSUM, HAS_EXTRA, HAS_NAME, HAS_COMMENT] = [2, 4, 8, 16];
 
-/** Reads the header of the next member. `end`: nothing follows; `cut_off`: a part of one; `other`: something else, which stays. */
+/**
+ * Reads the header of the next member. `end`: nothing follows; `cut_off`: a part of one; `other`: something else, which
+ * stays.
+ */
 async function readHeader(input: Input): Promise<'member' | 'end' | 'cut_off' | 'other'> {
   const head = await input.take(10);
   if (head === null) return startOf(input);
@@ -235,10 +255,10 @@ async function readHeader(input: Input): Promise<'member' | 'end' | 'cut_off' | 
   const flags = head[3]!;
   if ((flags & HAS_EXTRA) > 0) {
     const length = await input.take(2);
-    if (length === null || await input.take(length.readUInt16LE(0)) === null) return 'cut_off';
+    if (length === null || (await input.take(length.readUInt16LE(0))) === null) return 'cut_off';
   }
-  for (const flag of [HAS_NAME, HAS_COMMENT]) if ((flags & flag) > 0 && !await passText(input)) return 'cut_off';
-  if ((flags & HAS_CHECKSUM) > 0 && await input.take(2) === null) return 'cut_off';
+  for (const flag of [HAS_NAME, HAS_COMMENT]) if ((flags & flag) > 0 && !(await passText(input))) return 'cut_off';
+  if ((flags & HAS_CHECKSUM) > 0 && (await input.take(2)) === null) return 'cut_off';
   return 'member';
 }
 

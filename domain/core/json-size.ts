@@ -1,10 +1,18 @@
 import { numberText } from './exact-json.ts';
 
-/** Elements of arrays and members of objects that a body may have, all together, where its operation says nothing else. */
+/**
+ * Elements of arrays and members of objects that a body may have, all together, where its operation says nothing else.
+ */
 export const MAX_ELEMENTS = 20_000;
 
-/** Tells what is wrong with the size of a JSON value, whatever it means; null: nothing. Looks at `maxElements` elements at most. */
-export function shapeError(value: unknown, { maxElements, maxNesting }: { maxElements: number; maxNesting: number }): string | null {
+/**
+ * Tells what is wrong with the size of a JSON value, whatever it means; null: nothing. Looks at `maxElements` elements
+ * at most.
+ */
+export function shapeError(
+  value: unknown,
+  { maxElements, maxNesting }: { maxElements: number; maxNesting: number },
+): string | null {
   let [level, elements] = [[value], 0];
   for (let nesting = 0; level.length > 0; nesting += 1) {
     const inner: unknown[] = [];
@@ -22,8 +30,8 @@ export function shapeError(value: unknown, { maxElements, maxNesting }: { maxEle
 }
 
 /**
- * Returns the bytes of a JSON value as a column of Postgres gives it back: jsonb puts a space behind each comma and colon, and writes all
- * digits of a number, 309 for 1e308. Stops once they are more than `most`.
+ * Returns the bytes of a JSON value as a column of Postgres gives it back: jsonb puts a space behind each comma and
+ * colon, and writes all digits of a number, 309 for 1e308. Stops once they are more than `most`.
  */
 export function storedBytes(value: unknown, most: number): number {
   if (typeof value === 'string') return Buffer.byteLength(JSON.stringify(value));

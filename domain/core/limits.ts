@@ -1,8 +1,8 @@
 import { type Bounds, type Semaphore, semaphore } from './semaphore.ts';
 
 /**
- * Places that entities share in one process: no entity has more than its share while others wait (`semaphore`). Every limit of work
- * stands here, so that one test runs the rule over all of them.
+ * Places that entities share in one process: no entity has more than its share while others wait (`semaphore`). Every
+ * limit of work stands here, so that one test runs the rule over all of them.
  */
 export const PLACES = {
   /** Batches of imports and feeds: bounds what they hold in memory. */
@@ -17,7 +17,10 @@ export const PLACES = {
   sends: 4,
   /** Attempts to send a mail or an alert. */
   mails: 8,
-  /** Looks for the people that filters find, for campaigns and segments: each takes two database sessions, for ten minutes at most. */
+  /**
+   * Looks for the people that filters find, for campaigns and segments: each takes two database sessions, for ten
+   * minutes at most.
+   */
   audiences: 2,
   /** Counts of what became of an entity's messages. */
   reports: 4,
@@ -27,19 +30,23 @@ export const PLACES = {
   imports: 64,
   /** Feeds under way, one of an entity, most of which wait for a place of a batch. */
   feeds: 64,
-  /** Calls of connectors within requests: checks of connections, exporters and push providers, and what a source has. */
+  /**
+   * Calls of connectors within requests: checks of connections, exporters and push providers, and what a source has.
+   */
   connectorCalls: 64,
   /** Funnels and previews that may look at all events of a period: each takes two database sessions. */
   heavyReads: 2,
-  /** Lists that are streamed: each holds a piece of about 1 MiB, or a database session, for as long as its caller reads. */
+  /**
+   * Lists that are streamed: each holds a piece of about 1 MiB, or a database session, for as long as its caller reads.
+   */
   streamedLists: 16,
 } as const;
 
 export type Limit = keyof typeof PLACES;
 
 /**
- * The limits of which one entity has fewer places also while it is alone, or whose line of callers is bounded. A step that finds the line
- * full is tried again in a moment.
+ * The limits of which one entity has fewer places also while it is alone, or whose line of callers is bounded. A step
+ * that finds the line full is tried again in a moment.
  */
 export const BOUNDS = {
   syncs: { maxWaitingEach: 6, maxWaiting: 60 },

@@ -59,7 +59,10 @@ export class LineSplitter {
     const wasKept = this.#length <= this.#maxLineBytes + 1;
     this.#length += part.length;
     if (this.#length <= this.#maxLineBytes + 1) this.#parts.push(part);
-    else if (wasKept) this.#parts = [Buffer.concat([...this.#parts, part.subarray(0, this.#sampleBytes)]).subarray(0, this.#sampleBytes)];
+    else if (wasKept)
+      this.#parts = [
+        Buffer.concat([...this.#parts, part.subarray(0, this.#sampleBytes)]).subarray(0, this.#sampleBytes),
+      ];
   }
 
   #take(lineEnd: 0 | 1): Line {

@@ -37,8 +37,8 @@ const REASONS: Record<string, string> = {
 };
 
 /**
- * Says in our own words why a run failed. A mail goes to addresses that anybody may have named: names, settings and messages,
- * which somebody else chose, would let them write to strangers in our name.
+ * Says in our own words why a run failed. A mail goes to addresses that anybody may have named: names, settings and
+ * messages, which somebody else chose, would let them write to strangers in our name.
  */
 export function reasonOf(status: string): string {
   return `${Object.hasOwn(REASONS, status) ? REASONS[status]! : 'It could not go on.'} The link shows the details.`;

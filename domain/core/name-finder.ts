@@ -7,8 +7,9 @@ const MASK = 2 ** BITS - 1;
 type Grams = { length: number; power: number; seen: Uint8Array; names: Map<string, number[]> };
 
 /**
- * Finds names in texts in one pass over each, however many names there are. Of a name there are the parts that all stand in a
- * text in which it stands; the numbers of such names come back, in no order. One without parts may stand in any text.
+ * Finds names in texts in one pass over each, however many names there are. Of a name there are the parts that all
+ * stand in a text in which it stands; the numbers of such names come back, in no order. One without parts may stand in
+ * any text.
  */
 export function createNameFinder(names: readonly (readonly string[])[]): (text: string) => Set<number> {
   const always = [...names.keys()].filter((name) => names[name]!.length === 0);
@@ -50,7 +51,7 @@ function piecesOf(part: string): string[] {
 
 function isRarer(piece: string, best: string, shared: ReadonlyMap<string, number>): boolean {
   const difference = shared.get(piece)! - shared.get(best)!;
-  return difference < 0 || difference === 0 && piece.length > best.length;
+  return difference < 0 || (difference === 0 && piece.length > best.length);
 }
 
 function emptyTier(length: number): Grams {

@@ -7,8 +7,19 @@ const VALUE = /^[\t\x20-\x7e]*$/;
 
 /** Those that say where a message ends, which host or part of a file is meant, or that hold for one connection only. */
 const OURS = new Set([
-  'host', 'content-length', 'transfer-encoding', 'connection', 'upgrade', 'te', 'trailer', 'keep-alive', 'http2-settings',
-  'expect', 'range', 'if-range', 'accept-encoding',
+  'host',
+  'content-length',
+  'transfer-encoding',
+  'connection',
+  'upgrade',
+  'te',
+  'trailer',
+  'keep-alive',
+  'http2-settings',
+  'expect',
+  'range',
+  'if-range',
+  'accept-encoding',
 ]);
 
 /**

@@ -1,6 +1,8 @@
 import { closest, distance } from 'fastest-levenshtein';
 
-/** Comparing two names costs the product of their lengths, and a body may hold thousands: longer ones are not compared. */
+/**
+ * Comparing two names costs the product of their lengths, and a body may hold thousands: longer ones are not compared.
+ */
 const COMPARED_CHARS = 64;
 /** Nor are more names than these. */
 const COMPARED_NAMES = 500;
@@ -26,7 +28,10 @@ export function nearestName(name: string, known: readonly string[]): string | nu
 
 /** Letters by which a name may differ from the one that was meant. */
 const MISSPELT_LETTERS = 2;
-/** One of so many letters of a name at most: among short names most are near each other, and none is another one misspelt. */
+/**
+ * One of so many letters of a name at most: among short names most are near each other, and none is another one
+ * misspelt.
+ */
 const LETTERS_PER_FAULT = 3;
 
 /** The known name of which this one is probably a misspelling; null if there is none. */

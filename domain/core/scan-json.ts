@@ -19,8 +19,8 @@ export type ScanOptions = {
 };
 
 /**
- * Elements of an array, or members of an object with their names, that stand side by side, without the commas around; or a single
- * one whose value is large and starts at `large`.
+ * Elements of an array, or members of an object with their names, that stand side by side, without the commas around;
+ * or a single one whose value is large and starts at `large`.
  */
 export type JsonPiece = { start: number; end: number; large: number | null };
 
@@ -28,8 +28,8 @@ export type JsonPiece = { start: number; end: number; large: number | null };
 export type LargeJson = { start: number; end: number; pieces: JsonPiece[] };
 
 /**
- * What one look over the bytes of a JSON text finds, before anything of it is parsed: it costs less than JSON.parse, whatever the text.
- * The text need not be sound. What stands within strings doesn't count.
+ * What one look over the bytes of a JSON text finds, before anything of it is parsed: it costs less than JSON.parse,
+ * whatever the text. The text need not be sound. What stands within strings doesn't count.
  */
 export class JsonScan {
   /** Of arrays and objects within each other: how deep. */
@@ -68,7 +68,8 @@ export class JsonScan {
       const byte = bytes[at]!;
       if (byte === QUOTE) {
         if (bytes[at + 1] === UNDERSCORE) this.hasUnderscored = true;
-        for (at = findStop(bytes, words, at + 1); bytes[at] === BACKSLASH; at = findStop(bytes, words, at + 2)) this.hasEscapes = true;
+        for (at = findStop(bytes, words, at + 1); bytes[at] === BACKSLASH; at = findStop(bytes, words, at + 2))
+          this.hasEscapes = true;
       } else if (byte === COLON || byte === SPACE) {
         continue;
       } else if (byte === COMMA) {
@@ -156,7 +157,10 @@ function wordsOf({ buffer, byteOffset, length }: Uint8Array): Int32Array {
   return byteOffset % 4 === 0 ? new Int32Array(buffer, byteOffset, length >> 2) : NO_WORDS;
 }
 
-/** Where the next quote or backslash is, or the end: strings are most of a text, and so are skipped four bytes at a time. */
+/**
+ * Where the next quote or backslash is, or the end: strings are most of a text, and so are skipped four bytes at a
+ * time.
+ */
 function findStop(bytes: Uint8Array, words: Int32Array, from: number): number {
   let at = from;
   for (; (at & 3) !== 0; at += 1) {

@@ -1,10 +1,14 @@
 /**
- * Takes a turn for an entity; what it gives back ends it. If no turn is free for it, it calls `onWait`, and waits for that, too. A caller
- * whose signal aborts leaves the line, and the call fails with the signal's reason. It fails with `TooManyWait` if the line is full.
+ * Takes a turn for an entity; what it gives back ends it. If no turn is free for it, it calls `onWait`, and waits for
+ * that, too. A caller whose signal aborts leaves the line, and the call fails with the signal's reason. It fails with
+ * `TooManyWait` if the line is full.
  */
 export type Semaphore = (entityId: number, onWait?: () => Promise<void>, signal?: AbortSignal) => Promise<() => void>;
 
-/** Maximum number of turns of one entity, also while it is alone, and of callers that wait: of one entity, and of all together. */
+/**
+ * Maximum number of turns of one entity, also while it is alone, and of callers that wait: of one entity, and of all
+ * together.
+ */
 export type Bounds = { maxEach?: number; maxWaitingEach?: number; maxWaiting?: number };
 
 export class TooManyWait extends Error {
@@ -19,9 +23,10 @@ export class TooManyWait extends Error {
 type Waiting = { entityId: number; begin(): void; refuse(error: TooManyWait): void };
 
 /**
- * At most `atOnce` turns at a time, shared out by entity: while n of them have turns or wait for one, none has more than ⌈atOnce / n⌉.
- * The next free turn goes to the entity that has waited longest since a turn of its own began or ended; of its own, first come, first
- * served. When all places in line are taken, the newest caller of the entity that holds most gives way to an entity that holds fewer.
+ * At most `atOnce` turns at a time, shared out by entity: while n of them have turns or wait for one, none has more
+ * than ⌈atOnce / n⌉. The next free turn goes to the entity that has waited longest since a turn of its own began or
+ * ended; of its own, first come, first served. When all places in line are taken, the newest caller of the entity that
+ * holds most gives way to an entity that holds fewer.
  */
 export function semaphore(atOnce: number, bounds: Bounds = {}): Semaphore {
   const turns = new Turns(atOnce, bounds);
@@ -88,7 +93,8 @@ class Turns {
     if (own >= this.#bounds.maxWaitingEach) throw new TooManyWait(own);
     const all = this.#waiting.length;
     if (all < this.#bounds.maxWaiting) return;
-    const most = [...this.#shares.keys()].map((id) => this.#waitingOf(id))
+    const most = [...this.#shares.keys()]
+      .map((id) => this.#waitingOf(id))
       .reduce((one, other) => (other.length > one.length ? other : one));
     if (most.length <= own + 1) throw new TooManyWait(all);
     const newest = most.at(-1)!;
@@ -114,13 +120,17 @@ class Turns {
   }
 
   #next(): Waiting | undefined {
-    const longest = [...this.#shares].filter(([entityId]) => this.#isWaiting(entityId) && this.#mayBegin(entityId))
+    const longest = [...this.#shares]
+      .filter(([entityId]) => this.#isWaiting(entityId) && this.#mayBegin(entityId))
       .toSorted(([, one], [, other]) => one.since - other.since)[0];
     return longest && this.#waiting.find(({ entityId }) => entityId === longest[0]);
   }
 
   #mayBegin(entityId: number): boolean {
-    return this.#free > 0 && this.#share(entityId).held < Math.min(this.#bounds.maxEach, Math.ceil(this.#atOnce / this.#shares.size));
+    return (
+      this.#free > 0 &&
+      this.#share(entityId).held < Math.min(this.#bounds.maxEach, Math.ceil(this.#atOnce / this.#shares.size))
+    );
   }
 
   #begin(entityId: number): void {
@@ -139,7 +149,7 @@ class Turns {
   }
 
   #share(entityId: number): Share {
-    const share = this.#shares.get(entityId) ?? { held: 0, since: this.#now += 1 };
+    const share = this.#shares.get(entityId) ?? { held: 0, since: (this.#now += 1) };
     this.#shares.set(entityId, share);
     return share;
   }
@@ -150,7 +160,12 @@ class Turns {
 }
 
 /** Leaves the line if `onWait` fails or the signal aborts; a turn that began before `onWait` failed ends. */
-async function waitInLine(turns: Turns, entityId: number, onWait?: () => Promise<void>, signal?: AbortSignal): Promise<void> {
+async function waitInLine(
+  turns: Turns,
+  entityId: number,
+  onWait?: () => Promise<void>,
+  signal?: AbortSignal,
+): Promise<void> {
   const { promise: turn, resolve, reject } = Promise.withResolvers<void>();
   let hasBegun = false;
   const begin = () => {
@@ -164,18 +179,22 @@ async function waitInLine(turns: Turns, entityId: number, onWait?: () => Promise
   turns.wait(waiting);
   signal?.addEventListener('abort', onAbort, { once: true });
   try {
-    await Promise.all([turn, onWait?.().catch((error: unknown) => {
-      if (!turns.leave(waiting) && hasBegun) turns.end(entityId);
-      throw error;
-    })]);
+    await Promise.all([
+      turn,
+      onWait?.().catch((error: unknown) => {
+        if (!turns.leave(waiting) && hasBegun) turns.end(entityId);
+        throw error;
+      }),
+    ]);
   } finally {
     signal?.removeEventListener('abort', onAbort);
   }
 }
 
 /**
- * A budget that entities share without waiting: each may hold as much as is free beside it. So one entity alone holds half, n of them
- * 1 / (n + 1) each, and the same is free for the next. An entity that holds nothing always gets what it asks for first.
+ * A budget that entities share without waiting: each may hold as much as is free beside it. So one entity alone holds
+ * half, n of them 1 / (n + 1) each, and the same is free for the next. An entity that holds nothing always gets what it
+ * asks for first.
  */
 export class SharedBudget {
   readonly #most: number;

@@ -7,5 +7,8 @@ export type ServerSideEncryption = { algorithm: (typeof SERVER_SIDE_ENCRYPTIONS)
 /** Returns the members by which requests of S3's SDK ask for it; none for null. */
 export function encryptionMembers(encryption: ServerSideEncryption | null) {
   if (encryption === null) return {};
-  return { ServerSideEncryption: encryption.algorithm, ...encryption.kmsKeyId === null ? {} : { SSEKMSKeyId: encryption.kmsKeyId } };
+  return {
+    ServerSideEncryption: encryption.algorithm,
+    ...(encryption.kmsKeyId === null ? {} : { SSEKMSKeyId: encryption.kmsKeyId }),
+  };
 }

@@ -7,7 +7,8 @@ export type DateFormat = { hasDate: boolean; hasTime: boolean };
 
 /** Formats that no file spells out (ECMA-376 part 1, 18.8.30); 27 to 36 and 50 to 58 are those of East Asia. */
 function builtInFormat(id: number): DateFormat | null {
-  if ((id >= 14 && id <= 17) || (id >= 27 && id <= 31) || id === 36 || (id >= 50 && id <= 58)) return { hasDate: true, hasTime: false };
+  if ((id >= 14 && id <= 17) || (id >= 27 && id <= 31) || id === 36 || (id >= 50 && id <= 58))
+    return { hasDate: true, hasTime: false };
   if ((id >= 18 && id <= 21) || (id >= 32 && id <= 35)) return { hasDate: false, hasTime: true };
   return id === 22 ? { hasDate: true, hasTime: true } : null;
 }
@@ -16,7 +17,10 @@ function builtInFormat(id: number): DateFormat | null {
 const LITERALS = /"[^"]*"|\\.|_.|\*.|\[[^[\]]*\]/gs;
 const ELAPSED = /\[(?:h+|m+|s+)\]/i;
 
-/** Whether a format shows numbers as dates; `code` is null where the file does not spell it out. An elapsed time, [h]:mm, is none. */
+/**
+ * Whether a format shows numbers as dates; `code` is null where the file does not spell it out. An elapsed time,
+ * [h]:mm, is none.
+ */
 export function dateFormatOf(id: number, code: string | null): DateFormat | null {
   if (code === null) return builtInFormat(id);
   if (ELAPSED.test(code)) return null;
@@ -33,8 +37,9 @@ const EPOCHS = { 1900: Date.UTC(1899, 11, 30), 1904: Date.UTC(1904, 0, 1) };
 const END = Date.UTC(10_000, 0, 1);
 
 /**
- * A number as a date format shows it, in ISO 8601: `2026-01-31`, `2026-01-31T12:30:00`, or `12:30:00` where there is no date. Nothing
- * of it is lost: a day with a time has it, whatever its format. Undefined for what no calendar has: then the number stands.
+ * A number as a date format shows it, in ISO 8601: `2026-01-31`, `2026-01-31T12:30:00`, or `12:30:00` where there is no
+ * date. Nothing of it is lost: a day with a time has it, whatever its format. Undefined for what no calendar has: then
+ * the number stands.
  */
 export function serialDate(text: string, { hasDate, hasTime }: DateFormat, is1904: boolean): string | undefined {
   const days = Number(text);
@@ -94,14 +99,17 @@ export function columnOf(reference: string): number | undefined {
 
 /** The letters of a column, from 0. */
 export function columnName(column: number): string {
-  const letter = String.fromCharCode(65 + column % 26);
+  const letter = String.fromCharCode(65 + (column % 26));
   return column < 26 ? letter : columnName(Math.floor(column / 26) - 1) + letter;
 }
 
 /** csv-splitter.ts refuses a longer record, so no more of it is made. */
 const MAX_ROW_CHARACTERS = 1024 * 1024;
 
-/** A row of a sheet as a record of CSV, at least `width` fields long; of a row that is longer than any record may be, its beginning. */
+/**
+ * A row of a sheet as a record of CSV, at least `width` fields long; of a row that is longer than any record may be,
+ * its beginning.
+ */
 export function csvRow(cells: readonly string[], width: number): string {
   const fields: string[] = [];
   let characters = 0;

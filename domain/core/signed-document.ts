@@ -9,7 +9,12 @@ export type Signed<T extends object> = T & { signature: z.infer<typeof documentS
 export type Sign = (bytes: Buffer) => { keyId: string; value: string };
 
 /** A public key as `/.well-known/jwks.json` has it (RFC 8037); `kid` is its thumbprint (RFC 7638). */
-const signingKey = z.object({ kty: z.literal('OKP'), crv: z.literal('Ed25519'), x: z.string().regex(/^[\w-]{43}$/), kid: z.string() });
+const signingKey = z.object({
+  kty: z.literal('OKP'),
+  crv: z.literal('Ed25519'),
+  x: z.string().regex(/^[\w-]{43}$/),
+  kid: z.string(),
+});
 export type SigningKey = z.infer<typeof signingKey>;
 
 /** The keys of a JWK set (RFC 7517) that can have signed a document; undefined for what is no such set. */
@@ -27,8 +32,8 @@ export function signDocument<T extends object>(document: T, sign: Sign): Signed<
 export type SignatureState = 'valid' | 'invalid' | 'unknown_key' | 'unsigned';
 
 /**
- * Whether one of these keys signed a document. It is taken as JSON.parse gave it, not as a schema did: members that a schema
- * does not know are signed, too.
+ * Whether one of these keys signed a document. It is taken as JSON.parse gave it, not as a schema did: members that a
+ * schema does not know are signed, too.
  */
 export function verifyDocument(document: object, keys: readonly SigningKey[]): SignatureState {
   const { signature: given, ...signed } = document as Record<string, unknown>;

@@ -1,7 +1,11 @@
 import type { Delimiter, Encoding } from './csv-bytes.ts';
 
 /** What is set of how a file of rows is read; what is not set is found in the file. */
-export type TableSettings = { delimiter?: Delimiter | undefined; encoding?: Encoding | undefined; sheet?: string | undefined };
+export type TableSettings = {
+  delimiter?: Delimiter | undefined;
+  encoding?: Encoding | undefined;
+  sheet?: string | undefined;
+};
 
 /** How a file is read: the rows of an .xlsx file are those of a sheet, and come with commas between their cells. */
 export type TableFormat = {
@@ -17,11 +21,17 @@ export type TableFormat = {
 export type TableSyntax = Pick<TableFormat, 'format' | 'delimiter'>;
 
 /** Of a zip file that holds something, and of one that does not. */
-const ZIPS = [[0x50, 0x4b, 0x03, 0x04], [0x50, 0x4b, 0x05, 0x06]];
+const ZIPS = [
+  [0x50, 0x4b, 0x03, 0x04],
+  [0x50, 0x4b, 0x05, 0x06],
+];
 /** What older versions of Excel write, and the newer ones where a password protects the file (MS-CFB 2.2). */
 const COMPOUND_FILE = [0xd0, 0xcf, 0x11, 0xe0];
 
-/** Whether a file that begins with these bytes, at least 4 of it, is none of text: it may be .xlsx, or what Excel wrote before. */
+/**
+ * Whether a file that begins with these bytes, at least 4 of it, is none of text: it may be .xlsx, or what Excel wrote
+ * before.
+ */
 export function isBinaryTable(head: Uint8Array): boolean {
   return isZip(head) || isCompoundFile(head);
 }
@@ -35,10 +45,14 @@ export function isCompoundFile(head: Uint8Array): boolean {
 }
 
 const FOREIGN: [name: string, mark: number[]][] = [
-  ['compressed with bzip2', [0x42, 0x5a, 0x68]], ['compressed with xz', [0xfd, 0x37, 0x7a, 0x58, 0x5a]],
-  ['compressed with LZMA', [0x5d, 0x00, 0x00]], ['compressed with zstd', [0x28, 0xb5, 0x2f, 0xfd]],
-  ['an archive of 7-Zip', [0x37, 0x7a, 0xbc, 0xaf]], ['an archive of RAR', [0x52, 0x61, 0x72, 0x21]],
-  ['of Parquet', [0x50, 0x41, 0x52, 0x31]], ['a PDF', [0x25, 0x50, 0x44, 0x46]],
+  ['compressed with bzip2', [0x42, 0x5a, 0x68]],
+  ['compressed with xz', [0xfd, 0x37, 0x7a, 0x58, 0x5a]],
+  ['compressed with LZMA', [0x5d, 0x00, 0x00]],
+  ['compressed with zstd', [0x28, 0xb5, 0x2f, 0xfd]],
+  ['an archive of 7-Zip', [0x37, 0x7a, 0xbc, 0xaf]],
+  ['an archive of RAR', [0x52, 0x61, 0x72, 0x21]],
+  ['of Parquet', [0x50, 0x41, 0x52, 0x31]],
+  ['a PDF', [0x25, 0x50, 0x44, 0x46]],
 ];
 
 /** Tells what a file is that begins with these bytes and is none of those that are read; else null. */
@@ -61,8 +75,8 @@ export const MAX_NULL_MARKER = 64;
 
 /** What stands before the decimals of a number. */
 export const DECIMALS = ['.', ','] as const;
-export type Decimal = typeof DECIMALS[number];
+export type Decimal = (typeof DECIMALS)[number];
 
 /** Whether a midnight is taken for a Date, and a day for a Datetime. */
 export const DATE_RULES = ['strict', 'lenient'] as const;
-export type DateRule = typeof DATE_RULES[number];
+export type DateRule = (typeof DATE_RULES)[number];

@@ -28,8 +28,8 @@ export function storable(text: string): string {
 }
 
 /**
- * Cuts `text` to `max` UTF-16 units and makes it storable, for an error that shows what was found. Leaves out the word that the limit
- * would cut: an erasure searches texts for whole ids, and would not find a part of one.
+ * Cuts `text` to `max` UTF-16 units and makes it storable, for an error that shows what was found. Leaves out the word
+ * that the limit would cut: an erasure searches texts for whole ids, and would not find a part of one.
  */
 export function shorten(text: string, max: number = MAX_CODE_POINTS * 2): string {
   return storable(text.slice(0, cutBetweenWords(text, max)));
@@ -38,7 +38,10 @@ export function shorten(text: string, max: number = MAX_CODE_POINTS * 2): string
 /** Characters between words: they stand neither in an address nor in an id. */
 const BETWEEN_WORDS = /[\s,;|"'`<>()[\]{}=&?…]/;
 
-/** Where the word begins that a cut at `max` would go through; `max` if there is none, or the word is too long to be an id. */
+/**
+ * Where the word begins that a cut at `max` would go through; `max` if there is none, or the word is too long to be an
+ * id.
+ */
 function cutBetweenWords(text: string, max: number): number {
   if (text.length <= max) return max;
   const from = lastWordBegins(text, max);

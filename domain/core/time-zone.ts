@@ -5,6 +5,6 @@ export function isTimeZone(name: string): boolean {
     new Intl.DateTimeFormat('en', { timeZone: name });
     return true;
   } catch {
-    return false;         // Intl's way to say no
+    return false; // Intl's way to say no
   }
 }

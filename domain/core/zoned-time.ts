@@ -49,8 +49,8 @@ export function datetimeIn(offsetAt: OffsetAt, { kind, ms }: WrittenTime): strin
 }
 
 /**
- * The instant of a local time. Of one that comes twice, as clocks go back, it is the first; one that clocks leave out as
- * they go forward is read with the offset from before, so that it comes out later by what they leave out (RFC 5545,
+ * The instant of a local time. Of one that comes twice, as clocks go back, it is the first; one that clocks leave out
+ * as they go forward is read with the offset from before, so that it comes out later by what they leave out (RFC 5545,
  * 3.3.5). Luxon's own choice of the two hangs on the offset of today.
  */
 export function toInstant(offsetAt: OffsetAt, localMs: number): number {

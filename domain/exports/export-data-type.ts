@@ -1,6 +1,14 @@
 /** What an exporter may export, in the order in which a run writes it. */
 export const EXPORT_DATA_TYPES = [
-  'sessions', 'sessions_with_carrier', 'logs', 'details', 'locations', 'devices', 'crashes', 'campaign_results_per_user', 'attributes',
+  'sessions',
+  'sessions_with_carrier',
+  'logs',
+  'details',
+  'locations',
+  'devices',
+  'crashes',
+  'campaign_results_per_user',
+  'attributes',
 ] as const;
 
 export type ExportDataType = (typeof EXPORT_DATA_TYPES)[number];
@@ -8,7 +16,10 @@ export type ExportDataType = (typeof EXPORT_DATA_TYPES)[number];
 /** Other names of the reference's examples for the same. */
 const ALIASES: Record<string, ExportDataType> = { app_devices: 'devices', crashes_values: 'crashes' };
 
-/** Rows of these are never changed: a window that is exported again gives the very same, but for erased people and retention. */
+/**
+ * Rows of these are never changed: a window that is exported again gives the very same, but for erased people and
+ * retention.
+ */
 export const APPEND_ONLY: ReadonlySet<ExportDataType> = new Set(['logs', 'details', 'locations', 'crashes']);
 
 /** The type that a caller names; undefined for an unknown one. */

@@ -35,19 +35,25 @@ const HEADLINES: Record<ExportReport['alert'], string> = {
 const LATE_TOLD = 20;
 
 /**
- * The mail about a run that somebody should know of, and the same in a line: what happened, what to do, and a link. It has nothing
- * that somebody else chose: nothing of a row, since a mail cannot be erased, no name and no message of an outside system.
+ * The mail about a run that somebody should know of, and the same in a line: what happened, what to do, and a link. It
+ * has nothing that somebody else chose: nothing of a row, since a mail cannot be erased, no name and no message of an
+ * outside system.
  */
 export function exportMail(report: ExportReport): { subject: string; text: string; line: string } {
   const title = `Exporter ${oneLine(report.exporterId, MAX_NAME)}`;
   const parts = [
     [`${title}: ${HEADLINES[report.alert]}.`, ...reasonLines(report)],
-    [windowLine(report), ...isGood(report) ? aligned([['rows', report.rows]]) : []],
+    [windowLine(report), ...(isGood(report) ? aligned([['rows', report.rows]]) : [])],
     adviceLines(report),
     [oneLine(report.link)],
-    [`Run ${oneLine(report.runId, MAX_NAME)}, from ${oneLine(report.startedAt, MAX_NAME)} to ${oneLine(report.endedAt, MAX_NAME)}`],
+    [
+      `Run ${oneLine(report.runId, MAX_NAME)}, from ${oneLine(report.startedAt, MAX_NAME)} to ${oneLine(report.endedAt, MAX_NAME)}`,
+    ],
   ];
-  const text = parts.filter((lines) => lines.length > 0).map((lines) => lines.join('\n')).join('\n\n');
+  const text = parts
+    .filter((lines) => lines.length > 0)
+    .map((lines) => lines.join('\n'))
+    .join('\n\n');
   const subject = `${title}: ${HEADLINES[report.alert]}`;
   return { subject, text: `${text}\n`, line: [`${subject}.`, ...reasonLines(report)].join(' ') };
 }
@@ -78,7 +84,7 @@ function adviceLines(report: ExportReport): string[] {
       `Mend it; to try: npx --no-install millrace exporters run ${oneLine(report.exporterId, MAX_NAME)}; then: ${activate}`,
     ];
   }
-  return [...lateLines(report), ...isPaused ? [`It is still paused. To let it run each day again: ${activate}`] : []];
+  return [...lateLines(report), ...(isPaused ? [`It is still paused. To let it run each day again: ${activate}`] : [])];
 }
 
 function failedLines({ cause, exporterId, days, rerunOf }: ExportReport): string[] {
@@ -93,13 +99,23 @@ function failedLines({ cause, exporterId, days, rerunOf }: ExportReport): string
     const rerun = `npx --no-install millrace exporters rerun ${oneLine(rerunOf, MAX_NAME)}`;
     return [`What was exported before stays. Mend it, then: ${rerun}`];
   }
-  return days ? [`Mend it, then: npx --no-install millrace exporters backfill ${exporter} --from ${days.from} --to ${days.to}`] : [];
+  return days
+    ? [`Mend it, then: npx --no-install millrace exporters backfill ${exporter} --from ${days.from} --to ${days.to}`]
+    : [];
 }
 
 function lateLines({ late }: ExportReport): string[] {
   if (late.length === 0) return [];
-  const told = late.slice(0, LATE_TOLD).map(({ runId, window, type, rows }) =>
-    `  ${sayWindow(window)}: ${rows} of ${type}; npx --no-install millrace exporters rerun ${oneLine(runId, MAX_NAME)}`);
+  const told = late
+    .slice(0, LATE_TOLD)
+    .map(
+      ({ runId, window, type, rows }) =>
+        `  ${sayWindow(window)}: ${rows} of ${type}; npx --no-install millrace exporters rerun ${oneLine(runId, MAX_NAME)}`,
+    );
   const more = late.length > LATE_TOLD ? [`  and ${late.length - LATE_TOLD} more`] : [];
-  return ['These rows are in no file, since they came after their window was exported. To export it again:', ...told, ...more];
+  return [
+    'These rows are in no file, since they came after their window was exported. To export it again:',
+    ...told,
+    ...more,
+  ];
 }

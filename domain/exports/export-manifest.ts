@@ -7,19 +7,27 @@ const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 const instant = z.iso.datetime();
 
 const file = z.object({
-  key: z.string().min(1), part: z.int().positive(), rows: count,
+  key: z.string().min(1),
+  part: z.int().positive(),
+  rows: count,
   /** As it lies in the bucket. */
-  bytes: count, sha256,
+  bytes: count,
+  sha256,
   /** Compressed, before encryption. */
-  content_bytes: count, content_sha256: sha256,
+  content_bytes: count,
+  content_sha256: sha256,
 });
 
 const dataType = z.object({
   type: z.string(),
   /** Whether the same window, exported again, gives the same rows. */
   repeatable: z.boolean(),
-  columns: z.array(z.string()), rows: count, expected: count,
-  /** Attributes as CSV: Sets whose text gives other elements back. Manifests from before this was counted don't have it. */
+  columns: z.array(z.string()),
+  rows: count,
+  expected: count,
+  /**
+   * Attributes as CSV: Sets whose text gives other elements back. Manifests from before this was counted don't have it.
+   */
   ambiguous_sets: count.optional(),
   files: z.array(file),
 });
@@ -27,7 +35,11 @@ const dataType = z.object({
 /** A manifest, whether it is signed or not. */
 export const unsignedManifest = z.object({
   version: z.literal(1),
-  exporter: z.string(), exporter_name: z.string(), entity: z.string(), run: z.string(), cause: z.string(),
+  exporter: z.string(),
+  exporter_name: z.string(),
+  entity: z.string(),
+  run: z.string(),
+  cause: z.string(),
   window: z.object({
     /** `received`: by when it came in; `happened`: by the time of the events. */
     kind: z.enum(['received', 'happened']),
@@ -37,10 +49,13 @@ export const unsignedManifest = z.object({
   }),
   generation: z.int().positive(),
   written_at: instant,
-  format: z.enum(EXPORT_FORMATS), compression: z.enum(['gzip', 'none']), include_headers: z.boolean(),
+  format: z.enum(EXPORT_FORMATS),
+  compression: z.enum(['gzip', 'none']),
+  include_headers: z.boolean(),
   encryption: z.object({ type: z.string() }).nullable(),
   types: z.array(dataType),
-  rows: count, bytes: count,
+  rows: count,
+  bytes: count,
 });
 
 /** What one run wrote, as `manifest.json` tells it. Members that it does not know are dropped. */

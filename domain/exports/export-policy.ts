@@ -10,29 +10,43 @@ type Statement = {
 
 export type PolicyDocument<S> = { Version: '2012-10-17'; Statement: S[] };
 
-/** What IAM takes an asterisk and the like for, as it is written to mean the sign (IAM: policy variables, special characters). */
+/**
+ * What IAM takes an asterisk and the like for, as it is written to mean the sign (IAM: policy variables, special
+ * characters).
+ */
 const SPECIAL: Record<string, string> = { '*': '${*}', '?': '${?}', $: '${$}' };
 
 /**
- * The least rights with which an exporter can work: on files below `subfolder` (without slashes at its ends; empty: the whole
- * bucket), and to list those. Unfinished uploads can be listed for a whole bucket only: IAM has no condition for their prefix.
+ * The least rights with which an exporter can work: on files below `subfolder` (without slashes at its ends; empty: the
+ * whole bucket), and to list those. Unfinished uploads can be listed for a whole bucket only: IAM has no condition for
+ * their prefix.
  */
-export function exportPolicy(
-  { bucket, subfolder, region }: { bucket: string; subfolder: string; region: string },
-): PolicyDocument<Statement> {
+export function exportPolicy({
+  bucket,
+  subfolder,
+  region,
+}: {
+  bucket: string;
+  subfolder: string;
+  region: string;
+}): PolicyDocument<Statement> {
   const bucketArn = `arn:${awsPartition(region).name}:s3:::${bucket}`;
   const folder = subfolder === '' ? '' : `${subfolder.replaceAll(/[*?$]/g, (sign) => SPECIAL[sign]!)}/`;
   return {
     Version: '2012-10-17',
     Statement: [
       {
-        Sid: 'MillraceFiles', Effect: 'Allow',
+        Sid: 'MillraceFiles',
+        Effect: 'Allow',
         Action: ['s3:PutObject', 's3:GetObject', 's3:DeleteObject', 's3:AbortMultipartUpload'],
         Resource: `${bucketArn}/${folder}*`,
       },
       {
-        Sid: 'MillraceList', Effect: 'Allow', Action: ['s3:ListBucket'], Resource: bucketArn,
-        ...folder === '' ? {} : { Condition: { StringLike: { 's3:prefix': [`${folder}*`] } } },
+        Sid: 'MillraceList',
+        Effect: 'Allow',
+        Action: ['s3:ListBucket'],
+        Resource: bucketArn,
+        ...(folder === '' ? {} : { Condition: { StringLike: { 's3:prefix': [`${folder}*`] } } }),
       },
       { Sid: 'MillraceUploads', Effect: 'Allow', Action: ['s3:ListBucketMultipartUploads'], Resource: bucketArn },
     ],
@@ -53,9 +67,13 @@ type TrustStatement = {
 export function trustPolicy({ externalId }: { externalId: string }): PolicyDocument<TrustStatement> {
   return {
     Version: '2012-10-17',
-    Statement: [{
-      Effect: 'Allow', Principal: { AWS: SERVER_IDENTITY }, Action: 'sts:AssumeRole',
-      Condition: { StringEquals: { 'sts:ExternalId': externalId } },
-    }],
+    Statement: [
+      {
+        Effect: 'Allow',
+        Principal: { AWS: SERVER_IDENTITY },
+        Action: 'sts:AssumeRole',
+        Condition: { StringEquals: { 'sts:ExternalId': externalId } },
+      },
+    ],
   };
 }

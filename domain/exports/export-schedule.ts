@@ -7,13 +7,19 @@ const FIRST_MINUTE = 5;
 const LAST_MINUTE = 5 * 60 + 59;
 const DAY_MS = 86_400_000;
 
-/** Once a local day, between 00:05 and 05:59: which minute tells the exporter's identifier, so that not all start at once. */
+/**
+ * Once a local day, between 00:05 and 05:59: which minute tells the exporter's identifier, so that not all start at
+ * once.
+ */
 export function exportSchedule(identifier: string, zone: string): CronSchedule {
   const minute = FIRST_MINUTE + laneOf(identifier, LAST_MINUTE - FIRST_MINUTE + 1);
   return { cron: `${minute % 60} ${Math.floor(minute / 60)} * * *`, zone, jitterSeconds: 0 };
 }
 
-/** The last scheduled time that has come by `now` where it is later than `due`, else `due`: a run for it stands for both. */
+/**
+ * The last scheduled time that has come by `now` where it is later than `due`, else `due`: a run for it stands for
+ * both.
+ */
 export function latestDue(schedule: CronSchedule, due: Date, now: Date): Date {
   const [first, second, third] = nextRuns(schedule, new Date(now.getTime() - 2 * DAY_MS), 3);
   const past = [first!, second!, third!].filter((time) => time <= now).at(-1);
@@ -21,8 +27,8 @@ export function latestDue(schedule: CronSchedule, due: Date, now: Date): Date {
 }
 
 /**
- * The last local midnight at or before an instant: where clocks leave midnight out the day's first instant, and the first of two
- * where they show it twice.
+ * The last local midnight at or before an instant: where clocks leave midnight out the day's first instant, and the
+ * first of two where they show it twice.
  */
 export function lastMidnight(zone: string, instant: Date): Date {
   const clock = zoneClock(zone);

@@ -1,8 +1,8 @@
 import { zoneClock } from '../core/zone-clock.ts';
 
 /**
- * What a run exports, [start, end): by when it was received, or of a backfill when it happened. A start of null is that of
- * all there is; also of a run that follows the cursor and was not claimed yet.
+ * What a run exports, [start, end): by when it was received, or of a backfill when it happened. A start of null is that
+ * of all there is; also of a run that follows the cursor and was not claimed yet.
  */
 export type ExportWindow = { kind: 'received' | 'happened'; start: Date | null; end: Date };
 
@@ -20,7 +20,9 @@ export type DaysError = { element: 'from' | 'to'; message: string };
 export function backfillWindow({ from, to }: ExportDays, zone: string): ExportWindow & { start: Date } {
   const clock = zoneClock(zone);
   return {
-    kind: 'happened', start: new Date(clock.instantOf(dayMs(from)!)), end: new Date(clock.instantOf(dayMs(to)! + DAY_MS)),
+    kind: 'happened',
+    start: new Date(clock.instantOf(dayMs(from)!)),
+    end: new Date(clock.instantOf(dayMs(to)! + DAY_MS)),
   };
 }
 
@@ -31,10 +33,15 @@ export function daysError({ from, to }: ExportDays, zone: string, now: Date): Da
   if (last === undefined) return { element: 'to', message: 'must be a day such as 2026-01-31' };
   if (last < first) return { element: 'to', message: 'must not be before from' };
   if (last > today) {
-    return { element: 'to', message: `must not be in the future: in ${zone} it is ${new Date(today).toISOString().slice(0, 10)}` };
+    return {
+      element: 'to',
+      message: `must not be in the future: in ${zone} it is ${new Date(today).toISOString().slice(0, 10)}`,
+    };
   }
   const days = (last - first) / DAY_MS + 1;
-  return days > MAX_DAYS ? { element: 'to', message: `must be within ${MAX_DAYS} days of from, and these are ${days}` } : undefined;
+  return days > MAX_DAYS
+    ? { element: 'to', message: `must be within ${MAX_DAYS} days of from, and these are ${days}` }
+    : undefined;
 }
 
 /** As folders are named: 2026-11-19T23-00-00Z_2026-11-20T23-00-00Z, and of a backfill its days. */
@@ -43,7 +50,10 @@ export function windowName({ start, end }: ExportWindow, days: ExportDays | null
 }
 
 /** Where the files of a window lie in the bucket, without slashes at its ends. */
-export function exportFolder({ subfolder, identifier }: { subfolder: string; identifier: string }, window: string): string {
+export function exportFolder(
+  { subfolder, identifier }: { subfolder: string; identifier: string },
+  window: string,
+): string {
   return [subfolder, identifier, window].filter((part) => part !== '').join('/');
 }
 

@@ -1,5 +1,11 @@
 import {
-  type CipherGCM, type CipherGCMTypes, createCipheriv, createDecipheriv, type DecipherGCM, type Decipheriv, randomBytes,
+  type CipherGCM,
+  type CipherGCMTypes,
+  createCipheriv,
+  createDecipheriv,
+  type DecipherGCM,
+  type Decipheriv,
+  randomBytes,
 } from 'node:crypto';
 import { Transform, type TransformCallback } from 'node:stream';
 import { Refusal, refuse } from '../core/refusal.ts';
@@ -22,8 +28,8 @@ export function encryptionKeyError(type: string, key: string): string | undefine
 }
 
 /**
- * Encrypts one file: its IV (16 bytes; 12 of GCM), fresh for each, then the ciphertext (of CBC with PKCS#7's padding), then
- * GCM's tag of 16 bytes. Refuses a key that does not fit.
+ * Encrypts one file: its IV (16 bytes; 12 of GCM), fresh for each, then the ciphertext (of CBC with PKCS#7's padding),
+ * then GCM's tag of 16 bytes. Refuses a key that does not fit.
  */
 export function encryptionStream(type: string, key: string): Transform {
   const { parsed, bytes } = fitting(type, key);
@@ -49,16 +55,21 @@ export function encryptionStream(type: string, key: string): Transform {
 }
 
 /**
- * The content of a file that `encryptionStream` wrote. Ends with a refusal that says what is the matter where the file was
- * cut off, where GCM's tag tells that it was changed, and where CBC's padding is none. Nothing of it is to be trusted before
- * the stream has ended well. CTR notices no change at all, and CBC not each: the manifest's checksums do.
+ * The content of a file that `encryptionStream` wrote. Ends with a refusal that says what is the matter where the file
+ * was cut off, where GCM's tag tells that it was changed, and where CBC's padding is none. Nothing of it is to be
+ * trusted before the stream has ended well. CTR notices no change at all, and CBC not each: the manifest's checksums
+ * do.
  */
 export function decryptStream(type: string, key: string): Transform {
   const { parsed, bytes } = fitting(type, key);
   const file = new EncryptedFile(parsed, bytes);
   return new Transform({
-    transform(chunk: Buffer, _encoding, done) { pass(done, () => file.update(this, chunk)); },
-    flush(done) { pass(done, () => file.end(this)); },
+    transform(chunk: Buffer, _encoding, done) {
+      pass(done, () => file.update(this, chunk));
+    },
+    flush(done) {
+      pass(done, () => file.end(this));
+    },
   });
 }
 
@@ -113,10 +124,18 @@ class EncryptedFile {
     const { type, decipher, sizeBytes } = this;
     const least = ivBytes(type) + { CBC: BLOCK_BYTES, CTR: 0, GCM: TAG_BYTES }[type.mode];
     if (!decipher || sizeBytes < least) {
-      refuse(400, 'cut_off', `The file is cut off: it has ${sizeBytes} bytes, and one of ${nameOf(type)} has ${least} at least.`);
+      refuse(
+        400,
+        'cut_off',
+        `The file is cut off: it has ${sizeBytes} bytes, and one of ${nameOf(type)} has ${least} at least.`,
+      );
     }
     if (type.mode === 'CBC' && sizeBytes % BLOCK_BYTES !== 0) {
-      refuse(400, 'cut_off', `The file is cut off, or is none of AES-${type.bits}-CBC: its ${sizeBytes} bytes are not whole blocks of 16.`);
+      refuse(
+        400,
+        'cut_off',
+        `The file is cut off, or is none of AES-${type.bits}-CBC: its ${sizeBytes} bytes are not whole blocks of 16.`,
+      );
     }
     if (type.mode === 'GCM') (decipher as DecipherGCM).setAuthTag(this.held);
     out.push(final(decipher, type));
@@ -127,9 +146,13 @@ function final(decipher: Decipheriv, type: EncryptionType): Buffer {
   try {
     return decipher.final();
   } catch {
-    return refuse(400, 'not_decrypted', type.mode === 'GCM'
-      ? 'Not this key or type, or the file was changed or cut off: its tag does not match. Nothing of it is to be used.'
-      : 'Not this key or type, or the file was changed or cut off: its padding is none of CBC.');
+    return refuse(
+      400,
+      'not_decrypted',
+      type.mode === 'GCM'
+        ? 'Not this key or type, or the file was changed or cut off: its tag does not match. Nothing of it is to be used.'
+        : 'Not this key or type, or the file was changed or cut off: its padding is none of CBC.',
+    );
   }
 }
 

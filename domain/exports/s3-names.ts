@@ -5,7 +5,9 @@ export const BUCKET_NAME = /^[a-z\d][a-z\d.-]{1,61}[a-z\d]$/;
 export const REGION_NAME = /^[a-z\d-]{1,64}$/;
 
 const MAX_SUBFOLDER_CHARS = 512;
-/** Those that every tool and SDK writes into an address alike (Amazon S3 user guide: Naming objects, safe characters). */
+/**
+ * Those that every tool and SDK writes into an address alike (Amazon S3 user guide: Naming objects, safe characters).
+ */
 const UNSAFE = /[^A-Za-z\d!_.*'()/-]/u;
 
 /** A folder of a bucket without slashes at its ends; the bucket itself is the empty text. */
@@ -19,7 +21,8 @@ export function trimSlashes(folder: string): string {
 export function subfolderError(folder: string): string | undefined {
   if (folder === '') return undefined;
   if (folder.length > MAX_SUBFOLDER_CHARS) return `must have at most ${MAX_SUBFOLDER_CHARS} characters`;
-  if (UNSAFE.test(folder)) return 'must have letters of ASCII, digits and ! - _ . * \' ( ) alone, with / between folders';
+  if (UNSAFE.test(folder))
+    return "must have letters of ASCII, digits and ! - _ . * ' ( ) alone, with / between folders";
   const parts = folder.split('/');
   if (parts.includes('')) return 'must not have two slashes in a row: that is a folder without a name';
   // Clients read them as steps in the tree, and so as another key.

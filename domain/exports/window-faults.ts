@@ -4,12 +4,15 @@ type Span = { start: Date | null; end: Date };
 export type WindowFault = Span & { kind: 'gap' | 'overlap' };
 
 /**
- * What a chain of windows leaves out, and what it has twice, in time order. Looks only within `from` and `to` where they are
- * given; without them not before the first window nor behind the last.
+ * What a chain of windows leaves out, and what it has twice, in time order. Looks only within `from` and `to` where
+ * they are given; without them not before the first window nor behind the last.
  */
 export function windowFaults(windows: readonly Span[], { from, to }: { from?: Date; to?: Date } = {}): WindowFault[] {
   const spans = windows
-    .map(({ start, end }) => ({ start: Math.max(start?.getTime() ?? -Infinity, from?.getTime() ?? -Infinity), end: end.getTime() }))
+    .map(({ start, end }) => ({
+      start: Math.max(start?.getTime() ?? -Infinity, from?.getTime() ?? -Infinity),
+      end: end.getTime(),
+    }))
     .map(({ start, end }) => ({ start, end: Math.min(end, to?.getTime() ?? Infinity) }))
     .filter(({ start, end }) => start < end)
     .toSorted((a, b) => Math.sign(a.start - b.start) || a.end - b.end);

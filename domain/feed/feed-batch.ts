@@ -11,20 +11,28 @@ export type WaitingValue = FeedValue | string;
 
 /** `traits`: of a request that holds traits of calls, the time of the call of each value, in ms since the epoch. */
 export type WaitingRequest = {
-  id: number; version: 2 | 3; receivedAt: Date; traits?: { saidAt: readonly number[] } | null; values: readonly WaitingValue[];
+  id: number;
+  version: 2 | 3;
+  receivedAt: Date;
+  traits?: { saidAt: readonly number[] } | null;
+  values: readonly WaitingValue[];
 };
 
 /** An error of one of several requests; its line is the value's ordinal among the request's values, from 0. */
 export type FeedError = { requestId: number; error: ImportError };
 
 /**
- * Every value of some requests is a change, an error, or a trait older than one before it of the same key. A change's line is its value's
- * ordinal among all of them; `older` has the lines of such traits, `suspicious` those of values whose customer id hardly is one.
+ * Every value of some requests is a change, an error, or a trait older than one before it of the same key. A change's
+ * line is its value's ordinal among all of them; `older` has the lines of such traits, `suspicious` those of values
+ * whose customer id hardly is one.
  */
 export type CheckedFeed = { changes: AttributeChange[]; errors: FeedError[]; older: Set<number>; suspicious: number[] };
 
 /** Checks the values of some requests into one SoR, in their order; each request by its own version. */
-export function checkFeed(requests: readonly WaitingRequest[], rules: Omit<FeedRules, 'version' | 'isTrait'>): CheckedFeed {
+export function checkFeed(
+  requests: readonly WaitingRequest[],
+  rules: Omit<FeedRules, 'version' | 'isTrait'>,
+): CheckedFeed {
   const checked: CheckedFeed = { changes: [], errors: [], older: new Set(), suspicious: [] };
   const latest = new LatestByKey();
   let line = 0;
@@ -41,7 +49,7 @@ export function checkFeed(requests: readonly WaitingRequest[], rules: Omit<FeedR
           const saidAt = traits ? new Date(Math.min(traits.saidAt[ordinal]!, receivedAt.getTime())) : receivedAt;
           if (isSuspiciousId(outcome.customerId)) checked.suspicious.push(line);
           if (latest.isOlder(outcome, saidAt) && traits) checked.older.add(line);
-          else checked.changes.push({ ...outcome, line, saidAt, ...traits && { isTrait: true } });
+          else checked.changes.push({ ...outcome, line, saidAt, ...(traits && { isTrait: true }) });
         }
       }
       line += 1;
@@ -65,7 +73,10 @@ class LatestByKey {
 }
 
 /** Which value of which request stands at `line` of all of them. */
-export function valueAt(requests: readonly WaitingRequest[], line: number): { request: WaitingRequest; ordinal: number } {
+export function valueAt(
+  requests: readonly WaitingRequest[],
+  line: number,
+): { request: WaitingRequest; ordinal: number } {
   let ordinal = line;
   for (const request of requests) {
     if (ordinal < request.values.length) return { request, ordinal };

@@ -3,8 +3,16 @@ import { CUSTOMER_TYPES, type CustomerType } from '../attributes/customer-id.ts'
 import { elementText, sayType, scalarText, textOf } from '../attributes/json-value.ts';
 import { type Action, ACTIONS } from '../attributes/set-actions.ts';
 import {
-  type AttributeRules, findAction, findAttribute, type ImportAttribute, refused, type RefusedRow, type RowOutcome,
-  type SetRow, sorDeleted, type ValueRow,
+  type AttributeRules,
+  findAction,
+  findAttribute,
+  type ImportAttribute,
+  refused,
+  type RefusedRow,
+  type RowOutcome,
+  type SetRow,
+  sorDeleted,
+  type ValueRow,
 } from '../attributes/value-row.ts';
 import { quote } from '../core/text-limits.ts';
 import type { ImportErrorType } from '../imports/import-error-type.ts';
@@ -13,8 +21,8 @@ import type { ImportErrorType } from '../imports/import-error-type.ts';
 export type FeedValue = Readonly<Record<string, unknown>>;
 
 /**
- * The rules for values; `sorDeleted` once the SoR is gone. `isTrait`: the values were written for the attribute's type at the
- * time, which may have become a String since.
+ * The rules for values; `sorDeleted` once the SoR is gone. `isTrait`: the values were written for the attribute's type
+ * at the time, which may have become a String since.
  */
 export type FeedRules = AttributeRules & { version: 'v2' | 'v3'; sorDeleted: boolean; isTrait?: boolean };
 
@@ -32,7 +40,8 @@ export type FeedRules = AttributeRules & { version: 'v2' | 'v3'; sorDeleted: boo
 export function checkFeedValue(given: FeedValue, rules: FeedRules): RowOutcome {
   const { customer_id: customerId, attribute_key: key } = given;
   if (rules.sorDeleted) return sorDeleted(textOf(customerId), textOf(key));
-  if (typeof customerId !== 'string') return refuseValue(given, 'INVALID_CUSTOMER_ID', sayNoText('customer_id', customerId));
+  if (typeof customerId !== 'string')
+    return refuseValue(given, 'INVALID_CUSTOMER_ID', sayNoText('customer_id', customerId));
   const attribute = typeof key === 'string' ? findAttribute(customerId, key, rules) : noKey(given);
   if ('errorType' in attribute && attribute.errorType === 'INVALID_CUSTOMER_ID') return attribute;
   const customerType = readCustomerType(given.customer_id_type);
@@ -107,7 +116,10 @@ function oneElement(text: string) {
 }
 
 function checkScalar(
-  given: FeedValue, { id, valueType }: { id: number; valueType: ScalarType }, person: Person, { version, isTrait }: FeedRules,
+  given: FeedValue,
+  { id, valueType }: { id: number; valueType: ScalarType },
+  person: Person,
+  { version, isTrait }: FeedRules,
 ): ValueRow | RefusedRow {
   const action = version === 'v2' ? null : readAction(given.action_type);
   const value = given.attribute_value;
@@ -117,17 +129,24 @@ function checkScalar(
   const text = isTrait && valueType === 'String' ? elementText(value) : scalarText(valueType, value);
   if (text === undefined) return noText(given, valueType);
   const parsed = parseAttributeValue(valueType, text);
-  return parsed.ok ? { ...row, action: 'set', value: parsed.value } : refuseValue(given, parsed.errorType, parsed.message);
+  return parsed.ok
+    ? { ...row, action: 'set', value: parsed.value }
+    : refuseValue(given, parsed.errorType, parsed.message);
 }
 
 const TEXT = 'a string';
 const TAKEN: Record<ScalarType | 'Set', string> = {
-  String: TEXT, Date: TEXT, Datetime: TEXT, Number: 'a number', Boolean: 'true or false',
+  String: TEXT,
+  Date: TEXT,
+  Datetime: TEXT,
+  Number: 'a number',
+  Boolean: 'true or false',
   Set: 'a string, one element, or with UPSERT all of them between ;',
 };
 
 function noText(given: FeedValue, type: ScalarType | 'Set'): RefusedRow {
   const value = given.attribute_value;
-  if (value === undefined) return refuseValue(given, 'EMPTY_VALUE', 'attribute_value is missing; null removes the value');
+  if (value === undefined)
+    return refuseValue(given, 'EMPTY_VALUE', 'attribute_value is missing; null removes the value');
   return refuseValue(given, 'INVALID_VALUE', `${sayType(value)} is no value of a ${type}: send ${TAKEN[type]}`);
 }

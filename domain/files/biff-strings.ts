@@ -1,6 +1,7 @@
 /**
- * The shared strings of a BIFF8 workbook ([MS-XLS] 2.4.265 and 2.5.293), as records SST and CONTINUE. Texts are added one after
- * another, and finished records are taken out in between, so that no more than a piece of the table is in memory.
+ * The shared strings of a BIFF8 workbook ([MS-XLS] 2.4.265 and 2.5.293), as records SST and CONTINUE. Texts are added
+ * one after another, and finished records are taken out in between, so that no more than a piece of the table is in
+ * memory.
  */
 
 const SST = 0x00fc;
@@ -106,8 +107,8 @@ const MAX_REMEMBERED_CHARACTERS = 4 * 1024 ** 2;
 const MAX_REMEMBERED_LENGTH = 1024;
 
 /**
- * The index of each text, by which a text that comes again is stored once. It remembers those of late, and at most so many:
- * a text forgotten is stored once more, which the format allows.
+ * The index of each text, by which a text that comes again is stored once. It remembers those of late, and at most so
+ * many: a text forgotten is stored once more, which the format allows.
  */
 export class RecentTexts {
   #young = new Map<string, number>();

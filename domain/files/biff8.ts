@@ -1,12 +1,15 @@
 /**
- * The records of a BIFF8 workbook ([MS-XLS]; OpenOffice's "Microsoft Excel File Format" tells more of what Excel needs): one stream
- * of the workbook's own records, then those of each sheet. All that is here is made from known values; nothing is read back.
+ * The records of a BIFF8 workbook ([MS-XLS]; OpenOffice's "Microsoft Excel File Format" tells more of what Excel
+ * needs): one stream of the workbook's own records, then those of each sheet. All that is here is made from known
+ * values; nothing is read back.
  */
 
 /** What a cell holds: a number as it is, a text as its index among the shared strings. */
 export type SheetValue = number | { text: number } | null;
 
-/** A sheet whose rows are written: how many there are, with the first one, and where in `cells` each block of rows ends. */
+/**
+ * A sheet whose rows are written: how many there are, with the first one, and where in `cells` each block of rows ends.
+ */
 export type WrittenSheet = { name: string; rows: number; columns: number; cells: number; blockEnds: readonly number[] };
 
 const record = (id: number, content: Buffer): Buffer => {
@@ -32,19 +35,28 @@ const GLOBALS_BEFORE_TABS = Buffer.concat([
 ]);
 
 const FONT = [0x0031, 'c800 0000 ff7f 9001 0000 00 00 00 00 05 00 417269616c'] as const;
-const styleFormat = (font: string, flags: string) => [0x00e0, `${font} 0000 f5ff 2000 00 ${flags} 00000000 00000000 c020`] as const;
+const styleFormat = (font: string, flags: string) =>
+  [0x00e0, `${font} 0000 f5ff 2000 00 ${flags} 00000000 00000000 c020`] as const;
 
 const GLOBALS_AFTER_TABS = Buffer.concat([
   // FNGROUPCOUNT; WINDOWPROTECT, PROTECT, PASSWORD, PROT4REV, PROT4REVPASS: none
   fixed([0x009c, '0e00'], [0x0019, '0000'], [0x0012, '0000'], [0x0013, '0000'], [0x01af, '0000'], [0x01bc, '0000']),
   // BACKUP, HIDEOBJ, WINDOW1, DATEMODE (from 1900), PRECISION (as stored), REFRESHALL, BOOKBOOL
-  fixed([0x0040, '0000'], [0x008d, '0000'], [0x003d, 'e001 5a00 cf3f 4e2a 3800 0000 0000 0100 5802'], [0x0022, '0000'], [0x000e, '0100']),
+  fixed(
+    [0x0040, '0000'],
+    [0x008d, '0000'],
+    [0x003d, 'e001 5a00 cf3f 4e2a 3800 0000 0000 0100 5802'],
+    [0x0022, '0000'],
+    [0x000e, '0100'],
+  ),
   fixed([0x01b7, '0000'], [0x00da, '0000']),
   // Four fonts, which Excel takes for granted: Arial 10
   fixed(FONT, FONT, FONT, FONT),
   // Fifteen formats of styles, and that of cells, which is number 15; the style "Normal"
   fixed(styleFormat('0000', '00')),
-  ...['0100', '0100', '0200', '0200', ...Array.from({ length: 10 }, () => '0000')].map((font) => fixed(styleFormat(font, 'f4'))),
+  ...['0100', '0100', '0200', '0200', ...Array.from({ length: 10 }, () => '0000')].map((font) =>
+    fixed(styleFormat(font, 'f4')),
+  ),
   fixed([0x00e0, '0000 0000 0100 2000 00 00 00000000 00000000 c020'], [0x0293, '0080 00ff']),
   // USESELFS
   fixed([0x0160, '0000']),
@@ -78,9 +90,23 @@ const SHEET_BEGIN = fixed([0x0809, '0006 1000 bb0d cc07 00000000 06000000']);
 
 const SHEET_SETTINGS = Buffer.concat([
   // CALCMODE, CALCCOUNT, REFMODE (A1), ITERATION, DELTA, SAVERECALC
-  fixed([0x000d, '0100'], [0x000c, '6400'], [0x000f, '0100'], [0x0011, '0000'], [0x0010, 'fca9f1d24d62503f'], [0x005f, '0100']),
+  fixed(
+    [0x000d, '0100'],
+    [0x000c, '6400'],
+    [0x000f, '0100'],
+    [0x0011, '0000'],
+    [0x0010, 'fca9f1d24d62503f'],
+    [0x005f, '0100'],
+  ),
   // PRINTHEADERS, PRINTGRIDLINES, GRIDSET, GUTS, DEFAULTROWHEIGHT, WSBOOL
-  fixed([0x002a, '0000'], [0x002b, '0000'], [0x0082, '0100'], [0x0080, '0000000000000000'], [0x0225, '0000 ff00'], [0x0081, 'c104']),
+  fixed(
+    [0x002a, '0000'],
+    [0x002b, '0000'],
+    [0x0082, '0100'],
+    [0x0080, '0000000000000000'],
+    [0x0225, '0000 ff00'],
+    [0x0081, 'c104'],
+  ),
   // HEADER, FOOTER, HCENTER, VCENTER, SETUP (of no printer)
   fixed([0x0014, ''], [0x0015, ''], [0x0083, '0000'], [0x0084, '0000']),
   fixed([0x00a1, '0000 6400 0100 0100 0100 0400 0000 0000 000000000000e03f 000000000000e03f 0100']),
@@ -89,12 +115,16 @@ const SHEET_SETTINGS = Buffer.concat([
 const DEFAULT_COLUMN_WIDTH = fixed([0x0055, '0800']);
 const DIMENSIONS_SIZE = 4 + 14;
 
-/** What stands after a sheet's cells. WINDOW2: grid, headings and zeros shown, the first sheet in front. SELECTION: the first cell. */
-export const sheetTail = (isFirst: boolean): Buffer => Buffer.concat([
-  fixed([0x023e, `${isFirst ? 'b606' : 'b600'} 0000 0000 4000 0000 0000 0000 00000000`]),
-  fixed([0x001d, '03 0000 0000 0000 0100 0000 0000 00 00']),
-  END,
-]);
+/**
+ * What stands after a sheet's cells. WINDOW2: grid, headings and zeros shown, the first sheet in front. SELECTION: the
+ * first cell.
+ */
+export const sheetTail = (isFirst: boolean): Buffer =>
+  Buffer.concat([
+    fixed([0x023e, `${isFirst ? 'b606' : 'b600'} 0000 0000 4000 0000 0000 0000 00000000`]),
+    fixed([0x001d, '03 0000 0000 0000 0100 0000 0000 00 00']),
+    END,
+  ]);
 const SHEET_END_SIZE = sheetTail(true).length;
 
 const indexSize = ({ blockEnds }: WrittenSheet): number => 4 + 16 + 4 * blockEnds.length;
@@ -106,7 +136,12 @@ const sheetSize = (sheet: WrittenSheet): number => headSize(sheet) + sheet.cells
 
 /** How many bytes the whole stream has. */
 export function workbookSize(sheets: readonly WrittenSheet[], stringsSize: number): number {
-  return workbookHead(sheets, stringsSize).length + stringsSize + END.length + sheets.reduce((sum, sheet) => sum + sheetSize(sheet), 0);
+  return (
+    workbookHead(sheets, stringsSize).length +
+    stringsSize +
+    END.length +
+    sheets.reduce((sum, sheet) => sum + sheetSize(sheet), 0)
+  );
 }
 
 /** What stands before a sheet's cells; `position`: where the sheet begins in the stream. */
@@ -121,10 +156,18 @@ export function sheetHead(sheet: WrittenSheet, position: number): Buffer {
   const dimensions = Buffer.alloc(14);
   dimensions.writeUInt32LE(sheet.rows, 4);
   dimensions.writeUInt16LE(sheet.columns, 10);
-  return Buffer.concat([SHEET_BEGIN, record(0x020b, index), SHEET_SETTINGS, DEFAULT_COLUMN_WIDTH, record(0x0200, dimensions)]);
+  return Buffer.concat([
+    SHEET_BEGIN,
+    record(0x020b, index),
+    SHEET_SETTINGS,
+    DEFAULT_COLUMN_WIDTH,
+    record(0x0200, dimensions),
+  ]);
 }
 
-/** Rows come in blocks of so many: first what each row is, then their cells, then where each row's cells begin (DBCELL). */
+/**
+ * Rows come in blocks of so many: first what each row is, then their cells, then where each row's cells begin (DBCELL).
+ */
 export const ROWS_A_BLOCK = 32;
 
 const ROW_SIZE = 20;
@@ -133,7 +176,11 @@ const MAX_CELL_SIZE = 18;
 const CELL_FORMAT = 15;
 
 /** The block's records, and where in them DBCELL stands. */
-export function rowBlock(firstRow: number, rows: readonly (readonly SheetValue[])[], columns: number): { bytes: Buffer; end: number } {
+export function rowBlock(
+  firstRow: number,
+  rows: readonly (readonly SheetValue[])[],
+  columns: number,
+): { bytes: Buffer; end: number } {
   const bytes = Buffer.allocUnsafe(rows.length * (ROW_SIZE + columns * MAX_CELL_SIZE + 2) + 8);
   for (let at = 0; at < rows.length; at += 1) writeRow(bytes, at * ROW_SIZE, firstRow + at, columns);
   let end = rows.length * ROW_SIZE;
@@ -143,7 +190,8 @@ export function rowBlock(firstRow: number, rows: readonly (readonly SheetValue[]
   for (const [at, row] of rows.entries()) {
     distances.push(end - from);
     from = end;
-    for (let column = 0; column < row.length; column += 1) end = writeCell(bytes, end, firstRow + at, column, row[column]!);
+    for (let column = 0; column < row.length; column += 1)
+      end = writeCell(bytes, end, firstRow + at, column, row[column]!);
   }
   let last = head(bytes, end, 0x00d7, 4 + 2 * distances.length);
   last = bytes.writeUInt32LE(end, last);
@@ -161,9 +209,9 @@ function writeRow(bytes: Buffer, at: number, row: number, columns: number): void
   to = bytes.writeUInt16LE(row, to);
   to = bytes.writeUInt16LE(0, to);
   to = bytes.writeUInt16LE(columns, to);
-  to = bytes.writeUInt16LE(0x00ff, to);                     // of the usual height
+  to = bytes.writeUInt16LE(0x00ff, to); // of the usual height
   to = bytes.writeUInt32LE(0, to);
-  bytes.writeUInt32LE(0x0100 | CELL_FORMAT << 16, to);
+  bytes.writeUInt32LE(0x0100 | (CELL_FORMAT << 16), to);
 }
 
 const MIN_SMALL = -(2 ** 29);
@@ -178,13 +226,17 @@ function writeCell(bytes: Buffer, at: number, row: number, column: number, value
   }
   if (Number.isInteger(value) && value >= MIN_SMALL && value <= MAX_SMALL && !Object.is(value, -0)) {
     const to = cellHead(bytes, at, { id: 0x027e, size: 10, row, column });
-    return bytes.writeInt32LE(value << 2 | 2, to);
+    return bytes.writeInt32LE((value << 2) | 2, to);
   }
   const to = cellHead(bytes, at, { id: 0x0203, size: 14, row, column });
   return bytes.writeDoubleLE(value, to);
 }
 
-function cellHead(bytes: Buffer, at: number, { id, size, row, column }: { id: number; size: number; row: number; column: number }): number {
+function cellHead(
+  bytes: Buffer,
+  at: number,
+  { id, size, row, column }: { id: number; size: number; row: number; column: number },
+): number {
   let to = head(bytes, at, id, size);
   to = bytes.writeUInt16LE(row, to);
   to = bytes.writeUInt16LE(column, to);

@@ -1,6 +1,7 @@
 /**
- * A compound file ([MS-CFB], version 3) that holds one stream: header, the stream's sectors, one sector of the directory, the
- * sectors of the allocation table (FAT), and those that list where it lies (DIFAT) beyond the 109 that the header lists.
+ * A compound file ([MS-CFB], version 3) that holds one stream: header, the stream's sectors, one sector of the
+ * directory, the sectors of the allocation table (FAT), and those that list where it lies (DIFAT) beyond the 109 that
+ * the header lists.
  */
 
 const SECTOR = 512;
@@ -78,7 +79,14 @@ export function* compoundFileTail(name: string, streamSize: number): Generator<B
 }
 
 function directoryEntry(
-  name: string, { type, child, start, size, classId = '' }: { type: number; child: number; start: number; size: number; classId?: string },
+  name: string,
+  {
+    type,
+    child,
+    start,
+    size,
+    classId = '',
+  }: { type: number; child: number; start: number; size: number; classId?: string },
 ): Buffer {
   const entry = Buffer.alloc(128);
   entry.write(name, 0, 'utf16le');
@@ -105,8 +113,9 @@ function fatEntry(sector: number, { streamSectors, fatSectors, difatSectors }: L
 function difatEntry(at: number, { streamSectors, fatSectors, difatSectors }: Layout): number {
   const firstFat = streamSectors + 1;
   const sector = Math.floor(at / IN_SECTOR);
-  if (at % IN_SECTOR === IN_SECTOR - 1) return sector + 1 < difatSectors ? firstFat + fatSectors + sector + 1 : END_OF_CHAIN;
-  const fat = IN_HEADER + sector * (IN_SECTOR - 1) + at % IN_SECTOR;
+  if (at % IN_SECTOR === IN_SECTOR - 1)
+    return sector + 1 < difatSectors ? firstFat + fatSectors + sector + 1 : END_OF_CHAIN;
+  const fat = IN_HEADER + sector * (IN_SECTOR - 1) + (at % IN_SECTOR);
   return fat < fatSectors ? firstFat + fat : FREE;
 }
 

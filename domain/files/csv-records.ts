@@ -4,8 +4,8 @@ const [QUOTE, CR, LF] = [0x22, 0x0d, 0x0a];
 export type CsvPiece = { bytes: Buffer; rows: number };
 
 /**
- * Ends the records of a CSV text with CR and LF (RFC 4180) where they ended with LF alone, and counts them. Line ends between quotes stay
- * as they are. Pieces may begin and end anywhere, between two bytes of a character too.
+ * Ends the records of a CSV text with CR and LF (RFC 4180) where they ended with LF alone, and counts them. Line ends
+ * between quotes stay as they are. Pieces may begin and end anywhere, between two bytes of a character too.
  */
 export class CsvRecords {
   #isQuoted = false;

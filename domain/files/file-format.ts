@@ -3,7 +3,8 @@ export type FileFormat = (typeof FILE_FORMATS)[number];
 
 /** What a browser takes each for. */
 export const FILE_TYPES: Record<FileFormat, string> = {
-  csv: 'text/csv; charset=utf-8', xls: 'application/vnd.ms-excel',
+  csv: 'text/csv; charset=utf-8',
+  xls: 'application/vnd.ms-excel',
   xlsx: 'application/vnd.openxmlformats-officedocument.spreadsheetml.sheet',
 };
 

@@ -21,11 +21,14 @@ const shown = (count: number): string => count.toLocaleString('en-US');
 const refuseSheet = (reason: string): never => refuse(400, 'bad_request', `${reason}: ask for .csv instead`);
 
 export function refuseManyRows({ ending, rowsPerSheet, sheets }: SheetLimits): never {
-  return refuseSheet(`There are more rows than ${ending} holds (${shown((rowsPerSheet - 1) * sheets)}, on ${sheets} sheets)`);
+  return refuseSheet(
+    `There are more rows than ${ending} holds (${shown((rowsPerSheet - 1) * sheets)}, on ${sheets} sheets)`,
+  );
 }
 
 export function refuseManyColumns(limits: SheetLimits, columns: number): void {
-  if (columns > limits.columns) refuseSheet(`There are ${shown(columns)} columns, and ${limits.ending} holds ${shown(limits.columns)}`);
+  if (columns > limits.columns)
+    refuseSheet(`There are ${shown(columns)} columns, and ${limits.ending} holds ${shown(limits.columns)}`);
 }
 
 export function refuseLargeFile({ ending }: SheetLimits): never {
@@ -33,8 +36,8 @@ export function refuseLargeFile({ ending }: SheetLimits): never {
 }
 
 /**
- * What a cell shows: numbers as numbers, all else as a text, exactly as in CSV; null where there is nothing. Excel shows booleans
- * in the reader's language, and knows no infinity. `row` counts the rows of the export from 1.
+ * What a cell shows: numbers as numbers, all else as a text, exactly as in CSV; null where there is nothing. Excel
+ * shows booleans in the reader's language, and knows no infinity. `row` counts the rows of the export from 1.
  */
 export function shownValue(cell: Cell, at: { row: number; column: string; ending: string }): string | number | null {
   if (cell === null || (typeof cell === 'number' && Number.isFinite(cell))) return cell;
@@ -43,7 +46,12 @@ export function shownValue(cell: Cell, at: { row: number; column: string; ending
 }
 
 /** Excel would cut it, or call the file damaged. */
-function refuseLongText(length: number, { row, column, ending }: { row: number; column: string; ending: string }): never {
-  return refuseSheet(`Row ${shown(row)}, column ${column}: the text has ${shown(length)} characters, and a cell of ${ending} holds `
-    + shown(MAX_TEXT_LENGTH));
+function refuseLongText(
+  length: number,
+  { row, column, ending }: { row: number; column: string; ending: string },
+): never {
+  return refuseSheet(
+    `Row ${shown(row)}, column ${column}: the text has ${shown(length)} characters, and a cell of ${ending} holds ` +
+      shown(MAX_TEXT_LENGTH),
+  );
 }

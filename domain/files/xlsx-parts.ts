@@ -1,4 +1,7 @@
-/** The parts of an .xlsx file (ECMA-376 part 1, SpreadsheetML) whose cells hold their texts themselves, so that rows can be streamed. */
+/**
+ * The parts of an .xlsx file (ECMA-376 part 1, SpreadsheetML) whose cells hold their texts themselves, so that rows can
+ * be streamed.
+ */
 
 const XML = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n';
 const MAIN = 'http://schemas.openxmlformats.org/spreadsheetml/2006/main';
@@ -12,28 +15,43 @@ const forEachSheet = (sheets: number, xml: (number: number) => string): string =
 const relationship = (id: string, type: string, target: string): string =>
   `<Relationship Id="${id}" Type="${OFFICE}/${type}" Target="${target}"/>`;
 
-const relationships = (content: string): string => `${XML}<Relationships xmlns="${PACKAGE}/relationships">${content}</Relationships>`;
+const relationships = (content: string): string =>
+  `${XML}<Relationships xmlns="${PACKAGE}/relationships">${content}</Relationships>`;
 
 export const sheetPath = (number: number): string => `xl/worksheets/sheet${number}.xml`;
 
 /** All parts but the sheets: names and content. */
 export function xlsxParts(sheets: number): [path: string, xml: string][] {
-  const parts = forEachSheet(sheets, (number) => `<Override PartName="/${sheetPath(number)}" ContentType="${PART_TYPE}.worksheet+xml"/>`);
-  const names = forEachSheet(sheets, (number) => `<sheet name="Sheet${number}" sheetId="${number}" r:id="rId${number}"/>`);
-  const targets = forEachSheet(sheets, (number) => relationship(`rId${number}`, 'worksheet', `worksheets/sheet${number}.xml`));
+  const parts = forEachSheet(
+    sheets,
+    (number) => `<Override PartName="/${sheetPath(number)}" ContentType="${PART_TYPE}.worksheet+xml"/>`,
+  );
+  const names = forEachSheet(
+    sheets,
+    (number) => `<sheet name="Sheet${number}" sheetId="${number}" r:id="rId${number}"/>`,
+  );
+  const targets = forEachSheet(sheets, (number) =>
+    relationship(`rId${number}`, 'worksheet', `worksheets/sheet${number}.xml`),
+  );
   return [
-    ['[Content_Types].xml', `${XML}<Types xmlns="${PACKAGE}/content-types">`
-      + '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
-      + `<Override PartName="/xl/workbook.xml" ContentType="${PART_TYPE}.sheet.main+xml"/>`
-      + `<Override PartName="/xl/styles.xml" ContentType="${PART_TYPE}.styles+xml"/>${parts}</Types>`],
+    [
+      '[Content_Types].xml',
+      `${XML}<Types xmlns="${PACKAGE}/content-types">` +
+        '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>' +
+        `<Override PartName="/xl/workbook.xml" ContentType="${PART_TYPE}.sheet.main+xml"/>` +
+        `<Override PartName="/xl/styles.xml" ContentType="${PART_TYPE}.styles+xml"/>${parts}</Types>`,
+    ],
     ['_rels/.rels', relationships(relationship('rId1', 'officeDocument', 'xl/workbook.xml'))],
     ['xl/workbook.xml', `${XML}<workbook xmlns="${MAIN}" xmlns:r="${OFFICE}"><sheets>${names}</sheets></workbook>`],
     ['xl/_rels/workbook.xml.rels', relationships(targets + relationship(`rId${sheets + 1}`, 'styles', 'styles.xml'))],
-    ['xl/styles.xml', `${XML}<styleSheet xmlns="${MAIN}"><fonts count="1"><font><sz val="11"/><name val="Calibri"/></font></fonts>`
-      + '<fills count="2"><fill><patternFill patternType="none"/></fill><fill><patternFill patternType="gray125"/></fill></fills>'
-      + '<borders count="1"><border/></borders><cellStyleXfs count="1"><xf numFmtId="0" fontId="0" fillId="0" borderId="0"/></cellStyleXfs>'
-      + '<cellXfs count="1"><xf numFmtId="0" fontId="0" fillId="0" borderId="0" xfId="0"/></cellXfs>'
-      + '<cellStyles count="1"><cellStyle name="Normal" xfId="0" builtinId="0"/></cellStyles></styleSheet>'],
+    [
+      'xl/styles.xml',
+      `${XML}<styleSheet xmlns="${MAIN}"><fonts count="1"><font><sz val="11"/><name val="Calibri"/></font></fonts>` +
+        '<fills count="2"><fill><patternFill patternType="none"/></fill><fill><patternFill patternType="gray125"/></fill></fills>' +
+        '<borders count="1"><border/></borders><cellStyleXfs count="1"><xf numFmtId="0" fontId="0" fillId="0" borderId="0"/></cellStyleXfs>' +
+        '<cellXfs count="1"><xf numFmtId="0" fontId="0" fillId="0" borderId="0" xfId="0"/></cellXfs>' +
+        '<cellStyles count="1"><cellStyle name="Normal" xfId="0" builtinId="0"/></cellStyles></styleSheet>',
+    ],
   ];
 }
 
@@ -42,7 +60,9 @@ export const XLSX_SHEET_END = '</sheetData></worksheet>';
 
 /** A, B, … Z, AA, …: by the column's index from 0. */
 export function columnLetters(index: number): string {
-  return index < 26 ? String.fromCharCode(65 + index) : columnLetters(Math.floor(index / 26) - 1) + columnLetters(index % 26);
+  return index < 26
+    ? String.fromCharCode(65 + index)
+    : columnLetters(Math.floor(index / 26) - 1) + columnLetters(index % 26);
 }
 
 /** A row; `row` counts from 1, `letters` are those of each column. */
@@ -52,13 +72,17 @@ export function xlsxRow(row: number, values: readonly (string | number | null)[]
     const value = values[at]!;
     if (value === null) continue;
     const cell = `<c r="${letters[at]!}${row}"`;
-    xml += typeof value === 'number' ? `${cell}><v>${Object.is(value, -0) ? '-0' : value}</v></c>`
-      : `${cell} t="inlineStr"><is><t xml:space="preserve">${xmlText(value)}</t></is></c>`;
+    xml +=
+      typeof value === 'number'
+        ? `${cell}><v>${Object.is(value, -0) ? '-0' : value}</v></c>`
+        : `${cell} t="inlineStr"><is><t xml:space="preserve">${xmlText(value)}</t></is></c>`;
   }
   return `${xml}</row>`;
 }
 
-/** Characters that XML cannot hold, or that readers change: control characters, CR, halves of a pair, U+FFFE and U+FFFF. */
+/**
+ * Characters that XML cannot hold, or that readers change: control characters, CR, halves of a pair, U+FFFE and U+FFFF.
+ */
 const UNFIT = String.raw`[\u0000-\u0008\u000b-\u001f\ufffe\uffff]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]`;
 const ANY_SPECIAL = new RegExp(String.raw`[&<>_\u0000-\u0008\u000b-\u001f\ud800-\udfff\ufffe\uffff]`);
 const UNFIT_CHARACTER = new RegExp(UNFIT, 'g');
@@ -67,7 +91,13 @@ const READ_AS_ESCAPE = new RegExp(`_(?=[xX][0-9a-fA-F]{4}(?:_|${UNFIT}))`, 'g');
 
 function xmlText(text: string): string {
   if (!ANY_SPECIAL.test(text)) return text;
-  return text.replaceAll(READ_AS_ESCAPE, '_x005F_')
-    .replaceAll(UNFIT_CHARACTER, (character) => `_x${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}_`)
-    .replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+  return text
+    .replaceAll(READ_AS_ESCAPE, '_x005F_')
+    .replaceAll(
+      UNFIT_CHARACTER,
+      (character) => `_x${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}_`,
+    )
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;');
 }

@@ -39,7 +39,11 @@ dt{color:#595959}dd{margin-left:0;white-space:pre-line}dd ul{white-space:normal}
 @media print{body{font-size:10pt;max-width:none;padding:0}h2,h3{break-after:avoid}.entries>li{break-inside:avoid}a{color:inherit}}`;
 
 /** What an id is, in words. */
-const KINDS: Record<string, string> = { user_id: 'user', device_id: 'device', push_token: 'address for messages to a device' };
+const KINDS: Record<string, string> = {
+  user_id: 'user',
+  device_id: 'device',
+  push_token: 'address for messages to a device',
+};
 
 /** A value longer than that is cut in the page. */
 const MAX_CHARS = 2_000;
@@ -47,8 +51,8 @@ const MAX_CHARS = 2_000;
 const MAX_DEPTH = 8;
 
 /**
- * The page of an archive for the person it is about: what is stored, in words, by what it tells. It is whole in itself, without
- * scripts, and nothing in it is fetched from anywhere.
+ * The page of an archive for the person it is about: what is stored, in words, by what it tells. It is whole in itself,
+ * without scripts, and nothing in it is fetched from anywhere.
  */
 export function archivePage(head: ArchiveHead, sections: PageSection[]): string {
   const found = sections.filter(({ total }) => total > 0);
@@ -132,15 +136,21 @@ function entry(words: LocationWords, record: Record<string, unknown>): string {
   const told = new Set(fieldsIn(sentence));
   const rest = Object.entries(record)
     .filter(([name, value]) => hasValue(value) && !told.has(name) && !fieldOf(words, name)?.isTechnical)
-    .map(([name, value]) => `<dt>${escaped(fieldLabel(words, name))}</dt><dd dir="auto">${shown(words, name, value)}</dd>`);
+    .map(
+      ([name, value]) => `<dt>${escaped(fieldLabel(words, name))}</dt><dd dir="auto">${shown(words, name, value)}</dd>`,
+    );
   return [
-    ...sentence.length === 0 ? [] : [`<p dir="auto">${sentence.map((part) => sentencePart(words, record, part)).join('')}</p>`],
-    ...rest.length === 0 ? [] : [`<dl>${rest.join('')}</dl>`],
+    ...(sentence.length === 0
+      ? []
+      : [`<p dir="auto">${sentence.map((part) => sentencePart(words, record, part)).join('')}</p>`]),
+    ...(rest.length === 0 ? [] : [`<dl>${rest.join('')}</dl>`]),
   ].join('\n');
 }
 
 function fieldsIn(parts: SentencePart[]): string[] {
-  return parts.flatMap((part) => part.kind === 'field' ? [part.name] : part.kind === 'emphasis' ? fieldsIn(part.parts) : []);
+  return parts.flatMap((part) =>
+    part.kind === 'field' ? [part.name] : part.kind === 'emphasis' ? fieldsIn(part.parts) : [],
+  );
 }
 
 function sentencePart(words: LocationWords, record: Record<string, unknown>, part: SentencePart): string {

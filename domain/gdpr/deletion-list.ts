@@ -5,12 +5,14 @@ import { type Sign, signDocument } from '../core/signed-document.ts';
 const hmac = z.string().regex(/^[0-9a-f]{64}$/);
 
 /** What whoever reads the bucket is asked to do. */
-const RULE = 'Delete all rows of these user_id and device_id that are from before erased_at, whenever they are loaded. An id is '
-  + 'HMAC-SHA-256 over its UTF-8 bytes, in lower-case hexadecimal; the key is the 32 bytes of the exporter\'s deletion_key.';
+const RULE =
+  'Delete all rows of these user_id and device_id that are from before erased_at, whenever they are loaded. An id is ' +
+  "HMAC-SHA-256 over its UTF-8 bytes, in lower-case hexadecimal; the key is the 32 bytes of the exporter's deletion_key.";
 
 const unsigned = z.object({
   version: z.literal(1),
-  exporter: z.string(), entity: z.string(),
+  exporter: z.string(),
+  entity: z.string(),
   /** Identifier of this list. */
   list: z.string(),
   request: z.string(),
@@ -20,14 +22,18 @@ const unsigned = z.object({
   rule: z.string(),
 });
 
-/** Whom to delete from what was exported, as a list in an exporter's bucket tells it. Members that it does not know are dropped. */
+/**
+ * Whom to delete from what was exported, as a list in an exporter's bucket tells it. Members that it does not know are
+ * dropped.
+ */
 export const deletionListSchema = unsigned.extend({ signature: documentSignature });
 
 export type DeletionList = z.infer<typeof deletionListSchema>;
 export type ListedHmacs = DeletionList['identifiers'];
 
 export function signDeletionList(
-  list: Pick<DeletionList, 'exporter' | 'entity' | 'list' | 'request' | 'erased_at' | 'identifiers'>, sign: Sign,
+  list: Pick<DeletionList, 'exporter' | 'entity' | 'list' | 'request' | 'erased_at' | 'identifiers'>,
+  sign: Sign,
 ): DeletionList {
   return signDocument({ version: 1, algorithm: 'HMAC-SHA-256', rule: RULE, ...list }, sign);
 }

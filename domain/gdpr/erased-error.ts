@@ -5,12 +5,23 @@ import { possibleIds } from './ids-in-text.ts';
 /** The error of an erased person's row: it tells nothing of the person but the keyed hash. */
 export function erasedError(line: number, customerHash: Uint8Array | null): ImportError {
   return {
-    line, errorType: 'INVALID_CUSTOMER_ID', outcome: 'failed', stage: 'merge', message: 'erased',
-    customerId: null, attributeKey: null, raw: null, originalLine: null, customerHash,
+    line,
+    errorType: 'INVALID_CUSTOMER_ID',
+    outcome: 'failed',
+    stage: 'merge',
+    message: 'erased',
+    customerId: null,
+    attributeKey: null,
+    raw: null,
+    originalLine: null,
+    customerHash,
   };
 }
 
-/** Returns the error of a row that names an erased person: why and where it was refused stays, what it tells of the person goes. */
+/**
+ * Returns the error of a row that names an erased person: why and where it was refused stays, what it tells of the
+ * person goes.
+ */
 export function withoutPerson(error: ImportError, customerHash: Uint8Array): ImportError {
   return { ...error, message: ERASED, customerId: null, attributeKey: null, raw: null, customerHash };
 }
@@ -18,7 +29,10 @@ export function withoutPerson(error: ImportError, customerHash: Uint8Array): Imp
 /** The message in place of one that quotes a row that could not be searched. */
 const NOT_KEPT = 'the reason quotes the row, and is not kept: too many people were being erased to search it for them';
 
-/** Returns the error of a row that could not be searched for people: without what it quotes of the row, which stays open. */
+/**
+ * Returns the error of a row that could not be searched for people: without what it quotes of the row, which stays
+ * open.
+ */
 export function withoutQuotes(error: ImportError): ImportError {
   const words = possibleIds(error.raw ?? '', Infinity);
   const quotes = [...possibleIds(error.message, Infinity)].some((word) => words.has(word));

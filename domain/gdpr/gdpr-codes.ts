@@ -1,11 +1,12 @@
 /**
- * Whose word an id of a person rests on. `asked`: the request; `alias`: an SDK; `confirmed`: staff, of an alias; `device`: an SDK, of
- * a device that the person used.
+ * Whose word an id of a person rests on. `asked`: the request; `alias`: an SDK; `confirmed`: staff, of an alias;
+ * `device`: an SDK, of a device that the person used.
  */
 export const ORIGINS = ['asked', 'alias', 'confirmed', 'device'] as const;
 
 /**
- * Why an id that is linked to a person is left alone. `unconfirmed`: only an SDK says so, of an id that may be somebody else's;
+ * Why an id that is linked to a person is left alone. `unconfirmed`: only an SDK says so, of an id that may be somebody
+ * else's;
  * `shared`: others use it, too; `too_many`: more are linked to the person than are followed.
  */
 export const LEFT_REASONS = ['unconfirmed', 'shared', 'too_many'] as const;

@@ -1,6 +1,9 @@
 import { MAX_NAME, oneLine, thousands } from '../core/mail-text.ts';
 
-/** `waiting`: for somebody's approval; `held`: the last ones of it are on hold; `near_deadline`: few of the 30 days are left. */
+/**
+ * `waiting`: for somebody's approval; `held`: the last ones of it are on hold; `near_deadline`: few of the 30 days are
+ * left.
+ */
 export type GdprMailKind = 'waiting' | 'held' | 'treated' | 'near_deadline';
 
 /** What there is to tell of a request. It names none of its people: a mail can't be erased. Instants are ISO 8601. */
@@ -13,7 +16,9 @@ export type GdprReport = {
   /** How many it is about, and how many of them are on hold. */
   people: number;
   held: number;
-  /** Of an access request that is treated: by their places among those asked for, a signed link or what is told instead. */
+  /**
+   * Of an access request that is treated: by their places among those asked for, a signed link or what is told instead.
+   */
   archives: { ordinal: number; told: string }[];
   receivedAt: string;
   /** When it is discarded with its archives; null until it is treated. */
@@ -46,7 +51,9 @@ export type DigestLine = { kind: GdprMailKind; type: 'access' | 'delete'; identi
 /** Maximum number of requests that a digest names of each kind. */
 const LINES_OF_A_KIND = 50;
 
-/** The mail about several requests that devices of an app made without a user token. `link` leads to the list of all. */
+/**
+ * The mail about several requests that devices of an app made without a user token. `link` leads to the list of all.
+ */
 export function gdprDigest(lines: readonly DigestLine[], link: string): { subject: string; text: string } {
   const groups = DIGEST_GROUPS.map(({ kind, type, one, many, advice }) => {
     const of = lines.filter((line) => line.kind === kind && line.type === type);
@@ -57,9 +64,15 @@ export function gdprDigest(lines: readonly DigestLine[], link: string): { subjec
     ['Devices of an app made these requests without a user token.'],
     ...groups.map(({ of, title, advice }) => [
       `${title}. ${advice}`,
-      ...of.slice(0, LINES_OF_A_KIND).map(({ identifier, archive }) =>
-        `  ${oneLine(identifier, MAX_NAME)}${archive === null ? '' : `: ${oneLine(archive)}`}`),
-      ...of.length > LINES_OF_A_KIND ? [`  and ${thousands(of.length - LINES_OF_A_KIND)} more, which the list names`] : [],
+      ...of
+        .slice(0, LINES_OF_A_KIND)
+        .map(
+          ({ identifier, archive }) =>
+            `  ${oneLine(identifier, MAX_NAME)}${archive === null ? '' : `: ${oneLine(archive)}`}`,
+        ),
+      ...(of.length > LINES_OF_A_KIND
+        ? [`  and ${thousands(of.length - LINES_OF_A_KIND)} more, which the list names`]
+        : []),
     ]),
     ['All of them: npx --no-install millrace gdpr requests, or', link],
   ];
@@ -68,27 +81,46 @@ export function gdprDigest(lines: readonly DigestLine[], link: string): { subjec
 
 const DIGEST_GROUPS: { kind: GdprMailKind; type: 'access' | 'delete'; one: string; many: string; advice: string }[] = [
   {
-    kind: 'near_deadline', type: 'delete', one: 'deletion near or past its 30 days', many: 'deletions near or past their 30 days',
+    kind: 'near_deadline',
+    type: 'delete',
+    one: 'deletion near or past its 30 days',
+    many: 'deletions near or past their 30 days',
     advice: 'They are not treated; their status says what keeps them.',
   },
   {
-    kind: 'near_deadline', type: 'access', one: 'access near or past its 30 days', many: 'accesses near or past their 30 days',
+    kind: 'near_deadline',
+    type: 'access',
+    one: 'access near or past its 30 days',
+    many: 'accesses near or past their 30 days',
     advice: 'They are not treated; their status says what keeps them.',
   },
   {
-    kind: 'waiting', type: 'delete', one: 'deletion waits for approval', many: 'deletions wait for approval',
-    advice: 'Nothing is deleted until a user approves them: npx --no-install millrace gdpr approve <request>, or decline <request>.',
+    kind: 'waiting',
+    type: 'delete',
+    one: 'deletion waits for approval',
+    many: 'deletions wait for approval',
+    advice:
+      'Nothing is deleted until a user approves them: npx --no-install millrace gdpr approve <request>, or decline <request>.',
   },
   {
-    kind: 'held', type: 'delete', one: 'deletion with a person on hold', many: 'deletions with a person on hold',
+    kind: 'held',
+    type: 'delete',
+    one: 'deletion with a person on hold',
+    many: 'deletions with a person on hold',
     advice: 'A person on hold is deleted once nothing holds them any more.',
   },
   {
-    kind: 'treated', type: 'access', one: 'access treated', many: 'accesses treated',
+    kind: 'treated',
+    type: 'access',
+    one: 'access treated',
+    many: 'accesses treated',
     advice: 'Who has a link can download what it leads to. Pass each on to its person only.',
   },
   {
-    kind: 'treated', type: 'delete', one: 'deletion treated', many: 'deletions treated',
+    kind: 'treated',
+    type: 'delete',
+    one: 'deletion treated',
+    many: 'deletions treated',
     advice: 'A second look found nothing of their devices any more.',
   },
 ];
@@ -118,8 +150,8 @@ function waitingLines({ identifier }: GdprReport): string[] {
 function heldLines({ people: all, held }: GdprReport): string[] {
   return [
     `${heldOf(all, held)} on hold.`,
-    'A person on hold is deleted once nothing holds them any more; the status tells why. '
-      + 'To see what stands: npx --no-install millrace gdpr holds',
+    'A person on hold is deleted once nothing holds them any more; the status tells why. ' +
+      'To see what stands: npx --no-install millrace gdpr holds',
   ];
 }
 
@@ -131,7 +163,9 @@ function heldOf(all: number, held: number): string {
 
 function deadlineLines({ daysLeft }: GdprReport): string[] {
   return [
-    daysLeft > 0 ? `It is not treated, and ${days(daysLeft)} of its 30 are left.` : 'It is not treated, and its 30 days are over.',
+    daysLeft > 0
+      ? `It is not treated, and ${days(daysLeft)} of its 30 are left.`
+      : 'It is not treated, and its 30 days are over.',
     'The status tells what it is at, and what keeps it.',
   ];
 }
@@ -139,16 +173,21 @@ function deadlineLines({ daysLeft }: GdprReport): string[] {
 function erasedLines({ people: count, receiptLink }: GdprReport): string[] {
   return [
     `Deleted: ${people(count)}, of whom a second look found nothing any more.`,
-    'The signed receipt, which holds no ids and stays:', receiptLink,
+    'The signed receipt, which holds no ids and stays:',
+    receiptLink,
   ];
 }
 
 function archiveLines({ archives, expiresAt }: GdprReport): string[] {
   const lines = archives.slice(0, ARCHIVES_TOLD).map(({ ordinal, told }) => `${ordinal}. ${oneLine(told)}`);
-  const more = archives.length > ARCHIVES_TOLD ? [`and ${thousands(archives.length - ARCHIVES_TOLD)} more, which the status names`] : [];
+  const more =
+    archives.length > ARCHIVES_TOLD
+      ? [`and ${thousands(archives.length - ARCHIVES_TOLD)} more, which the status names`]
+      : [];
   const until = expiresAt === null ? '' : ` until ${expiresAt}`;
   const links = archives.some(({ told }) => URL.canParse(told))
-    ? `; who has a link can download what it leads to${until}. Pass each on to its person only` : '';
+    ? `; who has a link can download what it leads to${until}. Pass each on to its person only`
+    : '';
   return [`In the order in which they were asked for${links}:`, ...lines, ...more];
 }
 

@@ -6,22 +6,30 @@ const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 const instant = z.iso.datetime();
 
 /**
- * Whom it tells of: a keyed hash, which only the server that made it can make of an id, and how many ids they were known by.
- * `origins`: whose word these rest on; `left_alone`: what was linked to the person by claims, and stays as it is. Receipts from before
- * tell of neither.
+ * Whom it tells of: a keyed hash, which only the server that made it can make of an id, and how many ids they were
+ * known by.
+ * `origins`: whose word these rest on; `left_alone`: what was linked to the person by claims, and stays as it is.
+ * Receipts from before tell of neither.
  */
 const subject = z.object({
   subject: sha256,
   identifiers: z.object({ user_id: count, device_id: count, push_token: count }),
   origins: z.object({ asked: count, alias: count, confirmed: count, device: count }).optional(),
-  left_alone: z.array(z.object({
-    kind: z.enum(['user_id', 'device_id']), subject: sha256, reason: z.enum(['unconfirmed', 'shared', 'too_many']),
-  })).optional(),
+  left_alone: z
+    .array(
+      z.object({
+        kind: z.enum(['user_id', 'device_id']),
+        subject: sha256,
+        reason: z.enum(['unconfirmed', 'shared', 'too_many']),
+      }),
+    )
+    .optional(),
 });
 
 /** What lies elsewhere. `notified`: a deletion list lies there; `elsewhere`: it has to be deleted in that system. */
 const copy = z.object({
-  kind: z.enum(['exporter', 'sync']), id: z.string(),
+  kind: z.enum(['exporter', 'sync']),
+  id: z.string(),
   state: z.enum(['notified', 'not_notified', 'elsewhere']),
   /** The key of the list in the bucket. */
   list: z.string().nullable(),
@@ -30,19 +38,23 @@ const copy = z.object({
 });
 
 /**
- * Values of a segment's, campaign's or funnel's filters that equal an id and stayed, files of `outbox/` that are no mails,
- * and holds on others whose reason names one of the people. `key`: null if it holds an id itself.
+ * Values of a segment's, campaign's or funnel's filters that equal an id and stayed, files of `outbox/` that are no
+ * mails, and holds on others whose reason names one of the people. `key`: null if it holds an id itself.
  */
 const keptValue = z.object({
-  place: z.enum(['segments', 'campaigns', 'funnels', 'outbox/', 'gdpr_holds']), object: z.string(),
+  place: z.enum(['segments', 'campaigns', 'funnels', 'outbox/', 'gdpr_holds']),
+  object: z.string(),
   on: z.enum(['attributes', 'devices', 'details', 'file', 'reason']),
-  key: z.string().nullable(), values: count,
+  key: z.string().nullable(),
+  values: count,
 });
 export type KeptValue = z.infer<typeof keptValue>;
 
 const shared = {
   version: z.literal(1),
-  receipt: z.string(), entity: z.string(), request: z.string(),
+  receipt: z.string(),
+  entity: z.string(),
+  request: z.string(),
   /** From 1: people on hold come in a later round than the others. */
   round: z.int().positive(),
   source: z.enum(['api', 'sdk', 'restore']),
@@ -73,9 +85,12 @@ const access = z.object({
   archives: z.array(z.object({ sha256, bytes: count })),
 });
 
-/** What was erased, or shown, as a signed receipt tells it. It names nobody. Members that it does not know are dropped. */
+/**
+ * What was erased, or shown, as a signed receipt tells it. It names nobody. Members that it does not know are dropped.
+ */
 export const receiptSchema = z.discriminatedUnion('type', [
-  erasure.extend({ signature: documentSignature }), access.extend({ signature: documentSignature }),
+  erasure.extend({ signature: documentSignature }),
+  access.extend({ signature: documentSignature }),
 ]);
 
 export type GdprReceipt = z.infer<typeof receiptSchema>;

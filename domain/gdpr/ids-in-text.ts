@@ -6,7 +6,10 @@ const BETWEEN_WORDS = /[\s"'`,;<>()[\]{}|\\]+/;
 /** The same, and what stands around an id in an address, or in front of it. */
 const BETWEEN_PARTS = /[\s"'`,;<>()[\]{}|\\:=/?&#]+/;
 
-/** Returns what may be an id in a text: its strings, if it is JSON, its words, and the parts of these; each once, at most `limit`. */
+/**
+ * Returns what may be an id in a text: its strings, if it is JSON, its words, and the parts of these; each once, at
+ * most `limit`.
+ */
 export function possibleIds(text: string, limit: number): Set<string> {
   const found = new Set<string>();
   const strings = Array.from(text.matchAll(/"([^"\\]{3,256})"/g), ([, string]) => string!);

@@ -10,8 +10,9 @@ export const TOPICS = {
 export type Topic = keyof typeof TOPICS;
 
 /**
- * How a field is shown: `json`: a JSON text as what it says, numbers digit for digit; `app`: our number of an app as its identifier,
- * with its name beside it; `person`: an id that may be another's, who is not named then; `day`: an instant as its day.
+ * How a field is shown: `json`: a JSON text as what it says, numbers digit for digit; `app`: our number of an app as
+ * its identifier, with its name beside it; `person`: an id that may be another's, who is not named then; `day`: an
+ * instant as its day.
  */
 export type FieldKind = 'json' | 'app' | 'person' | 'day';
 
@@ -25,12 +26,15 @@ export type Field = {
 };
 
 /**
- * An entry in a sentence: `{field}` is its value, `*…*` is set apart, and `[…]` is left out where one of its fields has no value. A
- * sentence fits where all other fields have one.
+ * An entry in a sentence: `{field}` is its value, `*…*` is set apart, and `[…]` is left out where one of its fields has
+ * no value. A sentence fits where all other fields have one.
  */
 export type Sentence = string;
 
-/** What an archive says about a location where something about a person may lie, to that person, who knows nothing of Millrace. */
+/**
+ * What an archive says about a location where something about a person may lie, to that person, who knows nothing of
+ * Millrace.
+ */
 export type LocationWords = {
   title: string;
   topic: Topic;
@@ -53,8 +57,9 @@ export const TEXT_MATCHES = {
 };
 
 /** Of texts that may be about others. */
-export const MATCHES = 'One of your ids stands in {matches} of them[, within {within}]. '
-  + 'They may be about others, so they are counted, not shown.';
+export const MATCHES =
+  'One of your ids stands in {matches} of them[, within {within}]. ' +
+  'They may be about others, so they are counted, not shown.';
 
 export const technical = (label: string): Field => ({ label, isTechnical: true });
 
@@ -63,4 +68,4 @@ export const APP_NAME = 'App';
 export const DEVICE = 'Device, by the identifier that the app gave to it';
 export const USER = 'Your user id';
 export const SYNC = technical('Transfer: its identifier here');
-export const TIME_ZONE = technical('Minutes by which the device\'s clock was ahead of UTC');
+export const TIME_ZONE = technical("Minutes by which the device's clock was ahead of UTC");

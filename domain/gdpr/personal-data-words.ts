@@ -9,7 +9,8 @@ export { type LocationWords, type Topic, TOPICS };
 
 /** By the name of the location. */
 const WORDS: ReadonlyMap<string, LocationWords> = new Map(
-  Object.entries<LocationWords>({ ...VALUE_WORDS, ...APP_WORDS, ...MESSAGE_WORDS, ...SYNC_WORDS, ...REQUEST_WORDS }));
+  Object.entries<LocationWords>({ ...VALUE_WORDS, ...APP_WORDS, ...MESSAGE_WORDS, ...SYNC_WORDS, ...REQUEST_WORDS }),
+);
 
 /** What is said about a location; of one without words its name, so that its data is shown all the same. */
 export function locationWords(location: string): LocationWords {

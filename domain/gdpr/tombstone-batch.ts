@@ -16,7 +16,11 @@ const HASH = /^[0-9a-f]{64}$/;
 
 export function writeTombstoneBatch({ entity, kind, madeAt, hashes }: TombstoneBatch): string {
   return `${JSON.stringify({
-    version: VERSION, entity, kind, made_at: madeAt.toISOString(), hashes: hashes.map((hash) => hash.toString('hex')),
+    version: VERSION,
+    entity,
+    kind,
+    made_at: madeAt.toISOString(),
+    hashes: hashes.map((hash) => hash.toString('hex')),
   })}\n`;
 }
 

@@ -2,11 +2,17 @@ import { APP, APP_NAME, DEVICE, type LocationWords, MATCHES, technical, TEXT_MAT
 
 const REQUEST = technical('Request: its identifier here');
 const ORDINAL = technical('Your place in the request, counted from 1');
-const TYPE = { label: 'What was asked for', values: { access: 'a copy of your data', delete: 'the deletion of your data' } };
+const TYPE = {
+  label: 'What was asked for',
+  values: { access: 'a copy of your data', delete: 'the deletion of your data' },
+};
 const KIND_OF_ID = {
   label: 'Kind of id',
   values: {
-    user_id: 'User', device_id: 'Device', push_token: 'Address for messages to a device', whole_device: 'All that is stored of the device',
+    user_id: 'User',
+    device_id: 'Device',
+    push_token: 'Address for messages to a device',
+    whole_device: 'All that is stored of the device',
   },
 };
 
@@ -26,39 +32,57 @@ export const REQUEST_WORDS = {
     about: 'Files that the company asked for by your id, or by that of a device of yours. They are kept for a week.',
     sentences: ['{received_at}: the company asked for a file of {kind}'],
     fields: {
-      file: technical('File: its identifier here'), received_at: 'When', kind: 'What is in it', query: technical('What was asked for'),
+      file: technical('File: its identifier here'),
+      received_at: 'When',
+      kind: 'What is in it',
+      query: technical('What was asked for'),
       ended_at: 'When it was made',
     },
   },
   'files/': {
     title: 'Files that may hold data about you',
     topic: 'requests',
-    about: 'Files of lists that the company asked for in the last week, and in which one of your ids stands. What they hold stands in this '
-      + 'copy, too.',
+    about:
+      'Files of lists that the company asked for in the last week, and in which one of your ids stands. What they hold stands in this ' +
+      'copy, too.',
     sentences: [MATCHES],
     fields: TEXT_MATCHES,
   },
   gdpr_request_people: {
     title: 'Requests about you',
     topic: 'requests',
-    about: 'Requests for your data, or for its deletion, this one included. They are kept until a week after they were done.',
+    about:
+      'Requests for your data, or for its deletion, this one included. They are kept until a week after they were done.',
     sentences: ['{received_at}: {source} asked for {request_type}[; done {treated_at}]'],
     fields: {
-      request: REQUEST, identifier: REQUEST, request_type: TYPE,
+      request: REQUEST,
+      identifier: REQUEST,
+      request_type: TYPE,
       source: {
-        label: 'Who asked', values: { api: 'the company', sdk: 'you, in an app,', restore: 'Millrace, after a backup was restored,' },
+        label: 'Who asked',
+        values: { api: 'the company', sdk: 'you, in an app,', restore: 'Millrace, after a backup was restored,' },
       },
-      app_id: APP, app_name: APP_NAME, ordinal: ORDINAL, user_id: USER, device_id: DEVICE,
-      received_at: 'When', requested_at: 'When',
+      app_id: APP,
+      app_name: APP_NAME,
+      ordinal: ORDINAL,
+      user_id: USER,
+      device_id: DEVICE,
+      received_at: 'When',
+      requested_at: 'When',
       state: {
         label: 'How far it is',
         values: {
-          pending: 'it waits', held: 'your data must not be deleted yet', building: 'this copy is being written', treated: 'done',
+          pending: 'it waits',
+          held: 'your data must not be deleted yet',
+          building: 'this copy is being written',
+          treated: 'done',
         },
       },
-      treated_at: { label: 'Done', kind: 'day' }, round: technical('Round in which it was done'),
+      treated_at: { label: 'Done', kind: 'day' },
+      round: technical('Round in which it was done'),
       message: 'What was answered in place of a copy',
-      archive_key: technical('Copy: its name here'), archive_bytes: technical('Size of the copy, in bytes'),
+      archive_key: technical('Copy: its name here'),
+      archive_bytes: technical('Size of the copy, in bytes'),
     },
     isOfRequests: true,
   },
@@ -68,11 +92,16 @@ export const REQUEST_WORDS = {
     about: 'The ids by which your data was searched for such a request. They go when it is done.',
     sentences: ['{kind} *{value}*: {origin}'],
     fields: {
-      request: REQUEST, identifier: REQUEST, kind: KIND_OF_ID, value: 'Id',
+      request: REQUEST,
+      identifier: REQUEST,
+      kind: KIND_OF_ID,
+      value: 'Id',
       origin: {
         label: 'How it was found',
         values: {
-          asked: 'the request names it', alias: 'an app linked it to you', confirmed: 'linked to you, and confirmed by the company',
+          asked: 'the request names it',
+          alias: 'an app linked it to you',
+          confirmed: 'linked to you, and confirmed by the company',
           device: 'you used it',
         },
       },
@@ -85,10 +114,17 @@ export const REQUEST_WORDS = {
     about: 'Ids that an app linked to a person whose data was asked for, and that were left alone.',
     sentences: ['{kind} *{value}*: {reason}'],
     fields: {
-      request: REQUEST, identifier: REQUEST, kind: KIND_OF_ID, value: 'Id',
+      request: REQUEST,
+      identifier: REQUEST,
+      kind: KIND_OF_ID,
+      value: 'Id',
       reason: {
         label: 'Why',
-        values: { unconfirmed: 'only an app says so', shared: 'others use it, too', too_many: 'too many ids were linked' },
+        values: {
+          unconfirmed: 'only an app says so',
+          shared: 'others use it, too',
+          too_many: 'too many ids were linked',
+        },
       },
     },
     isOfRequests: true,
@@ -107,8 +143,11 @@ export const REQUEST_WORDS = {
     about: 'Copies like this one that were made for you. Each is kept for a week.',
     sentences: ['A copy of what is stored about *{customer_id}*'],
     fields: {
-      request: REQUEST, ordinal: ORDINAL, customer_id: 'Id that was asked for',
-      archive_key: technical('Copy: its name here'), archive_bytes: technical('Size in bytes'),
+      request: REQUEST,
+      ordinal: ORDINAL,
+      customer_id: 'Id that was asked for',
+      archive_key: technical('Copy: its name here'),
+      archive_bytes: technical('Size in bytes'),
     },
     isOfRequests: true,
   },
@@ -118,10 +157,15 @@ export const REQUEST_WORDS = {
     about: 'That your data must not be deleted, or not be used, for now.',
     sentences: ['Since {created_at}: the data of *{customer_id}* {kind}[, because of: {reason}]'],
     fields: {
-      identifier: technical('Hold: its identifier here'), customer_type: technical('Of what the id is: user_id or device_id'),
+      identifier: technical('Hold: its identifier here'),
+      customer_type: technical('Of what the id is: user_id or device_id'),
       customer_id: 'Id',
-      kind: { label: 'What holds', values: { hold: 'must not be deleted', restriction: 'must be neither deleted nor used' } },
-      reason: 'Why', created_at: { label: 'Since', kind: 'day' },
+      kind: {
+        label: 'What holds',
+        values: { hold: 'must not be deleted', restriction: 'must be neither deleted nor used' },
+      },
+      reason: 'Why',
+      created_at: { label: 'Since', kind: 'day' },
     },
   },
   privacy_requests: {
@@ -130,7 +174,11 @@ export const REQUEST_WORDS = {
     about: 'What you asked for in an app.',
     sentences: ['{received_at}: you asked for {request_type}'],
     fields: {
-      identifier: technical('Request: its identifier here'), request_type: TYPE, device_id: DEVICE, user_id: USER, received_at: 'When',
+      identifier: technical('Request: its identifier here'),
+      request_type: TYPE,
+      device_id: DEVICE,
+      user_id: USER,
+      received_at: 'When',
     },
     isOfRequests: true,
   },
@@ -160,19 +208,30 @@ export const REQUEST_WORDS = {
       actor_kind: {
         label: 'Who',
         values: {
-          user: 'a member of the company', service_token: 'a program of the company', sor_key: 'a system of the company',
+          user: 'a member of the company',
+          service_token: 'a program of the company',
+          sor_key: 'a system of the company',
           system: 'Millrace itself',
         },
       },
       actor_id: 'Who it was: their number here',
       action: {
         label: 'What was done',
-        values: { read: 'looked at', create: 'made', update: 'changed', delete: 'deleted', readmit: 'allowed to be stored again:' },
+        values: {
+          read: 'looked at',
+          create: 'made',
+          update: 'changed',
+          delete: 'deleted',
+          readmit: 'allowed to be stored again:',
+        },
       },
       subject_kind: {
         label: 'To what',
         values: {
-          customer: 'your data', gdpr_request: 'a request about you', gdpr_receipt: 'a receipt about you', gdpr_hold: 'a hold on your data',
+          customer: 'your data',
+          gdpr_request: 'a request about you',
+          gdpr_receipt: 'a receipt about you',
+          gdpr_hold: 'a hold on your data',
         },
       },
       subject: technical('To which: its identifier here'),
@@ -194,7 +253,10 @@ export const REQUEST_WORDS = {
     sentences: ['{made_at}: {kind}'],
     fields: {
       made_at: { label: 'When', kind: 'day' },
-      kind: { label: 'What holds since', values: { raised: 'nothing of you is stored from then on', readmitted: 'it is stored again' } },
+      kind: {
+        label: 'What holds since',
+        values: { raised: 'nothing of you is stored from then on', readmitted: 'it is stored again' },
+      },
       key: technical('File that says so: its name here'),
     },
     isOfRequests: true,
@@ -205,8 +267,12 @@ export const REQUEST_WORDS = {
     about: 'Signed receipts of what was shown or deleted. They are kept for ever, without your name.',
     sentences: ['{issued_at}: receipt for {request_type}'],
     fields: {
-      identifier: technical('Receipt: its identifier here'), receipt: technical('Receipt: its identifier here'),
-      request: REQUEST, request_identifier: REQUEST, request_type: TYPE, issued_at: { label: 'When', kind: 'day' },
+      identifier: technical('Receipt: its identifier here'),
+      receipt: technical('Receipt: its identifier here'),
+      request: REQUEST,
+      request_identifier: REQUEST,
+      request_type: TYPE,
+      issued_at: { label: 'When', kind: 'day' },
       round: technical('Round of the request'),
     },
     isOfRequests: true,

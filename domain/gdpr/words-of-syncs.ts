@@ -12,8 +12,14 @@ export const SYNC_WORDS = {
       'A record about you went to a system that is no longer connected[ (*{destination_stream}*)], by the transfer *{sync_name}*',
     ],
     fields: {
-      sync: SYNC, sync_name: 'Transfer', source_name: 'From', destination_name: 'To', destination_stream: 'Table or list there',
-      key: 'Key of the record there', customer_id: 'Your id in the record', ...TEXT_MATCHES,
+      sync: SYNC,
+      sync_name: 'Transfer',
+      source_name: 'From',
+      destination_name: 'To',
+      destination_stream: 'Table or list there',
+      key: 'Key of the record there',
+      customer_id: 'Your id in the record',
+      ...TEXT_MATCHES,
     },
   },
   sync_batches: {
@@ -33,7 +39,8 @@ export const SYNC_WORDS = {
   sync_runs: {
     title: 'Transfers that name you',
     topic: 'recipients',
-    about: 'How far a transfer was, why it failed, and what a trial of it showed, where that names you. It is kept for 30 days.',
+    about:
+      'How far a transfer was, why it failed, and what a trial of it showed, where that names you. It is kept for 30 days.',
     sentences: [MATCHES],
     fields: TEXT_MATCHES,
   },

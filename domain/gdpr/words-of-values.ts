@@ -5,11 +5,11 @@ export const VALUE_WORDS = {
   attribute_values: {
     title: 'Attributes',
     topic: 'identity',
-    about: 'What the company\'s systems store about you: the present value of each attribute.',
+    about: "What the company's systems store about you: the present value of each attribute.",
     sentences: [
       'Attribute *{key}* in *{system_of_record_name}*: removed on {removed_at}',
-      'Attribute *{key}* in *{system_of_record_name}*: [{string_value}][{number_value}][{boolean_value}][{date_value}][{datetime_value}]'
-        + '[{set_elements}], since {changed_at}',
+      'Attribute *{key}* in *{system_of_record_name}*: [{string_value}][{number_value}][{boolean_value}][{date_value}][{datetime_value}]' +
+        '[{set_elements}], since {changed_at}',
     ],
     fields: {
       system_of_record: technical('System that the value comes from: its identifier here'),
@@ -45,9 +45,11 @@ export const VALUE_WORDS = {
   dry_run_sets: {
     title: 'Trial of an import',
     topic: 'origin',
-    about: 'What a trial of an import that runs now would make of attributes with several values. It goes when the trial ends.',
+    about:
+      'What a trial of an import that runs now would make of attributes with several values. It goes when the trial ends.',
     fields: {
-      customer_id: 'Id that they would be stored under', set_elements: 'Values',
+      customer_id: 'Id that they would be stored under',
+      set_elements: 'Values',
       set_times: technical('When each of the values would count as added, in the same order'),
     },
   },
@@ -60,12 +62,18 @@ export const VALUE_WORDS = {
   import_errors: {
     title: 'Refused records',
     topic: 'origin',
-    about: 'Records about you that were refused, as they came. They are kept for a week, those of transfers for 30 days.',
+    about:
+      'Records about you that were refused, as they came. They are kept for a week, those of transfers for 30 days.',
     sentences: [MATCHES, 'Refused: {happened_at}[, because {message}]'],
     fields: {
-      line: 'Line of the file, or number of the record', error_type: technical('Why it was refused, in one word'),
-      happened_at: 'When', message: 'Why', customer_id: 'Id that the record named',
-      attribute_key: 'Attribute', raw: 'Record as it came', ...TEXT_MATCHES,
+      line: 'Line of the file, or number of the record',
+      error_type: technical('Why it was refused, in one word'),
+      happened_at: 'When',
+      message: 'Why',
+      customer_id: 'Id that the record named',
+      attribute_key: 'Attribute',
+      raw: 'Record as it came',
+      ...TEXT_MATCHES,
     },
   },
   feed_requests: {
@@ -85,7 +93,8 @@ export const VALUE_WORDS = {
   idempotent_requests: {
     title: 'Answers kept for repeats',
     topic: 'origin',
-    about: 'Answers to requests of other systems that name you, kept for 24 hours so that a request can safely be repeated.',
+    about:
+      'Answers to requests of other systems that name you, kept for 24 hours so that a request can safely be repeated.',
     sentences: [MATCHES],
     fields: TEXT_MATCHES,
     others: 'Part of the answer as it is kept',

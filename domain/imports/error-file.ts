@@ -38,8 +38,9 @@ export function errorFileRow(error: ImportError, format: Columns): string[] | nu
   return [...(fields ?? nothing), shownLine(error, record, format), error.errorType, error.message, original];
 }
 
-const IMPORT_LINES_AGAIN = 'Then import the corrected lines below their header as a table, with redrive_of and columns '
-  + '(millrace redrive with --customer and --map)';
+const IMPORT_LINES_AGAIN =
+  'Then import the corrected lines below their header as a table, with redrive_of and columns ' +
+  '(millrace redrive with --customer and --map)';
 
 /** Of the first file: a row of an error file that named no line has none. */
 function shownLine({ line, column = 0 }: ImportError, record: string[] | null, format: Columns): string {
@@ -70,7 +71,9 @@ function readRaw(raw: string, error: ImportError, { hasErrorColumns, delimiter }
   return Array.isArray(record) ? record : null;
 }
 
-/** The fields that go into columns; a row of empty ones can't, since it would look like one that has to be filled in. */
+/**
+ * The fields that go into columns; a row of empty ones can't, since it would look like one that has to be filled in.
+ */
 function shownFields(record: string[], format: Columns): string[] | null {
   const fields = rowFields(record, format);
   return Array.isArray(fields) && fields.length === format.columns && !isEmpty(fields) ? fields : null;
@@ -128,10 +131,12 @@ function isEmpty(fields: readonly string[]): boolean {
 }
 
 const NOTHING: RefusedRow = {
-  kind: 'failed', errorType: 'PARSING_FAILED',
+  kind: 'failed',
+  errorType: 'PARSING_FAILED',
   message: 'nothing to import in this line: fill in the columns, or original',
 };
 const STILL_DAMAGED: RefusedRow = {
-  kind: 'failed', errorType: 'FILE_ENCODING',
+  kind: 'failed',
+  errorType: 'FILE_ENCODING',
   message: `the line still has ${REPLACEMENT} where the first file was not UTF-8: write what it should be, or empty error_type`,
 };

@@ -45,8 +45,15 @@ export type LaneCursors = readonly number[];
 
 /** What each lane has before the first piece. */
 export function nothingChecked(lanes: LaneCursors): CheckedRows[] {
-  return lanes.map(() => (
-    { rowsIn: 0, cellsEmpty: 0, cellsUnnamed: 0, suspiciousIds: 0, changes: [], errors: [], corrects: new Map() }));
+  return lanes.map(() => ({
+    rowsIn: 0,
+    cellsEmpty: 0,
+    cellsUnnamed: 0,
+    suspiciousIds: 0,
+    changes: [],
+    errors: [],
+    corrects: new Map(),
+  }));
 }
 
 /**
@@ -55,7 +62,11 @@ export function nothingChecked(lanes: LaneCursors): CheckedRows[] {
  * `cutOffAt` is the size of a file whose source broke off: a record that ends there may lack its own end, and fails.
  */
 export function checkPieces(
-  pieces: readonly Piece[], rules: Rules, lanes: LaneCursors, cutOffAt?: number, checked = nothingChecked(lanes),
+  pieces: readonly Piece[],
+  rules: Rules,
+  lanes: LaneCursors,
+  cutOffAt?: number,
+  checked = nothingChecked(lanes),
 ): CheckedRows[] {
   for (const piece of pieces) {
     if (piece.kind === 'run') checkRun(piece, rules, { cursors: lanes, checked }, cutOffAt);
@@ -69,9 +80,13 @@ function isBlank(fields: readonly string[]): boolean {
   return fields[0] === '' && fields.every((field) => field === '');
 }
 
-/** A row in which each field that is the null marker is empty; CSV has no other way to tell nothing from an empty text. */
+/**
+ * A row in which each field that is the null marker is empty; CSV has no other way to tell nothing from an empty text.
+ */
 function withoutMarkers(fields: string[], marker: string | undefined): string[] {
-  return marker !== undefined && fields.includes(marker) ? fields.map((field) => (field === marker ? '' : field)) : fields;
+  return marker !== undefined && fields.includes(marker)
+    ? fields.map((field) => (field === marker ? '' : field))
+    : fields;
 }
 
 /** A row without its fields under columns that have no name, as long as they are empty. */
@@ -87,7 +102,8 @@ function checkRun(run: Run, rules: Rules, { cursors, checked }: Lanes, cutOffAt?
   const customerAt = rules.layout === undefined ? 0 : rules.layout.customer - 1;
   for (const [index, parsed] of parseRun(run, rules.delimiter).entries()) {
     if (Array.isArray(parsed) && isBlank(parsed)) continue;
-    const read = rules.hasErrorColumns && Array.isArray(parsed) ? rowFields(parsed, rules) : withoutUnnamed(parsed, rules);
+    const read =
+      rules.hasErrorColumns && Array.isArray(parsed) ? rowFields(parsed, rules) : withoutUnnamed(parsed, rules);
     const record = Array.isArray(read) ? withoutMarkers(read, rules.nullMarker) : read;
     const isParsed = Array.isArray(record);
     const lane = isParsed ? laneOf(record[customerAt] ?? '', cursors.length) : 0;
@@ -142,7 +158,10 @@ function checkCells(run: Run, index: number, record: string[], rules: Rules, row
   }
 }
 
-/** Returns the fault of a line's customer id: one error, and none of each cell. Null: there is none, or the line has no cell. */
+/**
+ * Returns the fault of a line's customer id: one error, and none of each cell. Null: there is none, or the line has no
+ * cell.
+ */
 function customerRefusal([cell]: TableCell[], rules: Rules): RefusedRow | null {
   if (cell === undefined || rules.sorDeleted) return null;
   const [customerId] = cell.fields;
@@ -157,7 +176,11 @@ function addError(rows: CheckedRows, error: ImportError): void {
   rows.errors.push(error);
 }
 
-const CUT_OFF: RefusedRow = { kind: 'failed', errorType: 'FILE_TRANSFER_ERROR', message: 'the file breaks off in this line' };
+const CUT_OFF: RefusedRow = {
+  kind: 'failed',
+  errorType: 'FILE_TRANSFER_ERROR',
+  message: 'the file breaks off in this line',
+};
 
 function checkFields(fields: string[], rules: Rules) {
   return rules.sorDeleted ? sorDeleted(fields[0]!, fields[1] ?? '') : checkRow(fields, rules);
@@ -168,16 +191,27 @@ function isCutOff(run: Run, index: number, fileBytes: number): boolean {
   return index === run.records - 1 && run.offset + run.ends[index]! === fileBytes;
 }
 
-/** The error of the record that starts on `line` of one of the pieces; in a table of its cell for the attribute `refused.key`. */
+/**
+ * The error of the record that starts on `line` of one of the pieces; in a table of its cell for the attribute
+ * `refused.key`.
+ */
 export function rowError(
-  pieces: readonly Piece[], line: number, refused: RefusedRow, rules: Pick<Rules, 'layout' | 'delimiter'> = {},
+  pieces: readonly Piece[],
+  line: number,
+  refused: RefusedRow,
+  rules: Pick<Rules, 'layout' | 'delimiter'> = {},
 ): ImportError {
   const runs = pieces.filter((piece) => piece.kind === 'run');
   const run = runs.find((candidate) => line >= candidate.line && line <= candidate.lines.at(-1)!)!;
   const index = run.lines.indexOf(line);
   if (rules.layout === undefined) return recordError(run, index, refused);
   const table = tableCells(parseRun(run, rules.delimiter)[index] as string[], rules.layout) as { cells: TableCell[] };
-  return cellError(line, table.cells.find(({ fields: [, key] }) => key === refused.key)!, refused, rules);
+  return cellError(
+    line,
+    table.cells.find(({ fields: [, key] }) => key === refused.key)!,
+    refused,
+    rules,
+  );
 }
 
 /** A longer id is wrong, and would stand in each error of its row. */
@@ -185,10 +219,17 @@ const MAX_SHOWN_ID = 1_024;
 
 /** The error of a table's cell. It shows the cell as a row of three columns. */
 function cellError(
-  line: number, { column, fields }: TableCell, refused: RefusedRow, { delimiter = ',' }: Pick<Rules, 'delimiter'>,
+  line: number,
+  { column, fields }: TableCell,
+  refused: RefusedRow,
+  { delimiter = ',' }: Pick<Rules, 'delimiter'>,
 ): ImportError {
   return {
-    line, column, ...refusalOf(refused), originalLine: null, customerHash: null,
+    line,
+    column,
+    ...refusalOf(refused),
+    originalLine: null,
+    customerHash: null,
     raw: fields[0].length > MAX_SHOWN_ID ? null : storable(writeRecord(fields, delimiter)),
   };
 }
@@ -210,7 +251,7 @@ function refusalOf(refused: RefusedRow) {
   return {
     errorType: refused.errorType,
     outcome: refused.kind,
-    stage: UNREAD.has(refused.errorType) ? 'parsing' as const : 'validation' as const,
+    stage: UNREAD.has(refused.errorType) ? ('parsing' as const) : ('validation' as const),
     message: refused.message,
     customerId: detached(refused.customerId),
     attributeKey: detached(refused.key),
@@ -224,8 +265,15 @@ function detached(text: string | undefined): string | null {
 
 function badRecordError({ line, reason, sample }: Bad): ImportError {
   return {
-    line, ...badRecordFailure(reason), outcome: 'failed', stage: 'parsing', customerId: null, attributeKey: null,
-    raw: storable(isCut(reason) ? withoutCutWord(sample.toString()) : sample.toString()), originalLine: null, customerHash: null,
+    line,
+    ...badRecordFailure(reason),
+    outcome: 'failed',
+    stage: 'parsing',
+    customerId: null,
+    attributeKey: null,
+    raw: storable(isCut(reason) ? withoutCutWord(sample.toString()) : sample.toString()),
+    originalLine: null,
+    customerHash: null,
   };
 }
 

@@ -1,9 +1,21 @@
 /** The error types of an import, in the reference's order (Batch CSV import of attribute values). */
 export const IMPORT_ERROR_TYPES = [
-  'KAFKA_DELIVERY_FAILED', 'FILE_TRANSFER_ERROR',
-  'EMPTY_SOR', 'INVALID_CUSTOMER_ID', 'EMPTY_KEY', 'TOO_LONG_KEY', 'EMPTY_VALUE', 'INVALID_VALUE',
-  'TOO_LONG_VALUE', 'TOO_LONG_SET_SIZE', 'UNDEFINED_ATTRIBUTE', 'DISABLED_ATTRIBUTE', 'UNKNOWN_TYPE',
-  'INVALID_ACTION', 'PARSING_FAILED', 'FILE_ENCODING',
+  'KAFKA_DELIVERY_FAILED',
+  'FILE_TRANSFER_ERROR',
+  'EMPTY_SOR',
+  'INVALID_CUSTOMER_ID',
+  'EMPTY_KEY',
+  'TOO_LONG_KEY',
+  'EMPTY_VALUE',
+  'INVALID_VALUE',
+  'TOO_LONG_VALUE',
+  'TOO_LONG_SET_SIZE',
+  'UNDEFINED_ATTRIBUTE',
+  'DISABLED_ATTRIBUTE',
+  'UNKNOWN_TYPE',
+  'INVALID_ACTION',
+  'PARSING_FAILED',
+  'FILE_ENCODING',
 ] as const;
 
 export type ImportErrorType = (typeof IMPORT_ERROR_TYPES)[number];
@@ -12,8 +24,8 @@ export type ImportErrorType = (typeof IMPORT_ERROR_TYPES)[number];
 export const INTERNAL_FAILURE = 'KAFKA_DELIVERY_FAILED' satisfies ImportErrorType;
 
 /**
- * Those of a sync's run: a destination other than attributes may refuse a record in its own words, and of one that was on its way
- * when the run was canceled nobody can tell whether it arrived.
+ * Those of a sync's run: a destination other than attributes may refuse a record in its own words, and of one that was
+ * on its way when the run was canceled nobody can tell whether it arrived.
  */
 export const RUN_ERROR_TYPES = [...IMPORT_ERROR_TYPES, 'DELIVERY_FAILED', 'DELIVERY_UNKNOWN'] as const;
 

@@ -13,7 +13,10 @@ export type ImportStage = 'transfer' | 'parsing' | 'validation' | 'merge' | 'int
 export type ImportError = {
   /** Physical line of the file on which the record starts; 0 for the file as a whole. */
   line: number;
-  /** Column of the cell in a table whose columns are mapped, from 1; of a whole line none, or 0: no single cell makes up for it. */
+  /**
+   * Column of the cell in a table whose columns are mapped, from 1; of a whole line none, or 0: no single cell makes up
+   * for it.
+   */
   column?: number;
   errorType: RunErrorType;
   outcome: 'ignored' | 'failed';
@@ -34,20 +37,32 @@ export type ImportError = {
 };
 
 /** Whether the row was an erased person's: nothing is left of it that a re-drive could bring. */
-export function isOfErased({ customerHash, isErased = false }: Pick<ImportError, 'customerHash' | 'isErased'>): boolean {
+export function isOfErased({
+  customerHash,
+  isErased = false,
+}: Pick<ImportError, 'customerHash' | 'isErased'>): boolean {
   return isErased || customerHash !== null;
 }
 
 /** Stages that find an error of a file, by its type; any other is found while the file is parsed. */
 const STAGE_OF_FILE: Partial<Record<RunErrorType, ImportStage>> = {
-  FILE_TRANSFER_ERROR: 'transfer', [INTERNAL_FAILURE]: 'internal',
+  FILE_TRANSFER_ERROR: 'transfer',
+  [INTERNAL_FAILURE]: 'internal',
 };
 
 /** An error of the file as a whole, which is none of its rows'. */
 export function fileError(errorType: RunErrorType, message: string): ImportError {
   return {
-    line: 0, errorType, outcome: 'failed', stage: STAGE_OF_FILE[errorType] ?? 'parsing', message,
-    customerId: null, attributeKey: null, raw: null, originalLine: null, customerHash: null,
+    line: 0,
+    errorType,
+    outcome: 'failed',
+    stage: STAGE_OF_FILE[errorType] ?? 'parsing',
+    message,
+    customerId: null,
+    attributeKey: null,
+    raw: null,
+    originalLine: null,
+    customerHash: null,
   };
 }
 

@@ -48,7 +48,9 @@ export function columnNames({ columns, hasErrorColumns }: Pick<ImportFormat, 'co
   return [...(columns === 4 ? V3_COLUMNS : V2_COLUMNS), ...(hasErrorColumns ? ERROR_COLUMNS : [])];
 }
 
-/** The template of an import: its header, and a row for each attribute, in which customer and value are to be filled in. */
+/**
+ * The template of an import: its header, and a row for each attribute, in which customer and value are to be filled in.
+ */
 export function templateRows(version: ImportVersion, keys: readonly string[]): string[][] {
   const header = version === 'v3' ? V3_COLUMNS : V2_COLUMNS;
   return [[...header], ...keys.map((key) => header.map((name) => (name === 'attribute_key' ? key : '')))];
@@ -68,14 +70,23 @@ export type HeaderReading = Header | ({ ok: false } & FileFailure);
  * Reads the header: the first record of a file's first piece (no piece: an empty file). Names are compared without
  * regard to case and to spaces around them; their order is fixed. A header with action_type makes a v2 call's file
  * v3; one without leaves a v3 call's file v3, where every line is then read as with an empty action. The columns of
- * an error file may follow. With a mapping it is the header of a table, which is read as v3. A failure is the whole file's.
+ * an error file may follow. With a mapping it is the header of a table, which is read as v3. A failure is the whole
+ * file's.
  */
 export function parseHeader(
-  first: Piece | undefined, version: ImportVersion, syntax: RowSyntax = {}, mapping: ColumnMapping | null = null,
+  first: Piece | undefined,
+  version: ImportVersion,
+  syntax: RowSyntax = {},
+  mapping: ColumnMapping | null = null,
 ): HeaderReading {
-  const reading = first === undefined ? wrongHeader('PARSING_FAILED', 'the file is empty')
-    : first.kind === 'bad' ? badHeader(first)
-    : mapping === null ? readHeader(first, version, syntax) : readTableHeader(first, mapping, syntax);
+  const reading =
+    first === undefined
+      ? wrongHeader('PARSING_FAILED', 'the file is empty')
+      : first.kind === 'bad'
+        ? badHeader(first)
+        : mapping === null
+          ? readHeader(first, version, syntax)
+          : readTableHeader(first, mapping, syntax);
   if (reading.ok) return reading;
   const { errorType, message, hint } = reading;
   return { ok: false, errorType, message: `${message}${mapping === null ? CLASSIC_HEADERS : TABLE_HEADER}${hint}` };
@@ -86,7 +97,11 @@ function readTableHeader(run: Run, mapping: ColumnMapping, syntax: RowSyntax): H
   if (!Array.isArray(fields)) return wrongHeader('PARSING_FAILED', `the first line can't be read: ${fields.message}`);
   const layout = findLayout(fields, mapping, syntax.isSheet);
   if ('message' in layout) return wrongHeader('PARSING_FAILED', layout.message);
-  return { ok: true, format: { ...syntax, version: 'v3', columns: 3, hasErrorColumns: false, layout }, ...resumeAfter(run, 0) };
+  return {
+    ok: true,
+    format: { ...syntax, version: 'v3', columns: 3, hasErrorColumns: false, layout },
+    ...resumeAfter(run, 0),
+  };
 }
 
 const CLASSIC_HEADERS = `; a file begins with ${HEADER_LINES.v2} or ${HEADER_LINES.v3}`;
@@ -102,7 +117,8 @@ function readHeader(run: Run, version: ImportVersion, syntax: RowSyntax): Header
   for (const hasErrorColumns of [false, true]) {
     const after = hasErrorColumns ? `,${ERROR_COLUMNS.join()}` : '';
     const format = { ...syntax, ...unnamed, hasErrorColumns };
-    if (names === HEADER_LINES.v3 + after) return { ok: true, format: { ...format, version: 'v3', columns: 4 }, ...start };
+    if (names === HEADER_LINES.v3 + after)
+      return { ok: true, format: { ...format, version: 'v3', columns: 4 }, ...start };
     if (names === HEADER_LINES.v2 + after) return { ok: true, format: { ...format, version, columns: 3 }, ...start };
   }
   const line = recordBytes(run, 0);
@@ -115,8 +131,10 @@ function tableHint(fields: ParsedRecord, { isSheet }: RowSyntax): string {
   const names = Array.isArray(fields) ? fields.map((name) => name.trim()).filter((name) => name !== '') : [];
   const sheet = isSheet ? '. If the rows stand in another sheet, set sheet' : '';
   if (names.length < 2) return sheet;
-  return `. If it is a table with a column for each attribute, here ${sayNames(names)}, set columns (millrace import with --customer and `
-    + `--map)${sheet}`;
+  return (
+    `. If it is a table with a column for each attribute, here ${sayNames(names)}, set columns (millrace import with --customer and ` +
+    `--map)${sheet}`
+  );
 }
 
 function badHeader({ reason, sample }: Bad): WrongHeader {
@@ -142,8 +160,9 @@ export function badRecordFailure(reason: BadReason): FileFailure {
 const ENCODING_HINT = 'save the file as UTF-8, or name its encoding with the setting encoding, such as windows-1252';
 
 /** The error of a record whose quote is never closed: the last one of its file. */
-export const UNCLOSED_QUOTE = 'a quote opens a field that is not closed within 1 MiB, nor later: no row from here to the end of the file '
-  + 'was read';
+export const UNCLOSED_QUOTE =
+  'a quote opens a field that is not closed within 1 MiB, nor later: no row from here to the end of the file ' +
+  'was read';
 
 const BAD_RECORDS: Record<BadReason, FileFailure> = {
   too_long: { errorType: 'PARSING_FAILED', message: 'the record is longer than 1 MiB' },

@@ -22,17 +22,25 @@ export type ImportReport = {
 };
 
 /**
- * The mail that tells of an import's end: identifiers, counts and a link. It has nothing that somebody else chose: nothing out of
- * the file, since a mail cannot be erased, no name and no message of a source.
+ * The mail that tells of an import's end: identifiers, counts and a link. It has nothing that somebody else chose:
+ * nothing out of the file, since a mail cannot be erased, no name and no message of a source.
  */
 export function importMail(report: ImportReport): { subject: string; text: string } {
-  const title = `${report.dryRun ? 'Dry run of import' : 'Import'} ${oneLine(report.importId, MAX_NAME)} `
-    + `into ${oneLine(report.sorId, MAX_NAME)}`;
+  const title =
+    `${report.dryRun ? 'Dry run of import' : 'Import'} ${oneLine(report.importId, MAX_NAME)} ` +
+    `into ${oneLine(report.sorId, MAX_NAME)}`;
   const parts = [
-    openingLines(report, title), countLines(report), errorLines(report), failedRowsLines(report),
-    [oneLine(report.link)], closingLines(report),
+    openingLines(report, title),
+    countLines(report),
+    errorLines(report),
+    failedRowsLines(report),
+    [oneLine(report.link)],
+    closingLines(report),
   ];
-  const text = parts.filter((lines) => lines.length > 0).map((lines) => lines.join('\n')).join('\n\n');
+  const text = parts
+    .filter((lines) => lines.length > 0)
+    .map((lines) => lines.join('\n'))
+    .join('\n\n');
   return { subject: `${title}: ${headline(report)}`, text: `${text}\n` };
 }
 
@@ -57,7 +65,15 @@ function openingLines({ state, dryRun, hasDefect, hasFileError, parentId }: Impo
 const ENDED = { finished: 'has finished', failed: 'has failed', canceled: 'was canceled' };
 
 function countLines({ rows: { read, ok, ignored, failed } }: ImportReport): string[] {
-  return ['Rows', ...aligned([['read', read], ['ok', ok], ['ignored', ignored], ['failed', failed]])];
+  return [
+    'Rows',
+    ...aligned([
+      ['read', read],
+      ['ok', ok],
+      ['ignored', ignored],
+      ['failed', failed],
+    ]),
+  ];
 }
 
 function errorLines({ errorsByType }: ImportReport): string[] {
@@ -70,7 +86,9 @@ function errorLines({ errorsByType }: ImportReport): string[] {
 function failedRowsLines({ importId, rows, dryRun }: ImportReport): string[] {
   if (rows.failed === 0) return [];
   const id = oneLine(importId, MAX_NAME);
-  const next = dryRun ? 'correct them before you import the file.' : `correct them, then: npx --no-install millrace redrive ${id} FILE`;
+  const next = dryRun
+    ? 'correct them before you import the file.'
+    : `correct them, then: npx --no-install millrace redrive ${id} FILE`;
   return [`Failed rows: npx --no-install millrace errors ${id} --csv, ${next}`];
 }
 

@@ -1,10 +1,20 @@
 import {
-  parseAttributeValue, type ParsedValue, type ScalarType, type ScalarValue, type ValueFailure,
+  parseAttributeValue,
+  type ParsedValue,
+  type ScalarType,
+  type ScalarValue,
+  type ValueFailure,
 } from '../attributes/attribute-value.ts';
 import { numberReader } from '../attributes/number-conversion.ts';
 import { type Action, ACTIONS } from '../attributes/set-actions.ts';
 import {
-  type AttributeRules, findAction, findAttribute, type ImportAttribute, refused, type RefusedRow, type RowOutcome,
+  type AttributeRules,
+  findAction,
+  findAttribute,
+  type ImportAttribute,
+  refused,
+  type RefusedRow,
+  type RowOutcome,
 } from '../attributes/value-row.ts';
 import { dayOfMidnight, isDate } from '../core/date-value.ts';
 import type { DateRule, Decimal } from '../core/table-format.ts';
@@ -43,13 +53,21 @@ function readAction(text = ''): Action | undefined {
 }
 
 function checkScalar(
-  { id, key }: ImportAttribute, valueType: ScalarType, customerId: string, action: Action, text: string, { decimal, dates }: RowContext,
+  { id, key }: ImportAttribute,
+  valueType: ScalarType,
+  customerId: string,
+  action: Action,
+  text: string,
+  { decimal, dates }: RowContext,
 ): RowOutcome {
   const row = { kind: 'value', attributeId: id, valueType, customerId, customerType: 'user_id' } as const;
   if (action === 'DEL') return { ...row, action: 'remove', value: null };
-  const parsed = valueType === 'Number' ? parseNumberWith(decimal ?? '.', text)
-    : valueType === 'Date' || valueType === 'Datetime' ? parseDateWith(dates ?? 'strict', valueType, text)
-    : parseAttributeValue(valueType, text);
+  const parsed =
+    valueType === 'Number'
+      ? parseNumberWith(decimal ?? '.', text)
+      : valueType === 'Date' || valueType === 'Datetime'
+        ? parseDateWith(dates ?? 'strict', valueType, text)
+        : parseAttributeValue(valueType, text);
   if (!parsed.ok) return refused(parsed.errorType, parsed.message, customerId, key);
   return { ...row, action: 'set', value: parsed.value };
 }
@@ -68,7 +86,10 @@ function parseNumberWith(decimal: Decimal, text: string): ParsedValue<ScalarValu
   return invalidNumber(text, 'is not a number as JSON writes it: for a comma before decimals, set decimal to a comma');
 }
 
-/** A date; where it is set, of a midnight its day, and of a day its midnight in UTC: spreadsheets don't distinguish them. */
+/**
+ * A date; where it is set, of a midnight its day, and of a day its midnight in UTC: spreadsheets don't distinguish
+ * them.
+ */
 function parseDateWith(dates: DateRule, type: 'Date' | 'Datetime', text: string): ParsedValue<ScalarValue> {
   const parsed = parseAttributeValue(type, text);
   const other = parsed.ok ? undefined : type === 'Date' ? dayOfMidnight(text) : midnightOf(text);
@@ -87,7 +108,11 @@ function invalidNumber(text: string, why: string): ValueFailure {
 }
 
 function checkSet(
-  { id, key }: ImportAttribute, customerId: string, action: Action, text: string, { version }: RowContext,
+  { id, key }: ImportAttribute,
+  customerId: string,
+  action: Action,
+  text: string,
+  { version }: RowContext,
 ): RowOutcome {
   const row = { kind: 'set', attributeId: id, valueType: 'Set', customerId, customerType: 'user_id' } as const;
   if (action === 'DEL') return { ...row, action, elements: [] };

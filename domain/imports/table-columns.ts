@@ -2,9 +2,15 @@ import type { RefusedRow } from '../attributes/value-row.ts';
 import { MAX_COLUMNS } from '../core/sheet-values.ts';
 import { MAX_CODE_POINTS, quote, shorten } from '../core/text-limits.ts';
 
-/** Tables with a column for the customer and one for each attribute, in any order: finds the columns, and cuts rows into cells. */
+/**
+ * Tables with a column for the customer and one for each attribute, in any order: finds the columns, and cuts rows into
+ * cells.
+ */
 
-/** How the caller of an import names the columns of a table: the customer's, and for each other one the key of its attribute. */
+/**
+ * How the caller of an import names the columns of a table: the customer's, and for each other one the key of its
+ * attribute.
+ */
 export type ColumnMapping = { customer: string; attributes: Record<string, string> };
 
 /** How many columns an import may map to attributes. */
@@ -14,7 +20,10 @@ export const MAX_MAPPED_COLUMNS = 1_000;
 export type TableLayout = {
   /** Columns up to the last one with a name. */
   named: number;
-  /** Columns that a row may have: those of the header; in a sheet all, since a value there can't have slipped to the right. */
+  /**
+   * Columns that a row may have: those of the header; in a sheet all, since a value there can't have slipped to the
+   * right.
+   */
   width: number;
   customer: number;
   /** Missing in imports of older versions. */
@@ -34,32 +43,54 @@ const MAX_SHOWN_NAMES = 100;
 
 /** Returns the layout of a table with these names in its header, or why the mapping does not fit it. */
 export function findLayout(
-  header: readonly string[], { customer, attributes }: ColumnMapping, isSheet = false,
+  header: readonly string[],
+  { customer, attributes }: ColumnMapping,
+  isSheet = false,
 ): TableLayout | { message: string } {
   const names = header.map((name) => name.trim());
-  if (names.length > MAX_COLUMNS) return { message: `the header has ${names.length} columns, and a table at most ${MAX_COLUMNS}` };
+  if (names.length > MAX_COLUMNS)
+    return { message: `the header has ${names.length} columns, and a table at most ${MAX_COLUMNS}` };
   const named = names.findLastIndex((name) => name !== '') + 1;
   const columnsOf = columnFinder(names);
   const wanted = [customer, ...Object.keys(attributes)].map((name) => ({ name, columns: columnsOf(name) }));
   const lacking = wanted.filter(({ columns }) => columns.length === 0);
-  if (lacking.length > 0) return { message: sayLacking(lacking.map(({ name }) => name), names.slice(0, named), isSheet) };
+  if (lacking.length > 0)
+    return {
+      message: sayLacking(
+        lacking.map(({ name }) => name),
+        names.slice(0, named),
+        isSheet,
+      ),
+    };
   const ambiguous = wanted.find(({ columns }) => columns.length > 1);
-  if (ambiguous) return { message: `the header has ${ambiguous.columns.length} columns ${quote(ambiguous.name)}: rename one` };
+  if (ambiguous)
+    return { message: `the header has ${ambiguous.columns.length} columns ${quote(ambiguous.name)}: rename one` };
   const [ofCustomer, ...ofAttributes] = wanted.map(({ columns }) => columns[0]!);
-  const cells = Object.entries(attributes).map(([, key], at) => ({ column: ofAttributes[at]!, name: names[ofAttributes[at]! - 1]!, key }));
+  const cells = Object.entries(attributes).map(([, key], at) => ({
+    column: ofAttributes[at]!,
+    name: names[ofAttributes[at]! - 1]!,
+    key,
+  }));
   const twice = cells.find(({ column }, at) => cells.findIndex((other) => other.column === column) !== at);
   if (twice) return { message: `two members of columns.attributes name the column ${quote(twice.name)}` };
   const mapped = new Set([ofCustomer, ...ofAttributes]);
-  const others = names.slice(0, named).flatMap((name, at) => (mapped.has(at + 1) ? [] : [name === '' ? `column ${at + 1}` : name]));
+  const others = names
+    .slice(0, named)
+    .flatMap((name, at) => (mapped.has(at + 1) ? [] : [name === '' ? `column ${at + 1}` : name]));
   return {
-    named, width: isSheet ? MAX_COLUMNS : names.length, customer: ofCustomer!,
-    customerName: names[ofCustomer! - 1]!, ignoredCount: others.length,
+    named,
+    width: isSheet ? MAX_COLUMNS : names.length,
+    customer: ofCustomer!,
+    customerName: names[ofCustomer! - 1]!,
+    ignoredCount: others.length,
     ignored: others.slice(0, MAX_SHOWN_NAMES).map((name) => shorten(name, MAX_CODE_POINTS)),
     cells: cells.toSorted((one, other) => one.column - other.column),
   };
 }
 
-/** Finds the columns of a name; if there is none, those that differ from it in case, composition or white space alone. */
+/**
+ * Finds the columns of a name; if there is none, those that differ from it in case, composition or white space alone.
+ */
 function columnFinder(names: readonly string[]): (wanted: string) => number[] {
   const columns = names.map((name, at) => ({ name, column: at + 1 }));
   const exact = Map.groupBy(columns, ({ name }) => name);
@@ -72,7 +103,11 @@ function folded(name: string): string {
 }
 
 function sayLacking(lacking: string[], names: string[], isSheet: boolean): string {
-  const hint = isSheet ? '. If the table stands in another sheet, set sheet' : names.length === 1 ? '. If it has more, set delimiter' : '';
+  const hint = isSheet
+    ? '. If the table stands in another sheet, set sheet'
+    : names.length === 1
+      ? '. If it has more, set delimiter'
+      : '';
   return `the header has no ${lacking.length === 1 ? 'column' : 'columns'} ${sayNames(lacking)}; it has ${sayNames(names)}${hint}`;
 }
 
@@ -83,9 +118,13 @@ export function sayNames(names: string[]): string {
   return names.slice(0, MAX_SHOWN_NAMES).map(quote).join(', ') + more;
 }
 
-/** Cuts a row of a table into its mapped cells; counts empty ones and filled ones without a column. Or says why it can't be cut. */
+/**
+ * Cuts a row of a table into its mapped cells; counts empty ones and filled ones without a column. Or says why it can't
+ * be cut.
+ */
 export function tableCells(
-  fields: readonly string[], layout: TableLayout,
+  fields: readonly string[],
+  layout: TableLayout,
 ): { cells: TableCell[]; empty: number; unnamed: number } | RefusedRow {
   const { named, width } = layout;
   if (fields.length < named || fields.slice(width).some((field) => field !== '')) {

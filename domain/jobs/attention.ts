@@ -2,14 +2,35 @@ import type { JobKind } from './job.ts';
 
 /** What may need somebody's attention. */
 export const ATTENTION_KINDS = [
-  'internal_error', 'overdue', 'failed', 'stalled', 'paused', 'waiting_for_approval', 'missing_windows', 'open_rows', 'provider_refuses',
+  'internal_error',
+  'overdue',
+  'failed',
+  'stalled',
+  'paused',
+  'waiting_for_approval',
+  'missing_windows',
+  'open_rows',
+  'provider_refuses',
 ] as const;
 export type AttentionKind = (typeof ATTENTION_KINDS)[number];
 
 /** Objects that an entry may be about. */
 export const ATTENTION_OBJECTS = [
-  'app', 'campaign', 'exporter', 'feed', 'file', 'import', 'mail', 'privacy_request', 'reports', 'request', 'segment', 'segments', 'send',
-  'sync', 'upkeep',
+  'app',
+  'campaign',
+  'exporter',
+  'feed',
+  'file',
+  'import',
+  'mail',
+  'privacy_request',
+  'reports',
+  'request',
+  'segment',
+  'segments',
+  'send',
+  'sync',
+  'upkeep',
 ] as const;
 export type AttentionObject = (typeof ATTENTION_OBJECTS)[number];
 

@@ -7,7 +7,15 @@ export type JobClaim = JobRef & { generation: number };
 /** The same where no identifier is needed. */
 export type JobKey = Omit<JobClaim, 'identifier'>;
 
-export function jobRefOf({ entityId, id: runId, identifier }: { entityId: number; id: number; identifier: string }): JobRef {
+export function jobRefOf({
+  entityId,
+  id: runId,
+  identifier,
+}: {
+  entityId: number;
+  id: number;
+  identifier: string;
+}): JobRef {
   return { entityId, runId, identifier };
 }
 

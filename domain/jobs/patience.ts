@@ -1,6 +1,9 @@
 import type { Refusal } from '../core/refusal.ts';
 
-/** How long Millrace waits for outside systems. The longest wait is the one after which an outage that has ended is noticed. */
+/**
+ * How long Millrace waits for outside systems. The longest wait is the one after which an outage that has ended is
+ * noticed.
+ */
 const FIRST_WAIT_MS = 1_000;
 const MAX_WAIT_MS = 5 * 60_000;
 /** What an outside system may ask for by itself (`Retry-After`). */
@@ -27,8 +30,9 @@ export type Trouble = {
 };
 
 /**
- * How long to wait before the next try, in ms; null: the work has failed for good. Waits double, and the last try comes when the
- * patience ends. A system that names a longer time is left alone for that time; a short one does not make the tries more than they are.
+ * How long to wait before the next try, in ms; null: the work has failed for good. Waits double, and the last try comes
+ * when the patience ends. A system that names a longer time is left alone for that time; a short one does not make the
+ * tries more than they are.
  */
 export function waitBeforeRetry({ status, extra }: Pick<Refusal, 'status' | 'extra'>, trouble: Trouble): number | null {
   const { tries, failingForMs, patienceMs, finalTries = 1 } = trouble;
@@ -45,7 +49,8 @@ export type NextTry = { tries: number; failingSince: Date; waitMs: number; waits
 
 /** The try after one more that has failed; null: the work has failed for good. */
 export function nextTry(
-  refusal: Pick<Refusal, 'status' | 'extra'>, before: { tries: number; failingSince: Date | null },
+  refusal: Pick<Refusal, 'status' | 'extra'>,
+  before: { tries: number; failingSince: Date | null },
   { now, ...limits }: Pick<Trouble, 'patienceMs' | 'finalTries'> & { now: Date },
 ): NextTry | null {
   const tries = before.tries + 1;

@@ -13,12 +13,16 @@ export type NotedAttempt = {
   deaths: number;
 };
 
-/** An attempt that begins: `hasDied`: the process of the one that was noted is gone, by itself and not with its database. */
+/**
+ * An attempt that begins: `hasDied`: the process of the one that was noted is gone, by itself and not with its
+ * database.
+ */
 export type BegunAttempt = { attempt: number; progress: string | null; hasDied: boolean };
 
 /**
- * Returns how many processes in a row died of the step, as far as is known. A first attempt is not noted, so that it costs nothing: a
- * second one that finds no end of it counts it as a death. An end, a living process or progress of the job shows that it is none.
+ * Returns how many processes in a row died of the step, as far as is known. A first attempt is not noted, so that it
+ * costs nothing: a second one that finds no end of it counts it as a death. An end, a living process or progress of the
+ * job shows that it is none.
  */
 export function countDeaths(noted: NotedAttempt | null, { attempt, progress, hasDied }: BegunAttempt): number {
   if (!noted) return attempt === 2 ? 1 : 0;
@@ -27,10 +31,14 @@ export function countDeaths(noted: NotedAttempt | null, { attempt, progress, has
 }
 
 /**
- * Returns what becomes of an attempt. The last one before a step is given up runs beside no other suspected step, so that none is given up
- * for the deaths that another caused.
+ * Returns what becomes of an attempt. The last one before a step is given up runs beside no other suspected step, so
+ * that none is given up for the deaths that another caused.
  */
-export function judgeAttempt(noted: NotedAttempt | null, deaths: number, maxDeaths: number): 'runs' | 'runs alone' | 'given up' {
+export function judgeAttempt(
+  noted: NotedAttempt | null,
+  deaths: number,
+  maxDeaths: number,
+): 'runs' | 'runs alone' | 'given up' {
   if (deaths < maxDeaths - 1) return 'runs';
   return deaths >= maxDeaths && noted?.isAlone === true ? 'given up' : 'runs alone';
 }

@@ -1,6 +1,6 @@
 /**
- * The task queues: workflows and light steps; imports, exports, files, deletion; runs of syncs, which wait for others' systems;
- * sends; mails and alerts.
+ * The task queues: workflows and light steps; imports, exports, files, deletion; runs of syncs, which wait for others'
+ * systems; sends; mails and alerts.
  */
 export const TASK_QUEUES = ['flows', 'bulk', 'syncs', 'sends', 'mails'] as const;
 

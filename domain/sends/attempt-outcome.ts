@@ -3,29 +3,45 @@ import type { PushContent } from '../campaigns/campaign-params.ts';
 import type { PushMessage, PushOutcome } from './push.ts';
 
 /** What the ledger says of an attempt that a provider answered: settled, or to be tried again at `dueAt`. */
-export type SettledAttempt = { code: AttemptCode; details: string | null; providerMessageId: string | null; dueAt: Date | null };
+export type SettledAttempt = {
+  code: AttemptCode;
+  details: string | null;
+  providerMessageId: string | null;
+  dueAt: Date | null;
+};
 
 const FIRST_WAIT_MS = 5_000;
 const MAX_WAIT_MS = 15 * 60_000;
 
 /** `tries`: how often it was attempted. What was not sent is tried again until it expires. */
 export function settleOutcome(
-  outcome: PushOutcome, { tries, expiresAt, now }: { tries: number; expiresAt: Date; now: Date },
+  outcome: PushOutcome,
+  { tries, expiresAt, now }: { tries: number; expiresAt: Date; now: Date },
 ): SettledAttempt {
-  const settled = (code: AttemptCode, details: string | null = null, providerMessageId: string | null = null): SettledAttempt =>
-    ({ code, details, providerMessageId, dueAt: null });
+  const settled = (
+    code: AttemptCode,
+    details: string | null = null,
+    providerMessageId: string | null = null,
+  ): SettledAttempt => ({ code, details, providerMessageId, dueAt: null });
   const again = (waitMs: number, reason: string): SettledAttempt => {
     const dueAt = new Date(now.getTime() + waitMs);
     return dueAt < expiresAt ? { ...settled('PENDING', reason), dueAt } : settled('EXPIRED', reason);
   };
   switch (outcome.kind) {
-    case 'sent': return settled('PUSH_SENT', null, outcome.providerId);
-    case 'gone': return settled('OPT_OUT', 'the provider no longer knows the push token');
-    case 'too_big': return settled('MESSAGE_TO_BIG', tooBig(outcome));
-    case 'throttled': return again(Math.max(outcome.retryAfterMs, 1_000), 'the provider asks for time');
-    case 'not_sent': return again(Math.min(FIRST_WAIT_MS * 2 ** (tries - 1), MAX_WAIT_MS), outcome.reason);
-    case 'refused': return settled('REFUSED', `${outcome.code}: ${outcome.reason}`);
-    case 'unknown': return settled('UNKNOWN', outcome.reason);
+    case 'sent':
+      return settled('PUSH_SENT', null, outcome.providerId);
+    case 'gone':
+      return settled('OPT_OUT', 'the provider no longer knows the push token');
+    case 'too_big':
+      return settled('MESSAGE_TO_BIG', tooBig(outcome));
+    case 'throttled':
+      return again(Math.max(outcome.retryAfterMs, 1_000), 'the provider asks for time');
+    case 'not_sent':
+      return again(Math.min(FIRST_WAIT_MS * 2 ** (tries - 1), MAX_WAIT_MS), outcome.reason);
+    case 'refused':
+      return settled('REFUSED', `${outcome.code}: ${outcome.reason}`);
+    case 'unknown':
+      return settled('UNKNOWN', outcome.reason);
   }
 }
 
@@ -48,9 +64,16 @@ export function attemptIdOf(messageId: string): number | null {
 }
 
 /** A push as a provider takes it. */
-export function pushMessageOf(content: PushContent, attemptId: number, { expiresAt, now }: { expiresAt: Date; now: Date }): PushMessage {
+export function pushMessageOf(
+  content: PushContent,
+  attemptId: number,
+  { expiresAt, now }: { expiresAt: Date; now: Date },
+): PushMessage {
   return {
-    ...content, id: messageIdOf(attemptId), collapseKey: null, priority: 'high',
+    ...content,
+    id: messageIdOf(attemptId),
+    collapseKey: null,
+    priority: 'high',
     ttlSeconds: Math.max(0, Math.floor((expiresAt.getTime() - now.getTime()) / 1_000)),
   };
 }

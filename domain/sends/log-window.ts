@@ -13,5 +13,7 @@ export function logWindowErrors({ from, till }: LogWindow, now: Date): FieldErro
 
 /** What is wrong with a window that no report has yet: `from` lies at most `days` back, for which attempts are kept. */
 export function logStartErrors({ from }: LogWindow, now: Date, days: number): FieldError[] {
-  return now.getTime() - from.getTime() > days * DAY_MS ? [{ element: 'from', message: `must lie at most ${days} days back` }] : [];
+  return now.getTime() - from.getTime() > days * DAY_MS
+    ? [{ element: 'from', message: `must lie at most ${days} days back` }]
+    : [];
 }

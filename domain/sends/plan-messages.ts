@@ -6,8 +6,15 @@ import { decideDevice, type TargetDevice } from './device-decision.ts';
 
 /** A campaign as its messages need it. */
 export type SendingCampaign = {
-  type: CampaignType; id: number; appId: number; isOngoing: boolean; skipMessageLimit: boolean; expireAfterSeconds: number;
-  endDate: Date | null; includesPush: boolean; includesInapp: boolean;
+  type: CampaignType;
+  id: number;
+  appId: number;
+  isOngoing: boolean;
+  skipMessageLimit: boolean;
+  expireAfterSeconds: number;
+  endDate: Date | null;
+  includesPush: boolean;
+  includesInapp: boolean;
   /** Whether a person (`personOf`) gets none of it, since they are in the entity's control group. */
   isHeldBack(person: string): boolean;
   /** What a person gets of it. */
@@ -30,11 +37,17 @@ export type SendingRules = {
 
 /** For a user; for a device that has none; or, with `userHash`, for an erased person. */
 export type PlannedMessage = {
-  ordinal: number; userId: string | null; userHash: Buffer | null; vars: Readonly<Record<string, string>> | null;
+  ordinal: number;
+  userId: string | null;
+  userHash: Buffer | null;
+  vars: Readonly<Record<string, string>> | null;
 };
 
 /** The person of a message, as analytics has them: u and the user's id, or d and the device's. */
-export function personOf({ userId }: Pick<PlannedMessage, 'userId'>, [device]: readonly Pick<TargetDevice, 'deviceId'>[]): string {
+export function personOf(
+  { userId }: Pick<PlannedMessage, 'userId'>,
+  [device]: readonly Pick<TargetDevice, 'deviceId'>[],
+): string {
   return userId === null ? `d${device!.deviceId}` : `u${userId}`;
 }
 
@@ -42,10 +55,14 @@ export function personOf({ userId }: Pick<PlannedMessage, 'userId'>, [device]: r
 export type LimitedPush = { person: string; message: string };
 
 /**
- * Returns which of these pushes, in their order, are beyond the limit, and adds the messages of the others to those that went out to each
- * person (`gone`, by message). A push to several devices of a person is one message.
+ * Returns which of these pushes, in their order, are beyond the limit, and adds the messages of the others to those
+ * that went out to each person (`gone`, by message). A push to several devices of a person is one message.
  */
-export function beyondLimit<Push extends LimitedPush>(pushes: readonly Push[], gone: Map<string, Set<string>>, limit: number): Set<Push> {
+export function beyondLimit<Push extends LimitedPush>(
+  pushes: readonly Push[],
+  gone: Map<string, Set<string>>,
+  limit: number,
+): Set<Push> {
   const beyond = new Set<Push>();
   for (const push of pushes) {
     const messages = gone.get(push.person) ?? new Set();
@@ -60,13 +77,21 @@ export type AttemptContent = { push?: PushContent; inapp?: InappContent };
 
 /** A row of the ledger to be: waiting where `code` is PENDING, else settled. */
 export type PlannedAttempt = {
-  ordinal: number; campaign: SendingCampaign; userId: string | null; userHash: Buffer | null; device: TargetDevice | null;
-  variant: string | null; code: AttemptCode; details: string | null;
+  ordinal: number;
+  campaign: SendingCampaign;
+  userId: string | null;
+  userHash: Buffer | null;
+  device: TargetDevice | null;
+  variant: string | null;
+  code: AttemptCode;
+  details: string | null;
   /** Of a push: when it may go, and when it is too late. */
-  dueAt: Date; expiresAt: Date;
+  dueAt: Date;
+  expiresAt: Date;
   /** `dueAt` is its own moment at the app's send rate. */
   isPaced: boolean;
-  inappUntil: Date | null; content: AttemptContent | null;
+  inappUntil: Date | null;
+  content: AttemptContent | null;
 };
 
 /** An in-app message is kept as long as its attempt. */
@@ -76,36 +101,62 @@ const TOO_BIG = `with its values the message has more than ${MAX_MESSAGE_BYTES} 
 
 type Target = { message: PlannedMessage; campaign: SendingCampaign; variant: string | null };
 
-/** Plans what each message of a send becomes: an attempt for each campaign and device of its user, or one that says that there is none. */
+/**
+ * Plans what each message of a send becomes: an attempt for each campaign and device of its user, or one that says that
+ * there is none.
+ */
 export function planMessages(
-  messages: readonly PlannedMessage[], campaigns: readonly SendingCampaign[],
-  { devicesOf, rulesOf, isCanceled, now }: {
+  messages: readonly PlannedMessage[],
+  campaigns: readonly SendingCampaign[],
+  {
+    devicesOf,
+    rulesOf,
+    isCanceled,
+    now,
+  }: {
     devicesOf: (appId: number, message: PlannedMessage) => readonly TargetDevice[];
     rulesOf: (appId: number) => SendingRules;
-    isCanceled: boolean; now: Date;
+    isCanceled: boolean;
+    now: Date;
   },
 ): PlannedAttempt[] {
-  return messages.flatMap((message) => campaigns.flatMap((campaign) => {
-    const target = { message, campaign, variant: null };
-    const devices = devicesOf(campaign.appId, message);
-    if (devices.length === 0) return [settled(target, null, 'NO_DEVICE_FOR_USER', message.userHash === null ? null : 'erased', now)];
-    if (isCanceled || !campaign.isOngoing) return devices.map((device) => settled(target, device, 'CANCELED', null, now));
-    return planForPerson(target, devices, rulesOf(campaign.appId), now);
-  }));
+  return messages.flatMap((message) =>
+    campaigns.flatMap((campaign) => {
+      const target = { message, campaign, variant: null };
+      const devices = devicesOf(campaign.appId, message);
+      if (devices.length === 0)
+        return [settled(target, null, 'NO_DEVICE_FOR_USER', message.userHash === null ? null : 'erased', now)];
+      if (isCanceled || !campaign.isOngoing)
+        return devices.map((device) => settled(target, device, 'CANCELED', null, now));
+      return planForPerson(target, devices, rulesOf(campaign.appId), now);
+    }),
+  );
 }
 
 function planForPerson(
-  target: Target, devices: readonly TargetDevice[], rules: SendingRules, now: Date,
+  target: Target,
+  devices: readonly TargetDevice[],
+  rules: SendingRules,
+  now: Date,
 ): PlannedAttempt[] {
-  const { message: { vars }, campaign } = target;
+  const {
+    message: { vars },
+    campaign,
+  } = target;
   const person = personOf(target.message, devices);
   if (campaign.isHeldBack(person)) return devices.map((device) => settled(target, device, 'CONTROL_GROUP', null, now));
   const message = campaign.messageFor(person);
   const push = message.push?.render(vars ?? {});
   const inapp = message.inapp?.render(vars ?? {});
-  const missing = [...push && 'missing' in push ? push.missing : [], ...inapp && 'missing' in inapp ? inapp.missing : []];
+  const missing = [
+    ...(push && 'missing' in push ? push.missing : []),
+    ...(inapp && 'missing' in inapp ? inapp.missing : []),
+  ];
   const isTooBig = [push, inapp].some((rendered) => rendered && 'isTooBig' in rendered);
-  const content = { ...push && 'message' in push && { push: push.message }, ...inapp && 'message' in inapp && { inapp: inapp.message } };
+  const content = {
+    ...(push && 'message' in push && { push: push.message }),
+    ...(inapp && 'message' in inapp && { inapp: inapp.message }),
+  };
   const inappAlone = { inappUntil: inappEnd(campaign, now), content: { inapp: content.inapp! } };
   const own = { ...target, variant: message.variant };
   return devices.map((device): PlannedAttempt => {
@@ -119,7 +170,13 @@ function planForPerson(
     const withInapp = decision.inapp ? inappAlone : {};
     if (!decision.push) return { ...planned, ...withInapp };
     const isQuiet = rules.quietUntil > now;
-    return { ...planned, ...withInapp, content, dueAt: rules.quietUntil, details: isQuiet ? WAITS_FOR.quiet : planned.details };
+    return {
+      ...planned,
+      ...withInapp,
+      content,
+      dueAt: rules.quietUntil,
+      details: isQuiet ? WAITS_FOR.quiet : planned.details,
+    };
   });
 }
 
@@ -129,11 +186,25 @@ function inappEnd({ endDate }: SendingCampaign, now: Date): Date {
 }
 
 function settled(
-  { message: { ordinal, userId, userHash }, campaign, variant }: Target, device: TargetDevice | null, code: AttemptCode,
-  details: string | null, now: Date,
+  { message: { ordinal, userId, userHash }, campaign, variant }: Target,
+  device: TargetDevice | null,
+  code: AttemptCode,
+  details: string | null,
+  now: Date,
 ): PlannedAttempt {
   return {
-    ordinal, campaign, userId, userHash, device, variant, code, details, dueAt: now, isPaced: false, inappUntil: null, content: null,
+    ordinal,
+    campaign,
+    userId,
+    userHash,
+    device,
+    variant,
+    code,
+    details,
+    dueAt: now,
+    isPaced: false,
+    inappUntil: null,
+    content: null,
     expiresAt: new Date(now.getTime() + campaign.expireAfterSeconds * 1_000),
   };
 }

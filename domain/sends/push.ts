@@ -54,8 +54,8 @@ const FCM_MAX_TTL_SECONDS = 2_419_200;
 function ownMembers({ id, deepLink, attachmentUrl }: PushMessage): Record<string, string> {
   return {
     millrace_id: id,
-    ...deepLink === null ? {} : { deep_linking_url: deepLink },
-    ...attachmentUrl === null ? {} : { push_attachment: attachmentUrl },
+    ...(deepLink === null ? {} : { deep_linking_url: deepLink }),
+    ...(attachmentUrl === null ? {} : { push_attachment: attachmentUrl }),
   };
 }
 
@@ -64,23 +64,26 @@ function categoryMember({ category }: PushMessage): Record<string, string> {
   return category === null ? {} : { push_category: category };
 }
 
-/** The campaign's sound file is iOS's alone (reference: Campaign body): elsewhere a push has the system's sound, or none. */
+/**
+ * The campaign's sound file is iOS's alone (reference: Campaign body): elsewhere a push has the system's sound, or
+ * none.
+ */
 function soundMember({ sound }: Pick<PushMessage, 'sound'>): { sound?: string } {
   return sound === null ? {} : { sound: 'default' };
 }
 
 function alertOf({ title, subtitle, body }: PushMessage): Record<string, string> {
-  return { ...title === null ? {} : { title }, ...subtitle === null ? {} : { subtitle }, body };
+  return { ...(title === null ? {} : { title }), ...(subtitle === null ? {} : { subtitle }), body };
 }
 
 function apsOf(message: PushMessage): Record<string, unknown> {
   const { sound, category, attachmentUrl } = message;
   return {
     alert: alertOf(message),
-    ...sound === null ? {} : { sound },
-    ...category === null ? {} : { category },
+    ...(sound === null ? {} : { sound }),
+    ...(category === null ? {} : { category }),
     // So that the app's extension can fetch the attachment before the message is shown.
-    ...attachmentUrl === null ? {} : { 'mutable-content': 1 },
+    ...(attachmentUrl === null ? {} : { 'mutable-content': 1 }),
   };
 }
 
@@ -117,10 +120,16 @@ export function fcmMessage(message: PushMessage, platform: PushPlatform, token: 
   const { title, subtitle, body, attachmentUrl, parameters } = message;
   return {
     token,
-    notification: { ...title === null ? {} : { title }, body, ...attachmentUrl === null ? {} : { image: attachmentUrl } },
+    notification: {
+      ...(title === null ? {} : { title }),
+      body,
+      ...(attachmentUrl === null ? {} : { image: attachmentUrl }),
+    },
     data: {
       ...Object.fromEntries(Object.entries(parameters).filter(([key]) => !isReservedByFcm(key))),
-      ...ownMembers(message), ...categoryMember(message), ...subtitle === null ? {} : { push_subtitle: subtitle },
+      ...ownMembers(message),
+      ...categoryMember(message),
+      ...(subtitle === null ? {} : { push_subtitle: subtitle }),
     },
     ...FCM_PLATFORM[platform](message, now),
   };
@@ -132,7 +141,7 @@ const FCM_PLATFORM: Record<PushPlatform, (message: PushMessage, now: number) => 
       priority: priority === 'high' ? 'HIGH' : 'NORMAL',
       ttl: `${Math.min(ttlSeconds, FCM_MAX_TTL_SECONDS)}s`,
       // Without a key of the campaign's none: FCM keeps four different ones for a device.
-      ...collapseKey === null ? {} : { collapse_key: collapseKey },
+      ...(collapseKey === null ? {} : { collapse_key: collapseKey }),
       notification: { tag: collapseKey ?? id, ...soundMember(message) },
     },
   }),
@@ -140,20 +149,26 @@ const FCM_PLATFORM: Record<PushPlatform, (message: PushMessage, now: number) => 
   web: ({ deepLink, ttlSeconds, priority }) => ({
     webpush: {
       headers: { TTL: String(Math.min(ttlSeconds, FCM_MAX_TTL_SECONDS)), Urgency: priority },
-      ...deepLink?.startsWith('https://') === true ? { fcm_options: { link: deepLink } } : {},
+      ...(deepLink?.startsWith('https://') === true ? { fcm_options: { link: deepLink } } : {}),
     },
   }),
 };
 
 export function fcmBytes({ notification, data }: FcmMessage): number {
-  return [...Object.entries(notification), ...Object.entries(data)]
-    .reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value), 0);
+  return [...Object.entries(notification), ...Object.entries(data)].reduce(
+    (sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value),
+    0,
+  );
 }
 
 /** What the page's service worker gets. */
 export function webPushPayload(message: PushMessage): string {
   return JSON.stringify({
-    ...alertOf(message), ...ownMembers(message), ...categoryMember(message), ...soundMember(message), parameters: message.parameters,
+    ...alertOf(message),
+    ...ownMembers(message),
+    ...categoryMember(message),
+    ...soundMember(message),
+    parameters: message.parameters,
   });
 }
 

@@ -6,8 +6,10 @@ export type ReceiptKind = 'delivered' | 'opened' | 'shown' | 'clicked';
 
 /** Events of Segment's mobile spec for pushes, and ours for in-app messages. */
 const RECEIPTS = new Map<string, ReceiptKind>([
-  ['Push Notification Received', 'delivered'], ['Push Notification Tapped', 'opened'],
-  ['In-App Message Shown', 'shown'], ['In-App Message Clicked', 'clicked'],
+  ['Push Notification Received', 'delivered'],
+  ['Push Notification Tapped', 'opened'],
+  ['In-App Message Shown', 'shown'],
+  ['In-App Message Clicked', 'clicked'],
 ]);
 
 /** The member of an event that names the message, as the device got it. */

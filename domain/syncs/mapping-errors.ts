@@ -12,7 +12,11 @@ export type MappingError = { element: string; message: string };
 /** A mapping as a caller may give it: of an entry's members any may be there, or missing. */
 export type GivenMapping = Omit<Mapping, 'fields'> & { fields: readonly GivenField[] };
 export type GivenField = {
-  from?: string; to?: string; value?: string | number | boolean | null; drop?: boolean; convert?: Conversion;
+  from?: string;
+  to?: string;
+  value?: string | number | boolean | null;
+  drop?: boolean;
+  convert?: Conversion;
 };
 
 export type MappingUse = {
@@ -30,9 +34,13 @@ export function mappingErrors(mapping: GivenMapping, { needsCustomer, knownField
   if (fields.length > MAX_FIELDS) return [{ element: 'mapping.fields', message: `has over ${MAX_FIELDS} entries` }];
   const errors: MappingError[] = [];
   if (customer !== null) errors.push(...sourceFieldErrors('mapping.customer.field', customer.field, knownFields));
-  else if (needsCustomer) errors.push({ element: 'mapping.customer', message: 'is missing: attributes are of a customer' });
+  else if (needsCustomer)
+    errors.push({ element: 'mapping.customer', message: 'is missing: attributes are of a customer' });
   if (otherFields === 'drop' && fields.every(({ drop }) => drop === true)) {
-    errors.push({ element: 'mapping.fields', message: 'names nothing that is written: add an entry, or keep other_fields' });
+    errors.push({
+      element: 'mapping.fields',
+      message: 'names nothing that is written: add an entry, or keep other_fields',
+    });
   }
   const targets = new Map<string, number>();
   for (const [index, field] of fields.entries()) {
@@ -44,11 +52,14 @@ export function mappingErrors(mapping: GivenMapping, { needsCustomer, knownField
 
 /** What is wrong with an entry by itself, whatever the others are. */
 export function fieldErrors(
-  { from, to, value, drop, convert }: GivenField, element: string, knownFields?: readonly string[],
+  { from, to, value, drop, convert }: GivenField,
+  element: string,
+  knownFields?: readonly string[],
 ): MappingError[] {
   if (from === undefined) {
     if (to === undefined || value === undefined) return [{ element, message: 'has neither from, nor to and value' }];
-    if (drop !== undefined || convert !== undefined) return [{ element, message: 'has a value, which is neither dropped nor converted' }];
+    if (drop !== undefined || convert !== undefined)
+      return [{ element, message: 'has a value, which is neither dropped nor converted' }];
     return [...nameErrors(`${element}.to`, to), ...textErrors(`${element}.value`, value)];
   }
   if (value !== undefined) return [{ element, message: 'has both from and value' }];
@@ -63,11 +74,17 @@ export function fieldErrors(
 }
 
 /** Of two entries with one name the second is at fault; `targets` has those of the entries before. */
-export function targetErrors({ from, to = from, drop }: GivenField, index: number, targets: Map<string, number>): MappingError[] {
+export function targetErrors(
+  { from, to = from, drop }: GivenField,
+  index: number,
+  targets: Map<string, number>,
+): MappingError[] {
   if (to === undefined || drop === true) return [];
   const first = targets.get(to);
   if (first !== undefined) {
-    return [{ element: `mapping.fields.${index}.to`, message: `is ${quote(to)}, as that of mapping.fields.${first} is` }];
+    return [
+      { element: `mapping.fields.${index}.to`, message: `is ${quote(to)}, as that of mapping.fields.${first} is` },
+    ];
   }
   targets.set(to, index);
   return [];
@@ -78,7 +95,12 @@ function sourceFieldErrors(element: string, name: string, knownFields?: readonly
   if (errors.length > 0 || knownFields === undefined || knownFields.includes(name)) return errors;
   const nearest = nearestName(name, knownFields);
   const hint = nearest === null ? '' : `: did you mean ${quote(nearest)}?`;
-  return [{ element, message: `is ${quote(name)}, which the source does not have${knownFields.length === 0 ? ': it has none' : hint}` }];
+  return [
+    {
+      element,
+      message: `is ${quote(name)}, which the source does not have${knownFields.length === 0 ? ': it has none' : hint}`,
+    },
+  ];
 }
 
 function nameErrors(element: string, name: string): MappingError[] {
@@ -114,12 +136,18 @@ function dateErrors(element: string, { format, zone }: { format?: string; zone?:
     if (message !== undefined) errors.push({ element: `${element}.format`, message });
   }
   if (zone !== undefined && !isTimeZone(zone)) {
-    errors.push({ element: `${element}.zone`, message: `is ${quote(zone)}, which is no time zone such as Europe/Paris` });
+    errors.push({
+      element: `${element}.zone`,
+      message: `is ${quote(zone)}, which is no time zone such as Europe/Paris`,
+    });
   }
   return errors;
 }
 
-function wordErrors(element: string, { true: yes, false: no }: { true?: readonly string[]; false?: readonly string[] }): MappingError[] {
+function wordErrors(
+  element: string,
+  { true: yes, false: no }: { true?: readonly string[]; false?: readonly string[] },
+): MappingError[] {
   const errors = [...wordListErrors(`${element}.true`, yes), ...wordListErrors(`${element}.false`, no)];
   const words = new Set((yes ?? TRUE).map(foldWord));
   const both = (no ?? FALSE).find((word) => words.has(foldWord(word)));
@@ -130,6 +158,7 @@ function wordErrors(element: string, { true: yes, false: no }: { true?: readonly
 
 function wordListErrors(element: string, words: readonly string[] | undefined): MappingError[] {
   if (words === undefined) return [];
-  if (words.length === 0 || words.length > MAX_FIELDS) return [{ element, message: `must have 1 to ${MAX_FIELDS} words` }];
+  if (words.length === 0 || words.length > MAX_FIELDS)
+    return [{ element, message: `must have 1 to ${MAX_FIELDS} words` }];
   return words.flatMap((word, index) => nameErrors(`${element}.${index}`, word.trim()));
 }

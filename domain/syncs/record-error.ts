@@ -5,9 +5,15 @@ import type { SourceRecord } from './record-mapping.ts';
 
 const MAX_TOLD = 5;
 
-/** The one error of a record of which something was refused: the first that failed, or else was ignored, tells of the others. */
+/**
+ * The one error of a record of which something was refused: the first that failed, or else was ignored, tells of the
+ * others.
+ */
 export function recordError(
-  ordinal: number, record: SourceRecord | string, refusals: readonly RefusedRow[], stage?: ImportStage,
+  ordinal: number,
+  record: SourceRecord | string,
+  refusals: readonly RefusedRow[],
+  stage?: ImportStage,
 ): ImportError {
   const main = refusals.find(({ kind }) => kind === 'failed') ?? refusals[0]!;
   const raw = typeof record === 'string' ? showRaw(record) : showJson(record);
@@ -16,12 +22,16 @@ export function recordError(
 
 /** The text of what should have been a record; `isErased`: it was an erased person's, and is not kept. */
 export function malformedError(ordinal: number, raw: string, message: string, isErased = false): ImportError {
-  return { ...refusalError(ordinal, showRaw(raw), refused('PARSING_FAILED', shorten(message))), ...isErased && { isErased } };
+  return {
+    ...refusalError(ordinal, showRaw(raw), refused('PARSING_FAILED', shorten(message))),
+    ...(isErased && { isErased }),
+  };
 }
 
 function tellAll(main: RefusedRow, refusals: readonly RefusedRow[]): string {
   const further = refusals.filter((refusal) => refusal !== main);
-  const told = further.slice(0, MAX_TOLD)
+  const told = further
+    .slice(0, MAX_TOLD)
     .map(({ key, message }) => `; also: ${key === undefined ? '' : `${key}: `}${message}`);
   const untold = further.length - told.length;
   return `${main.message}${told.join('')}${untold > 0 ? `; and ${untold} more` : ''}`;

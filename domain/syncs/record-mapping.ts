@@ -40,13 +40,16 @@ type Outcome = { value: Json } | FieldError;
 type Entry = { to: string; outcome(record: SourceRecord): Outcome | undefined };
 
 /**
- * Prepares a mapping without errors for its records, of which there may be millions. null is never converted, and a field
- * that a record lacks gives no value. Of entries with the same name the last one counts that gives something.
+ * Prepares a mapping without errors for its records, of which there may be millions. null is never converted, and a
+ * field that a record lacks gives no value. Of entries with the same name the last one counts that gives something.
  *
- * Other fields are kept but for those that an entry names, in `from` or in `to`, and, unless told otherwise, the customer's:
- * an attribute of a customer needs not tell whose it is.
+ * Other fields are kept but for those that an entry names, in `from` or in `to`, and, unless told otherwise, the
+ * customer's: an attribute of a customer needs not tell whose it is.
  */
-export function prepareMapping(mapping: Mapping, { keepsCustomer = false } = {}): (record: SourceRecord) => MappedRecord {
+export function prepareMapping(
+  mapping: Mapping,
+  { keepsCustomer = false } = {},
+): (record: SourceRecord) => MappedRecord {
   const entries = mapping.fields.flatMap((field) => prepareEntry(field, mapping));
   const keep = mapping.otherFields === 'keep' ? keeper(mapping, keepsCustomer) : undefined;
   const customerField = mapping.customer?.field;
@@ -57,7 +60,10 @@ export function prepareMapping(mapping: Mapping, { keepsCustomer = false } = {})
       const found = outcome(record);
       if (found !== undefined) outcomes.set(to, found);
     }
-    return { customerId: customerField === undefined ? undefined : fieldOf(record, customerField), ...sorted(outcomes) };
+    return {
+      customerId: customerField === undefined ? undefined : fieldOf(record, customerField),
+      ...sorted(outcomes),
+    };
   };
 }
 
@@ -79,9 +85,12 @@ function sorted(outcomes: Map<string, Outcome>): Pick<MappedRecord, 'values' | '
 type Keeper = (record: SourceRecord, outcomes: Map<string, Outcome>) => void;
 
 function keeper({ fields, customer, empty }: Mapping, keepsCustomer: boolean): Keeper {
-  const named = new Set(fields.flatMap((field) => [
-    ...('from' in field ? [field.from] : []), ...('to' in field && field.to !== undefined ? [field.to] : []),
-  ]));
+  const named = new Set(
+    fields.flatMap((field) => [
+      ...('from' in field ? [field.from] : []),
+      ...('to' in field && field.to !== undefined ? [field.to] : []),
+    ]),
+  );
   if (customer !== null && !keepsCustomer) named.add(customer.field);
   return (record, outcomes) => {
     for (const [field, value] of Object.entries(record)) {
@@ -102,18 +111,23 @@ function prepareEntry(field: MappedField, { empty }: Mapping): Entry[] {
   }
   const { from, to = from } = field;
   const convert = field.convert && prepareConversion(field.convert);
-  return [{
-    to,
-    outcome(record) {
-      const found = fieldOf(record, from);
-      if (found === undefined) return undefined;
-      const value = emptied(found, empty);
-      return convert === undefined ? { value } : outcomeOf(convert(value), { from, to, empty });
+  return [
+    {
+      to,
+      outcome(record) {
+        const found = fieldOf(record, from);
+        if (found === undefined) return undefined;
+        const value = emptied(found, empty);
+        return convert === undefined ? { value } : outcomeOf(convert(value), { from, to, empty });
+      },
     },
-  }];
+  ];
 }
 
-function outcomeOf(converted: Converted, { from, to, empty }: { from: string; to: string; empty: Mapping['empty'] }): Outcome {
+function outcomeOf(
+  converted: Converted,
+  { from, to, empty }: { from: string; to: string; empty: Mapping['empty'] },
+): Outcome {
   if (converted.ok) return { value: converted.value };
   const { errorType, message } = converted;
   // Spaces or separators alone are as empty as no text.

@@ -2,7 +2,13 @@ import { parseAttributeValue, parseElements, type ScalarType, type ValueType } f
 import { customerIdError, type CustomerType, newCustomerIdError } from '../attributes/customer-id.ts';
 import { sayType, scalarText, textOf } from '../attributes/json-value.ts';
 import {
-  type AttributeRules, findAttributeOf, type ImportAttribute, refused, type RefusedRow, type SetRow, sorDeleted,
+  type AttributeRules,
+  findAttributeOf,
+  type ImportAttribute,
+  refused,
+  type RefusedRow,
+  type SetRow,
+  sorDeleted,
   type ValueRow,
 } from '../attributes/value-row.ts';
 import { numberText } from '../core/exact-json.ts';
@@ -21,8 +27,8 @@ export type CheckedRecord = { rows: (ValueRow | SetRow)[]; refusals: RefusedRow[
 type Person = { customerId: string; customerType: CustomerType };
 
 /**
- * What a mapped record does to the attributes of a SoR, by the rules of imports. Where nothing can be written, since the
- * customer id is no sound text or number, or the SoR is gone, that is the one refusal.
+ * What a mapped record does to the attributes of a SoR, by the rules of imports. Where nothing can be written, since
+ * the customer id is no sound text or number, or the SoR is gone, that is the one refusal.
  *
  * null removes, from a Set all elements. A scalar takes the text of a CSV field; a Number and a String also a number, a
  * Boolean and a String also true and false. A Set is replaced by an array of texts, numbers and booleans, an empty one
@@ -64,7 +70,8 @@ function idError(value: Json | undefined, field: string): string | undefined {
   if (text !== undefined) return newCustomerIdError(text);
   if (value === undefined) return `the field ${quote(field)} is missing`;
   const digits = numberText(value);
-  if (digits !== undefined) return `the field ${quote(field)} is the number ${digits}, which is too large or too long: send a text`;
+  if (digits !== undefined)
+    return `the field ${quote(field)} is the number ${digits}, which is too large or too long: send a text`;
   return `the field ${quote(field)} is ${sayType(value)}: it must be a text or a number`;
 }
 
@@ -77,14 +84,18 @@ function checkValue(person: Person, key: string, value: Json, rules: RecordRules
 }
 
 function checkScalar(
-  person: Person, { id, key, valueType }: ImportAttribute & { valueType: ScalarType }, value: Json,
+  person: Person,
+  { id, key, valueType }: ImportAttribute & { valueType: ScalarType },
+  value: Json,
 ): ValueRow | RefusedRow {
   const row = { kind: 'value', attributeId: id, valueType, ...person } as const;
   if (value === null) return { ...row, action: 'remove', value: null };
   const text = isTextToo(valueType, value) ? String(value) : scalarText(valueType, value);
   if (text === undefined) return wrongType(person, { key, valueType }, value);
   const parsed = parseAttributeValue(valueType, text);
-  return parsed.ok ? { ...row, action: 'set', value: parsed.value } : refused(parsed.errorType, parsed.message, person.customerId, key);
+  return parsed.ok
+    ? { ...row, action: 'set', value: parsed.value }
+    : refused(parsed.errorType, parsed.message, person.customerId, key);
 }
 
 /** A String takes what a feed's doesn't: sources have types of their own. */
@@ -95,7 +106,9 @@ function isTextToo(type: ScalarType, value: Json): value is number | boolean {
 function checkSet(person: Person, { id, key }: ImportAttribute, value: Json): SetRow | RefusedRow {
   const row = { kind: 'set', attributeId: id, valueType: 'Set', ...person } as const;
   if (value === null || (Array.isArray(value) && value.length === 0)) return { ...row, action: 'DEL', elements: [] };
-  const parsed = Array.isArray(value) ? readElements(value) : typeof value === 'string' && parseAttributeValue('Set', value);
+  const parsed = Array.isArray(value)
+    ? readElements(value)
+    : typeof value === 'string' && parseAttributeValue('Set', value);
   if (parsed === false) return wrongType(person, { key, valueType: 'Set' }, value);
   if (!parsed.ok) return refused(parsed.errorType, parsed.message, person.customerId, key);
   return { ...row, action: 'UPSERT', elements: parsed.value };
@@ -125,7 +138,11 @@ const ADVICE: Record<ValueType, string> = {
   Set: 'send an array or a text, or map it as: set',
 };
 
-function wrongType({ customerId }: Person, { key, valueType }: Pick<ImportAttribute, 'key' | 'valueType'>, value: Json): RefusedRow {
+function wrongType(
+  { customerId }: Person,
+  { key, valueType }: Pick<ImportAttribute, 'key' | 'valueType'>,
+  value: Json,
+): RefusedRow {
   const isScalarMeant = typeof value === 'object' && valueType !== 'Set' && valueType !== 'String';
   const advice = isScalarMeant ? 'map it as: string, to a String' : ADVICE[valueType];
   return refused('INVALID_VALUE', `${sayType(value)} is no value of a ${valueType}: ${advice}`, customerId, key);

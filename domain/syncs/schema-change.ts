@@ -5,8 +5,8 @@ export type NamedField = { name: string; type: string };
 export const UNTOLD = 'unknown';
 
 /**
- * The fields that a source has: those that it tells of, and of the known ones those that came up in its records alone. Such a
- * one is no news once the source tells of it.
+ * The fields that a source has: those that it tells of, and of the known ones those that came up in its records alone.
+ * Such a one is no news once the source tells of it.
  */
 export function fieldsAt(told: readonly NamedField[], known: readonly NamedField[]): NamedField[] {
   const names = new Set(told.map(({ name }) => name));
@@ -19,8 +19,8 @@ export function untoldOf(fields: readonly NamedField[]): NamedField[] {
 }
 
 /**
- * All fields that a source tells of: those before it is read, and what it tells of besides while it is. Some tell other types
- * then, each time alike.
+ * All fields that a source tells of: those before it is read, and what it tells of besides while it is. Some tell other
+ * types then, each time alike.
  */
 export function toldFields(known: readonly NamedField[], read: readonly NamedField[]): NamedField[] {
   const names = new Set(known.map(({ name }) => name));
@@ -55,7 +55,10 @@ export function joinChanges(one: SchemaChange | null, other: SchemaChange | null
   return {
     added: toldFields(one.added, other.added),
     removed: [...new Set([...one.removed, ...other.removed])],
-    retyped: [...one.retyped, ...other.retyped.filter(({ name }) => !one.retyped.some((retyped) => retyped.name === name))],
+    retyped: [
+      ...one.retyped,
+      ...other.retyped.filter(({ name }) => !one.retyped.some((retyped) => retyped.name === name)),
+    ],
   };
 }
 
@@ -64,9 +67,15 @@ const MAX_TOLD = 10;
 /** A change in words, for whoever has to decide. */
 export function sayChange({ added, removed, retyped }: SchemaChange): string {
   const parts = [
-    say('new', added.map(({ name, type }) => `${name} (${type})`)),
+    say(
+      'new',
+      added.map(({ name, type }) => `${name} (${type})`),
+    ),
     say('gone', removed),
-    say('of another type', retyped.map(({ name, from, to }) => `${name} (${from}, now ${to})`)),
+    say(
+      'of another type',
+      retyped.map(({ name, from, to }) => `${name} (${from}, now ${to})`),
+    ),
   ];
   return parts.filter((part) => part !== '').join('; ');
 }

@@ -1,19 +1,28 @@
 /**
- * What may stand in a sync as its makers say it, by the path to it; `mapping.fields` is of each of the entries. Whoever reads
- * a file of syncs refuses anything else; the interface passes over it.
+ * What may stand in a sync as its makers say it, by the path to it; `mapping.fields` is of each of the entries. Whoever
+ * reads a file of syncs refuses anything else; the interface passes over it.
  */
 export const SYNC_MEMBERS = {
   '': [
-    'name', 'source', 'destination', 'mapping', 'mode', 'cursor_field', 'removes', 'removal_limit', 'schedule', 'on_schema_change',
+    'name',
+    'source',
+    'destination',
+    'mapping',
+    'mode',
+    'cursor_field',
+    'removes',
+    'removal_limit',
+    'schedule',
+    'on_schema_change',
     'alerts',
   ],
-  'source': ['connection', 'stream'],
-  'destination': ['sor', 'connection', 'stream', 'key'],
-  'mapping': ['customer', 'fields', 'other_fields', 'empty'],
+  source: ['connection', 'stream'],
+  destination: ['sor', 'connection', 'stream', 'key'],
+  mapping: ['customer', 'fields', 'other_fields', 'empty'],
   'mapping.customer': ['field', 'type'],
   'mapping.fields': ['from', 'to', 'value', 'drop', 'as', 'format', 'zone', 'decimal', 'true', 'false', 'separator'],
-  'schedule': ['cron', 'zone', 'every_minutes', 'jitter_seconds'],
-  'alerts': ['emails', 'connections', 'failed_records', 'pause_after'],
+  schedule: ['cron', 'zone', 'every_minutes', 'jitter_seconds'],
+  alerts: ['emails', 'connections', 'failed_records', 'pause_after'],
 } as const;
 
 /** A schema for each of the members at `P`, and for nothing else. */

@@ -1,6 +1,15 @@
 import { numberText } from '../core/exact-json.ts';
 import { idiomOf, platformOf } from './call-device.ts';
-import { type CallError, type Fields, fieldsOf, invalid, isObject, pushTokenOf, sharedWordOf, wordOf } from './call-fields.ts';
+import {
+  type CallError,
+  type Fields,
+  fieldsOf,
+  invalid,
+  isObject,
+  pushTokenOf,
+  sharedWordOf,
+  wordOf,
+} from './call-fields.ts';
 import { utcOffsetOf, zoneNameOf } from './call-zone.ts';
 import type { TrackedContext } from './tracked-call.ts';
 
@@ -31,13 +40,23 @@ export function readContext(context: Fields, happenedAt: number): TrackedContext
   const [app, device, os, location] = [part('app'), part('device'), part('os'), part('location')];
   const platform = platformOf(context);
   return {
-    appNamespace: wordOf(app.namespace), appVersion: sharedWordOf(app.version), sdkVersion: sharedWordOf(part('library').version),
-    platform, idiom: idiomOf(context, platform),
-    osVersion: sharedWordOf(os.version), deviceType: sharedWordOf(device.type), deviceModel: sharedWordOf(device.model),
+    appNamespace: wordOf(app.namespace),
+    appVersion: sharedWordOf(app.version),
+    sdkVersion: sharedWordOf(part('library').version),
+    platform,
+    idiom: idiomOf(context, platform),
+    osVersion: sharedWordOf(os.version),
+    deviceType: sharedWordOf(device.type),
+    deviceModel: sharedWordOf(device.model),
     carrier: sharedWordOf(part('network').carrier),
-    ...readLocale(context.locale, location.country), city: wordOf(location.city), ...readPlace(location),
-    utcOffset: utcOffsetOf(context.timezone, happenedAt), timezone: zoneNameOf(context.timezone),
-    pushToken: pushTokenOf(device.token), optIn: readFlag(device.pushEnabled), optOut: readFlag(context.optOut),
+    ...readLocale(context.locale, location.country),
+    city: wordOf(location.city),
+    ...readPlace(location),
+    utcOffset: utcOffsetOf(context.timezone, happenedAt),
+    timezone: zoneNameOf(context.timezone),
+    pushToken: pushTokenOf(device.token),
+    optIn: readFlag(device.pushEnabled),
+    optOut: readFlag(context.optOut),
   };
 }
 

@@ -6,7 +6,9 @@ import type { CallType, TrackedEvent } from './tracked-call.ts';
 
 /** Events of Segment's mobile spec that tell of an app's going and coming. */
 const TRANSITIONS = new Map<string, 'background' | 'foreground'>([
-  ['Application Backgrounded', 'background'], ['Application Opened', 'foreground'], ['Application Foregrounded', 'foreground'],
+  ['Application Backgrounded', 'background'],
+  ['Application Opened', 'foreground'],
+  ['Application Foregrounded', 'foreground'],
 ]);
 const CRASH = 'Application Crashed';
 
@@ -57,7 +59,9 @@ function readView(type: 'page' | 'screen', fields: Fields, properties: Fields): 
   }
   const what = type === 'page' ? 'Page' : 'Screen';
   const name = words.length === 0 ? `Loaded a ${what}` : `Viewed ${words.join(' ')} ${what}`;
-  return isLongerThan(name, MAX_CODE_POINTS) ? tooLong('name', ` in "Viewed <category> <name> ${what}"`) : { name: storable(name) };
+  return isLongerThan(name, MAX_CODE_POINTS)
+    ? tooLong('name', ` in "Viewed <category> <name> ${what}"`)
+    : { name: storable(name) };
 }
 
 function tooLong(field: string, where = ''): CallError {

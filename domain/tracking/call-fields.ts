@@ -60,8 +60,9 @@ const DESCRIBED = /^<([\da-f ]*)>$/i;
 const DESCRIBED_IN_PART = /^\{ ?length ?= ?\d+, ?bytes ?= ?0x/;
 
 /**
- * A token for push messages, whole or not at all: a part of one reaches no device. A browser's is its subscription, as an object or as
- * JSON. Apps that send what iOS prints of a token send its bytes in groups, or only the first and last of them.
+ * A token for push messages, whole or not at all: a part of one reaches no device. A browser's is its subscription, as
+ * an object or as JSON. Apps that send what iOS prints of a token send its bytes in groups, or only the first and last
+ * of them.
  */
 export function pushTokenOf(value: unknown): string | null {
   const text = isObject(value) ? JSON.stringify(value) : trimmedTextOf(value);
@@ -76,8 +77,8 @@ const MAX_KNOWN = 2_000;
 const known = new Map<string, string | null>();
 
 /**
- * The same, of what many devices share and no person is told by: versions, models, systems, carriers. They come again with
- * each call, and stay in memory; what may be a person's own, such as a city or a token, never goes this way.
+ * The same, of what many devices share and no person is told by: versions, models, systems, carriers. They come again
+ * with each call, and stay in memory; what may be a person's own, such as a city or a token, never goes this way.
  */
 export function sharedWordOf(value: unknown): string | null {
   if (typeof value !== 'string' || value.length > MAX_KNOWN_LENGTH) return wordOf(value);

@@ -5,8 +5,8 @@ import type { CallType, TrackedCall } from './tracked-call.ts';
 type Subject = Pick<TrackedCall, 'userId' | 'deviceId' | 'previousId'>;
 
 /**
- * Ids that systems give for a device without one of its own: many devices would be one. Zeros, as a text or a number, and an id that
- * thousands of phones had.
+ * Ids that systems give for a device without one of its own: many devices would be one. Zeros, as a text or a number,
+ * and an id that thousands of phones had.
  */
 const NO_DEVICE = /^[0-]+(?:\.0+)?$|^9774d56d682e549c$/i;
 
@@ -17,7 +17,9 @@ const NO_DEVICE = /^[0-]+(?:\.0+)?$|^9774d56d682e549c$/i;
 export function readSubject(type: CallType, fields: Fields, device: Fields): Subject | CallError {
   const userId = readId('userId', fields.userId);
   if (isCallError(userId)) return userId;
-  const deviceId = isNoDevice(device.id) ? readDevice('anonymousId', fields.anonymousId) : readId('context.device.id', device.id);
+  const deviceId = isNoDevice(device.id)
+    ? readDevice('anonymousId', fields.anonymousId)
+    : readId('context.device.id', device.id);
   if (isCallError(deviceId)) return deviceId;
   if (userId.id === null && deviceId.id === null) {
     return { code: 'nobody', message: 'userId: must stand in a call, or anonymousId, or context.device.id' };
@@ -28,7 +30,9 @@ export function readSubject(type: CallType, fields: Fields, device: Fields): Sub
 
 function readPreviousId(fields: Fields, userId: string | null): { id: string | null } | CallError {
   if (userId === null) return invalid('userId', 'must stand in an alias: it is the id from now on');
-  return isNoId(fields.previousId) ? invalid('previousId', 'must stand in an alias') : readId('previousId', fields.previousId);
+  return isNoId(fields.previousId)
+    ? invalid('previousId', 'must stand in an alias')
+    : readId('previousId', fields.previousId);
 }
 
 /** Whether an id that was given for a device is none. */

@@ -7,17 +7,25 @@ import type { CallType, Trait } from './tracked-call.ts';
 
 /** Segment's names for what the global System of Records has an attribute for. */
 const GLOBAL = new Map([
-  ['firstName', 'first_name'], ['first_name', 'first_name'], ['lastName', 'last_name'], ['last_name', 'last_name'],
-  ['email', 'email'], ['birthday', 'date_of_birth'], ['gender', 'gender'], ['avatar', 'profile_picture_url'],
-  ['address.city', 'city'], ['address.country', 'country'], ['address.state', 'region'],
+  ['firstName', 'first_name'],
+  ['first_name', 'first_name'],
+  ['lastName', 'last_name'],
+  ['last_name', 'last_name'],
+  ['email', 'email'],
+  ['birthday', 'date_of_birth'],
+  ['gender', 'gender'],
+  ['avatar', 'profile_picture_url'],
+  ['address.city', 'city'],
+  ['address.country', 'country'],
+  ['address.state', 'region'],
 ]);
 /** analytics-android puts the ids of a call among its traits. */
 const IDS = new Set(['userId', 'anonymousId']);
 
 /**
  * What a call tells of its person. Of an identify its `traits`; of a group its `groupId` and its `traits`, as those of
- * the person's group; of these and of track, page and screen `context.traits`, where nothing before says it. Objects are
- * flattened one level: what lies deeper stays an object, which the merge refuses as it does all that is no value.
+ * the person's group; of these and of track, page and screen `context.traits`, where nothing before says it. Objects
+ * are flattened one level: what lies deeper stays an object, which the merge refuses as it does all that is no value.
  */
 export function readTraits(type: CallType, fields: Fields, contextTraits: unknown): { traits: Trait[] } | CallError {
   if (type === 'alias') return { traits: [] };
@@ -27,7 +35,9 @@ export function readTraits(type: CallType, fields: Fields, contextTraits: unknow
   const surrounding = isObject(contextTraits) ? contextTraits : {};
   const traits = new Traits();
   if (type === 'group') {
-    const group = isNoId(fields.groupId) ? invalid('groupId', 'must stand in a group call') : readId('groupId', fields.groupId);
+    const group = isNoId(fields.groupId)
+      ? invalid('groupId', 'must stand in a group call')
+      : readId('groupId', fields.groupId);
     if (isCallError(group)) return group;
     traits.add('app', 'group_id', group.id);
     for (const [key, value] of flatten(own)) traits.add('app', `group_${key}`, value);
@@ -58,7 +68,8 @@ class Traits {
 function* flatten(traits: Fields): Iterable<[key: string, value: Json]> {
   for (const [name, value] of Object.entries(traits)) {
     if (isObject(value)) {
-      for (const [inner, member] of Object.entries(value)) if (member !== '') yield [storable(`${name}.${inner}`), traitValue(member)];
+      for (const [inner, member] of Object.entries(value))
+        if (member !== '') yield [storable(`${name}.${inner}`), traitValue(member)];
     } else if (value !== '') yield [storable(name), traitValue(value)];
   }
 }

@@ -22,9 +22,14 @@ export function utcOffsetOf(timezone: unknown, instantMs: number): number | null
   return zone && Math.round(zone.offsetAt(instantMs) / MINUTE_MS);
 }
 
-/** The name of a zone of the IANA database in its proper case, by which its clocks are known on other days, too; null for what is none. */
+/**
+ * The name of a zone of the IANA database in its proper case, by which its clocks are known on other days, too; null
+ * for what is none.
+ */
 export function zoneNameOf(timezone: unknown): string | null {
-  return typeof timezone === 'string' && timezone.length <= 64 && !FIXED.test(timezone) ? zoneNamed(timezone)?.name ?? null : null;
+  return typeof timezone === 'string' && timezone.length <= 64 && !FIXED.test(timezone)
+    ? (zoneNamed(timezone)?.name ?? null)
+    : null;
 }
 
 function fixedOffset({ sign, hours, minutes = '0' }: Record<string, string | undefined>): number | null {
@@ -34,8 +39,8 @@ function fixedOffset({ sign, hours, minutes = '0' }: Record<string, string | und
 }
 
 /**
- * Remembered: to ask takes Intl some 50 µs. Zones are read in any case, but made once, by their proper name: Luxon keeps
- * each spelling that it was ever asked for, with 60 KB.
+ * Remembered: to ask takes Intl some 50 µs. Zones are read in any case, but made once, by their proper name: Luxon
+ * keeps each spelling that it was ever asked for, with 60 KB.
  */
 function zoneNamed(name: string): Zone | null {
   if (!/^[A-Z]/.test(name)) return null;
@@ -51,16 +56,35 @@ function zoneNamed(name: string): Zone | null {
 }
 
 /**
- * Returns the zone's name as the IANA database spells it, in one spelling for each name. Intl answers with the older of two names, such as
- * Asia/Calcutta for Asia/Kolkata: the name stays the device's own, and the case of its letters alone changes.
+ * Returns the zone's name as the IANA database spells it, in one spelling for each name. Intl answers with the older of
+ * two names, such as Asia/Calcutta for Asia/Kolkata: the name stays the device's own, and the case of its letters alone
+ * changes.
  */
 function properName(zone: string): string {
   const proper = new Intl.DateTimeFormat('en', { timeZone: zone }).resolvedOptions().timeZone;
   const [one, other] = [zone.toLowerCase(), proper.toLowerCase()];
-  return one === other ? proper : one.replaceAll(/[a-z0-9+]+/g, (word) => WORDS[word] ?? word[0]!.toUpperCase() + word.slice(1));
+  return one === other
+    ? proper
+    : one.replaceAll(/[a-z0-9+]+/g, (word) => WORDS[word] ?? word[0]!.toUpperCase() + word.slice(1));
 }
 
 /** Words of names that are spelled in another way than with one capital letter. */
-const WORDS: Record<string, string> = Object.fromEntries([
-  'of', 'es', 'au', 'US', 'UTC', 'UCT', 'GMT', 'ACT', 'LHI', 'NSW', 'DeNoronha', 'ComodRivadavia', 'EasterIsland', 'BajaNorte', 'BajaSur',
-].map((word) => [word.toLowerCase(), word]));
+const WORDS: Record<string, string> = Object.fromEntries(
+  [
+    'of',
+    'es',
+    'au',
+    'US',
+    'UTC',
+    'UCT',
+    'GMT',
+    'ACT',
+    'LHI',
+    'NSW',
+    'DeNoronha',
+    'ComodRivadavia',
+    'EasterIsland',
+    'BajaNorte',
+    'BajaSur',
+  ].map((word) => [word.toLowerCase(), word]),
+);

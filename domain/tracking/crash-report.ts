@@ -9,7 +9,14 @@ const MAX_FRAME = 500;
 
 const KINDS = ['type', 'name', 'class'];
 const KINDS_AT_TOP = [
-  'exception_type', 'exceptionType', 'exception_name', 'exceptionName', 'error_type', 'errorType', 'error_name', 'errorName',
+  'exception_type',
+  'exceptionType',
+  'exception_name',
+  'exceptionName',
+  'error_type',
+  'errorType',
+  'error_name',
+  'errorName',
 ];
 const MESSAGES = ['message', 'reason'];
 const STACKS = ['stack', 'stacktrace', 'stackTrace', 'stack_trace', 'backtrace', 'frames'];
@@ -21,7 +28,8 @@ const FRAME = /^\s*(?:at\s|#?\d+\s|File ")|@[^\s@]*:\d/;
 /**
  * What groups an error with others of its kind, 32 bytes in hex: its event's name, its exception's type, and the first
  * frame of its stack without line numbers and addresses, which change from build to build. Where neither is told, its
- * message without digits. SDKs have no common shape for it: the properties themselves are looked at, and `exception` and
+ * message without digits. SDKs have no common shape for it: the properties themselves are looked at, and `exception`
+ * and
  * `error` in them.
  */
 export function crashOf(name: string, properties: Fields, sha256: Sha256): { fingerprint: string; crashTitle: string } {
@@ -70,6 +78,13 @@ function sayFrame(frame: Fields): string {
 }
 
 function generalise(frame: string): string {
-  return frame.trim().replace(/^#?\d+\s+/, '').replaceAll(/0x[\da-f]+/gi, '').replaceAll(/:\d+/g, '')
-    .replaceAll(/\bline \d+/gi, '').replace(/\+\s?\d+$/, '').replaceAll(/\s+/g, ' ').trim();
+  return frame
+    .trim()
+    .replace(/^#?\d+\s+/, '')
+    .replaceAll(/0x[\da-f]+/gi, '')
+    .replaceAll(/:\d+/g, '')
+    .replaceAll(/\bline \d+/gi, '')
+    .replace(/\+\s?\d+$/, '')
+    .replaceAll(/\s+/g, ' ')
+    .trim();
 }

@@ -1,12 +1,14 @@
 import { isDate, readDatetime } from '../core/date-value.ts';
 import { type CallError, invalid, isAbsent } from './call-fields.ts';
 
-/** A time as a device wrote it. `ms`: null where it is absent or cannot be read for certain; then `isUncertain` says so. */
+/**
+ * A time as a device wrote it. `ms`: null where it is absent or cannot be read for certain; then `isUncertain` says so.
+ */
 export type DeviceTime = { ms: number | null; isUncertain: boolean };
 
 /**
- * Reads a time in ISO 8601; a date alone is its midnight in UTC. Phones also write it with the digits, the twelve hours and the calendar of
- * their owner's settings: it is read where only one instant can be meant. Refuses all else.
+ * Reads a time in ISO 8601; a date alone is its midnight in UTC. Phones also write it with the digits, the twelve hours
+ * and the calendar of their owner's settings: it is read where only one instant can be meant. Refuses all else.
  */
 export function readDeviceTime(field: string, value: unknown): DeviceTime | CallError {
   if (isAbsent(value)) return { ms: null, isUncertain: false };
@@ -46,29 +48,37 @@ function readText(text: string): number | null | undefined {
 
 const MAX_LENGTH = 64;
 const DAY = /^(?<year>\d{1,4})[-/.](?<month>\d{1,2})[-/.](?<day>\d{1,2})(?:[Tt ]|$)/;
-const CLOCK = new RegExp([
-  /^(?<hour>\d{1,2})[:.](?<minute>\d{2})(?:[:.](?<second>\d{2})(?:[.,](?<fraction>\d{1,9}))?)?/,
-  /(?:[Zz]|(?:GMT|UTC)?(?<zone>[+-]\d{2}(?::?\d{2})?)?)$/,
-].map((part) => part.source).join(''));
+const CLOCK = new RegExp(
+  [
+    /^(?<hour>\d{1,2})[:.](?<minute>\d{2})(?:[:.](?<second>\d{2})(?:[.,](?<fraction>\d{1,9}))?)?/,
+    /(?:[Zz]|(?:GMT|UTC)?(?<zone>[+-]\d{2}(?::?\d{2})?)?)$/,
+  ]
+    .map((part) => part.source)
+    .join(''),
+);
 const LIKE_A_DATE = /\d{1,4}\D{1,3}\d{1,2}\D{1,3}\d{1,4}/;
 
 /** The zeros of the digits of other scripts; the nine others follow each. */
 const ZEROS = [
-  0x0660, 0x06f0, 0x07c0, 0x0966, 0x09e6, 0x0a66, 0x0ae6, 0x0b66, 0x0be6, 0x0c66, 0x0ce6, 0x0d66, 0x0e50, 0x0ed0, 0x0f20, 0x1040, 0x17e0,
-  0x1810, 0xff10, 0x11136, 0x1e950,
+  0x0660, 0x06f0, 0x07c0, 0x0966, 0x09e6, 0x0a66, 0x0ae6, 0x0b66, 0x0be6, 0x0c66, 0x0ce6, 0x0d66, 0x0e50, 0x0ed0,
+  0x0f20, 0x1040, 0x17e0, 0x1810, 0xff10, 0x11136, 0x1e950,
 ];
 
 /** With European digits, and without the marks that say in which direction a text runs. */
 function westernDigits(text: string): string {
-  return text.replaceAll(/\p{Cf}/gu, '').replaceAll('٫', '.').replaceAll(/\p{Nd}/gu, (digit) => {
-    const code = digit.codePointAt(0)!;
-    const zero = ZEROS.find((each) => code >= each && code <= each + 9);
-    return zero === undefined ? digit : String(code - zero);
-  });
+  return text
+    .replaceAll(/\p{Cf}/gu, '')
+    .replaceAll('٫', '.')
+    .replaceAll(/\p{Nd}/gu, (digit) => {
+      const code = digit.codePointAt(0)!;
+      const zero = ZEROS.find((each) => code >= each && code <= each + 9);
+      return zero === undefined ? digit : String(code - zero);
+    });
 }
 
 /** Before noon and after it: in English, Arabic, Persian, Chinese, Japanese, Korean and Hindi. */
-const TWELVE_HOURS = /(?<am>a\.m\.|am|ص|ق\.ظ\.?|上午|午前|오전|पूर्वाह्न)|(?<pm>p\.m\.|pm|م|ب\.ظ\.?|下午|午後|오후|अपराह्न)/iu;
+const TWELVE_HOURS =
+  /(?<am>a\.m\.|am|ص|ق\.ظ\.?|上午|午前|오전|पूर्वाह्न)|(?<pm>p\.m\.|pm|م|ب\.ظ\.?|下午|午後|오후|अपराह्न)/iu;
 
 /** `2026-03-01T3:04:05 PM.123Z`, as iOS writes it by a pattern of 24 hours while the phone shows twelve. */
 function withoutMarker(text: string, marker: string): string {
@@ -89,11 +99,15 @@ function clockTime(written: string, twelve: RegExpExecArray | null): string | un
 /** An hour that the other half of the day does not have stays as it is after noon; before it, it is none. */
 function hourOf(hour: number, isAfterNoon: boolean): number {
   if (hour > 12) return isAfterNoon ? hour : 99;
-  return hour % 12 + (isAfterNoon ? 12 : 0);
+  return (hour % 12) + (isAfterNoon ? 12 : 0);
 }
 
 /** Undefined: there is no such day. Null: the calendar is not known for certain. */
-function gregorianDay({ year = '', month = '', day = '' }: Record<string, string | undefined>): string | null | undefined {
+function gregorianDay({
+  year = '',
+  month = '',
+  day = '',
+}: Record<string, string | undefined>): string | null | undefined {
   const given = Number(year);
   if (isPersian(given)) return fromPersian(given, Number(month), Number(day)) ?? null;
   const gregorian = isBuddhist(given) ? given - 543 : given;
@@ -108,7 +122,12 @@ const isBuddhist = (year: number) => year >= 2513 && year < 2943;
 /** 2011 to 2061. No other calendar in use has these years now: the Islamic ones are beyond them since 2019. */
 const isPersian = (year: number) => year >= 1390 && year <= 1440;
 
-const PERSIAN = new Intl.DateTimeFormat('en-u-ca-persian-nu-latn', { timeZone: 'UTC', year: 'numeric', month: 'numeric', day: 'numeric' });
+const PERSIAN = new Intl.DateTimeFormat('en-u-ca-persian-nu-latn', {
+  timeZone: 'UTC',
+  year: 'numeric',
+  month: 'numeric',
+  day: 'numeric',
+});
 const DAY_MS = 86_400_000;
 
 /** Undefined: the calendar has no such day. */
@@ -117,8 +136,11 @@ function fromPersian(year: number, month: number, day: number): string | undefin
   const near = Date.UTC(year + 621, 2, 20) + ((month - 1) * 31 - Math.max(month - 7, 0) + day - 1) * DAY_MS;
   for (let days = -1; days <= 2; days += 1) {
     const instant = near + days * DAY_MS;
-    const parts = Object.fromEntries(PERSIAN.formatToParts(instant).map(({ type, value }) => [type, Number.parseInt(value, 10)]));
-    if (parts.year === year && parts.month === month && parts.day === day) return new Date(instant).toISOString().slice(0, 10);
+    const parts = Object.fromEntries(
+      PERSIAN.formatToParts(instant).map(({ type, value }) => [type, Number.parseInt(value, 10)]),
+    );
+    if (parts.year === year && parts.month === month && parts.day === day)
+      return new Date(instant).toISOString().slice(0, 10);
   }
   return undefined;
 }

@@ -6,7 +6,9 @@ import { MAX_NESTING } from './read-call.ts';
 
 /** Most calls of a batch. */
 const MAX_CALLS = 2_500;
-/** Most bytes of the batch's context as JSON, taken once for each call: so often it is read, and its traits are written. */
+/**
+ * Most bytes of the batch's context as JSON, taken once for each call: so often it is read, and its traits are written.
+ */
 const MAX_SHARED_BYTES = 2 * 1024 * 1024;
 
 export type TrackedBatch = {
@@ -42,7 +44,12 @@ function readMembers(body: unknown): TrackedBatch | CallError {
   if (context === undefined) return invalid('context', 'must be an object');
   const error = contextError(context, calls.length);
   if (error) return error;
-  return { sentAt: sentAt.ms, writeKey: typeof writeKey === 'string' && writeKey !== '' ? writeKey : null, context, calls };
+  return {
+    sentAt: sentAt.ms,
+    writeKey: typeof writeKey === 'string' && writeKey !== '' ? writeKey : null,
+    context,
+    calls,
+  };
 }
 
 function contextError(context: Fields, calls: number): CallError | undefined {
@@ -52,5 +59,8 @@ function contextError(context: Fields, calls: number): CallError | undefined {
   const limit = MAX_SHARED_BYTES / Math.max(calls, 1);
   if (atMost <= limit || Buffer.byteLength(JSON.stringify(context)) <= limit) return undefined;
   const most = `${Math.floor(limit)} bytes as JSON beneath ${calls} calls`;
-  return { code: 'too_large', message: `context: must have at most ${most}: send smaller batches, or a smaller context` };
+  return {
+    code: 'too_large',
+    message: `context: must have at most ${most}: send smaller batches, or a smaller context`,
+  };
 }

@@ -24,9 +24,10 @@ export type ReadBy = CallTimes & {
 };
 
 /**
- * Reads a call of Segment's tracking API, as `parseExactJson` gives it. It is refused with the first thing that is wrong
- * with it, in this order: shape and size, `messageId`, `type`, `context`, whom it is of, when it happened, its event, its
- * traits. What a context tells in a form that it shouldn't have is passed over, and so is what the API doesn't know.
+ * Reads a call of Segment's tracking API, as `parseExactJson` gives it. It is refused with the first thing that is
+ * wrong with it, in this order: shape and size, `messageId`, `type`, `context`, whom it is of, when it happened, its
+ * event, its traits. What a context tells in a form that it shouldn't have is passed over, and so is what the API
+ * doesn't know.
  */
 export function readCall(given: unknown, index: number, by: ReadBy): { call: TrackedCall } | { refused: RefusedCall } {
   const fields = isObject(given) ? given : {};
@@ -39,9 +40,11 @@ function shapeError(given: unknown): CallError | undefined {
   if (!isObject(given)) return { code: 'invalid', message: 'a call must be an object' };
   const atMost = mostJsonBytes(given, MAX_NESTING);
   if (Number.isNaN(atMost)) return { code: 'invalid', message: `a call ${SAY_PROTO}` };
-  if (atMost === Infinity) return { code: 'invalid', message: `a call must not nest deeper than ${MAX_NESTING} levels` };
+  if (atMost === Infinity)
+    return { code: 'invalid', message: `a call must not nest deeper than ${MAX_NESTING} levels` };
   const bytes = atMost <= MAX_CALL_BYTES ? atMost : Buffer.byteLength(JSON.stringify(given));
-  return bytes <= MAX_CALL_BYTES ? undefined
+  return bytes <= MAX_CALL_BYTES
+    ? undefined
     : { code: 'too_large', message: `a call must have at most ${MAX_CALL_BYTES} bytes as JSON, not ${bytes}` };
 }
 
@@ -63,9 +66,17 @@ function readFields(fields: Fields, index: number, by: ReadBy): TrackedCall | Ca
   if (isCallError(person)) return person;
   // Each by its name: spreading them takes several times as long.
   return {
-    index, messageId: message.messageId, type: typed.type, happenedAt: time.happenedAt, note: time.note,
-    userId: subject.userId, deviceId: subject.deviceId, event: told.event, context: readContext(context, time.happenedAt),
-    traits: person.traits, previousId: subject.previousId,
+    index,
+    messageId: message.messageId,
+    type: typed.type,
+    happenedAt: time.happenedAt,
+    note: time.note,
+    userId: subject.userId,
+    deviceId: subject.deviceId,
+    event: told.event,
+    context: readContext(context, time.happenedAt),
+    traits: person.traits,
+    previousId: subject.previousId,
   };
 }
 
@@ -73,7 +84,8 @@ function readMessageId(value: unknown): { messageId: string | null } | CallError
   if (isAbsent(value)) return { messageId: null };
   const messageId = textOrNumber(value);
   if (messageId === undefined) return invalid('messageId', 'must be a text');
-  if (isLongerThan(messageId, MAX_CODE_POINTS)) return invalid('messageId', `must have at most ${MAX_CODE_POINTS} characters`);
+  if (isLongerThan(messageId, MAX_CODE_POINTS))
+    return invalid('messageId', `must have at most ${MAX_CODE_POINTS} characters`);
   return { messageId: storable(messageId) };
 }
 

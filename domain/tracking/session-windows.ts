@@ -29,7 +29,11 @@ const LONGEST_SESSION_MS = 24 * 3600 * 1000;
  *
  * Calls that are delivered in order come to the same sessions however they are cut into batches.
  */
-export function placeCalls(known: readonly SessionWindow[], calls: readonly TimedCall[], timeoutSeconds: number): PlacedCalls {
+export function placeCalls(
+  known: readonly SessionWindow[],
+  calls: readonly TimedCall[],
+  timeoutSeconds: number,
+): PlacedCalls {
   const sessions = known.map((session) => ({ ...session }));
   const ofCalls = calls.map((call) => placeCall(sessions, call, timeoutSeconds * 1000));
   return { sessions, ofCalls };
@@ -53,7 +57,10 @@ function placeCall(sessions: SessionWindow[], call: TimedCall, timeoutMs: number
     return after;
   }
   const begun = {
-    id: null, startedAt: happenedAt, endedAt: happenedAt, backgroundSeconds: 0,
+    id: null,
+    startedAt: happenedAt,
+    endedAt: happenedAt,
+    backgroundSeconds: 0,
     backgroundedAt: call.transition === 'background' ? happenedAt : null,
   };
   sessions.splice(index, 0, begun);

@@ -11,12 +11,20 @@ type Say = (text: string) => void;
 const STEPS = ['Product Viewed', 'Product Added', 'Order Completed'];
 const POLL_MS = 100;
 
-/** Reads back what the app sent: how many people go from a product to an order, who does not, and all of it as a spreadsheet. */
-export async function demoAnalytics({ client }: DemoServer, app: string, dataDir: string, say: Say): Promise<{ segment: string }> {
+/**
+ * Reads back what the app sent: how many people go from a product to an order, who does not, and all of it as a
+ * spreadsheet.
+ */
+export async function demoAnalytics(
+  { client }: DemoServer,
+  app: string,
+  dataDir: string,
+  say: Say,
+): Promise<{ segment: string }> {
   const funnel = await showFunnel(client, app, say);
   const segment = await showSegment(client, app, funnel, say);
   const asked = { params: { app_identifier: app }, query: { skip_email: 'true' } } as const;
-  const { callback } = await client.exportEvents(asked) as { callback: string };
+  const { callback } = (await client.exportEvents(asked)) as { callback: string };
   const folder = join(dataDir, 'files');
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const path = join(folder, `events-of-${app}.xls`);
@@ -30,10 +38,21 @@ async function showFunnel(client: Client, app: string, say: Say): Promise<string
   const steps = STEPS.map((name) => ({ match_name: [{ app_id: app, log_type: 2 as const, log_name: name }] }));
   const { identifier } = await client.createFunnel({ body: { name: 'From a product to an order', steps } });
   const day = (ago: number) => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10);
-  const stats = await client.quickFunnelStats({ query: { app_id: app, from: day(1), till: day(0) }, body: { funnel: { steps } } });
+  const stats = await client.quickFunnelStats({
+    query: { app_id: app, from: day(1), till: day(0) },
+    body: { funnel: { steps } },
+  });
   say(`\nFunnel ${identifier} ("From a product to an order") over the app's events:\n`);
-  say(table(['step', 'people', 'after'], stats.map(({ step, completions, average_duration: seconds }) =>
-    [STEPS[step]!, String(completions), seconds === null ? '' : `${seconds} s`])));
+  say(
+    table(
+      ['step', 'people', 'after'],
+      stats.map(({ step, completions, average_duration: seconds }) => [
+        STEPS[step]!,
+        String(completions),
+        seconds === null ? '' : `${seconds} s`,
+      ]),
+    ),
+  );
   say('');
   return identifier;
 }
@@ -42,10 +61,22 @@ async function showFunnel(client: Client, app: string, say: Say): Promise<string
 async function showSegment(client: Client, app: string, funnel: string, say: Say): Promise<string> {
   const { identifier } = await client.createSegment({
     body: {
-      name: 'Did not order', app, filters: {
-        blocks: [{ filters: [{
-          filter_on: 'funnels', funnel_identifier: funnel, step: STEPS.length - 1, outcome: 'dropped', period: { last_days: 2 },
-        }] }],
+      name: 'Did not order',
+      app,
+      filters: {
+        blocks: [
+          {
+            filters: [
+              {
+                filter_on: 'funnels',
+                funnel_identifier: funnel,
+                step: STEPS.length - 1,
+                outcome: 'dropped',
+                period: { last_days: 2 },
+              },
+            ],
+          },
+        ],
       },
     },
   });

@@ -30,14 +30,20 @@ const STEPS: { type: string; name?: string; event?: string; properties?: object 
   { type: 'track', event: 'Application Backgrounded' },
 ];
 const CRASH = {
-  type: 'track', event: 'Application Crashed',
-  properties: { exception_type: 'NullPointerException', message: 'no card to pay with', stack: ['Checkout.pay', 'Checkout.onTap'] },
+  type: 'track',
+  event: 'Application Crashed',
+  properties: {
+    exception_type: 'NullPointerException',
+    message: 'no card to pay with',
+    stack: ['Checkout.pay', 'Checkout.onTap'],
+  },
 };
 
 /** What the app of a shop tells of some visits, then calls that are no good, each for another reason, and one again. */
 export function demoCalls(now: number): object[] {
   const sound = Array.from({ length: DEVICES }, (_, nth) => nth + 1)
-    .flatMap((device) => Array.from({ length: VISITS }, (_, visit) => visitOf(device, visit, now))).flat();
+    .flatMap((device) => Array.from({ length: VISITS }, (_, visit) => visitOf(device, visit, now)))
+    .flat();
   return [...sound, ...badCalls(now), sound[0]!];
 }
 
@@ -45,8 +51,10 @@ function visitOf(device: number, visit: number, now: number): object[] {
   const begins = now - SINCE_MS + visit * BETWEEN_VISITS_MS + device * 1_000;
   return STEPS.map((step, nth) => ({
     ...stepOf(step, device, visit),
-    messageId: `demo-${device}-${visit}-${nth}`, userId: `shopper-${device}@example.com`,
-    timestamp: new Date(begins + nth * MINUTE_MS).toISOString(), context: contextOf(device),
+    messageId: `demo-${device}-${visit}-${nth}`,
+    userId: `shopper-${device}@example.com`,
+    timestamp: new Date(begins + nth * MINUTE_MS).toISOString(),
+    context: contextOf(device),
   }));
 }
 
@@ -57,10 +65,19 @@ function stepOf(step: object & { name?: string; event?: string }, device: number
 
 function contextOf(device: number): object {
   return {
-    app: { version: '2.1.0' }, os: { name: 'iOS', version: '18.1' }, library: { name: 'analytics-swift', version: '1.6.2' },
-    device: { id: `demo-device-${device}`, model: 'iPhone17,1', token: `demo-token-${device}`, pushEnabled: device % WITHOUT_PUSHES !== 0 },
-    network: { carrier: 'Demo Mobile' }, locale: 'fr-FR',
-    timezone: ZONES[device % ZONES.length], location: PLACES[device % PLACES.length],
+    app: { version: '2.1.0' },
+    os: { name: 'iOS', version: '18.1' },
+    library: { name: 'analytics-swift', version: '1.6.2' },
+    device: {
+      id: `demo-device-${device}`,
+      model: 'iPhone17,1',
+      token: `demo-token-${device}`,
+      pushEnabled: device % WITHOUT_PUSHES !== 0,
+    },
+    network: { carrier: 'Demo Mobile' },
+    locale: 'fr-FR',
+    timezone: ZONES[device % ZONES.length],
+    location: PLACES[device % PLACES.length],
   };
 }
 

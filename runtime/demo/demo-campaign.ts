@@ -10,24 +10,39 @@ const POLL_MS = 100;
 const SOON_SECONDS = 3;
 
 /**
- * Sends a campaign to a segment at the time that each device's clock shows: now to those in the app's zone, an hour later to the others.
- * Tells how many it reached, what is to come, and where its log is.
+ * Sends a campaign to a segment at the time that each device's clock shows: now to those in the app's zone, an hour
+ * later to the others. Tells how many it reached, what is to come, and where its log is.
  */
-export async function demoCampaign({ client }: DemoServer, { app, segment }: { app: string; segment: string }, say: Say): Promise<void> {
+export async function demoCampaign(
+  { client }: DemoServer,
+  { app, segment }: { app: string; segment: string },
+  say: Say,
+): Promise<void> {
   const began = new Date();
   const start = Math.ceil(began.getTime() / 1_000) + SOON_SECONDS;
   const { campaign_id: campaign } = await client.createCampaign({
     body: {
-      name: 'Still interested?', type: 'classic', source: 'API', app_id: app, includes_push: true, includes_inapp: false, start_date: start,
-      adapt_tz: true, params: { push_title: 'Demo shop', push_message: 'Your table is still there' },
+      name: 'Still interested?',
+      type: 'classic',
+      source: 'API',
+      app_id: app,
+      includes_push: true,
+      includes_inapp: false,
+      start_date: start,
+      adapt_tz: true,
+      params: { push_title: 'Demo shop', push_message: 'Your table is still there' },
       filters: { blocks: [{ filters: [{ filter_on: 'segments', segment_identifiers: [segment] }] }] },
     },
   });
   const params = { campaign_identifier: campaign };
   await client.launchCampaign({ params });
   const { count, optin, total } = await untilSent(client, campaign);
-  say(`\nCampaign ${campaign} ("Still interested?") to the segment: ${count} of ${total} devices, ${optin} of them allow pushes`);
-  const { sends: [next] } = await client.planCampaign({ params: { identifier: campaign } });
+  say(
+    `\nCampaign ${campaign} ("Still interested?") to the segment: ${count} of ${total} devices, ${optin} of them allow pushes`,
+  );
+  const {
+    sends: [next],
+  } = await client.planCampaign({ params: { identifier: campaign } });
   say(`First wave sent; the next goes out at ${next!.at}, to ${next!.zones!.join(', ')}`);
   say(`Log of the app's campaigns: ${await fetchLog(client, app, began)}`);
 }
@@ -37,7 +52,7 @@ async function untilSent(client: Client, campaign: string): Promise<{ count: num
   for (;;) {
     const { status, failure, reach } = await client.viewCampaign({ params: { campaign_identifier: campaign } });
     if (failure !== null) refuse(500, 'failed', `The campaign failed: ${failure}`);
-    if (status === 'Ongoing' && await isWaveOut(client, campaign)) return reach;
+    if (status === 'Ongoing' && (await isWaveOut(client, campaign))) return reach;
     await delay(POLL_MS);
   }
 }

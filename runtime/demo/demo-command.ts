@@ -12,8 +12,10 @@ const run = promisify(execFile);
 export async function millrace(env: Record<string, string>, args: string[]): Promise<string> {
   const { PATH, HOME, XDG_CACHE_HOME, NODE_COMPILE_CACHE } = process.env;
   const kept = { PATH, HOME, XDG_CACHE_HOME, NODE_COMPILE_CACHE };
-  const { stdout } = await run(process.execPath, [`--import=${COMPILE_CACHE}`, MAIN, ...args], { env: { ...kept, ...env } })
-    .catch(({ stdout: said = '', stderr = '', code }: Error & { stdout?: string; stderr?: string; code?: unknown }) =>
-      refuse(500, 'command', `millrace ${args[0]} ended with ${String(code)}: ${said}${stderr}`.trim()));
+  const { stdout } = await run(process.execPath, [`--import=${COMPILE_CACHE}`, MAIN, ...args], {
+    env: { ...kept, ...env },
+  }).catch(({ stdout: said = '', stderr = '', code }: Error & { stdout?: string; stderr?: string; code?: unknown }) =>
+    refuse(500, 'command', `millrace ${args[0]} ended with ${String(code)}: ${said}${stderr}`.trim()),
+  );
   return stdout.trim();
 }

@@ -24,11 +24,14 @@ const POLL_MS = 500;
 const POLLS_BETWEEN_WORDS = 20;
 
 /**
- * Exports what the app and the demo's other flows have brought, encrypted, into a bucket; decrypts and verifies it. Where the bucket
- * may not be reached, says why.
+ * Exports what the app and the demo's other flows have brought, encrypted, into a bucket; decrypts and verifies it.
+ * Where the bucket may not be reached, says why.
  */
 export async function demoExport(
-  server: DemoServer, sor: DemoSor, { bucket, dataDir, app }: DemoFolders & { app: string }, say: Say,
+  server: DemoServer,
+  sor: DemoSor,
+  { bucket, dataDir, app }: DemoFolders & { app: string },
+  say: Say,
 ): Promise<void> {
   const encryptionKey = await keptSecret(join(dataDir, 'export-key'), () => randomBytes(KEY_BYTES).toString('hex'));
   try {
@@ -43,23 +46,41 @@ export async function demoExport(
 
 type Parts = { sor: DemoSor; app: string; bucket: DemoBucket; encryptionKey: string };
 
-async function makeExporter(client: Client, { sor, app, bucket, encryptionKey }: Parts, say: Say): Promise<DemoExporter> {
+async function makeExporter(
+  client: Client,
+  { sor, app, bucket, encryptionKey }: Parts,
+  say: Say,
+): Promise<DemoExporter> {
   const { identifier } = await client.createDataExporter({
     body: {
-      name: `Demo export of ${app}`, export_configuration: 'aws_secret_key', endpoint: bucket.endpoint, aws_region: bucket.region,
-      aws_access_key_id: bucket.accessKeyId, aws_secret_access_key: bucket.secretAccessKey, bucket_name: bucket.name, subfolder: SUBFOLDER,
-      app_ids: [app], sor_ids: [sor.identifier], exported_data: DATA, include_headers: true,
-      encryption_type: ENCRYPTION_TYPE, encryption_key: encryptionKey, check: true,
+      name: `Demo export of ${app}`,
+      export_configuration: 'aws_secret_key',
+      endpoint: bucket.endpoint,
+      aws_region: bucket.region,
+      aws_access_key_id: bucket.accessKeyId,
+      aws_secret_access_key: bucket.secretAccessKey,
+      bucket_name: bucket.name,
+      subfolder: SUBFOLDER,
+      app_ids: [app],
+      sor_ids: [sor.identifier],
+      exported_data: DATA,
+      include_headers: true,
+      encryption_type: ENCRYPTION_TYPE,
+      encryption_key: encryptionKey,
+      check: true,
     },
   });
   await client.activateDataExporter({ params: { exporter_id: identifier } });
-  say(`\nExporter ${identifier} of ${DATA.length} types of data, as CSV encrypted by ${ENCRYPTION_TYPE}, into the bucket ${bucket.name}\n`
-    + `of the S3 at ${bucket.endpoint}: checked, and active. It runs each night, and now since it is asked to`);
+  say(
+    `\nExporter ${identifier} of ${DATA.length} types of data, as CSV encrypted by ${ENCRYPTION_TYPE}, into the bucket ${bucket.name}\n` +
+      `of the S3 at ${bucket.endpoint}: checked, and active. It runs each night, and now since it is asked to`,
+  );
   return { identifier, prefix: `${SUBFOLDER}/${identifier}`, encryptionType: ENCRYPTION_TYPE, encryptionKey };
 }
 
 async function runNow(client: Client, { identifier: exporter }: DemoExporter, say: Say): Promise<ExportRun> {
-  await delay(1_020 - Date.now() % 1_000);      // its window ends with the second before: what has just come is to be in it
+  // its window ends with the second before: what has just come is to be in it
+  await delay(1_020 - (Date.now() % 1_000));
   const { identifier: id } = await client.runDataExporter({ params: { exporter_id: exporter } });
   say(`Export ${id} waits until 30 s after the end of its window: then all that was received in it is there`);
   const run = await followed(() => client.viewExportRun({ params: { exporter_id: exporter, run_id: id } }), say);

@@ -29,32 +29,57 @@ export async function showExported(server: DemoServer, exported: Exported, say: 
   const lines = (await readFile(decrypted, 'utf8')).split('\n').slice(0, LINES);
   say(`Decrypted, ${basename(file)} begins:\n${lines.map((line) => `  ${cut(line, 130)}`).join('\n')}\n`);
   const verify = [
-    'exporters', 'verify', '--bucket', bucket.name, '--prefix', exporter.prefix, '--jwks', `${server.url}/.well-known/jwks.json`, '--deep',
+    'exporters',
+    'verify',
+    '--bucket',
+    bucket.name,
+    '--prefix',
+    exporter.prefix,
+    '--jwks',
+    `${server.url}/.well-known/jwks.json`,
+    '--deep',
   ];
   say(await millrace(env, verify));
   say(await reconciled(server.client, exporter));
   const envPath = join(dataDir, 'demo.env');
-  await writeFile(envPath, Object.entries(env).map(([name, value]) => `export ${name}=${value}\n`).join(''), { mode: 0o600 });
-  say([
-    `\nThe files lie in ${join(bucket.folder, exporter.prefix)}. To look again, in another terminal in this folder:`,
-    `. ${envPath}`, `npx --no-install millrace exporters runs ${exporter.identifier}`,
-    `npx --no-install millrace decrypt ${file} --type ${exporter.encryptionType} --gunzip --out - | head -n ${LINES}`,
-    `npx --no-install millrace ${verify.join(' ')}`,
-  ].join('\n  '));
+  await writeFile(
+    envPath,
+    Object.entries(env)
+      .map(([name, value]) => `export ${name}=${value}\n`)
+      .join(''),
+    { mode: 0o600 },
+  );
+  say(
+    [
+      `\nThe files lie in ${join(bucket.folder, exporter.prefix)}. To look again, in another terminal in this folder:`,
+      `. ${envPath}`,
+      `npx --no-install millrace exporters runs ${exporter.identifier}`,
+      `npx --no-install millrace decrypt ${file} --type ${exporter.encryptionType} --gunzip --out - | head -n ${LINES}`,
+      `npx --no-install millrace ${verify.join(' ')}`,
+    ].join('\n  '),
+  );
 }
 
 /** What the command line needs of a terminal. */
 function environment({ url, token }: DemoServer, { bucket, exporter }: Exported): Record<string, string> {
   return {
-    MILLRACE_URL: url, MILLRACE_TOKEN: token, MILLRACE_EXPORT_KEY: exporter.encryptionKey,
-    AWS_ACCESS_KEY_ID: bucket.accessKeyId, AWS_SECRET_ACCESS_KEY: bucket.secretAccessKey,
-    AWS_ENDPOINT_URL: bucket.endpoint, AWS_REGION: bucket.region,
+    MILLRACE_URL: url,
+    MILLRACE_TOKEN: token,
+    MILLRACE_EXPORT_KEY: exporter.encryptionKey,
+    AWS_ACCESS_KEY_ID: bucket.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: bucket.secretAccessKey,
+    AWS_ENDPOINT_URL: bucket.endpoint,
+    AWS_REGION: bucket.region,
   };
 }
 
 function filesTable({ types }: ExportManifest): string {
-  return table(['type', 'file', 'rows', 'bytes'], types.flatMap(({ type, files }) => files.map((file) =>
-    [type, basename(file.key), String(file.rows), String(file.bytes)])));
+  return table(
+    ['type', 'file', 'rows', 'bytes'],
+    types.flatMap(({ type, files }) =>
+      files.map((file) => [type, basename(file.key), String(file.rows), String(file.bytes)]),
+    ),
+  );
 }
 
 async function download({ types }: ExportManifest, { bucket, run, dataDir }: Exported): Promise<string> {
@@ -69,11 +94,15 @@ async function download({ types }: ExportManifest, { bucket, run, dataDir }: Exp
 /** What the server says of the same: rows that were there, and those that lie in the bucket. */
 async function reconciled(client: Client, { identifier }: DemoExporter): Promise<string> {
   const { items } = await client.reconcileExports({ params: { exporter_id: identifier }, query: { verify: true } });
-  return items.map(({ state, rows, types, manifest }) => {
-    const expected = types.reduce((sum, type) => sum + (type.expected ?? 0), 0);
-    const files = types.flatMap((type) => type.files);
-    const good = files.filter((file) => file.state === 'ok').length;
-    return `Reconciliation: ${state}, ${expected} rows expected = ${rows} written, ${good} of ${files.length} files ok in the bucket, `
-      + `its manifest ${manifest?.state ?? 'missing'}`;
-  }).join('\n');
+  return items
+    .map(({ state, rows, types, manifest }) => {
+      const expected = types.reduce((sum, type) => sum + (type.expected ?? 0), 0);
+      const files = types.flatMap((type) => type.files);
+      const good = files.filter((file) => file.state === 'ok').length;
+      return (
+        `Reconciliation: ${state}, ${expected} rows expected = ${rows} written, ${good} of ${files.length} files ok in the bucket, ` +
+        `its manifest ${manifest?.state ?? 'missing'}`
+      );
+    })
+    .join('\n');
 }

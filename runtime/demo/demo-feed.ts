@@ -21,8 +21,15 @@ export async function demoFeed(client: Client, sor: DemoSor, say: (text: string)
   });
   const view = () => client.viewFeedRequest({ params: { request_id: requestId } });
   const { state, values } = await outcome(view, (status) => status.done_at !== null);
-  say(`\nFeed ${requestId} ${state}: ${values.in} values = ${values.ok} ok + ${values.ignored} ignored + ${values.failed} failed\n`);
-  say(table(['line', 'value'], VALUES.map((value, line) => [String(line), JSON.stringify(value)])));
+  say(
+    `\nFeed ${requestId} ${state}: ${values.in} values = ${values.ok} ok + ${values.ignored} ignored + ${values.failed} failed\n`,
+  );
+  say(
+    table(
+      ['line', 'value'],
+      VALUES.map((value, line) => [String(line), JSON.stringify(value)]),
+    ),
+  );
   say(`\n${await errorTable(client, requestId)}`);
   say(`\n${await readBack(client, sor, CUSTOMER)}`);
 }

@@ -5,8 +5,13 @@ const CUSTOMERS = 300;
 
 /** The attributes of the demo's System of Record; `legacy` is disabled. */
 export const DEMO_ATTRIBUTES: [key: string, type: ValueType][] = [
-  ['plan', 'String'], ['orders', 'Number'], ['newsletter', 'Boolean'], ['born', 'Date'], ['last_seen', 'Datetime'],
-  ['interests', 'Set'], ['legacy', 'String'],
+  ['plan', 'String'],
+  ['orders', 'Number'],
+  ['newsletter', 'Boolean'],
+  ['born', 'Date'],
+  ['last_seen', 'Datetime'],
+  ['interests', 'Set'],
+  ['legacy', 'String'],
 ];
 
 const PLANS = ['free', 'silver', 'gold', '"gold, ""founders"""'];
@@ -16,7 +21,11 @@ const INTERESTS = ['running', 'cycling', 'music', 'cooking', 'travel'];
 export function demoFile(): Buffer {
   const lines = [HEADER];
   for (let number = 0; number < CUSTOMERS; number += 1) lines.push(...soundRows(number));
-  const notUtf8 = Buffer.concat([Buffer.from('customer-0@example.com,plan,Caf'), Buffer.from([0xe9]), Buffer.from(',\n')]);
+  const notUtf8 = Buffer.concat([
+    Buffer.from('customer-0@example.com,plan,Caf'),
+    Buffer.from([0xe9]),
+    Buffer.from(',\n'),
+  ]);
   return Buffer.concat([Buffer.from(`${[...lines, ...badRows()].join('\n')}\n`), notUtf8]);
 }
 

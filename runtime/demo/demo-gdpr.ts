@@ -9,13 +9,22 @@ import type { DemoSor } from './demo-sor.ts';
 type Say = (text: string) => void;
 
 /** What a shop knows of somebody who leaves it: two values, and one that is no number. */
-const VALUES = [['plan', 'gold'], ['newsletter', true], ['orders', 'ten']];
+const VALUES = [
+  ['plan', 'gold'],
+  ['newsletter', true],
+  ['orders', 'ten'],
+];
 
 /**
- * Somebody asks what is known of them, gets it, and leaves: shows the archive, the receipt of their deletion, verified as anybody can who
- * has the public key, and that nothing of them is taken in any more.
+ * Somebody asks what is known of them, gets it, and leaves: shows the archive, the receipt of their deletion, verified
+ * as anybody can who has the public key, and that nothing of them is taken in any more.
  */
-export async function demoGdpr({ url, token, client }: DemoServer, sor: DemoSor, dataDir: string, say: Say): Promise<void> {
+export async function demoGdpr(
+  { url, token, client }: DemoServer,
+  sor: DemoSor,
+  dataDir: string,
+  say: Say,
+): Promise<void> {
   const person = `leaver-of-${sor.identifier}@example.com`;
   const env = { MILLRACE_URL: url, MILLRACE_TOKEN: token };
   const folder = join(dataDir, 'gdpr');
@@ -41,7 +50,7 @@ async function feed(client: Client, sor: DemoSor, person: string): Promise<FeedR
     body: { sor: sor.identifier, api_key: sor.apiKey, customer_attribute_values: values },
   });
   const view = () => client.viewFeedRequest({ params: { request_id: id } });
-  return { id, ...await outcome(view, (status) => status.done_at !== null) };
+  return { id, ...(await outcome(view, (status) => status.done_at !== null)) };
 }
 
 function counts({ values: { ok, ignored, failed } }: FeedRequest): string {

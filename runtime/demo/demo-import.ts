@@ -11,7 +11,9 @@ export async function demoImport(client: Client, sor: DemoSor, say: (text: strin
   });
   const view = () => client.viewImport({ params: { import_id: id } });
   const { state, rows } = await outcome(view, (status) => status.ended_at !== null);
-  say(`\nImport ${id} ${state}: ${rows.read} rows read = ${rows.ok} ok + ${rows.ignored} ignored + ${rows.failed} failed\n`);
+  say(
+    `\nImport ${id} ${state}: ${rows.read} rows read = ${rows.ok} ok + ${rows.ignored} ignored + ${rows.failed} failed\n`,
+  );
   say(await errorTable(client, id));
   say(`\n${await readBack(client, sor, 'customer-3@example.com')}`);
 }

@@ -4,7 +4,10 @@ import { table } from '../../cli/core/table.ts';
 import type { DemoSor } from './demo-sor.ts';
 
 /** Asks how something stands until it is over. */
-export async function outcome<Status>(view: () => Promise<Status>, isOver: (status: Status) => boolean): Promise<Status> {
+export async function outcome<Status>(
+  view: () => Promise<Status>,
+  isOver: (status: Status) => boolean,
+): Promise<Status> {
   for (;;) {
     const status = await view();
     if (isOver(status)) return status;
@@ -15,8 +18,15 @@ export async function outcome<Status>(view: () => Promise<Status>, isOver: (stat
 /** A table of the errors of an import, or of a request of the feed. */
 export async function errorTable(client: Client, id: string): Promise<string> {
   const { attribute_errors: errors } = await client.listImportErrors({ query: { import_id: id } });
-  return table(['line', 'error', 'key', 'reason'], errors.map(({ line, error_type: type = '', key, message }) =>
-    [String(line), type, cut(key ?? '', 20), cut(message, 90)]));
+  return table(
+    ['line', 'error', 'key', 'reason'],
+    errors.map(({ line, error_type: type = '', key, message }) => [
+      String(line),
+      type,
+      cut(key ?? '', 20),
+      cut(message, 90),
+    ]),
+  );
 }
 
 /** A customer's values as they are now, as JSON. */

@@ -23,15 +23,29 @@ const NAME = 'demo-exports';
 const ACCESS_KEY_ID = 'millrace-demo';
 const SECRET_BYTES = 20;
 
-/** Null, and the reason said, where the program can't be had. Its key stays: exporters of earlier demos go on with it. */
+/**
+ * Null, and the reason said, where the program can't be had. Its key stays: exporters of earlier demos go on with it.
+ */
 export async function startDemoS3(dataDir: string, say: Say): Promise<DemoBucket | null> {
   const accessKeyId = ACCESS_KEY_ID;
-  const secretAccessKey = await keptSecret(join(dataDir, 's3-secret-key'), () => randomBytes(SECRET_BYTES).toString('hex'));
+  const secretAccessKey = await keptSecret(join(dataDir, 's3-secret-key'), () =>
+    randomBytes(SECRET_BYTES).toString('hex'),
+  );
   try {
     const { endpoint, region, stop } = await startS3({ dataDir, say, accessKeyId, secretAccessKey });
-    const client = new S3Client({ endpoint, region, forcePathStyle: true, credentials: { accessKeyId, secretAccessKey } });
+    const client = new S3Client({
+      endpoint,
+      region,
+      forcePathStyle: true,
+      credentials: { accessKeyId, secretAccessKey },
+    });
     const bucket: DemoBucket = {
-      name: NAME, endpoint, region, accessKeyId, secretAccessKey, folder: join(dataDir, 's3', NAME),
+      name: NAME,
+      endpoint,
+      region,
+      accessKeyId,
+      secretAccessKey,
+      folder: join(dataDir, 's3', NAME),
       async read(Key) {
         const { Body } = await client.send(new GetObjectCommand({ Bucket: NAME, Key }));
         return Buffer.from(await Body!.transformToByteArray());

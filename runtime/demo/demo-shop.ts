@@ -51,8 +51,12 @@ export async function openDemoShop(databaseUrl: string): Promise<DemoShop> {
 /** As libpq reads an address: its parts stand in it, and whether it is encrypted among its parameters. */
 function settingsOf({ hostname: host, port, pathname, username, password, searchParams }: URL): object {
   return {
-    host, port: Number(port || 5432), database: decodeURIComponent(pathname.slice(1)),
-    user: decodeURIComponent(username), password: decodeURIComponent(password),
-    tls: ['', 'disable', 'allow', 'prefer'].includes(searchParams.get('sslmode') ?? '') ? 'off' : 'on', schema: SCHEMA,
+    host,
+    port: Number(port || 5432),
+    database: decodeURIComponent(pathname.slice(1)),
+    user: decodeURIComponent(username),
+    password: decodeURIComponent(password),
+    tls: ['', 'disable', 'allow', 'prefer'].includes(searchParams.get('sslmode') ?? '') ? 'off' : 'on',
+    schema: SCHEMA,
   };
 }

@@ -7,7 +7,9 @@ export type DemoSor = { identifier: string; apiKey: string };
 export async function makeDemoSor(client: Client, say: (text: string) => void): Promise<DemoSor> {
   const { identifier, api_keys: apiKeys } = await client.createSystemOfRecord({ body: { name: 'Demo CRM' } });
   for (const [key, type] of DEMO_ATTRIBUTES) {
-    const attribute = await client.createCustomerAttribute({ body: { sor_id: identifier, key, label: key, value_type: type } });
+    const attribute = await client.createCustomerAttribute({
+      body: { sor_id: identifier, key, label: key, value_type: type },
+    });
     if (key !== 'legacy') continue;
     await client.updateCustomerAttribute({ params: { ca_identifier: attribute.identifier }, body: { disabled: true } });
   }

@@ -21,11 +21,17 @@ const MAPPING = {
 };
 
 /**
- * Syncs a shop's table with attributes: a dry run, a run, one that finds nothing to write, and one that finds two changes.
- * Where it can't be read, says why.
+ * Syncs a shop's table with attributes: a dry run, a run, one that finds nothing to write, and one that finds two
+ * changes. Where it can't be read, says why.
  */
-export async function demoSync({ url, client }: DemoServer, sor: DemoSor, databaseUrl: string, say: Say): Promise<void> {
-  if (new URL(databaseUrl).password === '') return say('\nNo sync: it would read this very database, and DATABASE_URL has no password');
+export async function demoSync(
+  { url, client }: DemoServer,
+  sor: DemoSor,
+  databaseUrl: string,
+  say: Say,
+): Promise<void> {
+  if (new URL(databaseUrl).password === '')
+    return say('\nNo sync: it would read this very database, and DATABASE_URL has no password');
   const shop = await openDemoShop(databaseUrl);
   try {
     const sync = await makeSync(client, sor, shop, say);
@@ -52,7 +58,11 @@ async function makeSync(client: Client, sor: DemoSor, { settings, customers }: D
   const { identifier: connection } = await client.createConnection({ body: { name, connector: 'postgres', settings } });
   const { identifier: sync } = await client.createSync({
     body: {
-      name, source: { connection, stream: 'customers' }, destination: { sor: sor.identifier }, mapping: MAPPING, mode: 'full',
+      name,
+      source: { connection, stream: 'customers' },
+      destination: { sor: sor.identifier },
+      mapping: MAPPING,
+      mode: 'full',
       alerts: { emails: [] },
     },
   });
@@ -60,27 +70,44 @@ async function makeSync(client: Client, sor: DemoSor, { settings, customers }: D
   return sync;
 }
 
-async function runOf(client: Client, sync: string, how: 'runSync' | 'dryRunSync', title: string, say: Say): Promise<SyncRun> {
+async function runOf(
+  client: Client,
+  sync: string,
+  how: 'runSync' | 'dryRunSync',
+  title: string,
+  say: Say,
+): Promise<SyncRun> {
   const { run_id: id } = await client[how]({ params: { sync_id: sync }, body: {} });
   const view = () => client.viewSyncRun({ params: { sync_id: sync, run_id: id } });
   const run = await outcome(view, ({ ended_at: end, fault }) => end !== null || fault !== null);
   const { read, written, unchanged, ignored, failed } = run.records;
   const why = run.failure?.message ?? run.fault;
-  say(`${title} ${id} ${run.state}: ${read} records read = ${written} written + ${unchanged} unchanged + ${ignored} ignored `
-    + `+ ${failed} failed${why === null ? '' : `; ${why}`}`);
+  say(
+    `${title} ${id} ${run.state}: ${read} records read = ${written} written + ${unchanged} unchanged + ${ignored} ignored ` +
+      `+ ${failed} failed${why === null ? '' : `; ${why}`}`,
+  );
   return run;
 }
 
 /** What a dry run would write of some customers. */
 async function sampleTable(client: Client, sync: string, run: SyncRun): Promise<string> {
   const { records } = await client.viewDryRunSample({ params: { sync_id: sync, run_id: run.run_id } });
-  const lines = records.slice(0, SAMPLE_LINES).map(({ customer_id: customer, changes = [], message }) =>
-    [customer ?? '', message ?? changes.map(({ key, after }) => `${key} ${stringify(after)}`).join(', ')]);
+  const lines = records
+    .slice(0, SAMPLE_LINES)
+    .map(({ customer_id: customer, changes = [], message }) => [
+      customer ?? '',
+      message ?? changes.map(({ key, after }) => `${key} ${stringify(after)}`).join(', '),
+    ]);
   return `\n${table(['customer', 'would become'], lines)}\n`;
 }
 
 async function errorTable(client: Client, sync: string, run: SyncRun): Promise<string> {
   const { errors } = await client.listSyncErrors({ params: { sync_id: sync, run_id: run.run_id } });
-  const lines = errors.map(({ line, error_type: type, key, message }) => [String(line), type, cut(key ?? '', 20), cut(message, 90)]);
+  const lines = errors.map(({ line, error_type: type, key, message }) => [
+    String(line),
+    type,
+    cut(key ?? '', 20),
+    cut(message, 90),
+  ]);
   return `\n${table(['record', 'error', 'key', 'reason'], lines)}`;
 }

@@ -23,7 +23,8 @@ export type Program = {
   /** A .tar.gz that holds the program; by Go's names of systems and processors. */
   archiveUrl: (system: string, processor: string) => string;
   /**
-   * SHA-256 of these archives in hex, by system and processor, such as `linux_amd64`. Without one for this machine nothing is downloaded:
+   * SHA-256 of these archives in hex, by system and processor, such as `linux_amd64`. Without one for this machine
+   * nothing is downloaded:
    * `go install` follows, whose sources Go verifies against its checksum database.
    */
   checksums: Record<string, string>;
@@ -65,7 +66,8 @@ export async function findProgram(
     { what: `in ${cache}`, find: () => checked(program, cached) },
     { what: 'by download', note: ' …', find: () => intoCache(cached, (folder) => download(program, folder, answerMs)) },
     {
-      what: 'by go install', note: ', which takes minutes the first time …',
+      what: 'by go install',
+      note: ', which takes minutes the first time …',
       find: () => intoCache(cached, (folder) => goInstall(program, folder, path)),
     },
   ];
@@ -85,11 +87,13 @@ export async function findProgram(
       clearInterval(patience);
     }
   }
-  throw new CannotStart([
-    `${program.name} ${program.version} was not to be had:`,
-    ...failures.map((failure) => `  ${failure}`),
-    `Install it so that it is on PATH, or install Go, or ${program.instead}.`,
-  ].join('\n'));
+  throw new CannotStart(
+    [
+      `${program.name} ${program.version} was not to be had:`,
+      ...failures.map((failure) => `  ${failure}`),
+      `Install it so that it is on PATH, or install Go, or ${program.instead}.`,
+    ].join('\n'),
+  );
 }
 
 /** The first on PATH that works: a broken one must not hide a good one. */
@@ -110,12 +114,19 @@ async function fromPath(program: Program, path: string): Promise<Found> {
 /** A program that runs and names itself; one that does not is none. */
 async function checked(program: Program, path: string): Promise<Found> {
   if (!existsSync(path)) throw new Error('not there');
-  const { stdout } = await run(path, program.versionArguments, { timeout: 10_000 })
-    .catch((error: { code?: unknown; signal?: unknown }) => {
+  const { stdout } = await run(path, program.versionArguments, { timeout: 10_000 }).catch(
+    (error: { code?: unknown; signal?: unknown }) => {
       throw new Error(`${path} does not run (${String(error.code ?? error.signal)})`, { cause: error });
-    });
+    },
+  );
   if (!stdout.includes(program.name)) throw new Error(`${path} does not answer as ${program.name}`);
-  return { path, versionLine: stdout.split('\n').find((line) => line.includes(program.name))!.trim() };
+  return {
+    path,
+    versionLine: stdout
+      .split('\n')
+      .find((line) => line.includes(program.name))!
+      .trim(),
+  };
 }
 
 /** Made in a folder aside and checked, then moved into place whole: two that race both end with a good one. */
@@ -152,13 +163,16 @@ async function download(program: Program, folder: string, answerMs: number): Pro
   const machine = [platform(), PROCESSORS[arch()] ?? arch()] as const;
   const name = machine.join('_');
   const pinned = program.checksums[name];
-  if (pinned === undefined) throw new Error(`no checksum of ${program.version} is pinned for ${name}, so nothing is downloaded`);
+  if (pinned === undefined)
+    throw new Error(`no checksum of ${program.version} is pinned for ${name}, so nothing is downloaded`);
   const url = new URL(program.archiveUrl(...machine));
   const archive = join(folder, 'archive.tar.gz');
   const sha256 = await fetchInto(url, archive, answerMs);
-  if (sha256 !== pinned) throw new Error(`what came from ${url.host} is not what is pinned: its SHA-256 is ${sha256}, not ${pinned}`);
+  if (sha256 !== pinned)
+    throw new Error(`what came from ${url.host} is not what is pinned: its SHA-256 is ${sha256}, not ${pinned}`);
   await run('tar', ['-xzof', archive, '-C', folder]).catch((error: { code?: unknown }) => {
-    const reason = error.code === 'ENOENT' ? 'there is no tar to unpack it' : `what came from ${url.host} is no archive`;
+    const reason =
+      error.code === 'ENOENT' ? 'there is no tar to unpack it' : `what came from ${url.host} is no archive`;
     throw new Error(reason, { cause: error });
   });
   const file = join(folder, program.archiveFolder?.(...machine) ?? '', program.name);
@@ -172,11 +186,14 @@ async function fetchInto(url: URL, file: string, answerMs: number): Promise<stri
   const unanswered = new AbortController();
   const timer = setTimeout(() => unanswered.abort(), answerMs);
   const signal = AbortSignal.any([unanswered.signal, AbortSignal.timeout(ARRIVE_MS)]);
-  const reply = await fetch(url, { signal }).catch((error: Error & { cause?: { code?: string } }) => {
-    const reason = unanswered.signal.aborted ? `does not answer within ${answerMs / 1000} s`
-      : `can't be reached (${error.cause?.code ?? error.message})`;
-    throw new Error(`${url.host} ${reason}`, { cause: error });
-  }).finally(() => clearTimeout(timer));
+  const reply = await fetch(url, { signal })
+    .catch((error: Error & { cause?: { code?: string } }) => {
+      const reason = unanswered.signal.aborted
+        ? `does not answer within ${answerMs / 1000} s`
+        : `can't be reached (${error.cause?.code ?? error.message})`;
+      throw new Error(`${url.host} ${reason}`, { cause: error });
+    })
+    .finally(() => clearTimeout(timer));
   if (!reply.ok || !reply.body) throw new Error(`${url.host} answered ${reply.status}`);
   const hash = createHash('sha256');
   const measured = async function* (bytes: AsyncIterable<Uint8Array>) {
@@ -193,10 +210,11 @@ async function fetchInto(url: URL, file: string, answerMs: number): Promise<stri
 
 async function goInstall(program: Program, folder: string, path: string): Promise<Found> {
   const env = { ...process.env, PATH: path, CGO_ENABLED: '0', GOBIN: folder, GOFLAGS: '' };
-  await run('go', ['install', `${program.goModule}@v${program.version}`], { env, maxBuffer: 64 * 1024 * 1024 })
-    .catch((error: Error & { code?: unknown; stderr?: string }) => {
+  await run('go', ['install', `${program.goModule}@v${program.version}`], { env, maxBuffer: 64 * 1024 * 1024 }).catch(
+    (error: Error & { code?: unknown; stderr?: string }) => {
       if (error.code === 'ENOENT') throw new Error('Go is not installed', { cause: error });
       throw new Error(error.stderr?.trim().split('\n').at(-1) || error.message, { cause: error });
-    });
+    },
+  );
   return checked(program, join(folder, program.name));
 }

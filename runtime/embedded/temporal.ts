@@ -20,7 +20,7 @@ export type TemporalOptions = {
   synchronous?: 'normal' | 'off';
 };
 
-const VERSION = '1.5.1';       // newer ones don't install by `go install`
+const VERSION = '1.5.1'; // newer ones don't install by `go install`
 
 const temporalProgram: Program = {
   name: 'temporal',
@@ -28,8 +28,8 @@ const temporalProgram: Program = {
   versionArguments: ['--version'],
   archiveUrl: (system, processor) =>
     `https://github.com/temporalio/cli/releases/download/v${VERSION}/temporal_cli_${VERSION}_${system}_${processor}.tar.gz`,
-  // As https://github.com/cashapp/hermit-packages/blob/master/temporal-cli.hcl publishes them for these very addresses; three of them also
-  // stand in https://github.com/zph/hermit-packages, and are the same.
+  // As https://github.com/cashapp/hermit-packages/blob/master/temporal-cli.hcl publishes them for these very addresses;
+  // three of them also stand in https://github.com/zph/hermit-packages, and are the same.
   checksums: {
     linux_amd64: 'ddc95e08b0b076efd4ea9733a3f488eb7d2be875f8834e616cd2a37358b4852d',
     linux_arm64: 'bd1b0db9f18b051026de8bf6cc1505f2510f14bbb7a8b9a4a91fff46c77454f5',
@@ -43,26 +43,46 @@ const temporalProgram: Program = {
 const READY_WITHIN_MS = 60_000;
 
 /**
- * A write-ahead log takes a quarter of the time of the rollback journal, which is the default. What it may lose is the last moment before a
- * power cut: steps run again, and the sweep starts what Temporal does not know.
+ * A write-ahead log takes a quarter of the time of the rollback journal, which is the default. What it may lose is the
+ * last moment before a power cut: steps run again, and the sweep starts what Temporal does not know.
  */
 const JOURNAL = 'journal_mode=wal';
 
 /** Temporal's dev server on the loopback, with its database file under `dataDir`. */
-export async function startTemporal(
-  { dataDir, say, headless = false, namespace, synchronous = 'normal' }: TemporalOptions,
-): Promise<EmbeddedTemporal> {
+export async function startTemporal({
+  dataDir,
+  say,
+  headless = false,
+  namespace,
+  synchronous = 'normal',
+}: TemporalOptions): Promise<EmbeddedTemporal> {
   const command = await findProgram(temporalProgram, { say });
   const start = performance.now();
   const port = await rememberedPort(dataDir, 'temporal', say);
   const uiPort = headless ? null : await rememberedPort(dataDir, 'temporal-ui', say);
   area(dataDir, 'temporal');
   const child = startChild({
-    dataDir, name: 'temporal', command, stopSignal: 'SIGINT',
+    dataDir,
+    name: 'temporal',
+    command,
+    stopSignal: 'SIGINT',
     args: [
-      'server', 'start-dev', '--ip', '127.0.0.1', '--port', String(port), '--db-filename', temporalDatabase(dataDir),
-      '--log-level', 'error', '--log-format', 'json',
-      '--sqlite-pragma', JOURNAL, '--sqlite-pragma', `synchronous=${synchronous}`,
+      'server',
+      'start-dev',
+      '--ip',
+      '127.0.0.1',
+      '--port',
+      String(port),
+      '--db-filename',
+      temporalDatabase(dataDir),
+      '--log-level',
+      'error',
+      '--log-format',
+      'json',
+      '--sqlite-pragma',
+      JOURNAL,
+      '--sqlite-pragma',
+      `synchronous=${synchronous}`,
       ...(uiPort === null ? ['--headless'] : ['--ui-port', String(uiPort)]),
       ...(namespace ? ['--namespace', namespace] : []),
     ],
@@ -87,8 +107,10 @@ export function temporalDatabase(dataDir: string): string {
 async function ready(address: string, child: Child): Promise<void> {
   const deadline = performance.now() + READY_WITHIN_MS;
   for (;;) {
-    const isServing = await Connection.connect({ address, connectTimeout: 1_000 })
-      .then((connection) => connection.close().then(() => true), () => false);
+    const isServing = await Connection.connect({ address, connectTimeout: 1_000 }).then(
+      (connection) => connection.close().then(() => true),
+      () => false,
+    );
     if (isServing) return;
     if (child.hasEnded() || performance.now() > deadline) throw child.didNotStart();
     await delay(50);

@@ -16,7 +16,9 @@ import type { Metrics } from './metrics.ts';
 
 /** Flows that are no jobs: each has the id of an entity as the input of its steps. */
 const FLOWS_OF_ENTITIES: Record<string, InternalErrorKind> = {
-  feedAttributes: 'feed', refreshSegments: 'segments', aggregateReports: 'reports',
+  feedAttributes: 'feed',
+  refreshSegments: 'segments',
+  aggregateReports: 'reports',
 };
 
 /** The interceptor watches steps with these. */
@@ -39,13 +41,16 @@ function sayGivenUp(step: string, { kind, location }: JobStep, errorId: string):
 /**
  * Around every step: its time and outcome as metrics, one line of log for each that fails, and law 1.
  * A refusal becomes a non-retryable failure that carries its code; anything else one that carries its
- * class and an id, under which the log tells more. An internal error is counted and recorded, and a job ends of which a step
- * kills its process again and again (law 11).
+ * class and an id, under which the log tells more. An internal error is counted and recorded, and a job ends of which a
+ * step kills its process again and again (law 11).
  */
 export function activityInterceptor(log: Log, metrics: Metrics, { faults, attempts, giveUp }: Watch) {
   const giveUpStep = async (step: FailedStep, jobStep: JobStep): Promise<null> => {
     const errorId = randomUUID();
-    log.error({ activity: step.step, [step.kind]: step.job, errorId }, 'a step killed its process again and again, and is given up');
+    log.error(
+      { activity: step.step, [step.kind]: step.job, errorId },
+      'a step killed its process again and again, and is given up',
+    );
     metrics.countInternalError({ kind: step.kind, step: step.step });
     await faults.gaveUp(step, errorId);
     const reason = sayGivenUp(step.step, jobStep, errorId);
@@ -59,7 +64,11 @@ export function activityInterceptor(log: Log, metrics: Metrics, { faults, attemp
       async execute(input, next) {
         const start = performance.now();
         const observe = (outcome: 'ok' | 'refused' | 'failed') =>
-          metrics.observeActivity({ activity: info.activityType, outcome, seconds: (performance.now() - start) / 1000 });
+          metrics.observeActivity({
+            activity: info.activityType,
+            outcome,
+            seconds: (performance.now() - start) / 1000,
+          });
         const step = stepOf(info, input.args[0]);
         const jobStep = jobStepOf(step, info, input.args[1]);
         const verdict = jobStep === null ? 'runs' : await attempts.begin(jobStep);
@@ -74,10 +83,13 @@ export function activityInterceptor(log: Log, metrics: Metrics, { faults, attemp
         } catch (error) {
           const isWaiting = error instanceof TooManyWait;
           if (!isWaiting) observe(error instanceof Refusal ? 'refused' : 'failed');
-          if (jobStep && verdict === 'runs') await attempts.ended(jobStep, error instanceof Refusal ? 'done' : 'failed');
+          if (jobStep && verdict === 'runs')
+            await attempts.ended(jobStep, error instanceof Refusal ? 'done' : 'failed');
           const where = {
-            activity: info.activityType, attempt: info.attempt,
-            workflowId: info.workflowExecution?.workflowId, runId: info.workflowExecution?.runId,
+            activity: info.activityType,
+            attempt: info.attempt,
+            workflowId: info.workflowExecution?.workflowId,
+            runId: info.workflowExecution?.runId,
           };
           if (isWaiting) throw waits();
           if (error instanceof TemporalFailure) throw error;
@@ -105,7 +117,8 @@ export function activityInterceptor(log: Log, metrics: Metrics, { faults, attemp
 
 /** What a step works for, by the type of its workflow and its first argument. */
 function stepOf(
-  { activityType: step, workflowType = '' }: Pick<Context['info'], 'activityType' | 'workflowType'>, input: unknown,
+  { activityType: step, workflowType = '' }: Pick<Context['info'], 'activityType' | 'workflowType'>,
+  input: unknown,
 ): FailedStep {
   const job = jobKindOf(workflowType);
   if (job !== null && isRef(input)) return { entityId: input.entityId, kind: job, job: input.identifier, step };
@@ -125,14 +138,20 @@ function waits(): ApplicationFailure {
  */
 function jobStepOf(
   { entityId, job, step }: FailedStep,
-  { workflowType = '', workflowExecution, activityId, attempt, retryPolicy }: Pick<Context['info'],
-    'workflowType' | 'workflowExecution' | 'activityId' | 'attempt' | 'retryPolicy'>,
+  {
+    workflowType = '',
+    workflowExecution,
+    activityId,
+    attempt,
+    retryPolicy,
+  }: Pick<Context['info'], 'workflowType' | 'workflowExecution' | 'activityId' | 'attempt' | 'retryPolicy'>,
   location: unknown,
 ): JobStep | null {
   const kind = jobKindOf(workflowType);
   if (kind === null || entityId === null) return null;
   const isOfLocation = (retryPolicy?.maximumAttempts ?? 0) > 0 && typeof location === 'string';
-  return isOfLocation ? { entityId, kind, job, activity: `${step}/${location}`, attempt, location }
+  return isOfLocation
+    ? { entityId, kind, job, activity: `${step}/${location}`, attempt, location }
     : { entityId, kind, job, activity: `${workflowExecution?.runId ?? ''}/${activityId}`, attempt };
 }
 

@@ -3,10 +3,24 @@ import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace-base';
 import type { Log } from '../../activities/dependencies.ts';
 import { internalErrorOf } from '../../domain/core/internal-error.ts';
 
-/** What may be told of a span. All else stays here, since it may quote a value: messages, stacks, unknown attributes. */
+/**
+ * What may be told of a span. All else stays here, since it may quote a value: messages, stacks, unknown attributes.
+ */
 const KEPT = new Set([
-  'http.request.method', 'http.route', 'http.response.status_code', 'error.type', 'exception.type', 'millrace.request_id',
-  'temporalWorkflowId', 'temporalActivityId', 'run_id', 'workflowId', 'runId', 'workflowType', 'taskQueue', 'attempt',
+  'http.request.method',
+  'http.route',
+  'http.response.status_code',
+  'error.type',
+  'exception.type',
+  'millrace.request_id',
+  'temporalWorkflowId',
+  'temporalActivityId',
+  'run_id',
+  'workflowId',
+  'runId',
+  'workflowType',
+  'taskQueue',
+  'attempt',
 ]);
 
 /** A number, or one word: a name, an id, a code, a route's pattern. */
@@ -22,7 +36,8 @@ export function bareExporter(to: SpanExporter, log: Pick<Log, 'warn'>): SpanExpo
     export(spans, done) {
       to.export(spans.map(bareSpan), (result) => {
         const hasArrived = result.code === SUCCESS;
-        if (isArriving && !hasArrived) log.warn({ ...internalErrorOf(result.error) }, 'traces do not arrive, and are dropped');
+        if (isArriving && !hasArrived)
+          log.warn({ ...internalErrorOf(result.error) }, 'traces do not arrive, and are dropped');
         isArriving = hasArrived;
         done(result);
       });
@@ -35,14 +50,25 @@ function bareSpan(span: ReadableSpan): ReadableSpan {
   const { traceId, spanId, traceFlags } = span.spanContext();
   const { name, kind, parentSpanId, startTime, endTime, duration, ended, resource, instrumentationLibrary } = span;
   return {
-    name, kind, startTime, endTime, duration, ended, resource, instrumentationLibrary,
+    name,
+    kind,
+    startTime,
+    endTime,
+    duration,
+    ended,
+    resource,
+    instrumentationLibrary,
     ...(parentSpanId ? { parentSpanId } : {}),
     spanContext: () => ({ traceId, spanId, traceFlags }),
     status: { code: span.status.code },
     attributes: bareAttributes(span.attributes),
-    events: span.events.filter((event) => event.name === 'exception')
+    events: span.events
+      .filter((event) => event.name === 'exception')
       .map((event) => ({ name: event.name, time: event.time, attributes: bareAttributes(event.attributes ?? {}) })),
-    links: [], droppedAttributesCount: 0, droppedEventsCount: 0, droppedLinksCount: 0,
+    links: [],
+    droppedAttributesCount: 0,
+    droppedEventsCount: 0,
+    droppedLinksCount: 0,
   };
 }
 

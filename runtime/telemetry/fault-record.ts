@@ -1,7 +1,12 @@
 import { internalErrorOf } from '../../domain/core/internal-error.ts';
 import type { Log } from '../../activities/dependencies.ts';
 import type { Database } from '../../store/core/database.ts';
-import { deleteInternalError, type FailedStep, listFailedSteps, upsertInternalError } from '../../store/jobs/internal-errors.ts';
+import {
+  deleteInternalError,
+  type FailedStep,
+  listFailedSteps,
+  upsertInternalError,
+} from '../../store/jobs/internal-errors.ts';
 
 /** Keeps internal errors of steps and requests in the database for as long as they last (law 11). */
 export type FaultRecord = {
@@ -20,23 +25,25 @@ const LOOK_EVERY_MS = 10_000;
 export function faultRecord(db: Database, log: Log): FaultRecord {
   let open = new Set<string>();
   let lookedAt = -Infinity;
-  const unlessAway = (work: () => Promise<void>) => work().catch((error: unknown) =>
-    log.warn({ ...internalErrorOf(error) }, 'internal errors are not recorded now'));
+  const unlessAway = (work: () => Promise<void>) =>
+    work().catch((error: unknown) => log.warn({ ...internalErrorOf(error) }, 'internal errors are not recorded now'));
   return {
-    failed: (step, id) => unlessAway(async () => {
-      open.add(keyOf(step));
-      await upsertInternalError(db, step, id);
-    }),
+    failed: (step, id) =>
+      unlessAway(async () => {
+        open.add(keyOf(step));
+        await upsertInternalError(db, step, id);
+      }),
     gaveUp: (step, id) => unlessAway(() => upsertInternalError(db, step, id, true)),
-    settled: (step, attempt) => unlessAway(async () => {
-      if (performance.now() - lookedAt > LOOK_EVERY_MS) {
-        lookedAt = performance.now();
-        open = new Set((await listFailedSteps(db)).map(keyOf));
-      }
-      // An earlier attempt may have failed in another process.
-      if (!open.delete(keyOf(step)) && attempt === 1) return;
-      await deleteInternalError(db, step);
-    }),
+    settled: (step, attempt) =>
+      unlessAway(async () => {
+        if (performance.now() - lookedAt > LOOK_EVERY_MS) {
+          lookedAt = performance.now();
+          open = new Set((await listFailedSteps(db)).map(keyOf));
+        }
+        // An earlier attempt may have failed in another process.
+        if (!open.delete(keyOf(step)) && attempt === 1) return;
+        await deleteInternalError(db, step);
+      }),
   };
 }
 

@@ -7,26 +7,33 @@ type LogOptions = { level: string; format?: 'json' | 'text'; destination?: Desti
 const SECRETS = ['authorization', 'cookie', 'headers', 'api_key', 'apiKey', 'password', 'secret', 'token', 'userToken'];
 
 /**
- * One JSON object a line, or as `text` a line for people. Fields that could hold a secret are struck out, and of an error there is left
- * what may be told: its class, code and frames.
+ * One JSON object a line, or as `text` a line for people. Fields that could hold a secret are struck out, and of an
+ * error there is left what may be told: its class, code and frames.
  */
-export function createLog({ level, format = 'json', destination = pino.destination({ sync: true }) }: LogOptions): Logger {
-  return pino({
-    level,
-    base: undefined,
-    timestamp: pino.stdTimeFunctions.isoTime,
-    formatters: { level: (label) => ({ level: label }) },
-    serializers: { err: internalErrorOf },
-    hooks: {
-      // Without a message pino takes the error's, and that may quote values.
-      logMethod(args, method) {
-        const [fields, message, ...rest] = args as [object | string, string?, ...unknown[]];
-        if (typeof fields === 'object' && message === undefined) method.call(this, fields, '');
-        else method.call(this, fields as object, message, ...rest);
+export function createLog({
+  level,
+  format = 'json',
+  destination = pino.destination({ sync: true }),
+}: LogOptions): Logger {
+  return pino(
+    {
+      level,
+      base: undefined,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      serializers: { err: internalErrorOf },
+      hooks: {
+        // Without a message pino takes the error's, and that may quote values.
+        logMethod(args, method) {
+          const [fields, message, ...rest] = args as [object | string, string?, ...unknown[]];
+          if (typeof fields === 'object' && message === undefined) method.call(this, fields, '');
+          else method.call(this, fields as object, message, ...rest);
+        },
       },
+      redact: { paths: SECRETS.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]), censor: '(struck out)' },
     },
-    redact: { paths: SECRETS.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]), censor: '(struck out)' },
-  }, format === 'json' ? destination : asText(destination));
+    format === 'json' ? destination : asText(destination),
+  );
 }
 
 function asText(destination: DestinationStream): DestinationStream {

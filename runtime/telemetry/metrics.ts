@@ -29,38 +29,58 @@ export function createMetrics(): Metrics {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const requests = new Histogram({
-    name: 'millrace_http_request_seconds', help: 'Time to answer, by route', registers: [registry],
-    labelNames: ['method', 'route', 'status'], buckets: REQUEST_BUCKETS,
+    name: 'millrace_http_request_seconds',
+    help: 'Time to answer, by route',
+    registers: [registry],
+    labelNames: ['method', 'route', 'status'],
+    buckets: REQUEST_BUCKETS,
   });
   const activities = new Histogram({
-    name: 'millrace_step_seconds', help: 'Time of a step of a flow, by outcome', registers: [registry],
-    labelNames: ['step', 'outcome'], buckets: STEP_BUCKETS,
+    name: 'millrace_step_seconds',
+    help: 'Time of a step of a flow, by outcome',
+    registers: [registry],
+    labelNames: ['step', 'outcome'],
+    buckets: STEP_BUCKETS,
   });
   const internalErrors = new Counter({
-    name: 'millrace_internal_errors_total', help: 'Errors of Millrace itself, by kind of job or flow and step; of requests by route',
-    registers: [registry], labelNames: ['kind', 'step'],
+    name: 'millrace_internal_errors_total',
+    help: 'Errors of Millrace itself, by kind of job or flow and step; of requests by route',
+    registers: [registry],
+    labelNames: ['kind', 'step'],
   });
   const rows = new Counter({
-    name: 'millrace_import_rows_total', help: 'Rows of imports by what became of them', registers: [registry],
+    name: 'millrace_import_rows_total',
+    help: 'Rows of imports by what became of them',
+    registers: [registry],
     labelNames: ['outcome'],
   });
   const values = new Counter({
-    name: 'millrace_feed_values_total', help: 'Values of the JSON feed by what became of them', registers: [registry],
+    name: 'millrace_feed_values_total',
+    help: 'Values of the JSON feed by what became of them',
+    registers: [registry],
     labelNames: ['outcome'],
   });
   const records = new Counter({
-    name: 'millrace_sync_records_total', help: 'Records of syncs by what became of them', registers: [registry],
+    name: 'millrace_sync_records_total',
+    help: 'Records of syncs by what became of them',
+    registers: [registry],
     labelNames: ['outcome'],
   });
   const exportRuns = new Counter({
-    name: 'millrace_export_runs_total', help: 'Runs of exporters by how they ended', registers: [registry],
+    name: 'millrace_export_runs_total',
+    help: 'Runs of exporters by how they ended',
+    registers: [registry],
     labelNames: ['outcome'],
   });
   const exportRows = new Counter({
-    name: 'millrace_export_rows_total', help: 'Rows in the files of runs of exporters that finished', registers: [registry],
+    name: 'millrace_export_rows_total',
+    help: 'Rows in the files of runs of exporters that finished',
+    registers: [registry],
   });
   const calls = new Counter({
-    name: 'millrace_tracked_calls_total', help: 'Calls of SDKs by what became of them', registers: [registry],
+    name: 'millrace_tracked_calls_total',
+    help: 'Calls of SDKs by what became of them',
+    registers: [registry],
     labelNames: ['outcome'],
   });
   return {
@@ -84,19 +104,40 @@ type Figure = GdprFigures[number];
 /** While the database is away none of them tells anything. */
 function followGdprRequests(registry: Registry, count: () => Promise<GdprFigures>): void {
   const follow = <Label extends string>(
-    name: string, help: string, labelNames: Label[], tell: (figure: Figure) => [labels: Record<Label, string>, requests: number],
-  ) => registry.registerMetric(new Gauge({
-    name, help, labelNames, registers: [],
-    async collect() {
-      const figures = await count().catch(() => []);
-      this.reset();
-      for (const figure of figures) this.inc(...tell(figure));
-    },
-  }));
-  follow('millrace_gdpr_requests', 'Requests of people for their data or its deletion that are under way', ['type', 'state'],
-    ({ type, state, requests }) => [{ type, state }, requests]);
-  follow('millrace_gdpr_requests_near_deadline', 'Those of them that were received more than 25 days ago, of 30', ['type'],
-    ({ type, nearDeadline }) => [{ type }, nearDeadline]);
-  follow('millrace_gdpr_requests_from_devices', 'Those of them that devices asked for', ['type', 'state'],
-    ({ type, state, fromDevices }) => [{ type, state }, fromDevices]);
+    name: string,
+    help: string,
+    labelNames: Label[],
+    tell: (figure: Figure) => [labels: Record<Label, string>, requests: number],
+  ) =>
+    registry.registerMetric(
+      new Gauge({
+        name,
+        help,
+        labelNames,
+        registers: [],
+        async collect() {
+          const figures = await count().catch(() => []);
+          this.reset();
+          for (const figure of figures) this.inc(...tell(figure));
+        },
+      }),
+    );
+  follow(
+    'millrace_gdpr_requests',
+    'Requests of people for their data or its deletion that are under way',
+    ['type', 'state'],
+    ({ type, state, requests }) => [{ type, state }, requests],
+  );
+  follow(
+    'millrace_gdpr_requests_near_deadline',
+    'Those of them that were received more than 25 days ago, of 30',
+    ['type'],
+    ({ type, nearDeadline }) => [{ type }, nearDeadline],
+  );
+  follow(
+    'millrace_gdpr_requests_from_devices',
+    'Those of them that devices asked for',
+    ['type', 'state'],
+    ({ type, state, fromDevices }) => [{ type, state }, fromDevices],
+  );
 }

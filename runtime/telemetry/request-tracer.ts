@@ -18,7 +18,9 @@ export function requestTracer(): TraceRequest {
         if (route !== null) span.updateName(`${method} ${route}`).setAttribute('http.route', route);
         if (status !== null) span.setAttribute('http.response.status_code', status);
         if (status === null || status >= 500) {
-          span.setStatus({ code: SpanStatusCode.ERROR }).setAttribute('error.type', status === null ? 'hung_up' : String(status));
+          span
+            .setStatus({ code: SpanStatusCode.ERROR })
+            .setAttribute('error.type', status === null ? 'hung_up' : String(status));
         }
         span.end();
       },

@@ -5,7 +5,14 @@ import { insertAuditEntry } from '../../store/accounts/audit-log.ts';
 import { findEntityName } from '../../store/accounts/entities.ts';
 import { type Invitation, takeInvitation } from '../../store/accounts/invitations.ts';
 import { findMember, lockMembers } from '../../store/accounts/members.ts';
-import { findUserByEmail, insertMembership, insertUser, lockUserByEmail, updateUser, type User } from '../../store/accounts/users.ts';
+import {
+  findUserByEmail,
+  insertMembership,
+  insertUser,
+  lockUserByEmail,
+  updateUser,
+  type User,
+} from '../../store/accounts/users.ts';
 import { type Database, type Tx, write } from '../../store/core/database.ts';
 import { tokenHash } from '../../store/core/secrets.ts';
 import { rightsOf } from '../http/caller.ts';
@@ -25,15 +32,19 @@ type Acceptance = {
 type Account = { known: User } | { passwordHash: string };
 
 /**
- * Makes the owner of an invited address a member. The link proves the mailbox and no more: forwarded, or read by a scanner, it must not
- * do anything in the name of an account that exists. So its owner also gives the password in force; a new account sets one.
+ * Makes the owner of an invited address a member. The link proves the mailbox and no more: forwarded, or read by a
+ * scanner, it must not do anything in the name of an account that exists. So its owner also gives the password in
+ * force; a new account sets one.
  */
-export async function acceptInvitation(db: Database, acceptance: Acceptance): Promise<{ email: string; entityName: string }> {
+export async function acceptInvitation(
+  db: Database,
+  acceptance: Acceptance,
+): Promise<{ email: string; entityName: string }> {
   const { token, password, address } = acceptance;
   const link = tokenHash(token);
-  const invitation = await findInvitationByToken(db, link) ?? refuseLink();
-  const join = (account: Account) => write(db, (tx) => insertMember(tx, { invitation, link, account, acceptance }),
-    { collide: true });
+  const invitation = (await findInvitationByToken(db, link)) ?? refuseLink();
+  const join = (account: Account) =>
+    write(db, (tx) => insertMember(tx, { invitation, link, account, acceptance }), { collide: true });
   const user = await findUserByEmail(db, invitation.email);
   if (user) {
     const wrong = 'password: is not that of the account with this e-mail address';
@@ -47,43 +58,65 @@ export async function acceptInvitation(db: Database, acceptance: Acceptance): Pr
 
 type Joining = { invitation: Invitation; link: Buffer; account: Account; acceptance: Acceptance };
 
-async function insertMember(tx: Tx, { invitation: { entityId, ...found }, link, account, acceptance }: Joining): Promise<void> {
+async function insertMember(
+  tx: Tx,
+  { invitation: { entityId, ...found }, link, account, acceptance }: Joining,
+): Promise<void> {
   await lockMembers(tx, entityId);
-  const invitation = await takeInvitation(tx, { entityId, ...found }, link) ?? refuseLink();
+  const invitation = (await takeInvitation(tx, { entityId, ...found }, link)) ?? refuseLink();
   await refuseLostRights(tx, invitation);
   const { rights, admin, superadmin, identifier } = invitation;
   const user = await findOrInsertUser(tx, invitation, account, acceptance);
-  if (await findMember(tx, entityId, user.uid)) refuse(400, 'bad_request', 'This account belongs to the entity already');
+  if (await findMember(tx, entityId, user.uid))
+    refuse(400, 'bad_request', 'This account belongs to the entity already');
   if (superadmin) await updateUser(tx, user.id, { superadmin });
   await insertMembership(tx, { userId: user.id, entityId, rights, admin });
   await insertAuditEntry(tx, entityId, {
-    actorKind: 'user', actorId: user.id, address: acceptance.address, action: 'accept', subjectKind: 'invitation', subject: identifier,
+    actorKind: 'user',
+    actorId: user.id,
+    address: acceptance.address,
+    action: 'accept',
+    subjectKind: 'invitation',
+    subject: identifier,
     details: { user_id: user.id, new: 'passwordHash' in account, admin, superadmin, given: rights.join(' ') },
   });
 }
 
-/** The inviter must still be an admin who has what is given: an invitation gives no more than its sender could give now. */
+/**
+ * The inviter must still be an admin who has what is given: an invitation gives no more than its sender could give now.
+ */
 async function refuseLostRights(tx: Tx, { entityId, invitedBy, rights, superadmin }: Invitation): Promise<void> {
   const inviter = await findMember(tx, entityId, String(invitedBy));
   const isAdmin = inviter && (inviter.admin || inviter.superadmin);
   const held = inviter && rightsOf(inviter);
   if (!isAdmin || (superadmin && !inviter.superadmin) || rights.some((right) => !held!.has(right))) {
-    const message = 'The sender of this invitation can no longer give these rights: ask an admin of the entity for a new one';
+    const message =
+      'The sender of this invitation can no longer give these rights: ask an admin of the entity for a new one';
     refuse(403, 'forbidden', message);
   }
 }
 
 /** The account as it was when its password was checked; one that came or went meanwhile is refused. */
 async function findOrInsertUser(
-  tx: Tx, { email, entityId, ...invited }: Invitation, account: Account, { firstName, lastName }: Acceptance,
+  tx: Tx,
+  { email, entityId, ...invited }: Invitation,
+  account: Account,
+  { firstName, lastName }: Acceptance,
 ): Promise<User> {
   const now = await lockUserByEmail(tx, email);
-  const isAsBefore = 'known' in account ? now?.id === account.known.id && now.passwordHash === account.known.passwordHash : now === null;
+  const isAsBefore =
+    'known' in account ? now?.id === account.known.id && now.passwordHash === account.known.passwordHash : now === null;
   if (!isAsBefore) refuse(409, 'conflict', 'The account with this e-mail address has just changed: try again');
-  return now ?? insertUser(tx, {
-    email, passwordHash: (account as { passwordHash: string }).passwordHash, firstName: firstName ?? invited.firstName,
-    lastName: lastName ?? invited.lastName, preferedEntityId: entityId,
-  });
+  return (
+    now ??
+    insertUser(tx, {
+      email,
+      passwordHash: (account as { passwordHash: string }).passwordHash,
+      firstName: firstName ?? invited.firstName,
+      lastName: lastName ?? invited.lastName,
+      preferedEntityId: entityId,
+    })
+  );
 }
 
 function refuseShortPassword(password: string): void {

@@ -1,7 +1,12 @@
 import type { z } from 'zod';
 import * as api from '../../api/accounts/audit-log.ts';
 import { writeListCursor } from '../../api/core/list-cursor.ts';
-import { type AuditFilter, listAuditEntries, type StoredAuditEntry, streamAuditEntries } from '../../store/accounts/audit-log-entries.ts';
+import {
+  type AuditFilter,
+  listAuditEntries,
+  type StoredAuditEntry,
+  streamAuditEntries,
+} from '../../store/accounts/audit-log-entries.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
 import type { Secrets } from '../../store/core/secrets.ts';
 import { audit } from '../http/audit.ts';
@@ -26,8 +31,18 @@ const readAuditLog = route(api.listAuditEntries, async ({ query, ...who }, { db,
 });
 
 const COLUMNS = [
-  'id', 'date', 'actor_kind', 'actor_id', 'actor', 'actor_name', 'address', 'action', 'subject_kind', 'subject',
-  'customer_hash', 'details',
+  'id',
+  'date',
+  'actor_kind',
+  'actor_id',
+  'actor',
+  'actor_name',
+  'address',
+  'action',
+  'subject_kind',
+  'subject',
+  'customer_hash',
+  'details',
 ] as const;
 
 const exportAuditLog = route(api.exportAuditLog, async ({ query, ...who }, { db, secrets }) => {
@@ -40,23 +55,40 @@ const exportAuditLog = route(api.exportAuditLog, async ({ query, ...who }, { db,
 function filterOf(secrets: Secrets, entityId: number, query: Filters): AuditFilter {
   const { customer_id: id, customer_id_type: type } = query;
   return {
-    from: query.from, till: query.till, action: query.action, subjectKind: query.subject_kind, subject: query.subject,
-    actorKind: query.actor_kind, actor: query.actor,
+    from: query.from,
+    till: query.till,
+    action: query.action,
+    subjectKind: query.subject_kind,
+    subject: query.subject,
+    actorKind: query.actor_kind,
+    actor: query.actor,
     customerHash: id === undefined ? undefined : secrets.customerHash(entityId, type, id),
   };
 }
 
 /** Who looked, and of whom if it was for a person; the filters by their names alone. */
 function auditReading(
-  tx: Queryable, who: { caller: Caller; address: string }, query: Filters, { customerHash }: AuditFilter, how: 'read' | 'export',
+  tx: Queryable,
+  who: { caller: Caller; address: string },
+  query: Filters,
+  { customerHash }: AuditFilter,
+  how: 'read' | 'export',
 ): Promise<void> {
-  const names = Object.keys(api.auditFilters).filter((name) => name !== 'customer_id_type' && query[name as keyof Filters] !== undefined);
+  const names = Object.keys(api.auditFilters).filter(
+    (name) => name !== 'customer_id_type' && query[name as keyof Filters] !== undefined,
+  );
   return audit(tx, who, {
-    action: 'read', subjectKind: 'audit_log', customerHash: customerHash ?? null, details: { how, filters: names.join(' ') },
+    action: 'read',
+    subjectKind: 'audit_log',
+    customerHash: customerHash ?? null,
+    details: { how, filters: names.join(' ') },
   });
 }
 
-function nextQuery({ cursor: _, ...query }: Filters & { per_page: number; cursor?: unknown }, last: StoredAuditEntry): URLSearchParams {
+function nextQuery(
+  { cursor: _, ...query }: Filters & { per_page: number; cursor?: unknown },
+  last: StoredAuditEntry,
+): URLSearchParams {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
     if (value !== undefined) parameters.set(name, value instanceof Date ? value.toISOString() : String(value));

@@ -12,7 +12,11 @@ import { verifyPassword } from './passwords.ts';
  * words of `wrong`, or with 429 after too many failures.
  */
 export async function checkPassword(
-  db: Queryable, email: string, password: string, address: string, wrong = 'Invalid email or password',
+  db: Queryable,
+  email: string,
+  password: string,
+  address: string,
+  wrong = 'Invalid email or password',
 ): Promise<User> {
   const network = networkOf(address);
   const user = await findUserByEmail(db, email);
@@ -26,6 +30,6 @@ export async function checkPassword(
   if (!user || !isRight) return refuse(401, 'unauthorized', wrong);
   await deleteFailures(db, byBoth);
   await deleteFailures(db, byAccount);
-  await deleteAttempt(db, byAddress);       // this one was none; those before it stay
+  await deleteAttempt(db, byAddress); // this one was none; those before it stay
   return user;
 }

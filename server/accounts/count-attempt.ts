@@ -8,8 +8,8 @@ const LOGINS = 'Too many failed logins';
 const RESETS = 'Too many new passwords were asked for';
 
 /**
- * How much of a kind there may be in its window. Of failed logins: an account from one address, an address, an account wherever from.
- * One address can't lock an owner out everywhere.
+ * How much of a kind there may be in its window. Of failed logins: an account from one address, an address, an account
+ * wherever from. One address can't lock an owner out everywhere.
  */
 const LIMITS: Record<AttemptSubject['kind'], Limit> = {
   'account and address': { max: 10, words: LOGINS },
@@ -26,7 +26,8 @@ const LIMITS: Record<AttemptSubject['kind'], Limit> = {
 export async function countAttempt(db: Queryable, subject: AttemptSubject): Promise<void> {
   const { attempts, waitSeconds } = await insertAttempt(db, subject);
   const { max, words } = LIMITS[subject.kind];
-  if (attempts > max) refuse(429, 'too_many_requests', `${words}: try again in ${waitSeconds} s`, { retry_after: waitSeconds });
+  if (attempts > max)
+    refuse(429, 'too_many_requests', `${words}: try again in ${waitSeconds} s`, { retry_after: waitSeconds });
 }
 
 /** The same without a refusal: whether this one is within the limit. */

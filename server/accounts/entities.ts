@@ -3,7 +3,13 @@ import { RIGHTS } from '../../domain/accounts/rights.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { deleteEntity, listHoldings } from '../../store/accounts/empty-entity.ts';
 import {
-  countEntities, type Entity, findEntity, insertEntity, listEntities, lockEntity, updateEntity,
+  countEntities,
+  type Entity,
+  findEntity,
+  insertEntity,
+  listEntities,
+  lockEntity,
+  updateEntity,
 } from '../../store/accounts/entities.ts';
 import { insertMembership } from '../../store/accounts/users.ts';
 import { write } from '../../store/core/database.ts';
@@ -23,7 +29,7 @@ const listTheEntities = route(api.listEntities, async ({ query }, { db, secrets,
 });
 
 const viewEntity = route(api.viewEntity, async ({ params: { entity_id } }, { db, secrets }) => {
-  return showWhole(await findEntity(db, secrets, entity_id) ?? refuse(404, 'not_found', NOT_FOUND));
+  return showWhole((await findEntity(db, secrets, entity_id)) ?? refuse(404, 'not_found', NOT_FOUND));
 });
 
 const createEntity = route(api.createEntity, async ({ body, keepReply, ...who }, { db, secrets }) => {
@@ -33,7 +39,7 @@ const createEntity = route(api.createEntity, async ({ body, keepReply, ...who },
     for (const entityId of [who.caller.entityId, entity.id]) {
       await audit(tx, who, { action: 'create', subjectKind: 'entity', subject: entity.identifier }, entityId);
     }
-    return keepReply(tx, showWhole(entity), { secretOf: entity.identifier });        // it shows the entity's keys
+    return keepReply(tx, showWhole(entity), { secretOf: entity.identifier }); // it shows the entity's keys
   });
 });
 
@@ -41,11 +47,15 @@ const updateAnEntity = route(api.updateEntity, async ({ params: { entity_id }, b
   const { db, secrets } = deps;
   let zoned: number | null = null;
   const answer = await write(db, async (tx) => {
-    const entity = await lockEntity(tx, secrets, entity_id) ?? refuse(404, 'not_found', NOT_FOUND);
+    const entity = (await lockEntity(tx, secrets, entity_id)) ?? refuse(404, 'not_found', NOT_FOUND);
     if (body.active === false && entity.id === who.caller.entityId) {
       refuse(400, 'bad_request', 'This token acts in the entity: deactivate it from another one');
     }
-    const changed = await updateEntity(tx, secrets, entity.id, { ...changesOf(body), name: body.name, active: body.active });
+    const changed = await updateEntity(tx, secrets, entity.id, {
+      ...changesOf(body),
+      name: body.name,
+      active: body.active,
+    });
     zoned = changed.defaultTz === entity.defaultTz ? null : entity.id;
     if (zoned !== null) await raiseExporterRevisions(tx, zoned);
     const details = { changed: Object.keys(body).join(' '), active: changed.active };
@@ -55,19 +65,23 @@ const updateAnEntity = route(api.updateEntity, async ({ params: { entity_id }, b
     return showWhole(changed);
   });
   const exporters = zoned === null ? [] : await listExporters(db, zoned);
-  await Promise.all(exporters.filter(({ active }) => active).map((exporter) => followExporterSoon(deps, log, exporter)));
+  await Promise.all(
+    exporters.filter(({ active }) => active).map((exporter) => followExporterSoon(deps, log, exporter)),
+  );
   return answer;
 });
 
 const deleteAnEntity = route(api.deleteEntity, async ({ params: { entity_id }, ...who }, { db, secrets }) => {
   await write(db, async (tx) => {
-    const entity = await lockEntity(tx, secrets, entity_id) ?? refuse(404, 'not_found', NOT_FOUND);
-    if (entity.id === who.caller.entityId) refuse(400, 'bad_request', 'This token acts in the entity: delete it from another one');
+    const entity = (await lockEntity(tx, secrets, entity_id)) ?? refuse(404, 'not_found', NOT_FOUND);
+    if (entity.id === who.caller.entityId)
+      refuse(400, 'bad_request', 'This token acts in the entity: delete it from another one');
     const held = await listHoldings(tx, entity.id);
     if (held.length > 0) {
       const names = held.map((table) => table.replaceAll('_', ' ')).join(', ');
-      const message = `Only an empty entity can be deleted, and this one holds ${names}: set active to false instead, `
-        + 'or try again where they are being deleted';
+      const message =
+        `Only an empty entity can be deleted, and this one holds ${names}: set active to false instead, ` +
+        'or try again where they are being deleted';
       refuse(400, 'bad_request', message);
     }
     await deleteEntity(tx, entity.id);
@@ -77,13 +91,17 @@ const deleteAnEntity = route(api.deleteEntity, async ({ params: { entity_id }, .
 });
 
 type Asked = {
-  description?: string | undefined; default_tz?: string | undefined; data_retention_in_months?: number | undefined;
+  description?: string | undefined;
+  default_tz?: string | undefined;
+  data_retention_in_months?: number | undefined;
   control_group_percent?: number | undefined;
 };
 
 function changesOf(asked: Asked) {
   return {
-    description: asked.description, defaultTz: asked.default_tz, dataRetentionInMonths: asked.data_retention_in_months,
+    description: asked.description,
+    defaultTz: asked.default_tz,
+    dataRetentionInMonths: asked.data_retention_in_months,
     controlGroupPercent: asked.control_group_percent,
   };
 }

@@ -23,20 +23,30 @@ secret may write none.`;
 export function rightsPage(operations: readonly Operation[]): string {
   return [
     INTRODUCTION,
-    '## What each flag allows', ...flagTable(operations),
-    '## What needs a role instead', ...roleTables(operations),
-    '## What needs neither', ...openTable(operations),
-  ].join('\n\n').concat('\n');
+    '## What each flag allows',
+    ...flagTable(operations),
+    '## What needs a role instead',
+    ...roleTables(operations),
+    '## What needs neither',
+    ...openTable(operations),
+  ]
+    .join('\n\n')
+    .concat('\n');
 }
 
 function flagTable(operations: readonly Operation[]): string[] {
   const allowed = RIGHTS.filter((right) => operations.some((operation) => rightsOf(operation).includes(right)));
   // Each call once, by the first of its rights.
-  const rows = allowed.flatMap((right) => operations.filter((operation) => rightsOf(operation)[0] === right).map((operation) =>
-    [rightsNeeded(operation), nameOf(operation), operation.summary, auditedAs(operation)]));
+  const rows = allowed.flatMap((right) =>
+    operations
+      .filter((operation) => rightsOf(operation)[0] === right)
+      .map((operation) => [rightsNeeded(operation), nameOf(operation), operation.summary, auditedAs(operation)]),
+  );
   const idle = RIGHTS.filter((right) => !allowed.includes(right)).map((right) => `\`${right}\``);
   const table = toTable(['right', 'call', 'does', 'audited as'], rows);
-  return idle.length === 0 ? [table] : [table, `These can be given, and nothing asks for them yet: ${idle.join(', ')}.`];
+  return idle.length === 0
+    ? [table]
+    : [table, `These can be given, and nothing asks for them yet: ${idle.join(', ')}.`];
 }
 
 function rightsOf({ rights, rightsByType = {}, rightsByField = {} }: Operation): Right[] {
@@ -50,14 +60,23 @@ function rightsNeeded({ rights, rightsByType = {}, rightsByField = {} }: Operati
 }
 
 function roleTables(operations: readonly Operation[]): string[] {
-  const rows = (['admin', 'superadmin', 'person'] as const).flatMap((role) => operations.filter((operation) => operation.role === role)
-    .map((operation) => [ROLES[role], nameOf(operation), operation.summary, auditedAs(operation)]));
+  const rows = (['admin', 'superadmin', 'person'] as const).flatMap((role) =>
+    operations
+      .filter((operation) => operation.role === role)
+      .map((operation) => [ROLES[role], nameOf(operation), operation.summary, auditedAs(operation)]),
+  );
   return [toTable(['who', 'call', 'does', 'audited as'], rows)];
 }
 
 function openTable(operations: readonly Operation[]): string[] {
-  const by = { token: 'any token', sor_key: 'the key of the System of Records', app_key: 'an API key of the app', none: 'nothing' };
-  const rows = operations.filter(({ rights, role }) => rights.length === 0 && !role)
+  const by = {
+    token: 'any token',
+    sor_key: 'the key of the System of Records',
+    app_key: 'an API key of the app',
+    none: 'nothing',
+  };
+  const rows = operations
+    .filter(({ rights, role }) => rights.length === 0 && !role)
     .map((operation) => [by[operation.auth], nameOf(operation), operation.summary, auditedAs(operation)]);
   return [toTable(['opened by', 'call', 'does', 'audited as'], rows)];
 }

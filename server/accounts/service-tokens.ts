@@ -2,7 +2,11 @@ import * as api from '../../api/accounts/service-tokens.ts';
 import { RIGHTS } from '../../domain/accounts/rights.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import {
-  countServiceTokens, insertServiceToken, listServiceTokens, revokeServiceToken, type ServiceToken,
+  countServiceTokens,
+  insertServiceToken,
+  listServiceTokens,
+  revokeServiceToken,
+  type ServiceToken,
 } from '../../store/accounts/service-tokens.ts';
 import { write } from '../../store/core/database.ts';
 import { audit } from '../http/audit.ts';
@@ -50,13 +54,17 @@ function creatorSeenBy({ userId, admin, superadmin }: Caller): number | null {
   return admin || superadmin ? null : userId;
 }
 
-function expiryOf({ expires_in_days: days, expires_at: at }: { expires_in_days?: number; expires_at?: Date }, now: number): Date {
+function expiryOf(
+  { expires_in_days: days, expires_at: at }: { expires_in_days?: number; expires_at?: Date },
+  now: number,
+): Date {
   if (days !== undefined) {
     return at ? refuseField('expires_at', 'cannot come with expires_in_days') : new Date(now + days * DAY_MS);
   }
   if (!at) return refuseField('expires_in_days', 'is required, or expires_at');
   if (at.getTime() <= now) return refuseField('expires_at', 'must lie in the future');
-  if (at.getTime() > now + api.MAX_TOKEN_DAYS * DAY_MS) return refuseField('expires_at', `must be within ${api.MAX_TOKEN_DAYS} days`);
+  if (at.getTime() > now + api.MAX_TOKEN_DAYS * DAY_MS)
+    return refuseField('expires_at', `must be within ${api.MAX_TOKEN_DAYS} days`);
   return at;
 }
 

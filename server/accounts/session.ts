@@ -21,7 +21,11 @@ const login = route(api.login, async ({ body, address }, { db, secrets, settings
     const membership = await lockLogin(tx, user, entity.id);
     if (!membership) return refuse(401, 'unauthorized', 'The account has just changed: log in again');
     await insertAuditEntry(tx, entity.id, {
-      actorKind: 'user', actorId: user.id, address, action: 'login', subjectKind: 'session',
+      actorKind: 'user',
+      actorId: user.id,
+      address,
+      action: 'login',
+      subjectKind: 'session',
     });
     const auth_token = await insertToken(tx, user.id, entity.id, settings.tokenTtlDays);
     return { auth_token, user: showUser(user, membership, entities) };
@@ -39,9 +43,10 @@ const logout = route(api.logout, async (who, { db }) => {
 /** The entity asked for by id or identifier; else the preferred one, else the first. */
 function chooseEntity(entities: Entity[], asked: number | string | undefined, preferedId: number | null): Entity {
   const active = entities.filter((entity) => entity.active);
-  const chosen = asked === undefined
-    ? active.find(({ id }) => id === preferedId) ?? active[0]
-    : active.find((entity) => entity.identifier === asked || String(entity.id) === String(asked));
+  const chosen =
+    asked === undefined
+      ? (active.find(({ id }) => id === preferedId) ?? active[0])
+      : active.find((entity) => entity.identifier === asked || String(entity.id) === String(asked));
   return chosen ?? refuse(404, 'not_found', 'Entity not found');
 }
 

@@ -24,18 +24,27 @@ export function refuseSuperadminChange({ superadmin }: Caller, isChanged: boolea
 }
 
 /**
- * An account is the same in all entities, so an admin changes the names of one that is of the own entity alone; the refusal does not tell
- * why. Links that set a password go to the address: who changes it can be the user, so only a superadmin does.
+ * An account is the same in all entities, so an admin changes the names of one that is of the own entity alone; the
+ * refusal does not tell why. Links that set a password go to the address: who changes it can be the user, so only a
+ * superadmin does.
  */
 export async function refuseAccountChange(
-  tx: Queryable, caller: Caller, member: Member, { email, firstName, lastName }: UserChanges,
+  tx: Queryable,
+  caller: Caller,
+  member: Member,
+  { email, firstName, lastName }: UserChanges,
 ): Promise<void> {
   if (caller.superadmin) return email === undefined ? undefined : refuseOthersEmail(tx, member, email);
   if (email !== undefined) {
-    refuse(403, 'forbidden', 'Only a superadmin can change the e-mail address of a user: links that set a password go there');
+    refuse(
+      403,
+      'forbidden',
+      'Only a superadmin can change the e-mail address of a user: links that set a password go there',
+    );
   }
-  const isOwn = !member.superadmin && await isOnlyMemberOf(tx, caller.entityId, member.id);
-  if (!isOwn && (firstName ?? lastName) !== undefined) refuse(403, 'forbidden', 'Only a superadmin can change the names of this user');
+  const isOwn = !member.superadmin && (await isOnlyMemberOf(tx, caller.entityId, member.id));
+  if (!isOwn && (firstName ?? lastName) !== undefined)
+    refuse(403, 'forbidden', 'Only a superadmin can change the names of this user');
 }
 
 async function refuseOthersEmail(tx: Queryable, member: Member, email: string): Promise<void> {
@@ -49,16 +58,20 @@ export function refuseTakenEmail(): never {
 
 /** Whether the user is a superadmin changes by superadmins only, and one always remains. */
 export async function refuseSuperadminLoss(
-  tx: Queryable, caller: Caller, member: Member, superadmin: boolean,
+  tx: Queryable,
+  caller: Caller,
+  member: Member,
+  superadmin: boolean,
 ): Promise<void> {
   refuseSuperadminChange(caller, superadmin !== member.superadmin);
   if (superadmin || !member.superadmin) return;
-  if (await lockSuperadmins(tx) === 1) refuse(400, 'bad_request', 'This is the last superadmin: make another user one first');
+  if ((await lockSuperadmins(tx)) === 1)
+    refuse(400, 'bad_request', 'This is the last superadmin: make another user one first');
 }
 
 /** Holds within a transaction that has locked the members. */
 export async function refuseLastAdmin(tx: Queryable, entityId: number, member: Member): Promise<void> {
-  if (member.admin && await countAdmins(tx, entityId) === 1) {
+  if (member.admin && (await countAdmins(tx, entityId)) === 1) {
     refuse(400, 'bad_request', 'This is the last admin of the entity: make another user one first');
   }
 }

@@ -3,7 +3,13 @@ import { withFlags } from '../../domain/accounts/rights.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { insertInvitation } from '../../store/accounts/invitations.ts';
 import {
-  countMembers, deleteMember, findMember, hasMemberOfEmail, listMembers, lockMembers, updateMembership,
+  countMembers,
+  deleteMember,
+  findMember,
+  hasMemberOfEmail,
+  listMembers,
+  lockMembers,
+  updateMembership,
 } from '../../store/accounts/members.ts';
 import { deletePasswordResetsOf, insertPasswordReset } from '../../store/accounts/password-resets.ts';
 import { deleteTokensOf } from '../../store/accounts/tokens.ts';
@@ -19,7 +25,12 @@ import { showInvitation } from './invitation-record.ts';
 import { hashPassword } from './passwords.ts';
 import { showMember } from './user-record.ts';
 import {
-  refuseAccountChange, refuseGiving, refuseLastAdmin, refuseSuperadminChange, refuseSuperadminLoss, refuseTakenEmail,
+  refuseAccountChange,
+  refuseGiving,
+  refuseLastAdmin,
+  refuseSuperadminChange,
+  refuseSuperadminLoss,
+  refuseTakenEmail,
   refuseTaking,
 } from './user-rules.ts';
 
@@ -31,7 +42,7 @@ const listUsers = route(api.listUsers, async ({ query, caller: { entityId } }, {
 });
 
 const viewUser = route(api.viewUser, async ({ params: { user_id }, caller }, { db }) => {
-  return showMember(await findMember(db, caller.entityId, user_id) ?? refuse(404, 'not_found', NOT_FOUND));
+  return showMember((await findMember(db, caller.entityId, user_id)) ?? refuse(404, 'not_found', NOT_FOUND));
 });
 
 const inviteUser = route(api.inviteUser, async ({ body, keepReply, ...who }, { db }) => {
@@ -44,8 +55,9 @@ const inviteUser = route(api.inviteUser, async ({ body, keepReply, ...who }, { d
   return write(db, async (tx) => {
     const { email: address, first_name: firstName, last_name: lastName, admin, superadmin } = body;
     const asked = { email: address, firstName, lastName, rights, admin, superadmin, invitedBy };
-    const invitation = await insertInvitation(tx, entityId, asked)
-      ?? refuseField('email', 'is invited already: send the invitation again, or withdraw it');
+    const invitation =
+      (await insertInvitation(tx, entityId, asked)) ??
+      refuseField('email', 'is invited already: send the invitation again, or withdraw it');
     const details = { admin, superadmin, given: rights.join(' ') };
     await audit(tx, who, { action: 'create', subjectKind: 'invitation', subject: invitation.identifier, details });
     return keepReply(tx, showInvitation(invitation));
@@ -56,27 +68,33 @@ const updateAUser = route(api.updateUser, async ({ params: { user_id }, body, ..
   const { caller } = who;
   const { entityId } = caller;
   const account = { email: body.email, firstName: body.first_name, lastName: body.last_name };
-  return write(db, async (tx) => {
-    await lockMembers(tx, entityId);
-    const member = await findMember(tx, entityId, user_id) ?? refuse(404, 'not_found', NOT_FOUND);
-    const rights = withFlags(member.rights, body.enable ?? {});
-    refuseGiving(caller, member.rights, rights);
-    refuseTaking(caller, member.rights, rights);
-    await refuseAccountChange(tx, caller, member, account);
-    if (body.superadmin !== undefined) await refuseSuperadminLoss(tx, caller, member, body.superadmin);
-    if (body.admin === false) await refuseLastAdmin(tx, entityId, member);
-    await updateUser(tx, member.id, { ...account, superadmin: body.superadmin });
-    await updateMembership(tx, entityId, member.id, { rights, admin: body.admin ?? member.admin });
-    if (body.email !== undefined) await deletePasswordResetsOf(tx, member.id);
-    const changed = (await findMember(tx, entityId, member.uid))!;
-    const details = {
-      changed: Object.keys(body).join(' '), admin: changed.admin, superadmin: changed.superadmin,
-      given: rights.filter((right) => !member.rights.includes(right)).join(' '),
-      taken: member.rights.filter((right) => !rights.includes(right)).join(' '),
-    };
-    await audit(tx, who, { action: 'update', subjectKind: 'user', subject: member.uid, details });
-    return showMember(changed);
-  }, { collide: true });
+  return write(
+    db,
+    async (tx) => {
+      await lockMembers(tx, entityId);
+      const member = (await findMember(tx, entityId, user_id)) ?? refuse(404, 'not_found', NOT_FOUND);
+      const rights = withFlags(member.rights, body.enable ?? {});
+      refuseGiving(caller, member.rights, rights);
+      refuseTaking(caller, member.rights, rights);
+      await refuseAccountChange(tx, caller, member, account);
+      if (body.superadmin !== undefined) await refuseSuperadminLoss(tx, caller, member, body.superadmin);
+      if (body.admin === false) await refuseLastAdmin(tx, entityId, member);
+      await updateUser(tx, member.id, { ...account, superadmin: body.superadmin });
+      await updateMembership(tx, entityId, member.id, { rights, admin: body.admin ?? member.admin });
+      if (body.email !== undefined) await deletePasswordResetsOf(tx, member.id);
+      const changed = (await findMember(tx, entityId, member.uid))!;
+      const details = {
+        changed: Object.keys(body).join(' '),
+        admin: changed.admin,
+        superadmin: changed.superadmin,
+        given: rights.filter((right) => !member.rights.includes(right)).join(' '),
+        taken: member.rights.filter((right) => !rights.includes(right)).join(' '),
+      };
+      await audit(tx, who, { action: 'update', subjectKind: 'user', subject: member.uid, details });
+      return showMember(changed);
+    },
+    { collide: true },
+  );
 });
 
 const removeUser = route(api.removeUser, async ({ params: { user_id }, ...who }, { db }) => {
@@ -84,19 +102,24 @@ const removeUser = route(api.removeUser, async ({ params: { user_id }, ...who },
   const { entityId } = caller;
   await write(db, async (tx) => {
     await lockMembers(tx, entityId);
-    const member = await findMember(tx, entityId, user_id) ?? refuse(404, 'not_found', NOT_FOUND);
+    const member = (await findMember(tx, entityId, user_id)) ?? refuse(404, 'not_found', NOT_FOUND);
     if (member.id === caller.userId) refuse(400, 'bad_request', 'You cannot remove yourself: another admin can');
     if (member.superadmin) await refuseSuperadminLoss(tx, caller, member, false);
     refuseTaking(caller, member.rights, []);
     await refuseLastAdmin(tx, entityId, member);
     await deleteMember(tx, entityId, member.id);
-    await audit(tx, who, { action: 'delete', subjectKind: 'user', subject: member.uid, details: { user_id: member.id } });
+    await audit(tx, who, {
+      action: 'delete',
+      subjectKind: 'user',
+      subject: member.uid,
+      details: { user_id: member.id },
+    });
   });
   return noResult();
 });
 
 const resetPassword = route(api.mailPasswordReset, async ({ params: { user_id }, keepReply, ...who }, { db }) => {
-  const member = await findMember(db, who.caller.entityId, user_id) ?? refuse(404, 'not_found', NOT_FOUND);
+  const member = (await findMember(db, who.caller.entityId, user_id)) ?? refuse(404, 'not_found', NOT_FOUND);
   await countAttempt(db, { kind: 'resets by admins', name: member.uid });
   return write(db, async (tx) => {
     await insertPasswordReset(tx, { email: member.email, userId: member.id });
@@ -107,16 +130,29 @@ const resetPassword = route(api.mailPasswordReset, async ({ params: { user_id },
 
 const changeOwnPassword = route(api.changeOwnPassword, async ({ body, ...who }, { db }) => {
   const { userId, token } = who.caller;
-  const user = await findUser(db, userId) ?? refuse(401, 'unauthorized', 'Invalid or missing token');
+  const user = (await findUser(db, userId)) ?? refuse(401, 'unauthorized', 'Invalid or missing token');
   await checkPassword(db, user.email, body.password, who.address, 'password: is not the one in force');
   const passwordHash = await hashPassword(body.new_password);
   await write(db, async (tx) => {
     await updateUser(tx, userId, { passwordHash });
     await deleteTokensOf(tx, userId, token);
     await deletePasswordResetsOf(tx, userId);
-    await audit(tx, who, { action: 'update', subjectKind: 'user', subject: user.uid, details: { changed: 'password' } });
+    await audit(tx, who, {
+      action: 'update',
+      subjectKind: 'user',
+      subject: user.uid,
+      details: { changed: 'password' },
+    });
   });
   return noResult();
 });
 
-export const userRoutes: Route[] = [listUsers, viewUser, inviteUser, updateAUser, removeUser, resetPassword, changeOwnPassword];
+export const userRoutes: Route[] = [
+  listUsers,
+  viewUser,
+  inviteUser,
+  updateAUser,
+  removeUser,
+  resetPassword,
+  changeOwnPassword,
+];

@@ -1,6 +1,10 @@
 import type { SegmentFilters } from '../../domain/analytics/segment-filters.ts';
 import { refuse } from '../../domain/core/refusal.ts';
-import { listAttributesOfUsers, listNamedAttributes, listSensitiveSegments } from '../../store/analytics/named-attributes.ts';
+import {
+  listAttributesOfUsers,
+  listNamedAttributes,
+  listSensitiveSegments,
+} from '../../store/analytics/named-attributes.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import type { Caller } from '../http/caller.ts';
 
@@ -8,39 +12,58 @@ import type { Caller } from '../http/caller.ts';
 const MAX_WRITTEN = 100;
 
 /**
- * Gives the attributes that filters compare with, as the audit log keeps them: counts of such filters tell values of single people.
- * Nothing where there are none. Values aren't kept. Refuses a caller who may not read values, where one of them is sensitive.
+ * Gives the attributes that filters compare with, as the audit log keeps them: counts of such filters tell values of
+ * single people. Nothing where there are none. Values aren't kept. Refuses a caller who may not read values, where one
+ * of them is sensitive.
  */
 export async function attributesOfFilters(
-  db: Queryable, caller: Caller, filters: SegmentFilters | null,
+  db: Queryable,
+  caller: Caller,
+  filters: SegmentFilters | null,
 ): Promise<{ attributes?: string }> {
   const named = filters ? await listNamedAttributes(db, caller.entityId, [filters]) : [];
   const sensitive = caller.rights.has('sor_manage') ? undefined : named.find(({ isSensitive }) => isSensitive);
-  if (sensitive) refuse(403, 'forbidden', `This needs the right sor_manage: the attribute ${sensitive.key} is sensitive`);
+  if (sensitive)
+    refuse(403, 'forbidden', `This needs the right sor_manage: the attribute ${sensitive.key} is sensitive`);
   if (named.length === 0) return {};
-  const written = named.slice(0, MAX_WRITTEN).map(({ sor, key }) => `${sor} ${key}`).join(', ');
+  const written = named
+    .slice(0, MAX_WRITTEN)
+    .map(({ sor, key }) => `${sor} ${key}`)
+    .join(', ');
   return { attributes: named.length > MAX_WRITTEN ? `${written} and ${named.length - MAX_WRITTEN} more` : written };
 }
 
 /**
- * Refuses a caller who may not read values to change who is in a segment, where another one that names it compares with a sensitive
- * attribute: the counts of that one would tell the values of the people who came or went.
+ * Refuses a caller who may not read values to change who is in a segment, where another one that names it compares with
+ * a sensitive attribute: the counts of that one would tell the values of the people who came or went.
  */
 export async function refuseSensitiveUsers(db: Queryable, caller: Caller, segmentId: number): Promise<void> {
   if (caller.rights.has('sor_manage')) return;
-  const sensitive = (await listAttributesOfUsers(db, caller.entityId, segmentId)).find(({ isSensitive }) => isSensitive);
+  const sensitive = (await listAttributesOfUsers(db, caller.entityId, segmentId)).find(
+    ({ isSensitive }) => isSensitive,
+  );
   if (sensitive) {
-    refuse(403, 'forbidden',
-      `This needs the right sor_manage: a segment or campaign that names this one compares with the sensitive attribute ${sensitive.key}`);
+    refuse(
+      403,
+      'forbidden',
+      `This needs the right sor_manage: a segment or campaign that names this one compares with the sensitive attribute ${sensitive.key}`,
+    );
   }
 }
 
-/** Lists the segments whose people and counts the caller may not see: they would tell values that the caller may not read. */
+/**
+ * Lists the segments whose people and counts the caller may not see: they would tell values that the caller may not
+ * read.
+ */
 export async function listHiddenSegments(db: Queryable, { entityId, rights }: Caller): Promise<number[]> {
   return rights.has('sor_manage') ? [] : listSensitiveSegments(db, entityId);
 }
 
 /** Refuses to show who is in a segment. */
 export function refuseHidden(name: string): never {
-  return refuse(403, 'forbidden', `This needs the right sor_manage: the segment ${name} compares with a sensitive attribute`);
+  return refuse(
+    403,
+    'forbidden',
+    `This needs the right sor_manage: the segment ${name} compares with a sensitive attribute`,
+  );
 }

@@ -6,34 +6,41 @@ import { type EventDefinition, listEventDefinitions, MAX_DEFINITIONS } from '../
 import { requireApp } from '../apps/find-app.ts';
 import { type Route, route } from '../http/route.ts';
 
-const countEvents = route(api.countAppEvents, async ({ params, query, hungUp, caller: { entityId } }, { db, heavyReads }) => {
-  const app = await requireApp(db, entityId, params.app_identifier);
-  const period = readDayPeriod(query) ?? refuse(404, '400', 'Missing start date');
-  const before = query.only_current ? null : periodBefore(period);
-  const { current, previous } = await heavyReads.within(entityId, hungUp(), async (signal) => ({
-    current: await countEventHits(db, entityId, app.id, period, signal),
-    previous: before && await countEventHits(db, entityId, app.id, before, signal),
-  }));
-  const definitions = await listEventDefinitions(db, entityId, app.id, { offset: 0, limit: MAX_DEFINITIONS });
-  return {
-    [app.identifier]: definitions.map((definition) => showEvent(definition, {
-      current: showHits(period, current.get(hitsKey(definition))),
-      ...before && previous && { previous: showHits(before, previous.get(hitsKey(definition))) },
-    })),
-  };
-});
+const countEvents = route(
+  api.countAppEvents,
+  async ({ params, query, hungUp, caller: { entityId } }, { db, heavyReads }) => {
+    const app = await requireApp(db, entityId, params.app_identifier);
+    const period = readDayPeriod(query) ?? refuse(404, '400', 'Missing start date');
+    const before = query.only_current ? null : periodBefore(period);
+    const { current, previous } = await heavyReads.within(entityId, hungUp(), async (signal) => ({
+      current: await countEventHits(db, entityId, app.id, period, signal),
+      previous: before && (await countEventHits(db, entityId, app.id, before, signal)),
+    }));
+    const definitions = await listEventDefinitions(db, entityId, app.id, { offset: 0, limit: MAX_DEFINITIONS });
+    return {
+      [app.identifier]: definitions.map((definition) =>
+        showEvent(definition, {
+          current: showHits(period, current.get(hitsKey(definition))),
+          ...(before && previous && { previous: showHits(before, previous.get(hitsKey(definition))) }),
+        }),
+      ),
+    };
+  },
+);
 
 function showEvent(
-  { id, logType, name, displayName, goal, labels }: EventDefinition, hits: api.EventAnalytics['hits'],
+  { id, logType, name, displayName, goal, labels }: EventDefinition,
+  hits: api.EventAnalytics['hits'],
 ): api.EventAnalytics {
   return { identifier: id, log_type: logType, display_name: displayName ?? name, name, goal, labels, hits };
 }
 
 function showHits({ from, until }: DayPeriod, hits: EventHits | undefined): api.EventAnalytics['hits']['current'] {
-  const days = [...hits?.days ?? []].toSorted(([a], [b]) => a - b);
+  const days = [...(hits?.days ?? [])].toSorted(([a], [b]) => a - b);
   return {
     period: [from.getTime() / 1_000, until.getTime() / 1_000 - DAY_SECONDS],
-    values: Object.fromEntries(days.map(([day, count]) => [String(day), count])), sessions: hits?.sessions ?? 0,
+    values: Object.fromEntries(days.map(([day, count]) => [String(day), count])),
+    sessions: hits?.sessions ?? 0,
   };
 }
 

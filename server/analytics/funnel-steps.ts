@@ -8,21 +8,39 @@ import { listEventNames } from '../../store/tracking/event-definitions.ts';
 
 type Steps = { steps: readonly FunnelStep[]; exclusions?: readonly FunnelExclusion[] | undefined };
 
-/** The steps as the store takes them. Refuses those of unknown apps and events, and names each (reference: Funnels, 3). */
+/**
+ * The steps as the store takes them. Refuses those of unknown apps and events, and names each (reference: Funnels, 3).
+ */
 export async function resolveSteps(
-  db: Queryable, entityId: number, { steps, exclusions = [] }: Steps, at: string,
+  db: Queryable,
+  entityId: number,
+  { steps, exclusions = [] }: Steps,
+  at: string,
 ): Promise<Pick<FunnelQuery, 'events' | 'details'> & { appIds: number[] }> {
   const names = [
-    ...steps.flatMap(({ match_name: all }, step) => all.map((name, index) => ({ name, path: `${at}steps.${step}.match_name.${index}` }))),
+    ...steps.flatMap(({ match_name: all }, step) =>
+      all.map((name, index) => ({ name, path: `${at}steps.${step}.match_name.${index}` })),
+    ),
     ...exclusions.flatMap(({ match_name: all }, nth) =>
-      all.map((name, index) => ({ name, path: `${at}exclusions.${nth}.match_name.${index}` }))),
+      all.map((name, index) => ({ name, path: `${at}exclusions.${nth}.match_name.${index}` })),
+    ),
   ];
   const apps = await listAppIds(db, entityId, [...new Set(names.map(({ name }) => name.app_id))]);
   const known = new Map<string, ReadonlySet<string>>();
-  const errors: FieldError[] = exclusions.flatMap(({ after_step: step }, nth) => (step < steps.length - 1 ? [] : [{
-    element: `${at}exclusions.${nth}.after_step`, message: 'must be the number of a step before the last one',
-  }]));
-  for (const { name: { app_id: app, log_type: logType, log_name: name }, path } of names) {
+  const errors: FieldError[] = exclusions.flatMap(({ after_step: step }, nth) =>
+    step < steps.length - 1
+      ? []
+      : [
+          {
+            element: `${at}exclusions.${nth}.after_step`,
+            message: 'must be the number of a step before the last one',
+          },
+        ],
+  );
+  for (const {
+    name: { app_id: app, log_type: logType, log_name: name },
+    path,
+  } of names) {
     if (errors.length >= MAX_FAULTS) break;
     const appId = apps.get(app);
     if (appId === undefined) {
@@ -35,6 +53,9 @@ export async function resolveSteps(
     if (message !== null) errors.push({ element: `${path}.log_name`, message });
   }
   refuseFields(errors);
-  const events = eventsOfFunnel(steps, exclusions).map(({ appId, ...event }) => ({ ...event, appId: apps.get(appId)! }));
+  const events = eventsOfFunnel(steps, exclusions).map(({ appId, ...event }) => ({
+    ...event,
+    appId: apps.get(appId)!,
+  }));
   return { events, details: steps.map(detailsOf), appIds: [...apps.values()] };
 }

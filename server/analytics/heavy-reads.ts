@@ -10,16 +10,17 @@ const TRANSACTION_TIMEOUT = '25P04';
 export const HEAVY_READ_MS = FUNNEL_TIMEOUT_MS;
 
 /**
- * Bounds the reads that may look at all events of a period. They are shared out by entity: one place is free for another entity however
- * many reads an entity asks for. A caller who hangs up leaves the line, and Postgres stops computing for them.
+ * Bounds the reads that may look at all events of a period. They are shared out by entity: one place is free for
+ * another entity however many reads an entity asks for. A caller who hangs up leaves the line, and Postgres stops
+ * computing for them.
  */
 export class HeavyReads {
   readonly #take = openPlaces('heavyReads');
   readonly #closing = new AbortController();
 
   /**
-   * Refuses with 429 where too many wait, and with 503 where it took too long or the server ends. `read` ends its statements as soon as
-   * its signal aborts.
+   * Refuses with 429 where too many wait, and with 503 where it took too long or the server ends. `read` ends its
+   * statements as soon as its signal aborts.
    */
   async within<T>(entityId: number, hungUp: AbortSignal, read: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const signal = AbortSignal.any([hungUp, this.#closing.signal]);
@@ -34,7 +35,11 @@ export class HeavyReads {
       this.#closing.signal.throwIfAborted();
       const tookLong = isQueryCanceled(error) || (error as { code?: string }).code === TRANSACTION_TIMEOUT;
       if (hungUp.aborted || !tookLong) return refuseWait(error, 'funnels and previews', hungUp);
-      return refuse(503, 'too_long', `This took longer than ${HEAVY_READ_MS / 1_000} seconds: ask for a shorter period`);
+      return refuse(
+        503,
+        'too_long',
+        `This took longer than ${HEAVY_READ_MS / 1_000} seconds: ask for a shorter period`,
+      );
     }
   }
 

@@ -5,7 +5,9 @@ import type { Tx } from '../../store/core/database.ts';
 /** So many of each are named. */
 const MAX_NAMED = 20;
 
-/** Refuses to delete what filters name by one of its identifiers. `lockSegments` keeps others from coming to name it. */
+/**
+ * Refuses to delete what filters name by one of its identifiers. `lockSegments` keeps others from coming to name it.
+ */
 export async function refuseUsed(tx: Tx, entityId: number, identifiers: readonly string[]): Promise<void> {
   const users = await listFilterUsers(tx, entityId, identifiers, MAX_NAMED);
   if (users.length === 0) return;

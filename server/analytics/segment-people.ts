@@ -34,7 +34,10 @@ const remove = route(api.removeSegmentPeople, async ({ params: { identifier }, b
     const { people, refused } = await readPeople(tx, deps.secrets, entityId, segment.appId, body);
     // A device that was added before the app saw its user may still be a member by itself.
     const devices = body.customer_id_type === 'device_id' ? body.ids.map((device) => `d${device}`) : [];
-    const removed = Math.min(people.length, await deleteMembers(tx, entityId, segment.id, [...new Set([...people, ...devices])]));
+    const removed = Math.min(
+      people.length,
+      await deleteMembers(tx, entityId, segment.id, [...new Set([...people, ...devices])]),
+    );
     await wantRefresh(tx, entityId, segment.id);
     await audit(tx, who, { action: 'update', subjectKind: 'segment', subject: identifier, details: { removed } });
     return { removed, not_there: people.length - removed, refused };
@@ -44,8 +47,9 @@ const remove = route(api.removeSegmentPeople, async ({ params: { identifier }, b
 });
 
 async function lockStatic(tx: Tx, caller: Caller, identifier: string): Promise<Segment> {
-  const segment = await lockSegment(tx, caller.entityId, identifier) ?? refuseUnknownSegment();
-  if (segment.filters !== null) refuse(409, 'not_static', 'The segment has filters: only a static segment takes people');
+  const segment = (await lockSegment(tx, caller.entityId, identifier)) ?? refuseUnknownSegment();
+  if (segment.filters !== null)
+    refuse(409, 'not_static', 'The segment has filters: only a static segment takes people');
   await refuseSensitiveUsers(tx, caller, segment.id);
   return segment;
 }
@@ -55,7 +59,11 @@ type Given = { ids: string[]; customer_id_type: CustomerType };
 
 /** Each once, in the order of the members' key; without ids that are none, and without erased people. */
 async function readPeople(
-  tx: Tx, secrets: Secrets, entityId: number, appId: number, { ids, customer_id_type: type }: Given,
+  tx: Tx,
+  secrets: Secrets,
+  entityId: number,
+  appId: number,
+  { ids, customer_id_type: type }: Given,
 ): Promise<{ people: string[]; refused: Refused[] }> {
   const refused: Refused[] = [];
   const sound: { id: string; index: number }[] = [];
@@ -71,7 +79,8 @@ async function readPeople(
   const erased = await listErasedPeople(tx, secrets, entityId, [...people, ...own]);
   const living: string[] = [];
   for (const [nth, { index }] of sound.entries()) {
-    if (erased.has(people[nth]!) || erased.has(own[nth]!)) refused.push({ index, code: 'INVALID_CUSTOMER_ID', message: 'erased' });
+    if (erased.has(people[nth]!) || erased.has(own[nth]!))
+      refused.push({ index, code: 'INVALID_CUSTOMER_ID', message: 'erased' });
     else living.push(people[nth]!);
   }
   return { people: [...new Set(living)].sort(), refused: refused.toSorted((one, other) => one.index - other.index) };

@@ -4,8 +4,19 @@ import { refuse, refuseField, refuseFields } from '../../domain/core/refusal.ts'
 import { resolveFilters } from '../../store/analytics/resolve-filters.ts';
 import { countFiltered, type SegmentCounts } from '../../store/analytics/segment-counts.ts';
 import {
-  deleteSegment, findCircle, findSegment, insertSegment, lockSegment, lockSegments, MAX_SEGMENTS, type Segment,
-  setUses, streamSegments, updateSegment, updateSegmentFilters, wantRefresh,
+  deleteSegment,
+  findCircle,
+  findSegment,
+  insertSegment,
+  lockSegment,
+  lockSegments,
+  MAX_SEGMENTS,
+  type Segment,
+  setUses,
+  streamSegments,
+  updateSegment,
+  updateSegmentFilters,
+  wantRefresh,
 } from '../../store/analytics/segments.ts';
 import { setLabels } from '../../store/apps/labels.ts';
 import { type Queryable, type Tx, write } from '../../store/core/database.ts';
@@ -31,59 +42,77 @@ const UNKNOWN_APP = "Couldn't find App";
 
 const view = route(api.viewSegment, async ({ params: { identifier }, caller }, { db }) => {
   const show = await showTo(db, caller);
-  return show(await findSegment(db, caller.entityId, identifier) ?? refuseUnknownSegment());
+  return show((await findSegment(db, caller.entityId, identifier)) ?? refuseUnknownSegment());
 });
 
 const create = route(api.createSegment, async ({ body, keepReply, log, ...who }, deps) => {
   const { entityId, userId } = who.caller;
   const { name, description = null, static: isStatic, labels = [] } = body;
-  const filters = filtersOf(body.filters, isStatic) ?? (isStatic ? null : refuseField('filters', 'is required, unless static is true'));
-  const created = await write(deps.db, async (tx) => {
-    await lockSegments(tx, entityId);
-    const { id: appId } = await requireApp(tx, entityId, body.app, UNKNOWN_APP);
-    const usedIds = filters ? await checkFilters(tx, entityId, appId, filters) : [];
-    const { id, identifier } = await insertSegment(tx, entityId, { appId, name, description, filters, createdBy: userId })
-      ?? refuse(409, 'too_many', `The entity has ${MAX_SEGMENTS} segments, the most that it may have`);
-    await setUses(tx, entityId, id, usedIds);
-    if (labels.length > 0) await setLabels(tx, entityId, { kind: 'segment', id }, labels);
-    const details = { name, ...await attributesOfFilters(tx, who.caller, filters) };
-    await audit(tx, who, { action: 'create', subjectKind: 'segment', subject: identifier, details });
-    const show = await showTo(tx, who.caller);
-    return keepReply(tx, show((await findSegment(tx, entityId, identifier))!));
-  }, { collide: true });
+  const filters =
+    filtersOf(body.filters, isStatic) ??
+    (isStatic ? null : refuseField('filters', 'is required, unless static is true'));
+  const created = await write(
+    deps.db,
+    async (tx) => {
+      await lockSegments(tx, entityId);
+      const { id: appId } = await requireApp(tx, entityId, body.app, UNKNOWN_APP);
+      const usedIds = filters ? await checkFilters(tx, entityId, appId, filters) : [];
+      const { id, identifier } =
+        (await insertSegment(tx, entityId, { appId, name, description, filters, createdBy: userId })) ??
+        refuse(409, 'too_many', `The entity has ${MAX_SEGMENTS} segments, the most that it may have`);
+      await setUses(tx, entityId, id, usedIds);
+      if (labels.length > 0) await setLabels(tx, entityId, { kind: 'segment', id }, labels);
+      const details = { name, ...(await attributesOfFilters(tx, who.caller, filters)) };
+      await audit(tx, who, { action: 'create', subjectKind: 'segment', subject: identifier, details });
+      const show = await showTo(tx, who.caller);
+      return keepReply(tx, show((await findSegment(tx, entityId, identifier))!));
+    },
+    { collide: true },
+  );
   await refreshSegmentsSoon(deps, log, entityId);
   return created;
 });
 
 const update = route(api.updateSegment, async ({ params: { identifier }, body, log, ...who }, deps) => {
   const { entityId } = who.caller;
-  const updated = await write(deps.db, async (tx) => {
-    await lockSegments(tx, entityId);
-    const segment = await lockSegment(tx, entityId, identifier) ?? refuseUnknownSegment();
-    const filters = filtersOf(body.filters, segment.filters === null);
-    if (filters) await changeFilters(tx, who.caller, segment, filters);
-    const { name = segment.name, description = segment.description } = body;
-    await updateSegment(tx, entityId, segment.id, { name, description });
-    if (body.labels) await setLabels(tx, entityId, { kind: 'segment', id: segment.id }, body.labels);
-    const details = { name, filters: filters !== null, ...await attributesOfFilters(tx, who.caller, filters) };
-    await audit(tx, who, { action: 'update', subjectKind: 'segment', subject: identifier, details });
-    const show = await showTo(tx, who.caller);
-    return show((await findSegment(tx, entityId, identifier))!);
-  }, { collide: true });
+  const updated = await write(
+    deps.db,
+    async (tx) => {
+      await lockSegments(tx, entityId);
+      const segment = (await lockSegment(tx, entityId, identifier)) ?? refuseUnknownSegment();
+      const filters = filtersOf(body.filters, segment.filters === null);
+      if (filters) await changeFilters(tx, who.caller, segment, filters);
+      const { name = segment.name, description = segment.description } = body;
+      await updateSegment(tx, entityId, segment.id, { name, description });
+      if (body.labels) await setLabels(tx, entityId, { kind: 'segment', id: segment.id }, body.labels);
+      const details = { name, filters: filters !== null, ...(await attributesOfFilters(tx, who.caller, filters)) };
+      await audit(tx, who, { action: 'update', subjectKind: 'segment', subject: identifier, details });
+      const show = await showTo(tx, who.caller);
+      return show((await findSegment(tx, entityId, identifier))!);
+    },
+    { collide: true },
+  );
   await refreshSegmentsSoon(deps, log, entityId);
   return updated;
 });
 
-const remove = route(api.deleteSegment, async ({ params: { identifier }, ...who }, { db }) => write(db, async (tx) => {
-  const { entityId } = who.caller;
-  await lockSegments(tx, entityId);
-  const segment = await lockSegment(tx, entityId, identifier) ?? refuseUnknownSegment();
-  await refuseUsed(tx, entityId, [identifier]);
-  const show = await showTo(tx, who.caller);
-  await deleteSegment(tx, entityId, segment.id);
-  await audit(tx, who, { action: 'delete', subjectKind: 'segment', subject: identifier, details: { name: segment.name } });
-  return show(segment);
-}));
+const remove = route(api.deleteSegment, async ({ params: { identifier }, ...who }, { db }) =>
+  write(db, async (tx) => {
+    const { entityId } = who.caller;
+    await lockSegments(tx, entityId);
+    const segment = (await lockSegment(tx, entityId, identifier)) ?? refuseUnknownSegment();
+    await refuseUsed(tx, entityId, [identifier]);
+    const show = await showTo(tx, who.caller);
+    await deleteSegment(tx, entityId, segment.id);
+    await audit(tx, who, {
+      action: 'delete',
+      subjectKind: 'segment',
+      subject: identifier,
+      details: { name: segment.name },
+    });
+    return show(segment);
+  }),
+);
 
 const preview = route(api.previewSegment, async ({ body: { app, filters }, hungUp, ...who }, { db, heavyReads }) => {
   const { entityId } = who.caller;
@@ -93,14 +122,19 @@ const preview = route(api.previewSegment, async ({ body: { app, filters }, hungU
   const waited = segments.find(({ snapshotAt }) => snapshotAt === null);
   if (waited) refuseComputing(waited.identifier);
   const details = await attributesOfFilters(db, who.caller, filters);
-  if (details.attributes !== undefined) await audit(db, who, { action: 'read', subjectKind: 'segment', details: { app, ...details } });
-  return showCounts(await heavyReads.within(entityId, hungUp(), (signal) => countFiltered(db, entityId, query, HEAVY_READ_MS, signal)));
+  if (details.attributes !== undefined)
+    await audit(db, who, { action: 'read', subjectKind: 'segment', details: { app, ...details } });
+  return showCounts(
+    await heavyReads.within(entityId, hungUp(), (signal) => countFiltered(db, entityId, query, HEAVY_READ_MS, signal)),
+  );
 });
 
 /** Those that were given and hold something; null: none. */
 function filtersOf(given: SegmentFilters | undefined, isStatic: boolean): SegmentFilters | null {
   if (!isStatic || given === undefined) return given ?? null;
-  return given.blocks.length === 0 ? null : refuseField('filters', 'must have no blocks: a static segment is a list of people');
+  return given.blocks.length === 0
+    ? null
+    : refuseField('filters', 'must have no blocks: a static segment is a list of people');
 }
 
 /** What filters name exists, and is named in no circle. Gives the segments among it. */
@@ -110,12 +144,16 @@ async function checkFilters(tx: Tx, entityId: number, appId: number, filters: Se
 }
 
 async function changeFilters(
-  tx: Tx, caller: Caller, { id, appId, name, filters: before }: Segment, filters: SegmentFilters,
+  tx: Tx,
+  caller: Caller,
+  { id, appId, name, filters: before }: Segment,
+  filters: SegmentFilters,
 ): Promise<void> {
   const { entityId } = caller;
   const usedIds = await checkFilters(tx, entityId, appId, filters);
   const circle = await findCircle(tx, entityId, id, usedIds);
-  if (circle) refuseField('filters', `must not name the segment itself by way of others: ${[name, ...circle].join(' → ')}`);
+  if (circle)
+    refuseField('filters', `must not name the segment itself by way of others: ${[name, ...circle].join(' → ')}`);
   if (JSON.stringify(before) === JSON.stringify(filters)) return;
   await refuseSensitiveUsers(tx, caller, id);
   await updateSegmentFilters(tx, entityId, id, filters);
@@ -134,7 +172,13 @@ export function refuseUnknownSegment(): never {
 }
 
 const NO_COUNTS: SegmentCounts = {
-  people: 0, peopleTotal: 0, peoplePush: 0, reachCount: 0, reachOptin: 0, reachToken: 0, reachTotal: 0,
+  people: 0,
+  peopleTotal: 0,
+  peoplePush: 0,
+  reachCount: 0,
+  reachOptin: 0,
+  reachToken: 0,
+  reachTotal: 0,
 };
 /** Pushes to fewer can't be compared with each other. */
 const MIN_AB_PEOPLE = 2;
@@ -148,11 +192,22 @@ async function showTo(db: Queryable, caller: Caller): Promise<(segment: Segment)
 function showSegment(segment: Segment, isHidden: boolean): api.Segment {
   const { identifier, name, description, appIdentifier, filters, labels, counts, snapshotAt, failure } = segment;
   return {
-    identifier, name, description, app: appIdentifier, filters: showFilters(filters ?? { operator: 'and', blocks: [] }), filters_subs: {},
+    identifier,
+    name,
+    description,
+    app: appIdentifier,
+    filters: showFilters(filters ?? { operator: 'and', blocks: [] }),
+    filters_subs: {},
     eligible_for_ab_testing: !isHidden && counts !== null && counts.peoplePush >= MIN_AB_PEOPLE,
-    snapshot_at: snapshotAt?.toISOString() ?? null, ...isHidden ? { reach: null, preview: null } : showCounts(counts ?? NO_COUNTS), labels,
-    analytics_enabled: snapshotAt !== null, state: stateOf(segment), failure, static: filters === null,
-    last_used_at: segment.lastUsedAt?.toISOString() ?? null, created_at: segment.createdAt.toISOString(),
+    snapshot_at: snapshotAt?.toISOString() ?? null,
+    ...(isHidden ? { reach: null, preview: null } : showCounts(counts ?? NO_COUNTS)),
+    labels,
+    analytics_enabled: snapshotAt !== null,
+    state: stateOf(segment),
+    failure,
+    static: filters === null,
+    last_used_at: segment.lastUsedAt?.toISOString() ?? null,
+    created_at: segment.createdAt.toISOString(),
     updated_at: segment.updatedAt.toISOString(),
   };
 }
@@ -162,10 +217,22 @@ function stateOf({ snapshotAt, failure }: Segment): api.Segment['state'] {
   return snapshotAt === null ? 'computing' : 'active';
 }
 
-function showCounts({ people, peopleTotal, peoplePush, reachCount, reachOptin, reachToken, reachTotal }: SegmentCounts) {
+function showCounts({
+  people,
+  peopleTotal,
+  peoplePush,
+  reachCount,
+  reachOptin,
+  reachToken,
+  reachTotal,
+}: SegmentCounts) {
   return {
     reach: { count: reachCount, optin: reachOptin, token: reachToken, total: reachTotal },
-    preview: { people_number: people, people_percent: percent(people, peopleTotal), push_percent: percent(peoplePush, people) },
+    preview: {
+      people_number: people,
+      people_percent: percent(people, peopleTotal),
+      push_percent: percent(peoplePush, people),
+    },
   };
 }
 

@@ -9,13 +9,16 @@ import { listHiddenSegments, refuseHidden } from './attributes-of-filters.ts';
 import type { Secrets } from '../../store/core/secrets.ts';
 
 /**
- * What a list was asked for, as JSON or as a file: its entries, and whose data is read: people by id, or the app's or the segment's as a
- * whole.
+ * What a list was asked for, as JSON or as a file: its entries, and whose data is read: people by id, or the app's or
+ * the segment's as a whole.
  */
 export type AskedEntries = {
   filter: TrackedFilter;
   isGrouped?: boolean | undefined;
-  subject: { app: string } | { segment: string } | { users?: readonly string[] | undefined; devices?: readonly string[] | undefined };
+  subject:
+    | { app: string }
+    | { segment: string }
+    | { users?: readonly string[] | undefined; devices?: readonly string[] | undefined };
 };
 
 type App = { id: number; identifier: string };
@@ -23,7 +26,7 @@ type Texts = string[] | undefined;
 type Period = { since_date?: Date | undefined; until_date?: Date | undefined; received_since?: Date | undefined };
 
 /** Of lists of locations and devices (reference: Errors). */
-export const NO_APP = 'Couldn\'t find App';
+export const NO_APP = "Couldn't find App";
 
 export type EventQuery = Period & { group?: boolean | undefined; session_ids?: Texts; names?: Texts; details?: Texts };
 
@@ -34,19 +37,30 @@ export function eventFilter(query: EventQuery) {
   return {
     isGrouped,
     filter: {
-      since: isGrouped ? groupedSince(since, until, new Date()) : since, until, updatedSince, details,
+      since: isGrouped ? groupedSince(since, until, new Date()) : since,
+      until,
+      updatedSince,
+      details,
       oneOf: { session_id: sessions && idsOf(sessions), name: names },
     },
   };
 }
 
 export async function eventsOfApp(
-  db: Queryable, caller: Caller, app: App, query: EventQuery & { device_ids?: Texts; user_ids?: Texts; segment_ids?: Texts },
+  db: Queryable,
+  caller: Caller,
+  app: App,
+  query: EventQuery & { device_ids?: Texts; user_ids?: Texts; segment_ids?: Texts },
 ): Promise<AskedEntries> {
-  const segments = query.segment_ids && await findSegments(db, caller, query.segment_ids, await listHiddenSegments(db, caller));
+  const segments =
+    query.segment_ids && (await findSegments(db, caller, query.segment_ids, await listHiddenSegments(db, caller)));
   const { isGrouped, filter } = eventFilter(query);
   const oneOf = { ...filter.oneOf, device_id: query.device_ids, user_id: query.user_ids };
-  return { isGrouped, filter: { ...filter, appIds: [app.id], oneOf, segments }, subject: subjectOf({ app: app.identifier }, query) };
+  return {
+    isGrouped,
+    filter: { ...filter, appIds: [app.id], oneOf, segments },
+    subject: subjectOf({ app: app.identifier }, query),
+  };
 }
 
 export function sessionsOfApp(
@@ -54,7 +68,11 @@ export function sessionsOfApp(
   query: Period & { device_ids?: Texts; user_ids?: Texts; app_versions?: Texts; countries?: Texts; langs?: Texts },
 ): AskedEntries {
   const oneOf = {
-    device_id: query.device_ids, user_id: query.user_ids, app_version: query.app_versions, country: query.countries, lang: query.langs,
+    device_id: query.device_ids,
+    user_id: query.user_ids,
+    app_version: query.app_versions,
+    country: query.countries,
+    lang: query.langs,
   };
   return {
     filter: { appIds: [app.id], ...periodOf(query), oneOf },
@@ -63,11 +81,19 @@ export function sessionsOfApp(
 }
 
 export function locationsOfApp(
-  app: App, query: Period & { session_ids?: Texts; device_ids?: Texts; latitude?: number | undefined; longitude?: number | undefined },
+  app: App,
+  query: Period & {
+    session_ids?: Texts;
+    device_ids?: Texts;
+    latitude?: number | undefined;
+    longitude?: number | undefined;
+  },
 ): AskedEntries {
   const one = (value: number | undefined) => (value === undefined ? undefined : [value]);
   const oneOf = {
-    session_id: query.session_ids && idsOf(query.session_ids), device_id: query.device_ids, latitude: one(query.latitude),
+    session_id: query.session_ids && idsOf(query.session_ids),
+    device_id: query.device_ids,
+    latitude: one(query.latitude),
     longitude: one(query.longitude),
   };
   return {
@@ -83,10 +109,13 @@ function periodOf({ since_date: since, until_date: until, received_since: update
 type DeviceQuery = { current_user_ids?: Texts; updated_since?: Date | undefined };
 
 export async function devicesOfApp(
-  db: Queryable, caller: Caller, app: App, query: DeviceQuery & { device_ids?: Texts; segment_ids?: Texts },
+  db: Queryable,
+  caller: Caller,
+  app: App,
+  query: DeviceQuery & { device_ids?: Texts; segment_ids?: Texts },
 ): Promise<AskedEntries> {
   const hiddenSegments = await listHiddenSegments(db, caller);
-  const segments = query.segment_ids && await findSegments(db, caller, query.segment_ids, hiddenSegments);
+  const segments = query.segment_ids && (await findSegments(db, caller, query.segment_ids, hiddenSegments));
   const oneOf = { device_id: query.device_ids, current_user_id: query.current_user_ids };
   return {
     filter: { appIds: [app.id], updatedSince: query.updated_since, oneOf, segments, hiddenSegments },
@@ -95,7 +124,10 @@ export async function devicesOfApp(
 }
 
 export async function devicesOfSegment(
-  db: Queryable, caller: Caller, segmentIdentifier: string, query: DeviceQuery,
+  db: Queryable,
+  caller: Caller,
+  segmentIdentifier: string,
+  query: DeviceQuery,
 ): Promise<AskedEntries> {
   const hiddenSegments = await listHiddenSegments(db, caller);
   const { id, identifier, appId } = await requireSegment(db, caller, segmentIdentifier, hiddenSegments);
@@ -107,7 +139,10 @@ export async function devicesOfSegment(
 }
 
 async function requireSegment(
-  db: Queryable, { entityId }: Caller, identifier: string, hidden: readonly number[],
+  db: Queryable,
+  { entityId }: Caller,
+  identifier: string,
+  hidden: readonly number[],
 ): Promise<SegmentRef> {
   const [found] = await listSegmentRefs(db, entityId, [identifier]);
   if (!found) return refuseSegment();
@@ -116,7 +151,10 @@ async function requireSegment(
 
 /** Also those of other apps: people are the same by their user ids. */
 async function findSegments(
-  db: Queryable, caller: Caller, asked: readonly string[], hidden: readonly number[],
+  db: Queryable,
+  caller: Caller,
+  asked: readonly string[],
+  hidden: readonly number[],
 ): Promise<number[]> {
   const found = await listSegmentRefs(db, caller.entityId, asked);
   if (found.length < new Set(asked).size) refuseSegment();
@@ -135,7 +173,7 @@ export function refuseComputing(segment: string): never {
 }
 
 function refuseSegment(): never {
-  return refuse(404, 'not_found', 'Couldn\'t find Segment');
+  return refuse(404, 'not_found', "Couldn't find Segment");
 }
 
 /** Ids that are none are those of nothing. */
@@ -144,17 +182,30 @@ function idsOf(given: readonly string[]): number[] {
 }
 
 /** People who are asked for by their ids; else the app or the segment as a whole. */
-function subjectOf<Whole>(whole: Whole, { user_ids: users, device_ids: devices }: { user_ids?: Texts; device_ids?: Texts }) {
+function subjectOf<Whole>(
+  whole: Whole,
+  { user_ids: users, device_ids: devices }: { user_ids?: Texts; device_ids?: Texts },
+) {
   return users || devices ? { users, devices } : whole;
 }
 
 type Audited = Pick<AuditEntry, 'subjectKind' | 'subject' | 'customerHash' | 'details'>;
 
 /** The subjects in the audit log: an entry for each person asked for, or one for the app or the segment. */
-export function auditedEntries(secrets: Secrets, entityId: number, what: string, subject: AskedEntries['subject']): Audited[] {
+export function auditedEntries(
+  secrets: Secrets,
+  entityId: number,
+  what: string,
+  subject: AskedEntries['subject'],
+): Audited[] {
   if ('app' in subject) return [{ subjectKind: 'app', subject: subject.app, details: { what } }];
   if ('segment' in subject) return [{ subjectKind: 'segment', subject: subject.segment, details: { what } }];
-  const entry = (type: 'user_id' | 'device_id') => (id: string): Audited => (
-    { subjectKind: 'customer', customerHash: secrets.customerHash(entityId, type, id), details: { what } });
+  const entry =
+    (type: 'user_id' | 'device_id') =>
+    (id: string): Audited => ({
+      subjectKind: 'customer',
+      customerHash: secrets.customerHash(entityId, type, id),
+      details: { what },
+    });
   return [...(subject.users ?? []).map(entry('user_id')), ...(subject.devices ?? []).map(entry('device_id'))];
 }

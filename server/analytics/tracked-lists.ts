@@ -1,10 +1,23 @@
 import { z } from 'zod';
 import * as api from '../../api/analytics/tracked-lists.ts';
-import { type ListField, returnedFields, segmentMembers, type TrackedListName } from '../../domain/analytics/tracked-lists.ts';
+import {
+  type ListField,
+  returnedFields,
+  segmentMembers,
+  type TrackedListName,
+} from '../../domain/analytics/tracked-lists.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { listEarlierIds } from '../../store/analytics/people.ts';
 import {
-  countTracked, findHighestId, hasDevice, hasUser, keysOf, listGrouped, listTracked, listTrackedPortions, type TrackedEntry,
+  countTracked,
+  findHighestId,
+  hasDevice,
+  hasUser,
+  keysOf,
+  listGrouped,
+  listTracked,
+  listTrackedPortions,
+  type TrackedEntry,
 } from '../../store/analytics/tracked-lists.ts';
 import { listAppIds } from '../../store/apps/apps.ts';
 import { findCompleteUntil } from '../../store/core/complete-until.ts';
@@ -20,12 +33,23 @@ import { type Circumstances, type Route, route } from '../http/route.ts';
 import { openSealedCursor } from '../http/sealed-cursor.ts';
 import { listHiddenSegments } from './attributes-of-filters.ts';
 import {
-  type AskedEntries, auditedEntries, devicesOfApp, devicesOfSegment, eventFilter, eventsOfApp, locationsOfApp, NO_APP,
+  type AskedEntries,
+  auditedEntries,
+  devicesOfApp,
+  devicesOfSegment,
+  eventFilter,
+  eventsOfApp,
+  locationsOfApp,
+  NO_APP,
   sessionsOfApp,
 } from './tracked-filters.ts';
 
 type ListQuery = {
-  page: number; per_page: number; fields?: string[] | undefined; cursor?: string | undefined; received_since?: Date | undefined;
+  page: number;
+  per_page: number;
+  fields?: string[] | undefined;
+  cursor?: string | undefined;
+  received_since?: Date | undefined;
 };
 type Who = Circumstances & { caller: Caller };
 
@@ -44,13 +68,18 @@ const listEventsOfDevice = route(api.listDeviceEvents, async ({ params, query, .
   const { entityId } = who.caller;
   const { device_identifier: device } = params;
   const app = await requireApp(db, entityId, params.app_identifier);
-  if (!await hasDevice(db, entityId, app.id, device)) refuse(404, 'not_found', 'Device not found');
+  if (!(await hasDevice(db, entityId, app.id, device))) refuse(404, 'not_found', 'Device not found');
   const { isGrouped, filter } = eventFilter(query);
-  return listPage({ who, query, deps }, {
-    list: 'events', isGrouped, path: `/api/apps/${app.identifier}/devices/${encodeURIComponent(device)}/events`,
-    filter: { ...filter, appIds: [app.id], oneOf: { ...filter.oneOf, device_id: [device], user_id: query.user_ids } },
-    subject: { devices: [device] },
-  });
+  return listPage(
+    { who, query, deps },
+    {
+      list: 'events',
+      isGrouped,
+      path: `/api/apps/${app.identifier}/devices/${encodeURIComponent(device)}/events`,
+      filter: { ...filter, appIds: [app.id], oneOf: { ...filter.oneOf, device_id: [device], user_id: query.user_ids } },
+      subject: { devices: [device] },
+    },
+  );
 });
 
 const listEventsOfUser = route(api.listUserEvents, async ({ params, query, ...who }, deps) => {
@@ -58,22 +87,32 @@ const listEventsOfUser = route(api.listUserEvents, async ({ params, query, ...wh
   const { entityId } = who.caller;
   const { user_id: user } = params;
   const apps = query.application_ids ? await listAppIds(db, entityId, query.application_ids) : null;
-  if (!await hasUser(db, entityId, user)) refuse(404, 'not_found', 'User not found');
+  if (!(await hasUser(db, entityId, user))) refuse(404, 'not_found', 'User not found');
   const { isGrouped, filter } = eventFilter(query);
   const earlier = query.aliases ? await listEarlierIds(db, entityId, user) : [];
-  return listPage({ who, query, deps }, {
-    list: 'events', isGrouped, path: `/api/users/${encodeURIComponent(user)}/events`,
-    filter: {
-      ...filter, appIds: apps && [...apps.values()], oneOf: { ...filter.oneOf, device_id: query.device_ids },
-      person: { userId: user, earlier },
+  return listPage(
+    { who, query, deps },
+    {
+      list: 'events',
+      isGrouped,
+      path: `/api/users/${encodeURIComponent(user)}/events`,
+      filter: {
+        ...filter,
+        appIds: apps && [...apps.values()],
+        oneOf: { ...filter.oneOf, device_id: query.device_ids },
+        person: { userId: user, earlier },
+      },
+      subject: { users: [...new Set([user, ...earlier.map(({ id }) => id)])] },
     },
-    subject: { users: [...new Set([user, ...earlier.map(({ id }) => id)])] },
-  });
+  );
 });
 
 const listAppSessions = route(api.listSessions, async ({ params, query, ...who }, deps) => {
   const app = await requireApp(deps.db, who.caller.entityId, params.app_identifier);
-  return listPage({ who, query, deps }, { list: 'sessions', path: `/api/apps/${app.identifier}/sessions`, ...sessionsOfApp(app, query) });
+  return listPage(
+    { who, query, deps },
+    { list: 'sessions', path: `/api/apps/${app.identifier}/sessions`, ...sessionsOfApp(app, query) },
+  );
 });
 
 const listAppLocations = route(api.listLocations, async ({ params, query, ...who }, deps) => {
@@ -91,23 +130,32 @@ const listAppDevices = route(api.listDevices, async ({ params, query, ...who }, 
 
 const listDevicesOfSegment = route(api.listSegmentDevices, async ({ params, query, ...who }, deps) => {
   const asked = await devicesOfSegment(deps.db, who.caller, params.segment_identifier, query);
-  return listPage({ who, query, deps }, { list: 'segment_devices', path: `/api/segments/${params.segment_identifier}/devices`, ...asked });
+  return listPage(
+    { who, query, deps },
+    { list: 'segment_devices', path: `/api/segments/${params.segment_identifier}/devices`, ...asked },
+  );
 });
 
 const readDevice = route(api.viewDevice, async ({ params, query, ...who }, deps) => {
   const { entityId } = who.caller;
   const { device_identifier: device } = params;
   const app = await requireApp(deps.db, entityId, params.app_identifier, NO_APP);
-  const filter = { appIds: [app.id], oneOf: { device_id: [device] }, hiddenSegments: await listHiddenSegments(deps.db, who.caller) };
+  const filter = {
+    appIds: [app.id],
+    oneOf: { device_id: [device] },
+    hiddenSegments: await listHiddenSegments(deps.db, who.caller),
+  };
   await auditList(deps.db, who, deps, { list: 'devices', subject: { devices: [device] } });
   const fields = returnedFields('devices', query.fields, false);
   const page = { fields, segmentMembers: segmentMembers(query.fields), start: { offset: 0 }, limit: 1 };
-  for await (const { json } of listTracked(deps.db, 'devices', entityId, filter, page)) return JSON.parse(json) as api.Device;
+  for await (const { json } of listTracked(deps.db, 'devices', entityId, filter, page))
+    return JSON.parse(json) as api.Device;
   return refuse(404, 'not_found', 'Device not found');
 });
 
 async function listPage<List extends TrackedListName>(
-  { who, query, deps }: { who: Who; query: ListQuery; deps: RouteDependencies }, asked: AskedList<List>,
+  { who, query, deps }: { who: Who; query: ListQuery; deps: RouteDependencies },
+  asked: AskedList<List>,
 ): Promise<Reply> {
   const { entityId } = who.caller;
   const audited = auditList(deps.db, who, deps, asked);
@@ -121,13 +169,23 @@ async function listPage<List extends TrackedListName>(
 }
 
 async function auditList(
-  db: Queryable, who: Who, { secrets }: RouteDependencies, { list, subject }: Pick<AskedList<TrackedListName>, 'list' | 'subject'>,
+  db: Queryable,
+  who: Who,
+  { secrets }: RouteDependencies,
+  { list, subject }: Pick<AskedList<TrackedListName>, 'list' | 'subject'>,
 ): Promise<void> {
-  await auditEach(db, who, auditedEntries(secrets, who.caller.entityId, list, subject).map((entry) => ({ action: 'read', ...entry })));
+  await auditEach(
+    db,
+    who,
+    auditedEntries(secrets, who.caller.entityId, list, subject).map((entry) => ({ action: 'read', ...entry })),
+  );
 }
 
 async function pageInOrder<List extends TrackedListName>(
-  query: ListQuery, deps: RouteDependencies, entityId: number, { list, path, filter }: AskedList<List>,
+  query: ListQuery,
+  deps: RouteDependencies,
+  entityId: number,
+  { list, path, filter }: AskedList<List>,
 ): Promise<Reply> {
   const { db, settings } = deps;
   const { per_page: perPage } = query;
@@ -136,13 +194,18 @@ async function pageInOrder<List extends TrackedListName>(
   // Before anything is read: what is committed meanwhile comes again the next time.
   const until = query.received_since && !cursor ? { received_until: await findCompleteUntil(db) } : {};
   // Found while the entries are read.
-  const whole = cursor ? Promise.resolve([cursor.upTo, cursor.total] as const)
+  const whole = cursor
+    ? Promise.resolve([cursor.upTo, cursor.total] as const)
     : Promise.all([findHighestId(db, list), countTracked(db, list, entityId, filter)]);
-  whole.catch(() => {});      // where to read the entries has failed first
+  whole.catch(() => {}); // where to read the entries has failed first
   const fields = returnedFields(list, query.fields, false) as ListField<List>[];
   const start = cursor ? { after: cursor.after, upTo: cursor.upTo } : rowsOf({ page, per_page: perPage });
-  const found = listTrackedPortions(
-    db, list, entityId, filter, { fields, segmentMembers: segmentMembers(query.fields), start, limit: perPage + 1 });
+  const found = listTrackedPortions(db, list, entityId, filter, {
+    fields,
+    segmentMembers: segmentMembers(query.fields),
+    start,
+    limit: perPage + 1,
+  });
   let [count, total, upTo]: [number, number, number | null] = [0, 0, null];
   let [last, next]: [TrackedEntry | undefined, string | null] = [undefined, null];
   async function* items(): AsyncGenerator<JsonText> {
@@ -151,24 +214,37 @@ async function pageInOrder<List extends TrackedListName>(
       const shown = portion.slice(0, perPage - count);
       count += shown.length;
       last = shown.at(-1) ?? last;
-      if (portion.length > shown.length) next = sealCursor(deps, entityId, path, { total, page: page + 1, upTo, after: keysOf(last!) });
+      if (portion.length > shown.length)
+        next = sealCursor(deps, entityId, path, { total, page: page + 1, upTo, after: keysOf(last!) });
       // As one text: to wait for each of a thousand entries takes as long as to read them.
       if (shown.length > 0) yield new JsonText(shown.map(({ json }) => json).join(','));
     }
   }
-  return streamedResult('items', items(), {}, () => (
-    { ...pageSummary(settings, path, { ...query, page }, { count, total, cursor: next }), ...until }));
+  return streamedResult('items', items(), {}, () => ({
+    ...pageSummary(settings, path, { ...query, page }, { count, total, cursor: next }),
+    ...until,
+  }));
 }
 
 /** Where the next page goes on, and how many entries there were when the first one was asked for. */
 const Cursor = z.object({ total: z.int(), page: z.int(), upTo: z.int().nullable(), after: z.array(z.string()).min(1) });
 
 /** Sealed: it may hold a device's id, and addresses end up in logs. */
-function sealCursor({ secrets }: RouteDependencies, entityId: number, path: string, cursor: z.output<typeof Cursor>): string {
+function sealCursor(
+  { secrets }: RouteDependencies,
+  entityId: number,
+  path: string,
+  cursor: z.output<typeof Cursor>,
+): string {
   return secrets.seal(JSON.stringify(cursor), cursorCell(entityId, path));
 }
 
-function openCursor({ secrets }: RouteDependencies, entityId: number, path: string, given: string): z.output<typeof Cursor> {
+function openCursor(
+  { secrets }: RouteDependencies,
+  entityId: number,
+  path: string,
+  given: string,
+): z.output<typeof Cursor> {
   return openSealedCursor(secrets, cursorCell(entityId, path), Cursor, given) ?? refuseCursor();
 }
 
@@ -176,15 +252,24 @@ function refuseCursor(): never {
   return refuseField('cursor', 'is not a cursor from navigation.next of this list');
 }
 
-const cursorCell = (entityId: number, path: string) => ({ table: 'tracked_lists', column: 'next', entityId, row: path });
+const cursorCell = (entityId: number, path: string) => ({
+  table: 'tracked_lists',
+  column: 'next',
+  entityId,
+  row: path,
+});
 
 async function groupedPage(
-  query: ListQuery, { db, settings }: RouteDependencies, entityId: number, { path, filter }: AskedList<TrackedListName>,
+  query: ListQuery,
+  { db, settings }: RouteDependencies,
+  entityId: number,
+  { path, filter }: AskedList<TrackedListName>,
 ): Promise<Reply> {
-  if (query.cursor !== undefined) refuseCursor();        // groups are in pages alone
+  if (query.cursor !== undefined) refuseCursor(); // groups are in pages alone
   // A page at once: a caller who reads slowly holds no connection.
   const rows = await Array.fromAsync(
-    listGrouped(db, entityId, filter, { fields: returnedFields('events', query.fields, true), ...rowsOf(query) }));
+    listGrouped(db, entityId, filter, { fields: returnedFields('events', query.fields, true), ...rowsOf(query) }),
+  );
   let [total, count] = [0, 0];
   async function* items(): AsyncGenerator<JsonText> {
     for (const row of rows) {
@@ -198,5 +283,12 @@ async function groupedPage(
 }
 
 export const trackedListRoutes: Route[] = [
-  listAppEvents, listEventsOfDevice, listEventsOfUser, listAppSessions, listAppDevices, readDevice, listDevicesOfSegment, listAppLocations,
+  listAppEvents,
+  listEventsOfDevice,
+  listEventsOfUser,
+  listAppSessions,
+  listAppDevices,
+  readDevice,
+  listDevicesOfSegment,
+  listAppLocations,
 ];

@@ -1,8 +1,15 @@
 import * as api from '../../api/apps/app-groups.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import {
-  type AppGroup, deleteAppGroup, findAppGroup, insertAppGroup, isAppGroupNameTaken, lockAppGroup,
-  renameAppGroup, streamAppGroups, updateAppsOfGroup,
+  type AppGroup,
+  deleteAppGroup,
+  findAppGroup,
+  insertAppGroup,
+  isAppGroupNameTaken,
+  lockAppGroup,
+  renameAppGroup,
+  streamAppGroups,
+  updateAppsOfGroup,
 } from '../../store/apps/app-groups.ts';
 import { listAppIds } from '../../store/apps/apps.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
@@ -11,7 +18,9 @@ import { noResult, streamedList } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 
 const listGroups = route(api.listAppGroups, async (who, { db, streamedLists }) => {
-  return streamedList(streamedLists.shown(who, streamAppGroups(db, who.caller.entityId), (piece) => piece.map(showGroup)));
+  return streamedList(
+    streamedLists.shown(who, streamAppGroups(db, who.caller.entityId), (piece) => piece.map(showGroup)),
+  );
 });
 
 const viewGroup = route(api.viewAppGroup, async ({ params: { group_identifier }, caller }, { db }) => {
@@ -20,30 +29,38 @@ const viewGroup = route(api.viewAppGroup, async ({ params: { group_identifier },
 
 const createGroup = route(api.createAppGroup, async ({ body, keepReply, ...who }, { db }) => {
   const { entityId } = who.caller;
-  return write(db, async (tx) => {
-    await refuseTakenName(tx, entityId, body.name, null);
-    const appIds = await readApps(tx, entityId, body.apps);
-    const made = await insertAppGroup(tx, entityId, body.name);
-    if (appIds) await updateAppsOfGroup(tx, entityId, made.id, appIds);
-    await audit(tx, who, { action: 'create', subjectKind: 'app_group', subject: made.identifier });
-    return keepReply(tx, showGroup(await knownGroup(tx, entityId, made.identifier)));
-  }, { collide: true });
+  return write(
+    db,
+    async (tx) => {
+      await refuseTakenName(tx, entityId, body.name, null);
+      const appIds = await readApps(tx, entityId, body.apps);
+      const made = await insertAppGroup(tx, entityId, body.name);
+      if (appIds) await updateAppsOfGroup(tx, entityId, made.id, appIds);
+      await audit(tx, who, { action: 'create', subjectKind: 'app_group', subject: made.identifier });
+      return keepReply(tx, showGroup(await knownGroup(tx, entityId, made.identifier)));
+    },
+    { collide: true },
+  );
 });
 
 const changeGroup = route(api.updateAppGroup, async ({ params: { group_identifier }, body, ...who }, { db }) => {
   const { entityId } = who.caller;
-  return write(db, async (tx) => {
-    const { id } = await knownGroup(tx, entityId, group_identifier, lockAppGroup);
-    const appIds = await readApps(tx, entityId, body.apps);
-    if (body.name !== undefined) {
-      await refuseTakenName(tx, entityId, body.name, id);
-      await renameAppGroup(tx, entityId, id, body.name);
-    }
-    if (appIds) await updateAppsOfGroup(tx, entityId, id, appIds);
-    const details = { changed: Object.keys(body).join(' ') };
-    await audit(tx, who, { action: 'update', subjectKind: 'app_group', subject: group_identifier, details });
-    return showGroup(await knownGroup(tx, entityId, group_identifier));
-  }, { collide: true });
+  return write(
+    db,
+    async (tx) => {
+      const { id } = await knownGroup(tx, entityId, group_identifier, lockAppGroup);
+      const appIds = await readApps(tx, entityId, body.apps);
+      if (body.name !== undefined) {
+        await refuseTakenName(tx, entityId, body.name, id);
+        await renameAppGroup(tx, entityId, id, body.name);
+      }
+      if (appIds) await updateAppsOfGroup(tx, entityId, id, appIds);
+      const details = { changed: Object.keys(body).join(' ') };
+      await audit(tx, who, { action: 'update', subjectKind: 'app_group', subject: group_identifier, details });
+      return showGroup(await knownGroup(tx, entityId, group_identifier));
+    },
+    { collide: true },
+  );
 });
 
 const deleteGroup = route(api.deleteAppGroup, async ({ params: { group_identifier }, ...who }, { db }) => {
@@ -57,15 +74,20 @@ const deleteGroup = route(api.deleteAppGroup, async ({ params: { group_identifie
 });
 
 async function knownGroup(db: Queryable, entityId: number, given: string, find = findAppGroup): Promise<AppGroup> {
-  return await find(db, entityId, given) ?? refuse(404, 'not_found', 'App group not found');
+  return (await find(db, entityId, given)) ?? refuse(404, 'not_found', 'App group not found');
 }
 
 async function refuseTakenName(tx: Queryable, entityId: number, given: string, exceptId: number | null): Promise<void> {
-  if (await isAppGroupNameTaken(tx, entityId, given, exceptId)) refuseField('name', 'is the name of another app group already');
+  if (await isAppGroupNameTaken(tx, entityId, given, exceptId))
+    refuseField('name', 'is the name of another app group already');
 }
 
 /** The ids of the apps that a body names; undefined where it says nothing of them. */
-async function readApps(tx: Queryable, entityId: number, identifiers: string[] | undefined): Promise<number[] | undefined> {
+async function readApps(
+  tx: Queryable,
+  entityId: number,
+  identifiers: string[] | undefined,
+): Promise<number[] | undefined> {
   if (identifiers === undefined) return undefined;
   const ids = await listAppIds(tx, entityId, identifiers);
   const unknown = identifiers.findIndex((each) => !ids.has(each));

@@ -11,29 +11,52 @@ import type { Secrets } from '../../store/core/secrets.ts';
 import { listMembersToNotify } from '../../store/gdpr/mails.ts';
 import type { Caller } from '../http/caller.ts';
 
-const PLATFORM_IDS = { 'iOS App': 'ios', 'Android App': 'android', 'Web App': 'web' } as const satisfies Record<AppType, string>;
+const PLATFORM_IDS = { 'iOS App': 'ios', 'Android App': 'android', 'Web App': 'web' } as const satisfies Record<
+  AppType,
+  string
+>;
 const NO_ICON: AppIcon = { thumb: null, medium: null, large: null };
 
 /** The apps as the caller sees them, in their order. */
-export async function showApps(
-  db: Queryable, kept: KeptFigures, caller: Caller, apps: WholeApp[],
-): Promise<api.App[]> {
-  const figures = await listAppFigures(db, caller.entityId, apps.map(({ id }) => id), kept);
-  const mailed = new Set((await listMembersToNotify(db, caller.entityId, apps.flatMap(({ gdprEmails }) => gdprEmails))).map(folded));
+export async function showApps(db: Queryable, kept: KeptFigures, caller: Caller, apps: WholeApp[]): Promise<api.App[]> {
+  const figures = await listAppFigures(
+    db,
+    caller.entityId,
+    apps.map(({ id }) => id),
+    kept,
+  );
+  const mailed = new Set(
+    (
+      await listMembersToNotify(
+        db,
+        caller.entityId,
+        apps.flatMap(({ gdprEmails }) => gdprEmails),
+      )
+    ).map(folded),
+  );
   return apps.map((app) => ({
-    ...showSettings(app), ...showVersions(app), ...showFigures(figures.get(app.id)!),
+    ...showSettings(app),
+    ...showVersions(app),
+    ...showFigures(figures.get(app.id)!),
     fcm_key: seesFcmKey(caller) ? app.fcmKey : null,
     gdpr_emails_not_mailed: app.gdprEmails.filter((email) => !mailed.has(folded(email))),
     children_app_id: app.childIdentifiers,
     parent_app_id: app.parentIdentifier,
-    app_groups: app.groups.map(({ identifier, name, createdAtSeconds }) => ({ identifier, name, created_at: createdAtSeconds })),
+    app_groups: app.groups.map(({ identifier, name, createdAtSeconds }) => ({
+      identifier,
+      name,
+      created_at: createdAtSeconds,
+    })),
     store_fetched: app.storeFetched,
     sor_id: app.sorIdentifier,
   }));
 }
 
 export async function showCreatedApp(
-  db: Queryable, kept: KeptFigures, caller: Caller, app: WholeApp,
+  db: Queryable,
+  kept: KeptFigures,
+  caller: Caller,
+  app: WholeApp,
 ): Promise<api.CreatedApp> {
   return api.CreatedApp.parse((await showApps(db, kept, caller, [app]))[0]);
 }
@@ -49,15 +72,24 @@ export function seesFcmKey({ rights }: Caller): boolean {
 }
 
 /** The caller's app with all that is shown of it. */
-export async function requireWholeApp(db: Queryable, secrets: Secrets, entityId: number, identifier: string): Promise<WholeApp> {
-  return await findWholeApp(db, secrets, entityId, identifier) ?? refuse(404, 'not_found', 'App not found');
+export async function requireWholeApp(
+  db: Queryable,
+  secrets: Secrets,
+  entityId: number,
+  identifier: string,
+): Promise<WholeApp> {
+  return (await findWholeApp(db, secrets, entityId, identifier)) ?? refuse(404, 'not_found', 'App not found');
 }
 
 function showSettings(app: WholeApp) {
   const { identifier, name } = app;
   return {
-    identifier, name,
-    localizations: app.localizations.length > 0 ? app.localizations : [{ language: 'en', original_name: name, name, description: null }],
+    identifier,
+    name,
+    localizations:
+      app.localizations.length > 0
+        ? app.localizations
+        : [{ language: 'en', original_name: name, name, description: null }],
     store_id: app.storeId,
     package_name: app.packageName,
     sku: app.sku,
@@ -78,8 +110,11 @@ function showSettings(app: WholeApp) {
     secondary_category: app.secondaryCategory,
     session_timeout: app.sessionTimeoutSeconds,
     verified_users: app.verifiedUsers,
-    quiet_hours: app.quietHours
-      && { ...app.quietHours, start: showTimeOfDay(app.quietHours.start), end: showTimeOfDay(app.quietHours.end) },
+    quiet_hours: app.quietHours && {
+      ...app.quietHours,
+      start: showTimeOfDay(app.quietHours.start),
+      end: showTimeOfDay(app.quietHours.end),
+    },
     send_rate: app.sendRate,
     outcomes_connection: app.outcomesConnection,
   };

@@ -14,26 +14,33 @@ const listTheLabels = route(api.listLabels, async (who, { db, streamedLists }) =
 
 const createLabel = route(api.createLabel, async ({ body, keepReply, ...who }, { db }) => {
   return write(db, async (tx) => {
-    const label = await insertLabel(tx, who.caller.entityId, body.name) ?? refuseField('name', NAME_TAKEN);
+    const label = (await insertLabel(tx, who.caller.entityId, body.name)) ?? refuseField('name', NAME_TAKEN);
     await audit(tx, who, { action: 'create', subjectKind: 'label', subject: label.name });
     return keepReply(tx, showLabel(label));
   });
 });
 
-const renameTheLabel = route(api.renameLabel, async ({ params: { name: before }, body: { new_name }, ...who }, { db }) => {
-  const { entityId } = who.caller;
-  // Of two that give the same name at once, the second finds it taken.
-  return write(db, async (tx) => {
-    const label = await lockLabel(tx, entityId, before) ?? refuseUnknown();
-    if (!await renameLabel(tx, entityId, label.id, new_name)) refuseField('new_name', NAME_TAKEN);
-    await audit(tx, who, { action: 'update', subjectKind: 'label', subject: before, details: { name: new_name } });
-    return showLabel({ ...label, name: new_name });
-  }, { collide: true });
-});
+const renameTheLabel = route(
+  api.renameLabel,
+  async ({ params: { name: before }, body: { new_name }, ...who }, { db }) => {
+    const { entityId } = who.caller;
+    // Of two that give the same name at once, the second finds it taken.
+    return write(
+      db,
+      async (tx) => {
+        const label = (await lockLabel(tx, entityId, before)) ?? refuseUnknown();
+        if (!(await renameLabel(tx, entityId, label.id, new_name))) refuseField('new_name', NAME_TAKEN);
+        await audit(tx, who, { action: 'update', subjectKind: 'label', subject: before, details: { name: new_name } });
+        return showLabel({ ...label, name: new_name });
+      },
+      { collide: true },
+    );
+  },
+);
 
 const deleteTheLabel = route(api.deleteLabel, async ({ params: { name: unwanted }, ...who }, { db }) => {
   await write(db, async (tx) => {
-    if (!await deleteLabel(tx, who.caller.entityId, unwanted)) refuseUnknown();
+    if (!(await deleteLabel(tx, who.caller.entityId, unwanted))) refuseUnknown();
     await audit(tx, who, { action: 'delete', subjectKind: 'label', subject: unwanted });
   });
   return noContent();

@@ -15,12 +15,16 @@ export async function ownWallet(db: Queryable, entityId: number, appIdentifier: 
 /** As `ownWallet`, for whoever changes it: nobody else does until the transaction ends. */
 export async function holdWallet(tx: Queryable, entityId: number, appIdentifier: string): Promise<WalletRef> {
   const wallet = await ownWallet(tx, entityId, appIdentifier);
-  return await lockWallet(tx, entityId, wallet.appId) ? wallet : refuse(404, 'not_found', 'App not found');
+  return (await lockWallet(tx, entityId, wallet.appId)) ? wallet : refuse(404, 'not_found', 'App not found');
 }
 
 /** After a change, in its transaction: a wallet whose lists would be too large to be answered. */
 export async function refuseTooLarge(tx: Queryable, { entityId, appId }: WalletRef): Promise<void> {
-  if (await findWalletBytes(tx, entityId, appId) <= MAX_MIB * 1024 ** 2) return;
-  refuse(400, 'bad_request', `The data wallet would be too large: with the titles of what its elements belong to, its texts have `
-    + `at most ${MAX_MIB} MiB. Shorten some, or delete what is not used`);
+  if ((await findWalletBytes(tx, entityId, appId)) <= MAX_MIB * 1024 ** 2) return;
+  refuse(
+    400,
+    'bad_request',
+    `The data wallet would be too large: with the titles of what its elements belong to, its texts have ` +
+      `at most ${MAX_MIB} MiB. Shorten some, or delete what is not used`,
+  );
 }

@@ -1,7 +1,12 @@
 import * as api from '../../api/apps/data-wallet.ts';
 import { refuseField } from '../../domain/core/refusal.ts';
 import { sayUnknown } from '../../domain/core/say-unknown.ts';
-import { type ElementRef, listPurposes, type Purpose, replacePurposeElements } from '../../store/apps/wallet-purposes.ts';
+import {
+  type ElementRef,
+  listPurposes,
+  type Purpose,
+  replacePurposeElements,
+} from '../../store/apps/wallet-purposes.ts';
 import { listRecipients } from '../../store/apps/wallet-recipients.ts';
 import type { WalletRef } from '../../store/apps/wallet-settings.ts';
 import { deleteWalletText, insertWalletText, updateWalletText } from '../../store/apps/wallet-texts.ts';
@@ -17,14 +22,16 @@ export const purposeRoutes: Route[] = walletRoutes(api.purposes, {
     const { entityId, appId } = wallet;
     const purpose = { technicalName: body.technical_name, title: body.title ?? {}, body: body.description ?? {} };
     const made = await insertWalletText(tx, entityId, appId, 'purpose', purpose);
-    if (made && body.data_elements) await replacePurposeElements(tx, entityId, made.id, await found(tx, wallet, body.data_elements));
+    if (made && body.data_elements)
+      await replacePurposeElements(tx, entityId, made.id, await found(tx, wallet, body.data_elements));
     return made;
   },
   async update(tx, wallet, { id }, body) {
     const { entityId } = wallet;
     const change = { technicalName: body.technical_name, title: body.title, body: body.description };
     const isFree = await updateWalletText(tx, entityId, id, change);
-    if (isFree && body.data_elements) await replacePurposeElements(tx, entityId, id, await found(tx, wallet, body.data_elements));
+    if (isFree && body.data_elements)
+      await replacePurposeElements(tx, entityId, id, await found(tx, wallet, body.data_elements));
     return isFree;
   },
   remove: (tx, { entityId }, { id }) => deleteWalletText(tx, entityId, id),
@@ -34,22 +41,35 @@ export const purposeRoutes: Route[] = walletRoutes(api.purposes, {
 async function found(tx: Queryable, { entityId, appId }: WalletRef, given: api.PurposeElements): Promise<ElementRef[]> {
   const recipients = new Map((await listRecipients(tx, entityId, appId)).map((each) => [each.technicalName, each]));
   return given.map((asked, index) => {
-    const recipient = recipients.get(asked.recipient.technical_name)
-      ?? refuseField(`data_elements.${index}.recipient.technical_name`, sayUnknown(asked.recipient.technical_name, [...recipients.keys()]));
+    const recipient =
+      recipients.get(asked.recipient.technical_name) ??
+      refuseField(
+        `data_elements.${index}.recipient.technical_name`,
+        sayUnknown(asked.recipient.technical_name, [...recipients.keys()]),
+      );
     const element = recipient.elements.find((each) => each.technicalName === asked.technical_name);
     if (element) return { id: element.id, technicalName: element.technicalName };
     const names = recipient.elements.map((each) => each.technicalName);
-    return refuseField(`data_elements.${index}.technical_name`, names.length > 0
-      ? sayUnknown(asked.technical_name, names) : `is unknown: ${recipient.displayName} has no data elements`);
+    return refuseField(
+      `data_elements.${index}.technical_name`,
+      names.length > 0
+        ? sayUnknown(asked.technical_name, names)
+        : `is unknown: ${recipient.displayName} has no data elements`,
+    );
   });
 }
 
 function showPurpose({ identifier, technicalName: name, title: shown, body, elements }: Purpose): api.Purpose {
   return {
-    identifier, technical_name: name, title: shown, description: body,
+    identifier,
+    technical_name: name,
+    title: shown,
+    description: body,
     data_elements: elements.map((element) => ({
-      technical_name: element.technicalName, display_name: element.displayName,
-      recipient: { technical_name: element.recipient }, data_category: { technical_name: element.category },
+      technical_name: element.technicalName,
+      display_name: element.displayName,
+      recipient: { technical_name: element.recipient },
+      data_category: { technical_name: element.category },
     })),
   };
 }

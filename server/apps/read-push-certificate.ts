@@ -12,23 +12,27 @@ type KeyLabel = keyof typeof KEY_TYPES;
 
 const NO_CERTIFICATE = 'must be a certificate in PEM, from -----BEGIN CERTIFICATE----- to -----END CERTIFICATE-----';
 const NO_KEY = 'must be a private key in PEM, from -----BEGIN PRIVATE KEY----- to -----END PRIVATE KEY-----';
-const WITH_PASSPHRASE = 'is encrypted with a passphrase: send it decrypted (openssl pkey -in key.pem); it is kept encrypted here';
+const WITH_PASSPHRASE =
+  'is encrypted with a passphrase: send it decrypted (openssl pkey -in key.pem); it is kept encrypted here';
 const LOST_PLUS = ': its + signs were lost on the way, so percent-encode it in a web form (curl --data-urlencode)';
 
 /**
- * A push certificate and its key as they were given: one of each, with whatever else a file has around them (a file that
- * holds both may be given twice). Refuses by name what is none of these, or encrypted, or has expired by `now`, and a key
- * of another certificate. The certificate comes out as PEM of its own, the key as PEM in PKCS #8.
+ * A push certificate and its key as they were given: one of each, with whatever else a file has around them (a file
+ * that holds both may be given twice). Refuses by name what is none of these, or encrypted, or has expired by `now`,
+ * and a key of another certificate. The certificate comes out as PEM of its own, the key as PEM in PKCS #8.
  */
 export function readPushCertificate(given: { x509_pem: string; pkey_pem: string }, now: Date): NewPushCertificate {
   const certificate = readCertificate(given.x509_pem);
   const key = readKey(given.pkey_pem);
   const { validFromDate: notBefore, validToDate: notAfter } = certificate;
-  if (notAfter <= now) refuseField('x509_pem', `expired on ${notAfter.toISOString()}: renew the certificate, and send the new one`);
+  if (notAfter <= now)
+    refuseField('x509_pem', `expired on ${notAfter.toISOString()}: renew the certificate, and send the new one`);
   if (!certificate.checkPrivateKey(key)) refuseField('pkey_pem', 'is the key of another certificate than x509_pem');
   const names = readSubject(certificate);
   return {
-    ...names, notBefore, notAfter,
+    ...names,
+    notBefore,
+    notAfter,
     fingerprint: Buffer.from(certificate.fingerprint256.replaceAll(':', ''), 'hex'),
     x509Pem: certificate.toString(),
     pkeyPem: key.export({ type: 'pkcs8', format: 'pem' }) as string,
@@ -38,10 +42,12 @@ export function readPushCertificate(given: { x509_pem: string; pkey_pem: string 
 function readCertificate(pem: string): X509Certificate {
   const [found, another] = blocksOf(pem).filter(({ label }) => label === 'CERTIFICATE');
   if (!found) return refuseField('x509_pem', NO_CERTIFICATE);
-  if (another) return refuseField('x509_pem', 'holds several certificates: send that of the app alone, without those above it');
+  if (another)
+    return refuseField('x509_pem', 'holds several certificates: send that of the app alone, without those above it');
   try {
     const certificate = new X509Certificate(bytesOf(found));
-    if (Number.isNaN(certificate.validFromDate.getTime() + certificate.validToDate.getTime())) throw new Error('it has no dates');
+    if (Number.isNaN(certificate.validFromDate.getTime() + certificate.validToDate.getTime()))
+      throw new Error('it has no dates');
     return certificate;
   } catch {
     return refuseField('x509_pem', `cannot be read as a certificate${hintOf(found)}`);
@@ -90,7 +96,19 @@ function hintOf({ body }: Block): string {
 /** The subject's name in one line, the most specific part last to first as RFC 4514 has it, and its UID. */
 function readSubject({ subject }: X509Certificate): { subject: string; uid: string | null } {
   // A line per part, of several names where they are joined by +; their values are escaped.
-  const parts = (subject || '').split('\n').filter((part) => part !== '').map((part) => part.split(' + '));
-  const uid = parts.flat().find((name) => name.startsWith('UID='))?.slice('UID='.length);
-  return { subject: parts.toReversed().map((names) => names.join('+')).join(','), uid: uid ?? null };
+  const parts = (subject || '')
+    .split('\n')
+    .filter((part) => part !== '')
+    .map((part) => part.split(' + '));
+  const uid = parts
+    .flat()
+    .find((name) => name.startsWith('UID='))
+    ?.slice('UID='.length);
+  return {
+    subject: parts
+      .toReversed()
+      .map((names) => names.join('+'))
+      .join(','),
+    uid: uid ?? null,
+  };
 }

@@ -3,7 +3,13 @@ import { DEFAULT_CATEGORIES, DEFAULT_RECIPIENT } from '../../domain/apps/wallet-
 import { refuseField } from '../../domain/core/refusal.ts';
 import { sayUnknown } from '../../domain/core/say-unknown.ts';
 import {
-  deleteRecipient, insertRecipient, listRecipients, type NewElement, type Recipient, replaceElements, updateRecipient,
+  deleteRecipient,
+  insertRecipient,
+  listRecipients,
+  type NewElement,
+  type Recipient,
+  replaceElements,
+  updateRecipient,
 } from '../../store/apps/wallet-recipients.ts';
 import type { WalletRef } from '../../store/apps/wallet-settings.ts';
 import { listWalletTexts } from '../../store/apps/wallet-texts.ts';
@@ -15,26 +21,36 @@ import { walletRoutes } from './wallet-routes.ts';
 export const recipientRoutes: Route[] = walletRoutes(api.recipients, {
   defaults: {
     technicalNames: [DEFAULT_RECIPIENT.technicalName],
-    mayNotChange: 'You can not update a static Recipient', mayNotDelete: 'You can not delete a static Recipient',
+    mayNotChange: 'You can not update a static Recipient',
+    mayNotDelete: 'You can not delete a static Recipient',
   },
   list: (db, { entityId, appId }, address) => listRecipients(db, entityId, appId, address),
   show: showRecipient,
   async insert(tx, wallet, { technical_name, display_name, data_elements }) {
     const named = { technicalName: technical_name, displayName: display_name };
-        const made = await insertRecipient(tx, wallet.entityId, wallet.appId, named);
-    if (made && data_elements) await replaceElements(tx, wallet.entityId, made.id, await categorised(tx, wallet, data_elements));
+    const made = await insertRecipient(tx, wallet.entityId, wallet.appId, named);
+    if (made && data_elements)
+      await replaceElements(tx, wallet.entityId, made.id, await categorised(tx, wallet, data_elements));
     return made;
   },
   async update(tx, wallet, { id }, { technical_name, display_name, data_elements }) {
-    const isFree = await updateRecipient(tx, wallet.entityId, id, { technicalName: technical_name, displayName: display_name });
-    if (isFree && data_elements) await replaceElements(tx, wallet.entityId, id, await categorised(tx, wallet, data_elements));
+    const isFree = await updateRecipient(tx, wallet.entityId, id, {
+      technicalName: technical_name,
+      displayName: display_name,
+    });
+    if (isFree && data_elements)
+      await replaceElements(tx, wallet.entityId, id, await categorised(tx, wallet, data_elements));
     return isFree;
   },
   remove: (tx, { entityId }, { id }) => deleteRecipient(tx, entityId, id),
 });
 
 /** The elements with their categories; refuses the first whose category the app does not have. */
-async function categorised(tx: Queryable, { entityId, appId }: WalletRef, given: api.RecipientElements): Promise<NewElement[]> {
+async function categorised(
+  tx: Queryable,
+  { entityId, appId }: WalletRef,
+  given: api.RecipientElements,
+): Promise<NewElement[]> {
   const made = await listWalletTexts(tx, entityId, appId, 'data_category');
   const ids = new Map<string, number | null>([
     ...DEFAULT_CATEGORIES.map((category) => [category.technicalName, null] as const),
@@ -43,8 +59,13 @@ async function categorised(tx: Queryable, { entityId, appId }: WalletRef, given:
   return given.map((element, index) => {
     const { technical_name: category } = element.data_category;
     const id = ids.get(category);
-    if (id === undefined) refuseField(`data_elements.${index}.data_category.technical_name`, sayUnknown(category, [...ids.keys()]));
-    return { technicalName: element.technical_name, displayName: element.display_name, category: { id, technicalName: category } };
+    if (id === undefined)
+      refuseField(`data_elements.${index}.data_category.technical_name`, sayUnknown(category, [...ids.keys()]));
+    return {
+      technicalName: element.technical_name,
+      displayName: element.display_name,
+      category: { id, technicalName: category },
+    };
   });
 }
 
@@ -55,10 +76,14 @@ function showRecipient({ identifier, technicalName: name, displayName, elements 
     display_name: displayName,
     count_data_elements: elements.length,
     data_elements: elements.map((element) => ({
-      technical_name: element.technicalName, display_name: element.displayName,
+      technical_name: element.technicalName,
+      display_name: element.displayName,
       data_category: { technical_name: element.category.technicalName, title: element.category.title },
-      purposes: element.purposes.map((purpose) => (
-        { identifier: purpose.identifier, technical_name: purpose.technicalName, title: purpose.title })),
+      purposes: element.purposes.map((purpose) => ({
+        identifier: purpose.identifier,
+        technical_name: purpose.technicalName,
+        title: purpose.title,
+      })),
     })),
   };
 }

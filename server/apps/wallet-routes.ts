@@ -32,48 +32,60 @@ type WalletPart<K extends Kept, C extends NamedBody, U extends NamedBody, R exte
 
 /** List, view, create, change by PUT and PATCH, which are the same, and delete. */
 export function walletRoutes<K extends Kept, C extends NamedBody, U extends NamedBody, R extends z.ZodType>(
-  operations: api.WalletOperations<C, U, R>, kept: WalletPart<K, C, U, R>,
+  operations: api.WalletOperations<C, U, R>,
+  kept: WalletPart<K, C, U, R>,
 ): Route[] {
   const part = { ...kept, name: operations.name };
   const addressOf = (params: Record<string, string>) => params[operations.param]!;
-  const change: Handle<api.OneParams, Nothing, U, R, 'token'> = async ({ params, body, ...who }, { db }) => write(db, async (tx) => {
-    const wallet = await holdWallet(tx, who.caller.entityId, params['app_identifier']!);
-    const kept = await known(part, tx, wallet, addressOf(params));
-    if (!isMade(kept)) refuse(405, 'method_not_allowed', part.defaults!.mayNotChange);
-    refuseReserved(part, body.technical_name);
-    if (!await part.update(tx, wallet, kept, body)) refuseTaken(part);
-    await refuseTooLarge(tx, wallet);
-    const details = { members: Object.keys(body).join(' ') };
-    await audit(tx, who, { action: 'update', subjectKind: operations.kind, subject: kept.identifier, details });
-    return part.show(await known(part, tx, wallet, kept.identifier));
-  });
+  const change: Handle<api.OneParams, Nothing, U, R, 'token'> = async ({ params, body, ...who }, { db }) =>
+    write(db, async (tx) => {
+      const wallet = await holdWallet(tx, who.caller.entityId, params['app_identifier']!);
+      const kept = await known(part, tx, wallet, addressOf(params));
+      if (!isMade(kept)) refuse(405, 'method_not_allowed', part.defaults!.mayNotChange);
+      refuseReserved(part, body.technical_name);
+      if (!(await part.update(tx, wallet, kept, body))) refuseTaken(part);
+      await refuseTooLarge(tx, wallet);
+      const details = { members: Object.keys(body).join(' ') };
+      await audit(tx, who, { action: 'update', subjectKind: operations.kind, subject: kept.identifier, details });
+      return part.show(await known(part, tx, wallet, kept.identifier));
+    });
   return [
     route(operations.list, async ({ params, ...who }, { db, streamedLists }) => {
       const wallet = await ownWallet(db, who.caller.entityId, params['app_identifier']!);
-      return streamedList(streamedLists.shown(who, inOnePiece(() => part.list(db, wallet)), (all) => all.map(part.show)));
+      return streamedList(
+        streamedLists.shown(
+          who,
+          inOnePiece(() => part.list(db, wallet)),
+          (all) => all.map(part.show),
+        ),
+      );
     }),
     route(operations.view, async ({ params, caller }, { db }) => {
       const wallet = await ownWallet(db, caller.entityId, params['app_identifier']!);
       return part.show(await known(part, db, wallet, addressOf(params)));
     }),
-    route(operations.create, async ({ params, body, keepReply, ...who }, { db }) => write(db, async (tx) => {
-      const wallet = await holdWallet(tx, who.caller.entityId, params['app_identifier']!);
-      refuseReserved(part, body.technical_name);
-      const made = await part.insert(tx, wallet, body) ?? refuseTaken(part);
-      await refuseTooLarge(tx, wallet);
-      await audit(tx, who, { action: 'create', subjectKind: operations.kind, subject: made.identifier });
-      return keepReply(tx, part.show(await known(part, tx, wallet, made.identifier)));
-    })),
+    route(operations.create, async ({ params, body, keepReply, ...who }, { db }) =>
+      write(db, async (tx) => {
+        const wallet = await holdWallet(tx, who.caller.entityId, params['app_identifier']!);
+        refuseReserved(part, body.technical_name);
+        const made = (await part.insert(tx, wallet, body)) ?? refuseTaken(part);
+        await refuseTooLarge(tx, wallet);
+        await audit(tx, who, { action: 'create', subjectKind: operations.kind, subject: made.identifier });
+        return keepReply(tx, part.show(await known(part, tx, wallet, made.identifier)));
+      }),
+    ),
     route(operations.update, change),
     route(operations.patch, change),
-    route(operations.delete, async ({ params, ...who }, { db }) => write(db, async (tx) => {
-      const wallet = await holdWallet(tx, who.caller.entityId, params['app_identifier']!);
-      const kept = await known(part, tx, wallet, addressOf(params));
-      if (!isMade(kept)) refuse(405, 'method_not_allowed', part.defaults!.mayNotDelete);
-      await part.remove(tx, wallet, kept);
-      await audit(tx, who, { action: 'delete', subjectKind: operations.kind, subject: kept.identifier });
-      return part.show(kept);
-    })),
+    route(operations.delete, async ({ params, ...who }, { db }) =>
+      write(db, async (tx) => {
+        const wallet = await holdWallet(tx, who.caller.entityId, params['app_identifier']!);
+        const kept = await known(part, tx, wallet, addressOf(params));
+        if (!isMade(kept)) refuse(405, 'method_not_allowed', part.defaults!.mayNotDelete);
+        await part.remove(tx, wallet, kept);
+        await audit(tx, who, { action: 'delete', subjectKind: operations.kind, subject: kept.identifier });
+        return part.show(kept);
+      }),
+    ),
   ];
 }
 
@@ -84,9 +96,14 @@ async function* inOnePiece<T>(list: () => Promise<T>): AsyncGenerator<T> {
 
 async function known<K extends Kept>(
   { list, name }: { list(db: Queryable, wallet: WalletRef, address?: string): Promise<K[]>; name: string },
-  db: Queryable, wallet: WalletRef, address: string,
+  db: Queryable,
+  wallet: WalletRef,
+  address: string,
 ): Promise<K> {
-  return (await list(db, wallet, address))[0] ?? refuse(404, 'not_found', `${name[0]!.toUpperCase()}${name.slice(1)} not found`);
+  return (
+    (await list(db, wallet, address))[0] ??
+    refuse(404, 'not_found', `${name[0]!.toUpperCase()}${name.slice(1)} not found`)
+  );
 }
 
 function isMade<K extends Kept>(kept: K): kept is K & Made {

@@ -21,7 +21,8 @@ const changeLanguages = [api.updateWalletLanguages, api.patchWalletLanguages].ma
       await audit(tx, who, { action: 'update', subjectKind: 'data_wallet', subject: app_identifier, details });
       return show(await listWalletLanguages(tx, entityId, appId));
     });
-  }));
+  }),
+);
 
 function show(languages: string[]): api.WalletLanguages {
   return { languages: languages.map((code) => ({ identifier: code, label: languageLabel(code) })) };

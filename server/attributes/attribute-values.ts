@@ -24,7 +24,10 @@ const readCustomerAttributeValues = route(api.readCustomerAttributeValues, readV
 type Asked = Circumstances & { query: z.output<typeof api.ATTRIBUTE_VALUES.query>; caller: Caller };
 
 /** Shows the values by key, and writes down who read them. */
-async function readValues({ query, version, ...who }: Asked, { db, secrets }: RouteDependencies): Promise<Record<string, unknown>> {
+async function readValues(
+  { query, version, ...who }: Asked,
+  { db, secrets }: RouteDependencies,
+): Promise<Record<string, unknown>> {
   const { entityId } = who.caller;
   const values = await write(db, async (tx) => {
     const sor = await findVisibleSor(tx, entityId, query.sor_id, version);
@@ -37,9 +40,15 @@ async function readValues({ query, version, ...who }: Asked, { db, secrets }: Ro
   return Object.fromEntries(values.map((value) => [value.key, show(value)]));
 }
 
-/** Of a SoR that is not custom, a device stands for whoever used it last, if anybody was named (reference: Customer attribute values). */
+/**
+ * Of a SoR that is not custom, a device stands for whoever used it last, if anybody was named (reference: Customer
+ * attribute values).
+ */
 async function customerMeant(
-  tx: Tx, entityId: number, { type, appId }: SystemOfRecord, { customer_id, customer_type }: Asked['query'],
+  tx: Tx,
+  entityId: number,
+  { type, appId }: SystemOfRecord,
+  { customer_id, customer_type }: Asked['query'],
 ): Promise<Person> {
   const asked: Person = { customerType: customer_type, customerId: customer_id };
   if (customer_type === 'user_id' || type === 'custom') return asked;
@@ -50,7 +59,7 @@ async function customerMeant(
 function showValue({ valueType, value, elements }: StoredValue): unknown {
   if (elements) return elements.map((element) => element.value);
   if (valueType === 'Number' && typeof value === 'string') return rawNumber(value);
-  return value;         // a Date becomes ISO in UTC with milliseconds
+  return value; // a Date becomes ISO in UTC with milliseconds
 }
 
 /** v2 also dates each element of a Set (reference: Customer attribute values). */

@@ -2,7 +2,10 @@ import * as api from '../../api/attributes/customer-attributes.ts';
 import type { ValueType } from '../../domain/attributes/attribute-value.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import {
-  type CustomerAttribute, deleteCustomerAttribute, findCustomerAttribute, insertCustomerAttribute,
+  type CustomerAttribute,
+  deleteCustomerAttribute,
+  findCustomerAttribute,
+  insertCustomerAttribute,
   updateCustomerAttribute,
 } from '../../store/attributes/customer-attributes.ts';
 import { findSorById, lockSor, type SystemOfRecord } from '../../store/attributes/systems-of-records.ts';
@@ -13,10 +16,13 @@ import { noResult } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 import { findVisibleSor, isVisible, showAttribute } from './sor-record.ts';
 
-const viewAttribute = route(api.viewCustomerAttribute, async ({ params: { ca_identifier }, caller, version }, { db }) => {
-  const { attribute, sor } = await findVisible(db, caller.entityId, ca_identifier, version);
-  return view(attribute, sor, version);
-});
+const viewAttribute = route(
+  api.viewCustomerAttribute,
+  async ({ params: { ca_identifier }, caller, version }, { db }) => {
+    const { attribute, sor } = await findVisible(db, caller.entityId, ca_identifier, version);
+    return view(attribute, sor, version);
+  },
+);
 
 const defineAttribute = route(api.createCustomerAttribute, async ({ body, version, keepReply, ...who }, { db }) => {
   const { entityId } = who.caller;
@@ -24,58 +30,89 @@ const defineAttribute = route(api.createCustomerAttribute, async ({ body, versio
     const sor = await findVisibleSor(tx, entityId, body.sor_id, version, lockSor);
     refuseOtherThanCustom(sor);
     const definition = {
-      key: body.key, label: body.label ?? body.key, valueType: body.value_type, isIdentifier: body.is_identifier,
+      key: body.key,
+      label: body.label ?? body.key,
+      valueType: body.value_type,
+      isIdentifier: body.is_identifier,
       isSensitive: body.sensitive,
     };
-    const attribute = await insertCustomerAttribute(tx, entityId, sor.id, definition)
-      ?? refuseField('key', 'is already the key of an attribute of this system of record');
+    const attribute =
+      (await insertCustomerAttribute(tx, entityId, sor.id, definition)) ??
+      refuseField('key', 'is already the key of an attribute of this system of record');
     await audit(tx, who, { action: 'create', subjectKind: 'customer_attribute', subject: attribute.identifier });
     return keepReply(tx, view(attribute, sor, version));
   });
 });
 
-const changeAttribute = route(api.updateCustomerAttribute, async ({ params: { ca_identifier }, body, version, ...who }, { db }) => {
-  const { entityId } = who.caller;
-  return write(db, async (tx) => {
-    const { label, disabled, is_identifier: isIdentifier, sensitive: isSensitive, value_type: valueType } = body;
-    const isOfAnySor = label === undefined && disabled === undefined
-      && (isIdentifier !== undefined || isSensitive !== undefined || valueType !== undefined);
-    const { attribute: found, sor } = await lockVisible(tx, entityId, ca_identifier, version, { isOfAnySor });
-    if (valueType !== undefined) refuseOtherType(found, valueType);
-    const attribute = await updateCustomerAttribute(tx, entityId, found.id, { label, disabled, isIdentifier, isSensitive, valueType });
-    const details = {
-      label: label !== undefined, disabled: disabled ?? null, is_identifier: isIdentifier ?? null, sensitive: isSensitive ?? null,
-      ...valueType !== undefined && { value_type: valueType },
-    };
-    await audit(tx, who, {
-      action: 'update', subjectKind: 'customer_attribute', subject: attribute.identifier, details,
+const changeAttribute = route(
+  api.updateCustomerAttribute,
+  async ({ params: { ca_identifier }, body, version, ...who }, { db }) => {
+    const { entityId } = who.caller;
+    return write(db, async (tx) => {
+      const { label, disabled, is_identifier: isIdentifier, sensitive: isSensitive, value_type: valueType } = body;
+      const isOfAnySor =
+        label === undefined &&
+        disabled === undefined &&
+        (isIdentifier !== undefined || isSensitive !== undefined || valueType !== undefined);
+      const { attribute: found, sor } = await lockVisible(tx, entityId, ca_identifier, version, { isOfAnySor });
+      if (valueType !== undefined) refuseOtherType(found, valueType);
+      const attribute = await updateCustomerAttribute(tx, entityId, found.id, {
+        label,
+        disabled,
+        isIdentifier,
+        isSensitive,
+        valueType,
+      });
+      const details = {
+        label: label !== undefined,
+        disabled: disabled ?? null,
+        is_identifier: isIdentifier ?? null,
+        sensitive: isSensitive ?? null,
+        ...(valueType !== undefined && { value_type: valueType }),
+      };
+      await audit(tx, who, {
+        action: 'update',
+        subjectKind: 'customer_attribute',
+        subject: attribute.identifier,
+        details,
+      });
+      return view(attribute, sor, version);
     });
-    return view(attribute, sor, version);
-  });
-});
+  },
+);
 
-const removeAttribute = route(api.deleteCustomerAttribute, async ({ params: { ca_identifier }, version, ...who }, { db }) => {
-  await write(db, async (tx) => {
-    const { attribute } = await lockVisible(tx, who.caller.entityId, ca_identifier, version);
-    await deleteCustomerAttribute(tx, who.caller.entityId, attribute.id);
-    await audit(tx, who, { action: 'delete', subjectKind: 'customer_attribute', subject: attribute.identifier });
-  });
-  return noResult();
-});
+const removeAttribute = route(
+  api.deleteCustomerAttribute,
+  async ({ params: { ca_identifier }, version, ...who }, { db }) => {
+    await write(db, async (tx) => {
+      const { attribute } = await lockVisible(tx, who.caller.entityId, ca_identifier, version);
+      await deleteCustomerAttribute(tx, who.caller.entityId, attribute.id);
+      await audit(tx, who, { action: 'delete', subjectKind: 'customer_attribute', subject: attribute.identifier });
+    });
+    return noResult();
+  },
+);
 
 type Found = { attribute: CustomerAttribute; sor: SystemOfRecord };
 
 async function findVisible(
-  db: Queryable, entityId: number, ca_identifier: string, version: ApiVersion,
+  db: Queryable,
+  entityId: number,
+  ca_identifier: string,
+  version: ApiVersion,
 ): Promise<Found> {
   const attribute = await findCustomerAttribute(db, entityId, ca_identifier);
-  const sor = attribute && await findSorById(db, entityId, attribute.sorId);
+  const sor = attribute && (await findSorById(db, entityId, attribute.sorId));
   return sor && isVisible(sor, version) ? { attribute, sor } : refuse(404, 'not_found', 'Customer attribute not found');
 }
 
 /** Looks again once the SoR is held: another request may have deleted the attribute meanwhile. */
 async function lockVisible(
-  tx: Queryable, entityId: number, ca_identifier: string, version: ApiVersion, { isOfAnySor = false } = {},
+  tx: Queryable,
+  entityId: number,
+  ca_identifier: string,
+  version: ApiVersion,
+  { isOfAnySor = false } = {},
 ): Promise<Found> {
   const { sor } = await findVisible(tx, entityId, ca_identifier, version);
   if (!isOfAnySor) refuseOtherThanCustom(sor);
@@ -87,7 +124,10 @@ function refuseOtherThanCustom({ type }: SystemOfRecord): void {
   if (type !== 'custom') refuse(400, 'bad_request', 'Only the attributes of custom systems of records can be changed');
 }
 
-/** A guessed type may become String, which takes all that a scalar may be: another type would not take the values that are there. */
+/**
+ * A guessed type may become String, which takes all that a scalar may be: another type would not take the values that
+ * are there.
+ */
 function refuseOtherType({ isGuessed, valueType: own }: CustomerAttribute, valueType: ValueType): void {
   if (valueType === own || (isGuessed && valueType === 'String' && own !== 'Set')) return;
   const choice = isGuessed && own !== 'Set' && own !== 'String' ? `${own} or String` : own;

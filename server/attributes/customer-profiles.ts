@@ -14,12 +14,15 @@ import { nextUrl, openAllCursor } from './profile-cursor.ts';
 import { fullProfiles } from './profile-record.ts';
 import { findProfileSelection } from './profile-selection.ts';
 
-const listProfiles = route(api.listCustomerProfiles, (asked, deps) => asked.query.updated_since
-  ? listProfileChanges(asked, deps, asked.query.updated_since)
-  : listAllProfiles(asked, deps));
+const listProfiles = route(api.listCustomerProfiles, (asked, deps) =>
+  asked.query.updated_since ? listProfileChanges(asked, deps, asked.query.updated_since) : listAllProfiles(asked, deps),
+);
 
 async function listAllProfiles(asked: AskedProfiles, deps: RouteDependencies): Promise<Reply> {
-  const { caller: { entityId }, query } = asked;
+  const {
+    caller: { entityId },
+    query,
+  } = asked;
   const { num_per_page: perPage } = query;
   const filter = { customerType: query.customer_id_type ?? null, customerIds: query.customer_ids ?? null };
   const cursor = openAllCursor(deps.secrets, entityId, query);
@@ -29,15 +32,15 @@ async function listAllProfiles(asked: AskedProfiles, deps: RouteDependencies): P
   const { selection, total, customers } = await write(deps.db, async (tx) => {
     const found = {
       selection: await findProfileSelection(tx, entityId, query),
-      total: cursor?.total ?? await countCustomers(tx, entityId, filter),
+      total: cursor?.total ?? (await countCustomers(tx, entityId, filter)),
       customers: await listCustomers(tx, entityId, filter, { ...start, limit: perPage + 1 }),
     };
     await auditPage(tx, asked, deps, Math.min(perPage, found.customers.length));
     return found;
   });
   const shown = customers.slice(0, perPage);
-  const next = customers.length > perPage
-    ? nextUrl(deps, entityId, query, { after: shown.at(-1)!, total, page: page + 1 }) : null;
+  const next =
+    customers.length > perPage ? nextUrl(deps, entityId, query, { after: shown.at(-1)!, total, page: page + 1 }) : null;
   const found = streamProfileValues(deps.db, entityId, shown, selection.values);
   const totals = { total_pages: Math.ceil(total / perPage), total_profiles: total, next };
   const applications = await listApplications(deps.db, entityId, shown);
@@ -50,7 +53,9 @@ const readProfile = route(api.viewCustomerProfile, async ({ params, query, ...wh
   const filter = { customerType: type ?? null, customerIds: [params.customer_id] };
   await addPendingCustomers(db, entityId);
   const { selection, customers } = await write(db, async (tx) => {
-    const hashes = (type ? [type] : CUSTOMER_TYPES).map((each) => secrets.customerHash(entityId, each, params.customer_id));
+    const hashes = (type ? [type] : CUSTOMER_TYPES).map((each) =>
+      secrets.customerHash(entityId, each, params.customer_id),
+    );
     await auditReads(tx, who, hashes, {});
     return {
       selection: await findProfileSelection(tx, entityId, query),

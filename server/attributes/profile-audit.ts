@@ -9,9 +9,16 @@ import type { ProfileListQuery } from './profile-query.ts';
 export type AskedProfiles = Circumstances & { query: ProfileListQuery; caller: Caller };
 
 /** Those who are asked for by name are written down one by one, a page of anybody as one entry. */
-export async function auditPage(tx: Tx, { query, ...who }: AskedProfiles, { secrets }: RouteDependencies, profiles: number): Promise<void> {
+export async function auditPage(
+  tx: Tx,
+  { query, ...who }: AskedProfiles,
+  { secrets }: RouteDependencies,
+  profiles: number,
+): Promise<void> {
   const { customer_ids: ids, customer_id_type: type } = query;
   if (!ids) return audit(tx, who, { action: 'read', subjectKind: 'customer', details: { profiles } });
-  const hashes = ids.flatMap((id) => (type ? [type] : CUSTOMER_TYPES).map((each) => secrets.customerHash(who.caller.entityId, each, id)));
+  const hashes = ids.flatMap((id) =>
+    (type ? [type] : CUSTOMER_TYPES).map((each) => secrets.customerHash(who.caller.entityId, each, id)),
+  );
   return auditReads(tx, who, hashes, { profiles });
 }

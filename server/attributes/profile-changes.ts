@@ -16,25 +16,34 @@ type Changes = ReturnType<typeof streamProfileValues>;
 
 /** A page of what changed since a date. */
 export async function listProfileChanges(asked: AskedProfiles, deps: RouteDependencies, since: Date): Promise<Reply> {
-  const { caller: { entityId }, query } = asked;
+  const {
+    caller: { entityId },
+    query,
+  } = asked;
   const filter = { customerType: query.customer_id_type ?? null, customerIds: query.customer_ids ?? null };
   const cursor = openChangesCursor(deps.secrets, entityId, query);
-  const scan = cursor ?? await begin(deps.db, since, filter.customerIds !== null);
+  const scan = cursor ?? (await begin(deps.db, since, filter.customerIds !== null));
   if (scan.log === undefined) await addPendingCustomers(deps.db, entityId);
   const { selection, changed, next } = await write(deps.db, async (tx) => {
     // A scan that was left lying until the log forgot what it was to read next.
-    if (cursor?.log && !await isLogKept(tx, cursor.log.receivedAt)) refuseParam('cursor', 'is too old: begin again');
+    if (cursor?.log && !(await isLogKept(tx, cursor.log.receivedAt))) refuseParam('cursor', 'is too old: begin again');
     const selected = await findProfileSelection(tx, entityId, query);
     const from = scan.log === undefined ? { after: scan.after ?? null } : { log: scan.log };
     const page = await listChangedCustomers(
-      tx, entityId, { ...scan, filter, selection: selected.values }, from, query.num_per_page);
+      tx,
+      entityId,
+      { ...scan, filter, selection: selected.values },
+      from,
+      query.num_per_page,
+    );
     await auditPage(tx, asked, deps, page.changed.length);
     return { selection: selected, ...page };
   });
   const found = streamProfileValues(deps.db, entityId, changed, selection.values);
   const applications = await listApplications(deps.db, entityId, changed);
   return streamedResult('profiles', withChanges(found, selection, applications), {
-    updated_until: scan.until, next: next && nextUrl(deps, entityId, query, moved(scan, next)),
+    updated_until: scan.until,
+    next: next && nextUrl(deps, entityId, query, moved(scan, next)),
   });
 }
 

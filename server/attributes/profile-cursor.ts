@@ -25,20 +25,24 @@ export type AllCursor = z.output<typeof AllCursor>;
 export type ChangesCursor = z.output<typeof ChangesCursor>;
 
 /**
- * Sealed: a cursor holds a customer's id, and addresses end up in logs. For the query it was given for: with other filters a
- * page would be of others than those the audit log tells of.
+ * Sealed: a cursor holds a customer's id, and addresses end up in logs. For the query it was given for: with other
+ * filters a page would be of others than those the audit log tells of.
  */
 function cell(entityId: number, query: ProfileListQuery) {
   return { table: 'customer_profiles', column: 'next', entityId, row: JSON.stringify(filtersOf(query)) };
 }
 
 function filtersOf({ page: _page, num_per_page: _perPage, cursor: _cursor, ...filters }: ProfileListQuery) {
-  return Object.entries(filters).filter(([, value]) => value !== undefined).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  return Object.entries(filters)
+    .filter(([, value]) => value !== undefined)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1));
 }
 
 /** The address of the next page: the same query, and where to go on. */
 export function nextUrl(
-  { secrets, settings }: { secrets: Secrets; settings: { publicUrl: string } }, entityId: number, query: ProfileListQuery,
+  { secrets, settings }: { secrets: Secrets; settings: { publicUrl: string } },
+  entityId: number,
+  query: ProfileListQuery,
   cursor: AllCursor | ChangesCursor,
 ): string {
   const asked = { ...query, updated_since: query.updated_since?.toISOString(), page: undefined, cursor: undefined };
@@ -58,7 +62,9 @@ export const openChangesCursor = opener(ChangesCursor);
 function opener<S extends z.ZodType>(schema: S) {
   return (secrets: Secrets, entityId: number, query: ProfileListQuery): z.output<S> | null => {
     if (query.cursor === undefined) return null;
-    return openSealedCursor(secrets, cell(entityId, query), schema, query.cursor)
-      ?? refuseParam('cursor', 'is none that `next` gave for this list');
+    return (
+      openSealedCursor(secrets, cell(entityId, query), schema, query.cursor) ??
+      refuseParam('cursor', 'is none that `next` gave for this list')
+    );
   };
 }

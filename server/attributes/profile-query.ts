@@ -8,6 +8,7 @@ export type ProfileListQuery = z.output<typeof api.profileListQuery>;
 export function refuseParam(name: keyof ProfileListQuery, why: string): never {
   const message = `Param ${name} is not valid`;
   return refuse(400, '400', message, {
-    messages: [{ element: name, severity: 'error', message: why }], errors: [`${name}: ${why}`],
+    messages: [{ element: name, severity: 'error', message: why }],
+    errors: [`${name}: ${why}`],
   });
 }

@@ -12,15 +12,19 @@ export type Applications = ReadonlyMap<string, readonly Application[]>;
 type Members = Record<string, Record<string, unknown>>;
 
 /**
- * Shows all attributes that are selected, those without a value as null: as JSON, since objects with members by chance, and JSON.stringify
- * of them, took a third of a page's time.
+ * Shows all attributes that are selected, those without a value as null: as JSON, since objects with members by chance,
+ * and JSON.stringify of them, took a third of a page's time.
  */
 export function fullProfiles({ sors }: ProfileSelection, applications: Applications): (found: Found) => JsonText {
   const shapes = sors.map(({ name, attributes }) => ({
-    name: JSON.stringify(name), keys: attributes.map(({ key }) => `${JSON.stringify(key)}:`),
+    name: JSON.stringify(name),
+    keys: attributes.map(({ key }) => `${JSON.stringify(key)}:`),
   }));
-  const places = new Map(sors.flatMap(({ attributes }, sor) =>
-    attributes.map(({ id, valueType }, at) => [id, { sor, at, valueType }] as const)));
+  const places = new Map(
+    sors.flatMap(({ attributes }, sor) =>
+      attributes.map(({ id, valueType }, at) => [id, { sor, at, valueType }] as const),
+    ),
+  );
   return ({ customer, values }) => {
     const texts = shapes.map(({ keys }) => keys.map((key) => `${key}null`));
     for (const value of values) {
@@ -29,19 +33,25 @@ export function fullProfiles({ sors }: ProfileSelection, applications: Applicati
       texts[sor]![at] = shapes[sor]!.keys[at]! + valueText(valueType, value);
     }
     const attributes = shapes.map(({ name }, sor) => `${name}:{${texts[sor]!.join(',')}}`).join(',');
-    return new JsonText(`{"customer_id":${JSON.stringify(customer.customerId)},"customer_id_type":"${customer.customerType}",`
-      + `"attributes":{${attributes}},"applications":${JSON.stringify(shownApplications(customer, applications))}}`);
+    return new JsonText(
+      `{"customer_id":${JSON.stringify(customer.customerId)},"customer_id_type":"${customer.customerType}",` +
+        `"attributes":{${attributes}},"applications":${JSON.stringify(shownApplications(customer, applications))}}`,
+    );
   };
 }
 
 function valueText(valueType: ValueType, stored: ProfileValue): string {
   // A number, true and false are written as they are stored.
-  const isBare = typeof stored.value === 'string' && stored.elements === null && (valueType === 'Number' || valueType === 'Boolean');
-  return isBare ? stored.value as string : JSON.stringify(showValue(valueType, stored));
+  const isBare =
+    typeof stored.value === 'string' && stored.elements === null && (valueType === 'Number' || valueType === 'Boolean');
+  return isBare ? (stored.value as string) : JSON.stringify(showValue(valueType, stored));
 }
 
 /** Shows the values that there are as `{ value, removed }`. */
-export function changedProfiles({ sors }: ProfileSelection, applications: Applications): (found: Found) => api.CustomerProfile {
+export function changedProfiles(
+  { sors }: ProfileSelection,
+  applications: Applications,
+): (found: Found) => api.CustomerProfile {
   const places = placesOf(sors);
   return ({ customer, values }) => {
     const members: Members = blank();
@@ -56,8 +66,11 @@ export function changedProfiles({ sors }: ProfileSelection, applications: Applic
 }
 
 function placesOf(sors: ProfileSelection['sors']): Map<number, { sor: string; key: string; valueType: ValueType }> {
-  return new Map(sors.flatMap(({ name, attributes }) =>
-    attributes.map(({ id, key, valueType }) => [id, { sor: name, key, valueType }] as const)));
+  return new Map(
+    sors.flatMap(({ name, attributes }) =>
+      attributes.map(({ id, key, valueType }) => [id, { sor: name, key, valueType }] as const),
+    ),
+  );
 }
 
 /** Without a prototype, so that a key like __proto__ is one like any other. */
@@ -67,12 +80,19 @@ function blank<T extends object>(): T {
 
 function record(customer: Person, attributes: Members, applications: Applications) {
   const { customerId, customerType } = customer;
-  return { customer_id: customerId, customer_id_type: customerType, attributes, applications: shownApplications(customer, applications) };
+  return {
+    customer_id: customerId,
+    customer_id_type: customerType,
+    attributes,
+    applications: shownApplications(customer, applications),
+  };
 }
 
 function shownApplications(customer: Person, applications: Applications) {
   return (applications.get(personKey(customer)) ?? []).map(({ appIdentifier, sorIdentifier, deviceIds }) => ({
-    app_id: appIdentifier, sor_id: sorIdentifier, installations: deviceIds.map((id) => ({ device_id: id })),
+    app_id: appIdentifier,
+    sor_id: sorIdentifier,
+    installations: deviceIds.map((id) => ({ device_id: id })),
   }));
 }
 
@@ -80,8 +100,11 @@ function showValue(valueType: ValueType, { value, elements }: ProfileValue): unk
   if (elements || value === null) return elements;
   if (typeof value === 'number') return new Date(value).toISOString();
   switch (valueType) {
-    case 'Number': return rawNumber(value);
-    case 'Boolean': return value === 'true';
-    default: return value;
+    case 'Number':
+      return rawNumber(value);
+    case 'Boolean':
+      return value === 'true';
+    default:
+      return value;
   }
 }

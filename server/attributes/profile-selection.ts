@@ -13,24 +13,36 @@ export type ProfileSelection = { sors: ProfileSor[]; values: ValueSelection };
 type Asked = { sor_identifiers?: string[] | undefined; attribute_keys?: string[] | undefined };
 
 /**
- * The SoRs asked for, by default all, and of these the attributes asked for, by default all. `global` is always a member;
- * of the others those that have none of the keys asked for are left out. Refuses SoRs that are unknown.
+ * The SoRs asked for, by default all, and of these the attributes asked for, by default all. `global` is always a
+ * member; of the others those that have none of the keys asked for are left out. Refuses SoRs that are unknown.
  */
 export async function findProfileSelection(
-  db: Queryable, entityId: number, { sor_identifiers: identifiers, attribute_keys: keys }: Asked,
+  db: Queryable,
+  entityId: number,
+  { sor_identifiers: identifiers, attribute_keys: keys }: Asked,
 ): Promise<ProfileSelection> {
   const all = await listSors(db, entityId, ['global', 'app', 'custom']);
   const known = new Set(['global', ...all.map(({ identifier }) => identifier)]);
   if (identifiers?.some((identifier) => !known.has(identifier))) {
     refuseParam('sor_identifiers', 'names a System of Records that is unknown');
   }
-  const asked = all.filter(({ type, identifier }) =>
-    !identifiers || identifiers.includes(identifier) || (type === 'global' && identifiers.includes('global')));
-  const attributes = (await listCustomerAttributesOf(db, entityId, asked.map(({ id }) => id)))
-    .filter(({ key }) => !keys || keys.includes(key));
-  const sors = asked.map(({ id, type, identifier }) => ({
-    name: type === 'global' ? 'global' : identifier, attributes: attributes.filter(({ sorId }) => sorId === id),
-  })).filter((sor) => !keys || sor.attributes.length > 0 || sor.name === 'global');
+  const asked = all.filter(
+    ({ type, identifier }) =>
+      !identifiers || identifiers.includes(identifier) || (type === 'global' && identifiers.includes('global')),
+  );
+  const attributes = (
+    await listCustomerAttributesOf(
+      db,
+      entityId,
+      asked.map(({ id }) => id),
+    )
+  ).filter(({ key }) => !keys || keys.includes(key));
+  const sors = asked
+    .map(({ id, type, identifier }) => ({
+      name: type === 'global' ? 'global' : identifier,
+      attributes: attributes.filter(({ sorId }) => sorId === id),
+    }))
+    .filter((sor) => !keys || sor.attributes.length > 0 || sor.name === 'global');
   if (!sors.some(({ name }) => name === 'global')) sors.unshift({ name: 'global', attributes: [] });
   return { sors, values: attributes };
 }

@@ -5,13 +5,17 @@ import { findSor, type SorType, type SorView, type SystemOfRecord } from '../../
 import type { Queryable } from '../../store/core/database.ts';
 import type { ApiVersion } from '../http/api-version.ts';
 
-export function showAttribute(
-  attribute: CustomerAttribute, sorType: SorType, version: ApiVersion,
-): api.SorAttribute {
+export function showAttribute(attribute: CustomerAttribute, sorType: SorType, version: ApiVersion): api.SorAttribute {
   const { identifier, key, label, valueType, disabled, isIdentifier, isSensitive, isGuessed } = attribute;
   const record = {
-    identifier, key, label, value_type: valueType, disabled, is_identifier: isIdentifier, sensitive: isSensitive,
-    ...isGuessed && { guessed: true as const },
+    identifier,
+    key,
+    label,
+    value_type: valueType,
+    disabled,
+    is_identifier: isIdentifier,
+    sensitive: isSensitive,
+    ...(isGuessed && { guessed: true as const }),
   };
   return version === 3 ? record : { ...record, sources: sorType === 'global' ? ['DEFAULT'] : [] };
 }
@@ -36,7 +40,11 @@ export function isVisible({ type }: Pick<SystemOfRecord, 'type'>, version: ApiVe
 
 /** `find` may also be the store's locking one. Refuses what is not there, another entity's, or not of this version. */
 export async function findVisibleSor(
-  db: Queryable, entityId: number, identifier: string, version: ApiVersion, find: typeof findSor = findSor,
+  db: Queryable,
+  entityId: number,
+  identifier: string,
+  version: ApiVersion,
+  find: typeof findSor = findSor,
 ): Promise<SystemOfRecord> {
   const sor = await find(db, entityId, identifier);
   return sor && isVisible(sor, version) ? sor : refuse(404, 'not_found', 'System of record not found');

@@ -2,8 +2,17 @@ import type { z } from 'zod';
 import * as api from '../../api/attributes/systems-of-records.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import {
-  deleteSor, findNotifyEmails, insertAppSor, insertCustomSor, lockSor, renameSor, streamSors, type SystemOfRecord,
-  updateNotifyEmails, updateSorDisabled, viewSors,
+  deleteSor,
+  findNotifyEmails,
+  insertAppSor,
+  insertCustomSor,
+  lockSor,
+  renameSor,
+  streamSors,
+  type SystemOfRecord,
+  updateNotifyEmails,
+  updateSorDisabled,
+  viewSors,
 } from '../../store/attributes/systems-of-records.ts';
 import { write } from '../../store/core/database.ts';
 import { listSyncsInto } from '../../store/syncs/syncs.ts';
@@ -17,52 +26,65 @@ import { findVisibleSor, isVisible, showSor } from './sor-record.ts';
 
 const TYPES = ['app', 'custom', 'global'] as const;
 
-const listSystemsOfRecords = route(api.listSystemsOfRecords, async ({ query, version, ...who }, { db, secrets, streamedLists }) => {
-  const types = TYPES.filter((type) => isVisible({ type }, version) && (query.type?.includes(type) ?? true));
-  const pieces = streamSors(db, secrets, who.caller.entityId, types);
-  return streamedList(streamedLists.shown(who, pieces, (piece) => piece.map((sor) => showSor(sor, version))));
-});
+const listSystemsOfRecords = route(
+  api.listSystemsOfRecords,
+  async ({ query, version, ...who }, { db, secrets, streamedLists }) => {
+    const types = TYPES.filter((type) => isVisible({ type }, version) && (query.type?.includes(type) ?? true));
+    const pieces = streamSors(db, secrets, who.caller.entityId, types);
+    return streamedList(streamedLists.shown(who, pieces, (piece) => piece.map((sor) => showSor(sor, version))));
+  },
+);
 
-const viewSystemOfRecord = route(api.viewSystemOfRecord, async ({ params: { sor_identifier }, caller, version }, { db, secrets }) => {
-  const sor = await findVisibleSor(db, caller.entityId, sor_identifier, version);
-  return showSor((await viewSors(db, secrets, caller.entityId, [sor]))[0]!, version);
-});
+const viewSystemOfRecord = route(
+  api.viewSystemOfRecord,
+  async ({ params: { sor_identifier }, caller, version }, { db, secrets }) => {
+    const sor = await findVisibleSor(db, caller.entityId, sor_identifier, version);
+    return showSor((await viewSors(db, secrets, caller.entityId, [sor]))[0]!, version);
+  },
+);
 
-const createSystemOfRecord = route(api.createSystemOfRecord, async ({ body, version, keepReply, ...who }, { db, secrets }) => {
-  const { entityId, userId } = who.caller;
-  return write(db, async (tx) => {
-    const sor = await insertCustomSor(tx, secrets, entityId, body.name, userId);
-    await audit(tx, who, { action: 'create', subjectKind: 'system_of_record', subject: sor.identifier });
-    const shown = showSor((await viewSors(tx, secrets, entityId, [sor]))[0]!, version);
-    return keepReply(tx, shown, { secretOf: sor.identifier });        // it shows the SoR's key
-  });
-});
+const createSystemOfRecord = route(
+  api.createSystemOfRecord,
+  async ({ body, version, keepReply, ...who }, { db, secrets }) => {
+    const { entityId, userId } = who.caller;
+    return write(db, async (tx) => {
+      const sor = await insertCustomSor(tx, secrets, entityId, body.name, userId);
+      await audit(tx, who, { action: 'create', subjectKind: 'system_of_record', subject: sor.identifier });
+      const shown = showSor((await viewSors(tx, secrets, entityId, [sor]))[0]!, version);
+      return keepReply(tx, shown, { secretOf: sor.identifier }); // it shows the SoR's key
+    });
+  },
+);
 
-const renameSystemOfRecord = route(api.renameSystemOfRecord, async (
-  { params: { sor_identifier }, body, version, ...who }, { db, secrets },
-) => {
-  const { entityId } = who.caller;
-  return write(db, async (tx) => {
-    const found = await findVisibleSor(tx, entityId, sor_identifier, version, lockSor);
-    if (found.type !== 'custom') refuse(400, 'bad_request', 'Only custom systems of records can be modified');
-    const sor = await renameSor(tx, entityId, found.id, body.name);
-    const details = { name: true };
-    await audit(tx, who, { action: 'update', subjectKind: 'system_of_record', subject: sor.identifier, details });
-    return showSor((await viewSors(tx, secrets, entityId, [sor]))[0]!, version);
-  });
-});
+const renameSystemOfRecord = route(
+  api.renameSystemOfRecord,
+  async ({ params: { sor_identifier }, body, version, ...who }, { db, secrets }) => {
+    const { entityId } = who.caller;
+    return write(db, async (tx) => {
+      const found = await findVisibleSor(tx, entityId, sor_identifier, version, lockSor);
+      if (found.type !== 'custom') refuse(400, 'bad_request', 'Only custom systems of records can be modified');
+      const sor = await renameSor(tx, entityId, found.id, body.name);
+      const details = { name: true };
+      await audit(tx, who, { action: 'update', subjectKind: 'system_of_record', subject: sor.identifier, details });
+      return showSor((await viewSors(tx, secrets, entityId, [sor]))[0]!, version);
+    });
+  },
+);
 
-const deleteSystemOfRecord = route(api.deleteSystemOfRecord, async ({ params: { sor_identifier }, version, ...who }, { db }) => {
-  await write(db, async (tx) => {
-    const sor = await findVisibleSor(tx, who.caller.entityId, sor_identifier, version, lockSor);
-    if (sor.type === 'global') refuse(400, 'bad_request', 'The global system of record cannot be deleted');
-    refuseWhileUsed('System of Record', await listSyncsInto(tx, who.caller.entityId, sor.id));
-    await deleteSor(tx, who.caller.entityId, sor.id);
-    if (sor.appId !== null) await insertAppSor(tx, who.caller.entityId, sor.appId);
-    await audit(tx, who, { action: 'delete', subjectKind: 'system_of_record', subject: sor.identifier });
-  });
-  return noResult();
-});
+const deleteSystemOfRecord = route(
+  api.deleteSystemOfRecord,
+  async ({ params: { sor_identifier }, version, ...who }, { db }) => {
+    await write(db, async (tx) => {
+      const sor = await findVisibleSor(tx, who.caller.entityId, sor_identifier, version, lockSor);
+      if (sor.type === 'global') refuse(400, 'bad_request', 'The global system of record cannot be deleted');
+      refuseWhileUsed('System of Record', await listSyncsInto(tx, who.caller.entityId, sor.id));
+      await deleteSor(tx, who.caller.entityId, sor.id);
+      if (sor.appId !== null) await insertAppSor(tx, who.caller.entityId, sor.appId);
+      await audit(tx, who, { action: 'delete', subjectKind: 'system_of_record', subject: sor.identifier });
+    });
+    return noResult();
+  },
+);
 
 const disableSystemOfRecord = route(api.disableSystemOfRecord, (input, deps) => switchSor(input, deps, true));
 
@@ -71,7 +93,9 @@ const enableSystemOfRecord = route(api.enableSystemOfRecord, (input, deps) => sw
 type Switch = Circumstances & { params: z.output<typeof api.sorParams>; caller: Caller };
 
 async function switchSor(
-  { params: { sor_identifier }, version, ...who }: Switch, { db }: RouteDependencies, disabled: boolean,
+  { params: { sor_identifier }, version, ...who }: Switch,
+  { db }: RouteDependencies,
+  disabled: boolean,
 ): Promise<Reply> {
   await write(db, async (tx) => {
     const sor = await findVisibleSor(tx, who.caller.entityId, sor_identifier, version, lockSor);
@@ -91,23 +115,36 @@ function refuseSwitch(sor: SystemOfRecord, disabled: boolean): void {
   }
 }
 
-const viewNotifyEmails = route(api.viewNotifyEmails, async ({ params: { sor_identifier }, caller, version }, { db }) => {
-  const sor = await findVisibleSor(db, caller.entityId, sor_identifier, version);
-  return { notify_emails: await findNotifyEmails(db, caller.entityId, sor.id) };
-});
+const viewNotifyEmails = route(
+  api.viewNotifyEmails,
+  async ({ params: { sor_identifier }, caller, version }, { db }) => {
+    const sor = await findVisibleSor(db, caller.entityId, sor_identifier, version);
+    return { notify_emails: await findNotifyEmails(db, caller.entityId, sor.id) };
+  },
+);
 
-const changeNotifyEmails = route(api.updateNotifyEmails, async ({ params: { sor_identifier }, body, version, ...who }, { db }) => {
-  const { entityId } = who.caller;
-  return write(db, async (tx) => {
-    const sor = await findVisibleSor(tx, entityId, sor_identifier, version, lockSor);
-    await updateNotifyEmails(tx, entityId, sor.id, body.notify_emails);
-    const details = { notifyEmails: body.notify_emails.length };
-    await audit(tx, who, { action: 'update', subjectKind: 'system_of_record', subject: sor.identifier, details });
-    return { notify_emails: await findNotifyEmails(tx, entityId, sor.id) };
-  });
-});
+const changeNotifyEmails = route(
+  api.updateNotifyEmails,
+  async ({ params: { sor_identifier }, body, version, ...who }, { db }) => {
+    const { entityId } = who.caller;
+    return write(db, async (tx) => {
+      const sor = await findVisibleSor(tx, entityId, sor_identifier, version, lockSor);
+      await updateNotifyEmails(tx, entityId, sor.id, body.notify_emails);
+      const details = { notifyEmails: body.notify_emails.length };
+      await audit(tx, who, { action: 'update', subjectKind: 'system_of_record', subject: sor.identifier, details });
+      return { notify_emails: await findNotifyEmails(tx, entityId, sor.id) };
+    });
+  },
+);
 
 export const systemOfRecordsRoutes: Route[] = [
-  listSystemsOfRecords, viewSystemOfRecord, createSystemOfRecord, renameSystemOfRecord, deleteSystemOfRecord,
-  disableSystemOfRecord, enableSystemOfRecord, viewNotifyEmails, changeNotifyEmails,
+  listSystemsOfRecords,
+  viewSystemOfRecord,
+  createSystemOfRecord,
+  renameSystemOfRecord,
+  deleteSystemOfRecord,
+  disableSystemOfRecord,
+  enableSystemOfRecord,
+  viewNotifyEmails,
+  changeNotifyEmails,
 ];

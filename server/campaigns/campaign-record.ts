@@ -4,17 +4,28 @@ import { campaignWarnings } from '../../domain/campaigns/campaign-body.ts';
 import { type CampaignParams, placeholdersOf } from '../../domain/campaigns/campaign-params.ts';
 import { reachStateOf, STATUS_NAMES } from '../../domain/campaigns/campaign-status.ts';
 import { variantParams } from '../../domain/campaigns/variants.ts';
-import { type Campaign, type CampaignStats, listCampaignStats, listVariantStats } from '../../store/campaigns/campaigns.ts';
+import {
+  type Campaign,
+  type CampaignStats,
+  listCampaignStats,
+  listVariantStats,
+} from '../../store/campaigns/campaigns.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import { findControlGroupFigures } from '../../store/sends/control-group-days.ts';
 import { findRollup } from '../../store/sends/report-rollups.ts';
 import { findInternalError } from '../jobs/show-internal-error.ts';
 
 /** Campaigns as a list has them, in their order. */
-export async function showCampaigns(db: Queryable, entityId: number, campaigns: readonly Campaign[]): Promise<api.Campaign[]> {
+export async function showCampaigns(
+  db: Queryable,
+  entityId: number,
+  campaigns: readonly Campaign[],
+): Promise<api.Campaign[]> {
   const stats = await readStats(db, entityId, campaigns);
   return campaigns.map((campaign) => ({
-    ...showCampaign(campaign), ...showCounted(campaign, stats), params: showListedParams(campaign.params),
+    ...showCampaign(campaign),
+    ...showCounted(campaign, stats),
+    params: showListedParams(campaign.params),
     variants: showVariants(campaign, stats, showListedParams),
   }));
 }
@@ -52,17 +63,36 @@ type Stats = { campaigns: Map<number, CampaignStats>; variants: Map<string, Camp
 async function readStats(db: Queryable, entityId: number, campaigns: readonly Campaign[]): Promise<Stats> {
   const tested = campaigns.filter(({ variants }) => variants !== null);
   return {
-    campaigns: await listCampaignStats(db, entityId, campaigns.map(({ id }) => id)),
-    variants: tested.length === 0 ? new Map() : await listVariantStats(db, entityId, tested.map(({ id }) => id)),
+    campaigns: await listCampaignStats(
+      db,
+      entityId,
+      campaigns.map(({ id }) => id),
+    ),
+    variants:
+      tested.length === 0
+        ? new Map()
+        : await listVariantStats(
+            db,
+            entityId,
+            tested.map(({ id }) => id),
+          ),
     countedUntil: (await findRollup(db, entityId))?.countedUntil ?? null,
   };
 }
 
 /** Each with its message, as `show` has it. A campaign without variants has one: itself. */
-function showVariants<Shown>({ id, identifier, name, params, variants }: Campaign, stats: Stats, show: (params: CampaignParams) => Shown) {
-  if (!variants) return [{ identifier, name, share: 100, params: show(params), stats: showStats(stats.campaigns.get(id)) }];
+function showVariants<Shown>(
+  { id, identifier, name, params, variants }: Campaign,
+  stats: Stats,
+  show: (params: CampaignParams) => Shown,
+) {
+  if (!variants)
+    return [{ identifier, name, share: 100, params: show(params), stats: showStats(stats.campaigns.get(id)) }];
   return variants.map((variant) => ({
-    identifier: variant.identifier, name: variant.name, share: variant.share, params: show(variantParams(params, variant)),
+    identifier: variant.identifier,
+    name: variant.name,
+    share: variant.share,
+    params: show(variantParams(params, variant)),
     stats: showStats(stats.variants.get(variant.identifier)),
   }));
 }
@@ -103,13 +133,38 @@ function showListedParams(params: CampaignParams): api.Campaign['params'] {
 
 function showParams(params: CampaignParams): api.CampaignDetails['params'] {
   const {
-    push_subtitle = null, deep_linking_url = null, pushAttachment = null, pushCategory = null, push_includes_sound, push_sound_value = null,
-    expire_after, inapp = null, message_title = null, message_content = null, message_btn = null, inapp_content_url = null,
-    inapp_content_title = null, inapp_content_auto_display = false, inapp_parameters,
+    push_subtitle = null,
+    deep_linking_url = null,
+    pushAttachment = null,
+    pushCategory = null,
+    push_includes_sound,
+    push_sound_value = null,
+    expire_after,
+    inapp = null,
+    message_title = null,
+    message_content = null,
+    message_btn = null,
+    inapp_content_url = null,
+    inapp_content_title = null,
+    inapp_content_auto_display = false,
+    inapp_parameters,
   } = params;
   return {
-    ...showListedParams(params), push_subtitle, deep_linking_url, pushAttachment, pushCategory, push_includes_sound, push_sound_value,
-    expire_after, inapp, message_title, message_content, message_btn, inapp_content_url, inapp_content_title, inapp_content_auto_display,
+    ...showListedParams(params),
+    push_subtitle,
+    deep_linking_url,
+    pushAttachment,
+    pushCategory,
+    push_includes_sound,
+    push_sound_value,
+    expire_after,
+    inapp,
+    message_title,
+    message_content,
+    message_btn,
+    inapp_content_url,
+    inapp_content_title,
+    inapp_content_auto_display,
     inapp_parameters,
   };
 }

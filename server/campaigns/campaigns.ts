@@ -11,10 +11,25 @@ import { resolveFilters } from '../../store/analytics/resolve-filters.ts';
 import { lockSegments } from '../../store/analytics/segments.ts';
 import { findApp, listAppIds } from '../../store/apps/apps.ts';
 import {
-  type Campaign, type CampaignFilter, type CampaignSettings, deleteCampaign, findCampaignByKey,
-  insertCampaign, launchCampaign, listCampaignIds, lockCampaign, MAX_CAMPAIGNS, streamCampaigns, updateCampaign,
+  type Campaign,
+  type CampaignFilter,
+  type CampaignSettings,
+  deleteCampaign,
+  findCampaignByKey,
+  insertCampaign,
+  launchCampaign,
+  listCampaignIds,
+  lockCampaign,
+  MAX_CAMPAIGNS,
+  streamCampaigns,
+  updateCampaign,
 } from '../../store/campaigns/campaigns.ts';
-import { cancelCampaignRun, insertCampaignRun, listDeviceZones, updateCampaignStatus } from '../../store/campaigns/campaign-runs.ts';
+import {
+  cancelCampaignRun,
+  insertCampaignRun,
+  listDeviceZones,
+  updateCampaignStatus,
+} from '../../store/campaigns/campaign-runs.ts';
 import { type Queryable, type Tx, write } from '../../store/core/database.ts';
 import { newIdentifier } from '../../store/core/identifiers.ts';
 import { listOpenSends } from '../../store/sends/sends.ts';
@@ -47,43 +62,67 @@ const listAll = route(api.listCampaigns, async ({ query, version, ...who }, { db
 });
 
 const view = route(api.viewCampaign, async ({ params, caller: { entityId } }, { db }) =>
-  showDetails(db, entityId, await findCampaignByKey(db, entityId, params.campaign_identifier) ?? refuseUnknown()));
+  showDetails(db, entityId, (await findCampaignByKey(db, entityId, params.campaign_identifier)) ?? refuseUnknown()),
+);
 
 const create = route(api.createCampaign, async ({ body, keepReply, ...who }, { db }) => {
   requireRightOfType(api.createCampaign, who.caller, body.type);
   requireRightOfVariants(api.createCampaign, who, body);
-  return write(db, async (tx) => keepReply(tx, await createDraft(tx, who, await readSettings(tx, who.caller.entityId, body, null))));
+  return write(db, async (tx) =>
+    keepReply(tx, await createDraft(tx, who, await readSettings(tx, who.caller.entityId, body, null))),
+  );
 });
 
-const duplicate = route(api.duplicateCampaign, async ({ params, body, keepReply, ...who }, { db }) => write(db, async (tx) => {
-  const campaign = await findCampaignByKey(tx, who.caller.entityId, params.campaign_identifier) ?? refuseUnknown();
-  requireRightOfType(api.duplicateCampaign, who.caller, campaign.type);
-  requireRightOfVariants(api.duplicateCampaign, who, campaign);
-  const settings: CampaignSettings = {
-    ...campaign, ...datesOfDuplicate(campaign, new Date()), name: body.name ?? nameOfDuplicate(campaign.name),
-    variants: campaign.variants && identifyVariants(campaign.variants.map(({ identifier: _, ...variant }) => variant), null),
-  };
-  return keepReply(tx, await createDraft(tx, who, settings));
-}));
+const duplicate = route(api.duplicateCampaign, async ({ params, body, keepReply, ...who }, { db }) =>
+  write(db, async (tx) => {
+    const campaign = (await findCampaignByKey(tx, who.caller.entityId, params.campaign_identifier)) ?? refuseUnknown();
+    requireRightOfType(api.duplicateCampaign, who.caller, campaign.type);
+    requireRightOfVariants(api.duplicateCampaign, who, campaign);
+    const settings: CampaignSettings = {
+      ...campaign,
+      ...datesOfDuplicate(campaign, new Date()),
+      name: body.name ?? nameOfDuplicate(campaign.name),
+      variants:
+        campaign.variants &&
+        identifyVariants(
+          campaign.variants.map(({ identifier: _, ...variant }) => variant),
+          null,
+        ),
+    };
+    return keepReply(tx, await createDraft(tx, who, settings));
+  }),
+);
 
-const replace = route(api.updateCampaign, async ({ params, body, ...who }, { db }) => write(db, async (tx) => {
-  const { entityId } = who.caller;
-  const { id, type, identifier, variants } = await lockDraft(tx, who, params.campaign_identifier, api.updateCampaign);
-  if (body.type !== type) refuseField('type', `stays ${type}: create another campaign`);
-  requireRightOfVariants(api.updateCampaign, who, body);
-  const settings = await readSettings(tx, entityId, body, variants);
-  await updateCampaign(tx, entityId, id, settings, await failureOf(tx, entityId, settings));
-  return changed(tx, who, identifier, { changed: 'body', ...await attributesOfFilters(tx, who.caller, settings.filters) });
-}));
+const replace = route(api.updateCampaign, async ({ params, body, ...who }, { db }) =>
+  write(db, async (tx) => {
+    const { entityId } = who.caller;
+    const { id, type, identifier, variants } = await lockDraft(tx, who, params.campaign_identifier, api.updateCampaign);
+    if (body.type !== type) refuseField('type', `stays ${type}: create another campaign`);
+    requireRightOfVariants(api.updateCampaign, who, body);
+    const settings = await readSettings(tx, entityId, body, variants);
+    await updateCampaign(tx, entityId, id, settings, await failureOf(tx, entityId, settings));
+    return changed(tx, who, identifier, {
+      changed: 'body',
+      ...(await attributesOfFilters(tx, who.caller, settings.filters)),
+    });
+  }),
+);
 
-const remove = route(api.deleteCampaign, async ({ params, ...who }, { db }) => write(db, async (tx) => {
-  const { id, identifier, apiIdentifier, name } = await lockDraft(tx, who, params.campaign_identifier, api.deleteCampaign);
-  await lockSegments(tx, who.caller.entityId);
-  await refuseUsed(tx, who.caller.entityId, [identifier, ...apiIdentifier === null ? [] : [apiIdentifier]]);
-  await deleteCampaign(tx, who.caller.entityId, id);
-  await audit(tx, who, { action: 'delete', subjectKind: 'campaign', subject: identifier, details: { name } });
-  return noResult();
-}));
+const remove = route(api.deleteCampaign, async ({ params, ...who }, { db }) =>
+  write(db, async (tx) => {
+    const { id, identifier, apiIdentifier, name } = await lockDraft(
+      tx,
+      who,
+      params.campaign_identifier,
+      api.deleteCampaign,
+    );
+    await lockSegments(tx, who.caller.entityId);
+    await refuseUsed(tx, who.caller.entityId, [identifier, ...(apiIdentifier === null ? [] : [apiIdentifier])]);
+    await deleteCampaign(tx, who.caller.entityId, id);
+    await audit(tx, who, { action: 'delete', subjectKind: 'campaign', subject: identifier, details: { name } });
+    return noResult();
+  }),
+);
 
 const launch = route(api.launchCampaign, async ({ params, ...who }, deps) => {
   const { run, launched } = await write(deps.db, async (tx) => {
@@ -110,16 +149,25 @@ function refuseLaunch({ status, type, includesInapp, endDate }: Campaign): void 
 }
 
 /** Why its filters may find no person. */
-async function failureOf(tx: Tx, entityId: number, { filters }: Pick<CampaignSettings, 'filters'>): Promise<string | null> {
+async function failureOf(
+  tx: Tx,
+  entityId: number,
+  { filters }: Pick<CampaignSettings, 'filters'>,
+): Promise<string | null> {
   return filters && findErasureFailure(tx, entityId, filters);
 }
 
 /** A classic campaign begins with the first of its zones. */
-async function startRun(tx: Tx, entityId: number, { id, identifier, type, createdBy, appId, adaptTz, appTimezone }: Campaign) {
+async function startRun(
+  tx: Tx,
+  entityId: number,
+  { id, identifier, type, createdBy, appId, adaptTz, appTimezone }: Campaign,
+) {
   const { startDate, launchedAt } = (await findCampaignByKey(tx, entityId, identifier))!;
   const zones = type === 'classic' && adaptTz ? await listDeviceZones(tx, entityId, appId) : [];
   const moments = zones.map(({ timezone, utcOffset: utcOffsetMinutes }) =>
-    localMoment(startDate!, appTimezone, zoneOf({ timezone, utcOffsetMinutes }, appTimezone), launchedAt!).getTime());
+    localMoment(startDate!, appTimezone, zoneOf({ timezone, utcOffsetMinutes }, appTimezone), launchedAt!).getTime(),
+  );
   const startsAt = moments.length > 0 ? Math.min(...moments) : Math.max(startDate!.getTime(), launchedAt!.getTime());
   return insertCampaignRun(tx, entityId, { id, identifier, createdBy }, new Date(startsAt));
 }
@@ -129,10 +177,14 @@ const cancel = route(api.cancelCampaign, async ({ params, ...who }, deps) => {
   const { canceled, sends } = await write(deps.db, async (tx) => {
     const { id, identifier, status } = await lockOwn(tx, who, params.campaign_identifier, api.cancelCampaign);
     if (isDraft(status)) refuse(409, 'conflict', 'A draft cannot be canceled: delete it');
-    if (!mayChange(status, 'cancel')) refuse(409, 'conflict', `The campaign is ${STATUS_NAMES[status].toLowerCase()} already`);
+    if (!mayChange(status, 'cancel'))
+      refuse(409, 'conflict', `The campaign is ${STATUS_NAMES[status].toLowerCase()} already`);
     await updateCampaignStatus(tx, entityId, id, 'canceled');
     await cancelCampaignRun(tx, entityId, id);
-    return { canceled: await changed(tx, who, identifier, { canceled: true }), sends: await listOpenSends(tx, entityId, id, MAX_WOKEN) };
+    return {
+      canceled: await changed(tx, who, identifier, { canceled: true }),
+      sends: await listOpenSends(tx, entityId, id, MAX_WOKEN),
+    };
   });
   await Promise.all(sends.map((send) => cancelSendSoon(deps, who.log, send)));
   return canceled;
@@ -140,59 +192,92 @@ const cancel = route(api.cancelCampaign, async ({ params, ...who }, deps) => {
 
 /** The campaign is the caller's entity's, and of a type that they may act on. */
 async function lockOwn(
-  tx: Tx, { caller }: Who, key: string, operation: Parameters<typeof requireRightOfType>[0],
+  tx: Tx,
+  { caller }: Who,
+  key: string,
+  operation: Parameters<typeof requireRightOfType>[0],
 ): Promise<Campaign> {
-  const campaign = await lockCampaign(tx, caller.entityId, key) ?? refuseUnknown();
+  const campaign = (await lockCampaign(tx, caller.entityId, key)) ?? refuseUnknown();
   requireRightOfType(operation, caller, campaign.type);
   return campaign;
 }
 
-async function lockDraft(tx: Tx, who: Who, key: string, operation: Parameters<typeof requireRightOfType>[0]): Promise<Campaign> {
+async function lockDraft(
+  tx: Tx,
+  who: Who,
+  key: string,
+  operation: Parameters<typeof requireRightOfType>[0],
+): Promise<Campaign> {
   const campaign = await lockOwn(tx, who, key, operation);
   if (isDraft(campaign.status)) return campaign;
-  return refuse(409, 'conflict', `Only drafts change, and this campaign is ${STATUS_NAMES[campaign.status].toLowerCase()}`);
+  return refuse(
+    409,
+    'conflict',
+    `Only drafts change, and this campaign is ${STATUS_NAMES[campaign.status].toLowerCase()}`,
+  );
 }
 
-async function changed(tx: Tx, who: Who, identifier: string, details: Record<string, string | boolean>): Promise<api.CampaignDetails> {
+async function changed(
+  tx: Tx,
+  who: Who,
+  identifier: string,
+  details: Record<string, string | boolean>,
+): Promise<api.CampaignDetails> {
   await audit(tx, who, { action: 'update', subjectKind: 'campaign', subject: identifier, details });
   return showDetails(tx, who.caller.entityId, (await findCampaignByKey(tx, who.caller.entityId, identifier))!);
 }
 
 function requireRightOfVariants(
-  operation: Parameters<typeof requireRightOfField>[0], { caller }: Who, { variants }: { variants?: readonly NewVariant[] | null },
+  operation: Parameters<typeof requireRightOfField>[0],
+  { caller }: Who,
+  { variants }: { variants?: readonly NewVariant[] | null },
 ): void {
   if (variants) requireRightOfField(operation, caller, 'variants');
 }
 
 async function createDraft(tx: Tx, who: Who, settings: CampaignSettings) {
   const { entityId, userId } = who.caller;
-  const { identifier, apiIdentifier } = await insertCampaign(tx, entityId, settings, userId)
-    ?? refuse(409, 'too_many', `The entity has ${MAX_CAMPAIGNS} campaigns, the most that it may have`);
+  const { identifier, apiIdentifier } =
+    (await insertCampaign(tx, entityId, settings, userId)) ??
+    refuse(409, 'too_many', `The entity has ${MAX_CAMPAIGNS} campaigns, the most that it may have`);
   const { name, type, filters } = settings;
-  const details = { name, type, ...await attributesOfFilters(tx, who.caller, filters) };
+  const details = { name, type, ...(await attributesOfFilters(tx, who.caller, filters)) };
   await audit(tx, who, { action: 'create', subjectKind: 'campaign', subject: identifier, details });
-  return { campaign_id: identifier, ...apiIdentifier === null ? {} : { campaign_api_identifier: apiIdentifier } };
+  return { campaign_id: identifier, ...(apiIdentifier === null ? {} : { campaign_api_identifier: apiIdentifier }) };
 }
 
 /** `before`: the variants of the draft that the body replaces. */
 async function readSettings(
-  tx: Tx, entityId: number, body: CampaignBody, before: readonly CampaignVariant[] | null,
+  tx: Tx,
+  entityId: number,
+  body: CampaignBody,
+  before: readonly CampaignVariant[] | null,
 ): Promise<CampaignSettings> {
   // What the filters name stays until the transaction ends.
   await lockSegments(tx, entityId);
   const app = await findApp(tx, entityId, body.app_id);
   const [now, filters] = [new Date(), audienceOf(body)];
   refuseFields([
-    ...app ? [] : [{ element: 'app_id', message: 'is no app of your entity: GET /api/apps lists them' }],
+    ...(app ? [] : [{ element: 'app_id', message: 'is no app of your entity: GET /api/apps lists them' }]),
     ...campaignErrors(body, now),
-    ...app && filters ? (await resolveFilters(tx, entityId, { appId: app.id, filters, now })).errors : [],
+    ...(app && filters ? (await resolveFilters(tx, entityId, { appId: app.id, filters, now })).errors : []),
   ]);
   const isDynamic = body.type === 'dynamic';
   return {
-    appId: app!.id, name: body.name, type: body.type, includesPush: body.includes_push, includesInapp: body.includes_inapp,
-    ...datesOf(body), adaptTz: body.adapt_tz, skipMessageLimit: body.skip_message_limit, isSensitive: body.sensitive,
-    filters, params: body.params, variants: body.variants ? identifyVariants(body.variants, before) : null,
-    recurrence: isDynamic ? body.recurrence! : null, notifLimit: isDynamic ? body.notif_limit! : null,
+    appId: app!.id,
+    name: body.name,
+    type: body.type,
+    includesPush: body.includes_push,
+    includesInapp: body.includes_inapp,
+    ...datesOf(body),
+    adaptTz: body.adapt_tz,
+    skipMessageLimit: body.skip_message_limit,
+    isSensitive: body.sensitive,
+    filters,
+    params: body.params,
+    variants: body.variants ? identifyVariants(body.variants, before) : null,
+    recurrence: isDynamic ? body.recurrence! : null,
+    notifLimit: isDynamic ? body.notif_limit! : null,
   };
 }
 
@@ -202,26 +287,40 @@ function audienceOf({ type, filters }: CampaignBody): SegmentFilters | null {
 }
 
 /** A variant keeps the identifier that it had under its name. */
-function identifyVariants(variants: readonly NewVariant[], before: readonly CampaignVariant[] | null): CampaignVariant[] {
+function identifyVariants(
+  variants: readonly NewVariant[],
+  before: readonly CampaignVariant[] | null,
+): CampaignVariant[] {
   return variants.map((variant) => ({
-    identifier: before?.find(({ name }) => name === variant.name)?.identifier ?? newIdentifier('var'), ...variant,
+    identifier: before?.find(({ name }) => name === variant.name)?.identifier ?? newIdentifier('var'),
+    ...variant,
   }));
 }
 
-const TYPES = { scheduled: ['classic'], contextual: [], transactional: ['transactional'], dynamic: ['dynamic'] } as const;
+const TYPES = {
+  scheduled: ['classic'],
+  contextual: [],
+  transactional: ['transactional'],
+  dynamic: ['dynamic'],
+} as const;
 
 export async function readCampaignFilter(
-  db: Queryable, entityId: number, query: Omit<api.CampaignListQuery, 'limit' | 'offset'>,
+  db: Queryable,
+  entityId: number,
+  query: Omit<api.CampaignListQuery, 'limit' | 'offset'>,
 ): Promise<CampaignFilter> {
   const { app_ids: apps, message_types: messages = ['push', 'inapp'] } = query;
-  const ids = apps && await listAppIds(db, entityId, apps);
+  const ids = apps && (await listAppIds(db, entityId, apps));
   if (ids && apps.some((app) => !ids.has(app))) refuse(404, 'not_found', 'App not found');
   return {
     appIds: ids ? [...ids.values()] : null,
     statuses: query.status ?? null,
     types: query.workflow_types?.flatMap((type) => TYPES[type]) ?? null,
-    push: messages.includes('push'), inapp: messages.includes('inapp'), search: query.search ?? null,
-    createdFrom: query.from ?? null, createdBefore: query.to ?? null,
+    push: messages.includes('push'),
+    inapp: messages.includes('inapp'),
+    search: query.search ?? null,
+    createdFrom: query.from ?? null,
+    createdBefore: query.to ?? null,
   };
 }
 
@@ -229,4 +328,14 @@ function refuseUnknown(): never {
   return refuse(404, 'not_found', 'Campaign not found');
 }
 
-export const campaignRoutes: Route[] = [listAll, view, create, duplicate, replace, remove, launch, cancel, planCampaign];
+export const campaignRoutes: Route[] = [
+  listAll,
+  view,
+  create,
+  duplicate,
+  replace,
+  remove,
+  launch,
+  cancel,
+  planCampaign,
+];

@@ -28,19 +28,30 @@ const checkExporter = route(api.checkDataExporter, async ({ params: { exporter_i
   return write(deps.db, (tx) => keepReply(tx, { ok: true as const }));
 });
 
-const viewPolicy = route(api.viewDataExporterPolicy, async ({ params: { exporter_id }, caller: { entityId } }, { db }) => {
-  const { bucketName: bucket, subfolder, region, roleName } = await knownExporter(db, entityId, exporter_id);
-  const externalId = await findExternalId(db, entityId);
-  return {
-    policy: exportPolicy({ bucket, subfolder, region }), trust_policy: roleName === null ? null : trustPolicy({ externalId }),
-    external_id: externalId, role_name: roleName,
-  };
-});
+const viewPolicy = route(
+  api.viewDataExporterPolicy,
+  async ({ params: { exporter_id }, caller: { entityId } }, { db }) => {
+    const { bucketName: bucket, subfolder, region, roleName } = await knownExporter(db, entityId, exporter_id);
+    const externalId = await findExternalId(db, entityId);
+    return {
+      policy: exportPolicy({ bucket, subfolder, region }),
+      trust_policy: roleName === null ? null : trustPolicy({ externalId }),
+      external_id: externalId,
+      role_name: roleName,
+    };
+  },
+);
 
 type Who = Pick<Circumstances, 'address' | 'log'> & { caller: Caller };
 
 /** `tried` is the revision with which the bucket was tried. */
-async function changeActive(exporterId: string, { log, ...who }: Who, deps: RouteDependencies, active: boolean, tried: number | null) {
+async function changeActive(
+  exporterId: string,
+  { log, ...who }: Who,
+  deps: RouteDependencies,
+  active: boolean,
+  tried: number | null,
+) {
   const { entityId } = who.caller;
   const after = await write(deps.db, async (tx) => {
     const before = await knownExporter(tx, entityId, exporterId, lockExporter);

@@ -2,7 +2,12 @@ import * as api from '../../api/exports/data-exporters.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { read, write } from '../../store/core/database.ts';
 import {
-  deleteExporter, insertExporter, listExporters, lockExporter, lockExporterCount, updateExporter,
+  deleteExporter,
+  insertExporter,
+  listExporters,
+  lockExporter,
+  lockExporterCount,
+  updateExporter,
 } from '../../store/exports/data-exporters.ts';
 import { cancelExportRunsOf } from '../../store/exports/export-runs.ts';
 import { audit } from '../http/audit.ts';
@@ -34,12 +39,14 @@ const createExporter = route(api.createDataExporter, async ({ body, keepReply, .
   if (body.check) await checkBucket(who, deps, null, definition);
   return write(deps.db, async (tx) => {
     await requireAlertConnections(tx, entityId, definition.notifyConnections, 'notify_connections');
-    if (await lockExporterCount(tx, entityId) >= MAX_EXPORTERS) {
+    if ((await lockExporterCount(tx, entityId)) >= MAX_EXPORTERS) {
       refuse(409, 'conflict', `The entity has ${MAX_EXPORTERS} data exporters, which is the most: delete one first`);
     }
     const exporter = await insertExporter(tx, deps.secrets, entityId, { ...definition, createdBy: userId });
     await audit(tx, who, { action: 'create', subjectKind: 'data_exporter', subject: exporter.identifier });
-    return keepReply(tx, await revealExporter(tx, deps.secrets, exporter, definition.secrets), { secretOf: exporter.identifier });
+    return keepReply(tx, await revealExporter(tx, deps.secrets, exporter, definition.secrets), {
+      secretOf: exporter.identifier,
+    });
   });
 });
 
@@ -73,11 +80,22 @@ const deleteTheExporter = route(api.deleteDataExporter, async ({ params: { expor
     const answer = await revealExporter(tx, deps.secrets, exporter, secrets);
     await cancelExportRunsOf(tx, entityId, exporter.id, 'all');
     await deleteExporter(tx, entityId, exporter.id);
-    await audit(tx, who, { action: 'delete', subjectKind: 'data_exporter', subject: exporter_id, details: { secrets_shown: true } });
+    await audit(tx, who, {
+      action: 'delete',
+      subjectKind: 'data_exporter',
+      subject: exporter_id,
+      details: { secrets_shown: true },
+    });
     return { deleted: exporter, shown: answer };
   });
   await followExporterSoon(deps, log, { ...deleted, active: false });
   return shown;
 });
 
-export const dataExporterRoutes: Route[] = [listTheExporters, viewExporter, createExporter, changeExporter, deleteTheExporter];
+export const dataExporterRoutes: Route[] = [
+  listTheExporters,
+  viewExporter,
+  createExporter,
+  changeExporter,
+  deleteTheExporter,
+];

@@ -30,17 +30,27 @@ const rerun = route(api.rerunExport, async ({ params: { exporter_id, run_id }, .
     const rerunOf = run.rerunOf ?? run.id;
     const underWay = await findExportRunOfWindow(tx, entityId, id, { rerunOf });
     if (underWay !== null) refuse(409, 'conflict', `A rerun of it is under way already: ${underWay}`);
-    return { cause: 'rerun', rerunOf, days: run.days, window: { start: run.window.start ?? '-infinity', end: run.window.end } };
+    return {
+      cause: 'rerun',
+      rerunOf,
+      days: run.days,
+      window: { start: run.window.start ?? '-infinity', end: run.window.end },
+    };
   });
 });
 
 function refuseUnfinished({ state, isCovered }: ExportRun): void {
   if (state === 'accepted' || state === 'running') refuse(409, 'conflict', 'The run has not ended yet');
   if (state !== 'finished') {
-    refuse(400, 'bad_request', 'Only a run that has finished is run again: what one of each day did not export the next one does, and '
-      + 'a backfill is asked for anew');
+    refuse(
+      400,
+      'bad_request',
+      'Only a run that has finished is run again: what one of each day did not export the next one does, and ' +
+        'a backfill is asked for anew',
+    );
   }
-  if (isCovered) refuse(400, 'bad_request', 'The run had nothing to export: an earlier run had exported all of its window');
+  if (isCovered)
+    refuse(400, 'bad_request', 'The run had nothing to export: an earlier run had exported all of its window');
 }
 
 const backfill = route(api.backfillExports, async ({ params: { exporter_id }, body: { from, to }, ...who }, deps) => {

@@ -8,7 +8,11 @@ import { openExporterSecrets } from '../../store/exports/data-exporters.ts';
 import { type ExportFile, listExportFiles, listExportRecords } from '../../store/exports/export-files.ts';
 import type { ExportRun } from '../../store/exports/export-run-record.ts';
 import {
-  countExportedWindows, type ExportedWindow, findRunBehind, listExportedWindows, type WindowRange,
+  countExportedWindows,
+  type ExportedWindow,
+  findRunBehind,
+  listExportedWindows,
+  type WindowRange,
 } from '../../store/exports/export-windows.ts';
 import { exporterAccess } from '../../store/exports/exporter-access.ts';
 import { isSameBucket } from '../../store/exports/same-bucket.ts';
@@ -20,32 +24,47 @@ import { checkManifest, type ManifestState, verifyFiles } from './export-verific
 import { knownExporter } from './exporter-record.ts';
 import { showExported, showGap, showMissing, type Verified } from './reconciled-windows.ts';
 
-const viewReconciliation = route(api.reconcileExports, async ({ params: { exporter_id }, query, caller: { entityId }, log }, deps) => {
-  const { from = null, to = null, verify = false, ...page } = query;
-  const exporter = await knownExporter(deps.db, entityId, exporter_id);
-  const range = { from, to };
-  const { id } = exporter;
-  const total = await countExportedWindows(deps.db, entityId, id, range);
-  const windows = await listExportedWindows(deps.db, entityId, id, { ...range, ...rowsOf(page) });
-  const verified = verify ? await verifyAll(deps, exporter, windows.map(({ run }) => run), log) : new Map<number, Verified>();
-  const items = await showWindows(deps.db, exporter, windows, verified);
-  const isLastPage = page.page * page.per_page >= total;
-  if (isLastPage) items.push(...await missingAtEnd(deps.db, exporter, range));
-  return showPage(deps.settings, `/api/data_exporters/${exporter_id}/reconciliation`, page, total, items);
-});
+const viewReconciliation = route(
+  api.reconcileExports,
+  async ({ params: { exporter_id }, query, caller: { entityId }, log }, deps) => {
+    const { from = null, to = null, verify = false, ...page } = query;
+    const exporter = await knownExporter(deps.db, entityId, exporter_id);
+    const range = { from, to };
+    const { id } = exporter;
+    const total = await countExportedWindows(deps.db, entityId, id, range);
+    const windows = await listExportedWindows(deps.db, entityId, id, { ...range, ...rowsOf(page) });
+    const verified = verify
+      ? await verifyAll(
+          deps,
+          exporter,
+          windows.map(({ run }) => run),
+          log,
+        )
+      : new Map<number, Verified>();
+    const items = await showWindows(deps.db, exporter, windows, verified);
+    const isLastPage = page.page * page.per_page >= total;
+    if (isLastPage) items.push(...(await missingAtEnd(deps.db, exporter, range)));
+    return showPage(deps.settings, `/api/data_exporters/${exporter_id}/reconciliation`, page, total, items);
+  },
+);
 
 type Shown = api.ReconciledWindow;
 
 async function showWindows(
-  db: Queryable, exporter: DataExporter, windows: ExportedWindow[], verified: Map<number, Verified>,
+  db: Queryable,
+  exporter: DataExporter,
+  windows: ExportedWindow[],
+  verified: Map<number, Verified>,
 ): Promise<Shown[]> {
   const ids = windows.map(({ run }) => run.id);
   const records = Map.groupBy(await listExportRecords(db, exporter.entityId, ids), ({ runId }) => runId);
   const files = Map.groupBy(await listExportFiles(db, exporter.entityId, ids), ({ runId }) => runId);
   return windows.flatMap(({ run, before }) => [
-    ...before && run.window.start && before < run.window.start ? [showGap(before, run.window.start)] : [],
+    ...(before && run.window.start && before < run.window.start ? [showGap(before, run.window.start)] : []),
     showExported(run, {
-      records: records.get(run.id) ?? [], files: files.get(run.id) ?? [], verified: verified.get(run.id) ?? null,
+      records: records.get(run.id) ?? [],
+      files: files.get(run.id) ?? [],
+      verified: verified.get(run.id) ?? null,
       isElsewhere: !isSameBucket(run.definition!, exporter),
     }),
   ]);
@@ -62,28 +81,43 @@ async function missingAtEnd(db: Queryable, exporter: DataExporter, { from, to }:
 
 /** By the ids of the runs. Refuses in the bucket's words. */
 async function verifyAll(
-  deps: RouteDependencies, exporter: DataExporter, runs: ExportRun[], log: Parameters<RouteDependencies['connectorCalls']['run']>[0]['log'],
+  deps: RouteDependencies,
+  exporter: DataExporter,
+  runs: ExportRun[],
+  log: Parameters<RouteDependencies['connectorCalls']['run']>[0]['log'],
 ): Promise<Map<number, Verified>> {
   const { db, secrets, connectorCalls, limits } = deps;
   const { entityId, id } = exporter;
-  const here = runs.filter(({ definition, manifestKey }) => manifestKey !== null && isSameBucket(definition!, exporter));
-  const files = await listExportFiles(db, entityId, here.map((run) => run.id));
+  const here = runs.filter(
+    ({ definition, manifestKey }) => manifestKey !== null && isSameBucket(definition!, exporter),
+  );
+  const files = await listExportFiles(
+    db,
+    entityId,
+    here.map((run) => run.id),
+  );
   const secretSettings = await openExporterSecrets(db, secrets, entityId, id);
   const access = exporterAccess(exporter, secretSettings, await findExternalId(db, entityId));
-  const outcome = await connectorCalls.run({ entityId, withinMs: limits.discoverMs, log, secretSettings }, async (context) => {
-    const bucket = openExportBucket(access, context);
-    try {
-      return await verifyRuns(bucket, deps, here, files);
-    } finally {
-      bucket.close();
-    }
-  });
+  const outcome = await connectorCalls.run(
+    { entityId, withinMs: limits.discoverMs, log, secretSettings },
+    async (context) => {
+      const bucket = openExportBucket(access, context);
+      try {
+        return await verifyRuns(bucket, deps, here, files);
+      } finally {
+        bucket.close();
+      }
+    },
+  );
   if (!outcome.ok) throw outcome.refusal;
   return outcome.value;
 }
 
 async function verifyRuns(
-  bucket: ReturnType<typeof openExportBucket>, { secrets }: Pick<RouteDependencies, 'secrets'>, runs: ExportRun[], files: ExportFile[],
+  bucket: ReturnType<typeof openExportBucket>,
+  { secrets }: Pick<RouteDependencies, 'secrets'>,
+  runs: ExportRun[],
+  files: ExportFile[],
 ): Promise<Map<number, Verified>> {
   // First: what is wrong with the access is told in the bucket's words, which an answer to HEAD has none of.
   const manifests = new Map<number, ManifestState>();
@@ -96,7 +130,10 @@ const DAY_MS = 86_400_000;
 /** A run that is due waits for writers, and then takes its time. */
 const GRACE_MS = 3_600_000;
 
-/** Until where an exporter should have exported by now: an hour after it was due. Null: nothing was due since it became what it is. */
+/**
+ * Until where an exporter should have exported by now: an hour after it was due. Null: nothing was due since it became
+ * what it is.
+ */
 function dueUntil({ identifier, active, updatedAt }: DataExporter, zone: string, now: Date): Date | null {
   if (!active) return null;
   const past = new Date(now.getTime() - GRACE_MS);
@@ -104,19 +141,32 @@ function dueUntil({ identifier, active, updatedAt }: DataExporter, zone: string,
   return due > updatedAt ? lastMidnight(zone, due) : null;
 }
 
-const listTheLists = route(api.listDeletionLists, async ({ params: { exporter_id }, query, caller: { entityId } }, { db, settings }) => {
-  const { id } = await knownExporter(db, entityId, exporter_id);
-  const lists = await listDeletions(db, entityId, id, rowsOf(query));
-  const total = await countDeletions(db, entityId, id);
-  return showPage(settings, `/api/data_exporters/${exporter_id}/deletion_lists`, query, total, lists.map(showList));
-});
+const listTheLists = route(
+  api.listDeletionLists,
+  async ({ params: { exporter_id }, query, caller: { entityId } }, { db, settings }) => {
+    const { id } = await knownExporter(db, entityId, exporter_id);
+    const lists = await listDeletions(db, entityId, id, rowsOf(query));
+    const total = await countDeletions(db, entityId, id);
+    return showPage(settings, `/api/data_exporters/${exporter_id}/deletion_lists`, query, total, lists.map(showList));
+  },
+);
 
 function showList(list: ExportDeletion): api.DeletionList {
   const { part, round, state, key, tries, fault } = list;
   return {
-    identifier: list.identifier, request: list.requestIdentifier, round, part, erased_at: list.erasedAt.toISOString(),
-    identifiers: list.ids, state, key, sha256: list.sha256?.toString('hex') ?? null, tries, fault,
-    notified_at: list.notifiedAt?.toISOString() ?? null, created_at: list.createdAt.toISOString(),
+    identifier: list.identifier,
+    request: list.requestIdentifier,
+    round,
+    part,
+    erased_at: list.erasedAt.toISOString(),
+    identifiers: list.ids,
+    state,
+    key,
+    sha256: list.sha256?.toString('hex') ?? null,
+    tries,
+    fault,
+    notified_at: list.notifiedAt?.toISOString() ?? null,
+    created_at: list.createdAt.toISOString(),
   };
 }
 

@@ -19,9 +19,11 @@ const MAX_FILES = 5_000;
 export async function verifyFiles(bucket: ExportBucket, files: readonly ExportFile[]): Promise<Map<string, FileState>> {
   const states = new Map<string, FileState>(files.map(({ key }) => [key, 'unchecked']));
   const waiting = files.slice(0, MAX_FILES).values();
-  await Promise.all(Array.from({ length: AT_ONCE }, async () => {
-    for (const file of waiting) states.set(file.key, await stateOf(bucket, file));
-  }));
+  await Promise.all(
+    Array.from({ length: AT_ONCE }, async () => {
+      for (const file of waiting) states.set(file.key, await stateOf(bucket, file));
+    }),
+  );
   return states;
 }
 
@@ -33,7 +35,9 @@ async function stateOf(bucket: ExportBucket, { key, bytes, bucketChecksum }: Exp
 
 /** Of a run that has published one. */
 export async function checkManifest(
-  bucket: ExportBucket, secrets: Secrets, { manifestKey, manifestSha256 }: ExportRun,
+  bucket: ExportBucket,
+  secrets: Secrets,
+  { manifestKey, manifestSha256 }: ExportRun,
 ): Promise<ManifestState> {
   const body = await bucket.readAll(manifestKey!).catch((error: unknown) => {
     if (error instanceof Refusal && error.status === 'too_large') return 'differs' as const;

@@ -12,11 +12,14 @@ import type { Definition } from './exporter-definition.ts';
 type Who = Pick<Circumstances, 'address' | 'log'> & { caller: Caller };
 
 /**
- * Tries what a run does in the bucket: writes, reads and deletes. Refuses in the provider's words. `subject` is the exporter's
- * identifier, null before there is one. Not within a transaction: it may take as long as the provider does.
+ * Tries what a run does in the bucket: writes, reads and deletes. Refuses in the provider's words. `subject` is the
+ * exporter's identifier, null before there is one. Not within a transaction: it may take as long as the provider does.
  */
 export async function checkBucket(
-  { log, ...who }: Who, { db, connectorCalls, limits }: RouteDependencies, subject: string | null, definition: Definition,
+  { log, ...who }: Who,
+  { db, connectorCalls, limits }: RouteDependencies,
+  subject: string | null,
+  definition: Definition,
 ): Promise<void> {
   const { entityId } = who.caller;
   const access = exporterAccess(definition, definition.secrets, await findExternalId(db, entityId));

@@ -21,23 +21,44 @@ type Read<T> = { errors: FieldError[]; value: T };
 
 /** The parts by the members of the body that say them. */
 const MEMBERS = {
-  name: 'name', type: 'export_configuration', bucketName: 'bucket_name', subfolder: 'subfolder', region: 'aws_region',
-  endpoint: 'endpoint', accountId: 'aws_account_id', roleName: 'aws_role_name', appIds: 'app_ids', sorIds: 'sor_ids',
-  exportedData: 'exported_data', format: 'format', includeHeaders: 'include_headers', encryptionType: 'encryption_type',
-  partBytes: 'part_bytes', exportsSince: 'export_since', notifyEmails: 'notify_emails', notifyConnections: 'notify_connections',
-  serverSideEncryption: 'server_side_encryption', kmsKeyId: 'kms_key_id', contentMd5: 'content_md5',
+  name: 'name',
+  type: 'export_configuration',
+  bucketName: 'bucket_name',
+  subfolder: 'subfolder',
+  region: 'aws_region',
+  endpoint: 'endpoint',
+  accountId: 'aws_account_id',
+  roleName: 'aws_role_name',
+  appIds: 'app_ids',
+  sorIds: 'sor_ids',
+  exportedData: 'exported_data',
+  format: 'format',
+  includeHeaders: 'include_headers',
+  encryptionType: 'encryption_type',
+  partBytes: 'part_bytes',
+  exportsSince: 'export_since',
+  notifyEmails: 'notify_emails',
+  notifyConnections: 'notify_connections',
+  serverSideEncryption: 'server_side_encryption',
+  kmsKeyId: 'kms_key_id',
+  contentMd5: 'content_md5',
 } as const satisfies Record<keyof NewExporter, keyof api.DataExporterChange>;
 
 const SECRET_MEMBERS = {
-  accessKeyId: 'aws_access_key_id', secretAccessKey: 'aws_secret_access_key', encryptionKey: 'encryption_key',
+  accessKeyId: 'aws_access_key_id',
+  secretAccessKey: 'aws_secret_access_key',
+  encryptionKey: 'encryption_key',
 } as const satisfies Record<keyof ExporterSecrets, keyof api.DataExporterChange>;
 
 /**
- * An exporter as a caller says it; what is left out is as in `before`, or by default. Refuses, each by its wire element, all
- * that does not exist or does not go together in what comes of it.
+ * An exporter as a caller says it; what is left out is as in `before`, or by default. Refuses, each by its wire
+ * element, all that does not exist or does not go together in what comes of it.
  */
 export async function readExporter(
-  db: Queryable, entityId: number, body: api.DataExporterChange, before: StoredExporter | null,
+  db: Queryable,
+  entityId: number,
+  body: api.DataExporterChange,
+  before: StoredExporter | null,
 ): Promise<Definition> {
   const bucket = {
     type: or(body.export_configuration, before?.type)!,
@@ -50,11 +71,21 @@ export async function readExporter(
   const bucketEncryption = readBucketEncryption(body, before);
   const exported = await readExported(db, entityId, body, before);
   const since = await readSince(db, entityId, body, before);
-  refuseFields([...access.errors, ...encryption.errors, ...bucketEncryption.errors, ...exported.errors, ...since.errors]);
+  refuseFields([
+    ...access.errors,
+    ...encryption.errors,
+    ...bucketEncryption.errors,
+    ...exported.errors,
+    ...since.errors,
+  ]);
   const { accessKeyId, secretAccessKey, ...account } = access.value;
   const { encryptionKey, encryptionType } = encryption.value;
   return {
-    ...bucket, ...account, ...exported.value, ...bucketEncryption.value, encryptionType,
+    ...bucket,
+    ...account,
+    ...exported.value,
+    ...bucketEncryption.value,
+    encryptionType,
     contentMd5: or(body.content_md5, before?.contentMd5) ?? false,
     name: or(body.name, before?.name) ?? `Export to ${bucket.bucketName}`,
     subfolder: or(body.subfolder, before?.subfolder) ?? '',
@@ -70,10 +101,12 @@ export async function readExporter(
 
 /** The members of the body that made a difference. */
 export function changedMembers(before: StoredExporter, after: Definition): string[] {
-  const open = Object.entries(MEMBERS).filter(([part]) =>
-    !isDeepStrictEqual(before[part as keyof NewExporter], after[part as keyof NewExporter]));
-  const secret = Object.entries(SECRET_MEMBERS).filter(([part]) =>
-    before.secrets[part as keyof ExporterSecrets] !== after.secrets[part as keyof ExporterSecrets]);
+  const open = Object.entries(MEMBERS).filter(
+    ([part]) => !isDeepStrictEqual(before[part as keyof NewExporter], after[part as keyof NewExporter]),
+  );
+  const secret = Object.entries(SECRET_MEMBERS).filter(
+    ([part]) => before.secrets[part as keyof ExporterSecrets] !== after.secrets[part as keyof ExporterSecrets],
+  );
   return [...open, ...secret].map(([, member]) => member);
 }
 
@@ -91,15 +124,19 @@ function readAccess(body: api.DataExporterChange, bucket: BucketAccess, before: 
 }
 
 const OF_ACCESS = {
-  aws_account_id: ['aws_account_id', 'aws_role_name'], aws_secret_key: ['aws_access_key_id', 'aws_secret_access_key'],
+  aws_account_id: ['aws_account_id', 'aws_role_name'],
+  aws_secret_key: ['aws_access_key_id', 'aws_secret_access_key'],
 } as const;
 
 /** What belongs to the other way of access. */
 function misplaced(body: api.DataExporterChange, type: NewExporter['type']): FieldError[] {
   const other = type === 'aws_account_id' ? 'aws_secret_key' : 'aws_account_id';
-  return OF_ACCESS[other].filter((member) => typeof body[member] === 'string').map((member) => ({
-    element: member, message: `is of export_configuration ${other}, and this one is ${type}`,
-  }));
+  return OF_ACCESS[other]
+    .filter((member) => typeof body[member] === 'string')
+    .map((member) => ({
+      element: member,
+      message: `is of export_configuration ${other}, and this one is ${type}`,
+    }));
 }
 
 function readRole(body: api.DataExporterChange, before: StoredExporter | null): Read<Access> {
@@ -112,24 +149,37 @@ function readRole(body: api.DataExporterChange, before: StoredExporter | null): 
 function readKeys(body: api.DataExporterChange, bucket: BucketAccess, before: StoredExporter | null): Read<Access> {
   const accessKeyId = or(body.aws_access_key_id, before?.secrets.accessKeyId) ?? null;
   const secretAccessKey = or(body.aws_secret_access_key, before?.secrets.secretAccessKey) ?? null;
-  const without = ([['aws_access_key_id', accessKeyId], ['aws_secret_access_key', secretAccessKey]] as const)
-    .filter(([, key]) => key === null).map(([member]) => missing(member, 'export_configuration aws_secret_key'));
+  const without = (
+    [
+      ['aws_access_key_id', accessKeyId],
+      ['aws_secret_access_key', secretAccessKey],
+    ] as const
+  )
+    .filter(([, key]) => key === null)
+    .map(([member]) => missing(member, 'export_configuration aws_secret_key'));
   const errors = without.length > 0 ? without : ledElsewhere(body, { ...bucket, accessKeyId }, before);
   return { errors, value: { accountId: null, roleName: null, accessKeyId, secretAccessKey } };
 }
 
 /** Whoever may change an exporter could have its secret used elsewhere than whoever gave it meant. */
 function ledElsewhere(
-  body: api.DataExporterChange, after: BucketAccess & Pick<Access, 'accessKeyId'>, before: StoredExporter | null,
+  body: api.DataExporterChange,
+  after: BucketAccess & Pick<Access, 'accessKeyId'>,
+  before: StoredExporter | null,
 ): FieldError[] {
   if (before?.type !== 'aws_secret_key' || typeof body.aws_secret_access_key === 'string') return [];
-  const leading = (['bucketName', 'region', 'endpoint'] as const).filter((part) => before[part] !== after[part])
+  const leading = (['bucketName', 'region', 'endpoint'] as const)
+    .filter((part) => before[part] !== after[part])
     .map((part): string => MEMBERS[part]);
   const changed = before.secrets.accessKeyId === after.accessKeyId ? leading : [...leading, 'aws_access_key_id'];
-  return changed.length === 0 ? [] : [{
-    element: 'aws_secret_access_key',
-    message: `must be given anew, since ${changed.join(', ')} changed: a stored secret is used nowhere else than where it was given for`,
-  }];
+  return changed.length === 0
+    ? []
+    : [
+        {
+          element: 'aws_secret_access_key',
+          message: `must be given anew, since ${changed.join(', ')} changed: a stored secret is used nowhere else than where it was given for`,
+        },
+      ];
 }
 
 type BucketEncryption = Pick<NewExporter, 'serverSideEncryption' | 'kmsKeyId'>;
@@ -140,12 +190,14 @@ function readBucketEncryption(body: api.DataExporterChange, before: StoredExport
   if (serverSideEncryption === 'aws:kms') {
     return { value: { serverSideEncryption, kmsKeyId: or(body.kms_key_id, before?.kmsKeyId) ?? null }, errors: [] };
   }
-  const errors = typeof body.kms_key_id === 'string' ? [missing('server_side_encryption', 'kms_key_id, and must be aws:kms')] : [];
+  const errors =
+    typeof body.kms_key_id === 'string' ? [missing('server_side_encryption', 'kms_key_id, and must be aws:kms')] : [];
   return { value: { serverSideEncryption, kmsKeyId: null }, errors };
 }
 
 function readEncryption(
-  { encryption_type: type, encryption_key: key }: api.DataExporterChange, before: StoredExporter | null,
+  { encryption_type: type, encryption_key: key }: api.DataExporterChange,
+  before: StoredExporter | null,
 ): Read<{ encryptionType: string | null; encryptionKey: string | null }> {
   const encryptionType = (type === undefined ? before?.encryptionType : type) || null;
   if (encryptionType === null) {
@@ -154,14 +206,20 @@ function readEncryption(
   }
   const earlier = before?.encryptionType ?? null;
   const isSame = earlier?.toUpperCase() === encryptionType.toUpperCase();
-  const encryptionKey = key === undefined && isSame ? before!.secrets.encryptionKey : key ?? null;
-  return { value: { encryptionType, encryptionKey }, errors: keyErrors(encryptionType, encryptionKey, earlier !== null && !isSame) };
+  const encryptionKey = key === undefined && isSame ? before!.secrets.encryptionKey : (key ?? null);
+  return {
+    value: { encryptionType, encryptionKey },
+    errors: keyErrors(encryptionType, encryptionKey, earlier !== null && !isSame),
+  };
 }
 
 function keyErrors(type: string, key: string | null, isOther: boolean): FieldError[] {
   if (key === null) {
-    return [isOther ? { element: 'encryption_key', message: 'must be given anew with another encryption_type' }
-      : missing('encryption_key', 'encryption_type')];
+    return [
+      isOther
+        ? { element: 'encryption_key', message: 'must be given anew with another encryption_type' }
+        : missing('encryption_key', 'encryption_type'),
+    ];
   }
   const message = encryptionKeyError(type, key);
   return message === undefined ? [] : [{ element: 'encryption_key', message }];
@@ -170,13 +228,20 @@ function keyErrors(type: string, key: string | null, isOther: boolean): FieldErr
 type Exported = Pick<NewExporter, 'appIds' | 'sorIds' | 'exportedData'>;
 
 async function readExported(
-  db: Queryable, entityId: number, body: api.DataExporterChange, before: StoredExporter | null,
+  db: Queryable,
+  entityId: number,
+  body: api.DataExporterChange,
+  before: StoredExporter | null,
 ): Promise<Read<Exported>> {
   const exportedData = or(body.exported_data, before?.exportedData)!;
-  const apps = body.app_ids === undefined ? { value: before!.appIds, errors: [] }
-    : named('app_ids', 'app', body.app_ids, await listAppIds(db, entityId, body.app_ids));
-  const sors = body.sor_ids === undefined ? { value: before?.sorIds ?? [], errors: [] }
-    : named('sor_ids', 'System of Records', body.sor_ids, await listSorIds(db, entityId, body.sor_ids));
+  const apps =
+    body.app_ids === undefined
+      ? { value: before!.appIds, errors: [] }
+      : named('app_ids', 'app', body.app_ids, await listAppIds(db, entityId, body.app_ids));
+  const sors =
+    body.sor_ids === undefined
+      ? { value: before?.sorIds ?? [], errors: [] }
+      : named('sor_ids', 'System of Records', body.sor_ids, await listSorIds(db, entityId, body.sor_ids));
   const value = { appIds: apps.value, sorIds: sors.value, exportedData };
   const errors = [...apps.errors, ...sors.errors];
   if (errors.length > 0 || !exportedData.map(exportDataType).includes('attributes')) return { value, errors };
@@ -189,21 +254,29 @@ async function readExported(
 function named(element: string, what: string, identifiers: string[], ids: Map<string, number>): Read<number[]> {
   return {
     value: [...new Set(identifiers.map((identifier) => ids.get(identifier)!))],
-    errors: [...identifiers.entries()].filter(([, identifier]) => !ids.has(identifier))
+    errors: [...identifiers.entries()]
+      .filter(([, identifier]) => !ids.has(identifier))
       .map(([index]) => ({ element: `${element}.${index}`, message: `names no ${what} of the entity` })),
   };
 }
 
 async function readSince(
-  db: Queryable, entityId: number, { export_since: given }: api.DataExporterChange, before: StoredExporter | null,
+  db: Queryable,
+  entityId: number,
+  { export_since: given }: api.DataExporterChange,
+  before: StoredExporter | null,
 ): Promise<Read<Date | null>> {
   const earlier = before?.exportsSince ?? null;
   if (given === undefined) return { value: earlier, errors: [] };
-  const value = given === null ? null : wholeSeconds('at' in given ? given.at : await startOfDay(db, entityId, given.day));
+  const value =
+    given === null ? null : wholeSeconds('at' in given ? given.at : await startOfDay(db, entityId, given.day));
   const hasRun = before !== null && (before.exportedUntil !== null || before.initialRunAt !== null);
-  const message = hasRun && value?.getTime() !== earlier?.getTime()
-    ? 'stays once it has exported: the next export begins where the last one ended'
-    : !hasRun && value !== null && value > new Date() ? 'must not be in the future: until then nothing would be exported' : undefined;
+  const message =
+    hasRun && value?.getTime() !== earlier?.getTime()
+      ? 'stays once it has exported: the next export begins where the last one ended'
+      : !hasRun && value !== null && value > new Date()
+        ? 'must not be in the future: until then nothing would be exported'
+        : undefined;
   return { value, errors: message === undefined ? [] : [{ element: 'export_since', message }] };
 }
 

@@ -11,13 +11,20 @@ import { findDeletionKey } from '../../store/gdpr/deletion-keys.ts';
 import { wholeSeconds } from '../http/whole-seconds.ts';
 
 /** The caller's exporter, found or, with `lockExporter`, held. */
-export async function knownExporter(db: Queryable, entityId: number, identifier: string, find = findExporter): Promise<DataExporter> {
-  return await find(db, entityId, identifier) ?? refuse(404, 'not_found', 'Automated data exporter not found');
+export async function knownExporter(
+  db: Queryable,
+  entityId: number,
+  identifier: string,
+  find = findExporter,
+): Promise<DataExporter> {
+  return (await find(db, entityId, identifier)) ?? refuse(404, 'not_found', 'Automated data exporter not found');
 }
 
 /** Exporters of one entity, with the apps and Systems of Records that they name. */
 export async function listedExporters(
-  db: Queryable, entityId: number, exporters: DataExporter[],
+  db: Queryable,
+  entityId: number,
+  exporters: DataExporter[],
 ): Promise<api.ListedDataExporter[]> {
   const apps = await listAppsById(db, entityId, [...new Set(exporters.flatMap(({ appIds }) => appIds))]);
   const sors = await listSorNames(db, entityId, [...new Set(exporters.flatMap(({ sorIds }) => sorIds))]);
@@ -33,38 +40,66 @@ export async function showExporter(db: Queryable, exporter: DataExporter): Promi
 
 /** The same with its secrets; a deletion key that it lacks is drawn. */
 export async function revealExporter(
-  tx: Queryable, secrets: Secrets, exporter: DataExporter, { accessKeyId, secretAccessKey, encryptionKey }: ExporterSecrets,
+  tx: Queryable,
+  secrets: Secrets,
+  exporter: DataExporter,
+  { accessKeyId, secretAccessKey, encryptionKey }: ExporterSecrets,
 ): Promise<api.RevealedDataExporter> {
   return {
-    ...await showExporter(tx, exporter),
-    aws_access_key_id: accessKeyId, aws_secret_access_key: secretAccessKey, encryption_key: encryptionKey,
+    ...(await showExporter(tx, exporter)),
+    aws_access_key_id: accessKeyId,
+    aws_secret_access_key: secretAccessKey,
+    encryption_key: encryptionKey,
     deletion_key: await findDeletionKey(tx, secrets, exporter),
   };
 }
 
 function showListed(exporter: DataExporter, apps: Map<number, App>, sors: Map<number, Sor>): api.ListedDataExporter {
-  const { identifier, name, type, active, subfolder, bucketName, region, exportedData, initialRunAt, lastRunAt } = exporter;
+  const { identifier, name, type, active, subfolder, bucketName, region, exportedData, initialRunAt, lastRunAt } =
+    exporter;
   return {
-    identifier, name, type, active, apps: inOrder(exporter.appIds, apps).map(showApp), subfolder, bucket_name: bucketName,
-    aws_region: region, exported_data: exportedData, initial_run_at: initialRunAt && wholeSeconds(initialRunAt),
-    last_run_at: lastRunAt && wholeSeconds(lastRunAt), sors: inOrder(exporter.sorIds, sors).map(showSor),
+    identifier,
+    name,
+    type,
+    active,
+    apps: inOrder(exporter.appIds, apps).map(showApp),
+    subfolder,
+    bucket_name: bucketName,
+    aws_region: region,
+    exported_data: exportedData,
+    initial_run_at: initialRunAt && wholeSeconds(initialRunAt),
+    last_run_at: lastRunAt && wholeSeconds(lastRunAt),
+    sors: inOrder(exporter.sorIds, sors).map(showSor),
   };
 }
 
 function showSettings(exporter: DataExporter) {
   return {
-    server_side_encryption: exporter.serverSideEncryption, kms_key_id: exporter.kmsKeyId, content_md5: exporter.contentMd5,
-    encryption_type: exporter.encryptionType ?? '', aws_account_id: exporter.accountId,
-    aws_role_name: exporter.roleName, endpoint: exporter.endpoint, format: exporter.format, include_headers: exporter.includeHeaders,
-    part_bytes: exporter.partBytes, export_since: exporter.exportsSince && wholeSeconds(exporter.exportsSince),
-    notify_emails: exporter.notifyEmails, notify_connections: exporter.notifyConnections,
+    server_side_encryption: exporter.serverSideEncryption,
+    kms_key_id: exporter.kmsKeyId,
+    content_md5: exporter.contentMd5,
+    encryption_type: exporter.encryptionType ?? '',
+    aws_account_id: exporter.accountId,
+    aws_role_name: exporter.roleName,
+    endpoint: exporter.endpoint,
+    format: exporter.format,
+    include_headers: exporter.includeHeaders,
+    part_bytes: exporter.partBytes,
+    export_since: exporter.exportsSince && wholeSeconds(exporter.exportsSince),
+    notify_emails: exporter.notifyEmails,
+    notify_connections: exporter.notifyConnections,
   };
 }
 
 function showState({ exportedUntil, failures, paused, createdBy, createdAt, updatedAt }: DataExporter) {
   return {
-    exported_until: exportedUntil && wholeSeconds(exportedUntil), failures, paused_at: paused && wholeSeconds(paused.at),
-    paused_reason: paused?.reason ?? null, created_by: createdBy, created_at: wholeSeconds(createdAt), updated_at: wholeSeconds(updatedAt),
+    exported_until: exportedUntil && wholeSeconds(exportedUntil),
+    failures,
+    paused_at: paused && wholeSeconds(paused.at),
+    paused_reason: paused?.reason ?? null,
+    created_by: createdBy,
+    created_at: wholeSeconds(createdAt),
+    updated_at: wholeSeconds(updatedAt),
   };
 }
 
@@ -82,7 +117,11 @@ function showExports(exports: RecentExport[]): Record<string, api.Export[]> {
   const shown: Record<string, api.Export[]> = {};
   for (const { identifier, windowEnd, dataType, files, rows } of exports) {
     (shown[Math.floor(windowEnd.getTime() / 1000)] ??= []).push({
-      identifier, date: wholeSeconds(windowEnd), type: dataType, total_files: files, total_exported: rows,
+      identifier,
+      date: wholeSeconds(windowEnd),
+      type: dataType,
+      total_files: files,
+      total_exported: rows,
     });
   }
   return shown;

@@ -9,7 +9,11 @@ export type StoredExporter = DataExporter & { secrets: ExporterSecrets };
 
 /** The caller's exporter with its secrets; found or, with `lockExporter`, held. */
 export async function storedExporter(
-  db: Queryable, { secrets }: Pick<RouteDependencies, 'secrets'>, entityId: number, identifier: string, find?: typeof lockExporter,
+  db: Queryable,
+  { secrets }: Pick<RouteDependencies, 'secrets'>,
+  entityId: number,
+  identifier: string,
+  find?: typeof lockExporter,
 ): Promise<StoredExporter> {
   const exporter = await knownExporter(db, entityId, identifier, find);
   return { ...exporter, secrets: await openExporterSecrets(db, secrets, entityId, exporter.id) };
@@ -17,5 +21,6 @@ export async function storedExporter(
 
 /** What was tried in the bucket is no longer what it is. */
 export function refuseChangedMeanwhile({ revision }: DataExporter, tried: number): void {
-  if (revision !== tried) refuse(409, 'conflict', 'The data exporter was changed while its bucket was tried: try again');
+  if (revision !== tried)
+    refuse(409, 'conflict', 'The data exporter was changed while its bucket was tried: try again');
 }

@@ -30,11 +30,17 @@ const MAX_BYTES = 16 * 1024 ** 2;
 /** Takes requests in: those that come at the same time share the round trips and the commit of one transaction. */
 export function feedIntake(db: Database, secrets: Secrets): FeedIntake {
   const acceptTogether = microBatch((intakes: Intake[]) => acceptOfEach(db, intakes), {
-    rounds: ROUNDS, calls: MAX_CALLS, weight: MAX_BYTES, weigh: ({ request }) => request.body.length,
+    rounds: ROUNDS,
+    calls: MAX_CALLS,
+    weight: MAX_BYTES,
+    weigh: ({ request }) => request.body.length,
   });
   return {
     findSor: microBatch((shown: ShownKey[]) => findSorsByApiKeys(db, secrets, shown), {
-      rounds: ROUNDS, calls: MAX_CALLS, weight: MAX_CALLS, weigh: () => 1,
+      rounds: ROUNDS,
+      calls: MAX_CALLS,
+      weight: MAX_CALLS,
+      weigh: () => 1,
     }),
     async accept(intake) {
       const outcome = await acceptTogether(intake);
@@ -62,13 +68,21 @@ async function acceptAll(db: Database, entityId: number, intakes: Intake[]): Pro
     if (intakes.length === 1) return [{ status: 'rejected', reason }];
   }
   const outcomes: Outcome[] = [];
-  for (const intake of intakes) outcomes.push(...await acceptAll(db, entityId, [intake]));
+  for (const intake of intakes) outcomes.push(...(await acceptAll(db, entityId, [intake])));
   return outcomes;
 }
 
 async function insertAll(tx: Tx, entityId: number, intakes: Intake[]): Promise<unknown[]> {
-  const requestIds = await insertFeedRequests(tx, entityId, intakes.map(({ request }) => request));
-  await insertAuditEntries(tx, entityId, intakes.map(({ entry }, index) => ({ ...entry, subject: requestIds[index]! })));
+  const requestIds = await insertFeedRequests(
+    tx,
+    entityId,
+    intakes.map(({ request }) => request),
+  );
+  await insertAuditEntries(
+    tx,
+    entityId,
+    intakes.map(({ entry }, index) => ({ ...entry, subject: requestIds[index]! })),
+  );
   const answers: unknown[] = [];
   for (const [index, { answer }] of intakes.entries()) answers.push(await answer(tx, requestIds[index]!));
   return answers;

@@ -8,29 +8,39 @@ import { bare, type Reply } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 import { refuseKey } from '../http/sor-key.ts';
 
-const feedAttributeValues = route(api.feedAttributeValues, async (
-  { body: { sor: shown, api_key: apiKey, customer_attribute_values: values }, version, address, keepReply }, deps,
-) => {
-  const sor = await deps.feedIntake.findSor({ identifier: shown, apiKey }) ?? refuseKey();
-  const { entityId } = sor;
-  const body = JSON.stringify(values);
-  await deps.feedAdmission.take(entityId, body.length);
-  const answer = await deps.feedIntake.accept({
-    entityId,
-    request: { sorId: sor.id, version, valuesIn: values.length, body },
-    entry: {
-      actorKind: 'sor_key', actorId: sor.id, address, action: 'feed', subjectKind: 'feed_request',
-      details: { sor: sor.identifier, values: values.length },
-    },
-    answer: (tx, requestId) => keepReply(tx, bare({ success: true, result: { requestId }, errorMessage: null, errorCode: 0 })),
-  });
-  deps.feedWaker.wake(entityId);
-  return answer as Reply;
-});
+const feedAttributeValues = route(
+  api.feedAttributeValues,
+  async (
+    { body: { sor: shown, api_key: apiKey, customer_attribute_values: values }, version, address, keepReply },
+    deps,
+  ) => {
+    const sor = (await deps.feedIntake.findSor({ identifier: shown, apiKey })) ?? refuseKey();
+    const { entityId } = sor;
+    const body = JSON.stringify(values);
+    await deps.feedAdmission.take(entityId, body.length);
+    const answer = await deps.feedIntake.accept({
+      entityId,
+      request: { sorId: sor.id, version, valuesIn: values.length, body },
+      entry: {
+        actorKind: 'sor_key',
+        actorId: sor.id,
+        address,
+        action: 'feed',
+        subjectKind: 'feed_request',
+        details: { sor: sor.identifier, values: values.length },
+      },
+      answer: (tx, requestId) =>
+        keepReply(tx, bare({ success: true, result: { requestId }, errorMessage: null, errorCode: 0 })),
+    });
+    deps.feedWaker.wake(entityId);
+    return answer as Reply;
+  },
+);
 
 const viewFeedRequest = route(api.viewFeedRequest, async ({ params, caller: { entityId } }, { db }) => {
-  const found = await findFeedRequest(db, entityId, params.request_id) ?? refuse(404, 'not_found', 'Request not found');
-  const isWaiting = found.doneAt === null && await hasFeedWait(db, entityId);
+  const found =
+    (await findFeedRequest(db, entityId, params.request_id)) ?? refuse(404, 'not_found', 'Request not found');
+  const isWaiting = found.doneAt === null && (await hasFeedWait(db, entityId));
   return showFeedRequest(found, await findSorById(db, entityId, found.sorId), isWaiting ? WAITING_FOR_SLOT : null);
 });
 
@@ -41,7 +51,12 @@ function showFeedRequest(request: FeedRequest, sor: SystemOfRecord | null, stage
     stage,
     sor: sor && { name: sor.name, identifier: sor.identifier, type: sor.type },
     version: request.version,
-    values: { in: request.valuesIn, ok: request.valuesOk, ignored: request.valuesIgnored, failed: request.valuesFailed },
+    values: {
+      in: request.valuesIn,
+      ok: request.valuesOk,
+      ignored: request.valuesIgnored,
+      failed: request.valuesFailed,
+    },
     suspicious_ids: request.suspiciousIds,
     received_at: request.receivedAt.toISOString(),
     done_at: request.doneAt?.toISOString() ?? null,

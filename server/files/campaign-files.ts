@@ -4,14 +4,18 @@ import type { Route } from '../http/route.ts';
 import { fileRoutes } from './file-routes.ts';
 
 /** The same selection as the list's, whole. */
-export const campaignFileRoutes: Route[] = fileRoutes([api.exportCampaigns, api.exportCampaignsAs], async (
-  { query, caller: { entityId } }, { db },
-) => {
-  const { createdFrom, createdBefore, ...filter } = await readCampaignFilter(db, entityId, query);
-  const period = { createdFrom: createdFrom?.toISOString() ?? null, createdBefore: createdBefore?.toISOString() ?? null };
-  return {
-    kind: 'campaigns',
-    query: { filter: { ...filter, ...period }, order: query.order ?? 'created_at' },
-    audits: [{ subjectKind: 'campaign', details: { what: 'campaigns' } }],
-  };
-});
+export const campaignFileRoutes: Route[] = fileRoutes(
+  [api.exportCampaigns, api.exportCampaignsAs],
+  async ({ query, caller: { entityId } }, { db }) => {
+    const { createdFrom, createdBefore, ...filter } = await readCampaignFilter(db, entityId, query);
+    const period = {
+      createdFrom: createdFrom?.toISOString() ?? null,
+      createdBefore: createdBefore?.toISOString() ?? null,
+    };
+    return {
+      kind: 'campaigns',
+      query: { filter: { ...filter, ...period }, order: query.order ?? 'created_at' },
+      audits: [{ subjectKind: 'campaign', details: { what: 'campaigns' } }],
+    };
+  },
+);

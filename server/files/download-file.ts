@@ -25,9 +25,16 @@ const download = route(downloadFile, async ({ params, query: { token = '' }, add
     return now.file?.key === job.file.key ? refuseLink() : showState(db, now);
   }
   try {
-    await write(db, (tx) => insertAuditEntry(tx, job.entityId, {
-      actorKind: 'system', address, action: 'read', subjectKind: 'file', subject: identifier, details: { what: job.kind },
-    }));
+    await write(db, (tx) =>
+      insertAuditEntry(tx, job.entityId, {
+        actorKind: 'system',
+        address,
+        action: 'read',
+        subjectKind: 'file',
+        subject: identifier,
+        details: { what: job.kind },
+      }),
+    );
   } catch (error) {
     bytes.destroy();
     throw error;
@@ -38,7 +45,9 @@ const download = route(downloadFile, async ({ params, query: { token = '' }, add
 async function findKeptJob(db: Queryable, identifier: string): Promise<FileJob> {
   const job = await findFileJobOfLink(db, identifier);
   if (!job || !isFileKept(job, new Date())) return refuseLink();
-  return job.state === 'failed' ? refuse(400, 'file_failed', job.failure?.message ?? 'The file could not be built') : job;
+  return job.state === 'failed'
+    ? refuse(400, 'file_failed', job.failure?.message ?? 'The file could not be built')
+    : job;
 }
 
 async function showState(db: Queryable, job: FileJob): Promise<Reply> {
@@ -51,7 +60,9 @@ async function showState(db: Queryable, job: FileJob): Promise<Reply> {
 /** No cache between keeps it. */
 function headersOf({ kind, format, endedAt }: FileJob, bytes: number): Record<string, string> {
   return {
-    'content-type': FILE_TYPES[format], 'content-length': String(bytes), 'cache-control': 'no-store',
+    'content-type': FILE_TYPES[format],
+    'content-length': String(bytes),
+    'cache-control': 'no-store',
     'content-disposition': `attachment; filename="${kind}-${endedAt!.toISOString().slice(0, 10)}.${format}"`,
   };
 }

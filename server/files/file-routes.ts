@@ -25,7 +25,8 @@ type Input<P extends z.ZodObject, Q extends z.ZodObject> = Who & { params: z.out
 
 /** Both forms of a file export. `check` refuses what can't be exported. */
 export function fileRoutes<P extends z.ZodObject, Q extends z.ZodObject>(
-  [plain, formatted]: FileExport<P, Q>, check: (input: Input<P, Q>, deps: RouteDependencies) => Promise<AskedFile>,
+  [plain, formatted]: FileExport<P, Q>,
+  check: (input: Input<P, Q>, deps: RouteDependencies) => Promise<AskedFile>,
 ): Route[] {
   type Asked = Who & { params: { format?: FileFormat }; query: { skip_email?: boolean | undefined } };
   const handle = async (input: Asked, deps: RouteDependencies) => {
@@ -36,20 +37,40 @@ export function fileRoutes<P extends z.ZodObject, Q extends z.ZodObject>(
 }
 
 async function begin(
-  { kind, query, audits }: AskedFile, who: Who, deps: RouteDependencies, { format, isMailed }: { format: FileFormat; isMailed: boolean },
+  { kind, query, audits }: AskedFile,
+  who: Who,
+  deps: RouteDependencies,
+  { format, isMailed }: { format: FileFormat; isMailed: boolean },
 ): Promise<string | { callback: string }> {
   const { db, secrets, settings } = deps;
   const { entityId, userId } = who.caller;
-  const { ref, email } = await write(db, async (tx) => {
-    // Of a service token: its creator.
-    const address = isMailed ? await findEmail(tx, userId) : null;
-    const job = await findOrInsertFileJob(tx, secrets, entityId, { kind, format, query, email: address, createdBy: userId });
-    await auditEach(tx, who, audits.map((entry) => ({
-      ...entry, action: 'export' as const, details: { ...entry.details, file: job.identifier },
-    })));
-    return { ref: job, email: address };
-  }, { collide: true });
+  const { ref, email } = await write(
+    db,
+    async (tx) => {
+      // Of a service token: its creator.
+      const address = isMailed ? await findEmail(tx, userId) : null;
+      const job = await findOrInsertFileJob(tx, secrets, entityId, {
+        kind,
+        format,
+        query,
+        email: address,
+        createdBy: userId,
+      });
+      await auditEach(
+        tx,
+        who,
+        audits.map((entry) => ({
+          ...entry,
+          action: 'export' as const,
+          details: { ...entry.details, file: job.identifier },
+        })),
+      );
+      return { ref: job, email: address };
+    },
+    { collide: true },
+  );
   await startSoon(deps, who.log, 'file', ref);
-  return email === null ? { callback: fileUrl(settings.publicUrl, secrets, ref.identifier) }
+  return email === null
+    ? { callback: fileUrl(settings.publicUrl, secrets, ref.identifier) }
     : `The report is being generated and will be sent to ${email}`;
 }

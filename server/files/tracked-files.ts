@@ -2,7 +2,14 @@ import * as api from '../../api/files/tracked-files.ts';
 import { returnedFields, type TrackedListName } from '../../domain/analytics/tracked-lists.ts';
 import type { FileQuery } from '../../store/files/file-sources.ts';
 import {
-  type AskedEntries, auditedEntries, devicesOfApp, devicesOfSegment, eventsOfApp, locationsOfApp, NO_APP, sessionsOfApp,
+  type AskedEntries,
+  auditedEntries,
+  devicesOfApp,
+  devicesOfSegment,
+  eventsOfApp,
+  locationsOfApp,
+  NO_APP,
+  sessionsOfApp,
 } from '../analytics/tracked-filters.ts';
 import { requireApp } from '../apps/find-app.ts';
 import type { RouteDependencies } from '../dependencies.ts';
@@ -15,7 +22,9 @@ type Asked = { caller: Caller; query: { fields?: string[] | undefined } };
 
 /** A list as a file: the same entries and fields. */
 function trackedFile(
-  kind: TrackedListName, { caller: { entityId }, query: { fields } }: Asked, { secrets }: RouteDependencies,
+  kind: TrackedListName,
+  { caller: { entityId }, query: { fields } }: Asked,
+  { secrets }: RouteDependencies,
   { filter, isGrouped = false, subject }: AskedEntries,
 ): AskedFile<TrackedListName> {
   const query: Query = { filter: plain(filter), fields: returnedFields(kind, fields, isGrouped), isGrouped };

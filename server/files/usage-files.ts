@@ -17,7 +17,10 @@ const asText = ({ from, until }: DayPeriod) => ({ from: from.toISOString(), unti
 const withAliases = ({ aliases }: { aliases?: boolean | undefined }) => (aliases ? { aliases } : {});
 
 function performanceOf<Kind extends 'performance' | 'download_metrics'>(
-  kind: Kind, apps: readonly App[], period: DayPeriod, query: { aliases?: boolean | undefined },
+  kind: Kind,
+  apps: readonly App[],
+  period: DayPeriod,
+  query: { aliases?: boolean | undefined },
 ) {
   return {
     kind,
@@ -37,16 +40,21 @@ const performance = fileRoutes(api.exportPerformance, async ({ query, caller: { 
   return performanceOf('performance', apps, period, query);
 });
 
-const downloadMetrics = fileRoutes(api.exportDownloadMetrics, async ({ params, query, caller: { entityId } }, { db }) => {
-  const app = await requireApp(db, entityId, params.app_identifier);
-  return performanceOf('download_metrics', [app], requirePeriod(query), query);
-});
+const downloadMetrics = fileRoutes(
+  api.exportDownloadMetrics,
+  async ({ params, query, caller: { entityId } }, { db }) => {
+    const app = await requireApp(db, entityId, params.app_identifier);
+    return performanceOf('download_metrics', [app], requirePeriod(query), query);
+  },
+);
 
 const eventCounts = fileRoutes(api.exportEventCounts, async ({ query, caller: { entityId } }, { db }) => {
   const period = readDayPeriod(query) ?? lastDays(new Date());
   const app = await requireAppOf(db, entityId, 'app', query.app);
   return {
-    kind: 'event_counts', query: { appId: app.id, ...asText(period), ...withAliases(query) }, audits: [auditOf(app, 'event_counts')],
+    kind: 'event_counts',
+    query: { appId: app.id, ...asText(period), ...withAliases(query) },
+    audits: [auditOf(app, 'event_counts')],
   };
 });
 
@@ -60,7 +68,8 @@ const eventDetails = fileRoutes(api.exportEventDetails, async ({ query, caller: 
   }
   const { id, logType, name } = event;
   return {
-    kind: 'event_details', query: { appId: app.id, event: { id, logType, name }, ...asText(period), ...withAliases(query) },
+    kind: 'event_details',
+    query: { appId: app.id, event: { id, logType, name }, ...asText(period), ...withAliases(query) },
     audits: [auditOf(app, 'event_details')],
   };
 });
@@ -78,4 +87,10 @@ const crashOccurrences = fileRoutes(api.exportCrashOccurrences, async ({ params,
   };
 });
 
-export const usageFileRoutes: Route[] = [...performance, ...downloadMetrics, ...eventCounts, ...eventDetails, ...crashOccurrences];
+export const usageFileRoutes: Route[] = [
+  ...performance,
+  ...downloadMetrics,
+  ...eventCounts,
+  ...eventDetails,
+  ...crashOccurrences,
+];

@@ -20,8 +20,17 @@ export async function takeRequest(type: GdprRequestType, { body, keepReply, ...w
   const { made, answer } = await write(deps.db, async (tx) => {
     const request = await insertAsked(tx, type, body, who.caller);
     const hashes = body.users.map((userId) => deps.secrets.customerHash(request.entityId, 'user_id', userId));
-    const entry = { action: 'create', subjectKind: 'gdpr_request', subject: request.identifier, details: { type } } as const;
-    await auditEach(tx, who, hashes.map((customerHash) => ({ ...entry, customerHash })));
+    const entry = {
+      action: 'create',
+      subjectKind: 'gdpr_request',
+      subject: request.identifier,
+      details: { type },
+    } as const;
+    await auditEach(
+      tx,
+      who,
+      hashes.map((customerHash) => ({ ...entry, customerHash })),
+    );
     const callbackUrl = `${deps.settings.publicUrl}${STATUS[type]}?request_id=${request.identifier}`;
     return { made: request, answer: await keepReply(tx, { callback_url: callbackUrl }) };
   });
@@ -30,14 +39,24 @@ export async function takeRequest(type: GdprRequestType, { body, keepReply, ...w
 }
 
 async function insertAsked(
-  tx: Tx, type: GdprRequestType, { users, skip_email: skipEmail }: Asked['body'], { entityId, userId, serviceTokenId }: Caller,
+  tx: Tx,
+  type: GdprRequestType,
+  { users, skip_email: skipEmail }: Asked['body'],
+  { entityId, userId, serviceTokenId }: Caller,
 ): Promise<GdprRequest> {
-  const requester = serviceTokenId === null
-    ? { kind: 'user', id: userId } as const
-    : { kind: 'service_token', id: serviceTokenId } as const;
+  const requester =
+    serviceTokenId === null
+      ? ({ kind: 'user', id: userId } as const)
+      : ({ kind: 'service_token', id: serviceTokenId } as const);
   const email = skipEmail ? null : await findRequesterEmail(tx, { entityId, requester });
   return insertGdprRequest(tx, entityId, {
-    type, requester, skipEmail, source: 'api', appId: null, emails: email === null ? [] : [email], state: 'accepted',
+    type,
+    requester,
+    skipEmail,
+    source: 'api',
+    appId: null,
+    emails: email === null ? [] : [email],
+    state: 'accepted',
     people: users.map((each) => ({ userId: each, deviceId: null })),
   });
 }

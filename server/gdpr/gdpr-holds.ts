@@ -15,14 +15,19 @@ const NOT_BOTH = 'a hold is of one of them';
 
 const createHold = route(api.createGdprHold, async ({ body, keepReply, ...who }, { db, secrets }) => {
   const { entityId, userId } = who.caller;
-  const person = personAsked(body, NOT_BOTH) ?? refuseField('user_id', 'is required, or device_id: whom the hold is of');
+  const person =
+    personAsked(body, NOT_BOTH) ?? refuseField('user_id', 'is required, or device_id: whom the hold is of');
   const { kind = 'hold', reason } = body;
   return write(db, async (tx) => {
-    const hold = await insertHold(tx, entityId, { ...person, kind, reason, createdBy: userId })
-      ?? refuse(409, 'conflict', `A ${kind} stands for them already: GET ${api.listGdprHolds.path} tells of it`);
+    const hold =
+      (await insertHold(tx, entityId, { ...person, kind, reason, createdBy: userId })) ??
+      refuse(409, 'conflict', `A ${kind} stands for them already: GET ${api.listGdprHolds.path} tells of it`);
     const open = await lockOpenDeletions(tx, entityId, [person], { states: ['pending'], ids: 'holdable' });
     await audit(tx, who, {
-      action: 'create', subjectKind: 'gdpr_hold', subject: hold.identifier, details: { kind },
+      action: 'create',
+      subjectKind: 'gdpr_hold',
+      subject: hold.identifier,
+      details: { kind },
       customerHash: secrets.customerHash(entityId, person.customerType, person.customerId),
     });
     const answer = { ...showHold(hold), deletion_under_way: open.some(({ state }) => state === 'running') };
@@ -47,34 +52,58 @@ const listTheHolds = route(api.listGdprHolds, async ({ query, ...who }, { db, se
 const releaseHold = route(api.releaseGdprHold, async ({ params: { hold_id }, log, ...who }, deps) => {
   const { entityId } = who.caller;
   const { hold, waiting } = await write(deps.db, async (tx) => {
-    const released = await deleteHold(tx, entityId, hold_id) ?? refuse(404, 'not_found', 'Hold not found');
+    const released = (await deleteHold(tx, entityId, hold_id)) ?? refuse(404, 'not_found', 'Hold not found');
     const { kind, customerType, customerId: id } = released;
     await audit(tx, who, {
-      action: 'delete', subjectKind: 'gdpr_hold', subject: hold_id, details: { kind },
+      action: 'delete',
+      subjectKind: 'gdpr_hold',
+      subject: hold_id,
+      details: { kind },
       customerHash: deps.secrets.customerHash(entityId, customerType, id),
     });
     const isFree = (await listHoldsOf(tx, entityId, [released])).length === 0;
-    const waiting = isFree ? await lockOpenDeletions(tx, entityId, [released], { states: ['held'], ids: 'holdable' }) : [];
+    const waiting = isFree
+      ? await lockOpenDeletions(tx, entityId, [released], { states: ['held'], ids: 'holdable' })
+      : [];
     await noteReleasedHold(tx, entityId, waiting);
     return { hold: released, waiting };
   });
-  await tellHoldsChanged(deps, log, waiting.map((request) => request.identifier));
+  await tellHoldsChanged(
+    deps,
+    log,
+    waiting.map((request) => request.identifier),
+  );
   return showHold(hold);
 });
 
 function showHold(hold: GdprHold): api.GdprHold {
   const { identifier, customerType, customerId, kind, reason, createdBy, createdAt } = hold;
   return {
-    identifier, user_id: customerType === 'user_id' ? customerId : null, device_id: customerType === 'device_id' ? customerId : null,
-    kind, reason, created_by: createdBy?.uid ?? null, created_at: createdAt.toISOString(),
+    identifier,
+    user_id: customerType === 'user_id' ? customerId : null,
+    device_id: customerType === 'device_id' ? customerId : null,
+    kind,
+    reason,
+    created_by: createdBy?.uid ?? null,
+    created_at: createdAt.toISOString(),
   };
 }
 
 /** Signals these requests that their holds changed. The sweep repeats a signal that was lost. */
-async function tellHoldsChanged({ flows }: RouteDependencies, log: FastifyBaseLogger, requests: string[]): Promise<void> {
+async function tellHoldsChanged(
+  { flows }: RouteDependencies,
+  log: FastifyBaseLogger,
+  requests: string[],
+): Promise<void> {
   if (requests.length === 0) return;
-  await flows.tellHoldsChanged(requests).catch((error: unknown) =>
-    log.warn({ gdprRequests: requests.length, ...internalErrorOf(error) }, 'requests hear of a released hold from the sweep'));
+  await flows
+    .tellHoldsChanged(requests)
+    .catch((error: unknown) =>
+      log.warn(
+        { gdprRequests: requests.length, ...internalErrorOf(error) },
+        'requests hear of a released hold from the sweep',
+      ),
+    );
 }
 
 export const gdprHoldRoutes: Route[] = [createHold, listTheHolds, releaseHold];

@@ -2,7 +2,14 @@ import * as api from '../../api/gdpr/gdpr-identifiers.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { write } from '../../store/core/database.ts';
 import {
-  type Alias, insertPreview, type Link, listAliasesOf, listLinks, previewLinks, type Said, updateAlias,
+  type Alias,
+  insertPreview,
+  type Link,
+  listAliasesOf,
+  listLinks,
+  previewLinks,
+  type Said,
+  updateAlias,
 } from '../../store/gdpr/links.ts';
 import { findGdprRequest, listGdprPeople } from '../../store/gdpr/requests.ts';
 import { audit, auditReads } from '../http/audit.ts';
@@ -12,27 +19,47 @@ import { type Route, route } from '../http/route.ts';
 const previewUser = route(api.previewUserIdentifiers, async ({ query, ...who }, { db, secrets, settings }) => {
   const { entityId } = who.caller;
   const { user_id: userId } = query;
-  await write(db, (tx) => auditReads(tx, who, [secrets.customerHash(entityId, 'user_id', userId)], { what: 'identifiers' }));
+  await write(db, (tx) =>
+    auditReads(tx, who, [secrets.customerHash(entityId, 'user_id', userId)], { what: 'identifiers' }),
+  );
   const { total, links } = await previewLinks(db, entityId, (tx) => insertPreview(tx, entityId, userId), rowsOf(query));
   const path = `${api.IDENTIFIERS_PATH}?user_id=${encodeURIComponent(userId)}`;
-  return showPage(settings, path, query, total, links.map((link) => show(link, userId)));
+  return showPage(
+    settings,
+    path,
+    query,
+    total,
+    links.map((link) => show(link, userId)),
+  );
 });
 
 const listOfRequest = route(api.listGdprIdentifiers, async ({ params, query, ...who }, { db, settings }) => {
   const { entityId } = who.caller;
   const request = await write(db, async (tx) => {
-    const found = await findGdprRequest(tx, entityId, params.request_id)
-      ?? refuse(404, 'not_found', 'Request not found, or its week is over');
-    await audit(tx, who, { action: 'read', subjectKind: 'gdpr_request', subject: found.identifier, details: { what: 'identifiers' } });
+    const found =
+      (await findGdprRequest(tx, entityId, params.request_id)) ??
+      refuse(404, 'not_found', 'Request not found, or its week is over');
+    await audit(tx, who, {
+      action: 'read',
+      subjectKind: 'gdpr_request',
+      subject: found.identifier,
+      details: { what: 'identifiers' },
+    });
     return found;
   });
-  const { total, links } = request.state === 'waiting'
-    ? await previewLinks(db, entityId, () => Promise.resolve(request.id), rowsOf(query))
-    : await listLinks(db, entityId, request.id, rowsOf(query));
+  const { total, links } =
+    request.state === 'waiting'
+      ? await previewLinks(db, entityId, () => Promise.resolve(request.id), rowsOf(query))
+      : await listLinks(db, entityId, request.id, rowsOf(query));
   const asked = await listGdprPeople(db, entityId, request.id);
   const people = new Map(asked.map(({ ordinal, userId, deviceId }) => [ordinal, userId ?? deviceId]));
-  return showPage(settings, `/api/gdpr/requests/${request.identifier}/identifiers`, query, total,
-    links.map((link) => show(link, people.get(link.ordinal) ?? null)));
+  return showPage(
+    settings,
+    `/api/gdpr/requests/${request.identifier}/identifiers`,
+    query,
+    total,
+    links.map((link) => show(link, people.get(link.ordinal) ?? null)),
+  );
 });
 
 function show({ kind, id, origin, via, leftAlone, said: by }: Link, person: string | null): api.IdentifierLink {
@@ -50,17 +77,27 @@ const listAliases = route(api.listAliases, async ({ query, ...who }, { db, secre
     await auditReads(tx, who, [secrets.customerHash(entityId, 'user_id', userId)], { what: 'aliases' });
     return listAliasesOf(tx, entityId, userId, rowsOf(query));
   });
-  return showPage(settings, `${api.ALIASES_PATH}?user_id=${encodeURIComponent(userId)}`, query, total, aliases.map(showAlias));
+  return showPage(
+    settings,
+    `${api.ALIASES_PATH}?user_id=${encodeURIComponent(userId)}`,
+    query,
+    total,
+    aliases.map(showAlias),
+  );
 });
 
 const decideAlias = route(api.decideAlias, async ({ body, ...who }, { db, secrets }) => {
   const { entityId, userId: decidedBy } = who.caller;
   const decision = body.decision === 'undecided' ? null : body.decision;
   return write(db, async (tx) => {
-    const alias = await updateAlias(tx, entityId, { previousId: body.previous_id, userId: body.user_id }, decision, decidedBy)
-      ?? refuse(404, 'not_found', `Alias not found: GET ${api.ALIASES_PATH}?user_id=… lists those of an id`);
+    const alias =
+      (await updateAlias(tx, entityId, { previousId: body.previous_id, userId: body.user_id }, decision, decidedBy)) ??
+      refuse(404, 'not_found', `Alias not found: GET ${api.ALIASES_PATH}?user_id=… lists those of an id`);
     await audit(tx, who, {
-      action: 'update', subjectKind: 'customer', subject: null, details: { what: 'alias', decision: body.decision },
+      action: 'update',
+      subjectKind: 'customer',
+      subject: null,
+      details: { what: 'alias', decision: body.decision },
       customerHash: secrets.customerHash(entityId, 'user_id', alias.userId),
     });
     return showAlias(alias);
@@ -68,7 +105,14 @@ const decideAlias = route(api.decideAlias, async ({ body, ...who }, { db, secret
 });
 
 function showAlias({ previousId, userId, said: by, witnessed, decision, decidedAt }: Alias): api.Alias {
-  return { previous_id: previousId, user_id: userId, ...showSaid(by), witnessed, decision, decided_at: decidedAt?.toISOString() ?? null };
+  return {
+    previous_id: previousId,
+    user_id: userId,
+    ...showSaid(by),
+    witnessed,
+    decision,
+    decided_at: decidedAt?.toISOString() ?? null,
+  };
 }
 
 export const gdprIdentifierRoutes: Route[] = [previewUser, listOfRequest, listAliases, decideAlias];

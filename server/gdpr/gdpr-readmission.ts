@@ -16,14 +16,24 @@ const readmitPeople = route(api.readmitPeople, async ({ body, keepReply, ...who 
   let answer = { readmitted: 0, unknown: people.length };
   await readmit({ db, files }, entityId, hashes, async (tx, readmitted) => {
     refuseWhileDeleted(await lockOpenDeletions(tx, entityId, people, { states: ['pending', 'held'], ids: 'own' }));
-    await auditEach(tx, who, readmitted.map((customerHash) => ({ action: 'readmit', subjectKind: 'customer', customerHash })));
+    await auditEach(
+      tx,
+      who,
+      readmitted.map((customerHash) => ({ action: 'readmit', subjectKind: 'customer', customerHash })),
+    );
     answer = await keepReply(tx, { readmitted: readmitted.length, unknown: people.length - readmitted.length });
   });
   return answer;
 });
 
 /** Each of them once. */
-function peopleOf({ users = [], devices = [] }: { users?: string[] | undefined; devices?: string[] | undefined }): Person[] {
+function peopleOf({
+  users = [],
+  devices = [],
+}: {
+  users?: string[] | undefined;
+  devices?: string[] | undefined;
+}): Person[] {
   return [
     ...Array.from(new Set(users), (id): Person => ({ customerType: 'user_id', customerId: id })),
     ...Array.from(new Set(devices), (id): Person => ({ customerType: 'device_id', customerId: id })),
@@ -32,7 +42,10 @@ function peopleOf({ users = [], devices = [] }: { users?: string[] | undefined; 
 
 function refuseWhileDeleted(open: readonly OpenDeletion[]): void {
   if (open.length === 0) return;
-  const named = open.slice(0, MAX_NAMED).map(({ identifier }) => identifier).join(', ');
+  const named = open
+    .slice(0, MAX_NAMED)
+    .map(({ identifier }) => identifier)
+    .join(', ');
   refuse(409, 'conflict', `Some of them are being deleted by ${named}: readmit them once it is treated`);
 }
 

@@ -14,7 +14,10 @@ const viewReceipts = route(api.listGdprReceipts, async ({ params: { request_id }
     const receipts = await listReceipts(tx, entityId, request_id);
     if (receipts.length === 0) return refuseNone(tx, entityId, request_id);
     await audit(tx, who, {
-      action: 'read', subjectKind: 'gdpr_receipt', subject: request_id, details: { receipts: receipts.length },
+      action: 'read',
+      subjectKind: 'gdpr_receipt',
+      subject: request_id,
+      details: { receipts: receipts.length },
     });
     return { receipts };
   });
@@ -23,21 +26,30 @@ const viewReceipts = route(api.listGdprReceipts, async ({ params: { request_id }
 async function refuseNone(db: Queryable, entityId: number, requestId: string): Promise<never> {
   const request = await findGdprRequest(db, entityId, requestId);
   if (!request) return refuse(404, 'not_found', 'Request not found');
-  if (request.state === 'declined') return refuse(404, 'not_found', 'Request was declined: nothing was done, and there is no receipt');
+  if (request.state === 'declined')
+    return refuse(404, 'not_found', 'Request was declined: nothing was done, and there is no receipt');
   // It waited for approval when its person was erased.
-  return refuse(404, 'not_found', request.state === 'treated'
-    ? `Another request deleted the person before this one was approved: GET ${api.listReceiptsOfPerson.path}?user_id=… finds its receipt`
-    : `Request is ${request.state}: there is a receipt once it is treated`);
+  return refuse(
+    404,
+    'not_found',
+    request.state === 'treated'
+      ? `Another request deleted the person before this one was approved: GET ${api.listReceiptsOfPerson.path}?user_id=… finds its receipt`
+      : `Request is ${request.state}: there is a receipt once it is treated`,
+  );
 }
 
 const listTheirs = route(api.listReceiptsOfPerson, async ({ query, ...who }, { db, secrets, settings }) => {
   const { entityId } = who.caller;
-  const person = personAsked(query, 'ask for one of them')
-    ?? refuseField('user_id', 'is required, or device_id: whose receipts are asked for');
+  const person =
+    personAsked(query, 'ask for one of them') ??
+    refuseField('user_id', 'is required, or device_id: whose receipts are asked for');
   const hash = secrets.customerHash(entityId, person.customerType, person.customerId);
   const { receipts, total } = await write(db, async (tx) => {
     await audit(tx, who, { action: 'read', subjectKind: 'gdpr_receipt', customerHash: hash });
-    return { receipts: await listReceiptsOf(tx, entityId, [hash], rowsOf(query)), total: await countReceiptsOf(tx, entityId, [hash]) };
+    return {
+      receipts: await listReceiptsOf(tx, entityId, [hash], rowsOf(query)),
+      total: await countReceiptsOf(tx, entityId, [hash]),
+    };
   });
   const asked = new URLSearchParams({ [person.customerType]: person.customerId });
   return showPage(settings, `${api.listReceiptsOfPerson.path}?${asked}`, query, total, receipts);

@@ -39,20 +39,32 @@ const viewDeletion = route(api.viewDeletionRequest, async ({ query: { request_id
 
 const WEEK_MS = 7 * 24 * 3_600_000;
 
-const pollLatest = route(api.listLatestGdprRequests, async (
-  { query: { users = null, request_types: types = api.GDPR_TYPES, modified_since: asked }, ...who }, deps,
-) => {
-  const { entityId } = who.caller;
-  const weekAgo = new Date(Date.now() - WEEK_MS);
-  const since = asked && asked > weekAgo ? asked : weekAgo;
-  return write(deps.db, async (tx) => {
-    const polled = await listLatestRequests(tx, entityId, { users: users && [...new Set(users)], types, since, limit: api.MAX_POLLED });
-    const details = { gdpr_requests: polled.length };
-    if (!users) await audit(tx, who, { action: 'read', subjectKind: 'gdpr_request', details });
-    else await auditReads(tx, who, users.map((user) => deps.secrets.customerHash(entityId, 'user_id', user)), details);
-    return polled.map((each) => showPolled(deps, each));
-  });
-});
+const pollLatest = route(
+  api.listLatestGdprRequests,
+  async ({ query: { users = null, request_types: types = api.GDPR_TYPES, modified_since: asked }, ...who }, deps) => {
+    const { entityId } = who.caller;
+    const weekAgo = new Date(Date.now() - WEEK_MS);
+    const since = asked && asked > weekAgo ? asked : weekAgo;
+    return write(deps.db, async (tx) => {
+      const polled = await listLatestRequests(tx, entityId, {
+        users: users && [...new Set(users)],
+        types,
+        since,
+        limit: api.MAX_POLLED,
+      });
+      const details = { gdpr_requests: polled.length };
+      if (!users) await audit(tx, who, { action: 'read', subjectKind: 'gdpr_request', details });
+      else
+        await auditReads(
+          tx,
+          who,
+          users.map((user) => deps.secrets.customerHash(entityId, 'user_id', user)),
+          details,
+        );
+      return polled.map((each) => showPolled(deps, each));
+    });
+  },
+);
 
 const listRequests = route(api.listGdprRequests, async ({ query, caller: { entityId } }, { db, settings }) => {
   const { type, state, source, ...page } = query;
@@ -60,13 +72,20 @@ const listRequests = route(api.listGdprRequests, async ({ query, caller: { entit
   const total = await countGdprRequests(db, entityId, filter);
   const items = await listItems(db, entityId, await listGdprRequests(db, entityId, filter, rowsOf(page)));
   const filtered = Object.entries(filter).flatMap(([name, value]) => (value === null ? [] : [`${name}=${value}`]));
-  return showPage(settings, [api.listGdprRequests.path, filtered.join('&')].filter(Boolean).join('?'), page, total, items);
+  return showPage(
+    settings,
+    [api.listGdprRequests.path, filtered.join('&')].filter(Boolean).join('?'),
+    page,
+    total,
+    items,
+  );
 });
 
 const viewTheRequest = route(api.viewGdprRequest, async ({ params: { request_id }, ...who }, deps) => {
   const { asked, shown } = await write(deps.db, async (tx) => {
-    const found = await findGdprRequest(tx, who.caller.entityId, request_id)
-      ?? refuse(404, 'not_found', 'Request not found, or its week is over');
+    const found =
+      (await findGdprRequest(tx, who.caller.entityId, request_id)) ??
+      refuse(404, 'not_found', 'Request not found, or its week is over');
     await audit(tx, who, { action: 'read', subjectKind: 'gdpr_request', subject: found.identifier });
     return { asked: found, shown: await viewRequest(tx, deps, found) };
   });
@@ -87,12 +106,16 @@ const decline = route(api.declineGdprRequest, async ({ params, keepReply, ...who
 });
 
 async function decide(
-  tx: Tx, { caller, address }: Pick<Circumstances, 'address'> & { caller: Caller }, requestId: string, decision: Decision,
+  tx: Tx,
+  { caller, address }: Pick<Circumstances, 'address'> & { caller: Caller },
+  requestId: string,
+  decision: Decision,
   keepReply: KeepReply,
 ) {
   const { entityId, userId } = caller;
-  const request = await updateDecision(tx, entityId, requestId, { state: DECISIONS[decision], decidedBy: userId })
-    ?? refuseUndecidable(await findGdprRequest(tx, entityId, requestId), decision);
+  const request =
+    (await updateDecision(tx, entityId, requestId, { state: DECISIONS[decision], decidedBy: userId })) ??
+    refuseUndecidable(await findGdprRequest(tx, entityId, requestId), decision);
   await deleteInternalErrorsOfJob(tx, entityId, request.type, requestId);
   await audit(tx, { caller, address }, { action: decision, subjectKind: 'gdpr_request', subject: requestId });
   const [item] = await listItems(tx, entityId, [request]);
@@ -101,9 +124,21 @@ async function decide(
 
 function refuseUndecidable(request: GdprRequest | null, decision: Decision): never {
   if (!request) return refuse(404, 'not_found', 'Request not found');
-  return refuse(409, 'conflict', `Request ${request.identifier} is ${request.state}: only one that is waiting can be ${decision}d`);
+  return refuse(
+    409,
+    'conflict',
+    `Request ${request.identifier} is ${request.state}: only one that is waiting can be ${decision}d`,
+  );
 }
 
 export const gdprRoutes: Route[] = [
-  askForAccess, viewAccess, askForDeletion, viewDeletion, pollLatest, listRequests, viewTheRequest, approve, decline,
+  askForAccess,
+  viewAccess,
+  askForDeletion,
+  viewDeletion,
+  pollLatest,
+  listRequests,
+  viewTheRequest,
+  approve,
+  decline,
 ];

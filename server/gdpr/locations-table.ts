@@ -3,13 +3,17 @@ import { personalData } from '../../store/gdpr/personal-data.ts';
 
 const [START, END] = ['<!-- locations: made from the registry by `npm run docs` -->', '<!-- end of locations -->'];
 
-/** Returns the page with its table of all locations that may hold something about a customer, as the registry has them. */
+/**
+ * Returns the page with its table of all locations that may hold something about a customer, as the registry has them.
+ */
 export function withLocations(page: string): string {
   return replaceBetween(page, [START, END], table());
 }
 
 function table(): string {
-  const rows = personalData.map(({ name, holds, foundBy, erasedBy }) =>
-    `| ${name.endsWith('/') ? 'files ' : ''}\`${name}\` | ${holds} | ${foundBy} | ${erasedBy} |`);
+  const rows = personalData.map(
+    ({ name, holds, foundBy, erasedBy }) =>
+      `| ${name.endsWith('/') ? 'files ' : ''}\`${name}\` | ${holds} | ${foundBy} | ${erasedBy} |`,
+  );
   return ['| location | what it may hold | found by | erased by |', '|---|---|---|---|', ...rows].join('\n');
 }

@@ -17,21 +17,33 @@ export function audit(
 
 /** The same of several things, in one statement. */
 export function auditEach(
-  tx: Queryable, { caller, address }: { caller: Caller; address: string },
+  tx: Queryable,
+  { caller, address }: { caller: Caller; address: string },
   entries: Omit<AuditEntry, 'actorKind' | 'actorId' | 'address'>[],
 ): Promise<void> {
-  return insertAuditEntries(tx, caller.entityId, entries.map((entry) => ({ ...actorOf(caller), address, ...entry })));
+  return insertAuditEntries(
+    tx,
+    caller.entityId,
+    entries.map((entry) => ({ ...actorOf(caller), address, ...entry })),
+  );
 }
 
 function actorOf({ userId, serviceTokenId }: Caller) {
   return serviceTokenId === null
-    ? { actorKind: 'user', actorId: userId } as const
-    : { actorKind: 'service_token', actorId: serviceTokenId } as const;
+    ? ({ actorKind: 'user', actorId: userId } as const)
+    : ({ actorKind: 'service_token', actorId: serviceTokenId } as const);
 }
 
 /** Writes down that somebody looked at each of these people, whether they are known or not. */
 export function auditReads(
-  tx: Queryable, who: { caller: Caller; address: string }, customerHashes: readonly Buffer[], details: NonNullable<AuditEntry['details']>,
+  tx: Queryable,
+  who: { caller: Caller; address: string },
+  customerHashes: readonly Buffer[],
+  details: NonNullable<AuditEntry['details']>,
 ): Promise<void> {
-  return auditEach(tx, who, customerHashes.map((customerHash) => ({ action: 'read', subjectKind: 'customer', details, customerHash })));
+  return auditEach(
+    tx,
+    who,
+    customerHashes.map((customerHash) => ({ action: 'read', subjectKind: 'customer', details, customerHash })),
+  );
 }

@@ -48,8 +48,12 @@ export function gather(pairs: Iterable<[string, unknown]>): Record<string, unkno
     if (known) known.values.push(value);
     else microBatch.set(name, { isArray, values: [value] });
   }
-  return Object.fromEntries([...microBatch].map(([name, { isArray, values }]) =>
-    [name, isArray || values.length > 1 ? values.flat() : values[0]]));
+  return Object.fromEntries(
+    [...microBatch].map(([name, { isArray, values }]) => [
+      name,
+      isArray || values.length > 1 ? values.flat() : values[0],
+    ]),
+  );
 }
 
 function refuseOtherCharset(request: FastifyRequest): void {

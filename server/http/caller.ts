@@ -26,7 +26,9 @@ const HEADER = /^Token ([A-Za-z0-9_-]{1,256})$/i;
 export async function findCaller(db: Database, header: string | undefined, ttlDays: number): Promise<Caller | null> {
   const token = HEADER.exec(header ?? '')?.[1];
   if (token === undefined) return null;
-  const bearer = isServiceToken(token) ? await findMachine(db, token) : asPerson(await findTokenOwner(db, token, ttlDays));
+  const bearer = isServiceToken(token)
+    ? await findMachine(db, token)
+    : asPerson(await findTokenOwner(db, token, ttlDays));
   return bearer && { ...bearer, token, tokenName: tokenHash(token).toString('base64url') };
 }
 
@@ -40,15 +42,23 @@ function asPerson(owner: TokenOwner | null): Bearer | null {
 async function findMachine(db: Database, token: string): Promise<Bearer | null> {
   const found = await findServiceTokenOwner(db, token);
   if (!found) return null;
-  const { id, tokenRights, creator: { userId, entityId, ...creator } } = found;
+  const {
+    id,
+    tokenRights,
+    creator: { userId, entityId, ...creator },
+  } = found;
   const creatorRights = rightsOf(creator);
   const rights = new Set(tokenRights.filter((right) => creatorRights.has(right)));
   return { userId, entityId, rights, admin: false, superadmin: false, serviceTokenId: id };
 }
 
 /** The rights that a membership gives: all of them to a superadmin, those listed to anyone else. */
-export function rightsOf(
-  { rights, superadmin }: { rights: readonly Right[]; superadmin: boolean },
-): ReadonlySet<Right> {
+export function rightsOf({
+  rights,
+  superadmin,
+}: {
+  rights: readonly Right[];
+  superadmin: boolean;
+}): ReadonlySet<Right> {
   return new Set(superadmin ? RIGHTS : rights);
 }

@@ -29,8 +29,8 @@ export function connectionOptions({ headersMs, bodyBytes }: Limits): FastifyHttp
 }
 
 /**
- * Bounds the connections that are open: one more is closed without an answer. Behind a proxy all come from its address, and it is the
- * proxy that bounds those of a caller.
+ * Bounds the connections that are open: one more is closed without an answer. Behind a proxy all come from its address,
+ * and it is the proxy that bounds those of a caller.
  */
 export function limitConnections({ server }: FastifyInstance, limits: Limits, isBehindProxy: boolean): void {
   const { connections, connectionsPerAddress } = limits;
@@ -38,7 +38,7 @@ export function limitConnections({ server }: FastifyInstance, limits: Limits, is
   if (isBehindProxy) return;
   const open = new Map<string, number>();
   server.on('connection', (socket: Socket) => {
-    if (socket.remoteAddress === undefined) return void socket.destroy();      // it has ended already
+    if (socket.remoteAddress === undefined) return void socket.destroy(); // it has ended already
     const network = networkOf(socket.remoteAddress);
     const count = (open.get(network) ?? 0) + 1;
     if (count > connectionsPerAddress) return void socket.destroy();
@@ -51,7 +51,10 @@ export function limitConnections({ server }: FastifyInstance, limits: Limits, is
   });
 }
 
-/** Refuses with 408 a body of which nothing has come for a while, and one that takes long and whose credentials are still to come. */
+/**
+ * Refuses with 408 a body of which nothing has come for a while, and one that takes long and whose credentials are
+ * still to come.
+ */
 export function limitSlowBodies(app: FastifyInstance, { idleBodyMs, unverifiedMs }: Limits): void {
   app.decorateRequest('isVerified', false);
   app.decorateRequest('verified', function verified() {
@@ -59,16 +62,20 @@ export function limitSlowBodies(app: FastifyInstance, { idleBodyMs, unverifiedMs
   });
   app.addHook('onRequest', async (request, reply) => {
     const { raw } = request;
-    if (!(raw.socket instanceof Socket)) return;      // injected: there is no connection to wait on
+    if (!(raw.socket instanceof Socket)) return; // injected: there is no connection to wait on
     if (raw.headers['content-length'] === undefined && raw.headers['transfer-encoding'] === undefined) return;
     const refuseLate = (message: string) => {
       if (raw.complete) return;
       // The reader of the body learns of it as of a broken one; the connection stays to tell the caller.
       if (raw.listenerCount('error') > 0) raw.emit('error', new Refusal(408, 'request_timeout', message));
-      else raw.destroy();      // it was answered before
+      else raw.destroy(); // it was answered before
     };
     raw.setTimeout(idleBodyMs, () => refuseLate(`Nothing of the body came for ${idleBodyMs / 1000} s`));
-    const late = setTimeout(refuseLate, unverifiedMs, `No credentials came for ${unverifiedMs / 1000} s: send them first`);
+    const late = setTimeout(
+      refuseLate,
+      unverifiedMs,
+      `No credentials came for ${unverifiedMs / 1000} s: send them first`,
+    );
     request.verified = () => {
       request.isVerified = true;
       clearTimeout(late);
@@ -86,28 +93,39 @@ function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   }
   const refusal = clientRefusal(error.code);
   const body = JSON.stringify(refusalBody(refusal));
-  socket.end([
-    `HTTP/1.1 ${refusal.http} ${STATUS_CODES[refusal.http]}`, 'Content-Type: application/json; charset=utf-8',
-    `Content-Length: ${Buffer.byteLength(body)}`, 'Connection: close', '', body,
-  ].join('\r\n'));
+  socket.end(
+    [
+      `HTTP/1.1 ${refusal.http} ${STATUS_CODES[refusal.http]}`,
+      'Content-Type: application/json; charset=utf-8',
+      `Content-Length: ${Buffer.byteLength(body)}`,
+      'Connection: close',
+      '',
+      body,
+    ].join('\r\n'),
+  );
 }
 
 function clientRefusal(code: string | undefined): Refusal {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return new Refusal(408, 'request_timeout', 'The headers took too long');
   if (code === 'HPE_HEADER_OVERFLOW') {
-    return new Refusal(431, 'headers_too_large',
-      `The address and the headers are larger than ${maxHeaderSize / 1024} KiB: ask for fewer values at once`);
+    return new Refusal(
+      431,
+      'headers_too_large',
+      `The address and the headers are larger than ${maxHeaderSize / 1024} KiB: ask for fewer values at once`,
+    );
   }
   return new Refusal(400, 'bad_request', 'This is not a valid HTTP request');
 }
 
 /**
- * Ends a connection as soon as it is answered while the server closes. Those that are idle when it begins are ended by Node; one that
- * answers then would stay open for as long as its client keeps it, and the server with it.
+ * Ends a connection as soon as it is answered while the server closes. Those that are idle when it begins are ended by
+ * Node; one that answers then would stay open for as long as its client keeps it, and the server with it.
  */
 export function endAnswered(app: FastifyInstance): void {
   let isClosing = false;
-  app.addHook('preClose', async () => { isClosing = true; });
+  app.addHook('preClose', async () => {
+    isClosing = true;
+  });
   app.addHook('onResponse', async () => {
     if (isClosing) setImmediate(() => app.server.closeIdleConnections());
   });

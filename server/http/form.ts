@@ -13,12 +13,16 @@ export type Form = { fields: Record<string, unknown>; file?: unknown };
  * turns out to be broken, cut off or refused.
  */
 export async function readForm(
-  request: FastifyRequest, route: Route, circumstances: Circumstances, deps: RouteDependencies,
+  request: FastifyRequest,
+  route: Route,
+  circumstances: Circumstances,
+  deps: RouteDependencies,
 ): Promise<Form> {
   const { upload, uploadPart } = route;
   const pairs: [string, unknown][] = [];
   let fieldBytes = 0;
-  let maxFieldBytes = route.auth === 'token' ? deps.limits.bodyBytes : Math.min(deps.limits.bodyBytes, MAX_UNVERIFIED_BYTES);
+  let maxFieldBytes =
+    route.auth === 'token' ? deps.limits.bodyBytes : Math.min(deps.limits.bodyBytes, MAX_UNVERIFIED_BYTES);
   let file: unknown;
   try {
     for await (const part of request.parts()) {
@@ -32,14 +36,14 @@ export async function readForm(
           await verifyFields(route, gather(pairs), deps);
           maxFieldBytes = deps.limits.bodyBytes;
         }
-        if (fieldBytes > maxFieldBytes) refuse(413, 'payload_too_large', 'The fields of the form are too large together');
+        if (fieldBytes > maxFieldBytes)
+          refuse(413, 'payload_too_large', 'The fields of the form are too large together');
         pairs.push([part.fieldname, part.value]);
       } else if (!upload || part.fieldname !== uploadPart || file !== undefined) {
         part.file.destroy();
         refuseField(part.fieldname, upload ? `takes no file; send one file, as \`${uploadPart}\`` : 'takes no file');
       } else {
-        file = await upload.receive(part.file, gather(pairs), circumstances, deps)
-          .finally(() => part.file.destroy());
+        file = await upload.receive(part.file, gather(pairs), circumstances, deps).finally(() => part.file.destroy());
       }
     }
   } catch (error) {

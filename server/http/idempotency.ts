@@ -6,7 +6,12 @@ import { internalErrorOf } from '../../domain/core/internal-error.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import {
-  deleteUnanswered, type EarlierRequest, insertRequest, type KeptReply, type KeyHolder, updateReply,
+  deleteUnanswered,
+  type EarlierRequest,
+  insertRequest,
+  type KeptReply,
+  type KeyHolder,
+  updateReply,
 } from '../../store/core/idempotent-requests.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import type { ApiVersion } from './api-version.ts';
@@ -45,8 +50,13 @@ type Work = (keepReply: KeepReply) => Promise<unknown>;
 /** Either the earlier request's reply, or the right to do the work. */
 type Turn = { earlier: Reply; run?: never } | { run(work: Work): Promise<unknown> };
 
-/** The key that a request came with, if its route goes by it. Refuses what is not 1 to 255 printable ASCII characters. */
-export function idempotencyKey(route: Route, headers: Record<string, string | string[] | undefined>): string | undefined {
+/**
+ * The key that a request came with, if its route goes by it. Refuses what is not 1 to 255 printable ASCII characters.
+ */
+export function idempotencyKey(
+  route: Route,
+  headers: Record<string, string | string[] | undefined>,
+): string | undefined {
   const key = headers[HEADER.toLowerCase()]?.toString();
   if (key === undefined || !takesIdempotencyKey(route)) return undefined;
   return PRINTABLE_ASCII.test(key) ? key : refuseField(HEADER, 'must have 1 to 255 printable ASCII characters');
@@ -56,7 +66,14 @@ export function idempotencyKey(route: Route, headers: Record<string, string | st
 export async function takeTurn(key: string | undefined, asked: Asked, deps: RouteDependencies): Promise<Turn> {
   if (key === undefined) return { run: (work) => work(async (_tx, result) => result) };
   const { entityId, scope } = await scopeOf(asked, deps);
-  const { route: { method, path }, version, params, query, fields, content } = asked;
+  const {
+    route: { method, path },
+    version,
+    params,
+    query,
+    fields,
+    content,
+  } = asked;
   const hash = (...parts: unknown[]) => deps.secrets.lookup(canonicalJson([HEADER, ...parts]));
   const holder: KeyHolder = { keyHash: hash(scope, method, path, key), holder: randomUUID() };
   const fingerprint = hash(version, params, query, fields, content);
@@ -66,7 +83,10 @@ export async function takeTurn(key: string | undefined, asked: Asked, deps: Rout
 }
 
 /** The same key of another caller is another key. A SoR's key is checked here: before it holds, nothing is told. */
-async function scopeOf({ caller, input }: Asked, deps: RouteDependencies): Promise<{ entityId: number; scope: unknown[] }> {
+async function scopeOf(
+  { caller, input }: Asked,
+  deps: RouteDependencies,
+): Promise<{ entityId: number; scope: unknown[] }> {
   if (caller) return { entityId: caller.entityId, scope: callerScope(caller) };
   const { sor_id, sor: shown = sor_id, api_key } = input as { sor_id: string; sor?: string; api_key: string };
   const sor = await findSorOfKey(deps, shown, api_key);
@@ -93,17 +113,23 @@ function replyAgain({ fingerprint, reply }: EarlierRequest, asked: Buffer): Repl
 }
 
 async function runAsHolder(
-  work: Work, { db }: RouteDependencies, entityId: number, holder: KeyHolder, { route, log }: Asked,
+  work: Work,
+  { db }: RouteDependencies,
+  entityId: number,
+  holder: KeyHolder,
+  { route, log }: Asked,
 ): Promise<unknown> {
   let isKept = false;
   const keepReply: KeepReply = async (tx, result, { secretOf } = {}) => {
     const reply = toReply(result);
     if (!isSuccess(reply)) return result;
     isKept = true;
-    return await updateReply(tx, entityId, holder, keptForm(reply, secretOf)) ? result : refuseLateHolder();
+    return (await updateReply(tx, entityId, holder, keptForm(reply, secretOf))) ? result : refuseLateHolder();
   };
-  const freeKey = () => deleteUnanswered(db, entityId, holder)
-    .catch((error: unknown) => log.warn({ error: internalErrorOf(error) }, 'an Idempotency-Key stays taken until its lease ends'));
+  const freeKey = () =>
+    deleteUnanswered(db, entityId, holder).catch((error: unknown) =>
+      log.warn({ error: internalErrorOf(error) }, 'an Idempotency-Key stays taken until its lease ends'),
+    );
   try {
     const answered = await work(keepReply);
     if (isKept) return answered;
@@ -111,14 +137,17 @@ async function runAsHolder(
     else await freeKey();
     return answered;
   } catch (error) {
-    await freeKey();          // unless the reply was committed: then the work was done
+    await freeKey(); // unless the reply was committed: then the work was done
     throw error;
   }
 }
 
 /** For a handler that did not keep its reply: a repeat after a kill just before this has the effect twice. */
 async function keepAfterwards(
-  keepReply: KeepReply, db: Queryable, answered: unknown, { route, log }: Pick<Asked, 'route' | 'log'>,
+  keepReply: KeepReply,
+  db: Queryable,
+  answered: unknown,
+  { route, log }: Pick<Asked, 'route' | 'log'>,
 ): Promise<void> {
   log.error({ route: route.path }, 'a POST did not keep its reply in the transaction of its effect');
   await keepReply(db, answered).catch((error: unknown) => {

@@ -11,11 +11,13 @@ const MAX_TURN_MS = 10;
 
 /**
  * The value of a JSON body; undefined for an empty one. Refused: bytes that are not UTF-8, nesting deeper than
- * `maxNesting` (checked before parsing), whatever is not JSON, with its place, and with `proto: 'refuse'` members named `__proto__`. With
+ * `maxNesting` (checked before parsing), whatever is not JSON, with its place, and with `proto: 'refuse'` members named
+ * `__proto__`. With
  * `exactNumbers` numbers keep their digits (`parseExactJson`). A large one leaves the event loop to others between.
  */
 export async function parseJsonBody(
-  bytes: Buffer, maxNesting: number,
+  bytes: Buffer,
+  maxNesting: number,
   { exactNumbers = false, proto }: { exactNumbers?: boolean | undefined; proto?: ParseOptions['proto'] } = {},
 ): Promise<unknown> {
   if (bytes.length === 0) return undefined;
@@ -32,7 +34,9 @@ export async function parseJsonBody(
   }
 }
 
-/** Does work whose pieces take a few milliseconds each; once they have taken long together others have the event loop. */
+/**
+ * Does work whose pieces take a few milliseconds each; once they have taken long together others have the event loop.
+ */
 async function inTurns<T>(work: Generator<void, T>): Promise<T> {
   for (let began = performance.now(); ;) {
     const step = work.next();

@@ -9,16 +9,17 @@ type Expected = 'value' | 'value or ]' | 'key' | 'key or }' | ':' | ', or end';
 
 /**
  * Where a text stops being JSON (RFC 8259); all from the text's start, position from 0, line and column from 1.
- * The engine's own errors name a place only now and then, and quote the text. Yields after each piece of work of a few milliseconds.
+ * The engine's own errors name a place only now and then, and quote the text. Yields after each piece of work of a few
+ * milliseconds.
  */
-export function *findJsonError(json: string): Generator<void, { position: number; line: number; column: number }> {
+export function* findJsonError(json: string): Generator<void, { position: number; line: number; column: number }> {
   const position = yield* scanJson(json);
   const before = json.slice(0, position);
   const line = before.split('\n').length;
   return { position, line, column: position - before.lastIndexOf('\n') };
 }
 
-function *scanJson(json: string): Generator<void, number> {
+function* scanJson(json: string): Generator<void, number> {
   const open: ('}' | ']')[] = [];
   let expected: Expected = 'value';
   let tokens = 0;

@@ -2,7 +2,9 @@ import { refuse } from '../../domain/core/refusal.ts';
 
 const WINDOW_MS = 60_000;
 
-/** Refuses with 429 what goes beyond so many requests a minute of one key; 0 for no limit. Each server counts its own. */
+/**
+ * Refuses with 429 what goes beyond so many requests a minute of one key; 0 for no limit. Each server counts its own.
+ */
 export class KeyRates {
   readonly #perMinute: number;
   #counts = new Map<string, number>();
@@ -36,8 +38,13 @@ export class KeyRates {
 
   #refuse(): never {
     const seconds = Math.ceil((this.#until - performance.now()) / 1000);
-    return refuse(429, 'too_many_requests', `More than ${this.#perMinute} requests in a minute: try again in ${seconds} seconds`, {
-      retry_after: seconds,
-    });
+    return refuse(
+      429,
+      'too_many_requests',
+      `More than ${this.#perMinute} requests in a minute: try again in ${seconds} seconds`,
+      {
+        retry_after: seconds,
+      },
+    );
   }
 }

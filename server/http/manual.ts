@@ -30,14 +30,19 @@ begin with <a href="manual/first-import.md">a first import</a></li>
 <li><a href="health/ready">Health</a>: each part, and whether it is ready</li>
 </ul>`;
 
-/** `GET /`, and the pages of `docs/` as HTML, each made from its Markdown once. Their links work without scripts or internet. */
+/**
+ * `GET /`, and the pages of `docs/` as HTML, each made from its Markdown once. Their links work without scripts or
+ * internet.
+ */
 export function serveManual(app: FastifyInstance): void {
   const pages = new Map<string, Promise<string>>();
   const pageOf = (name: string) => {
     if (!pages.has(name)) pages.set(name, render(name));
     return pages.get(name)!;
   };
-  app.get('/', async (_request, reply) => reply.headers(HEADERS).type('text/html; charset=utf-8').send(page('Millrace', HOME)));
+  app.get('/', async (_request, reply) =>
+    reply.headers(HEADERS).type('text/html; charset=utf-8').send(page('Millrace', HOME)),
+  );
   app.get<{ Params: { name: string } }>('/manual/:name', async ({ params: { name } }, reply) => {
     if (!NAME.test(name)) return refuse(404, 'not_found', 'Unknown page: /manual/README.md lists those there are');
     const html = await pageOf(name).catch(() => {
@@ -58,6 +63,8 @@ async function render(name: string): Promise<string> {
 }
 
 function page(title: string, body: string): string {
-  return `<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">`
-    + `<title>${escaped(title)}</title><style>${STYLE}</style></head><body>\n${body}\n</body></html>\n`;
+  return (
+    `<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">` +
+    `<title>${escaped(title)}</title><style>${STYLE}</style></head><body>\n${body}\n</body></html>\n`
+  );
 }

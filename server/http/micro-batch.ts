@@ -1,17 +1,21 @@
 type Call<T, R> = { item: T; resolve(result: R): void; reject(error: unknown): void };
 
 /**
- * Bounds a round of work: calls, and their weight together; so many rounds are under way at once. Items of one `subject` are never in
- * two of them, for they would wait for each other's locks; null goes with any.
+ * Bounds a round of work: calls, and their weight together; so many rounds are under way at once. Items of one
+ * `subject` are never in two of them, for they would wait for each other's locks; null goes with any.
  */
 export type RoundLimits<T> = {
-  rounds: number; calls: number; weight: number; weigh(item: T): number; subject?: (item: T) => string | null;
+  rounds: number;
+  calls: number;
+  weight: number;
+  weigh(item: T): number;
+  subject?: (item: T) => string | null;
 };
 
 /**
  * Does together what is asked for at the same time: calls that come while enough rounds of `work` are under way make up
- * the next one. A call alone is done at once. `work` gives a result for each item, in their order; where it fails, so do
- * all calls of the round.
+ * the next one. A call alone is done at once. `work` gives a result for each item, in their order; where it fails, so
+ * do all calls of the round.
  */
 export function microBatch<T, R>(work: (items: T[]) => Promise<R[]>, limits: RoundLimits<T>): (item: T) => Promise<R> {
   const { subject = () => null } = limits;
@@ -39,15 +43,18 @@ export function microBatch<T, R>(work: (items: T[]) => Promise<R[]>, limits: Rou
       void workOff(round);
     }
   };
-  return (item) => new Promise<R>((resolve, reject) => {
-    waiting.push({ item, resolve, reject });
-    begin();
-  });
+  return (item) =>
+    new Promise<R>((resolve, reject) => {
+      waiting.push({ item, resolve, reject });
+      begin();
+    });
 }
 
 /** Takes out the first calls that are free and fit: at least one, unless none is free. */
 function takeRound<T, R>(
-  waiting: Call<T, R>[], { calls, weight, weigh }: RoundLimits<T>, isFree: (call: Call<T, R>) => boolean,
+  waiting: Call<T, R>[],
+  { calls, weight, weigh }: RoundLimits<T>,
+  isFree: (call: Call<T, R>) => boolean,
 ): Call<T, R>[] {
   const round: Call<T, R>[] = [];
   let sum = 0;

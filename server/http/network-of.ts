@@ -5,5 +5,7 @@ import ipaddr from 'ipaddr.js';
 export function networkOf(address: string): string {
   if (!isIPv6(address)) return address;
   const parsed = ipaddr.process(address);
-  return parsed.kind() === 'ipv4' ? parsed.toString() : ipaddr.IPv6.networkAddressFromCIDR(`${parsed.toString()}/64`).toString();
+  return parsed.kind() === 'ipv4'
+    ? parsed.toString()
+    : ipaddr.IPv6.networkAddressFromCIDR(`${parsed.toString()}/64`).toString();
 }

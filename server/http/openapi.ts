@@ -8,13 +8,15 @@ const SCHEMAS = '#/components/schemas/';
 
 /** The OpenAPI 3.1 document of these operations, from the very schemas that check them. */
 export function openApiDocument(
-  operations: readonly Operation[], { publicUrl, version }: Pick<ServerSettings, 'publicUrl' | 'version'>,
+  operations: readonly Operation[],
+  { publicUrl, version }: Pick<ServerSettings, 'publicUrl' | 'version'>,
 ): Json {
   const { paths, schemas } = described(operations);
   return {
     openapi: '3.1.0',
     info: {
-      title: 'Millrace', version,
+      title: 'Millrace',
+      version,
       description: INTRODUCTION.replaceAll('URL', publicUrl),
     },
     servers: [{ url: publicUrl }],
@@ -22,11 +24,17 @@ export function openApiDocument(
     components: {
       securitySchemes: {
         token: {
-          type: 'apiKey', in: 'header', name: 'Authorization', description: '`Token <AUTH_TOKEN>`, from a login',
+          type: 'apiKey',
+          in: 'header',
+          name: 'Authorization',
+          description: '`Token <AUTH_TOKEN>`, from a login',
         },
       },
       responses: {
-        Refusal: { description: 'A refusal', content: { 'application/json': { schema: { $ref: `${SCHEMAS}Refusal` } } } },
+        Refusal: {
+          description: 'A refusal',
+          content: { 'application/json': { schema: { $ref: `${SCHEMAS}Refusal` } } },
+        },
       },
       schemas,
     },
@@ -35,7 +43,9 @@ export function openApiDocument(
 
 type Described = { paths: Record<string, Json>; schemas: Record<string, Json> };
 
-/** By list of operations: a description takes a tenth of a second of CPU, and is the same for all servers of a process. */
+/**
+ * By list of operations: a description takes a tenth of a second of CPU, and is the same for all servers of a process.
+ */
 const kept = new WeakMap<readonly Operation[], Described>();
 
 function described(operations: readonly Operation[]): Described {
@@ -88,8 +98,11 @@ const REFUSAL = {
 };
 
 const IDEMPOTENCY_KEY = {
-  name: 'Idempotency-Key', in: 'header', required: false,
-  description: 'The same request again under the same key within 24 hours gets the first reply and has no second effect.',
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
+  description:
+    'The same request again under the same key within 24 hours gets the first reply and has no second effect.',
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[ -~]+$' },
 };
 
@@ -103,7 +116,8 @@ function describe(operation: Operation, schemas: Record<string, Json>): Json {
     tags: [operation.tag],
     security: auth === 'token' ? [{ token: [] }] : [],
     parameters: [
-      ...parameters(operation.params, 'path', schemas), ...parameters(operation.query, 'query', schemas),
+      ...parameters(operation.params, 'path', schemas),
+      ...parameters(operation.query, 'query', schemas),
       ...(takesIdempotencyKey(operation) ? [IDEMPOTENCY_KEY] : []),
     ],
     ...(body ? { requestBody: requestBody(operation, schemaOf(body, 'input', schemas)) } : {}),
@@ -114,8 +128,12 @@ function describe(operation: Operation, schemas: Record<string, Json>): Json {
 function needOf({ rights, rightsByType = {}, rightsByField = {}, role }: Operation): string {
   if (role === 'admin') return 'For admins of the entity.';
   if (role === 'superadmin') return 'For superadmins.';
-  const byType = Object.entries(rightsByType).map(([type, right]) => `, for a ${type} one ${right}`).join('');
-  const byField = Object.entries(rightsByField).map(([field, right]) => `, with ${field} ${right}`).join('');
+  const byType = Object.entries(rightsByType)
+    .map(([type, right]) => `, for a ${type} one ${right}`)
+    .join('');
+  const byField = Object.entries(rightsByField)
+    .map(([field, right]) => `, with ${field} ${right}`)
+    .join('');
   return rights.length > 0 ? `Needs the right ${rights.join(' and ')}${byType}${byField}.` : '';
 }
 
@@ -128,7 +146,10 @@ function parameters(schema: z.ZodObject | undefined, place: 'path' | 'query', sc
   type ObjectSchema = { properties: Record<string, Json>; required?: string[] };
   const { properties, required = [] } = schemaOf(schema, 'input', schemas) as ObjectSchema;
   return Object.entries(properties).map(([name, { description, ...property }]) => ({
-    name, in: place, required: place === 'path' || required.includes(name), schema: property,
+    name,
+    in: place,
+    required: place === 'path' || required.includes(name),
+    schema: property,
     ...(description === undefined ? {} : { description }),
   }));
 }
@@ -159,13 +180,20 @@ function fileSchema(contentType: string): Json {
 /** A record with a name is a reference, and stands in `schemas` once. */
 function schemaOf(schema: z.ZodType, io: 'input' | 'output', schemas: Record<string, Json>): Json {
   // Within another one, the schema itself becomes a reference, too.
-  const whole = z.toJSONSchema(z.object({ schema }), { io, unrepresentable: 'any', override: ({ jsonSchema }) => dropPattern(jsonSchema) });
-  const { properties, $defs = {} } = JSON.parse(JSON.stringify(whole).replaceAll('#/$defs/', SCHEMAS)) as
-    { properties: { schema: Json }; $defs?: Record<string, Json> };
+  const whole = z.toJSONSchema(z.object({ schema }), {
+    io,
+    unrepresentable: 'any',
+    override: ({ jsonSchema }) => dropPattern(jsonSchema),
+  });
+  const { properties, $defs = {} } = JSON.parse(JSON.stringify(whole).replaceAll('#/$defs/', SCHEMAS)) as {
+    properties: { schema: Json };
+    $defs?: Record<string, Json>;
+  };
   for (const [name, { id, ...unsaid }] of Object.entries($defs)) {
     const definition = sayBytes(unsaid) as Json;
     schemas[name] ??= definition;
-    if (JSON.stringify(schemas[name]) !== JSON.stringify(definition)) throw new Error(`Two schemas have the name ${String(id)}`);
+    if (JSON.stringify(schemas[name]) !== JSON.stringify(definition))
+      throw new Error(`Two schemas have the name ${String(id)}`);
   }
   return sayBytes(properties.schema) as Json;
 }
@@ -179,8 +207,10 @@ function dropPattern(schema: Json): void {
 function sayBytes(schema: unknown): unknown {
   if (typeof schema !== 'object' || schema === null) return schema;
   if (Array.isArray(schema)) return schema.map(sayBytes);
-  const { maxBytes, ...members } = Object.fromEntries(Object.entries(schema).map(([name, member]) => [name, sayBytes(member)]));
-  if (typeof maxBytes !== 'number') return { ...members, ...maxBytes === undefined ? {} : { maxBytes } };
+  const { maxBytes, ...members } = Object.fromEntries(
+    Object.entries(schema).map(([name, member]) => [name, sayBytes(member)]),
+  );
+  if (typeof maxBytes !== 'number') return { ...members, ...(maxBytes === undefined ? {} : { maxBytes }) };
   const description = [members['description'], `At most ${maxBytes / 1024} KiB as JSON.`].filter(Boolean).join('. ');
   return { ...members, description, 'x-max-bytes': maxBytes };
 }

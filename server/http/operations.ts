@@ -8,8 +8,9 @@ import { serveManual } from './manual.ts';
 
 /** Everything the page needs comes from this server: it works without internet. */
 const PAGE_CSP = "default-src 'self'; img-src 'self' data:; style-src 'self' 'unsafe-inline'; frame-ancestors 'none'";
-const LOGO = '<svg xmlns="http://www.w3.org/2000/svg" width="180" height="40"><text x="0" y="28" fill="#fff" '
-  + 'font-family="system-ui,sans-serif" font-size="24">Millrace API</text></svg>';
+const LOGO =
+  '<svg xmlns="http://www.w3.org/2000/svg" width="180" height="40"><text x="0" y="28" fill="#fff" ' +
+  'font-family="system-ui,sans-serif" font-size="24">Millrace API</text></svg>';
 const JSON_TYPE = 'application/json; charset=utf-8';
 /** Called by machines every few seconds: neither counted nor traced. */
 const PROBE = { config: { rateLimit: false, isProbe: true } } as const;
@@ -17,9 +18,14 @@ const PROBE = { config: { rateLimit: false, isProbe: true } } as const;
 /** However often health and metrics are asked, they cost once in this time. */
 const KEPT_MS = 1_000;
 
-/** What operators and their tools call: health, metrics and the API page. Bodies are bare, and no token of a user is needed. */
+/**
+ * What operators and their tools call: health, metrics and the API page. Bodies are bare, and no token of a user is
+ * needed.
+ */
 export async function serveOperations(
-  app: FastifyInstance, deps: Pick<ServerDependencies, 'metrics' | 'ready' | 'settings'>, document: object,
+  app: FastifyInstance,
+  deps: Pick<ServerDependencies, 'metrics' | 'ready' | 'settings'>,
+  document: object,
 ): Promise<void> {
   app.get('/health/live', PROBE, async () => ({ live: true, version: deps.settings.version }));
   const readyParts = keptFor(KEPT_MS, () => deps.ready());
@@ -36,7 +42,9 @@ export async function serveOperations(
   app.get('/openapi.json', async (_request, reply) => reply.type(JSON_TYPE).send(json));
   await app.register(swagger, { mode: 'static', specification: { document: document as never } });
   await app.register(swaggerUi, {
-    routePrefix: '/docs', staticCSP: PAGE_CSP, uiConfig: { validatorUrl: null, displayRequestDuration: true },
+    routePrefix: '/docs',
+    staticCSP: PAGE_CSP,
+    uiConfig: { validatorUrl: null, displayRequestDuration: true },
     theme: { title: 'Millrace API' },
     logo: { type: 'image/svg+xml', content: Buffer.from(LOGO), href: '../', target: '_self' },
   });
@@ -44,7 +52,9 @@ export async function serveOperations(
 
 /** `GET /metrics`, where there is a token only for those who have it. */
 export function serveMetrics(
-  app: FastifyInstance, metrics: Pick<ServerDependencies['metrics'], 'text' | 'contentType'>, token?: string,
+  app: FastifyInstance,
+  metrics: Pick<ServerDependencies['metrics'], 'text' | 'contentType'>,
+  token?: string,
 ): void {
   const text = keptFor(KEPT_MS, () => metrics.text());
   app.get('/metrics', PROBE, async ({ headers: { authorization } }, reply) => {

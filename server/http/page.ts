@@ -8,12 +8,17 @@ export function rowsOf({ page, per_page }: PageQuery): { offset: number; limit: 
 
 /** A page of a list at `path`, which holds its filters; links are null where there is no such page. */
 export function showPage<T>(settings: ServerSettings, path: string, query: PageQuery, total: number, items: T[]) {
-  return { items, ...pageSummary(settings, path, { page: query.page, per_page: query.per_page }, { count: items.length, total }) };
+  return {
+    items,
+    ...pageSummary(settings, path, { page: query.page, per_page: query.per_page }, { count: items.length, total }),
+  };
 }
 
 /** What a page says beside its `count` items: how many there are in all, and where other pages are. */
 export function pageSummary(
-  settings: ServerSettings, path: string, query: PageQuery & Record<string, unknown>,
+  settings: ServerSettings,
+  path: string,
+  query: PageQuery & Record<string, unknown>,
   { count, total, cursor }: { count: number; total: number; cursor?: string | null },
 ) {
   const navigation = pageLinks(settings, path, query, total, cursor);
@@ -21,19 +26,24 @@ export function pageSummary(
 }
 
 /**
- * The addresses of pages of the list at `path`, with the same filters. `cursor` goes on from where this page ended, which costs the
- * same on every page; null: nothing follows.
+ * The addresses of pages of the list at `path`, with the same filters. `cursor` goes on from where this page ended,
+ * which costs the same on every page; null: nothing follows.
  */
 function pageLinks(
-  { publicUrl }: ServerSettings, path: string, { page, per_page: perPage, cursor: _, ...filters }: PageQuery & Record<string, unknown>,
-  total: number, cursor?: string | null,
+  { publicUrl }: ServerSettings,
+  path: string,
+  { page, per_page: perPage, cursor: _, ...filters }: PageQuery & Record<string, unknown>,
+  total: number,
+  cursor?: string | null,
 ) {
   const pages = Math.ceil(total / perPage);
   const list = new URL(`${publicUrl}${path}`);
-  for (const [name, value] of Object.entries(filters)) if (value !== undefined) list.searchParams.set(name, shownFilter(value));
+  for (const [name, value] of Object.entries(filters))
+    if (value !== undefined) list.searchParams.set(name, shownFilter(value));
   const to = (number: number, more: Record<string, string> = {}) => {
     const address = new URL(list);
-    for (const [name, value] of Object.entries({ page: number, per_page: perPage, ...more })) address.searchParams.set(name, String(value));
+    for (const [name, value] of Object.entries({ page: number, per_page: perPage, ...more }))
+      address.searchParams.set(name, String(value));
     return address.href;
   };
   const orNone = (number: number) => (number >= 1 && number <= pages ? to(number) : null);

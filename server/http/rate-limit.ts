@@ -4,8 +4,8 @@ import { Refusal } from '../../domain/core/refusal.ts';
 import { networkOf } from './network-of.ts';
 
 /**
- * Refuses with 429 what goes beyond so many requests per minute of one token, or of one address (of IPv6, one /64) where no living
- * token is shown: a made-up token has no share of its own.
+ * Refuses with 429 what goes beyond so many requests per minute of one token, or of one address (of IPv6, one /64)
+ * where no living token is shown: a made-up token has no share of its own.
  */
 export async function limitRates(app: FastifyInstance, perMinute: number): Promise<void> {
   if (perMinute === 0) return;

@@ -41,12 +41,18 @@ function errorCode({ message, http }: Refusal, { routeOptions }: FastifyRequest)
 /** Seconds after which a caller tries again while the database or the file store is away. */
 const AWAY_RETRY_AFTER = 5;
 
-/** Of the database or the file store that is away: the same request may succeed in a moment. Null for any other error. */
+/**
+ * Of the database or the file store that is away: the same request may succeed in a moment. Null for any other error.
+ */
 function awayRefusal(error: unknown, request: FastifyRequest): Refusal | null {
   if (!isAway(error)) return null;
   request.log.warn({ error: internalErrorOf(error) }, 'a request found the database or the file store out of reach');
-  return new Refusal(503, 'service_unavailable', 'The service can\'t reach its database or its files at the moment. Please try again later',
-    { retry_after: AWAY_RETRY_AFTER });
+  return new Refusal(
+    503,
+    'service_unavailable',
+    "The service can't reach its database or its files at the moment. Please try again later",
+    { retry_after: AWAY_RETRY_AFTER },
+  );
 }
 
 function internalRefusal(error: unknown, request: FastifyRequest): Refusal {
@@ -68,12 +74,16 @@ function toRefusal(error: unknown): Refusal | null {
     case 'FST_ERR_CTP_INVALID_CONTENT_LENGTH':
       return new Refusal(400, 'bad_request', 'The body does not have the length that Content-length says');
     case 'FST_ERR_MAX_PARAM_LENGTH':
-      return new Refusal(400, 'bad_request', 'The path has a part of more than 256 characters: no object has such an identifier');
+      return new Refusal(
+        400,
+        'bad_request',
+        'The path has a part of more than 256 characters: no object has such an identifier',
+      );
     case 'FST_ERR_BAD_URL':
       return new Refusal(400, 'bad_request', 'The path has a % that is not followed by the hex digits of a UTF-8 byte');
-    case 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE':      // which Fastify asks of QUERY alone
+    case 'FST_ERR_ROUTE_MISSING_CONTENT_TYPE': // which Fastify asks of QUERY alone
       return new Refusal(405, 'method_not_allowed', 'No path takes QUERY');
-    case 'ECONNRESET':        // with a syscall it is a connection of ours that broke
+    case 'ECONNRESET': // with a syscall it is a connection of ours that broke
       return 'syscall' in (error as Error) ? null : new Refusal(400, 'bad_request', 'The request was cut off');
     default:
       return null;

@@ -48,7 +48,10 @@ export function csvFile(name: string, rows: readonly string[][]): Reply {
 
 /** As `csvFile`, written as the rows come. The first one is awaited here, as in `streamedResult`. */
 export async function streamedCsvFile(
-  name: string, header: string[], rows: AsyncIterable<string[]>, delimiter: Delimiter = ',',
+  name: string,
+  header: string[],
+  rows: AsyncIterable<string[]>,
+  delimiter: Delimiter = ',',
 ): Promise<Reply> {
   const iterator = rows[Symbol.asyncIterator]();
   const first = await iterator.next();
@@ -60,7 +63,10 @@ function csvHeaders(name: string): Record<string, string> {
 }
 
 async function* csvPieces(
-  header: string[], first: IteratorResult<string[]>, rest: AsyncIterator<string[]>, delimiter: Delimiter,
+  header: string[],
+  first: IteratorResult<string[]>,
+  rest: AsyncIterator<string[]>,
+  delimiter: Delimiter,
 ): AsyncGenerator<string> {
   let rows = [header];
   let chars = 0;
@@ -75,19 +81,26 @@ async function* csvPieces(
     }
     if (rows.length > 0) yield stringify(rows, { delimiter });
   } finally {
-    await rest.return?.();        // the caller may have hung up
+    await rest.return?.(); // the caller may have hung up
   }
 }
 
 /**
- * `{ success: true, result: { …others, <member>: [row, …], …last } }`, written as the rows come. The first row is awaited here, so that
- * a query that fails at once is still answered as an error. `last` is asked for when all rows have come.
+ * `{ success: true, result: { …others, <member>: [row, …], …last } }`, written as the rows come. The first row is
+ * awaited here, so that a query that fails at once is still answered as an error. `last` is asked for when all rows
+ * have come.
  */
 export async function streamedResult(
-  member: string, rows: AsyncIterable<unknown>, others: Record<string, unknown> = {}, last: () => Record<string, unknown> = () => ({}),
+  member: string,
+  rows: AsyncIterable<unknown>,
+  others: Record<string, unknown> = {},
+  last: () => Record<string, unknown> = () => ({}),
 ): Promise<Reply> {
   const start = JSON.stringify({ success: true, result: { ...others, [member]: [] } }).slice(0, -']}}'.length);
-  const end = () => Object.entries(last()).map(([name, value]) => `,${JSON.stringify(name)}:${JSON.stringify(value)}`).join('');
+  const end = () =>
+    Object.entries(last())
+      .map(([name, value]) => `,${JSON.stringify(name)}:${JSON.stringify(value)}`)
+      .join('');
   return bare(await streamedRows(start, rows, () => `]${end()}}}`));
 }
 
@@ -109,7 +122,10 @@ function readableOf(body: AsyncIterable<string>, rows: AsyncIterator<unknown>): 
 }
 
 async function* pieces(
-  start: string, first: IteratorResult<unknown>, rest: AsyncIterator<unknown>, end: () => string,
+  start: string,
+  first: IteratorResult<unknown>,
+  rest: AsyncIterator<unknown>,
+  end: () => string,
 ): AsyncGenerator<string> {
   let piece = start;
   try {
@@ -121,6 +137,6 @@ async function* pieces(
     }
     yield piece + end();
   } finally {
-    await rest.return?.();        // the caller may have hung up
+    await rest.return?.(); // the caller may have hung up
   }
 }

@@ -8,16 +8,29 @@ type RequestTrace = {
 };
 
 /** Begins the trace of a request; `traceparent` is the caller's own. */
-export type TraceRequest = (request: { method: string; requestId: string; traceparent: string | undefined }) => RequestTrace;
+export type TraceRequest = (request: {
+  method: string;
+  requestId: string;
+  traceparent: string | undefined;
+}) => RequestTrace;
 
 /** A trace a request, by the route's pattern: the address may hold a customer's id. Probes have none. */
 export function traceRequests(app: FastifyInstance, traceRequest: TraceRequest | undefined): void {
   if (!traceRequest) return;
   const traces = new WeakMap<FastifyRequest, RequestTrace>();
   app.addHook('onRequest', async (request, { raw }) => {
-    const { id, method, headers: { traceparent }, routeOptions: { url: route = null, config } } = request;
+    const {
+      id,
+      method,
+      headers: { traceparent },
+      routeOptions: { url: route = null, config },
+    } = request;
     if (config.isProbe) return;
-    const trace = traceRequest({ method, requestId: id, traceparent: typeof traceparent === 'string' ? traceparent : undefined });
+    const trace = traceRequest({
+      method,
+      requestId: id,
+      traceparent: typeof traceparent === 'string' ? traceparent : undefined,
+    });
     traces.set(request, trace);
     raw.once('close', () => trace.end({ route, status: raw.writableFinished ? raw.statusCode : null }));
   });

@@ -38,7 +38,10 @@ export type KeepReply = <T>(tx: Queryable, answered: T, options?: { secretOf?: s
 export type Upload<F> = {
   /** Reads the stream to its end or refuses; `fields` are those that came before the file. */
   receive(
-    stream: Readable, fields: Record<string, unknown>, circumstances: Circumstances, deps: RouteDependencies,
+    stream: Readable,
+    fields: Record<string, unknown>,
+    circumstances: Circumstances,
+    deps: RouteDependencies,
   ): Promise<F>;
   /** The content as it came, told apart from any other: its size and checksum. */
   identify(file: F): string;
@@ -58,7 +61,13 @@ export type Route = Operation & {
 };
 
 /** What the schemas of an operation make of a request. */
-export type Input<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType, A extends Auth, F = never> = Circumstances & {
+export type Input<
+  P extends z.ZodObject,
+  Q extends z.ZodObject,
+  B extends z.ZodType,
+  A extends Auth,
+  F = never,
+> = Circumstances & {
   params: z.output<P>;
   query: z.output<Q>;
   body: z.output<B>;
@@ -68,18 +77,27 @@ export type Input<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodT
 };
 
 /** What serves an operation. */
-export type Handle<P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType, R extends z.ZodType, A extends Auth, F = never> =
-  (input: Input<P, Q, B, A, F>, deps: RouteDependencies) => Promise<z.input<R> | Reply>;
+export type Handle<
+  P extends z.ZodObject,
+  Q extends z.ZodObject,
+  B extends z.ZodType,
+  R extends z.ZodType,
+  A extends Auth,
+  F = never,
+> = (input: Input<P, Q, B, A, F>, deps: RouteDependencies) => Promise<z.input<R> | Reply>;
 
 /**
- * Serves an operation: its schemas give `handle` its types; what it returns becomes the `result` of the envelope, unless it is a
+ * Serves an operation: its schemas give `handle` its types; what it returns becomes the `result` of the envelope,
+ * unless it is a
  * `Reply`.
  */
 export function route<
-  P extends z.ZodObject, Q extends z.ZodObject, B extends z.ZodType, R extends z.ZodType, A extends Auth, F = never,
->(
-  operation: Operation<P, Q, B, R, A>, handle: Handle<P, Q, B, R, A, F>,
-  upload?: Upload<F>,
-): Route {
-  return { ...operation, handle, ...upload ? { upload } : {} } as unknown as Route;
+  P extends z.ZodObject,
+  Q extends z.ZodObject,
+  B extends z.ZodType,
+  R extends z.ZodType,
+  A extends Auth,
+  F = never,
+>(operation: Operation<P, Q, B, R, A>, handle: Handle<P, Q, B, R, A, F>, upload?: Upload<F>): Route {
+  return { ...operation, handle, ...(upload ? { upload } : {}) } as unknown as Route;
 }

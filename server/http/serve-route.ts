@@ -41,7 +41,12 @@ export function authenticate(app: FastifyInstance, { db, settings }: RouteDepend
 /** Refuses who may not ask once the request is counted, before its body is read. */
 export function authorise(app: FastifyInstance): void {
   app.addHook('preParsing', async (request) => {
-    const { caller, routeOptions: { config: { route } } } = request;
+    const {
+      caller,
+      routeOptions: {
+        config: { route },
+      },
+    } = request;
     if (route?.auth !== 'token') return;
     if (!caller) return refuse(401, 'unauthorized', 'Invalid or missing token');
     if (route.role && !hasRole(caller, route.role)) refuse(403, 'forbidden', ROLE_MISSING[route.role]);
@@ -66,13 +71,18 @@ export function serveRoute(app: FastifyInstance, route: Route, deps: RouteDepend
   app.route({
     method: route.method,
     url: route.path,
-    ...route.auth === 'none' ? { bodyLimit: MAX_OPEN_BYTES } : {},
+    ...(route.auth === 'none' ? { bodyLimit: MAX_OPEN_BYTES } : {}),
     config: route.auth === 'app_key' ? { route, rateLimit: false } : { route },
     handler: async (request, reply) => send(deps, reply, await answer(route, request, reply, deps)),
   });
 }
 
-async function answer(route: Route, request: FastifyRequest, reply: FastifyReply, deps: RouteDependencies): Promise<unknown> {
+async function answer(
+  route: Route,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  deps: RouteDependencies,
+): Promise<unknown> {
   const circumstances = circumstancesOf(request, reply);
   const key = idempotencyKey(route, request.headers);
   const params = route.params ? validate(route.params, request.params, 'path') : {};
@@ -88,10 +98,16 @@ async function answer(route: Route, request: FastifyRequest, reply: FastifyReply
     const caller = request.caller ?? undefined;
     const { version, log } = circumstances;
     const content = upload?.identify(file) ?? null;
-    const input = { ...query, ...body as object };
-    const turn = await takeTurn(key, { route, caller, version, params, query: asked, fields, content, input, log }, deps);
-    if (turn.run) return await turn.run((keepReply) =>
-      route.handle({ ...circumstances, params, query, body, file, caller, keepReply }, deps));
+    const input = { ...query, ...(body as object) };
+    const turn = await takeTurn(
+      key,
+      { route, caller, version, params, query: asked, fields, content, input, log },
+      deps,
+    );
+    if (turn.run)
+      return await turn.run((keepReply) =>
+        route.handle({ ...circumstances, params, query, body, file, caller, keepReply }, deps),
+      );
     await upload?.discard(file, deps);
     return turn.earlier;
   } catch (error) {
@@ -110,37 +126,54 @@ function checkSize({ maxElements = MAX_ELEMENTS }: Route, fields: unknown): void
 }
 
 async function readInput(
-  route: Route, request: FastifyRequest, circumstances: Circumstances, deps: RouteDependencies,
+  route: Route,
+  request: FastifyRequest,
+  circumstances: Circumstances,
+  deps: RouteDependencies,
 ): Promise<Omit<Form, 'fields'> & { fields: unknown }> {
-  return request.isMultipart()
-    ? readForm(request, route, circumstances, deps)
-    : { fields: request.body ?? {} };
+  return request.isMultipart() ? readForm(request, route, circumstances, deps) : { fields: request.body ?? {} };
 }
 
 function circumstancesOf(request: FastifyRequest, reply: FastifyReply): Circumstances {
   const { ip: address, id: requestId, log, trackingTarget = null, headers } = request;
   const userToken = headers['x-user-token']?.toString();
   return {
-    version: apiVersion(headers.accept), address, trackingTarget, userToken, requestId, log, verified: () => request.verified(),
+    version: apiVersion(headers.accept),
+    address,
+    trackingTarget,
+    userToken,
+    requestId,
+    log,
+    verified: () => request.verified(),
     hungUp: () => hungUp(reply),
   };
 }
 
-/** Fastify's own signal also aborts once the body is read: Node closes a request then, and a response with its connection. */
+/**
+ * Fastify's own signal also aborts once the body is read: Node closes a request then, and a response with its
+ * connection.
+ */
 function hungUp({ raw }: FastifyReply): AbortSignal {
   const gone = new AbortController();
   if (raw.destroyed) gone.abort();
-  else raw.once('close', () => { if (!raw.writableFinished) gone.abort(); });
+  else
+    raw.once('close', () => {
+      if (!raw.writableFinished) gone.abort();
+    });
   return gone.signal;
 }
 
-/** Least that a reader takes of a streamed answer in each `readerMs`: several of the lumps in which the kernel's buffers drain. */
+/**
+ * Least that a reader takes of a streamed answer in each `readerMs`: several of the lumps in which the kernel's buffers
+ * drain.
+ */
 const LEAST_READ_BYTES = 1024 ** 2;
 
 /** Numbers of attribute values are raw JSON, which only the engine's own JSON.stringify writes. */
 function send({ limits }: RouteDependencies, reply: FastifyReply, answered: unknown): FastifyReply {
   const { body, status, headers } = toReply(answered);
-  if (body instanceof Readable) endSlowReader(reply.raw, body, { leastBytes: LEAST_READ_BYTES, withinMs: limits.readerMs });
+  if (body instanceof Readable)
+    endSlowReader(reply.raw, body, { leastBytes: LEAST_READ_BYTES, withinMs: limits.readerMs });
   return reply
     .status(status)
     .headers({ 'cache-control': 'no-store', vary: 'Accept', ...headers })

@@ -4,7 +4,10 @@ import type { Readable } from 'node:stream';
 /** The least that a reader has to take of a streamed answer in each `withinMs` in which there is more to take. */
 export type ReaderRate = { leastBytes: number; withinMs: number };
 
-/** Breaks a streamed answer off whose reader takes less: until then the answer holds its piece in memory, and maybe a place. */
+/**
+ * Breaks a streamed answer off whose reader takes less: until then the answer holds its piece in memory, and maybe a
+ * place.
+ */
 export function endSlowReader(response: ServerResponse, body: Readable, { leastBytes, withinMs }: ReaderRate): void {
   const { socket } = response;
   if (!socket) return;

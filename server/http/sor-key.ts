@@ -4,10 +4,11 @@ import type { RouteDependencies } from '../dependencies.ts';
 
 /** The SoR that the key belongs to, or a 401: whether SoR or key is wrong is not told. */
 export async function findSorOfKey(
-  { db, secrets }: Pick<RouteDependencies, 'db' | 'secrets'>, sorId: string, apiKey: string,
+  { db, secrets }: Pick<RouteDependencies, 'db' | 'secrets'>,
+  sorId: string,
+  apiKey: string,
 ): Promise<SystemOfRecord & { entityId: number }> {
-  return await findSorByApiKey(db, secrets, sorId, apiKey)
-    ?? refuseKey();
+  return (await findSorByApiKey(db, secrets, sorId, apiKey)) ?? refuseKey();
 }
 
 export function refuseKey(): never {

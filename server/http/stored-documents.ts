@@ -2,20 +2,26 @@ import { z } from 'zod';
 import type { Operation } from '../../api/core/operation.ts';
 import { replaceBetween } from '../../domain/core/replace-between.ts';
 
-/** The documents that operations store, with their bounds in bytes: for the docs, and for the test that each has one. */
+/**
+ * The documents that operations store, with their bounds in bytes: for the docs, and for the test that each has one.
+ */
 
 const [START, END] = ['<!-- documents: made from the operations by `npm run docs` -->', '<!-- end of documents -->'];
 
 type Json = Record<string, unknown>;
 
-/** A member of a body, and the most bytes that it may have as JSON: `maxBytes` by itself, or null where its schema alone bounds it. */
+/**
+ * A member of a body, and the most bytes that it may have as JSON: `maxBytes` by itself, or null where its schema alone
+ * bounds it.
+ */
 export type BodyMember = { id: string; member: string; maxBytes: number | null; mostBytes: number };
 
 /** Returns the members of an operation's body. */
 export function membersOf({ id, body }: Operation): BodyMember[] {
   if (!body) return [];
-  const { $defs = {}, ...schema } = z.toJSONSchema(body, { io: 'input', unrepresentable: 'any' }) as
-    Json & { $defs?: Record<string, Json> };
+  const { $defs = {}, ...schema } = z.toJSONSchema(body, { io: 'input', unrepresentable: 'any' }) as Json & {
+    $defs?: Record<string, Json>;
+  };
   const { properties = {} } = resolve(schema, $defs) as { properties?: Record<string, Json> };
   return Object.entries(properties).map(([member, given]) => {
     const { maxBytes } = resolve(given, $defs) as { maxBytes?: number };
@@ -29,10 +35,14 @@ export function withStoredDocuments(page: string, operations: readonly Operation
   for (const { id, member, maxBytes } of operations.flatMap(membersOf)) {
     if (maxBytes === null) continue;
     const key = `| \`${member}\` | ${maxBytes / 1024} KiB`;
-    rows.set(key, [...rows.get(key) ?? [], `\`${id}\``]);
+    rows.set(key, [...(rows.get(key) ?? []), `\`${id}\``]);
   }
   const lines = [...rows].map(([key, ids]) => `${key} | ${ids.join(', ')} |`);
-  return replaceBetween(page, [START, END], ['| member of the body | at most | operations |', '|---|---|---|', ...lines].join('\n'));
+  return replaceBetween(
+    page,
+    [START, END],
+    ['| member of the body | at most | operations |', '|---|---|---|', ...lines].join('\n'),
+  );
 }
 
 function resolve(schema: Json, defs: Record<string, Json>): Json {
@@ -56,7 +66,8 @@ function mostBytes(given: Json, defs: Record<string, Json>, within: readonly unk
   if ('const' in schema) return JSON.stringify(schema['const']).length;
   if (Array.isArray(alternatives)) return Math.max(...alternatives.map(of));
   if (schema['type'] === 'array') return 2 + Number(maxItems ?? Infinity) * (2 + of(items ?? {}));
-  if (schema['type'] === 'object' && additionalProperties !== undefined && additionalProperties !== false) return Infinity;
+  if (schema['type'] === 'object' && additionalProperties !== undefined && additionalProperties !== false)
+    return Infinity;
   if (schema['type'] === 'object') {
     return Object.entries(properties ?? {}).reduce((sum, [name, member]) => sum + name.length + 6 + of(member), 2);
   }

@@ -7,7 +7,8 @@ export function refuseUnknownPaths(app: FastifyInstance, routes: readonly Route[
   const limited = app.hasDecorator('rateLimit') ? { preHandler: app.rateLimit() } : {};
   app.setNotFoundHandler(limited, async (request, reply) => {
     const path = request.url.replace(/[?#].*/s, '');
-    const allowed = routes.filter((route) => matches(route.path, path))
+    const allowed = routes
+      .filter((route) => matches(route.path, path))
       .flatMap(({ method }) => (method === 'GET' ? [method, 'HEAD'] : [method]));
     if (allowed.length === 0) return refuse(404, 'not_found', 'Unknown path: /docs lists those there are');
     reply.header('allow', allowed.join(', '));

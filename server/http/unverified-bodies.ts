@@ -8,22 +8,30 @@ import { type BodyForm, keyGate } from './verify-body.ts';
 const COUNTED_FROM_BYTES = 8 * 1024;
 
 /**
- * Bounds what comes of bodies whose credentials stand in them, until these hold: together with uploads they have one budget, and a
- * large one shows its key at its beginning.
+ * Bounds what comes of bodies whose credentials stand in them, until these hold: together with uploads they have one
+ * budget, and a large one shows its key at its beginning.
  */
 export function boundUnverifiedBodies(app: FastifyInstance, deps: RouteDependencies): void {
   app.addHook('preParsing', async (request, reply, payload) => {
     const { 'content-length': length, 'content-type': type = '' } = request.headers;
     if (request.isVerified || Number(length) <= COUNTED_FROM_BYTES || type.startsWith('multipart/')) return payload;
-    const admit = admitting(request, reply, deps, type.startsWith('application/x-www-form-urlencoded') ? 'form' : 'json');
+    const admit = admitting(
+      request,
+      reply,
+      deps,
+      type.startsWith('application/x-www-form-urlencoded') ? 'form' : 'json',
+    );
     const bounded = new Transform({
       transform(chunk: Buffer, _encoding, done) {
-        admit(chunk).then(() => done(null, chunk), (error: Error) => {
-          payload.unpipe(bounded);
-          payload.resume();             // what still comes is dropped
-          reply.header('connection', 'close');
-          bounded.destroy(error);
-        });
+        admit(chunk).then(
+          () => done(null, chunk),
+          (error: Error) => {
+            payload.unpipe(bounded);
+            payload.resume(); // what still comes is dropped
+            reply.header('connection', 'close');
+            bounded.destroy(error);
+          },
+        );
       },
     });
     payload.once('error', (error: Error) => bounded.destroy(error));
@@ -33,7 +41,10 @@ export function boundUnverifiedBodies(app: FastifyInstance, deps: RouteDependenc
 
 /** Counts each piece of a body, until its credentials hold or the request is over; refuses one too many. */
 function admitting(
-  request: FastifyRequest, reply: FastifyReply, deps: RouteDependencies, form: BodyForm,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  deps: RouteDependencies,
+  form: BodyForm,
 ): (chunk: Buffer) => Promise<void> {
   const { ip: address, verified } = request;
   const showsKey = keyGate(request, form, deps);
@@ -51,7 +62,11 @@ function admitting(
     if (request.isVerified || reply.raw.closed) return;
     if (!deps.unverified.take(address, chunk.length)) {
       reply.header('retry-after', '1');
-      throw new Refusal(429, 'too_many_requests', 'Too much waits for its credentials: try again, or send a smaller body');
+      throw new Refusal(
+        429,
+        'too_many_requests',
+        'Too much waits for its credentials: try again, or send a smaller body',
+      );
     }
     taken += chunk.length;
     await showsKey(chunk);

@@ -11,7 +11,9 @@ const EXPECTED: Record<string, string> = { record: 'object' };
 /** What the words after a field's name say, where its schema has none of its own. */
 function sayIssue(issue: Issue): string {
   if (issue.code === 'invalid_type') {
-    return issue.input === undefined ? 'is required' : `must be ${withArticle(EXPECTED[issue.expected] ?? issue.expected)}`;
+    return issue.input === undefined
+      ? 'is required'
+      : `must be ${withArticle(EXPECTED[issue.expected] ?? issue.expected)}`;
   }
   if (issue.code === 'invalid_value') {
     if (issue.input === undefined) return 'is required';
@@ -19,7 +21,9 @@ function sayIssue(issue: Issue): string {
   }
   if (issue.code === 'unrecognized_keys') return 'is unknown';
   if (issue.code === 'too_small') {
-    return issue.origin === 'array' && issue.minimum === 1 ? 'must not be empty' : `must have at least ${issue.minimum}`;
+    return issue.origin === 'array' && issue.minimum === 1
+      ? 'must not be empty'
+      : `must have at least ${issue.minimum}`;
   }
   if (issue.code === 'too_big') return `must have at most ${issue.maximum}`;
   return issue.input === undefined ? 'is required' : 'is not valid';
@@ -34,7 +38,10 @@ function withArticle(expected: string): string {
  * `whole` names the input itself. `malformed` gives status and message where the reference has them.
  */
 export function validate<S extends z.ZodType>(
-  schema: S, input: unknown, whole: string, malformed?: Malformed,
+  schema: S,
+  input: unknown,
+  whole: string,
+  malformed?: Malformed,
 ): z.output<S> {
   const outcome = schema.safeParse(input, { error: sayIssue });
   if (outcome.success) return outcome.data;
@@ -44,8 +51,11 @@ export function validate<S extends z.ZodType>(
   });
   const errors = messages.map(({ element, message }) => `${element}: ${message}`);
   const extra = { messages, errors };
-  const known = malformed && messages.map(({ element }) => element === whole ? whole : element.split('.')[0]!)
-    .find((element) => element === whole || malformed.elements.includes(element));
+  const known =
+    malformed &&
+    messages
+      .map(({ element }) => (element === whole ? whole : element.split('.')[0]!))
+      .find((element) => element === whole || malformed.elements.includes(element));
   if (malformed && known !== undefined) {
     const { status, message } = malformed;
     return refuse(400, status, typeof message === 'string' ? message : message(known), extra);
@@ -54,20 +64,39 @@ export function validate<S extends z.ZodType>(
 }
 
 /**
- * Refuses a name that is probably a misspelling of one that the operation takes: ignored, `user_id` for `user_ids` would list everybody,
- * and `dryrun` for `dry_run` would import. Any other unknown name is ignored. A body may have what the result has: callers send back
- * what they have read. SDKs and browsers send more than is asked for, so calls of theirs are left alone.
+ * Refuses a name that is probably a misspelling of one that the operation takes: ignored, `user_id` for `user_ids`
+ * would list everybody, and `dryrun` for `dry_run` would import. Any other unknown name is ignored. A body may have
+ * what the result has: callers send back what they have read. SDKs and browsers send more than is asked for, so calls
+ * of theirs are left alone.
  */
-export function refuseMisspelt({ auth, result, ...operation }: Operation, part: 'query' | 'body', given: unknown): void {
+export function refuseMisspelt(
+  { auth, result, ...operation }: Operation,
+  part: 'query' | 'body',
+  given: unknown,
+): void {
   const schema = operation[part];
-  if (auth === 'app_key' || auth === 'none' || !(schema instanceof z.ZodObject) || typeof given !== 'object' || given === null) return;
+  if (
+    auth === 'app_key' ||
+    auth === 'none' ||
+    !(schema instanceof z.ZodObject) ||
+    typeof given !== 'object' ||
+    given === null
+  )
+    return;
   const known = Object.keys(schema.shape);
   const unknown = Object.keys(given).filter((name) => !Object.hasOwn(schema.shape, name));
   if (unknown.length === 0) return;
   const shown = part === 'body' && result ? namesIn(result) : [];
-  const misspelt = unknown.filter((name) => !shown.includes(name)).slice(0, MAX_COMPARED)
-    .map((name) => ({ element: name, meant: misspeltName(name, known) })).filter(({ meant }) => meant !== null);
-  refuseFields(misspelt.slice(0, MAX_FAULTS).map(({ element, meant }) => ({ element, message: `is unknown: did you mean ${meant}?` })));
+  const misspelt = unknown
+    .filter((name) => !shown.includes(name))
+    .slice(0, MAX_COMPARED)
+    .map((name) => ({ element: name, meant: misspeltName(name, known) }))
+    .filter(({ meant }) => meant !== null);
+  refuseFields(
+    misspelt
+      .slice(0, MAX_FAULTS)
+      .map(({ element, meant }) => ({ element, message: `is unknown: did you mean ${meant}?` })),
+  );
 }
 
 /** More unknown names are no misspellings, and each costs a comparison with all known ones. */

@@ -22,18 +22,30 @@ const NAMES: Partial<Record<Auth, { id: readonly string[]; key: string; say: str
 const MEMBER = /"(sor|sor_id|api_key|writeKey)"\s*:\s*("(?:[^"\\]|\\.)*")/g;
 const FIELD = /(?:^|&)(sor|sor_id|api_key)=([^&]*)/g;
 
-/** A body of a System of Records that is larger shows its key within its first 64 KiB: what comes behind costs memory. */
+/**
+ * A body of a System of Records that is larger shows its key within its first 64 KiB: what comes behind costs memory.
+ */
 const MAX_KEYLESS_BYTES = 256 * 1024;
 
 export type BodyForm = 'json' | 'form';
 type Dependencies = Pick<RouteDependencies, 'trackingApps' | 'feedIntake' | 'limits'>;
 
 /**
- * Refuses a body without valid credentials before it is parsed. They are looked for in its first and its last 64 KiB, where serialisers
- * put them; which of several counts is for the route to say.
+ * Refuses a body without valid credentials before it is parsed. They are looked for in its first and its last 64 KiB,
+ * where serialisers put them; which of several counts is for the route to say.
  */
-export async function verifyBody(request: FastifyRequest, bytes: Buffer, form: BodyForm, deps: Dependencies): Promise<void> {
-  const { ip: address, routeOptions: { config: { route } } } = request;
+export async function verifyBody(
+  request: FastifyRequest,
+  bytes: Buffer,
+  form: BodyForm,
+  deps: Dependencies,
+): Promise<void> {
+  const {
+    ip: address,
+    routeOptions: {
+      config: { route },
+    },
+  } = request;
   const names = route && NAMES[route.auth];
   if (names === undefined || bytes.length <= PARSED_AT_ONCE_BYTES) return;
   const found = Map.groupBy(credentialsIn(bytes, form), ([name]) => name);
@@ -49,11 +61,18 @@ export async function verifyBody(request: FastifyRequest, bytes: Buffer, form: B
 }
 
 /**
- * Looks at a body as it comes, piece by piece: a key in its first 64 KiB has to be a living one, and without one there the body may have
- * 256 KiB at most. Whether it is the key of the System of Records that the body names shows at its end (`verifyBody`).
+ * Looks at a body as it comes, piece by piece: a key in its first 64 KiB has to be a living one, and without one there
+ * the body may have 256 KiB at most. Whether it is the key of the System of Records that the body names shows at its
+ * end (`verifyBody`).
  */
 export function keyGate(
-  { routeOptions: { config: { route } } }: FastifyRequest, form: BodyForm, deps: Dependencies,
+  {
+    routeOptions: {
+      config: { route },
+    },
+  }: FastifyRequest,
+  form: BodyForm,
+  deps: Dependencies,
 ): (chunk: Buffer) => Promise<void> {
   if (route?.auth !== 'sor_key') return async () => {};
   let [head, bytes, isKnown]: [Buffer[] | null, number, boolean] = [[], 0, false];
@@ -77,12 +96,19 @@ export function keyGate(
 }
 
 function keysIn(bytes: Buffer, form: BodyForm): string[] {
-  return firstAndLast([...credentialsIn(bytes.subarray(0, MAX_UNVERIFIED_BYTES), form)]
-    .flatMap(([name, value]) => (name === 'api_key' ? [value] : [])));
+  return firstAndLast(
+    [...credentialsIn(bytes.subarray(0, MAX_UNVERIFIED_BYTES), form)].flatMap(([name, value]) =>
+      name === 'api_key' ? [value] : [],
+    ),
+  );
 }
 
 /** The same of a form whose fields so far are these. */
-export async function verifyFields({ auth }: Route, fields: Record<string, unknown>, deps: Dependencies): Promise<void> {
+export async function verifyFields(
+  { auth }: Route,
+  fields: Record<string, unknown>,
+  deps: Dependencies,
+): Promise<void> {
   const names = NAMES[auth];
   if (names === undefined) return refuse(413, 'payload_too_large', 'The fields of the form are too large together');
   const ids = names.id.map((name) => fields[name]).filter((value) => typeof value === 'string');
@@ -119,10 +145,12 @@ function refuseLarge(say: string): never {
 
 /** Returns the first and the last write key that stand in a body. */
 export function writeKeysIn(bytes: Buffer): string[] {
-  return firstAndLast([...credentialsIn(bytes, 'json')].flatMap(([name, value]) => (name === 'writeKey' ? [value] : [])));
+  return firstAndLast(
+    [...credentialsIn(bytes, 'json')].flatMap(([name, value]) => (name === 'writeKey' ? [value] : [])),
+  );
 }
 
-function *credentialsIn(bytes: Buffer, form: BodyForm): Generator<[name: string, value: string]> {
+function* credentialsIn(bytes: Buffer, form: BodyForm): Generator<[name: string, value: string]> {
   const beginsLast = Math.max(MAX_UNVERIFIED_BYTES, bytes.length - MAX_UNVERIFIED_BYTES);
   const ends = [bytes.subarray(0, MAX_UNVERIFIED_BYTES), bytes.subarray(beginsLast)];
   for (const end of ends) {

@@ -5,7 +5,9 @@ const MAX_NAMED = 5;
 
 /** Refuses to delete what syncs, exporters or apps use, by their names. */
 export function refuseWhileUsed(
-  what: 'connection' | 'System of Record', users: readonly string[], { kind = 'syncs', advice = 'Delete them first' } = {},
+  what: 'connection' | 'System of Record',
+  users: readonly string[],
+  { kind = 'syncs', advice = 'Delete them first' } = {},
 ): void {
   if (users.length === 0) return;
   const names = users.slice(0, MAX_NAMED).map(quote).join(', ');

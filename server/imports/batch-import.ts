@@ -14,57 +14,87 @@ import { findSorOfKey } from '../http/sor-key.ts';
 import { startSoon } from '../jobs/start-soon.ts';
 import { importUpload, type ReceivedFile } from './receive-import.ts';
 
-const batchImport = route(api.importAttributeValues, async ({ body, file, version, keepReply, ...circumstances }, deps) => {
-  const sor = await findSorOfKey(deps, body.sor_id, body.api_key);
-  const source = sourceOf(file, body);
-  const { job, answer } = await write(deps.db, async (tx) => {
-    await deps.keptFiles.lock(tx, sor, file ? file.pinned.fileBytes - file.countedBytes : 1);
-    const parent = body.redrive_of === undefined ? null : await findParent(tx, sor, body.redrive_of);
-    if (body.columns !== undefined) await checkColumns(tx, sor, body.columns, parent);
-    const accepted = await insertImport(tx, deps.secrets, sor.entityId, {
-      source, sorId: sor.id, version: body.columns === undefined ? parent?.version ?? version : 3,
-      skipEmail: body.skip_email, dryRun: body.dry_run,
-      parentId: parent?.id ?? null, rootId: parent && rootOf(parent), saidAt: parent && saidAtOf(parent),
-      fileSettings: fileSettingsOf(body, parent),
-      columnMapping: body.columns ?? null,
+const batchImport = route(
+  api.importAttributeValues,
+  async ({ body, file, version, keepReply, ...circumstances }, deps) => {
+    const sor = await findSorOfKey(deps, body.sor_id, body.api_key);
+    const source = sourceOf(file, body);
+    const { job, answer } = await write(deps.db, async (tx) => {
+      await deps.keptFiles.lock(tx, sor, file ? file.pinned.fileBytes - file.countedBytes : 1);
+      const parent = body.redrive_of === undefined ? null : await findParent(tx, sor, body.redrive_of);
+      if (body.columns !== undefined) await checkColumns(tx, sor, body.columns, parent);
+      const accepted = await insertImport(tx, deps.secrets, sor.entityId, {
+        source,
+        sorId: sor.id,
+        version: body.columns === undefined ? (parent?.version ?? version) : 3,
+        skipEmail: body.skip_email,
+        dryRun: body.dry_run,
+        parentId: parent?.id ?? null,
+        rootId: parent && rootOf(parent),
+        saidAt: parent && saidAtOf(parent),
+        fileSettings: fileSettingsOf(body, parent),
+        columnMapping: body.columns ?? null,
+      });
+      await insertAuditEntry(tx, sor.entityId, {
+        actorKind: 'sor_key',
+        actorId: sor.id,
+        address: circumstances.address,
+        action: 'import',
+        subjectKind: 'import',
+        subject: accepted.identifier,
+        details: { sor: sor.identifier, bytes: accepted.file?.fileBytes ?? null, dryRun: body.dry_run },
+      });
+      return { job: accepted, answer: await keepReply(tx, { jid: accepted.jid, import_id: accepted.identifier }) };
     });
-    await insertAuditEntry(tx, sor.entityId, {
-      actorKind: 'sor_key', actorId: sor.id, address: circumstances.address, action: 'import', subjectKind: 'import',
-      subject: accepted.identifier, details: { sor: sor.identifier, bytes: accepted.file?.fileBytes ?? null, dryRun: body.dry_run },
-    });
-    return { job: accepted, answer: await keepReply(tx, { jid: accepted.jid, import_id: accepted.identifier }) };
-  });
-  await startSoon(deps, circumstances.log, 'import', jobRefOf(job));
-  return answer;
-}, importUpload);
+    await startSoon(deps, circumstances.log, 'import', jobRefOf(job));
+    return answer;
+  },
+  importUpload,
+);
 
 /** The import to whose lines those of the parent's error file belong. */
 function rootOf({ id, rootId, hasErrorColumns }: Import): number {
   return rootId !== null && hasErrorColumns ? rootId : id;
 }
 
-/** When the values of the first import of the chain were said; a file that was no correction brought values of its own. */
+/**
+ * When the values of the first import of the chain were said; a file that was no correction brought values of its own.
+ */
 function saidAtOf({ receivedAt, saidAt, hasErrorColumns, columnMapping }: Import): Date {
-  return hasErrorColumns || columnMapping !== null ? saidAt ?? receivedAt : receivedAt;
+  return hasErrorColumns || columnMapping !== null ? (saidAt ?? receivedAt) : receivedAt;
 }
 
-/** An error file has its numbers and dates as the first file had them; it is in UTF-8, and its header tells the delimiter. */
+/**
+ * An error file has its numbers and dates as the first file had them; it is in UTF-8, and its header tells the
+ * delimiter.
+ */
 function fileSettingsOf(
-  { delimiter, encoding, decimal, sheet, null_marker: nullMarker, dates }: api.NewImport, parent: Import | null,
+  { delimiter, encoding, decimal, sheet, null_marker: nullMarker, dates }: api.NewImport,
+  parent: Import | null,
 ): ImportFileSettings {
   const of = parent?.fileSettings;
   return {
-    delimiter, encoding, sheet,
-    decimal: decimal ?? parent?.fileFormat?.decimal, nullMarker: nullMarker ?? of?.nullMarker, dates: dates ?? of?.dates,
+    delimiter,
+    encoding,
+    sheet,
+    decimal: decimal ?? parent?.fileFormat?.decimal,
+    nullMarker: nullMarker ?? of?.nullMarker,
+    dates: dates ?? of?.dates,
   };
 }
 
 /** A wrong key would make an ignored row of each cell of its column. */
 async function checkColumns(
-  tx: Queryable, sor: { id: number; entityId: number }, { attributes }: ColumnMapping, parent: Import | null,
+  tx: Queryable,
+  sor: { id: number; entityId: number },
+  { attributes }: ColumnMapping,
+  parent: Import | null,
 ): Promise<void> {
   if (parent?.columnMapping === null) {
-    refuseField('columns', 'is taken with redrive_of only where that import was one of a table: an error file has its own columns');
+    refuseField(
+      'columns',
+      'is taken with redrive_of only where that import was one of a table: an error file has its own columns',
+    );
   }
   const known = (await listCustomerAttributesOf(tx, sor.entityId, [sor.id])).map(({ key }) => key);
   const keys = Object.values(attributes);
@@ -81,7 +111,8 @@ async function checkColumns(
 function sourceOf(file: ReceivedFile | undefined, body: api.NewImport): ImportSource {
   const { file_url: url, request_headers: headers } = body;
   if (file && url !== undefined) return refuseField('file_url', 'is given beside a file: send one of them');
-  if (headers && url === undefined) return refuseField('request_headers', 'is only sent with file_url, which is missing');
+  if (headers && url === undefined)
+    return refuseField('request_headers', 'is only sent with file_url, which is missing');
   if (file) return file.pinned;
   if (url !== undefined) return { url, headers: headers ?? {} };
   return refuseField('file', 'is required: send the file as the web-form part `file`, or its address as file_url');

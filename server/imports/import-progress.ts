@@ -24,19 +24,23 @@ type ImportInContext = {
 export async function viewImportProgress(db: Queryable, job: Import, now: Date): Promise<api.ImportProgress> {
   const { entityId, id, sorId, parentId } = job;
   const redrives = await listRedrives(db, entityId, id);
-  return showImportProgress({
-    job,
-    redrives,
-    sor: await findSorById(db, entityId, sorId),
-    parent: parentId === null ? null : await findImportById(db, entityId, parentId),
-    settled: await countErrorsSettled(db, entityId, id),
-    failure: job.state === 'failed' ? await findFileError(db, entityId, id) : null,
-    internalError: await findInternalError(db, 'import', job),
-  }, now);
+  return showImportProgress(
+    {
+      job,
+      redrives,
+      sor: await findSorById(db, entityId, sorId),
+      parent: parentId === null ? null : await findImportById(db, entityId, parentId),
+      settled: await countErrorsSettled(db, entityId, id),
+      failure: job.state === 'failed' ? await findFileError(db, entityId, id) : null,
+      internalError: await findInternalError(db, 'import', job),
+    },
+    now,
+  );
 }
 
 export function showImportProgress(
-  { job, sor, parent, redrives, settled, failure, internalError }: ImportInContext, now: Date,
+  { job, sor, parent, redrives, settled, failure, internalError }: ImportInContext,
+  now: Date,
 ): api.ImportProgress {
   const seconds = job.startedAt ? ((job.endedAt ?? now).getTime() - job.startedAt.getTime()) / 1000 : 0;
   return {
@@ -67,7 +71,11 @@ export function showImportProgress(
     ended_at: job.endedAt?.toISOString() ?? null,
     expected_end_at: expectedEnd(job, seconds, now)?.toISOString() ?? null,
     parent_id: parent?.identifier ?? null,
-    redrives: redrives.map((redrive) => ({ import_id: redrive.identifier, state: redrive.state, rows: showRows(redrive) })),
+    redrives: redrives.map((redrive) => ({
+      import_id: redrive.identifier,
+      state: redrive.state,
+      rows: showRows(redrive),
+    })),
     mail: job.mail,
   };
 }
@@ -86,8 +94,11 @@ function showFormat({ fileFormat, fileSettings }: Import): api.ImportProgress['f
 function showColumns({ columnMapping, tableLayout, cellsEmpty, cellsUnnamed }: Import): api.ImportProgress['columns'] {
   if (columnMapping === null) return null;
   return {
-    ...columnMapping, ignored: tableLayout?.ignored ?? null, ignored_count: tableLayout?.ignoredCount ?? null,
-    empty_cells: cellsEmpty, unnamed_cells: cellsUnnamed,
+    ...columnMapping,
+    ignored: tableLayout?.ignored ?? null,
+    ignored_count: tableLayout?.ignoredCount ?? null,
+    empty_cells: cellsEmpty,
+    unnamed_cells: cellsUnnamed,
   };
 }
 

@@ -21,19 +21,26 @@ import { refuseUnknownImport } from './unknown-import.ts';
 
 const listImportJobs = route(api.listImports, async (who, { db, streamedLists }) => {
   const members = streamedLists.shown(who, streamImports(db, who.caller.entityId), (piece) =>
-    piece.map(({ identifier, receivedAt }) => new JsonText(`"${identifier}":"${toSeconds(receivedAt)}"`)));
+    piece.map(({ identifier, receivedAt }) => new JsonText(`"${identifier}":"${toSeconds(receivedAt)}"`)),
+  );
   return bare(await streamedRows('{"success":true,"result":{', members, () => '}}'));
 });
 
 const listImportErrors = route(api.listImportErrors, async ({ query, version, ...who }, { db, streamedLists }) => {
   const { entityId } = who.caller;
-  const [member, other] = version === 3 ? ['import_id', 'job_id'] as const : ['job_id', 'import_id'] as const;
-  const shown = query[member] ?? refuseField(member, query[other] === undefined
-    ? 'is required' : `is required: ${other} is for v${5 - version}, which Accept chooses`);
+  const [member, other] = version === 3 ? (['import_id', 'job_id'] as const) : (['job_id', 'import_id'] as const);
+  const shown =
+    query[member] ??
+    refuseField(
+      member,
+      query[other] === undefined ? 'is required' : `is required: ${other} is for v${5 - version}, which Accept chooses`,
+    );
   const { job, sor } = await write(db, async (tx) => {
     const find = version === 3 ? findImport : findImportByJob;
-    const found = await find(tx, entityId, shown) ?? await findFeedRequest(tx, entityId, shown)
-      ?? refuse(404, 'not_found', shown.startsWith('req_') ? 'Request not found' : 'Import not found');
+    const found =
+      (await find(tx, entityId, shown)) ??
+      (await findFeedRequest(tx, entityId, shown)) ??
+      refuse(404, 'not_found', shown.startsWith('req_') ? 'Request not found' : 'Import not found');
     await audit(tx, who, { action: 'read', subjectKind: 'import', subject: found.identifier });
     return { job: found, sor: await findSorById(tx, entityId, found.sorId) };
   });
@@ -48,14 +55,14 @@ const listImportErrors = route(api.listImportErrors, async ({ query, version, ..
 });
 
 const viewImport = route(api.viewImport, async ({ params, caller }, { db }) => {
-  const job = await findImport(db, caller.entityId, params.import_id) ?? refuseUnknownImport(params.import_id);
+  const job = (await findImport(db, caller.entityId, params.import_id)) ?? refuseUnknownImport(params.import_id);
   return viewImportProgress(db, job, new Date());
 });
 
 const cancelAnImport = route(api.cancelImport, async ({ params: { import_id }, keepReply, ...who }, { db }) => {
   const { entityId } = who.caller;
   return write(db, async (tx) => {
-    const canceled = await cancelImport(tx, entityId, import_id) ?? refuseUnknownImport(import_id);
+    const canceled = (await cancelImport(tx, entityId, import_id)) ?? refuseUnknownImport(import_id);
     if (!canceled) refuse(400, 'bad_request', 'The import has ended already');
     await audit(tx, who, { action: 'update', subjectKind: 'import', subject: import_id, details: { canceled } });
     return keepReply(tx, await viewImportProgress(tx, (await findImport(tx, entityId, import_id))!, new Date()));
@@ -101,7 +108,7 @@ const importTemplate = route(api.downloadImportTemplate, async ({ query, version
 const readErrorsFile = route(api.downloadImportErrors, async ({ params, query, ...who }, { db, streamedLists }) => {
   const { entityId } = who.caller;
   const job = await write(db, async (tx) => {
-    const found = await findImport(tx, entityId, params.import_id) ?? refuseUnknownImport(params.import_id);
+    const found = (await findImport(tx, entityId, params.import_id)) ?? refuseUnknownImport(params.import_id);
     await audit(tx, who, { action: 'read', subjectKind: 'import', subject: found.identifier });
     return found;
   });
@@ -126,4 +133,11 @@ async function* eachRow(errors: AsyncIterable<StoredImportError>, format: Column
   }
 }
 
-export const importRoutes: Route[] = [listImportJobs, listImportErrors, viewImport, cancelAnImport, importTemplate, readErrorsFile];
+export const importRoutes: Route[] = [
+  listImportJobs,
+  listImportErrors,
+  viewImport,
+  cancelAnImport,
+  importTemplate,
+  readErrorsFile,
+];

@@ -8,8 +8,8 @@ type Sor = { id: number; entityId: number };
 export type UploadMeter = { take(bytes: number): void; release(): void };
 
 /**
- * Bounds what a System of Records and an entity have the service keep of files: those of imports, as the database has them, and the
- * uploads that this process is receiving.
+ * Bounds what a System of Records and an entity have the service keep of files: those of imports, as the database has
+ * them, and the uploads that this process is receiving.
  */
 export class KeptFileQuota {
   readonly #db: Queryable;
@@ -46,10 +46,15 @@ export class KeptFileQuota {
 
   #refuse({ ofSor, ofEntity }: KeptFiles, sor: Sor, more: number): void {
     const [sorKey, entityKey] = keysOf(sor);
-    refuseBeyond({
-      ofSor: { ...ofSor, underWay: this.#underWay.get(sorKey) ?? 0 },
-      ofEntity: { ...ofEntity, underWay: this.#underWay.get(entityKey) ?? 0 },
-    }, this.#limits, more, new Date());
+    refuseBeyond(
+      {
+        ofSor: { ...ofSor, underWay: this.#underWay.get(sorKey) ?? 0 },
+        ofEntity: { ...ofEntity, underWay: this.#underWay.get(entityKey) ?? 0 },
+      },
+      this.#limits,
+      more,
+      new Date(),
+    );
   }
 
   #add(sor: Sor, bytes: number): void {

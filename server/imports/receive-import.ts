@@ -6,7 +6,10 @@ import type { RouteDependencies } from '../dependencies.ts';
 import type { Circumstances, Upload } from '../http/route.ts';
 import { findSorOfKey } from '../http/sor-key.ts';
 
-/** `release` gives back what the file took of its address's share, or of the quota, which has counted `countedBytes` of it. */
+/**
+ * `release` gives back what the file took of its address's share, or of the quota, which has counted `countedBytes` of
+ * it.
+ */
 export type ReceivedFile = { pinned: PinnedFile; countedBytes: number; release: () => void };
 
 /** The file of a batch import: pinned as it comes, on credit where its credentials are still to come. */
@@ -33,7 +36,9 @@ export const importUpload: Upload<ReceivedFile> = {
 };
 
 async function receiveUnverified(
-  stream: Readable, { address }: Circumstances, { files, limits, unverified }: RouteDependencies,
+  stream: Readable,
+  { address }: Circumstances,
+  { files, limits, unverified }: RouteDependencies,
 ): Promise<ReceivedFile> {
   let taken = 0;
   const release = () => {
@@ -42,7 +47,11 @@ async function receiveUnverified(
   };
   const onStore = (bytes: number) => {
     if (!unverified.take(address, bytes)) {
-      refuse(413, 'payload_too_large', 'Too much is stored without credentials: put sor_id and api_key before the file');
+      refuse(
+        413,
+        'payload_too_large',
+        'Too much is stored without credentials: put sor_id and api_key before the file',
+      );
     }
     taken += bytes;
   };

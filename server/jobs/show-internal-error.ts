@@ -10,7 +10,12 @@ export async function findInternalError(db: Queryable, kind: JobKind, { entityId
 }
 
 /** The same of jobs of an entity, as a function of a job's identifier. */
-export async function findInternalErrors(db: Queryable, kind: JobKind, entityId: number, identifiers: readonly string[]) {
+export async function findInternalErrors(
+  db: Queryable,
+  kind: JobKind,
+  entityId: number,
+  identifiers: readonly string[],
+) {
   const errors = await listInternalErrors(db, kind, entityId, identifiers);
   return (identifier: string) => showInternalError(errors.get(identifier));
 }

@@ -21,18 +21,30 @@ const report = route(api.reportCampaignLogs, async ({ query: { apps: asked, from
   const { entityId } = who.caller;
   const now = new Date();
   refuseFields(logWindowErrors({ from, till }, now));
-  const { standing, begun } = await write(deps.db, async (tx) => {
-    const apps: App[] = [];
-    for (const identifier of new Set(asked)) apps.push(await requireAppOf(tx, entityId, 'apps', identifier));
-    return findOrBegin(tx, deps, who, apps, { from, till }, now);
-  }, { collide: true });
+  const { standing, begun } = await write(
+    deps.db,
+    async (tx) => {
+      const apps: App[] = [];
+      for (const identifier of new Set(asked)) apps.push(await requireAppOf(tx, entityId, 'apps', identifier));
+      return findOrBegin(tx, deps, who, apps, { from, till }, now);
+    },
+    { collide: true },
+  );
   for (const ref of begun) await startSoon(deps, who.log, 'file', ref);
   return resultOf(deps, standing, begun);
 });
 
-/** The file of each app that stands, and a new job for those without one. A report whose start is too far back by now can still be had. */
+/**
+ * The file of each app that stands, and a new job for those without one. A report whose start is too far back by now
+ * can still be had.
+ */
 async function findOrBegin(
-  tx: Tx, { secrets }: RouteDependencies, who: Who, apps: readonly App[], window: LogWindow, now: Date,
+  tx: Tx,
+  { secrets }: RouteDependencies,
+  who: Who,
+  apps: readonly App[],
+  window: LogWindow,
+  now: Date,
 ): Promise<{ standing: FileJob[]; begun: JobRef[] }> {
   const { entityId, userId } = who.caller;
   const [standing, begun, audited]: [FileJob[], JobRef[], { app: App; file: string }[]] = [[], [], []];
@@ -47,8 +59,16 @@ async function findOrBegin(
     // Written down when it is begun, and when its link is handed out.
     if (found?.state === 'finished' || !found) audited.push({ app, file: (found ?? begun.at(-1)!).identifier });
   }
-  await auditEach(tx, who, audited.map(({ app, file }) => (
-    { action: 'export', subjectKind: 'app', subject: app.identifier, details: { what: 'campaign_logs', file } })));
+  await auditEach(
+    tx,
+    who,
+    audited.map(({ app, file }) => ({
+      action: 'export',
+      subjectKind: 'app',
+      subject: app.identifier,
+      details: { what: 'campaign_logs', file },
+    })),
+  );
   return { standing, begun };
 }
 

@@ -8,23 +8,33 @@ import { refuseField } from '../../domain/core/refusal.ts';
 import { sayUnknown } from '../../domain/core/say-unknown.ts';
 import type { PushPlatform } from '../../domain/sends/push.ts';
 import {
-  type OpenedPushProvider, SANDBOX, type StoredPushProvider, type StoredVapidKeys, vapidMembers, wholePushSettings,
+  type OpenedPushProvider,
+  SANDBOX,
+  type StoredPushProvider,
+  type StoredVapidKeys,
+  vapidMembers,
+  wholePushSettings,
 } from '../../store/sends/push-providers.ts';
 import type { SettingValues, SplitSettings } from '../../store/syncs/connections.ts';
 import { changedMembers, isLeftOut, readSettings, refuseSecretsElsewhere } from '../syncs/connection-settings.ts';
 
 /** The provider of a name that a caller gives for a platform. */
 export function providerFor(platform: PushPlatform, name: string): AnyPushProvider {
-  const fitting = pushProviders.filter(({ platforms }) => platforms.includes(platform)).map((provider) => provider.name);
+  const fitting = pushProviders
+    .filter(({ platforms }) => platforms.includes(platform))
+    .map((provider) => provider.name);
   const found = findPushProvider(name);
   if (!found) return refuseField('provider', sayUnknown(name, fitting));
-  if (!fitting.includes(name)) refuseField('provider', `must be one of ${fitting.join(', ')}: ${name} sends nothing to ${platform}`);
+  if (!fitting.includes(name))
+    refuseField('provider', `must be one of ${fitting.join(', ')}: ${name} sends nothing to ${platform}`);
   return found;
 }
 
 /** Settings as a caller gives them, and the names of the members that change. Secrets that are left out stay. */
 export function readPushSettings(
-  provider: AnyPushProvider, given: SettingValues, before: OpenedPushProvider,
+  provider: AnyPushProvider,
+  given: SettingValues,
+  before: OpenedPushProvider,
 ): OpenedPushProvider & { changed: string[] } {
   const isSame = before.provider === provider.name;
   const kept: SplitSettings = isSame ? before : { settings: {}, secretSettings: {} };
@@ -35,17 +45,27 @@ export function readPushSettings(
   return { provider: provider.name, ...split, vapidKeys: null, changed: isSame ? changed : ['provider', ...changed] };
 }
 
-/** Millrace makes the pair at first use, keeps it from then on, and takes one that browsers have subscribed to elsewhere. */
+/**
+ * Millrace makes the pair at first use, keeps it from then on, and takes one that browsers have subscribed to
+ * elsewhere.
+ */
 function readWebPush(
-  provider: AnyPushProvider, given: SettingValues, before: OpenedPushProvider,
+  provider: AnyPushProvider,
+  given: SettingValues,
+  before: OpenedPushProvider,
 ): OpenedPushProvider & { changed: string[] } {
   const { vapid_public_key: publicKey, vapid_private_key: privateKey } = given;
   const isOwn = isLeftOut(privateKey) && (publicKey === undefined || publicKey === before.vapidKeys?.publicKey);
   const keys = isOwn ? vapidMembers(before.vapidKeys ?? madeKeys()) : {};
-  const { settings: { vapid_public_key: shown, ...settings }, secretSettings } = readSettings(provider, { ...given, ...keys });
+  const {
+    settings: { vapid_public_key: shown, ...settings },
+    secretSettings,
+  } = readSettings(provider, { ...given, ...keys });
   const vapidKeys = { publicKey: shown as string, privateKey: secretSettings['vapid_private_key'] as string };
-  const [old, now] = [wholePushSettings(before), { ...settings, ...vapidMembers(vapidKeys) }]
-    .map((values) => ({ settings: values, secretSettings: {} }));
+  const [old, now] = [wholePushSettings(before), { ...settings, ...vapidMembers(vapidKeys) }].map((values) => ({
+    settings: values,
+    secretSettings: {},
+  }));
   const changed = changedMembers(before.provider === provider.name ? old! : { settings: {}, secretSettings: {} }, now!);
   return { provider: provider.name, settings, secretSettings: {}, vapidKeys, changed };
 }
@@ -60,11 +80,20 @@ export function showPushProvider(platform: PushPlatform, stored: StoredPushProvi
   if (stored === null) return { platform, provider: SANDBOX, settings: {}, updated_at: null };
   const { provider, settings, secretNames, vapidPublicKey, updatedAt } = stored;
   const isWebPush = provider === webPush.name;
-  const set = new Set([...secretNames, ...isWebPush && vapidPublicKey !== null ? ['vapid_private_key'] : []]);
+  const set = new Set([...secretNames, ...(isWebPush && vapidPublicKey !== null ? ['vapid_private_key'] : [])]);
   const known = findPushProvider(provider);
-  const markers = [...new Set([...known ? secretMembers(known.settings) : [], ...set])].map((member) => [member, { set: set.has(member) }]);
+  const markers = [...new Set([...(known ? secretMembers(known.settings) : []), ...set])].map((member) => [
+    member,
+    { set: set.has(member) },
+  ]);
   return {
-    platform, provider, updated_at: updatedAt.toISOString(),
-    settings: { ...settings, ...isWebPush ? { vapid_public_key: vapidPublicKey } : {}, ...Object.fromEntries(markers) as SettingValues },
+    platform,
+    provider,
+    updated_at: updatedAt.toISOString(),
+    settings: {
+      ...settings,
+      ...(isWebPush ? { vapid_public_key: vapidPublicKey } : {}),
+      ...(Object.fromEntries(markers) as SettingValues),
+    },
   };
 }

@@ -9,9 +9,22 @@ import { type Queryable, write } from '../../store/core/database.ts';
 import type { Secrets } from '../../store/core/secrets.ts';
 import { findErased, personKey } from '../../store/gdpr/tombstones.ts';
 import { lockJobToCancel } from '../../store/jobs/jobs.ts';
-import { countCodes, countSentTo, type Decision, listDecisions, listReport, REPORT_DAYS } from '../../store/sends/reports.ts';
 import {
-  countMessagesLeft, findSend, findSendByKey, insertSend, type NewMessage, type Send, updateCancelRequested
+  countCodes,
+  countSentTo,
+  type Decision,
+  listDecisions,
+  listReport,
+  REPORT_DAYS,
+} from '../../store/sends/reports.ts';
+import {
+  countMessagesLeft,
+  findSend,
+  findSendByKey,
+  insertSend,
+  type NewMessage,
+  type Send,
+  updateCancelRequested,
 } from '../../store/sends/sends.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import { audit } from '../http/audit.ts';
@@ -29,29 +42,46 @@ const USER = 'user_id';
 async function send({ body, keepReply, ...who }: Asked, deps: RouteDependencies): Promise<{ requestId: string }> {
   const { db, secrets } = deps;
   const { entityId, userId } = who.caller;
-  const { ref, answer } = await write(db, async (tx) => {
-    const request = requestOf(secrets, entityId, body);
-    const earlier = request && await findSendByKey(tx, entityId, request.key);
-    if (earlier) {
-      if (!earlier.bodyHash.equals(request.bodyHash)) refuse(409, 'conflict', 'requestKey: another request was made under this key');
-      return { ref: null, answer: await keepReply(tx, { requestId: earlier.identifier }) };
-    }
-    const campaigns = await readyCampaigns(tx, entityId, body.campaignKey);
-    const { id, identifier } = await insertSend(tx, entityId, {
-      sendAt: body.sendAt ?? null, campaignIds: campaigns.map((campaign) => campaign.id), createdBy: userId, request,
-      messages: await newMessages(tx, secrets, entityId, body.messages),
-    });
-    await audit(tx, who, {
-      action: 'create', subjectKind: 'send', subject: identifier,
-      details: { campaigns: campaigns.map((campaign) => campaign.identifier).join(', '), messages: body.messages.length },
-    });
-    return { ref: { entityId, runId: id, identifier }, answer: await keepReply(tx, { requestId: identifier }) };
-  }, { collide: true });
+  const { ref, answer } = await write(
+    db,
+    async (tx) => {
+      const request = requestOf(secrets, entityId, body);
+      const earlier = request && (await findSendByKey(tx, entityId, request.key));
+      if (earlier) {
+        if (!earlier.bodyHash.equals(request.bodyHash))
+          refuse(409, 'conflict', 'requestKey: another request was made under this key');
+        return { ref: null, answer: await keepReply(tx, { requestId: earlier.identifier }) };
+      }
+      const campaigns = await readyCampaigns(tx, entityId, body.campaignKey);
+      const { id, identifier } = await insertSend(tx, entityId, {
+        sendAt: body.sendAt ?? null,
+        campaignIds: campaigns.map((campaign) => campaign.id),
+        createdBy: userId,
+        request,
+        messages: await newMessages(tx, secrets, entityId, body.messages),
+      });
+      await audit(tx, who, {
+        action: 'create',
+        subjectKind: 'send',
+        subject: identifier,
+        details: {
+          campaigns: campaigns.map((campaign) => campaign.identifier).join(', '),
+          messages: body.messages.length,
+        },
+      });
+      return { ref: { entityId, runId: id, identifier }, answer: await keepReply(tx, { requestId: identifier }) };
+    },
+    { collide: true },
+  );
   if (ref) await startSoon(deps, who.log, 'send', ref);
   return answer;
 }
 
-function requestOf(secrets: Secrets, entityId: number, { requestKey, ...asked }: SendBody): { key: Buffer; bodyHash: Buffer } | null {
+function requestOf(
+  secrets: Secrets,
+  entityId: number,
+  { requestKey, ...asked }: SendBody,
+): { key: Buffer; bodyHash: Buffer } | null {
   if (requestKey === undefined) return null;
   return {
     key: secrets.lookup(canonicalJson(['send', entityId, requestKey])),
@@ -73,13 +103,17 @@ async function readyCampaigns(tx: Queryable, entityId: number, keys: readonly st
 type GivenMessage = Pick<SendBody['messages'][number], 'user'> & Partial<SendBody['messages'][number]>;
 
 export async function newMessages(
-  tx: Queryable, secrets: Secrets, entityId: number, given: readonly GivenMessage[],
+  tx: Queryable,
+  secrets: Secrets,
+  entityId: number,
+  given: readonly GivenMessage[],
 ): Promise<NewMessage[]> {
   const personOf = (user: string) => ({ customerType: USER, customerId: user }) as const;
   const erased = await findErased(tx, secrets, entityId, () => given.map(({ user }) => personOf(user)));
   return given.map(({ user, templateVars, paramVars }) => {
     const userHash = erased.get(personKey(personOf(user)));
-    return userHash ? { userId: null, userHash, vars: null }
+    return userHash
+      ? { userId: null, userHash, vars: null }
       : { userId: user, userHash: null, vars: textsOf({ ...paramVars, ...templateVars }) };
   });
 }
@@ -94,7 +128,8 @@ export function textsOf(vars: Readonly<Record<string, unknown>>): Record<string,
 }
 
 const view = route(api.viewSend, async ({ params, caller: { entityId } }, { db }) =>
-  showSend(db, await findSend(db, entityId, params.request_id) ?? refuseUnknown()));
+  showSend(db, (await findSend(db, entityId, params.request_id)) ?? refuseUnknown()),
+);
 
 const cancel = route(api.cancelSend, async ({ params, ...who }, deps) => {
   const { entityId } = who.caller;
@@ -117,11 +152,18 @@ function refuseUnknown(): never {
 async function showSend(db: Queryable, found: Send): Promise<api.SendState> {
   const { identifier, state, messageCount, receivedAt, sendAt, endedAt } = found;
   // Before the codes, which are those of at least so many messages.
-  const processed = messageCount - await countMessagesLeft(db, found);
+  const processed = messageCount - (await countMessagesLeft(db, found));
   const { codes, nextAt } = await countCodes(db, found.entityId, found.id);
   return {
-    requestId: identifier, state, messages: messageCount, processed, codes, received_at: receivedAt.toISOString(),
-    send_at: isoOf(sendAt), ended_at: isoOf(endedAt), next_at: isoOf(nextAt ?? (state === 'accepted' ? sendAt : null)),
+    requestId: identifier,
+    state,
+    messages: messageCount,
+    processed,
+    codes,
+    received_at: receivedAt.toISOString(),
+    send_at: isoOf(sendAt),
+    ended_at: isoOf(endedAt),
+    next_at: isoOf(nextAt ?? (state === 'accepted' ? sendAt : null)),
     internal_error: await findInternalError(db, 'send', found),
   };
 }
@@ -133,24 +175,43 @@ const dayOf = (at: Date) => at.toISOString().slice(0, 10);
 const report = route(api.reportMessages, async ({ params, query, ...who }, { db }) => {
   const { entityId } = who.caller;
   return write(db, async (tx) => {
-    const campaign = await findCampaignByKey(tx, entityId, params.campaign_key) ?? refuse(404, 'not_found', 'Unknown campaign key');
-    const sendId = query.requestId === undefined ? null
-      : (await findSend(tx, entityId, query.requestId))?.id ?? refuse(404, 'not_found', 'Request not found');
+    const campaign =
+      (await findCampaignByKey(tx, entityId, params.campaign_key)) ?? refuse(404, 'not_found', 'Unknown campaign key');
+    const sendId =
+      query.requestId === undefined
+        ? null
+        : ((await findSend(tx, entityId, query.requestId))?.id ?? refuse(404, 'not_found', 'Request not found'));
     const { startDate, endDate } = reportPeriod(query, new Date());
-    await audit(tx, who, { action: 'read', subjectKind: 'campaign', subject: campaign.identifier, details: { what: 'reports' } });
+    await audit(tx, who, {
+      action: 'read',
+      subjectKind: 'campaign',
+      subject: campaign.identifier,
+      details: { what: 'reports' },
+    });
     const rows = await listReport(tx, entityId, {
-      campaignId: campaign.id, sendId, from: new Date(startDate), until: new Date(Date.parse(endDate) + DAY_MS),
-      offset: (query.page - 1) * query.page_size, limit: query.page_size,
+      campaignId: campaign.id,
+      sendId,
+      from: new Date(startDate),
+      until: new Date(Date.parse(endDate) + DAY_MS),
+      offset: (query.page - 1) * query.page_size,
+      limit: query.page_size,
     });
     const campaignStatus = rows.map(({ userId: user, deviceId, createdAt, settledAt, code, details }) => ({
-      user, device_id: deviceId, date: (settledAt ?? createdAt).toISOString(), code, details,
+      user,
+      device_id: deviceId,
+      date: (settledAt ?? createdAt).toISOString(),
+      code,
+      details,
     }));
     return { reports: [{ campaignKey: params.campaign_key, startDate, endDate, campaignStatus }] };
   });
 });
 
 /** The days asked for, within the last 30 (reference: Transactional messages, 2). */
-function reportPeriod({ startDate, endDate }: { startDate?: string | undefined; endDate?: string | undefined }, now: Date) {
+function reportPeriod(
+  { startDate, endDate }: { startDate?: string | undefined; endDate?: string | undefined },
+  now: Date,
+) {
   const earliest = dayOf(new Date(now.getTime() - REPORT_DAYS * DAY_MS));
   const end = endDate ?? dayOf(now);
   const start = startDate === undefined || startDate < earliest ? earliest : startDate;
@@ -163,36 +224,76 @@ export const MAX_DECISIONS = 1_000;
 const why = route(api.explainMessages, async ({ params, query: { user }, ...who }, { db, secrets }) => {
   const { entityId } = who.caller;
   return write(db, async (tx) => {
-    const campaign = await findCampaignByKey(tx, entityId, params.identifier) ?? refuse(404, 'not_found', 'Campaign not found');
+    const campaign =
+      (await findCampaignByKey(tx, entityId, params.identifier)) ?? refuse(404, 'not_found', 'Campaign not found');
     await audit(tx, who, {
-      action: 'read', subjectKind: 'customer', customerHash: secrets.customerHash(entityId, USER, user),
+      action: 'read',
+      subjectKind: 'customer',
+      customerHash: secrets.customerHash(entityId, USER, user),
       details: { what: 'messages', campaign: campaign.identifier },
     });
     const nameOf = new Map((campaign.variants ?? []).map(({ identifier, name }) => [identifier, name]));
     return {
-      user, ...await countSentTo(tx, entityId, campaign.id, user),
-      decisions: (await listDecisions(tx, entityId, campaign.id, user, MAX_DECISIONS)).map(({ variant, ...decision }) => (
-        { ...showDecision(decision), variant: variant === null ? null : { identifier: variant, name: nameOf.get(variant) ?? null } })),
+      user,
+      ...(await countSentTo(tx, entityId, campaign.id, user)),
+      decisions: (await listDecisions(tx, entityId, campaign.id, user, MAX_DECISIONS)).map(
+        ({ variant, ...decision }) => ({
+          ...showDecision(decision),
+          variant: variant === null ? null : { identifier: variant, name: nameOf.get(variant) ?? null },
+        }),
+      ),
     };
   });
 });
 
-export function showDecision(
-  { sendIdentifier, createdAt, deviceId, channel, code, details, dueAt, settledAt, ...receipts }: Omit<Decision, 'userId' | 'variant'>,
-) {
+export function showDecision({
+  sendIdentifier,
+  createdAt,
+  deviceId,
+  channel,
+  code,
+  details,
+  dueAt,
+  settledAt,
+  ...receipts
+}: Omit<Decision, 'userId' | 'variant'>) {
   const { deliveredAt, openedAt, shownAt, clickedAt, push } = receipts;
   return {
-    requestId: sendIdentifier, date: createdAt.toISOString(), device_id: deviceId, channel, code, reason: ATTEMPT_CODES[code],
-    details, due_at: isoOf(dueAt), settled_at: isoOf(settledAt), delivered_at: isoOf(deliveredAt), opened_at: isoOf(openedAt),
-    shown_at: isoOf(shownAt), clicked_at: isoOf(clickedAt),
+    requestId: sendIdentifier,
+    date: createdAt.toISOString(),
+    device_id: deviceId,
+    channel,
+    code,
+    reason: ATTEMPT_CODES[code],
+    details,
+    due_at: isoOf(dueAt),
+    settled_at: isoOf(settledAt),
+    delivered_at: isoOf(deliveredAt),
+    opened_at: isoOf(openedAt),
+    shown_at: isoOf(shownAt),
+    clicked_at: isoOf(clickedAt),
     message: push && showMessage(push),
   };
 }
 
 function showMessage({ title, subtitle, body, deepLink, attachmentUrl, category, sound, parameters }: PushContent) {
-  return { title, subtitle, body, deep_linking_url: deepLink, attachment_url: attachmentUrl, category, sound, parameters };
+  return {
+    title,
+    subtitle,
+    body,
+    deep_linking_url: deepLink,
+    attachment_url: attachmentUrl,
+    category,
+    sound,
+    parameters,
+  };
 }
 
 export const transactionalRoutes: Route[] = [
-  route(api.sendMessages, send), route(api.sendPushMessages, send), view, cancel, report, why,
+  route(api.sendMessages, send),
+  route(api.sendPushMessages, send),
+  view,
+  cancel,
+  report,
+  why,
 ];

@@ -31,11 +31,20 @@ const listStreams = route(api.listStreams, async ({ params: { connection_id }, q
   const { entityId } = who.caller;
   const { connector, side } = asked;
   if (side === 'alerts') return refuse(400, 'bad_request', noStreams(connector));
-  const outcome = await call(asked, { entityId, withinMs: deps.limits.discoverMs, log }, deps, (settings, context) =>
-    // Each side has its own type of answer.
-    connector[side]!.discover(settings, context) as Promise<Stream[] | null>);
-  const details = outcome.ok ? { ...detailsOf(asked, outcome), streams: outcome.value?.length ?? null } : detailsOf(asked, outcome);
-  await write(deps.db, (tx) => audit(tx, who, { action: 'discover', subjectKind: 'connection', subject: connection_id, details }));
+  const outcome = await call(
+    asked,
+    { entityId, withinMs: deps.limits.discoverMs, log },
+    deps,
+    (settings, context) =>
+      // Each side has its own type of answer.
+      connector[side]!.discover(settings, context) as Promise<Stream[] | null>,
+  );
+  const details = outcome.ok
+    ? { ...detailsOf(asked, outcome), streams: outcome.value?.length ?? null }
+    : detailsOf(asked, outcome);
+  await write(deps.db, (tx) =>
+    audit(tx, who, { action: 'discover', subjectKind: 'connection', subject: connection_id, details }),
+  );
   if (!outcome.ok) throw outcome.refusal;
   return { streams: outcome.value };
 });
@@ -45,7 +54,8 @@ type Who = Pick<Circumstances, 'address' | 'log'> & { caller: Caller; keepReply:
 async function check(asked: Asked, subject: string | null, { log, keepReply, ...who }: Who, deps: RouteDependencies) {
   const { entityId } = who.caller;
   const outcome = await call(asked, { entityId, withinMs: deps.limits.checkMs, log }, deps, (settings, context) =>
-    asked.connector[asked.side]!.check(settings, context));
+    asked.connector[asked.side]!.check(settings, context),
+  );
   return write(deps.db, async (tx) => {
     await audit(tx, who, { action: 'check', subjectKind: 'connection', subject, details: detailsOf(asked, outcome) });
     return keepReply(tx, showOutcome(outcome));
@@ -53,7 +63,9 @@ async function check(asked: Asked, subject: string | null, { log, keepReply, ...
 }
 
 function call<T>(
-  { connector, split }: Asked, options: Omit<ConnectorCall, 'secretSettings'>, { connectorCalls }: RouteDependencies,
+  { connector, split }: Asked,
+  options: Omit<ConnectorCall, 'secretSettings'>,
+  { connectorCalls }: RouteDependencies,
   work: (settings: unknown, context: ConnectorContext) => Promise<T>,
 ): Promise<CallOutcome<T>> {
   const settings = parseSettings(connector, split);
@@ -61,7 +73,10 @@ function call<T>(
 }
 
 async function findAsked(
-  connectionId: string, wanted: Side | undefined, { entityId }: Caller, { db, secrets }: RouteDependencies,
+  connectionId: string,
+  wanted: Side | undefined,
+  { entityId }: Caller,
+  { db, secrets }: RouteDependencies,
 ): Promise<Asked> {
   const connection = await knownConnection(db, entityId, connectionId);
   const connector = connectorOf(connection);
@@ -82,13 +97,27 @@ function noStreams({ name, source, destination }: AnyConnector): string {
 
 /** Of a refusal its status alone: messages name hosts. */
 function detailsOf({ connector, side }: Asked, outcome: CallOutcome<unknown>) {
-  return { connector: connector.name, as: side, ok: outcome.ok, ...(outcome.ok ? {} : { status: outcome.refusal.status }) };
+  return {
+    connector: connector.name,
+    as: side,
+    ok: outcome.ok,
+    ...(outcome.ok ? {} : { status: outcome.refusal.status }),
+  };
 }
 
 function showOutcome(outcome: CallOutcome<unknown>): api.ConnectionCheck {
   if (outcome.ok) return { ok: true };
-  const { status, message, extra: { retry_after: seconds } } = outcome.refusal;
-  return { ok: false, status: String(status), message, ...(typeof seconds === 'number' ? { retry_after: seconds } : {}) };
+  const {
+    status,
+    message,
+    extra: { retry_after: seconds },
+  } = outcome.refusal;
+  return {
+    ok: false,
+    status: String(status),
+    message,
+    ...(typeof seconds === 'number' ? { retry_after: seconds } : {}),
+  };
 }
 
 export const connectionCheckRoutes: Route[] = [checkSettings, checkConnection, listStreams];

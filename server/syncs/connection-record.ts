@@ -8,40 +8,69 @@ import { showSettings } from './connection-settings.ts';
 export function showConnection(connection: Connection): api.Connection {
   const { identifier, name, connector, revision } = connection;
   return {
-    identifier, name, connector, settings: showSettings(connection), revision,
+    identifier,
+    name,
+    connector,
+    settings: showSettings(connection),
+    revision,
     created_by: connection.createdBy,
     created_at: connection.createdAt.toISOString(),
     updated_at: connection.updatedAt.toISOString(),
   };
 }
 
-/** Holds connections that are to get alerts until the transaction ends; refuses one that is not there, or takes none. */
+/**
+ * Holds connections that are to get alerts until the transaction ends; refuses one that is not there, or takes none.
+ */
 export async function requireAlertConnections(
-  tx: Queryable, entityId: number, identifiers: readonly string[], element: string,
+  tx: Queryable,
+  entityId: number,
+  identifiers: readonly string[],
+  element: string,
 ): Promise<void> {
   for (const [index, identifier] of identifiers.entries()) {
     const at = `${element}.${index}`;
-    if (identifiers.indexOf(identifier) < index) refuseField(at, 'is the same as an earlier one: name each connection once');
-    const found = await lockConnection(tx, entityId, identifier)
-      ?? refuseField(at, 'is no identifier of a connection here: GET /api/connections lists them');
+    if (identifiers.indexOf(identifier) < index)
+      refuseField(at, 'is the same as an earlier one: name each connection once');
+    const found =
+      (await lockConnection(tx, entityId, identifier)) ??
+      refuseField(at, 'is no identifier of a connection here: GET /api/connections lists them');
     if (connectorOf(found).alerts) continue;
-    const fitting = connectors.filter(({ alerts }) => alerts !== undefined).map(({ name }) => name).join(', ');
+    const fitting = connectors
+      .filter(({ alerts }) => alerts !== undefined)
+      .map(({ name }) => name)
+      .join(', ');
     refuseField(at, `is of ${found.connector}, which takes no alerts: these do: ${fitting}`);
   }
 }
 
-/** Holds the connection that is to get an app's outcomes until the transaction ends; refuses one that is not there, or takes none. */
-export async function requireOutcomesConnection(tx: Queryable, entityId: number, identifier: string, element: string): Promise<string> {
-  const found = await lockConnection(tx, entityId, identifier)
-    ?? refuseField(element, 'is no identifier of a connection here: GET /api/connections lists them');
+/**
+ * Holds the connection that is to get an app's outcomes until the transaction ends; refuses one that is not there, or
+ * takes none.
+ */
+export async function requireOutcomesConnection(
+  tx: Queryable,
+  entityId: number,
+  identifier: string,
+  element: string,
+): Promise<string> {
+  const found =
+    (await lockConnection(tx, entityId, identifier)) ??
+    refuseField(element, 'is no identifier of a connection here: GET /api/connections lists them');
   if (connectorOf(found).outcomes) return identifier;
-  const fitting = connectors.filter(({ outcomes }) => outcomes !== undefined).map(({ name }) => name).join(', ');
+  const fitting = connectors
+    .filter(({ outcomes }) => outcomes !== undefined)
+    .map(({ name }) => name)
+    .join(', ');
   return refuseField(element, `is of ${found.connector}, which takes no outcomes: these do: ${fitting}`);
 }
 
 /** The caller's connection, found or, with `lockConnection`, held. */
 export async function knownConnection(
-  db: Queryable, entityId: number, identifier: string, find = findConnection,
+  db: Queryable,
+  entityId: number,
+  identifier: string,
+  find = findConnection,
 ): Promise<Connection> {
-  return await find(db, entityId, identifier) ?? refuse(404, 'not_found', 'Connection not found');
+  return (await find(db, entityId, identifier)) ?? refuse(404, 'not_found', 'Connection not found');
 }

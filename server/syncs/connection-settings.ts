@@ -29,16 +29,22 @@ export function readSettings(connector: WithSettings, given: SettingValues, kept
   const secretNames = secretMembers(connector.settings);
   const isSecret = (member: string) => secretNames.includes(member);
   const settings = Object.fromEntries(Object.entries(given).filter(([member]) => !isSecret(member)));
-  const secretSettings = Object.fromEntries(secretNames
-    .map((member): [string, unknown] => [member, isLeftOut(given[member]) ? kept[member] : given[member]])
-    .filter(([, value]) => value !== undefined && value !== null));
+  const secretSettings = Object.fromEntries(
+    secretNames
+      .map((member): [string, unknown] => [member, isLeftOut(given[member]) ? kept[member] : given[member]])
+      .filter(([, value]) => value !== undefined && value !== null),
+  );
   parseSettings(connector, { settings, secretSettings });
   return { settings, secretSettings };
 }
 
 /** Settings as the connector's functions take them. */
 export function parseSettings(connector: WithSettings, { settings, secretSettings }: SplitSettings): unknown {
-  return validate(z.object({ settings: connector.settings }), { settings: { ...settings, ...secretSettings } }, 'settings').settings;
+  return validate(
+    z.object({ settings: connector.settings }),
+    { settings: { ...settings, ...secretSettings } },
+    'settings',
+  ).settings;
 }
 
 function refuseMember({ settings }: WithSettings, member: string, value: unknown): void {
@@ -55,8 +61,12 @@ export function isLeftOut(value: unknown): boolean {
 
 /** The members that differ, secret ones among them. */
 export function changedMembers(before: SplitSettings, after: SplitSettings): string[] {
-  const [old, now] = [before, after].map(({ settings, secretSettings }): SettingValues => ({ ...settings, ...secretSettings }));
-  return [...new Set([...Object.keys(old!), ...Object.keys(now!)])].filter((name) => !isDeepStrictEqual(old![name], now![name]))
+  const [old, now] = [before, after].map(({ settings, secretSettings }): SettingValues => ({
+    ...settings,
+    ...secretSettings,
+  }));
+  return [...new Set([...Object.keys(old!), ...Object.keys(now!)])]
+    .filter((name) => !isDeepStrictEqual(old![name], now![name]))
     .toSorted();
 }
 
@@ -64,28 +74,45 @@ export function changedMembers(before: SplitSettings, after: SplitSettings): str
  * Refuses to go on with a stored secret where it could be sent elsewhere than whoever gave it meant: who may change a
  * connection could read its secrets otherwise.
  */
-export function refuseSecretsElsewhere(connector: WithSettings, given: SettingValues, stored: SplitSettings, changed: string[]): void {
+export function refuseSecretsElsewhere(
+  connector: WithSettings,
+  given: SettingValues,
+  stored: SplitSettings,
+  changed: string[],
+): void {
   const free = new Set([...harmlessMembers(connector.settings), ...secretMembers(connector.settings)]);
   const leading = changed.filter((member) => !free.has(member));
   const kept = Object.keys(stored.secretSettings).filter((member) => isLeftOut(given[member]));
   if (leading.length === 0 || kept.length === 0) return;
-  refuseField(`settings.${kept[0]}`,
-    `must be given anew, since ${leading.join(', ')} changed: a stored secret is sent nowhere else than where it was given for`);
+  refuseField(
+    `settings.${kept[0]}`,
+    `must be given anew, since ${leading.join(', ')} changed: a stored secret is sent nowhere else than where it was given for`,
+  );
 }
 
 /** What is shown of settings: in the place of each secret, whether it is set. */
-export function showSettings(
-  { connector: name, settings, secretNames }: { connector: string; settings: SettingValues; secretNames: string[] },
-): SettingValues {
+export function showSettings({
+  connector: name,
+  settings,
+  secretNames,
+}: {
+  connector: string;
+  settings: SettingValues;
+  secretNames: string[];
+}): SettingValues {
   const connector = findConnector(name);
-  const secrets = new Set([...connector ? secretMembers(connector.settings) : [], ...secretNames]);
+  const secrets = new Set([...(connector ? secretMembers(connector.settings) : []), ...secretNames]);
   const markers = [...secrets].map((member) => [member, { set: secretNames.includes(member) }]);
-  return { ...settings, ...Object.fromEntries(markers) as SettingValues };
+  return { ...settings, ...(Object.fromEntries(markers) as SettingValues) };
 }
 
 /** The JSON schema of a connector's settings, its secret members `writeOnly`. */
 export function settingsSchema({ settings }: AnyConnector): Record<string, unknown> {
-  const schema = z.toJSONSchema(settings, { io: 'input', unrepresentable: 'any', override: ({ jsonSchema }) => showMarks(jsonSchema) });
+  const schema = z.toJSONSchema(settings, {
+    io: 'input',
+    unrepresentable: 'any',
+    override: ({ jsonSchema }) => showMarks(jsonSchema),
+  });
   delete schema.$schema;
   return schema;
 }

@@ -5,8 +5,16 @@ import { type Tx, write } from '../../store/core/database.ts';
 import { listExportersAlerting } from '../../store/exports/data-exporters.ts';
 import { listAppsDelivering } from '../../store/sends/outcome-deliveries.ts';
 import {
-  type Connection, countConnections, deleteConnection, insertConnection, listConnections, lockConnection,
-  openSecretSettings, renameConnection, type SettingValues, updateConnectionSettings,
+  type Connection,
+  countConnections,
+  deleteConnection,
+  insertConnection,
+  listConnections,
+  lockConnection,
+  openSecretSettings,
+  renameConnection,
+  type SettingValues,
+  updateConnectionSettings,
 } from '../../store/syncs/connections.ts';
 import { listSyncsOf } from '../../store/syncs/syncs.ts';
 import type { RouteDependencies } from '../dependencies.ts';
@@ -21,11 +29,14 @@ import { changedMembers, connectorNamed, readSettings, refuseSecretsElsewhere } 
 
 const NAME_TAKEN = 'is the name of another connection already';
 
-const listTheConnections = route(api.listConnections, async ({ query, caller: { entityId } }, { db, settings: serverSettings }) => {
-  const connections = await listConnections(db, entityId, rowsOf(query));
-  const total = await countConnections(db, entityId);
-  return showPage(serverSettings, api.listConnections.path, query, total, connections.map(showConnection));
-});
+const listTheConnections = route(
+  api.listConnections,
+  async ({ query, caller: { entityId } }, { db, settings: serverSettings }) => {
+    const connections = await listConnections(db, entityId, rowsOf(query));
+    const total = await countConnections(db, entityId);
+    return showPage(serverSettings, api.listConnections.path, query, total, connections.map(showConnection));
+  },
+);
 
 const viewConnection = route(api.viewConnection, async ({ params: { connection_id }, caller }, { db }) => {
   return showConnection(await knownConnection(db, caller.entityId, connection_id));
@@ -37,7 +48,7 @@ const createConnection = route(api.createConnection, async ({ body, keepReply, .
   const split = readSettings(connector, body.settings);
   return write(db, async (tx) => {
     const asked = { name: body.name, connector: connector.name, createdBy: userId, ...split };
-    const connection = await insertConnection(tx, secrets, entityId, asked) ?? refuseField('name', NAME_TAKEN);
+    const connection = (await insertConnection(tx, secrets, entityId, asked)) ?? refuseField('name', NAME_TAKEN);
     const details = { connector: connector.name };
     await audit(tx, who, { action: 'create', subjectKind: 'connection', subject: connection.identifier, details });
     return keepReply(tx, showConnection(connection));
@@ -47,28 +58,44 @@ const createConnection = route(api.createConnection, async ({ body, keepReply, .
 const changeConnection = route(api.updateConnection, async ({ params: { connection_id }, body, ...who }, deps) => {
   const { entityId } = who.caller;
   // Of two that give the same name at once, the second finds it taken.
-  return write(deps.db, async (tx) => {
-    const before = await knownConnection(tx, entityId, connection_id, lockConnection);
-    const isRenamed = body.name !== undefined && body.name !== before.name;
-    if (isRenamed && !await renameConnection(tx, entityId, before.id, body.name!)) refuseField('name', NAME_TAKEN);
-    const changed = body.settings === undefined ? [] : await changeSettings(tx, deps, entityId, before, body.settings);
-    if (changed.length > 0) await refuseElsewhere(tx, who.caller, before);
-    const details = { ...(isRenamed ? { name: true } : {}), ...(changed.length > 0 ? { settings: changed.join(' ') } : {}) };
-    await audit(tx, who, { action: 'update', subjectKind: 'connection', subject: before.identifier, details });
-    return showConnection(await knownConnection(tx, entityId, connection_id));
-  }, { collide: true });
+  return write(
+    deps.db,
+    async (tx) => {
+      const before = await knownConnection(tx, entityId, connection_id, lockConnection);
+      const isRenamed = body.name !== undefined && body.name !== before.name;
+      if (isRenamed && !(await renameConnection(tx, entityId, before.id, body.name!))) refuseField('name', NAME_TAKEN);
+      const changed =
+        body.settings === undefined ? [] : await changeSettings(tx, deps, entityId, before, body.settings);
+      if (changed.length > 0) await refuseElsewhere(tx, who.caller, before);
+      const details = {
+        ...(isRenamed ? { name: true } : {}),
+        ...(changed.length > 0 ? { settings: changed.join(' ') } : {}),
+      };
+      await audit(tx, who, { action: 'update', subjectKind: 'connection', subject: before.identifier, details });
+      return showConnection(await knownConnection(tx, entityId, connection_id));
+    },
+    { collide: true },
+  );
 });
 
-/** A connection that gets what becomes of messages decides who receives personal data, as an app's `outcomes_connection` does. */
+/**
+ * A connection that gets what becomes of messages decides who receives personal data, as an app's `outcomes_connection`
+ * does.
+ */
 async function refuseElsewhere(tx: Tx, { entityId, rights }: Caller, { identifier }: Connection): Promise<void> {
   if (rights.has('gdpr_data_manage')) return;
   const [app] = await listAppsDelivering(tx, entityId, identifier);
-  if (app !== undefined) refuse(403, 'forbidden', `This needs the right gdpr_data_manage: it is the outcomes_connection of ${app}`);
+  if (app !== undefined)
+    refuse(403, 'forbidden', `This needs the right gdpr_data_manage: it is the outcomes_connection of ${app}`);
 }
 
 /** The names of the members that changed. */
 async function changeSettings(
-  tx: Tx, { secrets }: RouteDependencies, entityId: number, before: Connection, given: SettingValues,
+  tx: Tx,
+  { secrets }: RouteDependencies,
+  entityId: number,
+  before: Connection,
+  given: SettingValues,
 ): Promise<string[]> {
   const connector = connectorOf(before);
   const stored = { settings: before.settings, secretSettings: openSecretSettings(secrets, entityId, before) };
@@ -86,7 +113,10 @@ const deleteTheConnection = route(api.deleteConnection, async ({ params: { conne
     const connection = await knownConnection(tx, entityId, connection_id, lockConnection);
     refuseWhileUsed('connection', await listSyncsOf(tx, entityId, connection));
     const exporters = await listExportersAlerting(tx, entityId, connection.identifier);
-    refuseWhileUsed('connection', exporters, { kind: 'exporters', advice: 'Take it out of their notify_connections first' });
+    refuseWhileUsed('connection', exporters, {
+      kind: 'exporters',
+      advice: 'Take it out of their notify_connections first',
+    });
     const apps = await listAppsDelivering(tx, entityId, connection.identifier);
     refuseWhileUsed('connection', apps, { kind: 'apps', advice: 'Take it out of their outcomes_connection first' });
     await deleteConnection(tx, entityId, connection.id);
@@ -96,5 +126,9 @@ const deleteTheConnection = route(api.deleteConnection, async ({ params: { conne
 });
 
 export const connectionRoutes: Route[] = [
-  listTheConnections, viewConnection, createConnection, changeConnection, deleteTheConnection,
+  listTheConnections,
+  viewConnection,
+  createConnection,
+  changeConnection,
+  deleteTheConnection,
 ];

@@ -31,20 +31,28 @@ export class ConnectorCalls {
     this.#take = take;
   }
 
-  /** Refuses with 429 or 503 if the entity finds no place; a refusal of the connector, and no answer in time, are outcomes. */
+  /**
+   * Refuses with 429 or 503 if the entity finds no place; a refusal of the connector, and no answer in time, are
+   * outcomes.
+   */
   async run<T>(call: ConnectorCall, work: (context: ConnectorContext) => Promise<T>): Promise<CallOutcome<T>> {
     const { entityId, withinMs, log, secretSettings } = call;
-    const give = await this.#take(entityId, undefined, AbortSignal.timeout(MAX_WAIT_MS))
-      .catch((error: unknown) => refuseWait(error, 'checks'));
+    const give = await this.#take(entityId, undefined, AbortSignal.timeout(MAX_WAIT_MS)).catch((error: unknown) =>
+      refuseWait(error, 'checks'),
+    );
     const ending = new AbortController();
     this.#underWay.add(ending);
     const timer = setTimeout(() => ending.abort(tooSlow(withinMs)), withinMs);
     const isAborted = aborted(ending.signal);
     const say = (line: string) => log.debug({ connector: redacted(line, secretSettings) }, 'a connector says');
     // One that does not heed the signal keeps its place until it ends: others would pile up behind it.
-    const working = (async () => work({
-      ...this.#outside, scratch: this.#scratch.folderOf(entityId), signal: ending.signal, log: say,
-    }))().finally(give);
+    const working = (async () =>
+      work({
+        ...this.#outside,
+        scratch: this.#scratch.folderOf(entityId),
+        signal: ending.signal,
+        log: say,
+      }))().finally(give);
     try {
       return { ok: true, value: await Promise.race([working, isAborted]) };
     } catch (error) {
@@ -54,20 +62,27 @@ export class ConnectorCalls {
     } finally {
       clearTimeout(timer);
       this.#underWay.delete(ending);
-      working.catch(() => {});          // what comes too late
+      working.catch(() => {}); // what comes too late
     }
   }
 
   /** Ends those that are under way. */
   close(): void {
     for (const ending of this.#underWay) {
-      ending.abort(sourceRefusal('source_unavailable', 'The server is stopping: try again in a moment', { retry_after: RETRY_SECONDS }));
+      ending.abort(
+        sourceRefusal('source_unavailable', 'The server is stopping: try again in a moment', {
+          retry_after: RETRY_SECONDS,
+        }),
+      );
     }
   }
 }
 
 function tooSlow(withinMs: number): Refusal {
-  return sourceRefusal('source_unavailable', `No answer came within ${withinMs / 1_000} s: check the address, and whether it is busy`);
+  return sourceRefusal(
+    'source_unavailable',
+    `No answer came within ${withinMs / 1_000} s: check the address, and whether it is busy`,
+  );
 }
 
 function aborted(signal: AbortSignal): Promise<never> {

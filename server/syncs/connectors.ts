@@ -5,8 +5,11 @@ import { settingsSchema } from './connection-settings.ts';
 
 const listTheConnectors = route(api.listConnectors, async () => {
   return connectors.map((connector) => ({
-    name: connector.name, title: connector.title, source: connector.source !== undefined,
-    destination: connector.destination !== undefined, alerts: connector.alerts !== undefined,
+    name: connector.name,
+    title: connector.title,
+    source: connector.source !== undefined,
+    destination: connector.destination !== undefined,
+    alerts: connector.alerts !== undefined,
     settings: settingsSchema(connector),
   }));
 });

@@ -33,7 +33,7 @@ const acceptSchema = route(api.acceptSyncSchema, async ({ params: { sync_id }, .
 /** What the source tells of is taken as it is by the next run; what came up in records alone only this one knows. */
 async function acceptFields(tx: Queryable, { entityId, id, knownFields }: Sync): Promise<void> {
   const last = (await findLastRuns(tx, entityId, [id])).get(id);
-  const untold = untoldOf([...knownFields ?? [], ...last?.schemaChange?.added ?? []]);
+  const untold = untoldOf([...(knownFields ?? []), ...(last?.schemaChange?.added ?? [])]);
   const fields = [...new Map(untold.map((field) => [field.name, field])).values()];
   await updateKnownFields(tx, entityId, id, fields.length === 0 ? null : fields);
   await updateReadFields(tx, entityId, id, null);
@@ -52,7 +52,13 @@ const dryRunSync = route(api.dryRunSync, async ({ params: { sync_id }, body, ...
 type Who = Pick<Circumstances, 'address' | 'log'> & { caller: Caller; keepReply: KeepReply };
 type Change = (tx: Parameters<typeof lockSync>[0], sync: Awaited<ReturnType<typeof knownSync>>) => Promise<void>;
 
-async function changeState(syncId: string, { log, keepReply, ...who }: Who, deps: RouteDependencies, change: string, apply: Change) {
+async function changeState(
+  syncId: string,
+  { log, keepReply, ...who }: Who,
+  deps: RouteDependencies,
+  change: string,
+  apply: Change,
+) {
   const { entityId } = who.caller;
   const answer = await write(deps.db, async (tx) => {
     await apply(tx, await knownSync(tx, entityId, syncId, lockSync));
@@ -64,7 +70,12 @@ async function changeState(syncId: string, { log, keepReply, ...who }: Who, deps
   return answer;
 }
 
-async function startRun(syncId: string, { log, keepReply, ...who }: Who, deps: RouteDependencies, asked: Omit<NewRun, 'syncId'>) {
+async function startRun(
+  syncId: string,
+  { log, keepReply, ...who }: Who,
+  deps: RouteDependencies,
+  asked: Omit<NewRun, 'syncId'>,
+) {
   const { entityId, userId } = who.caller;
   let made: SyncRun | null = null;
   const answer = await write(deps.db, async (tx) => {

@@ -15,16 +15,21 @@ import { givenMapping } from './sync-mapping.ts';
 const DEFAULTS = { removalLimit: 50, alerts: { connections: [], failedRecords: null, pauseAfter: 5 } };
 
 /**
- * A sync as a caller says it; what is left out is as in `before`, or by default. Refuses, by its wire element, all that does not
- * exist or does not go together. What it names is held until the transaction ends.
+ * A sync as a caller says it; what is left out is as in `before`, or by default. Refuses, by its wire element, all that
+ * does not exist or does not go together. What it names is held until the transaction ends.
  */
 export async function readDefinition(
-  tx: Queryable, entityId: number, body: api.SyncChange, before: NewSync | null, defaultEmails: string[],
+  tx: Queryable,
+  entityId: number,
+  body: api.SyncChange,
+  before: NewSync | null,
+  defaultEmails: string[],
 ): Promise<NewSync> {
   const errors: FieldError[] = [];
   const source = body.source ? await gather(errors, () => readSource(tx, entityId, body.source!)) : null;
   const destination = body.destination
-    ? await gather(errors, () => readDestination(tx, entityId, body.destination!)) : before!.destination;
+    ? await gather(errors, () => readDestination(tx, entityId, body.destination!))
+    : before!.destination;
   const toAttributes = body.destination ? body.destination.sor !== undefined : 'sorId' in before!.destination;
   const mapping = await gather(errors, () => readMapping(body, before, toAttributes));
   const schedule = await gather(errors, () => readSchedule(body.schedule, before?.schedule ?? null));
@@ -34,7 +39,7 @@ export async function readDefinition(
     connectionId: source?.connectionId ?? before?.connectionId ?? NONE,
     stream: source?.stream ?? before?.stream ?? '',
     mode,
-    cursorField: body.cursor_field === undefined ? before?.cursorField ?? null : body.cursor_field,
+    cursorField: body.cursor_field === undefined ? (before?.cursorField ?? null) : body.cursor_field,
     removes: body.removes ?? before?.removes ?? false,
     removalLimit: body.removal_limit ?? before?.removalLimit ?? DEFAULTS.removalLimit,
     schedule,
@@ -61,16 +66,25 @@ async function gather<T>(errors: FieldError[], read: () => T | Promise<T>): Prom
   }
 }
 
-type Parts = Pick<NewSync, 'mode' | 'removes' | 'schemaRule'> & { destination: SyncDestination | null; mapping: Mapping | null };
+type Parts = Pick<NewSync, 'mode' | 'removes' | 'schemaRule'> & {
+  destination: SyncDestination | null;
+  mapping: Mapping | null;
+};
 
 /** What does not go together, of parts that are right in themselves. */
 function misfits({ mode, removes, destination, schemaRule, mapping }: Parts, body: api.SyncChange): FieldError[] {
   const errors: FieldError[] = [];
   if (mode === 'full' && typeof body.cursor_field === 'string') {
-    errors.push({ element: 'cursor_field', message: 'is of incremental readings: say mode: incremental, or leave it out' });
+    errors.push({
+      element: 'cursor_field',
+      message: 'is of incremental readings: say mode: incremental, or leave it out',
+    });
   }
   if (removes && mode === 'incremental') {
-    errors.push({ element: 'removes', message: 'is of full readings: an incremental one cannot tell what has vanished' });
+    errors.push({
+      element: 'removes',
+      message: 'is of full readings: an incremental one cannot tell what has vanished',
+    });
   }
   if (removes && destination !== null && 'connectionId' in destination && destination.key.length === 0) {
     errors.push({ element: 'destination.key', message: 'is needed by removes: it names what is to be removed' });
@@ -81,29 +95,47 @@ function misfits({ mode, removes, destination, schemaRule, mapping }: Parts, bod
   return errors;
 }
 
-async function readSource(tx: Queryable, entityId: number, { connection, stream }: { connection: string; stream: string }) {
+async function readSource(
+  tx: Queryable,
+  entityId: number,
+  { connection, stream }: { connection: string; stream: string },
+) {
   const found = await knownConnection(tx, entityId, connection, 'source');
   return { connectionId: found.id, stream };
 }
 
-async function knownConnection(tx: Queryable, entityId: number, identifier: string, side: 'source' | 'destination'): Promise<Connection> {
-  const found = await lockConnection(tx, entityId, identifier)
-    ?? refuseField(`${side}.connection`, 'is no identifier of a connection here: GET /api/connections lists them');
+async function knownConnection(
+  tx: Queryable,
+  entityId: number,
+  identifier: string,
+  side: 'source' | 'destination',
+): Promise<Connection> {
+  const found =
+    (await lockConnection(tx, entityId, identifier)) ??
+    refuseField(`${side}.connection`, 'is no identifier of a connection here: GET /api/connections lists them');
   if (!connectorOf(found)[side]) refuseField(`${side}.connection`, `is of ${found.connector}, which is no ${side}`);
   return found;
 }
 
 async function readDestination(
-  tx: Queryable, entityId: number, { sor, connection, stream, key = [] }: NonNullable<api.SyncChange['destination']>,
+  tx: Queryable,
+  entityId: number,
+  { sor, connection, stream, key = [] }: NonNullable<api.SyncChange['destination']>,
 ): Promise<SyncDestination> {
   if ((sor === undefined) === (connection === undefined)) {
     return refuseField('destination', 'must have either sor, or connection and stream');
   }
   if (sor !== undefined) {
-    if (stream !== undefined) return refuseField('destination.stream', 'is of a connection: a System of Record has none');
-    if (key.length > 0) return refuseField('destination.key', 'is of a connection: for a System of Record say mapping.customer');
-    const found = await findSor(tx, entityId, sor)
-      ?? refuseField('destination.sor', 'is no identifier of a System of Record here: GET /api/system_of_records lists them');
+    if (stream !== undefined)
+      return refuseField('destination.stream', 'is of a connection: a System of Record has none');
+    if (key.length > 0)
+      return refuseField('destination.key', 'is of a connection: for a System of Record say mapping.customer');
+    const found =
+      (await findSor(tx, entityId, sor)) ??
+      refuseField(
+        'destination.sor',
+        'is no identifier of a System of Record here: GET /api/system_of_records lists them',
+      );
     return { sorId: found.id };
   }
   if (stream === undefined) return refuseField('destination.stream', 'is required with connection');
@@ -134,6 +166,11 @@ function readAlerts(body: api.SyncChange['alerts'], before: SyncAlerts): SyncAle
 
 /** What names the records of a sync: once some are known it stays. */
 export function isOfSameRecords(before: NewSync, after: NewSync): boolean {
-  const named = ({ connectionId, stream, destination, mapping }: NewSync) => [connectionId, stream, destination, mapping.customer];
+  const named = ({ connectionId, stream, destination, mapping }: NewSync) => [
+    connectionId,
+    stream,
+    destination,
+    mapping.customer,
+  ];
   return isDeepStrictEqual(named(before), named(after));
 }

@@ -16,8 +16,13 @@ import { knownRun } from './sync-run.ts';
 const listErrors = route(api.listSyncErrors, async ({ params: { sync_id, run_id }, query, ...who }, deps) => {
   const { run, sync } = await readableRun(deps, sync_id, run_id, who);
   const keyOf = recordKeys(sync);
-  return streamedResult('errors', deps.streamedLists.within(who,
-    each(errorsOf(deps, run, query), (error) => showError(error, keyOf(error)))));
+  return streamedResult(
+    'errors',
+    deps.streamedLists.within(
+      who,
+      each(errorsOf(deps, run, query), (error) => showError(error, keyOf(error))),
+    ),
+  );
 });
 
 const readErrorsFile = route(api.downloadSyncErrors, async ({ params: { sync_id, run_id }, query, ...who }, deps) => {
@@ -26,26 +31,54 @@ const readErrorsFile = route(api.downloadSyncErrors, async ({ params: { sync_id,
   return streamedCsvFile(`errors-${run.identifier}`, api.SYNC_ERROR_COLUMNS, lines);
 });
 
-type Query = { error_type?: StoredImportError['errorType'] | undefined; customer_id?: string | undefined; open: boolean };
+type Query = {
+  error_type?: StoredImportError['errorType'] | undefined;
+  customer_id?: string | undefined;
+  open: boolean;
+};
 
-function errorsOf({ db }: RouteDependencies, { entityId, id }: SyncRun, query: Query): AsyncGenerator<StoredImportError> {
-  return streamImportErrors(db, entityId, id, { errorType: query.error_type, customerId: query.customer_id, isOpen: query.open });
+function errorsOf(
+  { db }: RouteDependencies,
+  { entityId, id }: SyncRun,
+  query: Query,
+): AsyncGenerator<StoredImportError> {
+  return streamImportErrors(db, entityId, id, {
+    errorType: query.error_type,
+    customerId: query.customer_id,
+    isOpen: query.open,
+  });
 }
 
 function readableRun(
-  { db }: RouteDependencies, syncId: string, runId: string, who: { caller: Caller; address: string },
+  { db }: RouteDependencies,
+  syncId: string,
+  runId: string,
+  who: { caller: Caller; address: string },
 ): Promise<{ run: SyncRun; sync: Sync }> {
   return write(db, async (tx) => {
     const run = await knownRun(tx, who.caller.entityId, syncId, runId);
-    await audit(tx, who, { action: 'read', subjectKind: 'sync_run', subject: run.identifier, details: { what: 'errors' } });
+    await audit(tx, who, {
+      action: 'read',
+      subjectKind: 'sync_run',
+      subject: run.identifier,
+      details: { what: 'errors' },
+    });
     return { run, sync: await knownSync(tx, who.caller.entityId, syncId) };
   });
 }
 
 function showError(error: StoredImportError, recordKey: RecordKey | null): api.SyncError {
   return {
-    line: error.line, error_type: error.errorType, outcome: error.outcome, message: error.message, customer_id: error.customerId,
-    record_key: recordKey, key: error.attributeKey, record: error.raw, date: error.happenedAt.toISOString(), redriven_by: error.redrivenBy,
+    line: error.line,
+    error_type: error.errorType,
+    outcome: error.outcome,
+    message: error.message,
+    customer_id: error.customerId,
+    record_key: recordKey,
+    key: error.attributeKey,
+    record: error.raw,
+    date: error.happenedAt.toISOString(),
+    redriven_by: error.redrivenBy,
   };
 }
 
@@ -53,13 +86,22 @@ async function* each<T, U>(items: AsyncIterable<T>, show: (item: T) => U): Async
   for await (const item of items) yield show(item);
 }
 
-async function* rows(errors: AsyncIterable<StoredImportError>, keyOf: ReturnType<typeof recordKeys>): AsyncGenerator<string[]> {
+async function* rows(
+  errors: AsyncIterable<StoredImportError>,
+  keyOf: ReturnType<typeof recordKeys>,
+): AsyncGenerator<string[]> {
   for await (const error of errors) {
     if (isOfErased(error)) continue;
     const key = keyOf(error);
     yield [
-      String(error.line), error.errorType, error.outcome, error.customerId ?? '', key === null ? '' : JSON.stringify(key),
-      error.attributeKey ?? '', error.message, error.raw ?? '',
+      String(error.line),
+      error.errorType,
+      error.outcome,
+      error.customerId ?? '',
+      key === null ? '' : JSON.stringify(key),
+      error.attributeKey ?? '',
+      error.message,
+      error.raw ?? '',
     ];
   }
 }

@@ -3,7 +3,12 @@ import type { GivenMapping } from '../../domain/syncs/mapping-errors.ts';
 import type { MappedField } from '../../domain/syncs/record-mapping.ts';
 
 /** A mapping as it was given. */
-export function givenMapping({ customer = null, fields = [], other_fields, empty }: NonNullable<api.SyncChange['mapping']>): GivenMapping {
+export function givenMapping({
+  customer = null,
+  fields = [],
+  other_fields,
+  empty,
+}: NonNullable<api.SyncChange['mapping']>): GivenMapping {
   return {
     customer: customer && { field: customer.field, type: customer.type ?? 'user_id' },
     fields: fields.map(api.givenField),

@@ -22,7 +22,11 @@ export async function showDefinition(db: Queryable, entityId: number, sync: NewS
 /** Syncs of one entity, with what they name. */
 export async function showSyncs(db: Queryable, entityId: number, syncs: Sync[], now: Date): Promise<api.Sync[]> {
   const names = await namesIn(db, entityId, syncs);
-  const lastRuns = await findLastRuns(db, entityId, syncs.map(({ id }) => id));
+  const lastRuns = await findLastRuns(
+    db,
+    entityId,
+    syncs.map(({ id }) => id),
+  );
   return syncs.map((sync) => show(sync, { ...names, lastRun: lastRuns.get(sync.id) ?? null, now }));
 }
 
@@ -32,7 +36,7 @@ export async function showSync(db: Queryable, sync: Sync): Promise<api.Sync> {
 
 /** The caller's sync, found or, with `lockSync`, held. */
 export async function knownSync(db: Queryable, entityId: number, identifier: string, find = findSync): Promise<Sync> {
-  return await find(db, entityId, identifier) ?? refuse(404, 'not_found', 'Sync not found');
+  return (await find(db, entityId, identifier)) ?? refuse(404, 'not_found', 'Sync not found');
 }
 
 type Names = Map<number, { identifier: string; name: string }>;
@@ -41,25 +45,39 @@ type Facts = NamesIn & { lastRun: SyncRun | null; now: Date };
 
 async function namesIn(db: Queryable, entityId: number, syncs: NewSync[]): Promise<NamesIn> {
   const connectionIds = syncs.flatMap(({ connectionId, destination }) =>
-    ('sorId' in destination ? [connectionId] : [connectionId, destination.connectionId]));
+    'sorId' in destination ? [connectionId] : [connectionId, destination.connectionId],
+  );
   const connections = await listConnectionNames(db, entityId, connectionIds);
-  const sors = await listSorNames(db, entityId, syncs.flatMap(({ destination }) => ('sorId' in destination ? destination.sorId : [])));
+  const sors = await listSorNames(
+    db,
+    entityId,
+    syncs.flatMap(({ destination }) => ('sorId' in destination ? destination.sorId : [])),
+  );
   return { connections, sors };
 }
 
 function show(sync: Sync, { lastRun, now, ...names }: Facts): api.Sync {
   const { schedule, paused } = sync;
   return {
-    identifier: sync.identifier, ...define(sync, names),
-    revision: sync.revision, state: paused ? 'paused' : 'active', paused_at: paused?.at.toISOString() ?? null,
-    paused_reason: paused?.reason ?? null, failures: sync.failures,
+    identifier: sync.identifier,
+    ...define(sync, names),
+    revision: sync.revision,
+    state: paused ? 'paused' : 'active',
+    paused_at: paused?.at.toISOString() ?? null,
+    paused_reason: paused?.reason ?? null,
+    failures: sync.failures,
     next_runs: schedule && !paused ? nextRuns(schedule, now, NEXT_RUNS).map((time) => time.toISOString()) : [],
     fields: sync.knownFields && toldFields(sync.knownFields, sync.readFields ?? []),
     last_run: lastRun && {
-      run_id: lastRun.identifier, state: lastRun.state, started_at: lastRun.startedAt?.toISOString() ?? null,
-      ended_at: lastRun.endedAt?.toISOString() ?? null, failed_records: lastRun.progress.failed,
+      run_id: lastRun.identifier,
+      state: lastRun.state,
+      started_at: lastRun.startedAt?.toISOString() ?? null,
+      ended_at: lastRun.endedAt?.toISOString() ?? null,
+      failed_records: lastRun.progress.failed,
     },
-    created_by: sync.createdBy, created_at: sync.createdAt.toISOString(), updated_at: sync.updatedAt.toISOString(),
+    created_by: sync.createdBy,
+    created_at: sync.createdAt.toISOString(),
+    updated_at: sync.updatedAt.toISOString(),
   };
 }
 
@@ -70,11 +88,23 @@ function define(sync: NewSync, { connections, sors }: NamesIn): api.SyncDefiniti
     name: sync.name,
     source: { connection: source.identifier, stream: sync.stream, name: source.name },
     destination: showDestination(sync, connections, sors),
-    mapping: { customer: mapping.customer, fields: mapping.fields.map(showField), other_fields: mapping.otherFields, empty: mapping.empty },
-    mode: sync.mode, cursor_field: sync.cursorField, removes: sync.removes, removal_limit: sync.removalLimit,
-    schedule: schedule && showSchedule(schedule), on_schema_change: sync.schemaRule,
+    mapping: {
+      customer: mapping.customer,
+      fields: mapping.fields.map(showField),
+      other_fields: mapping.otherFields,
+      empty: mapping.empty,
+    },
+    mode: sync.mode,
+    cursor_field: sync.cursorField,
+    removes: sync.removes,
+    removal_limit: sync.removalLimit,
+    schedule: schedule && showSchedule(schedule),
+    on_schema_change: sync.schemaRule,
     alerts: {
-      emails: alerts.emails, connections: alerts.connections, failed_records: alerts.failedRecords, pause_after: alerts.pauseAfter,
+      emails: alerts.emails,
+      connections: alerts.connections,
+      failed_records: alerts.failedRecords,
+      pause_after: alerts.pauseAfter,
     },
   };
 }

@@ -3,29 +3,58 @@ import type { SyncRun } from '../../store/syncs/sync-run-record.ts';
 import { stageOf } from '../jobs/show-stage.ts';
 
 type Context = {
-  now: Date; rootIdentifier: string | null; settled: number | null; alerted?: api.SyncRun['alerted'] | undefined;
+  now: Date;
+  rootIdentifier: string | null;
+  settled: number | null;
+  alerted?: api.SyncRun['alerted'] | undefined;
   internalError?: api.SyncRun['internal_error'];
 };
 
-export function showRun(run: SyncRun, { now, rootIdentifier, settled, alerted = [], internalError = null }: Context): api.SyncRun {
-  const { progress: { read, written, unchanged, ignored, failed, ...progress } } = run;
+export function showRun(
+  run: SyncRun,
+  { now, rootIdentifier, settled, alerted = [], internalError = null }: Context,
+): api.SyncRun {
+  const {
+    progress: { read, written, unchanged, ignored, failed, ...progress },
+  } = run;
   const seconds = run.startedAt ? ((run.endedAt ?? now).getTime() - run.startedAt.getTime()) / 1000 : 0;
   return {
-    run_id: run.identifier, cause: run.cause, state: run.state, stage: stageOf(run),
-    scheduled_for: run.scheduledFor?.toISOString() ?? null, missed: run.missed, dry_run: run.dryRun, fresh: run.fresh,
+    run_id: run.identifier,
+    cause: run.cause,
+    state: run.state,
+    stage: stageOf(run),
+    scheduled_for: run.scheduledFor?.toISOString() ?? null,
+    missed: run.missed,
+    dry_run: run.dryRun,
+    fresh: run.fresh,
     redrive_of: rootIdentifier,
-    received_at: run.receivedAt.toISOString(), started_at: run.startedAt?.toISOString() ?? null,
+    received_at: run.receivedAt.toISOString(),
+    started_at: run.startedAt?.toISOString() ?? null,
     ended_at: run.endedAt?.toISOString() ?? null,
-    records: { read, written, unchanged, ignored, failed }, errors_by_type: progress.errorsByType,
+    records: { read, written, unchanged, ignored, failed },
+    errors_by_type: progress.errorsByType,
     suspicious_ids: progress.suspiciousIds,
-    open: settled === null ? null : Math.max(0, ignored + failed - settled), bytes: progress.bytes,
-    progress: run.state === 'finished' ? 1 : progress.share, expected_end_at: expectedEnd(run, now)?.toISOString() ?? null,
+    open: settled === null ? null : Math.max(0, ignored + failed - settled),
+    bytes: progress.bytes,
+    progress: run.state === 'finished' ? 1 : progress.share,
+    expected_end_at: expectedEnd(run, now)?.toISOString() ?? null,
     rate: seconds > 0 ? Math.round((read / seconds) * 10) / 10 : null,
-    cursor_before: parsed(run.cursorBefore), cursor: parsed(progress.position),
-    removed: run.removed, removal: run.removal, schema_change: run.schemaChange, unmapped_fields: progress.unmappedFields,
-    missing_fields: run.missingFields, odd_cursors: progress.oddCursors,
-    internal_error: internalError, fault: run.fault, tries: run.tries, waits_until: run.waitsUntil?.toISOString() ?? null,
-    failure: run.failure, alert: run.alert, mail: run.mail, alerted,
+    cursor_before: parsed(run.cursorBefore),
+    cursor: parsed(progress.position),
+    removed: run.removed,
+    removal: run.removal,
+    schema_change: run.schemaChange,
+    unmapped_fields: progress.unmappedFields,
+    missing_fields: run.missingFields,
+    odd_cursors: progress.oddCursors,
+    internal_error: internalError,
+    fault: run.fault,
+    tries: run.tries,
+    waits_until: run.waitsUntil?.toISOString() ?? null,
+    failure: run.failure,
+    alert: run.alert,
+    mail: run.mail,
+    alerted,
   };
 }
 
@@ -36,5 +65,5 @@ function expectedEnd({ state, startedAt, progress: { share } }: SyncRun, now: Da
 }
 
 function parsed(cursor: string | null): unknown {
-  return cursor === null ? null : JSON.parse(cursor) as unknown;
+  return cursor === null ? null : (JSON.parse(cursor) as unknown);
 }

@@ -7,7 +7,15 @@ import { findNextJob, listJobIdentifiers } from '../../store/jobs/jobs.ts';
 import { listRunAlerts } from '../../store/jobs/run-alerts.ts';
 import { listLogLines } from '../../store/syncs/sync-log.ts';
 import type { SyncRun } from '../../store/syncs/sync-run-record.ts';
-import { cancelRun, countRuns, findRun, findRunById, findWaitingRedrive, insertRun, listRuns } from '../../store/syncs/sync-runs.ts';
+import {
+  cancelRun,
+  countRuns,
+  findRun,
+  findRunById,
+  findWaitingRedrive,
+  insertRun,
+  listRuns,
+} from '../../store/syncs/sync-runs.ts';
 import { findSyncById, lockSync } from '../../store/syncs/syncs.ts';
 import { audit } from '../http/audit.ts';
 import { rowsOf, showPage } from '../http/page.ts';
@@ -18,28 +26,51 @@ import { knownSync } from './sync-record.ts';
 import { showRun } from './sync-run-record.ts';
 import { knownRun } from './sync-run.ts';
 
-const listTheRuns = route(api.listSyncRuns, async ({ params: { sync_id }, query, caller: { entityId } }, { db, settings }) => {
-  const sync = await knownSync(db, entityId, sync_id);
-  const runs = await listRuns(db, entityId, sync.id, rowsOf(query));
-  const roots = await listJobIdentifiers(db, 'sync', entityId, runs.flatMap(({ rootId }) => rootId ?? []));
-  const alerted = await listRunAlerts(db, 'sync', entityId, runs.map(({ id }) => id));
-  const errorOf = await findInternalErrors(db, 'sync', entityId, runs.map(({ identifier }) => identifier));
-  const now = new Date();
-  const shown = runs.map((run) => showRun(run, {
-    now, rootIdentifier: roots.get(run.rootId ?? 0) ?? null, settled: null, alerted: alerted.get(run.id),
-    internalError: errorOf(run.identifier),
-  }));
-  return showPage(settings, `/api/syncs/${sync_id}/runs`, query, await countRuns(db, entityId, sync.id), shown);
-});
+const listTheRuns = route(
+  api.listSyncRuns,
+  async ({ params: { sync_id }, query, caller: { entityId } }, { db, settings }) => {
+    const sync = await knownSync(db, entityId, sync_id);
+    const runs = await listRuns(db, entityId, sync.id, rowsOf(query));
+    const roots = await listJobIdentifiers(
+      db,
+      'sync',
+      entityId,
+      runs.flatMap(({ rootId }) => rootId ?? []),
+    );
+    const alerted = await listRunAlerts(
+      db,
+      'sync',
+      entityId,
+      runs.map(({ id }) => id),
+    );
+    const errorOf = await findInternalErrors(
+      db,
+      'sync',
+      entityId,
+      runs.map(({ identifier }) => identifier),
+    );
+    const now = new Date();
+    const shown = runs.map((run) =>
+      showRun(run, {
+        now,
+        rootIdentifier: roots.get(run.rootId ?? 0) ?? null,
+        settled: null,
+        alerted: alerted.get(run.id),
+        internalError: errorOf(run.identifier),
+      }),
+    );
+    return showPage(settings, `/api/syncs/${sync_id}/runs`, query, await countRuns(db, entityId, sync.id), shown);
+  },
+);
 
 const viewRun = route(api.viewSyncRun, async ({ params: { sync_id, run_id }, caller }, { db }) => {
   return showWhole(db, await knownRun(db, caller.entityId, sync_id, run_id));
 });
 
 const findTheRun = route(api.findSyncRun, async ({ params: { run_id }, caller: { entityId } }, { db }) => {
-  const run = await findRun(db, entityId, run_id) ?? refuse(404, 'not_found', 'Run not found');
-  const sync = await findSyncById(db, entityId, run.syncId) ?? refuse(404, 'not_found', 'Run not found');
-  return { sync_id: sync.identifier, ...await showWhole(db, run) };
+  const run = (await findRun(db, entityId, run_id)) ?? refuse(404, 'not_found', 'Run not found');
+  const sync = (await findSyncById(db, entityId, run.syncId)) ?? refuse(404, 'not_found', 'Run not found');
+  return { sync_id: sync.identifier, ...(await showWhole(db, run)) };
 });
 
 const cancelTheRun = route(api.cancelSyncRun, async ({ params: { sync_id, run_id }, keepReply, log, ...who }, deps) => {
@@ -48,7 +79,12 @@ const cancelTheRun = route(api.cancelSyncRun, async ({ params: { sync_id, run_id
   const answer = await write(deps.db, async (tx) => {
     const canceled = await cancelRun(tx, entityId, run_id);
     if (!canceled) refuse(400, 'bad_request', 'The run has ended already');
-    await audit(tx, who, { action: 'update', subjectKind: 'sync_run', subject: run_id, details: { change: 'canceled' } });
+    await audit(tx, who, {
+      action: 'update',
+      subjectKind: 'sync_run',
+      subject: run_id,
+      details: { change: 'canceled' },
+    });
     return keepReply(tx, await showWhole(tx, (await findRunById(tx, entityId, id))!));
   });
   const { syncId } = (await findRunById(deps.db, entityId, id))!;
@@ -63,9 +99,17 @@ const redriveRun = route(api.redriveSyncRun, async ({ params: { sync_id, run_id 
   const answer = await write(deps.db, async (tx) => {
     const sync = await knownSync(tx, entityId, sync_id, lockSync);
     const run = await knownRun(tx, entityId, sync_id, run_id);
-    const root = run.rootId === null ? run : await findRunById(tx, entityId, run.rootId) ?? refuse(404, 'not_found', 'Run not found');
+    const root =
+      run.rootId === null
+        ? run
+        : ((await findRunById(tx, entityId, run.rootId)) ?? refuse(404, 'not_found', 'Run not found'));
     await refuseNothingToDo(tx, root);
-    made = (await insertRun(tx, entityId, { syncId: sync.id, cause: 'redrive', rootId: root.id, requestedBy: userId }))!;
+    made = (await insertRun(tx, entityId, {
+      syncId: sync.id,
+      cause: 'redrive',
+      rootId: root.id,
+      requestedBy: userId,
+    }))!;
     const details = { run: made.identifier, redrive_of: root.identifier };
     await audit(tx, who, { action: 'create', subjectKind: 'sync_run', subject: sync_id, details });
     return keepReply(tx, await showWhole(tx, made));
@@ -80,7 +124,7 @@ async function refuseNothingToDo(tx: Queryable, root: SyncRun): Promise<void> {
   if (endedAt === null) refuse(409, 'conflict', 'The run has not ended yet');
   const waiting = await findWaitingRedrive(tx, entityId, id);
   if (waiting !== null) refuse(409, 'conflict', `A re-drive of it is under way already: ${waiting}`);
-  const open = progress.ignored + progress.failed - await countErrorsSettled(tx, entityId, id);
+  const open = progress.ignored + progress.failed - (await countErrorsSettled(tx, entityId, id));
   if (open === 0) refuse(400, 'bad_request', 'No record of the run is open: there is nothing to bring again');
 }
 

@@ -6,8 +6,17 @@ import type { NewSync, Sync } from '../../store/syncs/sync-record.ts';
 import { hasRecords } from '../../store/syncs/sync-records.ts';
 import { cancelRunsOf, findRunUnderWay } from '../../store/syncs/sync-runs.ts';
 import {
-  countSyncs, deleteSync, deleteSyncCursor, findSync, insertSync, isSyncNameTaken, listSyncs, lockSync,
-  updateKnownFields, updateReadFields, updateSync,
+  countSyncs,
+  deleteSync,
+  deleteSyncCursor,
+  findSync,
+  insertSync,
+  isSyncNameTaken,
+  listSyncs,
+  lockSync,
+  updateKnownFields,
+  updateReadFields,
+  updateSync,
 } from '../../store/syncs/syncs.ts';
 import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
@@ -22,7 +31,13 @@ const NAME_TAKEN = 'is the name of another sync already';
 
 const listTheSyncs = route(api.listSyncs, async ({ query, caller: { entityId } }, { db, settings }) => {
   const syncs = await listSyncs(db, entityId, rowsOf(query));
-  return showPage(settings, api.listSyncs.path, query, await countSyncs(db, entityId), await showSyncs(db, entityId, syncs, new Date()));
+  return showPage(
+    settings,
+    api.listSyncs.path,
+    query,
+    await countSyncs(db, entityId),
+    await showSyncs(db, entityId, syncs, new Date()),
+  );
 });
 
 const viewSync = route(api.viewSync, async ({ params: { sync_id }, caller }, { db }) => {
@@ -34,7 +49,7 @@ const createSync = route(api.createSync, async ({ body, keepReply, log, ...who }
   let made: Sync | null = null;
   const answer = await write(deps.db, async (tx) => {
     const definition = await readDefinition(tx, entityId, body, null, await emailsOf(tx, who.caller));
-    made = await insertSync(tx, entityId, definition, userId) ?? refuseField('name', NAME_TAKEN);
+    made = (await insertSync(tx, entityId, definition, userId)) ?? refuseField('name', NAME_TAKEN);
     await audit(tx, who, { action: 'create', subjectKind: 'sync', subject: made.identifier });
     return keepReply(tx, await showSync(tx, made));
   });
@@ -45,26 +60,36 @@ const createSync = route(api.createSync, async ({ body, keepReply, log, ...who }
 const validateSync = route(api.validateSync, async ({ body: { sync_id, ...body }, keepReply, caller }, { db }) => {
   return write(db, async (tx) => {
     const before = sync_id === undefined ? null : await knownSync(tx, caller.entityId, sync_id);
-    const emails = before?.alerts.emails ?? await emailsOf(tx, caller);
+    const emails = before?.alerts.emails ?? (await emailsOf(tx, caller));
     const definition = await readDefinition(tx, caller.entityId, body, null, emails);
     if (before) await refuseOtherRecords(tx, before, definition);
-    if (await isSyncNameTaken(tx, caller.entityId, definition.name, before?.id ?? null)) refuseField('name', NAME_TAKEN);
+    if (await isSyncNameTaken(tx, caller.entityId, definition.name, before?.id ?? null))
+      refuseField('name', NAME_TAKEN);
     return keepReply(tx, { valid: true as const, definition: await showDefinition(tx, caller.entityId, definition) });
   });
 });
 
 const changeSync = route(api.updateSync, async ({ params: { sync_id }, body, log, ...who }, deps) => {
   const { entityId } = who.caller;
-  const after = await write(deps.db, async (tx) => {
-    const before = await knownSync(tx, entityId, sync_id, lockSync);
-    const definition = await readDefinition(tx, entityId, body, before, []);
-    await refuseOtherRecords(tx, before, definition);
-    await refuseUnderWay(tx, before, definition);
-    if (!await updateSync(tx, entityId, before.id, definition)) refuseField('name', NAME_TAKEN);
-    await forgetWhatChanged(tx, before, definition);
-    await audit(tx, who, { action: 'update', subjectKind: 'sync', subject: sync_id, details: { members: Object.keys(body).join(' ') } });
-    return (await findSync(tx, entityId, sync_id))!;
-  }, { collide: true });
+  const after = await write(
+    deps.db,
+    async (tx) => {
+      const before = await knownSync(tx, entityId, sync_id, lockSync);
+      const definition = await readDefinition(tx, entityId, body, before, []);
+      await refuseOtherRecords(tx, before, definition);
+      await refuseUnderWay(tx, before, definition);
+      if (!(await updateSync(tx, entityId, before.id, definition))) refuseField('name', NAME_TAKEN);
+      await forgetWhatChanged(tx, before, definition);
+      await audit(tx, who, {
+        action: 'update',
+        subjectKind: 'sync',
+        subject: sync_id,
+        details: { members: Object.keys(body).join(' ') },
+      });
+      return (await findSync(tx, entityId, sync_id))!;
+    },
+    { collide: true },
+  );
   await followSyncSoon(deps, log, after);
   return showSync(deps.db, after);
 });
@@ -90,8 +115,12 @@ async function emailsOf(tx: Tx, { userId, serviceTokenId }: Caller): Promise<str
 
 /** What is known of records would be taken for what is known of others. */
 async function refuseOtherRecords(tx: Tx, before: Sync, after: NewSync): Promise<void> {
-  if (isOfSameRecords(before, after) || !await hasRecords(tx, before.entityId, before.id)) return;
-  refuse(409, 'conflict', 'source, destination and mapping.customer name the records, of which some were written: make another sync');
+  if (isOfSameRecords(before, after) || !(await hasRecords(tx, before.entityId, before.id))) return;
+  refuse(
+    409,
+    'conflict',
+    'source, destination and mapping.customer name the records, of which some were written: make another sync',
+  );
 }
 
 /** A run that has begun continues from its cursor and by what it has seen: both would be of something else. */
@@ -99,8 +128,12 @@ async function refuseUnderWay(tx: Tx, before: Sync, after: NewSync): Promise<voi
   if (isOfSameRecords(before, after) && isSameReading(before, after) && before.removes === after.removes) return;
   const run = await findRunUnderWay(tx, before.entityId, before.id);
   if (run === null) return;
-  refuse(409, 'conflict', 'source, destination, mapping.customer, mode, cursor_field and removes stay while a run is under way: '
-    + `cancel ${run}, or wait for its end`);
+  refuse(
+    409,
+    'conflict',
+    'source, destination, mapping.customer, mode, cursor_field and removes stay while a run is under way: ' +
+      `cancel ${run}, or wait for its end`,
+  );
 }
 
 function isSameReading(before: NewSync, after: NewSync): boolean {

@@ -4,7 +4,11 @@ import { refuse } from '../../domain/core/refusal.ts';
 import { write } from '../../store/core/database.ts';
 import { deleteCrash } from '../../store/tracking/excess-crashes.ts';
 import {
-  type IngestedDay, listCrashes, listIngestedDays, listRefusedCalls, type StoredRefusal,
+  type IngestedDay,
+  listCrashes,
+  listIngestedDays,
+  listRefusedCalls,
+  type StoredRefusal,
 } from '../../store/tracking/ingestion-reports.ts';
 import { listLiveCalls, type StoredLiveCall } from '../../store/tracking/live-calls.ts';
 import { requireApp } from '../apps/find-app.ts';
@@ -13,19 +17,34 @@ import { rowsOf, showPage } from '../http/page.ts';
 import { noContent } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 
-const listRefused = route(api.listRefusedCalls, async ({ params, query: { cursor, ...query }, ...who }, { db, settings }) => {
-  const { entityId } = who.caller;
-  const after = cursor ?? null;
-  const found = await write(db, async (tx) => {
-    const app = await requireApp(tx, entityId, params.app_identifier);
-    await audit(tx, who, { action: 'read', subjectKind: 'app', subject: app.identifier, details: { what: 'refused_calls' } });
-    return listRefusedCalls(tx, entityId, app.id, { code: query.code, messageId: query.message_id }, after, query.per_page + 1);
-  });
-  const shown = found.slice(0, query.per_page);
-  const path = `${settings.publicUrl}/api/apps/${params.app_identifier}/refused_calls`;
-  const next = shown.length < found.length ? `${path}?${nextQuery(query, shown.at(-1)!)}` : null;
-  return { refused_calls: shown.map(showRefused), next };
-});
+const listRefused = route(
+  api.listRefusedCalls,
+  async ({ params, query: { cursor, ...query }, ...who }, { db, settings }) => {
+    const { entityId } = who.caller;
+    const after = cursor ?? null;
+    const found = await write(db, async (tx) => {
+      const app = await requireApp(tx, entityId, params.app_identifier);
+      await audit(tx, who, {
+        action: 'read',
+        subjectKind: 'app',
+        subject: app.identifier,
+        details: { what: 'refused_calls' },
+      });
+      return listRefusedCalls(
+        tx,
+        entityId,
+        app.id,
+        { code: query.code, messageId: query.message_id },
+        after,
+        query.per_page + 1,
+      );
+    });
+    const shown = found.slice(0, query.per_page);
+    const path = `${settings.publicUrl}/api/apps/${params.app_identifier}/refused_calls`;
+    const next = shown.length < found.length ? `${path}?${nextQuery(query, shown.at(-1)!)}` : null;
+    return { refused_calls: shown.map(showRefused), next };
+  },
+);
 
 function nextQuery(query: Record<string, string | number | undefined>, last: StoredRefusal): URLSearchParams {
   const parameters = new URLSearchParams();
@@ -35,20 +54,44 @@ function nextQuery(query: Record<string, string | number | undefined>, last: Sto
 }
 
 function showRefused({ receivedAt, index, messageId, code, message, raw, isOfApp }: StoredRefusal): api.RefusedCall {
-  return { received_at: receivedAt.toISOString(), index, message_id: messageId, code, message, call: raw, of_app: isOfApp };
+  return {
+    received_at: receivedAt.toISOString(),
+    index,
+    message_id: messageId,
+    code,
+    message,
+    call: raw,
+    of_app: isOfApp,
+  };
 }
 
 /** Asked again and again: what is written down is that calls were shown. */
-const listLive = route(api.listLiveCalls, async ({ params, query: { after }, ...who }, { db }) => write(db, async (tx) => {
-  const app = await requireApp(tx, who.caller.entityId, params.app_identifier);
-  const calls = await listLiveCalls(tx, who.caller.entityId, app.id, after);
-  const read = { action: 'read', subjectKind: 'app', subject: app.identifier, details: { what: 'live_calls' } } as const;
-  if (calls.length > 0) await audit(tx, who, read);
-  return { calls: calls.map(showLive) };
-}));
+const listLive = route(api.listLiveCalls, async ({ params, query: { after }, ...who }, { db }) =>
+  write(db, async (tx) => {
+    const app = await requireApp(tx, who.caller.entityId, params.app_identifier);
+    const calls = await listLiveCalls(tx, who.caller.entityId, app.id, after);
+    const read = {
+      action: 'read',
+      subjectKind: 'app',
+      subject: app.identifier,
+      details: { what: 'live_calls' },
+    } as const;
+    if (calls.length > 0) await audit(tx, who, read);
+    return { calls: calls.map(showLive) };
+  }),
+);
 
 function showLive({ id, receivedAt, outcome, code, message, messageId, call, appId }: StoredLiveCall): api.LiveCall {
-  return { id, received_at: receivedAt.toISOString(), outcome, code, message, message_id: messageId, call, of_app: appId !== null };
+  return {
+    id,
+    received_at: receivedAt.toISOString(),
+    outcome,
+    code,
+    message,
+    message_id: messageId,
+    call,
+    of_app: appId !== null,
+  };
 }
 
 const countCalls = route(api.countCalls, async ({ params, query, caller: { entityId } }, { db }) => {
@@ -57,16 +100,32 @@ const countCalls = route(api.countCalls, async ({ params, query, caller: { entit
 });
 
 function showDay({ date, accepted, duplicates, refused, refusedOfNoApp }: IngestedDay): api.CallCounts {
-  return { date, received: accepted + duplicates + refused, accepted, duplicates, refused, refused_of_no_app: refusedOfNoApp };
+  return {
+    date,
+    received: accepted + duplicates + refused,
+    accepted,
+    duplicates,
+    refused,
+    refused_of_no_app: refusedOfNoApp,
+  };
 }
 
 const listAppCrashes = route(api.listCrashes, async ({ params, query, caller: { entityId } }, { db, settings }) => {
   const app = await requireApp(db, entityId, params.app_identifier);
   const { total, crashes } = await listCrashes(db, entityId, app.id, rowsOf(query));
-  return showPage(settings, `/api/apps/${app.identifier}/crashes`, query, total, crashes.map((crash) => ({
-    identifier: crash.identifier, title: crash.title, first_seen_at: crash.firstSeenAt.toISOString(),
-    last_seen_at: crash.lastSeenAt.toISOString(), occurrences: crash.occurrences,
-  })));
+  return showPage(
+    settings,
+    `/api/apps/${app.identifier}/crashes`,
+    query,
+    total,
+    crashes.map((crash) => ({
+      identifier: crash.identifier,
+      title: crash.title,
+      first_seen_at: crash.firstSeenAt.toISOString(),
+      last_seen_at: crash.lastSeenAt.toISOString(),
+      occurrences: crash.occurrences,
+    })),
+  );
 });
 
 const deleteAppCrash = route(api.deleteCrash, async ({ params, ...who }, { db }) => {
@@ -75,7 +134,12 @@ const deleteAppCrash = route(api.deleteCrash, async ({ params, ...who }, { db })
     const app = await requireApp(tx, entityId, params.app_identifier);
     const isDeleted = await deleteCrash(tx, entityId, app.id, params.crash_identifier);
     if (!isDeleted) refuse(404, 'not_found', 'Crash not found');
-    await audit(tx, who, { action: 'delete', subjectKind: 'crash', subject: params.crash_identifier, details: { app: app.identifier } });
+    await audit(tx, who, {
+      action: 'delete',
+      subjectKind: 'crash',
+      subject: params.crash_identifier,
+      details: { app: app.identifier },
+    });
   });
   return noContent();
 });

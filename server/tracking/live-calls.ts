@@ -19,8 +19,8 @@ type Shown = { call: string; people: Person[] };
 type Waiting = LiveCall & { people: Person[] };
 
 /**
- * Shows the last calls of apps (`GET /api/apps/<id>/live`): of each key the first ones of a second, written once the second is over. No
- * call waits for it, and what can't be written is not shown.
+ * Shows the last calls of apps (`GET /api/apps/<id>/live`): of each key the first ones of a second, written once the
+ * second is over. No call waits for it, and what can't be written is not shown.
  */
 export class LiveCalls {
   readonly #deps: LiveDependencies;
@@ -41,11 +41,21 @@ export class LiveCalls {
     this.#byTarget.set(target, taken + room);
     this.#budget.take(target.entityId, room);
     this.#writeSoon();
-    return calls.slice(0, room).map((call) => ({ call: rawOf(call, context, MAX_CHARS), people: peopleIn(call, context) }));
+    return calls
+      .slice(0, room)
+      .map((call) => ({ call: rawOf(call, context, MAX_CHARS), people: peopleIn(call, context) }));
   }
 
-  /** Adds what became of the calls of a batch that are shown. It may come after the write of the second in which they came. */
-  note({ entityId }: TrackingTarget, shown: readonly Shown[], { calls, refused }: TrackedRequest, taken: TakenIn): void {
+  /**
+   * Adds what became of the calls of a batch that are shown. It may come after the write of the second in which they
+   * came.
+   */
+  note(
+    { entityId }: TrackingTarget,
+    shown: readonly Shown[],
+    { calls, refused }: TrackedRequest,
+    taken: TakenIn,
+  ): void {
     if (shown.length === 0) return;
     const receivedAt = new Date();
     const appOf = new Map([...calls, ...refused].map(({ index, appId }) => [index, appId]));
@@ -58,10 +68,14 @@ export class LiveCalls {
     for (const [index, { call, people }] of shown.entries()) {
       const refusal = refusalOf.get(index);
       waiting.push({
-        appId: appOf.get(index) ?? null, receivedAt, call, people,
+        appId: appOf.get(index) ?? null,
+        receivedAt,
+        call,
+        people,
         outcome: refusal ? 'refused' : repeated.has(index) ? 'duplicate' : 'accepted',
-        code: refusal?.code ?? null, message: refusal?.message ?? callOf.get(index)?.note ?? null,
-        messageId: refusal ? refusal.messageId : callOf.get(index)?.messageId ?? null,
+        code: refusal?.code ?? null,
+        message: refusal?.message ?? callOf.get(index)?.note ?? null,
+        messageId: refusal ? refusal.messageId : (callOf.get(index)?.messageId ?? null),
       });
     }
   }
@@ -79,7 +93,12 @@ export class LiveCalls {
   async #write(): Promise<void> {
     const { db, secrets, log } = this.#deps;
     const byEntity = this.#byEntity;
-    [this.#byEntity, this.#byTarget, this.#budget, this.#timer] = [new Map(), new Map(), new SharedBudget(MAX_SHOWN), undefined];
+    [this.#byEntity, this.#byTarget, this.#budget, this.#timer] = [
+      new Map(),
+      new Map(),
+      new SharedBudget(MAX_SHOWN),
+      undefined,
+    ];
     for (const [entityId, calls] of byEntity) {
       await write(db, (tx) => insertLiveCalls(tx, secrets, entityId, calls)).catch((error: unknown) => {
         log.warn({ entityId, error: internalErrorOf(error) }, 'the last calls could not be shown');

@@ -13,11 +13,16 @@ const CORS = {
 };
 const PREFLIGHT = {
   'access-control-allow-methods': 'GET, POST, OPTIONS',
-  'access-control-max-age': '86400', vary: 'Access-Control-Request-Headers',
+  'access-control-max-age': '86400',
+  vary: 'Access-Control-Request-Headers',
 };
 
 /** The paths of Segment's tracking API, with bodies, limits and headers of their own, apart from all others. */
-export async function serveTracking(app: FastifyInstance, routes: readonly Route[], deps: RouteDependencies): Promise<void> {
+export async function serveTracking(
+  app: FastifyInstance,
+  routes: readonly Route[],
+  deps: RouteDependencies,
+): Promise<void> {
   await app.register(async (scope) => {
     readTrackingBodies(scope, deps);
     scope.addHook('onRequest', async (_request, reply) => {
@@ -32,7 +37,10 @@ export async function serveTracking(app: FastifyInstance, routes: readonly Route
     scope.options('/v1/*', { config: { rateLimit: false } }, async ({ headers }, reply) => {
       // Whatever headers a version of an SDK has.
       const asked = headers['access-control-request-headers'] ?? 'Authorization, Content-Type, Content-Encoding';
-      return reply.headers({ ...PREFLIGHT, 'access-control-allow-headers': asked }).status(204).send();
+      return reply
+        .headers({ ...PREFLIGHT, 'access-control-allow-headers': asked })
+        .status(204)
+        .send();
     });
     for (const route of routes) serveRoute(scope, route, deps);
   });

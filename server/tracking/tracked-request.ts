@@ -1,6 +1,13 @@
 import { hash } from 'node:crypto';
 import { shorten } from '../../domain/core/text-limits.ts';
-import { type Fields, fieldsOf, isAbsent, isCallError, isObject, textOrNumber } from '../../domain/tracking/call-fields.ts';
+import {
+  type Fields,
+  fieldsOf,
+  isAbsent,
+  isCallError,
+  isObject,
+  textOrNumber,
+} from '../../domain/tracking/call-fields.ts';
 import type { TrackedBatch } from '../../domain/tracking/read-batch.ts';
 import { isNoDevice } from '../../domain/tracking/call-subject.ts';
 import { readCall } from '../../domain/tracking/read-call.ts';
@@ -26,12 +33,18 @@ export type OfPath = { type?: CallType; isImport?: boolean };
 
 /** Reads the calls of a request. */
 export function readRequest(
-  { calls: given, sentAt, context }: Pick<TrackedBatch, 'calls' | 'sentAt' | 'context'>, target: TrackingTarget, receivedAt: number,
+  { calls: given, sentAt, context }: Pick<TrackedBatch, 'calls' | 'sentAt' | 'context'>,
+  target: TrackingTarget,
+  receivedAt: number,
   ofPath: OfPath = {},
 ): TrackedRequest {
   const by = {
-    receivedAt, sentAt, sha256, batchContext: context,
-    oldest: monthsBefore(receivedAt, target.retentionMonths), newest: receivedAt + AHEAD_MS,
+    receivedAt,
+    sentAt,
+    sha256,
+    batchContext: context,
+    oldest: monthsBefore(receivedAt, target.retentionMonths),
+    newest: receivedAt + AHEAD_MS,
     ...ofPath,
   };
   const request: TrackedRequest = { calls: [], refused: [] };
@@ -42,7 +55,8 @@ export function readRequest(
       continue;
     }
     const app = appOfCall(target.apps, read.call.context);
-    if (isCallError(app)) request.refused.push(keep({ index, messageId: read.call.messageId, ...app }, each, context, target));
+    if (isCallError(app))
+      request.refused.push(keep({ index, messageId: read.call.messageId, ...app }, each, context, target));
     else {
       const { appId, sorId, sessionTimeout } = app;
       request.calls.push(Object.assign(read.call, { appId, sorId, sessionTimeout, globalSorId: target.globalSorId }));
@@ -67,11 +81,21 @@ function keep(refused: RefusedCall, given: unknown, beneath: Fields, { apps }: T
   return { ...refused, appId: apps.length === 1 ? apps[0].appId : null, raw, people };
 }
 
-/** Whom it is of comes first, so that cutting it leaves that, by which a person's calls are found; also where its batch tells it. */
+/**
+ * Whom it is of comes first, so that cutting it leaves that, by which a person's calls are found; also where its batch
+ * tells it.
+ */
 export function rawOf(given: unknown, beneath: Fields, maxChars: number): string {
   if (!isObject(given)) return shorten(JSON.stringify(given), maxChars);
   const { userId, anonymousId, previousId, context, ...others } = given;
-  const raw = { userId, anonymousId, previousId, context: deviceFirst(context, beneath), ...others, writeKey: undefined };
+  const raw = {
+    userId,
+    anonymousId,
+    previousId,
+    context: deviceFirst(context, beneath),
+    ...others,
+    writeKey: undefined,
+  };
   return shorten(JSON.stringify(raw), maxChars);
 }
 
@@ -82,12 +106,19 @@ function deviceFirst(context: unknown, beneath: Fields): unknown {
   return isAbsent(id) || device === undefined ? context : { device: { id, ...device }, ...others };
 }
 
-/** Returns the ids of a call that may be unreadable, each with the type of the place in which it stands (as `readSubject`). */
+/**
+ * Returns the ids of a call that may be unreadable, each with the type of the place in which it stands (as
+ * `readSubject`).
+ */
 export function peopleIn(given: unknown, beneath: Fields): Person[] {
   if (!isObject(given)) return [];
   const { userId, anonymousId, previousId, context } = given;
   const deviceId = [deviceIdIn(context), deviceIdIn(beneath), anonymousId].find((id) => !isNoDevice(id));
-  const ids = [['user_id', userId], ['user_id', previousId], ['device_id', deviceId]] as const;
+  const ids = [
+    ['user_id', userId],
+    ['user_id', previousId],
+    ['device_id', deviceId],
+  ] as const;
   return ids.flatMap(([customerType, given]): Person[] => {
     const customerId = textOrNumber(given);
     return customerId === undefined || customerId === '' ? [] : [{ customerType, customerId }];

@@ -3,7 +3,10 @@ import { SharedBudget } from '../../domain/core/semaphore.ts';
 
 const RETRY_SECONDS = 1;
 
-/** Bounds what waits to be taken in: bytes of bodies, shared out by entity. A body is let in if it is its entity's only one. */
+/**
+ * Bounds what waits to be taken in: bytes of bodies, shared out by entity. A body is let in if it is its entity's only
+ * one.
+ */
 export class TrackingAdmissionLimit {
   readonly #budget: SharedBudget;
 

@@ -33,8 +33,8 @@ export class TrackingApps {
   }
 
   /**
-   * Null for a key that no app has, or that is revoked. Refuses with 429 an address that shows too many of these; a key that an app had a
-   * while ago is looked up all the same.
+   * Null for a key that no app has, or that is revoked. Refuses with 429 an address that shows too many of these; a key
+   * that an app had a while ago is looked up all the same.
    */
   async find(writeKey: string, address: string): Promise<TrackingTarget | null> {
     const known = this.#known.get(writeKey);
@@ -81,13 +81,19 @@ function remember<V>(entries: Map<string, V>, key: string, value: V): void {
  * Which of the apps that share a key a call is of: the one of its package name, else the only one of its platform. The
  * only app of a key has all of its calls.
  */
-export function appOfCall([first, ...others]: TrackingTarget['apps'], { appNamespace, platform }: TrackedContext): KeyedApp | CallError {
+export function appOfCall(
+  [first, ...others]: TrackingTarget['apps'],
+  { appNamespace, platform }: TrackedContext,
+): KeyedApp | CallError {
   if (others.length === 0) return first;
   const apps = [first, ...others];
   const named = apps.find(({ packageName }) => packageName === appNamespace);
   if (named) return named;
   const [only, another] = apps.filter(({ appType }) => appType === platform);
   if (only && !another) return only;
-  const { message } = invalid('context.app.namespace', `must be the package name of one of the ${apps.length} apps that share this key`);
+  const { message } = invalid(
+    'context.app.namespace',
+    `must be the package name of one of the ${apps.length} apps that share this key`,
+  );
   return { code: 'unknown_app', message };
 }

@@ -12,7 +12,10 @@ import { keepUnreadableBody } from './unreadable-body.ts';
 
 /** Segment's limit of a batch, as it comes and unzipped. */
 const MAX_BODY_BYTES = 500 * 1024;
-/** Arrays and objects of a body. Of a call fewer are taken (`readCall`), so that one which nests too deep is refused by itself. */
+/**
+ * Arrays and objects of a body. Of a call fewer are taken (`readCall`), so that one which nests too deep is refused by
+ * itself.
+ */
 const NESTING = 1_000;
 /** Bodies that wait to be parsed, which `TrackingAdmissionLimit` does not know of yet. */
 const MAX_WAITING = 64;
@@ -28,11 +31,15 @@ const unzip = promisify(gunzip);
 export function readTrackingBodies(app: FastifyInstance, deps: RouteDependencies): void {
   const turn = yieldToEventLoop(MAX_WAITING);
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser(TYPES, { parseAs: 'buffer', bodyLimit: MAX_BODY_BYTES }, async (request: FastifyRequest, bytes: Buffer) => {
-    const json = await verifiedJson(request, bytes, deps);
-    if (json.length > PARSED_AT_ONCE_BYTES) await turn();
-    return sized(request, json, deps);
-  });
+  app.addContentTypeParser(
+    TYPES,
+    { parseAs: 'buffer', bodyLimit: MAX_BODY_BYTES },
+    async (request: FastifyRequest, bytes: Buffer) => {
+      const json = await verifiedJson(request, bytes, deps);
+      if (json.length > PARSED_AT_ONCE_BYTES) await turn();
+      return sized(request, json, deps);
+    },
+  );
   app.setErrorHandler((error, request, reply) => sendError(toTrackingRefusal(error as FastifyError), request, reply));
 }
 
@@ -40,14 +47,16 @@ const sizes = new WeakMap<object, number>();
 
 /** How many bytes of JSON a body was. */
 export function bytesOfBody(body: unknown): number {
-  return typeof body === 'object' && body !== null ? sizes.get(body) ?? 0 : 0;
+  return typeof body === 'object' && body !== null ? (sizes.get(body) ?? 0) : 0;
 }
 
 async function sized(request: FastifyRequest, bytes: Buffer, deps: RouteDependencies): Promise<unknown> {
-  const body = await parseJsonBody(bytes, NESTING, { exactNumbers: true, proto: 'keep' }).catch(async (error: unknown) => {
-    if (error instanceof Refusal) await keepUnreadableBody(request, bytes, error, deps);
-    throw error;
-  });
+  const body = await parseJsonBody(bytes, NESTING, { exactNumbers: true, proto: 'keep' }).catch(
+    async (error: unknown) => {
+      if (error instanceof Refusal) await keepUnreadableBody(request, bytes, error, deps);
+      throw error;
+    },
+  );
   if (typeof body === 'object' && body !== null) sizes.set(body, bytes.length);
   return body;
 }
@@ -62,7 +71,10 @@ async function verifiedJson(request: FastifyRequest, bytes: Buffer, deps: RouteD
   return isWhole ? head : unpacked(request, bytes);
 }
 
-/** What a zipped body begins with, one byte more than may come without credentials; what is no gzip is left to `unpacked`. */
+/**
+ * What a zipped body begins with, one byte more than may come without credentials; what is no gzip is left to
+ * `unpacked`.
+ */
 async function unzippedHead(bytes: Buffer): Promise<Buffer> {
   const pieces: Buffer[] = [];
   let length = 0;
@@ -97,7 +109,11 @@ async function unpacked(request: FastifyRequest, bytes: Buffer): Promise<Buffer>
 }
 
 function tooLarge(): Refusal {
-  return new Refusal(400, 'too_large', `body: must have at most ${MAX_BODY_BYTES / 1024} KiB, also unzipped: send smaller batches`);
+  return new Refusal(
+    400,
+    'too_large',
+    `body: must have at most ${MAX_BODY_BYTES / 1024} KiB, also unzipped: send smaller batches`,
+  );
 }
 
 function toTrackingRefusal(error: FastifyError): unknown {

@@ -35,8 +35,8 @@ const MAX_REQUESTS = 100;
 const MAX_CALLS = 1_000;
 
 /**
- * Requests of an entity that come at the same time share the statements and the commit of one transaction. No entity waits
- * for another one's.
+ * Requests of an entity that come at the same time share the statements and the commit of one transaction. No entity
+ * waits for another one's.
  */
 export function trackingIntake(db: Database, secrets: Secrets): TrackingIntake {
   const byEntity = new Map<number, (intake: TrackedRequest) => Promise<Outcome>>();
@@ -44,7 +44,10 @@ export function trackingIntake(db: Database, secrets: Secrets): TrackingIntake {
     const known = byEntity.get(entityId);
     if (known) return known;
     const takeTogether = microBatch((intakes: TrackedRequest[]) => takeAll(db, secrets, entityId, intakes), {
-      rounds: ROUNDS, calls: MAX_REQUESTS, weight: MAX_CALLS, weigh: ({ calls, refused }) => calls.length + refused.length,
+      rounds: ROUNDS,
+      calls: MAX_REQUESTS,
+      weight: MAX_CALLS,
+      weigh: ({ calls, refused }) => calls.length + refused.length,
       subject: firstDevice,
     });
     byEntity.set(entityId, takeTogether);
@@ -59,36 +62,54 @@ export function trackingIntake(db: Database, secrets: Secrets): TrackingIntake {
 
 /** Batches of one device come one after another, and each locks what that device has. */
 function firstDevice({ calls: [first] }: TrackedRequest): string | null {
-  return first === undefined ? null : first.deviceId ?? first.userId;
+  return first === undefined ? null : (first.deviceId ?? first.userId);
 }
 
 /**
  * In one transaction; where that fails for what may be caused by one, each in its own. Where the database is away or
  * too slow all fail at once: each in turn would wait as long, and what was committed unheard would be taken in twice.
  */
-async function takeAll(db: Database, secrets: Secrets, entityId: number, intakes: TrackedRequest[]): Promise<Outcome[]> {
+async function takeAll(
+  db: Database,
+  secrets: Secrets,
+  entityId: number,
+  intakes: TrackedRequest[],
+): Promise<Outcome[]> {
   try {
     const calls = intakes.flatMap((intake) => intake.calls);
-    await ensurePartitions(db, calls.map(({ happenedAt }) => happenedAt));
+    await ensurePartitions(
+      db,
+      calls.map(({ happenedAt }) => happenedAt),
+    );
     await insertNewAttributes(db, secrets, entityId, calls);
     await insertNewDefinitions(db, secrets, entityId, calls);
     await deleteExcessCrashes(db, entityId, calls);
     const outcomes = await write(db, (tx) => insertAll(tx, secrets, entityId, calls, intakes), INGESTING);
     return toTakenIn(intakes, outcomes).map((value) => ({ status: 'fulfilled', value }));
   } catch (reason) {
-    if (intakes.length === 1 || isAway(reason) || isTimedOut(reason)) return intakes.map(() => ({ status: 'rejected', reason }));
+    if (intakes.length === 1 || isAway(reason) || isTimedOut(reason))
+      return intakes.map(() => ({ status: 'rejected', reason }));
   }
   const outcomes: Outcome[] = [];
-  for (const intake of intakes) outcomes.push(...await takeAll(db, secrets, entityId, [intake]));
+  for (const intake of intakes) outcomes.push(...(await takeAll(db, secrets, entityId, [intake])));
   return outcomes;
 }
 
 async function insertAll(
-  tx: Tx, secrets: Secrets, entityId: number, calls: IngestedCall[], intakes: TrackedRequest[],
+  tx: Tx,
+  secrets: Secrets,
+  entityId: number,
+  calls: IngestedCall[],
+  intakes: TrackedRequest[],
 ): Promise<CallOutcome[]> {
-  const held = await holdEntity(tx, entityId) ?? refuse(401, 'unauthorized', 'Invalid or missing write key');
+  const held = (await holdEntity(tx, entityId)) ?? refuse(401, 'unauthorized', 'Invalid or missing write key');
   const outcomes = await ingestCalls(tx, secrets, entityId, calls, held);
-  await insertRefusals(tx, secrets, entityId, intakes.flatMap(({ refused }) => refused));
+  await insertRefusals(
+    tx,
+    secrets,
+    entityId,
+    intakes.flatMap(({ refused }) => refused),
+  );
   return outcomes;
 }
 
@@ -104,8 +125,7 @@ function toTakenIn(intakes: TrackedRequest[], outcomes: CallOutcome[]): TakenIn[
       else if (outcome === 'duplicate') {
         taken.duplicates += 1;
         taken.repeated.push(index);
-      }
-      else taken.refused.push({ index, messageId, code: outcome, message: STORE_REFUSALS[outcome] });
+      } else taken.refused.push({ index, messageId, code: outcome, message: STORE_REFUSALS[outcome] });
     }
     taken.refused.sort((a, b) => a.index - b.index);
     return taken;

@@ -18,19 +18,27 @@ const batchRoutes = [api.sendBatch, ...api.otherBatches, api.sendImportedBatch].
     const ofPath = { isImport: operation === api.sendImportedBatch };
     const read = readBatch(body);
     if ('refused' in read) return refuse(400, read.refused.code, read.refused.message);
-    return answer(await deps.trackingAdmission.within(
-      target.entityId, bytesOfBody(body), () => takeIn(deps, circumstances, target, read.batch, ofPath)));
-  }));
+    return answer(
+      await deps.trackingAdmission.within(target.entityId, bytesOfBody(body), () =>
+        takeIn(deps, circumstances, target, read.batch, ofPath),
+      ),
+    );
+  }),
+);
 
-const singleRoutes = api.singleCalls.flatMap(({ type, operations }) => operations.map((operation) =>
-  route(operation, async ({ body, ...circumstances }, deps) => {
-    const target = await requireTarget(deps, circumstances, body);
-    const taken = await deps.trackingAdmission.within(
-      target.entityId, bytesOfBody(body), () => takeIn(deps, circumstances, target, batchOfOne(body), { type }));
-    const [refused] = taken.refused;
-    if (refused) return refuse(400, refused.code, refused.message, { message_id: refused.messageId });
-    return answer(taken);
-  })));
+const singleRoutes = api.singleCalls.flatMap(({ type, operations }) =>
+  operations.map((operation) =>
+    route(operation, async ({ body, ...circumstances }, deps) => {
+      const target = await requireTarget(deps, circumstances, body);
+      const taken = await deps.trackingAdmission.within(target.entityId, bytesOfBody(body), () =>
+        takeIn(deps, circumstances, target, batchOfOne(body), { type }),
+      );
+      const [refused] = taken.refused;
+      if (refused) return refuse(400, refused.code, refused.message, { message_id: refused.messageId });
+      return answer(taken);
+    }),
+  ),
+);
 
 /** Its own `sentAt` is read with the call. */
 function batchOfOne(body: unknown): Pick<TrackedBatch, 'calls' | 'sentAt' | 'context'> {
@@ -38,13 +46,16 @@ function batchOfOne(body: unknown): Pick<TrackedBatch, 'calls' | 'sentAt' | 'con
 }
 
 async function takeIn(
-  { feedAdmission, feedWaker, trackingIntake, liveCalls, metrics }: RouteDependencies, { log }: Circumstances, target: TrackingTarget,
-  batch: Pick<TrackedBatch, 'calls' | 'sentAt' | 'context'>, ofPath: OfPath,
+  { feedAdmission, feedWaker, trackingIntake, liveCalls, metrics }: RouteDependencies,
+  { log }: Circumstances,
+  target: TrackingTarget,
+  batch: Pick<TrackedBatch, 'calls' | 'sentAt' | 'context'>,
+  ofPath: OfPath,
 ): Promise<Answered> {
   const { entityId } = target;
   const request = readRequest(batch, target, Date.now(), ofPath);
   const shown = liveCalls.shown(target, batch.calls, batch.context);
-  batch.calls.length = 0;              // held until the answer, they would outlive V8's young generation
+  batch.calls.length = 0; // held until the answer, they would outlive V8's young generation
   const traits = request.calls.flatMap((call) => call.traits);
   if (traits.length > 0) await feedAdmission.take(entityId, JSON.stringify(traits).length);
   const taken = await trackingIntake(entityId, request);
@@ -69,18 +80,25 @@ function countCodes(refused: RefusedCall[]): Record<string, number> {
 
 function answer({ accepted, duplicates, refused, notes }: Answered): Reply {
   return bare({
-    success: true, accepted, duplicates,
+    success: true,
+    accepted,
+    duplicates,
     refused: refused.map(({ index, messageId, code, message }) => ({ index, message_id: messageId, code, message })),
-    ...notes.length > 0 && { notes: notes.map(({ index, messageId, note }) => ({ index, message_id: messageId, message: note! })) },
+    ...(notes.length > 0 && {
+      notes: notes.map(({ index, messageId, note }) => ({ index, message_id: messageId, message: note! })),
+    }),
   } satisfies api.IngestedCalls);
 }
 
-const readSettings = route(api.viewSdkSettings, async ({ params: { write_key: writeKey }, address }, { trackingApps, settings }) => {
-  if (await trackingApps.find(writeKey, address) === null) return refuse(404, 'not_found', 'Unknown write key');
-  const [, protocol, host] = /^(https?):\/\/(.*)$/.exec(settings.publicUrl)!;
-  // Without a rate SDKs report figures about themselves to another path of the host.
-  const destination = { apiKey: writeKey, apiHost: `${host!}/v1`, protocol: protocol! };
-  return bare({ integrations: { 'Segment.io': destination }, metrics: { sampleRate: 0 } });
-});
+const readSettings = route(
+  api.viewSdkSettings,
+  async ({ params: { write_key: writeKey }, address }, { trackingApps, settings }) => {
+    if ((await trackingApps.find(writeKey, address)) === null) return refuse(404, 'not_found', 'Unknown write key');
+    const [, protocol, host] = /^(https?):\/\/(.*)$/.exec(settings.publicUrl)!;
+    // Without a rate SDKs report figures about themselves to another path of the host.
+    const destination = { apiKey: writeKey, apiHost: `${host!}/v1`, protocol: protocol! };
+    return bare({ integrations: { 'Segment.io': destination }, metrics: { sampleRate: 0 } });
+  },
+);
 
 export const trackingRoutes: Route[] = [...batchRoutes, ...singleRoutes, readSettings];

@@ -12,15 +12,22 @@ const CLOCK_SKEW_SECONDS = 60;
 const ALGORITHM = 'HS256';
 
 /**
- * The user for which a user token vouches: a JWT (RFC 7519) that one of the app's keys signed with HS256, with `sub` and an `exp` at
- * most an hour away (docs/user-tokens.md). Refuses all else with 401, and says why; what stands in the token is never said back.
+ * The user for which a user token vouches: a JWT (RFC 7519) that one of the app's keys signed with HS256, with `sub`
+ * and an `exp` at most an hour away (docs/user-tokens.md). Refuses all else with 401, and says why; what stands in the
+ * token is never said back.
  */
 export async function verifyUserToken(keys: readonly AppTokenKey[], token: unknown): Promise<string> {
   if (typeof token !== 'string') return refuseToken('must be a text, a JWT');
   if (token.length > MAX_TOKEN_CHARS) return refuseToken(`must have at most ${MAX_TOKEN_CHARS} characters`);
   const { sub, exp } = await verifyBySome(namedKeys(keys, token), token);
-  if (exp! > Date.now() / 1_000 + MAX_LIFE_SECONDS + CLOCK_SKEW_SECONDS) refuseToken('its exp must be at most an hour away');
-  const error = typeof sub !== 'string' ? 'it is no text' : isWordForNothing(sub) ? 'it is a word for nothing' : customerIdError(sub);
+  if (exp! > Date.now() / 1_000 + MAX_LIFE_SECONDS + CLOCK_SKEW_SECONDS)
+    refuseToken('its exp must be at most an hour away');
+  const error =
+    typeof sub !== 'string'
+      ? 'it is no text'
+      : isWordForNothing(sub)
+        ? 'it is a word for nothing'
+        : customerIdError(sub);
   return error === undefined ? sub! : refuseToken(`its sub must be a user id: ${error}`);
 }
 
@@ -62,7 +69,7 @@ const UNREADABLE = 'must be a JWT in its compact form';
 
 function sayWrong(error: errors.JOSEError): string {
   if (error instanceof errors.JOSEAlgNotAllowed) return `must be signed with ${ALGORITHM}`;
-  if (error instanceof errors.JWTExpired) return 'has expired (exp): the app\'s server has to make a new one';
+  if (error instanceof errors.JWTExpired) return "has expired (exp): the app's server has to make a new one";
   if (error instanceof errors.JWTClaimValidationFailed) return `its ${error.claim} is missing, or not as it must be`;
   return UNREADABLE;
 }
@@ -70,6 +77,7 @@ function sayWrong(error: errors.JOSEError): string {
 function refuseToken(error: string): never {
   const message = `userToken: ${error}`;
   return refuse(401, 'unauthorized', message, {
-    messages: [{ element: 'userToken', severity: 'error', message: error }], errors: [message],
+    messages: [{ element: 'userToken', severity: 'error', message: error }],
+    errors: [message],
   });
 }

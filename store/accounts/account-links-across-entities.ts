@@ -2,19 +2,27 @@ import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { type Invitation, toInvitation } from './invitations.ts';
 
-/** As across-entities.ts, of invitations and resets: what a mailed link opens before any entity is known, and what the sweep does. */
+/**
+ * As across-entities.ts, of invitations and resets: what a mailed link opens before any entity is known, and what the
+ * sweep does.
+ */
 
 /** The open invitation that a link belongs to, into an entity that is active. */
 export async function findInvitationByToken(db: Queryable, tokenHash: Buffer): Promise<Invitation | null> {
   // By invitations_by_token.
-  return readRow(await db.query(
-    `SELECT i.* FROM invitations i JOIN entities e ON e.id = i.entity_id AND e.active
-     WHERE i.token_hash = $1 AND i.expires_at > now()`, [tokenHash]), toInvitation);
+  return readRow(
+    await db.query(
+      `SELECT i.* FROM invitations i JOIN entities e ON e.id = i.entity_id AND e.active
+     WHERE i.token_hash = $1 AND i.expires_at > now()`,
+      [tokenHash],
+    ),
+    toInvitation,
+  );
 }
 
 /**
- * A mail that no server took is tried six times in all, the last time half an hour after the first. One that is still under way after
- * minutes broke off: taken up again, it becomes `unknown`.
+ * A mail that no server took is tried six times in all, the last time half an hour after the first. One that is still
+ * under way after minutes broke off: taken up again, it becomes `unknown`.
  */
 const IS_DUE = `expires_at > now() AND (mail_state IS NULL
   OR (mail_state = 'not_sent' AND mail_tries < 6 AND tried_at < now() - 2 ^ (mail_tries - 1) * interval '1 minute')
@@ -22,13 +30,17 @@ const IS_DUE = `expires_at > now() AND (mail_state IS NULL
 
 /** Invitations whose mail is due, oldest first. */
 export async function listDueInvitations(db: Queryable): Promise<Invitation[]> {
-  return readRows(await db.query(`SELECT * FROM invitations WHERE ${IS_DUE} ORDER BY created_at LIMIT 100`), toInvitation);
+  return readRows(
+    await db.query(`SELECT * FROM invitations WHERE ${IS_DUE} ORDER BY created_at LIMIT 100`),
+    toInvitation,
+  );
 }
 
 /** Resets that were asked for an address without an account, all at once: many of them keep no others waiting. */
 export async function deleteResetsOfNobody(db: Queryable): Promise<void> {
   await db.query(
-    `DELETE FROM password_resets r WHERE user_id IS NULL AND NOT EXISTS (SELECT FROM users WHERE lower(email) = lower(r.email))`);
+    `DELETE FROM password_resets r WHERE user_id IS NULL AND NOT EXISTS (SELECT FROM users WHERE lower(email) = lower(r.email))`,
+  );
 }
 
 /** `userId` is null until the address has been looked up. */
@@ -36,8 +48,15 @@ export type DueReset = { id: number; identifier: string; email: string; userId: 
 
 /** Resets whose mail is due, oldest first. */
 export async function listDueResets(db: Queryable): Promise<DueReset[]> {
-  const { rows } = await db.query<{ id: number; identifier: string; email: string; user_id: number | null; address: string | null }>(
-    `SELECT id, identifier, email, user_id, address FROM password_resets WHERE ${IS_DUE} ORDER BY created_at LIMIT 100`);
+  const { rows } = await db.query<{
+    id: number;
+    identifier: string;
+    email: string;
+    user_id: number | null;
+    address: string | null;
+  }>(
+    `SELECT id, identifier, email, user_id, address FROM password_resets WHERE ${IS_DUE} ORDER BY created_at LIMIT 100`,
+  );
   return rows.map(({ user_id: userId, ...row }) => ({ ...row, userId }));
 }
 

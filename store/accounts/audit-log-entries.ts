@@ -38,12 +38,19 @@ export type AuditFilter = {
 
 const PAGE_ROWS = 1_000;
 
-/** The newest entries, or those that are older than the one at `after`. Relies on audit_log_by_time, or _by_customer. */
+/**
+ * The newest entries, or those that are older than the one at `after`. Relies on audit_log_by_time, or _by_customer.
+ */
 export async function listAuditEntries(
-  db: Queryable, entityId: number, filter: AuditFilter, after: ListCursor | null, limit: number,
+  db: Queryable,
+  entityId: number,
+  filter: AuditFilter,
+  after: ListCursor | null,
+  limit: number,
 ): Promise<StoredAuditEntry[]> {
-  return readRows<StoredAuditEntry>(await db.query(
-    `SELECT a.*, (extract(epoch FROM a.happened_at) * 1000000)::bigint AS micros,
+  return readRows<StoredAuditEntry>(
+    await db.query(
+      `SELECT a.*, (extract(epoch FROM a.happened_at) * 1000000)::bigint AS micros,
        coalesce(u.uid, t.identifier, s.identifier) AS actor,
        coalesce(CASE WHEN m.user_id IS NOT NULL THEN u.email END, t.name, s.name) AS actor_name
      FROM audit_log a ${ACTORS}
@@ -55,9 +62,22 @@ export async function listAuditEntries(
        AND ($9::bytea IS NULL OR a.customer_hash = $9)
        AND ($10::bigint IS NULL OR (a.happened_at, a.id) < ('epoch'::timestamptz + $10 * interval '1 microsecond', $11::bigint))
      ORDER BY a.happened_at DESC, a.id DESC LIMIT $12`,
-    [entityId, filter.from ?? null, filter.till ?? null, filter.action ?? null, filter.subjectKind ?? null,
-      filter.subject ?? null, filter.actorKind ?? null, filter.actor ?? null, filter.customerHash ?? null,
-      after?.micros ?? null, after?.id ?? null, limit]));
+      [
+        entityId,
+        filter.from ?? null,
+        filter.till ?? null,
+        filter.action ?? null,
+        filter.subjectKind ?? null,
+        filter.subject ?? null,
+        filter.actorKind ?? null,
+        filter.actor ?? null,
+        filter.customerHash ?? null,
+        after?.micros ?? null,
+        after?.id ?? null,
+        limit,
+      ],
+    ),
+  );
 }
 
 /** Actors by their keys. Of a user who belongs to other entities only, the uid is all that is told. */
@@ -69,7 +89,9 @@ const ACTORS = `
 
 /** All entries that match, newest first, read a page at a time. What is written meanwhile is newer, and left out. */
 export async function* streamAuditEntries(
-  db: Queryable, entityId: number, filter: AuditFilter,
+  db: Queryable,
+  entityId: number,
+  filter: AuditFilter,
 ): AsyncGenerator<StoredAuditEntry> {
   for (let after: ListCursor | null = null; ;) {
     const page = await listAuditEntries(db, entityId, filter, after, PAGE_ROWS);

@@ -27,7 +27,16 @@ export async function insertAuditEntries(db: Queryable, entityId: number, entrie
   await db.query(
     `INSERT INTO audit_log (entity_id, actor_kind, actor_id, address, action, subject_kind, subject, customer_hash, details)
      SELECT $1, * FROM unnest($2::text[], $3::integer[], $4::text[], $5::text[], $6::text[], $7::text[], $8::bytea[], $9::jsonb[])`,
-    [entityId, column(({ actorKind }) => actorKind), column(({ actorId }) => actorId ?? null), column(({ address }) => address ?? null),
-      column(({ action }) => action), column(({ subjectKind }) => subjectKind), column(({ subject }) => subject ?? null),
-      column(({ customerHash }) => customerHash ?? null), column(({ details }) => JSON.stringify(details ?? {}))]);
+    [
+      entityId,
+      column(({ actorKind }) => actorKind),
+      column(({ actorId }) => actorId ?? null),
+      column(({ address }) => address ?? null),
+      column(({ action }) => action),
+      column(({ subjectKind }) => subjectKind),
+      column(({ subject }) => subject ?? null),
+      column(({ customerHash }) => customerHash ?? null),
+      column(({ details }) => JSON.stringify(details ?? {})),
+    ],
+  );
 }

@@ -11,9 +11,16 @@ export async function deleteRowsOfDeletedEntities(db: Database, hasTime: () => b
     for (const table of UNTIED) {
       for (let deleted = 1; deleted > 0;) {
         if (!hasTime()) return;
-        deleted = await write(db, async (tx) => (await tx.query(
-          `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(SELECT ctid FROM ${table} WHERE entity_id = $1 LIMIT ${BATCH}))`,
-          [entityId])).rowCount!);
+        deleted = await write(
+          db,
+          async (tx) =>
+            (
+              await tx.query(
+                `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(SELECT ctid FROM ${table} WHERE entity_id = $1 LIMIT ${BATCH}))`,
+                [entityId],
+              )
+            ).rowCount!,
+        );
       }
     }
     await db.query('DELETE FROM deleted_entities WHERE entity_id = $1', [entityId]);

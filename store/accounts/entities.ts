@@ -18,8 +18,16 @@ export type Entity = {
 };
 
 type EntityRow = {
-  id: number; identifier: string; name: string; description: string; active: boolean; default_tz: string;
-  data_retention_in_months: number; control_group_percent: number; qa_api_key: string; prod_api_key: string;
+  id: number;
+  identifier: string;
+  name: string;
+  description: string;
+  active: boolean;
+  default_tz: string;
+  data_retention_in_months: number;
+  control_group_percent: number;
+  qa_api_key: string;
+  prod_api_key: string;
 };
 
 export type EntityChanges = {
@@ -33,28 +41,48 @@ export type EntityChanges = {
 
 /** A new entity with its two API keys and the global SoR that each entity always has. */
 export async function insertEntity(
-  tx: Queryable, secrets: Secrets, name: string, changes: Omit<EntityChanges, 'name'> = {},
+  tx: Queryable,
+  secrets: Secrets,
+  name: string,
+  changes: Omit<EntityChanges, 'name'> = {},
 ): Promise<Entity> {
   const identifier = newIdentifier('ent');
   const { rows } = await tx.query<{ id: number }>(
     `INSERT INTO entities (identifier, name, qa_api_key, prod_api_key) VALUES ($1, $2, '', '') RETURNING id`,
-    [identifier, name]);
+    [identifier, name],
+  );
   const id = rows[0]!.id;
-  await tx.query('UPDATE entities SET qa_api_key = $2, prod_api_key = $3 WHERE id = $1',
-    [id, secrets.seal(newApiKey(), keyCell(id, 'qa_api_key')), secrets.seal(newApiKey(), keyCell(id, 'prod_api_key'))]);
+  await tx.query('UPDATE entities SET qa_api_key = $2, prod_api_key = $3 WHERE id = $1', [
+    id,
+    secrets.seal(newApiKey(), keyCell(id, 'qa_api_key')),
+    secrets.seal(newApiKey(), keyCell(id, 'prod_api_key')),
+  ]);
   await insertGlobalSor(tx, id);
   return updateEntity(tx, secrets, id, changes);
 }
 
 /** Changes what is given, and leaves the rest. */
-export async function updateEntity(tx: Queryable, secrets: Secrets, id: number, changes: EntityChanges): Promise<Entity> {
+export async function updateEntity(
+  tx: Queryable,
+  secrets: Secrets,
+  id: number,
+  changes: EntityChanges,
+): Promise<Entity> {
   const { rows } = await tx.query<EntityRow>(
     `UPDATE entities SET name = coalesce($2, name), description = coalesce($3, description),
        default_tz = coalesce($4, default_tz), data_retention_in_months = coalesce($5, data_retention_in_months),
        active = coalesce($6, active), control_group_percent = coalesce($7, control_group_percent)
      WHERE id = $1 RETURNING *`,
-    [id, changes.name ?? null, changes.description ?? null, changes.defaultTz ?? null,
-      changes.dataRetentionInMonths ?? null, changes.active ?? null, changes.controlGroupPercent ?? null]);
+    [
+      id,
+      changes.name ?? null,
+      changes.description ?? null,
+      changes.defaultTz ?? null,
+      changes.dataRetentionInMonths ?? null,
+      changes.active ?? null,
+      changes.controlGroupPercent ?? null,
+    ],
+  );
   return toEntity(secrets, rows[0]!);
 }
 
@@ -67,13 +95,17 @@ export async function findEntity(db: Queryable, secrets: Secrets, entity: string
 /** As findEntity; until the transaction ends nobody changes it, and nothing that refers to it is added. */
 export async function lockEntity(tx: Queryable, secrets: Secrets, entity: string): Promise<Entity | null> {
   const { rows } = await tx.query<EntityRow>(
-    'SELECT * FROM entities WHERE identifier = $1 OR id::text = $1 FOR UPDATE', [entity]);
+    'SELECT * FROM entities WHERE identifier = $1 OR id::text = $1 FOR UPDATE',
+    [entity],
+  );
   return rows[0] ? toEntity(secrets, rows[0]) : null;
 }
 
 /** A page of all entities in the order of their ids: for superadmins. */
 export async function listEntities(
-  db: Queryable, secrets: Secrets, { offset, limit }: { offset: number; limit: number },
+  db: Queryable,
+  secrets: Secrets,
+  { offset, limit }: { offset: number; limit: number },
 ): Promise<Entity[]> {
   const { rows } = await db.query<EntityRow>('SELECT * FROM entities ORDER BY id OFFSET $1 LIMIT $2', [offset, limit]);
   return rows.map((row) => toEntity(secrets, row));
@@ -92,14 +124,18 @@ export async function findEntityZone(db: Queryable, entityId: number): Promise<s
 
 export async function findControlGroup(db: Queryable, entityId: number): Promise<ControlGroup> {
   const { rows } = await db.query<ControlGroup>(
-    'SELECT control_group_percent AS percent, identifier AS salt FROM entities WHERE id = $1', [entityId]);
+    'SELECT control_group_percent AS percent, identifier AS salt FROM entities WHERE id = $1',
+    [entityId],
+  );
   return rows[0]!;
 }
 
 /** The entities that a user belongs to, oldest first. */
 export async function listEntitiesOf(db: Queryable, secrets: Secrets, userId: number): Promise<Entity[]> {
   const { rows } = await db.query<EntityRow>(
-    'SELECT e.* FROM entities e JOIN memberships m ON m.entity_id = e.id WHERE m.user_id = $1 ORDER BY e.id', [userId]);
+    'SELECT e.* FROM entities e JOIN memberships m ON m.entity_id = e.id WHERE m.user_id = $1 ORDER BY e.id',
+    [userId],
+  );
   return rows.map((row) => toEntity(secrets, row));
 }
 
@@ -123,11 +159,13 @@ function keyCell(entityId: number, column: 'qa_api_key' | 'prod_api_key') {
 }
 
 /**
- * Keeps an active entity from being deleted until the transaction ends: for rows that no foreign key ties to it. Null where there
- * is none; else whether it ever erased anyone (`hasErased`).
+ * Keeps an active entity from being deleted until the transaction ends: for rows that no foreign key ties to it. Null
+ * where there is none; else whether it ever erased anyone (`hasErased`).
  */
 export async function holdEntity(tx: Queryable, entityId: number): Promise<{ hasErased: boolean } | null> {
-  const { rows: [held] } = await tx.query<{ has_erased: boolean }>({
+  const {
+    rows: [held],
+  } = await tx.query<{ has_erased: boolean }>({
     name: 'hold-entity',
     text: `SELECT EXISTS (SELECT FROM tombstones t WHERE t.entity_id = e.id) AS has_erased
            FROM entities e WHERE e.id = $1 AND e.active FOR KEY SHARE`,
@@ -138,7 +176,9 @@ export async function holdEntity(tx: Queryable, entityId: number): Promise<{ has
 
 /** What a role in a customer's AWS account asks for before it is assumed; it is no secret. */
 export async function findExternalId(db: Queryable, entityId: number): Promise<string> {
-  const { rows } = await db.query<{ external_id: string }>('SELECT external_id FROM entities WHERE id = $1', [entityId]);
+  const { rows } = await db.query<{ external_id: string }>('SELECT external_id FROM entities WHERE id = $1', [
+    entityId,
+  ]);
   return rows[0]!.external_id;
 }
 

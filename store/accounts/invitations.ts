@@ -22,53 +22,104 @@ export type Invitation = {
   mail: { state: MailState | null; reason: string | null };
 };
 
-export type NewInvitation = Pick<Invitation, 'email' | 'rights' | 'admin' | 'superadmin' | 'invitedBy'>
-  & { firstName?: string | undefined; lastName?: string | undefined };
+export type NewInvitation = Pick<Invitation, 'email' | 'rights' | 'admin' | 'superadmin' | 'invitedBy'> & {
+  firstName?: string | undefined;
+  lastName?: string | undefined;
+};
 
 /** Null where the address is invited into the entity already. The mail goes with the next sweep. */
-export async function insertInvitation(tx: Queryable, entityId: number, invitation: NewInvitation): Promise<Invitation | null> {
+export async function insertInvitation(
+  tx: Queryable,
+  entityId: number,
+  invitation: NewInvitation,
+): Promise<Invitation | null> {
   const { email, firstName = '', lastName = '', rights, admin, superadmin, invitedBy } = invitation;
-  await tx.query('DELETE FROM invitations WHERE entity_id = $1 AND lower(email) = lower($2) AND expires_at <= now()', [entityId, email]);
-  return readRow(await tx.query(
-    `INSERT INTO invitations (entity_id, identifier, email, first_name, last_name, rights, admin, superadmin, invited_by)
+  await tx.query('DELETE FROM invitations WHERE entity_id = $1 AND lower(email) = lower($2) AND expires_at <= now()', [
+    entityId,
+    email,
+  ]);
+  return readRow(
+    await tx.query(
+      `INSERT INTO invitations (entity_id, identifier, email, first_name, last_name, rights, admin, superadmin, invited_by)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (entity_id, lower(email)) DO NOTHING RETURNING *`,
-    [entityId, newIdentifier('inv'), email, firstName, lastName, rights, admin, superadmin, invitedBy]), toInvitation);
+      [entityId, newIdentifier('inv'), email, firstName, lastName, rights, admin, superadmin, invitedBy],
+    ),
+    toInvitation,
+  );
 }
 
 /** A page of those that are open, oldest first. */
 export async function listInvitations(
-  db: Queryable, entityId: number, { offset, limit }: { offset: number; limit: number },
+  db: Queryable,
+  entityId: number,
+  { offset, limit }: { offset: number; limit: number },
 ): Promise<Invitation[]> {
-  return readRows(await db.query(
-    'SELECT * FROM invitations WHERE entity_id = $1 AND expires_at > now() ORDER BY id OFFSET $2 LIMIT $3',
-    [entityId, offset, limit]), toInvitation);
+  return readRows(
+    await db.query(
+      'SELECT * FROM invitations WHERE entity_id = $1 AND expires_at > now() ORDER BY id OFFSET $2 LIMIT $3',
+      [entityId, offset, limit],
+    ),
+    toInvitation,
+  );
 }
 
 export async function countInvitations(db: Queryable, entityId: number): Promise<number> {
   const { rows } = await db.query<{ count: number }>(
-    'SELECT count(*) FROM invitations WHERE entity_id = $1 AND expires_at > now()', [entityId]);
+    'SELECT count(*) FROM invitations WHERE entity_id = $1 AND expires_at > now()',
+    [entityId],
+  );
   return rows[0]!.count;
 }
 
-/** Has the mail of an open one sent again for another day; the link of the mail before ends. Null where there is none. */
-export async function resendInvitation(tx: Queryable, entityId: number, identifier: string): Promise<Invitation | null> {
-  return readRow(await tx.query(
-    `UPDATE invitations SET mail_state = NULL, mail_tries = 0, mail_reason = NULL, token_hash = NULL, expires_at = now() + interval '1 day'
-     WHERE entity_id = $1 AND identifier = $2 AND expires_at > now() RETURNING *`, [entityId, identifier]), toInvitation);
+/**
+ * Has the mail of an open one sent again for another day; the link of the mail before ends. Null where there is none.
+ */
+export async function resendInvitation(
+  tx: Queryable,
+  entityId: number,
+  identifier: string,
+): Promise<Invitation | null> {
+  return readRow(
+    await tx.query(
+      `UPDATE invitations SET mail_state = NULL, mail_tries = 0, mail_reason = NULL, token_hash = NULL, expires_at = now() + interval '1 day'
+     WHERE entity_id = $1 AND identifier = $2 AND expires_at > now() RETURNING *`,
+      [entityId, identifier],
+    ),
+    toInvitation,
+  );
 }
 
 /** Withdraws one that is open; null where there is none. */
-export async function deleteInvitation(tx: Queryable, entityId: number, identifier: string): Promise<Invitation | null> {
-  return readRow(await tx.query(
-    'DELETE FROM invitations WHERE entity_id = $1 AND identifier = $2 AND expires_at > now() RETURNING *',
-    [entityId, identifier]), toInvitation);
+export async function deleteInvitation(
+  tx: Queryable,
+  entityId: number,
+  identifier: string,
+): Promise<Invitation | null> {
+  return readRow(
+    await tx.query(
+      'DELETE FROM invitations WHERE entity_id = $1 AND identifier = $2 AND expires_at > now() RETURNING *',
+      [entityId, identifier],
+    ),
+    toInvitation,
+  );
 }
 
-/** Takes the invitation that a link opens, which then opens nothing; null where it has gone meanwhile, or has another link. */
-export async function takeInvitation(tx: Queryable, { entityId, id }: Invitation, tokenHash: Buffer): Promise<Invitation | null> {
-  return readRow(await tx.query(
-    'DELETE FROM invitations WHERE entity_id = $1 AND id = $2 AND token_hash = $3 AND expires_at > now() RETURNING *',
-    [entityId, id, tokenHash]), toInvitation);
+/**
+ * Takes the invitation that a link opens, which then opens nothing; null where it has gone meanwhile, or has another
+ * link.
+ */
+export async function takeInvitation(
+  tx: Queryable,
+  { entityId, id }: Invitation,
+  tokenHash: Buffer,
+): Promise<Invitation | null> {
+  return readRow(
+    await tx.query(
+      'DELETE FROM invitations WHERE entity_id = $1 AND id = $2 AND token_hash = $3 AND expires_at > now() RETURNING *',
+      [entityId, id, tokenHash],
+    ),
+    toInvitation,
+  );
 }
 
 type InvitationColumns = Omit<Invitation, 'mail'> & { mailState: MailState | null; mailReason: string | null };

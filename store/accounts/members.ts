@@ -19,27 +19,35 @@ const MEMBERS = `SELECT u.id, u.uid, u.email, u.first_name, u.last_name, u.super
 
 /** A page of the entity's users in the order of their ids. */
 export async function listMembers(
-  db: Queryable, entityId: number, { offset, limit }: { offset: number; limit: number },
+  db: Queryable,
+  entityId: number,
+  { offset, limit }: { offset: number; limit: number },
 ): Promise<Member[]> {
-  return readRows<Member>(await db.query(
-    `${MEMBERS} WHERE m.entity_id = $1 ORDER BY u.id OFFSET $2 LIMIT $3`, [entityId, offset, limit]));
+  return readRows<Member>(
+    await db.query(`${MEMBERS} WHERE m.entity_id = $1 ORDER BY u.id OFFSET $2 LIMIT $3`, [entityId, offset, limit]),
+  );
 }
 
 export async function countMembers(db: Queryable, entityId: number): Promise<number> {
-  const { rows } = await db.query<{ count: number }>('SELECT count(*) FROM memberships WHERE entity_id = $1', [entityId]);
+  const { rows } = await db.query<{ count: number }>('SELECT count(*) FROM memberships WHERE entity_id = $1', [
+    entityId,
+  ]);
   return rows[0]!.count;
 }
 
 /** By uid or integer id. */
 export async function findMember(db: Queryable, entityId: number, user: string): Promise<Member | null> {
-  return readRow<Member>(await db.query(
-    `${MEMBERS} WHERE m.entity_id = $1 AND (u.uid = $2 OR u.id::text = $2)`, [entityId, user]));
+  return readRow<Member>(
+    await db.query(`${MEMBERS} WHERE m.entity_id = $1 AND (u.uid = $2 OR u.id::text = $2)`, [entityId, user]),
+  );
 }
 
 /** By their address of mail, without regard to case. */
 export async function hasMemberOfEmail(db: Queryable, entityId: number, email: string): Promise<boolean> {
   const { rows } = await db.query(
-    `SELECT FROM memberships m JOIN users u ON u.id = m.user_id WHERE m.entity_id = $1 AND lower(u.email) = lower($2)`, [entityId, email]);
+    `SELECT FROM memberships m JOIN users u ON u.id = m.user_id WHERE m.entity_id = $1 AND lower(u.email) = lower($2)`,
+    [entityId, email],
+  );
   return rows.length > 0;
 }
 
@@ -50,34 +58,54 @@ export async function lockMembers(tx: Queryable, entityId: number): Promise<void
 
 export async function countAdmins(tx: Queryable, entityId: number): Promise<number> {
   const { rows } = await tx.query<{ count: number }>(
-    'SELECT count(*) FROM memberships WHERE entity_id = $1 AND admin', [entityId]);
+    'SELECT count(*) FROM memberships WHERE entity_id = $1 AND admin',
+    [entityId],
+  );
   return rows[0]!.count;
 }
 
 /** Whether the user belongs to no other entity; it stays so until the transaction ends. */
 export async function isOnlyMemberOf(tx: Queryable, entityId: number, userId: number): Promise<boolean> {
   await lockUser(tx, userId);
-  const { rows } = await tx.query('SELECT FROM memberships WHERE user_id = $2 AND entity_id <> $1 LIMIT 1', [entityId, userId]);
+  const { rows } = await tx.query('SELECT FROM memberships WHERE user_id = $2 AND entity_id <> $1 LIMIT 1', [
+    entityId,
+    userId,
+  ]);
   return rows.length === 0;
 }
 
 export async function updateMembership(
-  tx: Queryable, entityId: number, userId: number, { rights, admin }: { rights: readonly Right[]; admin: boolean },
+  tx: Queryable,
+  entityId: number,
+  userId: number,
+  { rights, admin }: { rights: readonly Right[]; admin: boolean },
 ): Promise<void> {
-  await tx.query('UPDATE memberships SET rights = $3, admin = $4 WHERE entity_id = $1 AND user_id = $2',
-    [entityId, userId, rights, admin]);
+  await tx.query('UPDATE memberships SET rights = $3, admin = $4 WHERE entity_id = $1 AND user_id = $2', [
+    entityId,
+    userId,
+    rights,
+    admin,
+  ]);
 }
 
 /** Takes the user out of the entity, which ends the sessions there; one who then belongs to none is deleted. */
-export async function deleteMember(tx: Queryable, entityId: number, userId: number): Promise<{ isUserDeleted: boolean }> {
+export async function deleteMember(
+  tx: Queryable,
+  entityId: number,
+  userId: number,
+): Promise<{ isUserDeleted: boolean }> {
   // Locked first: whoever adds the user to an entity meanwhile has either done so, or finds nobody.
   await lockUser(tx, userId);
   await tx.query('DELETE FROM memberships WHERE entity_id = $1 AND user_id = $2', [entityId, userId]);
   // Or they would open again for a user who is added once more.
   await tx.query(
-    'UPDATE service_tokens SET revoked_at = now() WHERE entity_id = $1 AND created_by = $2 AND revoked_at IS NULL', [entityId, userId]);
+    'UPDATE service_tokens SET revoked_at = now() WHERE entity_id = $1 AND created_by = $2 AND revoked_at IS NULL',
+    [entityId, userId],
+  );
   const { rowCount } = await tx.query(
-    'DELETE FROM users WHERE id = $1 AND NOT EXISTS (SELECT FROM memberships WHERE user_id = $1)', [userId]);
+    'DELETE FROM users WHERE id = $1 AND NOT EXISTS (SELECT FROM memberships WHERE user_id = $1)',
+    [userId],
+  );
   return { isUserDeleted: rowCount === 1 };
 }
 

@@ -8,8 +8,12 @@ type Asked = { email: string; userId?: number; address?: string };
 
 /** The mail goes with the next sweep, which also finds out whether there is an account. */
 export async function insertPasswordReset(tx: Queryable, { email, userId, address }: Asked): Promise<void> {
-  await tx.query('INSERT INTO password_resets (identifier, email, user_id, address) VALUES ($1, $2, $3, $4)',
-    [newIdentifier('rst'), email, userId ?? null, address ?? null]);
+  await tx.query('INSERT INTO password_resets (identifier, email, user_id, address) VALUES ($1, $2, $3, $4)', [
+    newIdentifier('rst'),
+    email,
+    userId ?? null,
+    address ?? null,
+  ]);
 }
 
 /** Binds the request to the account that has the address now: no other is reset by its link. */
@@ -25,14 +29,18 @@ export async function deletePasswordReset(tx: Queryable, id: number): Promise<vo
 export async function findResetUser(db: Queryable, tokenHash: Buffer): Promise<number | null> {
   // By password_resets_by_token.
   const { rows } = await db.query<{ user_id: number | null }>(
-    'SELECT user_id FROM password_resets WHERE token_hash = $1 AND expires_at > now()', [tokenHash]);
+    'SELECT user_id FROM password_resets WHERE token_hash = $1 AND expires_at > now()',
+    [tokenHash],
+  );
   return rows[0]?.user_id ?? null;
 }
 
 /** Takes an open link, which then opens nothing; false where it has gone meanwhile. */
 export async function takePasswordReset(tx: Queryable, userId: number, tokenHash: Buffer): Promise<boolean> {
   const { rowCount } = await tx.query(
-    'DELETE FROM password_resets WHERE token_hash = $1 AND user_id = $2 AND expires_at > now()', [tokenHash, userId]);
+    'DELETE FROM password_resets WHERE token_hash = $1 AND user_id = $2 AND expires_at > now()',
+    [tokenHash, userId],
+  );
   return rowCount === 1;
 }
 

@@ -32,44 +32,69 @@ export type NewServiceToken = { name: string; rights: readonly Right[]; createdB
 
 /** Draws the token, which is shown this once: only its hash is kept. */
 export async function insertServiceToken(
-  tx: Queryable, entityId: number, { name, rights, createdBy, expiresAt }: NewServiceToken,
+  tx: Queryable,
+  entityId: number,
+  { name, rights, createdBy, expiresAt }: NewServiceToken,
 ): Promise<{ serviceToken: ServiceToken; token: string }> {
   const token = `${PREFIX}${newToken()}`;
   const identifier = newIdentifier('stk');
   await tx.query(
     `INSERT INTO service_tokens (entity_id, identifier, name, token_hash, rights, created_by, expires_at)
      VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-    [entityId, identifier, name, tokenHash(token), rights, createdBy, expiresAt]);
+    [entityId, identifier, name, tokenHash(token), rights, createdBy, expiresAt],
+  );
   return { serviceToken: (await findServiceToken(tx, entityId, identifier, null))!, token };
 }
 
 /** Those that are not revoked, also expired ones; `createdBy` null: whoever made them. */
 export async function listServiceTokens(
-  db: Queryable, entityId: number, createdBy: number | null, { offset, limit }: { offset: number; limit: number },
+  db: Queryable,
+  entityId: number,
+  createdBy: number | null,
+  { offset, limit }: { offset: number; limit: number },
 ): Promise<ServiceToken[]> {
-  return readRows(await db.query(
-    `${SERVICE_TOKENS} WHERE ${LIVING} ORDER BY s.id OFFSET $3 LIMIT $4`, [entityId, createdBy, offset, limit]), toServiceToken);
+  return readRows(
+    await db.query(`${SERVICE_TOKENS} WHERE ${LIVING} ORDER BY s.id OFFSET $3 LIMIT $4`, [
+      entityId,
+      createdBy,
+      offset,
+      limit,
+    ]),
+    toServiceToken,
+  );
 }
 
 export async function countServiceTokens(db: Queryable, entityId: number, createdBy: number | null): Promise<number> {
-  const { rows } = await db.query<{ count: number }>(
-    `SELECT count(*) FROM service_tokens s WHERE ${LIVING}`, [entityId, createdBy]);
+  const { rows } = await db.query<{ count: number }>(`SELECT count(*) FROM service_tokens s WHERE ${LIVING}`, [
+    entityId,
+    createdBy,
+  ]);
   return rows[0]!.count;
 }
 
 async function findServiceToken(
-  db: Queryable, entityId: number, identifier: string, createdBy: number | null,
+  db: Queryable,
+  entityId: number,
+  identifier: string,
+  createdBy: number | null,
 ): Promise<ServiceToken | null> {
-  return readRow(await db.query(
-    `${SERVICE_TOKENS} WHERE ${LIVING} AND s.identifier = $3`, [entityId, createdBy, identifier]), toServiceToken);
+  return readRow(
+    await db.query(`${SERVICE_TOKENS} WHERE ${LIVING} AND s.identifier = $3`, [entityId, createdBy, identifier]),
+    toServiceToken,
+  );
 }
 
 /** From the commit on it opens nothing. False: there is none of that identifier and creator. */
 export async function revokeServiceToken(
-  tx: Queryable, entityId: number, identifier: string, createdBy: number | null,
+  tx: Queryable,
+  entityId: number,
+  identifier: string,
+  createdBy: number | null,
 ): Promise<boolean> {
   const { rowCount } = await tx.query(
-    `UPDATE service_tokens s SET revoked_at = now() WHERE ${LIVING} AND s.identifier = $3`, [entityId, createdBy, identifier]);
+    `UPDATE service_tokens s SET revoked_at = now() WHERE ${LIVING} AND s.identifier = $3`,
+    [entityId, createdBy, identifier],
+  );
   return rowCount === 1;
 }
 
@@ -83,11 +108,18 @@ export function isServiceToken(token: string): boolean {
  * Null when it is revoked, expired or made up, its entity is inactive, or its creator no longer belongs to it.
  */
 export async function findServiceTokenOwner(
-  db: Queryable, token: string,
+  db: Queryable,
+  token: string,
 ): Promise<{ id: number; tokenRights: Right[]; creator: TokenOwner } | null> {
   const { rows } = await db.query<{
-    id: number; entity_id: number; user_id: number; token_rights: Right[]; rights: Right[]; admin: boolean;
-    superadmin: boolean; stale: boolean;
+    id: number;
+    entity_id: number;
+    user_id: number;
+    token_rights: Right[];
+    rights: Right[];
+    admin: boolean;
+    superadmin: boolean;
+    stale: boolean;
   }>(
     `SELECT s.id, s.entity_id, m.user_id, s.rights AS token_rights, m.rights, m.admin, u.superadmin,
        s.used_at IS NULL OR s.used_at < now() - ${NOTED_AFTER} AS stale
@@ -95,16 +127,25 @@ export async function findServiceTokenOwner(
      JOIN memberships m ON m.user_id = s.created_by AND m.entity_id = s.entity_id
      JOIN users u ON u.id = m.user_id
      JOIN entities e ON e.id = s.entity_id AND e.active
-     WHERE s.token_hash = $1 AND s.revoked_at IS NULL AND s.expires_at > now()`, [tokenHash(token)]);
+     WHERE s.token_hash = $1 AND s.revoked_at IS NULL AND s.expires_at > now()`,
+    [tokenHash(token)],
+  );
   const row = rows[0];
   if (!row) return null;
   if (row.stale) {
-    await db.query('UPDATE service_tokens SET used_at = now() WHERE entity_id = $1 AND id = $2', [row.entity_id, row.id]);
+    await db.query('UPDATE service_tokens SET used_at = now() WHERE entity_id = $1 AND id = $2', [
+      row.entity_id,
+      row.id,
+    ]);
   }
   const { user_id: userId, entity_id: entityId, rights, admin, superadmin } = row;
   return { id: row.id, tokenRights: row.token_rights, creator: { userId, entityId, rights, admin, superadmin } };
 }
 
-function toServiceToken({ createdBy, creatorUid, ...token }: Omit<ServiceToken, 'createdBy'> & CreatorColumns): ServiceToken {
+function toServiceToken({
+  createdBy,
+  creatorUid,
+  ...token
+}: Omit<ServiceToken, 'createdBy'> & CreatorColumns): ServiceToken {
   return { ...token, createdBy: creatorOf({ createdBy, creatorUid }) };
 }

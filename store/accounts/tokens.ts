@@ -14,7 +14,8 @@ export async function insertToken(db: Queryable, userId: number, entityId: numbe
   const token = newToken();
   await db.query(
     `INSERT INTO tokens (token_hash, user_id, entity_id, expires_at) VALUES ($1, $2, $3, now() + make_interval(days => $4))`,
-    [tokenHash(token), userId, entityId, ttlDays]);
+    [tokenHash(token), userId, entityId, ttlDays],
+  );
   return token;
 }
 
@@ -22,7 +23,12 @@ export async function insertToken(db: Queryable, userId: number, entityId: numbe
 export async function findTokenOwner(db: Queryable, token: string, ttlDays: number): Promise<TokenOwner | null> {
   const hash = tokenHash(token);
   const { rows } = await db.query<{
-    user_id: number; entity_id: number; rights: Right[]; admin: boolean; superadmin: boolean; stale: boolean;
+    user_id: number;
+    entity_id: number;
+    rights: Right[];
+    admin: boolean;
+    superadmin: boolean;
+    stale: boolean;
   }>({
     // Planned once a session: planning it takes Postgres longer than running it, and each request asks.
     name: 'find-token-owner',
@@ -37,16 +43,26 @@ export async function findTokenOwner(db: Queryable, token: string, ttlDays: numb
   const row = rows[0];
   if (!row) return null;
   if (row.stale) {
-    await db.query('UPDATE tokens SET used_at = now(), expires_at = now() + make_interval(days => $2) WHERE token_hash = $1',
-      [hash, ttlDays]);
+    await db.query(
+      'UPDATE tokens SET used_at = now(), expires_at = now() + make_interval(days => $2) WHERE token_hash = $1',
+      [hash, ttlDays],
+    );
   }
-  return { userId: row.user_id, entityId: row.entity_id, rights: row.rights, admin: row.admin, superadmin: row.superadmin };
+  return {
+    userId: row.user_id,
+    entityId: row.entity_id,
+    rights: row.rights,
+    admin: row.admin,
+    superadmin: row.superadmin,
+  };
 }
 
 /** Ends all sessions of a user, in every entity, but for the one whose token is given. */
 export async function deleteTokensOf(tx: Queryable, userId: number, kept?: string): Promise<void> {
-  await tx.query('DELETE FROM tokens WHERE user_id = $1 AND token_hash IS DISTINCT FROM $2',
-    [userId, kept === undefined ? null : tokenHash(kept)]);
+  await tx.query('DELETE FROM tokens WHERE user_id = $1 AND token_hash IS DISTINCT FROM $2', [
+    userId,
+    kept === undefined ? null : tokenHash(kept),
+  ]);
 }
 
 export async function deleteToken(db: Queryable, token: string): Promise<void> {

@@ -16,8 +16,14 @@ export type User = {
 export type Membership = { userId: number; entityId: number; rights: Right[]; admin: boolean };
 
 type UserRow = {
-  id: number; uid: string; email: string; first_name: string; last_name: string; password_hash: string;
-  superadmin: boolean; prefered_entity_id: number | null;
+  id: number;
+  uid: string;
+  email: string;
+  first_name: string;
+  last_name: string;
+  password_hash: string;
+  superadmin: boolean;
+  prefered_entity_id: number | null;
 };
 
 export type NewUser = {
@@ -33,14 +39,26 @@ export async function insertUser(tx: Queryable, user: NewUser): Promise<User> {
   const { rows } = await tx.query<UserRow>(
     `INSERT INTO users (uid, email, first_name, last_name, password_hash, superadmin, prefered_entity_id)
      VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING *`,
-    [newIdentifier('usr'), user.email, user.firstName ?? '', user.lastName ?? '', user.passwordHash,
-      user.superadmin ?? false, user.preferedEntityId]);
+    [
+      newIdentifier('usr'),
+      user.email,
+      user.firstName ?? '',
+      user.lastName ?? '',
+      user.passwordHash,
+      user.superadmin ?? false,
+      user.preferedEntityId,
+    ],
+  );
   return toUser(rows[0]!);
 }
 
 export async function insertMembership(tx: Queryable, { userId, entityId, rights, admin }: Membership): Promise<void> {
-  await tx.query('INSERT INTO memberships (user_id, entity_id, rights, admin) VALUES ($1, $2, $3, $4)',
-    [userId, entityId, rights, admin]);
+  await tx.query('INSERT INTO memberships (user_id, entity_id, rights, admin) VALUES ($1, $2, $3, $4)', [
+    userId,
+    entityId,
+    rights,
+    admin,
+  ]);
 }
 
 /** True once anybody may log in: the first start is over. */
@@ -70,7 +88,9 @@ export async function lockUserByEmail(tx: Queryable, email: string): Promise<Use
 export async function lockLogin(tx: Queryable, user: User, entityId: number): Promise<Membership | null> {
   const { rows } = await tx.query<{ rights: Right[]; admin: boolean }>(
     `SELECT m.rights, m.admin FROM users u JOIN memberships m ON m.user_id = u.id
-     WHERE u.id = $1 AND u.password_hash = $2 AND m.entity_id = $3 FOR SHARE`, [user.id, user.passwordHash, entityId]);
+     WHERE u.id = $1 AND u.password_hash = $2 AND m.entity_id = $3 FOR SHARE`,
+    [user.id, user.passwordHash, entityId],
+  );
   return rows[0] ? { userId: user.id, entityId, ...rows[0] } : null;
 }
 
@@ -88,14 +108,23 @@ export async function updateUser(tx: Queryable, userId: number, changes: UserCha
     `UPDATE users SET email = coalesce($2, email), first_name = coalesce($3, first_name),
        last_name = coalesce($4, last_name), password_hash = coalesce($5, password_hash), superadmin = coalesce($6, superadmin)
      WHERE id = $1`,
-    [userId, changes.email ?? null, changes.firstName ?? null, changes.lastName ?? null, changes.passwordHash ?? null,
-      changes.superadmin ?? null]);
+    [
+      userId,
+      changes.email ?? null,
+      changes.firstName ?? null,
+      changes.lastName ?? null,
+      changes.passwordHash ?? null,
+      changes.superadmin ?? null,
+    ],
+  );
 }
 
 /** The ids of the entities that a user belongs to. */
 export async function listEntityIdsOf(db: Queryable, userId: number): Promise<number[]> {
   const { rows } = await db.query<{ entity_id: number }>(
-    'SELECT entity_id FROM memberships WHERE user_id = $1 ORDER BY entity_id', [userId]);
+    'SELECT entity_id FROM memberships WHERE user_id = $1 ORDER BY entity_id',
+    [userId],
+  );
   return rows.map((row) => row.entity_id);
 }
 
@@ -127,6 +156,8 @@ const MAX_TOLD = 50;
 
 /** Addresses of superadmins, for mails about the service as a whole. */
 export async function listSuperadminAddresses(db: Queryable): Promise<string[]> {
-  const { rows } = await db.query<{ email: string }>(`SELECT email FROM users WHERE superadmin ORDER BY id LIMIT ${MAX_TOLD}`);
+  const { rows } = await db.query<{ email: string }>(
+    `SELECT email FROM users WHERE superadmin ORDER BY id LIMIT ${MAX_TOLD}`,
+  );
   return rows.map(({ email }) => email);
 }

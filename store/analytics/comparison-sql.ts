@@ -3,11 +3,22 @@ import { lastDaysOf } from '../../domain/analytics/segment-filters.ts';
 import type { AddParameter } from './funnel-sql.ts';
 
 const SQL_TYPES = {
-  String: 'text', Number: 'numeric', Boolean: 'boolean', Date: 'date', Datetime: 'timestamptz', Set: 'text', Version: 'text',
+  String: 'text',
+  Number: 'numeric',
+  Boolean: 'boolean',
+  Date: 'date',
+  Datetime: 'timestamptz',
+  Set: 'text',
+  Version: 'text',
 } as const satisfies Record<ComparedType, string>;
 
 const SIGNS: Partial<Record<Comparison['operator'], string>> = {
-  greater_than: '>', at_least: '>=', less_than: '<', at_most: '<=', before: '<', after: '>',
+  greater_than: '>',
+  at_least: '>=',
+  less_than: '<',
+  at_most: '<=',
+  before: '<',
+  after: '>',
 };
 
 /** The numbers of a version, as versionNumbers has them. */
@@ -17,7 +28,10 @@ const versionSql = (column: string): string =>
 
 /** Whether a column has a value as a comparison asks for, not negated; false or null where it has none. */
 export function comparisonSql(
-  { type, operator, values }: Pick<Comparison, 'type' | 'operator' | 'values'>, column: string, now: Date, add: AddParameter,
+  { type, operator, values }: Pick<Comparison, 'type' | 'operator' | 'values'>,
+  column: string,
+  now: Date,
+  add: AddParameter,
 ): string {
   const sqlType = SQL_TYPES[type];
   const any = (condition: (value: string) => string) => `(${values.map((value) => condition(value)).join(' OR ')})`;
@@ -32,9 +46,10 @@ export function comparisonSql(
     const at = (instant: Date) => add(type === 'Date' ? instant.toISOString().slice(0, 10) : instant);
     return `(${column} >= ${at(from)}::${sqlType} AND ${column} < ${at(until)}::${sqlType})`;
   }
-  const [compared, parameter] = type === 'Version'
-    ? [versionSql(column), (value: string) => `${add(versionNumbers(value))}::numeric[]`]
-    : [column, (value: string) => `${add(value)}::${sqlType}`];
+  const [compared, parameter] =
+    type === 'Version'
+      ? [versionSql(column), (value: string) => `${add(versionNumbers(value))}::numeric[]`]
+      : [column, (value: string) => `${add(value)}::${sqlType}`];
   if (operator === 'between') return `${compared} BETWEEN ${parameter(values[0]!)} AND ${parameter(values[1]!)}`;
   const sign = SIGNS[operator];
   if (sign !== undefined) return `${compared} ${sign} ${parameter(values[0]!)}`;

@@ -4,8 +4,12 @@ import type { Database, Queryable } from '../core/database.ts';
 export type Crash = { id: number; appId: number; identifier: string };
 
 export async function findCrash(db: Queryable, entityId: number, identifier: string): Promise<Crash | null> {
-  return readRow<Crash>(await db.query(
-    'SELECT id, app_id, identifier FROM crashes WHERE entity_id = $1 AND identifier = $2', [entityId, identifier]));
+  return readRow<Crash>(
+    await db.query('SELECT id, app_id, identifier FROM crashes WHERE entity_id = $1 AND identifier = $2', [
+      entityId,
+      identifier,
+    ]),
+  );
 }
 
 /** Rows that are held at once. */
@@ -15,7 +19,10 @@ export type CrashOccurrence = { id: string; at: Date };
 
 /** By date, then id, a portion at a time; between portions no transaction is open. */
 export async function* listCrashOccurrences(
-  db: Database, entityId: number, { id, appId }: Crash, { from, until }: { from: Date | null; until: Date | null },
+  db: Database,
+  entityId: number,
+  { id, appId }: Crash,
+  { from, until }: { from: Date | null; until: Date | null },
 ): AsyncGenerator<CrashOccurrence> {
   for (let after: [at: string, id: string] = [from?.toISOString() ?? '-infinity', '0']; ;) {
     // By events_by_crash; rows of the same time are few.
@@ -24,7 +31,8 @@ export async function* listCrashOccurrences(
        WHERE entity_id = $1 AND app_id = $2 AND crash_id = $3 AND happened_at >= $4::timestamptz
          AND (happened_at, id) > ($4::timestamptz, $5::bigint) AND happened_at < coalesce($6::timestamptz, 'infinity')
        ORDER BY happened_at, id LIMIT ${PORTION}`,
-      [entityId, appId, id, ...after, until]);
+      [entityId, appId, id, ...after, until],
+    );
     yield* rows;
     const last = rows.at(-1);
     if (!last || rows.length < PORTION) return;

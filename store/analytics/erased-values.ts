@@ -10,9 +10,13 @@ import type { Queryable, Tx } from '../core/database.ts';
 type StoredSegment = { id: number; identifier: string; name: string; filters: SegmentFilters; failure: string | null };
 type StoredFunnel = { identifier: string; name: string; steps: FunnelStep[] };
 
-/** Returns why filters may find no person: an erasure widened them, or a segment or funnel they name. Null: they may. */
+/**
+ * Returns why filters may find no person: an erasure widened them, or a segment or funnel they name. Null: they may.
+ */
 export async function findErasureFailure(
-  db: Queryable, entityId: number, filters: SegmentFilters,
+  db: Queryable,
+  entityId: number,
+  filters: SegmentFilters,
 ): Promise<string | null> {
   const own = namesOf(filters);
   const segments = own.segments.length === 0 ? [] : await listReached(db, entityId, own.segments);
@@ -52,13 +56,20 @@ function namedBy(segments: readonly StoredSegment[], funnels: readonly StoredFun
 const SEGMENT = 's.id, s.identifier, s.name, s.filters, s.failure';
 
 /** The segments of these identifiers, and those that they name by way of others; without static ones. */
-export async function listReached(db: Queryable, entityId: number, identifiers: readonly string[]): Promise<StoredSegment[]> {
-  return readRows<StoredSegment>(await db.query(
-    `WITH RECURSIVE reached AS (
+export async function listReached(
+  db: Queryable,
+  entityId: number,
+  identifiers: readonly string[],
+): Promise<StoredSegment[]> {
+  return readRows<StoredSegment>(
+    await db.query(
+      `WITH RECURSIVE reached AS (
        SELECT id FROM segments WHERE entity_id = $1 AND identifier = ANY ($2)
        UNION SELECT u.used_segment_id FROM reached r JOIN segment_uses u ON u.entity_id = $1 AND u.segment_id = r.id)
      SELECT ${SEGMENT} FROM reached JOIN segments s ON s.entity_id = $1 AND s.id = reached.id WHERE s.filters IS NOT NULL`,
-    [entityId, identifiers]));
+      [entityId, identifiers],
+    ),
+  );
 }
 
 /** Whether JSON that Millrace wrote may have this member. A quote within a text has a backslash before it. */
@@ -66,13 +77,18 @@ const hasMember = (column: string, member: string): string => `strpos(${column}:
 
 /** Funnels with a step from which erasures removed details; of these identifiers, or all. */
 async function listErasedFunnels(
-  db: Queryable, entityId: number, identifiers: readonly string[] | null,
+  db: Queryable,
+  entityId: number,
+  identifiers: readonly string[] | null,
 ): Promise<StoredFunnel[]> {
   if (identifiers?.length === 0) return [];
-  return readRows<StoredFunnel>(await db.query(
-    `SELECT identifier, name, steps FROM funnels
+  return readRows<StoredFunnel>(
+    await db.query(
+      `SELECT identifier, name, steps FROM funnels
      WHERE entity_id = $1 AND ($2::text[] IS NULL OR identifier = ANY ($2)) AND ${hasMember('steps', 'values_erased')}`,
-    [entityId, identifiers]));
+      [entityId, identifiers],
+    ),
+  );
 }
 
 const PAGE = 100;
@@ -81,19 +97,23 @@ const CHANGED_BY = ['values_erased', 'segment_identifiers', 'funnel_identifier']
 
 /**
  * Fails each segment, and each launched campaign that has not ended, whose filters would find more people since a value
- * was removed. What a campaign has not sent is not sent. A draft says why it can't be launched. The entity's segments are
- * locked.
+ * was removed. What a campaign has not sent is not sent. A draft says why it can't be launched. The entity's segments
+ * are locked.
  */
 export async function failWidened(tx: Tx, entityId: number): Promise<void> {
-  const segments = readRows<StoredSegment>(await tx.query(
-    `SELECT ${SEGMENT} FROM segments s WHERE s.entity_id = $1 AND s.filters IS NOT NULL ORDER BY s.id`, [entityId]));
+  const segments = readRows<StoredSegment>(
+    await tx.query(`SELECT ${SEGMENT} FROM segments s WHERE s.entity_id = $1 AND s.filters IS NOT NULL ORDER BY s.id`, [
+      entityId,
+    ]),
+  );
   const named = namedBy(segments, await listErasedFunnels(tx, entityId, null));
   for (const { id, identifier, failure: before } of segments) {
     const failure = failureOf(named.segment(identifier)!.erasure);
     if (failure === null || failure === before) continue;
     await tx.query(
       'UPDATE segments SET failure = $3, generation = generation + 1, refresh_begun_at = NULL WHERE entity_id = $1 AND id = $2',
-      [entityId, id, failure]);
+      [entityId, id, failure],
+    );
   }
   for (let after: number | null = 0; after !== null;) {
     const campaigns: OpenCampaign[] = await listOpenCampaigns(tx, entityId, after);
@@ -109,17 +129,24 @@ type OpenCampaign = { id: number; status: string; filters: SegmentFilters };
 
 /** Without the copies that tests send: these go to the people that a test names, whatever the filters. */
 async function listOpenCampaigns(tx: Tx, entityId: number, after: number): Promise<OpenCampaign[]> {
-  return readRows<OpenCampaign>(await tx.query(
-    `SELECT id, status, filters FROM campaigns
+  return readRows<OpenCampaign>(
+    await tx.query(
+      `SELECT id, status, filters FROM campaigns
      WHERE entity_id = $1 AND id > $2 AND status IN ('draft', 'scheduled', 'wait_sync', 'ongoing') AND test_of IS NULL
        AND (${CHANGED_BY.map((member) => hasMember('filters', member)).join(' OR ')})
-     ORDER BY id LIMIT ${PAGE} FOR NO KEY UPDATE`, [entityId, after]));
+     ORDER BY id LIMIT ${PAGE} FOR NO KEY UPDATE`,
+      [entityId, after],
+    ),
+  );
 }
 
 async function failCampaign(tx: Tx, entityId: number, { id, status }: OpenCampaign, failure: string): Promise<void> {
   if (status === 'draft') {
-    await tx.query(
-      'UPDATE campaigns SET failure = $3, updated_at = now() WHERE entity_id = $1 AND id = $2', [entityId, id, failure]);
+    await tx.query('UPDATE campaigns SET failure = $3, updated_at = now() WHERE entity_id = $1 AND id = $2', [
+      entityId,
+      id,
+      failure,
+    ]);
     return;
   }
   await updateCampaignStatus(tx, entityId, id, 'failed', failure);

@@ -21,8 +21,13 @@ export type FunnelQuery = {
 export type Breakdown = { detail: string } | { device: BreakdownField };
 
 const DEVICE_FIELDS = {
-  app_version: 'app_version', os_version: 'os_version', sdk_version: 'sdk_version', device_model: 'device_model',
-  device_type: 'device_type', country_code: 'country', language_code: 'lang',
+  app_version: 'app_version',
+  os_version: 'os_version',
+  sdk_version: 'sdk_version',
+  device_model: 'device_model',
+  device_type: 'device_type',
+  country_code: 'country',
+  language_code: 'lang',
 } as const;
 export type BreakdownField = keyof typeof DEVICE_FIELDS;
 export const BREAKDOWN_FIELDS = Object.keys(DEVICE_FIELDS) as BreakdownField[];
@@ -34,8 +39,8 @@ export type Shard = { number: number; of: number };
 export type AddParameter = (value: unknown) => string;
 
 /**
- * `with`: the common table expressions of a statement; `person` with `joins`: whose an event `e` is. `mayCount`: false for an event `e` of
- * people that are not looked at, where that shows before the joins.
+ * `with`: the common table expressions of a statement; `person` with `joins`: whose an event `e` is. `mayCount`: false
+ * for an event `e` of people that are not looked at, where that shows before the joins.
  */
 type StatementParts = { with: string; joins: string; person: string; mayCount: string };
 
@@ -46,17 +51,24 @@ export function parameters(): { values: unknown[]; add: AddParameter } {
 }
 
 /**
- * `counted` has a row for each event that counts: `person`, `at`, `id`, `mask` (see `maskOf`) and, for a breakdown, `property`. `hash` is
- * of the person: what goes by person is sorted by it first, as numbers are sorted faster than texts. `person` also serves events of the
- * apps `alsoOf`.
+ * `counted` has a row for each event that counts: `person`, `at`, `id`, `mask` (see `maskOf`) and, for a breakdown,
+ * `property`. `hash` is of the person: what goes by person is sorted by it first, as numbers are sorted faster than
+ * texts. `person` also serves events of the apps `alsoOf`.
  */
 export function countedSql(
-  query: FunnelQuery, shard: Shard, add: AddParameter, alsoOf: readonly number[] = [],
+  query: FunnelQuery,
+  shard: Shard,
+  add: AddParameter,
+  alsoOf: readonly number[] = [],
 ): StatementParts & { counted: string } {
   const { events } = query;
   const apps = `${add([...new Set(events.map(({ appId }) => appId))])}::integer[]`;
-  const { with: people, joins, person, unjoined } = personSql(
-    alsoOf.length === 0 ? apps : `${apps} || ${add(alsoOf)}::integer[]`, query);
+  const {
+    with: people,
+    joins,
+    person,
+    unjoined,
+  } = personSql(alsoOf.length === 0 ? apps : `${apps} || ${add(alsoOf)}::integer[]`, query);
   const names = `${add(events.map(({ name }) => name))}::text[]`;
   const kinds = `kinds (app_id, log_type, name, mask) AS (
     SELECT * FROM unnest(${add(events.map(({ appId }) => appId))}::integer[], ${add(events.map(({ logType }) => logType))}::smallint[],
@@ -73,7 +85,10 @@ export function countedSql(
     WHERE e.entity_id = $1 AND e.app_id = ANY (${apps}) AND e.happened_at >= ${add(query.from)} AND e.happened_at < ${add(query.until)}
       AND e.name = ANY (${names}) AND ${mayCount}`;
   return {
-    with: [...people, kinds].join(', '), joins, person, mayCount,
+    with: [...people, kinds].join(', '),
+    joins,
+    person,
+    mayCount,
     // OFFSET 0: else the columns of which a person is made are sorted as well.
     counted: `SELECT ${hashOf('person')} AS hash, * FROM (${matched}) matched
       WHERE mask <> 0 ${isOfShard === null ? '' : `AND coalesce(${isOfShard('person')}, false)`} OFFSET 0`,
@@ -81,14 +96,19 @@ export function countedSql(
 }
 
 /**
- * Chains through the first `depth` steps. `levels` has a row for each event that counts, with `p<k>`: the start of the chain that
- * completes step k there; null: none does. A chain that starts later leaves more time, so each level takes the latest start that an
- * earlier row of the person has at the level before (`q<k-1>`): a completion that any chain reaches is then found. Along a person's rows
- * `p<k>` never falls, so the first completion has the least. All levels need the rows by person, time and id, so they are sorted once,
- * and stay so for `GROUP BY hash, person`.
+ * Chains through the first `depth` steps. `levels` has a row for each event that counts, with `p<k>`: the start of the
+ * chain that completes step k there; null: none does. A chain that starts later leaves more time, so each level takes
+ * the latest start that an earlier row of the person has at the level before (`q<k-1>`): a completion that any chain
+ * reaches is then found. Along a person's rows
+ * `p<k>` never falls, so the first completion has the least. All levels need the rows by person, time and id, so they
+ * are sorted once, and stay so for `GROUP BY hash, person`.
  */
 export function funnelSql(
-  query: FunnelQuery, depth: number, shard: Shard, add: AddParameter, alsoOf: readonly number[] = [],
+  query: FunnelQuery,
+  depth: number,
+  shard: Shard,
+  add: AddParameter,
+  alsoOf: readonly number[] = [],
 ): StatementParts & { levels: string } {
   const { counted, ...parts } = countedSql(query, shard, add, alsoOf);
   const limit = depth === 1 ? '' : `${add(query.maxSeconds)}::float8 * interval '1 second'`;
@@ -101,7 +121,10 @@ export type StepOutcome = { step: number; outcome: 'completed' | 'dropped' };
 
 const EVERYBODY: Shard = { number: 0, of: 1 };
 
-/** A query for the people with this outcome, each once, as `person`: their keys, as `personSql` makes them. $1 is the entity. */
+/**
+ * A query for the people with this outcome, each once, as `person`: their keys, as `personSql` makes them. $1 is the
+ * entity.
+ */
 export function funnelPeopleSql(query: FunnelQuery, { step, outcome }: StepOutcome, add: AddParameter): string {
   const { with: tables, levels } = funnelSql({ ...query, breakdown: null }, step + 1, EVERYBODY, add);
   const completed = outcome === 'completed' ? `count(p${step}) > 0` : `count(p${step - 1}) > 0 AND count(p${step}) = 0`;
@@ -113,7 +136,9 @@ const BREAKS_FROM = 32;
 
 /** The lower half has a bit for each step that the event may complete. */
 function maskOf({ steps, breaksAfter }: Pick<StepEvent, 'steps' | 'breaksAfter'>): string {
-  return String([...steps, ...breaksAfter.map((step) => BREAKS_FROM + step)].reduce((mask, bit) => mask | (1n << BigInt(bit)), 0n));
+  return String(
+    [...steps, ...breaksAfter.map((step) => BREAKS_FROM + step)].reduce((mask, bit) => mask | (1n << BigInt(bit)), 0n),
+  );
 }
 
 const bit = (number: number) => `(1::bigint << ${number})`;
@@ -130,7 +155,12 @@ function refinedMask({ details }: FunnelQuery, add: AddParameter): string {
 
 /** Whether the detail of an event `e` matches one of these objects. */
 export function detailsSql(objects: readonly DetailPairs[], add: AddParameter): string {
-  const any = objects.map((pairs) => Object.entries(pairs).map(([key, value]) => pairSql(key, value, add)).join(' AND ') || 'true');
+  const any = objects.map(
+    (pairs) =>
+      Object.entries(pairs)
+        .map(([key, value]) => pairSql(key, value, add))
+        .join(' AND ') || 'true',
+  );
   return any.map((all) => `(${all})`).join(' OR ');
 }
 
@@ -145,8 +175,10 @@ function pairSql(key: string, value: DetailPairs[string], add: AddParameter): st
 function breakdownSql(breakdown: Breakdown | null, add: AddParameter): [property: string, join: string] {
   if (breakdown === null) return ['', ''];
   if ('detail' in breakdown) return [`, e.detail ->> ${add(breakdown.detail)}::text AS property`, ''];
-  return [`, dev.${DEVICE_FIELDS[breakdown.device]} AS property`,
-    'LEFT JOIN devices dev ON dev.entity_id = $1 AND dev.app_id = e.app_id AND dev.device_id = e.device_id'];
+  return [
+    `, dev.${DEVICE_FIELDS[breakdown.device]} AS property`,
+    'LEFT JOIN devices dev ON dev.entity_id = $1 AND dev.app_id = e.app_id AND dev.device_id = e.device_id',
+  ];
 }
 
 const hashOf = (person: string) => `hashtextextended(${person}, 0)`;
@@ -154,10 +186,11 @@ const hashOf = (person: string) => `hashtextextended(${person}, 0)`;
 /** The sample is drawn by another hash than the shards are. Null: everybody. */
 function shardCondition({ number, of }: Shard, oneIn: number): ((person: string) => string) | null {
   if (of === 1 && oneIn === 1) return null;
-  return (person) => [
-    ...of === 1 ? [] : [`abs(${hashOf(person)} % ${of}) = ${number}`],
-    ...oneIn === 1 ? [] : [`hashtextextended(${person}, 1) % ${oneIn} = 0`],
-  ].join(' AND ');
+  return (person) =>
+    [
+      ...(of === 1 ? [] : [`abs(${hashOf(person)} % ${of}) = ${number}`]),
+      ...(oneIn === 1 ? [] : [`hashtextextended(${person}, 1) % ${oneIn} = 0`]),
+    ].join(' AND ');
 }
 
 const EARLIER = `w AS (PARTITION BY hash, person ORDER BY at, id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)`;
@@ -167,9 +200,11 @@ function levelsSql(counted: string, depth: number, limit: string, isBroken: (ste
   let rows = `SELECT *, row_number() OVER (PARTITION BY hash, person ORDER BY at, id) AS n, CASE WHEN mask & 1 <> 0 THEN at END AS p0
     FROM (${counted}) counted`;
   for (let step = 0; step + 1 < depth; step += 1) {
-    const broken = isBroken(step) ? `,
+    const broken = isBroken(step)
+      ? `,
       max(n) FILTER (WHERE p${step} IS NOT NULL) OVER w AS reached${step},
-      max(n) FILTER (WHERE mask & ${bit(BREAKS_FROM + step)} <> 0) OVER w AS broken${step}` : '';
+      max(n) FILTER (WHERE mask & ${bit(BREAKS_FROM + step)} <> 0) OVER w AS broken${step}`
+      : '';
     const unbroken = isBroken(step) ? `AND (broken${step} IS NULL OR reached${step} >= broken${step})` : '';
     rows = `SELECT *, CASE WHEN mask & ${bit(step + 1)} <> 0 AND at <= q${step} + ${limit} ${unbroken} THEN q${step} END AS p${step + 1}
       FROM (SELECT *, max(p${step}) OVER w AS q${step}${broken} FROM (${rows}) level${step} WINDOW ${EARLIER}) seen${step}`;

@@ -14,18 +14,24 @@ export type Followed = { appId: number; logType: number; name: string; people: n
 /** More values than these are none to divide people by. */
 export const MAX_PROPERTIES = 1_000;
 
-/** A person's events come as one value, up to so many; those of a person who has more, a robot as a rule, come one by one. */
+/**
+ * A person's events come as one value, up to so many; those of a person who has more, a robot as a rule, come one by
+ * one.
+ */
 const MAX_EVENTS_AT_ONCE = 5_000;
 /** A page is 8 MB at the most, and a five hundredth of it as a rule. */
 const PEOPLE_PER_PAGE = 100;
 const EVENTS_PER_PAGE = 10_000;
 
 /**
- * Who completed each step. Null: the property has too many values. Postgres sorts the events and hands over each person's: to find the
- * chains by its window functions would take it half of its time. At most `maxEventsAtOnce` of one person are held.
+ * Who completed each step. Null: the property has too many values. Postgres sorts the events and hands over each
+ * person's: to find the chains by its window functions would take it half of its time. At most `maxEventsAtOnce` of one
+ * person are held.
  */
 export async function countFunnel(
-  db: Database, entityId: number, query: FunnelQuery,
+  db: Database,
+  entityId: number,
+  query: FunnelQuery,
   { maxEventsAtOnce = MAX_EVENTS_AT_ONCE, signal }: { maxEventsAtOnce?: number; signal?: AbortSignal } = {},
 ): Promise<FunnelTotals[] | null> {
   const counts = new FunnelCounts(query);
@@ -44,11 +50,16 @@ const PACKED = 'timestamptz_send(at) || int8send(mask)';
 type Part = { session: Tx; entityId: number; query: FunnelQuery; shard: Shard; counts: FunnelCounts };
 
 /** Returns those who have too many events to come at once. */
-async function countPeople({ session, entityId, query, shard, counts }: Part, maxEventsAtOnce: number): Promise<string[]> {
+async function countPeople(
+  { session, entityId, query, shard, counts }: Part,
+  maxEventsAtOnce: number,
+): Promise<string[]> {
   const { values, add } = parameters();
   const { with: tables, counted } = countedSql(query, shard, add);
   const tooMany = `count(*) > ${maxEventsAtOnce}`;
-  const property = query.breakdown ? '(array_agg(property ORDER BY at, id) FILTER (WHERE mask & 1 <> 0))[1]' : 'NULL::text';
+  const property = query.breakdown
+    ? '(array_agg(property ORDER BY at, id) FILTER (WHERE mask & 1 <> 0))[1]'
+    : 'NULL::text';
   const statement = `WITH ${tables} SELECT ${property} AS property, CASE WHEN ${tooMany} THEN person END AS busy,
       CASE WHEN NOT ${tooMany} THEN string_agg(${PACKED}, '' ORDER BY at, id) END AS events
     FROM (${counted}) counted GROUP BY hash, person`;
@@ -136,27 +147,39 @@ class FunnelCounts {
   /** Null: there are too many values. */
   totals(): FunnelTotals[] | null {
     if (this.#byProperty.size > MAX_PROPERTIES) return null;
-    return [...this.#byProperty].map(([property, steps]) => ({
-      property,
-      steps: steps.map(({ people, micros, last }) => ({
-        people, seconds: micros / 1e6, lastAt: people === 0 ? null : new Date(Math.floor(last / 1_000) + EPOCH_MS),
-      })),
-    })).sort((a, b) => b.steps[0]!.people - a.steps[0]!.people);
+    return [...this.#byProperty]
+      .map(([property, steps]) => ({
+        property,
+        steps: steps.map(({ people, micros, last }) => ({
+          people,
+          seconds: micros / 1e6,
+          lastAt: people === 0 ? null : new Date(Math.floor(last / 1_000) + EPOCH_MS),
+        })),
+      }))
+      .sort((a, b) => b.steps[0]!.people - a.steps[0]!.people);
   }
 }
 
 /**
- * Of each kind of event in the apps `followed`: who had one in the period after completing the step for the first time, and the seconds
- * to the first such event. A kind that most people had comes first.
+ * Of each kind of event in the apps `followed`: who had one in the period after completing the step for the first time,
+ * and the seconds to the first such event. A kind that most people had comes first.
  */
 export async function exploreFunnel(
-  db: Database, entityId: number, query: FunnelQuery,
+  db: Database,
+  entityId: number,
+  query: FunnelQuery,
   { position, followed, signal }: { position: number; followed: readonly number[]; signal?: AbortSignal },
 ): Promise<Followed[]> {
   const totals = new Map<string, Followed>();
   await inShards(db, signal, async (session, shard) => {
     const { values, add } = parameters();
-    const { with: tables, levels, joins, person, mayCount } = funnelSql({ ...query, breakdown: null }, position + 1, shard, add, followed);
+    const {
+      with: tables,
+      levels,
+      joins,
+      person,
+      mayCount,
+    } = funnelSql({ ...query, breakdown: null }, position + 1, shard, add, followed);
     const { rows } = await session.query<Followed>(
       `WITH ${tables}, completed AS MATERIALIZED (
           SELECT DISTINCT ON (hash, person) person, at, id FROM (${levels}) levels WHERE p${position} IS NOT NULL
@@ -168,7 +191,9 @@ export async function exploreFunnel(
           WHERE e.entity_id = $1 AND e.app_id = ANY (${add(followed)}::integer[]) AND ${mayCount}
             AND e.happened_at >= ${add(query.from)} AND e.happened_at < ${add(query.until)} AND (e.happened_at, e.id) > (c.at, c.id)
           GROUP BY e.app_id, e.log_type, e.name, c.person, c.at) firsts
-        GROUP BY app_id, log_type, name`, [entityId, ...values]);
+        GROUP BY app_id, log_type, name`,
+      [entityId, ...values],
+    );
     for (const row of rows) {
       const key = JSON.stringify([row.appId, row.logType, row.name]);
       const one = totals.get(key);
@@ -182,24 +207,29 @@ export async function exploreFunnel(
 const SHARDS = 2;
 export const FUNNEL_TIMEOUT_MS = 120_000;
 /**
- * Each session sorts the rows of its people once; the planner's own parallel plans sort them nowhere else. It can't know how many devices
- * have one user: it would sort all events to join them, or, of a small app beside a large one, compare each event with each device (100,000
- * events took 26 s, now 0.3 s). A timeout that runs is not moved, only ended and begun again.
+ * Each session sorts the rows of its people once; the planner's own parallel plans sort them nowhere else. It can't
+ * know how many devices have one user: it would sort all events to join them, or, of a small app beside a large one,
+ * compare each event with each device (100,000 events took 26 s, now 0.3 s). A timeout that runs is not moved, only
+ * ended and begun again.
  */
 const SETTINGS = `SET LOCAL transaction_timeout = 0; SET LOCAL transaction_timeout = ${FUNNEL_TIMEOUT_MS};
   SET LOCAL work_mem = '64MB'; SET LOCAL enable_mergejoin = off; SET LOCAL enable_nestloop = off; SET LOCAL cursor_tuple_fraction = 1;
   SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL jit = off; SET LOCAL client_connection_check_interval = '2s'`;
 
 /** Does a part of the work for each shard, all of them on the same snapshot. */
-async function inShards(db: Database, signal: AbortSignal | undefined, work: (session: Tx, shard: Shard) => Promise<void>): Promise<void> {
+async function inShards(
+  db: Database,
+  signal: AbortSignal | undefined,
+  work: (session: Tx, shard: Shard) => Promise<void>,
+): Promise<void> {
   const sessions: Tx[] = [];
   const pids: number[] = [];
   /** Begins with one message to Postgres: on a busy machine each one waits for its turn. */
   const begin = async (snapshot: string, columns: string) => {
     const session = await db.connect();
     sessions.push(session);
-    const results = await session.query(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${snapshot} ${SETTINGS};
-      SELECT pg_backend_pid() AS pid${columns}`) as unknown as QueryResult<{ pid: number; snapshot: string }>[];
+    const results = (await session.query(`BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${snapshot} ${SETTINGS};
+      SELECT pg_backend_pid() AS pid${columns}`)) as unknown as QueryResult<{ pid: number; snapshot: string }>[];
     const [row] = results.at(-1)!.rows;
     pids.push(row!.pid);
     return row!;
@@ -209,27 +239,38 @@ async function inShards(db: Database, signal: AbortSignal | undefined, work: (se
     const { snapshot } = await begin('', ', pg_export_snapshot() AS snapshot');
     while (sessions.length < SHARDS) await begin(`SET TRANSACTION SNAPSHOT '${snapshot}';`, '');
     await endingOn(db, pids, signal, () =>
-      Promise.all(sessions.map((session, number) => work(session, { number, of: SHARDS }))));
+      Promise.all(sessions.map((session, number) => work(session, { number, of: SHARDS }))),
+    );
     failed = false;
   } finally {
     // One that still computes is of no use to anybody: its session ends.
-    await Promise.all(sessions.map(async (session) => {
-      if (failed) session.release(true);
-      else await session.query('COMMIT').then(() => session.release(), () => session.release(true));
-    }));
+    await Promise.all(
+      sessions.map(async (session) => {
+        if (failed) session.release(true);
+        else
+          await session.query('COMMIT').then(
+            () => session.release(),
+            () => session.release(true),
+          );
+      }),
+    );
   }
 }
 
 /**
- * The rows of a query, so many at a time. Postgres makes the next page while one is read; the transaction's end closes the cursor,
- * so each query of a transaction has a name of its own.
+ * The rows of a query, so many at a time. Postgres makes the next page while one is read; the transaction's end closes
+ * the cursor, so each query of a transaction has a name of its own.
  */
 async function* pagesOf<Row extends object>(
-  session: Tx, name: string, query: string, values: unknown[], size: number,
+  session: Tx,
+  name: string,
+  query: string,
+  values: unknown[],
+  size: number,
 ): AsyncGenerator<Row[]> {
   const fetchPage = () => {
     const page = session.query<Row>(`FETCH ${size} FROM ${name}`);
-    page.catch(() => {});          // one that is not waited for any more fails with its session
+    page.catch(() => {}); // one that is not waited for any more fails with its session
     return page;
   };
   await session.query(`DECLARE ${name} NO SCROLL CURSOR FOR ${query}`, values);

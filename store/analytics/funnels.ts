@@ -5,8 +5,16 @@ import { idPieces } from '../core/id-pieces.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 
 export type Funnel = {
-  id: number; identifier: string; name: string; description: string | null; maxDuration: number; steps: FunnelStep[]; labels: string[];
-  createdAt: Date; updatedAt: Date; archivedAt: Date | null;
+  id: number;
+  identifier: string;
+  name: string;
+  description: string | null;
+  maxDuration: number;
+  steps: FunnelStep[];
+  labels: string[];
+  createdAt: Date;
+  updatedAt: Date;
+  archivedAt: Date | null;
 };
 
 // Labels by label_targets_by_target.
@@ -18,44 +26,76 @@ const FUNNELS = `SELECT f.*, ARRAY(
 /** An entity has so many at most. */
 export const MAX_FUNNELS = 1_000;
 
-type NewFunnel = Pick<Funnel, 'name' | 'description' | 'maxDuration' | 'steps'> & { appIds: number[]; createdBy: number };
+type NewFunnel = Pick<Funnel, 'name' | 'description' | 'maxDuration' | 'steps'> & {
+  appIds: number[];
+  createdBy: number;
+};
 
 /** Null: the entity has MAX_FUNNELS already. */
 export async function insertFunnel(tx: Queryable, entityId: number, funnel: NewFunnel): Promise<Funnel | null> {
   // Additions wait for each other here; what only refers to the entity does not.
   await tx.query('SELECT FROM entities WHERE id = $1 FOR NO KEY UPDATE', [entityId]);
   const { name, description, maxDuration, steps, appIds, createdBy } = funnel;
-  return readRow<Funnel>(await tx.query(
-    `INSERT INTO funnels (entity_id, identifier, name, description, max_duration, steps, app_ids, created_by)
+  return readRow<Funnel>(
+    await tx.query(
+      `INSERT INTO funnels (entity_id, identifier, name, description, max_duration, steps, app_ids, created_by)
      SELECT $1, $2, $3, $4, $5, $6, $7, $8 WHERE (SELECT count(*) FROM funnels WHERE entity_id = $1) < ${MAX_FUNNELS}
      RETURNING *, ARRAY[]::text[] AS labels`,
-    [entityId, newIdentifier('fun'), name, description, maxDuration, JSON.stringify(steps), appIds, createdBy]));
+      [entityId, newIdentifier('fun'), name, description, maxDuration, JSON.stringify(steps), appIds, createdBy],
+    ),
+  );
 }
 
 /** Yields the funnels in pieces, oldest first; of the apps where there are any. */
-export async function* streamFunnels(db: Queryable, entityId: number, appIds: number[] | null): AsyncGenerator<Funnel[]> {
+export async function* streamFunnels(
+  db: Queryable,
+  entityId: number,
+  appIds: number[] | null,
+): AsyncGenerator<Funnel[]> {
   const { rows } = await db.query<{ id: number }>(
-    'SELECT id FROM funnels WHERE entity_id = $1 AND ($2::integer[] IS NULL OR app_ids && $2) ORDER BY id', [entityId, appIds]);
-  for await (const ids of idPieces(db, entityId, 'funnels', rows.map(({ id }) => id))) {
-    yield readRows<Funnel>(await db.query(`${FUNNELS} WHERE f.entity_id = $1 AND f.id = ANY ($2) ORDER BY f.id`, [entityId, ids]));
+    'SELECT id FROM funnels WHERE entity_id = $1 AND ($2::integer[] IS NULL OR app_ids && $2) ORDER BY id',
+    [entityId, appIds],
+  );
+  for await (const ids of idPieces(
+    db,
+    entityId,
+    'funnels',
+    rows.map(({ id }) => id),
+  )) {
+    yield readRows<Funnel>(
+      await db.query(`${FUNNELS} WHERE f.entity_id = $1 AND f.id = ANY ($2) ORDER BY f.id`, [entityId, ids]),
+    );
   }
 }
 
 export async function findFunnel(db: Queryable, entityId: number, identifier: string): Promise<Funnel | null> {
-  return readRow<Funnel>(await db.query(`${FUNNELS} WHERE f.entity_id = $1 AND f.identifier = $2`, [entityId, identifier]));
+  return readRow<Funnel>(
+    await db.query(`${FUNNELS} WHERE f.entity_id = $1 AND f.identifier = $2`, [entityId, identifier]),
+  );
 }
 
 /** Until the transaction ends nobody else changes it. */
 export async function lockFunnel(tx: Queryable, entityId: number, identifier: string): Promise<Funnel | null> {
-  return readRow<Funnel>(await tx.query(
-    `${FUNNELS} WHERE f.entity_id = $1 AND f.identifier = $2 FOR NO KEY UPDATE OF f`, [entityId, identifier]));
+  return readRow<Funnel>(
+    await tx.query(`${FUNNELS} WHERE f.entity_id = $1 AND f.identifier = $2 FOR NO KEY UPDATE OF f`, [
+      entityId,
+      identifier,
+    ]),
+  );
 }
 
 /** It was changed, and is archived from then on, or from before; or it is not. */
-export async function updateFunnelArchived(tx: Queryable, entityId: number, id: number, isArchived: boolean): Promise<void> {
+export async function updateFunnelArchived(
+  tx: Queryable,
+  entityId: number,
+  id: number,
+  isArchived: boolean,
+): Promise<void> {
   await tx.query(
     `UPDATE funnels SET updated_at = now(), archived_at = CASE WHEN $3 THEN now() END
-     WHERE entity_id = $1 AND id = $2 AND (archived_at IS NOT NULL) <> $3`, [entityId, id, isArchived]);
+     WHERE entity_id = $1 AND id = $2 AND (archived_at IS NOT NULL) <> $3`,
+    [entityId, id, isArchived],
+  );
 }
 
 /** Its labels were changed. */

@@ -7,36 +7,53 @@ import { listReached } from './erased-values.ts';
 type NamedAttribute = { sor: string; key: string; isSensitive: boolean };
 
 /**
- * Lists the attributes that filters compare with, also by way of the segments and campaigns that they name; each once, by System of Records
- * and key.
+ * Lists the attributes that filters compare with, also by way of the segments and campaigns that they name; each once,
+ * by System of Records and key.
  */
 export async function listNamedAttributes(
-  db: Queryable, entityId: number, filters: readonly SegmentFilters[],
+  db: Queryable,
+  entityId: number,
+  filters: readonly SegmentFilters[],
 ): Promise<NamedAttribute[]> {
   const all = await listAllFilters(db, entityId, filters);
   const named = all.flatMap((filter) => (filter.filter_on === 'attributes' ? [filter] : []));
   if (named.length === 0) return [];
-  return readRows<NamedAttribute>(await db.query(
-    `SELECT DISTINCT s.identifier AS sor, a.key, a.is_sensitive
+  return readRows<NamedAttribute>(
+    await db.query(
+      `SELECT DISTINCT s.identifier AS sor, a.key, a.is_sensitive
      FROM unnest($2::text[], $3::text[]) AS n (sor, key)
      JOIN systems_of_records s ON s.entity_id = $1 AND s.identifier = n.sor AND s.deleted_at IS NULL
      JOIN customer_attributes a ON a.entity_id = $1 AND a.sor_id = s.id AND a.key = n.key AND a.deleted_at IS NULL
      ORDER BY s.identifier, a.key`,
-    [entityId, named.map((filter) => filter.sor_identifier), named.map((filter) => filter.attribute_key)]));
+      [entityId, named.map((filter) => filter.sor_identifier), named.map((filter) => filter.attribute_key)],
+    ),
+  );
 }
 
 /** The filters of blocks, and of all segments and campaigns that they reach; each of these is read once. */
-async function listAllFilters(db: Queryable, entityId: number, given: readonly SegmentFilters[]): Promise<SegmentFilter[]> {
+async function listAllFilters(
+  db: Queryable,
+  entityId: number,
+  given: readonly SegmentFilters[],
+): Promise<SegmentFilter[]> {
   const all: SegmentFilter[] = [];
   const seen = new Set<string>();
   for (let blocks = given; blocks.length > 0;) {
     const found = blocks.flatMap((one) => Array.from(eachFilter(one), ({ filter }) => filter));
     all.push(...found);
     const segments = found.flatMap((filter) => (filter.filter_on === 'segments' ? filter.segment_identifiers : []));
-    const campaigns = found.flatMap((filter) => (filter.filter_on === 'campaigns' ? filter.campaign_identifiers ?? [ALL] : []));
+    const campaigns = found.flatMap((filter) =>
+      filter.filter_on === 'campaigns' ? (filter.campaign_identifiers ?? [ALL]) : [],
+    );
     const reached = [
-      ...segments.length === 0 ? [] : await listReached(db, entityId, segments.filter((identifier) => !seen.has(identifier))),
-      ...await listFiltersOfCampaigns(db, entityId, campaigns),
+      ...(segments.length === 0
+        ? []
+        : await listReached(
+            db,
+            entityId,
+            segments.filter((identifier) => !seen.has(identifier)),
+          )),
+      ...(await listFiltersOfCampaigns(db, entityId, campaigns)),
     ].filter(({ identifier }) => !seen.has(identifier));
     for (const { identifier } of reached) seen.add(identifier);
     blocks = reached.map(({ filters }) => filters);
@@ -48,18 +65,28 @@ async function listAllFilters(db: Queryable, entityId: number, given: readonly S
 const ALL = '*';
 
 async function listFiltersOfCampaigns(
-  db: Queryable, entityId: number, identifiers: readonly string[],
+  db: Queryable,
+  entityId: number,
+  identifiers: readonly string[],
 ): Promise<{ identifier: string; filters: SegmentFilters }[]> {
   if (identifiers.length === 0) return [];
   const { rows } = await db.query<{ identifier: string; filters: SegmentFilters }>(
     `SELECT identifier, filters FROM campaigns
      WHERE entity_id = $1 AND filters IS NOT NULL AND ($3 OR identifier = ANY ($2) OR api_identifier = ANY ($2))`,
-    [entityId, identifiers, identifiers.includes(ALL)]);
+    [entityId, identifiers, identifiers.includes(ALL)],
+  );
   return rows;
 }
 
-/** Lists the attributes that the filters compare with of all segments, and of campaigns under way, that name one, also by way of others. */
-export async function listAttributesOfUsers(db: Queryable, entityId: number, segmentId: number): Promise<NamedAttribute[]> {
+/**
+ * Lists the attributes that the filters compare with of all segments, and of campaigns under way, that name one, also
+ * by way of others.
+ */
+export async function listAttributesOfUsers(
+  db: Queryable,
+  entityId: number,
+  segmentId: number,
+): Promise<NamedAttribute[]> {
   const { rows } = await db.query<{ filters: SegmentFilters }>(
     `WITH RECURSIVE users AS (
        SELECT $2::integer AS id
@@ -70,11 +97,18 @@ export async function listAttributesOfUsers(db: Queryable, entityId: number, seg
      SELECT c.filters FROM campaigns c
      WHERE c.entity_id = $1 AND c.filters IS NOT NULL AND c.status IN ('draft', 'scheduled', 'wait_sync', 'ongoing')
        AND EXISTS (SELECT FROM named n WHERE strpos(c.filters::text, '"' || n.identifier || '"') > 0)`,
-    [entityId, segmentId]);
-  return listNamedAttributes(db, entityId, rows.map((row) => row.filters));
+    [entityId, segmentId],
+  );
+  return listNamedAttributes(
+    db,
+    entityId,
+    rows.map((row) => row.filters),
+  );
 }
 
-/** Lists the segments whose filters compare with a sensitive attribute, themselves or by way of segments that they name. */
+/**
+ * Lists the segments whose filters compare with a sensitive attribute, themselves or by way of segments that they name.
+ */
 export async function listSensitiveSegments(db: Queryable, entityId: number): Promise<number[]> {
   const { rows } = await db.query<{ id: number }>(
     `WITH RECURSIVE attributes AS MATERIALIZED (
@@ -88,6 +122,8 @@ export async function listSensitiveSegments(db: Queryable, entityId: number): Pr
          SELECT FROM attributes WHERE jsonb_path_exists(s.filters::jsonb,
            '$.** ? (@.filter_on == "attributes" && @.sor_identifier == $sor && @.attribute_key == $key)', named))
        UNION SELECT u.segment_id FROM sensitive JOIN segment_uses u ON u.entity_id = $1 AND u.used_segment_id = sensitive.id)
-     SELECT id FROM sensitive`, [entityId]);
+     SELECT id FROM sensitive`,
+    [entityId],
+  );
   return rows.map(({ id }) => id);
 }

@@ -2,14 +2,15 @@ import type { Queryable } from '../core/database.ts';
 import { COUNTS, IS_CUSTOMER } from '../gdpr/shared-ids.ts';
 
 /**
- * How to tell whose an event is: `with` and `joins` go into a statement over rows `e` of events, $1 being the entity. `unjoined`: the same
- * person where the event alone says it, so that it is known before the joins; else NULL.
+ * How to tell whose an event is: `with` and `joins` go into a statement over rows `e` of events, $1 being the entity.
+ * `unjoined`: the same person where the event alone says it, so that it is known before the joins; else NULL.
  */
 export type PersonSql = { with: string[]; joins: string; person: string; unjoined: string };
 
 /**
- * A person, in analytics: the event's user; else the only user that its app saw on the device; else the device. As text: `u` and the
- * user's id, or `d` and the device's. With `aliases` an earlier id counts as the one it became, where that is vouched for of one only.
+ * A person, in analytics: the event's user; else the only user that its app saw on the device; else the device. As
+ * text: `u` and the user's id, or `d` and the device's. With `aliases` an earlier id counts as the one it became, where
+ * that is vouched for of one only.
  */
 export function personSql(apps: string, { aliases = false } = {}): PersonSql {
   // The user of a device that has had one; NULL: several.
@@ -35,9 +36,9 @@ export function personSql(apps: string, { aliases = false } = {}): PersonSql {
 const MAX_HOPS = 10;
 
 /**
- * Whether an alias `u` decides who somebody is, in counts and so in who gets a message: staff have confirmed it, or a device that alone had
- * used the earlier id said so, which is no customer. Where an app requires verified users, a device's word is not enough, since anybody
- * with the app's key can make one up.
+ * Whether an alias `u` decides who somebody is, in counts and so in who gets a message: staff have confirmed it, or a
+ * device that alone had used the earlier id said so, which is no customer. Where an app requires verified users, a
+ * device's word is not enough, since anybody with the app's key can make one up.
  */
 const IS_VOUCHED_FOR = `(u.decision = 'confirmed' OR ${COUNTS('u')} AND NOT ${IS_CUSTOMER}
   AND NOT EXISTS (SELECT FROM apps p WHERE p.entity_id = $1 AND p.id = u.app_id AND p.verified_users))`;
@@ -65,8 +66,8 @@ export type EarlierId = { appId: number; id: string };
 const MAX_EARLIER_IDS = 1_000;
 
 /**
- * The ids that became this user, also by way of others, for staff to read: each within an app, where the app says so of one user only, and
- * staff have not refused it. By user_aliases_by_user and the primary key of user_aliases.
+ * The ids that became this user, also by way of others, for staff to read: each within an app, where the app says so of
+ * one user only, and staff have not refused it. By user_aliases_by_user and the primary key of user_aliases.
  */
 export async function listEarlierIds(db: Queryable, entityId: number, userId: string): Promise<EarlierId[]> {
   const counts = `a.decision IS DISTINCT FROM 'refused' AND NOT EXISTS (
@@ -78,25 +79,34 @@ export async function listEarlierIds(db: Queryable, entityId: number, userId: st
        UNION
        SELECT a.app_id, a.previous_id FROM earlier e
        JOIN user_aliases a ON a.entity_id = $1 AND a.user_id = e.previous_id AND a.app_id = e.app_id AND ${counts})
-     SELECT app_id, previous_id FROM earlier LIMIT ${MAX_EARLIER_IDS}`, [entityId, userId]);
+     SELECT app_id, previous_id FROM earlier LIMIT ${MAX_EARLIER_IDS}`,
+    [entityId, userId],
+  );
   return rows.map(({ app_id: appId, previous_id: id }) => ({ appId, id }));
 }
 
-/** The only user of the device of a row, as a person; null: there are several, or none. By the primary key of device_users. */
+/**
+ * The only user of the device of a row, as a person; null: there are several, or none. By the primary key of
+ * device_users.
+ */
 const onlyUser = (row: string): string => `(
   SELECT 'u' || min(u.user_id) FROM device_users u
   WHERE u.entity_id = ${row}.entity_id AND u.app_id = ${row}.app_id AND u.device_id = ${row}.device_id
   HAVING count(*) = 1)`;
 
 /** Whose an event is, as `personSql` says, looked up for each row `e` of events: for a few of many. */
-export const personOfEvent = (e: string): string => `coalesce('u' || ${e}.user_id, ${onlyUser(e)}, 'd' || ${e}.device_id)`;
-
-/** Whose a device is, as a person: its last user; else its only user; else the device itself. `d` is a row of devices. */
-export const personOfDevice = (d: string): string => `coalesce('u' || ${d}.last_user_id, ${onlyUser(d)}, 'd' || ${d}.device_id)`;
+export const personOfEvent = (e: string): string =>
+  `coalesce('u' || ${e}.user_id, ${onlyUser(e)}, 'd' || ${e}.device_id)`;
 
 /**
- * The people of an app, each once, as `person`: users that it has seen, also without a device, and devices that have had no user, or
- * several, since calls without a user are then the device's. Needs `only_users` of `personSql`.
+ * Whose a device is, as a person: its last user; else its only user; else the device itself. `d` is a row of devices.
+ */
+export const personOfDevice = (d: string): string =>
+  `coalesce('u' || ${d}.last_user_id, ${onlyUser(d)}, 'd' || ${d}.device_id)`;
+
+/**
+ * The people of an app, each once, as `person`: users that it has seen, also without a device, and devices that have
+ * had no user, or several, since calls without a user are then the device's. Needs `only_users` of `personSql`.
  */
 export const peopleOfApp = (app: string): string => `
   SELECT 'u' || user_id AS person FROM device_users WHERE entity_id = $1 AND app_id = ${app}
@@ -106,8 +116,12 @@ export const peopleOfApp = (app: string): string => `
   WHERE d.entity_id = $1 AND d.app_id = ${app} AND d.last_user_id IS NULL AND o.device_id IS NULL
   UNION ALL SELECT 'd' || device_id FROM only_users WHERE app_id = ${app} AND user_id IS NULL`;
 
-/** `personOfDevice`, faster for many devices: `only_users` is that of `personSql`, and `onlyUserOfDevice` among the joins. */
-export const personWithOnlyUser = (d: string): string => `coalesce('u' || ${d}.last_user_id, 'u' || o.user_id, 'd' || ${d}.device_id)`;
+/**
+ * `personOfDevice`, faster for many devices: `only_users` is that of `personSql`, and `onlyUserOfDevice` among the
+ * joins.
+ */
+export const personWithOnlyUser = (d: string): string =>
+  `coalesce('u' || ${d}.last_user_id, 'u' || o.user_id, 'd' || ${d}.device_id)`;
 export const onlyUserOfDevice = (d: string): string =>
   `LEFT JOIN only_users o ON o.app_id = ${d}.app_id AND o.device_id = CASE WHEN ${d}.last_user_id IS NULL THEN ${d}.device_id END`;
 

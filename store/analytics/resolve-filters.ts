@@ -2,8 +2,19 @@ import { type DeviceField, deviceFieldType, DEVICE_FIELDS, readComparison } from
 import { eventNameError } from '../../domain/analytics/event-names.ts';
 import { detailsOf, eventsOfFunnel } from '../../domain/analytics/funnel.ts';
 import {
-  type AttributesFilter, type CampaignsFilter, type DevicesFilter, eachFilter, type EventsFilter, type FilterBlock, type FunnelsFilter,
-  isBlock, lastDaysOf, periodOf, type SegmentFilter, type SegmentFilters, type SegmentsFilter,
+  type AttributesFilter,
+  type CampaignsFilter,
+  type DevicesFilter,
+  eachFilter,
+  type EventsFilter,
+  type FilterBlock,
+  type FunnelsFilter,
+  isBlock,
+  lastDaysOf,
+  periodOf,
+  type SegmentFilter,
+  type SegmentFilters,
+  type SegmentsFilter,
 } from '../../domain/analytics/segment-filters.ts';
 import type { ValueType } from '../../domain/attributes/attribute-value.ts';
 import type { FieldError } from '../../domain/core/refusal.ts';
@@ -19,25 +30,45 @@ import { type Funnel, findFunnel } from './funnels.ts';
 import type { ResolvedBlock, ResolvedFilter, ResolvedFilters, SegmentQuery } from './segment-sql.ts';
 
 /** `failure`: why it has no newer snapshot. */
-export type NamedSegment = { id: number; identifier: string; name: string; snapshotAt: Date | null; failure: string | null };
+export type NamedSegment = {
+  id: number;
+  identifier: string;
+  name: string;
+  snapshotAt: Date | null;
+  failure: string | null;
+};
 
 /**
- * `errors`: of each filter that names something unknown, by its path. `query` stands where there are none. `failure`: an erasure removed a
- * value by which the filters left people out, so they find no person.
+ * `errors`: of each filter that names something unknown, by its path. `query` stands where there are none. `failure`:
+ * an erasure removed a value by which the filters left people out, so they find no person.
  */
-export type Resolution = { errors: FieldError[]; query: SegmentQuery | null; segments: NamedSegment[]; failure: string | null };
+export type Resolution = {
+  errors: FieldError[];
+  query: SegmentQuery | null;
+  segments: NamedSegment[];
+  failure: string | null;
+};
 
 type Asked = { appId: number; filters: SegmentFilters; now: Date; isStored?: boolean };
 
 /**
- * Looks up what filters name, and checks values against the types of what they compare. `at` is the path of the filters. Those that
+ * Looks up what filters name, and checks values against the types of what they compare. `at` is the path of the
+ * filters. Those that
  * `isStored` may hold what an erasure left of a value, which finds no person.
  */
 export async function resolveFilters(
-  db: Queryable, entityId: number, { appId, filters, now, isStored = false }: Asked, at = 'filters',
+  db: Queryable,
+  entityId: number,
+  { appId, filters, now, isStored = false }: Asked,
+  at = 'filters',
 ): Promise<Resolution> {
   const aliases = filters.aliases ?? false;
-  const known = await knownNames(db, entityId, appId, [...eachFilter(filters)].map(({ filter }) => filter));
+  const known = await knownNames(
+    db,
+    entityId,
+    appId,
+    [...eachFilter(filters)].map(({ filter }) => filter),
+  );
   const errors: FieldError[] = [];
   const resolve = (element: SegmentFilter | FilterBlock, path: string): ResolvedFilter | ResolvedBlock => {
     if (isBlock(element)) return resolveBlock(element, path);
@@ -46,13 +77,21 @@ export async function resolveFilters(
     errors.push({ element: `${path}.${resolved.element}`, message: resolved.message });
     return NOTHING;
   };
-  const resolveBlock = ({ operator, filters: elements }: FilterBlock, path: string): ResolvedBlock =>
-    ({ operator, filters: elements.map((element, index) => resolve(element, `${path}.filters.${index}`)) });
+  const resolveBlock = ({ operator, filters: elements }: FilterBlock, path: string): ResolvedBlock => ({
+    operator,
+    filters: elements.map((element, index) => resolve(element, `${path}.filters.${index}`)),
+  });
   const resolved: ResolvedFilters = {
-    operator: filters.operator, blocks: filters.blocks.map((block, index) => resolveBlock(block, `${at}.blocks.${index}`)),
+    operator: filters.operator,
+    blocks: filters.blocks.map((block, index) => resolveBlock(block, `${at}.blocks.${index}`)),
   };
   const query = errors.length === 0 ? { appId, filters: resolved, now, aliases } : null;
-  return { errors, query, segments: [...known.segments.values()], failure: await findErasureFailure(db, entityId, filters) };
+  return {
+    errors,
+    query,
+    segments: [...known.segments.values()],
+    failure: await findErasureFailure(db, entityId, filters),
+  };
 }
 
 /** Stands for a filter with an error. */
@@ -61,25 +100,41 @@ const NOTHING: ResolvedBlock = { operator: 'and', filters: [] };
 type Known = {
   /** The segment's. */
   appId: number;
-  apps: Map<string, number>; sors: Map<string, number>; attributes: CustomerAttribute[]; segments: Map<string, NamedSegment>;
-  funnels: Map<string, Funnel>; events: Map<string, ReadonlySet<string>>; campaigns: Map<string, Pick<Campaign, 'id' | 'appId'>>;
+  apps: Map<string, number>;
+  sors: Map<string, number>;
+  attributes: CustomerAttribute[];
+  segments: Map<string, NamedSegment>;
+  funnels: Map<string, Funnel>;
+  events: Map<string, ReadonlySet<string>>;
+  campaigns: Map<string, Pick<Campaign, 'id' | 'appId'>>;
 };
 
 const eventsKey = (appId: number, logType: number): string => `${appId}/${logType}`;
 
-async function knownNames(db: Queryable, entityId: number, appId: number, filters: readonly SegmentFilter[]): Promise<Known> {
+async function knownNames(
+  db: Queryable,
+  entityId: number,
+  appId: number,
+  filters: readonly SegmentFilter[],
+): Promise<Known> {
   const named = <Kind extends SegmentFilter>(kind: Kind['filter_on']) =>
     filters.filter((filter): filter is Kind => filter.filter_on === kind);
-  const sors = await listSorIds(db, entityId, named<AttributesFilter>('attributes').map((filter) => filter.sor_identifier));
+  const sors = await listSorIds(
+    db,
+    entityId,
+    named<AttributesFilter>('attributes').map((filter) => filter.sor_identifier),
+  );
   const funnels = new Map<string, Funnel>();
   for (const { funnel_identifier: identifier } of named<FunnelsFilter>('funnels')) {
-    const funnel = funnels.get(identifier) ?? await findFunnel(db, entityId, identifier);
+    const funnel = funnels.get(identifier) ?? (await findFunnel(db, entityId, identifier));
     if (funnel) funnels.set(identifier, funnel);
   }
   const eventFilters = named<EventsFilter>('events');
   const apps = await listAppIds(db, entityId, [
     ...eventFilters.flatMap((filter) => filter.app_id ?? []),
-    ...[...funnels.values()].flatMap(({ steps }) => steps.flatMap(({ match_name: names }) => names.map((name) => name.app_id))),
+    ...[...funnels.values()].flatMap(({ steps }) =>
+      steps.flatMap(({ match_name: names }) => names.map((name) => name.app_id)),
+    ),
   ]);
   const events = new Map<string, ReadonlySet<string>>();
   for (const { app_id: app, log_type: logType } of eventFilters) {
@@ -88,52 +143,87 @@ async function knownNames(db: Queryable, entityId: number, appId: number, filter
     events.set(eventsKey(id, logType), await listEventNames(db, entityId, id, logType === 0 ? null : logType));
   }
   return {
-    appId, apps, sors, funnels, events, attributes: await listCustomerAttributesOf(db, entityId, [...sors.values()]),
-    segments: await listNamedSegments(db, entityId, named<SegmentsFilter>('segments').flatMap((filter) => filter.segment_identifiers)),
+    appId,
+    apps,
+    sors,
+    funnels,
+    events,
+    attributes: await listCustomerAttributesOf(db, entityId, [...sors.values()]),
+    segments: await listNamedSegments(
+      db,
+      entityId,
+      named<SegmentsFilter>('segments').flatMap((filter) => filter.segment_identifiers),
+    ),
     campaigns: await listCampaignRefs(
-      db, entityId, named<CampaignsFilter>('campaigns').flatMap((filter) => filter.campaign_identifiers ?? [])),
+      db,
+      entityId,
+      named<CampaignsFilter>('campaigns').flatMap((filter) => filter.campaign_identifiers ?? []),
+    ),
   };
 }
 
-async function listNamedSegments(db: Queryable, entityId: number, identifiers: string[]): Promise<Map<string, NamedSegment>> {
+async function listNamedSegments(
+  db: Queryable,
+  entityId: number,
+  identifiers: string[],
+): Promise<Map<string, NamedSegment>> {
   if (identifiers.length === 0) return new Map();
   const { rows } = await db.query<NamedSegment>(
     `SELECT id, identifier, name, snapshot_at AS "snapshotAt", failure FROM segments WHERE entity_id = $1 AND identifier = ANY ($2)`,
-    [entityId, identifiers]);
+    [entityId, identifiers],
+  );
   return new Map(rows.map((segment) => [segment.identifier, segment]));
 }
 
 function resolveFilter(
-  filter: SegmentFilter, known: Known, { now, isStored, aliases }: { now: Date; isStored: boolean; aliases: boolean },
+  filter: SegmentFilter,
+  known: Known,
+  { now, isStored, aliases }: { now: Date; isStored: boolean; aliases: boolean },
 ): ResolvedFilter | FieldError {
   switch (filter.filter_on) {
-    case 'attributes': return resolveAttribute(filter, known, isStored);
-    case 'devices': return resolveDeviceField(filter);
-    case 'events': return resolveEvents(filter, known, now);
-    case 'segments': return resolveSegments(filter, known);
-    case 'funnels': return resolveFunnel(filter, known, { now, aliases });
-    case 'campaigns': return resolveCampaigns(filter, known, now);
+    case 'attributes':
+      return resolveAttribute(filter, known, isStored);
+    case 'devices':
+      return resolveDeviceField(filter);
+    case 'events':
+      return resolveEvents(filter, known, now);
+    case 'segments':
+      return resolveSegments(filter, known);
+    case 'funnels':
+      return resolveFunnel(filter, known, { now, aliases });
+    case 'campaigns':
+      return resolveCampaigns(filter, known, now);
   }
 }
 
 function resolveAttribute(
   { sor_identifier: sor, attribute_key: key, operator, values, values_erased: valuesErased = 0 }: AttributesFilter,
-  { sors, attributes }: Known, isStored: boolean,
+  { sors, attributes }: Known,
+  isStored: boolean,
 ): ResolvedFilter | FieldError {
   const sorId = sors.get(sor);
   if (sorId === undefined) {
-    return { element: 'sor_identifier', message: 'is no System of Records of your entity: GET /api/system_of_records lists them' };
+    return {
+      element: 'sor_identifier',
+      message: 'is no System of Records of your entity: GET /api/system_of_records lists them',
+    };
   }
   const own = attributes.filter((attribute) => attribute.sorId === sorId);
   const attribute = own.find((candidate) => candidate.key === key);
   if (!attribute) {
-    const message = own.length === 0 ? 'is unknown: this System of Records has no attributes yet'
-      : sayUnknown(key, own.map((candidate) => candidate.key));
+    const message =
+      own.length === 0
+        ? 'is unknown: this System of Records has no attributes yet'
+        : sayUnknown(
+            key,
+            own.map((candidate) => candidate.key),
+          );
     return { element: 'attribute_key', message };
   }
   const { id: attributeId, widenedFrom } = attribute;
   const read = (type: ValueType) => readComparison(type, operator, values, { isStored, valuesErased });
-  // A filter from before the attribute became a String goes on comparing those of its values that have the earlier type.
+  // A filter from before the attribute became a String goes on comparing those of its values that have the earlier
+  // type.
   const earlier = widenedFrom === null || isSetOperator(operator) ? null : read(widenedFrom);
   const comparison = earlier === null || 'element' in earlier ? read(attribute.valueType) : earlier;
   return 'element' in comparison ? comparison : { on: 'attributes', sorId, attributeId, comparison, widenedFrom };
@@ -158,32 +248,50 @@ function resolveEvents(filter: EventsFilter, known: Known, now: Date): ResolvedF
   if (appId === undefined) return { element: 'app_id', message: UNKNOWN_APP };
   const message = eventNameError(name, known.events.get(eventsKey(appId, logType))!);
   if (message !== null) return { element: 'log_name', message };
-  return { on: 'events', appId, logType, name, details: detailsOf(filter), operator, count, period: periodOf(period, now) };
+  return {
+    on: 'events',
+    appId,
+    logType,
+    name,
+    details: detailsOf(filter),
+    operator,
+    count,
+    period: periodOf(period, now),
+  };
 }
 
 function resolveSegments(
-  { selection, segment_identifiers: identifiers, operator }: SegmentsFilter, { segments }: Known,
+  { selection, segment_identifiers: identifiers, operator }: SegmentsFilter,
+  { segments }: Known,
 ): ResolvedFilter | FieldError {
   const unknown = identifiers.findIndex((identifier) => !segments.has(identifier));
   if (unknown !== -1) {
-    return { element: `segment_identifiers.${unknown}`, message: 'is no segment of your entity: GET /api/segments lists them' };
+    return {
+      element: `segment_identifiers.${unknown}`,
+      message: 'is no segment of your entity: GET /api/segments lists them',
+    };
   }
   const ids = [...new Set(identifiers.map((identifier) => segments.get(identifier)!.id))];
   return { on: 'segments', ids, selection, isNegated: operator === 'is_not_in' };
 }
 
 function resolveFunnel(
-  { funnel_identifier: identifier, step, outcome, operator, period }: FunnelsFilter, { funnels, apps }: Known,
+  { funnel_identifier: identifier, step, outcome, operator, period }: FunnelsFilter,
+  { funnels, apps }: Known,
   { now, aliases }: { now: Date; aliases: boolean },
 ): ResolvedFilter | FieldError {
   const funnel = funnels.get(identifier);
-  if (!funnel) return { element: 'funnel_identifier', message: 'is no funnel of your entity: GET /api/funnels lists them' };
-  if (funnel.archivedAt !== null) return { element: 'funnel_identifier', message: 'is archived: restore the funnel first' };
+  if (!funnel)
+    return { element: 'funnel_identifier', message: 'is no funnel of your entity: GET /api/funnels lists them' };
+  if (funnel.archivedAt !== null)
+    return { element: 'funnel_identifier', message: 'is archived: restore the funnel first' };
   const first = outcome === 'dropped' ? 1 : 0;
   const last = funnel.steps.length - 1;
   if (step < first || step > last) {
-    const message = last < first ? 'does not exist: people drop out between two steps, and the funnel has one'
-      : `must be the number of a step, from ${first} to ${last}`;
+    const message =
+      last < first
+        ? 'does not exist: people drop out between two steps, and the funnel has one'
+        : `must be the number of a step, from ${first} to ${last}`;
     return { element: 'step', message };
   }
   const events = eventsOfFunnel(funnel.steps).flatMap(({ appId, ...event }) => {
@@ -191,22 +299,35 @@ function resolveFunnel(
     return id === undefined ? [] : [{ ...event, appId: id }];
   });
   const query = {
-    events, details: funnel.steps.map(detailsOf), ...periodOf(period, now),
-    maxSeconds: funnel.maxDuration, aliases, oneIn: 1, breakdown: null,
+    events,
+    details: funnel.steps.map(detailsOf),
+    ...periodOf(period, now),
+    maxSeconds: funnel.maxDuration,
+    aliases,
+    oneIn: 1,
+    breakdown: null,
   };
   return { on: 'funnels', query, outcome: { step, outcome }, isNegated: operator === 'is_not_in' };
 }
 
 function resolveCampaigns(
-  { outcome, campaign_identifiers: identifiers, operator, last_days: days }: CampaignsFilter, { appId, campaigns }: Known, now: Date,
+  { outcome, campaign_identifiers: identifiers, operator, last_days: days }: CampaignsFilter,
+  { appId, campaigns }: Known,
+  now: Date,
 ): ResolvedFilter | FieldError {
   const unknown = identifiers?.findIndex((identifier) => !campaigns.has(identifier)) ?? -1;
   if (unknown !== -1) {
-    return { element: `campaign_identifiers.${unknown}`, message: 'is no campaign of your entity: GET /api/campaigns lists them' };
+    return {
+      element: `campaign_identifiers.${unknown}`,
+      message: 'is no campaign of your entity: GET /api/campaigns lists them',
+    };
   }
   const named = identifiers?.map((identifier) => campaigns.get(identifier)!);
   return {
-    on: 'campaigns', outcome, isNegated: operator === 'is_not_in', from: days === undefined ? null : lastDaysOf(days, now).from,
+    on: 'campaigns',
+    outcome,
+    isNegated: operator === 'is_not_in',
+    from: days === undefined ? null : lastDaysOf(days, now).from,
     ids: named ? [...new Set(named.map(({ id }) => id))] : null,
     appIds: named ? [...new Set(named.map((campaign) => campaign.appId))] : [appId],
   };

@@ -1,17 +1,26 @@
 import { type Database, read } from '../core/database.ts';
 import { memberSql, type SegmentQuery, type SegmentSql, segmentSql } from './segment-sql.ts';
 
-/** Of a segment's people and of all people of its app; `peoplePush`: people in the segment that a push can reach. Reach: devices. */
+/**
+ * Of a segment's people and of all people of its app; `peoplePush`: people in the segment that a push can reach. Reach:
+ * devices.
+ */
 export type SegmentCounts = {
-  people: number; peopleTotal: number; peoplePush: number; reachCount: number; reachOptin: number; reachToken: number; reachTotal: number;
+  people: number;
+  peopleTotal: number;
+  peoplePush: number;
+  reachCount: number;
+  reachOptin: number;
+  reachToken: number;
+  reachTotal: number;
 };
 
 /** Memory for each hash and sort of a statement; more of it goes to files. */
 const SEGMENT_MEMORY = '64MB';
 
 /**
- * Of a transaction whose statements the database stops after so long each. Whatever the planner knows of tables that have just been filled,
- * it compares no set of people with another one by one.
+ * Of a transaction whose statements the database stops after so long each. Whatever the planner knows of tables that
+ * have just been filled, it compares no set of people with another one by one.
  */
 export const segmentSettings = (timeoutMs: number): string => `SET LOCAL transaction_timeout = 0;
   SET LOCAL statement_timeout = ${timeoutMs}; SET LOCAL work_mem = '${SEGMENT_MEMORY}'; SET LOCAL jit = off;
@@ -19,20 +28,31 @@ export const segmentSettings = (timeoutMs: number): string => `SET LOCAL transac
 
 /** How many people filters find, and how many of them a push can reach. */
 export function countFiltered(
-  db: Database, entityId: number, query: SegmentQuery, timeoutMs: number, signal?: AbortSignal,
+  db: Database,
+  entityId: number,
+  query: SegmentQuery,
+  timeoutMs: number,
+  signal?: AbortSignal,
 ): Promise<SegmentCounts> {
   return countIn(db, entityId, segmentSql(query), query.appId, timeoutMs, signal);
 }
 
 /** The same of the members that a segment has. */
 export function countMembers(
-  db: Database, entityId: number, { appId, id }: { appId: number; id: number }, timeoutMs: number,
+  db: Database,
+  entityId: number,
+  { appId, id }: { appId: number; id: number },
+  timeoutMs: number,
 ): Promise<SegmentCounts> {
   return countIn(db, entityId, memberSql(appId, id), appId, timeoutMs);
 }
 
 async function countIn(
-  db: Database, entityId: number, { with: tables, matched, values, add, ofDevice }: SegmentSql, appId: number, timeoutMs: number,
+  db: Database,
+  entityId: number,
+  { with: tables, matched, values, add, ofDevice }: SegmentSql,
+  appId: number,
+  timeoutMs: number,
   signal?: AbortSignal,
 ): Promise<SegmentCounts> {
   const text = `WITH ${tables}, matched AS MATERIALIZED (${matched}),
@@ -47,8 +67,10 @@ async function countIn(
       ${total('devices', true)} AS "reachCount", ${total('optin', true)} AS "reachOptin", ${total('token', true)} AS "reachToken",
       ${total('devices', false)} AS "reachTotal"
     FROM reached`;
-  return read(db, async (tx) => (await tx.query<SegmentCounts>(text, [entityId, ...values])).rows[0]!,
-    { settings: segmentSettings(timeoutMs), signal });
+  return read(db, async (tx) => (await tx.query<SegmentCounts>(text, [entityId, ...values])).rows[0]!, {
+    settings: segmentSettings(timeoutMs),
+    signal,
+  });
 }
 
 const total = (column: string, ofMatched: boolean): string =>

@@ -4,15 +4,33 @@ import { readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { personOfDevice } from './people.ts';
 
-/** A segment, as those who use its members need it. `hasMembers`: those of its filters or its list as they are now are found. */
-export type SegmentRef = { id: number; identifier: string; name: string; appId: number; appIdentifier: string; hasMembers: boolean };
+/**
+ * A segment, as those who use its members need it. `hasMembers`: those of its filters or its list as they are now are
+ * found.
+ */
+export type SegmentRef = {
+  id: number;
+  identifier: string;
+  name: string;
+  appId: number;
+  appIdentifier: string;
+  hasMembers: boolean;
+};
 
 /** Some segments by their identifiers; unknown ones are left out. */
-export async function listSegmentRefs(db: Queryable, entityId: number, identifiers: readonly string[]): Promise<SegmentRef[]> {
-  return readRows<SegmentRef>(await db.query(
-    `SELECT s.id, s.identifier, s.name, s.app_id, a.identifier AS app_identifier, s.snapshot_at IS NOT NULL AS has_members
+export async function listSegmentRefs(
+  db: Queryable,
+  entityId: number,
+  identifiers: readonly string[],
+): Promise<SegmentRef[]> {
+  return readRows<SegmentRef>(
+    await db.query(
+      `SELECT s.id, s.identifier, s.name, s.app_id, a.identifier AS app_identifier, s.snapshot_at IS NOT NULL AS has_members
      FROM segments s JOIN apps a ON a.entity_id = s.entity_id AND a.id = s.app_id
-     WHERE s.entity_id = $1 AND s.identifier = ANY ($2)`, [entityId, identifiers]));
+     WHERE s.entity_id = $1 AND s.identifier = ANY ($2)`,
+      [entityId, identifiers],
+    ),
+  );
 }
 
 /** Whether a person is in one of the segments, an array. By the primary key. */
@@ -20,21 +38,32 @@ export const isMember = (person: string, segments: string): string => `EXISTS (
   SELECT FROM segment_members m WHERE m.entity_id = $1 AND m.segment_id = ANY (${segments}) AND m.person = ${person})`;
 
 /**
- * Refuses a file of these segments' devices if one of them was deleted or has no members yet: it would show no rows, or rows of members
- * that are no longer the segment's.
+ * Refuses a file of these segments' devices if one of them was deleted or has no members yet: it would show no rows, or
+ * rows of members that are no longer the segment's.
  */
-export async function requireSegmentMembers(db: Queryable, entityId: number, segments: readonly number[]): Promise<void> {
+export async function requireSegmentMembers(
+  db: Queryable,
+  entityId: number,
+  segments: readonly number[],
+): Promise<void> {
   const { rows } = await db.query<{ has_members: boolean }>(
-    'SELECT snapshot_at IS NOT NULL AS has_members FROM segments WHERE entity_id = $1 AND id = ANY ($2::integer[])', [entityId, segments]);
-  if (rows.length < new Set(segments).size) refuse(404, 'not_found', 'The file can\'t be built: its segment was deleted');
+    'SELECT snapshot_at IS NOT NULL AS has_members FROM segments WHERE entity_id = $1 AND id = ANY ($2::integer[])',
+    [entityId, segments],
+  );
+  if (rows.length < new Set(segments).size)
+    refuse(404, 'not_found', "The file can't be built: its segment was deleted");
   if (rows.every(({ has_members: hasMembers }) => hasMembers)) return;
-  refuse(409, 'computing', 'The file can\'t be built: the people of its segment are not found yet. Ask for the file again later');
+  refuse(
+    409,
+    'computing',
+    "The file can't be built: the people of its segment are not found yet. Ask for the file again later",
+  );
 }
 
 /**
- * The devices of a segment in an app, as rows of devices with their `person`: those of each member in turn, in the order of the primary
- * key, by devices_by_user, device_users_by_user and the device's own id. What is found by these may be another's by now. By OFFSET 0, so
- * that the planner does not begin with the devices.
+ * The devices of a segment in an app, as rows of devices with their `person`: those of each member in turn, in the
+ * order of the primary key, by devices_by_user, device_users_by_user and the device's own id. What is found by these
+ * may be another's by now. By OFFSET 0, so that the planner does not begin with the devices.
  */
 export const devicesOfSegment = (app: string, segment: string): string => `(
   SELECT d.*, m.person FROM segment_members m
@@ -46,41 +75,61 @@ export const devicesOfSegment = (app: string, segment: string): string => `(
     SELECT * FROM devices WHERE entity_id = m.entity_id AND app_id = ${app} AND device_id = candidate.device_id OFFSET 0) d
   WHERE m.entity_id = $1 AND m.segment_id = ${segment} AND m.person = ${personOfDevice('d')})`;
 
-/** Up to so many people are looked up by their ids; of more, the rows of an app are gone through, each looked up among the members. */
+/**
+ * Up to so many people are looked up by their ids; of more, the rows of an app are gone through, each looked up among
+ * the members.
+ */
 const FEW = 20_000;
 
 /** The ids under which something of the people may be found. */
 export type FewMembers = { users: string[]; devices: string[] };
 
-/** The members of segments, where they are few, with all devices in these apps that may be theirs; null: they are many. */
+/**
+ * The members of segments, where they are few, with all devices in these apps that may be theirs; null: they are many.
+ */
 export async function findFewMembers(
-  db: Queryable, entityId: number, segments: readonly number[], appIds: readonly number[],
+  db: Queryable,
+  entityId: number,
+  segments: readonly number[],
+  appIds: readonly number[],
 ): Promise<FewMembers | null> {
   const { rows } = await db.query<{ person: string }>(
-    `SELECT person FROM segment_members WHERE entity_id = $1 AND segment_id = ANY ($2::integer[]) LIMIT ${FEW + 1}`, [entityId, segments]);
+    `SELECT person FROM segment_members WHERE entity_id = $1 AND segment_id = ANY ($2::integer[]) LIMIT ${FEW + 1}`,
+    [entityId, segments],
+  );
   if (rows.length > FEW) return null;
-  const ofKind = (kind: string) => rows.filter(({ person }) => person.startsWith(kind)).map(({ person }) => person.slice(1));
+  const ofKind = (kind: string) =>
+    rows.filter(({ person }) => person.startsWith(kind)).map(({ person }) => person.slice(1));
   const users = ofKind('u');
   const { rows: used } = await db.query<{ id: string }>(
     `SELECT device_id AS id FROM devices WHERE entity_id = $1 AND last_user_id = ANY ($2) AND app_id = ANY ($3::integer[])
      UNION SELECT device_id FROM device_users WHERE entity_id = $1 AND user_id = ANY ($2) AND app_id = ANY ($3::integer[])`,
-    [entityId, users, appIds]);
+    [entityId, users, appIds],
+  );
   return { users, devices: [...new Set([...used.map(({ id }) => id), ...ofKind('d')])] };
 }
 
-const MEMBER_COLUMNS: Record<SegmentMember, string> = { segment_id: 's.identifier', name: 's.name', description: 's.description' };
+const MEMBER_COLUMNS: Record<SegmentMember, string> = {
+  segment_id: 's.identifier',
+  name: 's.name',
+  description: 's.description',
+};
 
 /**
- * The segments of the app that a device `r` is in but for hidden ones, as of their snapshots, as JSON with these members of each. By
- * segment_members_by_person.
+ * The segments of the app that a device `r` is in but for hidden ones, as of their snapshots, as JSON with these
+ * members of each. By segment_members_by_person.
  */
-export function segmentsOfDevice(members: readonly SegmentMember[] = ['segment_id'], hidden?: readonly number[]): string {
+export function segmentsOfDevice(
+  members: readonly SegmentMember[] = ['segment_id'],
+  hidden?: readonly number[],
+): string {
   const shown = members.map((member) => `'${member}', ${MEMBER_COLUMNS[member]}`).join(', ');
   return aggregated(`coalesce(json_agg(json_build_object(${shown}) ORDER BY s.id), '[]')`, hidden);
 }
 
 /** Their identifiers, as a text; null: there are none. */
-export const segmentIdsOfDevice = (hidden?: readonly number[]): string => aggregated(`string_agg(s.identifier, ';' ORDER BY s.id)`, hidden);
+export const segmentIdsOfDevice = (hidden?: readonly number[]): string =>
+  aggregated(`string_agg(s.identifier, ';' ORDER BY s.id)`, hidden);
 
 function aggregated(aggregate: string, hidden: readonly number[] = []): string {
   return `(SELECT ${aggregate} FROM segment_members m JOIN segments s ON s.entity_id = m.entity_id AND s.id = m.segment_id

@@ -4,9 +4,16 @@ import type { Secrets } from '../core/secrets.ts';
 import { findErased, type Person, personKey } from '../gdpr/tombstones.ts';
 import { personOfDevice } from './people.ts';
 
-/** The people, as analytics has them, of some users, or of some devices of an app: of one that the app has not seen, the device itself. */
+/**
+ * The people, as analytics has them, of some users, or of some devices of an app: of one that the app has not seen, the
+ * device itself.
+ */
 export async function listPeopleOf(
-  db: Queryable, entityId: number, appId: number, customerType: CustomerType, ids: readonly string[],
+  db: Queryable,
+  entityId: number,
+  appId: number,
+  customerType: CustomerType,
+  ids: readonly string[],
 ): Promise<string[]> {
   if (customerType === 'user_id') return ids.map((id) => `u${id}`);
   // By the primary key of devices.
@@ -14,7 +21,9 @@ export async function listPeopleOf(
     `SELECT coalesce(${personOfDevice('d')}, 'd' || given.id) AS person
      FROM unnest($3::text[]) WITH ORDINALITY AS given (id, ordinal)
      LEFT JOIN devices d ON d.entity_id = $1 AND d.app_id = $2 AND d.device_id = given.id COLLATE "C"
-     ORDER BY given.ordinal`, [entityId, appId, ids]);
+     ORDER BY given.ordinal`,
+    [entityId, appId, ids],
+  );
   return rows.map(({ person }) => person);
 }
 
@@ -25,7 +34,10 @@ function customerOf(person: string): Person {
 
 /** Which of these people of analytics were erased. */
 export async function listErasedPeople(
-  db: Queryable, secrets: Secrets, entityId: number, people: readonly string[],
+  db: Queryable,
+  secrets: Secrets,
+  entityId: number,
+  people: readonly string[],
 ): Promise<Set<string>> {
   const erased = await findErased(db, secrets, entityId, () => people.map(customerOf));
   return new Set(erased.size === 0 ? [] : people.filter((person) => erased.has(personKey(customerOf(person)))));
@@ -34,41 +46,69 @@ export async function listErasedPeople(
 /** A device of a list that the app has seen with a user since: the member, and the person that it is now. */
 export type MovedMember = { member: string; person: string };
 
-/** Lists devices that are members and have become a user's, at most `limit`. By the primary keys of members and devices. */
+/**
+ * Lists devices that are members and have become a user's, at most `limit`. By the primary keys of members and devices.
+ */
 export async function listMovedMembers(
-  db: Queryable, entityId: number, { id, appId }: { id: number; appId: number }, limit: number,
+  db: Queryable,
+  entityId: number,
+  { id, appId }: { id: number; appId: number },
+  limit: number,
 ): Promise<MovedMember[]> {
   const { rows } = await db.query<MovedMember>(
     `SELECT m.person AS member, ${personOfDevice('d')} AS person FROM segment_members m
      JOIN devices d ON d.entity_id = $1 AND d.app_id = $3 AND d.device_id = substr(m.person, 2)
      WHERE m.entity_id = $1 AND m.segment_id = $2 AND m.person >= 'd' AND m.person < 'e' AND ${personOfDevice('d')} <> m.person
-     ORDER BY m.person LIMIT $4`, [entityId, id, appId, limit]);
+     ORDER BY m.person LIMIT $4`,
+    [entityId, id, appId, limit],
+  );
   return rows;
 }
 
-/** Of the members after one and up to another (null: from the first, up to the last), exactly these stay or come: others go. */
+/**
+ * Of the members after one and up to another (null: from the first, up to the last), exactly these stay or come: others
+ * go.
+ */
 export async function replaceMembers(
-  tx: Queryable, entityId: number, id: number, people: readonly string[], { after, upTo }: { after: string | null; upTo: string | null },
+  tx: Queryable,
+  entityId: number,
+  id: number,
+  people: readonly string[],
+  { after, upTo }: { after: string | null; upTo: string | null },
 ): Promise<void> {
   await tx.query(
     `DELETE FROM segment_members m WHERE m.entity_id = $1 AND m.segment_id = $2
        AND ($4::text IS NULL OR m.person > $4 COLLATE "C") AND ($5::text IS NULL OR m.person <= $5 COLLATE "C")
        AND NOT EXISTS (SELECT FROM unnest($3::text[]) AS p (person) WHERE p.person COLLATE "C" = m.person)`,
-    [entityId, id, people, after, upTo]);
+    [entityId, id, people, after, upTo],
+  );
   await insertMembers(tx, entityId, id, people);
 }
 
 /** Gives how many were no members yet. */
-export async function insertMembers(tx: Queryable, entityId: number, id: number, people: readonly string[]): Promise<number> {
+export async function insertMembers(
+  tx: Queryable,
+  entityId: number,
+  id: number,
+  people: readonly string[],
+): Promise<number> {
   const { rowCount } = await tx.query(
     `INSERT INTO segment_members (entity_id, segment_id, person) SELECT $1, $2, unnest($3::text[]) ON CONFLICT DO NOTHING`,
-    [entityId, id, people]);
+    [entityId, id, people],
+  );
   return rowCount!;
 }
 
 /** Gives how many were members. */
-export async function deleteMembers(tx: Queryable, entityId: number, id: number, people: readonly string[]): Promise<number> {
+export async function deleteMembers(
+  tx: Queryable,
+  entityId: number,
+  id: number,
+  people: readonly string[],
+): Promise<number> {
   const { rowCount } = await tx.query(
-    'DELETE FROM segment_members WHERE entity_id = $1 AND segment_id = $2 AND person = ANY ($3::text[])', [entityId, id, people]);
+    'DELETE FROM segment_members WHERE entity_id = $1 AND segment_id = $2 AND person = ANY ($3::text[])',
+    [entityId, id, people],
+  );
   return rowCount!;
 }

@@ -13,21 +13,30 @@ const REFRESH_EVERY = `interval '1 hour'`;
 const RETRY_AFTER = `interval '5 minutes'`;
 
 /**
- * Begins the refresh of a segment that is due, after those that it names. Null: none is due. A segment whose last refresh
- * neither ended nor failed, since its process did, comes after all others that are due.
+ * Begins the refresh of a segment that is due, after those that it names. Null: none is due. A segment whose last
+ * refresh neither ended nor failed, since its process did, comes after all others that are due.
  */
 export async function claimDueSegment(db: Queryable, entityId: number): Promise<RefreshClaim | null> {
-  return readRow<RefreshClaim>(await db.query(
-    `UPDATE segments SET generation = generation + 1, refresh_begun_at = now() WHERE entity_id = $1 AND id = (
+  return readRow<RefreshClaim>(
+    await db.query(
+      `UPDATE segments SET generation = generation + 1, refresh_begun_at = now() WHERE entity_id = $1 AND id = (
        SELECT s.id FROM segments s WHERE s.entity_id = $1 AND s.refresh_wanted_at <= now() AND NOT EXISTS (
          SELECT FROM segment_uses u JOIN segments o ON o.entity_id = u.entity_id AND o.id = u.used_segment_id
          WHERE u.entity_id = $1 AND u.segment_id = s.id AND o.refresh_wanted_at <= now())
        ORDER BY s.refresh_begun_at NULLS FIRST, s.refresh_wanted_at, s.id LIMIT 1)
-     RETURNING id, generation, refresh_wanted_at::text AS wanted_at`, [entityId]));
+     RETURNING id, generation, refresh_wanted_at::text AS wanted_at`,
+      [entityId],
+    ),
+  );
 }
 
 /** The people that the filters find, in the order of the members' key, by portions. */
-export async function* listPeople(db: Database, entityId: number, query: SegmentQuery, portion: number): AsyncGenerator<string[]> {
+export async function* listPeople(
+  db: Database,
+  entityId: number,
+  query: SegmentQuery,
+  portion: number,
+): AsyncGenerator<string[]> {
   const { with: tables, members, values } = segmentSql(query);
   const text = `WITH ${tables} SELECT person FROM (${members}) members ORDER BY person COLLATE "C"`;
   let people: string[] = [];
@@ -41,29 +50,57 @@ export async function* listPeople(db: Database, entityId: number, query: Segment
   if (people.length > 0) yield people;
 }
 
-/** Holds the segment until the transaction ends. False: the refresh is over, since another has begun or the filters have changed. */
+/**
+ * Holds the segment until the transaction ends. False: the refresh is over, since another has begun or the filters have
+ * changed.
+ */
 export async function lockRefresh(tx: Tx, entityId: number, { id, generation }: RefreshClaim): Promise<boolean> {
   const { rowCount } = await tx.query(
-    'SELECT FROM segments WHERE entity_id = $1 AND id = $2 AND generation = $3 FOR NO KEY UPDATE', [entityId, id, generation]);
+    'SELECT FROM segments WHERE entity_id = $1 AND id = $2 AND generation = $3 FOR NO KEY UPDATE',
+    [entityId, id, generation],
+  );
   return rowCount === 1;
 }
 
 /** Ends a refresh that is held. What has changed since it began makes the next one due at once. */
 export async function endRefresh(
-  tx: Tx, entityId: number, { id, wantedAt }: RefreshClaim, counts: SegmentCounts, snapshotAt: Date,
+  tx: Tx,
+  entityId: number,
+  { id, wantedAt }: RefreshClaim,
+  counts: SegmentCounts,
+  snapshotAt: Date,
 ): Promise<void> {
   await tx.query(
     `UPDATE segments SET snapshot_at = $4, failure = NULL, refresh_begun_at = NULL, people_count = $5, people_total = $6,
        people_push = $7, reach_count = $8, reach_optin = $9, reach_token = $10, reach_total = $11,
        refresh_wanted_at = CASE WHEN refresh_wanted_at = $3::timestamptz THEN now() + ${REFRESH_EVERY} ELSE refresh_wanted_at END
      WHERE entity_id = $1 AND id = $2`,
-    [entityId, id, wantedAt, snapshotAt, counts.people, counts.peopleTotal, counts.peoplePush, counts.reachCount, counts.reachOptin,
-      counts.reachToken, counts.reachTotal]);
+    [
+      entityId,
+      id,
+      wantedAt,
+      snapshotAt,
+      counts.people,
+      counts.peopleTotal,
+      counts.peoplePush,
+      counts.reachCount,
+      counts.reachOptin,
+      counts.reachToken,
+      counts.reachTotal,
+    ],
+  );
 }
 
 /** Ends a refresh without a snapshot; an older one stays. It is tried again later. */
-export async function failRefresh(db: Queryable, entityId: number, { id, generation }: RefreshClaim, failure: string): Promise<void> {
+export async function failRefresh(
+  db: Queryable,
+  entityId: number,
+  { id, generation }: RefreshClaim,
+  failure: string,
+): Promise<void> {
   await db.query(
     `UPDATE segments SET failure = $4, refresh_begun_at = NULL, refresh_wanted_at = now() + ${RETRY_AFTER}
-     WHERE entity_id = $1 AND id = $2 AND generation = $3`, [entityId, id, generation, failure]);
+     WHERE entity_id = $1 AND id = $2 AND generation = $3`,
+    [entityId, id, generation, failure],
+  );
 }

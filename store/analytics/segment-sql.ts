@@ -1,14 +1,32 @@
 import type { ComparedType, Comparison, DeviceField } from '../../domain/analytics/comparison.ts';
 import type { DetailPairs } from '../../domain/analytics/funnel.ts';
-import type { BlockOperator, CountOperator, MessageOutcome, SegmentSelection } from '../../domain/analytics/segment-filters.ts';
+import type {
+  BlockOperator,
+  CountOperator,
+  MessageOutcome,
+  SegmentSelection,
+} from '../../domain/analytics/segment-filters.ts';
 import type { WidenedFrom } from '../../domain/attributes/widen-type.ts';
 import { TEST_COPIES } from '../campaigns/campaign-tests.ts';
 import { isoUtc } from '../core/iso-time.ts';
 import { foregroundSeconds } from '../tracking/sessions.ts';
 import { comparisonSql } from './comparison-sql.ts';
-import { type AddParameter, detailsSql, funnelPeopleSql, type FunnelQuery, parameters, type StepOutcome } from './funnel-sql.ts';
 import {
-  onlyUserOfDevice, peopleOfApp, personOfDevice, personSql, personWithOnlyUser, type Resolved, resolvedPerson,
+  type AddParameter,
+  detailsSql,
+  funnelPeopleSql,
+  type FunnelQuery,
+  parameters,
+  type StepOutcome,
+} from './funnel-sql.ts';
+import {
+  onlyUserOfDevice,
+  peopleOfApp,
+  personOfDevice,
+  personSql,
+  personWithOnlyUser,
+  type Resolved,
+  resolvedPerson,
 } from './people.ts';
 
 /** The filters of a segment as they are asked of the database: of what they name the ids. */
@@ -20,39 +38,55 @@ export type ResolvedFilter =
   | { on: 'attributes'; sorId: number; attributeId: number; comparison: Comparison; widenedFrom?: WidenedFrom | null }
   | { on: 'devices'; field: DeviceField; comparison: Comparison }
   | {
-    on: 'events'; appId: number; logType: number; name: string; details: readonly DetailPairs[] | null;
-    operator: CountOperator; count: number; period: Period;
-  }
+      on: 'events';
+      appId: number;
+      logType: number;
+      name: string;
+      details: readonly DetailPairs[] | null;
+      operator: CountOperator;
+      count: number;
+      period: Period;
+    }
   | { on: 'segments'; ids: readonly number[]; selection: SegmentSelection; isNegated: boolean }
   | { on: 'funnels'; query: FunnelQuery; outcome: StepOutcome; isNegated: boolean }
   | {
-    on: 'campaigns'; outcome: MessageOutcome; isNegated: boolean;
-    /** Null: all of the segment's app. */
-    ids: readonly number[] | null;
-    /** Of the campaigns. */
-    appIds: readonly number[];
-    /** Only messages that were made since then; null: all. */
-    from: Date | null;
-  };
+      on: 'campaigns';
+      outcome: MessageOutcome;
+      isNegated: boolean;
+      /** Null: all of the segment's app. */
+      ids: readonly number[] | null;
+      /** Of the campaigns. */
+      appIds: readonly number[];
+      /** Only messages that were made since then; null: all. */
+      from: Date | null;
+    };
 
 export type SegmentQuery = {
-  appId: number; filters: ResolvedFilters; now: Date;
+  appId: number;
+  filters: ResolvedFilters;
+  now: Date;
   /** An id that the app has made another one counts as that one. */
   aliases?: boolean;
 };
 
 /**
- * `with`: common table expressions, among them `people`, the people of the app, and `only_users`. `matched`: a query for those of them that
- * the filters find, as `person`, each once; `members`: for all ids of these, which are more with aliases. `ofDevice`: with the joins, the
- * person in `matched` that a row `d` of devices belongs to. $1 is the entity.
+ * `with`: common table expressions, among them `people`, the people of the app, and `only_users`. `matched`: a query
+ * for those of them that the filters find, as `person`, each once; `members`: for all ids of these, which are more with
+ * aliases. `ofDevice`: with the joins, the person in `matched` that a row `d` of devices belongs to. $1 is the entity.
  */
 export type SegmentSql = {
-  with: string; matched: string; members: string; ofDevice: Resolved; values: unknown[]; add: AddParameter;
+  with: string;
+  matched: string;
+  members: string;
+  ofDevice: Resolved;
+  values: unknown[];
+  add: AddParameter;
 };
 
 /**
- * Each filter is a set of people, each once, that is joined to the people of the app; a boolean expression over what was found says who is
- * in. So the planner hashes or sorts each set once, in bounded memory, whatever the blocks look like.
+ * Each filter is a set of people, each once, that is joined to the people of the app; a boolean expression over what
+ * was found says who is in. So the planner hashes or sorts each set once, in bounded memory, whatever the blocks look
+ * like.
  */
 export function segmentSql({ appId, filters, now, aliases = false }: SegmentQuery): SegmentSql {
   const { values, add } = parameters();
@@ -65,14 +99,21 @@ export function segmentSql({ appId, filters, now, aliases = false }: SegmentQuer
     return `${name}.person IS ${isNegated ? '' : 'NOT '}NULL`;
   };
   const blockSql = (operator: BlockOperator, elements: readonly (ResolvedFilter | ResolvedBlock)[]): string =>
-    `(${elements.map((element) => ('on' in element ? filterSql(element) : blockSql(element.operator, element.filters)))
+    `(${elements
+      .map((element) => ('on' in element ? filterSql(element) : blockSql(element.operator, element.filters)))
       .join(operator === 'and' ? ' AND ' : ' OR ')})`;
   const condition = filters.blocks.length === 0 ? 'true' : blockSql(filters.operator, filters.blocks);
   const matched = `SELECT p.person FROM people p ${sets.join('\n')} WHERE ${condition}`;
   const base = resolvedPerson('b.person', app, true);
   return {
-    with: peopleSql(app, [appId, ...appsOf(filters)], add, aliases), matched, values, add, ofDevice: deviceOwner(app, aliases),
-    members: aliases ? `SELECT b.person FROM app_people b ${base.joins} JOIN (${matched}) m ON m.person = ${base.person}` : matched,
+    with: peopleSql(app, [appId, ...appsOf(filters)], add, aliases),
+    matched,
+    values,
+    add,
+    ofDevice: deviceOwner(app, aliases),
+    members: aliases
+      ? `SELECT b.person FROM app_people b ${base.joins} JOIN (${matched}) m ON m.person = ${base.person}`
+      : matched,
   };
 }
 
@@ -82,7 +123,14 @@ export function memberSql(appId: number, segmentId: number): SegmentSql {
   const app = `${add(appId)}::integer`;
   const matched = `SELECT p.person FROM people p JOIN segment_members m
     ON m.entity_id = $1 AND m.segment_id = ${add(segmentId)}::integer AND m.person = p.person`;
-  return { with: peopleSql(app, [appId], add, false), matched, members: matched, values, add, ofDevice: deviceOwner(app, false) };
+  return {
+    with: peopleSql(app, [appId], add, false),
+    matched,
+    members: matched,
+    values,
+    add,
+    ofDevice: deviceOwner(app, false),
+  };
 }
 
 function peopleSql(app: string, apps: readonly number[], add: AddParameter, aliases: boolean): string {
@@ -113,26 +161,40 @@ type People = { people: string; isNegated: boolean };
 
 function peopleOf(filter: ResolvedFilter, asked: Asked): People {
   switch (filter.on) {
-    case 'attributes': return peopleWithAttribute(filter, asked);
-    case 'devices': return peopleWithDevice(filter, asked);
-    case 'events': return peopleWithEvents(filter, asked);
-    case 'segments': return peopleInSegments(filter, asked);
-    case 'funnels': return { people: funnelPeopleSql(filter.query, filter.outcome, asked.add), isNegated: filter.isNegated };
-    case 'campaigns': return peopleOfCampaigns(filter, asked);
+    case 'attributes':
+      return peopleWithAttribute(filter, asked);
+    case 'devices':
+      return peopleWithDevice(filter, asked);
+    case 'events':
+      return peopleWithEvents(filter, asked);
+    case 'segments':
+      return peopleInSegments(filter, asked);
+    case 'funnels':
+      return { people: funnelPeopleSql(filter.query, filter.outcome, asked.add), isNegated: filter.isNegated };
+    case 'campaigns':
+      return peopleOfCampaigns(filter, asked);
   }
 }
 
 type Of<Kind extends ResolvedFilter['on']> = Extract<ResolvedFilter, { on: Kind }>;
 
 const VALUE_COLUMNS = {
-  String: 'v.string_value', Number: 'v.number_value', Boolean: 'v.boolean_value', Date: 'v.date_value', Datetime: 'v.datetime_value',
-  Set: 'v.set_elements', Version: 'v.string_value',
+  String: 'v.string_value',
+  Number: 'v.number_value',
+  Boolean: 'v.boolean_value',
+  Date: 'v.date_value',
+  Datetime: 'v.datetime_value',
+  Set: 'v.set_elements',
+  Version: 'v.string_value',
 } as const;
 
 const isText = (pattern: string, type: string) =>
   `CASE WHEN v.string_value ~ '${pattern}' AND pg_input_is_valid(v.string_value, '${type}') THEN v.string_value::${type} END`;
 
-/** The values of an attribute that became a String, as those of the earlier type: from before in its column, later ones as text. */
+/**
+ * The values of an attribute that became a String, as those of the earlier type: from before in its column, later ones
+ * as text.
+ */
 const EARLIER_VALUES: Record<WidenedFrom, string> = {
   Number: `coalesce(v.number_value, ${isText('^-?[0-9.]+([eE][+-]?[0-9]{1,3})?$', 'numeric')})`,
   Boolean: `coalesce(v.boolean_value, ${isText('^(true|TRUE|false|FALSE)$', 'boolean')})`,
@@ -146,35 +208,60 @@ function valueColumn(type: ComparedType, widenedFrom: WidenedFrom | null): strin
   return type === widenedFrom ? EARLIER_VALUES[widenedFrom] : TEXTS;
 }
 
-/** A query for the people, each once, that rows of `person` are: `found` is one that may name a person by earlier ids. */
+/**
+ * A query for the people, each once, that rows of `person` are: `found` is one that may name a person by earlier ids.
+ */
 function resolvedAll(found: string, { app, aliases }: Asked): string {
   if (!aliases) return found;
   const { joins, person } = resolvedPerson('f.person', app, true);
   return `SELECT ${person} AS person FROM (${found}) f ${joins} GROUP BY 1`;
 }
 
-/** Values of devices are of their people. One pass over the SoR's values; only a device with such a value is looked up. */
-function peopleWithAttribute({ sorId, attributeId, comparison, widenedFrom = null }: Of<'attributes'>, asked: Asked): People {
+/**
+ * Values of devices are of their people. One pass over the SoR's values; only a device with such a value is looked up.
+ */
+function peopleWithAttribute(
+  { sorId, attributeId, comparison, widenedFrom = null }: Of<'attributes'>,
+  asked: Asked,
+): People {
   const { app, now, add } = asked;
   const person = `CASE v.customer_type WHEN 0 THEN 'u' || v.customer_id ELSE (
     SELECT ${personOfDevice('d')} FROM devices d
     WHERE d.entity_id = $1 AND d.app_id = ${app} AND d.device_id = v.customer_id) END`;
   return {
     isNegated: comparison.isNegated,
-    people: resolvedAll(`SELECT ${person} AS person FROM attribute_values v
+    people: resolvedAll(
+      `SELECT ${person} AS person FROM attribute_values v
       WHERE v.entity_id = $1 AND v.sor_id = ${add(sorId)}::integer AND v.attribute_id = ${add(attributeId)}::integer
-        AND v.removed_at IS NULL AND ${comparisonSql(comparison, valueColumn(comparison.type, widenedFrom), now, add)} GROUP BY 1`, asked),
+        AND v.removed_at IS NULL AND ${comparisonSql(comparison, valueColumn(comparison.type, widenedFrom), now, add)} GROUP BY 1`,
+      asked,
+    ),
   };
 }
 
 const DEVICE_COLUMNS: Record<DeviceField, string> = {
-  opt_in: 'd.opt_in', opt_out: 'd.opt_out', uninstalled: 'd.uninstalled', number_of_sessions: 'd.number_of_sessions',
-  number_of_sessions_30d: 'coalesce(had.recent, 0)', total_session_duration: 'coalesce(had.seconds, 0)',
-  total_session_duration_30d: 'coalesce(had.recent_seconds, 0)', last_city: 'd.last_city', country_code: 'd.country',
-  language_code: 'd.lang', app_version: 'd.app_version', os_version: 'd.os_version', sdk_version: 'd.sdk_version',
-  device_model: 'd.device_model', device_type: 'd.device_type', last_location_latitude: 'd.last_latitude::numeric',
-  last_location_longitude: 'd.last_longitude::numeric', timezone_offset: 'd.utc_offset', number_of_crashes: 'd.number_of_crashes',
-  number_of_crashes_30d: 'coalesce(crashed.recent, 0)', first_opened_app_at: 'd.first_seen_at', last_opened_app_at: 'd.last_seen_at',
+  opt_in: 'd.opt_in',
+  opt_out: 'd.opt_out',
+  uninstalled: 'd.uninstalled',
+  number_of_sessions: 'd.number_of_sessions',
+  number_of_sessions_30d: 'coalesce(had.recent, 0)',
+  total_session_duration: 'coalesce(had.seconds, 0)',
+  total_session_duration_30d: 'coalesce(had.recent_seconds, 0)',
+  last_city: 'd.last_city',
+  country_code: 'd.country',
+  language_code: 'd.lang',
+  app_version: 'd.app_version',
+  os_version: 'd.os_version',
+  sdk_version: 'd.sdk_version',
+  device_model: 'd.device_model',
+  device_type: 'd.device_type',
+  last_location_latitude: 'd.last_latitude::numeric',
+  last_location_longitude: 'd.last_longitude::numeric',
+  timezone_offset: 'd.utc_offset',
+  number_of_crashes: 'd.number_of_crashes',
+  number_of_crashes_30d: 'coalesce(crashed.recent, 0)',
+  first_opened_app_at: 'd.first_seen_at',
+  last_opened_app_at: 'd.last_seen_at',
   updated_at: 'd.received_at',
 };
 
@@ -208,14 +295,21 @@ function peopleWithDevice({ field, comparison }: Of<'devices'>, asked: Asked): P
 }
 
 /** Each person has an event zero times or more often, so "at most n times" is everybody but those with more than n. */
-function peopleWithEvents({ appId, logType, name, details, operator, count, period }: Of<'events'>, { add, aliases }: Asked): People {
+function peopleWithEvents(
+  { appId, logType, name, details, operator, count, period }: Of<'events'>,
+  { add, aliases }: Asked,
+): People {
   const { joins, person } = personSql('', { aliases });
   const kind = logType === 0 ? '' : `AND e.log_type = ${add(logType)}::smallint`;
   const detail = details === null ? 'AND false' : details.length === 0 ? '' : `AND (${detailsSql(details, add)})`;
   const isNegated = operator === 'at_most' || (operator === 'exactly' && count === 0);
   const least = isNegated ? count + 1 : count;
-  const having = operator === 'exactly' && !isNegated ? `HAVING count(*) = ${add(count)}::bigint`
-    : least > 1 ? `HAVING count(*) >= ${add(least)}::bigint` : '';
+  const having =
+    operator === 'exactly' && !isNegated
+      ? `HAVING count(*) = ${add(count)}::bigint`
+      : least > 1
+        ? `HAVING count(*) >= ${add(least)}::bigint`
+        : '';
   return {
     isNegated,
     people: `SELECT ${person} AS person FROM events e ${joins}
@@ -228,7 +322,8 @@ function peopleWithEvents({ appId, logType, name, details, operator, count, peri
 /** With aliases a person is in a segment with any of their ids. */
 function peopleInSegments({ ids, selection, isNegated }: Of<'segments'>, { app, add, aliases }: Asked): People {
   const { joins, person } = resolvedPerson('m.person', app, aliases);
-  const having = selection === 'all_of' ? `HAVING count(${aliases ? 'DISTINCT segment_id' : '*'}) = ${add(ids.length)}::bigint` : '';
+  const having =
+    selection === 'all_of' ? `HAVING count(${aliases ? 'DISTINCT segment_id' : '*'}) = ${add(ids.length)}::bigint` : '';
   return {
     isNegated: isNegated !== (selection === 'none_of'),
     people: `SELECT ${person} AS person FROM segment_members m ${joins}
@@ -240,21 +335,26 @@ function peopleInSegments({ ids, selection, isNegated }: Of<'segments'>, { app, 
 const MESSAGES: Record<MessageOutcome, { attempt: string; counted: string }> = {
   // A push that was opened went out, though its provider's answer may be unknown.
   received: {
-    attempt: `(a.code = 'PUSH_SENT' OR a.shown_at IS NOT NULL OR a.opened_at IS NOT NULL)`, counted: 'p.sent + p.shown + p.opened > 0',
+    attempt: `(a.code = 'PUSH_SENT' OR a.shown_at IS NOT NULL OR a.opened_at IS NOT NULL)`,
+    counted: 'p.sent + p.shown + p.opened > 0',
   },
   opened: { attempt: '(a.opened_at IS NOT NULL OR a.clicked_at IS NOT NULL)', counted: 'p.opened + p.clicked > 0' },
 };
 
 /**
- * A message to a device without a user counts as an event without one does. What one person or device got is one row before the
- * joins, so that devices are not compared for each message. By the primary keys; of a whole app's campaigns, all rows of the entity.
+ * A message to a device without a user counts as an event without one does. What one person or device got is one row
+ * before the joins, so that devices are not compared for each message. By the primary keys; of a whole app's campaigns,
+ * all rows of the entity.
  */
 function peopleOfCampaigns({ outcome, ids, from, isNegated }: Of<'campaigns'>, asked: Asked): People {
   const { app, add } = asked;
   const { attempt, counted } = MESSAGES[outcome];
   const named = ids && `${add(ids)}::integer[]`;
   const allOfApp = `a.app_id = ${app} AND a.campaign_id NOT IN (${TEST_COPIES})`;
-  const older = from !== null ? '' : `
+  const older =
+    from !== null
+      ? ''
+      : `
           UNION ALL
           SELECT c.app_id, CASE WHEN starts_with(p.person, 'u') THEN p.person END,
             CASE WHEN starts_with(p.person, 'd') THEN substr(p.person, 2) END
@@ -262,13 +362,16 @@ function peopleOfCampaigns({ outcome, ids, from, isNegated }: Of<'campaigns'>, a
           WHERE p.entity_id = $1 AND ${named ? `p.campaign_id = ANY (${named})` : `c.app_id = ${app}`} AND ${counted}`;
   return {
     isNegated,
-    people: resolvedAll(`SELECT coalesce(m.person, 'u' || o.user_id, 'd' || m.device_id) AS person FROM (
+    people: resolvedAll(
+      `SELECT coalesce(m.person, 'u' || o.user_id, 'd' || m.device_id) AS person FROM (
         SELECT app_id, person, device_id FROM (
           SELECT a.app_id, 'u' || a.user_id AS person, CASE WHEN a.user_id IS NULL THEN a.device_id END AS device_id FROM attempts a
           WHERE a.entity_id = $1 AND ${named ? `a.campaign_id = ANY (${named})` : allOfApp} AND ${attempt}
             ${from === null ? '' : `AND a.created_at >= ${add(from)}::timestamptz`}${older}) got
         GROUP BY 1, 2, 3) m
       LEFT JOIN only_users o ON o.app_id = m.app_id AND o.device_id = m.device_id
-      GROUP BY 1`, asked),
+      GROUP BY 1`,
+      asked,
+    ),
   };
 }

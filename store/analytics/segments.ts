@@ -6,10 +6,18 @@ import { newIdentifier } from '../core/identifiers.ts';
 import type { SegmentCounts } from './segment-counts.ts';
 
 export type Segment = {
-  id: number; identifier: string; appId: number; appIdentifier: string; name: string; description: string | null;
+  id: number;
+  identifier: string;
+  appId: number;
+  appIdentifier: string;
+  name: string;
+  description: string | null;
   /** Null: a static segment, a list of people. */
   filters: SegmentFilters | null;
-  labels: string[]; createdAt: Date; updatedAt: Date; lastUsedAt: Date | null;
+  labels: string[];
+  createdAt: Date;
+  updatedAt: Date;
+  lastUsedAt: Date | null;
   /** Raised by each change of the filters and each begun refresh: older steps end. */
   generation: number;
   /** Of the members and the counts; null: there is none yet. */
@@ -21,13 +29,25 @@ export type Segment = {
 };
 
 type Columns = Omit<Segment, 'counts'> & {
-  peopleCount: number; peopleTotal: number; peoplePush: number;
-  reachCount: number; reachOptin: number; reachToken: number; reachTotal: number;
+  peopleCount: number;
+  peopleTotal: number;
+  peoplePush: number;
+  reachCount: number;
+  reachOptin: number;
+  reachToken: number;
+  reachTotal: number;
 };
 
-function toSegment(
-  { peopleCount: people, peopleTotal, peoplePush, reachCount, reachOptin, reachToken, reachTotal, ...columns }: Columns,
-): Segment {
+function toSegment({
+  peopleCount: people,
+  peopleTotal,
+  peoplePush,
+  reachCount,
+  reachOptin,
+  reachToken,
+  reachTotal,
+  ...columns
+}: Columns): Segment {
   const counts = { people, peopleTotal, peoplePush, reachCount, reachOptin, reachToken, reachTotal };
   return { ...columns, counts: columns.snapshotAt === null ? null : counts };
 }
@@ -43,7 +63,10 @@ const SEGMENTS = `SELECT s.id, s.identifier, s.app_id, a.identifier AS app_ident
 /** An entity has so many at most. */
 export const MAX_SEGMENTS = 1_000;
 
-/** Until the transaction ends no other changes which segments the entity has, or what the filters of segments and campaigns name. */
+/**
+ * Until the transaction ends no other changes which segments the entity has, or what the filters of segments and
+ * campaigns name.
+ */
 export async function lockSegments(tx: Tx, entityId: number): Promise<void> {
   await tx.query('SELECT FROM entities WHERE id = $1 FOR NO KEY UPDATE', [entityId]);
 }
@@ -52,60 +75,105 @@ export type NewSegment = Pick<Segment, 'appId' | 'name' | 'description' | 'filte
 
 /** The entity's segments are locked. Null: it has MAX_SEGMENTS already. */
 export async function insertSegment(
-  tx: Queryable, entityId: number, { appId, name, description, filters, createdBy }: NewSegment,
+  tx: Queryable,
+  entityId: number,
+  { appId, name, description, filters, createdBy }: NewSegment,
 ): Promise<Pick<Segment, 'id' | 'identifier'> | null> {
-  return readRow<Pick<Segment, 'id' | 'identifier'>>(await tx.query(
-    `INSERT INTO segments (entity_id, identifier, app_id, name, description, filters, created_by)
+  return readRow<Pick<Segment, 'id' | 'identifier'>>(
+    await tx.query(
+      `INSERT INTO segments (entity_id, identifier, app_id, name, description, filters, created_by)
      SELECT $1, $2, $3, $4, $5, $6, $7 WHERE (SELECT count(*) FROM segments WHERE entity_id = $1) < ${MAX_SEGMENTS}
      RETURNING id, identifier`,
-    [entityId, newIdentifier('seg'), appId, name, description, filters && JSON.stringify(filters), createdBy]));
+      [entityId, newIdentifier('seg'), appId, name, description, filters && JSON.stringify(filters), createdBy],
+    ),
+  );
 }
 
 /** Yields the segments in pieces, oldest first; of one app, or of all. */
-export async function* streamSegments(db: Queryable, entityId: number, appId: number | null): AsyncGenerator<Segment[]> {
+export async function* streamSegments(
+  db: Queryable,
+  entityId: number,
+  appId: number | null,
+): AsyncGenerator<Segment[]> {
   const { rows } = await db.query<{ id: number }>(
-    'SELECT id FROM segments WHERE entity_id = $1 AND ($2::integer IS NULL OR app_id = $2) ORDER BY id', [entityId, appId]);
-  for await (const ids of idPieces(db, entityId, 'segments', rows.map(({ id }) => id))) {
-    yield readRows<Columns, Segment>(await db.query(
-      `${SEGMENTS} WHERE s.entity_id = $1 AND s.id = ANY ($2) ORDER BY s.id`, [entityId, ids]), toSegment);
+    'SELECT id FROM segments WHERE entity_id = $1 AND ($2::integer IS NULL OR app_id = $2) ORDER BY id',
+    [entityId, appId],
+  );
+  for await (const ids of idPieces(
+    db,
+    entityId,
+    'segments',
+    rows.map(({ id }) => id),
+  )) {
+    yield readRows<Columns, Segment>(
+      await db.query(`${SEGMENTS} WHERE s.entity_id = $1 AND s.id = ANY ($2) ORDER BY s.id`, [entityId, ids]),
+      toSegment,
+    );
   }
 }
 
 export async function findSegment(db: Queryable, entityId: number, identifier: string): Promise<Segment | null> {
-  return readRow<Columns, Segment>(await db.query(
-    `${SEGMENTS} WHERE s.entity_id = $1 AND s.identifier = $2`, [entityId, identifier]), toSegment);
+  return readRow<Columns, Segment>(
+    await db.query(`${SEGMENTS} WHERE s.entity_id = $1 AND s.identifier = $2`, [entityId, identifier]),
+    toSegment,
+  );
 }
 
 export async function findSegmentById(db: Queryable, entityId: number, id: number): Promise<Segment | null> {
-  return readRow<Columns, Segment>(await db.query(`${SEGMENTS} WHERE s.entity_id = $1 AND s.id = $2`, [entityId, id]), toSegment);
+  return readRow<Columns, Segment>(
+    await db.query(`${SEGMENTS} WHERE s.entity_id = $1 AND s.id = $2`, [entityId, id]),
+    toSegment,
+  );
 }
 
 /** As `findSegment`; until the transaction ends no other one changes it or its members. */
 export async function lockSegment(tx: Tx, entityId: number, identifier: string): Promise<Segment | null> {
-  return readRow<Columns, Segment>(await tx.query(
-    `${SEGMENTS} WHERE s.entity_id = $1 AND s.identifier = $2 FOR NO KEY UPDATE OF s`, [entityId, identifier]), toSegment);
+  return readRow<Columns, Segment>(
+    await tx.query(`${SEGMENTS} WHERE s.entity_id = $1 AND s.identifier = $2 FOR NO KEY UPDATE OF s`, [
+      entityId,
+      identifier,
+    ]),
+    toSegment,
+  );
 }
 
 export async function updateSegment(
-  tx: Queryable, entityId: number, id: number, { name, description }: Pick<Segment, 'name' | 'description'>,
+  tx: Queryable,
+  entityId: number,
+  id: number,
+  { name, description }: Pick<Segment, 'name' | 'description'>,
 ): Promise<void> {
-  await tx.query('UPDATE segments SET name = $3, description = $4, updated_at = now() WHERE entity_id = $1 AND id = $2',
-    [entityId, id, name, description]);
+  await tx.query(
+    'UPDATE segments SET name = $3, description = $4, updated_at = now() WHERE entity_id = $1 AND id = $2',
+    [entityId, id, name, description],
+  );
 }
 
-/** There is no snapshot until the next refresh: the members are of the filters before. The steps of a refresh under way end. */
-export async function updateSegmentFilters(tx: Queryable, entityId: number, id: number, filters: SegmentFilters): Promise<void> {
+/**
+ * There is no snapshot until the next refresh: the members are of the filters before. The steps of a refresh under way
+ * end.
+ */
+export async function updateSegmentFilters(
+  tx: Queryable,
+  entityId: number,
+  id: number,
+  filters: SegmentFilters,
+): Promise<void> {
   await tx.query(
     `UPDATE segments SET filters = $3, generation = generation + 1, snapshot_at = NULL, failure = NULL,
        refresh_begun_at = NULL, updated_at = now()
-     WHERE entity_id = $1 AND id = $2`, [entityId, id, JSON.stringify(filters)]);
+     WHERE entity_id = $1 AND id = $2`,
+    [entityId, id, JSON.stringify(filters)],
+  );
 }
 
 /** Which segments the filters of one name, from then on. */
 export async function setUses(tx: Queryable, entityId: number, id: number, usedIds: readonly number[]): Promise<void> {
   await tx.query('DELETE FROM segment_uses WHERE entity_id = $1 AND segment_id = $2', [entityId, id]);
   await tx.query(
-    `INSERT INTO segment_uses (entity_id, segment_id, used_segment_id) SELECT $1, $2, unnest($3::integer[])`, [entityId, id, usedIds]);
+    `INSERT INTO segment_uses (entity_id, segment_id, used_segment_id) SELECT $1, $2, unnest($3::integer[])`,
+    [entityId, id, usedIds],
+  );
   await updateLastUsed(tx, entityId, usedIds);
 }
 
@@ -115,26 +183,43 @@ export async function updateLastUsed(db: Queryable, entityId: number, ids: reado
 }
 
 /**
- * The names of segments from one of `usedIds` along what each names to the segment itself: a circle, if it were to name these. Null: there
- * is none. The entity's segments are locked.
+ * The names of segments from one of `usedIds` along what each names to the segment itself: a circle, if it were to name
+ * these. Null: there is none. The entity's segments are locked.
  */
-export async function findCircle(tx: Queryable, entityId: number, id: number, usedIds: readonly number[]): Promise<string[] | null> {
+export async function findCircle(
+  tx: Queryable,
+  entityId: number,
+  id: number,
+  usedIds: readonly number[],
+): Promise<string[] | null> {
   const { rows: uses } = await tx.query<{ id: number; used: number }>(
     `WITH RECURSIVE reached AS (
        SELECT used AS id FROM unnest($2::integer[]) AS used
        UNION SELECT u.used_segment_id FROM reached r JOIN segment_uses u ON u.entity_id = $1 AND u.segment_id = r.id)
      SELECT u.segment_id AS id, u.used_segment_id AS used
-     FROM reached r JOIN segment_uses u ON u.entity_id = $1 AND u.segment_id = r.id`, [entityId, usedIds]);
-  const path = shortestPath(Map.groupBy(uses, (use) => use.id), usedIds, id);
+     FROM reached r JOIN segment_uses u ON u.entity_id = $1 AND u.segment_id = r.id`,
+    [entityId, usedIds],
+  );
+  const path = shortestPath(
+    Map.groupBy(uses, (use) => use.id),
+    usedIds,
+    id,
+  );
   if (path === null) return null;
   const { rows } = await tx.query<{ id: number; name: string }>(
-    'SELECT id, name FROM segments WHERE entity_id = $1 AND id = ANY ($2)', [entityId, path]);
+    'SELECT id, name FROM segments WHERE entity_id = $1 AND id = ANY ($2)',
+    [entityId, path],
+  );
   const names = new Map(rows.map((row) => [row.id, row.name]));
   return path.map((reached) => names.get(reached)!);
 }
 
 /** Goes to each segment once: the number of paths grows without bound where segments name many of the same. */
-function shortestPath(uses: ReadonlyMap<number, readonly { used: number }[]>, starts: readonly number[], end: number): number[] | null {
+function shortestPath(
+  uses: ReadonlyMap<number, readonly { used: number }[]>,
+  starts: readonly number[],
+  end: number,
+): number[] | null {
   const cameFrom = new Map<number, number | null>(starts.map((start) => [start, null]));
   for (const id of cameFrom.keys()) {
     if (id === end) {
@@ -149,7 +234,10 @@ function shortestPath(uses: ReadonlyMap<number, readonly { used: number }[]>, st
 
 /** No other segment names it. Its members go in bounded batches (`deleteMembersOfDeleted`). */
 export async function deleteSegment(tx: Queryable, entityId: number, id: number): Promise<void> {
-  await tx.query(`DELETE FROM label_targets WHERE entity_id = $1 AND target_kind = 'segment' AND target_id = $2`, [entityId, id]);
+  await tx.query(`DELETE FROM label_targets WHERE entity_id = $1 AND target_kind = 'segment' AND target_id = $2`, [
+    entityId,
+    id,
+  ]);
   await tx.query('DELETE FROM segments WHERE entity_id = $1 AND id = $2', [entityId, id]);
 }
 
@@ -157,7 +245,12 @@ export async function deleteSegment(tx: Queryable, entityId: number, id: number)
  * The segment, and all that name it by way of others: their next refresh is due. With `isChanged`, since it has other
  * filters now, these have no snapshot until then.
  */
-export async function wantRefresh(tx: Queryable, entityId: number, id: number, { isChanged = false } = {}): Promise<void> {
+export async function wantRefresh(
+  tx: Queryable,
+  entityId: number,
+  id: number,
+  { isChanged = false } = {},
+): Promise<void> {
   const forgotten = isChanged ? ', snapshot_at = NULL, generation = generation + 1, refresh_begun_at = NULL' : '';
   await tx.query(
     `WITH RECURSIVE changed AS (
@@ -165,5 +258,7 @@ export async function wantRefresh(tx: Queryable, entityId: number, id: number, {
        UNION
        SELECT u.segment_id FROM changed c JOIN segment_uses u ON u.entity_id = $1 AND u.used_segment_id = c.id)
      UPDATE segments s SET refresh_wanted_at = now()${forgotten}
-     FROM changed c WHERE s.entity_id = $1 AND s.id = c.id`, [entityId, id]);
+     FROM changed c WHERE s.entity_id = $1 AND s.id = c.id`,
+    [entityId, id],
+  );
 }

@@ -6,10 +6,23 @@ import { type Database, type Queryable, read } from '../core/database.ts';
 import { isoUtc } from '../core/iso-time.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import {
-  crashesOfDevice, DEVICE_COLUMNS, EVENT_COLUMNS, LOCATION_COLUMNS, SESSION_COLUMNS, sessionsOfDevice, usersOfDevice,
+  crashesOfDevice,
+  DEVICE_COLUMNS,
+  EVENT_COLUMNS,
+  LOCATION_COLUMNS,
+  SESSION_COLUMNS,
+  sessionsOfDevice,
+  usersOfDevice,
 } from '../tracking/tracked-columns.ts';
 import { type EarlierId, personOfDevice, personOfEvent } from './people.ts';
-import { devicesOfSegment, type FewMembers, findFewMembers, isMember, segmentIdsOfDevice, segmentsOfDevice } from './segment-devices.ts';
+import {
+  devicesOfSegment,
+  type FewMembers,
+  findFewMembers,
+  isMember,
+  segmentIdsOfDevice,
+  segmentsOfDevice,
+} from './segment-devices.ts';
 import { csvText, detailText, TEXTS } from './tracked-texts.ts';
 
 export type TrackedFilter = {
@@ -33,12 +46,22 @@ export type TrackedFilter = {
 };
 
 const FILTER_TYPES = {
-  device_id: 'text', user_id: 'text', session_id: 'bigint', name: 'text', app_version: 'text', country: 'text', lang: 'text',
-  latitude: 'float8', longitude: 'float8', current_user_id: 'text',
+  device_id: 'text',
+  user_id: 'text',
+  session_id: 'bigint',
+  name: 'text',
+  app_version: 'text',
+  country: 'text',
+  lang: 'text',
+  latitude: 'float8',
+  longitude: 'float8',
+  current_user_id: 'text',
 } as const;
 export type FilterColumn = keyof typeof FILTER_TYPES;
 
-/** What follows from a filter whose column no index has, and is found by one: sessions_by_subject, device_users_by_user. */
+/**
+ * What follows from a filter whose column no index has, and is found by one: sessions_by_subject, device_users_by_user.
+ */
 const INDEXED: { [List in TrackedListName]?: Partial<Record<FilterColumn, (ids: string) => string>> } = {
   sessions: { device_id: (ids) => `r.subject = ANY (ARRAY(SELECT 'd' || id FROM unnest(${ids}) AS given (id)))` },
   devices: {
@@ -71,9 +94,15 @@ const RECENT = `now() - interval '30 days'`;
 
 const DEVICES: Pick<List<'devices'>, 'fields' | 'joins'> = {
   fields: {
-    ...DEVICE_COLUMNS, application_id: APPLICATION, users: 'seen.users', segments: segmentsOfDevice(),
-    first_campaign_received_at: isoUtc('r.first_campaign_received_at'), last_campaign_received_at: isoUtc('r.last_campaign_received_at'),
-    first_opened_app_at: isoUtc('r.first_seen_at'), last_opened_app_at: isoUtc('r.last_seen_at'), updated_at: isoUtc('r.received_at'),
+    ...DEVICE_COLUMNS,
+    application_id: APPLICATION,
+    users: 'seen.users',
+    segments: segmentsOfDevice(),
+    first_campaign_received_at: isoUtc('r.first_campaign_received_at'),
+    last_campaign_received_at: isoUtc('r.last_campaign_received_at'),
+    first_opened_app_at: isoUtc('r.first_seen_at'),
+    last_opened_app_at: isoUtc('r.last_seen_at'),
+    updated_at: isoUtc('r.received_at'),
   },
   joins: [
     {
@@ -92,26 +121,44 @@ const DEVICES: Pick<List<'devices'>, 'fields' | 'joins'> = {
 const LISTS: { [Name in TrackedListName]: List<Name> } = {
   events: {
     person: personOfEvent('r'),
-    keys: [['r.happened_at', 'timestamptz'], ['r.id', 'bigint']],
+    keys: [
+      ['r.happened_at', 'timestamptz'],
+      ['r.id', 'bigint'],
+    ],
     sequence: 'event_ids',
     fields: { ...EVENT_COLUMNS, date_utc: isoUtc('r.happened_at'), detail: 'r.detail' },
   },
   sessions: {
-    keys: [['r.started_at', 'timestamptz'], ['r.id', 'bigint']],
+    keys: [
+      ['r.started_at', 'timestamptz'],
+      ['r.id', 'bigint'],
+    ],
     sequence: 'session_ids',
     fields: {
-      ...SESSION_COLUMNS, application_id: APPLICATION, start_date_utc: isoUtc('r.started_at'), end_date_utc: isoUtc('r.ended_at'),
+      ...SESSION_COLUMNS,
+      application_id: APPLICATION,
+      start_date_utc: isoUtc('r.started_at'),
+      end_date_utc: isoUtc('r.ended_at'),
       carrier: 'r.carrier',
     },
   },
   devices: { ...DEVICES, person: personOfDevice('r'), keys: [['r.device_id', 'text']] },
   // By person, so that a page goes through as many members as it has, however large the app or the segment is.
   segment_devices: {
-    ...DEVICES, from: devicesOfSegment, countedAs: 'devices', settings: LOOK_UP_BY_KEY,
-    keys: [['r.person', 'text'], ['r.device_id', 'text']],
+    ...DEVICES,
+    from: devicesOfSegment,
+    countedAs: 'devices',
+    settings: LOOK_UP_BY_KEY,
+    keys: [
+      ['r.person', 'text'],
+      ['r.device_id', 'text'],
+    ],
   },
   locations: {
-    keys: [['r.happened_at', 'timestamptz'], ['r.id', 'bigint']],
+    keys: [
+      ['r.happened_at', 'timestamptz'],
+      ['r.id', 'bigint'],
+    ],
     sequence: 'location_ids',
     fields: { ...LOCATION_COLUMNS, application_id: APPLICATION, date_utc: isoUtc('r.happened_at') },
   },
@@ -120,37 +167,57 @@ const LISTS: { [Name in TrackedListName]: List<Name> } = {
 /** So many entries are held at once: a page by default, and the one that shows whether another page follows. */
 const PORTION = 1_001;
 
-/** Where a page begins: after so many entries, or after one by its keys (null: the first), without those of a higher id than `upTo`. */
+/**
+ * Where a page begins: after so many entries, or after one by its keys (null: the first), without those of a higher id
+ * than `upTo`.
+ */
 export type PageStart = { offset: number } | { after: readonly string[] | null; upTo: number | null };
 
 /** An entry as JSON, and its keys, each a column of the statement. */
 export type TrackedEntry = { json: string; key_0: string; key_1?: string };
 
 /** What a page begins after. */
-export const keysOf = ({ key_0: first, key_1: second }: TrackedEntry): string[] => (second === undefined ? [first] : [first, second]);
+export const keysOf = ({ key_0: first, key_1: second }: TrackedEntry): string[] =>
+  second === undefined ? [first] : [first, second];
 
 /** How many entries a filter finds. */
-export async function countTracked(db: Queryable, list: TrackedListName, entityId: number, filter: TrackedFilter): Promise<number> {
-  const { statement, values } = countByDays(list, entityId, filter) ?? await countRows(db, list, entityId, filter);
+export async function countTracked(
+  db: Queryable,
+  list: TrackedListName,
+  entityId: number,
+  filter: TrackedFilter,
+): Promise<number> {
+  const { statement, values } = countByDays(list, entityId, filter) ?? (await countRows(db, list, entityId, filter));
   const { rows } = await db.query<{ count: number }>(statement, values);
   return rows[0]!.count;
 }
 
 type Statement = { statement: string; values: unknown[] };
 
-async function countRows(db: Queryable, list: TrackedListName, entityId: number, filter: TrackedFilter): Promise<Statement> {
+async function countRows(
+  db: Queryable,
+  list: TrackedListName,
+  entityId: number,
+  filter: TrackedFilter,
+): Promise<Statement> {
   const counted = LISTS[list].countedAs ?? list;
-  const { from, condition, values } = conditionOf(counted, entityId, await withFewMembers(db, counted, entityId, filter));
+  const { from, condition, values } = conditionOf(
+    counted,
+    entityId,
+    await withFewMembers(db, counted, entityId, filter),
+  );
   return { statement: `SELECT count(*) AS count FROM ${from} r WHERE ${condition}`, values };
 }
 
 /**
- * Adds up the counts of whole days, by the primary key of tracked_counts, and counts what lies before and after them: in one statement, so
- * that both are of one moment. Null: more is asked for than apps and times, or no whole day.
+ * Adds up the counts of whole days, by the primary key of tracked_counts, and counts what lies before and after them:
+ * in one statement, so that both are of one moment. Null: more is asked for than apps and times, or no whole day.
  */
 function countByDays(list: TrackedListName, entityId: number, filter: TrackedFilter): Statement | null {
   const { since, until, updatedSince, oneOf, person, details, segments } = filter;
-  const isMore = [updatedSince, person, details, segments, ...Object.values(oneOf)].some((wanted) => wanted !== undefined);
+  const isMore = [updatedSince, person, details, segments, ...Object.values(oneOf)].some(
+    (wanted) => wanted !== undefined,
+  );
   const days = !('sequence' in LISTS[list]) || isMore ? null : wholeDays(since, until);
   if (days === null) return null;
   const values: unknown[] = [entityId];
@@ -176,30 +243,48 @@ export async function findHighestId(db: Queryable, list: TrackedListName): Promi
 }
 
 type Page<Name extends TrackedListName> = {
-  fields: readonly ListField<Name>[]; start: PageStart; limit: number;
+  fields: readonly ListField<Name>[];
+  start: PageStart;
+  limit: number;
   /** What is shown of each segment of a device; by default its id. */
   segmentMembers?: readonly SegmentMember[];
 };
 
 /** Up to `limit` entries in order, a portion at a time; between portions no transaction is open. */
 export async function* listTracked<Name extends TrackedListName>(
-  db: Database, list: Name, entityId: number, filter: TrackedFilter, page: Page<Name>,
+  db: Database,
+  list: Name,
+  entityId: number,
+  filter: TrackedFilter,
+  page: Page<Name>,
 ): AsyncGenerator<TrackedEntry> {
   for await (const entries of listTrackedPortions(db, list, entityId, filter, page)) yield* entries;
 }
 
 /**
- * The same by portions, of which the next is read while one is used. With `asTexts` an entry's `json` is an array of its fields as texts,
- * as a file has them.
+ * The same by portions, of which the next is read while one is used. With `asTexts` an entry's `json` is an array of
+ * its fields as texts, as a file has them.
  */
 export async function* listTrackedPortions<Name extends TrackedListName>(
-  db: Database, list: Name, entityId: number, asked: TrackedFilter, page: Page<Name>, asTexts = false,
+  db: Database,
+  list: Name,
+  entityId: number,
+  asked: TrackedFilter,
+  page: Page<Name>,
+  asTexts = false,
 ): AsyncGenerator<TrackedEntry[]> {
   const filter = await withFewMembers(db, list, entityId, asked);
   const { start, limit } = page;
   const portionFrom = (from: PageStart, left: number) => {
-    const portion = listPortion(db, list, entityId, filter, { ...page, start: from, limit: Math.min(left, PORTION) }, asTexts);
-    portion.catch(() => {});      // of one that is not awaited any more
+    const portion = listPortion(
+      db,
+      list,
+      entityId,
+      filter,
+      { ...page, start: from, limit: Math.min(left, PORTION) },
+      asTexts,
+    );
+    portion.catch(() => {}); // of one that is not awaited any more
     return portion;
   };
   const upTo = 'upTo' in start ? start.upTo : null;
@@ -215,7 +300,12 @@ export async function* listTrackedPortions<Name extends TrackedListName>(
 }
 
 async function listPortion<Name extends TrackedListName>(
-  db: Database, list: Name, entityId: number, filter: FoundFilter, { fields, start, limit, segmentMembers }: Page<Name>, asTexts: boolean,
+  db: Database,
+  list: Name,
+  entityId: number,
+  filter: FoundFilter,
+  { fields, start, limit, segmentMembers }: Page<Name>,
+  asTexts: boolean,
 ): Promise<TrackedEntry[]> {
   const { keys, settings }: Pick<List<Name>, 'keys' | 'settings'> = LISTS[list];
   const { from, condition, values } = conditionOf(list, entityId, filter);
@@ -236,59 +326,90 @@ async function listPortion<Name extends TrackedListName>(
   const statement = `SELECT ${shown.join(', ')}
      FROM (SELECT * FROM ${from} r WHERE ${condition} ${rest} ORDER BY ${columns} ${offset} LIMIT ${add(limit)}) r
      ${joinsOf(list, fields)} ${entries} ORDER BY ${columns}`;
-  const { rows } = settings === undefined ? await db.query<TrackedEntry>(statement, values)
-    : await read(db, (tx) => tx.query<TrackedEntry>(statement, values), { settings });
+  const { rows } =
+    settings === undefined
+      ? await db.query<TrackedEntry>(statement, values)
+      : await read(db, (tx) => tx.query<TrackedEntry>(statement, values), { settings });
   return rows;
 }
 
 function joinsOf<Name extends TrackedListName>(list: Name, fields: readonly ListField<Name>[]): string {
   const { joins = [] }: Pick<List<Name>, 'joins'> = LISTS[list];
-  return joins.filter((join) => join.fields.some((field) => fields.includes(field))).map(({ sql }) => sql).join(' ');
+  return joins
+    .filter((join) => join.fields.some((field) => fields.includes(field)))
+    .map(({ sql }) => sql)
+    .join(' ');
 }
 
-/** Rows are sorted by an index where one has their order: to sort millions takes a copy of them on disk, before the first one is there. */
+/**
+ * Rows are sorted by an index where one has their order: to sort millions takes a copy of them on disk, before the
+ * first one is there.
+ */
 const IN_ORDER = 'SET LOCAL enable_seqscan = off; SET LOCAL jit = off';
 
 /** All entries in order, as of now, as the rows of a CSV file whose records end with LF. */
 export async function* copyTracked<Name extends TrackedListName>(
-  db: Database, list: Name, entityId: number, asked: TrackedFilter, fields: readonly ListField<Name>[],
+  db: Database,
+  list: Name,
+  entityId: number,
+  asked: TrackedFilter,
+  fields: readonly ListField<Name>[],
 ): AsyncGenerator<Buffer> {
   const { keys, settings = IN_ORDER }: Pick<List<Name>, 'keys' | 'settings'> = LISTS[list];
   const { from, condition, values } = conditionOf(list, entityId, await withFewMembers(db, list, entityId, asked));
-  yield* copyCsv(db, `SELECT ${textsOf(list, fields, asked).map(csvText).join(', ')} FROM ${from} r ${joinsOf(list, fields)}
-     WHERE ${condition} ORDER BY ${keys.map(([column]) => column).join(', ')}`, values, settings);
+  yield* copyCsv(
+    db,
+    `SELECT ${textsOf(list, fields, asked).map(csvText).join(', ')} FROM ${from} r ${joinsOf(list, fields)}
+     WHERE ${condition} ORDER BY ${keys.map(([column]) => column).join(', ')}`,
+    values,
+    settings,
+  );
 }
 
 /** Each combination of the fields with its count, in the same way. */
 export async function* copyGrouped(
-  db: Database, entityId: number, filter: TrackedFilter, fields: readonly ListField<'events'>[],
+  db: Database,
+  entityId: number,
+  filter: TrackedFilter,
+  fields: readonly ListField<'events'>[],
 ): AsyncGenerator<Buffer> {
   const { condition, values } = conditionOf('events', entityId, await withFewMembers(db, 'events', entityId, filter));
   const { columns, keys, texts } = groupsOf(fields);
-  yield* copyCsv(db, `SELECT ${[...texts.map(csvText), 'g.count'].join(', ')}
+  yield* copyCsv(
+    db,
+    `SELECT ${[...texts.map(csvText), 'g.count'].join(', ')}
      FROM (SELECT ${columns} FROM events r WHERE ${condition} ${keys && `GROUP BY ${keys}`} ${keys && `ORDER BY ${keys}`}) g`,
-  values, LOOK_UP_BY_KEY);
+    values,
+    LOOK_UP_BY_KEY,
+  );
 }
 
 /**
- * Each combination of the fields with its `count`, as JSON, in the order of the fields; and how many combinations there are. With `asTexts`
- * it is an array: the fields as texts, as a file has them, and the count.
+ * Each combination of the fields with its `count`, as JSON, in the order of the fields; and how many combinations there
+ * are. With `asTexts` it is an array: the fields as texts, as a file has them, and the count.
  */
 export async function* listGrouped(
-  db: Database, entityId: number, filter: TrackedFilter,
-  { fields, offset, limit }: { fields: readonly ListField<'events'>[]; offset: number; limit: number | null }, asTexts = false,
+  db: Database,
+  entityId: number,
+  filter: TrackedFilter,
+  { fields, offset, limit }: { fields: readonly ListField<'events'>[]; offset: number; limit: number | null },
+  asTexts = false,
 ): AsyncGenerator<{ total: number; json: string | null }> {
   const { condition, values } = conditionOf('events', entityId, await withFewMembers(db, 'events', entityId, filter));
   const { columns, keys, texts } = groupsOf(fields);
-  const json = asTexts ? `json_build_array(${[...texts, 'g.count'].join(', ')})`
+  const json = asTexts
+    ? `json_build_array(${[...texts, 'g.count'].join(', ')})`
     : `json_build_object(${['count', ...fields].map((name) => `'${name}', g.${name}`).join(', ')})`;
-  yield* cursorRows<{ total: number; json: string | null }>(db,
+  yield* cursorRows<{ total: number; json: string | null }>(
+    db,
     `WITH grouped AS MATERIALIZED (
        SELECT ${columns} FROM events r WHERE ${condition} ${keys === '' ? '' : `GROUP BY ${keys}`})
      SELECT t.total, CASE WHEN g.count IS NOT NULL THEN ${json}::text END AS json
      FROM (SELECT count(*) AS total FROM grouped) t
      LEFT JOIN (SELECT * FROM grouped ${keys === '' ? '' : `ORDER BY ${keys}`} OFFSET $${values.length + 1} LIMIT $${values.length + 2}) g
-       ON true`, [...values, offset, limit]);
+       ON true`,
+    [...values, offset, limit],
+  );
 }
 
 /** Of groups `g`: what is selected and counted, what orders them, and their fields as texts. */
@@ -300,12 +421,24 @@ function groupsOf(fields: readonly ListField<'events'>[]) {
   };
 }
 
-function columnsOf(list: TrackedListName, fields: readonly string[], filter: TrackedFilter, members?: readonly SegmentMember[]): string {
-  const expressions: Record<string, string> = { ...LISTS[list].fields, segments: segmentsOfDevice(members, filter.hiddenSegments) };
+function columnsOf(
+  list: TrackedListName,
+  fields: readonly string[],
+  filter: TrackedFilter,
+  members?: readonly SegmentMember[],
+): string {
+  const expressions: Record<string, string> = {
+    ...LISTS[list].fields,
+    segments: segmentsOfDevice(members, filter.hiddenSegments),
+  };
   return fields.map((field) => `${expressions[field]} AS ${field}`).join(', ');
 }
 
-function textsOf(list: TrackedListName, fields: readonly string[], { hiddenSegments: hidden }: TrackedFilter): string[] {
+function textsOf(
+  list: TrackedListName,
+  fields: readonly string[],
+  { hiddenSegments: hidden }: TrackedFilter,
+): string[] {
   const expressions: Record<string, string> = { ...LISTS[list].fields, ...TEXTS, segments: segmentIdsOfDevice(hidden) };
   return fields.map((field) => `(${expressions[field]})::text`);
 }
@@ -313,13 +446,20 @@ function textsOf(list: TrackedListName, fields: readonly string[], { hiddenSegme
 /** A filter with the members of its segments, where they are few. */
 type FoundFilter = TrackedFilter & { few?: FewMembers | null };
 
-async function withFewMembers(db: Queryable, list: TrackedListName, entityId: number, filter: TrackedFilter): Promise<FoundFilter> {
+async function withFewMembers(
+  db: Queryable,
+  list: TrackedListName,
+  entityId: number,
+  filter: TrackedFilter,
+): Promise<FoundFilter> {
   if (!filter.segments || LISTS[list].from) return filter;
   return { ...filter, few: await findFewMembers(db, entityId, filter.segments, filter.appIds ?? []) };
 }
 
 function conditionOf(
-  list: TrackedListName, entityId: number, filter: FoundFilter,
+  list: TrackedListName,
+  entityId: number,
+  filter: FoundFilter,
 ): { from: string; condition: string; values: unknown[] } {
   const at = LISTS[list].keys[0]![0];
   const values: unknown[] = [entityId];
@@ -344,7 +484,8 @@ function conditionOf(
   }
   const { from: rowsOf, person }: Pick<List<never>, 'from' | 'person'> = LISTS[list];
   const { segments, few } = filter;
-  if (rowsOf) return { from: rowsOf('$2', `${add(segments![0])}::integer`), condition: conditions.join(' AND '), values };
+  if (rowsOf)
+    return { from: rowsOf('$2', `${add(segments![0])}::integer`), condition: conditions.join(' AND '), values };
   if (segments) {
     if (few) conditions.push(maybeOf(list, few, add));
     conditions.push(isMember(person!, `${add(segments)}::integer[]`));
@@ -374,13 +515,17 @@ function ofApps({ appIds }: TrackedFilter, add: (value: unknown) => string): (ro
 
 /** Whether an app has seen the device. */
 export async function hasDevice(db: Queryable, entityId: number, appId: number, deviceId: string): Promise<boolean> {
-  return await countTracked(db, 'devices', entityId, { appIds: [appId], oneOf: { device_id: [deviceId] } }) > 0;
+  return (await countTracked(db, 'devices', entityId, { appIds: [appId], oneOf: { device_id: [deviceId] } })) > 0;
 }
 
 /** Whether some app of the entity has seen the user. */
 export async function hasUser(db: Queryable, entityId: number, userId: string): Promise<boolean> {
-  const { rows: [found] } = await db.query<{ known: boolean }>(
+  const {
+    rows: [found],
+  } = await db.query<{ known: boolean }>(
     `SELECT EXISTS (SELECT FROM device_users WHERE entity_id = $1 AND user_id = $2)
-       OR EXISTS (SELECT FROM events WHERE entity_id = $1 AND user_id = $2) AS known`, [entityId, userId]);
+       OR EXISTS (SELECT FROM events WHERE entity_id = $1 AND user_id = $2) AS known`,
+    [entityId, userId],
+  );
   return found!.known;
 }

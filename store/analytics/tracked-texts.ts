@@ -13,11 +13,16 @@ function degreesText(column: string): string {
     ELSE replace(${column}::text, 'e-0', 'e-') END`;
 }
 
-/** What differs from the JSON where a field is a text: of lists their elements, of a detail that is a text the text itself. */
+/**
+ * What differs from the JSON where a field is a text: of lists their elements, of a detail that is a text the text
+ * itself.
+ */
 export const TEXTS: Record<string, string> = {
   segments: segmentIdsOfDevice(),
   users: `(SELECT string_agg(u ->> 'user_id', ';') FROM json_array_elements(seen.users) u)`,
   detail: detailText('r'),
-  latitude: degreesText('r.latitude'), longitude: degreesText('r.longitude'),
-  last_location_latitude: degreesText('r.last_latitude'), last_location_longitude: degreesText('r.last_longitude'),
+  latitude: degreesText('r.latitude'),
+  longitude: degreesText('r.longitude'),
+  last_location_latitude: degreesText('r.last_latitude'),
+  last_location_longitude: degreesText('r.last_longitude'),
 };

@@ -3,8 +3,9 @@ import type { Database } from '../core/database.ts';
 import { aliasesSql } from './people.ts';
 
 /**
- * What apps were used for, day by day in UTC. Each statement reads one app's rows of one period, by the primary keys of events and sessions
- * (entity, app, time) and by devices_first_seen, and looks up by key whose devices they are of: it costs by the period, not by the table.
+ * What apps were used for, day by day in UTC. Each statement reads one app's rows of one period, by the primary keys of
+ * events and sessions (entity, app, time) and by devices_first_seen, and looks up by key whose devices they are of: it
+ * costs by the period, not by the table.
  */
 
 /** With `aliases` an id that the app has made another one counts as that one. */
@@ -13,8 +14,8 @@ type Period = { from: Date; until: Date; aliases?: boolean };
 const dayOf = (time: string): string => `to_char(${time} AT TIME ZONE 'UTC', 'YYYY-MM-DD')`;
 
 /**
- * A person, as in store/analytics/people.ts: of rows `r`, that name no user, by the only user that their app saw on the device. Each device
- * of the period is looked up; there all of the app's are read.
+ * A person, as in store/analytics/people.ts: of rows `r`, that name no user, by the only user that their app saw on the
+ * device. Each device of the period is looked up; there all of the app's are read.
  */
 function personOfRows({ aliases = false }: Period): { with: string; joins: string; person: string } {
   const joins = `LEFT JOIN LATERAL (
@@ -23,17 +24,22 @@ function personOfRows({ aliases = false }: Period): { with: string; joins: strin
   const person = `coalesce('u' || r.user_id, 'u' || only_user.user_id, 'd' || r.device_id)`;
   if (!aliases) return { with: '', joins, person };
   return {
-    with: `${aliasesSql('ARRAY[$2::integer]')},`, person: `coalesce('u' || became.user_id, ${person})`,
+    with: `${aliasesSql('ARRAY[$2::integer]')},`,
+    person: `coalesce('u' || became.user_id, ${person})`,
     joins: `${joins} LEFT JOIN alias_ends became ON became.previous_id = coalesce(r.user_id, only_user.user_id, r.device_id)`,
   };
 }
 
 export type AppDay = { date: string; sessions: number; people: number; crashes: number; newDevices: number };
 
-/** Each day of the period, also one without any: sessions that began, the people of these, errors, and devices seen for the first time. */
+/**
+ * Each day of the period, also one without any: sessions that began, the people of these, errors, and devices seen for
+ * the first time.
+ */
 export function listAppDays(db: Database, entityId: number, appId: number, period: Period): AsyncGenerator<AppDay> {
   const { with: aliases, joins, person } = personOfRows(period);
-  return cursorRows<AppDay>(db,
+  return cursorRows<AppDay>(
+    db,
     `WITH ${aliases} of_people AS MATERIALIZED (
        SELECT ${dayOf('s.started_at')} AS date, s.user_id, s.device_id, count(*) AS sessions FROM sessions s
        WHERE s.entity_id = $1 AND s.app_id = $2 AND s.started_at >= $3 AND s.started_at < $4 GROUP BY 1, 2, 3),
@@ -51,7 +57,9 @@ export function listAppDays(db: Database, entityId: number, appId: number, perio
        WHERE v.entity_id = $1 AND v.app_id = $2 AND v.first_seen_at >= $3 AND v.first_seen_at < $4 GROUP BY 1)
      SELECT date, sum(sessions)::bigint AS sessions, sum(people)::bigint AS people, sum(crashes)::bigint AS crashes,
        sum(new_devices)::bigint AS "newDevices"
-     FROM parts GROUP BY date ORDER BY date`, [entityId, appId, period.from, period.until]);
+     FROM parts GROUP BY date ORDER BY date`,
+    [entityId, appId, period.from, period.until],
+  );
 }
 
 export type EventDay = {
@@ -65,10 +73,18 @@ export type EventDay = {
   sessions: number;
 };
 
-/** The events of a period (a day, say) by their kind: how often they happened, of how many people, in how many sessions. */
-export function listEventCounts(db: Database, entityId: number, appId: number, period: Period): AsyncGenerator<EventDay> {
+/**
+ * The events of a period (a day, say) by their kind: how often they happened, of how many people, in how many sessions.
+ */
+export function listEventCounts(
+  db: Database,
+  entityId: number,
+  appId: number,
+  period: Period,
+): AsyncGenerator<EventDay> {
   const { with: aliases, joins, person } = personOfRows(period);
-  return cursorRows<EventDay>(db,
+  return cursorRows<EventDay>(
+    db,
     `WITH ${aliases} seen AS MATERIALIZED (
        SELECT e.log_type, e.name, e.user_id, e.device_id, e.session_id, count(*) AS hits FROM events e
        WHERE e.entity_id = $1 AND e.app_id = $2 AND e.happened_at >= $3 AND e.happened_at < $4 GROUP BY 1, 2, 3, 4, 5),
@@ -79,17 +95,27 @@ export function listEventCounts(db: Database, entityId: number, appId: number, p
      SELECT d.id AS "eventId", c.name, d.display_name AS "displayName", c.log_type AS "logType", c.hits, c.people, c.sessions
      FROM counted c LEFT JOIN event_definitions d
        ON d.entity_id = $1 AND d.app_id = $2 AND d.log_type = c.log_type AND d.name = c.name
-     ORDER BY c.log_type, c.name`, [entityId, appId, period.from, period.until]);
+     ORDER BY c.log_type, c.name`,
+    [entityId, appId, period.from, period.until],
+  );
 }
 
 export type EventDetail = { key: string; value: string | null; hits: number; people: number; sessions: number };
 
-/** What apps sent with one kind of event in a period (a day, say): each member of its detail with each value; a plain one has no key. */
+/**
+ * What apps sent with one kind of event in a period (a day, say): each member of its detail with each value; a plain
+ * one has no key.
+ */
 export function listEventDetails(
-  db: Database, entityId: number, appId: number, { logType, name }: { logType: number; name: string }, period: Period,
+  db: Database,
+  entityId: number,
+  appId: number,
+  { logType, name }: { logType: number; name: string },
+  period: Period,
 ): AsyncGenerator<EventDetail> {
   const { with: aliases, joins, person } = personOfRows(period);
-  return cursorRows<EventDetail>(db,
+  return cursorRows<EventDetail>(
+    db,
     `WITH ${aliases} seen AS MATERIALIZED (
        SELECT entry.key COLLATE "C" AS key, entry.value COLLATE "C" AS value, e.user_id, e.device_id, e.session_id, count(*) AS hits
        FROM events e CROSS JOIN LATERAL jsonb_each_text(
@@ -100,5 +126,7 @@ export function listEventDetails(
      SELECT r.key, r.value, sum(r.hits)::bigint AS hits, count(DISTINCT ${person}) AS people,
        count(DISTINCT r.session_id) AS sessions
      FROM seen r ${joins} GROUP BY r.key, r.value
-     ORDER BY r.key, hits DESC, r.value`, [entityId, appId, period.from, period.until, logType, name]);
+     ORDER BY r.key, hits DESC, r.value`,
+    [entityId, appId, period.from, period.until, logType, name],
+  );
 }

@@ -33,25 +33,45 @@ type KeyRow = { id: number; identifier: string; api_key: string; revoked: boolea
 
 const COLUMNS = 'id, identifier, api_key, revoked, created_at, updated_at';
 
-export async function listAppApiKeys(db: Queryable, secrets: Secrets, entityId: number, appId: number): Promise<AppApiKey[]> {
+export async function listAppApiKeys(
+  db: Queryable,
+  secrets: Secrets,
+  entityId: number,
+  appId: number,
+): Promise<AppApiKey[]> {
   const { rows } = await db.query<KeyRow>(
-    `SELECT ${COLUMNS} FROM app_api_keys WHERE entity_id = $1 AND app_id = $2 ORDER BY id`, [entityId, appId]);
+    `SELECT ${COLUMNS} FROM app_api_keys WHERE entity_id = $1 AND app_id = $2 ORDER BY id`,
+    [entityId, appId],
+  );
   return rows.map((row) => toKey(secrets, entityId, row));
 }
 
 export async function findAppApiKey(
-  db: Queryable, secrets: Secrets, entityId: number, appId: number, identifier: string,
+  db: Queryable,
+  secrets: Secrets,
+  entityId: number,
+  appId: number,
+  identifier: string,
 ): Promise<AppApiKey | null> {
   const { rows } = await db.query<KeyRow>(
-    `SELECT ${COLUMNS} FROM app_api_keys WHERE entity_id = $1 AND app_id = $2 AND identifier = $3`, [entityId, appId, identifier]);
+    `SELECT ${COLUMNS} FROM app_api_keys WHERE entity_id = $1 AND app_id = $2 AND identifier = $3`,
+    [entityId, appId, identifier],
+  );
   return rows[0] ? toKey(secrets, entityId, rows[0]) : null;
 }
 
 /** As `findAppApiKey`, and holds it as it is until the transaction ends. */
 export async function lockAppApiKey(
-  tx: Queryable, secrets: Secrets, entityId: number, appId: number, identifier: string,
+  tx: Queryable,
+  secrets: Secrets,
+  entityId: number,
+  appId: number,
+  identifier: string,
 ): Promise<AppApiKey | null> {
-  await tx.query('SELECT FROM app_api_keys WHERE entity_id = $1 AND identifier = $2 FOR UPDATE', [entityId, identifier]);
+  await tx.query('SELECT FROM app_api_keys WHERE entity_id = $1 AND identifier = $2 FOR UPDATE', [
+    entityId,
+    identifier,
+  ]);
   return findAppApiKey(tx, secrets, entityId, appId, identifier);
 }
 
@@ -59,28 +79,37 @@ type NewKey = { appId: number; apiKey?: string | undefined; revoked: boolean };
 
 /** A random key unless one is given. */
 export async function insertAppApiKey(
-  tx: Queryable, secrets: Secrets, entityId: number, { appId, apiKey = newApiKey(), revoked }: NewKey,
+  tx: Queryable,
+  secrets: Secrets,
+  entityId: number,
+  { appId, apiKey = newApiKey(), revoked }: NewKey,
 ): Promise<{ identifier: string } | { taken: KeyTaken }> {
   const lookup = secrets.lookup(apiKey);
-  if (!await claimLookup(tx, entityId, lookup)) return { taken: 'elsewhere' };
+  if (!(await claimLookup(tx, entityId, lookup))) return { taken: 'elsewhere' };
   const identifier = newIdentifier('key');
   const { rowCount } = await tx.query(
     `INSERT INTO app_api_keys (entity_id, app_id, identifier, lookup, api_key, revoked) VALUES ($1, $2, $3, $4, $5, $6)
      ON CONFLICT (entity_id, app_id, lookup) DO NOTHING`,
-    [entityId, appId, identifier, lookup, secrets.seal(apiKey, keyCell(entityId, identifier)), revoked]);
+    [entityId, appId, identifier, lookup, secrets.seal(apiKey, keyCell(entityId, identifier)), revoked],
+  );
   return rowCount === 1 ? { identifier } : { taken: 'of this app' };
 }
 
 export async function updateAppApiKey(
-  tx: Queryable, secrets: Secrets, entityId: number, appId: number, before: AppApiKey,
+  tx: Queryable,
+  secrets: Secrets,
+  entityId: number,
+  appId: number,
+  before: AppApiKey,
   { apiKey, revoked }: { apiKey: string; revoked: boolean },
 ): Promise<KeyTaken | null> {
   const lookup = secrets.lookup(apiKey);
-  if (!await claimLookup(tx, entityId, lookup)) return 'elsewhere';
+  if (!(await claimLookup(tx, entityId, lookup))) return 'elsewhere';
   const { rowCount } = await tx.query(
     `UPDATE app_api_keys SET lookup = $3, api_key = $4, revoked = $5, updated_at = now() WHERE entity_id = $1 AND id = $2
        AND NOT EXISTS (SELECT FROM app_api_keys WHERE entity_id = $1 AND app_id = $6 AND lookup = $3 AND id <> $2)`,
-    [entityId, before.id, lookup, secrets.seal(apiKey, keyCell(entityId, before.identifier)), revoked, appId]);
+    [entityId, before.id, lookup, secrets.seal(apiKey, keyCell(entityId, before.identifier)), revoked, appId],
+  );
   return rowCount === 1 ? null : 'of this app';
 }
 
@@ -91,7 +120,13 @@ export async function updateAppApiKey(
 export async function findAppsByKey(db: Queryable, secrets: Secrets, writeKey: string): Promise<KeyedApp[]> {
   // By the primary key of key_lookups, then app_api_keys_by_value.
   const { rows } = await db.query<{
-    entity_id: number; id: number; sor_id: number; identifier: string; package_name: string; app_type: AppType; default_tz: string;
+    entity_id: number;
+    id: number;
+    sor_id: number;
+    identifier: string;
+    package_name: string;
+    app_type: AppType;
+    default_tz: string;
     session_timeout: number;
   }>({
     // Planned once a session, as each request of an SDK asks.
@@ -106,8 +141,14 @@ export async function findAppsByKey(db: Queryable, secrets: Secrets, writeKey: s
     values: [secrets.lookup(writeKey)],
   });
   return rows.map((row) => ({
-    entityId: row.entity_id, appId: row.id, sorId: row.sor_id, identifier: row.identifier, packageName: row.package_name,
-    appType: row.app_type, timezone: row.default_tz, sessionTimeout: row.session_timeout,
+    entityId: row.entity_id,
+    appId: row.id,
+    sorId: row.sor_id,
+    identifier: row.identifier,
+    packageName: row.package_name,
+    appType: row.app_type,
+    timezone: row.default_tz,
+    sessionTimeout: row.session_timeout,
   }));
 }
 
@@ -115,9 +156,12 @@ export async function findAppsByKey(db: Queryable, secrets: Secrets, writeKey: s
 async function claimLookup(tx: Queryable, entityId: number, lookup: Buffer): Promise<boolean> {
   await tx.query(
     `INSERT INTO key_lookups (lookup, kind, entity_id, owner_id) VALUES ($1, 'app', $2, 0) ON CONFLICT (lookup) DO NOTHING`,
-    [lookup, entityId]);
-  const { rowCount } = await tx.query(
-    `SELECT FROM key_lookups WHERE lookup = $1 AND kind = 'app' AND entity_id = $2`, [lookup, entityId]);
+    [lookup, entityId],
+  );
+  const { rowCount } = await tx.query(`SELECT FROM key_lookups WHERE lookup = $1 AND kind = 'app' AND entity_id = $2`, [
+    lookup,
+    entityId,
+  ]);
   return rowCount === 1;
 }
 
@@ -127,7 +171,11 @@ function keyCell(entityId: number, identifier: string) {
 
 function toKey(secrets: Secrets, entityId: number, row: KeyRow): AppApiKey {
   return {
-    id: row.id, identifier: row.identifier, apiKey: secrets.open(row.api_key, keyCell(entityId, row.identifier)),
-    revoked: row.revoked, createdAt: row.created_at, updatedAt: row.updated_at,
+    id: row.id,
+    identifier: row.identifier,
+    apiKey: secrets.open(row.api_key, keyCell(entityId, row.identifier)),
+    revoked: row.revoked,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
   };
 }

@@ -28,34 +28,51 @@ export type KeptFigures = Map<number, OfDevices & { untilMs: number }>;
 
 /** The figures of each of the apps, by its id. Those in `kept` are not counted again as long as they hold. */
 export async function listAppFigures(
-  db: Queryable, entityId: number, appIds: number[], kept: KeptFigures,
+  db: Queryable,
+  entityId: number,
+  appIds: number[],
+  kept: KeptFigures,
 ): Promise<Map<number, AppFigures>> {
   const ofDevices = await countDevices(db, entityId, appIds, kept);
   const idle = appIds.filter((id) => !ofDevices.has(id));
-  // Of each it looks for one row, by the primary key of sessions, and by that of certificates' fingerprints. Of sessions in an
-  // order: for any the planner would read them all, wherever it takes an app without for one that has them.
+  // Of each it looks for one row, by the primary key of sessions, and by that of certificates' fingerprints. Of
+  // sessions in an order: for any the planner would read them all, wherever it takes an app without for one that has
+  // them.
   const { rows } = await db.query<{ id: number; has_sessions: boolean; has_pem_file: boolean }>(
     `SELECT a.id,
        a.id = ANY ($3) AND (SELECT s.id FROM sessions s WHERE s.entity_id = $1 AND s.app_id = a.id
          ORDER BY s.app_id, s.started_at DESC LIMIT 1) IS NOT NULL AS has_sessions,
        EXISTS (SELECT FROM push_certificates c WHERE c.entity_id = $1 AND c.app_id = a.id AND NOT c.revoked AND c.not_after > now())
          AS has_pem_file
-     FROM unnest($2::integer[]) AS a (id)`, [entityId, appIds, idle]);
-  return new Map(rows.map(({ id, has_sessions: hasSessions, has_pem_file: hasPemFile }) => {
-    const figures = ofDevices.get(id) ?? NO_DEVICES;
-    return [id, { ...figures, hasPemFile, hasUsageData: figures.downloads > 0 || hasSessions }];
-  }));
+     FROM unnest($2::integer[]) AS a (id)`,
+    [entityId, appIds, idle],
+  );
+  return new Map(
+    rows.map(({ id, has_sessions: hasSessions, has_pem_file: hasPemFile }) => {
+      const figures = ofDevices.get(id) ?? NO_DEVICES;
+      return [id, { ...figures, hasPemFile, hasUsageData: figures.downloads > 0 || hasSessions }];
+    }),
+  );
 }
 
 /** Of apps without devices nothing. */
-async function countDevices(db: Queryable, entityId: number, appIds: number[], kept: KeptFigures): Promise<Map<number, OfDevices>> {
+async function countDevices(
+  db: Queryable,
+  entityId: number,
+  appIds: number[],
+  kept: KeptFigures,
+): Promise<Map<number, OfDevices>> {
   const begunMs = performance.now();
   const isKept = (id: number) => (kept.get(id)?.untilMs ?? 0) > begunMs;
-  const counted = await countNow(db, entityId, appIds.filter((id) => !isKept(id)));
+  const counted = await countNow(
+    db,
+    entityId,
+    appIds.filter((id) => !isKept(id)),
+  );
   const tookMs = performance.now() - begunMs;
   const total = [...counted.values()].reduce((sum, { downloads }) => sum + downloads, 0);
   for (const [id, figures] of counted) {
-    const itsMs = tookMs * figures.downloads / total;
+    const itsMs = (tookMs * figures.downloads) / total;
     if (itsMs > QUICK_MS) kept.set(id, { ...figures, untilMs: begunMs + itsMs * KEPT_FOR_TIMES });
   }
   for (const id of appIds.filter(isKept)) counted.set(id, kept.get(id)!);
@@ -63,7 +80,11 @@ async function countDevices(db: Queryable, entityId: number, appIds: number[], k
 }
 
 type DevicesRow = {
-  app_id: number; last_sdk_version: string | null; downloads: number; last_report_day: number; monthly_active: number;
+  app_id: number;
+  last_sdk_version: string | null;
+  downloads: number;
+  last_report_day: number;
+  monthly_active: number;
 };
 
 async function countNow(db: Queryable, entityId: number, appIds: number[]): Promise<Map<number, OfDevices>> {
@@ -76,9 +97,18 @@ async function countNow(db: Queryable, entityId: number, appIds: number[]): Prom
        SELECT app_id, sdk_version, count(*) AS devices, count(*) FILTER (WHERE last_seen_at > now() - interval '30 days') AS active,
          max(first_seen_at) AS first_seen_at, max(last_seen_at) AS last_seen_at
        FROM devices WHERE entity_id = $1 AND app_id = ANY ($2) GROUP BY app_id, sdk_version) AS by_version
-     GROUP BY app_id`, [entityId, appIds]);
-  return new Map(rows.map((row) => [row.app_id, {
-    lastSdkVersion: row.last_sdk_version, downloads: row.downloads, downloadsLastReportDay: row.last_report_day,
-    monthlyActive: row.monthly_active,
-  }]));
+     GROUP BY app_id`,
+    [entityId, appIds],
+  );
+  return new Map(
+    rows.map((row) => [
+      row.app_id,
+      {
+        lastSdkVersion: row.last_sdk_version,
+        downloads: row.downloads,
+        downloadsLastReportDay: row.last_report_day,
+        monthlyActive: row.monthly_active,
+      },
+    ]),
+  );
 }

@@ -24,14 +24,26 @@ const GROUP_BYTES = `octet_length(r::text)
 
 /** Yields the groups in pieces, oldest first. */
 export async function* streamAppGroups(db: Queryable, entityId: number): AsyncGenerator<AppGroup[]> {
-  const { rows } = await db.query<{ id: number }>('SELECT id FROM app_groups WHERE entity_id = $1 ORDER BY id', [entityId]);
-  for await (const ids of idPieces(db, entityId, 'app_groups', rows.map(({ id }) => id), GROUP_BYTES)) {
-    yield readRows<AppGroup>(await db.query(`${GROUPS} WHERE g.entity_id = $1 AND g.id = ANY ($2) ORDER BY g.id`, [entityId, ids]));
+  const { rows } = await db.query<{ id: number }>('SELECT id FROM app_groups WHERE entity_id = $1 ORDER BY id', [
+    entityId,
+  ]);
+  for await (const ids of idPieces(
+    db,
+    entityId,
+    'app_groups',
+    rows.map(({ id }) => id),
+    GROUP_BYTES,
+  )) {
+    yield readRows<AppGroup>(
+      await db.query(`${GROUPS} WHERE g.entity_id = $1 AND g.id = ANY ($2) ORDER BY g.id`, [entityId, ids]),
+    );
   }
 }
 
 export async function findAppGroup(db: Queryable, entityId: number, identifier: string): Promise<AppGroup | null> {
-  return readRow<AppGroup>(await db.query(`${GROUPS} WHERE g.entity_id = $1 AND g.identifier = $2`, [entityId, identifier]));
+  return readRow<AppGroup>(
+    await db.query(`${GROUPS} WHERE g.entity_id = $1 AND g.identifier = $2`, [entityId, identifier]),
+  );
 }
 
 /** As `findAppGroup`, and holds it as it is until the transaction ends. */
@@ -41,24 +53,42 @@ export async function lockAppGroup(tx: Queryable, entityId: number, identifier: 
 }
 
 /** The ids of some groups by their identifiers; unknown ones are left out. They stay until the transaction ends. */
-export async function listAppGroupIds(tx: Queryable, entityId: number, identifiers: string[]): Promise<Map<string, number>> {
+export async function listAppGroupIds(
+  tx: Queryable,
+  entityId: number,
+  identifiers: string[],
+): Promise<Map<string, number>> {
   const { rows } = await tx.query<{ id: number; identifier: string }>(
     'SELECT id, identifier FROM app_groups WHERE entity_id = $1 AND identifier = ANY ($2) ORDER BY id FOR KEY SHARE',
-    [entityId, identifiers]);
+    [entityId, identifiers],
+  );
   return new Map(rows.map(({ id, identifier }) => [identifier, id]));
 }
 
-export async function isAppGroupNameTaken(db: Queryable, entityId: number, name: string, exceptId: number | null): Promise<boolean> {
+export async function isAppGroupNameTaken(
+  db: Queryable,
+  entityId: number,
+  name: string,
+  exceptId: number | null,
+): Promise<boolean> {
   const { rowCount } = await db.query(
-    'SELECT FROM app_groups WHERE entity_id = $1 AND name = $2 AND id IS DISTINCT FROM $3', [entityId, name, exceptId]);
+    'SELECT FROM app_groups WHERE entity_id = $1 AND name = $2 AND id IS DISTINCT FROM $3',
+    [entityId, name, exceptId],
+  );
   return rowCount! > 0;
 }
 
 /** Its name is not taken: a collision fails. */
-export async function insertAppGroup(tx: Queryable, entityId: number, name: string): Promise<{ id: number; identifier: string }> {
+export async function insertAppGroup(
+  tx: Queryable,
+  entityId: number,
+  name: string,
+): Promise<{ id: number; identifier: string }> {
   const identifier = newIdentifier('grp');
   const { rows } = await tx.query<{ id: number }>(
-    'INSERT INTO app_groups (entity_id, identifier, name) VALUES ($1, $2, $3) RETURNING id', [entityId, identifier, name]);
+    'INSERT INTO app_groups (entity_id, identifier, name) VALUES ($1, $2, $3) RETURNING id',
+    [entityId, identifier, name],
+  );
   return { id: rows[0]!.id, identifier };
 }
 
@@ -84,11 +114,19 @@ export function updateGroupsOfApp(tx: Queryable, entityId: number, appId: number
 type Side = 'app_id' | 'group_id';
 
 async function updateMembers(
-  tx: Queryable, entityId: number, [one, id]: [Side, number], [other, others]: [Side, number[]],
+  tx: Queryable,
+  entityId: number,
+  [one, id]: [Side, number],
+  [other, others]: [Side, number[]],
 ): Promise<void> {
-  await tx.query(
-    `DELETE FROM app_group_members WHERE entity_id = $1 AND ${one} = $2 AND ${other} <> ALL ($3)`, [entityId, id, others]);
+  await tx.query(`DELETE FROM app_group_members WHERE entity_id = $1 AND ${one} = $2 AND ${other} <> ALL ($3)`, [
+    entityId,
+    id,
+    others,
+  ]);
   await tx.query(
     `INSERT INTO app_group_members (entity_id, ${one}, ${other}) SELECT $1, $2, other FROM unnest($3::integer[]) AS other
-     ON CONFLICT DO NOTHING`, [entityId, id, others]);
+     ON CONFLICT DO NOTHING`,
+    [entityId, id, others],
+  );
 }

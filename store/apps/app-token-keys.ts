@@ -15,29 +15,51 @@ export type AppTokenKey = {
 type KeyRow = { identifier: string; secret: string; created_at: Date };
 
 /** The oldest first. */
-export async function listAppTokenKeys(db: Queryable, secrets: Secrets, entityId: number, appId: number): Promise<AppTokenKey[]> {
+export async function listAppTokenKeys(
+  db: Queryable,
+  secrets: Secrets,
+  entityId: number,
+  appId: number,
+): Promise<AppTokenKey[]> {
   const { rows } = await db.query<KeyRow>(
-    'SELECT identifier, secret, created_at FROM app_token_keys WHERE entity_id = $1 AND app_id = $2 ORDER BY id', [entityId, appId]);
+    'SELECT identifier, secret, created_at FROM app_token_keys WHERE entity_id = $1 AND app_id = $2 ORDER BY id',
+    [entityId, appId],
+  );
   return rows.map((row) => ({
-    identifier: row.identifier, secret: secrets.open(row.secret, secretCell(entityId, row.identifier)), createdAt: row.created_at,
+    identifier: row.identifier,
+    secret: secrets.open(row.secret, secretCell(entityId, row.identifier)),
+    createdAt: row.created_at,
   }));
 }
 
 /** A random key for an app that is held; null where the app has as many as it may. */
-export async function insertAppTokenKey(tx: Queryable, secrets: Secrets, entityId: number, appId: number): Promise<AppTokenKey | null> {
+export async function insertAppTokenKey(
+  tx: Queryable,
+  secrets: Secrets,
+  entityId: number,
+  appId: number,
+): Promise<AppTokenKey | null> {
   const identifier = newIdentifier('utk');
   const secret = newToken();
   const { rows } = await tx.query<{ created_at: Date }>(
     `INSERT INTO app_token_keys (entity_id, app_id, identifier, secret) SELECT $1, $2, $3, $4
      WHERE (SELECT count(*) FROM app_token_keys WHERE entity_id = $1 AND app_id = $2) < ${MAX_TOKEN_KEYS} RETURNING created_at`,
-    [entityId, appId, identifier, secrets.seal(secret, secretCell(entityId, identifier))]);
+    [entityId, appId, identifier, secrets.seal(secret, secretCell(entityId, identifier))],
+  );
   return rows[0] ? { identifier, secret, createdAt: rows[0].created_at } : null;
 }
 
 /** False where the app has no such key. */
-export async function deleteAppTokenKey(tx: Queryable, entityId: number, appId: number, identifier: string): Promise<boolean> {
+export async function deleteAppTokenKey(
+  tx: Queryable,
+  entityId: number,
+  appId: number,
+  identifier: string,
+): Promise<boolean> {
   const { rowCount } = await tx.query(
-    'DELETE FROM app_token_keys WHERE entity_id = $1 AND app_id = $2 AND identifier = $3', [entityId, appId, identifier]);
+    'DELETE FROM app_token_keys WHERE entity_id = $1 AND app_id = $2 AND identifier = $3',
+    [entityId, appId, identifier],
+  );
   return rowCount === 1;
 }
 

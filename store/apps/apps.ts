@@ -11,19 +11,25 @@ import { type AppSettings, type SettingsRow, toColumns, toSettings } from './app
 export type App = { id: number; identifier: string; name: string; packageName: string; appType: AppType };
 
 /** An app as it is shown: with what stands around it. */
-export type WholeApp = App & AppSettings & {
-  /** Copied out of a connected store account. */
-  storeFetched: boolean;
-  parentIdentifier: string | null;
-  childIdentifiers: string[];
-  /** Of its SDK SoR. */
-  sorIdentifier: string;
-  groups: { identifier: string; name: string; createdAtSeconds: number }[];
-};
+export type WholeApp = App &
+  AppSettings & {
+    /** Copied out of a connected store account. */
+    storeFetched: boolean;
+    parentIdentifier: string | null;
+    childIdentifiers: string[];
+    /** Of its SDK SoR. */
+    sorIdentifier: string;
+    groups: { identifier: string; name: string; createdAtSeconds: number }[];
+  };
 
 type WholeRow = SettingsRow & {
-  id: number; identifier: string; store_fetched: boolean; parent_identifier: string | null; children: string[];
-  sor_identifier: string; groups: WholeApp['groups'];
+  id: number;
+  identifier: string;
+  store_fetched: boolean;
+  parent_identifier: string | null;
+  children: string[];
+  sor_identifier: string;
+  groups: WholeApp['groups'];
 };
 
 const WHOLE = `SELECT a.*, p.identifier AS parent_identifier, s.identifier AS sor_identifier,
@@ -38,87 +44,138 @@ const WHOLE = `SELECT a.*, p.identifier AS parent_identifier, s.identifier AS so
   LEFT JOIN systems_of_records s ON s.entity_id = a.entity_id AND s.app_id = a.id AND s.deleted_at IS NULL`;
 
 export async function findApp(db: Queryable, entityId: number, identifier: string): Promise<App | null> {
-  return readRow<App>(await db.query(
-    'SELECT id, identifier, name, package_name, app_type FROM apps WHERE entity_id = $1 AND identifier = $2', [entityId, identifier]));
+  return readRow<App>(
+    await db.query(
+      'SELECT id, identifier, name, package_name, app_type FROM apps WHERE entity_id = $1 AND identifier = $2',
+      [entityId, identifier],
+    ),
+  );
 }
 
 /** Holds an app: until the transaction ends nobody else changes it, or makes it a parent. */
 export async function lockApp(
-  tx: Queryable, entityId: number, identifier: string,
+  tx: Queryable,
+  entityId: number,
+  identifier: string,
 ): Promise<{ id: number; parentId: number | null } | null> {
   const { rows } = await tx.query<{ id: number; parent_id: number | null }>(
-    'SELECT id, parent_id FROM apps WHERE entity_id = $1 AND identifier = $2 FOR NO KEY UPDATE', [entityId, identifier]);
+    'SELECT id, parent_id FROM apps WHERE entity_id = $1 AND identifier = $2 FOR NO KEY UPDATE',
+    [entityId, identifier],
+  );
   return rows[0] ? { id: rows[0].id, parentId: rows[0].parent_id } : null;
 }
 
 /** Whether any app has it as its parent. */
 export async function isParent(db: Queryable, entityId: number, id: number): Promise<boolean> {
-  const { rowCount } = await db.query('SELECT FROM apps WHERE entity_id = $1 AND parent_id = $2 LIMIT 1', [entityId, id]);
+  const { rowCount } = await db.query('SELECT FROM apps WHERE entity_id = $1 AND parent_id = $2 LIMIT 1', [
+    entityId,
+    id,
+  ]);
   return rowCount! > 0;
 }
 
 /** The ids of some apps by their identifiers; unknown ones are left out. */
 export async function listAppIds(db: Queryable, entityId: number, identifiers: string[]): Promise<Map<string, number>> {
   const { rows } = await db.query<{ id: number; identifier: string }>(
-    'SELECT id, identifier FROM apps WHERE entity_id = $1 AND identifier = ANY ($2)', [entityId, identifiers]);
+    'SELECT id, identifier FROM apps WHERE entity_id = $1 AND identifier = ANY ($2)',
+    [entityId, identifiers],
+  );
   return new Map(rows.map(({ id, identifier }) => [identifier, id]));
 }
 
 /** Some apps by their ids. */
 export async function listAppsById(db: Queryable, entityId: number, ids: number[]): Promise<Map<number, App>> {
-  const apps = readRows<App>(await db.query(
-    'SELECT id, identifier, name, package_name, app_type FROM apps WHERE entity_id = $1 AND id = ANY ($2)', [entityId, ids]));
+  const apps = readRows<App>(
+    await db.query(
+      'SELECT id, identifier, name, package_name, app_type FROM apps WHERE entity_id = $1 AND id = ANY ($2)',
+      [entityId, ids],
+    ),
+  );
   return new Map(apps.map((app) => [app.id, app]));
 }
 
 /** Yields the apps in pieces, oldest first. */
 export async function* streamWholeApps(db: Queryable, secrets: Secrets, entityId: number): AsyncGenerator<WholeApp[]> {
-  const { rows: all } = await db.query<{ id: number }>('SELECT id FROM apps WHERE entity_id = $1 ORDER BY id', [entityId]);
-  for await (const ids of idPieces(db, entityId, 'apps', all.map(({ id }) => id))) {
-    const { rows } = await db.query<WholeRow>(`${WHOLE} WHERE a.entity_id = $1 AND a.id = ANY ($2) ORDER BY a.id`, [entityId, ids]);
+  const { rows: all } = await db.query<{ id: number }>('SELECT id FROM apps WHERE entity_id = $1 ORDER BY id', [
+    entityId,
+  ]);
+  for await (const ids of idPieces(
+    db,
+    entityId,
+    'apps',
+    all.map(({ id }) => id),
+  )) {
+    const { rows } = await db.query<WholeRow>(`${WHOLE} WHERE a.entity_id = $1 AND a.id = ANY ($2) ORDER BY a.id`, [
+      entityId,
+      ids,
+    ]);
     yield rows.map((row) => toWholeApp(secrets, entityId, row));
   }
 }
 
 export async function findWholeApp(
-  db: Queryable, secrets: Secrets, entityId: number, identifier: string,
+  db: Queryable,
+  secrets: Secrets,
+  entityId: number,
+  identifier: string,
 ): Promise<WholeApp | null> {
-  const { rows } = await db.query<WholeRow>(`${WHOLE} WHERE a.entity_id = $1 AND a.identifier = $2`, [entityId, identifier]);
+  const { rows } = await db.query<WholeRow>(`${WHOLE} WHERE a.entity_id = $1 AND a.identifier = $2`, [
+    entityId,
+    identifier,
+  ]);
   return rows[0] ? toWholeApp(secrets, entityId, rows[0]) : null;
 }
 
-/** Whether an app of the entity has the package name, whatever its platform; `exceptId` is that of the one that asks. */
+/**
+ * Whether an app of the entity has the package name, whatever its platform; `exceptId` is that of the one that asks.
+ */
 export async function isPackageNameTaken(
-  db: Queryable, entityId: number, packageName: string, exceptId: number | null,
+  db: Queryable,
+  entityId: number,
+  packageName: string,
+  exceptId: number | null,
 ): Promise<boolean> {
   const { rowCount } = await db.query(
-    'SELECT FROM apps WHERE entity_id = $1 AND package_name = $2 AND id IS DISTINCT FROM $3', [entityId, packageName, exceptId]);
+    'SELECT FROM apps WHERE entity_id = $1 AND package_name = $2 AND id IS DISTINCT FROM $3',
+    [entityId, packageName, exceptId],
+  );
   return rowCount! > 0;
 }
 
 /** An app with its SDK SoR. Its package name is not taken: a collision fails. Answers its identifier and id. */
 export async function insertApp(
-  tx: Queryable, secrets: Secrets, entityId: number, settings: AppSettings, storeFetched: boolean,
+  tx: Queryable,
+  secrets: Secrets,
+  entityId: number,
+  settings: AppSettings,
+  storeFetched: boolean,
 ): Promise<{ id: number; identifier: string }> {
   const identifier = newIdentifier('app');
   const columns = { ...toColumns(secrets, entityId, identifier, settings), identifier, store_fetched: storeFetched };
   const places = Object.keys(columns).map((_, index) => `$${index + 2}`);
   const { rows } = await tx.query<{ id: number }>(
     `INSERT INTO apps (entity_id, ${Object.keys(columns).join(', ')}) VALUES ($1, ${places.join(', ')}) RETURNING id`,
-    [entityId, ...Object.values(columns)]);
+    [entityId, ...Object.values(columns)],
+  );
   await insertAppSor(tx, entityId, rows[0]!.id);
   return { id: rows[0]!.id, identifier };
 }
 
 /** Stores the settings of an app that is held; its SDK SoR is named after it. */
 export async function updateApp(
-  tx: Queryable, secrets: Secrets, entityId: number, before: WholeApp, settings: AppSettings,
+  tx: Queryable,
+  secrets: Secrets,
+  entityId: number,
+  before: WholeApp,
+  settings: AppSettings,
 ): Promise<void> {
   const columns = toColumns(secrets, entityId, before.identifier, settings);
   const assignments = Object.keys(columns).map((column, index) => `${column} = $${index + 3}`);
-  await tx.query(
-    `UPDATE apps SET ${assignments.join(', ')}, updated_at = now() WHERE entity_id = $1 AND id = $2`,
-    [entityId, before.id, ...Object.values(columns)]);
+  await tx.query(`UPDATE apps SET ${assignments.join(', ')}, updated_at = now() WHERE entity_id = $1 AND id = $2`, [
+    entityId,
+    before.id,
+    ...Object.values(columns),
+  ]);
   if (settings.name === before.name) return;
   const sor = await lockSor(tx, entityId, before.sorIdentifier);
   if (sor) await renameSor(tx, entityId, sor.id, settings.name);
@@ -126,8 +183,13 @@ export async function updateApp(
 
 function toWholeApp(secrets: Secrets, entityId: number, row: WholeRow): WholeApp {
   return {
-    id: row.id, identifier: row.identifier, ...toSettings(secrets, entityId, row.identifier, row),
-    storeFetched: row.store_fetched, parentIdentifier: row.parent_identifier, childIdentifiers: row.children,
-    sorIdentifier: row.sor_identifier, groups: row.groups,
+    id: row.id,
+    identifier: row.identifier,
+    ...toSettings(secrets, entityId, row.identifier, row),
+    storeFetched: row.store_fetched,
+    parentIdentifier: row.parent_identifier,
+    childIdentifiers: row.children,
+    sorIdentifier: row.sor_identifier,
+    groups: row.groups,
   };
 }

@@ -21,29 +21,43 @@ const LABELS = `SELECT l.id, l.name, l.created_at,
 /** Yields the labels in pieces, oldest first. */
 export async function* streamLabels(db: Queryable, entityId: number): AsyncGenerator<Label[]> {
   const { rows } = await db.query<{ id: number }>('SELECT id FROM labels WHERE entity_id = $1 ORDER BY id', [entityId]);
-  for await (const ids of idPieces(db, entityId, 'labels', rows.map(({ id }) => id))) {
-    yield readRows<Label>(await db.query(`${LABELS} WHERE l.entity_id = $1 AND l.id = ANY ($2) ORDER BY l.id`, [entityId, ids]));
+  for await (const ids of idPieces(
+    db,
+    entityId,
+    'labels',
+    rows.map(({ id }) => id),
+  )) {
+    yield readRows<Label>(
+      await db.query(`${LABELS} WHERE l.entity_id = $1 AND l.id = ANY ($2) ORDER BY l.id`, [entityId, ids]),
+    );
   }
 }
 
 /** Null: the entity has a label of that name. */
 export async function insertLabel(tx: Queryable, entityId: number, name: string): Promise<Label | null> {
-  return readRow<Label>(await tx.query(
-    `INSERT INTO labels (entity_id, name) VALUES ($1, $2) ON CONFLICT (entity_id, name) DO NOTHING
-     RETURNING id, name, created_at, 0 AS targets`, [entityId, name]));
+  return readRow<Label>(
+    await tx.query(
+      `INSERT INTO labels (entity_id, name) VALUES ($1, $2) ON CONFLICT (entity_id, name) DO NOTHING
+     RETURNING id, name, created_at, 0 AS targets`,
+      [entityId, name],
+    ),
+  );
 }
 
 /** By its name; it stays as it is until the transaction ends. */
 export async function lockLabel(tx: Queryable, entityId: number, name: string): Promise<Label | null> {
-  return readRow<Label>(await tx.query(
-    `${LABELS} WHERE l.entity_id = $1 AND l.name = $2 FOR UPDATE OF l`, [entityId, name]));
+  return readRow<Label>(
+    await tx.query(`${LABELS} WHERE l.entity_id = $1 AND l.name = $2 FOR UPDATE OF l`, [entityId, name]),
+  );
 }
 
 /** False: another label of the entity has the name. */
 export async function renameLabel(tx: Queryable, entityId: number, id: number, name: string): Promise<boolean> {
   const { rowCount } = await tx.query(
     `UPDATE labels SET name = $3 WHERE entity_id = $1 AND id = $2
-       AND NOT EXISTS (SELECT FROM labels o WHERE o.entity_id = $1 AND o.name = $3 AND o.id <> $2)`, [entityId, id, name]);
+       AND NOT EXISTS (SELECT FROM labels o WHERE o.entity_id = $1 AND o.name = $3 AND o.id <> $2)`,
+    [entityId, id, name],
+  );
   return rowCount === 1;
 }
 
@@ -54,16 +68,26 @@ export async function deleteLabel(tx: Queryable, entityId: number, name: string)
 }
 
 /** The target then bears these labels and no others; those that don't exist yet are made. */
-export async function setLabels(tx: Queryable, entityId: number, { kind, id }: LabelTarget, names: readonly string[]): Promise<void> {
+export async function setLabels(
+  tx: Queryable,
+  entityId: number,
+  { kind, id }: LabelTarget,
+  names: readonly string[],
+): Promise<void> {
   // The update of those that stand changes nothing: it gives their ids, and keeps them from being deleted meanwhile.
   const { rows } = await tx.query<{ id: number }>(
     `INSERT INTO labels (entity_id, name) SELECT DISTINCT $1::integer, name FROM unnest($2::text[]) AS name ORDER BY name
-     ON CONFLICT (entity_id, name) DO UPDATE SET name = EXCLUDED.name RETURNING id`, [entityId, names]);
+     ON CONFLICT (entity_id, name) DO UPDATE SET name = EXCLUDED.name RETURNING id`,
+    [entityId, names],
+  );
   const labels = rows.map((row) => row.id);
   await tx.query(
     `DELETE FROM label_targets WHERE entity_id = $1 AND target_kind = $2 AND target_id = $3 AND label_id <> ALL ($4::integer[])`,
-    [entityId, kind, id, labels]);
+    [entityId, kind, id, labels],
+  );
   await tx.query(
     `INSERT INTO label_targets (entity_id, label_id, target_kind, target_id)
-     SELECT $1, label_id, $2, $3 FROM unnest($4::integer[]) AS label_id ON CONFLICT DO NOTHING`, [entityId, kind, id, labels]);
+     SELECT $1, label_id, $2, $3 FROM unnest($4::integer[]) AS label_id ON CONFLICT DO NOTHING`,
+    [entityId, kind, id, labels],
+  );
 }

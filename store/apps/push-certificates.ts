@@ -27,46 +27,88 @@ const COLUMNS = 'id, identifier, x509_pem, pkey_pem AS sealed_key, subject, uid,
 
 /** Null: the app has this certificate already. */
 export async function insertPushCertificate(
-  tx: Queryable, secrets: Secrets, entityId: number, appId: number, certificate: NewPushCertificate,
+  tx: Queryable,
+  secrets: Secrets,
+  entityId: number,
+  appId: number,
+  certificate: NewPushCertificate,
 ): Promise<PushCertificate | null> {
   const { fingerprint, x509Pem, pkeyPem, subject, uid, notBefore, notAfter } = certificate;
   const identifier = newIdentifier('crt');
-  return readRow<PushCertificate>(await tx.query(
-    `INSERT INTO push_certificates
+  return readRow<PushCertificate>(
+    await tx.query(
+      `INSERT INTO push_certificates
        (entity_id, app_id, identifier, fingerprint, x509_pem, pkey_pem, subject, uid, not_before, not_after)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
      ON CONFLICT (entity_id, app_id, fingerprint) DO NOTHING RETURNING ${COLUMNS}`,
-    [entityId, appId, identifier, fingerprint, x509Pem, secrets.seal(pkeyPem, keyCell(entityId, identifier)), subject, uid,
-      notBefore, notAfter]));
+      [
+        entityId,
+        appId,
+        identifier,
+        fingerprint,
+        x509Pem,
+        secrets.seal(pkeyPem, keyCell(entityId, identifier)),
+        subject,
+        uid,
+        notBefore,
+        notAfter,
+      ],
+    ),
+  );
 }
 
 export async function listPushCertificates(db: Queryable, entityId: number, appId: number): Promise<PushCertificate[]> {
-  return readRows<PushCertificate>(await db.query(
-    `SELECT ${COLUMNS} FROM push_certificates WHERE entity_id = $1 AND app_id = $2 ORDER BY id`, [entityId, appId]));
+  return readRows<PushCertificate>(
+    await db.query(`SELECT ${COLUMNS} FROM push_certificates WHERE entity_id = $1 AND app_id = $2 ORDER BY id`, [
+      entityId,
+      appId,
+    ]),
+  );
 }
 
 export async function findPushCertificate(
-  db: Queryable, entityId: number, appId: number, identifier: string,
+  db: Queryable,
+  entityId: number,
+  appId: number,
+  identifier: string,
 ): Promise<PushCertificate | null> {
-  return readRow<PushCertificate>(await db.query(
-    `SELECT ${COLUMNS} FROM push_certificates WHERE entity_id = $1 AND app_id = $2 AND identifier = $3`,
-    [entityId, appId, identifier]));
+  return readRow<PushCertificate>(
+    await db.query(
+      `SELECT ${COLUMNS} FROM push_certificates WHERE entity_id = $1 AND app_id = $2 AND identifier = $3`,
+      [entityId, appId, identifier],
+    ),
+  );
 }
 
 /** The first that is not revoked, expired or not; null where there is none. */
-export async function findCurrentPushCertificate(db: Queryable, entityId: number, appId: number): Promise<PushCertificate | null> {
-  return readRow<PushCertificate>(await db.query(
-    `SELECT ${COLUMNS} FROM push_certificates WHERE entity_id = $1 AND app_id = $2 AND NOT revoked ORDER BY id LIMIT 1`,
-    [entityId, appId]));
+export async function findCurrentPushCertificate(
+  db: Queryable,
+  entityId: number,
+  appId: number,
+): Promise<PushCertificate | null> {
+  return readRow<PushCertificate>(
+    await db.query(
+      `SELECT ${COLUMNS} FROM push_certificates WHERE entity_id = $1 AND app_id = $2 AND NOT revoked ORDER BY id LIMIT 1`,
+      [entityId, appId],
+    ),
+  );
 }
 
 /** Null where the app has no such certificate. */
 export async function updatePushCertificateRevoked(
-  tx: Queryable, entityId: number, appId: number, identifier: string, revoked: boolean,
+  tx: Queryable,
+  entityId: number,
+  appId: number,
+  identifier: string,
+  revoked: boolean,
 ): Promise<PushCertificate | null> {
-  return readRow<PushCertificate>(await tx.query(
-    `UPDATE push_certificates SET revoked = $4, updated_at = now()
-     WHERE entity_id = $1 AND app_id = $2 AND identifier = $3 RETURNING ${COLUMNS}`, [entityId, appId, identifier, revoked]));
+  return readRow<PushCertificate>(
+    await tx.query(
+      `UPDATE push_certificates SET revoked = $4, updated_at = now()
+     WHERE entity_id = $1 AND app_id = $2 AND identifier = $3 RETURNING ${COLUMNS}`,
+      [entityId, appId, identifier, revoked],
+    ),
+  );
 }
 
 /** In PEM, PKCS #8. Whoever shows it writes that down in the audit log. */

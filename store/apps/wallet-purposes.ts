@@ -10,13 +10,20 @@ export type Purpose = WalletText & { elements: NamedElement[] };
 export type ElementRef = { id: number | null; technicalName: string };
 
 type Row = {
-  purpose_id: number; default_element: string | null;
-  technical_name: string | null; display_name: string | null; recipient: string | null; category: string | null;
+  purpose_id: number;
+  default_element: string | null;
+  technical_name: string | null;
+  display_name: string | null;
+  recipient: string | null;
+  category: string | null;
 };
 
 /** Those of an app in the order they were made; with `address`, the one of that identifier or technical name. */
 export async function listPurposes(
-  db: Queryable, entityId: number, appId: number, address: string | null = null,
+  db: Queryable,
+  entityId: number,
+  appId: number,
+  address: string | null = null,
 ): Promise<Purpose[]> {
   const purposes = await listWalletTexts(db, entityId, appId, 'purpose', address);
   const { rows } = await db.query<Row>(
@@ -27,27 +34,44 @@ export async function listPurposes(
      LEFT JOIN wallet_recipients r ON r.entity_id = e.entity_id AND r.id = e.recipient_id
      LEFT JOIN wallet_texts c ON c.entity_id = e.entity_id AND c.id = e.category_id
      WHERE n.entity_id = $1 AND n.purpose_id = ANY ($2) ORDER BY n.purpose_id, n.position`,
-    [entityId, purposes.map(({ id }) => id)]);
+    [entityId, purposes.map(({ id }) => id)],
+  );
   const elementsOf = Map.groupBy(rows, (row) => row.purpose_id);
   return purposes.map((purpose) => ({ ...purpose, elements: (elementsOf.get(purpose.id) ?? []).map(toElement) }));
 }
 
 /** The purpose then names these elements, in this order. */
 export async function replacePurposeElements(
-  tx: Queryable, entityId: number, purposeId: number, elements: ElementRef[],
+  tx: Queryable,
+  entityId: number,
+  purposeId: number,
+  elements: ElementRef[],
 ): Promise<void> {
   await tx.query('DELETE FROM wallet_purpose_elements WHERE entity_id = $1 AND purpose_id = $2', [entityId, purposeId]);
   await tx.query(
     `INSERT INTO wallet_purpose_elements (entity_id, purpose_id, position, element_id, default_element)
      SELECT $1, $2, u.position, u.element_id, u.default_element
      FROM unnest($3::integer[], $4::text[]) WITH ORDINALITY AS u (element_id, default_element, position)`,
-    [entityId, purposeId, elements.map(({ id }) => id), elements.map(({ id, technicalName }) => (id === null ? technicalName : null))]);
+    [
+      entityId,
+      purposeId,
+      elements.map(({ id }) => id),
+      elements.map(({ id, technicalName }) => (id === null ? technicalName : null)),
+    ],
+  );
 }
 
 function toElement(row: Row): NamedElement {
   if (row.default_element === null) {
-    return { technicalName: row.technical_name!, displayName: row.display_name!, recipient: row.recipient!, category: row.category! };
+    return {
+      technicalName: row.technical_name!,
+      displayName: row.display_name!,
+      recipient: row.recipient!,
+      category: row.category!,
+    };
   }
-  const { displayName, category } = DEFAULT_RECIPIENT.elements.find(({ technicalName }) => technicalName === row.default_element)!;
+  const { displayName, category } = DEFAULT_RECIPIENT.elements.find(
+    ({ technicalName }) => technicalName === row.default_element,
+  )!;
   return { technicalName: row.default_element, displayName, recipient: DEFAULT_RECIPIENT.technicalName, category };
 }

@@ -14,42 +14,68 @@ export type WalletElement = {
 
 /** `id` and `identifier` are null of the default recipient. */
 export type Recipient = {
-  id: number | null; identifier: string | null; technicalName: string; displayName: string; elements: WalletElement[];
+  id: number | null;
+  identifier: string | null;
+  technicalName: string;
+  displayName: string;
+  elements: WalletElement[];
 };
 
 /** A category goes by its id, or a default one, whose `id` is null, by its technical name. */
-export type NewElement = { technicalName: string; displayName: string; category: { id: number | null; technicalName: string } };
+export type NewElement = {
+  technicalName: string;
+  displayName: string;
+  category: { id: number | null; technicalName: string };
+};
 
 type RecipientRow = { id: number; identifier: string; technical_name: string; display_name: string };
 type ElementRow = {
-  recipient_id: number; id: number; technical_name: string; display_name: string;
-  category_name: string | null; category_title: Texts | null; default_category: string | null;
+  recipient_id: number;
+  id: number;
+  technical_name: string;
+  display_name: string;
+  category_name: string | null;
+  category_title: Texts | null;
+  default_category: string | null;
 };
-type PurposeRow = { element_id: number | null; default_element: string | null; identifier: string; technical_name: string; title: Texts };
+type PurposeRow = {
+  element_id: number | null;
+  default_element: string | null;
+  identifier: string;
+  technical_name: string;
+  title: Texts;
+};
 /** By an element's id, or the technical name of one of the default recipient's. */
 type PurposesOf = Map<number | string | null, PurposeRow[]>;
 
 /**
- * The default recipient, then those of an app in the order they were made; with `address`, the one of that identifier or
- * technical name.
+ * The default recipient, then those of an app in the order they were made; with `address`, the one of that identifier
+ * or technical name.
  */
 export async function listRecipients(
-  db: Queryable, entityId: number, appId: number, address: string | null = null,
+  db: Queryable,
+  entityId: number,
+  appId: number,
+  address: string | null = null,
 ): Promise<Recipient[]> {
   const { rows: recipients } = await db.query<RecipientRow>(
     `SELECT id, identifier, technical_name, display_name FROM wallet_recipients
      WHERE entity_id = $1 AND app_id = $2 AND ($3::text IS NULL OR identifier = $3 OR technical_name = $3) ORDER BY id`,
-    [entityId, appId, address]);
+    [entityId, appId, address],
+  );
   const { rows: elements } = await db.query<ElementRow>(
     `SELECT e.recipient_id, e.id, e.technical_name, e.display_name, e.default_category,
        c.technical_name AS category_name, c.title AS category_title
      FROM wallet_elements e LEFT JOIN wallet_texts c ON c.entity_id = e.entity_id AND c.id = e.category_id
      WHERE e.entity_id = $1 AND e.recipient_id = ANY ($2) ORDER BY e.recipient_id, e.position`,
-    [entityId, recipients.map(({ id }) => id)]);
+    [entityId, recipients.map(({ id }) => id)],
+  );
   const { rows: purposes } = await db.query<PurposeRow>(
     `SELECT n.element_id, n.default_element, p.identifier, p.technical_name, p.title
      FROM wallet_texts p JOIN wallet_purpose_elements n ON n.entity_id = p.entity_id AND n.purpose_id = p.id
-     WHERE p.entity_id = $1 AND p.app_id = $2 AND p.kind = 'purpose' ORDER BY p.id`, [entityId, appId]);
+     WHERE p.entity_id = $1 AND p.app_id = $2 AND p.kind = 'purpose' ORDER BY p.id`,
+    [entityId, appId],
+  );
   const purposesOf = Map.groupBy(purposes, (row) => row.element_id ?? row.default_element);
   const elementsOf = Map.groupBy(elements, (row) => row.recipient_id);
   const isDefaultAsked = address === null || address === DEFAULT_RECIPIENT.technicalName;
@@ -62,7 +88,10 @@ export async function listRecipients(
 function defaultRecipient(purposesOf: PurposesOf): Recipient {
   const { technicalName, displayName, elements } = DEFAULT_RECIPIENT;
   const shown = elements.map((element) => ({
-    id: null, technicalName: element.technicalName, displayName: element.displayName, category: defaultCategory(element.category),
+    id: null,
+    technicalName: element.technicalName,
+    displayName: element.displayName,
+    category: defaultCategory(element.category),
     purposes: toPurposes(purposesOf.get(element.technicalName)),
   }));
   return { id: null, identifier: null, technicalName, displayName, elements: shown };
@@ -70,12 +99,18 @@ function defaultRecipient(purposesOf: PurposesOf): Recipient {
 
 function toRecipient(row: RecipientRow, elements: ElementRow[], purposesOf: PurposesOf): Recipient {
   return {
-    id: row.id, identifier: row.identifier, technicalName: row.technical_name, displayName: row.display_name,
+    id: row.id,
+    identifier: row.identifier,
+    technicalName: row.technical_name,
+    displayName: row.display_name,
     elements: elements.map((element) => ({
-      id: element.id, technicalName: element.technical_name, displayName: element.display_name,
-      category: element.default_category === null
-        ? { technicalName: element.category_name!, title: element.category_title! }
-        : defaultCategory(element.default_category),
+      id: element.id,
+      technicalName: element.technical_name,
+      displayName: element.display_name,
+      category:
+        element.default_category === null
+          ? { technicalName: element.category_name!, title: element.category_title! }
+          : defaultCategory(element.default_category),
       purposes: toPurposes(purposesOf.get(element.id)),
     })),
   };
@@ -92,25 +127,33 @@ function toPurposes(rows: PurposeRow[] = []): WalletElement['purposes'] {
 
 /** Null where the app has one of that technical name. */
 export async function insertRecipient(
-  tx: Queryable, entityId: number, appId: number, { technicalName, displayName }: { technicalName: string; displayName: string },
+  tx: Queryable,
+  entityId: number,
+  appId: number,
+  { technicalName, displayName }: { technicalName: string; displayName: string },
 ): Promise<{ id: number; identifier: string } | null> {
   const { rows } = await tx.query<{ id: number; identifier: string }>(
     `INSERT INTO wallet_recipients (entity_id, app_id, identifier, technical_name, display_name) VALUES ($1, $2, $3, $4, $5)
      ON CONFLICT (entity_id, app_id, technical_name) DO NOTHING RETURNING id, identifier`,
-    [entityId, appId, newIdentifier('rcp'), technicalName, displayName]);
+    [entityId, appId, newIdentifier('rcp'), technicalName, displayName],
+  );
   return rows[0] ?? null;
 }
 
 /** Changes what is given. False where another one of the app has that technical name; relies on `lockWallet`. */
 export async function updateRecipient(
-  tx: Queryable, entityId: number, id: number, { technicalName, displayName }: { technicalName?: string; displayName?: string },
+  tx: Queryable,
+  entityId: number,
+  id: number,
+  { technicalName, displayName }: { technicalName?: string; displayName?: string },
 ): Promise<boolean> {
   const { rowCount } = await tx.query(
     `UPDATE wallet_recipients r SET technical_name = coalesce($3, technical_name), display_name = coalesce($4, display_name),
        updated_at = now()
      WHERE entity_id = $1 AND id = $2 AND NOT EXISTS (
        SELECT FROM wallet_recipients o WHERE o.entity_id = $1 AND o.app_id = r.app_id AND o.technical_name = $3 AND o.id <> $2)`,
-    [entityId, id, technicalName ?? null, displayName ?? null]);
+    [entityId, id, technicalName ?? null, displayName ?? null],
+  );
   return rowCount === 1;
 }
 
@@ -119,11 +162,21 @@ export async function deleteRecipient(tx: Queryable, entityId: number, id: numbe
   await tx.query('DELETE FROM wallet_recipients WHERE entity_id = $1 AND id = $2', [entityId, id]);
 }
 
-/** The recipient then has these elements, in this order. Purposes go on naming those that were there by the same technical name. */
-export async function replaceElements(tx: Queryable, entityId: number, recipientId: number, elements: NewElement[]): Promise<void> {
+/**
+ * The recipient then has these elements, in this order. Purposes go on naming those that were there by the same
+ * technical name.
+ */
+export async function replaceElements(
+  tx: Queryable,
+  entityId: number,
+  recipientId: number,
+  elements: NewElement[],
+): Promise<void> {
   const names = elements.map(({ technicalName }) => technicalName);
-  await tx.query('DELETE FROM wallet_elements WHERE entity_id = $1 AND recipient_id = $2 AND technical_name <> ALL ($3)',
-    [entityId, recipientId, names]);
+  await tx.query(
+    'DELETE FROM wallet_elements WHERE entity_id = $1 AND recipient_id = $2 AND technical_name <> ALL ($3)',
+    [entityId, recipientId, names],
+  );
   await tx.query(
     `INSERT INTO wallet_elements (entity_id, recipient_id, position, technical_name, display_name, category_id, default_category)
      SELECT $1, $2, u.position, u.technical_name, u.display_name, u.category_id, u.default_category
@@ -131,12 +184,22 @@ export async function replaceElements(tx: Queryable, entityId: number, recipient
        WITH ORDINALITY AS u (technical_name, display_name, category_id, default_category, position)
      ON CONFLICT (entity_id, recipient_id, technical_name) DO UPDATE SET position = excluded.position,
        display_name = excluded.display_name, category_id = excluded.category_id, default_category = excluded.default_category`,
-    [entityId, recipientId, names, elements.map(({ displayName }) => displayName), elements.map(({ category }) => category.id),
-      elements.map(({ category: { id, technicalName } }) => (id === null ? technicalName : null))]);
+    [
+      entityId,
+      recipientId,
+      names,
+      elements.map(({ displayName }) => displayName),
+      elements.map(({ category }) => category.id),
+      elements.map(({ category: { id, technicalName } }) => (id === null ? technicalName : null)),
+    ],
+  );
 }
 
 /** Whether an element of any recipient belongs to the category. */
 export async function isCategoryUsed(db: Queryable, entityId: number, categoryId: number): Promise<boolean> {
-  const { rows } = await db.query('SELECT FROM wallet_elements WHERE entity_id = $1 AND category_id = $2 LIMIT 1', [entityId, categoryId]);
+  const { rows } = await db.query('SELECT FROM wallet_elements WHERE entity_id = $1 AND category_id = $2 LIMIT 1', [
+    entityId,
+    categoryId,
+  ]);
   return rows.length > 0;
 }

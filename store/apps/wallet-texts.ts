@@ -15,26 +15,46 @@ const PREFIXES: Record<WalletTextKind, IdentifierKind> = { legal_text: 'lgt', da
 
 /** Those of an app in the order they were made; with `address`, the one of that identifier or technical name. */
 export async function listWalletTexts(
-  db: Queryable, entityId: number, appId: number, kind: WalletTextKind, address: string | null = null,
+  db: Queryable,
+  entityId: number,
+  appId: number,
+  kind: WalletTextKind,
+  address: string | null = null,
 ): Promise<WalletText[]> {
-  return readRows<WalletText>(await db.query(
-    `SELECT ${COLUMNS} FROM wallet_texts WHERE entity_id = $1 AND app_id = $2 AND kind = $3
-     AND ($4::text IS NULL OR identifier = $4 OR technical_name = $4) ORDER BY id`, [entityId, appId, kind, address]));
+  return readRows<WalletText>(
+    await db.query(
+      `SELECT ${COLUMNS} FROM wallet_texts WHERE entity_id = $1 AND app_id = $2 AND kind = $3
+     AND ($4::text IS NULL OR identifier = $4 OR technical_name = $4) ORDER BY id`,
+      [entityId, appId, kind, address],
+    ),
+  );
 }
 
 /** Null where the app has one of that kind and technical name. */
 export async function insertWalletText(
-  tx: Queryable, entityId: number, appId: number, kind: WalletTextKind, text: NewWalletText,
+  tx: Queryable,
+  entityId: number,
+  appId: number,
+  kind: WalletTextKind,
+  text: NewWalletText,
 ): Promise<WalletText | null> {
-  return readRow<WalletText>(await tx.query(
-    `INSERT INTO wallet_texts (entity_id, app_id, kind, identifier, technical_name, title, body) VALUES ($1, $2, $3, $4, $5, $6, $7)
+  return readRow<WalletText>(
+    await tx.query(
+      `INSERT INTO wallet_texts (entity_id, app_id, kind, identifier, technical_name, title, body) VALUES ($1, $2, $3, $4, $5, $6, $7)
      ON CONFLICT (entity_id, app_id, kind, technical_name) DO NOTHING RETURNING ${COLUMNS}`,
-    [entityId, appId, kind, newIdentifier(PREFIXES[kind]), text.technicalName, text.title, text.body]));
+      [entityId, appId, kind, newIdentifier(PREFIXES[kind]), text.technicalName, text.title, text.body],
+    ),
+  );
 }
 
-/** Changes what is given. False where another one of the app has that kind and technical name; relies on `lockWallet`. */
+/**
+ * Changes what is given. False where another one of the app has that kind and technical name; relies on `lockWallet`.
+ */
 export async function updateWalletText(
-  tx: Queryable, entityId: number, id: number, { technicalName, title, body }: Partial<NewWalletText>,
+  tx: Queryable,
+  entityId: number,
+  id: number,
+  { technicalName, title, body }: Partial<NewWalletText>,
 ): Promise<boolean> {
   const { rowCount } = await tx.query(
     `UPDATE wallet_texts t SET technical_name = coalesce($3, technical_name), title = coalesce($4, title), body = coalesce($5, body),
@@ -42,7 +62,8 @@ export async function updateWalletText(
      WHERE entity_id = $1 AND id = $2 AND NOT EXISTS (
        SELECT FROM wallet_texts o
        WHERE o.entity_id = $1 AND o.app_id = t.app_id AND o.kind = t.kind AND o.technical_name = $3 AND o.id <> $2)`,
-    [entityId, id, technicalName ?? null, title ?? null, body ?? null]);
+    [entityId, id, technicalName ?? null, title ?? null, body ?? null],
+  );
   return rowCount === 1;
 }
 

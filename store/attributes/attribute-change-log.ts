@@ -27,7 +27,10 @@ const LOGGED_CUSTOMERS = 10_000;
 
 /** An entry for each customer type, of those `isNew` another one: they had no such value. */
 export async function insertChanges(
-  tx: Tx, entityId: number, sorId: number, customers: readonly (Person & { isNew: boolean })[],
+  tx: Tx,
+  entityId: number,
+  sorId: number,
+  customers: readonly (Person & { isNew: boolean })[],
 ): Promise<void> {
   if (customers.length === 0) return;
   await tx.query(
@@ -35,29 +38,39 @@ export async function insertChanges(
      SELECT $1, $2, customer_type, array_agg(customer_id), is_new
      FROM unnest($3::text[] COLLATE "C", $4::smallint[], $5::boolean[]) AS changed (customer_id, customer_type, is_new)
      GROUP BY customer_type, is_new`,
-    [entityId, sorId, customers.map(({ customerId }) => customerId),
-      customers.map(({ customerType }) => CUSTOMER_TYPE_CODE[customerType]), customers.map(({ isNew }) => isNew)]);
+    [
+      entityId,
+      sorId,
+      customers.map(({ customerId }) => customerId),
+      customers.map(({ customerType }) => CUSTOMER_TYPE_CODE[customerType]),
+      customers.map(({ isNew }) => isNew),
+    ],
+  );
 }
 
 export type ScanStart = { now: Instant; until: Instant; isLogged: boolean };
 
 /**
- * What a scan over the changes since a moment begins with: now, the moment that the scan after it begins with (before it
- * every change there is was committed, and is seen by this scan), and whether the log still tells of all of them.
- * A date to come is not handed on: whoever kept it would be told of nothing until then.
+ * What a scan over the changes since a moment begins with: now, the moment that the scan after it begins with (before
+ * it every change there is was committed, and is seen by this scan), and whether the log still tells of all of them. A
+ * date to come is not handed on: whoever kept it would be told of nothing until then.
  */
 export async function findScanStart(db: Queryable, since: Instant): Promise<ScanStart> {
   const { rows } = await db.query<{ now: string; until: string; is_logged: boolean }>(
     `SELECT now()::text AS now, $1::timestamptz > now() - make_interval(days => $2) AS is_logged,
        to_char(date_trunc('milliseconds', greatest(CASE WHEN $1 <= now() THEN $1::timestamptz END,
          ${COMPLETE_UNTIL})),
-         'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS until`, [since, LOG_KEPT_DAYS - 1]);
+         'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS until`,
+    [since, LOG_KEPT_DAYS - 1],
+  );
   return { now: rows[0]!.now, until: rows[0]!.until, isLogged: rows[0]!.is_logged };
 }
 
 export async function isLogKept(db: Queryable, from: Instant): Promise<boolean> {
   const { rows } = await db.query<{ kept: boolean }>(
-    'SELECT $1::timestamptz > now() - make_interval(days => $2) AS kept', [from, LOG_KEPT_DAYS]);
+    'SELECT $1::timestamptz > now() - make_interval(days => $2) AS kept',
+    [from, LOG_KEPT_DAYS],
+  );
   return rows[0]!.kept;
 }
 
@@ -75,16 +88,24 @@ export function firstEntries(condition: string, order: 'id' | 'received_at, id')
 }
 
 /** People by type: users, devices. */
-export type PeopleByType = readonly [users: readonly string[], devices: readonly string[], wholeDevices: readonly string[]];
+export type PeopleByType = readonly [
+  users: readonly string[],
+  devices: readonly string[],
+  wholeDevices: readonly string[],
+];
 
 type EntryKey = { at: Instant; id: number };
 type EntryRange = { after: EntryKey; last: EntryKey };
 
 /**
- * All entries of an entity, or those older than some days, by ranges that are each small enough for one transaction. None
- * begins from the front again, where what was deleted may still lie.
+ * All entries of an entity, or those older than some days, by ranges that are each small enough for one transaction.
+ * None begins from the front again, where what was deleted may still lie.
  */
-async function* entryRanges(db: Database, entityId: number, olderThanDays: number | null = null): AsyncGenerator<EntryRange> {
+async function* entryRanges(
+  db: Database,
+  entityId: number,
+  olderThanDays: number | null = null,
+): AsyncGenerator<EntryRange> {
   for (let after: EntryKey = { at: '-infinity', id: 0 }; ;) {
     const last = await read(db, (tx) => findRangeEnd(tx, entityId, after, olderThanDays));
     if (!last) return;
@@ -93,14 +114,22 @@ async function* entryRanges(db: Database, entityId: number, olderThanDays: numbe
   }
 }
 
-async function findRangeEnd(tx: Tx, entityId: number, { at, id }: EntryKey, olderThanDays: number | null): Promise<EntryKey | null> {
+async function findRangeEnd(
+  tx: Tx,
+  entityId: number,
+  { at, id }: EntryKey,
+  olderThanDays: number | null,
+): Promise<EntryKey | null> {
   await tx.query(LOOK_UP_BY_KEY);
   const entries = firstEntries(
     `entity_id = $1 AND (received_at, id) > ($2::timestamptz, $3::bigint)
-     AND ($4::integer IS NULL OR received_at < now() - make_interval(days => $4))`, 'received_at, id');
+     AND ($4::integer IS NULL OR received_at < now() - make_interval(days => $4))`,
+    'received_at, id',
+  );
   const { rows } = await tx.query<EntryKey>(
     `SELECT received_at::text AS at, id FROM (${entries}) AS range ORDER BY received_at DESC, range.id DESC LIMIT 1`,
-    [entityId, at, id, olderThanDays]);
+    [entityId, at, id, olderThanDays],
+  );
   return rows[0] ?? null;
 }
 
@@ -112,8 +141,8 @@ function rangeKeys(entityId: number, { after, last }: EntryRange): unknown[] {
 }
 
 /**
- * An array that is a parameter is hashed: 100 people take as long as ten. A device that asks for itself ($8) has sent nothing to a custom
- * System of Records.
+ * An array that is a parameter is hashed: 100 people take as long as ten. A device that asks for itself ($8) has sent
+ * nothing to a custom System of Records.
  */
 const IS_ONE_OF_THEM = `CASE customer_type WHEN 0 THEN u.customer_id = ANY ($6::text[])
   ELSE u.customer_id = ANY ($7::text[]) AND (u.customer_id <> ALL ($8::text[]) OR sor_id IN (
@@ -125,19 +154,27 @@ export async function countLogged(db: Database, entityId: number, people: People
   let total = 0;
   for await (const range of entryRanges(db, entityId)) {
     const { rows } = await db.query<{ count: number }>(
-      `SELECT count(*) FROM attribute_change_log WHERE ${IN_RANGE} AND ${TELLS_OF_THEM}`, [...rangeKeys(entityId, range), ...people]);
+      `SELECT count(*) FROM attribute_change_log WHERE ${IN_RANGE} AND ${TELLS_OF_THEM}`,
+      [...rangeKeys(entityId, range), ...people],
+    );
     total += rows[0]!.count;
   }
   return total;
 }
 
 /** When something of any of these people changed: once an entry and person, oldest first. */
-export async function* listLogged(db: Database, entityId: number, people: PeopleByType): AsyncGenerator<Record<string, unknown>> {
+export async function* listLogged(
+  db: Database,
+  entityId: number,
+  people: PeopleByType,
+): AsyncGenerator<Record<string, unknown>> {
   for await (const range of entryRanges(db, entityId)) {
     const { rows } = await db.query(
       `SELECT l.received_at, t.customer_id FROM attribute_change_log l CROSS JOIN LATERAL (
          SELECT DISTINCT u.customer_id FROM unnest(customer_ids) AS u (customer_id) WHERE ${IS_ONE_OF_THEM}) AS t
-       WHERE ${IN_RANGE} ORDER BY l.received_at, l.id`, [...rangeKeys(entityId, range), ...people]);
+       WHERE ${IN_RANGE} ORDER BY l.received_at, l.id`,
+      [...rangeKeys(entityId, range), ...people],
+    );
     yield* rows;
   }
 }
@@ -147,15 +184,22 @@ export async function* listLogged(db: Database, entityId: number, people: People
  * place: a scan under way goes by the places.
  */
 export async function eraseFromChangeLog(
-  db: Database, entityId: number, people: PeopleByType, tally?: Tally,
+  db: Database,
+  entityId: number,
+  people: PeopleByType,
+  tally?: Tally,
 ): Promise<number> {
   let total = 0;
   for await (const range of entryRanges(db, entityId)) {
-    total += await writeRange(db,
+    total += await writeRange(
+      db,
       `UPDATE attribute_change_log SET customer_ids = ARRAY(
          SELECT CASE WHEN ${IS_ONE_OF_THEM} THEN NULL ELSE u.customer_id END
          FROM unnest(customer_ids) WITH ORDINALITY AS u (customer_id, ordinal) ORDER BY u.ordinal)
-       WHERE ${IN_RANGE} AND ${TELLS_OF_THEM}`, [...rangeKeys(entityId, range), ...people], tally);
+       WHERE ${IN_RANGE} AND ${TELLS_OF_THEM}`,
+      [...rangeKeys(entityId, range), ...people],
+      tally,
+    );
   }
   return total;
 }
@@ -163,7 +207,11 @@ export async function eraseFromChangeLog(
 /** Deletes the entries whose time is over, in short transactions. */
 export async function deleteOldEntries(db: Database, entityId: number): Promise<void> {
   for await (const range of entryRanges(db, entityId, LOG_KEPT_DAYS)) {
-    await writeRange(db, `DELETE FROM attribute_change_log WHERE ${IN_RANGE} AND NOT pending`, rangeKeys(entityId, range));
+    await writeRange(
+      db,
+      `DELETE FROM attribute_change_log WHERE ${IN_RANGE} AND NOT pending`,
+      rangeKeys(entityId, range),
+    );
   }
 }
 
@@ -171,18 +219,29 @@ function writeRange(db: Database, statement: string, parameters: unknown[], tall
   return write(db, (tx) => changeRows(tx, statement, parameters, tally), { settings: LOOK_UP_BY_KEY });
 }
 
-type ChangeRow = { received_at: string; id: number; ordinal: number | null; customer_type: number; customer_id: string; since: string };
+type ChangeRow = {
+  received_at: string;
+  id: number;
+  ordinal: number | null;
+  customer_type: number;
+  customer_id: string;
+  since: string;
+};
 
 /**
  * The next customers of the log, at most `limit` distinct ones, and where to go on: null at the end of the scan. An
  * entry of a transaction that began before `since` counts where it was committed after.
  */
 export async function listChanges(
-  tx: Tx, entityId: number, scan: LogScan, after: LogPosition | null, limit: number,
+  tx: Tx,
+  entityId: number,
+  scan: LogScan,
+  after: LogPosition | null,
+  limit: number,
 ): Promise<{ changed: ChangedCustomer[]; next: LogPosition | null }> {
   await tx.query(LOOK_UP_BY_KEY);
-  // A range of the primary key, of which arrays are read until LIMIT: neither CTE nor unnest changes its order. A customer
-  // stands in an array once for each of his values that changed.
+  // A range of the primary key, of which arrays are read until LIMIT: neither CTE nor unnest changes its order. A
+  // customer stands in an array once for each of his values that changed.
   const { rows } = await tx.query<ChangeRow>(
     `WITH entries AS MATERIALIZED (
        SELECT * FROM attribute_change_log
@@ -201,8 +260,17 @@ export async function listChanges(
      SELECT received_at::text, id, ordinal::integer, customer_type, customer_id, since::text FROM listed
      UNION ALL
      (SELECT received_at::text, id, NULL, 0, '', '' FROM entries OFFSET ${ENTRIES - 1})`,
-    [entityId, scan.since, scan.upTo, scan.customerType === null ? null : CUSTOMER_TYPE_CODE[scan.customerType],
-      scan.sorIds, after?.receivedAt ?? null, after?.id ?? 0, after?.ordinal ?? 0]);
+    [
+      entityId,
+      scan.since,
+      scan.upTo,
+      scan.customerType === null ? null : CUSTOMER_TYPE_CODE[scan.customerType],
+      scan.sorIds,
+      after?.receivedAt ?? null,
+      after?.id ?? 0,
+      after?.ordinal ?? 0,
+    ],
+  );
   const lastEntry = rows.at(-1)?.ordinal === null ? rows.pop()! : null;
   return takeDistinct(rows, lastEntry, limit);
 }

@@ -16,20 +16,37 @@ export type StoredValue = {
 };
 
 type ValueRow = {
-  key: string; value_type: ValueType; changed_at: Date; string_value: string | null; number_value: string | null;
-  boolean_value: boolean | null; date_value: string | null; datetime_value: Date | null;
-  set_elements: string[] | null; set_times: Date[] | null;
+  key: string;
+  value_type: ValueType;
+  changed_at: Date;
+  string_value: string | null;
+  number_value: string | null;
+  boolean_value: boolean | null;
+  date_value: string | null;
+  datetime_value: Date | null;
+  set_elements: string[] | null;
+  set_times: Date[] | null;
 };
 
 /** A String may have been another type before: its values stand in that type's column. */
 function textOfRow(row: ValueRow): string | null {
-  const { string_value: string, number_value: number, boolean_value: boolean, date_value: date, datetime_value: datetime } = row;
+  const {
+    string_value: string,
+    number_value: number,
+    boolean_value: boolean,
+    date_value: date,
+    datetime_value: datetime,
+  } = row;
   return string ?? number ?? boolean?.toString() ?? date ?? datetime?.toISOString() ?? null;
 }
 
 /** The values that a customer has in one SoR, by key; removed ones and those of deleted attributes are left out. */
 export async function findAttributeValues(
-  db: Queryable, entityId: number, sorId: number, customerType: CustomerType, customerId: string,
+  db: Queryable,
+  entityId: number,
+  sorId: number,
+  customerType: CustomerType,
+  customerId: string,
 ): Promise<StoredValue[]> {
   // One range of attribute_values' key.
   const { rows } = await db.query<ValueRow>(
@@ -38,12 +55,16 @@ export async function findAttributeValues(
      FROM attribute_values v
      JOIN customer_attributes a ON a.entity_id = v.entity_id AND a.id = v.attribute_id AND a.deleted_at IS NULL
      WHERE v.entity_id = $1 AND v.sor_id = $2 AND v.customer_id = $3 AND v.customer_type = $4 AND v.removed_at IS NULL
-     ORDER BY a.key`, [entityId, sorId, customerId, CUSTOMER_TYPE_CODE[customerType]]);
+     ORDER BY a.key`,
+    [entityId, sorId, customerId, CUSTOMER_TYPE_CODE[customerType]],
+  );
   return rows.map((row) => ({
     key: row.key,
     valueType: row.value_type,
-    value: row.value_type === 'String' ? textOfRow(row)
-      : row.string_value ?? row.number_value ?? row.boolean_value ?? row.date_value ?? row.datetime_value,
+    value:
+      row.value_type === 'String'
+        ? textOfRow(row)
+        : (row.string_value ?? row.number_value ?? row.boolean_value ?? row.date_value ?? row.datetime_value),
     elements: row.set_elements?.map((value, index) => ({ value, since: row.set_times![index]! })) ?? null,
     since: row.changed_at,
   }));

@@ -13,19 +13,33 @@ export type ScanCursor = { log: LogPosition | null } | { after: Person | null };
 
 export type ChangesScan = { since: Instant; upTo: Instant; filter: CustomerFilter; selection: ValueSelection };
 
-/** The next customers with changes, at most `limit`, and where to go on: null at the end. There may be fewer before it. */
+/**
+ * The next customers with changes, at most `limit`, and where to go on: null at the end. There may be fewer before it.
+ */
 export async function listChangedCustomers(
-  tx: Tx, entityId: number, scan: ChangesScan, cursor: ScanCursor, limit: number,
+  tx: Tx,
+  entityId: number,
+  scan: ChangesScan,
+  cursor: ScanCursor,
+  limit: number,
 ): Promise<{ changed: ChangedCustomer[]; next: ScanCursor | null }> {
   if ('after' in cursor) return lookAtCustomers(tx, entityId, scan, cursor.after, limit);
-  const { since, upTo, filter: { customerType } } = scan;
+  const {
+    since,
+    upTo,
+    filter: { customerType },
+  } = scan;
   const sorIds = [...new Set(scan.selection.map(({ sorId }) => sorId))];
   const { changed, next } = await listChanges(tx, entityId, { since, upTo, customerType, sorIds }, cursor.log, limit);
   return { changed, next: next && { log: next } };
 }
 
 async function lookAtCustomers(
-  tx: Tx, entityId: number, { since, filter, selection }: ChangesScan, after: Person | null, limit: number,
+  tx: Tx,
+  entityId: number,
+  { since, filter, selection }: ChangesScan,
+  after: Person | null,
+  limit: number,
 ): Promise<{ changed: ChangedCustomer[]; next: ScanCursor | null }> {
   const most = Math.max(1, Math.min(LOOKED_AT, Math.floor(VALUES_LOOKED_AT / Math.max(1, selection.length))));
   const customers = await listCustomers(tx, entityId, filter, { after, limit: most });

@@ -23,41 +23,64 @@ export type CustomerAttribute = {
   widenedFrom: WidenedFrom | null;
 };
 
-const COLUMNS = 'id, sor_id, identifier, key, label, value_type, disabled, is_identifier, is_sensitive, is_guessed, widened_from';
+const COLUMNS =
+  'id, sor_id, identifier, key, label, value_type, disabled, is_identifier, is_sensitive, is_guessed, widened_from';
 
 /** Null when the SoR already has an attribute of that key. */
 export async function insertCustomerAttribute(
-  tx: Queryable, entityId: number, sorId: number,
+  tx: Queryable,
+  entityId: number,
+  sorId: number,
   attribute: { key: string; label: string; valueType: ValueType; isIdentifier?: boolean; isSensitive?: boolean },
 ): Promise<CustomerAttribute | null> {
-  const inserted = readRow<CustomerAttribute>(await tx.query(
-    `INSERT INTO customer_attributes (entity_id, sor_id, identifier, key, label, value_type, is_identifier, is_sensitive)
+  const inserted = readRow<CustomerAttribute>(
+    await tx.query(
+      `INSERT INTO customer_attributes (entity_id, sor_id, identifier, key, label, value_type, is_identifier, is_sensitive)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
      ON CONFLICT (entity_id, sor_id, key) WHERE deleted_at IS NULL DO NOTHING
      RETURNING ${COLUMNS}`,
-    [
-      entityId, sorId, newIdentifier('atr'), attribute.key, attribute.label, attribute.valueType, attribute.isIdentifier ?? false,
-      attribute.isSensitive ?? false,
-    ]));
+      [
+        entityId,
+        sorId,
+        newIdentifier('atr'),
+        attribute.key,
+        attribute.label,
+        attribute.valueType,
+        attribute.isIdentifier ?? false,
+        attribute.isSensitive ?? false,
+      ],
+    ),
+  );
   if (inserted) await raiseSorRevision(tx, entityId, sorId);
   return inserted;
 }
 
 export async function findCustomerAttribute(
-  db: Queryable, entityId: number, identifier: string,
+  db: Queryable,
+  entityId: number,
+  identifier: string,
 ): Promise<CustomerAttribute | null> {
-  return readRow<CustomerAttribute>(await db.query(
-    `SELECT ${COLUMNS} FROM customer_attributes WHERE entity_id = $1 AND identifier = $2 AND deleted_at IS NULL`,
-    [entityId, identifier]));
+  return readRow<CustomerAttribute>(
+    await db.query(
+      `SELECT ${COLUMNS} FROM customer_attributes WHERE entity_id = $1 AND identifier = $2 AND deleted_at IS NULL`,
+      [entityId, identifier],
+    ),
+  );
 }
 
 /** The attributes of some SoRs, in the order they were defined. */
 export async function listCustomerAttributesOf(
-  db: Queryable, entityId: number, sorIds: number[],
+  db: Queryable,
+  entityId: number,
+  sorIds: number[],
 ): Promise<CustomerAttribute[]> {
-  return readRows<CustomerAttribute>(await db.query(
-    `SELECT ${COLUMNS} FROM customer_attributes
-     WHERE entity_id = $1 AND sor_id = ANY($2) AND deleted_at IS NULL ORDER BY id`, [entityId, sorIds]));
+  return readRows<CustomerAttribute>(
+    await db.query(
+      `SELECT ${COLUMNS} FROM customer_attributes
+     WHERE entity_id = $1 AND sor_id = ANY($2) AND deleted_at IS NULL ORDER BY id`,
+      [entityId, sorIds],
+    ),
+  );
 }
 
 /** Returns the attributes whose values are ids of people, each as its SoR's identifier, a space and its key. */
@@ -65,29 +88,46 @@ export async function listIdentifierAttributes(db: Queryable, entityId: number):
   const { rows } = await db.query<{ named: string }>(
     `SELECT s.identifier || ' ' || a.key AS named FROM customer_attributes a
      JOIN systems_of_records s ON s.entity_id = a.entity_id AND s.id = a.sor_id
-     WHERE a.entity_id = $1 AND a.is_identifier AND a.deleted_at IS NULL`, [entityId]);
+     WHERE a.entity_id = $1 AND a.is_identifier AND a.deleted_at IS NULL`,
+    [entityId],
+  );
   return new Set(rows.map(({ named }) => named));
 }
 
 /**
- * Changes what is given. The key stays, and the type but for `valueType`, which ends a guess: the attribute's own type, or String of a
- * scalar.
+ * Changes what is given. The key stays, and the type but for `valueType`, which ends a guess: the attribute's own type,
+ * or String of a scalar.
  */
 export async function updateCustomerAttribute(
-  tx: Queryable, entityId: number, id: number,
+  tx: Queryable,
+  entityId: number,
+  id: number,
   change: {
-    label?: string | undefined; disabled?: boolean | undefined; isIdentifier?: boolean | undefined; isSensitive?: boolean | undefined;
+    label?: string | undefined;
+    disabled?: boolean | undefined;
+    isIdentifier?: boolean | undefined;
+    isSensitive?: boolean | undefined;
     valueType?: ValueType | undefined;
   },
 ): Promise<CustomerAttribute> {
-  const updated = readRow<CustomerAttribute>(await tx.query(
-    `UPDATE customer_attributes SET label = coalesce($3, label), disabled = coalesce($4, disabled),
+  const updated = readRow<CustomerAttribute>(
+    await tx.query(
+      `UPDATE customer_attributes SET label = coalesce($3, label), disabled = coalesce($4, disabled),
        is_identifier = coalesce($5, is_identifier), is_sensitive = coalesce($6, is_sensitive),
        is_guessed = is_guessed AND $7::text IS NULL, value_type = coalesce($7, value_type),
        widened_from = CASE WHEN $7 IS DISTINCT FROM value_type AND $7 IS NOT NULL THEN value_type ELSE widened_from END
      WHERE entity_id = $1 AND id = $2 RETURNING ${COLUMNS}`,
-    [entityId, id, change.label ?? null, change.disabled ?? null, change.isIdentifier ?? null, change.isSensitive ?? null,
-      change.valueType ?? null]))!;
+      [
+        entityId,
+        id,
+        change.label ?? null,
+        change.disabled ?? null,
+        change.isIdentifier ?? null,
+        change.isSensitive ?? null,
+        change.valueType ?? null,
+      ],
+    ),
+  )!;
   await raiseSorRevision(tx, entityId, updated.sorId);
   return updated;
 }
@@ -95,7 +135,9 @@ export async function updateCustomerAttribute(
 /** From now on nothing finds it; its values go in bounded batches (`deleteRemains`). */
 export async function deleteCustomerAttribute(tx: Queryable, entityId: number, id: number): Promise<void> {
   const { rows } = await tx.query<{ sor_id: number }>(
-    'UPDATE customer_attributes SET deleted_at = now() WHERE entity_id = $1 AND id = $2 RETURNING sor_id', [entityId, id]);
+    'UPDATE customer_attributes SET deleted_at = now() WHERE entity_id = $1 AND id = $2 RETURNING sor_id',
+    [entityId, id],
+  );
   await raiseSorRevision(tx, entityId, rows[0]!.sor_id);
 }
 
@@ -104,5 +146,6 @@ export async function raiseSorRevision(tx: Queryable, entityId: number, sorId: n
   await lockSorRules(tx, sorId);
   await tx.query(
     'UPDATE systems_of_records SET revision = revision + 1, updated_at = now() WHERE entity_id = $1 AND id = $2',
-    [entityId, sorId]);
+    [entityId, sorId],
+  );
 }

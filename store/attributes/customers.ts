@@ -21,18 +21,25 @@ const FILTERED = `entity_id = $1 AND ($2::smallint IS NULL OR customer_type = $2
   AND ($3::text[] IS NULL OR customer_id = ANY ($3))`;
 
 /**
- * Exact. Of an entity's whole list the planner decides: to read the table of one that has most of it takes a third of the time of its
- * range of the primary key, and before the first ANALYZE it takes the range.
+ * Exact. Of an entity's whole list the planner decides: to read the table of one that has most of it takes a third of
+ * the time of its range of the primary key, and before the first ANALYZE it takes the range.
  */
 export async function countCustomers(tx: Tx, entityId: number, filter: CustomerFilter): Promise<number> {
   if (filter.customerIds !== null) await tx.query(LOOK_UP_BY_KEY);
-  const { rows } = await tx.query<{ count: number }>(`SELECT count(*) FROM customers WHERE ${FILTERED}`, keys(entityId, filter));
+  const { rows } = await tx.query<{ count: number }>(
+    `SELECT count(*) FROM customers WHERE ${FILTERED}`,
+    keys(entityId, filter),
+  );
   return rows[0]!.count;
 }
 
-/** In the order of the primary key: customer id by bytes, then type. Starts behind `after`, then leaves out `offset`. */
+/**
+ * In the order of the primary key: customer id by bytes, then type. Starts behind `after`, then leaves out `offset`.
+ */
 export async function listCustomers(
-  tx: Tx, entityId: number, filter: CustomerFilter,
+  tx: Tx,
+  entityId: number,
+  filter: CustomerFilter,
   { after, offset = 0, limit }: { after?: Person | null; offset?: number; limit: number },
 ): Promise<Person[]> {
   await tx.query(LOOK_UP_BY_KEY);
@@ -41,7 +48,14 @@ export async function listCustomers(
     `SELECT customer_id, customer_type FROM customers
      WHERE ${FILTERED} AND (customer_id, customer_type) > ($4, $5)
      ORDER BY customer_id, customer_type LIMIT $6 OFFSET $7`,
-    [...keys(entityId, filter), after?.customerId ?? '', after ? CUSTOMER_TYPE_CODE[after.customerType] : 0, limit, offset]);
+    [
+      ...keys(entityId, filter),
+      after?.customerId ?? '',
+      after ? CUSTOMER_TYPE_CODE[after.customerType] : 0,
+      limit,
+      offset,
+    ],
+  );
   return rows.map((row) => ({ customerId: row.customer_id, customerType: CUSTOMER_TYPES[row.customer_type]! }));
 }
 
@@ -54,16 +68,20 @@ function keys(entityId: number, { customerType, customerIds }: CustomerFilter): 
  * by then nobody is missing.
  */
 export async function addPendingCustomers(db: Database, entityId: number): Promise<void> {
-  if (!await read(db, (tx) => isSomePending(tx, entityId))) return;
-  while (await write(db, async (tx) => {
-    await lockCustomers(tx, entityId);
-    return addSomePending(tx, entityId);
-  }));
+  if (!(await read(db, (tx) => isSomePending(tx, entityId)))) return;
+  while (
+    await write(db, async (tx) => {
+      await lockCustomers(tx, entityId);
+      return addSomePending(tx, entityId);
+    })
+  );
 }
 
 async function isSomePending(tx: Tx, entityId: number): Promise<boolean> {
   await tx.query(LOOK_UP_BY_KEY);
-  const { rowCount } = await tx.query('SELECT FROM attribute_change_log WHERE entity_id = $1 AND pending LIMIT 1', [entityId]);
+  const { rowCount } = await tx.query('SELECT FROM attribute_change_log WHERE entity_id = $1 AND pending LIMIT 1', [
+    entityId,
+  ]);
   return rowCount! > 0;
 }
 
@@ -91,7 +109,9 @@ async function addSomePending(tx: Tx, entityId: number): Promise<boolean> {
        UPDATE attribute_change_log l SET pending = false FROM entries e
        WHERE l.entity_id = $1 AND l.received_at = e.received_at AND l.id = e.id
      )
-     SELECT count(*) AS entries FROM entries`, [entityId]);
+     SELECT count(*) AS entries FROM entries`,
+    [entityId],
+  );
   return rows[0]!.entries > 0;
 }
 
@@ -115,5 +135,6 @@ export async function deleteValueless(tx: Tx, entityId: number, customers: IdsBy
            SELECT FROM attribute_values
            WHERE entity_id = $1 AND sor_id = s.id AND customer_id = k.customer_id AND customer_type = k.customer_type LIMIT 1) v
          WHERE s.entity_id = $1 ${LOOKED_UP})))`,
-    [entityId, customers.user_id, customers.device_id]);
+    [entityId, customers.user_id, customers.device_id],
+  );
 }

@@ -1,4 +1,9 @@
-import { type AttributeChange, type FoldedSet, FoldedSets, type ScalarChange } from '../../domain/attributes/attribute-change.ts';
+import {
+  type AttributeChange,
+  type FoldedSet,
+  FoldedSets,
+  type ScalarChange,
+} from '../../domain/attributes/attribute-change.ts';
 import type { Tx } from '../core/database.ts';
 import type { Secrets } from '../core/secrets.ts';
 import { inSlices } from '../core/yield-to-event-loop.ts';
@@ -90,7 +95,11 @@ export function prepareChanges(changes: readonly AttributeChange[]): PreparedCha
  * the one that it meets changes nothing; changes of Sets apply in the order of their commits, but for traits.
  */
 export async function mergeAttributeValues(
-  tx: Tx, secrets: Secrets, entityId: number, sorId: number, prepared: PreparedChanges,
+  tx: Tx,
+  secrets: Secrets,
+  entityId: number,
+  sorId: number,
+  prepared: PreparedChanges,
   { dryRunOf = null, said = {} }: { dryRunOf?: number | null; said?: Said } = {},
 ): Promise<MergeRefusal[]> {
   const { living, refusals } = await leaveOutErased(tx, secrets, entityId, prepared);
@@ -104,7 +113,7 @@ export async function mergeAttributeValues(
   }
   if (dryRunOf !== null) await insertIdsOfSets(tx, entityId, dryRunOf, living.sets);
   const sets = dryRunOf === null ? storedSets(tx, entityId, sorId) : dryRunSets(tx, entityId, sorId, dryRunOf);
-  return [...refusals, ...await mergeSets(tx, entityId, sorId, sets, living.sets, said)];
+  return [...refusals, ...(await mergeSets(tx, entityId, sorId, sets, living.sets, said))];
 }
 
 async function takenBack(tx: Tx, work: () => Promise<void>): Promise<void> {
@@ -115,7 +124,7 @@ async function takenBack(tx: Tx, work: () => Promise<void>): Promise<void> {
 
 async function leaveOutErased(tx: Tx, secrets: Secrets, entityId: number, prepared: PreparedChanges) {
   const refusals: MergeRefusal[] = [];
-  if (!await hasErased(tx, entityId)) return { living: prepared, refusals };
+  if (!(await hasErased(tx, entityId))) return { living: prepared, refusals };
   const changes = await prepared.changes();
   const erased = await findErased(tx, secrets, entityId, () => changes);
   if (erased.size === 0) return { living: prepared, refusals };

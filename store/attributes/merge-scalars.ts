@@ -34,17 +34,26 @@ export async function stageScalars(tx: Tx, { staged, isByCustomer }: StagedScala
 const TYPE_CODE: Record<ScalarType, number> = { String: 0, Number: 1, Boolean: 2, Date: 3, Datetime: 4 };
 
 /** By hand and not by `copyLine`, since it is made for every row. A value that is removed is NULL. */
-export function stagedLine({ customerId, customerType, attributeId, line, valueType, saidAt, value }: ScalarChange): string {
+export function stagedLine({
+  customerId,
+  customerType,
+  attributeId,
+  line,
+  valueType,
+  saidAt,
+  value,
+}: ScalarChange): string {
   const text = value === null ? '\\N' : valueType === 'String' ? escaped(value as string) : String(value);
   const key = `${escaped(customerId)}\t${CUSTOMER_TYPE_CODE[customerType]}\t${attributeId}\t${line}`;
   return `${key}\t${TYPE_CODE[valueType]}\t${saidAt === undefined ? '\\N' : saidAt.toISOString()}\t${text}\n`;
 }
 
 /**
- * When the values of a merge were said: now, where `at` is missing. The feed brings its requests in the order in which they were accepted.
- * `runId`: the run of a sync that brings them, which waits for nothing of its own. `older`: collects the lines of values that were said
- * before the value they meet; looked for only where it is given. `isCorrection`: a re-drive brings them, which replaces no Set that was
- * changed later.
+ * When the values of a merge were said: now, where `at` is missing. The feed brings its requests in the order in which
+ * they were accepted.
+ * `runId`: the run of a sync that brings them, which waits for nothing of its own. `older`: collects the lines of
+ * values that were said before the value they meet; looked for only where it is given. `isCorrection`: a re-drive
+ * brings them, which replaces no Set that was changed later.
  */
 export type Said = { at?: Date; isFeed?: boolean; runId?: number; older?: Set<number>; isCorrection?: boolean };
 
@@ -59,16 +68,27 @@ export const TAKES_TRAITS = `EXISTS (
  * than ON CONFLICT. All goes in the order of the primary key, so that merges of the same keys wait for
  * each other and never in a circle. Those whose values changed go into the change log.
  *
- * A row that was said before the value it meets changes nothing: of two imports of one value the one accepted last wins, whichever
- * commits last. While work that was accepted earlier is still to come, and wherever calls of SDKs may come late, an unchanged row writes
- * its time, and the removal of a value that is not there writes a row, so that the earlier value loses to them, too.
+ * A row that was said before the value it meets changes nothing: of two imports of one value the one accepted last
+ * wins, whichever commits last. While work that was accepted earlier is still to come, and wherever calls of SDKs may
+ * come late, an unchanged row writes its time, and the removal of a value that is not there writes a row, so that the
+ * earlier value loses to them, too.
  */
 export async function mergeScalars(
-  tx: Tx, entityId: number, sorId: number, { isByCustomer }: StagedScalars, { at, isFeed = false, runId, older }: Said,
+  tx: Tx,
+  entityId: number,
+  sorId: number,
+  { isByCustomer }: StagedScalars,
+  { at, isFeed = false, runId, older }: Said,
 ): Promise<void> {
   const statement = isByCustomer ? MERGE_BY_CUSTOMER : MERGE_BY_KEY;
-  const { rows } = await tx.query<{ differing: number; updated: number; older: number[] | null }>(
-    statement, [entityId, sorId, at ?? null, isFeed, runId ?? null, older !== undefined]);
+  const { rows } = await tx.query<{ differing: number; updated: number; older: number[] | null }>(statement, [
+    entityId,
+    sorId,
+    at ?? null,
+    isFeed,
+    runId ?? null,
+    older !== undefined,
+  ]);
   // A row that another transaction changed since it was looked up lies elsewhere now, and was passed over.
   if (rows[0]!.updated < rows[0]!.differing) throw new RowsMoved();
   for (const line of rows[0]!.older ?? []) older?.add(line);
@@ -100,10 +120,16 @@ const SAME_KEY = `v.entity_id = s.entity_id AND v.sor_id = s.sor_id AND v.custom
 const DIFFERS = `(s.removed, s.string_value, s.number_value, s.boolean_value, s.date_value, s.datetime_value) IS DISTINCT FROM
   (v.removed_at IS NOT NULL, v.string_value, v.number_value, v.boolean_value, v.date_value, v.datetime_value)`;
 
-/** `is_new`: of a customer who may not stand among the customers yet; the removal of what was never there leaves a row without one. */
+/**
+ * `is_new`: of a customer who may not stand among the customers yet; the removal of what was never there leaves a row
+ * without one.
+ */
 const IS_SAME = `v.entity_id IS NOT NULL AND NOT (${DIFFERS}) AS is_same, v.entity_id IS NULL OR v.removed_at IS NOT NULL AS is_new`;
 
-/** Looks for what may still bring an earlier value: calls of SDKs, work accepted earlier; the feed has its own requests in their order. */
+/**
+ * Looks for what may still bring an earlier value: calls of SDKs, work accepted earlier; the feed has its own requests
+ * in their order.
+ */
 const EARLIER_UNDER_WAY = `
   SELECT EXISTS (
       SELECT FROM imports WHERE state IN ('accepted', 'running') AND NOT dry_run AND received_at < coalesce($3, now())
@@ -130,8 +156,8 @@ const FOUND_BY_KEY = `SELECT s.*, v.ctid AS tid, ${IS_SAME} FROM ${STAGED_IN_ORD
   WHERE ${IS_NEWS}`;
 
 /**
- * One scan reads the values of all staged customers, which lie side by side in the index. That they are matched by a hash
- * is what a full join leaves, whatever the planner takes the tables for.
+ * One scan reads the values of all staged customers, which lie side by side in the index. That they are matched by a
+ * hash is what a full join leaves, whatever the planner takes the tables for.
  */
 const FOUND_BY_CUSTOMER = `SELECT s.*, v.tid, ${IS_SAME} FROM ${STAGED_IN_ORDER} s FULL JOIN (
     SELECT ctid AS tid, * FROM attribute_values
@@ -175,4 +201,6 @@ const merge = (found: string, sorted: string) => `
 const MERGE_BY_KEY = merge(FOUND_BY_KEY, 'found');
 
 const MERGE_BY_CUSTOMER = merge(
-  FOUND_BY_CUSTOMER, '(SELECT * FROM found ORDER BY customer_id, customer_type, attribute_id OFFSET 0)');
+  FOUND_BY_CUSTOMER,
+  '(SELECT * FROM found ORDER BY customer_id, customer_type, attribute_id OFFSET 0)',
+);

@@ -11,7 +11,12 @@ export type ValueSelection = readonly { id: number; sorId: number; valueType: Va
 export type AskedCustomer = Person & { since?: string };
 
 /** `value`: the text of a scalar; of a datetime its milliseconds since the epoch, of a Set null. */
-export type ProfileValue = { attributeId: number; value: string | number | null; elements: string[] | null; isRemoved: boolean };
+export type ProfileValue = {
+  attributeId: number;
+  value: string | number | null;
+  elements: string[] | null;
+  isRemoved: boolean;
+};
 
 /** Most texts, each of 256 characters or less, that are held at once. */
 const TEXTS_AT_ONCE = 50_000;
@@ -21,7 +26,10 @@ const TEXTS_AT_ONCE = 50_000;
  * no transaction is open, however slowly they are taken.
  */
 export async function* streamProfileValues(
-  db: Database, entityId: number, customers: readonly AskedCustomer[], selection: ValueSelection,
+  db: Database,
+  entityId: number,
+  customers: readonly AskedCustomer[],
+  selection: ValueSelection,
 ): AsyncGenerator<{ customer: AskedCustomer; values: ProfileValue[] }> {
   const most = Math.max(1, Math.floor(TEXTS_AT_ONCE / Math.max(1, selection.length)));
   for (let start = 0; start < customers.length; start += most) {
@@ -41,7 +49,9 @@ async function countElements(tx: Tx, entityId: number, customers: readonly Perso
   await tx.query(LOOK_UP_BY_KEY);
   const { rows } = await tx.query<{ ordinal: number; size: number }>(
     `${SELECTED} SELECT k.ordinal, sum(cardinality(v.set_elements))::integer AS size FROM ${VALUES}
-     WHERE v.set_elements IS NOT NULL GROUP BY k.ordinal`, parameters(entityId, customers, sets));
+     WHERE v.set_elements IS NOT NULL GROUP BY k.ordinal`,
+    parameters(entityId, customers, sets),
+  );
   const sizes: number[] = [];
   for (const { ordinal, size } of rows) sizes[ordinal] = size;
   return sizes;
@@ -64,18 +74,28 @@ function* portions(customers: readonly AskedCustomer[], sizes: number[]): Genera
 }
 
 type ValueRow = {
-  ordinal: number; attribute_id: number; removed: boolean; value: string | null; datetime: number | null; elements: string[] | null;
+  ordinal: number;
+  attribute_id: number;
+  removed: boolean;
+  value: string | null;
+  datetime: number | null;
+  elements: string[] | null;
 };
 
 async function listValues(
-  tx: Tx, entityId: number, customers: readonly AskedCustomer[], selection: ValueSelection,
+  tx: Tx,
+  entityId: number,
+  customers: readonly AskedCustomer[],
+  selection: ValueSelection,
 ): Promise<ProfileValue[][]> {
   await tx.query(LOOK_UP_BY_KEY);
   const { rows } = await tx.query<ValueRow>(
     `${SELECTED} SELECT k.ordinal, v.attribute_id, v.removed_at IS NOT NULL AS removed, v.set_elements AS elements,
        coalesce(v.string_value, v.number_value::text, v.boolean_value::text, v.date_value::text) AS value,
        (extract(epoch FROM v.datetime_value) * 1000)::bigint AS datetime
-     FROM ${VALUES} WHERE k.since IS NULL OR v.changed_at >= k.since`, parameters(entityId, customers, selection));
+     FROM ${VALUES} WHERE k.since IS NULL OR v.changed_at >= k.since`,
+    parameters(entityId, customers, selection),
+  );
   const found: ProfileValue[][] = customers.map(() => []);
   for (const { ordinal, attribute_id: attributeId, removed: isRemoved, value, datetime, elements } of rows) {
     found[ordinal]!.push({ attributeId, value: value ?? datetime, elements, isRemoved });
@@ -85,13 +105,19 @@ async function listValues(
 
 /** The places in a list of customers, in its order, of those who have a value that changed since. */
 export async function findChanged(
-  tx: Tx, entityId: number, customers: readonly AskedCustomer[], selection: ValueSelection, limit: number,
+  tx: Tx,
+  entityId: number,
+  customers: readonly AskedCustomer[],
+  selection: ValueSelection,
+  limit: number,
 ): Promise<number[]> {
   await tx.query(LOOK_UP_BY_KEY);
   const { rows } = await tx.query<{ ordinal: number }>(
     `${SELECTED} SELECT k.ordinal FROM ${KEYS} WHERE EXISTS (
        SELECT FROM ${OF_EACH_SOR} WHERE v.changed_at >= k.since OFFSET 0)
-     ORDER BY k.ordinal LIMIT $7`, [...parameters(entityId, customers, selection), limit]);
+     ORDER BY k.ordinal LIMIT $7`,
+    [...parameters(entityId, customers, selection), limit],
+  );
   return rows.map(({ ordinal }) => ordinal);
 }
 
@@ -106,8 +132,8 @@ const KEYS = `(
   OFFSET 0) k`;
 
 /**
- * Of each customer and SoR one range of the primary key. OFFSET 0 makes that the only way: a planner that takes the table for
- * small, as it does until the first ANALYZE, would read all values once and compare each with each customer.
+ * Of each customer and SoR one range of the primary key. OFFSET 0 makes that the only way: a planner that takes the
+ * table for small, as it does until the first ANALYZE, would read all values once and compare each with each customer.
  */
 const OF_EACH_SOR = `selected s CROSS JOIN LATERAL (
   SELECT * FROM attribute_values
@@ -119,8 +145,11 @@ const VALUES = `${KEYS} CROSS JOIN ${OF_EACH_SOR}`;
 
 function parameters(entityId: number, customers: readonly AskedCustomer[], selection: ValueSelection): unknown[] {
   return [
-    entityId, selection.map(({ sorId }) => sorId), customers.map(({ customerId }) => customerId),
-    customers.map(({ customerType }) => CUSTOMER_TYPE_CODE[customerType]), customers.map(({ since }) => since ?? null),
+    entityId,
+    selection.map(({ sorId }) => sorId),
+    customers.map(({ customerId }) => customerId),
+    customers.map(({ customerType }) => CUSTOMER_TYPE_CODE[customerType]),
+    customers.map(({ since }) => since ?? null),
     selection.map(({ id }) => id),
   ];
 }

@@ -3,9 +3,15 @@ import type { Tx } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import { CUSTOMER_TYPE_CODE } from './attribute-values.ts';
 
-/** Ids that differ only in capitals or in composed letters: Millrace takes them for different people, and they may be one. */
+/**
+ * Ids that differ only in capitals or in composed letters: Millrace takes them for different people, and they may be
+ * one.
+ */
 
-/** SQL: an entity and an id without these differences, as the indexes customers_by_fold and device_users_by_fold hold them. */
+/**
+ * SQL: an entity and an id without these differences, as the indexes customers_by_fold and device_users_by_fold hold
+ * them.
+ */
 const foldedId = (entityId: string, id: string) =>
   `(${entityId}::text || ' ' || left(normalize(lower(${id} COLLATE pg_c_utf8), NFC), 256))`;
 
@@ -13,10 +19,16 @@ const foldedId = (entityId: string, id: string) =>
 export type SimilarId = { asked: string; similar: string };
 
 /**
- * Lists users of the entity whose id is similar to one of these ids and none of them, in the order of these ids; at most `limit`. The
- * users of the last seconds may be missing. Joins of the transaction look rows up by key from here on.
+ * Lists users of the entity whose id is similar to one of these ids and none of them, in the order of these ids; at
+ * most `limit`. The users of the last seconds may be missing. Joins of the transaction look rows up by key from here
+ * on.
  */
-export async function listSimilarIds(tx: Tx, entityId: number, asked: readonly string[], limit: number): Promise<SimilarId[]> {
+export async function listSimilarIds(
+  tx: Tx,
+  entityId: number,
+  asked: readonly string[],
+  limit: number,
+): Promise<SimilarId[]> {
   await tx.query(LOOK_UP_BY_KEY);
   // Uses the indexes customers_by_fold and device_users_by_fold, once for each id.
   const { rows } = await tx.query<SimilarId>(SIMILAR_IDS, [entityId, asked, limit]);
@@ -39,30 +51,46 @@ export async function insertStagedIds(tx: Tx, entityId: number, importId: number
   await tx.query(
     `INSERT INTO dry_run_ids (entity_id, import_id, customer_id, customer_type, line)
      SELECT $1, $2, customer_id, customer_type, min(line) FROM staged_values GROUP BY customer_id, customer_type
-     ORDER BY customer_id, customer_type ${FIRST_LINES}`, [entityId, importId]);
+     ORDER BY customer_id, customer_type ${FIRST_LINES}`,
+    [entityId, importId],
+  );
 }
 
 /** The same for the rows of Sets. */
-export async function insertIdsOfSets(tx: Tx, entityId: number, importId: number, sets: readonly FoldedSet[]): Promise<void> {
+export async function insertIdsOfSets(
+  tx: Tx,
+  entityId: number,
+  importId: number,
+  sets: readonly FoldedSet[],
+): Promise<void> {
   if (sets.length === 0) return;
   await tx.query(
     `INSERT INTO dry_run_ids (entity_id, import_id, customer_id, customer_type, line)
      SELECT $1, $2, customer_id, customer_type, min(line)
      FROM unnest($3::text[], $4::smallint[], $5::bigint[]) AS s (customer_id, customer_type, line) GROUP BY customer_id, customer_type
      ORDER BY customer_id COLLATE "C", customer_type ${FIRST_LINES}`,
-    [entityId, importId, sets.map(({ customerId }) => customerId), sets.map(({ customerType }) => CUSTOMER_TYPE_CODE[customerType]),
-      sets.map(({ operations }) => operations[0]?.line ?? 0)]);
+    [
+      entityId,
+      importId,
+      sets.map(({ customerId }) => customerId),
+      sets.map(({ customerType }) => CUSTOMER_TYPE_CODE[customerType]),
+      sets.map(({ operations }) => operations[0]?.line ?? 0),
+    ],
+  );
 }
 
 /** A line whose id is similar to that of an earlier line; `like` null: to that of a customer. */
 export type SimilarLine = { line: number; like: number | null };
 
 /**
- * Counts the ids of a dry run that are similar to that of an earlier line or of an existing customer, and returns the lines of the first
- * ones, at most `limit`.
+ * Counts the ids of a dry run that are similar to that of an earlier line or of an existing customer, and returns the
+ * lines of the first ones, at most `limit`.
  */
 export async function findSimilarLines(
-  tx: Tx, entityId: number, importId: number, limit: number,
+  tx: Tx,
+  entityId: number,
+  importId: number,
+  limit: number,
 ): Promise<{ count: number; lines: SimilarLine[] }> {
   await tx.query(LOOK_UP_BY_KEY);
   // Reads a range of the key, sorts it, and looks each id up in the index customers_by_fold.
@@ -76,6 +104,8 @@ export async function findSimilarLines(
      WHERE nth > 1 OR EXISTS (
        SELECT FROM customers c WHERE ${foldedId('c.entity_id', 'c.customer_id')} = i.fold AND c.customer_type = i.customer_type
          AND c.customer_id <> i.customer_id)
-     ORDER BY line LIMIT $3`, [entityId, importId, limit]);
+     ORDER BY line LIMIT $3`,
+    [entityId, importId, limit],
+  );
   return { count: rows[0]?.count ?? 0, lines: rows.map(({ line, like }) => ({ line, like })) };
 }

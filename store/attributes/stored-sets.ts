@@ -8,11 +8,16 @@ import { CUSTOMER_TYPE_CODE } from './attribute-values.ts';
 export type FoundSet = { elements: StoredElement[]; saidAt: Date | null; isRemoved: boolean };
 
 /**
- * A Set as the merge leaves it. `isSame`: its time alone changed. `isStored`: there is a row for it, maybe a removed one. `isNew`: the
- * customer had no such Set.
+ * A Set as the merge leaves it. `isSame`: its time alone changed. `isStored`: there is a row for it, maybe a removed
+ * one. `isNew`: the customer had no such Set.
  */
 export type ChangedSet = {
-  set: FoldedSet; elements: StoredElement[]; saidAt: Date | null; isSame: boolean; isStored: boolean; isNew: boolean;
+  set: FoldedSet;
+  elements: StoredElement[];
+  saidAt: Date | null;
+  isSame: boolean;
+  isStored: boolean;
+  isNew: boolean;
 };
 
 /** Where a merge finds its Sets and leaves them. Maps are by a set's place in the list that was asked for. */
@@ -24,7 +29,11 @@ export type StoredSets = {
 };
 
 type SetRow = {
-  ordinal: number; set_elements: string[] | null; set_times: string[] | null; said_at: Date | null; is_removed: boolean;
+  ordinal: number;
+  set_elements: string[] | null;
+  set_times: string[] | null;
+  said_at: Date | null;
+  is_removed: boolean;
 };
 
 /** A time that is still to come is that of a database whose clock was ahead: it holds up nothing. */
@@ -37,20 +46,39 @@ export function storedSets(tx: Tx, entityId: number, sorId: number): StoredSets 
       const { rows } = await tx.query<{ ordinal: number; size: number }>(
         `SELECT k.ordinal, coalesce(cardinality(v.set_elements), 0) AS size
          FROM ${KEYS} JOIN attribute_values v ON ${SAME_KEY}
-         ORDER BY v.customer_id, v.customer_type, v.attribute_id FOR UPDATE OF v`, [entityId, sorId, ...keyArrays(sets)]);
+         ORDER BY v.customer_id, v.customer_type, v.attribute_id FOR UPDATE OF v`,
+        [entityId, sorId, ...keyArrays(sets)],
+      );
       return new Map(rows.map(({ ordinal, size }) => [ordinal, size]));
     },
     async find(sets) {
       const { rows } = await tx.query<SetRow>(
         `SELECT k.ordinal, CASE WHEN v.removed_at IS NULL THEN v.set_elements END AS set_elements, v.set_times::text[] AS set_times,
            ${SAID_AT}, v.removed_at IS NOT NULL AS is_removed
-         FROM ${KEYS} JOIN attribute_values v ON ${SAME_KEY}`, [entityId, sorId, ...keyArrays(sets)]);
+         FROM ${KEYS} JOIN attribute_values v ON ${SAME_KEY}`,
+        [entityId, sorId, ...keyArrays(sets)],
+      );
       return setsByOrdinal(rows);
     },
     async save(changed) {
-      await updateSets(tx, entityId, sorId, changed.filter(({ isStored }) => isStored));
-      await insertSets(tx, entityId, sorId, changed.filter(({ isStored }) => !isStored));
-      await insertChanges(tx, entityId, sorId, changed.filter(({ isSame }) => !isSame).map(({ set, isNew }) => ({ ...set, isNew })));
+      await updateSets(
+        tx,
+        entityId,
+        sorId,
+        changed.filter(({ isStored }) => isStored),
+      );
+      await insertSets(
+        tx,
+        entityId,
+        sorId,
+        changed.filter(({ isStored }) => !isStored),
+      );
+      await insertChanges(
+        tx,
+        entityId,
+        sorId,
+        changed.filter(({ isSame }) => !isSame).map(({ set, isNew }) => ({ ...set, isNew })),
+      );
     },
   };
 }
@@ -64,7 +92,9 @@ export function dryRunSets(tx: Tx, entityId: number, sorId: number, importId: nu
     async lock(sets) {
       const { rows } = await tx.query<{ ordinal: number; size: number }>(
         `SELECT k.ordinal, coalesce(cardinality(coalesce(d.set_elements, v.set_elements)), 0) AS size
-         FROM ${KEYS} ${DRY_RUN_JOINS}`, [entityId, sorId, ...keyArrays(sets), importId]);
+         FROM ${KEYS} ${DRY_RUN_JOINS}`,
+        [entityId, sorId, ...keyArrays(sets), importId],
+      );
       return new Map(rows.map(({ ordinal, size }) => [ordinal, size]));
     },
     async find(sets) {
@@ -72,7 +102,9 @@ export function dryRunSets(tx: Tx, entityId: number, sorId: number, importId: nu
         `SELECT k.ordinal, coalesce(d.set_elements, CASE WHEN v.removed_at IS NULL THEN v.set_elements END) AS set_elements,
            coalesce(d.set_times, v.set_times)::text[] AS set_times, NULL::timestamptz AS said_at,
            d.import_id IS NULL AND v.removed_at IS NOT NULL AS is_removed
-         FROM ${KEYS} ${DRY_RUN_JOINS}`, [entityId, sorId, ...keyArrays(sets), importId]);
+         FROM ${KEYS} ${DRY_RUN_JOINS}`,
+        [entityId, sorId, ...keyArrays(sets), importId],
+      );
       return setsByOrdinal(rows);
     },
     async save(all) {
@@ -83,7 +115,8 @@ export function dryRunSets(tx: Tx, entityId: number, sorId: number, importId: nu
          SELECT entity_id, $4, customer_id, customer_type, attribute_id, elements, times FROM ${CHANGED}
          ON CONFLICT (entity_id, import_id, customer_id, customer_type, attribute_id)
            DO UPDATE SET set_elements = excluded.set_elements, set_times = excluded.set_times`,
-        [entityId, sorId, toJson(changed), importId]);
+        [entityId, sorId, toJson(changed), importId],
+      );
     },
   };
 }
@@ -95,7 +128,9 @@ const KEYS = `(
     OFFSET 0) k`;
 
 const SAME_CUSTOMER_AND_ATTRIBUTE = (table: string, keys: string) =>
-  ['customer_id', 'customer_type', 'attribute_id'].map((column) => `${table}.${column} = ${keys}.${column}`).join(' AND ');
+  ['customer_id', 'customer_type', 'attribute_id']
+    .map((column) => `${table}.${column} = ${keys}.${column}`)
+    .join(' AND ');
 
 const SAME_KEY = `v.entity_id = k.entity_id AND v.sor_id = k.sor_id AND ${SAME_CUSTOMER_AND_ATTRIBUTE('v', 'k')}`;
 
@@ -103,8 +138,12 @@ const DRY_RUN_JOINS = `LEFT JOIN attribute_values v ON ${SAME_KEY}
   LEFT JOIN dry_run_sets d ON d.entity_id = k.entity_id AND d.import_id = $6 AND ${SAME_CUSTOMER_AND_ATTRIBUTE('d', 'k')}`;
 
 function setsByOrdinal(rows: SetRow[]): Map<number, FoundSet> {
-  return new Map(rows.map(({ ordinal, set_elements: elements, set_times: times, said_at: saidAt, is_removed: isRemoved }) =>
-    [ordinal, { elements: (elements ?? []).map((element, index) => ({ element, since: times![index]! })), saidAt, isRemoved }]));
+  return new Map(
+    rows.map(({ ordinal, set_elements: elements, set_times: times, said_at: saidAt, is_removed: isRemoved }) => [
+      ordinal,
+      { elements: (elements ?? []).map((element, index) => ({ element, since: times![index]! })), saidAt, isRemoved },
+    ]),
+  );
 }
 
 /** Sets travel as JSON, since Postgres has no arrays of arrays of different lengths. */
@@ -115,15 +154,17 @@ const CHANGED = `(
     ORDER BY customer_id COLLATE "C", customer_type, attribute_id) s`;
 
 function toJson(changed: ChangedSet[]): string {
-  return JSON.stringify(changed.map(({ set, elements, saidAt, isSame }) => ({
-    customer_id: set.customerId,
-    customer_type: CUSTOMER_TYPE_CODE[set.customerType],
-    attribute_id: set.attributeId,
-    elements: elements.map(({ element }) => element),
-    times: elements.map(({ since }) => since),
-    said_at: saidAt,
-    is_same: isSame,
-  })));
+  return JSON.stringify(
+    changed.map(({ set, elements, saidAt, isSame }) => ({
+      customer_id: set.customerId,
+      customer_type: CUSTOMER_TYPE_CODE[set.customerType],
+      attribute_id: set.attributeId,
+      elements: elements.map(({ element }) => element),
+      times: elements.map(({ since }) => since),
+      said_at: saidAt,
+      is_same: isSame,
+    })),
+  );
 }
 
 async function updateSets(tx: Tx, entityId: number, sorId: number, changed: ChangedSet[]): Promise<void> {
@@ -134,7 +175,8 @@ async function updateSets(tx: Tx, entityId: number, sorId: number, changed: Chan
        changed_at = CASE WHEN s.is_same THEN v.changed_at ELSE now() END, removed_at = CASE WHEN s.is_same THEN v.removed_at END
      FROM ${CHANGED}
      WHERE v.entity_id = s.entity_id AND v.sor_id = s.sor_id AND ${SAME_CUSTOMER_AND_ATTRIBUTE('v', 's')}`,
-    [entityId, sorId, toJson(changed)]);
+    [entityId, sorId, toJson(changed)],
+  );
 }
 
 async function insertSets(tx: Tx, entityId: number, sorId: number, changed: ChangedSet[]): Promise<void> {
@@ -144,7 +186,8 @@ async function insertSets(tx: Tx, entityId: number, sorId: number, changed: Chan
        entity_id, sor_id, customer_type, attribute_id, customer_id, changed_at, removed_at, said_at, set_elements, set_times)
      SELECT entity_id, sor_id, customer_type, attribute_id, customer_id, now(), CASE WHEN is_same THEN now() END, said_at, elements, times
      FROM ${CHANGED}`,
-    [entityId, sorId, toJson(changed)]);
+    [entityId, sorId, toJson(changed)],
+  );
 }
 
 function keyArrays(sets: readonly FoldedSet[]): [string[], number[], number[]] {

@@ -29,8 +29,14 @@ const COLUMNS = 'id, identifier, name, type, app_id, disabled, revision, updated
 
 /** The attributes that every entity's global SoR has (reference: Customer profile). */
 const GLOBAL_ATTRIBUTES: [key: string, valueType: ValueType][] = [
-  ['first_name', 'String'], ['last_name', 'String'], ['email', 'String'], ['date_of_birth', 'Date'],
-  ['gender', 'String'], ['country', 'String'], ['city', 'String'], ['region', 'String'],
+  ['first_name', 'String'],
+  ['last_name', 'String'],
+  ['email', 'String'],
+  ['date_of_birth', 'Date'],
+  ['gender', 'String'],
+  ['country', 'String'],
+  ['city', 'String'],
+  ['region', 'String'],
   ['profile_picture_url', 'String'],
 ];
 
@@ -43,43 +49,71 @@ export async function insertGlobalSor(tx: Queryable, entityId: number): Promise<
 
 /** A custom SoR with one API key. */
 export async function insertCustomSor(
-  tx: Queryable, secrets: Secrets, entityId: number, name: string, createdBy: number,
+  tx: Queryable,
+  secrets: Secrets,
+  entityId: number,
+  name: string,
+  createdBy: number,
 ): Promise<SystemOfRecord> {
   const sor = await insertSor(tx, entityId, { name, type: 'custom', createdBy });
   const apiKey = newApiKey();
   const lookup = secrets.lookup(apiKey);
-  await tx.query(`INSERT INTO key_lookups (lookup, kind, entity_id, owner_id) VALUES ($1, 'sor', $2, $3)`,
-    [lookup, entityId, sor.id]);
-  await tx.query('INSERT INTO sor_api_keys (entity_id, sor_id, lookup, api_key) VALUES ($1, $2, $3, $4)',
-    [entityId, sor.id, lookup, secrets.seal(apiKey, keyCell(entityId, sor.id))]);
+  await tx.query(`INSERT INTO key_lookups (lookup, kind, entity_id, owner_id) VALUES ($1, 'sor', $2, $3)`, [
+    lookup,
+    entityId,
+    sor.id,
+  ]);
+  await tx.query('INSERT INTO sor_api_keys (entity_id, sor_id, lookup, api_key) VALUES ($1, $2, $3, $4)', [
+    entityId,
+    sor.id,
+    lookup,
+    secrets.seal(apiKey, keyCell(entityId, sor.id)),
+  ]);
   return sor;
 }
 
 /** The SoR of what an app's SDK sends, named after the app, which is held as it is meanwhile. */
 export async function insertAppSor(tx: Queryable, entityId: number, appId: number): Promise<SystemOfRecord> {
   const { rows } = await tx.query<{ name: string }>(
-    'SELECT name FROM apps WHERE entity_id = $1 AND id = $2 FOR NO KEY UPDATE', [entityId, appId]);
+    'SELECT name FROM apps WHERE entity_id = $1 AND id = $2 FOR NO KEY UPDATE',
+    [entityId, appId],
+  );
   return insertSor(tx, entityId, { name: rows[0]!.name, type: 'app', appId });
 }
 
 type NewSor = { name: string; type: SorType; createdBy?: number; appId?: number };
 
-async function insertSor(tx: Queryable, entityId: number, { name, type, createdBy, appId }: NewSor): Promise<SystemOfRecord> {
-  return readRow<SystemOfRecord>(await tx.query(
-    `INSERT INTO systems_of_records (entity_id, identifier, name, type, created_by, app_id) VALUES ($1, $2, $3, $4, $5, $6)
-     RETURNING ${COLUMNS}`, [entityId, newIdentifier('sor'), name, type, createdBy ?? null, appId ?? null]))!;
+async function insertSor(
+  tx: Queryable,
+  entityId: number,
+  { name, type, createdBy, appId }: NewSor,
+): Promise<SystemOfRecord> {
+  return readRow<SystemOfRecord>(
+    await tx.query(
+      `INSERT INTO systems_of_records (entity_id, identifier, name, type, created_by, app_id) VALUES ($1, $2, $3, $4, $5, $6)
+     RETURNING ${COLUMNS}`,
+      [entityId, newIdentifier('sor'), name, type, createdBy ?? null, appId ?? null],
+    ),
+  )!;
 }
 
 export async function listSors(db: Queryable, entityId: number, types: SorType[]): Promise<SystemOfRecord[]> {
-  return readRows<SystemOfRecord>(await db.query(
-    `SELECT ${COLUMNS} FROM systems_of_records
-     WHERE entity_id = $1 AND type = ANY($2) AND deleted_at IS NULL ORDER BY id`, [entityId, types]));
+  return readRows<SystemOfRecord>(
+    await db.query(
+      `SELECT ${COLUMNS} FROM systems_of_records
+     WHERE entity_id = $1 AND type = ANY($2) AND deleted_at IS NULL ORDER BY id`,
+      [entityId, types],
+    ),
+  );
 }
 
 export async function findSor(db: Queryable, entityId: number, identifier: string): Promise<SystemOfRecord | null> {
-  return readRow<SystemOfRecord>(await db.query(
-    `SELECT ${COLUMNS} FROM systems_of_records WHERE entity_id = $1 AND identifier = $2 AND deleted_at IS NULL`,
-    [entityId, identifier]));
+  return readRow<SystemOfRecord>(
+    await db.query(
+      `SELECT ${COLUMNS} FROM systems_of_records WHERE entity_id = $1 AND identifier = $2 AND deleted_at IS NULL`,
+      [entityId, identifier],
+    ),
+  );
 }
 
 /** As `findSor`, and holds it as it is until the transaction ends: one change at a time, and no merge meanwhile. */
@@ -87,18 +121,24 @@ export async function lockSor(tx: Queryable, entityId: number, identifier: strin
   const found = await findSor(tx, entityId, identifier);
   if (!found) return null;
   await lockSorRules(tx, found.id);
-  return readRow<SystemOfRecord>(await tx.query(
-    `SELECT ${COLUMNS} FROM systems_of_records WHERE entity_id = $1 AND identifier = $2 AND deleted_at IS NULL FOR UPDATE`,
-    [entityId, identifier]));
+  return readRow<SystemOfRecord>(
+    await tx.query(
+      `SELECT ${COLUMNS} FROM systems_of_records WHERE entity_id = $1 AND identifier = $2 AND deleted_at IS NULL FOR UPDATE`,
+      [entityId, identifier],
+    ),
+  );
 }
 
 /** Identifiers, names and types of some SoRs by their ids; deleted ones are left out. */
 export async function listSorNames(
-  db: Queryable, entityId: number, ids: number[],
+  db: Queryable,
+  entityId: number,
+  ids: number[],
 ): Promise<Map<number, { identifier: string; name: string; type: SorType }>> {
   const { rows } = await db.query<{ id: number; identifier: string; name: string; type: SorType }>(
     'SELECT id, identifier, name, type FROM systems_of_records WHERE entity_id = $1 AND id = ANY ($2) AND deleted_at IS NULL',
-    [entityId, ids]);
+    [entityId, ids],
+  );
   return new Map(rows.map(({ id, identifier, name, type }) => [id, { identifier, name, type }]));
 }
 
@@ -106,14 +146,19 @@ export async function listSorNames(
 export async function listSorIds(db: Queryable, entityId: number, identifiers: string[]): Promise<Map<string, number>> {
   const { rows } = await db.query<{ id: number; identifier: string }>(
     'SELECT id, identifier FROM systems_of_records WHERE entity_id = $1 AND identifier = ANY ($2) AND deleted_at IS NULL',
-    [entityId, identifiers]);
+    [entityId, identifiers],
+  );
   return new Map(rows.map(({ id, identifier }) => [identifier, id]));
 }
 
 /** Null once it is deleted: what was accepted for it then has to say so. */
 export async function findSorById(db: Queryable, entityId: number, id: number): Promise<SystemOfRecord | null> {
-  return readRow<SystemOfRecord>(await db.query(
-    `SELECT ${COLUMNS} FROM systems_of_records WHERE entity_id = $1 AND id = $2 AND deleted_at IS NULL`, [entityId, id]));
+  return readRow<SystemOfRecord>(
+    await db.query(
+      `SELECT ${COLUMNS} FROM systems_of_records WHERE entity_id = $1 AND id = $2 AND deleted_at IS NULL`,
+      [entityId, id],
+    ),
+  );
 }
 
 /**
@@ -123,7 +168,9 @@ export async function findSorById(db: Queryable, entityId: number, id: number): 
 export async function holdSorRevision(tx: Queryable, entityId: number, id: number): Promise<number | null> {
   await tx.query('SELECT pg_advisory_xact_lock_shared($1, $2)', [RULES_LOCK, id]);
   const { rows } = await tx.query<{ revision: number }>(
-    'SELECT revision FROM systems_of_records WHERE entity_id = $1 AND id = $2', [entityId, id]);
+    'SELECT revision FROM systems_of_records WHERE entity_id = $1 AND id = $2',
+    [entityId, id],
+  );
   return rows[0]?.revision ?? null;
 }
 
@@ -133,25 +180,38 @@ export type SorOfKey = SystemOfRecord & { entityId: number };
 
 /** The SoR whose key a caller shows, of whatever entity: null when the two don't belong together. */
 export async function findSorByApiKey(
-  db: Queryable, secrets: Secrets, identifier: string, apiKey: string,
+  db: Queryable,
+  secrets: Secrets,
+  identifier: string,
+  apiKey: string,
 ): Promise<SorOfKey | null> {
   return (await findSorsByApiKeys(db, secrets, [{ identifier, apiKey }]))[0]!;
 }
 
 /** The same for several, in their order. */
-export async function findSorsByApiKeys(db: Queryable, secrets: Secrets, shown: ShownKey[]): Promise<(SorOfKey | null)[]> {
+export async function findSorsByApiKeys(
+  db: Queryable,
+  secrets: Secrets,
+  shown: ShownKey[],
+): Promise<(SorOfKey | null)[]> {
   const lookups = shown.map(({ apiKey }) => secrets.lookup(apiKey));
-  const found = readRows<SorOfKey & { lookup: Buffer }>(await db.query({
-    // Planned once a session, as each request of a feed asks.
-    name: 'find-sors-by-keys',
-    text: `SELECT k.lookup, s.entity_id, s.id, s.identifier, s.name, s.type, s.app_id, s.disabled, s.revision, s.updated_at
+  const found = readRows<SorOfKey & { lookup: Buffer }>(
+    await db.query({
+      // Planned once a session, as each request of a feed asks.
+      name: 'find-sors-by-keys',
+      text: `SELECT k.lookup, s.entity_id, s.id, s.identifier, s.name, s.type, s.app_id, s.disabled, s.revision, s.updated_at
      FROM key_lookups k JOIN systems_of_records s ON s.entity_id = k.entity_id AND s.id = k.owner_id
      JOIN entities e ON e.id = s.entity_id AND e.active
      WHERE k.lookup = ANY ($1::bytea[]) AND k.kind = 'sor' AND s.deleted_at IS NULL`,
-    values: [lookups],
-  }));
+      values: [lookups],
+    }),
+  );
   return shown.map(({ identifier }, index) => {
-    return found.find((sor) => sor.lookup.equals(lookups[index]!) && (identifier === null || sor.identifier === identifier)) ?? null;
+    return (
+      found.find(
+        (sor) => sor.lookup.equals(lookups[index]!) && (identifier === null || sor.identifier === identifier),
+      ) ?? null
+    );
   });
 }
 
@@ -161,25 +221,40 @@ const VIEW_BYTES = `octet_length(r::text) + coalesce((
   WHERE c.entity_id = r.entity_id AND c.sor_id = r.id AND c.deleted_at IS NULL), 0)`;
 
 /** As `listSors`, in pieces, with what `viewSors` adds. */
-export async function* streamSors(db: Queryable, secrets: Secrets, entityId: number, types: SorType[]): AsyncGenerator<SorView[]> {
+export async function* streamSors(
+  db: Queryable,
+  secrets: Secrets,
+  entityId: number,
+  types: SorType[],
+): AsyncGenerator<SorView[]> {
   const sors = new Map((await listSors(db, entityId, types)).map((sor) => [sor.id, sor]));
   for await (const ids of idPieces(db, entityId, 'systems_of_records', [...sors.keys()], VIEW_BYTES)) {
-    yield viewSors(db, secrets, entityId, ids.map((id) => sors.get(id)!));
+    yield viewSors(
+      db,
+      secrets,
+      entityId,
+      ids.map((id) => sors.get(id)!),
+    );
   }
 }
 
 /** Adds keys and attributes to each SoR: two statements, whatever their number. */
 export async function viewSors(
-  db: Queryable, secrets: Secrets, entityId: number, sors: SystemOfRecord[],
+  db: Queryable,
+  secrets: Secrets,
+  entityId: number,
+  sors: SystemOfRecord[],
 ): Promise<SorView[]> {
   const ids = sors.map(({ id }) => id);
   const { rows: keys } = await db.query<{ sor_id: number; api_key: string }>(
     'SELECT sor_id, api_key FROM sor_api_keys WHERE entity_id = $1 AND sor_id = ANY($2) ORDER BY created_at, lookup',
-    [entityId, ids]);
+    [entityId, ids],
+  );
   const attributes = await listCustomerAttributesOf(db, entityId, ids);
   return sors.map((sor) => ({
     ...sor,
-    apiKeys: keys.filter((key) => key.sor_id === sor.id)
+    apiKeys: keys
+      .filter((key) => key.sor_id === sor.id)
       .map((key) => secrets.open(key.api_key, keyCell(entityId, sor.id))),
     attributes: attributes.filter((attribute) => attribute.sorId === sor.id),
   }));
@@ -190,7 +265,10 @@ export async function renameSor(db: Queryable, entityId: number, id: number, nam
 }
 
 export async function updateSorDisabled(
-  db: Queryable, entityId: number, id: number, disabled: boolean,
+  db: Queryable,
+  entityId: number,
+  id: number,
+  disabled: boolean,
 ): Promise<SystemOfRecord> {
   return updateSor(db, entityId, id, 'disabled = $3', disabled);
 }
@@ -198,13 +276,17 @@ export async function updateSorDisabled(
 /** Who is told of its imports; nobody named: its creator. */
 export async function findNotifyEmails(db: Queryable, entityId: number, id: number): Promise<string[]> {
   const { rows } = await db.query<{ notify_emails: string[] }>(
-    'SELECT notify_emails FROM systems_of_records WHERE entity_id = $1 AND id = $2', [entityId, id]);
+    'SELECT notify_emails FROM systems_of_records WHERE entity_id = $1 AND id = $2',
+    [entityId, id],
+  );
   return rows[0]!.notify_emails;
 }
 
 export async function updateNotifyEmails(db: Queryable, entityId: number, id: number, emails: string[]): Promise<void> {
-  await db.query('UPDATE systems_of_records SET notify_emails = $3, updated_at = now() WHERE entity_id = $1 AND id = $2',
-    [entityId, id, emails]);
+  await db.query(
+    'UPDATE systems_of_records SET notify_emails = $3, updated_at = now() WHERE entity_id = $1 AND id = $2',
+    [entityId, id, emails],
+  );
 }
 
 /** From now on nothing finds it; its values and keys go in bounded batches (`deleteRemains`). */
@@ -212,17 +294,26 @@ export async function deleteSor(tx: Queryable, entityId: number, id: number): Pr
   await lockSorRules(tx, id);
   await tx.query(
     'UPDATE systems_of_records SET deleted_at = now(), revision = revision + 1 WHERE entity_id = $1 AND id = $2',
-    [entityId, id]);
+    [entityId, id],
+  );
   await tx.query(`DELETE FROM key_lookups WHERE entity_id = $1 AND kind = 'sor' AND owner_id = $2`, [entityId, id]);
 }
 
 async function updateSor(
-  db: Queryable, entityId: number, id: number, assignment: 'name = $3' | 'disabled = $3', value: string | boolean,
+  db: Queryable,
+  entityId: number,
+  id: number,
+  assignment: 'name = $3' | 'disabled = $3',
+  value: string | boolean,
 ): Promise<SystemOfRecord> {
   await lockSorRules(db, id);
-  return readRow<SystemOfRecord>(await db.query(
-    `UPDATE systems_of_records SET ${assignment}, revision = revision + 1, updated_at = now()
-     WHERE entity_id = $1 AND id = $2 RETURNING ${COLUMNS}`, [entityId, id, value]))!;
+  return readRow<SystemOfRecord>(
+    await db.query(
+      `UPDATE systems_of_records SET ${assignment}, revision = revision + 1, updated_at = now()
+     WHERE entity_id = $1 AND id = $2 RETURNING ${COLUMNS}`,
+      [entityId, id, value],
+    ),
+  )!;
 }
 
 function keyCell(entityId: number, sorId: number) {

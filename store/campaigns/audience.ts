@@ -11,7 +11,11 @@ import { isLoggedOut } from '../sends/send-targets.ts';
 
 /** A device of a person in the audience. */
 export type AudienceDevice = {
-  person: string; device_id: string; timezone: string | null; utc_offset: number | null; opt_in: boolean | null;
+  person: string;
+  device_id: string;
+  timezone: string | null;
+  utc_offset: number | null;
+  opt_in: boolean | null;
 };
 
 /** Finding an audience is stopped after so long. */
@@ -31,27 +35,38 @@ export function findAudience(db: Database, entityId: number, query: SegmentQuery
 
 /** Devices that have the app. */
 export async function countAppDevices(db: Queryable, entityId: number, appId: number): Promise<number> {
-  const { rows: [row] } = await db.query<{ count: number }>(
-    'SELECT count(*) AS count FROM devices WHERE entity_id = $1 AND app_id = $2 AND uninstalled IS NOT TRUE', [entityId, appId]);
+  const {
+    rows: [row],
+  } = await db.query<{ count: number }>(
+    'SELECT count(*) AS count FROM devices WHERE entity_id = $1 AND app_id = $2 AND uninstalled IS NOT TRUE',
+    [entityId, appId],
+  );
   return row!.count;
 }
 
 /** `dueAt`: ISO. */
 export function audienceLine(
-  entityId: number, sendId: number, { dueAt, person, deviceId }: { dueAt: string; person: string; deviceId: string },
+  entityId: number,
+  sendId: number,
+  { dueAt, person, deviceId }: { dueAt: string; person: string; deviceId: string },
 ): string {
   return copyLine([entityId, sendId, dueAt, person, deviceId]);
 }
 
 export async function insertAudience(tx: Tx, lines: string): Promise<void> {
-  await pipeline([lines], tx.query(copyFrom('COPY campaign_audience (entity_id, send_id, due_at, person, device_id) FROM STDIN')));
+  await pipeline(
+    [lines],
+    tx.query(copyFrom('COPY campaign_audience (entity_id, send_id, due_at, person, device_id) FROM STDIN')),
+  );
 }
 
 /** Deletes some of an audience; how many. */
 export async function deleteAudience(tx: Queryable, entityId: number, sendId: number, limit: number): Promise<number> {
   const { rowCount } = await tx.query(
     `DELETE FROM campaign_audience WHERE ctid = ANY (ARRAY(
-       SELECT ctid FROM campaign_audience WHERE entity_id = $1 AND send_id = $2 LIMIT $3))`, [entityId, sendId, limit]);
+       SELECT ctid FROM campaign_audience WHERE entity_id = $1 AND send_id = $2 LIMIT $3))`,
+    [entityId, sendId, limit],
+  );
   return rowCount!;
 }
 
@@ -59,21 +74,33 @@ export async function deleteAudience(tx: Queryable, entityId: number, sendId: nu
 export type DueDevice = { person: string; device: TargetDevice | null };
 
 type DueRow = {
-  due_at: string; person: string; device_id: string; known: string | null; current_user_id: string | null;
-  is_logged_out: boolean | null; verified_user_id: string | null;
-  push_token: string | null; opt_in: boolean | null; opt_out: boolean | null; uninstalled: boolean | null;
+  due_at: string;
+  person: string;
+  device_id: string;
+  known: string | null;
+  current_user_id: string | null;
+  is_logged_out: boolean | null;
+  verified_user_id: string | null;
+  push_token: string | null;
+  opt_in: boolean | null;
+  opt_out: boolean | null;
+  uninstalled: boolean | null;
 };
 
 /** Where a device stands in an audience; the time as Postgres writes it. */
 export type AudienceKey = { dueAt: string; person: string; deviceId: string };
 
 /**
- * The next devices of an audience whose time has come, after one of them, in the order of the primary key, each taken out of it. Those
- * that another transaction holds are stepped over. What was taken before stays in the index for a while: without `after` each scan would
- * go over it. By the key of devices; LIMIT 1 keeps the order of the look-ups.
+ * The next devices of an audience whose time has come, after one of them, in the order of the primary key, each taken
+ * out of it. Those that another transaction holds are stepped over. What was taken before stays in the index for a
+ * while: without `after` each scan would go over it. By the key of devices; LIMIT 1 keeps the order of the look-ups.
  */
 export async function takeAudience(
-  tx: Queryable, entityId: number, { id, appId }: { id: number; appId: number }, after: AudienceKey | null, limit: number,
+  tx: Queryable,
+  entityId: number,
+  { id, appId }: { id: number; appId: number },
+  after: AudienceKey | null,
+  limit: number,
 ): Promise<{ devices: DueDevice[]; last: AudienceKey | null }> {
   const first = after ?? { dueAt: '-infinity', person: '', deviceId: '' };
   const { rows } = await tx.query<DueRow>({
@@ -93,22 +120,38 @@ export async function takeAudience(
     values: [entityId, id, appId, limit, first.dueAt, first.person, first.deviceId],
   });
   const end = rows.at(-1);
-  return { devices: rows.map(toDueDevice), last: end ? { dueAt: end.due_at, person: end.person, deviceId: end.device_id } : null };
+  return {
+    devices: rows.map(toDueDevice),
+    last: end ? { dueAt: end.due_at, person: end.person, deviceId: end.device_id } : null,
+  };
 }
 
 function toDueDevice(row: DueRow): DueDevice {
   return {
     person: row.person,
-    device: row.known === null ? null : {
-      deviceId: row.device_id, currentUserId: row.current_user_id, isLoggedOut: row.is_logged_out,
-      verifiedUserId: row.verified_user_id, pushToken: row.push_token, optIn: row.opt_in, optOut: row.opt_out, uninstalled: row.uninstalled,
-    },
+    device:
+      row.known === null
+        ? null
+        : {
+            deviceId: row.device_id,
+            currentUserId: row.current_user_id,
+            isLoggedOut: row.is_logged_out,
+            verifiedUserId: row.verified_user_id,
+            pushToken: row.push_token,
+            optIn: row.opt_in,
+            optOut: row.opt_out,
+            uninstalled: row.uninstalled,
+          },
   };
 }
 
 /** When the next devices of an audience are due; null: none is left. By the primary key. */
 export async function findNextOfAudience(db: Queryable, entityId: number, sendId: number): Promise<Date | null> {
-  const { rows: [row] } = await db.query<{ due_at: Date | null }>(
-    'SELECT min(due_at) AS due_at FROM campaign_audience WHERE entity_id = $1 AND send_id = $2', [entityId, sendId]);
+  const {
+    rows: [row],
+  } = await db.query<{ due_at: Date | null }>(
+    'SELECT min(due_at) AS due_at FROM campaign_audience WHERE entity_id = $1 AND send_id = $2',
+    [entityId, sendId],
+  );
   return row!.due_at;
 }

@@ -1,24 +1,44 @@
 import { readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
-/** A person in the audience of a dynamic campaign, or who was, and what they got of it. `lastWindow`: where that window began. */
+/**
+ * A person in the audience of a dynamic campaign, or who was, and what they got of it. `lastWindow`: where that window
+ * began.
+ */
 export type CampaignMember = {
-  person: string; isMember: boolean; notified: number; lastNotifiedAt: Date | null; lastWindow: Date | null;
+  person: string;
+  isMember: boolean;
+  notified: number;
+  lastNotifiedAt: Date | null;
+  lastWindow: Date | null;
 };
 
 /** What is known of these people, by the person. By the primary key. */
 export async function listMembers(
-  tx: Queryable, entityId: number, sendId: number, people: readonly string[],
+  tx: Queryable,
+  entityId: number,
+  sendId: number,
+  people: readonly string[],
 ): Promise<Map<string, CampaignMember>> {
-  const members = readRows<CampaignMember>(await tx.query(
-    `SELECT person, is_member, notified, last_notified_at, last_window FROM campaign_members
-     WHERE entity_id = $1 AND send_id = $2 AND person = ANY ($3::text[])`, [entityId, sendId, people]));
+  const members = readRows<CampaignMember>(
+    await tx.query(
+      `SELECT person, is_member, notified, last_notified_at, last_window FROM campaign_members
+     WHERE entity_id = $1 AND send_id = $2 AND person = ANY ($3::text[])`,
+      [entityId, sendId, people],
+    ),
+  );
   return new Map(members.map((member) => [member.person, member]));
 }
 
-/** Members after one person and up to another (null: from the first, up to the last) who are not among these people have left; how many. */
+/**
+ * Members after one person and up to another (null: from the first, up to the last) who are not among these people have
+ * left; how many.
+ */
 export async function updateLeft(
-  tx: Queryable, entityId: number, sendId: number, people: readonly string[],
+  tx: Queryable,
+  entityId: number,
+  sendId: number,
+  people: readonly string[],
   { after, upTo, limit }: { after: string | null; upTo: string | null; limit: number },
 ): Promise<number> {
   const { rowCount } = await tx.query(
@@ -26,13 +46,17 @@ export async function updateLeft(
        SELECT person FROM campaign_members
        WHERE entity_id = $1 AND send_id = $2 AND is_member AND ($4::text IS NULL OR person > $4 COLLATE "C")
          AND ($5::text IS NULL OR person <= $5 COLLATE "C") AND person <> ALL ($3::text[]) LIMIT $6))`,
-    [entityId, sendId, people, after, upTo, limit]);
+    [entityId, sendId, people, after, upTo, limit],
+  );
   return rowCount!;
 }
 
 /** Writes members as they are now. */
 export async function upsertMembers(
-  tx: Queryable, entityId: number, sendId: number, members: readonly CampaignMember[],
+  tx: Queryable,
+  entityId: number,
+  sendId: number,
+  members: readonly CampaignMember[],
 ): Promise<void> {
   if (members.length === 0) return;
   await tx.query(
@@ -40,25 +64,44 @@ export async function upsertMembers(
      SELECT $1, $2, m.* FROM unnest($3::text[], $4::boolean[], $5::integer[], $6::timestamptz[], $7::timestamptz[]) AS m
      ON CONFLICT (entity_id, send_id, person) DO UPDATE SET is_member = excluded.is_member, notified = excluded.notified,
        last_notified_at = excluded.last_notified_at, last_window = excluded.last_window`,
-    [entityId, sendId, members.map(({ person }) => person), members.map(({ isMember }) => isMember),
-      members.map(({ notified }) => notified), members.map(({ lastNotifiedAt }) => lastNotifiedAt),
-      members.map(({ lastWindow }) => lastWindow)]);
+    [
+      entityId,
+      sendId,
+      members.map(({ person }) => person),
+      members.map(({ isMember }) => isMember),
+      members.map(({ notified }) => notified),
+      members.map(({ lastNotifiedAt }) => lastNotifiedAt),
+      members.map(({ lastWindow }) => lastWindow),
+    ],
+  );
 }
 
 /** Deletes some of the members of a campaign that is over; how many. */
-export async function deleteCampaignMembers(tx: Queryable, entityId: number, sendId: number, limit: number): Promise<number> {
+export async function deleteCampaignMembers(
+  tx: Queryable,
+  entityId: number,
+  sendId: number,
+  limit: number,
+): Promise<number> {
   const { rowCount } = await tx.query(
     `DELETE FROM campaign_members WHERE ctid = ANY (ARRAY(
-       SELECT ctid FROM campaign_members WHERE entity_id = $1 AND send_id = $2 LIMIT $3))`, [entityId, sendId, limit]);
+       SELECT ctid FROM campaign_members WHERE entity_id = $1 AND send_id = $2 LIMIT $3))`,
+    [entityId, sendId, limit],
+  );
   return rowCount!;
 }
 
 /** A dynamic campaign has looked at its audience. */
 export async function updateLookedAt(
-  tx: Queryable, entityId: number, sendId: number, { at, next }: { at: Date; next: Date },
+  tx: Queryable,
+  entityId: number,
+  sendId: number,
+  { at, next }: { at: Date; next: Date },
 ): Promise<void> {
   await tx.query(
-    'UPDATE sends SET looked_at = $3, looks = looks + 1, next_look_at = $4 WHERE entity_id = $1 AND id = $2', [entityId, sendId, at, next]);
+    'UPDATE sends SET looked_at = $3, looks = looks + 1, next_look_at = $4 WHERE entity_id = $1 AND id = $2',
+    [entityId, sendId, at, next],
+  );
 }
 
 /** It looks then, and not now. */

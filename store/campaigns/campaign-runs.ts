@@ -6,12 +6,23 @@ import type { Campaign } from './campaigns.ts';
 
 /** A campaign to an audience that was launched, as a send of its own under the campaign's identifier. */
 export async function insertCampaignRun(
-  tx: Tx, entityId: number, { id, identifier, createdBy }: Pick<Campaign, 'id' | 'identifier' | 'createdBy'>, startsAt: Date,
+  tx: Tx,
+  entityId: number,
+  { id, identifier, createdBy }: Pick<Campaign, 'id' | 'identifier' | 'createdBy'>,
+  startsAt: Date,
 ): Promise<JobRef> {
-  const { rows: [row] } = await tx.query<{ id: number }>(
+  const {
+    rows: [row],
+  } = await tx.query<{ id: number }>(
     `INSERT INTO sends (entity_id, identifier, campaign_id, send_at, message_count, created_by) VALUES ($1, $2, $3, $4, 0, $5)
-     RETURNING id`, [entityId, identifier, id, startsAt, createdBy]);
-  await tx.query('INSERT INTO send_campaigns (entity_id, send_id, ordinal, campaign_id) VALUES ($1, $2, 0, $3)', [entityId, row!.id, id]);
+     RETURNING id`,
+    [entityId, identifier, id, startsAt, createdBy],
+  );
+  await tx.query('INSERT INTO send_campaigns (entity_id, send_id, ordinal, campaign_id) VALUES ($1, $2, 0, $3)', [
+    entityId,
+    row!.id,
+    id,
+  ]);
   return { entityId, runId: row!.id, identifier };
 }
 
@@ -19,9 +30,13 @@ export async function insertCampaignRun(
 export type DeviceZoneCount = { timezone: string | null; utcOffset: number | null; devices: number };
 
 export async function listDeviceZones(db: Queryable, entityId: number, appId: number): Promise<DeviceZoneCount[]> {
-  return readRows<DeviceZoneCount>(await db.query(
-    `SELECT timezone, utc_offset, count(*) AS devices FROM devices
-     WHERE entity_id = $1 AND app_id = $2 AND uninstalled IS NOT TRUE GROUP BY timezone, utc_offset`, [entityId, appId]));
+  return readRows<DeviceZoneCount>(
+    await db.query(
+      `SELECT timezone, utc_offset, count(*) AS devices FROM devices
+     WHERE entity_id = $1 AND app_id = $2 AND uninstalled IS NOT TRUE GROUP BY timezone, utc_offset`,
+      [entityId, appId],
+    ),
+  );
 }
 
 /** A send of the campaign `c` that has not ended. */
@@ -30,16 +45,22 @@ const OPEN_SEND = `EXISTS (
   WHERE l.entity_id = c.entity_id AND l.campaign_id = c.id AND s.state IN ('accepted', 'running'))`;
 
 /**
- * Sets the status of a launched campaign; `failure` says why it failed. A canceled or failed one ends once its counts are final
- * (`endCampaignsOf`).
+ * Sets the status of a launched campaign; `failure` says why it failed. A canceled or failed one ends once its counts
+ * are final (`endCampaignsOf`).
  */
 export async function updateCampaignStatus(
-  tx: Queryable, entityId: number, campaignId: number, status: CampaignStatus, failure: string | null = null,
+  tx: Queryable,
+  entityId: number,
+  campaignId: number,
+  status: CampaignStatus,
+  failure: string | null = null,
 ): Promise<void> {
   await tx.query(
     `UPDATE campaigns c SET status = $3, failure = $4, updated_at = now(),
        ended_at = CASE WHEN $3 = 'finished' OR $3 IN ('canceled', 'failed') AND NOT ${OPEN_SEND} THEN now() END
-     WHERE entity_id = $1 AND id = $2`, [entityId, campaignId, status, failure]);
+     WHERE entity_id = $1 AND id = $2`,
+    [entityId, campaignId, status, failure],
+  );
 }
 
 /** A campaign `c` that is canceled or failed, and whose counts are final now. Uses the index campaigns_ending. */
@@ -49,7 +70,9 @@ export const ENDING = `status IN ('canceled', 'failed') AND ended_at IS NULL AND
 export async function endCampaignsOf(tx: Tx, entityId: number, sendId: number): Promise<void> {
   await tx.query(
     `UPDATE campaigns c SET ended_at = now(), updated_at = now() WHERE entity_id = $1 AND ${ENDING}
-       AND id IN (SELECT campaign_id FROM send_campaigns WHERE entity_id = $1 AND send_id = $2)`, [entityId, sendId]);
+       AND id IN (SELECT campaign_id FROM send_campaigns WHERE entity_id = $1 AND send_id = $2)`,
+    [entityId, sendId],
+  );
 }
 
 /** Devices: of the audience, of them those that allow pushes, and all that have the app. */
@@ -57,24 +80,39 @@ export type Reach = { count: number; optin: number; total: number };
 
 /** A step begins to find or look at the audience of a run that `tx` holds; the number that it goes by. */
 export async function raiseAudienceRound(tx: Tx, entityId: number, runId: number): Promise<number> {
-  const { rows: [row] } = await tx.query<{ audience_round: number }>(
-    'UPDATE sends SET audience_round = audience_round + 1 WHERE entity_id = $1 AND id = $2 RETURNING audience_round', [entityId, runId]);
+  const {
+    rows: [row],
+  } = await tx.query<{ audience_round: number }>(
+    'UPDATE sends SET audience_round = audience_round + 1 WHERE entity_id = $1 AND id = $2 RETURNING audience_round',
+    [entityId, runId],
+  );
   return row!.audience_round;
 }
 
 /** The audience of a run is complete, and its campaign sends. */
 export async function endAudience(
-  tx: Tx, entityId: number, { runId, campaignId }: { runId: number; campaignId: number }, { count, optin, total }: Reach,
+  tx: Tx,
+  entityId: number,
+  { runId, campaignId }: { runId: number; campaignId: number },
+  { count, optin, total }: Reach,
 ): Promise<void> {
-  await tx.query('UPDATE sends SET audience_at = now(), message_count = $3 WHERE entity_id = $1 AND id = $2', [entityId, runId, count]);
+  await tx.query('UPDATE sends SET audience_at = now(), message_count = $3 WHERE entity_id = $1 AND id = $2', [
+    entityId,
+    runId,
+    count,
+  ]);
   await tx.query(
     `UPDATE campaigns SET status = 'ongoing', reach_count = $3, reach_optin = $4, reach_total = $5, reach_at = now(), updated_at = now()
-     WHERE entity_id = $1 AND id = $2`, [entityId, campaignId, count, optin, total]);
+     WHERE entity_id = $1 AND id = $2`,
+    [entityId, campaignId, count, optin, total],
+  );
 }
 
 /** What of a run was not sent by then is not sent. */
 export async function cancelCampaignRun(tx: Queryable, entityId: number, campaignId: number): Promise<void> {
   await tx.query(
     `UPDATE sends SET cancel_requested_at = coalesce(cancel_requested_at, now())
-     WHERE entity_id = $1 AND campaign_id = $2 AND state IN ('accepted', 'running')`, [entityId, campaignId]);
+     WHERE entity_id = $1 AND campaign_id = $2 AND state IN ('accepted', 'running')`,
+    [entityId, campaignId],
+  );
 }

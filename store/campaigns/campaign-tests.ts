@@ -1,14 +1,21 @@
 import type { Queryable } from '../core/database.ts';
 import { REPORT_DAYS } from '../sends/reports.ts';
 
-/** The copies of campaigns that tests send, by their ids; $1 is the entity. What they send counts nowhere. By campaigns_of_tests. */
+/**
+ * The copies of campaigns that tests send, by their ids; $1 is the entity. What they send counts nowhere. By
+ * campaigns_of_tests.
+ */
 export const TEST_COPIES = 'SELECT id FROM campaigns WHERE entity_id = $1 AND test_of IS NOT NULL';
 
 /** The campaign that a request is a test of; null: it is none, or is no longer kept. */
 export async function findTestedCampaign(db: Queryable, entityId: number, sendId: number): Promise<string | null> {
-  const { rows: [row] } = await db.query<{ test_of: string }>(
+  const {
+    rows: [row],
+  } = await db.query<{ test_of: string }>(
     `SELECT c.test_of FROM send_campaigns s JOIN campaigns c ON c.entity_id = s.entity_id AND c.id = s.campaign_id
-     WHERE s.entity_id = $1 AND s.send_id = $2 AND c.test_of IS NOT NULL`, [entityId, sendId]);
+     WHERE s.entity_id = $1 AND s.send_id = $2 AND c.test_of IS NOT NULL`,
+    [entityId, sendId],
+  );
   return row?.test_of ?? null;
 }
 
@@ -17,5 +24,7 @@ export async function deleteOldTests(db: Queryable, entityId: number): Promise<v
   await db.query(
     `DELETE FROM campaigns c
      WHERE c.entity_id = $1 AND c.test_of IS NOT NULL AND c.created_at < now() - interval '${REPORT_DAYS} days'
-       AND NOT EXISTS (SELECT FROM attempts a WHERE a.entity_id = $1 AND a.campaign_id = c.id)`, [entityId]);
+       AND NOT EXISTS (SELECT FROM attempts a WHERE a.entity_id = $1 AND a.campaign_id = c.id)`,
+    [entityId],
+  );
 }

@@ -62,8 +62,8 @@ const DATED = `c.type = 'transactional' AND c.status IN ('scheduled', 'ongoing')
 const ENDED = `${DATED} AND c.includes_inapp AND c.end_date <= now()`;
 
 /**
- * A launched transactional campaign waits for its start, and ends at its end date unless it has only pushes, which never end: nothing
- * happens at these moments but that sends are taken or refused, so they are read from the dates.
+ * A launched transactional campaign waits for its start, and ends at its end date unless it has only pushes, which
+ * never end: nothing happens at these moments but that sends are taken or refused, so they are read from the dates.
  */
 const STATUS = `CASE WHEN ${ENDED} THEN 'finished' WHEN NOT (${DATED}) THEN c.status
     WHEN c.start_date > now() THEN 'scheduled' ELSE 'ongoing' END`;
@@ -83,20 +83,37 @@ export const MAX_CAMPAIGNS = 10_000;
 
 /** A draft. Null: the entity has MAX_CAMPAIGNS already. */
 export async function insertCampaign(
-  tx: Queryable, entityId: number, settings: CampaignSettings, createdBy: number,
+  tx: Queryable,
+  entityId: number,
+  settings: CampaignSettings,
+  createdBy: number,
 ): Promise<NewCampaign | null> {
   return insertUnlessFull(tx, entityId, {
-    ...toColumns(settings), type: settings.type, identifier: newIdentifier('cmp'),
-    api_identifier: settings.type === 'transactional' ? newIdentifier('api') : null, created_by: createdBy,
+    ...toColumns(settings),
+    type: settings.type,
+    identifier: newIdentifier('cmp'),
+    api_identifier: settings.type === 'transactional' ? newIdentifier('api') : null,
+    created_by: createdBy,
   });
 }
 
-/** The copy of a campaign that a test sends: it takes messages at once. Null: the entity has MAX_CAMPAIGNS of them already. */
+/**
+ * The copy of a campaign that a test sends: it takes messages at once. Null: the entity has MAX_CAMPAIGNS of them
+ * already.
+ */
 export async function insertTestCopy(
-  tx: Queryable, entityId: number, testOf: string, settings: CampaignSettings, createdBy: number | null,
+  tx: Queryable,
+  entityId: number,
+  testOf: string,
+  settings: CampaignSettings,
+  createdBy: number | null,
 ): Promise<NewCampaign | null> {
   return insertUnlessFull(tx, entityId, {
-    ...toColumns(settings), type: settings.type, identifier: newIdentifier('cmp'), test_of: testOf, status: 'ongoing',
+    ...toColumns(settings),
+    type: settings.type,
+    identifier: newIdentifier('cmp'),
+    test_of: testOf,
+    status: 'ongoing',
     created_by: createdBy,
   });
 }
@@ -104,27 +121,39 @@ export async function insertTestCopy(
 type NewCampaign = { id: number; identifier: string; apiIdentifier: string | null };
 
 async function insertUnlessFull(
-  tx: Queryable, entityId: number, columns: Record<string, unknown> & { test_of?: string },
+  tx: Queryable,
+  entityId: number,
+  columns: Record<string, unknown> & { test_of?: string },
 ): Promise<NewCampaign | null> {
   // Additions wait for each other here; what only refers to the entity does not.
   await tx.query('SELECT FROM entities WHERE id = $1 FOR NO KEY UPDATE', [entityId]);
   const values = Object.keys(columns).map((_, index) => `$${index + 2}`);
-  return readRow(await tx.query(
-    `INSERT INTO campaigns (entity_id, ${Object.keys(columns).join(', ')}) SELECT $1, ${values.join(', ')}
+  return readRow(
+    await tx.query(
+      `INSERT INTO campaigns (entity_id, ${Object.keys(columns).join(', ')}) SELECT $1, ${values.join(', ')}
      WHERE (SELECT count(*) FROM campaigns WHERE entity_id = $1 AND test_of IS ${columns.test_of === undefined ? '' : 'NOT'} NULL)
        < ${MAX_CAMPAIGNS}
-     RETURNING id, identifier, api_identifier`, [entityId, ...Object.values(columns)]));
+     RETURNING id, identifier, api_identifier`,
+      [entityId, ...Object.values(columns)],
+    ),
+  );
 }
 
 /** All settings of a draft but its type. `failure`: why it can't be launched. */
 export async function updateCampaign(
-  tx: Queryable, entityId: number, id: number, settings: CampaignSettings, failure: string | null,
+  tx: Queryable,
+  entityId: number,
+  id: number,
+  settings: CampaignSettings,
+  failure: string | null,
 ): Promise<void> {
   const columns = toColumns(settings);
   const assignments = Object.keys(columns).map((column, index) => `${column} = $${index + 3}`);
   await tx.query(
     `UPDATE campaigns SET ${assignments.join(', ')}, failure = $${assignments.length + 3}, updated_at = now()
-     WHERE entity_id = $1 AND id = $2`, [entityId, id, ...Object.values(columns), failure]);
+     WHERE entity_id = $1 AND id = $2`,
+    [entityId, id, ...Object.values(columns), failure],
+  );
 }
 
 export async function deleteCampaign(tx: Queryable, entityId: number, id: number): Promise<void> {
@@ -132,8 +161,8 @@ export async function deleteCampaign(tx: Queryable, entityId: number, id: number
 }
 
 /**
- * Without a start date it starts now, and without an end date it ends CAMPAIGN_DAYS after its start. One to an audience is scheduled until
- * its run begins.
+ * Without a start date it starts now, and without an end date it ends CAMPAIGN_DAYS after its start. One to an audience
+ * is scheduled until its run begins.
  */
 export async function launchCampaign(tx: Queryable, entityId: number, id: number): Promise<void> {
   await tx.query(
@@ -141,7 +170,9 @@ export async function launchCampaign(tx: Queryable, entityId: number, id: number
        start_date = coalesce(start_date, now()),
        end_date = coalesce(end_date, coalesce(start_date, now()) + make_interval(days => ${CAMPAIGN_DAYS})),
        launched_at = now(), updated_at = now()
-     WHERE entity_id = $1 AND id = $2`, [entityId, id]);
+     WHERE entity_id = $1 AND id = $2`,
+    [entityId, id],
+  );
 }
 
 /** By its identifier or its `campaign_api_identifier`. */
@@ -150,22 +181,35 @@ export async function findCampaignByKey(db: Queryable, entityId: number, key: st
 }
 
 /** By the keys that were asked for; unknown ones are left out. */
-export async function listCampaignsByKeys(db: Queryable, entityId: number, keys: readonly string[]): Promise<Map<string, Campaign>> {
-  const campaigns = readRows<Campaign>(await db.query(
-    `${CAMPAIGNS} WHERE c.entity_id = $1 AND (c.identifier = ANY ($2) OR c.api_identifier = ANY ($2)) AND c.test_of IS NULL`,
-    [entityId, keys]));
-  const byKey = new Map(campaigns.flatMap((campaign) => [campaign.identifier, campaign.apiIdentifier].map((key) => [key, campaign])));
+export async function listCampaignsByKeys(
+  db: Queryable,
+  entityId: number,
+  keys: readonly string[],
+): Promise<Map<string, Campaign>> {
+  const campaigns = readRows<Campaign>(
+    await db.query(
+      `${CAMPAIGNS} WHERE c.entity_id = $1 AND (c.identifier = ANY ($2) OR c.api_identifier = ANY ($2)) AND c.test_of IS NULL`,
+      [entityId, keys],
+    ),
+  );
+  const byKey = new Map(
+    campaigns.flatMap((campaign) => [campaign.identifier, campaign.apiIdentifier].map((key) => [key, campaign])),
+  );
   return new Map(keys.flatMap((key) => (byKey.has(key) ? [[key, byKey.get(key)!]] : [])));
 }
 
 /** By the keys that were asked for; unknown ones are left out. By the unique indexes of both names. */
 export async function listCampaignRefs(
-  db: Queryable, entityId: number, keys: readonly string[],
+  db: Queryable,
+  entityId: number,
+  keys: readonly string[],
 ): Promise<Map<string, Pick<Campaign, 'id' | 'appId'>>> {
   if (keys.length === 0) return new Map();
   const { rows } = await db.query<{ key: string; id: number; app_id: number }>(
     `SELECT identifier AS key, id, app_id FROM campaigns WHERE entity_id = $1 AND identifier = ANY ($2) AND test_of IS NULL
-     UNION ALL SELECT api_identifier, id, app_id FROM campaigns WHERE entity_id = $1 AND api_identifier = ANY ($2)`, [entityId, keys]);
+     UNION ALL SELECT api_identifier, id, app_id FROM campaigns WHERE entity_id = $1 AND api_identifier = ANY ($2)`,
+    [entityId, keys],
+  );
   return new Map(rows.map(({ key, id, app_id: appId }) => [key, { id, appId }]));
 }
 
@@ -195,38 +239,62 @@ const FILTER = `c.entity_id = $1 AND c.test_of IS NULL AND ($2::integer[] IS NUL
 
 const NEWEST_FIRST = 'c.created_at DESC, c.id DESC';
 const ORDERS = {
-  status: STATUS, app: 'a.name', start_date: 'c.start_date DESC NULLS LAST', updated_at: 'c.updated_at DESC',
+  status: STATUS,
+  app: 'a.name',
+  start_date: 'c.start_date DESC NULLS LAST',
+  updated_at: 'c.updated_at DESC',
   created_at: 'c.created_at DESC',
 };
 export type CampaignOrder = keyof typeof ORDERS;
 
-/** The ids of all campaigns that match; equals in the order come newest first. `streamCampaigns` reads the campaigns. */
+/**
+ * The ids of all campaigns that match; equals in the order come newest first. `streamCampaigns` reads the campaigns.
+ */
 export async function listCampaignIds(
-  db: Queryable, entityId: number, filter: CampaignFilter, order: CampaignOrder,
+  db: Queryable,
+  entityId: number,
+  filter: CampaignFilter,
+  order: CampaignOrder,
 ): Promise<number[]> {
   const { rows } = await db.query<{ id: number }>(
     `SELECT c.id FROM campaigns c JOIN apps a ON a.entity_id = c.entity_id AND a.id = c.app_id
-     WHERE ${FILTER} ORDER BY ${ORDERS[order]}, ${NEWEST_FIRST}`, filterValues(entityId, filter));
+     WHERE ${FILTER} ORDER BY ${ORDERS[order]}, ${NEWEST_FIRST}`,
+    filterValues(entityId, filter),
+  );
   return rows.map(({ id }) => id);
 }
 
 export type CampaignStats = { pushesSent: number; pushesOpened: number };
 
 /** By the ids of campaigns; those without any attempt are left out. */
-export async function listCampaignStats(db: Queryable, entityId: number, ids: readonly number[]): Promise<Map<number, CampaignStats>> {
+export async function listCampaignStats(
+  db: Queryable,
+  entityId: number,
+  ids: readonly number[],
+): Promise<Map<number, CampaignStats>> {
   const { rows } = await db.query<{ id: number; sent: string; opened: string }>(
     `SELECT campaign_id AS id, coalesce(sum(attempts) FILTER (WHERE code = 'PUSH_SENT'), 0) AS sent, sum(opened) AS opened
-     FROM campaign_days WHERE entity_id = $1 AND campaign_id = ANY ($2) AND channel <> 'inapp' GROUP BY campaign_id`, [entityId, ids]);
+     FROM campaign_days WHERE entity_id = $1 AND campaign_id = ANY ($2) AND channel <> 'inapp' GROUP BY campaign_id`,
+    [entityId, ids],
+  );
   return new Map(rows.map(({ id, sent, opened }) => [id, { pushesSent: Number(sent), pushesOpened: Number(opened) }]));
 }
 
 /** By the identifiers of the variants of campaigns; those without any attempt are left out. */
-export async function listVariantStats(db: Queryable, entityId: number, ids: readonly number[]): Promise<Map<string, CampaignStats>> {
+export async function listVariantStats(
+  db: Queryable,
+  entityId: number,
+  ids: readonly number[],
+): Promise<Map<string, CampaignStats>> {
   const { rows } = await db.query<{ variant: string; sent: string; opened: string }>(
     `SELECT variant, coalesce(sum(attempts) FILTER (WHERE code = 'PUSH_SENT'), 0) AS sent, sum(opened) AS opened
      FROM campaign_days WHERE entity_id = $1 AND campaign_id = ANY ($2) AND variant <> '' AND channel <> 'inapp'
-     GROUP BY variant`, [entityId, ids]);
-  return new Map(rows.map(({ variant, sent, opened }) => [variant, { pushesSent: Number(sent), pushesOpened: Number(opened) }]));
+     GROUP BY variant`,
+    [entityId, ids],
+  );
+  return new Map(
+    rows.map(({ variant, sent, opened }) => [variant, { pushesSent: Number(sent), pushesOpened: Number(opened) }]),
+  );
 }
 
 function filterValues(entityId: number, filter: CampaignFilter): unknown[] {
@@ -237,21 +305,38 @@ function filterValues(entityId: number, filter: CampaignFilter): unknown[] {
 function toColumns(settings: CampaignSettings): Record<string, unknown> {
   const json = (value: unknown) => (value === null ? null : JSON.stringify(value));
   return {
-    app_id: settings.appId, name: settings.name, includes_push: settings.includesPush, includes_inapp: settings.includesInapp,
-    start_date: settings.startDate, end_date: settings.endDate, adapt_tz: settings.adaptTz,
-    skip_message_limit: settings.skipMessageLimit, is_sensitive: settings.isSensitive, filters: json(settings.filters),
-    params: json(settings.params), variants: json(settings.variants), recurrence: json(settings.recurrence),
+    app_id: settings.appId,
+    name: settings.name,
+    includes_push: settings.includesPush,
+    includes_inapp: settings.includesInapp,
+    start_date: settings.startDate,
+    end_date: settings.endDate,
+    adapt_tz: settings.adaptTz,
+    skip_message_limit: settings.skipMessageLimit,
+    is_sensitive: settings.isSensitive,
+    filters: json(settings.filters),
+    params: json(settings.params),
+    variants: json(settings.variants),
+    recurrence: json(settings.recurrence),
     notif_limit: json(settings.notifLimit),
   };
 }
 
 /** Yields campaigns in pieces, in the order of the ids. */
-export async function* streamCampaigns(db: Queryable, entityId: number, ids: readonly number[]): AsyncGenerator<Campaign[]> {
+export async function* streamCampaigns(
+  db: Queryable,
+  entityId: number,
+  ids: readonly number[],
+): AsyncGenerator<Campaign[]> {
   for await (const piece of idPieces(db, entityId, 'campaigns', ids)) yield listCampaignsById(db, entityId, piece);
 }
 
 /** In the order of the ids. */
 export async function listCampaignsById(db: Queryable, entityId: number, ids: readonly number[]): Promise<Campaign[]> {
-  return readRows<Campaign>(await db.query(
-    `${CAMPAIGNS} WHERE c.entity_id = $1 AND c.id = ANY ($2::integer[]) ORDER BY array_position($2::integer[], c.id)`, [entityId, ids]));
+  return readRows<Campaign>(
+    await db.query(
+      `${CAMPAIGNS} WHERE c.entity_id = $1 AND c.id = ANY ($2::integer[]) ORDER BY array_position($2::integer[], c.id)`,
+      [entityId, ids],
+    ),
+  );
 }

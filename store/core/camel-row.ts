@@ -1,4 +1,7 @@
-/** Rows of a query as records: the same members in camel case. For what is read by the row: by the million, a mapper is faster. */
+/**
+ * Rows of a query as records: the same members in camel case. For what is read by the row: by the million, a mapper is
+ * faster.
+ */
 
 const names = new Map<string, string>();
 

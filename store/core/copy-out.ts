@@ -9,8 +9,8 @@ export type CopiedOut = {
 };
 
 /**
- * Runs `COPY … TO STDOUT`; it goes on as bytes are taken. A reader that stops taking them ends the session: what Postgres still has
- * to say would come as an answer to the next statement.
+ * Runs `COPY … TO STDOUT`; it goes on as bytes are taken. A reader that stops taking them ends the session: what
+ * Postgres still has to say would come as an answer to the next statement.
  */
 export function copyOut(session: Tx, statement: string): CopiedOut {
   let rows: number | null = null;
@@ -47,10 +47,15 @@ function endNow(session: Tx): void {
 }
 
 /**
- * The rows of a query as CSV, in its order and as of its beginning, however many: by one COPY in a transaction that reads only, so that
- * no write waits for it, though vacuum does. `settings` are SET LOCAL statements.
+ * The rows of a query as CSV, in its order and as of its beginning, however many: by one COPY in a transaction that
+ * reads only, so that no write waits for it, though vacuum does. `settings` are SET LOCAL statements.
  */
-export async function* copyCsv(db: Database, query: string, parameters: readonly unknown[], settings: string): AsyncGenerator<Buffer> {
+export async function* copyCsv(
+  db: Database,
+  query: string,
+  parameters: readonly unknown[],
+  settings: string,
+): AsyncGenerator<Buffer> {
   const session = await db.connect();
   try {
     await session.query(`BEGIN READ ONLY; SET LOCAL transaction_timeout = 0; ${settings}`);
@@ -63,7 +68,9 @@ export async function* copyCsv(db: Database, query: string, parameters: readonly
 
 /** COPY takes no parameters: each `$n` becomes the text that it would be sent as. */
 function withLiterals(query: string, parameters: readonly unknown[]): string {
-  const literals = parameters.map((parameter) => (parameter === null ? 'NULL' : pg.escapeLiteral(parameterText(parameter))));
+  const literals = parameters.map((parameter) =>
+    parameter === null ? 'NULL' : pg.escapeLiteral(parameterText(parameter)),
+  );
   return query.replaceAll(/\$(\d+)/g, (_, ordinal: string) => literals[Number(ordinal) - 1]!);
 }
 

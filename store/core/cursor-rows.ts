@@ -5,12 +5,15 @@ import { LOOK_UP_BY_KEY } from './look-up-by-key.ts';
 const PAGE = 1_000;
 
 /**
- * The rows of a query in its order, as of its beginning, however many: through a cursor, since to look for the next page anew each
- * time takes longer the more there are. It reads only, so no write waits for it, though vacuum does. `settings` are SET LOCAL
- * statements.
+ * The rows of a query in its order, as of its beginning, however many: through a cursor, since to look for the next
+ * page anew each time takes longer the more there are. It reads only, so no write waits for it, though vacuum does.
+ * `settings` are SET LOCAL statements.
  */
 export async function* cursorRows<Row extends Record<string, unknown>>(
-  db: Database, query: string, parameters: unknown[], settings = LOOK_UP_BY_KEY,
+  db: Database,
+  query: string,
+  parameters: unknown[],
+  settings = LOOK_UP_BY_KEY,
 ): AsyncGenerator<Row> {
   const tx = await db.connect();
   let broken: Error | undefined;
@@ -19,7 +22,9 @@ export async function* cursorRows<Row extends Record<string, unknown>>(
     await tx.query(`DECLARE shown NO SCROLL CURSOR FOR ${query}`, parameters);
     yield* fetched<Row>(tx);
   } finally {
-    await tx.query('ROLLBACK').catch((cause: Error) => { broken = cause; });
+    await tx.query('ROLLBACK').catch((cause: Error) => {
+      broken = cause;
+    });
     tx.release(broken);
   }
 }

@@ -6,7 +6,9 @@ export type Tx = pg.PoolClient;
 /** Anything that answers a statement: the pool, or one client inside a transaction. */
 export type Queryable = Pick<Tx, 'query'>;
 
-/** Every transaction that writes ends within this time, so a window over `received_at` closes (docs/architecture.md). */
+/**
+ * Every transaction that writes ends within this time, so a window over `received_at` closes (docs/architecture.md).
+ */
 const WRITE_TIMEOUT_MS = 30_000;
 
 const DEADLOCK = '40P01';
@@ -36,8 +38,8 @@ export type DatabaseOptions = {
 const END_WITHIN_MS = 5_000;
 
 /**
- * A pool whose sessions end any write transaction that lasts longer than WRITE_TIMEOUT_MS. Its `end` waits until they have ended:
- * else a server that ends next would meet sessions that still say goodbye.
+ * A pool whose sessions end any write transaction that lasts longer than WRITE_TIMEOUT_MS. Its `end` waits until they
+ * have ended: else a server that ends next would meet sessions that still say goodbye.
  */
 export function openDatabase({ url, max = 10, name = 'millrace', onError = () => {} }: DatabaseOptions): Database {
   const pool = new pg.Pool({
@@ -58,14 +60,18 @@ export function openDatabase({ url, max = 10, name = 'millrace', onError = () =>
 function endingWithSessions(pool: pg.Pool): pg.Pool {
   let sessions = 0;
   let lastEnded = () => {};
-  pool.on('connect', () => { sessions += 1; });
+  pool.on('connect', () => {
+    sessions += 1;
+  });
   pool.on('remove', () => {
     sessions -= 1;
     if (sessions === 0) lastEnded();
   });
   const end = pool.end.bind(pool);
   pool.end = async () => {
-    const allEnded = new Promise<void>((resolve) => { lastEnded = resolve; });
+    const allEnded = new Promise<void>((resolve) => {
+      lastEnded = resolve;
+    });
     await end();
     if (sessions > 0) await Promise.race([allEnded, sleep(END_WITHIN_MS, undefined, { ref: false })]);
   };
@@ -96,10 +102,13 @@ export class RowsMoved extends Error {
 /**
  * Runs `work` in a short write transaction. A deadlock or serialization failure runs it again from the
  * start, so `work` changes nothing but the database. With `collide`, so does a key that another
- * transaction inserted meanwhile: the next run finds it there. `settings` are SET LOCAL statements, that go along with BEGIN.
+ * transaction inserted meanwhile: the next run finds it there. `settings` are SET LOCAL statements, that go along with
+ * BEGIN.
  */
 export async function write<T>(
-  db: Database, work: (tx: Tx) => Promise<T>, { collide = false, settings = '' } = {},
+  db: Database,
+  work: (tx: Tx) => Promise<T>,
+  { collide = false, settings = '' } = {},
 ): Promise<T> {
   const transient = collide ? [DEADLOCK, SERIALIZATION, UNIQUE_VIOLATION] : [DEADLOCK, SERIALIZATION];
   for (let attempt = 1; ; attempt += 1) {
@@ -114,11 +123,19 @@ export async function write<T>(
 type ReadOptions = { settings?: string; signal?: AbortSignal | undefined };
 
 /** Runs `work` in a short transaction that only reads. `settings` as in `write`; `signal` as in `endingOn`. */
-export function read<T>(db: Database, work: (tx: Tx) => Promise<T>, { settings = '', signal }: ReadOptions = {}): Promise<T> {
-  return inTransaction(db, async (tx) => {
-    const pids = signal ? [await findPid(tx)] : [];
-    return endingOn(db, pids, signal, () => work(tx));
-  }, `BEGIN READ ONLY;${settings}`);
+export function read<T>(
+  db: Database,
+  work: (tx: Tx) => Promise<T>,
+  { settings = '', signal }: ReadOptions = {},
+): Promise<T> {
+  return inTransaction(
+    db,
+    async (tx) => {
+      const pids = signal ? [await findPid(tx)] : [];
+      return endingOn(db, pids, signal, () => work(tx));
+    },
+    `BEGIN READ ONLY;${settings}`,
+  );
 }
 
 async function findPid(tx: Tx): Promise<number> {
@@ -127,11 +144,15 @@ async function findPid(tx: Tx): Promise<number> {
 }
 
 /**
- * Runs `work` in the sessions with these process ids, which end as soon as the signal aborts: Postgres then stops computing, and their
- * statements fail. Ending a session also holds between two statements, where a request to cancel has no effect.
+ * Runs `work` in the sessions with these process ids, which end as soon as the signal aborts: Postgres then stops
+ * computing, and their statements fail. Ending a session also holds between two statements, where a request to cancel
+ * has no effect.
  */
 export async function endingOn<T>(
-  db: Database, pids: readonly number[], signal: AbortSignal | undefined, work: () => Promise<T>,
+  db: Database,
+  pids: readonly number[],
+  signal: AbortSignal | undefined,
+  work: () => Promise<T>,
 ): Promise<T> {
   if (!signal) return work();
   signal.throwIfAborted();
@@ -157,7 +178,9 @@ async function inTransaction<T>(db: Database, work: (tx: Tx) => Promise<T>, begi
     await tx.query('COMMIT');
     return result;
   } catch (error) {
-    await tx.query('ROLLBACK').catch((cause: Error) => { broken = cause; });
+    await tx.query('ROLLBACK').catch((cause: Error) => {
+      broken = cause;
+    });
     throw error;
   } finally {
     tx.release(broken);

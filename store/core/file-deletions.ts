@@ -3,36 +3,46 @@ import type { Database, Queryable } from './database.ts';
 import type { Files } from './files.ts';
 
 /**
- * Files that no row names any more: noted in the transaction that lets go of them, deleted after its commit. Who is killed between leaves
- * the note, by which a repeat or the sweep deletes the file. A noted key is never written again.
+ * Files that no row names any more: noted in the transaction that lets go of them, deleted after its commit. Who is
+ * killed between leaves the note, by which a repeat or the sweep deletes the file. A noted key is never written again.
  */
 type FileDependencies = { db: Database; files: Files; boundary?: (name: string) => void };
 
 /** Returns how many of these files were not noted before. */
 export async function noteFileDeletions(tx: Queryable, entityId: number, keys: readonly string[]): Promise<number> {
   const { rowCount } = await tx.query(
-    'INSERT INTO file_deletions (entity_id, file_key) SELECT $1, unnest($2::text[]) ON CONFLICT DO NOTHING', [entityId, keys]);
+    'INSERT INTO file_deletions (entity_id, file_key) SELECT $1, unnest($2::text[]) ON CONFLICT DO NOTHING',
+    [entityId, keys],
+  );
   return rowCount!;
 }
 
 /** Deletes the noted files of an entity whose keys begin with `area`. Call it after the commit of the note. */
 export async function deleteNotedFiles(
-  { db, files, boundary = () => {} }: FileDependencies, entityId: number, area: string,
+  { db, files, boundary = () => {} }: FileDependencies,
+  entityId: number,
+  area: string,
 ): Promise<void> {
   const { rows } = await db.query<{ file_key: string }>(
-    'SELECT file_key FROM file_deletions WHERE entity_id = $1 AND starts_with(file_key, $2) ORDER BY file_key', [entityId, area]);
+    'SELECT file_key FROM file_deletions WHERE entity_id = $1 AND starts_with(file_key, $2) ORDER BY file_key',
+    [entityId, area],
+  );
   if (rows.length > 0) boundary('files: deletion noted');
   for (const { file_key: key } of rows) await deleteNotedFile({ db, files, boundary }, entityId, key);
 }
 
 export async function countNotedFiles(db: Queryable, entityId: number, area: string): Promise<number> {
   const { rows } = await db.query<{ files: number }>(
-    'SELECT count(*) AS files FROM file_deletions WHERE entity_id = $1 AND starts_with(file_key, $2)', [entityId, area]);
+    'SELECT count(*) AS files FROM file_deletions WHERE entity_id = $1 AND starts_with(file_key, $2)',
+    [entityId, area],
+  );
   return rows[0]!.files;
 }
 
 export async function deleteNotedFile(
-  { db, files, boundary = () => {} }: FileDependencies, entityId: number, key: string,
+  { db, files, boundary = () => {} }: FileDependencies,
+  entityId: number,
+  key: string,
 ): Promise<void> {
   await files.delete(key);
   boundary('files: deleted');

@@ -5,8 +5,9 @@ const held = new Set<DatabaseSync>();
 const SQLITE_BUSY = 5;
 
 /**
- * Locks a file, which it makes, and returns how to release it; null: another has the lock. The lock is SQLite's, and so the kernel's:
- * one of any number that race gets it, and it ends with its process, SIGKILL included. Containers on one machine see each other's.
+ * Locks a file, which it makes, and returns how to release it; null: another has the lock. The lock is SQLite's, and so
+ * the kernel's: one of any number that race gets it, and it ends with its process, SIGKILL included. Containers on one
+ * machine see each other's.
  */
 export function takeFileLock(path: string): (() => void) | null {
   const lock = new DatabaseSync(path);

@@ -5,7 +5,10 @@ import { refuse } from '../../domain/core/refusal.ts';
 import type { Database, Tx } from './database.ts';
 import { asBytes, type Files, isMissingFile } from './files.ts';
 
-/** The marker by which a database knows its file store: compared at the start, and again wherever a file is missing or changed. */
+/**
+ * The marker by which a database knows its file store: compared at the start, and again wherever a file is missing or
+ * changed.
+ */
 
 /** Holds the id of the file store; the database that belongs to it has the same. */
 const MARKER = 'store/id';
@@ -13,9 +16,9 @@ const MARKER = 'store/id';
 const MARKER_LOCK = 5_717_023_446;
 
 /**
- * Compares the file store with the one that the database knows, and refuses another one. The first process of both draws the id. A
- * database that knows none, such as an older backup, takes the store that is there. Returns the store, which from then on throws
- * FileStoreAway while it lacks its marker.
+ * Compares the file store with the one that the database knows, and refuses another one. The first process of both
+ * draws the id. A database that knows none, such as an older backup, takes the store that is there. Returns the store,
+ * which from then on throws FileStoreAway while it lacks its marker.
  */
 export async function checkFileStore(db: Database, files: Files): Promise<Files> {
   const session = await db.connect();
@@ -24,12 +27,14 @@ export async function checkFileStore(db: Database, files: Files): Promise<Files>
     await session.query('SELECT pg_advisory_lock($1)', [MARKER_LOCK]);
     return markedFiles(files, await checkUnderLock(session, files));
   } finally {
-    session.release(true);          // ends the session, and its lock with it
+    session.release(true); // ends the session, and its lock with it
   }
 }
 
 async function checkUnderLock(session: Tx, files: Files): Promise<string> {
-  const { rows: [known] } = await session.query<{ id: string }>('SELECT id FROM file_store');
+  const {
+    rows: [known],
+  } = await session.query<{ id: string }>('SELECT id FROM file_store');
   const found = await readMarker(files);
   if (known === undefined) {
     const id = found ?? randomUUID();
@@ -43,8 +48,12 @@ async function checkUnderLock(session: Tx, files: Files): Promise<string> {
   }
   if (found !== known.id) {
     const what = found === null ? 'is empty or lacks its marker' : 'belongs to another database';
-    refuse(500, 'another_file_store', `MILLRACE_FILES: this file store ${what} (${MARKER}), and this database has another one. Set `
-      + 'MILLRACE_FILES to the store that all processes of this database share; docs/deploying.md says how to restore or replace it.');
+    refuse(
+      500,
+      'another_file_store',
+      `MILLRACE_FILES: this file store ${what} (${MARKER}), and this database has another one. Set ` +
+        'MILLRACE_FILES to the store that all processes of this database share; docs/deploying.md says how to restore or replace it.',
+    );
   }
   return found;
 }
@@ -54,8 +63,8 @@ async function readMarker(files: Files): Promise<string | null> {
 }
 
 /**
- * A file store that compares its marker before and after each change and each list, and wherever a file is missing: a volume that is
- * not mounted, or an emptied bucket, would say of every file that it is gone.
+ * A file store that compares its marker before and after each change and each list, and wherever a file is missing: a
+ * volume that is not mounted, or an emptied bucket, would say of every file that it is gone.
  */
 function markedFiles(files: Files, id: string): Files {
   const check = async () => {
@@ -88,7 +97,7 @@ function markedFiles(files: Files, id: string): Files {
     readAll: (key) => found(() => files.readAll(key)),
     size: (key) => found(() => files.size(key)),
     delete: (key) => checked(() => files.delete(key)),
-    async* list(prefix) {
+    async *list(prefix) {
       await check();
       yield* files.list(prefix);
       await check();

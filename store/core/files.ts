@@ -42,14 +42,18 @@ export async function* asBytes(text: string | Buffer): AsyncGenerator<Buffer> {
 }
 
 /**
- * Files in a folder, readable by this user alone. `put` syncs before it renames, so a key survives power loss. It makes no folder
- * anew that is gone: it may be a volume that is not mounted.
+ * Files in a folder, readable by this user alone. `put` syncs before it renames, so a key survives power loss. It makes
+ * no folder anew that is gone: it may be a volume that is not mounted.
  */
-export function folderFiles(folder: string, { onRenamed = () => {} }: { onRenamed?: (key: string) => void } = {}): Files {
+export function folderFiles(
+  folder: string,
+  { onRenamed = () => {} }: { onRenamed?: (key: string) => void } = {},
+): Files {
   const root = resolve(folder);
   const path = (key: string) => join(root, checkedKey(key));
   const check = async () => {
-    if (await stat(root).catch(nullIfMissing) === null) throw new FileStoreAway('the folder of the file store is not there');
+    if ((await stat(root).catch(nullIfMissing)) === null)
+      throw new FileStoreAway('the folder of the file store is not there');
   };
   return {
     async put(key, bytes) {
@@ -89,8 +93,9 @@ export function filesIn(files: Files, area: string): Files {
     readAll: (key) => files.readAll(inside(key)),
     size: (key) => files.size(inside(key)),
     delete: (key) => files.delete(inside(key)),
-    async* list(prefix) {
-      for await (const { key, modifiedAt } of files.list(inside(prefix))) yield { key: key.slice(area.length + 1), modifiedAt };
+    async *list(prefix) {
+      for await (const { key, modifiedAt } of files.list(inside(prefix)))
+        yield { key: key.slice(area.length + 1), modifiedAt };
     },
     deleteUnfinished: (now) => files.deleteUnfinished(now),
     create: () => files.create(),
@@ -139,7 +144,10 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-/** Also files that others put there: one whose name is no key gets one, so that it is searched and deleted as all others are. */
+/**
+ * Also files that others put there: one whose name is no key gets one, so that it is searched and deleted as all others
+ * are.
+ */
 async function* listFolder(root: string, prefix: string, onRenamed: (key: string) => void): AsyncGenerator<StoredFile> {
   const area = dirname(`${prefix}x`);
   const start = join(root, area);
@@ -156,7 +164,13 @@ async function* listFolder(root: string, prefix: string, onRenamed: (key: string
     if (!found) continue;
     const key = isFileKey(name) ? name : strayKey(area, name);
     if (key !== name) {
-      if (area === '.' || !await renameStray(path, join(root, key)).catch((error: unknown) => { failures.push(error); })) continue;
+      if (
+        area === '.' ||
+        !(await renameStray(path, join(root, key)).catch((error: unknown) => {
+          failures.push(error);
+        }))
+      )
+        continue;
       renamed.add(key);
       onRenamed(key);
     }
@@ -173,7 +187,10 @@ function strayKey(area: string, name: string): string {
 
 /** False: another process has renamed it, or it is gone. */
 function renameStray(path: string, to: string): Promise<boolean> {
-  return rename(path, to).then(() => true, (error: NodeJS.ErrnoException) => nullIfMissing(error) !== null);
+  return rename(path, to).then(
+    () => true,
+    (error: NodeJS.ErrnoException) => nullIfMissing(error) !== null,
+  );
 }
 
 function nullIfMissing(error: NodeJS.ErrnoException): null {

@@ -8,11 +8,16 @@ const PIECE_ROWS = 500;
 const ROW_BYTES = 'octet_length(r::text)';
 
 /**
- * Cuts ids of rows of a table, in their order, into pieces whose rows fit into memory: the caller reads the rows of a piece, and a list of
- * any size is never held as a whole. No connection is held between two pieces. `bytes` is the SQL of what is read for a row `r`.
+ * Cuts ids of rows of a table, in their order, into pieces whose rows fit into memory: the caller reads the rows of a
+ * piece, and a list of any size is never held as a whole. No connection is held between two pieces. `bytes` is the SQL
+ * of what is read for a row `r`.
  */
 export async function* idPieces(
-  db: Queryable, entityId: number, table: string, ids: readonly number[], bytes = ROW_BYTES,
+  db: Queryable,
+  entityId: number,
+  table: string,
+  ids: readonly number[],
+  bytes = ROW_BYTES,
 ): AsyncGenerator<number[]> {
   for (let start = 0; start < ids.length;) {
     const next = ids.slice(start, start + PIECE_ROWS);
@@ -24,7 +29,9 @@ export async function* idPieces(
          SELECT taken + 1, cut.bytes + coalesce(
            (SELECT ${bytes} FROM ${table} r WHERE r.entity_id = $1 AND r.id = ($2::integer[])[cut.taken + 1]), 0)
          FROM cut WHERE taken < cardinality($2::integer[]) AND cut.bytes < ${PIECE_BYTES})
-       SELECT max(taken) AS taken FROM cut`, [entityId, next]);
+       SELECT max(taken) AS taken FROM cut`,
+      [entityId, next],
+    );
     const { taken } = rows[0]!;
     yield next.slice(0, taken);
     start += taken;

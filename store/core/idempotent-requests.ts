@@ -23,13 +23,16 @@ export type EarlierRequest = { fingerprint: Buffer; reply: KeptReply | null };
  * so where none is, nothing was committed, and a holder that wakes up later can't commit (`updateReply`).
  */
 export async function insertRequest(
-  db: Queryable, entityId: number, { keyHash, holder, fingerprint }: KeyHolder & { fingerprint: Buffer },
+  db: Queryable,
+  entityId: number,
+  { keyHash, holder, fingerprint }: KeyHolder & { fingerprint: Buffer },
 ): Promise<EarlierRequest | null> {
   for (;;) {
     const { rowCount } = await db.query(
       `INSERT INTO idempotent_requests (entity_id, key_hash, fingerprint, holder, leased_until)
        VALUES ($1, $2, $3, $4, now() + ${LEASE}) ON CONFLICT (entity_id, key_hash) DO NOTHING`,
-      [entityId, keyHash, fingerprint, holder]);
+      [entityId, keyHash, fingerprint, holder],
+    );
     if (rowCount === 1) return null;
     const earlier = await findRequest(db, entityId, keyHash);
     if (earlier && !earlier.isOver) return { fingerprint: earlier.fingerprint, reply: earlier.reply };
@@ -42,36 +45,50 @@ export async function insertRequest(
  * another request has taken the key over, and the transaction must not commit.
  */
 export async function updateReply(
-  tx: Queryable, entityId: number, { keyHash, holder }: KeyHolder, { status, body, identifier }: KeptReply,
+  tx: Queryable,
+  entityId: number,
+  { keyHash, holder }: KeyHolder,
+  { status, body, identifier }: KeptReply,
 ): Promise<boolean> {
   const { rowCount } = await tx.query(
     `UPDATE idempotent_requests SET http_status = $4, reply = $5, identifier = $6
-     WHERE entity_id = $1 AND key_hash = $2 AND holder = $3`, [entityId, keyHash, holder, status, body, identifier]);
+     WHERE entity_id = $1 AND key_hash = $2 AND holder = $3`,
+    [entityId, keyHash, holder, status, body, identifier],
+  );
   return rowCount === 1;
 }
 
 /** Frees the key of a request that kept no reply. */
-export async function deleteUnanswered(
-  db: Queryable, entityId: number, { keyHash, holder }: KeyHolder,
-): Promise<void> {
+export async function deleteUnanswered(db: Queryable, entityId: number, { keyHash, holder }: KeyHolder): Promise<void> {
   await db.query(
     'DELETE FROM idempotent_requests WHERE entity_id = $1 AND key_hash = $2 AND holder = $3 AND http_status IS NULL',
-    [entityId, keyHash, holder]);
+    [entityId, keyHash, holder],
+  );
 }
 
 /** What frees a key: its time, or the end of a lease without a reply. */
 const OVER = `(received_at < now() - ${KEY_KEPT_FOR} OR http_status IS NULL AND leased_until < now())`;
 
 type Row = {
-  fingerprint: Buffer; http_status: number | null; reply: string | null; identifier: string | null; is_over: boolean;
+  fingerprint: Buffer;
+  http_status: number | null;
+  reply: string | null;
+  identifier: string | null;
+  is_over: boolean;
 };
 
 async function findRequest(
-  db: Queryable, entityId: number, keyHash: Buffer,
-): Promise<EarlierRequest & { isOver: boolean } | null> {
-  const { rows: [row] } = await db.query<Row>(
+  db: Queryable,
+  entityId: number,
+  keyHash: Buffer,
+): Promise<(EarlierRequest & { isOver: boolean }) | null> {
+  const {
+    rows: [row],
+  } = await db.query<Row>(
     `SELECT fingerprint, http_status, reply, identifier, ${OVER} AS is_over FROM idempotent_requests
-     WHERE entity_id = $1 AND key_hash = $2`, [entityId, keyHash]);
+     WHERE entity_id = $1 AND key_hash = $2`,
+    [entityId, keyHash],
+  );
   if (!row) return null;
   const { http_status: status, reply: body, identifier } = row;
   const reply = status === null ? null : { status, body, identifier };
@@ -80,5 +97,8 @@ async function findRequest(
 
 /** Waits for a holder that is just about to commit its reply, and then leaves it. */
 async function deleteIfOver(db: Queryable, entityId: number, keyHash: Buffer): Promise<void> {
-  await db.query(`DELETE FROM idempotent_requests WHERE entity_id = $1 AND key_hash = $2 AND ${OVER}`, [entityId, keyHash]);
+  await db.query(`DELETE FROM idempotent_requests WHERE entity_id = $1 AND key_hash = $2 AND ${OVER}`, [
+    entityId,
+    keyHash,
+  ]);
 }

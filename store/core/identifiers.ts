@@ -4,16 +4,54 @@ const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const LENGTH = 20;
 
 /** What an identifier names, as its readable prefix: `imp_4fK…`. */
-export type IdentifierKind = 'api' | 'app' | 'atr' | 'cat' | 'cmp' | 'con' | 'crs' | 'crt' | 'del' | 'ent' | 'exp' | 'fil' | 'fun'
-  | 'gdp' | 'grp' | 'hld' | 'imp' | 'inv' | 'job' | 'key' | 'lgt' | 'prv' | 'pur' | 'rcp' | 'rct' | 'rec' | 'req' | 'rst' | 'run' | 'seg'
-  | 'snd' | 'sor' | 'stk' | 'syn' | 'usr' | 'utk' | 'var';
+export type IdentifierKind =
+  | 'api'
+  | 'app'
+  | 'atr'
+  | 'cat'
+  | 'cmp'
+  | 'con'
+  | 'crs'
+  | 'crt'
+  | 'del'
+  | 'ent'
+  | 'exp'
+  | 'fil'
+  | 'fun'
+  | 'gdp'
+  | 'grp'
+  | 'hld'
+  | 'imp'
+  | 'inv'
+  | 'job'
+  | 'key'
+  | 'lgt'
+  | 'prv'
+  | 'pur'
+  | 'rcp'
+  | 'rct'
+  | 'rec'
+  | 'req'
+  | 'rst'
+  | 'run'
+  | 'seg'
+  | 'snd'
+  | 'sor'
+  | 'stk'
+  | 'syn'
+  | 'usr'
+  | 'utk'
+  | 'var';
 
 /** An opaque identifier: the prefix of its kind and 20 random letters and digits (119 bits). */
 export function newIdentifier(kind: IdentifierKind): string {
   return `${kind}_${randomText(LENGTH)}`;
 }
 
-/** A random key of letters and digits that meets the reference's API key format (a digit, a lower and an upper case letter). */
+/**
+ * A random key of letters and digits that meets the reference's API key format (a digit, a lower and an upper case
+ * letter).
+ */
 export function newApiKey(): string {
   for (;;) {
     const key = randomText(40);

@@ -1,15 +1,18 @@
 import pg from 'pg';
 import type { Database, Tx } from './database.ts';
 
-/** How long a caller waits: for a session of the pool, and for an answer until Postgres is asked for a sign of life, and for that. */
+/**
+ * How long a caller waits: for a session of the pool, and for an answer until Postgres is asked for a sign of life, and
+ * for that.
+ */
 export type Patience = { sessionMs: number; answerMs: number };
 
 const PATIENCE: Patience = { sessionMs: 5_000, answerMs: 5_000 };
 
 /**
- * The same pool for those who answer callers. Fails when no session is free in time. Ends a session whose answer does not come while
- * Postgres lets no new session begin, as one that is frozen does; a statement of any length is waited for while it does. Both errors are
- * those of a database that is away.
+ * The same pool for those who answer callers. Fails when no session is free in time. Ends a session whose answer does
+ * not come while Postgres lets no new session begin, as one that is frozen does; a statement of any length is waited
+ * for while it does. Both errors are those of a database that is away.
  */
 export function impatient(db: Database, patience: Patience = PATIENCE): Database {
   const isFrozen = oneAtATime(() => letsNoSessionBegin(db, patience.answerMs));
@@ -34,7 +37,10 @@ async function sessionOf(db: Database, withinMs: number): Promise<Tx> {
   const asked = db.connect();
   const session = await inTime(asked, withinMs);
   if (session !== LATE) return session;
-  asked.then((late) => late.release(), () => {});
+  asked.then(
+    (late) => late.release(),
+    () => {},
+  );
   // The pool's own words.
   throw new Error('timeout exceeded when trying to connect');
 }
@@ -64,11 +70,13 @@ function attended(session: Tx, answerMs: number, isFrozen: () => Promise<boolean
   const query = (...args: Parameters<Tx['query']>) => {
     const answer: unknown = session.query(...args);
     const timer = setInterval(() => {
-      void isFrozen().then((frozen) => { if (frozen) breakOff(session); });
+      void isFrozen().then((frozen) => {
+        if (frozen) breakOff(session);
+      });
     }, answerMs);
     const stop = () => clearInterval(timer);
     if (answer instanceof Promise) void answer.then(stop, stop);
-    else (answer as NodeJS.EventEmitter).once('close', stop).once('error', stop);      // of a COPY
+    else (answer as NodeJS.EventEmitter).once('close', stop).once('error', stop); // of a COPY
     return answer;
   };
   return overlaid(session, { query });
@@ -85,7 +93,10 @@ async function letsNoSessionBegin(db: Database, withinMs: number): Promise<boole
   const client = new pg.Client({ connectionString: connectionString! });
   client.on('error', () => {});
   // A server that refuses it answers.
-  const begun = await inTime(client.connect().catch(() => {}), withinMs);
+  const begun = await inTime(
+    client.connect().catch(() => {}),
+    withinMs,
+  );
   if (begun === LATE) breakOff(client);
   else void client.end().catch(() => {});
   return begun === LATE;
@@ -94,7 +105,10 @@ async function letsNoSessionBegin(db: Database, withinMs: number): Promise<boole
 /** Callers that come while one is asking wait for the same answer. */
 function oneAtATime<T>(ask: () => Promise<T>): () => Promise<T> {
   let asking: Promise<T> | undefined;
-  return () => asking ??= ask().finally(() => { asking = undefined; });
+  return () =>
+    (asking ??= ask().finally(() => {
+      asking = undefined;
+    }));
 }
 
 /** An object with some of its methods replaced; the others are called on the object itself. */

@@ -4,14 +4,27 @@ import { type Database, type Queryable, write } from './database.ts';
 export type Tally = (tx: Queryable, rows: number) => Promise<void>;
 
 /** Runs a statement that changes rows, and has `tally` told of them in its transaction; how many they are. */
-export async function changeRows(tx: Queryable, statement: string, parameters: unknown[], tally?: Tally): Promise<number> {
+export async function changeRows(
+  tx: Queryable,
+  statement: string,
+  parameters: unknown[],
+  tally?: Tally,
+): Promise<number> {
   const rows = (await tx.query(statement, parameters)).rowCount ?? 0;
   if (rows > 0) await tally?.(tx, rows);
   return rows;
 }
 
-/** Repeats a statement that changes some rows at once until it finds none, each time in a short transaction; how many it changed. */
-export async function inBatches(db: Database, statement: string, parameters: unknown[], tally?: Tally): Promise<number> {
+/**
+ * Repeats a statement that changes some rows at once until it finds none, each time in a short transaction; how many it
+ * changed.
+ */
+export async function inBatches(
+  db: Database,
+  statement: string,
+  parameters: unknown[],
+  tally?: Tally,
+): Promise<number> {
   for (let total = 0; ;) {
     const changed = await write(db, (tx) => changeRows(tx, statement, parameters, tally));
     if (changed === 0) return total;

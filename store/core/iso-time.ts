@@ -1,6 +1,6 @@
 /**
- * ISO with milliseconds, cut and not rounded, for the years 1 to 9999. Postgres leaves zeros at the end out, so a microsecond
- * is added that is then cut off. to_char takes half as long again.
+ * ISO with milliseconds, cut and not rounded, for the years 1 to 9999. Postgres leaves zeros at the end out, so a
+ * microsecond is added that is then cut off. to_char takes half as long again.
  */
 const upToMilliseconds = (time: string, later: string) =>
   `replace(left((date_trunc('milliseconds', ${time}) + ${later})::text, 23), ' ', 'T')`;

@@ -3,4 +3,6 @@
  * planner knows of a table may be of any age, and of a table that was empty it reads all pages once for every row,
  * also those that others are just filling.
  */
-export const LOOK_UP_BY_KEY = ['hashjoin', 'mergejoin', 'seqscan', 'bitmapscan'].map((way) => `SET LOCAL enable_${way} = off`).join(';');
+export const LOOK_UP_BY_KEY = ['hashjoin', 'mergejoin', 'seqscan', 'bitmapscan']
+  .map((way) => `SET LOCAL enable_${way} = off`)
+  .join(';');

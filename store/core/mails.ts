@@ -1,15 +1,22 @@
 import type { Queryable, Tx } from './database.ts';
 
 /**
- * `sending`: under way, or broken off there; `filed`: there is no mail server, and it lies in a file; `unknown`: it broke off, and the mail
- * may have arrived.
+ * `sending`: under way, or broken off there; `filed`: there is no mail server, and it lies in a file; `unknown`: it
+ * broke off, and the mail may have arrived.
  */
 export type MailState = 'sending' | 'sent' | 'filed' | 'not_sent' | 'unknown';
 
-/** What has a mail of its own, or an alert by another way: columns mail_state, mail_tries and mail_reason tell of it. */
-export type Mailed = { table: MailedRun | 'imports' | 'gdpr_mails' | 'file_jobs'; entityId: number; id: number } | MailedLink;
+/**
+ * What has a mail of its own, or an alert by another way: columns mail_state, mail_tries and mail_reason tell of it.
+ */
+export type Mailed =
+  | { table: MailedRun | 'imports' | 'gdpr_mails' | 'file_jobs'; entityId: number; id: number }
+  | MailedLink;
 
-/** A run has a mail and alerts, so column mail_due_at has when each is tried again; null: it is settled, or was not tried. */
+/**
+ * A run has a mail and alerts, so column mail_due_at has when each is tried again; null: it is settled, or was not
+ * tried.
+ */
 type MailedRun = 'sync_runs' | 'export_runs' | 'run_alerts';
 
 /** What is mailed as a link. */
@@ -25,15 +32,17 @@ export const MAX_MAIL_RECIPIENTS_A_DAY = 1_000;
 export type Attempt = { tries: number } | { dueInMs: number };
 
 /**
- * Takes the right to send the mail to so many recipients, and notes it down before anything is sent. Null when there is nothing to
- * send: it went, can't go, the entity has had its mails of the day, or an attempt broke off. Of that one nobody knows whether the
- * mail arrived.
+ * Takes the right to send the mail to so many recipients, and notes it down before anything is sent. Null when there is
+ * nothing to send: it went, can't go, the entity has had its mails of the day, or an attempt broke off. Of that one
+ * nobody knows whether the mail arrived.
  */
 export async function beginMail(tx: Tx, mailed: Mailed, recipients: number): Promise<Attempt | null> {
   const row = rowOf(mailed);
   const dueInMs = isRun(mailed) ? 'ceil(extract(epoch FROM mail_due_at - now()) * 1000)::integer' : '0';
   const { rows } = await tx.query<{ mail_state: MailState | null; mail_tries: number; due_in_ms: number | null }>(
-    `SELECT mail_state, mail_tries, ${dueInMs} AS due_in_ms FROM ${mailed.table} WHERE ${row.where} FOR UPDATE`, row.values);
+    `SELECT mail_state, mail_tries, ${dueInMs} AS due_in_ms FROM ${mailed.table} WHERE ${row.where} FOR UPDATE`,
+    row.values,
+  );
   const state = rows[0]?.mail_state ?? null;
   if (!rows[0] || state === 'sent' || state === 'filed' || state === 'unknown') return null;
   if (state === 'sending') {
@@ -43,17 +52,21 @@ export async function beginMail(tx: Tx, mailed: Mailed, recipients: number): Pro
   if (state === 'not_sent' && rows[0].due_in_ms === null) return null;
   if (state === 'not_sent' && rows[0].due_in_ms! > 0) return { dueInMs: rows[0].due_in_ms! };
   // Links have limits of their own; an alert has no recipients, and goes where its owner has a connection to.
-  const mayGo = 'tokenHash' in mailed || recipients === 0 || await countRecipients(tx, mailed.entityId, recipients);
+  const mayGo = 'tokenHash' in mailed || recipients === 0 || (await countRecipients(tx, mailed.entityId, recipients));
   const link = 'tokenHash' in mailed ? [mailed.tokenHash] : [];
   const at = row.values.length;
   const changes = [
     `mail_state = $${at + 1}, mail_tries = mail_tries + 1, mail_reason = $${at + 2}`,
-    ...hasTimes(mailed) ? ['tried_at = now()'] : [],
-    ...isRun(mailed) ? ['mail_due_at = NULL'] : [],
+    ...(hasTimes(mailed) ? ['tried_at = now()'] : []),
+    ...(isRun(mailed) ? ['mail_due_at = NULL'] : []),
     ...link.map(() => `token_hash = $${at + 3}, expires_at = now() + interval '1 day'`),
   ];
-  await tx.query(`UPDATE ${mailed.table} SET ${changes.join(', ')} WHERE ${row.where}`,
-    [...row.values, mayGo ? 'sending' : 'not_sent', mayGo ? null : TOO_MANY, ...link]);
+  await tx.query(`UPDATE ${mailed.table} SET ${changes.join(', ')} WHERE ${row.where}`, [
+    ...row.values,
+    mayGo ? 'sending' : 'not_sent',
+    mayGo ? null : TOO_MANY,
+    ...link,
+  ]);
   return mayGo ? { tries: rows[0].mail_tries + 1 } : null;
 }
 
@@ -66,34 +79,48 @@ async function countRecipients(tx: Tx, entityId: number, recipients: number): Pr
      ON CONFLICT (entity_id) DO UPDATE
        SET day = excluded.day, recipients = excluded.recipients + CASE WHEN m.day = excluded.day THEN m.recipients ELSE 0 END
        WHERE m.day <> excluded.day OR m.recipients + excluded.recipients <= $3`,
-    [entityId, recipients, MAX_MAIL_RECIPIENTS_A_DAY]);
+    [entityId, recipients, MAX_MAIL_RECIPIENTS_A_DAY],
+  );
   return rowCount === 1;
 }
 
 /**
- * What came of the attempt, and of a run's when it is tried again. Of a link nothing is noted where the row has gone, or waits for a
- * newer one.
+ * What came of the attempt, and of a run's when it is tried again. Of a link nothing is noted where the row has gone,
+ * or waits for a newer one.
  */
 export async function updateMail(
-  db: Queryable, mailed: Mailed, state: MailState, { reason, againInMs }: { reason: string | null; againInMs: number | null },
+  db: Queryable,
+  mailed: Mailed,
+  state: MailState,
+  { reason, againInMs }: { reason: string | null; againInMs: number | null },
 ): Promise<void> {
   const { where, values } = rowOf(mailed);
-  const row = 'tokenHash' in mailed
-    ? { where: `${where} AND token_hash = $${values.length + 1}`, values: [...values, mailed.tokenHash] }
-    : { where, values };
+  const row =
+    'tokenHash' in mailed
+      ? { where: `${where} AND token_hash = $${values.length + 1}`, values: [...values, mailed.tokenHash] }
+      : { where, values };
   await updateRow(db, mailed, row, state, reason, againInMs);
 }
 
 type Row = { where: string; values: (number | Buffer)[] };
 
 async function updateRow(
-  db: Queryable, mailed: Mailed, { where, values }: Row, state: MailState, reason: string | null, againInMs: number | null = null,
+  db: Queryable,
+  mailed: Mailed,
+  { where, values }: Row,
+  state: MailState,
+  reason: string | null,
+  againInMs: number | null = null,
 ): Promise<void> {
   const at = values.length;
-  const times = hasTimes(mailed) ? `, tried_at = now(), sent_at = CASE WHEN $${at + 1} IN ('sent', 'filed') THEN now() END` : '';
+  const times = hasTimes(mailed)
+    ? `, tried_at = now(), sent_at = CASE WHEN $${at + 1} IN ('sent', 'filed') THEN now() END`
+    : '';
   const due = isRun(mailed) ? `, mail_due_at = now() + $${at + 3} * interval '1 millisecond'` : '';
-  await db.query(`UPDATE ${mailed.table} SET mail_state = $${at + 1}, mail_reason = $${at + 2}${times}${due} WHERE ${where}`,
-    [...values, state, reason, ...isRun(mailed) ? [againInMs] : []]);
+  await db.query(
+    `UPDATE ${mailed.table} SET mail_state = $${at + 1}, mail_reason = $${at + 2}${times}${due} WHERE ${where}`,
+    [...values, state, reason, ...(isRun(mailed) ? [againInMs] : [])],
+  );
 }
 
 function isRun({ table }: Mailed): boolean {

@@ -2,22 +2,32 @@ import { mkdirSync, statSync } from 'node:fs';
 import { mkdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-// Folders with those above them, made one by one: Node's recursive mkdir tries for ever in /proc, which takes no folder.
+// Folders with those above them, made one by one: Node's recursive mkdir tries for ever in /proc, which takes no
+// folder.
 
 type Mode = { mode?: number };
 
 /**
- * Makes a folder and those above it, unless they are there; with `within`, only those inside of that folder. Throws the error of the
- * first that can't be made.
+ * Makes a folder and those above it, unless they are there; with `within`, only those inside of that folder. Throws the
+ * error of the first that can't be made.
  */
-export async function makeFolder(path: string, { mode = 0o777, within }: Mode & { within?: string } = {}): Promise<void> {
+export async function makeFolder(
+  path: string,
+  { mode = 0o777, within }: Mode & { within?: string } = {},
+): Promise<void> {
   if (path === within) return;
   try {
     await mkdir(path, { mode });
   } catch (error) {
-    if (await stat(path).then((found) => found.isDirectory(), () => false)) return;
+    if (
+      await stat(path).then(
+        (found) => found.isDirectory(),
+        () => false,
+      )
+    )
+      return;
     if (!isOfParent(error, path) || dirname(path) === within) throw error;
-    await makeFolder(dirname(path), { mode, ...within !== undefined && { within } });
+    await makeFolder(dirname(path), { mode, ...(within !== undefined && { within }) });
     await mkdir(path, { mode }).catch(ignoreExisting);
   }
 }

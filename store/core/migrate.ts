@@ -23,7 +23,7 @@ export async function migrate(db: Database): Promise<Migrated> {
     return { version: files.length, applied };
   } finally {
     await session.query('SELECT pg_advisory_unlock_all()').catch(() => {});
-    session.release(true);          // its settings are not the pool's
+    session.release(true); // its settings are not the pool's
   }
 }
 
@@ -33,9 +33,12 @@ async function migrationFiles(): Promise<string[]> {
 
 /** Refuses a database that lacks migrations: an older backup was restored under a process that runs. */
 export async function refuseMissingMigrations(db: Database): Promise<void> {
-  const { rows } = await db.query<{ missing: string }>(`
+  const { rows } = await db.query<{ missing: string }>(
+    `
     SELECT missing FROM unnest($1::text[]) AS missing
-    WHERE missing NOT IN (SELECT file FROM schema_migrations)`, [await migrationFiles()]);
+    WHERE missing NOT IN (SELECT file FROM schema_migrations)`,
+    [await migrationFiles()],
+  );
   if (rows.length > 0) {
     const files = rows.map(({ missing }) => missing).join(', ');
     refuse(503, 'older_database', `The database lacks ${files}: restart this process to migrate it`);
@@ -57,8 +60,11 @@ async function applyMissing(session: Tx, files: string[]): Promise<string[]> {
 function refuseNewerDatabase(known: Set<string>, files: string[]): void {
   const unknown = [...known].filter((file) => !files.includes(file));
   if (unknown.length === 0) return;
-  refuse(500, 'newer_database',
-    `The database was migrated by a newer Millrace (${unknown.join(', ')}): start that version, or restore a backup.`);
+  refuse(
+    500,
+    'newer_database',
+    `The database was migrated by a newer Millrace (${unknown.join(', ')}): start that version, or restore a backup.`,
+  );
 }
 
 async function apply(session: Tx, file: string): Promise<void> {

@@ -7,23 +7,26 @@ const LOOK_AGAIN_MS = 1_000;
 const UNKNOWN_MINUTES = 10;
 
 /**
- * So long, in ms, a window over `received_at` may still be written to, at least; 0 once everything in it was committed: no
- * transaction that began before its end is left. Rows carry the beginning of theirs. When that of another role's began, a role that
- * may not read all statistics is not told.
+ * So long, in ms, a window over `received_at` may still be written to, at least; 0 once everything in it was committed:
+ * no transaction that began before its end is left. Rows carry the beginning of theirs. When that of another role's
+ * began, a role that may not read all statistics is not told.
  */
 export async function findWindowOpenMs(db: Queryable, end: Date): Promise<number> {
   const { rows } = await db.query<{ left_ms: number; is_written: boolean }>(
     `SELECT ceil(extract(epoch FROM $1::timestamptz + make_interval(secs => $2) - now()) * 1000)::float8 AS left_ms,
        EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND backend_xid IS NOT NULL
          AND pid <> pg_backend_pid() AND CASE WHEN xact_start IS NULL THEN now() < $1::timestamptz + make_interval(mins => $3)
-           ELSE xact_start < $1 END) AS is_written`, [end, WRITTEN_WITHIN_SECONDS, UNKNOWN_MINUTES]);
+           ELSE xact_start < $1 END) AS is_written`,
+    [end, WRITTEN_WITHIN_SECONDS, UNKNOWN_MINUTES],
+  );
   const { left_ms: leftMs, is_written: isWritten } = rows[0]!;
   return Math.max(leftMs, isWritten ? LOOK_AGAIN_MS : 0);
 }
 
 /**
- * So long, in ms, something may still be committed, at least, by whoever began before a moment; 0 once none of them is left. One that
- * only reads is told from one that has not written yet by its age. Of other roles' transactions no more is known than above.
+ * So long, in ms, something may still be committed, at least, by whoever began before a moment; 0 once none of them is
+ * left. One that only reads is told from one that has not written yet by its age. Of other roles' transactions no more
+ * is known than above.
  */
 export async function findOlderWritersMs(db: Queryable, moment: Date): Promise<number> {
   const { rows } = await db.query<{ is_open: boolean }>(
@@ -32,6 +35,8 @@ export async function findOlderWritersMs(db: Queryable, moment: Date): Promise<n
          AND CASE WHEN query = '<insufficient privilege>'
            THEN now() < CASE WHEN backend_xid IS NULL THEN young.until ELSE $1::timestamptz + make_interval(mins => $3) END
            ELSE xact_start < $1 AND (backend_xid IS NOT NULL OR now() < young.until) END) AS is_open
-     FROM (SELECT $1::timestamptz + make_interval(secs => $2) AS until) young`, [moment, WRITTEN_WITHIN_SECONDS, UNKNOWN_MINUTES]);
+     FROM (SELECT $1::timestamptz + make_interval(secs => $2) AS until) young`,
+    [moment, WRITTEN_WITHIN_SECONDS, UNKNOWN_MINUTES],
+  );
   return rows[0]!.is_open ? LOOK_AGAIN_MS : 0;
 }

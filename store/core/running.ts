@@ -2,13 +2,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { Database, Tx } from './database.ts';
 
-/** Shared by each process that serves or works, for as long as it lives; any number that no other program takes in this database. */
+/**
+ * Shared by each process that serves or works, for as long as it lives; any number that no other program takes in this
+ * database.
+ */
 const RUNNING_LOCK = 5_717_023_444;
 const AGAIN_AFTER_MS = 1_000;
 
 /**
- * Says, for as long as it is not ended, that a process runs on this database: a session holds a lock, and another takes its place
- * when it breaks. Refuses while somebody has the database for himself (`haveAlone`).
+ * Says, for as long as it is not ended, that a process runs on this database: a session holds a lock, and another takes
+ * its place when it breaks. Refuses while somebody has the database for himself (`haveAlone`).
  */
 export async function sayRunning(db: Database): Promise<() => void> {
   const ending = new AbortController();
@@ -22,8 +25,14 @@ export async function sayRunning(db: Database): Promise<() => void> {
     session = null;
     void holdAgain(db, ending.signal).then((held) => held && heldBy(held));
   };
-  heldBy(await hold(db) ?? refuse(503, 'keys_rotating',
-    "The server's keys are being rotated on this database: start again once `npm run keys` has ended."));
+  heldBy(
+    (await hold(db)) ??
+      refuse(
+        503,
+        'keys_rotating',
+        "The server's keys are being rotated on this database: start again once `npm run keys` has ended.",
+      ),
+  );
   return () => {
     ending.abort();
     session?.off('end', lost);
@@ -43,22 +52,33 @@ async function holdAgain(db: Database, signal: AbortSignal): Promise<Tx | null> 
 
 async function hold(db: Database): Promise<Tx | null> {
   const session = await db.connect();
-  const { rows } = await session.query<{ held: boolean }>('SELECT pg_try_advisory_lock_shared($1) AS held', [RUNNING_LOCK]);
+  const { rows } = await session.query<{ held: boolean }>('SELECT pg_try_advisory_lock_shared($1) AS held', [
+    RUNNING_LOCK,
+  ]);
   if (rows[0]!.held) return session;
   session.release();
   return null;
 }
 
-/** Has the database for itself while `work` runs. Refuses where a process runs on it; those that start meanwhile are refused. */
+/**
+ * Has the database for itself while `work` runs. Refuses where a process runs on it; those that start meanwhile are
+ * refused.
+ */
 export async function haveAlone<T>(db: Database, work: () => Promise<T>): Promise<T> {
   const session = await db.connect();
   try {
     // The sessions, too, for one that has just lost its lock, or is of a version that took none.
     const { rows } = await session.query<{ alone: boolean }>(
       `SELECT pg_try_advisory_lock($1) AND NOT EXISTS (SELECT FROM pg_stat_activity
-         WHERE datname = current_database() AND application_name ~ '^millrace-[0-9]+$') AS alone`, [RUNNING_LOCK]);
+         WHERE datname = current_database() AND application_name ~ '^millrace-[0-9]+$') AS alone`,
+      [RUNNING_LOCK],
+    );
     if (!rows[0]!.alone) {
-      refuse(409, 'running', 'Millrace runs on this database: stop its processes first (npm start, npm run serve, npm run work).');
+      refuse(
+        409,
+        'running',
+        'Millrace runs on this database: stop its processes first (npm start, npm run serve, npm run work).',
+      );
     }
     return await work();
   } finally {

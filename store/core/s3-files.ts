@@ -1,7 +1,15 @@
 import { Readable } from 'node:stream';
 import {
-  AbortMultipartUploadCommand, DeleteObjectCommand, GetObjectCommand, HeadObjectCommand, ListMultipartUploadsCommand,
-  type ListMultipartUploadsCommandOutput, type MultipartUpload, paginateListObjectsV2, S3Client, type S3ClientConfig,
+  AbortMultipartUploadCommand,
+  DeleteObjectCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  ListMultipartUploadsCommand,
+  type ListMultipartUploadsCommandOutput,
+  type MultipartUpload,
+  paginateListObjectsV2,
+  S3Client,
+  type S3ClientConfig,
 } from '@aws-sdk/client-s3';
 import { Upload } from '@aws-sdk/lib-storage';
 import { FileStoreAway } from '../../domain/core/internal-error.ts';
@@ -19,18 +27,25 @@ const PARTS_AT_ONCE = 2;
 /** The SDK repeats what failed for now, with waits that grow to some seconds. */
 const ATTEMPTS = 6;
 const CONNECT_WITHIN_MS = 5_000;
-/** A socket on which so long nothing came or went is given up; so is that of a reader who takes his time, who is connected again. */
+/**
+ * A socket on which so long nothing came or went is given up; so is that of a reader who takes his time, who is
+ * connected again.
+ */
 const IDLE_MS = 60_000;
 /** So long no upload takes. When one was begun S3 tells, and not when it was last written to. */
 const UNFINISHED_FOR_MS = 24 * 3_600_000;
 
 /**
- * Files in a bucket of S3, or of a store that speaks its protocol. Credentials, region and endpoint are found by the SDK
- * (its environment, its files, the machine's role), unless `settings` has them.
+ * Files in a bucket of S3, or of a store that speaks its protocol. Credentials, region and endpoint are found by the
+ * SDK (its environment, its files, the machine's role), unless `settings` has them.
  */
-export function s3Files({ bucket: Bucket, prefix, encryption = null }: S3Location, settings: S3ClientConfig = {}): Files {
+export function s3Files(
+  { bucket: Bucket, prefix, encryption = null }: S3Location,
+  settings: S3ClientConfig = {},
+): Files {
   const client = new S3Client({
-    maxAttempts: ATTEMPTS, responseChecksumValidation: 'WHEN_REQUIRED',
+    maxAttempts: ATTEMPTS,
+    responseChecksumValidation: 'WHEN_REQUIRED',
     requestHandler: { connectionTimeout: CONNECT_WITHIN_MS, socketTimeout: IDLE_MS },
     ...settings,
   });
@@ -45,19 +60,28 @@ export function s3Files({ bucket: Bucket, prefix, encryption = null }: S3Locatio
     read: (key, start = 0, length = Infinity) =>
       Readable.from(readObject(client, object(key), start, length), { objectMode: false }),
     readAll,
-    size: (key) => client.send(new HeadObjectCommand(object(key))).then(({ ContentLength }) => ContentLength!, nullIfMissing),
-    async delete(key) { await client.send(new DeleteObjectCommand(object(key))); },
+    size: (key) =>
+      client.send(new HeadObjectCommand(object(key))).then(({ ContentLength }) => ContentLength!, nullIfMissing),
+    async delete(key) {
+      await client.send(new DeleteObjectCommand(object(key)));
+    },
     list: (start) => listObjects(client, Bucket, root, start),
     deleteUnfinished: (now) => abortUploads(client, Bucket, root, now.getTime() - UNFINISHED_FOR_MS),
-    async create() {},          // a start has tried the bucket
-    async check() { await readAll('probes/none'); },
+    async create() {}, // a start has tried the bucket
+    async check() {
+      await readAll('probes/none');
+    },
   };
 }
 
 type Place = { Bucket: string; Key: string } & ReturnType<typeof encryptionMembers>;
 
 /** An object appears with its last part. What fails takes its parts along; those that a crash leaves no reader sees. */
-async function putObject(client: S3Client, place: Place, bytes: AsyncIterable<Uint8Array>): Promise<{ sizeBytes: number }> {
+async function putObject(
+  client: S3Client,
+  place: Place,
+  bytes: AsyncIterable<Uint8Array>,
+): Promise<{ sizeBytes: number }> {
   const source = new Source(bytes);
   const params = { ...place, Body: Readable.from(source.pieces(), { objectMode: false }) };
   try {
@@ -111,7 +135,9 @@ async function abortUploads(client: S3Client, Bucket: string, prefix: string, be
 async function* listUploads(client: S3Client, Bucket: string, Prefix: string): AsyncGenerator<MultipartUpload> {
   let place: { KeyMarker?: string; UploadIdMarker?: string } | null = {};
   while (place) {
-    const page: ListMultipartUploadsCommandOutput = await client.send(new ListMultipartUploadsCommand({ Bucket, Prefix, ...place }));
+    const page: ListMultipartUploadsCommandOutput = await client.send(
+      new ListMultipartUploadsCommand({ Bucket, Prefix, ...place }),
+    );
     yield* page.Uploads ?? [];
     place = page.IsTruncated ? { KeyMarker: page.NextKeyMarker, UploadIdMarker: page.NextUploadIdMarker } : null;
   }

@@ -5,8 +5,9 @@ import { takeFileLock } from './file-lock.ts';
 import { makeFolder, makeFolderSync } from './make-folder.ts';
 
 /**
- * The scratch area of a data folder: what steps write beside database and file store. Each process has a folder in it, which it locks
- * while it lives, in that one for each entity, and in that one for each step: `<process>/<entity>/<step>-<random>`.
+ * The scratch area of a data folder: what steps write beside database and file store. Each process has a folder in it,
+ * which it locks while it lives, in that one for each entity, and in that one for each step:
+ * `<process>/<entity>/<step>-<random>`.
  */
 export type Scratch = {
   /** The folder of an entity's steps in this process. A step makes its own in it, and removes it. */
@@ -64,7 +65,7 @@ export async function openScratch(area: string, { process, onError }: ScratchOpt
         await remove(folder);
       }
     },
-    async* list(entityId) {
+    async *list(entityId) {
       for (const name of await namesIn(root)) {
         const folder = join(root, name, String(entityId));
         const steps = await namesIn(folder);
@@ -85,7 +86,9 @@ export async function openScratch(area: string, { process, onError }: ScratchOpt
   };
 }
 
-/** A process that starts at this moment may take a folder that is not locked yet for one that was left, and remove it. */
+/**
+ * A process that starts at this moment may take a folder that is not locked yet for one that was left, and remove it.
+ */
 async function lockOwn(folder: string): Promise<() => void> {
   for (let tries = 0; tries < MAX_TRIES; tries += 1) {
     await makeFolder(folder, { mode: 0o700 });

@@ -16,6 +16,7 @@ export function decrypt(key: Buffer, sealed: string, boundTo: string): Buffer {
   const bytes = Buffer.from(sealed, 'base64url');
   const tag = bytes.subarray(bytes.length - TAG_BYTES);
   const cipher = createDecipheriv(CIPHER, key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
-    .setAAD(Buffer.from(boundTo)).setAuthTag(tag);
+    .setAAD(Buffer.from(boundTo))
+    .setAuthTag(tag);
   return Buffer.concat([cipher.update(bytes.subarray(NONCE_BYTES, bytes.length - TAG_BYTES)), cipher.final()]);
 }

@@ -6,8 +6,9 @@ import { findOrDrawKey, type Key, listFileKeyIds, listKeyIds, lockKeys } from '.
 import { makeSigner, type Signer } from './signing-keys.ts';
 
 /**
- * `data` seals values, the newest key last, and those before it until nothing is sealed by them; `lookup` finds keys that callers
- * show; `tombstone` names people without naming them; `signature` signs manifests and receipts, the newest key last.
+ * `data` seals values, the newest key last, and those before it until nothing is sealed by them; `lookup` finds keys
+ * that callers show; `tombstone` names people without naming them; `signature` signs manifests and receipts, the newest
+ * key last.
  */
 type KeyRing = { data: Key[]; lookup: Key; tombstone: Key; signature: Key[] };
 
@@ -35,28 +36,30 @@ export function tokenHash(token: string): Buffer {
  * (32 bytes) both in the database and in the file store: either of them alone can be restored.
  */
 export async function openSecrets(db: Database, files: Files, secretKey: Buffer): Promise<Secrets> {
-  return makeSecrets(await write(db, async (tx) => {
-    await lockKeys(tx);
-    const find = (name: string, id: number) => findOrDrawKey({ tx, files, secretKey }, name, id);
-    const findLatest = async (name: string) => find(name, (await listKeyIds(tx, name)).at(-1) ?? 1);
-    const findAll = async (name: string, ids: number[]) => {
-      const keys: Key[] = [];
-      for (const id of ids.length === 0 ? [1] : ids) keys.push(await find(name, id));
-      return keys;
-    };
-    return {
-      // Only those of the database: what it holds is sealed by no other.
-      data: await findAll('data', await listKeyIds(tx, 'data')),
-      lookup: await findLatest('lookup'),
-      tombstone: await findLatest('tombstone'),
-      signature: await findAll('signature', await listSigningKeyIds(tx, files)),
-    };
-  }));
+  return makeSecrets(
+    await write(db, async (tx) => {
+      await lockKeys(tx);
+      const find = (name: string, id: number) => findOrDrawKey({ tx, files, secretKey }, name, id);
+      const findLatest = async (name: string) => find(name, (await listKeyIds(tx, name)).at(-1) ?? 1);
+      const findAll = async (name: string, ids: number[]) => {
+        const keys: Key[] = [];
+        for (const id of ids.length === 0 ? [1] : ids) keys.push(await find(name, id));
+        return keys;
+      };
+      return {
+        // Only those of the database: what it holds is sealed by no other.
+        data: await findAll('data', await listKeyIds(tx, 'data')),
+        lookup: await findLatest('lookup'),
+        tombstone: await findLatest('tombstone'),
+        signature: await findAll('signature', await listSigningKeyIds(tx, files)),
+      };
+    }),
+  );
 }
 
 /** Those of the file store, too: a key that has signed is published for ever, though the database was lost. */
 async function listSigningKeyIds(tx: Queryable, files: Files): Promise<number[]> {
-  const ids = new Set([...await listKeyIds(tx, 'signature'), ...await listFileKeyIds(files, 'signature')]);
+  const ids = new Set([...(await listKeyIds(tx, 'signature')), ...(await listFileKeyIds(files, 'signature'))]);
   return [...ids].toSorted((a, b) => a - b);
 }
 

@@ -14,7 +14,12 @@ export type Key = { id: number; key: Buffer };
 
 /** A key as it lies in the database, wrapped under the secret key with the fingerprint `wrapped_by`. */
 export type WrappedKey = {
-  name: string; id: number; wrapped: string; wrapped_by: string | null; rewrapped_from: string | null; created_at: Date;
+  name: string;
+  id: number;
+  wrapped: string;
+  wrapped_by: string | null;
+  rewrapped_from: string | null;
+  created_at: Date;
 };
 
 export type KeyStores = { tx: Queryable; files: Files; secretKey: Buffer };
@@ -45,18 +50,21 @@ export async function listFileKeyIds(files: Files, name: string): Promise<number
 
 /** The key from the database, else from the file store, else drawn; afterwards both have it. */
 export async function findOrDrawKey({ tx, files, secretKey }: KeyStores, name: string, id: number): Promise<Key> {
-  const { rows: [row] } = await tx.query<WrappedKey>('SELECT * FROM server_keys WHERE name = $1 AND id = $2', [name, id]);
+  const {
+    rows: [row],
+  } = await tx.query<WrappedKey>('SELECT * FROM server_keys WHERE name = $1 AND id = $2', [name, id]);
   const copy = (await files.readAll(keyFile(name, id)))?.toString();
   const wrapped = row?.wrapped ?? copy ?? wrap(secretKey, randomBytes(KEY_BYTES), name, id);
-  const key = unwrap(secretKey, wrapped, name, id)
-    ?? refuseKey(name, fingerprintOf(secretKey), row?.wrapped_by ?? null);
+  const key =
+    unwrap(secretKey, wrapped, name, id) ?? refuseKey(name, fingerprintOf(secretKey), row?.wrapped_by ?? null);
   // What a change of the secret key, cut off, left behind in the file store is put right.
   if (copy === undefined || (copy !== wrapped && copy === row?.rewrapped_from)) await putKey(files, name, id, wrapped);
   await tx.query(
     `INSERT INTO server_keys (name, id, wrapped, wrapped_by) VALUES ($1, $2, $3, $4)
      ON CONFLICT (name, id) DO UPDATE SET wrapped_by = excluded.wrapped_by, rewrapped_from = NULL
        WHERE server_keys.wrapped_by IS DISTINCT FROM excluded.wrapped_by OR server_keys.rewrapped_from IS NOT NULL`,
-    [name, id, wrapped, fingerprintOf(secretKey)]);
+    [name, id, wrapped, fingerprintOf(secretKey)],
+  );
   return { id, key };
 }
 
@@ -87,9 +95,12 @@ export function fingerprintOf(secretKey: Buffer): string {
 }
 
 export function refuseKey(name: string, given: string, right: string | null): never {
-  return refuse(500, 'wrong_secret_key',
-    `The server's ${name} key was not wrapped by this MILLRACE_SECRET_KEY (fingerprint ${given}): start with the key that the database `
-    + `was made with, or was given since${right === null ? '' : ` (fingerprint ${right})`}.`);
+  return refuse(
+    500,
+    'wrong_secret_key',
+    `The server's ${name} key was not wrapped by this MILLRACE_SECRET_KEY (fingerprint ${given}): start with the key that the database ` +
+      `was made with, or was given since${right === null ? '' : ` (fingerprint ${right})`}.`,
+  );
 }
 
 /** Which of these secret keys wraps the database's: the first where it has none yet, or none of them does. */

@@ -16,11 +16,15 @@ export type Signer = {
 
 /** `keys`: 32 random bytes each, the newest last; at least one. */
 export function makeSigner(keys: readonly Buffer[]): Signer {
-  const privateKeys = keys.toReversed().map((key) =>
-    createPrivateKey({ key: Buffer.concat([PKCS8_START, key]), format: 'der', type: 'pkcs8' }));
+  const privateKeys = keys
+    .toReversed()
+    .map((key) => createPrivateKey({ key: Buffer.concat([PKCS8_START, key]), format: 'der', type: 'pkcs8' }));
   const published = privateKeys.map((key) => publish(createPublicKey(key).export({ format: 'jwk' }).x!));
   return {
-    sign: (bytes) => ({ keyId: published[0]!.kid, value: signBytes(null, bytes, privateKeys[0]!).toString('base64url') }),
+    sign: (bytes) => ({
+      keyId: published[0]!.kid,
+      value: signBytes(null, bytes, privateKeys[0]!).toString('base64url'),
+    }),
     signingKeys: () => published,
   };
 }

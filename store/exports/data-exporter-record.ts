@@ -41,7 +41,11 @@ export type NewExporter = {
 };
 
 /** Null where an exporter has none. */
-export type ExporterSecrets = { accessKeyId: string | null; secretAccessKey: string | null; encryptionKey: string | null };
+export type ExporterSecrets = {
+  accessKeyId: string | null;
+  secretAccessKey: string | null;
+  encryptionKey: string | null;
+};
 
 export type DataExporter = NewExporter & {
   entityId: number;
@@ -66,29 +70,81 @@ export type DataExporter = NewExporter & {
 
 /** A row of data_exporters, with its creator. */
 export type ExporterRow = {
-  entity_id: number; id: number; identifier: string; name: string; type: NewExporter['type']; bucket_name: string; subfolder: string;
-  aws_region: string; endpoint: string | null; aws_account_id: string | null; aws_role_name: string | null;
-  app_ids: number[]; sor_ids: number[]; exported_data: string[]; format: ExportFormat; include_headers: boolean;
-  server_side_encryption: NewExporter['serverSideEncryption']; kms_key_id: string | null; content_md5: boolean;
-  encryption_type: string | null; part_bytes: number; exports_since: Date | null; notify_emails: string[];
-  notify_connections: string[]; active: boolean;
-  failures: number; paused_at: Date | null; paused_reason: string | null; exported_until: Date | null; revision: number;
-  scheduled_until: Date | null; initial_run_at: Date | null; last_run_at: Date | null; created_by: number | null;
-  creator_uid: string | null; created_at: Date; updated_at: Date;
+  entity_id: number;
+  id: number;
+  identifier: string;
+  name: string;
+  type: NewExporter['type'];
+  bucket_name: string;
+  subfolder: string;
+  aws_region: string;
+  endpoint: string | null;
+  aws_account_id: string | null;
+  aws_role_name: string | null;
+  app_ids: number[];
+  sor_ids: number[];
+  exported_data: string[];
+  format: ExportFormat;
+  include_headers: boolean;
+  server_side_encryption: NewExporter['serverSideEncryption'];
+  kms_key_id: string | null;
+  content_md5: boolean;
+  encryption_type: string | null;
+  part_bytes: number;
+  exports_since: Date | null;
+  notify_emails: string[];
+  notify_connections: string[];
+  active: boolean;
+  failures: number;
+  paused_at: Date | null;
+  paused_reason: string | null;
+  exported_until: Date | null;
+  revision: number;
+  scheduled_until: Date | null;
+  initial_run_at: Date | null;
+  last_run_at: Date | null;
+  created_by: number | null;
+  creator_uid: string | null;
+  created_at: Date;
+  updated_at: Date;
 };
 
 export function toExporter(row: ExporterRow): DataExporter {
   return {
-    entityId: row.entity_id, id: row.id, identifier: row.identifier, name: row.name, type: row.type, bucketName: row.bucket_name,
-    subfolder: row.subfolder, region: row.aws_region, endpoint: row.endpoint, accountId: row.aws_account_id,
-    roleName: row.aws_role_name, appIds: row.app_ids, sorIds: row.sor_ids, exportedData: row.exported_data, format: row.format,
-    includeHeaders: row.include_headers, serverSideEncryption: row.server_side_encryption, kmsKeyId: row.kms_key_id,
-    contentMd5: row.content_md5, encryptionType: row.encryption_type, partBytes: row.part_bytes,
-    exportsSince: row.exports_since, notifyEmails: row.notify_emails, notifyConnections: row.notify_connections,
-    active: row.active, failures: row.failures,
-    paused: row.paused_at && { at: row.paused_at, reason: row.paused_reason! }, exportedUntil: row.exported_until,
-    revision: row.revision, scheduledUntil: row.scheduled_until, initialRunAt: row.initial_run_at, lastRunAt: row.last_run_at,
+    entityId: row.entity_id,
+    id: row.id,
+    identifier: row.identifier,
+    name: row.name,
+    type: row.type,
+    bucketName: row.bucket_name,
+    subfolder: row.subfolder,
+    region: row.aws_region,
+    endpoint: row.endpoint,
+    accountId: row.aws_account_id,
+    roleName: row.aws_role_name,
+    appIds: row.app_ids,
+    sorIds: row.sor_ids,
+    exportedData: row.exported_data,
+    format: row.format,
+    includeHeaders: row.include_headers,
+    serverSideEncryption: row.server_side_encryption,
+    kmsKeyId: row.kms_key_id,
+    contentMd5: row.content_md5,
+    encryptionType: row.encryption_type,
+    partBytes: row.part_bytes,
+    exportsSince: row.exports_since,
+    notifyEmails: row.notify_emails,
+    notifyConnections: row.notify_connections,
+    active: row.active,
+    failures: row.failures,
+    paused: row.paused_at && { at: row.paused_at, reason: row.paused_reason! },
+    exportedUntil: row.exported_until,
+    revision: row.revision,
+    scheduledUntil: row.scheduled_until,
+    initialRunAt: row.initial_run_at,
+    lastRunAt: row.last_run_at,
     createdBy: row.created_by === null ? null : { id: row.created_by, uid: row.creator_uid! },
-    createdAt: row.created_at, updatedAt: row.updated_at,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
   };
 }

@@ -1,24 +1,69 @@
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
-import { type DataExporter, type ExporterRow, type ExporterSecrets, type NewExporter, toExporter } from './data-exporter-record.ts';
+import {
+  type DataExporter,
+  type ExporterRow,
+  type ExporterSecrets,
+  type NewExporter,
+  toExporter,
+} from './data-exporter-record.ts';
 
 const EXPORTERS = 'SELECT x.*, u.uid AS creator_uid FROM data_exporters x LEFT JOIN users u ON u.id = x.created_by';
 const LIVING = 'x.entity_id = $1 AND x.deleted_at IS NULL';
 
 /** What a caller says of an exporter, in the order of `definitionValues`, and then its secrets in that of `sealed`. */
-const DEFINITION = ['name', 'type', 'bucket_name', 'subfolder', 'aws_region', 'endpoint', 'aws_account_id', 'aws_role_name', 'app_ids',
-  'sor_ids', 'exported_data', 'format', 'include_headers', 'encryption_type', 'part_bytes', 'exports_since', 'notify_emails',
-  'notify_connections', 'server_side_encryption', 'kms_key_id', 'content_md5'] as const;
+const DEFINITION = [
+  'name',
+  'type',
+  'bucket_name',
+  'subfolder',
+  'aws_region',
+  'endpoint',
+  'aws_account_id',
+  'aws_role_name',
+  'app_ids',
+  'sor_ids',
+  'exported_data',
+  'format',
+  'include_headers',
+  'encryption_type',
+  'part_bytes',
+  'exports_since',
+  'notify_emails',
+  'notify_connections',
+  'server_side_encryption',
+  'kms_key_id',
+  'content_md5',
+] as const;
 const SECRETS = ['aws_access_key_id', 'aws_secret_access_key', 'encryption_key'] as const;
 const COLUMNS = [...DEFINITION, ...SECRETS];
 const PLACES = COLUMNS.map((_, index) => `$${index + 3}`);
 
 function definitionValues(exporter: NewExporter): unknown[] {
-  return [exporter.name, exporter.type, exporter.bucketName, exporter.subfolder, exporter.region, exporter.endpoint, exporter.accountId,
-    exporter.roleName, exporter.appIds, exporter.sorIds, exporter.exportedData, exporter.format, exporter.includeHeaders,
-    exporter.encryptionType, exporter.partBytes, exporter.exportsSince, exporter.notifyEmails, exporter.notifyConnections,
-    exporter.serverSideEncryption, exporter.kmsKeyId, exporter.contentMd5];
+  return [
+    exporter.name,
+    exporter.type,
+    exporter.bucketName,
+    exporter.subfolder,
+    exporter.region,
+    exporter.endpoint,
+    exporter.accountId,
+    exporter.roleName,
+    exporter.appIds,
+    exporter.sorIds,
+    exporter.exportedData,
+    exporter.format,
+    exporter.includeHeaders,
+    exporter.encryptionType,
+    exporter.partBytes,
+    exporter.exportsSince,
+    exporter.notifyEmails,
+    exporter.notifyConnections,
+    exporter.serverSideEncryption,
+    exporter.kmsKeyId,
+    exporter.contentMd5,
+  ];
 }
 
 type SealedColumn = (typeof SECRETS)[number];
@@ -29,40 +74,60 @@ function cellOf(entityId: number, identifier: string, column: SealedColumn) {
 }
 
 function sealed(
-  secrets: Secrets, entityId: number, identifier: string, { accessKeyId, secretAccessKey, encryptionKey }: ExporterSecrets,
+  secrets: Secrets,
+  entityId: number,
+  identifier: string,
+  { accessKeyId, secretAccessKey, encryptionKey }: ExporterSecrets,
 ): (string | null)[] {
-  return [accessKeyId, secretAccessKey, encryptionKey]
-    .map((value, index) => value && secrets.seal(value, cellOf(entityId, identifier, SECRETS[index]!)));
+  return [accessKeyId, secretAccessKey, encryptionKey].map(
+    (value, index) => value && secrets.seal(value, cellOf(entityId, identifier, SECRETS[index]!)),
+  );
 }
 
 /** How many there are; none is added until the transaction ends. */
 export async function lockExporterCount(tx: Queryable, entityId: number): Promise<number> {
   // Additions wait for each other here; what only refers to the entity does not.
   await tx.query('SELECT FROM entities WHERE id = $1 FOR NO KEY UPDATE', [entityId]);
-  const { rows } = await tx.query<{ count: number }>(`SELECT count(*) FROM data_exporters x WHERE ${LIVING}`, [entityId]);
+  const { rows } = await tx.query<{ count: number }>(`SELECT count(*) FROM data_exporters x WHERE ${LIVING}`, [
+    entityId,
+  ]);
   return rows[0]!.count;
 }
 
 /** Not active at first. */
 export async function insertExporter(
-  tx: Queryable, secrets: Secrets, entityId: number, exporter: NewExporter & { secrets: ExporterSecrets; createdBy: number },
+  tx: Queryable,
+  secrets: Secrets,
+  entityId: number,
+  exporter: NewExporter & { secrets: ExporterSecrets; createdBy: number },
 ): Promise<DataExporter> {
   const identifier = newIdentifier('exp');
   await tx.query(
     `INSERT INTO data_exporters (entity_id, identifier, ${COLUMNS.join(', ')}, created_by)
      VALUES ($1, $2, ${PLACES.join(', ')}, $${COLUMNS.length + 3})`,
-    [entityId, identifier, ...definitionValues(exporter), ...sealed(secrets, entityId, identifier, exporter.secrets), exporter.createdBy]);
+    [
+      entityId,
+      identifier,
+      ...definitionValues(exporter),
+      ...sealed(secrets, entityId, identifier, exporter.secrets),
+      exporter.createdBy,
+    ],
+  );
   return (await findExporter(tx, entityId, identifier))!;
 }
 
 export async function updateExporter(
-  tx: Queryable, secrets: Secrets, { entityId, id, identifier }: DataExporter, exporter: NewExporter & { secrets: ExporterSecrets },
+  tx: Queryable,
+  secrets: Secrets,
+  { entityId, id, identifier }: DataExporter,
+  exporter: NewExporter & { secrets: ExporterSecrets },
 ): Promise<void> {
   const assigned = COLUMNS.map((column, index) => `${column} = ${PLACES[index]!}`).join(', ');
   await tx.query(
     `UPDATE data_exporters SET ${assigned}, revision = revision + 1, scheduled_until = NULL, updated_at = now()
      WHERE entity_id = $1 AND id = $2`,
-    [entityId, id, ...definitionValues(exporter), ...sealed(secrets, entityId, identifier, exporter.secrets)]);
+    [entityId, id, ...definitionValues(exporter), ...sealed(secrets, entityId, identifier, exporter.secrets)],
+  );
 }
 
 /** Oldest first. */
@@ -72,7 +137,10 @@ export async function listExporters(db: Queryable, entityId: number): Promise<Da
 }
 
 export async function findExporter(db: Queryable, entityId: number, identifier: string): Promise<DataExporter | null> {
-  const { rows } = await db.query<ExporterRow>(`${EXPORTERS} WHERE ${LIVING} AND x.identifier = $2`, [entityId, identifier]);
+  const { rows } = await db.query<ExporterRow>(`${EXPORTERS} WHERE ${LIVING} AND x.identifier = $2`, [
+    entityId,
+    identifier,
+  ]);
   return rows[0] ? toExporter(rows[0]) : null;
 }
 
@@ -85,26 +153,43 @@ export async function findExporterById(db: Queryable, entityId: number, id: numb
 /** As `findExporter`, and holds it as it is until the transaction ends. */
 export async function lockExporter(tx: Queryable, entityId: number, identifier: string): Promise<DataExporter | null> {
   const { rows } = await tx.query<ExporterRow>(
-    `${EXPORTERS} WHERE ${LIVING} AND x.identifier = $2 FOR NO KEY UPDATE OF x`, [entityId, identifier]);
+    `${EXPORTERS} WHERE ${LIVING} AND x.identifier = $2 FOR NO KEY UPDATE OF x`,
+    [entityId, identifier],
+  );
   return rows[0] ? toExporter(rows[0]) : null;
 }
 
 /** As `findExporterById`, and holds it. */
 export async function lockExporterById(tx: Queryable, entityId: number, id: number): Promise<DataExporter | null> {
-  const { rows } = await tx.query<ExporterRow>(`${EXPORTERS} WHERE ${LIVING} AND x.id = $2 FOR NO KEY UPDATE OF x`, [entityId, id]);
+  const { rows } = await tx.query<ExporterRow>(`${EXPORTERS} WHERE ${LIVING} AND x.id = $2 FOR NO KEY UPDATE OF x`, [
+    entityId,
+    id,
+  ]);
   return rows[0] ? toExporter(rows[0]) : null;
 }
 
 /** Whoever shows them writes that down in the audit log. */
-export async function openExporterSecrets(db: Queryable, secrets: Secrets, entityId: number, id: number): Promise<ExporterSecrets> {
-  const { rows: [row] } = await db.query<SealedRow & { identifier: string }>(
+export async function openExporterSecrets(
+  db: Queryable,
+  secrets: Secrets,
+  entityId: number,
+  id: number,
+): Promise<ExporterSecrets> {
+  const {
+    rows: [row],
+  } = await db.query<SealedRow & { identifier: string }>(
     `SELECT x.identifier, ${SECRETS.map((column) => `x.${column}`).join(', ')} FROM data_exporters x WHERE x.entity_id = $1 AND x.id = $2`,
-    [entityId, id]);
+    [entityId, id],
+  );
   const open = (column: SealedColumn) => {
     const value = row?.[column] ?? null;
     return value && secrets.open(value, cellOf(entityId, row!.identifier, column));
   };
-  return { accessKeyId: open('aws_access_key_id'), secretAccessKey: open('aws_secret_access_key'), encryptionKey: open('encryption_key') };
+  return {
+    accessKeyId: open('aws_access_key_id'),
+    secretAccessKey: open('aws_secret_access_key'),
+    encryptionKey: open('encryption_key'),
+  };
 }
 
 /** Activated it is no longer paused, and no failure is counted. */
@@ -113,14 +198,17 @@ export async function updateActive(tx: Queryable, entityId: number, id: number, 
     `UPDATE data_exporters SET active = $3, revision = revision + 1, scheduled_until = NULL, updated_at = now(),
        paused_at = CASE WHEN $3 THEN NULL ELSE paused_at END, paused_reason = CASE WHEN $3 THEN NULL ELSE paused_reason END,
        failures = CASE WHEN $3 THEN 0 ELSE failures END
-     WHERE entity_id = $1 AND id = $2`, [entityId, id, active]);
+     WHERE entity_id = $1 AND id = $2`,
+    [entityId, id, active],
+  );
 }
 
 /** A reason for pausing it: its schedule starts no run until it is activated again. */
 export async function updatePaused(tx: Queryable, entityId: number, id: number, reason: string): Promise<void> {
   await tx.query(
     'UPDATE data_exporters SET paused_at = now(), paused_reason = $3, scheduled_until = NULL WHERE entity_id = $1 AND id = $2',
-    [entityId, id, reason]);
+    [entityId, id, reason],
+  );
 }
 
 export async function updateFailures(tx: Queryable, entityId: number, id: number, failures: number): Promise<void> {
@@ -129,27 +217,39 @@ export async function updateFailures(tx: Queryable, entityId: number, id: number
 
 /** A good run that began then has exported all before `until`; the cursor only goes forward. */
 export async function updateExportedUntil(
-  tx: Queryable, entityId: number, id: number, { until, startedAt }: { until: Date; startedAt: Date },
+  tx: Queryable,
+  entityId: number,
+  id: number,
+  { until, startedAt }: { until: Date; startedAt: Date },
 ): Promise<void> {
   await tx.query(
     `UPDATE data_exporters SET exported_until = greatest(exported_until, $3),
        initial_run_at = coalesce(initial_run_at, $4), last_run_at = greatest(last_run_at, $4)
-     WHERE entity_id = $1 AND id = $2`, [entityId, id, until, startedAt]);
+     WHERE entity_id = $1 AND id = $2`,
+    [entityId, id, until, startedAt],
+  );
 }
 
 /** Days of the entity begin at other times: its exporters are followed by Schedules anew. */
 export async function raiseExporterRevisions(tx: Queryable, entityId: number): Promise<void> {
   await tx.query(
     `UPDATE data_exporters SET revision = revision + 1, scheduled_until = NULL
-     WHERE entity_id = $1 AND active AND deleted_at IS NULL`, [entityId]);
+     WHERE entity_id = $1 AND active AND deleted_at IS NULL`,
+    [entityId],
+  );
 }
 
 /** What Temporal's Schedule was given for this revision. */
-export async function updateScheduledUntil(db: Queryable, { entityId, id, revision }: DataExporter, until: Date): Promise<void> {
+export async function updateScheduledUntil(
+  db: Queryable,
+  { entityId, id, revision }: DataExporter,
+  until: Date,
+): Promise<void> {
   await db.query(
     `UPDATE data_exporters SET scheduled_until = $4
      WHERE entity_id = $1 AND id = $2 AND revision = $3 AND active AND paused_at IS NULL AND deleted_at IS NULL`,
-    [entityId, id, revision, until]);
+    [entityId, id, revision, until],
+  );
 }
 
 /** Nothing finds it any more, and its secrets are gone; the row stays as long as its runs. */
@@ -157,13 +257,16 @@ export async function deleteExporter(tx: Queryable, entityId: number, id: number
   await tx.query(
     `UPDATE data_exporters SET deleted_at = now(), active = false, scheduled_until = NULL,
        ${SECRETS.map((column) => `${column} = NULL`).join(', ')}, deletion_key = NULL
-     WHERE entity_id = $1 AND id = $2`, [entityId, id]);
+     WHERE entity_id = $1 AND id = $2`,
+    [entityId, id],
+  );
 }
 
 /** The names of the exporters that send their alerts to a connection. */
 export async function listExportersAlerting(db: Queryable, entityId: number, connection: string): Promise<string[]> {
   const { rows } = await db.query<{ name: string }>(
     'SELECT name FROM data_exporters WHERE entity_id = $1 AND $2 = ANY (notify_connections) AND deleted_at IS NULL ORDER BY name',
-    [entityId, connection]);
+    [entityId, connection],
+  );
   return rows.map(({ name }) => name);
 }

@@ -13,7 +13,10 @@ export type ExportRecord = {
   identifier: string;
   /** Rows that were counted before the first was written; null: not yet. */
   expected: number | null;
-  /** Sets whose text in CSV gives other elements back, counted with `expected`; null: not counted, or of another type or format. */
+  /**
+   * Sets whose text in CSV gives other elements back, counted with `expected`; null: not counted, or of another type or
+   * format.
+   */
   ambiguousSets: number | null;
   rows: number;
   files: number;
@@ -51,54 +54,102 @@ export type ExportFile = {
 export type WrittenFile = Omit<ExportFile, 'runId' | 'writtenAt' | 'removedAt'>;
 
 /** A record for each type, in the order in which they are written; those that are there already stay. */
-export async function insertExportRecords(tx: Tx, entityId: number, runId: number, types: readonly ExportDataType[]): Promise<void> {
+export async function insertExportRecords(
+  tx: Tx,
+  entityId: number,
+  runId: number,
+  types: readonly ExportDataType[],
+): Promise<void> {
   await tx.query(
     `INSERT INTO export_records (entity_id, run_id, data_type, identifier, ordinal)
      SELECT $1, $2, data_type, identifier, ordinal
      FROM unnest($3::text[], $4::text[]) WITH ORDINALITY AS type (data_type, identifier, ordinal)
-     ON CONFLICT (entity_id, run_id, data_type) DO NOTHING`, [entityId, runId, types, types.map(() => newIdentifier('rec'))]);
+     ON CONFLICT (entity_id, run_id, data_type) DO NOTHING`,
+    [entityId, runId, types, types.map(() => newIdentifier('rec'))],
+  );
 }
 
 /** What some runs wrote, each in the order in which it writes. */
-export async function listExportRecords(db: Queryable, entityId: number, runIds: readonly number[]): Promise<ExportRecord[]> {
-  return readRows(await db.query(
-    'SELECT * FROM export_records WHERE entity_id = $1 AND run_id = ANY ($2) ORDER BY run_id, ordinal', [entityId, runIds]), toRecord);
+export async function listExportRecords(
+  db: Queryable,
+  entityId: number,
+  runIds: readonly number[],
+): Promise<ExportRecord[]> {
+  return readRows(
+    await db.query('SELECT * FROM export_records WHERE entity_id = $1 AND run_id = ANY ($2) ORDER BY run_id, ordinal', [
+      entityId,
+      runIds,
+    ]),
+    toRecord,
+  );
 }
 
 /** The record of that identifier, for instance to find its run. */
-export async function findExportRecord(db: Queryable, entityId: number, identifier: string): Promise<ExportRecord | null> {
-  return readRow(await db.query(
-    'SELECT * FROM export_records WHERE entity_id = $1 AND identifier = $2', [entityId, identifier]), toRecord);
+export async function findExportRecord(
+  db: Queryable,
+  entityId: number,
+  identifier: string,
+): Promise<ExportRecord | null> {
+  return readRow(
+    await db.query('SELECT * FROM export_records WHERE entity_id = $1 AND identifier = $2', [entityId, identifier]),
+    toRecord,
+  );
 }
 
 /** A type's reading begins: what there is, and what was visible then. */
 export async function updateRecordBegun(
-  tx: Tx, entityId: number, { runId, dataType }: ExportRecord,
+  tx: Tx,
+  entityId: number,
+  { runId, dataType }: ExportRecord,
   { expected, ambiguousSets, snapshot }: Pick<ExportRecord, 'expected' | 'ambiguousSets' | 'snapshot'>,
 ): Promise<void> {
   await tx.query(
     `UPDATE export_records SET expected = $4, snapshot = $5, ambiguous_sets = $6
-     WHERE entity_id = $1 AND run_id = $2 AND data_type = $3`, [entityId, runId, dataType, expected, snapshot, ambiguousSets]);
+     WHERE entity_id = $1 AND run_id = $2 AND data_type = $3`,
+    [entityId, runId, dataType, expected, snapshot, ambiguousSets],
+  );
 }
 
-/** A type is written from its beginning again: what there was of it counts no more. Returns the record as it is then. */
-export async function updateRecordRestarted(tx: Tx, entityId: number, { runId, dataType }: ExportRecord): Promise<ExportRecord> {
-  await tx.query('DELETE FROM export_files WHERE entity_id = $1 AND run_id = $2 AND data_type = $3', [entityId, runId, dataType]);
-  const record = readRow(await tx.query(
-    `UPDATE export_records SET expected = NULL, ambiguous_sets = NULL, snapshot = NULL, rows = 0, files = 0, place = NULL
-     WHERE entity_id = $1 AND run_id = $2 AND data_type = $3 RETURNING *`, [entityId, runId, dataType]), toRecord);
+/**
+ * A type is written from its beginning again: what there was of it counts no more. Returns the record as it is then.
+ */
+export async function updateRecordRestarted(
+  tx: Tx,
+  entityId: number,
+  { runId, dataType }: ExportRecord,
+): Promise<ExportRecord> {
+  await tx.query('DELETE FROM export_files WHERE entity_id = $1 AND run_id = $2 AND data_type = $3', [
+    entityId,
+    runId,
+    dataType,
+  ]);
+  const record = readRow(
+    await tx.query(
+      `UPDATE export_records SET expected = NULL, ambiguous_sets = NULL, snapshot = NULL, rows = 0, files = 0, place = NULL
+     WHERE entity_id = $1 AND run_id = $2 AND data_type = $3 RETURNING *`,
+      [entityId, runId, dataType],
+    ),
+    toRecord,
+  );
   return record!;
 }
 
 /** All of a type is written. */
 export async function updateRecordDone(tx: Tx, entityId: number, { runId, dataType }: ExportRecord): Promise<void> {
-  await tx.query('UPDATE export_records SET is_done = true WHERE entity_id = $1 AND run_id = $2 AND data_type = $3',
-    [entityId, runId, dataType]);
+  await tx.query('UPDATE export_records SET is_done = true WHERE entity_id = $1 AND run_id = $2 AND data_type = $3', [
+    entityId,
+    runId,
+    dataType,
+  ]);
 }
 
 /** Notes down a file that lies in the bucket, and where the one after it begins; null: that was all of its type. */
 export async function insertExportFile(
-  tx: Tx, entityId: number, runId: number, file: WrittenFile, next: ExportCheckpoint | null,
+  tx: Tx,
+  entityId: number,
+  runId: number,
+  file: WrittenFile,
+  next: ExportCheckpoint | null,
 ): Promise<void> {
   await tx.query(
     `WITH written AS (
@@ -107,30 +158,60 @@ export async function insertExportFile(
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11))
      UPDATE export_records SET rows = rows + $6, files = files + 1, place = coalesce($12::jsonb, place), is_done = $12 IS NULL
      WHERE entity_id = $1 AND run_id = $2 AND data_type = $3`,
-    [entityId, runId, file.dataType, file.part, file.key, file.rows, file.bytes, Buffer.from(file.sha256, 'hex'), file.contentBytes,
-      Buffer.from(file.contentSha256, 'hex'), file.bucketChecksum, next && JSON.stringify(next)]);
+    [
+      entityId,
+      runId,
+      file.dataType,
+      file.part,
+      file.key,
+      file.rows,
+      file.bytes,
+      Buffer.from(file.sha256, 'hex'),
+      file.contentBytes,
+      Buffer.from(file.contentSha256, 'hex'),
+      file.bucketChecksum,
+      next && JSON.stringify(next),
+    ],
+  );
 }
 
 /** The files of some runs, each in the order in which it wrote them. */
-export async function listExportFiles(db: Queryable, entityId: number, runIds: readonly number[]): Promise<ExportFile[]> {
-  return readRows(await db.query(
-    `SELECT f.* FROM export_files f JOIN export_records r USING (entity_id, run_id, data_type)
-     WHERE f.entity_id = $1 AND f.run_id = ANY ($2) ORDER BY f.run_id, r.ordinal, f.part`, [entityId, runIds]), toFile);
+export async function listExportFiles(
+  db: Queryable,
+  entityId: number,
+  runIds: readonly number[],
+): Promise<ExportFile[]> {
+  return readRows(
+    await db.query(
+      `SELECT f.* FROM export_files f JOIN export_records r USING (entity_id, run_id, data_type)
+     WHERE f.entity_id = $1 AND f.run_id = ANY ($2) ORDER BY f.run_id, r.ordinal, f.part`,
+      [entityId, runIds],
+    ),
+    toFile,
+  );
 }
 
 /** How many rows came late; returns how many more they are than when it was looked last. */
 export async function updateLateRows(
-  tx: Tx, entityId: number, { runId, dataType }: ExportRecord, lateRows: number | null,
+  tx: Tx,
+  entityId: number,
+  { runId, dataType }: ExportRecord,
+  lateRows: number | null,
 ): Promise<number> {
   const { rows } = await tx.query<{ more: number }>(
     `WITH before AS (SELECT late_rows FROM export_records WHERE entity_id = $1 AND run_id = $2 AND data_type = $3)
      UPDATE export_records r SET late_rows = coalesce($4, r.late_rows), late_checked_at = now() FROM before
      WHERE entity_id = $1 AND run_id = $2 AND data_type = $3
-     RETURNING coalesce(r.late_rows, 0) - coalesce(before.late_rows, 0) AS more`, [entityId, runId, dataType, lateRows]);
+     RETURNING coalesce(r.late_rows, 0) - coalesce(before.late_rows, 0) AS more`,
+    [entityId, runId, dataType, lateRows],
+  );
   return Math.max(0, rows[0]?.more ?? 0);
 }
 
-function toRecord({ place: checkpoint, ...record }: Omit<ExportRecord, 'checkpoint'> & { place: ExportCheckpoint | null }): ExportRecord {
+function toRecord({
+  place: checkpoint,
+  ...record
+}: Omit<ExportRecord, 'checkpoint'> & { place: ExportCheckpoint | null }): ExportRecord {
   return { ...record, checkpoint };
 }
 

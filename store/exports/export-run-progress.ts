@@ -5,47 +5,64 @@ import { NO_TROUBLE } from '../jobs/jobs.ts';
 export type AttemptKey = { entityId: number; runId: number; generation: number; attempt: number };
 
 /**
- * Begins an attempt at a run's files, and returns its number, which is new among the runs of the exporter that write into the same
- * folder. Null when another generation has taken over, or the run has ended.
+ * Begins an attempt at a run's files, and returns its number, which is new among the runs of the exporter that write
+ * into the same folder. Null when another generation has taken over, or the run has ended.
  */
 export async function raiseAttempt(
-  tx: Tx, { entityId, runId, generation }: Omit<AttemptKey, 'attempt'>,
+  tx: Tx,
+  { entityId, runId, generation }: Omit<AttemptKey, 'attempt'>,
 ): Promise<number | null> {
   // Two attempts at once wait for each other at the row; the later one sees what the other has made of `r`.
   const { rows } = await tx.query<{ attempt: number }>(
     `UPDATE export_runs r SET is_cleaned = false, attempt = 1 + greatest(r.attempt, (
        SELECT max(o.attempt) FROM export_runs o WHERE o.entity_id = $1 AND o.exporter_id = r.exporter_id
          AND o.window_end = r.window_end AND o.definition->>'folder' = r.definition->>'folder'))
-     WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state = 'running' RETURNING attempt`, [entityId, runId, generation]);
+     WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state = 'running' RETURNING attempt`,
+    [entityId, runId, generation],
+  );
   return rows[0]?.attempt ?? null;
 }
 
-/** Holds the run until the transaction ends; false when another attempt or generation has taken over, or it has ended. */
+/**
+ * Holds the run until the transaction ends; false when another attempt or generation has taken over, or it has ended.
+ */
 export async function lockAttempt(tx: Tx, { entityId, runId, generation, attempt }: AttemptKey): Promise<boolean> {
   const { rowCount } = await tx.query(
     `SELECT FROM export_runs WHERE entity_id = $1 AND id = $2 AND generation = $3 AND attempt = $4 AND state = 'running'
-     FOR NO KEY UPDATE`, [entityId, runId, generation, attempt]);
+     FOR NO KEY UPDATE`,
+    [entityId, runId, generation, attempt],
+  );
   return rowCount === 1;
 }
 
-export async function isAttemptCurrent(db: Queryable, { entityId, runId, generation, attempt }: AttemptKey): Promise<boolean> {
+export async function isAttemptCurrent(
+  db: Queryable,
+  { entityId, runId, generation, attempt }: AttemptKey,
+): Promise<boolean> {
   const { rowCount } = await db.query(
     `SELECT FROM export_runs WHERE entity_id = $1 AND id = $2 AND generation = $3 AND attempt = $4 AND state = 'running'`,
-    [entityId, runId, generation, attempt]);
+    [entityId, runId, generation, attempt],
+  );
   return rowCount === 1;
 }
 
 /** Of a run `r` and one `c`. */
 const SAME_FOLDER = ['folder', 'bucketName', 'endpoint']
-  .map((member) => `r.definition->>'${member}' IS NOT DISTINCT FROM c.definition->>'${member}'`).join(' AND ');
+  .map((member) => `r.definition->>'${member}' IS NOT DISTINCT FROM c.definition->>'${member}'`)
+  .join(' AND ');
 
 type Key = { entityId: number; runId: number };
 
-/** Takes down, with the first of its attempts, what tells a run's encryption key from others; false where that was another. */
+/**
+ * Takes down, with the first of its attempts, what tells a run's encryption key from others; false where that was
+ * another.
+ */
 export async function keepKeyHash(tx: Tx, { entityId, runId }: Key, hash: string): Promise<boolean> {
   const { rows } = await tx.query<{ is_same: boolean }>(
     `UPDATE export_runs SET definition = jsonb_build_object('keyHash', $3::text) || definition
-     WHERE entity_id = $1 AND id = $2 RETURNING definition->>'keyHash' = $3 AS is_same`, [entityId, runId, hash]);
+     WHERE entity_id = $1 AND id = $2 RETURNING definition->>'keyHash' = $3 AS is_same`,
+    [entityId, runId, hash],
+  );
   return rows[0]!.is_same;
 }
 
@@ -54,25 +71,36 @@ export async function updateFaultGone(tx: Tx, { entityId, runId }: Key): Promise
   await tx.query(
     `UPDATE export_runs SET ${NO_TROUBLE}
      WHERE entity_id = $1 AND id = $2 AND (tries, fault, waits_until) IS DISTINCT FROM (0, NULL::text, NULL::timestamptz)`,
-    [entityId, runId]);
+    [entityId, runId],
+  );
 }
 
 /** The manifest lies in the bucket. */
-export async function updatePublished(tx: Tx, { entityId, runId }: Key, { key, sha256 }: { key: string; sha256: Buffer }): Promise<void> {
+export async function updatePublished(
+  tx: Tx,
+  { entityId, runId }: Key,
+  { key, sha256 }: { key: string; sha256: Buffer },
+): Promise<void> {
   await tx.query(
     'UPDATE export_runs SET manifest_key = $3, manifest_sha256 = $4, published_at = now() WHERE entity_id = $1 AND id = $2',
-    [entityId, runId, key, sha256]);
+    [entityId, runId, key, sha256],
+  );
 }
 
 /** So many rows more came late into windows that earlier runs exported. */
 export async function addLateRowsFound(tx: Tx, { entityId, runId }: Key, rows: number): Promise<void> {
-  await tx.query('UPDATE export_runs SET late_rows_found = late_rows_found + $3 WHERE entity_id = $1 AND id = $2',
-    [entityId, runId, rows]);
+  await tx.query('UPDATE export_runs SET late_rows_found = late_rows_found + $3 WHERE entity_id = $1 AND id = $2', [
+    entityId,
+    runId,
+    rows,
+  ]);
 }
 
 export async function findLateRowsFound(db: Queryable, { entityId, runId }: Key): Promise<number> {
   const { rows } = await db.query<{ late_rows_found: number }>(
-    'SELECT late_rows_found FROM export_runs WHERE entity_id = $1 AND id = $2', [entityId, runId]);
+    'SELECT late_rows_found FROM export_runs WHERE entity_id = $1 AND id = $2',
+    [entityId, runId],
+  );
   return rows[0]?.late_rows_found ?? 0;
 }
 
@@ -80,13 +108,15 @@ export async function findLateRowsFound(db: Queryable, { entityId, runId }: Key)
 export async function listRunsToClean(db: Queryable, entityId: number, exporterId: number): Promise<number[]> {
   const { rows } = await db.query<{ id: number }>(
     `SELECT id FROM export_runs WHERE entity_id = $1 AND exporter_id = $2 AND attempt > 0 AND NOT is_cleaned
-       AND state NOT IN ('accepted', 'running') ORDER BY id LIMIT 100`, [entityId, exporterId]);
+       AND state NOT IN ('accepted', 'running') ORDER BY id LIMIT 100`,
+    [entityId, exporterId],
+  );
   return rows.map(({ id }) => id);
 }
 
 /**
- * Nothing that no manifest names is left of a run: of its own files where it was not finished, else of those of the runs before
- * it that wrote into the same folder of the same bucket.
+ * Nothing that no manifest names is left of a run: of its own files where it was not finished, else of those of the
+ * runs before it that wrote into the same folder of the same bucket.
  */
 export async function updateCleaned(tx: Tx, { entityId, runId }: Key): Promise<void> {
   await tx.query(
@@ -95,28 +125,43 @@ export async function updateCleaned(tx: Tx, { entityId, runId }: Key): Promise<v
      WHERE f.entity_id = $1 AND f.run_id = r.id AND f.removed_at IS NULL AND r.entity_id = $1 AND r.exporter_id = c.exporter_id
        AND CASE WHEN c.state <> 'finished' THEN r.id = c.id
          ELSE r.attempt < c.attempt AND r.state NOT IN ('accepted', 'running') AND r.window_end = c.window_end
-           AND ${SAME_FOLDER} END`, [entityId, runId]);
+           AND ${SAME_FOLDER} END`,
+    [entityId, runId],
+  );
 }
 
-/** The newest finished run of each of an exporter's last windows by when rows came in, newest window first, before one's end. */
+/**
+ * The newest finished run of each of an exporter's last windows by when rows came in, newest window first, before one's
+ * end.
+ */
 export async function listLastWindows(
-  db: Queryable, entityId: number, exporterId: number, { before, limit }: { before: Date; limit: number },
+  db: Queryable,
+  entityId: number,
+  exporterId: number,
+  { before, limit }: { before: Date; limit: number },
 ): Promise<number[]> {
   // By export_runs_by_window, from its end.
   const { rows } = await db.query<{ id: number }>(
     `SELECT DISTINCT ON (window_end, window_start) id FROM export_runs
      WHERE entity_id = $1 AND exporter_id = $2 AND state = 'finished' AND NOT is_covered AND published_at IS NOT NULL
        AND days IS NULL AND window_end <= $3
-     ORDER BY window_end DESC, window_start DESC, id DESC LIMIT $4`, [entityId, exporterId, before, limit]);
+     ORDER BY window_end DESC, window_start DESC, id DESC LIMIT $4`,
+    [entityId, exporterId, before, limit],
+  );
   return rows.map(({ id }) => id);
 }
 
 /** The last run that finished and wrote into the same folder of the same bucket; null where there is none. */
-export async function findFinishedBefore(db: Queryable, { entityId, id }: { entityId: number; id: number }): Promise<number | null> {
+export async function findFinishedBefore(
+  db: Queryable,
+  { entityId, id }: { entityId: number; id: number },
+): Promise<number | null> {
   const { rows } = await db.query<{ id: number }>(
     `SELECT r.id FROM export_runs r, export_runs c
      WHERE c.entity_id = $1 AND c.id = $2 AND r.entity_id = $1 AND r.exporter_id = c.exporter_id AND r.window_end = c.window_end
        AND r.state = 'finished' AND r.published_at IS NOT NULL AND r.attempt < c.attempt AND ${SAME_FOLDER}
-     ORDER BY r.attempt DESC LIMIT 1`, [entityId, id]);
+     ORDER BY r.attempt DESC LIMIT 1`,
+    [entityId, id],
+  );
   return rows[0]?.id ?? null;
 }

@@ -5,13 +5,29 @@ import type { MailState } from '../core/mails.ts';
 import type { DataExporter } from './data-exporter-record.ts';
 
 /** What a run exports, as its exporter said when it was claimed first; secrets are the exporter's. */
-export type ExportDefinition = Pick<DataExporter, 'name' | 'type' | 'bucketName' | 'subfolder' | 'region' | 'endpoint' | 'accountId'
-  | 'roleName' | 'appIds' | 'sorIds' | 'exportedData' | 'format' | 'includeHeaders' | 'encryptionType' | 'partBytes'> & {
-    /** Of the window, in the bucket: without slashes at its ends. */
-    folder: string;
-    /** What tells the encryption key of its files from others (`Secrets.lookup`); from its first attempt on. */
-    keyHash?: string;
-  };
+export type ExportDefinition = Pick<
+  DataExporter,
+  | 'name'
+  | 'type'
+  | 'bucketName'
+  | 'subfolder'
+  | 'region'
+  | 'endpoint'
+  | 'accountId'
+  | 'roleName'
+  | 'appIds'
+  | 'sorIds'
+  | 'exportedData'
+  | 'format'
+  | 'includeHeaders'
+  | 'encryptionType'
+  | 'partBytes'
+> & {
+  /** Of the window, in the bucket: without slashes at its ends. */
+  folder: string;
+  /** What tells the encryption key of its files from others (`Secrets.lookup`); from its first attempt on. */
+  keyHash?: string;
+};
 
 export type ExportRun = {
   entityId: number;
@@ -55,22 +71,42 @@ export type ExportRun = {
 };
 
 /** `start` is null where the cursor tells it at the claim. */
-export type NewExportRun = Pick<ExportRun, 'exporterId' | 'cause'>
-  & Partial<Pick<ExportRun, 'scheduledFor' | 'covers' | 'rerunOf' | 'days'>>
-  & { window: { start: Date | '-infinity' | null; end: Date }; requestedBy?: number | null };
+export type NewExportRun = Pick<ExportRun, 'exporterId' | 'cause'> &
+  Partial<Pick<ExportRun, 'scheduledFor' | 'covers' | 'rerunOf' | 'days'>> & {
+    window: { start: Date | '-infinity' | null; end: Date };
+    requestedBy?: number | null;
+  };
 
 /** Columns of export_runs. Minus infinity comes as a number. */
-export type ExportRunColumns = Omit<ExportRun, 'window' | 'days' | 'manifestSha256' | 'failure' | 'mail'>
-  & FailureColumns & MailColumns<MailState>
-  & { windowStart: Date | number | null; windowEnd: Date; days: string | null; manifestSha256: Buffer | null };
+export type ExportRunColumns = Omit<ExportRun, 'window' | 'days' | 'manifestSha256' | 'failure' | 'mail'> &
+  FailureColumns &
+  MailColumns<MailState> & {
+    windowStart: Date | number | null;
+    windowEnd: Date;
+    days: string | null;
+    manifestSha256: Buffer | null;
+  };
 
 export function toExportRun(columns: ExportRunColumns): ExportRun {
-  const { windowStart, windowEnd, days, manifestSha256, failureStatus, failure, mailState, mailTries, mailReason, ...run } = columns;
+  const {
+    windowStart,
+    windowEnd,
+    days,
+    manifestSha256,
+    failureStatus,
+    failure,
+    mailState,
+    mailTries,
+    mailReason,
+    ...run
+  } = columns;
   const [from, to] = days?.split('_') ?? [];
   return {
     ...run,
     window: {
-      kind: days === null ? 'received' : 'happened', start: windowStart instanceof Date ? windowStart : null, end: windowEnd,
+      kind: days === null ? 'received' : 'happened',
+      start: windowStart instanceof Date ? windowStart : null,
+      end: windowEnd,
     },
     days: days === null ? null : { from: from!, to: to! },
     manifestSha256: manifestSha256?.toString('hex') ?? null,

@@ -5,26 +5,41 @@ import type { Database, Queryable, Tx } from '../core/database.ts';
 export type ExportSession = Tx;
 
 /**
- * Rows come in the order in which they lie: no scan begins in the middle of a table because another is just there, none is
- * shared out among workers, and no join sorts or swaps its sides. What is joined to a row is looked up, whatever the planner
- * takes the table for. Texts don't depend on what the database is set to. A statement may wait for whoever takes its rows.
+ * Rows come in the order in which they lie: no scan begins in the middle of a table because another is just there, none
+ * is shared out among workers, and no join sorts or swaps its sides. What is joined to a row is looked up, whatever the
+ * planner takes the table for. Texts don't depend on what the database is set to. A statement may wait for whoever
+ * takes its rows.
  */
 const SETTINGS = {
-  synchronize_seqscans: 'off', max_parallel_workers_per_gather: '0', enable_hashjoin: 'off', enable_mergejoin: 'off',
-  enable_seqscan: 'off', jit: 'off',
-  timezone: 'UTC', datestyle: 'ISO', extra_float_digits: '1', bytea_output: 'hex',
-  default_transaction_read_only: 'on', transaction_timeout: '0', statement_timeout: '0', idle_session_timeout: '0',
+  synchronize_seqscans: 'off',
+  max_parallel_workers_per_gather: '0',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+  enable_seqscan: 'off',
+  jit: 'off',
+  timezone: 'UTC',
+  datestyle: 'ISO',
+  extra_float_digits: '1',
+  bytea_output: 'hex',
+  default_transaction_read_only: 'on',
+  transaction_timeout: '0',
+  statement_timeout: '0',
+  idle_session_timeout: '0',
   idle_in_transaction_session_timeout: '0',
 };
 
 /**
- * A session that reads what is exported. `release` ends it: one whose stream was broken off is of no use to anybody, and
- * a new one costs less than to tell them apart.
+ * A session that reads what is exported. `release` ends it: one whose stream was broken off is of no use to anybody,
+ * and a new one costs less than to tell them apart.
  */
 export async function exportSession(db: Database): Promise<{ session: ExportSession; release: () => void }> {
   const session = await db.connect();
   try {
-    await session.query(Object.entries(SETTINGS).map(([name, value]) => `SET ${name} = '${value}'`).join(';'));
+    await session.query(
+      Object.entries(SETTINGS)
+        .map(([name, value]) => `SET ${name} = '${value}'`)
+        .join(';'),
+    );
   } catch (error) {
     session.release(true);
     throw error;
@@ -33,8 +48,8 @@ export async function exportSession(db: Database): Promise<{ session: ExportSess
 }
 
 /**
- * All that the session reads from now on stands as it is now, until `letSnapshotGo`: rows that change meanwhile move about, and
- * whoever reads slice by slice would meet them twice or never. Vacuum waits for it.
+ * All that the session reads from now on stands as it is now, until `letSnapshotGo`: rows that change meanwhile move
+ * about, and whoever reads slice by slice would meet them twice or never. Vacuum waits for it.
  */
 export async function holdSnapshot(session: Queryable): Promise<void> {
   await session.query('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');

@@ -26,17 +26,26 @@ export type Checkpoint = Record<string, string | number>;
 export type Slice = { statement: string; next: Checkpoint };
 
 const SOURCES: Record<Exclude<ExportDataType, 'attributes'>, TableSource> = {
-  sessions, sessions_with_carrier: sessionsWithCarrier, logs, details, locations, devices, crashes,
+  sessions,
+  sessions_with_carrier: sessionsWithCarrier,
+  logs,
+  details,
+  locations,
+  devices,
+  crashes,
   campaign_results_per_user: campaignResults,
 };
 
 /**
- * The rows of a type that lie in the scope's window, in pieces of some thousands, each once; from `from` on where an earlier
- * reading ended there. A window over `received_at` is closed: whoever writes into it still, is late, and what changes
- * meanwhile leaves it. Of others see `isReadAtOnce`.
+ * The rows of a type that lie in the scope's window, in pieces of some thousands, each once; from `from` on where an
+ * earlier reading ended there. A window over `received_at` is closed: whoever writes into it still, is late, and what
+ * changes meanwhile leaves it. Of others see `isReadAtOnce`.
  */
 export async function* slicesOf(
-  session: ExportSession, type: ExportDataType, scope: ExportScope, from: Checkpoint | null,
+  session: ExportSession,
+  type: ExportDataType,
+  scope: ExportScope,
+  from: Checkpoint | null,
 ): AsyncGenerator<Slice> {
   if (isOfNothing(type, scope)) return;
   if (type !== 'attributes') {
@@ -44,13 +53,16 @@ export async function* slicesOf(
     return;
   }
   const named = await listNamedAttributes(session, scope);
-  if (!await isReadByLog(session, scope, from)) yield* sliceTable(session, attributes(named), scope, from as TableLocation | null);
-  else for await (const { statement, next } of sliceLog(session, named, scope, from as LogCheckpoint | null)) yield { statement, next };
+  if (!(await isReadByLog(session, scope, from)))
+    yield* sliceTable(session, attributes(named), scope, from as TableLocation | null);
+  else
+    for await (const { statement, next } of sliceLog(session, named, scope, from as LogCheckpoint | null))
+      yield { statement, next };
 }
 
 /**
- * Whether rows may change and stay in the scope's window: those of a window over `received_at`, which is closed, leave it. They
- * are to be read in one snapshot (`holdSnapshot`), from the beginning.
+ * Whether rows may change and stay in the scope's window: those of a window over `received_at`, which is closed, leave
+ * it. They are to be read in one snapshot (`holdSnapshot`), from the beginning.
  */
 export function isReadAtOnce(type: ExportDataType, { window }: Pick<ExportScope, 'window'>): boolean {
   return window.kind === 'happened' && !APPEND_ONLY.has(type);
@@ -64,34 +76,49 @@ export async function countExpected(session: ExportSession, type: ExportDataType
 }
 
 /** How many of these rows are Sets whose text in CSV gives other elements back; null: of other types and formats. */
-export async function countAmbiguousSets(session: ExportSession, type: ExportDataType, scope: ExportScope): Promise<number | null> {
+export async function countAmbiguousSets(
+  session: ExportSession,
+  type: ExportDataType,
+  scope: ExportScope,
+): Promise<number | null> {
   if (type !== 'attributes' || scope.format !== 'csv') return null;
-  return isOfNothing(type, scope) ? 0 : countAttributes(session, scope, { valueType: 'Set', condition: IS_AMBIGUOUS_SET });
+  return isOfNothing(type, scope)
+    ? 0
+    : countAttributes(session, scope, { valueType: 'Set', condition: IS_AMBIGUOUS_SET });
 }
 
 type Counted = { valueType?: ValueType; condition?: string };
 
-async function countAttributes(session: ExportSession, scope: ExportScope, { valueType, condition }: Counted): Promise<number> {
+async function countAttributes(
+  session: ExportSession,
+  scope: ExportScope,
+  { valueType, condition }: Counted,
+): Promise<number> {
   const named = await listNamedAttributes(session, scope, valueType);
   if (named.size === 0) return 0;
-  if (!await isReadByLog(session, scope, null)) {
+  if (!(await isReadByLog(session, scope, null))) {
     const table = attributes(named);
     return condition === undefined ? countInTable(session, table, scope) : countWhere(session, table, scope, condition);
   }
   let total = 0;
   for await (const { source } of sliceLog(session, named, scope, null)) {
-    const { rows } = await session.query<{ count: number }>(`SELECT count(*) AS count ${source} WHERE ${condition ?? true}`);
+    const { rows } = await session.query<{ count: number }>(
+      `SELECT count(*) AS count ${source} WHERE ${condition ?? true}`,
+    );
     total += rows[0]!.count;
   }
   return total;
 }
 
 /**
- * How many rows of the window were committed after that snapshot, which was taken before the first was read; null where that
- * can't be told: of types whose rows change, and in another database than that of the snapshot.
+ * How many rows of the window were committed after that snapshot, which was taken before the first was read; null where
+ * that can't be told: of types whose rows change, and in another database than that of the snapshot.
  */
 export async function countLate(
-  session: ExportSession, type: ExportDataType, scope: ExportScope, snapshot: string,
+  session: ExportSession,
+  type: ExportDataType,
+  scope: ExportScope,
+  snapshot: string,
 ): Promise<number | null> {
   if (type === 'attributes' || !APPEND_ONLY.has(type)) return null;
   if (isOfNothing(type, scope)) return 0;
@@ -107,7 +134,11 @@ function isOfNothing(type: ExportDataType, { apps, sors }: ExportScope): boolean
 const LONGEST_READING_MS = 8 * 86_400_000;
 
 /** Whoever goes on stays with what he began with. */
-async function isReadByLog(session: ExportSession, { window: { start } }: ExportScope, from: Checkpoint | null): Promise<boolean> {
+async function isReadByLog(
+  session: ExportSession,
+  { window: { start } }: ExportScope,
+  from: Checkpoint | null,
+): Promise<boolean> {
   if (from !== null) return 'changedSince' in from;
   return start !== null && isLogKept(session, new Date(start.getTime() - LONGEST_READING_MS).toISOString());
 }

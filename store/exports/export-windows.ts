@@ -15,25 +15,49 @@ const IN_RANGE = '($3::timestamptz IS NULL OR window_end > $3) AND ($4::timestam
 
 /** What an exporter has exported by when it came in, in the order of time. */
 export async function listExportedWindows(
-  db: Queryable, entityId: number, exporterId: number, { from, to, offset, limit }: WindowRange & { offset: number; limit: number },
+  db: Queryable,
+  entityId: number,
+  exporterId: number,
+  { from, to, offset, limit }: WindowRange & { offset: number; limit: number },
 ): Promise<ExportedWindow[]> {
-  return readRows(await db.query(
-    `SELECT * FROM (SELECT w.*, lag(window_end) OVER (ORDER BY window_end, window_start) AS before FROM (${WINDOWS}) w) w
-     WHERE ${IN_RANGE} ORDER BY window_end, window_start OFFSET $5 LIMIT $6`, [entityId, exporterId, from, to, offset, limit]),
-  ({ before, ...columns }: ExportRunColumns & { before: Date | null }) => ({ run: toExportRun(columns), before }));
+  return readRows(
+    await db.query(
+      `SELECT * FROM (SELECT w.*, lag(window_end) OVER (ORDER BY window_end, window_start) AS before FROM (${WINDOWS}) w) w
+     WHERE ${IN_RANGE} ORDER BY window_end, window_start OFFSET $5 LIMIT $6`,
+      [entityId, exporterId, from, to, offset, limit],
+    ),
+    ({ before, ...columns }: ExportRunColumns & { before: Date | null }) => ({ run: toExportRun(columns), before }),
+  );
 }
 
 export async function countExportedWindows(
-  db: Queryable, entityId: number, exporterId: number, { from, to }: WindowRange,
+  db: Queryable,
+  entityId: number,
+  exporterId: number,
+  { from, to }: WindowRange,
 ): Promise<number> {
-  const { rows } = await db.query<{ count: number }>(
-    `SELECT count(*) FROM (${WINDOWS}) w WHERE ${IN_RANGE}`, [entityId, exporterId, from, to]);
+  const { rows } = await db.query<{ count: number }>(`SELECT count(*) FROM (${WINDOWS}) w WHERE ${IN_RANGE}`, [
+    entityId,
+    exporterId,
+    from,
+    to,
+  ]);
   return rows[0]!.count;
 }
 
 /** The last run that was to export what came since the last good one, and has not; null where there is none. */
-export async function findRunBehind(db: Queryable, entityId: number, exporterId: number, since: Date | null): Promise<ExportRun | null> {
-  return readRow(await db.query(
-    `SELECT * FROM export_runs WHERE entity_id = $1 AND exporter_id = $2 AND cause IN ('schedule', 'request') AND state <> 'finished'
-       AND ($3::timestamptz IS NULL OR window_end > $3) ORDER BY id DESC LIMIT 1`, [entityId, exporterId, since]), toExportRun);
+export async function findRunBehind(
+  db: Queryable,
+  entityId: number,
+  exporterId: number,
+  since: Date | null,
+): Promise<ExportRun | null> {
+  return readRow(
+    await db.query(
+      `SELECT * FROM export_runs WHERE entity_id = $1 AND exporter_id = $2 AND cause IN ('schedule', 'request') AND state <> 'finished'
+       AND ($3::timestamptz IS NULL OR window_end > $3) ORDER BY id DESC LIMIT 1`,
+      [entityId, exporterId, since],
+    ),
+    toExportRun,
+  );
 }

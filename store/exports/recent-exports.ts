@@ -3,15 +3,24 @@ import { readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
 /** What the newest run of a window wrote of one type of data. */
-export type RecentExport = { identifier: string; windowEnd: Date; dataType: ExportDataType; files: number; rows: number };
+export type RecentExport = {
+  identifier: string;
+  windowEnd: Date;
+  dataType: ExportDataType;
+  files: number;
+  rows: number;
+};
 
 const DAYS = 31;
 
-/** Of the runs of an exporter that finished in the last 31 days, by windows and in the order in which they were written. */
+/**
+ * Of the runs of an exporter that finished in the last 31 days, by windows and in the order in which they were written.
+ */
 export async function listRecentExports(db: Queryable, entityId: number, exporterId: number): Promise<RecentExport[]> {
   // A backfill of days may end at the same time as a window: both are shown.
-  return readRows<RecentExport>(await db.query(
-    `SELECT r.identifier, run.window_end, r.data_type, r.files, r.rows
+  return readRows<RecentExport>(
+    await db.query(
+      `SELECT r.identifier, run.window_end, r.data_type, r.files, r.rows
      FROM (
        SELECT DISTINCT ON (window_end, window_start, days) entity_id, id, window_end FROM export_runs
        WHERE entity_id = $1 AND exporter_id = $2 AND state = 'finished' AND NOT is_covered
@@ -19,5 +28,8 @@ export async function listRecentExports(db: Queryable, entityId: number, exporte
        ORDER BY window_end, window_start, days, id DESC
      ) run
      JOIN export_records r ON r.entity_id = run.entity_id AND r.run_id = run.id
-     ORDER BY run.window_end, run.id, r.ordinal`, [entityId, exporterId]));
+     ORDER BY run.window_end, run.id, r.ordinal`,
+      [entityId, exporterId],
+    ),
+  );
 }

@@ -16,11 +16,18 @@ const PAGE = 4;
 type Waiting = { id: number; values: WaitingValue[] };
 
 /** Whose of these people a value is. A value with an unknown type may be of any user with the id. */
-type Finder = { isAnySought: boolean; mayName: (body: string) => boolean; personOf: (value: WaitingValue) => Person | undefined };
+type Finder = {
+  isAnySought: boolean;
+  mayName: (body: string) => boolean;
+  personOf: (value: WaitingValue) => Person | undefined;
+};
 
 /** Yields the waiting values of these people; with `before`, only of requests that came before that. */
 export async function* listWaitingValuesOf(
-  db: Queryable, entityId: number, people: KnownBy[], before: Date | null = null,
+  db: Queryable,
+  entityId: number,
+  people: KnownBy[],
+  before: Date | null = null,
 ): AsyncGenerator<FeedValue> {
   const finder = finderOf(people);
   if (!finder.isAnySought) return;
@@ -37,7 +44,9 @@ export async function* listWaitingValuesOf(
  * merged and these are counted as failed. Returns how many there were.
  */
 export async function eraseWaitingValuesOf(
-  { db, secrets, tally }: Pick<LocationDependencies, 'db' | 'secrets' | 'tally'>, entityId: number, people: KnownBy[],
+  { db, secrets, tally }: Pick<LocationDependencies, 'db' | 'secrets' | 'tally'>,
+  entityId: number,
+  people: KnownBy[],
 ): Promise<number> {
   const finder = finderOf(people);
   if (!finder.isAnySought) return 0;
@@ -57,7 +66,13 @@ export async function eraseWaitingValuesOf(
   }
 }
 
-async function eraseIn(tx: Tx, secrets: Secrets, entityId: number, { id, values }: Waiting, { personOf }: Finder): Promise<number> {
+async function eraseIn(
+  tx: Tx,
+  secrets: Secrets,
+  entityId: number,
+  { id, values }: Waiting,
+  { personOf }: Finder,
+): Promise<number> {
   let changed = 0;
   const left = values.map((value) => {
     const person = personOf(value);
@@ -67,21 +82,29 @@ async function eraseIn(tx: Tx, secrets: Secrets, entityId: number, { id, values 
   });
   if (changed === 0) return 0;
   const body = JSON.stringify(left);
-  await tx.query('UPDATE feed_requests SET body = $3, body_bytes = $4 WHERE entity_id = $1 AND id = $2 AND done_at IS NULL',
-    [entityId, id, body, Buffer.byteLength(body)]);
+  await tx.query(
+    'UPDATE feed_requests SET body = $3, body_bytes = $4 WHERE entity_id = $1 AND id = $2 AND done_at IS NULL',
+    [entityId, id, body, Buffer.byteLength(body)],
+  );
   return changed;
 }
 
 /** Of the next waiting requests those in whose body one of the ids stands; the last one that was looked at. */
 async function listPage(
-  db: Queryable, entityId: number, { mayName }: Finder, { after, before }: { after: number; before: Date | null },
+  db: Queryable,
+  entityId: number,
+  { mayName }: Finder,
+  { after, before }: { after: number; before: Date | null },
 ): Promise<{ waiting: Waiting[]; last: number | undefined }> {
   const { rows } = await db.query<{ id: number; body: string }>(
     `SELECT id, body FROM feed_requests WHERE entity_id = $1 AND done_at IS NULL AND id > $2
-       AND ($3::timestamptz IS NULL OR received_at < $3) ORDER BY id LIMIT ${PAGE}`, [entityId, after, before]);
+       AND ($3::timestamptz IS NULL OR received_at < $3) ORDER BY id LIMIT ${PAGE}`,
+    [entityId, after, before],
+  );
   const naming = rows.filter(({ body }) => mayName(body));
   return {
-    waiting: naming.map(({ id, body }) => ({ id, values: parseExactJson(body) as WaitingValue[] })), last: rows.at(-1)?.id,
+    waiting: naming.map(({ id, body }) => ({ id, values: parseExactJson(body) as WaitingValue[] })),
+    last: rows.at(-1)?.id,
   };
 }
 
@@ -99,8 +122,9 @@ function finderOf(people: KnownBy[]): Finder {
     personOf(value) {
       if (typeof value === 'string') return undefined;
       const customerType = readCustomerType(value.customer_id_type);
-      return byId.get(textOf(value.customer_id) ?? '')?.find((person) => (
-        customerType === undefined ? isVouchedFor(person) : customerType === person.customerType));
+      return byId
+        .get(textOf(value.customer_id) ?? '')
+        ?.find((person) => (customerType === undefined ? isVouchedFor(person) : customerType === person.customerType));
     },
   };
 }

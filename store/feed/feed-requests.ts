@@ -34,10 +34,18 @@ export type TraitsOfCalls = { appId: number; saidAt: readonly number[] };
 
 /** A request that is to be merged; `body` is its values, a JSON array. */
 export type WaitingFeedRequest = {
-  id: number; sorId: number; version: 2 | 3; receivedAt: Date; traits: TraitsOfCalls | null; body: string;
+  id: number;
+  sorId: number;
+  version: 2 | 3;
+  receivedAt: Date;
+  traits: TraitsOfCalls | null;
+  body: string;
 };
 
-export type NewFeedRequest = Omit<WaitingFeedRequest, 'id' | 'receivedAt' | 'traits'> & { valuesIn: number; traits?: TraitsOfCalls };
+export type NewFeedRequest = Omit<WaitingFeedRequest, 'id' | 'receivedAt' | 'traits'> & {
+  valuesIn: number;
+  traits?: TraitsOfCalls;
+};
 
 /** Accepts a request: nothing is lost of it once the transaction commits. Returns its identifier. */
 export async function insertFeedRequest(tx: Queryable, entityId: number, request: NewFeedRequest): Promise<string> {
@@ -45,25 +53,45 @@ export async function insertFeedRequest(tx: Queryable, entityId: number, request
 }
 
 /** The same for several, in one statement. */
-export async function insertFeedRequests(tx: Queryable, entityId: number, requests: NewFeedRequest[]): Promise<string[]> {
+export async function insertFeedRequests(
+  tx: Queryable,
+  entityId: number,
+  requests: NewFeedRequest[],
+): Promise<string[]> {
   const identifiers = requests.map(() => newIdentifier('req'));
   await tx.query(
     `INSERT INTO feed_requests (entity_id, identifier, sor_id, version, values_in, body, body_bytes, app_id, said_at)
      SELECT $1, identifier, sor_id, version, values_in, body, octet_length(body), app_id, said_at::json
      FROM unnest($2::text[], $3::integer[], $4::smallint[], $5::integer[], $6::text[], $7::integer[], $8::text[])
        AS given (identifier, sor_id, version, values_in, body, app_id, said_at)`,
-    [entityId, identifiers, requests.map(({ sorId }) => sorId), requests.map(({ version }) => version),
-      requests.map(({ valuesIn }) => valuesIn), requests.map(({ body }) => body), requests.map(({ traits }) => traits?.appId ?? null),
-      requests.map(({ traits }) => (traits ? JSON.stringify(traits.saidAt) : null))]);
+    [
+      entityId,
+      identifiers,
+      requests.map(({ sorId }) => sorId),
+      requests.map(({ version }) => version),
+      requests.map(({ valuesIn }) => valuesIn),
+      requests.map(({ body }) => body),
+      requests.map(({ traits }) => traits?.appId ?? null),
+      requests.map(({ traits }) => (traits ? JSON.stringify(traits.saidAt) : null)),
+    ],
+  );
   return identifiers;
 }
 
-export async function findFeedRequest(db: Queryable, entityId: number, identifier: string): Promise<FeedRequest | null> {
-  return readRow(await db.query(
-    `SELECT id, identifier, sor_id, version, received_at, done_at, values_in, coalesce(values_ok, 0) AS values_ok,
+export async function findFeedRequest(
+  db: Queryable,
+  entityId: number,
+  identifier: string,
+): Promise<FeedRequest | null> {
+  return readRow(
+    await db.query(
+      `SELECT id, identifier, sor_id, version, received_at, done_at, values_in, coalesce(values_ok, 0) AS values_ok,
        coalesce(values_ignored, 0) AS values_ignored, coalesce(values_failed, 0) AS values_failed,
        coalesce(suspicious_ids, 0) AS suspicious_ids
-     FROM feed_requests WHERE entity_id = $1 AND identifier = $2`, [entityId, identifier]));
+     FROM feed_requests WHERE entity_id = $1 AND identifier = $2`,
+      [entityId, identifier],
+    ),
+  );
 }
 
 /** What waits in the entity's inbox: requests, and bytes of their bodies. */
@@ -71,7 +99,9 @@ export async function findFeedInbox(db: Queryable, entityId: number): Promise<{ 
   // feed_inbox holds all that is read.
   const { rows } = await db.query<{ requests: number; bytes: number }>(
     `SELECT count(*) AS requests, coalesce(sum(body_bytes), 0)::bigint AS bytes FROM feed_requests
-     WHERE entity_id = $1 AND done_at IS NULL`, [entityId]);
+     WHERE entity_id = $1 AND done_at IS NULL`,
+    [entityId],
+  );
   return rows[0]!;
 }
 
@@ -83,12 +113,18 @@ export async function lockFeed(tx: Tx, entityId: number): Promise<void> {
   await tx.query('SELECT pg_advisory_xact_lock($1, $2)', [FEED_LOCK, entityId]);
 }
 
-/** The oldest requests of the inbox, which has to be locked: at least one, and no more than fit into so many values and bytes. */
+/**
+ * The oldest requests of the inbox, which has to be locked: at least one, and no more than fit into so many values and
+ * bytes.
+ */
 export async function listWaitingFeedRequests(
-  tx: Tx, entityId: number, { values, bytes }: { values: number; bytes: number },
+  tx: Tx,
+  entityId: number,
+  { values, bytes }: { values: number; bytes: number },
 ): Promise<WaitingFeedRequest[]> {
-  return readRows(await tx.query(
-    `SELECT id, sor_id, version, received_at, body,
+  return readRows(
+    await tx.query(
+      `SELECT id, sor_id, version, received_at, body,
        CASE WHEN app_id IS NOT NULL THEN json_build_object('appId', app_id, 'saidAt', said_at) END AS traits FROM feed_requests
      WHERE entity_id = $1 AND id = ANY (ARRAY(
        SELECT id FROM (
@@ -99,11 +135,18 @@ export async function listWaitingFeedRequests(
            WHERE entity_id = $1 AND done_at IS NULL ORDER BY id LIMIT ${MAX_REQUESTS}) AS oldest
          WINDOW oldest_first AS (ORDER BY id)) AS measured
        WHERE ordinal = 1 OR (values_so_far <= $2 AND bytes_so_far <= $3)))
-     ORDER BY id`, [entityId, values, bytes]));
+     ORDER BY id`,
+      [entityId, values, bytes],
+    ),
+  );
 }
 
 /** In the transaction of the values and errors that they count. What the requests held goes. */
-export async function updateFeedRequestsDone(tx: Tx, entityId: number, done: ({ id: number } & FeedCounts)[]): Promise<void> {
+export async function updateFeedRequestsDone(
+  tx: Tx,
+  entityId: number,
+  done: ({ id: number } & FeedCounts)[],
+): Promise<void> {
   await tx.query(
     `UPDATE feed_requests r
      SET done_at = clock_timestamp(), body = NULL, said_at = NULL, values_ok = d.ok, values_ignored = d.ignored,
@@ -111,7 +154,13 @@ export async function updateFeedRequestsDone(tx: Tx, entityId: number, done: ({ 
      FROM unnest($2::bigint[], $3::integer[], $4::integer[], $5::integer[], $6::integer[])
        AS d (id, ok, ignored, failed, suspicious)
      WHERE r.entity_id = $1 AND r.id = d.id`,
-    [entityId, done.map(({ id }) => id), done.map(({ valuesOk }) => valuesOk), done.map(({ valuesIgnored }) => valuesIgnored),
-      done.map(({ valuesFailed }) => valuesFailed), done.map(({ suspiciousIds }) => suspiciousIds)]);
+    [
+      entityId,
+      done.map(({ id }) => id),
+      done.map(({ valuesOk }) => valuesOk),
+      done.map(({ valuesIgnored }) => valuesIgnored),
+      done.map(({ valuesFailed }) => valuesFailed),
+      done.map(({ suspiciousIds }) => suspiciousIds),
+    ],
+  );
 }
-

@@ -5,7 +5,8 @@ import type { Queryable } from '../core/database.ts';
 export async function upsertFeedWait(db: Queryable, entityId: number): Promise<void> {
   await db.query(
     'INSERT INTO feed_waits (entity_id) SELECT id FROM entities WHERE id = $1 ON CONFLICT (entity_id) DO NOTHING',
-    [entityId]);
+    [entityId],
+  );
 }
 
 export async function deleteFeedWait(db: Queryable, entityId: number): Promise<void> {

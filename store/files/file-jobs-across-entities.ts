@@ -8,10 +8,15 @@ type Columns = Parameters<typeof toFileJob>[0];
 
 /** Finds the job of a link, which cannot be guessed. A job that follows another has that one's state and file. */
 export async function findFileJobOfLink(db: Queryable, identifier: string): Promise<FileJob | null> {
-  const asked = readRow<Columns, FileJob>(await db.query('SELECT * FROM file_jobs WHERE identifier = $1', [identifier]), toFileJob);
+  const asked = readRow<Columns, FileJob>(
+    await db.query('SELECT * FROM file_jobs WHERE identifier = $1', [identifier]),
+    toFileJob,
+  );
   if (!asked?.follows || asked.state === 'failed') return asked;
-  const followed = readRow<Columns, FileJob>(await db.query(
-    'SELECT * FROM file_jobs WHERE entity_id = $1 AND id = $2', [asked.entityId, asked.follows]), toFileJob);
+  const followed = readRow<Columns, FileJob>(
+    await db.query('SELECT * FROM file_jobs WHERE entity_id = $1 AND id = $2', [asked.entityId, asked.follows]),
+    toFileJob,
+  );
   return followed && { ...followed, identifier, firstEndedAt: asked.firstEndedAt };
 }
 
@@ -22,15 +27,22 @@ export async function listExpiredFiles(db: Queryable): Promise<ExpiredFile[]> {
   const { rows } = await db.query<{ entity_id: number; id: number }>(
     `SELECT entity_id, id FROM file_jobs j WHERE first_ended_at < now() - interval '${FILE_DAYS} days'
        AND NOT EXISTS (SELECT FROM file_jobs f WHERE f.entity_id = j.entity_id AND f.follows = j.id)
-     ORDER BY first_ended_at LIMIT 100`);
+     ORDER BY first_ended_at LIMIT 100`,
+  );
   return rows.map(({ entity_id: entityId, id }) => ({ entityId, id }));
 }
 
 /** Deletes a job, and notes its file for deletion. */
 export async function deleteFileJob(tx: Tx, { entityId, id }: ExpiredFile): Promise<void> {
   const { rows } = await tx.query<{ file_key: string | null }>(
-    'DELETE FROM file_jobs WHERE entity_id = $1 AND id = $2 RETURNING file_key', [entityId, id]);
-  await noteFileDeletions(tx, entityId, rows.flatMap(({ file_key: key }) => key ?? []));
+    'DELETE FROM file_jobs WHERE entity_id = $1 AND id = $2 RETURNING file_key',
+    [entityId, id],
+  );
+  await noteFileDeletions(
+    tx,
+    entityId,
+    rows.flatMap(({ file_key: key }) => key ?? []),
+  );
 }
 
 export async function isFileOfJob(db: Queryable, fileKey: string): Promise<boolean> {

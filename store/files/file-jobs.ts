@@ -11,13 +11,25 @@ import { endJob, lockJob, updateJob } from '../jobs/jobs.ts';
 import type { FileKind } from './file-sources.ts';
 
 export type FileJob = {
-  entityId: number; id: number; identifier: string; kind: FileKind; format: FileFormat; email: string | null; generation: number;
-  state: 'accepted' | 'running' | 'finished' | 'failed'; rowsWritten: number; endedAt: Date | null; mailState: MailState | null;
+  entityId: number;
+  id: number;
+  identifier: string;
+  kind: FileKind;
+  format: FileFormat;
+  email: string | null;
+  generation: number;
+  state: 'accepted' | 'running' | 'finished' | 'failed';
+  rowsWritten: number;
+  endedAt: Date | null;
+  mailState: MailState | null;
   /** Where a running one waits; null: it works. */
   stage: string | null;
   /** Its link works for FILE_DAYS from then on, however often the file is built anew. */
   firstEndedAt: Date | null;
-  /** The job that builds its file, too: one of the same request, which was under way when this one's was to be built anew. */
+  /**
+   * The job that builds its file, too: one of the same request, which was under way when this one's was to be built
+   * anew.
+   */
   follows: number | null;
   /** Of the finished file. */
   file: { key: string; bytes: number } | null;
@@ -26,7 +38,8 @@ export type FileJob = {
   query: unknown;
 };
 
-type Columns = Omit<FileJob, 'file' | 'failure'> & FailureColumns & { fileKey: string | null; fileBytes: number | null };
+type Columns = Omit<FileJob, 'file' | 'failure'> &
+  FailureColumns & { fileKey: string | null; fileBytes: number | null };
 
 export function toFileJob({ fileKey: key, fileBytes: bytes, failureStatus, failure, ...job }: Columns): FileJob {
   const isFinished = job.state === 'finished' && key !== null;
@@ -37,12 +50,20 @@ export function toFileJob({ fileKey: key, fileBytes: bytes, failureStatus, failu
 export type NewFileJob = { kind: FileKind; format: FileFormat; query: object; email: string | null; createdBy: number };
 
 /** The job of the same request that is under way, or a new one. */
-export async function findOrInsertFileJob(tx: Tx, secrets: Secrets, entityId: number, job: NewFileJob): Promise<JobRef> {
+export async function findOrInsertFileJob(
+  tx: Tx,
+  secrets: Secrets,
+  entityId: number,
+  job: NewFileJob,
+): Promise<JobRef> {
   const { kind, format, query, email, createdBy } = job;
   const asked = secrets.lookup(JSON.stringify(['file', entityId, kind, format, query, email, createdBy]));
-  const { rows: [standing] } = await tx.query<{ id: number; identifier: string }>(
+  const {
+    rows: [standing],
+  } = await tx.query<{ id: number; identifier: string }>(
     `SELECT id, identifier FROM file_jobs WHERE entity_id = $1 AND asked_hash = $2 AND state IN ('accepted', 'running')`,
-    [entityId, asked]);
+    [entityId, asked],
+  );
   if (standing) return { entityId, runId: standing.id, identifier: standing.identifier };
   return insertFileJob(tx, entityId, asked, job);
 }
@@ -51,19 +72,33 @@ export async function findOrInsertFileJob(tx: Tx, secrets: Secrets, entityId: nu
 export type SharedFile = Pick<NewFileJob, 'kind' | 'format' | 'query'>;
 
 /**
- * The latest job of a shared file, whatever its state, unless its link has expired. One that an erasure ended is none: it may only look
- * as if it were about the erased person. By file_jobs_by_request.
+ * The latest job of a shared file, whatever its state, unless its link has expired. One that an erasure ended is none:
+ * it may only look as if it were about the erased person. By file_jobs_by_request.
  */
-export async function findSharedFileJob(db: Queryable, secrets: Secrets, entityId: number, file: SharedFile): Promise<FileJob | null> {
-  return readRow<Columns, FileJob>(await db.query(
-    `SELECT * FROM file_jobs WHERE entity_id = $1 AND asked_hash = $2 AND failure_status IS DISTINCT FROM 'erased'
+export async function findSharedFileJob(
+  db: Queryable,
+  secrets: Secrets,
+  entityId: number,
+  file: SharedFile,
+): Promise<FileJob | null> {
+  return readRow<Columns, FileJob>(
+    await db.query(
+      `SELECT * FROM file_jobs WHERE entity_id = $1 AND asked_hash = $2 AND failure_status IS DISTINCT FROM 'erased'
        AND follows IS NULL
        AND (state IN ('accepted', 'running') OR first_ended_at > now() - interval '${FILE_DAYS} days')
-     ORDER BY id DESC LIMIT 1`, [entityId, sharedHash(secrets, entityId, file)]), toFileJob);
+     ORDER BY id DESC LIMIT 1`,
+      [entityId, sharedHash(secrets, entityId, file)],
+    ),
+    toFileJob,
+  );
 }
 
 export async function insertSharedFileJob(
-  tx: Tx, secrets: Secrets, entityId: number, file: SharedFile, createdBy: number,
+  tx: Tx,
+  secrets: Secrets,
+  entityId: number,
+  file: SharedFile,
+  createdBy: number,
 ): Promise<JobRef> {
   return insertFileJob(tx, entityId, sharedHash(secrets, entityId, file), { ...file, email: null, createdBy });
 }
@@ -73,26 +108,34 @@ function sharedHash(secrets: Secrets, entityId: number, { kind, format, query }:
 }
 
 async function insertFileJob(
-  tx: Tx, entityId: number, asked: Buffer, { kind, format, query, email, createdBy }: NewFileJob,
+  tx: Tx,
+  entityId: number,
+  asked: Buffer,
+  { kind, format, query, email, createdBy }: NewFileJob,
 ): Promise<JobRef> {
   const identifier = newIdentifier('fil');
-  const { rows: [inserted] } = await tx.query<{ id: number }>(
+  const {
+    rows: [inserted],
+  } = await tx.query<{ id: number }>(
     `INSERT INTO file_jobs (entity_id, identifier, kind, format, query, asked_hash, email, created_by)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id`,
-    [entityId, identifier, kind, format, JSON.stringify(query), asked, email, createdBy]);
+    [entityId, identifier, kind, format, JSON.stringify(query), asked, email, createdBy],
+  );
   return { entityId, runId: inserted!.id, identifier };
 }
 
 export async function findFileJob(db: Queryable, entityId: number, identifier: string): Promise<FileJob | null> {
-  return readRow<Columns, FileJob>(await db.query(
-    'SELECT * FROM file_jobs WHERE entity_id = $1 AND identifier = $2', [entityId, identifier]), toFileJob);
+  return readRow<Columns, FileJob>(
+    await db.query('SELECT * FROM file_jobs WHERE entity_id = $1 AND identifier = $2', [entityId, identifier]),
+    toFileJob,
+  );
 }
 
 type Claimed = { entityId: number; runId: number; generation: number };
 
 /**
- * Notes the key under which the file is about to be written, and the file of an earlier attempt for deletion. What the file holds is read
- * after the commit. Throws `JobGone`.
+ * Notes the key under which the file is about to be written, and the file of an earlier attempt for deletion. What the
+ * file holds is read after the commit. Throws `JobGone`.
  */
 export async function updateFileKey(tx: Tx, claim: Claimed, key: string): Promise<void> {
   const job = await lockJob<{ fileKey: string | null }>(tx, 'file', claim);
@@ -106,7 +149,8 @@ export async function updateRowsWritten(db: Queryable, claim: Claimed, key: stri
   const { rowCount } = await db.query(
     `UPDATE file_jobs SET rows_written = $5
      WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state = 'running' AND file_key = $4`,
-    [claim.entityId, claim.runId, claim.generation, key, rows]);
+    [claim.entityId, claim.runId, claim.generation, key, rows],
+  );
   if (rowCount !== 1) throw new JobGone();
 }
 
@@ -118,16 +162,29 @@ export async function lockFileAttempt(tx: Tx, claim: Claimed, key: string): Prom
 const FIRST_END = 'first_ended_at = coalesce(first_ended_at, now())';
 
 /** Ends a job that `tx` holds. */
-export async function finishFile(tx: Queryable, job: { entityId: number; id: number }, bytes: number, rows: number): Promise<void> {
+export async function finishFile(
+  tx: Queryable,
+  job: { entityId: number; id: number },
+  bytes: number,
+  rows: number,
+): Promise<void> {
   await endJob(tx, 'file', job, 'finished', `file_bytes = $4, rows_written = $5, ${FIRST_END}`, [bytes, rows]);
 }
 
 /** Ends a job that `tx` holds, and of which no file was stored. */
 export async function failFile(
-  tx: Queryable, job: { entityId: number; id: number }, failure: { status: string; message: string },
+  tx: Queryable,
+  job: { entityId: number; id: number },
+  failure: { status: string; message: string },
 ): Promise<void> {
-  await endJob(tx, 'file', job, 'failed', `failure_status = $4, failure = $5, file_key = NULL, begun_at = NULL, ${FIRST_END}`,
-    [failure.status, failure.message]);
+  await endJob(
+    tx,
+    'file',
+    job,
+    'failed',
+    `failure_status = $4, failure = $5, file_key = NULL, begun_at = NULL, ${FIRST_END}`,
+    [failure.status, failure.message],
+  );
 }
 
 /** Whether its link still works. */

@@ -17,7 +17,8 @@ const toRef = (row: RefRow): JobRef => ({ entityId: row.entity_id, runId: row.id
 export async function listExpiredRequests(db: Queryable): Promise<JobRef[]> {
   // By gdpr_requests_by_expiry.
   const { rows } = await db.query<RefRow>(
-    'SELECT entity_id, id, identifier FROM gdpr_requests WHERE expires_at < now() ORDER BY expires_at LIMIT 100');
+    'SELECT entity_id, id, identifier FROM gdpr_requests WHERE expires_at < now() ORDER BY expires_at LIMIT 100',
+  );
   return rows.map(toRef);
 }
 
@@ -26,23 +27,24 @@ export async function listReleased(db: Queryable): Promise<string[]> {
   // By gdpr_requests_under_way.
   const { rows } = await db.query<{ identifier: string }>(
     `SELECT identifier FROM gdpr_requests WHERE ${UNDER_WAY} AND state = 'running' AND stage = $1 ORDER BY id LIMIT 1000`,
-    [HOLD_RELEASED]);
+    [HOLD_RELEASED],
+  );
   return rows.map(({ identifier }) => identifier);
 }
 
 export type DueMail = { entityId: number; requestId: number; kind: GdprMailKind };
 
 /**
- * A mail that no server took is tried again as long as there is somebody to tell: after 2, 4, 8, … minutes, then each 6 hours.
- * What workflows send they try again by themselves for half an hour, and sooner than this.
+ * A mail that no server took is tried again as long as there is somebody to tell: after 2, 4, 8, … minutes, then each 6
+ * hours. What workflows send they try again by themselves for half an hour, and sooner than this.
  */
 const IS_DUE_AGAIN = `m.mail_state = 'not_sent' AND m.tried_at < now() - least(2 ^ least(m.mail_tries, 9), 360) * interval '1 minute'`;
 /** A workflow that ends a request mails by itself: only if it was lost so long the sweep does. */
 const LOST_AFTER = `interval '1 hour'`;
 
 /**
- * Requests with a kind of mail that they are due. A treated request's own workflow mails first, unless the request is unvouched.
- * Uses the indexes gdpr_requests_under_way and gdpr_requests_by_expiry.
+ * Requests with a kind of mail that they are due. A treated request's own workflow mails first, unless the request is
+ * unvouched. Uses the indexes gdpr_requests_under_way and gdpr_requests_by_expiry.
  */
 export const WITH_MAILS = `(
   SELECT entity_id, id, app_id, identifier, is_unvouched, 'waiting' AS kind FROM gdpr_requests
@@ -55,15 +57,17 @@ export const WITH_MAILS = `(
     WHERE expires_at > now() AND state = 'treated' AND (is_unvouched OR treated_at < now() - ${LOST_AFTER}) AND NOT skip_email)`;
 
 /**
- * Mails that nobody has sent: of requests that wait for approval, whose people are on hold, of which few days are left, and that
- * are treated. Those of unvouched requests go with a digest. Each entity's next mail comes before the second one of another.
+ * Mails that nobody has sent: of requests that wait for approval, whose people are on hold, of which few days are left,
+ * and that are treated. Those of unvouched requests go with a digest. Each entity's next mail comes before the second
+ * one of another.
  */
 export async function listDueMails(db: Queryable): Promise<DueMail[]> {
   const { rows } = await db.query<{ entity_id: number; id: number; kind: DueMail['kind'] }>(
     `SELECT r.entity_id, r.id, r.kind FROM ${WITH_MAILS} r
      LEFT JOIN gdpr_mails m ON m.entity_id = r.entity_id AND m.request_id = r.id AND m.kind = r.kind
      WHERE NOT r.is_unvouched AND ((m.mail_state IS NULL AND r.kind <> 'held') OR (${IS_DUE_AGAIN}))
-     ORDER BY row_number() OVER (PARTITION BY r.entity_id ORDER BY r.id), r.entity_id LIMIT 1000`);
+     ORDER BY row_number() OVER (PARTITION BY r.entity_id ORDER BY r.id), r.entity_id LIMIT 1000`,
+  );
   return rows.map(({ entity_id: entityId, id: requestId, kind }) => ({ entityId, requestId, kind }));
 }
 
@@ -73,7 +77,8 @@ export async function listAppsToDigest(db: Queryable): Promise<{ entityId: numbe
     `SELECT DISTINCT r.entity_id, r.app_id FROM ${WITH_MAILS} r
      LEFT JOIN gdpr_mails m ON m.entity_id = r.entity_id AND m.request_id = r.id AND m.kind = r.kind
      WHERE r.is_unvouched AND (m.id IS NULL OR (m.digest_id IS NULL AND coalesce(m.mail_state, 'not_sent') = 'not_sent'))
-     LIMIT 1000`);
+     LIMIT 1000`,
+  );
   return rows.map(({ entity_id: entityId, app_id: appId }) => ({ entityId, appId }));
 }
 
@@ -84,21 +89,40 @@ export async function listDueDigests(db: Queryable): Promise<Digest[]> {
   const { rows } = await db.query<{ entity_id: number; id: number; identifier: string }>(
     `SELECT entity_id, id, identifier FROM gdpr_mails m
      WHERE digest_id = id AND (mail_state IS NULL OR (${IS_DUE_AGAIN}))
-     ORDER BY row_number() OVER (PARTITION BY entity_id ORDER BY id), entity_id LIMIT 1000`);
+     ORDER BY row_number() OVER (PARTITION BY entity_id ORDER BY id), entity_id LIMIT 1000`,
+  );
   return rows.map(({ entity_id: entityId, ...digest }) => ({ entityId, ...digest }));
 }
 
-export type GdprFigures = { type: GdprRequestType; state: string; requests: number; nearDeadline: number; fromDevices: number }[];
+export type GdprFigures = {
+  type: GdprRequestType;
+  state: string;
+  requests: number;
+  nearDeadline: number;
+  fromDevices: number;
+}[];
 
 /** How many requests are under way, of how many few days are left, and how many devices asked for. */
 export async function countRequestsUnderWay(db: Queryable): Promise<GdprFigures> {
   // By gdpr_requests_under_way.
   const { rows } = await db.query<{
-    request_type: GdprRequestType; state: string; requests: number; near_deadline: number; from_devices: number;
+    request_type: GdprRequestType;
+    state: string;
+    requests: number;
+    near_deadline: number;
+    from_devices: number;
   }>(
     `SELECT request_type, state, count(*) AS requests, count(*) FILTER (WHERE received_at < now() - ${NEAR_DEADLINE}) AS near_deadline,
        count(*) FILTER (WHERE source = 'sdk') AS from_devices
-     FROM gdpr_requests WHERE ${UNDER_WAY} GROUP BY request_type, state`);
-  return rows.map(({ request_type: type, state, requests, near_deadline: nearDeadline, from_devices: fromDevices }) =>
-    ({ type, state, requests, nearDeadline, fromDevices }));
+     FROM gdpr_requests WHERE ${UNDER_WAY} GROUP BY request_type, state`,
+  );
+  return rows.map(
+    ({ request_type: type, state, requests, near_deadline: nearDeadline, from_devices: fromDevices }) => ({
+      type,
+      state,
+      requests,
+      nearDeadline,
+      fromDevices,
+    }),
+  );
 }

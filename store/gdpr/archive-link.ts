@@ -6,12 +6,20 @@ import type { GdprPerson, GdprRequest } from './request-record.ts';
 type ArchiveOf = { request: Pick<GdprRequest, 'identifier'>; person: Pick<GdprPerson, 'ordinal' | 'archive'> };
 
 /**
- * Where a person's archive can be downloaded without a login, for as long as their request exists: an address that nobody can
- * guess, under the server's look-up key, and that names nobody. Null while there is none.
+ * Where a person's archive can be downloaded without a login, for as long as their request exists: an address that
+ * nobody can guess, under the server's look-up key, and that names nobody. Null while there is none.
  */
-export function archiveUrl(publicUrl: string, secrets: Secrets, request: ArchiveOf['request'], person: ArchiveOf['person']): string | null {
+export function archiveUrl(
+  publicUrl: string,
+  secrets: Secrets,
+  request: ArchiveOf['request'],
+  person: ArchiveOf['person'],
+): string | null {
   const signature = signatureOf(secrets, { request, person });
-  return signature && `${publicUrl}/api/gdpr/downloads/${request.identifier}/${person.ordinal}/${signature.toString('base64url')}`;
+  return (
+    signature &&
+    `${publicUrl}/api/gdpr/downloads/${request.identifier}/${person.ordinal}/${signature.toString('base64url')}`
+  );
 }
 
 /** Whether an address is one that `archiveUrl` gave for this person's archive as it is now. */

@@ -8,14 +8,23 @@ const OF_REQUEST = `FROM gdpr_requests r JOIN gdpr_request_people p ON p.entity_
 
 export type FoundArchive = { entityId: number; request: Pick<GdprRequest, 'identifier'>; person: GdprPerson };
 
-/** The person of an archive that may be downloaded; null for an unknown request, one whose time is over, and an inactive entity. */
+/**
+ * The person of an archive that may be downloaded; null for an unknown request, one whose time is over, and an inactive
+ * entity.
+ */
 export async function findArchive(db: Queryable, identifier: string, ordinal: number): Promise<FoundArchive | null> {
-  return readRow(await db.query(
-    `SELECT p.* ${OF_REQUEST} AND p.ordinal = $2 AND p.archive_bytes IS NOT NULL AND (r.expires_at IS NULL OR r.expires_at > now())
+  return readRow(
+    await db.query(
+      `SELECT p.* ${OF_REQUEST} AND p.ordinal = $2 AND p.archive_bytes IS NOT NULL AND (r.expires_at IS NULL OR r.expires_at > now())
        AND EXISTS (SELECT FROM entities e WHERE e.id = r.entity_id AND e.active)`,
-    [identifier, ordinal]),
-  ({ entityId, ...person }: PersonColumns & { entityId: number }) =>
-    ({ entityId, request: { identifier }, person: toGdprPerson(person) }));
+      [identifier, ordinal],
+    ),
+    ({ entityId, ...person }: PersonColumns & { entityId: number }) => ({
+      entityId,
+      request: { identifier },
+      person: toGdprPerson(person),
+    }),
+  );
 }
 
 /** Whether a file of the area `access/` is one that somebody's row names. */

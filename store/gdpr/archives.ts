@@ -19,14 +19,15 @@ export function archivePrefix(request: Pick<GdprRequest, 'identifier'>): string 
 export type BegunArchive = { person: GdprPerson; key: string };
 
 /**
- * Takes the next person of a request who is to be shown, with a key that nobody can guess: from then on whoever began before can't
- * record theirs, and what they wrote is noted for deletion. Null: all of them are. Throws `JobGone`.
+ * Takes the next person of a request who is to be shown, with a key that nobody can guess: from then on whoever began
+ * before can't record theirs, and what they wrote is noted for deletion. Null: all of them are. Throws `JobGone`.
  */
 export async function beginArchive(tx: Tx, claim: JobKey): Promise<BegunArchive | null> {
   const request = await holdGdprRequest(tx, claim);
   const random = randomBytes(12).toString('hex');
-  return readRow(await tx.query(
-    `WITH next AS (
+  return readRow(
+    await tx.query(
+      `WITH next AS (
        SELECT ordinal, archive_key FROM gdpr_request_people WHERE entity_id = $1 AND request_id = $2 AND state <> 'treated'
        ORDER BY ordinal LIMIT 1 FOR UPDATE),
      noted AS (
@@ -34,8 +35,11 @@ export async function beginArchive(tx: Tx, claim: JobKey): Promise<BegunArchive 
        ON CONFLICT DO NOTHING)
      UPDATE gdpr_request_people p SET state = 'building', archive_key = $3 || next.ordinal || '-' || $4 || '.zip'
      FROM next WHERE p.entity_id = $1 AND p.request_id = $2 AND p.ordinal = next.ordinal
-     RETURNING p.*`, [request.entityId, request.id, archivePrefix(request), random]),
-  (person: PersonColumns) => ({ person: toGdprPerson(person), key: person.archiveKey! }));
+     RETURNING p.*`,
+      [request.entityId, request.id, archivePrefix(request), random],
+    ),
+    (person: PersonColumns) => ({ person: toGdprPerson(person), key: person.archiveKey! }),
+  );
 }
 
 /** Lets go of an archive of a request that is being written; its file is noted for deletion. `tx` holds the request. */
@@ -48,7 +52,9 @@ export async function cancelBegunArchive(tx: Tx, { entityId, runId }: JobKey): P
        INSERT INTO file_deletions (entity_id, file_key) SELECT $1, archive_key FROM begun WHERE archive_key IS NOT NULL
        ON CONFLICT DO NOTHING)
      UPDATE gdpr_request_people p SET state = 'pending', archive_key = NULL
-     FROM begun WHERE p.entity_id = $1 AND p.request_id = $2 AND p.ordinal = begun.ordinal`, [entityId, runId]);
+     FROM begun WHERE p.entity_id = $1 AND p.request_id = $2 AND p.ordinal = begun.ordinal`,
+    [entityId, runId],
+  );
 }
 
 type ArchiveKey<Key = string> = JobKey & { ordinal: number; key: Key };
@@ -61,34 +67,48 @@ function begunKeys({ entityId, runId, ordinal, key, generation }: ArchiveKey<str
   return [entityId, runId, ordinal, key, generation];
 }
 
-/** False once somebody else has begun that archive, or the person was erased meanwhile. With the key null: whoever writes it. */
+/**
+ * False once somebody else has begun that archive, or the person was erased meanwhile. With the key null: whoever
+ * writes it.
+ */
 export async function isArchiveWanted(db: Queryable, begun: ArchiveKey<string | null>): Promise<boolean> {
   const { rowCount } = await db.query(`SELECT FROM gdpr_request_people WHERE ${BEGUN}`, begunKeys(begun));
   return rowCount === 1;
 }
 
 /**
- * The answer for a person: an archive, or a sentence instead. `shown`: how many records, by location; `others`: keyed hashes of the
- * other users whose records are among them.
+ * The answer for a person: an archive, or a sentence instead. `shown`: how many records, by location; `others`: keyed
+ * hashes of the other users whose records are among them.
  */
 export type Told = { shown: Record<string, number> } & (
-  { archive: { bytes: number; sha256: Buffer; others: Buffer[] }; message: null } | { archive: null; message: string });
+  | { archive: { bytes: number; sha256: Buffer; others: Buffer[] }; message: null }
+  | { archive: null; message: string }
+);
 
 /**
- * Marks the person as treated. Writes nothing if the archive is no longer wanted, or if one of the others was erased meanwhile: then it
- * must be written again.
+ * Marks the person as treated. Writes nothing if the archive is no longer wanted, or if one of the others was erased
+ * meanwhile: then it must be written again.
  */
 export async function recordArchive(
-  tx: Tx, begun: ArchiveKey, { shown, archive, message }: Told,
+  tx: Tx,
+  begun: ArchiveKey,
+  { shown, archive, message }: Told,
 ): Promise<'recorded' | 'unwanted' | 'outdated'> {
   await holdGdprRequest(tx, begun);
-  if (archive && await findRaisedAt(tx, begun.entityId, archive.others) !== null) return 'outdated';
+  if (archive && (await findRaisedAt(tx, begun.entityId, archive.others)) !== null) return 'outdated';
   const { rowCount } = await tx.query(
     `UPDATE gdpr_request_people SET state = 'treated', treated_at = now(), round = 1, shown = $6, message = $7,
        archive_key = CASE WHEN $7::text IS NULL THEN archive_key END, archive_bytes = $8, archive_sha256 = $9, archive_others = $10
-     WHERE ${BEGUN}`, [
-      ...begunKeys(begun), JSON.stringify(shown), message, archive?.bytes ?? null, archive?.sha256 ?? null, archive?.others ?? null,
-    ]);
+     WHERE ${BEGUN}`,
+    [
+      ...begunKeys(begun),
+      JSON.stringify(shown),
+      message,
+      archive?.bytes ?? null,
+      archive?.sha256 ?? null,
+      archive?.others ?? null,
+    ],
+  );
   if (rowCount !== 1) return 'unwanted';
   if (archive === null) await noteFileDeletions(tx, begun.entityId, [begun.key]);
   await touchRequest(tx, begun);
@@ -96,11 +116,14 @@ export async function recordArchive(
 }
 
 /**
- * What one person of a request is known by. A device that another person of the request uses, too, is none of theirs: what nobody
- * did by name on it may be the other's. An id that came to another person's, since it is one of theirs as well, leads to all of these.
+ * What one person of a request is known by. A device that another person of the request uses, too, is none of theirs:
+ * what nobody did by name on it may be the other's. An id that came to another person's, since it is one of theirs as
+ * well, leads to all of these.
  */
 export async function listIdentifiersOf(
-  db: Queryable, { entityId, runId }: JobKey, { userId, deviceId }: GdprPerson,
+  db: Queryable,
+  { entityId, runId }: JobKey,
+  { userId, deviceId }: GdprPerson,
 ): Promise<KnownBy[]> {
   const { rows } = await db.query<GatheredId>(
     `WITH theirs AS MATERIALIZED (
@@ -118,14 +141,20 @@ export async function listIdentifiersOf(
            AND d.${OF_ANY_APP})
        ELSE true END
      ORDER BY kind DESC, value`,
-    [entityId, runId, userId === null ? 'device_id' : 'user_id', userId ?? deviceId]);
+    [entityId, runId, userId === null ? 'device_id' : 'user_id', userId ?? deviceId],
+  );
   return rows.map(knownByOf);
 }
 
 /** The apps of the entity by our numbers. */
-export async function listAppNames(db: Queryable, entityId: number): Promise<Map<number, { identifier: string; name: string }>> {
+export async function listAppNames(
+  db: Queryable,
+  entityId: number,
+): Promise<Map<number, { identifier: string; name: string }>> {
   const { rows } = await db.query<{ id: number; identifier: string; name: string }>(
-    'SELECT id, identifier, name FROM apps WHERE entity_id = $1', [entityId]);
+    'SELECT id, identifier, name FROM apps WHERE entity_id = $1',
+    [entityId],
+  );
   return new Map(rows.map(({ id, identifier, name }) => [id, { identifier, name }]));
 }
 
@@ -138,13 +167,20 @@ export type ShownToPeople = {
 export async function findShown(tx: Queryable, { entityId, runId }: JobKey): Promise<ShownToPeople> {
   const { rows: people } = await tx.query<{ archive_sha256: Buffer; archive_bytes: number }>(
     `SELECT archive_sha256, archive_bytes FROM gdpr_request_people
-     WHERE entity_id = $1 AND request_id = $2 AND archive_sha256 IS NOT NULL AND subject IS NOT NULL ORDER BY ordinal`, [entityId, runId]);
+     WHERE entity_id = $1 AND request_id = $2 AND archive_sha256 IS NOT NULL AND subject IS NOT NULL ORDER BY ordinal`,
+    [entityId, runId],
+  );
   const { rows: places } = await tx.query<{ place: string; shown: number }>(
     `SELECT place, sum(records::bigint)::bigint AS shown FROM gdpr_request_people p, jsonb_each_text(p.shown) AS of_place (place, records)
-     WHERE p.entity_id = $1 AND p.request_id = $2 GROUP BY place ORDER BY place`, [entityId, runId]);
+     WHERE p.entity_id = $1 AND p.request_id = $2 GROUP BY place ORDER BY place`,
+    [entityId, runId],
+  );
   return {
     places,
-    archives: people.map(({ archive_sha256: sha256, archive_bytes: bytes }) => ({ sha256: sha256.toString('hex'), bytes })),
+    archives: people.map(({ archive_sha256: sha256, archive_bytes: bytes }) => ({
+      sha256: sha256.toString('hex'),
+      bytes,
+    })),
   };
 }
 

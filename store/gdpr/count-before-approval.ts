@@ -24,7 +24,8 @@ export type CountsBeforeApproval = Record<string, number | null>;
  * request: one for a user erases that user's data.
  */
 export async function countBeforeApproval(
-  deps: Pick<LocationDependencies, 'db' | 'files' | 'secrets'>, { entityId, id, type, state, source }: GdprRequest,
+  deps: Pick<LocationDependencies, 'db' | 'files' | 'secrets'>,
+  { entityId, id, type, state, source }: GdprRequest,
 ): Promise<CountsBeforeApproval | null> {
   if (type !== 'delete' || state !== 'waiting' || source !== 'sdk') return null;
   const [person] = await listGdprPeople(deps.db, entityId, id);
@@ -34,7 +35,7 @@ export async function countBeforeApproval(
   for (const { name, count, isBuiltFromTables } of COUNTED) {
     // Files come after the tables that they are built from.
     const wasInTables = TABLES_OF_FILES.some((table) => (counts[table] ?? 0) > 0);
-    const isTooLarge = isBuiltFromTables === true && await sumFileBytes(deps.db, entityId) > MAX_FILE_BYTES;
+    const isTooLarge = isBuiltFromTables === true && (await sumFileBytes(deps.db, entityId)) > MAX_FILE_BYTES;
     const erasure = { round: '', wasInTables, filesBefore: new Date() };
     const rows = isTooLarge ? null : await count({ ...deps, ...NOTHING_BESIDE, erasure }, entityId, people);
     if (rows !== 0) counts[name] = rows;
@@ -48,6 +49,8 @@ const NOTHING_BESIDE = {} as Pick<LocationDependencies, 'outbox' | 'scratch'>;
 async function sumFileBytes(db: Queryable, entityId: number): Promise<number> {
   const { rows } = await db.query<{ bytes: number }>(
     `SELECT coalesce(sum(file_bytes), 0)::bigint AS bytes FROM file_jobs
-     WHERE entity_id = $1 AND file_key IS NOT NULL`, [entityId]);
+     WHERE entity_id = $1 AND file_key IS NOT NULL`,
+    [entityId],
+  );
   return rows[0]!.bytes;
 }

@@ -1,7 +1,13 @@
 import type { JobKind, JobRef } from '../../domain/jobs/job.ts';
 import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
-import { type GdprRequest, type GdprRequestState, type GdprRequestType, toGdprRequest, UNDER_WAY } from './request-record.ts';
+import {
+  type GdprRequest,
+  type GdprRequestState,
+  type GdprRequestType,
+  toGdprRequest,
+  UNDER_WAY,
+} from './request-record.ts';
 
 /** A device that any of the apps knows, and the app that saw it last. */
 export type AskingDevice = { appId: number; deviceId: string; gdprApproval: boolean };
@@ -10,34 +16,51 @@ export type AskingDevice = { appId: number; deviceId: string; gdprApproval: bool
 export type AskedByDevice = { device: AskingDevice; userId: string | null; type: GdprRequestType };
 
 /** Holds the device, of the app that saw it last, so that it asks for one thing at a time. */
-export async function lockAskingDevice(tx: Tx, entityId: number, appIds: number[], deviceId: string): Promise<AskingDevice | null> {
+export async function lockAskingDevice(
+  tx: Tx,
+  entityId: number,
+  appIds: number[],
+  deviceId: string,
+): Promise<AskingDevice | null> {
   const { rows } = await tx.query<{ app_id: number; gdpr_approval: boolean }>(
     `SELECT d.app_id, a.gdpr_approval
      FROM devices d JOIN apps a ON a.entity_id = d.entity_id AND a.id = d.app_id
      WHERE d.entity_id = $1 AND d.app_id = ANY ($2) AND d.device_id = $3
-     ORDER BY d.last_seen_at DESC, d.app_id LIMIT 1 FOR NO KEY UPDATE OF d`, [entityId, appIds, deviceId]);
+     ORDER BY d.last_seen_at DESC, d.app_id LIMIT 1 FOR NO KEY UPDATE OF d`,
+    [entityId, appIds, deviceId],
+  );
   const [row] = rows;
   return row ? { appId: row.app_id, deviceId, gdprApproval: row.gdpr_approval } : null;
 }
 
 /**
- * What the held device has asked for already, for the same user or for itself: a request that is open, or less than a day old. A
- * deletion that was carried out is none of them: what has come in since is asked for anew.
+ * What the held device has asked for already, for the same user or for itself: a request that is open, or less than a
+ * day old. A deletion that was carried out is none of them: what has come in since is asked for anew.
  */
 export async function findEarlierRequest(
-  tx: Tx, entityId: number, { device: { appId, deviceId }, userId, type }: AskedByDevice,
+  tx: Tx,
+  entityId: number,
+  { device: { appId, deviceId }, userId, type }: AskedByDevice,
 ): Promise<GdprRequest | null> {
   // By gdpr_people_by_device.
-  return readRow(await tx.query(
-    `SELECT r.* FROM gdpr_request_people p JOIN gdpr_requests r ON r.entity_id = p.entity_id AND r.id = p.request_id
+  return readRow(
+    await tx.query(
+      `SELECT r.* FROM gdpr_request_people p JOIN gdpr_requests r ON r.entity_id = p.entity_id AND r.id = p.request_id
      WHERE p.entity_id = $1 AND p.device_id = $2 AND p.user_id IS NOT DISTINCT FROM $3
        AND r.source = 'sdk' AND r.app_id = $4 AND r.request_type = $5
        AND (r.${UNDER_WAY}
          OR (r.received_at > now() - interval '1 day' AND NOT (r.request_type = 'delete' AND r.state = 'treated')))
-     ORDER BY r.id LIMIT 1`, [entityId, deviceId, userId, appId, type]), toGdprRequest);
+     ORDER BY r.id LIMIT 1`,
+      [entityId, deviceId, userId, appId, type],
+    ),
+    toGdprRequest,
+  );
 }
 
-/** The first key of the advisory lock under which an entity's requests from devices are counted; the second is the entity's id. */
+/**
+ * The first key of the advisory lock under which an entity's requests from devices are counted; the second is the
+ * entity's id.
+ */
 const DEVICE_REQUESTS_LOCK = 1_750_023;
 
 /** Until the transaction ends no other request from a device of the entity is written down: what is counted holds. */
@@ -46,11 +69,14 @@ export async function lockDeviceRequests(tx: Tx, entityId: number): Promise<void
 }
 
 /**
- * In how many seconds the app's device, and the user in all apps, have fewer than `most` requests of the type in a day again; 0: they
- * have now.
+ * In how many seconds the app's device, and the user in all apps, have fewer than `most` requests of the type in a day
+ * again; 0: they have now.
  */
 export async function secondsUntilFewer(
-  tx: Tx, entityId: number, { device: { appId, deviceId }, userId, type }: AskedByDevice, most: number,
+  tx: Tx,
+  entityId: number,
+  { device: { appId, deviceId }, userId, type }: AskedByDevice,
+  most: number,
 ): Promise<number> {
   const nthNewest = (asker: string) =>
     `(SELECT r.received_at FROM gdpr_request_people p JOIN gdpr_requests r ON r.entity_id = p.entity_id AND r.id = p.request_id
@@ -60,15 +86,24 @@ export async function secondsUntilFewer(
   const { rows } = await tx.query<{ seconds: number | null }>(
     `SELECT ceil(extract(epoch FROM max(received_at) + interval '1 day' - now()))::integer AS seconds
      FROM (${nthNewest('p.device_id = $2 AND r.app_id = $6')} UNION ALL ${nthNewest('p.user_id = $3')}) AS nth`,
-    [entityId, deviceId, userId, type, most - 1, appId]);
+    [entityId, deviceId, userId, type, most - 1, appId],
+  );
   return rows[0]!.seconds ?? 0;
 }
 
 /** At most `most` requests within this many seconds. */
 export type Rate = { most: number; seconds: number };
 
-/** Returns after how many seconds the app's devices have made fewer unvouched requests than each of the rates allows; 0: they have now. */
-export async function secondsUntilWithin(tx: Tx, entityId: number, appId: number, rates: readonly Rate[]): Promise<number> {
+/**
+ * Returns after how many seconds the app's devices have made fewer unvouched requests than each of the rates allows; 0:
+ * they have now.
+ */
+export async function secondsUntilWithin(
+  tx: Tx,
+  entityId: number,
+  appId: number,
+  rates: readonly Rate[],
+): Promise<number> {
   // Uses the index gdpr_requests_unvouched.
   const { rows } = await tx.query<{ seconds: number | null }>(
     `SELECT ceil(extract(epoch FROM max(nth.received_at + make_interval(secs => rate.seconds)) - now()))::integer AS seconds
@@ -76,7 +111,8 @@ export async function secondsUntilWithin(tx: Tx, entityId: number, appId: number
        SELECT r.received_at FROM gdpr_requests r
        WHERE r.entity_id = $1 AND r.app_id = $2 AND r.is_unvouched AND r.received_at > now() - make_interval(secs => rate.seconds)
        ORDER BY r.received_at DESC OFFSET rate.most - 1 LIMIT 1) AS nth`,
-    [entityId, appId, rates.map(({ most }) => most), rates.map(({ seconds }) => seconds)]);
+    [entityId, appId, rates.map(({ most }) => most), rates.map(({ seconds }) => seconds)],
+  );
   return rows[0]!.seconds ?? 0;
 }
 
@@ -86,28 +122,45 @@ export async function countOpenOfDevices(db: Queryable, entityId: number, appId:
   const { rows } = await db.query<{ open: number }>(
     `SELECT count(*) AS open FROM gdpr_requests r WHERE r.entity_id = $1 AND r.app_id = $2 AND r.source = 'sdk' AND r.${UNDER_WAY}
        AND EXISTS (SELECT FROM gdpr_request_people p WHERE p.entity_id = r.entity_id AND p.request_id = r.id AND p.user_id IS NULL)`,
-    [entityId, appId]);
+    [entityId, appId],
+  );
   return rows[0]!.open;
 }
 
 /** A request as the people of its app see it; both ids are null once its person was erased. */
 export type DeviceRequest = {
-  identifier: string; type: GdprRequestType; state: GdprRequestState; deviceId: string | null; userId: string | null; receivedAt: Date;
+  identifier: string;
+  type: GdprRequestType;
+  state: GdprRequestState;
+  deviceId: string | null;
+  userId: string | null;
+  receivedAt: Date;
 };
 
 /** What was asked for from devices of an app, newest first. */
 export async function listDeviceRequests(
-  db: Queryable, entityId: number, appId: number, { offset, limit }: { offset: number; limit: number },
+  db: Queryable,
+  entityId: number,
+  appId: number,
+  { offset, limit }: { offset: number; limit: number },
 ): Promise<{ total: number; requests: DeviceRequest[] }> {
   const OF_APP = `entity_id = $1 AND app_id = $2 AND source = 'sdk'`;
-  const { rows: [counted] } = await db.query<{ total: number }>(
-    `SELECT count(*) AS total FROM gdpr_requests WHERE ${OF_APP}`, [entityId, appId]);
+  const {
+    rows: [counted],
+  } = await db.query<{ total: number }>(`SELECT count(*) AS total FROM gdpr_requests WHERE ${OF_APP}`, [
+    entityId,
+    appId,
+  ]);
   // One from a device asks for one person.
-  const requests = readRows<DeviceRequest>(await db.query(
-    `SELECT r.identifier, r.request_type AS type, r.state, p.device_id, p.user_id, r.received_at
+  const requests = readRows<DeviceRequest>(
+    await db.query(
+      `SELECT r.identifier, r.request_type AS type, r.state, p.device_id, p.user_id, r.received_at
      FROM (SELECT * FROM gdpr_requests WHERE ${OF_APP} ORDER BY id DESC OFFSET $3 LIMIT $4) r
      LEFT JOIN gdpr_request_people p ON p.entity_id = r.entity_id AND p.request_id = r.id AND p.ordinal = 1
-     ORDER BY r.id DESC`, [entityId, appId, offset, limit]));
+     ORDER BY r.id DESC`,
+      [entityId, appId, offset, limit],
+    ),
+  );
   return { total: counted!.total, requests };
 }
 
@@ -115,8 +168,9 @@ export async function listDeviceRequests(
 const WAITS_AT_MOST = `interval '10 minutes'`;
 
 /**
- * A condition on an accepted request `j`. An unvouched one waits for older unvouched ones and one that runs, and for all other requests of
- * its entity. It does not wait for requests that something keeps: a fault, a hold, or that they were given up.
+ * A condition on an accepted request `j`. An unvouched one waits for older unvouched ones and one that runs, and for
+ * all other requests of its entity. It does not wait for requests that something keeps: a fault, a hold, or that they
+ * were given up.
  */
 export const HAS_TURN = `(NOT j.is_unvouched OR NOT EXISTS (
   SELECT FROM gdpr_requests o
@@ -127,10 +181,14 @@ export const HAS_TURN = `(NOT j.is_unvouched OR NOT EXISTS (
       ELSE o.id < j.id END))`;
 
 /** Returns the entity's next unvouched request whose turn it is. */
-export async function findNextUnvouched(db: Queryable, entityId: number): Promise<JobRef & { type: JobKind } | null> {
+export async function findNextUnvouched(db: Queryable, entityId: number): Promise<(JobRef & { type: JobKind }) | null> {
   // Uses the index gdpr_requests_to_work_off.
-  return readRow(await db.query(
-    `SELECT j.entity_id, j.id AS run_id, j.identifier, j.request_type AS type FROM gdpr_requests j
+  return readRow(
+    await db.query(
+      `SELECT j.entity_id, j.id AS run_id, j.identifier, j.request_type AS type FROM gdpr_requests j
      WHERE j.entity_id = $1 AND j.state = 'accepted' AND j.is_unvouched AND j.given_up_at IS NULL AND ${HAS_TURN}
-     ORDER BY j.id LIMIT 1`, [entityId]));
+     ORDER BY j.id LIMIT 1`,
+      [entityId],
+    ),
+  );
 }

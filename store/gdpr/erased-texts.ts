@@ -15,16 +15,21 @@ const WORDS_AT_ONCE = 20_000;
 const MAX_WORDS_IN_ALL = 200_000;
 
 /**
- * Returns which of these texts name an erased person, or one who is being erased, with that person's keyed hash, by the text's index: they
- * must not be kept. Call it in the transaction that writes them. While people are being erased, it finds all that their erasure would find.
- * Only hashes are left of those who are gone: `byWords` looks up each word as well. Null stands for a text that could not be searched: for
- * more than MAX_ERASING_IDS, or behind MAX_WORDS_IN_ALL. An empty text names no person.
+ * Returns which of these texts name an erased person, or one who is being erased, with that person's keyed hash, by the
+ * text's index: they must not be kept. Call it in the transaction that writes them. While people are being erased, it
+ * finds all that their erasure would find. Only hashes are left of those who are gone: `byWords` looks up each word as
+ * well. Null stands for a text that could not be searched: for more than MAX_ERASING_IDS, or behind MAX_WORDS_IN_ALL.
+ * An empty text names no person.
  */
 export async function findErasedTexts(
-  db: Queryable, secrets: Secrets, entityId: number, texts: readonly string[], { byWords }: { byWords: boolean },
+  db: Queryable,
+  secrets: Secrets,
+  entityId: number,
+  texts: readonly string[],
+  { byWords }: { byWords: boolean },
 ): Promise<Map<number, Buffer | null>> {
   const named = new Map<number, Buffer | null>();
-  if (texts.every((text) => text === '') || !await hasErased(db, entityId)) return named;
+  if (texts.every((text) => text === '') || !(await hasErased(db, entityId))) return named;
   const areAllSearched = await addNamedByErasing(db, secrets, entityId, texts, named);
   if (byWords) await addNamedByWords(db, secrets, entityId, texts, named);
   if (areAllSearched) return named;
@@ -34,7 +39,11 @@ export async function findErasedTexts(
 
 /** Returns false if more ids are being erased than texts are searched for. */
 async function addNamedByErasing(
-  db: Queryable, secrets: Secrets, entityId: number, texts: readonly string[], named: Map<number, Buffer | null>,
+  db: Queryable,
+  secrets: Secrets,
+  entityId: number,
+  texts: readonly string[],
+  named: Map<number, Buffer | null>,
 ): Promise<boolean> {
   for (let [after, searched] = ['', 0]; ;) {
     const erasing = await listErasingIds(db, entityId, after);
@@ -52,7 +61,11 @@ async function addNamedByErasing(
 }
 
 async function addNamedByWords(
-  db: Queryable, secrets: Secrets, entityId: number, texts: readonly string[], named: Map<number, Buffer | null>,
+  db: Queryable,
+  secrets: Secrets,
+  entityId: number,
+  texts: readonly string[],
+  named: Map<number, Buffer | null>,
 ): Promise<void> {
   let wordsOf = new Map<number, Set<string>>();
   let [words, total] = [new Set<string>(), 0];
@@ -84,11 +97,15 @@ function asUser(customerId: string) {
   return { customerType: 'user_id' as const, customerId };
 }
 
-/** The user ids behind `after` of those whose deletion runs and who are not on hold, in order, ERASING_IDS_AT_ONCE at most. */
+/**
+ * The user ids behind `after` of those whose deletion runs and who are not on hold, in order, ERASING_IDS_AT_ONCE at
+ * most.
+ */
 async function listErasingIds(db: Queryable, entityId: number, after: string): Promise<KnownBy[]> {
   const { rows } = await db.query<{ value: string }>({
     name: 'list-erasing-ids',
-    // A person's state is looked up by its key, one by one: joined without statistics, thousands of people took minutes.
+    // A person's state is looked up by its key, one by one: joined without statistics, thousands of people took
+    // minutes.
     text: `SELECT DISTINCT i.value FROM gdpr_requests r JOIN gdpr_identifiers i ON i.entity_id = r.entity_id AND i.request_id = r.id
            WHERE r.entity_id = $1 AND r.request_type = 'delete' AND r.state = 'running'
              AND i.kind = 'user_id' AND i.origin <> 'alias' AND i.value > $2

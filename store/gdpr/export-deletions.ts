@@ -48,14 +48,17 @@ const DELETED_EXPORTER = 'The exporter was deleted, and its access with it: what
 const IDS_OF_A_LIST = 10_000;
 
 /**
- * A list of these people for each exporter that has ever written anything, also for deleted ones, of which nobody can be told.
- * Of a round that has its lists, these stay.
+ * A list of these people for each exporter that has ever written anything, also for deleted ones, of which nobody can
+ * be told. Of a round that has its lists, these stay.
  */
 export async function insertDeletionLists(
-  tx: Queryable, { secrets }: { secrets: Secrets }, round: DeletionRound & { erasedAt: Date }, people: readonly KnownBy[],
+  tx: Queryable,
+  { secrets }: { secrets: Secrets },
+  round: DeletionRound & { erasedAt: Date },
+  people: readonly KnownBy[],
 ): Promise<void> {
   const named = people.filter(isCustomer);
-  if (named.length === 0 || await hasLists(tx, round)) return;
+  if (named.length === 0 || (await hasLists(tx, round))) return;
   const { rows: exporters } = await tx.query<{ id: number }>(`SELECT x.id ${EXPORTERS_WITH_FILES}`, [round.entityId]);
   for (const { id } of exporters) {
     const key = await findDeletionKey(tx, secrets, { entityId: round.entityId, id });
@@ -74,21 +77,26 @@ const EXPORTERS_WITH_FILES = `FROM data_exporters x WHERE x.entity_id = $1 AND (
 /** The exporters of the entity that may have files somewhere, as an archive names them. */
 export async function listFileRecipients(db: Queryable, entityId: number): Promise<FileRecipient[]> {
   const { rows } = await db.query<{ name: string; types: string[]; last_run_at: Date | null }>(
-    `SELECT x.name, x.exported_data AS types, x.last_run_at ${EXPORTERS_WITH_FILES}`, [entityId]);
+    `SELECT x.name, x.exported_data AS types, x.last_run_at ${EXPORTERS_WITH_FILES}`,
+    [entityId],
+  );
   return rows.map(({ last_run_at: last, ...exporter }) => ({ ...exporter, last_run_at: last && last.toISOString() }));
 }
 
 async function hasLists(tx: Queryable, { entityId, requestIdentifier, round }: DeletionRound): Promise<boolean> {
   const { rowCount } = await tx.query(
     'SELECT FROM export_deletions WHERE entity_id = $1 AND request_identifier = $2 AND round = $3 LIMIT 1',
-    [entityId, requestIdentifier, round]);
+    [entityId, requestIdentifier, round],
+  );
   return rowCount! > 0;
 }
 
 type NewList = Pick<ExportDeletion, 'exporterId' | 'part' | 'ids' | 'hmacs'>;
 
 async function insertList(
-  tx: Queryable, { entityId, requestIdentifier, round, erasedAt }: DeletionRound & { erasedAt: Date }, list: NewList,
+  tx: Queryable,
+  { entityId, requestIdentifier, round, erasedAt }: DeletionRound & { erasedAt: Date },
+  list: NewList,
 ): Promise<void> {
   const isDeleted = list.hmacs === null;
   await tx.query(
@@ -96,100 +104,172 @@ async function insertList(
        (entity_id, identifier, exporter_id, request_identifier, round, part, erased_at, people, hmacs, state, fault)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
      ON CONFLICT (entity_id, exporter_id, request_identifier, round, part) DO NOTHING`,
-    [entityId, newIdentifier('del'), list.exporterId, requestIdentifier, round, list.part, erasedAt, list.ids,
-      list.hmacs && JSON.stringify(list.hmacs), isDeleted ? 'not_notified' : 'pending', isDeleted ? DELETED_EXPORTER : null]);
+    [
+      entityId,
+      newIdentifier('del'),
+      list.exporterId,
+      requestIdentifier,
+      round,
+      list.part,
+      erasedAt,
+      list.ids,
+      list.hmacs && JSON.stringify(list.hmacs),
+      isDeleted ? 'not_notified' : 'pending',
+      isDeleted ? DELETED_EXPORTER : null,
+    ],
+  );
 }
 
 /** In the order of the hashes, which tells nothing of who is who. */
 function hmacsOf(key: string, people: readonly Person[]): ListedHmacs {
   const secretKey = createSecretKey(key, 'hex');
-  const of = (kind: Person['customerType']) => people.filter(({ customerType }) => customerType === kind)
-    .map(({ customerId }) => createHmac('sha256', secretKey).update(customerId).digest('hex'))
-    .toSorted((a, b) => (a < b ? -1 : 1));
+  const of = (kind: Person['customerType']) =>
+    people
+      .filter(({ customerType }) => customerType === kind)
+      .map(({ customerId }) => createHmac('sha256', secretKey).update(customerId).digest('hex'))
+      .toSorted((a, b) => (a < b ? -1 : 1));
   return { user_id: of('user_id'), device_id: of('device_id') };
 }
 
 /** Of a round, those to be put now into the buckets of their exporters. */
-export async function listDueLists(db: Queryable, { entityId, requestIdentifier, round }: DeletionRound): Promise<ExportDeletion[]> {
-  return readRows(await db.query(
-    `SELECT * FROM export_deletions WHERE entity_id = $1 AND request_identifier = $2 AND round = $3 AND state = 'pending'
-       AND coalesce(waits_until <= now(), true) ORDER BY id`, [entityId, requestIdentifier, round]), toDeletion);
+export async function listDueLists(
+  db: Queryable,
+  { entityId, requestIdentifier, round }: DeletionRound,
+): Promise<ExportDeletion[]> {
+  return readRows(
+    await db.query(
+      `SELECT * FROM export_deletions WHERE entity_id = $1 AND request_identifier = $2 AND round = $3 AND state = 'pending'
+       AND coalesce(waits_until <= now(), true) ORDER BY id`,
+      [entityId, requestIdentifier, round],
+    ),
+    toDeletion,
+  );
 }
 
 /** When a list of the round is due next, in milliseconds from now; null: none of them is pending. */
-export async function findNextListMs(db: Queryable, { entityId, requestIdentifier, round }: DeletionRound): Promise<number | null> {
-  const { rows: [next] } = await db.query<{ ms: number | null }>(
+export async function findNextListMs(
+  db: Queryable,
+  { entityId, requestIdentifier, round }: DeletionRound,
+): Promise<number | null> {
+  const {
+    rows: [next],
+  } = await db.query<{ ms: number | null }>(
     `SELECT min(greatest(0, ceil(1000 * extract(epoch FROM coalesce(waits_until, now()) - clock_timestamp()))))::float8 AS ms
      FROM export_deletions WHERE entity_id = $1 AND request_identifier = $2 AND round = $3 AND state = 'pending'`,
-    [entityId, requestIdentifier, round]);
+    [entityId, requestIdentifier, round],
+  );
   return next!.ms;
 }
 
 /** Lists the exporters whose buckets keep a round waiting, each with why its first pending list was not taken. */
 export async function listExportersThatWait(
-  db: Queryable, { entityId, requestIdentifier, round }: DeletionRound,
+  db: Queryable,
+  { entityId, requestIdentifier, round }: DeletionRound,
 ): Promise<{ exporter: string; fault: string }[]> {
   const { rows } = await db.query<{ exporter: string; fault: string }>(
     `SELECT DISTINCT ON (x.id) x.identifier AS exporter, d.fault
      FROM export_deletions d JOIN data_exporters x ON x.entity_id = d.entity_id AND x.id = d.exporter_id
      WHERE d.entity_id = $1 AND d.request_identifier = $2 AND d.round = $3 AND d.state = 'pending' AND d.fault IS NOT NULL
-     ORDER BY x.id, d.id`, [entityId, requestIdentifier, round]);
+     ORDER BY x.id, d.id`,
+    [entityId, requestIdentifier, round],
+  );
   return rows;
 }
 
-/** Those that an exporter's bucket did not take, of any request, and that could still be put there. The oldest first. */
-export async function listLeftLists(db: Queryable, entityId: number, exporterId: number, limit: number): Promise<ExportDeletion[]> {
-  return readRows(await db.query(
-    `SELECT * FROM export_deletions WHERE entity_id = $1 AND exporter_id = $2 AND state <> 'notified' AND hmacs IS NOT NULL
-     ORDER BY id LIMIT $3`, [entityId, exporterId, limit]), toDeletion);
+/**
+ * Those that an exporter's bucket did not take, of any request, and that could still be put there. The oldest first.
+ */
+export async function listLeftLists(
+  db: Queryable,
+  entityId: number,
+  exporterId: number,
+  limit: number,
+): Promise<ExportDeletion[]> {
+  return readRows(
+    await db.query(
+      `SELECT * FROM export_deletions WHERE entity_id = $1 AND exporter_id = $2 AND state <> 'notified' AND hmacs IS NOT NULL
+     ORDER BY id LIMIT $3`,
+      [entityId, exporterId, limit],
+    ),
+    toDeletion,
+  );
 }
 
 /** Newest first. */
 export async function listDeletions(
-  db: Queryable, entityId: number, exporterId: number, { offset, limit }: { offset: number; limit: number },
+  db: Queryable,
+  entityId: number,
+  exporterId: number,
+  { offset, limit }: { offset: number; limit: number },
 ): Promise<ExportDeletion[]> {
-  return readRows(await db.query(
-    'SELECT * FROM export_deletions WHERE entity_id = $1 AND exporter_id = $2 ORDER BY id DESC OFFSET $3 LIMIT $4',
-    [entityId, exporterId, offset, limit]), toDeletion);
+  return readRows(
+    await db.query(
+      'SELECT * FROM export_deletions WHERE entity_id = $1 AND exporter_id = $2 ORDER BY id DESC OFFSET $3 LIMIT $4',
+      [entityId, exporterId, offset, limit],
+    ),
+    toDeletion,
+  );
 }
 
 export async function countDeletions(db: Queryable, entityId: number, exporterId: number): Promise<number> {
   const { rows } = await db.query<{ count: number }>(
-    'SELECT count(*) FROM export_deletions WHERE entity_id = $1 AND exporter_id = $2', [entityId, exporterId]);
+    'SELECT count(*) FROM export_deletions WHERE entity_id = $1 AND exporter_id = $2',
+    [entityId, exporterId],
+  );
   return rows[0]!.count;
 }
 
 type ListKey = Pick<ExportDeletion, 'entityId' | 'id'>;
 
 /** A try begins: one that dies with its process counts, too. */
-export async function raiseTries(db: Queryable, entityId: number, ids: readonly number[], waitMs: number): Promise<void> {
+export async function raiseTries(
+  db: Queryable,
+  entityId: number,
+  ids: readonly number[],
+  waitMs: number,
+): Promise<void> {
   await db.query(
     `UPDATE export_deletions SET tries = tries + 1, waits_until = now() + $3 * interval '1 millisecond'
-     WHERE entity_id = $1 AND id = ANY ($2)`, [entityId, ids, waitMs]);
+     WHERE entity_id = $1 AND id = ANY ($2)`,
+    [entityId, ids, waitMs],
+  );
 }
 
 /** It lies in the bucket: what it says of people is forgotten here. */
 export async function updateNotified(
-  db: Queryable, { entityId, id }: ListKey, { key, sha256 }: { key: string; sha256: Buffer },
+  db: Queryable,
+  { entityId, id }: ListKey,
+  { key, sha256 }: { key: string; sha256: Buffer },
 ): Promise<void> {
   await db.query(
     `UPDATE export_deletions SET state = 'notified', notified_at = coalesce(notified_at, now()), key = $3, sha256 = $4, hmacs = NULL,
-       fault = NULL, waits_until = NULL WHERE entity_id = $1 AND id = $2`, [entityId, id, key, sha256]);
+       fault = NULL, waits_until = NULL WHERE entity_id = $1 AND id = $2`,
+    [entityId, id, key, sha256],
+  );
 }
 
-/** Why the bucket did not take it. `againInMs` null: it is given up for now; what it says is kept for the exporter's next run. */
+/**
+ * Why the bucket did not take it. `againInMs` null: it is given up for now; what it says is kept for the exporter's
+ * next run.
+ */
 export async function updateListError(
-  db: Queryable, { entityId, id }: ListKey, { fault, againInMs }: { fault: string; againInMs: number | null },
+  db: Queryable,
+  { entityId, id }: ListKey,
+  { fault, againInMs }: { fault: string; againInMs: number | null },
 ): Promise<void> {
   await db.query(
     `UPDATE export_deletions SET fault = $3, waits_until = now() + $4 * interval '1 millisecond',
        state = CASE WHEN $4::float8 IS NULL THEN 'not_notified' ELSE state END
-     WHERE entity_id = $1 AND id = $2 AND state <> 'notified'`, [entityId, id, fault, againInMs]);
+     WHERE entity_id = $1 AND id = $2 AND state <> 'notified'`,
+    [entityId, id, fault, againInMs],
+  );
 }
 
 /** The exporter is no more: nobody can be told any more. */
 export async function updateNeverNotified(db: Queryable, { entityId, id }: ListKey): Promise<void> {
   await db.query(
     `UPDATE export_deletions SET state = 'not_notified', fault = $3, hmacs = NULL, waits_until = NULL
-     WHERE entity_id = $1 AND id = $2 AND state <> 'notified'`, [entityId, id, DELETED_EXPORTER]);
+     WHERE entity_id = $1 AND id = $2 AND state <> 'notified'`,
+    [entityId, id, DELETED_EXPORTER],
+  );
 }

@@ -11,8 +11,8 @@ export const ownIds = (entityId: string, requestId: string) => `
   UNION ALL SELECT o.ordinal, o.kind, o.value FROM gdpr_identifiers o WHERE o.entity_id = ${entityId} AND o.request_id = ${requestId}`;
 
 /**
- * The same with the users of a device that asks for itself, since what they did there is erased with it: a hold on any of these ids
- * keeps the person of this ordinal.
+ * The same with the users of a device that asks for itself, since what they did there is erased with it: a hold on any
+ * of these ids keeps the person of this ordinal.
  */
 export const holdableIds = (entityId: string, requestId: string) => `${ownIds(entityId, requestId)}
   UNION ALL SELECT o.ordinal, 'user_id', d.user_id
@@ -26,6 +26,8 @@ export async function listOrdinalsOnHold(tx: Tx, entityId: number, requestId: nu
   // Holds are few.
   const { rows } = await tx.query<{ ordinal: number }>(
     `SELECT DISTINCT k.ordinal FROM (${holdableIds('$1', '$2')}) k
-       JOIN gdpr_holds h ON h.entity_id = $1 AND h.customer_id = k.value AND h.customer_type = k.kind`, [entityId, requestId]);
+       JOIN gdpr_holds h ON h.entity_id = $1 AND h.customer_id = k.value AND h.customer_type = k.kind`,
+    [entityId, requestId],
+  );
   return rows.map(({ ordinal }) => ordinal);
 }

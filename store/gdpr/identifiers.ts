@@ -16,11 +16,15 @@ const PEOPLE_AT_ONCE = 100;
 export type GdprIdentifier = KnownBy & { ordinal: number; origin: (typeof ORIGINS)[number] };
 
 /**
- * Gathers what the people of a request are known by who are not treated yet: the ids that were asked for, earlier ids that lead to
- * them, directly and through others; their own devices, and the push tokens of these. What was gathered before stays, and is followed
- * again. What is linked to them by claims that are not followed is noted as left alone.
+ * Gathers what the people of a request are known by who are not treated yet: the ids that were asked for, earlier ids
+ * that lead to them, directly and through others; their own devices, and the push tokens of these. What was gathered
+ * before stays, and is followed again. What is linked to them by claims that are not followed is noted as left alone.
  */
-export async function collectIdentifiers(db: Database, entityId: number, requestId: number): Promise<{ added: number }> {
+export async function collectIdentifiers(
+  db: Database,
+  entityId: number,
+  requestId: number,
+): Promise<{ added: number }> {
   const ordinals = await listOpenPeople(db, entityId, requestId);
   let added = 0;
   for (const stage of STAGES) {
@@ -42,15 +46,22 @@ export async function collectIdentifiersIn(tx: Tx, entityId: number, requestId: 
 async function listOpenPeople(db: Queryable, entityId: number, requestId: number): Promise<number[]> {
   const { rows } = await db.query<{ ordinal: number }>(
     `SELECT ordinal FROM gdpr_request_people WHERE entity_id = $1 AND request_id = $2 AND state <> 'treated' ORDER BY ordinal`,
-    [entityId, requestId]);
+    [entityId, requestId],
+  );
   return rows.map(({ ordinal }) => ordinal);
 }
 
 /** In the order of people. Those of people who were treated are gone. */
 export async function listIdentifiers(db: Queryable, entityId: number, requestId: number): Promise<GdprIdentifier[]> {
-  const { rows } = await db.query<{ ordinal: number; kind: KnownBy['customerType']; value: string; origin: GdprIdentifier['origin'] }>(
+  const { rows } = await db.query<{
+    ordinal: number;
+    kind: KnownBy['customerType'];
+    value: string;
+    origin: GdprIdentifier['origin'];
+  }>(
     `SELECT ordinal, kind, value, origin FROM gdpr_identifiers WHERE entity_id = $1 AND request_id = $2 ORDER BY ordinal, kind DESC, value`,
-    [entityId, requestId]);
+    [entityId, requestId],
+  );
   return rows.map(({ ordinal, kind, value, origin }) => ({ ordinal, ...knownByOf({ kind, value, origin }), origin }));
 }
 
@@ -59,21 +70,34 @@ export type GatheredId = { kind: KnownBy['customerType']; value: string; origin:
 
 /** Returns the id for locations. Nothing but an SDK's word stands for an alias that staff have not confirmed. */
 export function knownByOf({ kind, value, origin }: GatheredId): KnownBy {
-  return { customerType: kind, customerId: value, ...origin === 'alias' && { isClaimed: true } };
+  return { customerType: kind, customerId: value, ...(origin === 'alias' && { isClaimed: true }) };
 }
 
 /** Notes the keyed hash of each person of a request where there is none yet. */
-export async function updateSubjects(db: Database, secrets: Secrets, entityId: number, requestId: number): Promise<void> {
+export async function updateSubjects(
+  db: Database,
+  secrets: Secrets,
+  entityId: number,
+  requestId: number,
+): Promise<void> {
   const { rows } = await db.query<{ ordinal: number; user_id: string | null; device_id: string | null }>(
     `SELECT ordinal, user_id, device_id FROM gdpr_request_people
-     WHERE entity_id = $1 AND request_id = $2 AND subject IS NULL AND coalesce(user_id, device_id) IS NOT NULL`, [entityId, requestId]);
-  const hashes = rows.map(({ user_id: userId, device_id: deviceId }) => (userId === null
-    ? secrets.customerHash(entityId, 'device_id', deviceId!) : secrets.customerHash(entityId, 'user_id', userId)));
-  await write(db, (tx) => tx.query(
-    `UPDATE gdpr_request_people p SET subject = decode(given.hash, 'hex')
+     WHERE entity_id = $1 AND request_id = $2 AND subject IS NULL AND coalesce(user_id, device_id) IS NOT NULL`,
+    [entityId, requestId],
+  );
+  const hashes = rows.map(({ user_id: userId, device_id: deviceId }) =>
+    userId === null
+      ? secrets.customerHash(entityId, 'device_id', deviceId!)
+      : secrets.customerHash(entityId, 'user_id', userId),
+  );
+  await write(db, (tx) =>
+    tx.query(
+      `UPDATE gdpr_request_people p SET subject = decode(given.hash, 'hex')
      FROM unnest($3::integer[], $4::text[]) AS given (ordinal, hash)
      WHERE p.entity_id = $1 AND p.request_id = $2 AND p.ordinal = given.ordinal`,
-    [entityId, requestId, rows.map(({ ordinal }) => ordinal), hashes.map((hash) => hash.toString('hex'))]));
+      [entityId, requestId, rows.map(({ ordinal }) => ordinal), hashes.map((hash) => hash.toString('hex'))],
+    ),
+  );
 }
 
 type Some = { entityId: number; requestId: number; ordinals: number[] };
@@ -87,7 +111,7 @@ async function collectUserIds(tx: Tx, some: Some): Promise<number> {
   for (let met: FoundId[] = await listKnown(tx, some, 'user_id'); met.length > 0;) {
     const next: FoundId[] = [];
     for (let from = 0; from < met.length; from += PEOPLE_AT_ONCE) {
-      next.push(...await insertAliases(tx, some, met.slice(from, from + PEOPLE_AT_ONCE)));
+      next.push(...(await insertAliases(tx, some, met.slice(from, from + PEOPLE_AT_ONCE))));
     }
     added += next.length;
     met = next;
@@ -104,13 +128,16 @@ async function insertAsked(tx: Tx, { entityId, requestId, ordinals }: Some): Pro
        CROSS JOIN LATERAL unnest(CASE WHEN p.user_id IS NOT NULL THEN ARRAY['user_id']
          WHEN r.source = 'sdk' THEN ARRAY['device_id', 'whole_device'] ELSE ARRAY['device_id'] END) AS asked (kind)
      WHERE p.entity_id = $1 AND p.request_id = $2 AND p.ordinal = ANY ($3) AND coalesce(p.user_id, p.device_id) IS NOT NULL
-     ORDER BY p.ordinal ON CONFLICT DO NOTHING`, [entityId, requestId, ordinals]);
+     ORDER BY p.ordinal ON CONFLICT DO NOTHING`,
+    [entityId, requestId, ordinals],
+  );
   return rowCount!;
 }
 
 /**
- * Whether an id, that several others came from, says nothing of who they are: a device or a guest's account may have been everybody's.
- * Only where all of them are known to be of the request, and one person's if it asks what is known, it belongs to them.
+ * Whether an id, that several others came from, says nothing of who they are: a device or a guest's account may have
+ * been everybody's. Only where all of them are known to be of the request, and one person's if it asks what is known,
+ * it belongs to them.
  */
 const IS_EVERYBODYS = `EXISTS (
   SELECT FROM user_aliases o WHERE o.entity_id = $1 AND o.previous_id = u.previous_id AND o.user_id <> u.user_id AND ${COUNTS('o')}
@@ -120,8 +147,8 @@ const IS_EVERYBODYS = `EXISTS (
         AND (q.request_type = 'delete' OR k.ordinal = met.ordinal)))`;
 
 /**
- * Beside each of these ids in an alias, by both indexes of user_aliases: earlier ids are followed where the alias counts, later ones
- * where staff have confirmed it. What is not followed is left alone, with the reason.
+ * Beside each of these ids in an alias, by both indexes of user_aliases: earlier ids are followed where the alias
+ * counts, later ones where staff have confirmed it. What is not followed is left alone, with the reason.
  */
 async function insertAliases(tx: Tx, { entityId, requestId }: Some, met: FoundId[]): Promise<FoundId[]> {
   const { rows } = await tx.query<FoundId>(
@@ -153,14 +180,16 @@ async function insertAliases(tx: Tx, { entityId, requestId }: Some, met: FoundId
      SELECT $1, $2, 'user_id', id, ordinal, CASE WHEN decision IS NULL THEN 'alias' ELSE 'confirmed' END, via
      FROM ranked WHERE rank <= ${MAX_IDS_OF_A_PERSON}
      ORDER BY ordinal, id ON CONFLICT DO NOTHING RETURNING ordinal, value`,
-    [entityId, requestId, met.map(({ value }) => value), met.map(({ ordinal }) => ordinal)]);
+    [entityId, requestId, met.map(({ value }) => value), met.map(({ ordinal }) => ordinal)],
+  );
   return rows;
 }
 
 /**
- * Collects the devices that they used, and that no one beside the people of the request uses, in any app; and those that said themselves
- * that their id came before a person's: another device's word says nothing about a device that is called the same.
- * Here and below each statement looks up keys that it is given: what the planner knows of tables that are just filled leads joins astray.
+ * Collects the devices that they used, and that no one beside the people of the request uses, in any app; and those
+ * that said themselves that their id came before a person's: another device's word says nothing about a device that is
+ * called the same. Here and below each statement looks up keys that it is given: what the planner knows of tables that
+ * are just filled leads joins astray.
  */
 async function collectDevices(tx: Tx, some: Some): Promise<number> {
   const { entityId, requestId } = some;
@@ -177,17 +206,32 @@ async function collectDevices(tx: Tx, some: Some): Promise<number> {
            JOIN user_aliases u ON u.entity_id = $1 AND u.previous_id = a.id AND u.device_id = a.id) AS used
        ORDER BY value, ordinal, since) AS found
      ORDER BY value, ordinal`,
-    [entityId, ...columnsOf(known), ...columnsOf(known.filter(({ origin }) => origin !== 'asked'))]);
-  const [few, tooMany] = [rows.filter(({ rank }) => rank <= MAX_IDS_OF_A_PERSON), rows.filter(({ rank }) => rank > MAX_IDS_OF_A_PERSON)];
+    [entityId, ...columnsOf(known), ...columnsOf(known.filter(({ origin }) => origin !== 'asked'))],
+  );
+  const [few, tooMany] = [
+    rows.filter(({ rank }) => rank <= MAX_IDS_OF_A_PERSON),
+    rows.filter(({ rank }) => rank > MAX_IDS_OF_A_PERSON),
+  ];
   const shared = await listShared(tx, entityId, requestId, few);
   await insertLeftDevices(tx, some, [...shared], 'shared');
-  await insertLeftDevices(tx, some, tooMany.filter(({ rank }) => rank <= 2 * MAX_IDS_OF_A_PERSON), 'too_many');
-  const added = await insertFound(tx, some, 'device_id', few.filter((device) => !shared.has(device)));
+  await insertLeftDevices(
+    tx,
+    some,
+    tooMany.filter(({ rank }) => rank <= 2 * MAX_IDS_OF_A_PERSON),
+    'too_many',
+  );
+  const added = await insertFound(
+    tx,
+    some,
+    'device_id',
+    few.filter((device) => !shared.has(device)),
+  );
   await deleteFollowed(tx, some);
   return added;
 }
 
-const columnsOf = (ids: readonly FoundId[]) => [ids.map(({ value }) => value), ids.map(({ ordinal }) => ordinal)] as const;
+const columnsOf = (ids: readonly FoundId[]) =>
+  [ids.map(({ value }) => value), ids.map(({ ordinal }) => ordinal)] as const;
 
 async function collectTokens(tx: Tx, some: Some): Promise<number> {
   const { entityId, requestId } = some;
@@ -197,31 +241,44 @@ async function collectTokens(tx: Tx, some: Some): Promise<number> {
   const { rows } = await tx.query<{ device_id: string; push_token: string }>(
     `SELECT DISTINCT device_id, push_token FROM devices
      WHERE entity_id = $1 AND ${OF_ANY_APP} AND device_id = ANY ($2) AND push_token <> ''`,
-    [entityId, devices.map(({ value }) => value)]);
+    [entityId, devices.map(({ value }) => value)],
+  );
   const shared = await listShared(tx, entityId, requestId, devices);
-  const ordinalOf = new Map(devices.filter((device) => !shared.has(device)).map(({ value, ordinal }) => [value, ordinal]));
-  return insertFound(tx, some, 'push_token', rows.flatMap(({ device_id: via, push_token: value }) => {
-    const ordinal = ordinalOf.get(via);
-    return ordinal === undefined ? [] : [{ value, ordinal, via }];
-  }));
+  const ordinalOf = new Map(
+    devices.filter((device) => !shared.has(device)).map(({ value, ordinal }) => [value, ordinal]),
+  );
+  return insertFound(
+    tx,
+    some,
+    'push_token',
+    rows.flatMap(({ device_id: via, push_token: value }) => {
+      const ordinal = ordinalOf.get(via);
+      return ordinal === undefined ? [] : [{ value, ordinal, via }];
+    }),
+  );
 }
 
 async function listKnown(tx: Tx, { entityId, requestId, ordinals }: Some, kind: KnownBy['customerType']) {
   const { rows } = await tx.query<FoundId & { origin: string }>(
     `SELECT ordinal, value, origin FROM gdpr_identifiers
      WHERE entity_id = $1 AND request_id = $2 AND ordinal = ANY ($3) AND kind = $4 ORDER BY ordinal, value`,
-    [entityId, requestId, ordinals, kind]);
+    [entityId, requestId, ordinals, kind],
+  );
   return rows;
 }
 
 async function insertFound(
-  tx: Tx, { entityId, requestId }: Some, kind: 'device_id' | 'push_token', found: readonly LinkedId[],
+  tx: Tx,
+  { entityId, requestId }: Some,
+  kind: 'device_id' | 'push_token',
+  found: readonly LinkedId[],
 ): Promise<number> {
   if (found.length === 0) return 0;
   const { rowCount } = await tx.query(
     `INSERT INTO gdpr_identifiers (entity_id, request_id, kind, value, ordinal, origin, via)
      SELECT $1, $2, $3, value, ordinal, 'device', via FROM unnest($4::text[], $5::integer[], $6::text[]) AS found (value, ordinal, via)
      ORDER BY value COLLATE "C", ordinal ON CONFLICT DO NOTHING`,
-    [entityId, requestId, kind, ...columnsOf(found), found.map(({ via }) => via)]);
+    [entityId, requestId, kind, ...columnsOf(found), found.map(({ via }) => via)],
+  );
   return rowCount!;
 }

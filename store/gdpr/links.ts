@@ -6,12 +6,17 @@ import type { KnownBy } from './personal-data-location.ts';
 import { insertGdprRequest } from './requests.ts';
 
 /**
- * An id that is linked to a person of a request, and why. `leftAlone` null: it is theirs. `said`: which device of which app said so
- * first, of an alias. `via` null: whose id led there was erased.
+ * An id that is linked to a person of a request, and why. `leftAlone` null: it is theirs. `said`: which device of which
+ * app said so first, of an alias. `via` null: whose id led there was erased.
  */
 export type Link = {
-  ordinal: number; kind: KnownBy['customerType']; id: string; origin: GdprIdentifier['origin'] | null; via: string | null;
-  leftAlone: LeftReason | null; said: Said | null;
+  ordinal: number;
+  kind: KnownBy['customerType'];
+  id: string;
+  origin: GdprIdentifier['origin'] | null;
+  via: string | null;
+  leftAlone: LeftReason | null;
+  said: Said | null;
 };
 
 export type Said = { appIdentifier: string | null; deviceId: string | null; at: Date };
@@ -23,26 +28,48 @@ const LINKS = `
 
 /** By person, what is theirs before what is left alone; not the ids that were asked for themselves. */
 export async function listLinks(
-  db: Queryable, entityId: number, requestId: number, { offset, limit }: { offset: number; limit: number },
+  db: Queryable,
+  entityId: number,
+  requestId: number,
+  { offset, limit }: { offset: number; limit: number },
 ): Promise<{ total: number; links: Link[] }> {
-  const { rows: [counted] } = await db.query<{ total: number }>(`SELECT count(*) AS total FROM (${LINKS}) AS l`, [entityId, requestId]);
+  const {
+    rows: [counted],
+  } = await db.query<{ total: number }>(`SELECT count(*) AS total FROM (${LINKS}) AS l`, [entityId, requestId]);
   // An alias by its key, in either direction.
-  const links = readRows(await db.query(
-    `SELECT l.*, said.app, said.device_id, said.first_seen_at
+  const links = readRows(
+    await db.query(
+      `SELECT l.*, said.app, said.device_id, said.first_seen_at
      FROM (SELECT * FROM (${LINKS}) AS l ORDER BY ordinal, reason NULLS FIRST, kind DESC, value COLLATE "C" OFFSET $3 LIMIT $4) AS l
        LEFT JOIN LATERAL (
          SELECT a.identifier AS app, u.device_id, u.first_seen_at
          FROM user_aliases u LEFT JOIN apps a ON a.entity_id = $1 AND a.id = u.app_id
          WHERE u.entity_id = $1 AND l.kind = 'user_id' AND (u.previous_id, u.user_id) IN ((l.value, l.via), (l.via, l.value))
          ORDER BY u.first_seen_at LIMIT 1) AS said ON true
-     ORDER BY ordinal, reason NULLS FIRST, kind DESC, value COLLATE "C"`, [entityId, requestId, offset, limit]), toLink);
+     ORDER BY ordinal, reason NULLS FIRST, kind DESC, value COLLATE "C"`,
+      [entityId, requestId, offset, limit],
+    ),
+    toLink,
+  );
   return { total: counted!.total, links };
 }
 
-type LinkColumns = Pick<Link, 'ordinal' | 'kind' | 'origin' | 'via'>
-  & { value: string; reason: LeftReason | null; app: string | null; deviceId: string | null; firstSeenAt: Date | null };
+type LinkColumns = Pick<Link, 'ordinal' | 'kind' | 'origin' | 'via'> & {
+  value: string;
+  reason: LeftReason | null;
+  app: string | null;
+  deviceId: string | null;
+  firstSeenAt: Date | null;
+};
 
-function toLink({ value: id, reason: leftAlone, app: appIdentifier, deviceId, firstSeenAt: at, ...link }: LinkColumns): Link {
+function toLink({
+  value: id,
+  reason: leftAlone,
+  app: appIdentifier,
+  deviceId,
+  firstSeenAt: at,
+  ...link
+}: LinkColumns): Link {
   return { ...link, id, leftAlone, said: at === null ? null : { appIdentifier, deviceId, at } };
 }
 
@@ -53,18 +80,29 @@ class Looked extends Error {
 
 /** What a request gathers, or would gather that waits for approval. Nothing stays. */
 export function previewLinks(
-  db: Database, entityId: number, find: (tx: Tx) => Promise<number>, rows: { offset: number; limit: number },
+  db: Database,
+  entityId: number,
+  find: (tx: Tx) => Promise<number>,
+  rows: { offset: number; limit: number },
 ): Promise<{ total: number; links: Link[] }> {
   return lookAtGathered(db, entityId, find, (tx, requestId) => listLinks(tx, entityId, requestId, rows));
 }
 
 /** Returns the ids that a request would gather that waits for approval. Nothing stays. */
 export function previewIdentifiers(db: Database, entityId: number, requestId: number): Promise<GdprIdentifier[]> {
-  return lookAtGathered(db, entityId, () => Promise.resolve(requestId), (tx) => listIdentifiers(tx, entityId, requestId));
+  return lookAtGathered(
+    db,
+    entityId,
+    () => Promise.resolve(requestId),
+    (tx) => listIdentifiers(tx, entityId, requestId),
+  );
 }
 
 async function lookAtGathered<T>(
-  db: Database, entityId: number, find: (tx: Tx) => Promise<number>, look: (tx: Tx, requestId: number) => Promise<T>,
+  db: Database,
+  entityId: number,
+  find: (tx: Tx) => Promise<number>,
+  look: (tx: Tx, requestId: number) => Promise<T>,
 ): Promise<T> {
   let found: T | undefined;
   try {
@@ -83,15 +121,28 @@ async function lookAtGathered<T>(
 /** A request of one user that is never begun. */
 export async function insertPreview(tx: Tx, entityId: number, userId: string): Promise<number> {
   const { id } = await insertGdprRequest(tx, entityId, {
-    type: 'access', source: 'api', appId: null, requester: { kind: 'system', id: null }, skipEmail: true, emails: [], state: 'waiting',
+    type: 'access',
+    source: 'api',
+    appId: null,
+    requester: { kind: 'system', id: null },
+    skipEmail: true,
+    emails: [],
+    state: 'waiting',
     people: [{ userId, deviceId: null }],
   });
   return id;
 }
 
-/** That an SDK said of `previousId` that it came before `userId`. `witnessed`: it counts without a decision of staff. */
+/**
+ * That an SDK said of `previousId` that it came before `userId`. `witnessed`: it counts without a decision of staff.
+ */
 export type Alias = {
-  previousId: string; userId: string; said: Said; witnessed: boolean; decision: AliasDecision | null; decidedAt: Date | null;
+  previousId: string;
+  userId: string;
+  said: Said;
+  witnessed: boolean;
+  decision: AliasDecision | null;
+  decidedAt: Date | null;
 };
 
 const ALIAS = `u.previous_id, u.user_id, (SELECT a.identifier FROM apps a WHERE a.entity_id = $1 AND a.id = u.app_id) AS app,
@@ -99,27 +150,43 @@ const ALIAS = `u.previous_id, u.user_id, (SELECT a.identifier FROM apps a WHERE 
 
 /** Those from or to an id, oldest first. */
 export async function listAliasesOf(
-  db: Queryable, entityId: number, id: string, { offset, limit }: { offset: number; limit: number },
+  db: Queryable,
+  entityId: number,
+  id: string,
+  { offset, limit }: { offset: number; limit: number },
 ): Promise<{ total: number; aliases: Alias[] }> {
   const OF_ID = `SELECT * FROM user_aliases WHERE entity_id = $1 AND previous_id = $2
     UNION ALL SELECT * FROM user_aliases WHERE entity_id = $1 AND user_id = $2`;
-  const { rows: [counted] } = await db.query<{ total: number }>(`SELECT count(*) AS total FROM (${OF_ID}) AS u`, [entityId, id]);
-  const aliases = readRows(await db.query(
-    `SELECT ${ALIAS} FROM (${OF_ID}) AS u ORDER BY u.first_seen_at, u.previous_id, u.user_id OFFSET $3 LIMIT $4`,
-    [entityId, id, offset, limit]), toAlias);
+  const {
+    rows: [counted],
+  } = await db.query<{ total: number }>(`SELECT count(*) AS total FROM (${OF_ID}) AS u`, [entityId, id]);
+  const aliases = readRows(
+    await db.query(
+      `SELECT ${ALIAS} FROM (${OF_ID}) AS u ORDER BY u.first_seen_at, u.previous_id, u.user_id OFFSET $3 LIMIT $4`,
+      [entityId, id, offset, limit],
+    ),
+    toAlias,
+  );
   return { total: counted!.total, aliases };
 }
 
 /** Null: there is no such alias. A decision of null takes one back. */
 export async function updateAlias(
-  tx: Tx, entityId: number, { previousId, userId }: Pick<Alias, 'previousId' | 'userId'>, decision: AliasDecision | null,
+  tx: Tx,
+  entityId: number,
+  { previousId, userId }: Pick<Alias, 'previousId' | 'userId'>,
+  decision: AliasDecision | null,
   decidedBy: number | null,
 ): Promise<Alias | null> {
-  return readRow(await tx.query(
-    `UPDATE user_aliases u SET decision = $4, decided_by = CASE WHEN $4::text IS NOT NULL THEN $5::integer END,
+  return readRow(
+    await tx.query(
+      `UPDATE user_aliases u SET decision = $4, decided_by = CASE WHEN $4::text IS NOT NULL THEN $5::integer END,
        decided_at = CASE WHEN $4::text IS NOT NULL THEN now() END
      WHERE entity_id = $1 AND previous_id = $2 AND user_id = $3 RETURNING ${ALIAS}`,
-    [entityId, previousId, userId, decision, decidedBy]), toAlias);
+      [entityId, previousId, userId, decision, decidedBy],
+    ),
+    toAlias,
+  );
 }
 
 type AliasColumns = Omit<Alias, 'said'> & { app: string | null; deviceId: string | null; firstSeenAt: Date };

@@ -9,15 +9,21 @@ export type OpenDeletion = { identifier: string; state: 'accepted' | 'running' }
 export const HOLD_RELEASED = 'hold released';
 
 /**
- * Notes in requests that one of their people is no longer on hold. The sweep tells their workflows, should the server not come
- * to it. `tx` releases the hold.
+ * Notes in requests that one of their people is no longer on hold. The sweep tells their workflows, should the server
+ * not come to it. `tx` releases the hold.
  */
 export async function noteReleasedHold(tx: Tx, entityId: number, requests: readonly OpenDeletion[]): Promise<void> {
-  await tx.query('UPDATE gdpr_requests SET stage = $3 WHERE entity_id = $1 AND identifier = ANY ($2)',
-    [entityId, requests.map(({ identifier }) => identifier), HOLD_RELEASED]);
+  await tx.query('UPDATE gdpr_requests SET stage = $3 WHERE entity_id = $1 AND identifier = ANY ($2)', [
+    entityId,
+    requests.map(({ identifier }) => identifier),
+    HOLD_RELEASED,
+  ]);
 }
 
-/** States of people that count, and which ids of theirs: also of users whose data goes with a device, if holds are asked about. */
+/**
+ * States of people that count, and which ids of theirs: also of users whose data goes with a device, if holds are asked
+ * about.
+ */
 type OpenPeople = { states: readonly GdprPersonState[]; ids: 'own' | 'holdable' };
 
 /**
@@ -26,7 +32,10 @@ type OpenPeople = { states: readonly GdprPersonState[]; ids: 'own' | 'holdable' 
  * were given up: once staff start one again, it raises its tombstones and looks for holds anew.
  */
 export async function lockOpenDeletions(
-  tx: Tx, entityId: number, people: readonly Person[], { states, ids }: OpenPeople,
+  tx: Tx,
+  entityId: number,
+  people: readonly Person[],
+  { states, ids }: OpenPeople,
 ): Promise<OpenDeletion[]> {
   const idsOf = ids === 'own' ? ownIds : holdableIds;
   // By the keys of people and identifiers, of the requests that are open.
@@ -39,6 +48,7 @@ export async function lockOpenDeletions(
          JOIN gdpr_request_people p ON p.entity_id = r.entity_id AND p.request_id = r.id AND p.ordinal = k.ordinal
        WHERE p.state = ANY ($4) AND (k.kind, k.value) IN (SELECT * FROM asked))
      ORDER BY r.id FOR SHARE OF r`,
-    [entityId, people.map(({ customerType }) => customerType), people.map(({ customerId }) => customerId), states]);
+    [entityId, people.map(({ customerType }) => customerType), people.map(({ customerId }) => customerId), states],
+  );
   return rows;
 }

@@ -9,8 +9,9 @@ export function isCustomer<T extends KnownBy>(known: T): known is T & Person {
 }
 
 /**
- * Returns whether free texts are searched for the id: staff or a user token named it, or staff confirmed it. Anybody who
- * has an app's key can make up a device with its push token, or claim an earlier user id, with the id of somebody else.
+ * Returns whether free texts are searched for the id: staff or a user token named it, or staff confirmed it. Anybody
+ * who has an app's key can make up a device with its push token, or claim an earlier user id, with the id of somebody
+ * else.
  */
 export function isVouchedFor({ customerType, isClaimed }: KnownBy): boolean {
   return customerType === 'user_id' && isClaimed !== true;
@@ -23,7 +24,7 @@ export function isVouchedFor({ customerType, isClaimed }: KnownBy): boolean {
 export function knownToSors<T extends KnownBy>(people: readonly T[]): (T & Person)[] {
   const whole = new Set(idsOfType(people, 'whole_device'));
   const isKnown = (known: KnownBy) =>
-    (known.customerType === 'device_id' ? !whole.has(known.customerId) : isVouchedFor(known));
+    known.customerType === 'device_id' ? !whole.has(known.customerId) : isVouchedFor(known);
   return people.filter(isCustomer).filter(isKnown);
 }
 
@@ -42,15 +43,24 @@ export function idsOf(entityId: number, people: readonly KnownBy[]): [number, st
 }
 
 /** The same with the devices of which everything is asked for, and the user ids that are vouched for. */
-export function rowIdsOf(entityId: number, people: readonly KnownBy[]): [number, string[], string[], string[], string[]] {
-  return [...idsOf(entityId, people), idsOfType(people, 'whole_device'), idsOfType(people.filter(isVouchedFor), 'user_id')];
+export function rowIdsOf(
+  entityId: number,
+  people: readonly KnownBy[],
+): [number, string[], string[], string[], string[]] {
+  return [
+    ...idsOf(entityId, people),
+    idsOfType(people, 'whole_device'),
+    idsOfType(people.filter(isVouchedFor), 'user_id'),
+  ];
 }
 
 /** The parameters of statements over rows with a customer's id and type as they are stored: entity, ids, types. */
 export function peopleKeys(entityId: number, people: readonly KnownBy[]): unknown[] {
   const customers = people.filter(isCustomer);
   return [
-    entityId, customers.map(({ customerId }) => customerId), customers.map(({ customerType }) => CUSTOMER_TYPE_CODE[customerType]),
+    entityId,
+    customers.map(({ customerId }) => customerId),
+    customers.map(({ customerType }) => CUSTOMER_TYPE_CODE[customerType]),
   ];
 }
 
@@ -67,7 +77,9 @@ export function customerKeys(entityId: number, people: readonly KnownBy[]): unkn
 
 /** The keyed hashes of their ids. */
 export function hashesOf(secrets: Secrets, entityId: number, people: readonly KnownBy[]): Buffer[] {
-  return people.filter(isCustomer).map(({ customerType, customerId }) => secrets.customerHash(entityId, customerType, customerId));
+  return people
+    .filter(isCustomer)
+    .map(({ customerType, customerId }) => secrets.customerHash(entityId, customerType, customerId));
 }
 
 /** The keyed hashes, in hex, of the user ids among them, in the order of `idsOf`. */

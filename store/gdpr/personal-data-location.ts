@@ -12,7 +12,9 @@ import type { Secrets } from '../core/secrets.ts';
  * for which an SDK's word alone stands.
  */
 export type KnownBy = {
-  customerType: CustomerType | 'push_token' | 'whole_device'; customerId: string; isClaimed?: boolean;
+  customerType: CustomerType | 'push_token' | 'whole_device';
+  customerId: string;
+  isClaimed?: boolean;
 };
 
 export type LocationDependencies = {
@@ -26,7 +28,10 @@ export type LocationDependencies = {
   tally?: Tally;
   /** The erasure that asks. Without it a location tells of everything that it has. */
   erasure?: Erasure;
-  /** Texts, push tokens and feeds that came from then on are not counted: these people are kept out of them (`findErasedTexts`). */
+  /**
+   * Texts, push tokens and feeds that came from then on are not counted: these people are kept out of them
+   * (`findErasedTexts`).
+   */
   writtenBefore?: Date | null;
   /** Where a test may end the process. */
   boundary?: (name: string) => void;
@@ -34,8 +39,18 @@ export type LocationDependencies = {
 
 /** The tables that files are built from. A person who stands in none of them is in no file but by others' words. */
 export const TABLES_OF_FILES = [
-  'attribute_values', 'customers', 'sessions', 'events', 'locations', 'segment_members', 'devices', 'device_users', 'user_aliases',
-  'crashes', 'send_messages', 'attempts',
+  'attribute_values',
+  'customers',
+  'sessions',
+  'events',
+  'locations',
+  'segment_members',
+  'devices',
+  'device_users',
+  'user_aliases',
+  'crashes',
+  'send_messages',
+  'attempts',
 ];
 
 export type Erasure = {

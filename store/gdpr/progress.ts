@@ -10,21 +10,22 @@ import { type GdprRequest, KEPT_FOR, type RequestColumns, toGdprRequest } from '
 const REQUEST: JobKind = 'delete';
 
 /**
- * As `claimJob`, also of one that was treated and is kept. Returns null also for one that waits for approval, was declined, or has to wait
- * for its turn: its stage says so.
+ * As `claimJob`, also of one that was treated and is kept. Returns null also for one that waits for approval, was
+ * declined, or has to wait for its turn: its stage says so.
  */
 export async function claimGdprRequest(db: Database, ref: JobRef, workflowRunId: string): Promise<GdprRequest | null> {
   return write(db, async (tx) => {
-    const row = await hasTurn(tx, ref) ? await claimJob<RequestColumns>(tx, REQUEST, ref, workflowRunId) : null;
+    const row = (await hasTurn(tx, ref)) ? await claimJob<RequestColumns>(tx, REQUEST, ref, workflowRunId) : null;
     return row && toGdprRequest(row);
   });
 }
 
 async function hasTurn(tx: Tx, { entityId, runId: id }: JobRef): Promise<boolean> {
-  await lockDeviceRequests(tx, entityId);         // of two that ask at once, the second sees that the first runs
+  await lockDeviceRequests(tx, entityId); // of two that ask at once, the second sees that the first runs
   const { rowCount } = await tx.query(
     `UPDATE gdpr_requests j SET stage = $3 WHERE j.entity_id = $1 AND j.id = $2 AND j.state = 'accepted' AND NOT ${HAS_TURN}`,
-    [entityId, id, WAITING_FOR_SLOT]);
+    [entityId, id, WAITING_FOR_SLOT],
+  );
   return rowCount === 0;
 }
 
@@ -49,7 +50,9 @@ export async function updateStage(db: Queryable, key: JobKey, stage: string): Pr
 
 /** Until a hold is released, or was since the people on hold were looked for. Throws `JobGone`. */
 export async function updateWaitsForHolds(db: Queryable, key: JobKey): Promise<void> {
-  await updateJob(db, REQUEST, key, `stage = CASE stage WHEN $4 THEN stage ELSE 'on hold' END, ${NO_FAULT}`, [HOLD_RELEASED]);
+  await updateJob(db, REQUEST, key, `stage = CASE stage WHEN $4 THEN stage ELSE 'on hold' END, ${NO_FAULT}`, [
+    HOLD_RELEASED,
+  ]);
 }
 
 /** What keeps it, without values. Throws `JobGone`. */
@@ -59,53 +62,82 @@ export async function updateGdprError(db: Queryable, key: JobKey, fault: string)
 
 /** Takes the request from its workflow, until staff start it again. `fault` says why, and replaces its other faults. */
 export async function updateGivenUp(db: Queryable, key: JobKey, fault: string): Promise<void> {
-  await updateJob(db, REQUEST, key,
+  await updateJob(
+    db,
+    REQUEST,
+    key,
     `state = 'accepted', generation = generation + 1, run_id = NULL, given_up_at = now(), updated_at = now(),
-     fault = $4, fault_since = now(), location_faults = '{}'`, [fault]);
+     fault = $4, fault_since = now(), location_faults = '{}'`,
+    [fault],
+  );
 }
 
-/** Names a location that could not be erased, and why, without values; `since` stays that of the first failure. Throws `JobGone`. */
+/**
+ * Names a location that could not be erased, and why, without values; `since` stays that of the first failure. Throws
+ * `JobGone`.
+ */
 export async function updateLocationFault(db: Queryable, key: JobKey, location: string, reason: string): Promise<void> {
-  await updateJob(db, REQUEST, key,
+  await updateJob(
+    db,
+    REQUEST,
+    key,
     `location_faults = location_faults || jsonb_build_object($4::text, jsonb_build_object(
-       'since', coalesce(location_faults -> $4 -> 'since', to_jsonb(now())), 'reason', $5::text))`, [location, reason]);
+       'since', coalesce(location_faults -> $4 -> 'since', to_jsonb(now())), 'reason', $5::text))`,
+    [location, reason],
+  );
 }
 
 /** Does nothing for a location without a fault. */
 export async function deleteLocationFault(
-  db: Queryable, { entityId, runId, generation }: JobKey, location: string,
+  db: Queryable,
+  { entityId, runId, generation }: JobKey,
+  location: string,
 ): Promise<void> {
   await db.query(
     `UPDATE gdpr_requests SET location_faults = location_faults - $4
-     WHERE entity_id = $1 AND id = $2 AND generation = $3 AND location_faults ? $4`, [entityId, runId, generation, location]);
+     WHERE entity_id = $1 AND id = $2 AND generation = $3 AND location_faults ? $4`,
+    [entityId, runId, generation, location],
+  );
 }
 
 /**
- * So many rows or files went at a location, in the transaction in which they go. Throws `JobGone`: then nothing goes. Nothing changes that
- * an index has, so that batch after batch changes the row in its page.
+ * So many rows or files went at a location, in the transaction in which they go. Throws `JobGone`: then nothing goes.
+ * Nothing changes that an index has, so that batch after batch changes the row in its page.
  */
 export async function addErased(tx: Queryable, key: JobKey, location: string, rows: number): Promise<void> {
   if (rows === 0) return;
   const alsoSet = TABLES_OF_FILES.includes(location) ? ', files_before = NULL' : '';
-  await updateJob(tx, REQUEST, key,
+  await updateJob(
+    tx,
+    REQUEST,
+    key,
     `erased = erased || jsonb_build_object($4::text, coalesce((erased->>$4)::bigint, 0) + $5::bigint), ${NO_FAULT}${alsoSet}`,
-    [location, rows]);
+    [location, rows],
+  );
 }
 
 /**
- * Returns what locations need to know of an erasure. `begins`: files are about to be erased, after the tables that they are built from;
- * the time stays the same then until one of these tables has something again. Throws `JobGone`.
+ * Returns what locations need to know of an erasure. `begins`: files are about to be erased, after the tables that they
+ * are built from; the time stays the same then until one of these tables has something again. Throws `JobGone`.
  */
 export async function findErasure(db: Database, key: JobKey, begins = false): Promise<Erasure> {
   return write(db, async (tx) => {
     const { identifier, round, erased } = await holdGdprRequest(tx, key);
     // Dates have milliseconds: no file that was begun before may count as later.
-    const { rows: [at] } = await tx.query<{ files_before: Date }>(
+    const {
+      rows: [at],
+    } = await tx.query<{ files_before: Date }>(
       `SELECT coalesce(files_before, date_trunc('milliseconds', clock_timestamp()) + interval '1 ms') AS files_before
-       FROM gdpr_requests WHERE entity_id = $1 AND id = $2`, [key.entityId, key.runId]);
+       FROM gdpr_requests WHERE entity_id = $1 AND id = $2`,
+      [key.entityId, key.runId],
+    );
     const filesBefore = at!.files_before;
     if (begins) await updateJob(tx, REQUEST, key, 'files_before = $4', [filesBefore]);
-    return { round: `${identifier}/${round}`, wasInTables: TABLES_OF_FILES.some((table) => (erased[table] ?? 0) > 0), filesBefore };
+    return {
+      round: `${identifier}/${round}`,
+      wasInTables: TABLES_OF_FILES.some((table) => (erased[table] ?? 0) > 0),
+      filesBefore,
+    };
   });
 }
 
@@ -124,16 +156,24 @@ export async function touchRequest(tx: Tx, { entityId, runId: id }: Pick<JobKey,
  * are of each. `tx` holds the request.
  */
 export async function updateHeld(
-  tx: Tx, { entityId, runId: id }: JobKey, held: readonly number[],
+  tx: Tx,
+  { entityId, runId: id }: JobKey,
+  held: readonly number[],
 ): Promise<{ going: number; held: number }> {
   const { rowCount: changed } = await tx.query(
     `UPDATE gdpr_request_people SET state = CASE WHEN ordinal = ANY ($3) THEN 'held' ELSE 'pending' END
      WHERE entity_id = $1 AND request_id = $2 AND round IS NULL AND state IN ('pending', 'held')
-       AND state <> CASE WHEN ordinal = ANY ($3) THEN 'held' ELSE 'pending' END`, [entityId, id, held]);
+       AND state <> CASE WHEN ordinal = ANY ($3) THEN 'held' ELSE 'pending' END`,
+    [entityId, id, held],
+  );
   if (changed! > 0) await touchRequest(tx, { entityId, runId: id });
-  const { rows: [counted] } = await tx.query<{ going: number; held: number }>(
+  const {
+    rows: [counted],
+  } = await tx.query<{ going: number; held: number }>(
     `SELECT count(*) FILTER (WHERE state = 'pending') AS going, count(*) FILTER (WHERE state = 'held') AS held
-     FROM gdpr_request_people WHERE entity_id = $1 AND request_id = $2`, [entityId, id]);
+     FROM gdpr_request_people WHERE entity_id = $1 AND request_id = $2`,
+    [entityId, id],
+  );
   return counted!;
 }
 
@@ -141,32 +181,45 @@ export async function updateHeld(
 export async function beginErasing(tx: Tx, { entityId, id, round }: GdprRequest): Promise<void> {
   await tx.query(
     `UPDATE gdpr_request_people SET round = $3 WHERE entity_id = $1 AND request_id = $2 AND state = 'pending' AND round IS NULL`,
-    [entityId, id, round]);
+    [entityId, id, round],
+  );
   await tx.query('UPDATE gdpr_requests SET erasing_since = now() WHERE entity_id = $1 AND id = $2', [entityId, id]);
 }
 
 /** Since when the round of a request erases; null of one that began before this was noted. */
-export async function findErasingSince(db: Queryable, { entityId, runId }: Pick<JobKey, 'entityId' | 'runId'>): Promise<Date | null> {
+export async function findErasingSince(
+  db: Queryable,
+  { entityId, runId }: Pick<JobKey, 'entityId' | 'runId'>,
+): Promise<Date | null> {
   const { rows } = await db.query<{ erasing_since: Date | null }>(
-    'SELECT erasing_since FROM gdpr_requests WHERE entity_id = $1 AND id = $2', [entityId, runId]);
+    'SELECT erasing_since FROM gdpr_requests WHERE entity_id = $1 AND id = $2',
+    [entityId, runId],
+  );
   return rows[0]?.erasing_since ?? null;
 }
 
 /**
- * The people of the round are treated, and what they were known by is gone; another round begins where some are left. Tells whether
- * any are. `tx` holds the request.
+ * The people of the round are treated, and what they were known by is gone; another round begins where some are left.
+ * Tells whether any are. `tx` holds the request.
  */
 export async function endRound(tx: Tx, { entityId, id, round }: GdprRequest): Promise<{ isLast: boolean }> {
   const { rows } = await tx.query<{ ordinal: number }>(
     `UPDATE gdpr_request_people SET state = 'treated', treated_at = now()
-     WHERE entity_id = $1 AND request_id = $2 AND state = 'pending' AND round = $3 RETURNING ordinal`, [entityId, id, round]);
-  await tx.query('DELETE FROM gdpr_identifiers WHERE entity_id = $1 AND request_id = $2 AND ordinal = ANY ($3)',
-    [entityId, id, rows.map(({ ordinal }) => ordinal)]);
+     WHERE entity_id = $1 AND request_id = $2 AND state = 'pending' AND round = $3 RETURNING ordinal`,
+    [entityId, id, round],
+  );
+  await tx.query('DELETE FROM gdpr_identifiers WHERE entity_id = $1 AND request_id = $2 AND ordinal = ANY ($3)', [
+    entityId,
+    id,
+    rows.map(({ ordinal }) => ordinal),
+  ]);
   const { rowCount } = await tx.query(
     `UPDATE gdpr_requests SET round = round + 1, erased = '{}', survivors = '{}', looked_at = NULL, stage = NULL, ${NO_FAULT},
        location_faults = '{}', files_before = NULL, updated_at = now()
      WHERE entity_id = $1 AND id = $2 AND EXISTS (SELECT FROM gdpr_request_people p
-       WHERE p.entity_id = $1 AND p.request_id = $2 AND p.state <> 'treated')`, [entityId, id]);
+       WHERE p.entity_id = $1 AND p.request_id = $2 AND p.state <> 'treated')`,
+    [entityId, id],
+  );
   return { isLast: rowCount === 0 };
 }
 
@@ -175,7 +228,9 @@ export async function treatRequest(tx: Queryable, entityId: number, id: number):
   await tx.query(
     `UPDATE gdpr_requests SET state = 'treated', treated_at = now(), expires_at = now() + ${KEPT_FOR}, updated_at = now(),
        stage = NULL, ${NO_FAULT}, location_faults = '{}'
-     WHERE entity_id = $1 AND id = $2 AND state NOT IN ('treated', 'declined')`, [entityId, id]);
+     WHERE entity_id = $1 AND id = $2 AND state NOT IN ('treated', 'declined')`,
+    [entityId, id],
+  );
 }
 
 /** With its people, their identifiers and its mails. The archives that are files go after the commit. */

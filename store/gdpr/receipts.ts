@@ -10,25 +10,52 @@ const OF_PEOPLE = `FROM gdpr_receipts WHERE entity_id = $1
   AND subjects && ARRAY(SELECT decode(h, 'hex') FROM unnest($2::text[]) AS h)`;
 
 /**
- * Signs what was done in a round of a request, and keeps it for ever; of a round that has its receipt, that one stays. It is found by
- * its subjects and by `otherHashes`, of what else they were known by.
+ * Signs what was done in a round of a request, and keeps it for ever; of a round that has its receipt, that one stays.
+ * It is found by its subjects and by `otherHashes`, of what else they were known by.
  */
 export async function insertReceipt(
-  tx: Queryable, secrets: Pick<Secrets, 'sign'>, entityId: number, given: NewReceipt, otherHashes: readonly Buffer[] = [],
+  tx: Queryable,
+  secrets: Pick<Secrets, 'sign'>,
+  entityId: number,
+  given: NewReceipt,
+  otherHashes: readonly Buffer[] = [],
 ): Promise<GdprReceipt> {
-  const { rows: [at] } = await tx.query<{ identifier: string; now: Date }>(
-    'SELECT identifier, now() FROM entities WHERE id = $1', [entityId]);
-  const receipt = signDocument<UnsignedReceipt>({
-    version: 1, receipt: newIdentifier('rct'), entity: at!.identifier, issued_at: at!.now.toISOString(), ...given,
-  }, (bytes) => secrets.sign(bytes));
+  const {
+    rows: [at],
+  } = await tx.query<{ identifier: string; now: Date }>('SELECT identifier, now() FROM entities WHERE id = $1', [
+    entityId,
+  ]);
+  const receipt = signDocument<UnsignedReceipt>(
+    {
+      version: 1,
+      receipt: newIdentifier('rct'),
+      entity: at!.identifier,
+      issued_at: at!.now.toISOString(),
+      ...given,
+    },
+    (bytes) => secrets.sign(bytes),
+  );
   const { rowCount } = await tx.query(
     `INSERT INTO gdpr_receipts (entity_id, identifier, request_identifier, request_type, round, issued_at, subjects, document)
      VALUES ($1, $2, $3, $4, $5, $6, ARRAY(SELECT decode(h, 'hex') FROM unnest($7::text[]) AS h), $8)
      ON CONFLICT (entity_id, request_identifier, round) DO NOTHING`,
-    [entityId, receipt.receipt, receipt.request, receipt.type === 'access' ? 'access' : 'delete', receipt.round, at!.now,
-      [...new Set([...receipt.subjects.map(({ subject }) => subject), ...hex(otherHashes)])], JSON.stringify(receipt)]);
+    [
+      entityId,
+      receipt.receipt,
+      receipt.request,
+      receipt.type === 'access' ? 'access' : 'delete',
+      receipt.round,
+      at!.now,
+      [...new Set([...receipt.subjects.map(({ subject }) => subject), ...hex(otherHashes)])],
+      JSON.stringify(receipt),
+    ],
+  );
   if (rowCount === 1) return receipt;
-  const { rows } = await tx.query<{ document: string }>(`${OF_REQUEST} AND round = $3`, [entityId, receipt.request, receipt.round]);
+  const { rows } = await tx.query<{ document: string }>(`${OF_REQUEST} AND round = $3`, [
+    entityId,
+    receipt.request,
+    receipt.round,
+  ]);
   return JSON.parse(rows[0]!.document) as GdprReceipt;
 }
 
@@ -40,10 +67,15 @@ export async function listReceipts(db: Queryable, entityId: number, requestIdent
 
 /** Those that tell of any of these people, by their keyed hashes; the newest first. */
 export async function listReceiptsOf(
-  db: Queryable, entityId: number, hashes: readonly Buffer[], { offset, limit }: { offset: number; limit: number },
+  db: Queryable,
+  entityId: number,
+  hashes: readonly Buffer[],
+  { offset, limit }: { offset: number; limit: number },
 ): Promise<GdprReceipt[]> {
   const { rows } = await db.query<{ document: string }>(
-    `SELECT document ${OF_PEOPLE} ORDER BY id DESC OFFSET $3 LIMIT $4`, [entityId, hex(hashes), offset, limit]);
+    `SELECT document ${OF_PEOPLE} ORDER BY id DESC OFFSET $3 LIMIT $4`,
+    [entityId, hex(hashes), offset, limit],
+  );
   return rows.map(({ document }) => JSON.parse(document) as GdprReceipt);
 }
 

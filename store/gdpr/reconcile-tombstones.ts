@@ -26,9 +26,10 @@ const KEYS_A_PAGE = 2_000;
 const FILES_AT_ONCE = 16;
 
 /**
- * Database and file store have the same tombstones from here on, whichever of them was lost or went back to a backup: the newest
- * batch that names somebody counts. Whoever came back with the database is written down to be erased again. A process that is
- * killed meanwhile leaves to the next what it had not done. Before anything is served; costs a listing when nothing is to do.
+ * Database and file store have the same tombstones from here on, whichever of them was lost or went back to a backup:
+ * the newest batch that names somebody counts. Whoever came back with the database is written down to be erased again.
+ * A process that is killed meanwhile leaves to the next what it had not done. Before anything is served; costs a
+ * listing when nothing is to do.
  */
 export async function reconcileTombstones({ db, files, secrets }: Dependencies): Promise<Reconciled> {
   const session = await db.connect();
@@ -38,11 +39,14 @@ export async function reconcileTombstones({ db, files, secrets }: Dependencies):
     await listFiles(session, files);
     const { restored, unreadable } = await takeFromFiles({ db, files }, session);
     return {
-      restored, unreadable, unknown: await countUnknown(session), written: await writeToFiles(session, files),
+      restored,
+      unreadable,
+      unknown: await countUnknown(session),
+      written: await writeToFiles(session, files),
       people: await eraseRestoredPeople({ db, secrets }, session),
     };
   } finally {
-    session.release(true);          // ends the session: its lock, its settings and its tables go with it
+    session.release(true); // ends the session: its lock, its settings and its tables go with it
   }
 }
 
@@ -51,7 +55,9 @@ async function listFiles(session: Tx, files: Files): Promise<void> {
   let page: string[] = [];
   const flush = async () => {
     await session.query(
-      `INSERT INTO listed SELECT key, split_part(key, '/', 2) FROM unnest($1::text[]) AS key ON CONFLICT DO NOTHING`, [page]);
+      `INSERT INTO listed SELECT key, split_part(key, '/', 2) FROM unnest($1::text[]) AS key ON CONFLICT DO NOTHING`,
+      [page],
+    );
     page = [];
   };
   for await (const { key } of files.list(TOMBSTONES_AREA)) {
@@ -64,21 +70,29 @@ async function listFiles(session: Tx, files: Files): Promise<void> {
 
 async function countUnknown(session: Tx): Promise<number> {
   const { rows } = await session.query<{ unknown: number }>(
-    'SELECT count(*) AS unknown FROM listed WHERE NOT EXISTS (SELECT FROM entities WHERE identifier = entity)');
+    'SELECT count(*) AS unknown FROM listed WHERE NOT EXISTS (SELECT FROM entities WHERE identifier = entity)',
+  );
   return rows[0]!.unknown;
 }
 
 type Lacking = { entity_id: number; key: string };
 
-async function takeFromFiles({ db, files }: Omit<Dependencies, 'secrets'>, session: Tx): Promise<{ restored: number; unreadable: number }> {
+async function takeFromFiles(
+  { db, files }: Omit<Dependencies, 'secrets'>,
+  session: Tx,
+): Promise<{ restored: number; unreadable: number }> {
   const { rows: lacking } = await session.query<Lacking>(
     `SELECT e.id AS entity_id, l.key FROM listed l JOIN entities e ON e.identifier = l.entity
-     WHERE NOT EXISTS (SELECT FROM tombstone_batches b WHERE b.entity_id = e.id AND b.key = l.key) ORDER BY e.id, l.key`);
+     WHERE NOT EXISTS (SELECT FROM tombstone_batches b WHERE b.entity_id = e.id AND b.key = l.key) ORDER BY e.id, l.key`,
+  );
   let restored = 0;
   for (const [entityId, own] of Map.groupBy(lacking, ({ entity_id: id }) => id)) {
     for (let from = 0; from < own.length; from += FILES_AT_ONCE) {
-      const page = await Promise.all(own.slice(from, from + FILES_AT_ONCE)
-        .map(async ({ key }) => ({ key, batch: await readTombstoneBatchFile(files, key) })));
+      const page = await Promise.all(
+        own
+          .slice(from, from + FILES_AT_ONCE)
+          .map(async ({ key }) => ({ key, batch: await readTombstoneBatchFile(files, key) })),
+      );
       const found = page.filter((file): file is BatchFile => file.batch !== null);
       if (found.length > 0) await write(db, (tx) => takeBatches(tx, entityId, found));
       restored += found.length;
@@ -89,13 +103,20 @@ async function takeFromFiles({ db, files }: Omit<Dependencies, 'secrets'>, sessi
 
 type BatchFile = { key: string; batch: TombstoneBatch };
 
-/** Of everybody named the newest batch that the database knows by now counts; a later page may still have a newer one. */
+/**
+ * Of everybody named the newest batch that the database knows by now counts; a later page may still have a newer one.
+ */
 async function takeBatches(tx: Tx, entityId: number, found: BatchFile[]): Promise<void> {
   await lockBatches(tx, entityId);
-  for (const { key, batch: { kind, madeAt, hashes } } of found) {
+  for (const {
+    key,
+    batch: { kind, madeAt, hashes },
+  } of found) {
     await tx.query(
       `INSERT INTO tombstone_batches (entity_id, key, kind, made_at, hashes, search_pending)
-       VALUES ($1, $2, $3, $4, $5, $3 = 'raised') ON CONFLICT DO NOTHING`, [entityId, key, kind, madeAt, hashes]);
+       VALUES ($1, $2, $3, $4, $5, $3 = 'raised') ON CONFLICT DO NOTHING`,
+      [entityId, key, kind, madeAt, hashes],
+    );
   }
   const named = found.flatMap(({ batch }) => batch.hashes);
   const { rows } = await tx.query<{ raised: number }>(
@@ -107,11 +128,15 @@ async function takeBatches(tx: Tx, entityId: number, found: BatchFile[]): Promis
      ), raised AS (
        INSERT INTO tombstones (entity_id, customer_hash, raised_at) SELECT $1, hash, made_at FROM latest WHERE kind = 'raised'
        ON CONFLICT DO NOTHING RETURNING 1)
-     SELECT count(*) AS raised FROM raised`, [entityId, named]);
+     SELECT count(*) AS raised FROM raised`,
+    [entityId, named],
+  );
   if (rows[0]!.raised > 0) return;
   // As of one whose process was killed before its commit, and that was raised again: nobody had come back.
-  await tx.query('UPDATE tombstone_batches SET search_pending = false WHERE entity_id = $1 AND key = ANY ($2)',
-    [entityId, found.map(({ key }) => key)]);
+  await tx.query('UPDATE tombstone_batches SET search_pending = false WHERE entity_id = $1 AND key = ANY ($2)', [
+    entityId,
+    found.map(({ key }) => key),
+  ]);
 }
 
 type Unwritten = { key: string; entity: string; kind: TombstoneBatchKind; made_at: Date; hashes: Buffer[] };
@@ -121,9 +146,13 @@ async function writeToFiles(session: Tx, files: Files): Promise<number> {
     const { rows } = await session.query<Unwritten>(
       `SELECT b.key, e.identifier AS entity, b.kind, b.made_at, b.hashes FROM tombstone_batches b JOIN entities e ON e.id = b.entity_id
        WHERE b.key > $1 AND NOT EXISTS (SELECT FROM listed l WHERE l.key = b.key)
-       ORDER BY b.key LIMIT ${FILES_AT_ONCE}`, [after]);
+       ORDER BY b.key LIMIT ${FILES_AT_ONCE}`,
+      [after],
+    );
     if (rows.length === 0) return written;
-    await Promise.all(rows.map(({ key, made_at: madeAt, ...batch }) => putTombstoneBatch(files, key, { ...batch, madeAt })));
+    await Promise.all(
+      rows.map(({ key, made_at: madeAt, ...batch }) => putTombstoneBatch(files, key, { ...batch, madeAt })),
+    );
     written += rows.length;
     after = rows.at(-1)!.key;
   }

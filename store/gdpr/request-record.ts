@@ -69,19 +69,34 @@ export type GdprPerson = {
 };
 
 /** Columns of gdpr_requests. */
-export type RequestColumns = Omit<GdprRequest, 'type' | 'requester'>
-  & { requestType: GdprRequestType; requesterKind: GdprRequest['requester']['kind']; requesterId: number | null };
+export type RequestColumns = Omit<GdprRequest, 'type' | 'requester'> & {
+  requestType: GdprRequestType;
+  requesterKind: GdprRequest['requester']['kind'];
+  requesterId: number | null;
+};
 
-export function toGdprRequest({ requestType: type, requesterKind: kind, requesterId: id, ...request }: RequestColumns): GdprRequest {
+export function toGdprRequest({
+  requestType: type,
+  requesterKind: kind,
+  requesterId: id,
+  ...request
+}: RequestColumns): GdprRequest {
   return { ...request, type, requester: { kind, id } };
 }
 
 /** Columns of gdpr_request_people. */
-export type PersonColumns = Omit<GdprPerson, 'archive'>
-  & { archiveKey: string | null; archiveBytes: number | null; archiveSha256: Buffer | null };
+export type PersonColumns = Omit<GdprPerson, 'archive'> & {
+  archiveKey: string | null;
+  archiveBytes: number | null;
+  archiveSha256: Buffer | null;
+};
 
-export function toGdprPerson({ archiveKey: key, archiveBytes: bytes, archiveSha256: sha256, ...person }: PersonColumns): GdprPerson {
+export function toGdprPerson({
+  archiveKey: key,
+  archiveBytes: bytes,
+  archiveSha256: sha256,
+  ...person
+}: PersonColumns): GdprPerson {
   // While one is being written there is a key, and nothing to be had under it.
   return { ...person, archive: bytes === null ? null : { key: key!, bytes, sha256: sha256! } };
 }
-

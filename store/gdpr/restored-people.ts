@@ -20,7 +20,10 @@ const PEOPLE_A_REQUEST = 100;
 /** An id by itself; an id after the letter of its type, `u` or `d`. */
 type Holds = Person['customerType'] | 'either type' | 'a subject';
 
-/** By table: the columns that hold an id, and of which type. `customers` and other tables that name the type in a column follow below. */
+/**
+ * By table: the columns that hold an id, and of which type. `customers` and other tables that name the type in a column
+ * follow below.
+ */
 export const ID_COLUMNS: Record<string, Record<string, Holds>> = {
   devices: { device_id: 'device_id', current_user_id: 'user_id', last_user_id: 'user_id', verified_user_id: 'user_id' },
   device_users: { user_id: 'user_id', device_id: 'device_id' },
@@ -45,34 +48,50 @@ const ASKED = `FROM gdpr_request_people p JOIN gdpr_requests r ON r.entity_id = 
 
 /** Every id that a table of the entity ($1) holds as one. NULL for `type`: it may be of either. */
 const IDS = [
-  ...['customers', 'attribute_values', 'dry_run_sets', 'dry_run_ids'].map((table) =>
-    `SELECT ${TYPE_BY_CODE} AS type, customer_id AS id FROM ${table} WHERE entity_id = $1`),
+  ...['customers', 'attribute_values', 'dry_run_sets', 'dry_run_ids'].map(
+    (table) => `SELECT ${TYPE_BY_CODE} AS type, customer_id AS id FROM ${table} WHERE entity_id = $1`,
+  ),
   `SELECT ${TYPE_BY_CODE}, unnest(customer_ids) FROM attribute_change_log WHERE entity_id = $1`,
   'SELECT customer_type, customer_id FROM gdpr_holds WHERE entity_id = $1',
-  ...Object.entries(ID_COLUMNS).flatMap(([table, columns]) => Object.entries(columns).map(([column, holds]) =>
-    `SELECT ${typeAndId(column, holds)} FROM ${table} WHERE entity_id = $1`)),
+  ...Object.entries(ID_COLUMNS).flatMap(([table, columns]) =>
+    Object.entries(columns).map(
+      ([column, holds]) => `SELECT ${typeAndId(column, holds)} FROM ${table} WHERE entity_id = $1`,
+    ),
+  ),
   `SELECT 'user_id', p.user_id ${ASKED}`,
   `SELECT 'device_id', p.device_id ${ASKED}`,
 ].join('\n  UNION ');
 
 function typeAndId(column: string, holds: Holds): string {
-  if (holds === 'a subject') return `CASE left(${column}, 1) WHEN 'u' THEN 'user_id' ELSE 'device_id' END, substr(${column}, 2)`;
+  if (holds === 'a subject')
+    return `CASE left(${column}, 1) WHEN 'u' THEN 'user_id' ELSE 'device_id' END, substr(${column}, 2)`;
   return `${holds === 'either type' ? 'NULL' : `'${holds}'`}, ${column}`;
 }
 
-/** JSON in which staff and integrations name people: any text in it may be an id. What other texts hold is no id of its own. */
+/**
+ * JSON in which staff and integrations name people: any text in it may be an id. What other texts hold is no id of its
+ * own.
+ */
 const JSON_TEXTS = [
-  ['segments', 'filters'], ['campaigns', 'filters'], ['funnels', 'steps'], ['file_jobs', 'query'], ['idempotent_requests', 'reply'],
-].map(([table, column]) => `SELECT ${column}::text AS json FROM ${table} WHERE entity_id = $1 AND ${column} IS NOT NULL`)
+  ['segments', 'filters'],
+  ['campaigns', 'filters'],
+  ['funnels', 'steps'],
+  ['file_jobs', 'query'],
+  ['idempotent_requests', 'reply'],
+]
+  .map(
+    ([table, column]) => `SELECT ${column}::text AS json FROM ${table} WHERE entity_id = $1 AND ${column} IS NOT NULL`,
+  )
   .join('\n  UNION ALL ');
 
 /**
- * Whoever was erased after the backup that the database went back to is in it again. They are found by hashing every id there is,
- * and become deletion requests, which the sweep starts; how many they are. `session` may take its time.
+ * Whoever was erased after the backup that the database went back to is in it again. They are found by hashing every id
+ * there is, and become deletion requests, which the sweep starts; how many they are. `session` may take its time.
  */
 export async function eraseRestoredPeople({ db, secrets }: Dependencies, session: Tx): Promise<number> {
   const { rows } = await session.query<{ entity_id: number; keys: string[] }>(
-    'SELECT entity_id, array_agg(key) AS keys FROM tombstone_batches WHERE search_pending GROUP BY entity_id ORDER BY entity_id');
+    'SELECT entity_id, array_agg(key) AS keys FROM tombstone_batches WHERE search_pending GROUP BY entity_id ORDER BY entity_id',
+  );
   let people = 0;
   for (const { entity_id: entityId, keys } of rows) {
     await noteSought(session, entityId, keys);
@@ -89,7 +108,9 @@ async function noteSought(session: Tx, entityId: number, keys: string[]): Promis
   await session.query(
     `INSERT INTO sought SELECT DISTINCT hash FROM tombstone_batches b CROSS JOIN LATERAL unnest(b.hashes) AS hash
      WHERE b.entity_id = $1 AND b.key = ANY ($2)
-       AND EXISTS (SELECT FROM tombstones t WHERE t.entity_id = $1 AND t.customer_hash = hash)`, [entityId, keys]);
+       AND EXISTS (SELECT FROM tombstones t WHERE t.entity_id = $1 AND t.customer_hash = hash)`,
+    [entityId, keys],
+  );
 }
 
 type Search = { session: Tx; secrets: Secrets };
@@ -97,18 +118,25 @@ type Search = { session: Tx; secrets: Secrets };
 async function findSought({ session, secrets }: Search, entityId: number): Promise<Person[]> {
   const found = new Map<string, Person>();
   const look = async (people: Person[]) => {
-    for (const person of await filterSought({ session, secrets }, entityId, people)) found.set(personKey(person), person);
+    for (const person of await filterSought({ session, secrets }, entityId, people))
+      found.set(personKey(person), person);
   };
   const ids = readOnce<{ type: Person['customerType'] | null; id: string | null }>(session, entityId, IDS, IDS_A_PAGE);
   for await (const rows of ids) await look(rows.flatMap(({ type, id }) => peopleOf(type, id)));
   const texts = readOnce<{ json: string }>(session, entityId, JSON_TEXTS, BODIES_A_PAGE);
-  for await (const rows of texts) await look(rows.flatMap(({ json }) => textsIn(JSON.parse(json)).flatMap((text) => peopleOf(null, text))));
+  for await (const rows of texts)
+    await look(rows.flatMap(({ json }) => textsIn(JSON.parse(json)).flatMap((text) => peopleOf(null, text))));
   for await (const people of listWaitingPeople(session, entityId)) await look(people);
   return [...found.values()];
 }
 
 /** In pages, whichever way is the fastest through all of it. */
-async function* readOnce<Row extends object>(session: Tx, entityId: number, query: string, page: number): AsyncGenerator<Row[]> {
+async function* readOnce<Row extends object>(
+  session: Tx,
+  entityId: number,
+  query: string,
+  page: number,
+): AsyncGenerator<Row[]> {
   await session.query('BEGIN READ ONLY');
   await session.query({ text: `DECLARE sought_in NO SCROLL CURSOR FOR ${query}`, values: [entityId] });
   for (;;) {
@@ -131,11 +159,16 @@ function peopleOf(type: Person['customerType'] | null, id: string | null): Perso
 }
 
 async function filterSought({ session, secrets }: Search, entityId: number, people: Person[]): Promise<Person[]> {
-  const byHash = new Map(people.map((person) =>
-    [secrets.customerHash(entityId, person.customerType, person.customerId).toString('hex'), person]));
+  const byHash = new Map(
+    people.map((person) => [
+      secrets.customerHash(entityId, person.customerType, person.customerId).toString('hex'),
+      person,
+    ]),
+  );
   const { rows } = await session.query<{ hash: string }>(
     `SELECT encode(hash, 'hex') AS hash FROM sought WHERE hash = ANY (SELECT decode(h, 'hex') FROM unnest($1::text[]) AS h)`,
-    [[...byHash.keys()]]);
+    [[...byHash.keys()]],
+  );
   return rows.map(({ hash }) => byHash.get(hash)!);
 }
 
@@ -144,11 +177,15 @@ async function* listWaitingPeople(session: Tx, entityId: number): AsyncGenerator
   for (let after = 0; ;) {
     const { rows } = await session.query<{ id: number; body: string }>(
       `SELECT id, body FROM feed_requests WHERE entity_id = $1 AND done_at IS NULL AND id > $2 ORDER BY id LIMIT ${BODIES_A_PAGE}`,
-      [entityId, after]);
+      [entityId, after],
+    );
     if (rows.length === 0) return;
     for (const { body } of rows) {
-      yield (parseExactJson(body) as WaitingValue[]).flatMap((value) => (typeof value === 'string' ? []
-        : peopleOf(readCustomerType(value.customer_id_type) ?? null, textOf(value.customer_id) ?? null)));
+      yield (parseExactJson(body) as WaitingValue[]).flatMap((value) =>
+        typeof value === 'string'
+          ? []
+          : peopleOf(readCustomerType(value.customer_id_type) ?? null, textOf(value.customer_id) ?? null),
+      );
     }
     after = rows.at(-1)!.id;
   }
@@ -157,13 +194,23 @@ async function* listWaitingPeople(session: Tx, entityId: number): AsyncGenerator
 async function insertRequests(tx: Tx, entityId: number, found: Person[], keys: string[]): Promise<void> {
   for (let from = 0; from < found.length; from += PEOPLE_A_REQUEST) {
     await insertGdprRequest(tx, entityId, {
-      type: 'delete', source: 'restore', appId: null, requester: { kind: 'system', id: null }, skipEmail: true, emails: [],
-      state: 'accepted', people: found.slice(from, from + PEOPLE_A_REQUEST).map(({ customerType, customerId }) => ({
-        userId: customerType === 'user_id' ? customerId : null, deviceId: customerType === 'device_id' ? customerId : null,
+      type: 'delete',
+      source: 'restore',
+      appId: null,
+      requester: { kind: 'system', id: null },
+      skipEmail: true,
+      emails: [],
+      state: 'accepted',
+      people: found.slice(from, from + PEOPLE_A_REQUEST).map(({ customerType, customerId }) => ({
+        userId: customerType === 'user_id' ? customerId : null,
+        deviceId: customerType === 'device_id' ? customerId : null,
       })),
     });
   }
-  await tx.query('UPDATE tombstone_batches SET search_pending = false WHERE entity_id = $1 AND key = ANY ($2)', [entityId, keys]);
+  await tx.query('UPDATE tombstone_batches SET search_pending = false WHERE entity_id = $1 AND key = ANY ($2)', [
+    entityId,
+    keys,
+  ]);
 }
 
 /** Who is still to be erased again, and by how many requests. By gdpr_requests_under_way. */
@@ -171,6 +218,7 @@ export async function countRestoredPeople(db: Queryable): Promise<{ people: numb
   const { rows } = await db.query<{ people: number; requests: number }>(
     `SELECT count(*) AS people, count(DISTINCT (r.entity_id, r.id)) AS requests
      FROM gdpr_requests r JOIN gdpr_request_people p ON p.entity_id = r.entity_id AND p.request_id = r.id
-     WHERE r.${UNDER_WAY} AND r.source = 'restore' AND p.state <> 'treated'`);
+     WHERE r.${UNDER_WAY} AND r.source = 'restore' AND p.state <> 'treated'`,
+  );
   return rows[0]!;
 }

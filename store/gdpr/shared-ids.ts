@@ -5,14 +5,20 @@ import { type FoundId, insertLeftDevices, type LinkedId } from './left-identifie
 import { OF_ANY_APP } from './rows-of-people.ts';
 import type { Person } from './tombstones.ts';
 
-/** Of what people of a request are known by: what they share with each other, and with whoever is to stay as they are. */
-
-/** An alias that counts: staff have confirmed it, or a device that alone had used the earlier id said so, and they have not refused it. */
-export const COUNTS = (alias: string) => `(${alias}.decision = 'confirmed' OR ${alias}.decision IS NULL AND ${alias}.witnessed)`;
+/**
+ * Of what people of a request are known by: what they share with each other, and with whoever is to stay as they are.
+ */
 
 /**
- * Whether a System of Records that is no app's own knows the earlier id of the alias `u`: it is a customer then, and no earlier id of
- * somebody else.
+ * An alias that counts: staff have confirmed it, or a device that alone had used the earlier id said so, and they have
+ * not refused it.
+ */
+export const COUNTS = (alias: string) =>
+  `(${alias}.decision = 'confirmed' OR ${alias}.decision IS NULL AND ${alias}.witnessed)`;
+
+/**
+ * Whether a System of Records that is no app's own knows the earlier id of the alias `u`: it is a customer then, and no
+ * earlier id of somebody else.
  */
 export const IS_CUSTOMER = `EXISTS (
   SELECT FROM systems_of_records s CROSS JOIN LATERAL (
@@ -21,44 +27,60 @@ export const IS_CUSTOMER = `EXISTS (
   WHERE s.entity_id = $1 AND s.type <> 'app' AND s.deleted_at IS NULL)`;
 
 /**
- * Those of some devices that somebody else uses, too. People of the request who are treated along with that person do not count:
- * either are on hold, or neither.
+ * Those of some devices that somebody else uses, too. People of the request who are treated along with that person do
+ * not count: either are on hold, or neither.
  */
 export async function listShared<T extends FoundId>(
-  tx: Queryable, entityId: number, requestId: number, given: readonly T[],
+  tx: Queryable,
+  entityId: number,
+  requestId: number,
+  given: readonly T[],
 ): Promise<Set<T>> {
   const devices = await withoutWhole(tx, entityId, requestId, given);
   if (devices.length === 0) return new Set();
   const { rows: uses } = await tx.query<{ device_id: string; user_id: string }>(
     `SELECT DISTINCT device_id, user_id FROM device_users WHERE entity_id = $1 AND ${OF_ANY_APP} AND device_id = ANY ($2)`,
-    [entityId, devices.map(({ value }) => value)]);
+    [entityId, devices.map(({ value }) => value)],
+  );
   const { rows: users } = await tx.query<FoundId>(
     `SELECT value, ordinal FROM gdpr_identifiers WHERE entity_id = $1 AND request_id = $2 AND kind = 'user_id' AND value = ANY ($3)`,
-    [entityId, requestId, uses.map(({ user_id: userId }) => userId)]);
+    [entityId, requestId, uses.map(({ user_id: userId }) => userId)],
+  );
   const { rows: people } = await tx.query<{ ordinal: number; is_held: boolean }>(
     `SELECT ordinal, state = 'held' AS is_held FROM gdpr_request_people
      WHERE entity_id = $1 AND request_id = $2 AND ordinal = ANY ($3)`,
-    [entityId, requestId, [...users, ...devices].map(({ ordinal }) => ordinal)]);
+    [entityId, requestId, [...users, ...devices].map(({ ordinal }) => ordinal)],
+  );
   const isHeld = new Map(people.map((person) => [person.ordinal, person.is_held]));
   const heldOf = new Map(users.map(({ value, ordinal }) => [value, isHeld.get(ordinal)]));
   const usersOf = Map.groupBy(uses, ({ device_id: deviceId }) => deviceId);
-  return new Set(devices.filter(({ value, ordinal }) =>
-    (usersOf.get(value) ?? []).some(({ user_id: userId }) => heldOf.get(userId) !== isHeld.get(ordinal))));
+  return new Set(
+    devices.filter(({ value, ordinal }) =>
+      (usersOf.get(value) ?? []).some(({ user_id: userId }) => heldOf.get(userId) !== isHeld.get(ordinal)),
+    ),
+  );
 }
 
 /** What a device has sent is asked for by itself, whichever users it had. */
 async function withoutWhole<T extends FoundId>(
-  tx: Queryable, entityId: number, requestId: number, devices: readonly T[],
+  tx: Queryable,
+  entityId: number,
+  requestId: number,
+  devices: readonly T[],
 ): Promise<readonly T[]> {
   if (devices.length === 0) return devices;
   const { rows } = await tx.query<{ value: string }>(
     `SELECT value FROM gdpr_identifiers WHERE entity_id = $1 AND request_id = $2 AND kind = 'whole_device' AND value = ANY ($3)`,
-    [entityId, requestId, devices.map(({ value }) => value)]);
+    [entityId, requestId, devices.map(({ value }) => value)],
+  );
   const whole = new Set(rows.map(({ value }) => value));
   return whole.size === 0 ? devices : devices.filter(({ value }) => !whole.has(value));
 }
 
-/** Who of a request can't be told apart, as pairs of ordinals: a followed alias is between them, or both were asked for by one id. */
+/**
+ * Who of a request can't be told apart, as pairs of ordinals: a followed alias is between them, or both were asked for
+ * by one id.
+ */
 export async function listLinkedPeople(tx: Tx, entityId: number, requestId: number): Promise<[number, number][]> {
   await tx.query(LOOK_UP_BY_KEY);
   const { rows } = await tx.query<{ one: number; other: number }>(
@@ -70,30 +92,45 @@ export async function listLinkedPeople(tx: Tx, entityId: number, requestId: numb
      UNION SELECT p.ordinal, i.ordinal FROM gdpr_request_people p
        JOIN gdpr_identifiers i ON i.entity_id = $1 AND i.request_id = $2 AND i.ordinal <> p.ordinal
          AND (i.kind, i.value) = (CASE WHEN p.user_id IS NULL THEN 'device_id' ELSE 'user_id' END, coalesce(p.user_id, p.device_id))
-     WHERE p.entity_id = $1 AND p.request_id = $2`, [entityId, requestId]);
+     WHERE p.entity_id = $1 AND p.request_id = $2`,
+    [entityId, requestId],
+  );
   return rows.map(({ one, other }) => [one, other]);
 }
 
 /**
- * Lets go of devices, and of their tokens, of people of whom nothing is gone yet: that somebody else uses by now, or that somebody uses
- * who is on hold, or, if they are on hold, of whoever is not. Gives those that stay for now, since the request has raised their
- * tombstones: these have to be taken away first, and the devices be `letIn` then.
+ * Lets go of devices, and of their tokens, of people of whom nothing is gone yet: that somebody else uses by now, or
+ * that somebody uses who is on hold, or, if they are on hold, of whoever is not. Gives those that stay for now, since
+ * the request has raised their tombstones: these have to be taken away first, and the devices be `letIn` then.
  */
 export async function deleteSharedDevices(
-  tx: Tx, entityId: number, requestId: number, letIn: ReadonlySet<string>,
+  tx: Tx,
+  entityId: number,
+  requestId: number,
+  letIn: ReadonlySet<string>,
 ): Promise<Person[]> {
   await tx.query(LOOK_UP_BY_KEY);
   const { rows: people } = await tx.query<{ ordinal: number }>(
-    'SELECT ordinal FROM gdpr_request_people WHERE entity_id = $1 AND request_id = $2 AND round IS NULL', [entityId, requestId]);
+    'SELECT ordinal FROM gdpr_request_people WHERE entity_id = $1 AND request_id = $2 AND round IS NULL',
+    [entityId, requestId],
+  );
   const whole = new Set(people.map(({ ordinal }) => ordinal));
   const { rows: devices } = await tx.query<LinkedId & { origin: string; raised: boolean }>(
     `SELECT value, ordinal, via, origin, raised FROM gdpr_identifiers
-     WHERE entity_id = $1 AND request_id = $2 AND kind = 'device_id'`, [entityId, requestId]);
+     WHERE entity_id = $1 AND request_id = $2 AND kind = 'device_id'`,
+    [entityId, requestId],
+  );
   const rows = devices.filter(({ ordinal }) => whole.has(ordinal));
   const shared = await listShared(tx, entityId, requestId, rows);
   const refused = rows.filter((found) => shared.has(found) && found.raised && !letIn.has(found.value));
   const gone = rows.filter((found) => shared.has(found) && found.origin === 'device' && !refused.includes(found));
-  if (gone.length > 0) await deleteDevices(tx, entityId, requestId, gone.map(({ value }) => value));
+  if (gone.length > 0)
+    await deleteDevices(
+      tx,
+      entityId,
+      requestId,
+      gone.map(({ value }) => value),
+    );
   await insertLeftDevices(tx, { entityId, requestId }, gone, 'shared');
   return refused.map(({ value }) => ({ customerType: 'device_id', customerId: value }));
 }
@@ -102,24 +139,38 @@ async function deleteDevices(tx: Tx, entityId: number, requestId: number, device
   await tx.query(
     `DELETE FROM gdpr_identifiers t USING devices d
      WHERE d.entity_id = $1 AND d.${OF_ANY_APP} AND d.device_id = ANY ($3)
-       AND t.entity_id = $1 AND t.request_id = $2 AND t.kind = 'push_token' AND t.value = d.push_token`, [entityId, requestId, devices]);
+       AND t.entity_id = $1 AND t.request_id = $2 AND t.kind = 'push_token' AND t.value = d.push_token`,
+    [entityId, requestId, devices],
+  );
   await tx.query(
     `DELETE FROM gdpr_identifiers WHERE entity_id = $1 AND request_id = $2 AND kind = 'device_id' AND value = ANY ($3)`,
-    [entityId, requestId, devices]);
+    [entityId, requestId, devices],
+  );
 }
 
 /**
- * Of whom nothing is taken in from now on: the ids of people who are not on hold. Not a device that somebody else uses by now, and did
- * not when it was asked for, or gathered.
+ * Of whom nothing is taken in from now on: the ids of people who are not on hold. Not a device that somebody else uses
+ * by now, and did not when it was asked for, or gathered.
  */
 export async function listIdsToRefuse(db: Queryable, entityId: number, requestId: number): Promise<Person[]> {
   const { rows: people } = await db.query<{ ordinal: number }>(
-    `SELECT ordinal FROM gdpr_request_people WHERE entity_id = $1 AND request_id = $2 AND state = 'pending'`, [entityId, requestId]);
+    `SELECT ordinal FROM gdpr_request_people WHERE entity_id = $1 AND request_id = $2 AND state = 'pending'`,
+    [entityId, requestId],
+  );
   const going = new Set(people.map(({ ordinal }) => ordinal));
   const { rows: all } = await db.query<FoundId & { kind: CustomerType }>(
     `SELECT kind, value, ordinal FROM gdpr_identifiers
-     WHERE entity_id = $1 AND request_id = $2 AND kind IN ('user_id', 'device_id')`, [entityId, requestId]);
+     WHERE entity_id = $1 AND request_id = $2 AND kind IN ('user_id', 'device_id')`,
+    [entityId, requestId],
+  );
   const rows = all.filter(({ ordinal }) => going.has(ordinal));
-  const shared = await listShared(db, entityId, requestId, rows.filter(({ kind }) => kind === 'device_id'));
-  return rows.filter((found) => !shared.has(found)).map(({ kind, value }) => ({ customerType: kind, customerId: value }));
+  const shared = await listShared(
+    db,
+    entityId,
+    requestId,
+    rows.filter(({ kind }) => kind === 'device_id'),
+  );
+  return rows
+    .filter((found) => !shared.has(found))
+    .map(({ kind, value }) => ({ customerType: kind, customerId: value }));
 }

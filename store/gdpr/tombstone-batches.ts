@@ -15,11 +15,15 @@ const HASHES_A_BATCH = 10_000;
 const TRIES = 20;
 
 /**
- * From when it returns on, no merge brings these people back, and no backup either: the hashes lie in the file store before
- * the database has them. Those that stand already make no new batch, and are not given to `note`. Since when all of them have stood.
+ * From when it returns on, no merge brings these people back, and no backup either: the hashes lie in the file store
+ * before the database has them. Those that stand already make no new batch, and are not given to `note`. Since when all
+ * of them have stood.
  */
 export async function raiseTombstones(
-  { db, files }: Dependencies, entityId: number, hashes: Buffer[], note: Note = async () => {},
+  { db, files }: Dependencies,
+  entityId: number,
+  hashes: Buffer[],
+  note: Note = async () => {},
 ): Promise<Date> {
   // Whoever readmits some of them meanwhile is waited for: what is about to go does not stand.
   const missing = await write(db, async (tx) => {
@@ -29,23 +33,28 @@ export async function raiseTombstones(
   for (let from = 0; from < missing.length; from += HASHES_A_BATCH) {
     await raiseBatch({ db, files }, entityId, missing.slice(from, from + HASHES_A_BATCH), note);
   }
-  return await findRaisedAt(db, entityId, hashes) ?? new Date();
+  return (await findRaisedAt(db, entityId, hashes)) ?? new Date();
 }
 
 /**
- * Takes tombstones away, and notes it with `note` in the same transaction: it is given those that stood, maybe none, and may still
- * refuse. `choose` tells, while no other tombstone is raised or taken away, which of them may go. How many stood. The file store has
- * it after the database: whoever is cut off in between leaves somebody out rather than letting him in unnoticed. Repeating makes up
- * for it.
+ * Takes tombstones away, and notes it with `note` in the same transaction: it is given those that stood, maybe none,
+ * and may still refuse. `choose` tells, while no other tombstone is raised or taken away, which of them may go. How
+ * many stood. The file store has it after the database: whoever is cut off in between leaves somebody out rather than
+ * letting him in unnoticed. Repeating makes up for it.
  */
 export async function readmit(
-  { db, files }: Dependencies, entityId: number, hashes: Buffer[], note: Note, choose = async (_tx: Tx): Promise<Buffer[]> => hashes,
+  { db, files }: Dependencies,
+  entityId: number,
+  hashes: Buffer[],
+  note: Note,
+  choose = async (_tx: Tx): Promise<Buffer[]> => hashes,
 ): Promise<number> {
   const readmitted = await write(db, async (tx) => {
     await lockBatches(tx, entityId);
     const { rows } = await tx.query<{ customer_hash: Buffer }>(
       'DELETE FROM tombstones WHERE entity_id = $1 AND customer_hash = ANY ($2::bytea[]) RETURNING customer_hash',
-      [entityId, await choose(tx)]);
+      [entityId, await choose(tx)],
+    );
     const stood = rows.map((row) => row.customer_hash);
     if (stood.length > 0) await insertBatch(tx, entityId, await draftBatch(tx, entityId, 'readmitted', stood));
     await note(tx, stood);
@@ -71,7 +80,9 @@ async function raiseBatch({ db, files }: Dependencies, entityId: number, hashes:
 async function commitRaised(tx: Tx, entityId: number, batch: Batch, note: Note): Promise<boolean> {
   await lockBatches(tx, entityId);
   const { rowCount } = await tx.query(
-    'SELECT FROM tombstone_batches WHERE entity_id = $1 AND made_at >= $2 AND key <> $3 LIMIT 1', [entityId, batch.madeAt, batch.key]);
+    'SELECT FROM tombstone_batches WHERE entity_id = $1 AND made_at >= $2 AND key <> $3 LIMIT 1',
+    [entityId, batch.madeAt, batch.key],
+  );
   if (rowCount! > 0) return false;
   await insertBatch(tx, entityId, batch);
   await note(tx, await insertTombstone(tx, entityId, ...batch.hashes));
@@ -83,7 +94,9 @@ async function draftBatch(db: Queryable, entityId: number, kind: TombstoneBatchK
   const entity = await findEntityIdentifier(db, entityId);
   const { rows } = await db.query<{ made_at: Date }>(
     `SELECT greatest(date_trunc('milliseconds', clock_timestamp()), max(made_at) + interval '1 ms') AS made_at
-     FROM tombstone_batches WHERE entity_id = $1`, [entityId]);
+     FROM tombstone_batches WHERE entity_id = $1`,
+    [entityId],
+  );
   const madeAt = rows[0]!.made_at;
   return { key: tombstoneBatchKey(entity, madeAt), entity, kind, madeAt, hashes };
 }
@@ -92,7 +105,9 @@ async function insertBatch(tx: Tx, entityId: number, { key, kind, madeAt, hashes
   // A process that starts at this moment may have found the file already.
   await tx.query(
     `INSERT INTO tombstone_batches (entity_id, key, kind, made_at, hashes) VALUES ($1, $2, $3, $4, $5)
-     ON CONFLICT (entity_id, key) DO NOTHING`, [entityId, key, kind, madeAt, hashes]);
+     ON CONFLICT (entity_id, key) DO NOTHING`,
+    [entityId, key, kind, madeAt, hashes],
+  );
 }
 
 /** Dates of batches, and the tombstones that follow from them, are one transaction's at a time. */
@@ -104,7 +119,9 @@ export async function lockBatches(tx: Tx, entityId: number): Promise<void> {
 export async function listMissingTombstones(db: Queryable, entityId: number, hashes: Buffer[]): Promise<Buffer[]> {
   const { rows } = await db.query<{ hash: Buffer }>(
     `SELECT DISTINCT hash FROM unnest($2::bytea[]) AS hash
-     WHERE NOT EXISTS (SELECT FROM tombstones WHERE entity_id = $1 AND customer_hash = hash)`, [entityId, hashes]);
+     WHERE NOT EXISTS (SELECT FROM tombstones WHERE entity_id = $1 AND customer_hash = hash)`,
+    [entityId, hashes],
+  );
   return rows.map(({ hash }) => hash);
 }
 
@@ -113,9 +130,11 @@ async function putReadmissions({ db, files }: Dependencies, entityId: number, ha
   const entity = await findEntityIdentifier(db, entityId);
   const { rows } = await db.query<{ key: string; made_at: Date; hashes: Buffer[] }>(
     `SELECT key, made_at, hashes FROM tombstone_batches
-     WHERE entity_id = $1 AND kind = 'readmitted' AND hashes && $2::bytea[] ORDER BY made_at`, [entityId, hashes]);
+     WHERE entity_id = $1 AND kind = 'readmitted' AND hashes && $2::bytea[] ORDER BY made_at`,
+    [entityId, hashes],
+  );
   for (const { key, made_at: madeAt, hashes: named } of rows) {
-    if (await files.size(key) !== null) continue;
+    if ((await files.size(key)) !== null) continue;
     await putTombstoneBatch(files, key, { entity, kind: 'readmitted', madeAt, hashes: named });
   }
 }

@@ -11,27 +11,39 @@ export async function hasErased(tx: Queryable, entityId: number): Promise<boolea
   return rows.length > 0;
 }
 
-/** Which of these people were erased, as `personKey` → keyed hash. They are asked for where the entity has erased anyone at all. */
+/**
+ * Which of these people were erased, as `personKey` → keyed hash. They are asked for where the entity has erased anyone
+ * at all.
+ */
 export async function findErased(
-  tx: Queryable, secrets: Secrets, entityId: number, people: () => Iterable<Person>,
+  tx: Queryable,
+  secrets: Secrets,
+  entityId: number,
+  people: () => Iterable<Person>,
 ): Promise<Map<string, Buffer>> {
-  return await hasErased(tx, entityId) ? listErased(tx, secrets, entityId, people()) : new Map<string, Buffer>();
+  return (await hasErased(tx, entityId)) ? listErased(tx, secrets, entityId, people()) : new Map<string, Buffer>();
 }
 
 /** The same, of an entity that has erased somebody. */
 export async function listErased(
-  tx: Queryable, secrets: Secrets, entityId: number, people: Iterable<Person>,
+  tx: Queryable,
+  secrets: Secrets,
+  entityId: number,
+  people: Iterable<Person>,
 ): Promise<Map<string, Buffer>> {
   const distinct = new Map<string, Person>();
   const keysByHash = new Map<string, string>();
-  await inSlices(people, (person) => { distinct.set(personKey(person), person); });
+  await inSlices(people, (person) => {
+    distinct.set(personKey(person), person);
+  });
   await inSlices(distinct, ([key, { customerType, customerId }]) => {
     keysByHash.set(secrets.customerHash(entityId, customerType, customerId).toString('hex'), key);
   });
   const { rows } = await tx.query<{ customer_hash: Buffer }>(
     `SELECT customer_hash FROM tombstones
      WHERE entity_id = $1 AND customer_hash = ANY (SELECT decode(h, 'hex') FROM unnest($2::text[]) AS h)`,
-    [entityId, [...keysByHash.keys()]]);
+    [entityId, [...keysByHash.keys()]],
+  );
   return new Map(rows.map(({ customer_hash: hash }) => [keysByHash.get(hash.toString('hex'))!, hash]));
 }
 
@@ -40,19 +52,22 @@ export function personKey({ customerType, customerId }: Person): string {
 }
 
 /**
- * From its commit on, no merge brings these people back. A restored backup does: see `raiseTombstones`. Gives those that did not
- * stand before.
+ * From its commit on, no merge brings these people back. A restored backup does: see `raiseTombstones`. Gives those
+ * that did not stand before.
  */
 export async function insertTombstone(tx: Queryable, entityId: number, ...customerHashes: Buffer[]): Promise<Buffer[]> {
   const { rows } = await tx.query<{ customer_hash: Buffer }>(
     `INSERT INTO tombstones (entity_id, customer_hash) SELECT $1, unnest($2::bytea[]) ON CONFLICT DO NOTHING RETURNING customer_hash`,
-    [entityId, customerHashes]);
+    [entityId, customerHashes],
+  );
   return rows.map(({ customer_hash: hash }) => hash);
 }
 
 /** When the last of these tombstones was raised; null where none of them stands. */
 export async function findRaisedAt(db: Queryable, entityId: number, hashes: readonly Buffer[]): Promise<Date | null> {
   const { rows } = await db.query<{ at: Date | null }>(
-    'SELECT max(raised_at) AS at FROM tombstones WHERE entity_id = $1 AND customer_hash = ANY ($2::bytea[])', [entityId, hashes]);
+    'SELECT max(raised_at) AS at FROM tombstones WHERE entity_id = $1 AND customer_hash = ANY ($2::bytea[])',
+    [entityId, hashes],
+  );
   return rows[0]!.at;
 }

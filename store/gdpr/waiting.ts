@@ -11,6 +11,8 @@ export async function listWaitingPeople(db: Queryable, entityId: number, request
      FROM gdpr_request_people held JOIN (${holdableIds('$1', '$2')}) k USING (ordinal)
        JOIN gdpr_holds h ON h.entity_id = $1 AND h.customer_id = k.value AND h.customer_type = k.kind
      WHERE held.entity_id = $1 AND held.request_id = $2 AND held.state = 'held'
-     ORDER BY held.ordinal, h.id`, [entityId, requestId]);
+     ORDER BY held.ordinal, h.id`,
+    [entityId, requestId],
+  );
   return rows.map(({ ordinal, kind, reason, created_at: since }) => ({ ordinal, kind, reason, since }));
 }

@@ -13,10 +13,21 @@ export type StoredImportError = ImportError & {
 };
 
 type ErrorRow = {
-  line: number; error_type: ImportError['errorType']; outcome: ImportError['outcome']; stage: ImportError['stage']; message: string;
-  customer_id: string | null; attribute_key: string | null; raw: string | null;
-  column_number: number; original_line: number | null; original_column: number; customer_hash: Buffer | null; is_erased: boolean;
-  happened_at: Date; redriven_by: string | null;
+  line: number;
+  error_type: ImportError['errorType'];
+  outcome: ImportError['outcome'];
+  stage: ImportError['stage'];
+  message: string;
+  customer_id: string | null;
+  attribute_key: string | null;
+  raw: string | null;
+  column_number: number;
+  original_line: number | null;
+  original_column: number;
+  customer_hash: Buffer | null;
+  is_erased: boolean;
+  happened_at: Date;
+  redriven_by: string | null;
 };
 
 /** A page holds at most this many errors, and ends early once their records are this long together. */
@@ -25,34 +36,65 @@ const PAGE_BYTES = 4 * 1024 * 1024;
 
 /** Copies the errors of one batch, in the transaction of the rows that it counts. */
 export function insertImportErrors(tx: Tx, entityId: number, importId: number, errors: ImportError[]): Promise<void> {
-  return insertErrorsOf(tx, entityId, errors.map((error) => ({ importId, error })));
+  return insertErrorsOf(
+    tx,
+    entityId,
+    errors.map((error) => ({ importId, error })),
+  );
 }
 
 /** The same for errors of several imports, requests of a feed or runs of syncs: their ids come from one sequence. */
-export async function insertErrorsOf(tx: Tx, entityId: number, errors: { importId: number; error: ImportError }[]): Promise<void> {
+export async function insertErrorsOf(
+  tx: Tx,
+  entityId: number,
+  errors: { importId: number; error: ImportError }[],
+): Promise<void> {
   if (errors.length === 0) return;
-  const lines = errors.map(({ importId, error }) => copyLine([
-    entityId, importId, error.line, error.errorType, error.outcome, error.stage, error.message, error.customerId,
-    error.attributeKey, error.raw, error.column ?? 0, error.originalLine, error.originalColumn ?? 0,
-    error.customerHash && `\\x${Buffer.from(error.customerHash).toString('hex')}`,
-    isOfErased(error),
-  ]));
-  await pipeline([Buffer.from(lines.join(''))], tx.query(copyFrom(
-    `COPY import_errors (entity_id, import_id, line, error_type, outcome, stage, message, customer_id, attribute_key,
-       raw, column_number, original_line, original_column, customer_hash, is_erased) FROM STDIN`)));
+  const lines = errors.map(({ importId, error }) =>
+    copyLine([
+      entityId,
+      importId,
+      error.line,
+      error.errorType,
+      error.outcome,
+      error.stage,
+      error.message,
+      error.customerId,
+      error.attributeKey,
+      error.raw,
+      error.column ?? 0,
+      error.originalLine,
+      error.originalColumn ?? 0,
+      error.customerHash && `\\x${Buffer.from(error.customerHash).toString('hex')}`,
+      isOfErased(error),
+    ]),
+  );
+  await pipeline(
+    [Buffer.from(lines.join(''))],
+    tx.query(
+      copyFrom(
+        `COPY import_errors (entity_id, import_id, line, error_type, outcome, stage, message, customer_id, attribute_key,
+       raw, column_number, original_line, original_column, customer_hash, is_erased) FROM STDIN`,
+      ),
+    ),
+  );
 }
 
 /**
- * Notes that these lines of the import, or of a sync's run, `rootId` came after all, by another one: there, and wherever a
- * re-drive has refused them since. In a table a line has an error for each cell, by its column; those of whole lines stay. Notes each
- * once.
+ * Notes that these lines of the import, or of a sync's run, `rootId` came after all, by another one: there, and
+ * wherever a re-drive has refused them since. In a table a line has an error for each cell, by its column; those of
+ * whole lines stay. Notes each once.
  */
 export async function updateErrorsRedriven(
-  tx: Tx, entityId: number, rootId: number, corrected: readonly { line: number; column: number }[], redrivenBy: number,
+  tx: Tx,
+  entityId: number,
+  rootId: number,
+  corrected: readonly { line: number; column: number }[],
+  redrivenBy: number,
 ): Promise<void> {
   const places = [corrected.map(({ line }) => line), corrected.map(({ column }) => column)];
-  // One value makes up for no whole line of a table. The import stands on this side, as a column that the planner can't see through: with
-  // statistics from before the import it would read all of its errors for each place.
+  // One value makes up for no whole line of a table. The import stands on this side, as a column that the planner can't
+  // see through: with statistics from before the import it would read all of its errors for each place.
   const settled = `(SELECT DISTINCT $1::integer AS entity_id, $2::bigint AS import_id, line, place
     FROM unnest($3::bigint[], $5::integer[]) AS corrected (line, place)
     WHERE place <> 0 OR NOT EXISTS (SELECT FROM imports WHERE entity_id = $1 AND id = $2 AND column_mapping IS NOT NULL) OFFSET 0) c`;
@@ -61,24 +103,32 @@ export async function updateErrorsRedriven(
     `UPDATE import_errors e SET redriven_by = $4 FROM ${settled}
      WHERE e.entity_id = c.entity_id AND e.import_id = c.import_id AND e.line = c.line AND e.column_number = c.place
        AND e.redriven_by IS NULL`,
-    [entityId, rootId, places[0], redrivenBy, places[1]]);
+    [entityId, rootId, places[0], redrivenBy, places[1]],
+  );
   // By import_errors_by_original_line.
   await tx.query(
     `UPDATE import_errors e SET redriven_by = $4 FROM ${settled}
      WHERE e.entity_id = c.entity_id AND e.original_line = c.line AND e.original_column = c.place AND e.redriven_by IS NULL
        AND (EXISTS (SELECT FROM imports r WHERE r.entity_id = $1 AND r.root_id = $2 AND r.id <> $4 AND r.id = e.import_id)
          OR EXISTS (SELECT FROM sync_runs r WHERE r.entity_id = $1 AND r.root_id = $2 AND r.id <> $4 AND r.id = e.import_id))`,
-    [entityId, rootId, places[0], redrivenBy, places[1]]);
+    [entityId, rootId, places[0], redrivenBy, places[1]],
+  );
 }
 
 /** Maximum number of errors that are noted in one transaction. */
 const SETTLED_AT_ONCE = 10_000;
 
 /**
- * Notes that the table `redrivenBy` brought the lines that failed as a whole in the table `parentId`, in the tables that this one repeats,
- * and in error files of these; and the failures of whole files. Notes some, and returns whether there may be more.
+ * Notes that the table `redrivenBy` brought the lines that failed as a whole in the table `parentId`, in the tables
+ * that this one repeats, and in error files of these; and the failures of whole files. Notes some, and returns whether
+ * there may be more.
  */
-export async function updateTableRedriven(tx: Tx, entityId: number, parentId: number, redrivenBy: number): Promise<boolean> {
+export async function updateTableRedriven(
+  tx: Tx,
+  entityId: number,
+  parentId: number,
+  redrivenBy: number,
+): Promise<boolean> {
   const { rowCount } = await tx.query(
     `WITH RECURSIVE i AS (
        SELECT id, parent_id FROM imports WHERE entity_id = $1 AND id = $2 AND column_mapping IS NOT NULL
@@ -95,24 +145,34 @@ export async function updateTableRedriven(tx: Tx, entityId: number, parentId: nu
          JOIN import_errors e ON e.entity_id = $1 AND e.import_id = f.id
        WHERE e.redriven_by IS NULL AND e.original_line IS NOT NULL AND e.original_column = 0
        LIMIT ${SETTLED_AT_ONCE})`,
-    [entityId, parentId, redrivenBy]);
+    [entityId, parentId, redrivenBy],
+  );
   return rowCount === SETTLED_AT_ONCE;
 }
 
 /** Lists the errors of these customers in an import, and whether a re-drive has settled each. */
 export async function listErrorsOf(
-  db: Queryable, entityId: number, importId: number, customerIds: readonly string[],
+  db: Queryable,
+  entityId: number,
+  importId: number,
+  customerIds: readonly string[],
 ): Promise<{ line: number; customerId: string; attributeKey: string; isRedriven: boolean }[]> {
   // By the primary key of import_errors.
-  return readRows(await db.query(
-    `SELECT line, customer_id, attribute_key, redriven_by IS NOT NULL AS is_redriven FROM import_errors
-     WHERE entity_id = $1 AND import_id = $2 AND customer_id = ANY ($3) AND attribute_key IS NOT NULL`, [entityId, importId, customerIds]));
+  return readRows(
+    await db.query(
+      `SELECT line, customer_id, attribute_key, redriven_by IS NOT NULL AS is_redriven FROM import_errors
+     WHERE entity_id = $1 AND import_id = $2 AND customer_id = ANY ($3) AND attribute_key IS NOT NULL`,
+      [entityId, importId, customerIds],
+    ),
+  );
 }
 
 /** Why the file as a whole could not be imported, or its end not be read; null when nothing was wrong with it. */
 export async function findFileError(db: Queryable, entityId: number, importId: number): Promise<string | null> {
   const { rows } = await db.query<{ message: string }>(
-    'SELECT message FROM import_errors WHERE entity_id = $1 AND import_id = $2 AND line = 0', [entityId, importId]);
+    'SELECT message FROM import_errors WHERE entity_id = $1 AND import_id = $2 AND line = 0',
+    [entityId, importId],
+  );
   return rows[0]?.message ?? null;
 }
 
@@ -133,14 +193,21 @@ export async function countErrorsSettled(db: Queryable, entityId: number, jobId:
 }
 
 /** Filters of errors: the type, the customer, and only open rows. */
-export type ImportErrorFilter = { errorType?: string | undefined; customerId?: string | undefined; isOpen?: boolean | undefined };
+export type ImportErrorFilter = {
+  errorType?: string | undefined;
+  customerId?: string | undefined;
+  isOpen?: boolean | undefined;
+};
 
 /**
- * Yields the errors of an import behind the line `after`, in the order of the file: `limit` of them, and the other cells of the last
- * one's line. Reads a page at a time: a million of them fit.
+ * Yields the errors of an import behind the line `after`, in the order of the file: `limit` of them, and the other
+ * cells of the last one's line. Reads a page at a time: a million of them fit.
  */
 export async function* streamImportErrors(
-  db: Queryable, entityId: number, importId: number, filter: ImportErrorFilter = {},
+  db: Queryable,
+  entityId: number,
+  importId: number,
+  filter: ImportErrorFilter = {},
   { after = -1, limit = Infinity }: { after?: number | undefined; limit?: number | undefined } = {},
 ): AsyncGenerator<StoredImportError> {
   let [line, column, left] = [after, LAST_COLUMN, limit];
@@ -162,7 +229,12 @@ const LAST_COLUMN = 2 ** 31 - 1;
 
 /** The first errors behind a line, or behind a cell of it; none at the end. */
 export async function listErrorsAfter(
-  db: Queryable, entityId: number, importId: number, filter: ImportErrorFilter, after: number, afterColumn = LAST_COLUMN,
+  db: Queryable,
+  entityId: number,
+  importId: number,
+  filter: ImportErrorFilter,
+  after: number,
+  afterColumn = LAST_COLUMN,
 ): Promise<StoredImportError[]> {
   // octet_length reads no more of a long record than its size.
   const { rows } = await db.query<ErrorRow>(
@@ -180,11 +252,31 @@ export async function listErrorsAfter(
            AND NOT ($6 AND ${IS_SETTLED})
          ORDER BY line, column_number LIMIT ${PAGE_ROWS}) AS page) AS measured
      WHERE bytes_before < ${PAGE_BYTES} ORDER BY line, column_number`,
-    [entityId, importId, after, filter.errorType ?? null, filter.customerId ?? null, filter.isOpen ?? false, afterColumn]);
+    [
+      entityId,
+      importId,
+      after,
+      filter.errorType ?? null,
+      filter.customerId ?? null,
+      filter.isOpen ?? false,
+      afterColumn,
+    ],
+  );
   return rows.map((row) => ({
-    line: row.line, errorType: row.error_type, outcome: row.outcome, stage: row.stage, message: row.message,
-    customerId: row.customer_id, attributeKey: row.attribute_key, raw: row.raw, column: row.column_number,
-    originalLine: row.original_line, originalColumn: row.original_column,
-    customerHash: row.customer_hash, ...row.is_erased && { isErased: true }, happenedAt: row.happened_at, redrivenBy: row.redriven_by,
+    line: row.line,
+    errorType: row.error_type,
+    outcome: row.outcome,
+    stage: row.stage,
+    message: row.message,
+    customerId: row.customer_id,
+    attributeKey: row.attribute_key,
+    raw: row.raw,
+    column: row.column_number,
+    originalLine: row.original_line,
+    originalColumn: row.original_column,
+    customerHash: row.customer_hash,
+    ...(row.is_erased && { isErased: true }),
+    happenedAt: row.happened_at,
+    redrivenBy: row.redriven_by,
   }));
 }

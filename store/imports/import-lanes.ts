@@ -6,13 +6,22 @@ export type ErrorCounts = Partial<Record<RunErrorType, number>>;
 
 /** Counts of rows (records), the header left out; rowsIn is the sum of the others. */
 export type RowCounts = {
-  rowsIn: number; rowsOk: number; rowsIgnored: number; rowsFailed: number; errorsByType: ErrorCounts;
+  rowsIn: number;
+  rowsOk: number;
+  rowsIgnored: number;
+  rowsFailed: number;
+  errorsByType: ErrorCounts;
   /** Rows that were taken although their customer id hardly is one. */
   suspiciousIds: number;
 };
 
 /** How far a lane of an import is: rows of it that begin before `nextOffset` are done. */
-export type LaneProgress = RowCounts & { nextOffset: number; nextLine: number; cellsEmpty: number; cellsUnnamed: number };
+export type LaneProgress = RowCounts & {
+  nextOffset: number;
+  nextLine: number;
+  cellsEmpty: number;
+  cellsUnnamed: number;
+};
 
 /** One lane, and the generation of the import that may go on with it. */
 export type LaneRef = { entityId: number; importId: number; generation: number; lane: number };
@@ -22,30 +31,57 @@ const COLUMNS = `next_offset, next_line, rows_in, rows_ok, rows_ignored, rows_fa
 
 /** The lanes of an import in their order. */
 export async function listImportLanes(db: Queryable, entityId: number, importId: number): Promise<LaneProgress[]> {
-  return readRows<LaneProgress>(await db.query(
-    `SELECT ${COLUMNS} FROM import_lanes WHERE entity_id = $1 AND import_id = $2 ORDER BY lane`, [entityId, importId]));
+  return readRows<LaneProgress>(
+    await db.query(`SELECT ${COLUMNS} FROM import_lanes WHERE entity_id = $1 AND import_id = $2 ORDER BY lane`, [
+      entityId,
+      importId,
+    ]),
+  );
 }
 
 /**
  * Holds the lane until the transaction ends. Null when another generation has taken over, or the import has ended:
  * both raise the generation of all lanes.
  */
-export async function lockImportLane(tx: Tx, { entityId, importId, generation, lane }: LaneRef): Promise<LaneProgress | null> {
-  return readRow<LaneProgress>(await tx.query(
-    `SELECT ${COLUMNS} FROM import_lanes
+export async function lockImportLane(
+  tx: Tx,
+  { entityId, importId, generation, lane }: LaneRef,
+): Promise<LaneProgress | null> {
+  return readRow<LaneProgress>(
+    await tx.query(
+      `SELECT ${COLUMNS} FROM import_lanes
      WHERE entity_id = $1 AND import_id = $2 AND lane = $3 AND generation = $4 FOR UPDATE`,
-    [entityId, importId, lane, generation]));
+      [entityId, importId, lane, generation],
+    ),
+  );
 }
 
 /** In the transaction of the rows that it counts. */
-export async function updateImportLane(tx: Tx, { entityId, importId, lane }: LaneRef, progress: LaneProgress): Promise<void> {
+export async function updateImportLane(
+  tx: Tx,
+  { entityId, importId, lane }: LaneRef,
+  progress: LaneProgress,
+): Promise<void> {
   await tx.query(
     `UPDATE import_lanes SET next_offset = $4, next_line = $5, rows_in = $6, rows_ok = $7, rows_ignored = $8,
        rows_failed = $9, errors_by_type = $10, cells_empty = $11, suspicious_ids = $12, cells_unnamed = $13
      WHERE entity_id = $1 AND import_id = $2 AND lane = $3`,
-    [entityId, importId, lane, progress.nextOffset, progress.nextLine, progress.rowsIn, progress.rowsOk,
-      progress.rowsIgnored, progress.rowsFailed, progress.errorsByType, progress.cellsEmpty, progress.suspiciousIds,
-      progress.cellsUnnamed]);
+    [
+      entityId,
+      importId,
+      lane,
+      progress.nextOffset,
+      progress.nextLine,
+      progress.rowsIn,
+      progress.rowsOk,
+      progress.rowsIgnored,
+      progress.rowsFailed,
+      progress.errorsByType,
+      progress.cellsEmpty,
+      progress.suspiciousIds,
+      progress.cellsUnnamed,
+    ],
+  );
 }
 
 /** Adds up counts by error type. */

@@ -1,12 +1,19 @@
 import type { Queryable } from '../core/database.ts';
 
-/** Who gets mails about imports into a SoR, deleted or not: its `notify_emails`, by default its creator. And its identifier. */
+/**
+ * Who gets mails about imports into a SoR, deleted or not: its `notify_emails`, by default its creator. And its
+ * identifier.
+ */
 export async function findMailFacts(
-  db: Queryable, entityId: number, sorId: number,
+  db: Queryable,
+  entityId: number,
+  sorId: number,
 ): Promise<{ sorIdentifier: string; to: string[] }> {
   const { rows } = await db.query<{ identifier: string; notify_emails: string[]; creator: string | null }>(
     `SELECT s.identifier, s.notify_emails, u.email AS creator FROM systems_of_records s LEFT JOIN users u ON u.id = s.created_by
-     WHERE s.entity_id = $1 AND s.id = $2`, [entityId, sorId]);
+     WHERE s.entity_id = $1 AND s.id = $2`,
+    [entityId, sorId],
+  );
   const { identifier = '', notify_emails: to = [], creator = null } = rows[0] ?? {};
   return { sorIdentifier: identifier, to: to.length > 0 || creator === null ? to : [creator] };
 }

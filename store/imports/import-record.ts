@@ -21,7 +21,9 @@ export type PinnedFile = StoredFile & {
 
 /** What is set of how the file of an import is read, and how it is. */
 export type ImportFileSettings = TableSettings & {
-  decimal?: Decimal | undefined; nullMarker?: string | undefined; dates?: DateRule | undefined;
+  decimal?: Decimal | undefined;
+  nullMarker?: string | undefined;
+  dates?: DateRule | undefined;
 };
 export type ImportFileFormat = TableFormat & { decimal: Decimal };
 
@@ -65,7 +67,10 @@ export type Import = RowCounts & {
   cellsEmpty: number;
   /** Filled cells of a table in columns that its header does not name; in no count of rows. */
   cellsUnnamed: number;
-  /** Ids of a dry run that are similar to an earlier one of the file or to a customer's, and the lines of the first ones. */
+  /**
+   * Ids of a dry run that are similar to an earlier one of the file or to a customer's, and the lines of the first
+   * ones.
+   */
   similarIds: number | null;
   similarIdLines: SimilarLine[] | null;
   /** Where the file comes from, as it may be shown; null for an upload. */
@@ -89,13 +94,15 @@ export type ReadableImport = PinnedImport & { fileFormat: ImportFileFormat };
 /** A file that is pinned already, or an address to fetch it from with these headers. */
 export type ImportSource = PinnedFile | { url: string; headers: Record<string, string> };
 
-export type NewImport = Pick<Import, 'sorId' | 'version' | 'skipEmail'>
-  & Partial<Pick<Import, 'dryRun' | 'parentId' | 'rootId' | 'saidAt' | 'fileSettings' | 'columnMapping'>>
-  & { source: ImportSource };
+export type NewImport = Pick<Import, 'sorId' | 'version' | 'skipEmail'> &
+  Partial<Pick<Import, 'dryRun' | 'parentId' | 'rootId' | 'saidAt' | 'fileSettings' | 'columnMapping'>> & {
+    source: ImportSource;
+  };
 
 /** Columns of `IMPORTS`. */
-export type ImportColumns = Omit<Import, 'file' | 'mail' | 'errorsByType'> & MailColumns<MailState>
-  & Omit<PinnedFile, 'fileKey'> & { fileKey: string | null; laneErrors: ErrorCounts[] };
+export type ImportColumns = Omit<Import, 'file' | 'mail' | 'errorsByType'> &
+  MailColumns<MailState> &
+  Omit<PinnedFile, 'fileKey'> & { fileKey: string | null; laneErrors: ErrorCounts[] };
 
 /** An import with what its lanes come to together. */
 export const IMPORTS = `SELECT j.*, l.* FROM imports j CROSS JOIN LATERAL (
@@ -108,12 +115,23 @@ export const IMPORTS = `SELECT j.*, l.* FROM imports j CROSS JOIN LATERAL (
 
 export function toImport(columns: ImportColumns): Import {
   const {
-    fileKey, fileBytes, fileSha256, sourceBytes, sourceSha256, sourceGzip, sourceDefect, mailState, mailTries, mailReason, laneErrors,
+    fileKey,
+    fileBytes,
+    fileSha256,
+    sourceBytes,
+    sourceSha256,
+    sourceGzip,
+    sourceDefect,
+    mailState,
+    mailTries,
+    mailReason,
+    laneErrors,
     ...job
   } = columns;
   return {
     ...job,
-    file: fileKey === null ? null : { fileKey, fileBytes, fileSha256, sourceBytes, sourceSha256, sourceGzip, sourceDefect },
+    file:
+      fileKey === null ? null : { fileKey, fileBytes, fileSha256, sourceBytes, sourceSha256, sourceGzip, sourceDefect },
     mail: mailOf({ mailState, mailTries, mailReason }),
     errorsByType: sumErrors(laneErrors),
   };

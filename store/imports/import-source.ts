@@ -11,7 +11,10 @@ type ImportKey = { entityId: number; importId: number; generation: number };
 
 /** The source as it is stored. */
 export function sealSource(
-  secrets: Secrets, entityId: number, identifier: string, { url, headers }: RemoteSource,
+  secrets: Secrets,
+  entityId: number,
+  identifier: string,
+  { url, headers }: RemoteSource,
 ): { shownUrl: string; url: string; headers: string } {
   return {
     shownUrl: redactedUrl(url),
@@ -22,12 +25,15 @@ export function sealSource(
 
 /** The source of an import whose file is still to be fetched by this generation; else null. */
 export async function findImportSource(
-  db: Queryable, secrets: Secrets, { entityId, importId, generation }: ImportKey,
-): Promise<RemoteSource & { sorId: number } | null> {
+  db: Queryable,
+  secrets: Secrets,
+  { entityId, importId, generation }: ImportKey,
+): Promise<(RemoteSource & { sorId: number }) | null> {
   const { rows } = await db.query<{ identifier: string; sor_id: number; file_url: string; request_headers: string }>(
     `SELECT identifier, sor_id, file_url, request_headers FROM imports
      WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state = 'running' AND file_key IS NULL`,
-    [entityId, importId, generation]);
+    [entityId, importId, generation],
+  );
   if (!rows[0]) return null;
   const { identifier, sor_id: sorId, file_url: url, request_headers: headers } = rows[0];
   return {
@@ -38,40 +44,65 @@ export async function findImportSource(
 }
 
 /** How much of the file has come. False when the import is not this generation's any more, or has ended. */
-export async function updateFetchedBytes(db: Queryable, { entityId, importId, generation }: ImportKey, bytes: number): Promise<boolean> {
+export async function updateFetchedBytes(
+  db: Queryable,
+  { entityId, importId, generation }: ImportKey,
+  bytes: number,
+): Promise<boolean> {
   const { rowCount } = await db.query(
     `UPDATE imports SET fetched_bytes = $4 WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state = 'running'`,
-    [entityId, importId, generation, bytes]);
+    [entityId, importId, generation, bytes],
+  );
   return rowCount === 1;
 }
 
 /**
- * Why an attempt came to nothing. Returns how many there were, and how long ago the first of them failed; null when the import is not
- * this generation's any more, or has ended.
+ * Why an attempt came to nothing. Returns how many there were, and how long ago the first of them failed; null when the
+ * import is not this generation's any more, or has ended.
  */
 export async function updateFetchError(
-  db: Queryable, { entityId, importId, generation }: ImportKey, fault: string,
+  db: Queryable,
+  { entityId, importId, generation }: ImportKey,
+  fault: string,
 ): Promise<{ tries: number; failingForMs: number } | null> {
-  return readRow(await db.query<{ tries: number; failing_for_ms: number }>(
-    `UPDATE imports SET fetch_tries = fetch_tries + 1, fetch_fault = $4, fetched_bytes = NULL,
+  return readRow(
+    await db.query<{ tries: number; failing_for_ms: number }>(
+      `UPDATE imports SET fetch_tries = fetch_tries + 1, fetch_fault = $4, fetched_bytes = NULL,
        fetch_failing_since = coalesce(fetch_failing_since, now())
      WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state = 'running'
      RETURNING fetch_tries AS tries, 1000 * extract(epoch FROM now() - fetch_failing_since)::float8 AS failing_for_ms`,
-    [entityId, importId, generation, fault]));
+      [entityId, importId, generation, fault],
+    ),
+  );
 }
 
 /**
  * The file is stored; its address and headers go. False when it is not wanted any more: the import has ended, is
  * another generation's, or has a file already.
  */
-export async function updateImportFile(tx: Tx, { entityId, importId, generation }: ImportKey, file: PinnedFile): Promise<boolean> {
+export async function updateImportFile(
+  tx: Tx,
+  { entityId, importId, generation }: ImportKey,
+  file: PinnedFile,
+): Promise<boolean> {
   const { rowCount } = await tx.query(
     `UPDATE imports SET file_key = $4, file_bytes = $5, file_sha256 = $6, source_bytes = $7, source_sha256 = $8,
        source_gzip = $9, source_defect = $10, fetched_bytes = $7, fetch_tries = fetch_tries + 1, fetch_fault = NULL,
        fetch_failing_since = NULL, file_url = NULL, request_headers = NULL
      WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state = 'running' AND file_key IS NULL`,
-    [entityId, importId, generation, file.fileKey, file.fileBytes, file.fileSha256, file.sourceBytes, file.sourceSha256,
-      file.sourceGzip, file.sourceDefect]);
+    [
+      entityId,
+      importId,
+      generation,
+      file.fileKey,
+      file.fileBytes,
+      file.fileSha256,
+      file.sourceBytes,
+      file.sourceSha256,
+      file.sourceGzip,
+      file.sourceDefect,
+    ],
+  );
   return rowCount === 1;
 }
 

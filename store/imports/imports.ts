@@ -8,8 +8,16 @@ import { newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
 import { claimJob, endJob, type JobEnd, lockJob, lockJobToCancel } from '../jobs/jobs.ts';
 import {
-  type Import, type ImportColumns, type ImportFileFormat, IMPORTS, type ImportState, type NewImport, type PinnedImport, type ReadableImport,
-  type StoredFile, toImport,
+  type Import,
+  type ImportColumns,
+  type ImportFileFormat,
+  IMPORTS,
+  type ImportState,
+  type NewImport,
+  type PinnedImport,
+  type ReadableImport,
+  type StoredFile,
+  toImport,
 } from './import-record.ts';
 import { sealSource } from './import-source.ts';
 
@@ -28,18 +36,44 @@ export async function insertImport(tx: Queryable, secrets: Secrets, entityId: nu
        file_bytes, file_sha256, source_bytes, source_sha256, source_gzip, source_defect, shown_url, file_url, request_headers,
        file_settings, column_mapping, said_at)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22) RETURNING id`,
-    [entityId, identifier, newIdentifier('job'), job.sorId, job.version, job.skipEmail, job.dryRun ?? false,
-      job.parentId ?? null, job.rootId ?? null, file?.fileKey, file?.fileBytes, file?.fileSha256, file?.sourceBytes, file?.sourceSha256,
-      file?.sourceGzip, file?.sourceDefect, sealed?.shownUrl, sealed?.url, sealed?.headers,
-      job.fileSettings ?? {}, job.columnMapping ?? null, job.saidAt ?? null]);
+    [
+      entityId,
+      identifier,
+      newIdentifier('job'),
+      job.sorId,
+      job.version,
+      job.skipEmail,
+      job.dryRun ?? false,
+      job.parentId ?? null,
+      job.rootId ?? null,
+      file?.fileKey,
+      file?.fileBytes,
+      file?.fileSha256,
+      file?.sourceBytes,
+      file?.sourceSha256,
+      file?.sourceGzip,
+      file?.sourceDefect,
+      sealed?.shownUrl,
+      sealed?.url,
+      sealed?.headers,
+      job.fileSettings ?? {},
+      job.columnMapping ?? null,
+      job.saidAt ?? null,
+    ],
+  );
   await tx.query(
     `INSERT INTO import_lanes (entity_id, import_id, lane, generation)
-     SELECT $1, $2, lane, 0 FROM generate_series(0, $3::integer - 1) AS lane`, [entityId, rows[0]!.id, LANES]);
+     SELECT $1, $2, lane, 0 FROM generate_series(0, $3::integer - 1) AS lane`,
+    [entityId, rows[0]!.id, LANES],
+  );
   return (await findImport(tx, entityId, identifier))!;
 }
 
 export async function findImport(db: Queryable, entityId: number, identifier: string): Promise<Import | null> {
-  return readRow(await db.query(`${IMPORTS} WHERE j.entity_id = $1 AND j.identifier = $2`, [entityId, identifier]), toImport);
+  return readRow(
+    await db.query(`${IMPORTS} WHERE j.entity_id = $1 AND j.identifier = $2`, [entityId, identifier]),
+    toImport,
+  );
 }
 
 export async function findImportById(db: Queryable, entityId: number, id: number): Promise<Import | null> {
@@ -49,32 +83,61 @@ export async function findImportById(db: Queryable, entityId: number, id: number
 /** By import id or job id: the older interface takes either (reference: Batch CSV import of attribute values). */
 export async function findImportByJob(db: Queryable, entityId: number, jobId: string): Promise<Import | null> {
   // The entity's own imports, of a week: a range of the key.
-  return readRow(await db.query(
-    `${IMPORTS} WHERE j.entity_id = $1 AND (j.identifier = $2 OR j.jid = $2)`, [entityId, jobId]), toImport);
+  return readRow(
+    await db.query(`${IMPORTS} WHERE j.entity_id = $1 AND (j.identifier = $2 OR j.jid = $2)`, [entityId, jobId]),
+    toImport,
+  );
 }
 
 /** Yields the imports into any SoR of the entity in pieces, newest first. */
-export async function* streamImports(db: Queryable, entityId: number): AsyncGenerator<{ identifier: string; receivedAt: Date }[]> {
+export async function* streamImports(
+  db: Queryable,
+  entityId: number,
+): AsyncGenerator<{ identifier: string; receivedAt: Date }[]> {
   const { rows } = await db.query<{ id: number }>(
-    'SELECT id FROM imports WHERE entity_id = $1 ORDER BY received_at DESC, id DESC', [entityId]);
-  for await (const ids of idPieces(db, entityId, 'imports', rows.map(({ id }) => id), 'octet_length(identifier)')) {
-    yield readRows(await db.query(
-      `SELECT identifier, received_at FROM imports WHERE entity_id = $1 AND id = ANY ($2) ORDER BY received_at DESC, id DESC`,
-      [entityId, ids]));
+    'SELECT id FROM imports WHERE entity_id = $1 ORDER BY received_at DESC, id DESC',
+    [entityId],
+  );
+  for await (const ids of idPieces(
+    db,
+    entityId,
+    'imports',
+    rows.map(({ id }) => id),
+    'octet_length(identifier)',
+  )) {
+    yield readRows(
+      await db.query(
+        `SELECT identifier, received_at FROM imports WHERE entity_id = $1 AND id = ANY ($2) ORDER BY received_at DESC, id DESC`,
+        [entityId, ids],
+      ),
+    );
   }
 }
 
 /** The imports that re-drive this one's errors, oldest first; dry runs left out. */
 export async function listRedrives(db: Queryable, entityId: number, id: number): Promise<Import[]> {
-  return readRows(await db.query(
-    `${IMPORTS} WHERE j.entity_id = $1 AND j.parent_id = $2 AND NOT j.dry_run ORDER BY j.id`, [entityId, id]), toImport);
+  return readRows(
+    await db.query(`${IMPORTS} WHERE j.entity_id = $1 AND j.parent_id = $2 AND NOT j.dry_run ORDER BY j.id`, [
+      entityId,
+      id,
+    ]),
+    toImport,
+  );
 }
 
 /** As `claimJob`: with the generation that its steps carry, and whether its file is there. */
 export async function claimImport(
-  db: Queryable, entityId: number, id: number, workflowRunId: string,
+  db: Queryable,
+  entityId: number,
+  id: number,
+  workflowRunId: string,
 ): Promise<{ generation: number; isPinned: boolean } | null> {
-  const row = await claimJob<{ generation: number; fileKey: string | null }>(db, 'import', { entityId, runId: id }, workflowRunId);
+  const row = await claimJob<{ generation: number; fileKey: string | null }>(
+    db,
+    'import',
+    { entityId, runId: id },
+    workflowRunId,
+  );
   return row && { generation: row.generation, isPinned: row.fileKey !== null };
 }
 
@@ -85,51 +148,70 @@ export async function lockImport(tx: Tx, entityId: number, id: number, generatio
 
 /** How its file is read, and what the rows look like; null where the header is none. */
 export async function updateImportFormat(
-  db: Queryable, { entityId, id, fileFormat }: ReadableImport, rows: Pick<ImportFormat, 'columns' | 'hasErrorColumns' | 'layout'> | null,
+  db: Queryable,
+  { entityId, id, fileFormat }: ReadableImport,
+  rows: Pick<ImportFormat, 'columns' | 'hasErrorColumns' | 'layout'> | null,
 ): Promise<void> {
   await db.query(
     `UPDATE imports SET columns = $3, has_error_columns = $4, file_format = $5, table_layout = $6
      WHERE entity_id = $1 AND id = $2 AND (columns IS NULL OR file_format IS NULL)`,
-    [entityId, id, rows?.columns ?? null, rows?.hasErrorColumns ?? false, fileFormat, rows?.layout ?? null]);
+    [entityId, id, rows?.columns ?? null, rows?.hasErrorColumns ?? false, fileFormat, rows?.layout ?? null],
+  );
 }
 
 /** The similar ids that a dry run found; null: it took too long. */
 export async function updateSimilarIds(
-  db: Queryable, { entityId, id, generation }: Import, found: { count: number; lines: SimilarLine[] } | null,
+  db: Queryable,
+  { entityId, id, generation }: Import,
+  found: { count: number; lines: SimilarLine[] } | null,
 ): Promise<void> {
   await db.query(
     `UPDATE imports SET similar_ids = $4, similar_id_lines = $5
      WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state = 'running'`,
-    [entityId, id, generation, found?.count ?? null, found === null ? null : JSON.stringify(found.lines)]);
+    [entityId, id, generation, found?.count ?? null, found === null ? null : JSON.stringify(found.lines)],
+  );
 }
 
 /**
- * The file lies as CSV in UTF-8 now, and as it came is noted for deletion. False when the import is not this generation's any more, has
- * ended, or has such a file already.
+ * The file lies as CSV in UTF-8 now, and as it came is noted for deletion. False when the import is not this
+ * generation's any more, has ended, or has such a file already.
  */
 export async function updateImportConverted(
-  tx: Tx, { entityId, id, generation, file }: PinnedImport, { fileKey, fileBytes, fileSha256 }: StoredFile, format: ImportFileFormat,
+  tx: Tx,
+  { entityId, id, generation, file }: PinnedImport,
+  { fileKey, fileBytes, fileSha256 }: StoredFile,
+  format: ImportFileFormat,
 ): Promise<boolean> {
   const { rowCount } = await tx.query(
     `UPDATE imports SET file_key = $4, file_bytes = $5, file_sha256 = $6, file_format = $7
      WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state = 'running' AND file_format IS NULL`,
-    [entityId, id, generation, fileKey, fileBytes, fileSha256, format]);
+    [entityId, id, generation, fileKey, fileBytes, fileSha256, format],
+  );
   if (rowCount === 1) await noteFileDeletions(tx, entityId, [file.fileKey]);
   return rowCount === 1;
 }
 
 /** Ends a locked import. The file of one that failed is noted for deletion: nothing reads it again. */
-export async function updateImportEnded(tx: Tx, { entityId, id, file }: Import, state: 'finished' | 'failed'): Promise<void> {
+export async function updateImportEnded(
+  tx: Tx,
+  { entityId, id, file }: Import,
+  state: 'finished' | 'failed',
+): Promise<void> {
   await end(tx, entityId, id, state);
   if (state === 'failed' && file) await noteFileDeletions(tx, entityId, [file.fileKey]);
 }
 
 /**
- * Ends an import where it stands: what is merged stays, and its file is noted for deletion. Null for an unknown one, false for one that
- * has ended.
+ * Ends an import where it stands: what is merged stays, and its file is noted for deletion. Null for an unknown one,
+ * false for one that has ended.
  */
 export async function cancelImport(tx: Tx, entityId: number, identifier: string): Promise<boolean | null> {
-  const row = await lockJobToCancel<{ id: number; state: ImportState; fileKey: string | null }>(tx, 'import', entityId, identifier);
+  const row = await lockJobToCancel<{ id: number; state: ImportState; fileKey: string | null }>(
+    tx,
+    'import',
+    entityId,
+    identifier,
+  );
   if (!row) return row;
   await end(tx, entityId, row.id, 'canceled');
   if (row.fileKey !== null) await noteFileDeletions(tx, entityId, [row.fileKey]);
@@ -139,5 +221,8 @@ export async function cancelImport(tx: Tx, entityId: number, identifier: string)
 /** Shuts the lanes as well: a step that is still about commits nothing more. What is secret of the source goes. */
 async function end(tx: Tx, entityId: number, id: number, state: JobEnd['state']): Promise<void> {
   await endJob(tx, 'import', { entityId, id }, state, 'file_url = NULL, request_headers = NULL');
-  await tx.query(`UPDATE import_lanes SET generation = ${SHUT} WHERE entity_id = $1 AND import_id = $2`, [entityId, id]);
+  await tx.query(`UPDATE import_lanes SET generation = ${SHUT} WHERE entity_id = $1 AND import_id = $2`, [
+    entityId,
+    id,
+  ]);
 }

@@ -22,13 +22,21 @@ export type PinOptions = {
 
 /**
  * Stores a file decompressed under a new key, with sizes and SHA-256 of both forms. Gzip is known by
- * its first bytes. Of a gzip file with a defect, what came out before is stored, and `sourceDefect` says what happened: an import
- * reads no row of one that is damaged (`isDamage`). Refuses files beyond the limits; then nothing is left.
+ * its first bytes. Of a gzip file with a defect, what came out before is stored, and `sourceDefect` says what happened:
+ * an import reads no row of one that is damaged (`isDamage`). Refuses files beyond the limits; then nothing is left.
  */
-export async function pinFile(files: Files, source: AsyncIterable<Uint8Array>, options: PinOptions): Promise<PinnedFile> {
+export async function pinFile(
+  files: Files,
+  source: AsyncIterable<Uint8Array>,
+  options: PinOptions,
+): Promise<PinnedFile> {
   const came = tally();
   const state: SourceState = { isGzip: false, defect: null };
-  const stored = await storeFile(files, decompressed(measured(source, came, options.uploadBytes), state, options), options);
+  const stored = await storeFile(
+    files,
+    decompressed(measured(source, came, options.uploadBytes), state, options),
+    options,
+  );
   return {
     ...stored,
     sourceBytes: came.bytes,
@@ -40,7 +48,9 @@ export async function pinFile(files: Files, source: AsyncIterable<Uint8Array>, o
 
 /** Stores a file of an import under a new key, whole or not at all. */
 export async function storeFile(
-  files: Files, pieces: AsyncIterable<Buffer>, options: Pick<PinOptions, 'onStore'> = {},
+  files: Files,
+  pieces: AsyncIterable<Buffer>,
+  options: Pick<PinOptions, 'onStore'> = {},
 ): Promise<StoredFile> {
   const fileKey = `imports/${randomUUID()}.csv`;
   const stored = tally();
@@ -66,7 +76,11 @@ async function* measured(source: AsyncIterable<Uint8Array>, came: Tally, most: n
   }
 }
 
-async function* tallied(pieces: AsyncIterable<Buffer>, stored: Tally, { onStore }: Pick<PinOptions, 'onStore'>): AsyncGenerator<Buffer> {
+async function* tallied(
+  pieces: AsyncIterable<Buffer>,
+  stored: Tally,
+  { onStore }: Pick<PinOptions, 'onStore'>,
+): AsyncGenerator<Buffer> {
   for await (const piece of pieces) {
     stored.bytes += piece.length;
     onStore?.(piece.length);
@@ -76,14 +90,17 @@ async function* tallied(pieces: AsyncIterable<Buffer>, stored: Tally, { onStore 
 }
 
 async function* decompressed(
-  pieces: AsyncGenerator<Buffer>, state: SourceState, { decompressedBytes: maxBytes, signal }: PinOptions,
+  pieces: AsyncGenerator<Buffer>,
+  state: SourceState,
+  { decompressedBytes: maxBytes, signal }: PinOptions,
 ): AsyncGenerator<Buffer> {
   const head = await readHead(pieces);
   const whole = behindHead(head, pieces);
   state.isGzip = head.subarray(0, GZIP_MAGIC.length).equals(GZIP_MAGIC);
   if (!state.isGzip) return yield* whole;
   const defect = yield* gunzip(whole, { maxBytes, signal });
-  if (defect === 'too_large') refuse(413, 'payload_too_large', `file: must have at most ${maxBytes} bytes when decompressed`);
+  if (defect === 'too_large')
+    refuse(413, 'payload_too_large', `file: must have at most ${maxBytes} bytes when decompressed`);
   if (!defect) return;
   state.defect = SOURCE_DEFECTS[defect];
   await readForChecksum(pieces);

@@ -4,7 +4,10 @@ import type { Files, StoredFile } from '../core/files.ts';
 /** How many keys one query looks up: it scans the imports once. */
 const KEYS_AT_ONCE = 1_000;
 
-/** Lists the pinned files that no import names: a process died, or Postgres was away, between the file and the row of its import. */
+/**
+ * Lists the pinned files that no import names: a process died, or Postgres was away, between the file and the row of
+ * its import.
+ */
 export async function* listUnnamedFiles({ db, files }: { db: Queryable; files: Files }): AsyncGenerator<StoredFile> {
   let listed: StoredFile[] = [];
   const failures: unknown[] = [];
@@ -25,8 +28,9 @@ export async function* listUnnamedFiles({ db, files }: { db: Queryable; files: F
 
 async function unnamedOf(db: Queryable, listed: readonly StoredFile[]): Promise<StoredFile[]> {
   if (listed.length === 0) return [];
-  const { rows } = await db.query<{ file_key: string }>(
-    'SELECT file_key FROM imports WHERE file_key = ANY ($1)', [listed.map(({ key }) => key)]);
+  const { rows } = await db.query<{ file_key: string }>('SELECT file_key FROM imports WHERE file_key = ANY ($1)', [
+    listed.map(({ key }) => key),
+  ]);
   const named = new Set(rows.map(({ file_key: key }) => key));
   return listed.filter(({ key }) => !named.has(key));
 }

@@ -27,21 +27,30 @@ const UNNAMED = { fileSettings: {}, fileFormat: null, columnMapping: null, table
 const UNNAMED_FOR_MS = 5 * 60_000;
 
 /** `fileSettings` and what follows it as of the import. */
-type PinnedRow = { id: number; fileKey: string } & Pick<Import, 'fileSettings' | 'fileFormat' | 'columnMapping' | 'tableLayout'>;
+type PinnedRow = { id: number; fileKey: string } & Pick<
+  Import,
+  'fileSettings' | 'fileFormat' | 'columnMapping' | 'tableLayout'
+>;
 
 const ROW_COLUMNS = 'file_key, file_settings, file_format, column_mapping, table_layout';
 
 /**
- * The lines of the entity's pinned import files in which one of these ids stands; of a file that was never converted, or that no
- * import names, one line ''. A file names users alone: none of its lines is a device's.
+ * The lines of the entity's pinned import files in which one of these ids stands; of a file that was never converted,
+ * or that no import names, one line ''. A file names users alone: none of its lines is a device's.
  */
 export async function* listPinnedLinesOf(
-  { db, files }: Pick<PinnedDependencies, 'db' | 'files'>, entityId: number, people: KnownBy[],
+  { db, files }: Pick<PinnedDependencies, 'db' | 'files'>,
+  entityId: number,
+  people: KnownBy[],
 ): AsyncGenerator<PinnedLine> {
   if (!people.some(isVouchedFor)) return;
-  const rows = readRows<PinnedRow>(await db.query(
-    `SELECT ${ROW_COLUMNS} FROM imports i WHERE entity_id = $1 AND file_key IS NOT NULL
-       AND NOT EXISTS (SELECT FROM file_deletions d WHERE d.entity_id = $1 AND d.file_key = i.file_key)`, [entityId]));
+  const rows = readRows<PinnedRow>(
+    await db.query(
+      `SELECT ${ROW_COLUMNS} FROM imports i WHERE entity_id = $1 AND file_key IS NOT NULL
+       AND NOT EXISTS (SELECT FROM file_deletions d WHERE d.entity_id = $1 AND d.file_key = i.file_key)`,
+      [entityId],
+    ),
+  );
   const find = createIdFinder(people);
   for (const row of rows) yield* linesNaming(files, row, find);
   for await (const { key: fileKey } of listUnnamedFiles({ db, files })) {
@@ -51,16 +60,24 @@ export async function* listPinnedLinesOf(
   }
 }
 
-/** Deletes the pinned files of ended imports in which one of these ids stands; an import under way still needs its own. */
+/**
+ * Deletes the pinned files of ended imports in which one of these ids stands; an import under way still needs its own.
+ */
 export async function deletePinnedFilesOf(
-  { db, files, tally }: PinnedDependencies, entityId: number, people: KnownBy[],
+  { db, files, tally }: PinnedDependencies,
+  entityId: number,
+  people: KnownBy[],
 ): Promise<number> {
   // What a repeat finds that was killed after the commit.
   await deleteNotedFiles({ db, files }, entityId, 'imports/');
   if (!people.some(isVouchedFor)) return 0;
-  const rows = readRows<PinnedRow>(await db.query(
-    `SELECT id, ${ROW_COLUMNS} FROM imports
-     WHERE entity_id = $1 AND file_key IS NOT NULL AND ended_at IS NOT NULL`, [entityId]));
+  const rows = readRows<PinnedRow>(
+    await db.query(
+      `SELECT id, ${ROW_COLUMNS} FROM imports
+     WHERE entity_id = $1 AND file_key IS NOT NULL AND ended_at IS NOT NULL`,
+      [entityId],
+    ),
+  );
   const find = createIdFinder(people);
   let deleted = 0;
   for (const row of rows) {
@@ -71,16 +88,21 @@ export async function deletePinnedFilesOf(
     deleted += 1;
   }
   const before = new Date(Date.now() - UNNAMED_FOR_MS);
-  for await (const { key, modifiedAt } of listUnnamedFiles({ db, files })) if (modifiedAt < before) await files.delete(key);
+  for await (const { key, modifiedAt } of listUnnamedFiles({ db, files }))
+    if (modifiedAt < before) await files.delete(key);
   return deleted;
 }
 
 function noteErased(
-  { db, tally }: Pick<PinnedDependencies, 'db' | 'tally'>, entityId: number, { id, fileKey }: PinnedRow,
+  { db, tally }: Pick<PinnedDependencies, 'db' | 'tally'>,
+  entityId: number,
+  { id, fileKey }: PinnedRow,
 ): Promise<void> {
   return write(db, async (tx) => {
     const { rowCount } = await tx.query(
-      'UPDATE imports SET file_erased_at = now() WHERE entity_id = $1 AND id = $2 AND file_erased_at IS NULL', [entityId, id]);
+      'UPDATE imports SET file_erased_at = now() WHERE entity_id = $1 AND id = $2 AND file_erased_at IS NULL',
+      [entityId, id],
+    );
     await noteFileDeletions(tx, entityId, [fileKey]);
     if (rowCount === 1) await tally?.(tx, 1);
   });
@@ -92,17 +114,23 @@ type IdFinder = (bytes: string) => Set<string>;
 /** In a file nothing but the quotes of an id is written in other ways than the id. */
 function createIdFinder(people: KnownBy[]): IdFinder {
   const ids = [...new Set(people.filter(isVouchedFor).map(({ customerId }) => customerId))];
-  const find = createNameFinder(ids.map((id) => id.split('"').filter((part) => part !== '')
-    .map((part) => Buffer.from(part).toString('latin1'))));
+  const find = createNameFinder(
+    ids.map((id) =>
+      id
+        .split('"')
+        .filter((part) => part !== '')
+        .map((part) => Buffer.from(part).toString('latin1')),
+    ),
+  );
   return (bytes) => new Set(Array.from(find(bytes), (place) => ids[place]!));
 }
 
 /** Record by record, so that a file without line ends takes no more memory than any other. */
 async function* linesNaming(files: Files, row: Omit<PinnedRow, 'id'>, find: IdFinder): AsyncGenerator<PinnedLine> {
   const { fileKey, fileFormat } = row;
-  if (await files.size(fileKey) === null) return;
+  if ((await files.size(fileKey)) === null) return;
   // The import ended, or has not begun, with a file in which no id can be found: it may name anyone.
-  if (fileFormat === null && await isUnread(files, row)) return yield { fileKey, line: '', isOwn: false };
+  if (fileFormat === null && (await isUnread(files, row))) return yield { fileKey, line: '', isOwn: false };
   const delimiter = fileFormat?.delimiter ?? ',';
   const syntax = { delimiter, customer: customerAt(row) };
   const splitter = createCsvSplitter({ delimiter });
@@ -123,23 +151,27 @@ function customerAt({ columnMapping, tableLayout }: Omit<PinnedRow, 'id'>): numb
 
 /** Whether the file lies there in a form other than UTF-8: as it came, and was not read. */
 async function isUnread(files: Files, { fileKey, fileSettings }: Omit<PinnedRow, 'id'>): Promise<boolean> {
-  const head = Buffer.concat(await files.read(fileKey, 0, 4).toArray() as Buffer[]);
+  const head = Buffer.concat((await files.read(fileKey, 0, 4).toArray()) as Buffer[]);
   return isBinaryTable(head) || encodingOf(head, fileSettings.encoding) !== 'utf-8';
 }
 
 async function* naming(
-  files: Files, fileKey: string, pieces: Iterable<Piece>, find: IdFinder,
+  files: Files,
+  fileKey: string,
+  pieces: Iterable<Piece>,
+  find: IdFinder,
   { delimiter, customer }: { delimiter: Delimiter; customer: number },
 ): AsyncGenerator<PinnedLine> {
   const slice = new TimeSlice();
   for (const piece of pieces) {
     if (slice.isOver) await slice.next();
     if (piece.kind === 'bad' && isCut(piece.reason)) {
-      if (await isNamedWithin(files, fileKey, piece, find)) yield { fileKey, line: piece.sample.toString(), isOwn: false };
+      if (await isNamedWithin(files, fileKey, piece, find))
+        yield { fileKey, line: piece.sample.toString(), isOwn: false };
       continue;
     }
     const ids = find((piece.kind === 'run' ? piece.bytes : piece.sample).toString('latin1'));
-    if (ids.size === 0) continue;                                   // nearly always, and much cheaper than parsing
+    if (ids.size === 0) continue; // nearly always, and much cheaper than parsing
     if (piece.kind === 'bad') {
       const line = piece.sample.toString();
       if (standsIn(line, ids)) yield { fileKey, line, isOwn: false };
@@ -147,7 +179,9 @@ async function* naming(
     }
     for (const [index, record] of parseRun(piece, delimiter).entries()) {
       const line = recordBytes(piece, index).toString();
-      const isNamed = Array.isArray(record) ? record.some((field) => isNamedBy(field, ids, delimiter)) : standsIn(line, ids);
+      const isNamed = Array.isArray(record)
+        ? record.some((field) => isNamedBy(field, ids, delimiter))
+        : standsIn(line, ids);
       if (isNamed) yield { fileKey, line, isOwn: Array.isArray(record) && ids.has(record[customer] ?? '') };
     }
   }
@@ -156,8 +190,16 @@ async function* naming(
 /** Bytes that two windows share: more than an id has, with its quotes doubled twice. */
 const SHARED_BYTES = 8 * 1024;
 
-/** Returns whether an id stands in a piece that may be the whole rest of its file. Reads the file again, a window at a time. */
-async function isNamedWithin(files: Files, fileKey: string, { offset, endOffset }: Bad, find: IdFinder): Promise<boolean> {
+/**
+ * Returns whether an id stands in a piece that may be the whole rest of its file. Reads the file again, a window at a
+ * time.
+ */
+async function isNamedWithin(
+  files: Files,
+  fileKey: string,
+  { offset, endOffset }: Bad,
+  find: IdFinder,
+): Promise<boolean> {
   const bytes = files.read(fileKey, offset, endOffset - offset);
   try {
     let [at, shared] = [offset, Buffer.alloc(0)];
@@ -182,7 +224,9 @@ function cutText(window: Buffer, { isFirst, isLast }: { isFirst: boolean; isLast
   return isLast ? begun : `${begun.replace(/\uFFFD{1,3}$/, '')}x`;
 }
 
-/** Whether a field is one of the ids, or holds a record in which one is a field: the column `original` of an error file. */
+/**
+ * Whether a field is one of the ids, or holds a record in which one is a field: the column `original` of an error file.
+ */
 function isNamedBy(field: string, ids: ReadonlySet<string>, delimiter: Delimiter): boolean {
   if (ids.has(field)) return true;
   if (!field.includes(delimiter)) return false;
@@ -193,7 +237,9 @@ function isNamedBy(field: string, ids: ReadonlySet<string>, delimiter: Delimiter
 /** Whether an id stands as a word of its own in a text that is no CSV. */
 function standsIn(text: string, ids: ReadonlySet<string>): boolean {
   return [...ids].some((id) => {
-    const escaped = id.replaceAll(/[^\p{L}\p{N}_]/gu, (mark) => mark === '"' ? '"+' : `\\u{${mark.codePointAt(0)!.toString(16)}}`);
+    const escaped = id.replaceAll(/[^\p{L}\p{N}_]/gu, (mark) =>
+      mark === '"' ? '"+' : `\\u{${mark.codePointAt(0)!.toString(16)}}`,
+    );
     return new RegExp(`(?<![\\p{L}\\p{N}_])${escaped}(?![\\p{L}\\p{N}_])`, 'u').test(text);
   });
 }

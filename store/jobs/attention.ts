@@ -6,7 +6,10 @@ import { JOB_KINDS, type JobKind } from '../../domain/jobs/job.ts';
 import { settledRows } from '../imports/import-errors.ts';
 import { isFree, STORED_JOBS } from './jobs.ts';
 
-/** What needs attention: `ATTENTION` has one value for each kind of entry and object, and is all that a new kind adds to. */
+/**
+ * What needs attention: `ATTENTION` has one value for each kind of entry and object, and is all that a new kind adds
+ * to.
+ */
 
 export type AttentionNeed = Right | 'admin' | 'superadmin';
 
@@ -16,7 +19,10 @@ export type AttentionSource = {
   /** The caller needs all of these to see the entries: those that show the object. */
   needs: readonly AttentionNeed[];
   toDo: string;
-  /** Selects `id`, `name`, `run` (texts, or null), `since` and `reason` of what needs attention in the entity $1, by an index. */
+  /**
+   * Selects `id`, `name`, `run` (texts, or null), `since` and `reason` of what needs attention in the entity $1, by an
+   * index.
+   */
   select: string;
 };
 
@@ -26,35 +32,62 @@ const EXPORTER_RIGHTS = ['sor_manage', 'usage_analytics_view'] as const;
 const JOB_OBJECTS: Record<JobKind, Pick<AttentionSource, 'object' | 'needs'> & { columns: string; join?: string }> = {
   import: { object: 'import', needs: ['sor_manage'], columns: 'j.identifier AS id, NULL AS name, NULL AS run' },
   sync: {
-    object: 'sync', needs: ['sor_manage'], columns: 'o.identifier AS id, o.name, j.identifier AS run',
+    object: 'sync',
+    needs: ['sor_manage'],
+    columns: 'o.identifier AS id, o.name, j.identifier AS run',
     join: 'JOIN syncs o ON o.entity_id = j.entity_id AND o.id = j.sync_id',
   },
   export: {
-    object: 'exporter', needs: EXPORTER_RIGHTS, columns: 'o.identifier AS id, o.name, j.identifier AS run',
+    object: 'exporter',
+    needs: EXPORTER_RIGHTS,
+    columns: 'o.identifier AS id, o.name, j.identifier AS run',
     join: 'JOIN data_exporters o ON o.entity_id = j.entity_id AND o.id = j.exporter_id',
   },
   file: { object: 'file', needs: ['usage_analytics_view'], columns: 'j.identifier AS id, j.kind AS name, NULL AS run' },
   send: { object: 'send', needs: ['campaign_view'], columns: 'j.identifier AS id, NULL AS name, NULL AS run' },
   campaign: {
-    object: 'campaign', needs: ['campaign_view'], columns: 'o.identifier AS id, o.name, NULL AS run',
+    object: 'campaign',
+    needs: ['campaign_view'],
+    columns: 'o.identifier AS id, o.name, NULL AS run',
     join: 'JOIN campaigns o ON o.entity_id = j.entity_id AND o.id = j.campaign_id',
   },
-  access: { object: 'privacy_request', needs: ['gdpr_data_manage'], columns: 'j.identifier AS id, j.request_type AS name, NULL AS run' },
-  delete: { object: 'privacy_request', needs: ['gdpr_data_manage'], columns: 'j.identifier AS id, j.request_type AS name, NULL AS run' },
+  access: {
+    object: 'privacy_request',
+    needs: ['gdpr_data_manage'],
+    columns: 'j.identifier AS id, j.request_type AS name, NULL AS run',
+  },
+  delete: {
+    object: 'privacy_request',
+    needs: ['gdpr_data_manage'],
+    columns: 'j.identifier AS id, j.request_type AS name, NULL AS run',
+  },
 };
 
 /** Kinds of files by the right that the request for one needs. */
 const FILE_RIGHTS: [Right, string[]][] = [
   ['sor_manage', ['customer_profiles']],
   ['campaign_view', ['campaigns', 'campaign_logs']],
-  ['usage_analytics_view', ['events', 'sessions', 'devices', 'segment_devices', 'locations', 'performance', 'event_counts', 'event_details',
-    'crash_occurrences']],
+  [
+    'usage_analytics_view',
+    [
+      'events',
+      'sessions',
+      'devices',
+      'segment_devices',
+      'locations',
+      'performance',
+      'event_counts',
+      'event_details',
+      'crash_occurrences',
+    ],
+  ],
   ['downloads', ['download_metrics']],
 ];
 
 /**
- * The failed run that `o` is listed for: the last run if it failed, whatever started it, or the last failed one while failures of
- * scheduled runs count. Runs that try nothing do not count (`counts`: a condition on `j`). By the index of an owner's runs.
+ * The failed run that `o` is listed for: the last run if it failed, whatever started it, or the last failed one while
+ * failures of scheduled runs count. Runs that try nothing do not count (`counts`: a condition on `j`). By the index of
+ * an owner's runs.
  */
 const lastFailed = (table: string, owner: string, counts: string) => `
   JOIN LATERAL (SELECT * FROM ${table} j WHERE j.entity_id = o.entity_id AND j.${owner} = o.id AND ${counts}
@@ -63,8 +96,8 @@ const lastFailed = (table: string, owner: string, counts: string) => `
 
 /** A step of a job, or a request, failed for none of the reasons of others: the log tells more under the error's id. */
 const INTERNAL = `'step ' || e.step || ', error ' || e.id`;
-const REPORT = 'Look for the id of the error in the logs of servers and workers, and report it: it is an error in '
-  + 'Millrace.';
+const REPORT =
+  'Look for the id of the error in the logs of servers and workers, and report it: it is an error in ' + 'Millrace.';
 const INTERNAL_TODO = `${REPORT} Millrace tries the step again by itself.`;
 
 const GIVEN_UP_TODO = `${REPORT} Millrace has given the step up: it ended its process several times.`;
@@ -72,9 +105,10 @@ const GIVEN_UP_TODO = `${REPORT} Millrace has given the step up: it ended its pr
 /** When the error of a given up step is no longer listed. */
 const listedUntil = (kind: JobKind) => (kind === 'access' || kind === 'delete' ? '' : ' This entry goes after a week.');
 
-const IMPORT_AGAIN = 'import the file again with redrive_of=<import_id>, and a table with its columns as well: once that import has '
-  + 'ended, the failure is no longer listed. '
-  + 'Otherwise it goes after a week.';
+const IMPORT_AGAIN =
+  'import the file again with redrive_of=<import_id>, and a table with its columns as well: once that import has ' +
+  'ended, the failure is no longer listed. ' +
+  'Otherwise it goes after a week.';
 
 /** How staff start a job again whose step was given up. */
 const START_AGAIN: Record<JobKind, string> = {
@@ -83,8 +117,9 @@ const START_AGAIN: Record<JobKind, string> = {
   export: 'The next run exports what is missing; you can start one now.',
   file: 'Ask for the file again.',
   send: 'Messages that may have left are UNKNOWN, the others CANCELED: send these again.',
-  campaign: 'Messages that may have left are UNKNOWN, the others CANCELED. Duplicate the campaign, and launch the copy '
-    + 'for those who are left.',
+  campaign:
+    'Messages that may have left are UNKNOWN, the others CANCELED. Duplicate the campaign, and launch the copy ' +
+    'for those who are left.',
   access: 'The request waits until POST /api/gdpr/requests/<request_id>/approve starts it again.',
   delete: 'The request waits until POST /api/gdpr/requests/<request_id>/approve starts it again.',
 };
@@ -93,7 +128,9 @@ function internalErrorOfJob(kind: JobKind, isGivenUp: boolean): AttentionSource 
   const { object, needs, columns, join = '' } = JOB_OBJECTS[kind];
   const { table, only = 'true' } = STORED_JOBS[kind];
   return {
-    kind: 'internal_error', object, needs,
+    kind: 'internal_error',
+    object,
+    needs,
     toDo: isGivenUp ? `${GIVEN_UP_TODO} ${START_AGAIN[kind]}${listedUntil(kind)}` : INTERNAL_TODO,
     select: `SELECT ${columns}, e.since, ${INTERNAL} AS reason
       FROM internal_errors e JOIN ${table} j ON j.entity_id = e.entity_id AND j.identifier = e.job ${join}
@@ -102,12 +139,15 @@ function internalErrorOfJob(kind: JobKind, isGivenUp: boolean): AttentionSource 
 }
 
 /**
- * An import that failed, until its re-drive has ended; no dry run, which brings nothing. The error of line 0 is that of the file as a
- * whole. By imports_failed.
+ * An import that failed, until its re-drive has ended; no dry run, which brings nothing. The error of line 0 is that of
+ * the file as a whole. By imports_failed.
  */
 function failedImport(toDo: string, errors: string): AttentionSource {
   return {
-    kind: 'failed', object: 'import', needs: ['sor_manage'], toDo,
+    kind: 'failed',
+    object: 'import',
+    needs: ['sor_manage'],
+    toDo,
     select: `SELECT j.identifier AS id, NULL AS name, NULL AS run, j.ended_at AS since,
         coalesce(e.message, 'the import failed') AS reason
       FROM imports j LEFT JOIN import_errors e ON e.entity_id = j.entity_id AND e.import_id = j.id AND e.line = 0
@@ -118,9 +158,16 @@ function failedImport(toDo: string, errors: string): AttentionSource {
   };
 }
 
-function internalErrorOfFlow(object: AttentionObject, needs: readonly AttentionNeed[], isOfEntity = true): AttentionSource {
+function internalErrorOfFlow(
+  object: AttentionObject,
+  needs: readonly AttentionNeed[],
+  isOfEntity = true,
+): AttentionSource {
   return {
-    kind: 'internal_error', object, needs, toDo: INTERNAL_TODO,
+    kind: 'internal_error',
+    object,
+    needs,
+    toDo: INTERNAL_TODO,
     select: `SELECT NULL AS id, NULL AS name, NULL AS run, e.since, ${INTERNAL} AS reason FROM internal_errors e
       WHERE ${isOfEntity ? 'e.entity_id = $1' : 'e.entity_id IS NULL AND $1::integer IS NOT NULL'} AND e.kind = '${object}'`,
   };
@@ -129,9 +176,12 @@ function internalErrorOfFlow(object: AttentionObject, needs: readonly AttentionN
 /** A request is repeated by its caller: it stays listed for a day. */
 function internalErrorOfRequest(needs: readonly AttentionNeed[], isOfEntity: boolean): AttentionSource {
   return {
-    kind: 'internal_error', object: 'request', needs,
-    toDo: 'Look for the id of the request in the logs of the servers, and report it: it is an error in Millrace. '
-      + 'The caller got status 500, and may try again.',
+    kind: 'internal_error',
+    object: 'request',
+    needs,
+    toDo:
+      'Look for the id of the request in the logs of the servers, and report it: it is an error in Millrace. ' +
+      'The caller got status 500, and may try again.',
     select: `SELECT e.step AS id, NULL AS name, NULL AS run, e.since, e.times || ' in all, the last one with the id ' || e.id AS reason
       FROM internal_errors e
       WHERE ${isOfEntity ? 'e.entity_id = $1' : 'e.entity_id IS NULL AND $1::integer IS NOT NULL'} AND e.kind = 'request'
@@ -144,7 +194,9 @@ function notBegun(kind: JobKind): AttentionSource {
   const { object, needs, columns, join = '' } = JOB_OBJECTS[kind];
   const stored = STORED_JOBS[kind];
   return {
-    kind: 'stalled', object, needs,
+    kind: 'stalled',
+    object,
+    needs,
     toDo: 'Look whether workers run and reach Temporal: GET /health/ready?parts=all says what is missing.',
     select: `SELECT ${columns}, j.received_at AS since, 'accepted, and no worker has begun it' AS reason FROM ${stored.table} j ${join}
       WHERE j.entity_id = $1 AND j.state = 'accepted' AND j.received_at < now() - interval '10 minutes'
@@ -158,7 +210,10 @@ const WAITS_LONG = `interval '1 hour'`;
 function waitsForOutside(kind: 'sync' | 'export', toDo: string): AttentionSource {
   const { object, needs, columns, join = '' } = JOB_OBJECTS[kind];
   return {
-    kind: 'stalled', object, needs, toDo,
+    kind: 'stalled',
+    object,
+    needs,
+    toDo,
     select: `SELECT ${columns}, j.failing_since AS since, coalesce(j.fault, 'no progress') AS reason
       FROM ${STORED_JOBS[kind].table} j ${join}
       WHERE j.entity_id = $1 AND j.state = 'running' AND j.failing_since < now() - ${WAITS_LONG}`,
@@ -178,10 +233,15 @@ export const ATTENTION: readonly AttentionSource[] = [
   internalErrorOfRequest(['superadmin'], false),
 
   ...JOB_KINDS.map(notBegun),
-  waitsForOutside('sync', 'Check the source and the destination of the sync: POST /api/connections/<connection_id>/check.'),
+  waitsForOutside(
+    'sync',
+    'Check the source and the destination of the sync: POST /api/connections/<connection_id>/check.',
+  ),
   waitsForOutside('export', 'Check the bucket: POST /api/data_exporters/<exporter_id>/check.'),
   {
-    kind: 'stalled', object: 'import', needs: ['sor_manage'],
+    kind: 'stalled',
+    object: 'import',
+    needs: ['sor_manage'],
     toDo: 'Check the address of the file, or cancel the import and start it again.',
     select: `SELECT j.identifier AS id, NULL AS name, NULL AS run, j.fetch_failing_since AS since,
         coalesce(j.fetch_fault, 'no progress') AS reason
@@ -189,18 +249,26 @@ export const ATTENTION: readonly AttentionSource[] = [
   },
 
   {
-    kind: 'paused', object: 'sync', needs: ['sor_manage'], toDo: 'Mend what the reason names, then resume the sync.',
+    kind: 'paused',
+    object: 'sync',
+    needs: ['sor_manage'],
+    toDo: 'Mend what the reason names, then resume the sync.',
     select: `SELECT o.identifier AS id, o.name, NULL AS run, o.paused_at AS since, o.paused_reason AS reason FROM syncs o
       WHERE o.entity_id = $1 AND o.paused_at IS NOT NULL AND o.deleted_at IS NULL`,
   },
   {
-    kind: 'paused', object: 'exporter', needs: EXPORTER_RIGHTS, toDo: 'Mend what the reason names, then activate the exporter again.',
+    kind: 'paused',
+    object: 'exporter',
+    needs: EXPORTER_RIGHTS,
+    toDo: 'Mend what the reason names, then activate the exporter again.',
     select: `SELECT o.identifier AS id, o.name, NULL AS run, o.paused_at AS since, o.paused_reason AS reason FROM data_exporters o
       WHERE o.entity_id = $1 AND o.paused_at IS NOT NULL AND o.deleted_at IS NULL`,
   },
 
   {
-    kind: 'failed', object: 'sync', needs: ['sor_manage'],
+    kind: 'failed',
+    object: 'sync',
+    needs: ['sor_manage'],
     toDo: 'Mend what the reason names. The next run tries again; you can start one now.',
     select: `SELECT o.identifier AS id, o.name, j.identifier AS run, coalesce(j.ended_at, o.updated_at) AS since,
         coalesce(j.failure, 'the last run failed') AS reason
@@ -208,7 +276,9 @@ export const ATTENTION: readonly AttentionSource[] = [
       WHERE o.entity_id = $1 AND o.paused_at IS NULL AND o.deleted_at IS NULL`,
   },
   {
-    kind: 'failed', object: 'exporter', needs: EXPORTER_RIGHTS,
+    kind: 'failed',
+    object: 'exporter',
+    needs: EXPORTER_RIGHTS,
     toDo: 'Mend what the reason names. The next run exports what is missing; you can start one now.',
     select: `SELECT o.identifier AS id, o.name, j.identifier AS run, coalesce(j.ended_at, o.updated_at) AS since,
         coalesce(j.failure, 'the last run failed') AS reason
@@ -219,9 +289,12 @@ export const ATTENTION: readonly AttentionSource[] = [
   failedImport(`Report the error in Millrace. ${START_AGAIN.import}`, `= '${INTERNAL_FAILURE}'`),
   ...FILE_RIGHTS.map(([right, kinds]): AttentionSource => ({
     // By file_jobs_failed and file_jobs_by_request. A file that an erasure ended is no failure.
-    kind: 'failed', object: 'file', needs: [right],
-    toDo: 'Ask for the same file again: once that has ended, this entry is no longer listed. Otherwise it goes after a week. '
-      + 'Logs of campaigns need another from or till.',
+    kind: 'failed',
+    object: 'file',
+    needs: [right],
+    toDo:
+      'Ask for the same file again: once that has ended, this entry is no longer listed. Otherwise it goes after a week. ' +
+      'Logs of campaigns need another from or till.',
     select: `SELECT j.identifier AS id, j.kind AS name, NULL AS run, j.ended_at AS since, coalesce(j.failure, 'the file failed') AS reason
       FROM file_jobs j WHERE j.entity_id = $1 AND j.state = 'failed' AND j.ended_at IS NOT NULL AND j.kind IN ('${kinds.join("', '")}')
         AND j.failure_status IS DISTINCT FROM 'erased'
@@ -229,13 +302,18 @@ export const ATTENTION: readonly AttentionSource[] = [
           AND n.state IN ('finished', 'failed') AND n.failure_status IS DISTINCT FROM 'erased')`,
   })),
   {
-    kind: 'failed', object: 'segment', needs: ['segments_view'], toDo: 'Change the filters of the segment, or refresh it again.',
+    kind: 'failed',
+    object: 'segment',
+    needs: ['segments_view'],
+    toDo: 'Change the filters of the segment, or refresh it again.',
     select: `SELECT o.identifier AS id, o.name, NULL AS run, coalesce(o.snapshot_at, o.updated_at) AS since, o.failure AS reason
       FROM segments o WHERE o.entity_id = $1 AND o.failure IS NOT NULL`,
   },
   {
     // By campaigns_failed.
-    kind: 'failed', object: 'campaign', needs: ['campaign_view'],
+    kind: 'failed',
+    object: 'campaign',
+    needs: ['campaign_view'],
     toDo: 'Duplicate the campaign, mend what the reason names, and launch the copy. This entry goes 30 days after the failure.',
     select: `SELECT o.identifier AS id, o.name, NULL AS run, coalesce(o.ended_at, o.updated_at) AS since,
         coalesce(o.failure, 'the campaign failed') AS reason
@@ -244,26 +322,36 @@ export const ATTENTION: readonly AttentionSource[] = [
   },
 
   {
-    kind: 'failed', object: 'privacy_request', needs: ['gdpr_data_manage'],
-    toDo: 'Report the error in Millrace, and restart the workers with a version that mends it. '
-      + 'POST /api/gdpr/requests/<request_id>/approve starts the request again.',
+    kind: 'failed',
+    object: 'privacy_request',
+    needs: ['gdpr_data_manage'],
+    toDo:
+      'Report the error in Millrace, and restart the workers with a version that mends it. ' +
+      'POST /api/gdpr/requests/<request_id>/approve starts the request again.',
     select: `SELECT j.identifier AS id, j.request_type AS name, NULL AS run, j.given_up_at AS since, coalesce(j.fault, 'given up') AS reason
       FROM gdpr_requests j WHERE j.entity_id = $1 AND j.given_up_at IS NOT NULL`,
   },
   {
     // It may be any entity's.
-    kind: 'failed', object: 'mail', needs: ['superadmin'],
+    kind: 'failed',
+    object: 'mail',
+    needs: ['superadmin'],
     toDo: 'Look at the file in the file store. Deletions search it as text only: delete it there if it may name an erased person.',
     select: `SELECT m.file AS id, NULL AS name, NULL AS run, m.found_at AS since, 'a file of the outbox is no mail' AS reason
       FROM unreadable_mails m WHERE $1::integer IS NOT NULL`,
   },
   {
-    kind: 'waiting_for_approval', object: 'privacy_request', needs: ['gdpr_data_manage'], toDo: 'Approve or decline the request.',
+    kind: 'waiting_for_approval',
+    object: 'privacy_request',
+    needs: ['gdpr_data_manage'],
+    toDo: 'Approve or decline the request.',
     select: `SELECT j.identifier AS id, j.request_type AS name, NULL AS run, j.received_at AS since, 'a device asked for it' AS reason
       FROM gdpr_requests j WHERE j.entity_id = $1 AND j.state = 'waiting'`,
   },
   {
-    kind: 'waiting_for_approval', object: 'sync', needs: ['sor_manage'],
+    kind: 'waiting_for_approval',
+    object: 'sync',
+    needs: ['sor_manage'],
     toDo: 'Look at the source; if the removals are right, start a run that confirms them.',
     select: `SELECT o.identifier AS id, o.name, j.identifier AS run, j.ended_at AS since,
         coalesce(j.removal_reason, 'removals wait') AS reason
@@ -272,7 +360,9 @@ export const ATTENTION: readonly AttentionSource[] = [
       WHERE o.entity_id = $1 AND o.deleted_at IS NULL AND j.removal = 'held'`,
   },
   {
-    kind: 'overdue', object: 'privacy_request', needs: ['gdpr_data_manage'],
+    kind: 'overdue',
+    object: 'privacy_request',
+    needs: ['gdpr_data_manage'],
     toDo: 'Look at what the reason names; GET /api/gdpr/requests/<request_id> shows how far the request is.',
     select: `SELECT j.identifier AS id, j.request_type AS name, NULL AS run, j.received_at AS since,
         CASE WHEN j.stage = 'on hold' THEN 'a person is on hold'
@@ -280,9 +370,12 @@ export const ATTENTION: readonly AttentionSource[] = [
       FROM gdpr_requests j WHERE j.entity_id = $1 AND j.state IN ('accepted', 'running') AND j.received_at < now() - ${WAITS_LONG}`,
   },
   {
-    kind: 'stalled', object: 'privacy_request', needs: ['gdpr_data_manage'],
-    toDo: 'See that what the reason names can be reached: the file store, the database, or the bucket of an exporter. '
-      + 'GET /api/gdpr/requests/<request_id> says more. The request goes on by itself.',
+    kind: 'stalled',
+    object: 'privacy_request',
+    needs: ['gdpr_data_manage'],
+    toDo:
+      'See that what the reason names can be reached: the file store, the database, or the bucket of an exporter. ' +
+      'GET /api/gdpr/requests/<request_id> says more. The request goes on by itself.',
     select: `SELECT j.identifier AS id, j.request_type AS name, NULL AS run,
         coalesce(j.fault_since, (SELECT min((f.value ->> 'since')::timestamptz) FROM jsonb_each(j.location_faults) f)) AS since,
         coalesce(j.fault, ${LOCATION_FAULTS}) AS reason
@@ -291,7 +384,9 @@ export const ATTENTION: readonly AttentionSource[] = [
 
   {
     // Exporters run before six in the morning: what a day later still lacks that day is missing.
-    kind: 'missing_windows', object: 'exporter', needs: EXPORTER_RIGHTS,
+    kind: 'missing_windows',
+    object: 'exporter',
+    needs: EXPORTER_RIGHTS,
     toDo: 'GET /api/data_exporters/<exporter_id>/reconciliation shows what is missing; start a run to export it.',
     select: `SELECT o.identifier AS id, o.name, NULL AS run, o.due AS since,
         'nothing is exported from ' || coalesce(to_char(o.start, 'YYYY-MM-DD"T"HH24:MI:SS"Z"'), 'the beginning') || ' on' AS reason
@@ -304,9 +399,12 @@ export const ATTENTION: readonly AttentionSource[] = [
 
   {
     // A re-drive by an error file is not listed itself: its rows count in the first import.
-    kind: 'open_rows', object: 'import', needs: ['sor_manage'],
-    toDo: 'Download the error file (millrace errors <import_id> --csv), correct it, and import it as a re-drive (millrace redrive). '
-      + 'Of a file whose rest was not read, import the whole file again.',
+    kind: 'open_rows',
+    object: 'import',
+    needs: ['sor_manage'],
+    toDo:
+      'Download the error file (millrace errors <import_id> --csv), correct it, and import it as a re-drive (millrace redrive). ' +
+      'Of a file whose rest was not read, import the whole file again.',
     select: `SELECT o.id, NULL AS name, NULL AS run, o.since, o.rows || ' rows are open' || CASE WHEN o.is_cut
           THEN '; a quote is not closed, and the rest of the file behind it was not read' ELSE '' END AS reason FROM (
         SELECT j.identifier AS id, j.ended_at AS since, coalesce((SELECT l.message = '${UNCLOSED_QUOTE}' FROM import_errors l
@@ -320,7 +418,10 @@ export const ATTENTION: readonly AttentionSource[] = [
   },
   {
     // By sync_runs_of_sync.
-    kind: 'open_rows', object: 'sync', needs: ['sor_manage'], toDo: 'Mend the records in the source or the mapping, then re-drive the run.',
+    kind: 'open_rows',
+    object: 'sync',
+    needs: ['sor_manage'],
+    toDo: 'Mend the records in the source or the mapping, then re-drive the run.',
     select: `SELECT o.identifier AS id, o.name, j.run, j.since, j.rows || ' records are open' AS reason
       FROM syncs o JOIN LATERAL (
         SELECT r.identifier AS run, r.ended_at AS since,
@@ -331,7 +432,9 @@ export const ATTENTION: readonly AttentionSource[] = [
   },
 
   {
-    kind: 'provider_refuses', object: 'app', needs: ['push_certificates_manage'],
+    kind: 'provider_refuses',
+    object: 'app',
+    needs: ['push_certificates_manage'],
     toDo: 'POST /api/apps/<app_identifier>/push_check says what is wrong with the settings of the provider.',
     select: `SELECT a.identifier AS id, a.name, NULL AS run, p.since, p.provider || ' refuses pushes: ' || p.code AS reason
       FROM provider_refusals p JOIN apps a ON a.entity_id = p.entity_id AND a.id = p.app_id WHERE p.entity_id = $1`,

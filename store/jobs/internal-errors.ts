@@ -9,7 +9,10 @@ import type { Queryable } from '../core/database.ts';
  * for a week, of a privacy request that was given up until staff start it again.
  */
 
-/** What failed: `job` is the identifier of the job, empty where the flow is no job; `entityId` is null where there is none. */
+/**
+ * What failed: `job` is the identifier of the job, empty where the flow is no job; `entityId` is null where there is
+ * none.
+ */
 export type FailedStep = { entityId: number | null; kind: InternalErrorKind; job: string; step: string };
 
 export type LastingError = { id: string; since: Date; step: string };
@@ -19,64 +22,89 @@ export type LastingError = { id: string; since: Date; step: string };
  * the step again by itself. Does nothing for an entity that is gone.
  */
 export async function upsertInternalError(
-  db: Queryable, { entityId, kind, job, step }: FailedStep, id: string, isGivenUp = false,
+  db: Queryable,
+  { entityId, kind, job, step }: FailedStep,
+  id: string,
+  isGivenUp = false,
 ): Promise<void> {
   await db.query(
     `INSERT INTO internal_errors (entity_id, kind, job, step, id, given_up)
      SELECT $1::integer, $2, $3, $4, $5, $6 WHERE $1::integer IS NULL OR EXISTS (SELECT FROM entities WHERE id = $1)
      ON CONFLICT (entity_id, kind, job, step) DO UPDATE SET id = excluded.id, last_at = now(),
        times = internal_errors.times + 1, given_up = excluded.given_up`,
-    [entityId, kind, job, step, id, isGivenUp]);
+    [entityId, kind, job, step, id, isGivenUp],
+  );
 }
 
 /** Forgets the errors of a step that has succeeded. */
 export async function deleteInternalError(db: Queryable, { entityId, kind, job, step }: FailedStep): Promise<void> {
   await db.query(
     'DELETE FROM internal_errors WHERE entity_id IS NOT DISTINCT FROM $1 AND kind = $2 AND job = $3 AND step = $4',
-    [entityId, kind, job, step]);
+    [entityId, kind, job, step],
+  );
 }
 
 /** Forgets the errors of a job that is started again. */
-export async function deleteInternalErrorsOfJob(db: Queryable, entityId: number, kind: JobKind, job: string): Promise<void> {
+export async function deleteInternalErrorsOfJob(
+  db: Queryable,
+  entityId: number,
+  kind: JobKind,
+  job: string,
+): Promise<void> {
   await db.query('DELETE FROM internal_errors WHERE entity_id = $1 AND kind = $2 AND job = $3', [entityId, kind, job]);
 }
 
 /** Steps whose errors last, in all entities: those that workers may settle. */
 export async function listFailedSteps(db: Queryable): Promise<FailedStep[]> {
-  return readRows(await db.query("SELECT entity_id, kind, job, step FROM internal_errors WHERE kind <> 'request' LIMIT 10000"));
+  return readRows(
+    await db.query("SELECT entity_id, kind, job, step FROM internal_errors WHERE kind <> 'request' LIMIT 10000"),
+  );
 }
 
 /** The oldest lasting error of each of these jobs, by the job's identifier. */
 export async function listInternalErrors(
-  db: Queryable, kind: JobKind, entityId: number, jobs: readonly string[],
+  db: Queryable,
+  kind: JobKind,
+  entityId: number,
+  jobs: readonly string[],
 ): Promise<Map<string, LastingError>> {
   if (jobs.length === 0) return new Map();
-  const rows = readRows<LastingError & { job: string }>(await db.query(
-    `SELECT DISTINCT ON (job) job, id, since, step FROM internal_errors WHERE entity_id = $1 AND kind = $2 AND job = ANY ($3)
-     ORDER BY job, since`, [entityId, kind, jobs]));
+  const rows = readRows<LastingError & { job: string }>(
+    await db.query(
+      `SELECT DISTINCT ON (job) job, id, since, step FROM internal_errors WHERE entity_id = $1 AND kind = $2 AND job = ANY ($3)
+     ORDER BY job, since`,
+      [entityId, kind, jobs],
+    ),
+  );
   return new Map(rows.map(({ job, ...error }) => [job, error]));
 }
 
 /**
- * Forgets errors that nothing has repeated or settled for a week: of requests, and of jobs that have ended otherwise. Likewise attempts at
- * steps. Keeps those of a privacy request that was given up, as long as it waits for staff.
+ * Forgets errors that nothing has repeated or settled for a week: of requests, and of jobs that have ended otherwise.
+ * Likewise attempts at steps. Keeps those of a privacy request that was given up, as long as it waits for staff.
  */
 export async function deleteOldInternalErrors(db: Queryable): Promise<void> {
   await db.query(
     `DELETE FROM internal_errors e WHERE last_at < now() - interval '7 days' AND NOT (given_up AND EXISTS (
        SELECT FROM gdpr_requests r
-       WHERE r.entity_id = e.entity_id AND r.identifier = e.job AND r.given_up_at IS NOT NULL))`);
+       WHERE r.entity_id = e.entity_id AND r.identifier = e.job AND r.given_up_at IS NOT NULL))`,
+  );
   await db.query(`DELETE FROM step_attempts WHERE begun_at < now() - interval '7 days'`);
 }
 
 const NOTICE = 'internal_errors';
 
-/** Takes the turn to mail about errors that are newer than the last such mail: at most once an hour, across all processes. */
+/**
+ * Takes the turn to mail about errors that are newer than the last such mail: at most once an hour, across all
+ * processes.
+ */
 export async function takeInternalErrorNotice(db: Queryable): Promise<boolean> {
   const { rowCount } = await db.query(
     `INSERT INTO operator_notices AS n (name, sent_at) SELECT $1, now() WHERE EXISTS (SELECT FROM internal_errors)
      ON CONFLICT (name) DO UPDATE SET sent_at = now()
-       WHERE n.sent_at < now() - interval '1 hour' AND EXISTS (SELECT FROM internal_errors WHERE last_at > n.sent_at)`, [NOTICE]);
+       WHERE n.sent_at < now() - interval '1 hour' AND EXISTS (SELECT FROM internal_errors WHERE last_at > n.sent_at)`,
+    [NOTICE],
+  );
   return rowCount === 1;
 }
 
@@ -84,7 +112,10 @@ const MAX_MAILED = 20;
 
 /** Errors of about the last hour in all entities, newest first. */
 export async function listNewInternalErrors(db: Queryable): Promise<MailedError[]> {
-  return readRows(await db.query(
-    `SELECT kind, job, step, id, since, times FROM internal_errors WHERE last_at > now() - interval '2 hours'
-     ORDER BY last_at DESC LIMIT ${MAX_MAILED}`));
+  return readRows(
+    await db.query(
+      `SELECT kind, job, step, id, since, times FROM internal_errors WHERE last_at > now() - interval '2 hours'
+     ORDER BY last_at DESC LIMIT ${MAX_MAILED}`,
+    ),
+  );
 }

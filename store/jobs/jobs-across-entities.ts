@@ -6,30 +6,48 @@ import { type DataExporter, type ExporterRow, toExporter } from '../exports/data
 import { type Sync, toSync } from '../syncs/sync-record.ts';
 import { isFree, STORED_JOBS } from './jobs.ts';
 
-/** What the sweep finds in all entities: jobs to be started, jobs whose workflow is lost, and what should have a Schedule. */
+/**
+ * What the sweep finds in all entities: jobs to be started, jobs whose workflow is lost, and what should have a
+ * Schedule.
+ */
 
 export type RunningJob = JobRef & JobKey & { workflowRunId: string };
 
-/** Jobs accepted more than `graceSeconds` ago that no workflow has claimed and that no other job keeps waiting, oldest first. */
+/**
+ * Jobs accepted more than `graceSeconds` ago that no workflow has claimed and that no other job keeps waiting, oldest
+ * first.
+ */
 export async function listUnclaimedJobs(db: Queryable, kind: JobKind, graceSeconds: number): Promise<JobRef[]> {
   const stored = STORED_JOBS[kind];
-  return readRows<JobRef>(await db.query(
-    `SELECT entity_id, id AS run_id, identifier FROM ${stored.table} j
+  return readRows<JobRef>(
+    await db.query(
+      `SELECT entity_id, id AS run_id, identifier FROM ${stored.table} j
      WHERE state = 'accepted' AND ${stored.only ?? 'true'} AND received_at < now() - make_interval(secs => $1)
        AND ${isFree(stored)} AND ${stored.mayStart ?? 'true'}
-     ORDER BY received_at LIMIT 1000`, [graceSeconds]));
+     ORDER BY received_at LIMIT 1000`,
+      [graceSeconds],
+    ),
+  );
 }
 
 export async function listRunningJobs(db: Queryable, kind: JobKind): Promise<RunningJob[]> {
   const { table, only = 'true' } = STORED_JOBS[kind];
-  return readRows<RunningJob>(await db.query(
-    `SELECT entity_id, id AS run_id, identifier, run_id AS workflow_run_id, generation FROM ${table}
-     WHERE state = 'running' AND ${only} ORDER BY received_at LIMIT 1000`));
+  return readRows<RunningJob>(
+    await db.query(
+      `SELECT entity_id, id AS run_id, identifier, run_id AS workflow_run_id, generation FROM ${table}
+     WHERE state = 'running' AND ${only} ORDER BY received_at LIMIT 1000`,
+    ),
+  );
 }
 
-/** Takes the row from a workflow that Temporal no longer knows: steps of its generation end, and it may be claimed again. */
+/**
+ * Takes the row from a workflow that Temporal no longer knows: steps of its generation end, and it may be claimed
+ * again.
+ */
 export async function resetJob(
-  db: Queryable, kind: JobKind, { entityId, runId, workflowRunId, generation }: RunningJob,
+  db: Queryable,
+  kind: JobKind,
+  { entityId, runId, workflowRunId, generation }: RunningJob,
 ): Promise<boolean> {
   const { table, alsoReset } = STORED_JOBS[kind];
   const { rowCount } = await db.query(
@@ -37,16 +55,25 @@ export async function resetJob(
        UPDATE ${table} SET state = 'accepted', generation = generation + 1, run_id = NULL
        WHERE entity_id = $1 AND id = $2 AND state = 'running' AND run_id = $3 AND generation = $4
        RETURNING generation)${alsoReset === undefined ? '' : `, also AS (${alsoReset})`}
-     SELECT FROM reset`, [entityId, runId, workflowRunId, generation]);
+     SELECT FROM reset`,
+    [entityId, runId, workflowRunId, generation],
+  );
   return rowCount! > 0;
 }
 
 /** Syncs with a run that was canceled more than `graceSeconds` ago and whose last batch is not counted yet. */
-export async function listSyncsToSettle(db: Queryable, graceSeconds: number): Promise<{ entityId: number; syncId: number }[]> {
+export async function listSyncsToSettle(
+  db: Queryable,
+  graceSeconds: number,
+): Promise<{ entityId: number; syncId: number }[]> {
   // Uses the index sync_runs_canceled.
-  return readRows(await db.query(
-    `SELECT DISTINCT entity_id, sync_id FROM sync_runs
-     WHERE state = 'canceled' AND ended_at IS NULL AND canceled_at < now() - make_interval(secs => $1) LIMIT 1000`, [graceSeconds]));
+  return readRows(
+    await db.query(
+      `SELECT DISTINCT entity_id, sync_id FROM sync_runs
+     WHERE state = 'canceled' AND ended_at IS NULL AND canceled_at < now() - make_interval(secs => $1) LIMIT 1000`,
+      [graceSeconds],
+    ),
+  );
 }
 
 /** Ends canceled and failed campaigns that the end of their last send missed, since both committed at once. */
@@ -56,15 +83,20 @@ export async function endCampaigns(db: Queryable): Promise<void> {
 
 /** Syncs that Temporal should have a Schedule for. */
 export async function listScheduledSyncs(db: Queryable): Promise<Sync[]> {
-  return readRows(await db.query(
-    `SELECT s.*, NULL AS creator_uid FROM syncs s
-     WHERE schedule IS NOT NULL AND paused_at IS NULL AND deleted_at IS NULL ORDER BY entity_id, id`), toSync);
+  return readRows(
+    await db.query(
+      `SELECT s.*, NULL AS creator_uid FROM syncs s
+     WHERE schedule IS NOT NULL AND paused_at IS NULL AND deleted_at IS NULL ORDER BY entity_id, id`,
+    ),
+    toSync,
+  );
 }
 
 /** Exporters that Temporal should have a Schedule for, with the zones of their entities. */
 export async function listScheduledExporters(db: Queryable): Promise<{ exporter: DataExporter; zone: string }[]> {
   const { rows } = await db.query<ExporterRow & { default_tz: string }>(
     `SELECT x.*, NULL AS creator_uid, e.default_tz FROM data_exporters x JOIN entities e ON e.id = x.entity_id
-     WHERE x.active AND x.paused_at IS NULL AND x.deleted_at IS NULL ORDER BY x.entity_id, x.id`);
+     WHERE x.active AND x.paused_at IS NULL AND x.deleted_at IS NULL ORDER BY x.entity_id, x.id`,
+  );
   return rows.map((row) => ({ exporter: toExporter(row), zone: row.default_tz }));
 }

@@ -5,9 +5,9 @@ import type { Queryable, Tx } from '../core/database.ts';
 import { HAS_TURN } from '../gdpr/device-requests.ts';
 
 /**
- * The one lifecycle of jobs. Each kind has a table with the columns entity_id, id, identifier, state, received_at, started_at, run_id
- * (of the workflow that holds it), and generation. A job is accepted, then running, then ended; a step of an older generation ends
- * without effect.
+ * The one lifecycle of jobs. Each kind has a table with the columns entity_id, id, identifier, state, received_at,
+ * started_at, run_id (of the workflow that holds it), and generation. A job is accepted, then running, then ended; a
+ * step of an older generation ends without effect.
  */
 export type StoredKind = {
   table: string;
@@ -28,7 +28,10 @@ export type StoredKind = {
 };
 
 const GDPR = {
-  table: 'gdpr_requests', mayStart: `j.given_up_at IS NULL AND ${HAS_TURN}`, heldAs: 'treated', alsoSet: 'updated_at = now()',
+  table: 'gdpr_requests',
+  mayStart: `j.given_up_at IS NULL AND ${HAS_TURN}`,
+  heldAs: 'treated',
+  alsoSet: 'updated_at = now()',
 };
 
 /** An earlier workflow may have ended while the job waited for a slot. */
@@ -36,12 +39,17 @@ const NO_STAGE = 'stage = NULL';
 
 export const STORED_JOBS: Record<JobKind, StoredKind> = {
   import: {
-    table: 'imports', alsoSet: NO_STAGE,
-    alsoReset: 'UPDATE import_lanes l SET generation = reset.generation FROM reset WHERE l.entity_id = $1 AND l.import_id = $2',
+    table: 'imports',
+    alsoSet: NO_STAGE,
+    alsoReset:
+      'UPDATE import_lanes l SET generation = reset.generation FROM reset WHERE l.entity_id = $1 AND l.import_id = $2',
   },
   // A run may wait in the queue of syncs, too.
   sync: {
-    table: 'sync_runs', owner: 'sync_id', isBeside: (run) => `${run}.dry_run`, alsoSet: `stage = '${WAITING_FOR_SLOT}'`,
+    table: 'sync_runs',
+    owner: 'sync_id',
+    isBeside: (run) => `${run}.dry_run`,
+    alsoSet: `stage = '${WAITING_FOR_SLOT}'`,
   },
   export: { table: 'export_runs', owner: 'exporter_id', alsoSet: NO_STAGE },
   file: { table: 'file_jobs', alsoSet: NO_STAGE },
@@ -60,20 +68,28 @@ export function isFree({ table, owner, isBeside = () => 'false' }: StoredKind, b
 }
 
 /**
- * Makes the row this workflow run's, and returns its columns; a repeat by the same run succeeds. Null when it is another's, has ended, or
- * another job of its owner is under way, or was there before. Where there is an owner, `tx` holds it.
+ * Makes the row this workflow run's, and returns its columns; a repeat by the same run succeeds. Null when it is
+ * another's, has ended, or another job of its owner is under way, or was there before. Where there is an owner, `tx`
+ * holds it.
  */
 export async function claimJob<R extends object>(
-  tx: Queryable, kind: JobKind, { entityId, runId }: Pick<JobRef, 'entityId' | 'runId'>, workflowRunId: string,
+  tx: Queryable,
+  kind: JobKind,
+  { entityId, runId }: Pick<JobRef, 'entityId' | 'runId'>,
+  workflowRunId: string,
 ): Promise<R | null> {
   const stored = STORED_JOBS[kind];
   const { table, heldAs = 'running', alsoSet } = stored;
-  return readRow<R>(await tx.query(
-    `UPDATE ${table} j SET state = CASE state WHEN 'accepted' THEN 'running' ELSE state END, run_id = $3,
+  return readRow<R>(
+    await tx.query(
+      `UPDATE ${table} j SET state = CASE state WHEN 'accepted' THEN 'running' ELSE state END, run_id = $3,
        started_at = coalesce(started_at, now())${alsoSet === undefined ? '' : `, ${alsoSet}`}
      WHERE entity_id = $1 AND id = $2 AND (state = 'accepted' OR (state IN ('running', '${heldAs}') AND run_id = $3))
        AND ${isFree(stored, 'o.id < j.id')}
-     RETURNING *`, [entityId, runId, workflowRunId]));
+     RETURNING *`,
+      [entityId, runId, workflowRunId],
+    ),
+  );
 }
 
 type Selected = {
@@ -87,30 +103,49 @@ type Selected = {
 
 /** Holds the row until the transaction ends. Null when another generation has taken over, or it has ended. */
 export async function lockJob<R extends object>(
-  tx: Tx, kind: JobKind, { entityId, runId, generation }: JobKey, { select, states = ['running'], isShared = false }: Selected = {},
+  tx: Tx,
+  kind: JobKind,
+  { entityId, runId, generation }: JobKey,
+  { select, states = ['running'], isShared = false }: Selected = {},
 ): Promise<R | null> {
-  return readRow<R>(await tx.query(
-    `${select ?? `SELECT j.* FROM ${STORED_JOBS[kind].table} j`}
+  return readRow<R>(
+    await tx.query(
+      `${select ?? `SELECT j.* FROM ${STORED_JOBS[kind].table} j`}
      WHERE j.entity_id = $1 AND j.id = $2 AND j.generation = $3 AND j.state = ANY ($4)
      FOR ${isShared ? 'SHARE' : 'NO KEY UPDATE'} OF j`,
-    [entityId, runId, generation, states]));
+      [entityId, runId, generation, states],
+    ),
+  );
 }
 
 /** Whether a step of this generation may still go on. */
-export async function isJobCurrent(db: Queryable, kind: JobKind, { entityId, runId, generation }: JobKey): Promise<boolean> {
+export async function isJobCurrent(
+  db: Queryable,
+  kind: JobKind,
+  { entityId, runId, generation }: JobKey,
+): Promise<boolean> {
   const { rowCount } = await db.query(
     `SELECT FROM ${STORED_JOBS[kind].table} WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state = 'running'`,
-    [entityId, runId, generation]);
+    [entityId, runId, generation],
+  );
   return rowCount === 1;
 }
 
-/** Changes a running job; `set` has its values from $4 on. Throws `JobGone` when another generation has taken over, or it has ended. */
+/**
+ * Changes a running job; `set` has its values from $4 on. Throws `JobGone` when another generation has taken over, or
+ * it has ended.
+ */
 export async function updateJob(
-  db: Queryable, kind: JobKind, { entityId, runId, generation }: JobKey, set: string, values: unknown[],
+  db: Queryable,
+  kind: JobKind,
+  { entityId, runId, generation }: JobKey,
+  set: string,
+  values: unknown[],
 ): Promise<void> {
   const { rowCount } = await db.query(
     `UPDATE ${STORED_JOBS[kind].table} SET ${set} WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state = 'running'`,
-    [entityId, runId, generation, ...values]);
+    [entityId, runId, generation, ...values],
+  );
   if (rowCount !== 1) throw new JobGone();
 }
 
@@ -121,42 +156,67 @@ export type StagedKind = Extract<JobKind, 'import' | 'sync' | 'export' | 'file'>
  * generation has taken over.
  */
 export async function updateJobStage(
-  db: Queryable, kind: StagedKind, { entityId, runId, generation }: JobKey, stage: string | null,
+  db: Queryable,
+  kind: StagedKind,
+  { entityId, runId, generation }: JobKey,
+  stage: string | null,
 ): Promise<void> {
   await db.query(
     `UPDATE ${STORED_JOBS[kind].table} SET stage = $4
      WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state = 'running' AND stage IS DISTINCT FROM $4`,
-    [entityId, runId, generation, stage]);
+    [entityId, runId, generation, stage],
+  );
 }
 
 /** Holds a job that is to be canceled. Null for an unknown one, false for one that has ended. */
 export async function lockJobToCancel<R extends { state: string }>(
-  tx: Queryable, kind: JobKind, entityId: number, identifier: string,
+  tx: Queryable,
+  kind: JobKind,
+  entityId: number,
+  identifier: string,
 ): Promise<R | false | null> {
   const { table, only = 'true' } = STORED_JOBS[kind];
-  const found = readRow<R>(await tx.query(
-    `SELECT * FROM ${table} WHERE entity_id = $1 AND identifier = $2 AND ${only} FOR NO KEY UPDATE`, [entityId, identifier]));
+  const found = readRow<R>(
+    await tx.query(`SELECT * FROM ${table} WHERE entity_id = $1 AND identifier = $2 AND ${only} FOR NO KEY UPDATE`, [
+      entityId,
+      identifier,
+    ]),
+  );
   if (!found) return null;
   return found.state === 'accepted' || found.state === 'running' ? found : false;
 }
 
 /** Returns the job's key if it has not ended. A job without a claim counts as running from then on. */
-export async function beginJob(db: Queryable, kind: JobKind, entityId: number, identifier: string): Promise<JobKey | null> {
+export async function beginJob(
+  db: Queryable,
+  kind: JobKind,
+  entityId: number,
+  identifier: string,
+): Promise<JobKey | null> {
   const { table, only = 'true' } = STORED_JOBS[kind];
-  return readRow<JobKey>(await db.query(
-    `UPDATE ${table} SET state = 'running', started_at = coalesce(started_at, now())
+  return readRow<JobKey>(
+    await db.query(
+      `UPDATE ${table} SET state = 'running', started_at = coalesce(started_at, now())
      WHERE entity_id = $1 AND identifier = $2 AND state IN ('accepted', 'running') AND ${only}
-     RETURNING entity_id, id AS run_id, generation`, [entityId, identifier]));
+     RETURNING entity_id, id AS run_id, generation`,
+      [entityId, identifier],
+    ),
+  );
 }
 
 /** Ends a job that `tx` holds; `also` sets more, with values from $4 on. */
 export async function endJob(
-  tx: Queryable, kind: JobKind, { entityId, id }: { entityId: number; id: number }, state: JobEnd['state'], also = '',
+  tx: Queryable,
+  kind: JobKind,
+  { entityId, id }: { entityId: number; id: number },
+  state: JobEnd['state'],
+  also = '',
   values: unknown[] = [],
 ): Promise<void> {
   await tx.query(
     `UPDATE ${STORED_JOBS[kind].table} SET state = $3, ended_at = now()${also === '' ? '' : `, ${also}`} WHERE entity_id = $1 AND id = $2`,
-    [entityId, id, state, ...values]);
+    [entityId, id, state, ...values],
+  );
 }
 
 export type JobEnd = {
@@ -168,39 +228,63 @@ export type JobEnd = {
 
 /** The same of a run, with why it failed and what is to be mailed. */
 export async function endRun(
-  tx: Queryable, kind: 'sync' | 'export', run: { entityId: number; id: number }, { state, failure, alert }: JobEnd,
+  tx: Queryable,
+  kind: 'sync' | 'export',
+  run: { entityId: number; id: number },
+  { state, failure, alert }: JobEnd,
 ): Promise<void> {
-  await endJob(tx, kind, run, state, 'failure_status = $4, failure = $5, alert = $6, waits_until = NULL',
-    [failure?.status ?? null, failure?.message ?? null, alert]);
+  await endJob(tx, kind, run, state, 'failure_status = $4, failure = $5, alert = $6, waits_until = NULL', [
+    failure?.status ?? null,
+    failure?.message ?? null,
+    alert,
+  ]);
 }
 
 /** Why a run can't go on for now, and until when it waits. */
 export async function updateRunTrouble(
-  tx: Queryable, kind: 'sync' | 'export', { entityId, id }: { entityId: number; id: number }, { tries, failingSince, waitsUntil }: NextTry,
+  tx: Queryable,
+  kind: 'sync' | 'export',
+  { entityId, id }: { entityId: number; id: number },
+  { tries, failingSince, waitsUntil }: NextTry,
   fault: string,
 ): Promise<void> {
   await tx.query(
     `UPDATE ${STORED_JOBS[kind].table} SET tries = $3, failing_since = $4, fault = $5, waits_until = $6 WHERE entity_id = $1 AND id = $2`,
-    [entityId, id, tries, failingSince, fault, waitsUntil]);
+    [entityId, id, tries, failingSince, fault, waitsUntil],
+  );
 }
 
 /** What a run has of its trouble once it goes on. */
 export const NO_TROUBLE = 'tries = 0, failing_since = NULL, fault = NULL, waits_until = NULL';
 
 /** The oldest job of an owner that waits to be started, where none is running. */
-export async function findNextJob(db: Queryable, kind: 'sync' | 'export', entityId: number, ownerId: number): Promise<JobRef | null> {
+export async function findNextJob(
+  db: Queryable,
+  kind: 'sync' | 'export',
+  entityId: number,
+  ownerId: number,
+): Promise<JobRef | null> {
   const stored = STORED_JOBS[kind];
   const { isBeside = () => 'false' } = stored;
   const { rows } = await db.query<{ id: number; identifier: string }>(
     `SELECT id, identifier FROM ${stored.table} j
      WHERE entity_id = $1 AND ${stored.owner} = $2 AND state = 'accepted' AND NOT ${isBeside('j')} AND ${isFree(stored)}
-     ORDER BY id LIMIT 1`, [entityId, ownerId]);
+     ORDER BY id LIMIT 1`,
+    [entityId, ownerId],
+  );
   return rows[0] ? { entityId, runId: rows[0].id, identifier: rows[0].identifier } : null;
 }
 
 /** Identifiers of some jobs by their ids. */
-export async function listJobIdentifiers(db: Queryable, kind: JobKind, entityId: number, ids: number[]): Promise<Map<number, string>> {
+export async function listJobIdentifiers(
+  db: Queryable,
+  kind: JobKind,
+  entityId: number,
+  ids: number[],
+): Promise<Map<number, string>> {
   const { rows } = await db.query<{ id: number; identifier: string }>(
-    `SELECT id, identifier FROM ${STORED_JOBS[kind].table} WHERE entity_id = $1 AND id = ANY ($2)`, [entityId, ids]);
+    `SELECT id, identifier FROM ${STORED_JOBS[kind].table} WHERE entity_id = $1 AND id = ANY ($2)`,
+    [entityId, ids],
+  );
   return new Map(rows.map(({ id, identifier }) => [id, identifier]));
 }

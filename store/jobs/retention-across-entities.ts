@@ -20,28 +20,42 @@ export async function listExpiredImports(db: Queryable): Promise<JobRef[]> {
   const { rows } = await db.query<RefRow>(
     `SELECT entity_id, id, identifier FROM imports
      WHERE received_at < now() - interval '7 days' AND ended_at < now() - interval '7 days'
-     ORDER BY received_at LIMIT 100`);
+     ORDER BY received_at LIMIT 100`,
+  );
   return rows.map((row) => ({ entityId: row.entity_id, runId: row.id, identifier: row.identifier }));
 }
 
 /** What dry runs that have ended left beside the values. */
 export async function deleteDryRunRemains(db: Database): Promise<void> {
   for (const table of ['dry_run_sets', 'dry_run_ids']) {
-    await inBatches(db, `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
+    await inBatches(
+      db,
+      `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
       SELECT d.ctid FROM ${table} d JOIN imports i ON i.entity_id = d.entity_id AND i.id = d.import_id
-      WHERE i.ended_at IS NOT NULL LIMIT ${BATCH}))`, []);
+      WHERE i.ended_at IS NOT NULL LIMIT ${BATCH}))`,
+      [],
+    );
   }
 }
 
 /** Deletes the errors in bounded batches, then the job, and notes its pinned file for deletion. */
 export async function deleteImport(db: Database, { entityId, runId: importId }: JobRef): Promise<void> {
-  await inBatches(db, `DELETE FROM import_errors WHERE entity_id = $1 AND import_id = $2 AND line IN (
+  await inBatches(
+    db,
+    `DELETE FROM import_errors WHERE entity_id = $1 AND import_id = $2 AND line IN (
     SELECT line FROM import_errors WHERE entity_id = $1 AND import_id = $2 ORDER BY line LIMIT ${BATCH})`,
-  [entityId, importId]);
+    [entityId, importId],
+  );
   await write(db, async (tx) => {
     const { rows } = await tx.query<{ file_key: string | null }>(
-      'DELETE FROM imports WHERE entity_id = $1 AND id = $2 RETURNING file_key', [entityId, importId]);
-    await noteFileDeletions(tx, entityId, rows.flatMap(({ file_key: key }) => key ?? []));
+      'DELETE FROM imports WHERE entity_id = $1 AND id = $2 RETURNING file_key',
+      [entityId, importId],
+    );
+    await noteFileDeletions(
+      tx,
+      entityId,
+      rows.flatMap(({ file_key: key }) => key ?? []),
+    );
   });
 }
 
@@ -51,18 +65,22 @@ export async function deleteImport(db: Database, { entityId, runId: importId }: 
  */
 export async function deleteRemains(db: Database): Promise<void> {
   const { rows: attributes } = await db.query<{ entity_id: number; sor_id: number; id: number }>(
-    `SELECT a.entity_id, a.sor_id, a.id FROM customer_attributes a WHERE a.deleted_at IS NOT NULL`);
+    `SELECT a.entity_id, a.sor_id, a.id FROM customer_attributes a WHERE a.deleted_at IS NOT NULL`,
+  );
   for (const { entity_id: entityId, sor_id: sorId, id } of attributes) {
     await deleteValues(db, entityId, sorId, id);
     await db.query('DELETE FROM customer_attributes WHERE entity_id = $1 AND id = $2', [entityId, id]);
   }
   const { rows: sors } = await db.query<{ entity_id: number; id: number }>(
-    'SELECT entity_id, id FROM systems_of_records WHERE deleted_at IS NOT NULL');
+    'SELECT entity_id, id FROM systems_of_records WHERE deleted_at IS NOT NULL',
+  );
   for (const { entity_id: entityId, id } of sors) {
     await deleteValues(db, entityId, id, null);
     await db.query(
       `DELETE FROM systems_of_records s WHERE entity_id = $1 AND id = $2
-         AND NOT EXISTS (SELECT FROM imports i WHERE i.entity_id = s.entity_id AND i.sor_id = s.id)`, [entityId, id]);
+         AND NOT EXISTS (SELECT FROM imports i WHERE i.entity_id = s.entity_id AND i.sor_id = s.id)`,
+      [entityId, id],
+    );
   }
 }
 
@@ -72,9 +90,13 @@ export async function deleteExpiredTokens(db: Queryable): Promise<void> {
 
 /** Idempotency keys whose time is over, with the replies kept under them. */
 export async function deleteOldRequests(db: Database): Promise<void> {
-  await inBatches(db, `DELETE FROM idempotent_requests WHERE (entity_id, key_hash) IN (
+  await inBatches(
+    db,
+    `DELETE FROM idempotent_requests WHERE (entity_id, key_hash) IN (
     SELECT entity_id, key_hash FROM idempotent_requests WHERE received_at < now() - ${KEY_KEPT_FOR}
-    ORDER BY received_at LIMIT ${BATCH})`, []);
+    ORDER BY received_at LIMIT ${BATCH})`,
+    [],
+  );
 }
 
 /** Entities in whose feed a request has waited for more than `graceSeconds`. */
@@ -82,28 +104,43 @@ export async function listWaitingFeeds(db: Queryable, graceSeconds: number): Pro
   // feed_inbox holds only what waits, and all that is read.
   const { rows } = await db.query<{ entity_id: number }>(
     `SELECT DISTINCT entity_id FROM feed_requests
-     WHERE done_at IS NULL AND received_at < now() - make_interval(secs => $1)`, [graceSeconds]);
+     WHERE done_at IS NULL AND received_at < now() - make_interval(secs => $1)`,
+    [graceSeconds],
+  );
   return rows.map((row) => row.entity_id);
 }
 
-/** Entities of which customers have been pending for more than `graceSeconds`: while merges follow each other ten times as long. */
+/**
+ * Entities of which customers have been pending for more than `graceSeconds`: while merges follow each other ten times
+ * as long.
+ */
 export async function listEntitiesWithPendingCustomers(db: Queryable, graceSeconds: number): Promise<number[]> {
   const { rows } = await db.query<{ entity_id: number }>(
     `SELECT entity_id FROM attribute_change_log WHERE pending GROUP BY entity_id
      HAVING max(received_at) < now() - make_interval(secs => $1)
-       OR min(received_at) < now() - make_interval(secs => 10 * $1)`, [graceSeconds]);
+       OR min(received_at) < now() - make_interval(secs => 10 * $1)`,
+    [graceSeconds],
+  );
   return rows.map((row) => row.entity_id);
 }
 
 /** Requests of feeds that were done more than a week ago, after their errors (reference: Limits). */
 export async function deleteOldFeedRequests(db: Database): Promise<void> {
-  await inBatches(db, `DELETE FROM import_errors WHERE ctid = ANY (ARRAY(
+  await inBatches(
+    db,
+    `DELETE FROM import_errors WHERE ctid = ANY (ARRAY(
     SELECT e.ctid FROM feed_requests r JOIN import_errors e ON e.entity_id = r.entity_id AND e.import_id = r.id
-    WHERE r.done_at < now() - interval '7 days' LIMIT ${BATCH}))`, []);
-  await inBatches(db, `DELETE FROM feed_requests WHERE ctid = ANY (ARRAY(
+    WHERE r.done_at < now() - interval '7 days' LIMIT ${BATCH}))`,
+    [],
+  );
+  await inBatches(
+    db,
+    `DELETE FROM feed_requests WHERE ctid = ANY (ARRAY(
     SELECT ctid FROM feed_requests r WHERE done_at < now() - interval '7 days'
       AND NOT EXISTS (SELECT FROM import_errors e WHERE e.entity_id = r.entity_id AND e.import_id = r.id)
-    ORDER BY done_at LIMIT ${BATCH}))`, []);
+    ORDER BY done_at LIMIT ${BATCH}))`,
+    [],
+  );
 }
 
 /** Entries of the change log whose time is over. */
@@ -127,7 +164,11 @@ async function deleteValues(db: Database, entityId: number, sorId: number, attri
   }
 }
 
-async function deleteSomeValues(tx: Tx, { entityId, sorId, attributeId }: ValuesOf, after: ValueKey): Promise<ValueKey | null> {
+async function deleteSomeValues(
+  tx: Tx,
+  { entityId, sorId, attributeId }: ValuesOf,
+  after: ValueKey,
+): Promise<ValueKey | null> {
   await lockCustomers(tx, entityId);
   await tx.query(LOOK_UP_BY_KEY);
   // One scan along the primary key for all batches: none reads again what was deleted, or belongs to other attributes.
@@ -144,7 +185,8 @@ async function deleteSomeValues(tx: Tx, { entityId, sorId, attributeId }: Values
          coalesce(array_agg(customer_id) FILTER (WHERE customer_type = 1), '{}')::text AS devices FROM deleted)
      SELECT deleted.*, users, devices FROM deleted, by_type
      ORDER BY customer_id DESC, customer_type DESC, attribute_id DESC LIMIT 1`,
-    [entityId, sorId, attributeId, after.customer_id, after.customer_type, after.attribute_id]);
+    [entityId, sorId, attributeId, after.customer_id, after.customer_type, after.attribute_id],
+  );
   const [last] = rows;
   if (!last) return null;
   await deleteValueless(tx, entityId, { user_id: last.users, device_id: last.devices });
@@ -152,25 +194,34 @@ async function deleteSomeValues(tx: Tx, { entityId, sorId, attributeId }: Values
 }
 
 /**
- * The runs of exporters that were deleted over a month ago, with what they wrote down; then the exporters themselves, but for those that
- * have written something: whoever is erased later is told that there are copies.
+ * The runs of exporters that were deleted over a month ago, with what they wrote down; then the exporters themselves,
+ * but for those that have written something: whoever is erased later is told that there are copies.
  */
 export async function deleteOldExportRuns(db: Database): Promise<void> {
-  await inBatches(db, `DELETE FROM export_runs WHERE ctid = ANY (ARRAY(
+  await inBatches(
+    db,
+    `DELETE FROM export_runs WHERE ctid = ANY (ARRAY(
     SELECT r.ctid FROM data_exporters x JOIN export_runs r ON r.entity_id = x.entity_id AND r.exporter_id = x.id
-    WHERE x.deleted_at < now() - interval '30 days' AND r.ended_at IS NOT NULL LIMIT ${RUNS_AT_ONCE}))`, []);
+    WHERE x.deleted_at < now() - interval '30 days' AND r.ended_at IS NOT NULL LIMIT ${RUNS_AT_ONCE}))`,
+    [],
+  );
   await db.query(
     `DELETE FROM data_exporters x WHERE deleted_at < now() - interval '30 days' AND initial_run_at IS NULL
-       AND NOT EXISTS (SELECT FROM export_runs r WHERE r.entity_id = x.entity_id AND r.exporter_id = x.id)`);
+       AND NOT EXISTS (SELECT FROM export_runs r WHERE r.entity_id = x.entity_id AND r.exporter_id = x.id)`,
+  );
 }
 
 const NOTES_OF_RUNS = [
-  ['import_errors', 'import_id'], ['sync_log', 'run_id'], ['sync_batches', 'run_id'], ['sync_pinned_batches', 'run_id'],
+  ['import_errors', 'import_id'],
+  ['sync_log', 'run_id'],
+  ['sync_batches', 'run_id'],
+  ['sync_pinned_batches', 'run_id'],
 ] as const;
 
 /**
- * Runs that ended more than a month ago, with what was noted down in them; then what deleted syncs knew of their records, and the syncs
- * themselves, but for those that wrote into another system: receipts of later deletions name them.
+ * Runs that ended more than a month ago, with what was noted down in them; then what deleted syncs knew of their
+ * records, and the syncs themselves, but for those that wrote into another system: receipts of later deletions name
+ * them.
  */
 export async function deleteOldSyncRuns(db: Database): Promise<void> {
   // By sync_runs_by_age, and by sync_runs_of_sync for each deleted sync.
@@ -178,11 +229,16 @@ export async function deleteOldSyncRuns(db: Database): Promise<void> {
     `(SELECT entity_id, id FROM sync_runs WHERE ended_at < now() - interval '30 days' ORDER BY ended_at LIMIT 100)
      UNION
      (SELECT r.entity_id, r.id FROM syncs s JOIN sync_runs r ON r.entity_id = s.entity_id AND r.sync_id = s.id
-      WHERE s.deleted_at IS NOT NULL AND r.ended_at IS NOT NULL LIMIT 100)`);
+      WHERE s.deleted_at IS NOT NULL AND r.ended_at IS NOT NULL LIMIT 100)`,
+  );
   for (const { entity_id: entityId, id } of rows) {
     for (const [table, column] of NOTES_OF_RUNS) {
-      await inBatches(db, `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM ${table} WHERE entity_id = $1 AND ${column} = $2 LIMIT ${BATCH}))`, [entityId, id]);
+      await inBatches(
+        db,
+        `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM ${table} WHERE entity_id = $1 AND ${column} = $2 LIMIT ${BATCH}))`,
+        [entityId, id],
+      );
     }
     await db.query('DELETE FROM sync_runs WHERE entity_id = $1 AND id = $2', [entityId, id]);
   }
@@ -190,12 +246,20 @@ export async function deleteOldSyncRuns(db: Database): Promise<void> {
   for (const { entity_id: entityId, id } of syncs) {
     await db.query(
       `UPDATE syncs SET has_copies = true WHERE entity_id = $1 AND id = $2 AND destination_id IS NOT NULL AND NOT has_copies
-         AND EXISTS (SELECT FROM sync_records WHERE entity_id = $1 AND sync_id = $2)`, [entityId, id]);
-    await inBatches(db, `DELETE FROM sync_records WHERE ctid = ANY (ARRAY(
-      SELECT ctid FROM sync_records WHERE entity_id = $1 AND sync_id = $2 LIMIT ${BATCH}))`, [entityId, id]);
+         AND EXISTS (SELECT FROM sync_records WHERE entity_id = $1 AND sync_id = $2)`,
+      [entityId, id],
+    );
+    await inBatches(
+      db,
+      `DELETE FROM sync_records WHERE ctid = ANY (ARRAY(
+      SELECT ctid FROM sync_records WHERE entity_id = $1 AND sync_id = $2 LIMIT ${BATCH}))`,
+      [entityId, id],
+    );
     await db.query(
       `DELETE FROM syncs s WHERE entity_id = $1 AND id = $2 AND NOT has_copies
-         AND NOT EXISTS (SELECT FROM sync_runs r WHERE r.entity_id = $1 AND r.sync_id = $2)`, [entityId, id]);
+         AND NOT EXISTS (SELECT FROM sync_runs r WHERE r.entity_id = $1 AND r.sync_id = $2)`,
+      [entityId, id],
+    );
   }
 }
 
@@ -208,16 +272,23 @@ export async function deleteMembersOfDeleted(db: Database): Promise<void> {
        SELECT next.* FROM held h CROSS JOIN LATERAL (
          SELECT m.entity_id, m.segment_id FROM segment_members m
          WHERE (m.entity_id, m.segment_id) > (h.entity_id, h.segment_id) ORDER BY m.entity_id, m.segment_id LIMIT 1) next)
-     SELECT h.* FROM held h WHERE NOT EXISTS (SELECT FROM segments s WHERE s.entity_id = h.entity_id AND s.id = h.segment_id)`);
+     SELECT h.* FROM held h WHERE NOT EXISTS (SELECT FROM segments s WHERE s.entity_id = h.entity_id AND s.id = h.segment_id)`,
+  );
   for (const { entity_id: entityId, segment_id: id } of rows) {
-    await inBatches(db, `DELETE FROM segment_members WHERE ctid = ANY (ARRAY(
-      SELECT ctid FROM segment_members WHERE entity_id = $1 AND segment_id = $2 ORDER BY person LIMIT ${BATCH}))`, [entityId, id]);
+    await inBatches(
+      db,
+      `DELETE FROM segment_members WHERE ctid = ANY (ARRAY(
+      SELECT ctid FROM segment_members WHERE entity_id = $1 AND segment_id = $2 ORDER BY person LIMIT ${BATCH}))`,
+      [entityId, id],
+    );
   }
 }
 
 /** Entities with a segment whose refresh has been due for more than `graceSeconds`. */
 export async function listEntitiesWithDueSegments(db: Queryable, graceSeconds: number): Promise<number[]> {
   const { rows } = await db.query<{ entity_id: number }>(
-    `SELECT DISTINCT entity_id FROM segments WHERE refresh_wanted_at < now() - make_interval(secs => $1)`, [graceSeconds]);
+    `SELECT DISTINCT entity_id FROM segments WHERE refresh_wanted_at < now() - make_interval(secs => $1)`,
+    [graceSeconds],
+  );
   return rows.map((row) => row.entity_id);
 }

@@ -8,25 +8,44 @@ const RUN_COLUMN = { sync: 'sync_run_id', export: 'export_run_id' } as const;
 
 /** The id of the row that keeps it. Safe to repeat. */
 export async function insertRunAlert(
-  db: Queryable, kind: 'sync' | 'export', { entityId, runId }: { entityId: number; runId: number }, connectionId: number,
+  db: Queryable,
+  kind: 'sync' | 'export',
+  { entityId, runId }: { entityId: number; runId: number },
+  connectionId: number,
 ): Promise<number> {
   const column = RUN_COLUMN[kind];
   const values = [entityId, runId, connectionId];
-  await db.query(`INSERT INTO run_alerts (entity_id, ${column}, connection_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`, values);
+  await db.query(
+    `INSERT INTO run_alerts (entity_id, ${column}, connection_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
+    values,
+  );
   const { rows } = await db.query<{ id: number }>(
-    `SELECT id FROM run_alerts WHERE entity_id = $1 AND ${column} = $2 AND connection_id = $3`, values);
+    `SELECT id FROM run_alerts WHERE entity_id = $1 AND ${column} = $2 AND connection_id = $3`,
+    values,
+  );
   return rows[0]!.id;
 }
 
 /** By run, in the order in which they were sent first; runs without any are left out. */
 export async function listRunAlerts(
-  db: Queryable, kind: 'sync' | 'export', entityId: number, runIds: readonly number[],
+  db: Queryable,
+  kind: 'sync' | 'export',
+  entityId: number,
+  runIds: readonly number[],
 ): Promise<Map<number, RunAlertOutcome[]>> {
   const column = RUN_COLUMN[kind];
-  const { rows } = await db.query<{ run: number; connection: string; state: MailState | null; tries: number; reason: string | null }>(
+  const { rows } = await db.query<{
+    run: number;
+    connection: string;
+    state: MailState | null;
+    tries: number;
+    reason: string | null;
+  }>(
     `SELECT a.${column} AS run, c.identifier AS connection, a.mail_state AS state, a.mail_tries AS tries, a.mail_reason AS reason
      FROM run_alerts a JOIN connections c ON c.entity_id = a.entity_id AND c.id = a.connection_id
-     WHERE a.entity_id = $1 AND a.${column} = ANY ($2) ORDER BY a.id`, [entityId, runIds]);
+     WHERE a.entity_id = $1 AND a.${column} = ANY ($2) ORDER BY a.id`,
+    [entityId, runIds],
+  );
   const grouped = Map.groupBy(rows, ({ run }) => run);
   return new Map([...grouped].map(([run, outcomes]) => [run, outcomes.map(({ run: _, ...outcome }) => outcome)]));
 }

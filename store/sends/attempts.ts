@@ -13,10 +13,26 @@ export type AttemptState = 'waiting' | 'sending' | 'settled';
 
 /** An attempt as it is written first. `content`: what the device gets, as JSON. */
 export type NewAttempt = {
-  id: number; campaignId: number; appId: number; sendId: number; messageOrdinal: number; channel: 'push' | 'inapp' | 'both';
-  state: AttemptState; isPaced: boolean; code: AttemptCode; details: string | null; dueAt: Date | null; expiresAt: Date | null;
-  inappUntil: Date | null; provider: string | null; providerMessageId?: string | null; deviceId: string | null; userId: string | null;
-  userHash: Buffer | null; variant: string | null; content: string | null;
+  id: number;
+  campaignId: number;
+  appId: number;
+  sendId: number;
+  messageOrdinal: number;
+  channel: 'push' | 'inapp' | 'both';
+  state: AttemptState;
+  isPaced: boolean;
+  code: AttemptCode;
+  details: string | null;
+  dueAt: Date | null;
+  expiresAt: Date | null;
+  inappUntil: Date | null;
+  provider: string | null;
+  providerMessageId?: string | null;
+  deviceId: string | null;
+  userId: string | null;
+  userHash: Buffer | null;
+  variant: string | null;
+  content: string | null;
 };
 
 /** So many ids each number of the sequence stands for, from it on. */
@@ -26,7 +42,8 @@ const IDS_OF_A_NUMBER = 100;
 export async function drawAttemptIds(tx: Tx, count: number): Promise<{ ids: number[]; now: string }> {
   const { rows } = await tx.query<{ first: number; now: string }>(
     `SELECT nextval('attempt_ids') AS first, now()::text AS now FROM generate_series(1, $1)`,
-    [Math.max(1, Math.ceil(count / IDS_OF_A_NUMBER))]);
+    [Math.max(1, Math.ceil(count / IDS_OF_A_NUMBER))],
+  );
   const ids = rows.flatMap(({ first }) => Array.from({ length: IDS_OF_A_NUMBER }, (_, nth) => first + nth));
   return { ids: ids.slice(0, count), now: rows[0]!.now };
 }
@@ -38,7 +55,12 @@ const COLUMNS = `entity_id, campaign_id, id, app_id, send_id, message_ordinal, c
 const WRITTEN_CHARS = 1024 ** 2;
 
 /** A settled attempt has the time of the transaction, `now`: exports of later windows find it. */
-export async function insertAttempts(tx: Tx, entityId: number, attempts: readonly NewAttempt[], now: string): Promise<void> {
+export async function insertAttempts(
+  tx: Tx,
+  entityId: number,
+  attempts: readonly NewAttempt[],
+  now: string,
+): Promise<void> {
   if (attempts.length === 0) return;
   await pipeline(linesOf(entityId, attempts, now), tx.query(copyFrom(`COPY attempts (${COLUMNS}) FROM STDIN`)));
 }
@@ -56,10 +78,28 @@ function* linesOf(entityId: number, attempts: readonly NewAttempt[], now: string
 
 function attemptLine(entityId: number, attempt: NewAttempt, now: string): string {
   return copyLine([
-    entityId, attempt.campaignId, attempt.id, attempt.appId, attempt.sendId, attempt.messageOrdinal, attempt.channel, attempt.state,
-    attempt.code, attempt.details, attempt.state === 'settled' ? now : null, isoOf(attempt.dueAt), attempt.isPaced,
-    isoOf(attempt.expiresAt), isoOf(attempt.inappUntil), attempt.provider, attempt.providerMessageId ?? null, attempt.deviceId,
-    attempt.userId, attempt.userHash === null ? null : `\\x${attempt.userHash.toString('hex')}`, attempt.variant, attempt.content,
+    entityId,
+    attempt.campaignId,
+    attempt.id,
+    attempt.appId,
+    attempt.sendId,
+    attempt.messageOrdinal,
+    attempt.channel,
+    attempt.state,
+    attempt.code,
+    attempt.details,
+    attempt.state === 'settled' ? now : null,
+    isoOf(attempt.dueAt),
+    attempt.isPaced,
+    isoOf(attempt.expiresAt),
+    isoOf(attempt.inappUntil),
+    attempt.provider,
+    attempt.providerMessageId ?? null,
+    attempt.deviceId,
+    attempt.userId,
+    attempt.userHash === null ? null : `\\x${attempt.userHash.toString('hex')}`,
+    attempt.variant,
+    attempt.content,
   ]);
 }
 
@@ -67,17 +107,43 @@ const isoOf = (at: Date | null) => at?.toISOString() ?? null;
 
 /** An attempt that is to be sent now, and its device as it is now; null: the device is gone. */
 export type DueAttempt = {
-  id: number; campaignId: number; appId: number; messageOrdinal: number; userId: string | null; tries: number; isPaced: boolean;
-  expiresAt: Date; content: AttemptContent; device: TargetDevice | null;
+  id: number;
+  campaignId: number;
+  appId: number;
+  messageOrdinal: number;
+  userId: string | null;
+  tries: number;
+  isPaced: boolean;
+  expiresAt: Date;
+  content: AttemptContent;
+  device: TargetDevice | null;
 };
 
 type DueColumns = Omit<DueAttempt, 'device'> & { [Member in keyof TargetDevice]: TargetDevice[Member] | null };
 
-function toDueAttempt(
-  { id, campaignId, appId, messageOrdinal, userId, tries, isPaced, expiresAt, content, deviceId, ...device }: DueColumns,
-): DueAttempt {
+function toDueAttempt({
+  id,
+  campaignId,
+  appId,
+  messageOrdinal,
+  userId,
+  tries,
+  isPaced,
+  expiresAt,
+  content,
+  deviceId,
+  ...device
+}: DueColumns): DueAttempt {
   return {
-    id, campaignId, appId, messageOrdinal, userId, tries, isPaced, expiresAt, content,
+    id,
+    campaignId,
+    appId,
+    messageOrdinal,
+    userId,
+    tries,
+    isPaced,
+    expiresAt,
+    content,
     device: deviceId === null ? null : { deviceId, ...device },
   };
 }
@@ -86,12 +152,18 @@ function toDueAttempt(
 const TAKEN_BYTES = 4 * 1024 ** 2;
 
 /**
- * Lists waiting attempts whose time has come, oldest first, at most `limit` and about TAKEN_BYTES of content. Uses the index
- * attempts_open.
+ * Lists waiting attempts whose time has come, oldest first, at most `limit` and about TAKEN_BYTES of content. Uses the
+ * index attempts_open.
  */
-export async function listDueAttempts(tx: Queryable, entityId: number, sendId: number, limit: number): Promise<DueAttempt[]> {
-  return readRows(await tx.query(
-    `SELECT a.id, a.campaign_id, a.app_id, a.message_ordinal, a.user_id, a.tries, a.is_paced, a.expires_at, a.content, d.device_id,
+export async function listDueAttempts(
+  tx: Queryable,
+  entityId: number,
+  sendId: number,
+  limit: number,
+): Promise<DueAttempt[]> {
+  return readRows(
+    await tx.query(
+      `SELECT a.id, a.campaign_id, a.app_id, a.message_ordinal, a.user_id, a.tries, a.is_paced, a.expires_at, a.content, d.device_id,
        d.current_user_id, ${isLoggedOut('d')} AS is_logged_out, d.verified_user_id, d.push_token, d.opt_in, d.opt_out, d.uninstalled
      FROM (
        SELECT *, sum(bytes) OVER (ORDER BY due_at, id) - bytes AS bytes_before
@@ -100,15 +172,20 @@ export async function listDueAttempts(tx: Queryable, entityId: number, sendId: n
          WHERE entity_id = $1 AND send_id = $2 AND state = 'waiting' AND due_at <= now() ORDER BY due_at LIMIT $3) AS page) AS a
      LEFT JOIN devices d ON d.entity_id = $1 AND d.app_id = a.app_id AND d.device_id = a.device_id
      WHERE a.bytes_before < ${TAKEN_BYTES} ORDER BY a.due_at, a.id`,
-    [entityId, sendId, limit]), toDueAttempt);
+      [entityId, sendId, limit],
+    ),
+    toDueAttempt,
+  );
 }
 
 /**
- * Writes waiting attempts down as sending, and returns the ids of those that may leave: not one that another worker has marked, whose
- * campaign has ended, or whose person was erased meanwhile.
+ * Writes waiting attempts down as sending, and returns the ids of those that may leave: not one that another worker has
+ * marked, whose campaign has ended, or whose person was erased meanwhile.
  */
 export async function markSending(
-  tx: Queryable, entityId: number, attempts: readonly { id: number; campaignId: number }[],
+  tx: Queryable,
+  entityId: number,
+  attempts: readonly { id: number; campaignId: number }[],
 ): Promise<ReadonlySet<number>> {
   if (attempts.length === 0) return new Set();
   const { rows } = await tx.query<{ id: number }>(
@@ -116,13 +193,17 @@ export async function markSending(
      FROM unnest($2::integer[], $3::bigint[]) AS m (campaign_id, id)
      JOIN campaigns c ON c.entity_id = $1 AND c.id = m.campaign_id AND c.status = 'ongoing'
      WHERE a.entity_id = $1 AND a.campaign_id = m.campaign_id AND a.id = m.id AND a.state = 'waiting'
-     RETURNING a.id`, [entityId, attempts.map(({ campaignId }) => campaignId), attempts.map(({ id }) => id)]);
+     RETURNING a.id`,
+    [entityId, attempts.map(({ campaignId }) => campaignId), attempts.map(({ id }) => id)],
+  );
   return new Set(rows.map(({ id }) => id));
 }
 
 /** Puts waiting attempts off: until quiet hours end, or, `isPaced`, for their moment at the app's send rate. */
 export async function putOffAttempts(
-  tx: Queryable, entityId: number, putOff: readonly { id: number; campaignId: number; dueAt: Date; isPaced: boolean; details: string }[],
+  tx: Queryable,
+  entityId: number,
+  putOff: readonly { id: number; campaignId: number; dueAt: Date; isPaced: boolean; details: string }[],
 ): Promise<void> {
   if (putOff.length === 0) return;
   await tx.query(
@@ -130,47 +211,79 @@ export async function putOffAttempts(
      FROM unnest($2::integer[], $3::bigint[], $4::timestamptz[], $5::boolean[], $6::text[])
        AS p (campaign_id, id, due_at, is_paced, details)
      WHERE a.entity_id = $1 AND a.campaign_id = p.campaign_id AND a.id = p.id AND a.state = 'waiting'`,
-    [entityId, putOff.map(({ campaignId }) => campaignId), putOff.map(({ id }) => id), putOff.map(({ dueAt }) => dueAt),
-      putOff.map(({ isPaced }) => isPaced), putOff.map(({ details }) => details)]);
+    [
+      entityId,
+      putOff.map(({ campaignId }) => campaignId),
+      putOff.map(({ id }) => id),
+      putOff.map(({ dueAt }) => dueAt),
+      putOff.map(({ isPaced }) => isPaced),
+      putOff.map(({ details }) => details),
+    ],
+  );
 }
 
 /**
- * Moves at most `limit` attempts of an app that wait for the end of quiet hours to an earlier end, and returns how many: the app has other
- * quiet hours now. Uses the index attempts_open.
+ * Moves at most `limit` attempts of an app that wait for the end of quiet hours to an earlier end, and returns how
+ * many: the app has other quiet hours now. Uses the index attempts_open.
  */
 export async function updateQuietUntil(
-  tx: Queryable, entityId: number, sendId: number, { appId, quietUntil }: { appId: number; quietUntil: Date }, limit: number,
+  tx: Queryable,
+  entityId: number,
+  sendId: number,
+  { appId, quietUntil }: { appId: number; quietUntil: Date },
+  limit: number,
 ): Promise<number> {
   const { rowCount } = await tx.query(
     `UPDATE attempts SET due_at = $4 WHERE entity_id = $1 AND (campaign_id, id) IN (
        SELECT campaign_id, id FROM attempts
        WHERE entity_id = $1 AND send_id = $2 AND app_id = $3 AND state = 'waiting' AND details = $6
-         AND due_at > $4 LIMIT $5)`, [entityId, sendId, appId, quietUntil, limit, WAITS_FOR.quiet]);
+         AND due_at > $4 LIMIT $5)`,
+    [entityId, sendId, appId, quietUntil, limit, WAITS_FOR.quiet],
+  );
   return rowCount!;
 }
 
-/** Lists running sends with messages of an app that wait for the end of its quiet hours. Uses the index attempts_open. */
-export async function listQuietSends(db: Queryable, entityId: number, appId: number, limit: number): Promise<SendRef[]> {
+/**
+ * Lists running sends with messages of an app that wait for the end of its quiet hours. Uses the index attempts_open.
+ */
+export async function listQuietSends(
+  db: Queryable,
+  entityId: number,
+  appId: number,
+  limit: number,
+): Promise<SendRef[]> {
   const { rows } = await db.query<{ id: number; identifier: string; is_campaign: boolean }>(
     `SELECT s.id, s.identifier, s.campaign_id IS NOT NULL AS is_campaign FROM sends s
      WHERE s.entity_id = $1 AND s.state = 'running' AND EXISTS (
        SELECT FROM attempts a WHERE a.entity_id = $1 AND a.send_id = s.id AND a.app_id = $2 AND a.state = 'waiting' AND a.details = $3)
-     ORDER BY s.id LIMIT $4`, [entityId, appId, WAITS_FOR.quiet, limit]);
-  return rows.map(({ id: runId, identifier, is_campaign: isCampaign }) => (
-    { entityId, runId, identifier, kind: isCampaign ? 'campaign' : 'send' }));
+     ORDER BY s.id LIMIT $4`,
+    [entityId, appId, WAITS_FOR.quiet, limit],
+  );
+  return rows.map(({ id: runId, identifier, is_campaign: isCampaign }) => ({
+    entityId,
+    runId,
+    identifier,
+    kind: isCampaign ? 'campaign' : 'send',
+  }));
 }
 
 /** Whether attempts are under way: of a worker that was thought lost, where it is asked between two chunks. */
 export async function hasSending(db: Queryable, entityId: number, sendId: number): Promise<boolean> {
   const { rowCount } = await db.query(
-    `SELECT FROM attempts WHERE entity_id = $1 AND send_id = $2 AND state = 'sending' LIMIT 1`, [entityId, sendId]);
+    `SELECT FROM attempts WHERE entity_id = $1 AND send_id = $2 AND state = 'sending' LIMIT 1`,
+    [entityId, sendId],
+  );
   return rowCount! > 0;
 }
 
 /** When the first of the waiting ones is due; null: none waits. */
 export async function findNextDue(db: Queryable, entityId: number, sendId: number): Promise<Date | null> {
-  const { rows: [row] } = await db.query<{ due_at: Date | null }>(
-    `SELECT min(due_at) AS due_at FROM attempts WHERE entity_id = $1 AND send_id = $2 AND state = 'waiting'`, [entityId, sendId]);
+  const {
+    rows: [row],
+  } = await db.query<{ due_at: Date | null }>(
+    `SELECT min(due_at) AS due_at FROM attempts WHERE entity_id = $1 AND send_id = $2 AND state = 'waiting'`,
+    [entityId, sendId],
+  );
   return row!.due_at;
 }
 
@@ -179,16 +292,25 @@ const STILL_NEEDED = `CASE WHEN a.inapp_until IS NOT NULL AND a.shown_at IS NULL
 
 /** An attempt after it was made: settled, or waiting until `dueAt`. */
 export type AttemptOutcome = {
-  id: number; campaignId: number; code: AttemptCode; details: string | null; providerMessageId: string | null; dueAt: Date | null;
+  id: number;
+  campaignId: number;
+  code: AttemptCode;
+  details: string | null;
+  providerMessageId: string | null;
+  dueAt: Date | null;
 };
 
 /**
- * Writes down what became of attempts that were sending, or that waited and are not sent. One that was settled as UNKNOWN meanwhile, since
- * its worker was thought lost, gets what is known now, and settles now: who read that it is UNKNOWN reads of it again. The content of a
- * sensitive campaign's goes once no device needs it. Of a person who was erased meanwhile nothing comes back.
+ * Writes down what became of attempts that were sending, or that waited and are not sent. One that was settled as
+ * UNKNOWN meanwhile, since its worker was thought lost, gets what is known now, and settles now: who read that it is
+ * UNKNOWN reads of it again. The content of a sensitive campaign's goes once no device needs it. Of a person who was
+ * erased meanwhile nothing comes back.
  */
 export async function settleAttempts(
-  tx: Queryable, entityId: number, outcomes: readonly AttemptOutcome[], was: 'sending' | 'waiting' = 'sending',
+  tx: Queryable,
+  entityId: number,
+  outcomes: readonly AttemptOutcome[],
+  was: 'sending' | 'waiting' = 'sending',
 ): Promise<void> {
   if (outcomes.length === 0) return;
   await tx.query(
@@ -204,9 +326,17 @@ export async function settleAttempts(
      JOIN campaigns c ON c.entity_id = $1 AND c.id = o.campaign_id
      WHERE a.entity_id = $1 AND a.campaign_id = o.campaign_id AND a.id = o.id
        AND (a.state = $8 OR (a.code = 'UNKNOWN' AND o.due_at IS NULL))`,
-    [entityId, outcomes.map(({ campaignId }) => campaignId), outcomes.map(({ id }) => id), outcomes.map(({ code }) => code),
-      outcomes.map(({ details }) => details), outcomes.map(({ providerMessageId }) => providerMessageId),
-      outcomes.map(({ dueAt }) => dueAt), was]);
+    [
+      entityId,
+      outcomes.map(({ campaignId }) => campaignId),
+      outcomes.map(({ id }) => id),
+      outcomes.map(({ code }) => code),
+      outcomes.map(({ details }) => details),
+      outcomes.map(({ providerMessageId }) => providerMessageId),
+      outcomes.map(({ dueAt }) => dueAt),
+      was,
+    ],
+  );
 }
 
 const SETTLED = `state = 'settled', settled_at = now(), changed_at = now(), due_at = NULL`;
@@ -217,25 +347,36 @@ export async function settleInterrupted(tx: Queryable, entityId: number, sendId:
     `UPDATE attempts a SET ${SETTLED}, code = 'UNKNOWN', details = 'the worker that sent it ended before the provider answered',
        content = CASE WHEN c.is_sensitive THEN ${STILL_NEEDED} ELSE a.content END
      FROM campaigns c
-     WHERE a.entity_id = $1 AND a.send_id = $2 AND a.state = 'sending' AND c.entity_id = $1 AND c.id = a.campaign_id`, [entityId, sendId]);
+     WHERE a.entity_id = $1 AND a.send_id = $2 AND a.state = 'sending' AND c.entity_id = $1 AND c.id = a.campaign_id`,
+    [entityId, sendId],
+  );
 }
 
 /**
- * Those that still wait, and in-app messages that no device has shown, where the send or these campaigns of it ended. A push that went out
- * stays as it is. By attempts_open and attempts_by_inapp_end.
+ * Those that still wait, and in-app messages that no device has shown, where the send or these campaigns of it ended. A
+ * push that went out stays as it is. By attempts_open and attempts_by_inapp_end.
  */
-export async function cancelWaiting(tx: Queryable, entityId: number, sendId: number, campaignIds: readonly number[]): Promise<void> {
+export async function cancelWaiting(
+  tx: Queryable,
+  entityId: number,
+  sendId: number,
+  campaignIds: readonly number[],
+): Promise<void> {
   const content = 'content = CASE WHEN c.is_sensitive THEN NULL ELSE a.content END';
   const ofCampaigns = `a.entity_id = $1 AND a.send_id = $2 AND a.campaign_id = ANY ($3::integer[])
        AND c.entity_id = $1 AND c.id = a.campaign_id`;
   await tx.query(
     `UPDATE attempts a SET ${SETTLED}, code = 'CANCELED', details = NULL, inapp_until = NULL, ${content}
-     FROM campaigns c WHERE ${ofCampaigns} AND a.state = 'waiting'`, [entityId, sendId, campaignIds]);
+     FROM campaigns c WHERE ${ofCampaigns} AND a.state = 'waiting'`,
+    [entityId, sendId, campaignIds],
+  );
   await tx.query(
     `UPDATE attempts a SET inapp_until = NULL, changed_at = now(), ${content},
        code = CASE WHEN a.code = 'INAPP_AVAILABLE' THEN 'CANCELED' ELSE a.code END,
        settled_at = CASE WHEN a.code = 'INAPP_AVAILABLE' THEN now() ELSE a.settled_at END
      FROM campaigns c
      WHERE ${ofCampaigns} AND c.includes_inapp AND a.state = 'settled' AND a.inapp_until IS NOT NULL AND a.content IS NOT NULL
-       AND a.shown_at IS NULL`, [entityId, sendId, campaignIds]);
+       AND a.shown_at IS NULL`,
+    [entityId, sendId, campaignIds],
+  );
 }

@@ -4,9 +4,16 @@ import { readRow } from '../core/camel-row.ts';
 import { type Database, isQueryCanceled, type Queryable, read, type Tx } from '../core/database.ts';
 import type { CampaignDay } from './report-rollups.ts';
 
-/** `people` that a campaign held back, with their devices, and those it did not; of both, those who opened the app since. */
+/**
+ * `people` that a campaign held back, with their devices, and those it did not; of both, those who opened the app
+ * since.
+ */
 export type ControlGroupFigures = {
-  people: number; devices: number; openedApp: number; targetedPeople: number; targetedOpenedApp: number;
+  people: number;
+  devices: number;
+  openedApp: number;
+  targetedPeople: number;
+  targetedOpenedApp: number;
 };
 
 /** Who opened the app is counted anew after so long, until the last day on which it counts is over. */
@@ -20,29 +27,41 @@ export async function upsertControlGroupDay(tx: Tx, entityId: number, { campaign
      SELECT $1, $2, $3, sum(attempts) FROM campaign_days
      WHERE entity_id = $1 AND campaign_id = $2 AND day = $3 AND code = 'CONTROL_GROUP' HAVING count(*) > 0
      ON CONFLICT (entity_id, campaign_id, day) DO UPDATE SET attempts = excluded.attempts, due_at = now()
-       WHERE g.attempts <> excluded.attempts`, [entityId, campaignId, day]);
+       WHERE g.attempts <> excluded.attempts`,
+    [entityId, campaignId, day],
+  );
 }
 
 /** A day that is due to be counted. By control_group_days_due. */
 export async function findDueControlGroupDay(db: Queryable, entityId: number): Promise<CampaignDay | null> {
-  return readRow<CampaignDay>(await db.query(
-    'SELECT campaign_id, day FROM control_group_days WHERE entity_id = $1 AND due_at <= now() ORDER BY due_at LIMIT 1', [entityId]));
+  return readRow<CampaignDay>(
+    await db.query(
+      'SELECT campaign_id, day FROM control_group_days WHERE entity_id = $1 AND due_at <= now() ORDER BY due_at LIMIT 1',
+      [entityId],
+    ),
+  );
 }
 
 /**
- * Each person once, by their attempts of the day. Both groups by the same rule, whatever became of the messages of those who were not held
- * back: a device opened the app where a session began on it within OUTCOME_DAYS after its attempt. Null: it takes too long. By
- * sessions_by_subject.
+ * Each person once, by their attempts of the day. Both groups by the same rule, whatever became of the messages of
+ * those who were not held back: a device opened the app where a session began on it within OUTCOME_DAYS after its
+ * attempt. Null: it takes too long. By sessions_by_subject.
  */
 export async function countControlGroupDay(
-  db: Database, entityId: number, { campaignId, day }: CampaignDay,
+  db: Database,
+  entityId: number,
+  { campaignId, day }: CampaignDay,
 ): Promise<ControlGroupFigures | null> {
   const opened = `EXISTS (SELECT FROM sessions s
     WHERE s.entity_id = $1 AND s.app_id = a.app_id AND s.subject = 'd' || a.device_id AND s.started_at > a.created_at
       AND s.started_at <= a.created_at + interval '${OUTCOME_DAYS} days'
       AND s.started_at >= $3::date AND s.started_at < $3::date + ${OUTCOME_DAYS + 1})`;
-  const counting = read(db, async (tx) => readRow<ControlGroupFigures>(await tx.query(
-    `SELECT count(*) FILTER (WHERE is_held_back) AS people, coalesce(sum(devices) FILTER (WHERE is_held_back), 0)::bigint AS devices,
+  const counting = read(
+    db,
+    async (tx) =>
+      readRow<ControlGroupFigures>(
+        await tx.query(
+          `SELECT count(*) FILTER (WHERE is_held_back) AS people, coalesce(sum(devices) FILTER (WHERE is_held_back), 0)::bigint AS devices,
        count(*) FILTER (WHERE is_held_back AND opened) AS opened_app, count(*) FILTER (WHERE NOT is_held_back) AS targeted_people,
        count(*) FILTER (WHERE NOT is_held_back AND opened) AS targeted_opened_app
      FROM (
@@ -50,8 +69,12 @@ export async function countControlGroupDay(
        FROM attempts a
        WHERE a.entity_id = $1 AND a.campaign_id = $2 AND a.created_at >= $3::date AND a.created_at < $3::date + 1
          AND a.device_id IS NOT NULL
-       GROUP BY coalesce('u' || a.user_id, 'd' || a.device_id)) people`, [entityId, campaignId, day])),
-  { settings: segmentSettings(COUNT_TIMEOUT_MS) });
+       GROUP BY coalesce('u' || a.user_id, 'd' || a.device_id)) people`,
+          [entityId, campaignId, day],
+        ),
+      ),
+    { settings: segmentSettings(COUNT_TIMEOUT_MS) },
+  );
   return counting.catch((error: unknown) => {
     if (isQueryCanceled(error)) return null;
     throw error;
@@ -60,7 +83,10 @@ export async function countControlGroupDay(
 
 /** `figures` null: they stay as they are until the next time. */
 export async function updateControlGroupDay(
-  db: Queryable, entityId: number, { campaignId, day }: CampaignDay, figures: ControlGroupFigures | null,
+  db: Queryable,
+  entityId: number,
+  { campaignId, day }: CampaignDay,
+  figures: ControlGroupFigures | null,
 ): Promise<void> {
   await db.query(
     `UPDATE control_group_days SET people = coalesce($4, people), devices = coalesce($5, devices),
@@ -68,14 +94,31 @@ export async function updateControlGroupDay(
        targeted_opened_app = coalesce($8, targeted_opened_app),
        due_at = CASE WHEN now() < day + ${OUTCOME_DAYS + 1} THEN least(now() + ${COUNT_EVERY}, day + ${OUTCOME_DAYS + 1}) END
      WHERE entity_id = $1 AND campaign_id = $2 AND day = $3`,
-    [entityId, campaignId, day, figures?.people, figures?.devices, figures?.openedApp, figures?.targetedPeople,
-      figures?.targetedOpenedApp]);
+    [
+      entityId,
+      campaignId,
+      day,
+      figures?.people,
+      figures?.devices,
+      figures?.openedApp,
+      figures?.targetedPeople,
+      figures?.targetedOpenedApp,
+    ],
+  );
 }
 
 /** All days of a campaign together; null: it held no person back, or none was counted yet. */
-export async function findControlGroupFigures(db: Queryable, entityId: number, campaignId: number): Promise<ControlGroupFigures | null> {
-  return readRow<ControlGroupFigures>(await db.query(
-    `SELECT sum(people)::bigint AS people, sum(devices)::bigint AS devices, sum(opened_app)::bigint AS opened_app,
+export async function findControlGroupFigures(
+  db: Queryable,
+  entityId: number,
+  campaignId: number,
+): Promise<ControlGroupFigures | null> {
+  return readRow<ControlGroupFigures>(
+    await db.query(
+      `SELECT sum(people)::bigint AS people, sum(devices)::bigint AS devices, sum(opened_app)::bigint AS opened_app,
        sum(targeted_people)::bigint AS targeted_people, sum(targeted_opened_app)::bigint AS targeted_opened_app
-     FROM control_group_days WHERE entity_id = $1 AND campaign_id = $2 HAVING count(*) > 0`, [entityId, campaignId]));
+     FROM control_group_days WHERE entity_id = $1 AND campaign_id = $2 HAVING count(*) > 0`,
+      [entityId, campaignId],
+    ),
+  );
 }

@@ -28,15 +28,27 @@ const COLUMNS = `platform, provider, settings, secret_names, sealed_secrets, vap
 
 /** Null: the sandbox, and no VAPID keys. */
 export async function findPushProvider(
-  db: Queryable, entityId: number, appId: number, platform: PushPlatform,
+  db: Queryable,
+  entityId: number,
+  appId: number,
+  platform: PushPlatform,
 ): Promise<StoredPushProvider | null> {
-  return readRow<StoredPushProvider>(await db.query(
-    `SELECT ${COLUMNS} FROM push_providers WHERE entity_id = $1 AND app_id = $2 AND platform = $3`, [entityId, appId, platform]));
+  return readRow<StoredPushProvider>(
+    await db.query(`SELECT ${COLUMNS} FROM push_providers WHERE entity_id = $1 AND app_id = $2 AND platform = $3`, [
+      entityId,
+      appId,
+      platform,
+    ]),
+  );
 }
 
 /** Sets it for an app that is held. Without VAPID keys those before stay. */
 export async function upsertPushProvider(
-  tx: Queryable, secrets: Secrets, entityId: number, appId: number, platform: PushPlatform,
+  tx: Queryable,
+  secrets: Secrets,
+  entityId: number,
+  appId: number,
+  platform: PushPlatform,
   { provider, settings, secretSettings, vapidKeys }: OpenedPushProvider,
 ): Promise<void> {
   const names = Object.keys(secretSettings);
@@ -51,35 +63,53 @@ export async function upsertPushProvider(
        vapid_public_key = coalesce(excluded.vapid_public_key, push_providers.vapid_public_key),
        vapid_private_key = coalesce(excluded.vapid_private_key, push_providers.vapid_private_key)`,
     [
-      entityId, appId, platform, provider, JSON.stringify(settings), names,
+      entityId,
+      appId,
+      platform,
+      provider,
+      JSON.stringify(settings),
+      names,
       names.length === 0 ? null : secrets.seal(JSON.stringify(secretSettings), cell('sealed_secrets')),
-      vapidKeys?.publicKey ?? null, vapidKeys ? secrets.seal(vapidKeys.privateKey, cell('vapid_private_key')) : null,
-    ]);
+      vapidKeys?.publicKey ?? null,
+      vapidKeys ? secrets.seal(vapidKeys.privateKey, cell('vapid_private_key')) : null,
+    ],
+  );
 }
 
 /** What goes through, where nothing was ever set. */
 export const SANDBOX = 'sandbox';
 
 /** What is stored for a platform, opened. */
-export type OpenedPushProvider = { provider: string; settings: Values; secretSettings: Values; vapidKeys: StoredVapidKeys | null };
+export type OpenedPushProvider = {
+  provider: string;
+  settings: Values;
+  secretSettings: Values;
+  vapidKeys: StoredVapidKeys | null;
+};
 
 export function openStoredProvider(
-  secrets: Secrets, entityId: number, appId: number, stored: StoredPushProvider | null,
+  secrets: Secrets,
+  entityId: number,
+  appId: number,
+  stored: StoredPushProvider | null,
 ): OpenedPushProvider {
   if (stored === null) return { provider: SANDBOX, settings: {}, secretSettings: {}, vapidKeys: null };
   const { platform, provider, settings, sealedSecrets, vapidPublicKey, sealedVapidKey } = stored;
   const open = (sealed: string, column: string) => secrets.open(sealed, cellOf(entityId, appId, platform, column));
   return {
-    provider, settings,
-    secretSettings: sealedSecrets === null ? {} : JSON.parse(open(sealedSecrets, 'sealed_secrets')) as Values,
-    vapidKeys: vapidPublicKey === null || sealedVapidKey === null ? null
-      : { publicKey: vapidPublicKey, privateKey: open(sealedVapidKey, 'vapid_private_key') },
+    provider,
+    settings,
+    secretSettings: sealedSecrets === null ? {} : (JSON.parse(open(sealedSecrets, 'sealed_secrets')) as Values),
+    vapidKeys:
+      vapidPublicKey === null || sealedVapidKey === null
+        ? null
+        : { publicKey: vapidPublicKey, privateKey: open(sealedVapidKey, 'vapid_private_key') },
   };
 }
 
 /** All members, as the provider's own schema takes them. */
 export function wholePushSettings({ provider, settings, secretSettings, vapidKeys }: OpenedPushProvider): Values {
-  return { ...settings, ...secretSettings, ...provider === 'web_push' && vapidKeys ? vapidMembers(vapidKeys) : {} };
+  return { ...settings, ...secretSettings, ...(provider === 'web_push' && vapidKeys ? vapidMembers(vapidKeys) : {}) };
 }
 
 export function vapidMembers({ publicKey, privateKey }: StoredVapidKeys): Values {
@@ -94,16 +124,23 @@ function cellOf(entityId: number, appId: number, platform: PushPlatform, column:
 export type ProviderAnswer = { appId: number; provider: string; code: string | null };
 
 /**
- * Notes which apps' providers refuse pushes at present. An app whose provider has sent one of these is no longer noted. A push service that
- * the operator does not allow is that of a device, and tells nothing of the provider.
+ * Notes which apps' providers refuse pushes at present. An app whose provider has sent one of these is no longer noted.
+ * A push service that the operator does not allow is that of a device, and tells nothing of the provider.
  */
-export async function updateProviderRefusals(tx: Queryable, entityId: number, answers: readonly ProviderAnswer[]): Promise<void> {
+export async function updateProviderRefusals(
+  tx: Queryable,
+  entityId: number,
+  answers: readonly ProviderAnswer[],
+): Promise<void> {
   const told = answers.filter(({ code }) => code !== 'PUSH_SERVICE');
   for (const [appId, own] of Map.groupBy(told, (answer) => answer.appId)) {
     const { provider, code } = own.find((answer) => answer.code === null) ?? own[0]!;
-    await tx.query(code === null ? 'DELETE FROM provider_refusals WHERE entity_id = $1 AND app_id = $2'
-      : `INSERT INTO provider_refusals (entity_id, app_id, provider, code) VALUES ($1, $2, $3, $4)
+    await tx.query(
+      code === null
+        ? 'DELETE FROM provider_refusals WHERE entity_id = $1 AND app_id = $2'
+        : `INSERT INTO provider_refusals (entity_id, app_id, provider, code) VALUES ($1, $2, $3, $4)
          ON CONFLICT (entity_id, app_id) DO UPDATE SET provider = excluded.provider, code = excluded.code`,
-    code === null ? [entityId, appId] : [entityId, appId, provider, code]);
+      code === null ? [entityId, appId] : [entityId, appId, provider, code],
+    );
   }
 }

@@ -9,13 +9,14 @@ const MAY_BE_SENT = `(a.channel <> 'inapp' AND (a.state = 'sending' OR a.code IN
 const IS_GIVEN = 'a.inapp_until IS NOT NULL';
 
 /**
- * Notes what devices tell of their own messages, each thing once: the first time counts. An opened push was delivered, a clicked in-app
- * message shown. A device tells of no other's attempt, of none that reports no longer have, and of no push that was never sent or in-app
- * message that it was never given. By attempts_by_device.
+ * Notes what devices tell of their own messages, each thing once: the first time counts. An opened push was delivered,
+ * a clicked in-app message shown. A device tells of no other's attempt, of none that reports no longer have, and of no
+ * push that was never sent or in-app message that it was never given. By attempts_by_device.
  */
 export async function updateReceipts(tx: Queryable, entityId: number, receipts: readonly Receipt[]): Promise<void> {
   if (receipts.length === 0) return;
-  const first = (...kinds: ReceiptKind[]) => `min(at) FILTER (WHERE kind IN (${kinds.map((kind) => `'${kind}'`).join(', ')}))`;
+  const first = (...kinds: ReceiptKind[]) =>
+    `min(at) FILTER (WHERE kind IN (${kinds.map((kind) => `'${kind}'`).join(', ')}))`;
   await tx.query(
     `WITH told AS MATERIALIZED (
        SELECT app_id, device_id, attempt_id, ${first('delivered', 'opened')} AS delivered_at, ${first('opened')} AS opened_at,
@@ -37,6 +38,13 @@ export async function updateReceipts(tx: Queryable, entityId: number, receipts: 
      WHERE a.entity_id = $1 AND a.campaign_id = h.campaign_id AND a.id = h.id
        AND ((a.delivered_at IS NULL AND h.delivered_at IS NOT NULL) OR (a.opened_at IS NULL AND h.opened_at IS NOT NULL)
          OR (a.shown_at IS NULL AND h.shown_at IS NOT NULL) OR (a.clicked_at IS NULL AND h.clicked_at IS NOT NULL))`,
-    [entityId, receipts.map(({ appId }) => appId), receipts.map(({ deviceId }) => deviceId),
-      receipts.map(({ attemptId }) => attemptId), receipts.map(({ kind }) => kind), receipts.map(({ at }) => at)]);
+    [
+      entityId,
+      receipts.map(({ appId }) => appId),
+      receipts.map(({ deviceId }) => deviceId),
+      receipts.map(({ attemptId }) => attemptId),
+      receipts.map(({ kind }) => kind),
+      receipts.map(({ at }) => at),
+    ],
+  );
 }

@@ -5,9 +5,9 @@ import { REPORT_DAYS } from './reports.ts';
 const SETTLED_AFTER = `interval '30 seconds'`;
 
 /**
- * Entities with attempts that changed since they were counted last, that are no longer kept, whose content is not, whose outcomes a
- * receiver waits for, or whose control groups are due; each again after half a minute at the earliest, when all transactions that began
- * before the count have ended.
+ * Entities with attempts that changed since they were counted last, that are no longer kept, whose content is not,
+ * whose outcomes a receiver waits for, or whose control groups are due; each again after half a minute at the earliest,
+ * when all transactions that began before the count have ended.
  */
 export async function listEntitiesToCount(db: Queryable): Promise<number[]> {
   const { rows } = await db.query<{ entity_id: number }>(
@@ -26,6 +26,7 @@ export async function listEntitiesToCount(db: Queryable): Promise<number[]> {
                AND a.settled_at >= o.delivered_at AND (a.settled_at, a.id) > (o.delivered_at, o.delivered_id)
                AND a.settled_at < now() - ${SETTLED_AFTER} AND NOT EXISTS (
                  SELECT FROM campaigns t WHERE t.entity_id = e.id AND t.id = a.campaign_id AND t.test_of IS NOT NULL)))))
-     ORDER BY e.id`);
+     ORDER BY e.id`,
+  );
   return rows.map(({ entity_id: id }) => id);
 }

@@ -16,25 +16,42 @@ export type Rollup = { countedUntil: Date; keptSince: string };
 
 /** By the clock that `changed_at` goes by. */
 export async function findNow(db: Queryable): Promise<Date> {
-  const { rows: [row] } = await db.query<{ now: Date }>('SELECT now() AS now');
+  const {
+    rows: [row],
+  } = await db.query<{ now: Date }>('SELECT now() AS now');
   return row!.now;
 }
 
 export async function findRollup(db: Queryable, entityId: number): Promise<Rollup | null> {
-  const { rows: [row] } = await db.query<{ counted_until: Date; kept_since: string }>(
-    'SELECT counted_until, kept_since FROM report_rollups WHERE entity_id = $1', [entityId]);
+  const {
+    rows: [row],
+  } = await db.query<{ counted_until: Date; kept_since: string }>(
+    'SELECT counted_until, kept_since FROM report_rollups WHERE entity_id = $1',
+    [entityId],
+  );
   return row ? { countedUntil: row.counted_until, keptSince: row.kept_since } : null;
 }
 
 /** A day of which attempts changed, from one of them to another. */
 export type ChangedDay = CampaignDay & { firstId: number; lastId: number };
 
-/** The days of campaigns with attempts that changed since then, among days that are kept. By the BRIN index on changed_at. */
-export async function listChangedDays(db: Queryable, entityId: number, { countedUntil, keptSince }: Rollup): Promise<ChangedDay[]> {
-  return readRows<ChangedDay>(await db.query(
-    `SELECT campaign_id, date_trunc('day', created_at, 'UTC')::date AS day, min(id) AS first_id, max(id) AS last_id FROM attempts
+/**
+ * The days of campaigns with attempts that changed since then, among days that are kept. By the BRIN index on
+ * changed_at.
+ */
+export async function listChangedDays(
+  db: Queryable,
+  entityId: number,
+  { countedUntil, keptSince }: Rollup,
+): Promise<ChangedDay[]> {
+  return readRows<ChangedDay>(
+    await db.query(
+      `SELECT campaign_id, date_trunc('day', created_at, 'UTC')::date AS day, min(id) AS first_id, max(id) AS last_id FROM attempts
      WHERE entity_id = $1 AND changed_at >= $2::timestamptz - ${OVERLAP} AND created_at >= $3::date AND campaign_id NOT IN (${TEST_COPIES})
-     GROUP BY campaign_id, day ORDER BY day, campaign_id`, [entityId, countedUntil, keptSince]));
+     GROUP BY campaign_id, day ORDER BY day, campaign_id`,
+      [entityId, countedUntil, keptSince],
+    ),
+  );
 }
 
 /** Counts a campaign's attempts of a day anew: the same whenever it is done. */
@@ -43,22 +60,30 @@ export async function recountDay(tx: Tx, entityId: number, { campaignId, day }: 
   await tx.query('SELECT FROM campaigns WHERE entity_id = $1 AND id = $2 FOR NO KEY UPDATE', [entityId, campaignId]);
   // Of a day that is counted for the last time, attempts may be gone.
   const { rowCount: isOver } = await tx.query(
-    'SELECT FROM report_rollups WHERE entity_id = $1 AND kept_since > $2 FOR SHARE', [entityId, day]);
+    'SELECT FROM report_rollups WHERE entity_id = $1 AND kept_since > $2 FOR SHARE',
+    [entityId, day],
+  );
   if (isOver! > 0) return;
-  await tx.query('DELETE FROM campaign_days WHERE entity_id = $1 AND campaign_id = $2 AND day = $3', [entityId, campaignId, day]);
+  await tx.query('DELETE FROM campaign_days WHERE entity_id = $1 AND campaign_id = $2 AND day = $3', [
+    entityId,
+    campaignId,
+    day,
+  ]);
   await tx.query(
     `INSERT INTO campaign_days (entity_id, campaign_id, day, variant, channel, code, attempts, delivered, opened, shown, clicked)
      SELECT $1, $2, $3, coalesce(variant, ''), channel, code, count(*), count(delivered_at), count(opened_at), count(shown_at),
        count(clicked_at)
      FROM attempts
      WHERE entity_id = $1 AND campaign_id = $2 AND created_at >= $3::date AND created_at < $3::date + 1
-     GROUP BY coalesce(variant, ''), channel, code`, [entityId, campaignId, day]);
+     GROUP BY coalesce(variant, ''), channel, code`,
+    [entityId, campaignId, day],
+  );
 }
 
 /**
- * Devices of a batch of a day's attempts that changed, with the first and last message that they received, where the device does not say so
- * yet. By the keys of attempts and devices: LIMIT 1 keeps the order of the look-ups, which the planner turns round where it takes a batch
- * for the larger side.
+ * Devices of a batch of a day's attempts that changed, with the first and last message that they received, where the
+ * device does not say so yet. By the keys of attempts and devices: LIMIT 1 keeps the order of the look-ups, which the
+ * planner turns round where it takes a batch for the larger side.
  */
 const receivedDevices = (lock: string) => `WITH received AS MATERIALIZED (
     SELECT id, app_id, device_id, coalesce(delivered_at, shown_at, settled_at) AS at FROM attempts
@@ -77,21 +102,32 @@ const receivedDevices = (lock: string) => `WITH received AS MATERIALIZED (
 
 /** The first and last message that devices received, of a day's attempts that changed since then. */
 export async function updateReceivedOnDevices(
-  db: Database, entityId: number, { campaignId, firstId, lastId }: ChangedDay, since: Date,
+  db: Database,
+  entityId: number,
+  { campaignId, firstId, lastId }: ChangedDay,
+  since: Date,
 ): Promise<void> {
   for (let from: number | null = firstId; from !== null;) {
-    from = await write(db, async (tx) => {
-      const values = [entityId, campaignId, from, lastId, since];
-      // A statement of its own: the next one sees the devices as they are once they are held.
-      await tx.query(`${receivedDevices('FOR NO KEY UPDATE')} SELECT count(*) FROM found`, values);
-      const { rows: [row] } = await tx.query<{ next: number | null }>(
-        `${receivedDevices('')}, changed AS (
+    from = await write(
+      db,
+      async (tx) => {
+        const values = [entityId, campaignId, from, lastId, since];
+        // A statement of its own: the next one sees the devices as they are once they are held.
+        await tx.query(`${receivedDevices('FOR NO KEY UPDATE')} SELECT count(*) FROM found`, values);
+        const {
+          rows: [row],
+        } = await tx.query<{ next: number | null }>(
+          `${receivedDevices('')}, changed AS (
            UPDATE devices d SET first_campaign_received_at = least(d.first_campaign_received_at, f.first_at),
              last_campaign_received_at = greatest(d.last_campaign_received_at, f.last_at), received_at = now()
            FROM found f WHERE d.ctid = f.tid)
-         SELECT CASE WHEN count(*) = ${BATCH} THEN max(id) + 1 END AS next FROM received`, values);
-      return row!.next;
-    }, { settings: LOOK_UP_BY_KEY });
+         SELECT CASE WHEN count(*) = ${BATCH} THEN max(id) + 1 END AS next FROM received`,
+          values,
+        );
+        return row!.next;
+      },
+      { settings: LOOK_UP_BY_KEY },
+    );
   }
 }
 
@@ -101,27 +137,46 @@ export async function updateCountedUntil(db: Queryable, entityId: number, counte
     `INSERT INTO report_rollups (entity_id, counted_until, kept_since)
      VALUES ($1, $2, date_trunc('day', now() - interval '${REPORT_DAYS} days', 'UTC')::date)
      ON CONFLICT (entity_id) DO UPDATE SET counted_until = greatest(report_rollups.counted_until, excluded.counted_until)`,
-    [entityId, countedUntil]);
+    [entityId, countedUntil],
+  );
 }
 
 /** The days of campaigns that are over for good since the last time: no receipt of theirs counts any more. */
-export async function listEndedDays(db: Queryable, entityId: number, { keptSince }: Rollup, until: string): Promise<CampaignDay[]> {
+export async function listEndedDays(
+  db: Queryable,
+  entityId: number,
+  { keptSince }: Rollup,
+  until: string,
+): Promise<CampaignDay[]> {
   const { rows } = await db.query<{ campaign_id: number; day: string }>(
     `SELECT DISTINCT campaign_id, date_trunc('day', created_at, 'UTC')::date AS day FROM attempts
      WHERE entity_id = $1 AND created_at >= $2::date AND created_at < $3::date AND campaign_id NOT IN (${TEST_COPIES})
-     ORDER BY day, campaign_id`, [entityId, keptSince, until]);
+     ORDER BY day, campaign_id`,
+    [entityId, keptSince, until],
+  );
   return rows.map(({ campaign_id: campaignId, day }) => ({ campaignId, day }));
 }
 
 /** Days before are counted for the last time; their attempts may go. */
 export async function updateKeptSince(db: Queryable, entityId: number, day: string): Promise<void> {
-  await db.query('UPDATE control_group_days SET due_at = NULL WHERE entity_id = $1 AND day < $2 AND due_at IS NOT NULL', [entityId, day]);
-  await db.query('UPDATE report_rollups SET kept_since = greatest(kept_since, $2::date) WHERE entity_id = $1', [entityId, day]);
+  await db.query(
+    'UPDATE control_group_days SET due_at = NULL WHERE entity_id = $1 AND day < $2 AND due_at IS NOT NULL',
+    [entityId, day],
+  );
+  await db.query('UPDATE report_rollups SET kept_since = greatest(kept_since, $2::date) WHERE entity_id = $1', [
+    entityId,
+    day,
+  ]);
 }
 
-/** Attempts of days before `kept_since` go in batches; how many each person got, opened, saw and clicked stays. How many went. */
+/**
+ * Attempts of days before `kept_since` go in batches; how many each person got, opened, saw and clicked stays. How many
+ * went.
+ */
 export async function deleteOldAttempts(tx: Tx, entityId: number): Promise<number> {
-  const { rows: [row] } = await tx.query<{ gone: number }>(
+  const {
+    rows: [row],
+  } = await tx.query<{ gone: number }>(
     `WITH gone AS MATERIALIZED (
        DELETE FROM attempts WHERE ctid = ANY (ARRAY(
          SELECT a.ctid FROM attempts a JOIN report_rollups r ON r.entity_id = $1
@@ -138,11 +193,16 @@ export async function deleteOldAttempts(tx: Tx, entityId: number): Promise<numbe
        ON CONFLICT (entity_id, campaign_id, person) DO UPDATE SET sent = p.sent + excluded.sent, opened = p.opened + excluded.opened,
          shown = p.shown + excluded.shown, clicked = p.clicked + excluded.clicked,
          last_sent_at = greatest(p.last_sent_at, excluded.last_sent_at))
-     SELECT count(*) AS gone FROM gone`, [entityId]);
+     SELECT count(*) AS gone FROM gone`,
+    [entityId],
+  );
   return row!.gone;
 }
 
-/** A sensitive in-app message that no device gets any more, of a campaign `c` and its attempt `a`. By attempts_by_inapp_end. */
+/**
+ * A sensitive in-app message that no device gets any more, of a campaign `c` and its attempt `a`. By
+ * attempts_by_inapp_end.
+ */
 export const ENDED_SENSITIVE_INAPP = `c.is_sensitive AND c.includes_inapp AND a.entity_id = c.entity_id AND a.campaign_id = c.id
     AND a.inapp_until IS NOT NULL AND a.content IS NOT NULL AND a.state = 'settled'
     AND (a.inapp_until <= now() OR c.status IN ('canceled', 'failed'))`;
@@ -154,13 +214,18 @@ export async function deleteEndedContent(tx: Tx, entityId: number): Promise<numb
        SELECT a.campaign_id, a.id FROM campaigns c JOIN attempts a ON ${ENDED_SENSITIVE_INAPP}
        WHERE c.entity_id = $1 LIMIT ${BATCH} FOR NO KEY UPDATE OF a)
      UPDATE attempts a SET content = NULL FROM ended WHERE a.entity_id = $1 AND a.campaign_id = ended.campaign_id AND a.id = ended.id`,
-    [entityId]);
+    [entityId],
+  );
   return rowCount!;
 }
 
-/** Requests to send that ended so long ago, with the sender's own keys for them, and messages that were never planned. */
+/**
+ * Requests to send that ended so long ago, with the sender's own keys for them, and messages that were never planned.
+ */
 export async function deleteOldSends(db: Queryable, entityId: number): Promise<void> {
   await db.query(
     `WITH gone AS (DELETE FROM sends WHERE entity_id = $1 AND ended_at < now() - interval '${REPORT_DAYS} days' RETURNING id)
-     DELETE FROM send_messages m USING gone WHERE m.entity_id = $1 AND m.send_id = gone.id`, [entityId]);
+     DELETE FROM send_messages m USING gone WHERE m.entity_id = $1 AND m.send_id = gone.id`,
+    [entityId],
+  );
 }

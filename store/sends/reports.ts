@@ -7,29 +7,51 @@ import type { Queryable } from '../core/database.ts';
 export const REPORT_DAYS = 30;
 
 export type ReportRow = {
-  userId: string | null; deviceId: string | null; createdAt: Date; settledAt: Date | null; code: AttemptCode; details: string | null;
+  userId: string | null;
+  deviceId: string | null;
+  createdAt: Date;
+  settledAt: Date | null;
+  code: AttemptCode;
+  details: string | null;
 };
 
-type ReportFilter = { campaignId: number; sendId: number | null; from: Date; until: Date; offset: number; limit: number };
+type ReportFilter = {
+  campaignId: number;
+  sendId: number | null;
+  from: Date;
+  until: Date;
+  offset: number;
+  limit: number;
+};
 
 /** Attempts of a campaign that were made in the period, oldest first: along the primary key, or by attempts_by_send. */
 export async function listReport(
-  db: Queryable, entityId: number, { campaignId, sendId, from, until, offset, limit }: ReportFilter,
+  db: Queryable,
+  entityId: number,
+  { campaignId, sendId, from, until, offset, limit }: ReportFilter,
 ): Promise<ReportRow[]> {
-  return readRows<ReportRow>(await db.query(
-    `SELECT user_id, device_id, created_at, settled_at, code, details FROM attempts
+  return readRows<ReportRow>(
+    await db.query(
+      `SELECT user_id, device_id, created_at, settled_at, code, details FROM attempts
      WHERE entity_id = $1 AND campaign_id = $2 AND ($3::integer IS NULL OR send_id = $3) AND created_at >= $4 AND created_at < $5
-     ORDER BY id OFFSET $6 LIMIT $7`, [entityId, campaignId, sendId, from, until, offset, limit]));
+     ORDER BY id OFFSET $6 LIMIT $7`,
+      [entityId, campaignId, sendId, from, until, offset, limit],
+    ),
+  );
 }
 
 /** How many attempts of a send have each code, and when the next waiting one is due. */
 export async function countCodes(
-  db: Queryable, entityId: number, sendId: number,
+  db: Queryable,
+  entityId: number,
+  sendId: number,
 ): Promise<{ codes: Record<string, number>; nextAt: Date | null }> {
   const { rows } = await db.query<{ code: string; count: number; next_at: Date | null }>(
     `SELECT code, count(*) AS count, min(due_at) FILTER (WHERE due_at > now()) AS next_at FROM attempts
      WHERE entity_id = $1 AND send_id = $2
-     GROUP BY code ORDER BY code`, [entityId, sendId]);
+     GROUP BY code ORDER BY code`,
+    [entityId, sendId],
+  );
   return {
     codes: Object.fromEntries(rows.map(({ code, count }) => [code, count])),
     nextAt: rows.find(({ next_at: at }) => at !== null)?.next_at ?? null,
@@ -37,8 +59,14 @@ export async function countCodes(
 }
 
 export type Decision = ReportRow & {
-  sendIdentifier: string | null; variant: string | null; channel: 'push' | 'inapp' | 'both'; dueAt: Date | null;
-  deliveredAt: Date | null; openedAt: Date | null; shownAt: Date | null; clickedAt: Date | null;
+  sendIdentifier: string | null;
+  variant: string | null;
+  channel: 'push' | 'inapp' | 'both';
+  dueAt: Date | null;
+  deliveredAt: Date | null;
+  openedAt: Date | null;
+  shownAt: Date | null;
+  clickedAt: Date | null;
   /** Null where there is none, or it is not kept. */
   push: PushContent | null;
 };
@@ -51,29 +79,52 @@ const DECISIONS = `SELECT a.user_id, a.device_id, a.created_at, a.settled_at, a.
 
 /** What was decided about a user's messages of a campaign, newest first. By attempts_by_user. */
 export async function listDecisions(
-  db: Queryable, entityId: number, campaignId: number, userId: string, limit: number,
+  db: Queryable,
+  entityId: number,
+  campaignId: number,
+  userId: string,
+  limit: number,
 ): Promise<Decision[]> {
-  return readRows<Decision>(await db.query(
-    `${DECISIONS} WHERE a.entity_id = $1 AND a.user_id = $2 AND a.campaign_id = $3 ORDER BY a.id DESC LIMIT $4`,
-    [entityId, userId, campaignId, limit]));
+  return readRows<Decision>(
+    await db.query(
+      `${DECISIONS} WHERE a.entity_id = $1 AND a.user_id = $2 AND a.campaign_id = $3 ORDER BY a.id DESC LIMIT $4`,
+      [entityId, userId, campaignId, limit],
+    ),
+  );
 }
 
 /** What was decided about the messages of a request, in their order. By attempts_by_send. */
-export async function listDecisionsOfSend(db: Queryable, entityId: number, sendId: number, limit: number): Promise<Decision[]> {
-  return readRows<Decision>(await db.query(
-    `${DECISIONS} WHERE a.entity_id = $1 AND a.send_id = $2 ORDER BY a.message_ordinal, a.id LIMIT $3`, [entityId, sendId, limit]));
+export async function listDecisionsOfSend(
+  db: Queryable,
+  entityId: number,
+  sendId: number,
+  limit: number,
+): Promise<Decision[]> {
+  return readRows<Decision>(
+    await db.query(`${DECISIONS} WHERE a.entity_id = $1 AND a.send_id = $2 ORDER BY a.message_ordinal, a.id LIMIT $3`, [
+      entityId,
+      sendId,
+      limit,
+    ]),
+  );
 }
 
 /** Pushes of a campaign to a user, and those opened: of attempts that are kept, and of those that are counted only. */
 export async function countSentTo(
-  db: Queryable, entityId: number, campaignId: number, userId: string,
+  db: Queryable,
+  entityId: number,
+  campaignId: number,
+  userId: string,
 ): Promise<{ sent: number; opened: number }> {
-  const { rows: [row] } = await db.query<{ sent: number; opened: number }>(
+  const {
+    rows: [row],
+  } = await db.query<{ sent: number; opened: number }>(
     `SELECT coalesce(sum(sent), 0)::integer AS sent, coalesce(sum(opened), 0)::integer AS opened FROM (
        SELECT count(*) FILTER (WHERE code = 'PUSH_SENT') AS sent, count(opened_at) AS opened FROM attempts
        WHERE entity_id = $1 AND user_id = $3 AND campaign_id = $2
        UNION ALL
        SELECT sent, opened FROM campaign_people WHERE entity_id = $1 AND campaign_id = $2 AND person = 'u' || $3) counted`,
-    [entityId, campaignId, userId]);
+    [entityId, campaignId, userId],
+  );
   return row!;
 }

@@ -5,38 +5,50 @@ import { readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
 /** Whether the app said of a row of devices that no user is logged in. */
-export const isLoggedOut = (row: string): string => `(${row}.current_user_id IS NULL AND ${row}.current_user_id_said_at IS NOT NULL)`;
+export const isLoggedOut = (row: string): string =>
+  `(${row}.current_user_id IS NULL AND ${row}.current_user_id_said_at IS NOT NULL)`;
 
 export type UserDevice = TargetDevice & { userId: string; appId: number };
 
 /** `device_id` null: the app saw the user on a device of which nothing is left. */
 type UserDeviceRow = {
-  user_id: string; app_id: number; device_id: string | null; current_user_id: string | null; is_logged_out: boolean | null;
+  user_id: string;
+  app_id: number;
+  device_id: string | null;
+  current_user_id: string | null;
+  is_logged_out: boolean | null;
   verified_user_id: string | null;
-  push_token: string | null; opt_in: boolean | null; opt_out: boolean | null; uninstalled: boolean | null;
+  push_token: string | null;
+  opt_in: boolean | null;
+  opt_out: boolean | null;
+  uninstalled: boolean | null;
 };
 
 /**
- * Maximum number of devices of a user in an app that get a message, beside those for which a signed token vouched. An app's key is enough
- * to make devices up.
+ * Maximum number of devices of a user in an app that get a message, beside those for which a signed token vouched. An
+ * app's key is enough to make devices up.
  */
 const MAX_DEVICES = 100;
 /** Maximum number of a user's devices in an app, those seen last, among which these are chosen. */
 const MAX_CANDIDATES = 1_000;
 
 /**
- * Returns the devices on which these apps saw these users, the last seen first. Of a user who has more than MAX_DEVICES in an app: those
- * with a push token and several calls, before the others.
+ * Returns the devices on which these apps saw these users, the last seen first. Of a user who has more than MAX_DEVICES
+ * in an app: those with a push token and several calls, before the others.
  */
 export async function listUserDevices(
-  db: Queryable, entityId: number, appIds: readonly number[], userIds: readonly string[],
+  db: Queryable,
+  entityId: number,
+  appIds: readonly number[],
+  userIds: readonly string[],
 ): Promise<UserDevice[]> {
   const seen = await listDevicesBy(db, SEEN, entityId, appIds, userIds);
   const crowded = crowdedUsers(seen);
   if (crowded.size === 0) return seen.flatMap(toUserDevice);
   const crowd = [...crowded];
   const chosen = [
-    ...seen.filter(({ user_id: userId }) => !crowded.has(userId)), ...await listDevicesBy(db, RANKED, entityId, appIds, crowd),
+    ...seen.filter(({ user_id: userId }) => !crowded.has(userId)),
+    ...(await listDevicesBy(db, RANKED, entityId, appIds, crowd)),
   ];
   const known = new Set(chosen.map(keyOf));
   const verified = await listDevicesBy(db, VERIFIED, entityId, appIds, crowd);
@@ -61,7 +73,10 @@ const SEEN = {
   candidates: `SELECT device_id FROM device_users
     WHERE entity_id = $1 AND user_id = given.user_id AND app_id = a.app_id ORDER BY last_seen_at DESC LIMIT ${MAX_DEVICES}`,
 };
-/** Uses the indexes device_users_by_user and the primary key of devices. Clocks that were ahead have left times ahead of now. */
+/**
+ * Uses the indexes device_users_by_user and the primary key of devices. Clocks that were ahead have left times ahead of
+ * now.
+ */
 const RANKED = {
   name: 'list-ranked-devices-of-users',
   candidates: `SELECT latest.device_id
@@ -82,7 +97,11 @@ const VERIFIED = {
 
 /** LIMIT 1 keeps the order of the look-ups, which the planner turns round on tables that it never analyzed. */
 async function listDevicesBy(
-  db: Queryable, { name, candidates }: typeof SEEN, entityId: number, appIds: readonly number[], userIds: readonly string[],
+  db: Queryable,
+  { name, candidates }: typeof SEEN,
+  entityId: number,
+  appIds: readonly number[],
+  userIds: readonly string[],
 ): Promise<UserDeviceRow[]> {
   const { rows } = await db.query<UserDeviceRow>({
     name,
@@ -99,34 +118,65 @@ async function listDevicesBy(
 }
 
 function toUserDevice(row: UserDeviceRow): UserDevice[] {
-  return row.device_id === null ? [] : [{
-    userId: row.user_id, appId: row.app_id, deviceId: row.device_id, currentUserId: row.current_user_id,
-    isLoggedOut: row.is_logged_out,
-    verifiedUserId: row.verified_user_id, pushToken: row.push_token, optIn: row.opt_in, optOut: row.opt_out, uninstalled: row.uninstalled,
-  }];
+  return row.device_id === null
+    ? []
+    : [
+        {
+          userId: row.user_id,
+          appId: row.app_id,
+          deviceId: row.device_id,
+          currentUserId: row.current_user_id,
+          isLoggedOut: row.is_logged_out,
+          verifiedUserId: row.verified_user_id,
+          pushToken: row.push_token,
+          optIn: row.opt_in,
+          optOut: row.opt_out,
+          uninstalled: row.uninstalled,
+        },
+      ];
 }
 
 /** What an app says of all messages to its people. */
 export type SendingApp = {
-  id: number; identifier: string; packageName: string; appType: 'iOS App' | 'Android App' | 'Web App'; verifiedUsers: boolean;
-  quietHours: QuietHours | null; messageLimit: number | null; messagePeriod: number | null; sendRate: number | null;
+  id: number;
+  identifier: string;
+  packageName: string;
+  appType: 'iOS App' | 'Android App' | 'Web App';
+  verifiedUsers: boolean;
+  quietHours: QuietHours | null;
+  messageLimit: number | null;
+  messagePeriod: number | null;
+  sendRate: number | null;
 };
 
-export async function listSendingApps(db: Queryable, entityId: number, appIds: readonly number[]): Promise<Map<number, SendingApp>> {
-  const apps = readRows<SendingApp>(await db.query(
-    `SELECT id, identifier, package_name, app_type, verified_users, message_limit, message_period, send_rate,
+export async function listSendingApps(
+  db: Queryable,
+  entityId: number,
+  appIds: readonly number[],
+): Promise<Map<number, SendingApp>> {
+  const apps = readRows<SendingApp>(
+    await db.query(
+      `SELECT id, identifier, package_name, app_type, verified_users, message_limit, message_period, send_rate,
        CASE WHEN quiet_hours IS NOT NULL THEN json_build_object('start', quiet_hours -> 'start', 'end', quiet_hours -> 'end',
          'timezone', coalesce(quiet_hours ->> 'timezone', default_tz)) END AS quiet_hours
-     FROM apps WHERE entity_id = $1 AND id = ANY ($2::integer[])`, [entityId, appIds]));
+     FROM apps WHERE entity_id = $1 AND id = ANY ($2::integer[])`,
+      [entityId, appIds],
+    ),
+  );
   return new Map(apps.map((app) => [app.id, app]));
 }
 
 /**
- * Lists the messages of an app that went out to each of these people in the last so many seconds, or are on their way, by the person, each
- * as `messageKey` names it. Tests don't count. Uses the indexes attempts_by_user and attempts_by_device.
+ * Lists the messages of an app that went out to each of these people in the last so many seconds, or are on their way,
+ * by the person, each as `messageKey` names it. Tests don't count. Uses the indexes attempts_by_user and
+ * attempts_by_device.
  */
 export async function listMessagesGone(
-  tx: Queryable, entityId: number, appId: number, people: readonly string[], periodSeconds: number,
+  tx: Queryable,
+  entityId: number,
+  appId: number,
+  people: readonly string[],
+  periodSeconds: number,
 ): Promise<Map<string, Set<string>>> {
   const counted = `app_id = $2 AND channel <> 'inapp' AND campaign_id NOT IN (${TEST_COPIES})
     AND (state = 'sending' OR code IN ('PUSH_SENT', 'UNKNOWN') AND settled_at > now() - make_interval(secs => $4))`;
@@ -139,26 +189,44 @@ export async function listMessagesGone(
      SELECT 'd' || device_id, ${messages} FROM attempts
      WHERE entity_id = $1 AND device_id = ANY (ARRAY(SELECT id FROM people WHERE NOT is_user)) AND user_id IS NULL AND ${counted}
      GROUP BY device_id`,
-    [entityId, appId, people, periodSeconds]);
+    [entityId, appId, people, periodSeconds],
+  );
   return new Map(rows.map(({ person, messages: keys }) => [person, new Set(keys)]));
 }
 
 /** Names a message of a person: of a send that looks at an audience, each look is one. */
-export const messageKey = (campaignId: number, sendId: number, ordinal: number): string => `${campaignId} ${sendId} ${ordinal}`;
+export const messageKey = (campaignId: number, sendId: number, ordinal: number): string =>
+  `${campaignId} ${sendId} ${ordinal}`;
 
-/** Lets one transaction at a time count messages of an app with a limit and let others go: two would both count before the other. */
+/**
+ * Lets one transaction at a time count messages of an app with a limit and let others go: two would both count before
+ * the other.
+ */
 export async function lockMessageLimit(tx: Queryable, entityId: number, appId: number): Promise<void> {
-  await tx.query(`SELECT pg_advisory_xact_lock(hashtextextended('message_limit ' || $1::text || ' ' || $2::text, 0))`, [entityId, appId]);
+  await tx.query(`SELECT pg_advisory_xact_lock(hashtextextended('message_limit ' || $1::text || ' ' || $2::text, 0))`, [
+    entityId,
+    appId,
+  ]);
 }
 
 /** Takes the time that `count` messages of an app take at its rate, so many a second. When the first of them may go. */
-export async function takeSendPace(tx: Queryable, entityId: number, appId: number, count: number, rate: number): Promise<Date> {
-  const { rows: [row] } = await tx.query<{ starts_at: Date }>(
+export async function takeSendPace(
+  tx: Queryable,
+  entityId: number,
+  appId: number,
+  count: number,
+  rate: number,
+): Promise<Date> {
+  const {
+    rows: [row],
+  } = await tx.query<{ starts_at: Date }>(
     `INSERT INTO send_paces AS p (entity_id, app_id, next_at)
      VALUES ($1, $2, clock_timestamp() + make_interval(secs => $3::float8 / $4))
      ON CONFLICT (entity_id, app_id)
      DO UPDATE SET next_at = greatest(p.next_at, clock_timestamp()) + make_interval(secs => $3::float8 / $4)
-     RETURNING next_at - make_interval(secs => $3::float8 / $4) AS starts_at`, [entityId, appId, count, rate]);
+     RETURNING next_at - make_interval(secs => $3::float8 / $4) AS starts_at`,
+    [entityId, appId, count, rate],
+  );
   return row!.starts_at;
 }
 
@@ -166,12 +234,11 @@ export async function takeSendPace(tx: Queryable, entityId: number, appId: numbe
 export type GoneToken = { appId: number; deviceId: string; token: string; since: Date | null };
 
 /**
- * A token that its provider no longer knows goes, unless the device has sent another meanwhile, or the same one since the provider found it
- * gone: an app that is installed again may get its old token. Without one a device takes no pushes.
+ * A token that its provider no longer knows goes, unless the device has sent another meanwhile, or the same one since
+ * the provider found it gone: an app that is installed again may get its old token. Without one a device takes no
+ * pushes.
  */
-export async function updateTokensGone(
-  tx: Queryable, entityId: number, gone: readonly GoneToken[],
-): Promise<void> {
+export async function updateTokensGone(tx: Queryable, entityId: number, gone: readonly GoneToken[]): Promise<void> {
   if (gone.length === 0) return;
   await tx.query(
     `UPDATE devices d SET push_token = NULL, received_at = now()
@@ -179,6 +246,12 @@ export async function updateTokensGone(
        ORDER BY app_id, device_id COLLATE "C") g
      WHERE d.entity_id = $1 AND d.app_id = g.app_id AND d.device_id = g.device_id AND d.push_token = g.token
        AND (d.push_token_said_at > g.gone_since) IS NOT TRUE`,
-    [entityId, gone.map(({ appId }) => appId), gone.map(({ deviceId }) => deviceId), gone.map(({ token }) => token),
-      gone.map(({ since }) => since)]);
+    [
+      entityId,
+      gone.map(({ appId }) => appId),
+      gone.map(({ deviceId }) => deviceId),
+      gone.map(({ token }) => token),
+      gone.map(({ since }) => since),
+    ],
+  );
 }

@@ -9,8 +9,13 @@ import { lockJob } from '../jobs/jobs.ts';
 
 /** A request to send messages. */
 export type Send = {
-  entityId: number; id: number; identifier: string; state: 'accepted' | 'running' | 'finished' | 'failed' | 'canceled';
-  generation: number; receivedAt: Date; endedAt: Date | null;
+  entityId: number;
+  id: number;
+  identifier: string;
+  state: 'accepted' | 'running' | 'finished' | 'failed' | 'canceled';
+  generation: number;
+  receivedAt: Date;
+  endedAt: Date | null;
   /** Null: at once. */
   sendAt: Date | null;
   messageCount: number;
@@ -29,10 +34,17 @@ export type Send = {
 };
 
 /** A message to be sent: values of its placeholders as texts; of an erased person only the keyed hash. */
-export type NewMessage = { userId: string | null; userHash: Buffer | null; vars: Readonly<Record<string, string>> | null };
+export type NewMessage = {
+  userId: string | null;
+  userHash: Buffer | null;
+  vars: Readonly<Record<string, string>> | null;
+};
 
 export type NewSend = {
-  sendAt: Date | null; campaignIds: readonly number[]; messages: readonly NewMessage[]; createdBy: number | null;
+  sendAt: Date | null;
+  campaignIds: readonly number[];
+  messages: readonly NewMessage[];
+  createdBy: number | null;
   /** The sender's own key for the request, and what was asked for under it. */
   request: { key: Buffer; bodyHash: Buffer } | null;
 };
@@ -46,19 +58,27 @@ export async function insertSend(tx: Tx, entityId: number, send: NewSend): Promi
   if (request) {
     await tx.query(
       `UPDATE sends SET request_key = NULL, body_hash = NULL
-       WHERE entity_id = $1 AND request_key = $2 AND received_at <= ${KEYS_KEPT_SINCE}`, [entityId, request.key]);
+       WHERE entity_id = $1 AND request_key = $2 AND received_at <= ${KEYS_KEPT_SINCE}`,
+      [entityId, request.key],
+    );
   }
-  const { rows: [row] } = await tx.query<{ id: number }>(
+  const {
+    rows: [row],
+  } = await tx.query<{ id: number }>(
     `INSERT INTO sends (entity_id, identifier, send_at, request_key, body_hash, message_count, created_by)
      VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id`,
-    [entityId, identifier, sendAt, request?.key, request?.bodyHash, messages.length, createdBy]);
+    [entityId, identifier, sendAt, request?.key, request?.bodyHash, messages.length, createdBy],
+  );
   const { id } = row!;
   await tx.query(
     `INSERT INTO send_campaigns (entity_id, send_id, ordinal, campaign_id)
      SELECT $1, $2, ordinal - 1, campaign_id FROM unnest($3::integer[]) WITH ORDINALITY AS given (campaign_id, ordinal)`,
-    [entityId, id, campaignIds]);
-  await pipeline(messageLines(entityId, id, messages),
-    tx.query(copyFrom('COPY send_messages (entity_id, send_id, ordinal, user_id, user_hash, vars) FROM STDIN')));
+    [entityId, id, campaignIds],
+  );
+  await pipeline(
+    messageLines(entityId, id, messages),
+    tx.query(copyFrom('COPY send_messages (entity_id, send_id, ordinal, user_id, user_hash, vars) FROM STDIN')),
+  );
   return { id, identifier };
 }
 
@@ -67,48 +87,81 @@ const MESSAGES_OF_A_PIECE = 1_000;
 /** In pieces, so that the text of all of them is never in memory. */
 function* messageLines(entityId: number, sendId: number, messages: readonly NewMessage[]): Generator<string> {
   for (let from = 0; from < messages.length; from += MESSAGES_OF_A_PIECE) {
-    yield messages.slice(from, from + MESSAGES_OF_A_PIECE).map(({ userId, userHash, vars }, index) => copyLine([
-      entityId, sendId, from + index, userId, userHash === null ? null : `\\x${userHash.toString('hex')}`,
-      vars === null ? null : JSON.stringify(vars),
-    ])).join('');
+    yield messages
+      .slice(from, from + MESSAGES_OF_A_PIECE)
+      .map(({ userId, userHash, vars }, index) =>
+        copyLine([
+          entityId,
+          sendId,
+          from + index,
+          userId,
+          userHash === null ? null : `\\x${userHash.toString('hex')}`,
+          vars === null ? null : JSON.stringify(vars),
+        ]),
+      )
+      .join('');
   }
 }
 
 /** The request that was made under this key in the last 30 days, and what it asked for. */
 export async function findSendByKey(
-  db: Queryable, entityId: number, key: Buffer,
+  db: Queryable,
+  entityId: number,
+  key: Buffer,
 ): Promise<{ id: number; identifier: string; bodyHash: Buffer } | null> {
-  return readRow(await db.query(
-    `SELECT id, identifier, body_hash FROM sends WHERE entity_id = $1 AND request_key = $2 AND received_at > ${KEYS_KEPT_SINCE}`,
-    [entityId, key]));
+  return readRow(
+    await db.query(
+      `SELECT id, identifier, body_hash FROM sends WHERE entity_id = $1 AND request_key = $2 AND received_at > ${KEYS_KEPT_SINCE}`,
+      [entityId, key],
+    ),
+  );
 }
 
 /** A request of POST /api/transac. */
 export async function findSend(db: Queryable, entityId: number, identifier: string): Promise<Send | null> {
-  return readRow<Send>(await db.query(
-    'SELECT * FROM sends WHERE entity_id = $1 AND identifier = $2 AND campaign_id IS NULL', [entityId, identifier]));
+  return readRow<Send>(
+    await db.query('SELECT * FROM sends WHERE entity_id = $1 AND identifier = $2 AND campaign_id IS NULL', [
+      entityId,
+      identifier,
+    ]),
+  );
 }
 
 /** A send, and the kind of job that it is. */
 export type SendRef = JobRef & { kind: 'send' | 'campaign' };
 
 /** Sends with messages of a campaign that have not ended. By send_campaigns_by_campaign. */
-export async function listOpenSends(db: Queryable, entityId: number, campaignId: number, limit: number): Promise<SendRef[]> {
+export async function listOpenSends(
+  db: Queryable,
+  entityId: number,
+  campaignId: number,
+  limit: number,
+): Promise<SendRef[]> {
   const { rows } = await db.query<{ id: number; identifier: string; is_campaign: boolean }>(
     `SELECT s.id, s.identifier, s.campaign_id IS NOT NULL AS is_campaign
      FROM send_campaigns c JOIN sends s ON s.entity_id = c.entity_id AND s.id = c.send_id
      WHERE c.entity_id = $1 AND c.campaign_id = $2 AND s.state IN ('accepted', 'running') ORDER BY s.id LIMIT $3`,
-    [entityId, campaignId, limit]);
-  return rows.map(({ id: runId, identifier, is_campaign: isCampaign }) => (
-    { entityId, runId, identifier, kind: isCampaign ? 'campaign' : 'send' }));
+    [entityId, campaignId, limit],
+  );
+  return rows.map(({ id: runId, identifier, is_campaign: isCampaign }) => ({
+    entityId,
+    runId,
+    identifier,
+    kind: isCampaign ? 'campaign' : 'send',
+  }));
 }
 
-/** Lists the runs of failed campaigns that have not ended: what they have not sent is not sent. By campaigns of the entity. */
+/**
+ * Lists the runs of failed campaigns that have not ended: what they have not sent is not sent. By campaigns of the
+ * entity.
+ */
 export async function listRunsOfFailed(db: Queryable, entityId: number): Promise<SendRef[]> {
   const { rows } = await db.query<{ id: number; identifier: string }>(
     `SELECT s.id, s.identifier FROM campaigns c JOIN sends s ON s.entity_id = c.entity_id AND s.campaign_id = c.id
      WHERE c.entity_id = $1 AND c.status = 'failed' AND s.state IN ('accepted', 'running') AND s.cancel_requested_at IS NOT NULL
-     ORDER BY s.id`, [entityId]);
+     ORDER BY s.id`,
+    [entityId],
+  );
   return rows.map(({ id: runId, identifier }) => ({ entityId, runId, identifier, kind: 'campaign' }));
 }
 
@@ -120,20 +173,30 @@ export function lockSend(tx: Tx, claim: JobKey, { isShared = false } = {}): Prom
 /** Its campaigns, in the order of campaignKey. */
 export async function listCampaignsOfSend(db: Queryable, entityId: number, sendId: number): Promise<number[]> {
   const { rows } = await db.query<{ campaign_id: number }>(
-    'SELECT campaign_id FROM send_campaigns WHERE entity_id = $1 AND send_id = $2 ORDER BY ordinal', [entityId, sendId]);
+    'SELECT campaign_id FROM send_campaigns WHERE entity_id = $1 AND send_id = $2 ORDER BY ordinal',
+    [entityId, sendId],
+  );
   return rows.map(({ campaign_id: id }) => id);
 }
 
 export type Message = NewMessage & { ordinal: number };
 
 /**
- * The next messages after an ordinal, each taken out of the request: what was asked of it is not kept. Those that another transaction
- * holds are stepped over. By the primary key: what was taken before stays in the index for a while.
+ * The next messages after an ordinal, each taken out of the request: what was asked of it is not kept. Those that
+ * another transaction holds are stepped over. By the primary key: what was taken before stays in the index for a while.
  */
 export async function takeMessages(
-  tx: Queryable, { entityId, id }: Send, after: number, limit: number,
+  tx: Queryable,
+  { entityId, id }: Send,
+  after: number,
+  limit: number,
 ): Promise<Message[]> {
-  const { rows } = await tx.query<{ ordinal: number; user_id: string | null; user_hash: Buffer | null; vars: Message['vars'] }>({
+  const { rows } = await tx.query<{
+    ordinal: number;
+    user_id: string | null;
+    user_hash: Buffer | null;
+    vars: Message['vars'];
+  }>({
     name: 'take-messages',
     text: `WITH taken AS (
              DELETE FROM send_messages WHERE ctid = ANY (ARRAY(
@@ -147,9 +210,16 @@ export async function takeMessages(
 }
 
 /** How many messages of a request have no attempts yet. By the primary key. */
-export async function countMessagesLeft(db: Queryable, { entityId, id }: Pick<Send, 'entityId' | 'id'>): Promise<number> {
-  const { rows: [row] } = await db.query<{ count: number }>(
-    'SELECT count(*) AS count FROM send_messages WHERE entity_id = $1 AND send_id = $2', [entityId, id]);
+export async function countMessagesLeft(
+  db: Queryable,
+  { entityId, id }: Pick<Send, 'entityId' | 'id'>,
+): Promise<number> {
+  const {
+    rows: [row],
+  } = await db.query<{ count: number }>(
+    'SELECT count(*) AS count FROM send_messages WHERE entity_id = $1 AND send_id = $2',
+    [entityId, id],
+  );
   return row!.count;
 }
 
@@ -157,12 +227,16 @@ export async function countMessagesLeft(db: Queryable, { entityId, id }: Pick<Se
 export async function deleteMessagesLeft(tx: Queryable, entityId: number, id: number, limit: number): Promise<number> {
   const { rowCount } = await tx.query(
     `DELETE FROM send_messages WHERE ctid = ANY (ARRAY(
-       SELECT ctid FROM send_messages WHERE entity_id = $1 AND send_id = $2 LIMIT $3))`, [entityId, id, limit]);
+       SELECT ctid FROM send_messages WHERE entity_id = $1 AND send_id = $2 LIMIT $3))`,
+    [entityId, id, limit],
+  );
   return rowCount!;
 }
 
 /** What it has not sent yet is canceled from then on. */
 export async function updateCancelRequested(tx: Queryable, entityId: number, id: number): Promise<void> {
   await tx.query(
-    'UPDATE sends SET cancel_requested_at = coalesce(cancel_requested_at, now()) WHERE entity_id = $1 AND id = $2', [entityId, id]);
+    'UPDATE sends SET cancel_requested_at = coalesce(cancel_requested_at, now()) WHERE entity_id = $1 AND id = $2',
+    [entityId, id],
+  );
 }

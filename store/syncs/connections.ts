@@ -36,21 +36,29 @@ export type NewConnection = SplitSettings & { name: string; connector: string; c
 
 /** Null: another connection of the entity has the name. */
 export async function insertConnection(
-  tx: Queryable, secrets: Secrets, entityId: number, { name, connector, createdBy, ...split }: NewConnection,
+  tx: Queryable,
+  secrets: Secrets,
+  entityId: number,
+  { name, connector, createdBy, ...split }: NewConnection,
 ): Promise<Connection | null> {
   const identifier = newIdentifier('con');
   const { rowCount } = await tx.query(
     `INSERT INTO connections (entity_id, identifier, name, connector, created_by, settings, secret_names, sealed_secrets)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (entity_id, name) WHERE deleted_at IS NULL DO NOTHING`,
-    [entityId, identifier, name, connector, createdBy, ...settingColumns(secrets, entityId, identifier, split)]);
+    [entityId, identifier, name, connector, createdBy, ...settingColumns(secrets, entityId, identifier, split)],
+  );
   return rowCount === 1 ? findConnection(tx, entityId, identifier) : null;
 }
 
 export async function listConnections(
-  db: Queryable, entityId: number, { offset, limit }: { offset: number; limit: number },
+  db: Queryable,
+  entityId: number,
+  { offset, limit }: { offset: number; limit: number },
 ): Promise<Connection[]> {
-  return readRows(await db.query(
-    `${CONNECTIONS} WHERE ${LIVING} ORDER BY c.id OFFSET $2 LIMIT $3`, [entityId, offset, limit]), toConnection);
+  return readRows(
+    await db.query(`${CONNECTIONS} WHERE ${LIVING} ORDER BY c.id OFFSET $2 LIMIT $3`, [entityId, offset, limit]),
+    toConnection,
+  );
 }
 
 export async function countConnections(db: Queryable, entityId: number): Promise<number> {
@@ -60,15 +68,22 @@ export async function countConnections(db: Queryable, entityId: number): Promise
 
 /** Identifiers and names of some connections by their ids, those of deleted ones too. */
 export async function listConnectionNames(
-  db: Queryable, entityId: number, ids: number[],
+  db: Queryable,
+  entityId: number,
+  ids: number[],
 ): Promise<Map<number, { identifier: string; name: string }>> {
   const { rows } = await db.query<{ id: number; identifier: string; name: string }>(
-    'SELECT id, identifier, name FROM connections WHERE entity_id = $1 AND id = ANY ($2)', [entityId, ids]);
+    'SELECT id, identifier, name FROM connections WHERE entity_id = $1 AND id = ANY ($2)',
+    [entityId, ids],
+  );
   return new Map(rows.map(({ id, identifier, name }) => [id, { identifier, name }]));
 }
 
 export async function findConnection(db: Queryable, entityId: number, identifier: string): Promise<Connection | null> {
-  return readRow(await db.query(`${CONNECTIONS} WHERE ${LIVING} AND c.identifier = $2`, [entityId, identifier]), toConnection);
+  return readRow(
+    await db.query(`${CONNECTIONS} WHERE ${LIVING} AND c.identifier = $2`, [entityId, identifier]),
+    toConnection,
+  );
 }
 
 export async function findConnectionById(db: Queryable, entityId: number, id: number): Promise<Connection | null> {
@@ -77,12 +92,18 @@ export async function findConnectionById(db: Queryable, entityId: number, id: nu
 
 /** As `findConnection`, and holds it as it is until the transaction ends. */
 export async function lockConnection(tx: Queryable, entityId: number, identifier: string): Promise<Connection | null> {
-  return readRow(await tx.query(
-    `${CONNECTIONS} WHERE ${LIVING} AND c.identifier = $2 FOR UPDATE OF c`, [entityId, identifier]), toConnection);
+  return readRow(
+    await tx.query(`${CONNECTIONS} WHERE ${LIVING} AND c.identifier = $2 FOR UPDATE OF c`, [entityId, identifier]),
+    toConnection,
+  );
 }
 
 /** The secret members by their names. */
-export function openSecretSettings(secrets: Secrets, entityId: number, { identifier, sealedSecrets }: Connection): SettingValues {
+export function openSecretSettings(
+  secrets: Secrets,
+  entityId: number,
+  { identifier, sealedSecrets }: Connection,
+): SettingValues {
   if (sealedSecrets === null) return {};
   return JSON.parse(secrets.open(sealedSecrets, secretsCell(entityId, identifier))) as SettingValues;
 }
@@ -92,31 +113,44 @@ export async function renameConnection(tx: Queryable, entityId: number, id: numb
   const { rowCount } = await tx.query(
     `UPDATE connections c SET name = $3, updated_at = now() WHERE entity_id = $1 AND id = $2
        AND NOT EXISTS (SELECT FROM connections o WHERE o.entity_id = $1 AND o.name = $3 AND o.id <> $2 AND o.deleted_at IS NULL)`,
-    [entityId, id, name]);
+    [entityId, id, name],
+  );
   return rowCount === 1;
 }
 
 export async function updateConnectionSettings(
-  tx: Queryable, secrets: Secrets, entityId: number, { id, identifier }: Connection, split: SplitSettings,
+  tx: Queryable,
+  secrets: Secrets,
+  entityId: number,
+  { id, identifier }: Connection,
+  split: SplitSettings,
 ): Promise<void> {
   await tx.query(
     `UPDATE connections SET settings = $3, secret_names = $4, sealed_secrets = $5, revision = revision + 1, updated_at = now()
-     WHERE entity_id = $1 AND id = $2`, [entityId, id, ...settingColumns(secrets, entityId, identifier, split)]);
+     WHERE entity_id = $1 AND id = $2`,
+    [entityId, id, ...settingColumns(secrets, entityId, identifier, split)],
+  );
 }
 
 /** Its name is free again, and its secrets are gone. */
 export async function deleteConnection(tx: Queryable, entityId: number, id: number): Promise<void> {
   await tx.query(
     `UPDATE connections SET deleted_at = now(), settings = '{}', secret_names = '{}', sealed_secrets = NULL
-     WHERE entity_id = $1 AND id = $2`, [entityId, id]);
+     WHERE entity_id = $1 AND id = $2`,
+    [entityId, id],
+  );
 }
 
 /** The values of settings, secret_names and sealed_secrets. */
 function settingColumns(
-  secrets: Secrets, entityId: number, identifier: string, { settings, secretSettings }: SplitSettings,
+  secrets: Secrets,
+  entityId: number,
+  identifier: string,
+  { settings, secretSettings }: SplitSettings,
 ): [string, string[], string | null] {
   const names = Object.keys(secretSettings);
-  const sealed = names.length === 0 ? null : secrets.seal(JSON.stringify(secretSettings), secretsCell(entityId, identifier));
+  const sealed =
+    names.length === 0 ? null : secrets.seal(JSON.stringify(secretSettings), secretsCell(entityId, identifier));
   return [JSON.stringify(settings), names, sealed];
 }
 
@@ -124,6 +158,10 @@ function secretsCell(entityId: number, identifier: string) {
   return { table: 'connections', column: 'sealed_secrets', entityId, row: identifier };
 }
 
-function toConnection({ createdBy, creatorUid, ...connection }: Omit<Connection, 'createdBy'> & CreatorColumns): Connection {
+function toConnection({
+  createdBy,
+  creatorUid,
+  ...connection
+}: Omit<Connection, 'createdBy'> & CreatorColumns): Connection {
   return { ...connection, createdBy: creatorOf({ createdBy, creatorUid }) };
 }

@@ -11,21 +11,33 @@ export type PinnedBatch = {
   items: string;
 };
 
-export async function insertPinnedBatch(tx: Queryable, entityId: number, runId: number, batch: PinnedBatch): Promise<void> {
+export async function insertPinnedBatch(
+  tx: Queryable,
+  entityId: number,
+  runId: number,
+  batch: PinnedBatch,
+): Promise<void> {
   await tx.query(
     'INSERT INTO sync_pinned_batches (entity_id, run_id, number, records_before, position, items) VALUES ($1, $2, $3, $4, $5, $6)',
-    [entityId, runId, batch.number, batch.recordsBefore, batch.position, batch.items]);
+    [entityId, runId, batch.number, batch.recordsBefore, batch.position, batch.items],
+  );
 }
 
 /** Those that are not merged yet, in their order: a few at most. */
 export async function listPinnedBatches(db: Queryable, entityId: number, runId: number): Promise<PinnedBatch[]> {
   const { rows } = await db.query<{ number: number; records_before: number; position: string | null; items: string }>(
     `SELECT number, records_before, position, items FROM sync_pinned_batches
-     WHERE entity_id = $1 AND run_id = $2 ORDER BY number`, [entityId, runId]);
+     WHERE entity_id = $1 AND run_id = $2 ORDER BY number`,
+    [entityId, runId],
+  );
   return rows.map(({ records_before: recordsBefore, ...batch }) => ({ ...batch, recordsBefore }));
 }
 
 /** All its records are merged. */
 export async function deletePinnedBatch(tx: Queryable, entityId: number, runId: number, number: number): Promise<void> {
-  await tx.query('DELETE FROM sync_pinned_batches WHERE entity_id = $1 AND run_id = $2 AND number = $3', [entityId, runId, number]);
+  await tx.query('DELETE FROM sync_pinned_batches WHERE entity_id = $1 AND run_id = $2 AND number = $3', [
+    entityId,
+    runId,
+    number,
+  ]);
 }

@@ -2,42 +2,62 @@ import type { Queryable } from '../core/database.ts';
 import { NO_TROUBLE } from '../jobs/jobs.ts';
 
 /**
- * A batch on its way to a destination that is not ours; `identifier` is the same each time that it is sent, `outcomes` are what the
- * destination has answered so far, as JSON.
+ * A batch on its way to a destination that is not ours; `identifier` is the same each time that it is sent, `outcomes`
+ * are what the destination has answered so far, as JSON.
  */
 export type PendingBatch = {
-  identifier: string; batch: string; outcomes: string | null;
+  identifier: string;
+  batch: string;
+  outcomes: string | null;
   /** How many of its first records may have left; null: any of them. */
   sent: number | null;
 };
 
 /** A run has one at a time. */
 export async function insertBatch(
-  tx: Queryable, entityId: number, runId: number, { identifier, batch }: Omit<PendingBatch, 'outcomes' | 'sent'>,
+  tx: Queryable,
+  entityId: number,
+  runId: number,
+  { identifier, batch }: Omit<PendingBatch, 'outcomes' | 'sent'>,
 ): Promise<void> {
-  await tx.query('INSERT INTO sync_batches (entity_id, run_id, identifier, batch) VALUES ($1, $2, $3, $4)',
-    [entityId, runId, identifier, batch]);
+  await tx.query('INSERT INTO sync_batches (entity_id, run_id, identifier, batch) VALUES ($1, $2, $3, $4)', [
+    entityId,
+    runId,
+    identifier,
+    batch,
+  ]);
 }
 
 export async function findBatch(db: Queryable, entityId: number, runId: number): Promise<PendingBatch | null> {
   const { rows } = await db.query<PendingBatch>(
-    'SELECT identifier, batch, outcomes, sent FROM sync_batches WHERE entity_id = $1 AND run_id = $2', [entityId, runId]);
+    'SELECT identifier, batch, outcomes, sent FROM sync_batches WHERE entity_id = $1 AND run_id = $2',
+    [entityId, runId],
+  );
   return rows[0] ?? null;
 }
 
 /** What the destination has answered so far: the source is well, and so is the destination. */
 export async function updateBatchOutcomes(
-  tx: Queryable, entityId: number, runId: number,
+  tx: Queryable,
+  entityId: number,
+  runId: number,
   { outcomes, answered, share }: { outcomes: string; answered: number; share: number | null },
 ): Promise<void> {
   await tx.query(
     `WITH noted AS (UPDATE sync_batches SET outcomes = $3 WHERE entity_id = $1 AND run_id = $2 RETURNING run_id)
      UPDATE sync_runs SET answered = $4, share = $5, ${NO_TROUBLE}
-     WHERE entity_id = $1 AND id IN (SELECT run_id FROM noted)`, [entityId, runId, outcomes, answered, share]);
+     WHERE entity_id = $1 AND id IN (SELECT run_id FROM noted)`,
+    [entityId, runId, outcomes, answered, share],
+  );
 }
 
 /** Sets how many of its first records may have left; null before they are sent again. */
-export async function updateBatchSent(tx: Queryable, entityId: number, runId: number, sent: number | null): Promise<void> {
+export async function updateBatchSent(
+  tx: Queryable,
+  entityId: number,
+  runId: number,
+  sent: number | null,
+): Promise<void> {
   await tx.query('UPDATE sync_batches SET sent = $3 WHERE entity_id = $1 AND run_id = $2', [entityId, runId, sent]);
 }
 
@@ -46,5 +66,7 @@ export async function deleteBatch(tx: Queryable, entityId: number, runId: number
   await tx.query(
     `WITH ended AS (
        UPDATE sync_runs SET ended_at = now() WHERE entity_id = $1 AND id = $2 AND state = 'canceled' AND ended_at IS NULL)
-     DELETE FROM sync_batches WHERE entity_id = $1 AND run_id = $2`, [entityId, runId]);
+     DELETE FROM sync_batches WHERE entity_id = $1 AND run_id = $2`,
+    [entityId, runId],
+  );
 }

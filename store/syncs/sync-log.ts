@@ -10,31 +10,49 @@ const LINE_CHARS = 2_000;
 
 export type LogLine = { loggedAt: Date; line: string };
 
-export async function insertLogLines(db: Queryable, entityId: number, runId: number, lines: readonly string[]): Promise<void> {
+export async function insertLogLines(
+  db: Queryable,
+  entityId: number,
+  runId: number,
+  lines: readonly string[],
+): Promise<void> {
   await db.query(
     'INSERT INTO sync_log (entity_id, run_id, line) SELECT $1, $2, line FROM unnest($3::text[]) WITH ORDINALITY AS l (line, n) ORDER BY n',
-    [entityId, runId, lines.map((line) => shorten(line, LINE_CHARS))]);
+    [entityId, runId, lines.map((line) => shorten(line, LINE_CHARS))],
+  );
 }
 
 /** The same, with lines that name somebody who is being erased replaced. */
 export async function insertRedactedLogLines(
-  { db, secrets }: { db: Database; secrets: Secrets }, entityId: number, runId: number, lines: readonly string[],
+  { db, secrets }: { db: Database; secrets: Secrets },
+  entityId: number,
+  runId: number,
+  lines: readonly string[],
 ): Promise<void> {
   await write(db, async (tx) => {
     const named = await findErasedTexts(tx, secrets, entityId, lines, { byWords: false });
-    await insertLogLines(tx, entityId, runId, lines.map((line, index) => (named.has(index) ? ERASED : line)));
+    await insertLogLines(
+      tx,
+      entityId,
+      runId,
+      lines.map((line, index) => (named.has(index) ? ERASED : line)),
+    );
   });
 }
 
 export async function countLogLines(db: Queryable, entityId: number, runId: number): Promise<number> {
   const { rows } = await db.query<{ count: number }>(
-    'SELECT count(*) FROM sync_log WHERE entity_id = $1 AND run_id = $2', [entityId, runId]);
+    'SELECT count(*) FROM sync_log WHERE entity_id = $1 AND run_id = $2',
+    [entityId, runId],
+  );
   return rows[0]!.count;
 }
 
 /** The lines of a run in their order. */
 export async function listLogLines(db: Queryable, entityId: number, runId: number): Promise<LogLine[]> {
   const { rows } = await db.query<{ logged_at: Date; line: string }>(
-    'SELECT logged_at, line FROM sync_log WHERE entity_id = $1 AND run_id = $2 ORDER BY id', [entityId, runId]);
+    'SELECT logged_at, line FROM sync_log WHERE entity_id = $1 AND run_id = $2 ORDER BY id',
+    [entityId, runId],
+  );
   return rows.map((row) => ({ loggedAt: row.logged_at, line: row.line }));
 }

@@ -4,7 +4,9 @@ import type { SCHEMA_RULES } from '../../domain/syncs/sync-codes.ts';
 import type { SyncSchedule } from '../../domain/syncs/sync-schedule.ts';
 import { type CreatorColumns, creatorOf, type PauseColumns, pauseOf } from '../core/camel-row.ts';
 
-/** Attributes of a SoR, or a stream of a connection, whose records the fields of `key` name (none: nobody names them). */
+/**
+ * Attributes of a SoR, or a stream of a connection, whose records the fields of `key` name (none: nobody names them).
+ */
 export type SyncDestination = { sorId: number } | { connectionId: number; stream: string; key: string[] };
 
 export type SyncAlerts = {
@@ -58,17 +60,33 @@ export type Sync = NewSync & {
 };
 
 /** Columns of syncs, with the creator. */
-type SyncColumns = Omit<Sync, 'destination' | 'paused' | 'createdBy' | 'alerts'> & PauseColumns & CreatorColumns & {
-  alerts: Omit<SyncAlerts, 'connections'> & Partial<SyncAlerts>;
-  sorId: number | null; destinationId: number | null; destinationStream: string | null; destinationKey: string[] | null;
-};
+type SyncColumns = Omit<Sync, 'destination' | 'paused' | 'createdBy' | 'alerts'> &
+  PauseColumns &
+  CreatorColumns & {
+    alerts: Omit<SyncAlerts, 'connections'> & Partial<SyncAlerts>;
+    sorId: number | null;
+    destinationId: number | null;
+    destinationStream: string | null;
+    destinationKey: string[] | null;
+  };
 
 export function toSync(columns: SyncColumns): Sync {
-  const { sorId, destinationId, destinationStream, destinationKey, pausedAt, pausedReason, createdBy, creatorUid, ...sync } = columns;
+  const {
+    sorId,
+    destinationId,
+    destinationStream,
+    destinationKey,
+    pausedAt,
+    pausedReason,
+    createdBy,
+    creatorUid,
+    ...sync
+  } = columns;
   return {
     ...sync,
-    alerts: { ...sync.alerts, connections: sync.alerts.connections ?? [] },      // stored before there were any
-    destination: sorId === null ? { connectionId: destinationId!, stream: destinationStream!, key: destinationKey! } : { sorId },
+    alerts: { ...sync.alerts, connections: sync.alerts.connections ?? [] }, // stored before there were any
+    destination:
+      sorId === null ? { connectionId: destinationId!, stream: destinationStream!, key: destinationKey! } : { sorId },
     paused: pauseOf({ pausedAt, pausedReason }),
     createdBy: creatorOf({ createdBy, creatorUid }),
   };

@@ -13,11 +13,15 @@ export type KnownRecord = {
 export type HandledRecord = { key: string; customerId: string | null; checksum: Buffer | null };
 
 /**
- * Those of some records that are known, by their keys. Each is looked up: by itself the planner would read the records of all
- * syncs for every batch of a first run, as nobody has counted them yet, and of a large sync for every large batch.
+ * Those of some records that are known, by their keys. Each is looked up: by itself the planner would read the records
+ * of all syncs for every batch of a first run, as nobody has counted them yet, and of a large sync for every large
+ * batch.
  */
 export async function findKnownRecords(
-  db: Database, entityId: number, syncId: number, keys: readonly string[],
+  db: Database,
+  entityId: number,
+  syncId: number,
+  keys: readonly string[],
 ): Promise<Map<string, KnownRecord>> {
   if (keys.length === 0) return new Map();
   const { rows } = await read(db, async (tx) => {
@@ -26,7 +30,8 @@ export async function findKnownRecords(
       `SELECT r.key, r.checksum, r.run_id
        FROM (SELECT $1::integer AS entity_id, $2::integer AS sync_id, unnest($3::text[]) COLLATE "C" AS key ORDER BY key OFFSET 0) asked
        JOIN sync_records r ON r.entity_id = asked.entity_id AND r.sync_id = asked.sync_id AND r.key = asked.key`,
-      [entityId, syncId, keys]);
+      [entityId, syncId, keys],
+    );
   });
   return new Map(rows.map(({ key, checksum, run_id: runId }) => [key, { checksum, runId }]));
 }
@@ -38,29 +43,54 @@ type NotedBy = { syncId: number; runId: number; isSeen: boolean };
  * record that is new and was written into attributes, a plain INSERT in the order of the index costs half as much.
  */
 export async function upsertRecords(
-  tx: Tx, entityId: number, by: NotedBy, records: readonly HandledRecord[], known: { has(key: string): boolean } | null = null,
+  tx: Tx,
+  entityId: number,
+  by: NotedBy,
+  records: readonly HandledRecord[],
+  known: { has(key: string): boolean } | null = null,
 ): Promise<void> {
   const isNew = ({ key, customerId, checksum }: HandledRecord) =>
     known !== null && checksum !== null && customerId === null && !known.has(key);
   await insertRecords(tx, entityId, by, records.filter(isNew) as NewRecord[]);
-  await replaceRecords(tx, entityId, by, records.filter((record) => !isNew(record)));
+  await replaceRecords(
+    tx,
+    entityId,
+    by,
+    records.filter((record) => !isNew(record)),
+  );
 }
 
 type NewRecord = { key: string; checksum: Buffer };
 
 /** Checksums are all of one length, and go as one value: as an array each would be parsed by itself. */
-async function insertRecords(tx: Tx, entityId: number, { syncId, runId, isSeen }: NotedBy, records: readonly NewRecord[]): Promise<void> {
+async function insertRecords(
+  tx: Tx,
+  entityId: number,
+  { syncId, runId, isSeen }: NotedBy,
+  records: readonly NewRecord[],
+): Promise<void> {
   if (records.length === 0) return;
   await tx.query(
     `INSERT INTO sync_records (entity_id, sync_id, run_id, seen_by, key, checksum)
      SELECT $1, $2, $3, $4, key, substr($6::bytea, (($7::integer) * (ordinal - 1) + 1)::integer, $7)
      FROM unnest($5::text[]) WITH ORDINALITY AS written (key, ordinal) ORDER BY key COLLATE "C"`,
-    [entityId, syncId, runId, isSeen ? runId : null, records.map(({ key }) => key), Buffer.concat(records.map(({ checksum }) => checksum)),
-      records[0]!.checksum.length]);
+    [
+      entityId,
+      syncId,
+      runId,
+      isSeen ? runId : null,
+      records.map(({ key }) => key),
+      Buffer.concat(records.map(({ checksum }) => checksum)),
+      records[0]!.checksum.length,
+    ],
+  );
 }
 
 async function replaceRecords(
-  tx: Tx, entityId: number, { syncId, runId, isSeen }: NotedBy, records: readonly HandledRecord[],
+  tx: Tx,
+  entityId: number,
+  { syncId, runId, isSeen }: NotedBy,
+  records: readonly HandledRecord[],
 ): Promise<void> {
   if (records.length === 0) return;
   await tx.query(
@@ -69,17 +99,28 @@ async function replaceRecords(
      FROM unnest($5::text[], $6::text[], $7::bytea[]) AS handled (key, customer_id, checksum) ORDER BY key COLLATE "C"
      ON CONFLICT (entity_id, sync_id, key) DO UPDATE
        SET run_id = excluded.run_id, seen_by = excluded.seen_by, customer_id = excluded.customer_id, checksum = excluded.checksum`,
-    [entityId, syncId, runId, isSeen ? runId : null, records.map(({ key }) => key), records.map(({ customerId }) => customerId),
-      records.map(({ checksum }) => checksum)]);
+    [
+      entityId,
+      syncId,
+      runId,
+      isSeen ? runId : null,
+      records.map(({ key }) => key),
+      records.map(({ customerId }) => customerId),
+      records.map(({ checksum }) => checksum),
+    ],
+  );
 }
 
 /**
- * Notes down which records are about to be sent to another system, each key once: whatever becomes of the run, they may arrive. So
- * erasures know where copies lie, and what was known of a record before is no reason to leave it out. `runId`: the run that sends
- * them, or whose records are re-driven.
+ * Notes down which records are about to be sent to another system, each key once: whatever becomes of the run, they may
+ * arrive. So erasures know where copies lie, and what was known of a record before is no reason to leave it out.
+ * `runId`: the run that sends them, or whose records are re-driven.
  */
 export async function upsertSending(
-  tx: Queryable, entityId: number, { syncId, runId }: { syncId: number; runId: number }, records: ReadonlyMap<string, string | null>,
+  tx: Queryable,
+  entityId: number,
+  { syncId, runId }: { syncId: number; runId: number },
+  records: ReadonlyMap<string, string | null>,
 ): Promise<void> {
   if (records.size === 0) return;
   await tx.query(
@@ -87,12 +128,16 @@ export async function upsertSending(
      SELECT $1, $2, $3, key, customer_id FROM unnest($4::text[], $5::text[]) AS sent (key, customer_id) ORDER BY key COLLATE "C"
      ON CONFLICT (entity_id, sync_id, key) DO UPDATE
        SET checksum = NULL, customer_id = excluded.customer_id, run_id = greatest(sync_records.run_id, excluded.run_id)`,
-    [entityId, syncId, runId, [...records.keys()], [...records.values()]]);
+    [entityId, syncId, runId, [...records.keys()], [...records.values()]],
+  );
 }
 
 /** Notes down that a run has seen these, unchanged. */
 export async function updateRecordsSeen(
-  tx: Tx, entityId: number, { syncId, runId }: { syncId: number; runId: number }, keys: readonly string[],
+  tx: Tx,
+  entityId: number,
+  { syncId, runId }: { syncId: number; runId: number },
+  keys: readonly string[],
 ): Promise<void> {
   if (keys.length === 0) return;
   await tx.query(LOOK_UP_BY_KEY);
@@ -100,37 +145,59 @@ export async function updateRecordsSeen(
     `UPDATE sync_records r SET seen_by = $3
      FROM (SELECT $1::integer AS entity_id, $2::integer AS sync_id, unnest($4::text[]) COLLATE "C" AS key OFFSET 0) seen
      WHERE r.entity_id = seen.entity_id AND r.sync_id = seen.sync_id AND r.key = seen.key AND r.seen_by IS DISTINCT FROM $3`,
-    [entityId, syncId, runId, keys]);
+    [entityId, syncId, runId, keys],
+  );
 }
 
 /** How many are known, and how many of those a run has not seen. */
 export async function countRecords(
-  db: Queryable, entityId: number, { syncId, runId }: { syncId: number; runId: number },
+  db: Queryable,
+  entityId: number,
+  { syncId, runId }: { syncId: number; runId: number },
 ): Promise<{ known: number; vanished: number }> {
   const { rows } = await db.query<{ known: number; vanished: number }>(
     `SELECT count(*) AS known, count(*) FILTER (WHERE seen_by IS DISTINCT FROM $3) AS vanished
-     FROM sync_records WHERE entity_id = $1 AND sync_id = $2`, [entityId, syncId, runId]);
+     FROM sync_records WHERE entity_id = $1 AND sync_id = $2`,
+    [entityId, syncId, runId],
+  );
   return rows[0]!;
 }
 
 /** The next records that a run has not seen, behind `after` in the order of their keys. */
 export async function listVanished(
-  db: Queryable, entityId: number, { syncId, runId }: { syncId: number; runId: number }, after: string, limit: number,
+  db: Queryable,
+  entityId: number,
+  { syncId, runId }: { syncId: number; runId: number },
+  after: string,
+  limit: number,
 ): Promise<{ key: string; customerId: string | null }[]> {
   const { rows } = await db.query<{ key: string; customer_id: string | null }>(
     `SELECT key, customer_id FROM sync_records
      WHERE entity_id = $1 AND sync_id = $2 AND key > $4 COLLATE "C" AND seen_by IS DISTINCT FROM $3 ORDER BY key LIMIT $5`,
-    [entityId, syncId, runId, after, limit]);
+    [entityId, syncId, runId, after, limit],
+  );
   return rows.map(({ key, customer_id: customerId }) => ({ key, customerId }));
 }
 
 /** Forgets some records. */
-export async function deleteRecords(tx: Queryable, entityId: number, syncId: number, keys: readonly string[]): Promise<void> {
-  await tx.query('DELETE FROM sync_records WHERE entity_id = $1 AND sync_id = $2 AND key = ANY ($3)', [entityId, syncId, keys]);
+export async function deleteRecords(
+  tx: Queryable,
+  entityId: number,
+  syncId: number,
+  keys: readonly string[],
+): Promise<void> {
+  await tx.query('DELETE FROM sync_records WHERE entity_id = $1 AND sync_id = $2 AND key = ANY ($3)', [
+    entityId,
+    syncId,
+    keys,
+  ]);
 }
 
 /** Whether any record of a sync is known. */
 export async function hasRecords(db: Queryable, entityId: number, syncId: number): Promise<boolean> {
-  const { rows } = await db.query('SELECT FROM sync_records WHERE entity_id = $1 AND sync_id = $2 LIMIT 1', [entityId, syncId]);
+  const { rows } = await db.query('SELECT FROM sync_records WHERE entity_id = $1 AND sync_id = $2 LIMIT 1', [
+    entityId,
+    syncId,
+  ]);
   return rows.length > 0;
 }

@@ -5,51 +5,95 @@ import { NO_TROUBLE } from '../jobs/jobs.ts';
 import type { RunProgress, SampleRecord, SyncRun } from './sync-run-record.ts';
 
 /** In the transaction of the records that it counts: something came, so the source is well. */
-export async function updateRunProgress(tx: Tx, { entityId, id }: Pick<SyncRun, 'entityId' | 'id'>, progress: RunProgress): Promise<void> {
+export async function updateRunProgress(
+  tx: Tx,
+  { entityId, id }: Pick<SyncRun, 'entityId' | 'id'>,
+  progress: RunProgress,
+): Promise<void> {
   await tx.query(
     `UPDATE sync_runs SET is_begun = true, position = $3, records_read = $4, records_written = $5, records_unchanged = $6,
        records_ignored = $7, records_failed = $8, unnamed = $9, errors_by_type = $10, bytes = $11, unmapped_fields = $12,
        batches_taken = $13, records_taken = $14, lanes_done = $15, share = $16, odd_cursors = $17, suspicious_ids = $18,
        answered = 0, ${NO_TROUBLE}
      WHERE entity_id = $1 AND id = $2`,
-    [entityId, id, progress.position, progress.read, progress.written, progress.unchanged, progress.ignored, progress.failed,
-      progress.unnamed, progress.errorsByType, progress.bytes, progress.unmappedFields, progress.batchesTaken, progress.recordsTaken,
-      progress.lanesDone, progress.share, progress.oddCursors, progress.suspiciousIds]);
+    [
+      entityId,
+      id,
+      progress.position,
+      progress.read,
+      progress.written,
+      progress.unchanged,
+      progress.ignored,
+      progress.failed,
+      progress.unnamed,
+      progress.errorsByType,
+      progress.bytes,
+      progress.unmappedFields,
+      progress.batchesTaken,
+      progress.recordsTaken,
+      progress.lanesDone,
+      progress.share,
+      progress.oddCursors,
+      progress.suspiciousIds,
+    ],
+  );
 }
 
 /** The source's fields were looked at: the reading begins, at `position`. */
 export async function updateRunBegun(
-  tx: Tx, { entityId, id }: SyncRun, { position, missingFields }: { position: string | null; missingFields: string[] },
+  tx: Tx,
+  { entityId, id }: SyncRun,
+  { position, missingFields }: { position: string | null; missingFields: string[] },
 ): Promise<void> {
-  await tx.query('UPDATE sync_runs SET is_begun = true, position = $3, missing_fields = $4 WHERE entity_id = $1 AND id = $2',
-    [entityId, id, position, missingFields]);
+  await tx.query(
+    'UPDATE sync_runs SET is_begun = true, position = $3, missing_fields = $4 WHERE entity_id = $1 AND id = $2',
+    [entityId, id, position, missingFields],
+  );
 }
 
 /** The next reading of this run begins at the beginning. */
 export async function updateRunFromStart(tx: Tx, { entityId, id }: SyncRun): Promise<void> {
-  await tx.query('UPDATE sync_runs SET is_begun = true, position = NULL, share = NULL WHERE entity_id = $1 AND id = $2', [entityId, id]);
+  await tx.query(
+    'UPDATE sync_runs SET is_begun = true, position = NULL, share = NULL WHERE entity_id = $1 AND id = $2',
+    [entityId, id],
+  );
 }
 
 /** All of the source was read. */
 export async function updateRunRead(tx: Tx, { entityId, id }: SyncRun): Promise<void> {
   await tx.query(
     `UPDATE sync_runs SET is_begun = true, is_read = true, share = CASE WHEN share IS NOT NULL THEN 1 END
-     WHERE entity_id = $1 AND id = $2`, [entityId, id]);
+     WHERE entity_id = $1 AND id = $2`,
+    [entityId, id],
+  );
 }
 
 export async function updateSchemaChange(tx: Tx, { entityId, id }: SyncRun, change: SchemaChange): Promise<void> {
-  await tx.query('UPDATE sync_runs SET schema_change = $3 WHERE entity_id = $1 AND id = $2', [entityId, id, JSON.stringify(change)]);
+  await tx.query('UPDATE sync_runs SET schema_change = $3 WHERE entity_id = $1 AND id = $2', [
+    entityId,
+    id,
+    JSON.stringify(change),
+  ]);
 }
 
 export async function updateSample(tx: Tx, { entityId, id }: SyncRun, sample: SampleRecord[]): Promise<void> {
-  await tx.query('UPDATE sync_runs SET sample = $3 WHERE entity_id = $1 AND id = $2', [entityId, id, JSON.stringify(storableJson(sample))]);
+  await tx.query('UPDATE sync_runs SET sample = $3 WHERE entity_id = $1 AND id = $2', [
+    entityId,
+    id,
+    JSON.stringify(storableJson(sample)),
+  ]);
 }
 
 /** Counts what was removed, beside what became of the removal as a whole once that is known. */
 export async function updateRunRemoval(
-  tx: Tx, { entityId, id }: Pick<SyncRun, 'entityId' | 'id'>, removed: number, removal: SyncRun['removal'],
+  tx: Tx,
+  { entityId, id }: Pick<SyncRun, 'entityId' | 'id'>,
+  removed: number,
+  removal: SyncRun['removal'],
 ): Promise<void> {
   await tx.query(
     `UPDATE sync_runs SET removed = removed + $3, removal = coalesce($4, removal), removal_reason = coalesce($5, removal_reason)
-     WHERE entity_id = $1 AND id = $2`, [entityId, id, removed, removal?.state ?? null, removal?.reason ?? null]);
+     WHERE entity_id = $1 AND id = $2`,
+    [entityId, id, removed, removal?.state ?? null, removal?.reason ?? null],
+  );
 }

@@ -98,27 +98,73 @@ export type SyncRun = {
 /** `fields`: the source has lost fields that the mapping names. */
 export type RunAlert = 'failed' | 'paused' | 'recovered' | 'records' | 'held' | 'fields';
 
-export type NewRun = Pick<SyncRun, 'syncId' | 'cause'>
-  & Partial<Pick<SyncRun, 'scheduledFor' | 'dryRun' | 'dryRunRecords' | 'fresh' | 'removalsConfirmed' | 'rootId'>>
-  & { requestedBy?: number | null };
+export type NewRun = Pick<SyncRun, 'syncId' | 'cause'> &
+  Partial<Pick<SyncRun, 'scheduledFor' | 'dryRun' | 'dryRunRecords' | 'fresh' | 'removalsConfirmed' | 'rootId'>> & {
+    requestedBy?: number | null;
+  };
 
 /** Columns of sync_runs. */
-export type RunColumns = Omit<SyncRun, 'missed' | 'progress' | 'removal' | 'failure' | 'mail'> & FailureColumns & MailColumns<MailState> & {
-  covers: Date[]; removal: 'done' | 'held' | 'skipped' | null; removalReason: string | null;
-  recordsRead: number; recordsWritten: number; recordsUnchanged: number; recordsIgnored: number; recordsFailed: number;
-} & Omit<RunProgress, keyof RecordCounts>;
+export type RunColumns = Omit<SyncRun, 'missed' | 'progress' | 'removal' | 'failure' | 'mail'> &
+  FailureColumns &
+  MailColumns<MailState> & {
+    covers: Date[];
+    removal: 'done' | 'held' | 'skipped' | null;
+    removalReason: string | null;
+    recordsRead: number;
+    recordsWritten: number;
+    recordsUnchanged: number;
+    recordsIgnored: number;
+    recordsFailed: number;
+  } & Omit<RunProgress, keyof RecordCounts>;
 
 export function toRun(columns: RunColumns): SyncRun {
   const {
-    covers, removal, removalReason, failureStatus, failure, mailState, mailTries, mailReason,
-    recordsRead, recordsWritten, recordsUnchanged, recordsIgnored, recordsFailed,
-    errorsByType, bytes, share, unnamed, position, unmappedFields, batchesTaken, recordsTaken, lanesDone, oddCursors, suspiciousIds, ...run
+    covers,
+    removal,
+    removalReason,
+    failureStatus,
+    failure,
+    mailState,
+    mailTries,
+    mailReason,
+    recordsRead,
+    recordsWritten,
+    recordsUnchanged,
+    recordsIgnored,
+    recordsFailed,
+    errorsByType,
+    bytes,
+    share,
+    unnamed,
+    position,
+    unmappedFields,
+    batchesTaken,
+    recordsTaken,
+    lanesDone,
+    oddCursors,
+    suspiciousIds,
+    ...run
   } = columns;
   return {
-    ...run, missed: covers.length,
+    ...run,
+    missed: covers.length,
     progress: {
-      read: recordsRead, written: recordsWritten, unchanged: recordsUnchanged, ignored: recordsIgnored, failed: recordsFailed,
-      errorsByType, bytes, share, unnamed, position, unmappedFields, batchesTaken, recordsTaken, lanesDone, oddCursors, suspiciousIds,
+      read: recordsRead,
+      written: recordsWritten,
+      unchanged: recordsUnchanged,
+      ignored: recordsIgnored,
+      failed: recordsFailed,
+      errorsByType,
+      bytes,
+      share,
+      unnamed,
+      position,
+      unmappedFields,
+      batchesTaken,
+      recordsTaken,
+      lanesDone,
+      oddCursors,
+      suspiciousIds,
     },
     removal: removal && { state: removal, reason: removalReason },
     failure: failureOf({ failureStatus, failure }),

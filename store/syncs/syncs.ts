@@ -7,26 +7,61 @@ const SYNCS = `SELECT s.*, u.uid AS creator_uid FROM syncs s LEFT JOIN users u O
 const LIVING = 's.entity_id = $1 AND s.deleted_at IS NULL';
 
 /** The columns that a caller sets, in the order of `definitionValues`. */
-const DEFINITION = ['name', 'connection_id', 'stream', 'sor_id', 'destination_id', 'destination_stream', 'destination_key', 'mapping',
-  'mode', 'cursor_field', 'removes', 'removal_limit', 'schedule', 'schema_rule', 'alerts'] as const;
+const DEFINITION = [
+  'name',
+  'connection_id',
+  'stream',
+  'sor_id',
+  'destination_id',
+  'destination_stream',
+  'destination_key',
+  'mapping',
+  'mode',
+  'cursor_field',
+  'removes',
+  'removal_limit',
+  'schedule',
+  'schema_rule',
+  'alerts',
+] as const;
 const PLACES = DEFINITION.map((_, index) => `$${index + 3}`);
 
 function definitionValues(sync: NewSync): unknown[] {
   const { destination } = sync;
   const isSor = 'sorId' in destination;
-  return [sync.name, sync.connectionId, sync.stream, isSor ? destination.sorId : null, isSor ? null : destination.connectionId,
-    isSor ? null : destination.stream, isSor ? null : destination.key, JSON.stringify(sync.mapping), sync.mode, sync.cursorField,
-    sync.removes, sync.removalLimit, sync.schedule && JSON.stringify(sync.schedule), sync.schemaRule, JSON.stringify(sync.alerts)];
+  return [
+    sync.name,
+    sync.connectionId,
+    sync.stream,
+    isSor ? destination.sorId : null,
+    isSor ? null : destination.connectionId,
+    isSor ? null : destination.stream,
+    isSor ? null : destination.key,
+    JSON.stringify(sync.mapping),
+    sync.mode,
+    sync.cursorField,
+    sync.removes,
+    sync.removalLimit,
+    sync.schedule && JSON.stringify(sync.schedule),
+    sync.schemaRule,
+    JSON.stringify(sync.alerts),
+  ];
 }
 
 /** Null: another sync of the entity has the name. */
-export async function insertSync(tx: Queryable, entityId: number, sync: NewSync, createdBy: number): Promise<Sync | null> {
+export async function insertSync(
+  tx: Queryable,
+  entityId: number,
+  sync: NewSync,
+  createdBy: number,
+): Promise<Sync | null> {
   const identifier = newIdentifier('syn');
   const { rowCount } = await tx.query(
     `INSERT INTO syncs (entity_id, identifier, ${DEFINITION.join(', ')}, created_by)
      VALUES ($1, $2, ${PLACES.join(', ')}, $${DEFINITION.length + 3})
      ON CONFLICT (entity_id, name) WHERE deleted_at IS NULL DO NOTHING`,
-    [entityId, identifier, ...definitionValues(sync), createdBy]);
+    [entityId, identifier, ...definitionValues(sync), createdBy],
+  );
   return rowCount === 1 ? findSync(tx, entityId, identifier) : null;
 }
 
@@ -37,21 +72,34 @@ export async function updateSync(tx: Queryable, entityId: number, id: number, sy
     `UPDATE syncs SET ${assigned}, revision = revision + 1, scheduled_until = NULL, updated_at = now()
      WHERE entity_id = $1 AND id = $2
        AND NOT EXISTS (SELECT FROM syncs o WHERE o.entity_id = $1 AND o.name = $3 AND o.id <> $2 AND o.deleted_at IS NULL)`,
-    [entityId, id, ...definitionValues(sync)]);
+    [entityId, id, ...definitionValues(sync)],
+  );
   return rowCount === 1;
 }
 
 /** Whether a sync other than `id` has the name. */
-export async function isSyncNameTaken(db: Queryable, entityId: number, name: string, id: number | null): Promise<boolean> {
+export async function isSyncNameTaken(
+  db: Queryable,
+  entityId: number,
+  name: string,
+  id: number | null,
+): Promise<boolean> {
   const { rowCount } = await db.query(
-    `SELECT FROM syncs s WHERE ${LIVING} AND s.name = $2 AND s.id IS DISTINCT FROM $3`, [entityId, name, id]);
+    `SELECT FROM syncs s WHERE ${LIVING} AND s.name = $2 AND s.id IS DISTINCT FROM $3`,
+    [entityId, name, id],
+  );
   return rowCount! > 0;
 }
 
 export async function listSyncs(
-  db: Queryable, entityId: number, { offset, limit }: { offset: number; limit: number },
+  db: Queryable,
+  entityId: number,
+  { offset, limit }: { offset: number; limit: number },
 ): Promise<Sync[]> {
-  return readRows(await db.query(`${SYNCS} WHERE ${LIVING} ORDER BY s.id OFFSET $2 LIMIT $3`, [entityId, offset, limit]), toSync);
+  return readRows(
+    await db.query(`${SYNCS} WHERE ${LIVING} ORDER BY s.id OFFSET $2 LIMIT $3`, [entityId, offset, limit]),
+    toSync,
+  );
 }
 
 export async function countSyncs(db: Queryable, entityId: number): Promise<number> {
@@ -69,7 +117,10 @@ export async function findSyncById(db: Queryable, entityId: number, id: number):
 
 /** As `findSync`, and holds it as it is until the transaction ends. */
 export async function lockSync(tx: Queryable, entityId: number, identifier: string): Promise<Sync | null> {
-  return readRow(await tx.query(`${SYNCS} WHERE ${LIVING} AND s.identifier = $2 FOR UPDATE OF s`, [entityId, identifier]), toSync);
+  return readRow(
+    await tx.query(`${SYNCS} WHERE ${LIVING} AND s.identifier = $2 FOR UPDATE OF s`, [entityId, identifier]),
+    toSync,
+  );
 }
 
 /** As `findSyncById`, and holds it. */
@@ -80,26 +131,34 @@ export async function lockSyncById(tx: Queryable, entityId: number, id: number):
 /** The names of the syncs that write to a SoR. */
 export async function listSyncsInto(db: Queryable, entityId: number, sorId: number): Promise<string[]> {
   const { rows } = await db.query<{ name: string }>(
-    `SELECT s.name FROM syncs s WHERE ${LIVING} AND s.sor_id = $2 ORDER BY s.name`, [entityId, sorId]);
+    `SELECT s.name FROM syncs s WHERE ${LIVING} AND s.sor_id = $2 ORDER BY s.name`,
+    [entityId, sorId],
+  );
   return rows.map(({ name }) => name);
 }
 
 /** The names of the syncs that read from a connection, write to it, or send it their alerts. */
 export async function listSyncsOf(
-  db: Queryable, entityId: number, { id, identifier }: { id: number; identifier: string },
+  db: Queryable,
+  entityId: number,
+  { id, identifier }: { id: number; identifier: string },
 ): Promise<string[]> {
   const { rows } = await db.query<{ name: string }>(
     `SELECT s.name FROM syncs s WHERE ${LIVING} AND (s.connection_id = $2 OR s.destination_id = $2
-       OR s.alerts -> 'connections' ? $3) ORDER BY s.name`, [entityId, id, identifier]);
+       OR s.alerts -> 'connections' ? $3) ORDER BY s.name`,
+    [entityId, id, identifier],
+  );
   return rows.map(({ name }) => name);
 }
 
 /**
- * Where the next incremental reading goes on: JSON, null for the beginning. `tx` holds a run under way, so what is read, and
- * by which field, has not been changed since it began.
+ * Where the next incremental reading goes on: JSON, null for the beginning. `tx` holds a run under way, so what is
+ * read, and by which field, has not been changed since it began.
  */
 export async function updateSyncCursor(
-  tx: Queryable, { entityId, id }: Pick<Sync, 'entityId' | 'id'>, cursor: string | null,
+  tx: Queryable,
+  { entityId, id }: Pick<Sync, 'entityId' | 'id'>,
+  cursor: string | null,
 ): Promise<void> {
   await tx.query('UPDATE syncs SET cursor = $3 WHERE entity_id = $1 AND id = $2', [entityId, id, cursor]);
 }
@@ -110,13 +169,31 @@ export async function deleteSyncCursor(tx: Queryable, entityId: number, id: numb
 }
 
 /** The source's fields as they are taken for known from now on; null: what the next run finds. */
-export async function updateKnownFields(tx: Queryable, entityId: number, id: number, fields: Sync['knownFields']): Promise<void> {
-  await tx.query('UPDATE syncs SET known_fields = $3 WHERE entity_id = $1 AND id = $2', [entityId, id, fields && JSON.stringify(fields)]);
+export async function updateKnownFields(
+  tx: Queryable,
+  entityId: number,
+  id: number,
+  fields: Sync['knownFields'],
+): Promise<void> {
+  await tx.query('UPDATE syncs SET known_fields = $3 WHERE entity_id = $1 AND id = $2', [
+    entityId,
+    id,
+    fields && JSON.stringify(fields),
+  ]);
 }
 
 /** The same for what it tells of while it is read; null: what the next reading tells. */
-export async function updateReadFields(tx: Queryable, entityId: number, id: number, fields: Sync['readFields']): Promise<void> {
-  await tx.query('UPDATE syncs SET read_fields = $3 WHERE entity_id = $1 AND id = $2', [entityId, id, fields && JSON.stringify(fields)]);
+export async function updateReadFields(
+  tx: Queryable,
+  entityId: number,
+  id: number,
+  fields: Sync['readFields'],
+): Promise<void> {
+  await tx.query('UPDATE syncs SET read_fields = $3 WHERE entity_id = $1 AND id = $2', [
+    entityId,
+    id,
+    fields && JSON.stringify(fields),
+  ]);
 }
 
 /** A reason for pausing it; null lets it go on, with no failure counted. */
@@ -124,7 +201,9 @@ export async function updatePaused(tx: Queryable, entityId: number, id: number, 
   await tx.query(
     `UPDATE syncs SET paused_at = CASE WHEN $3::text IS NOT NULL THEN now() END, paused_reason = $3, scheduled_until = NULL,
        failures = CASE WHEN $3::text IS NULL THEN 0 ELSE failures END
-     WHERE entity_id = $1 AND id = $2`, [entityId, id, reason]);
+     WHERE entity_id = $1 AND id = $2`,
+    [entityId, id, reason],
+  );
 }
 
 export async function updateFailures(tx: Queryable, entityId: number, id: number, failures: number): Promise<void> {
@@ -132,14 +211,22 @@ export async function updateFailures(tx: Queryable, entityId: number, id: number
 }
 
 /** What Temporal's Schedule was given for this revision. */
-export async function updateScheduledUntil(db: Queryable, { entityId, id, revision }: Sync, until: Date): Promise<void> {
+export async function updateScheduledUntil(
+  db: Queryable,
+  { entityId, id, revision }: Sync,
+  until: Date,
+): Promise<void> {
   await db.query(
     'UPDATE syncs SET scheduled_until = $4 WHERE entity_id = $1 AND id = $2 AND revision = $3 AND paused_at IS NULL',
-    [entityId, id, revision, until]);
+    [entityId, id, revision, until],
+  );
 }
 
 /** Its name is free again; its runs and what is known of its records go later. */
 export async function deleteSync(tx: Queryable, entityId: number, id: number): Promise<void> {
-  await tx.query(`UPDATE syncs SET deleted_at = now(), cursor = NULL, known_fields = NULL, read_fields = NULL
-    WHERE entity_id = $1 AND id = $2`, [entityId, id]);
+  await tx.query(
+    `UPDATE syncs SET deleted_at = now(), cursor = NULL, known_fields = NULL, read_fields = NULL
+    WHERE entity_id = $1 AND id = $2`,
+    [entityId, id],
+  );
 }

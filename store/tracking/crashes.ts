@@ -5,7 +5,14 @@ import type { Secrets } from '../core/secrets.ts';
 import { findErasedTexts } from '../gdpr/erased-texts.ts';
 import { type IngestedCall, timestamp } from './ingested-call.ts';
 
-type Crash = { appId: number; fingerprint: string; title: string; occurrences: number; firstAt: number; lastAt: number };
+type Crash = {
+  appId: number;
+  fingerprint: string;
+  title: string;
+  occurrences: number;
+  firstAt: number;
+  lastAt: number;
+};
 /** `title`: as it is stored. */
 type Found = { id: number; ordinal: number; title: string };
 
@@ -14,36 +21,58 @@ export type CountedCrash = Crash & { id: number };
 
 /** The kinds of errors among calls, made where they are new. What they count is added by `updateCrashCounts`. */
 export async function findOrInsertCrashes(
-  tx: Tx, secrets: Secrets, entityId: number, calls: readonly IngestedCall[],
+  tx: Tx,
+  secrets: Secrets,
+  entityId: number,
+  calls: readonly IngestedCall[],
 ): Promise<Map<string, CountedCrash>> {
   const crashes = [...countCrashes(calls).values()];
   if (crashes.length === 0) return new Map();
   let found = await findCrashes(tx, entityId, crashes);
   const titled = new Set(found.filter(({ title }) => title !== '').map(({ ordinal }) => ordinal));
-  await redactTitles(tx, secrets, entityId, crashes.filter((_, at) => !titled.has(at + 1)));
+  await redactTitles(
+    tx,
+    secrets,
+    entityId,
+    crashes.filter((_, at) => !titled.has(at + 1)),
+  );
   if (found.length < crashes.length) {
     const known = new Set(found.map(({ ordinal }) => ordinal));
-    await insertCrashes(tx, entityId, crashes.filter((_, at) => !known.has(at + 1)));
+    await insertCrashes(
+      tx,
+      entityId,
+      crashes.filter((_, at) => !known.has(at + 1)),
+    );
     found = await findCrashes(tx, entityId, crashes);
   }
-  return new Map(found.map(({ id, ordinal }) => {
-    const crash = crashes[ordinal - 1]!;
-    return [keyOf(crash.appId, crash.fingerprint), { ...crash, id }];
-  }));
+  return new Map(
+    found.map(({ id, ordinal }) => {
+      const crash = crashes[ordinal - 1]!;
+      return [keyOf(crash.appId, crash.fingerprint), { ...crash, id }];
+    }),
+  );
 }
 
 /** Replaces the titles that name an erased person: these are to be stored. */
 async function redactTitles(tx: Tx, secrets: Secrets, entityId: number, crashes: Crash[]): Promise<void> {
-  const named = await findErasedTexts(tx, secrets, entityId, crashes.map(({ title }) => title), { byWords: true });
+  const named = await findErasedTexts(
+    tx,
+    secrets,
+    entityId,
+    crashes.map(({ title }) => title),
+    { byWords: true },
+  );
   for (const index of named.keys()) crashes[index]!.title = ERASED;
 }
 
 /** The kind of a call's error; null if it is none, or if the kind was deleted at this moment. */
 export function crashOf(crashes: ReadonlyMap<string, CountedCrash>, { appId, event }: IngestedCall): number | null {
-  return event?.fingerprint ? crashes.get(keyOf(appId, event.fingerprint))?.id ?? null : null;
+  return event?.fingerprint ? (crashes.get(keyOf(appId, event.fingerprint))?.id ?? null) : null;
 }
 
-/** Everybody's errors of a kind count in one row: to be called last, so that others wait for it as briefly as can be. */
+/**
+ * Everybody's errors of a kind count in one row: to be called last, so that others wait for it as briefly as can be.
+ */
 export async function updateCrashCounts(tx: Tx, entityId: number, crashes: Iterable<CountedCrash>): Promise<void> {
   const counted = [...crashes];
   if (counted.length === 0) return;
@@ -58,8 +87,14 @@ export async function updateCrashCounts(tx: Tx, entityId: number, crashes: Itera
                $6::timestamptz[]) AS given (id, occurrences, title, first_at, last_at) ORDER BY id OFFSET 0) asked
              JOIN crashes c ON c.entity_id = asked.entity_id AND c.id = asked.id FOR UPDATE OF c) g
            WHERE c.entity_id = g.entity_id AND c.id = g.id`,
-    values: [entityId, counted.map(({ id }) => id), counted.map(({ occurrences }) => occurrences), counted.map(({ title }) => title),
-      counted.map(({ firstAt }) => timestamp(firstAt)), counted.map(({ lastAt }) => timestamp(lastAt))],
+    values: [
+      entityId,
+      counted.map(({ id }) => id),
+      counted.map(({ occurrences }) => occurrences),
+      counted.map(({ title }) => title),
+      counted.map(({ firstAt }) => timestamp(firstAt)),
+      counted.map(({ lastAt }) => timestamp(lastAt)),
+    ],
   });
 }
 
@@ -69,7 +104,14 @@ function countCrashes(calls: readonly IngestedCall[]): Map<string, Crash> {
     if (!event?.fingerprint) continue;
     const { fingerprint, crashTitle } = event;
     const key = keyOf(appId, fingerprint);
-    const crash = crashes.get(key) ?? { appId, fingerprint, title: '', occurrences: 0, firstAt: happenedAt, lastAt: happenedAt };
+    const crash = crashes.get(key) ?? {
+      appId,
+      fingerprint,
+      title: '',
+      occurrences: 0,
+      firstAt: happenedAt,
+      lastAt: happenedAt,
+    };
     crash.title ||= crashTitle ?? '';
     crash.occurrences += 1;
     crash.firstAt = Math.min(crash.firstAt, happenedAt);
@@ -102,6 +144,14 @@ async function insertCrashes(tx: Tx, entityId: number, crashes: Crash[]): Promis
      FROM unnest($2::integer[], $3::text[], $4::text[], $5::text[], $6::timestamptz[], $7::timestamptz[])
        AS given (app_id, identifier, fingerprint, title, first_at, last_at)
      ORDER BY app_id, fingerprint ON CONFLICT (entity_id, app_id, fingerprint) DO NOTHING`,
-    [entityId, crashes.map(({ appId }) => appId), crashes.map(() => newIdentifier('crs')), crashes.map(({ fingerprint }) => fingerprint),
-      crashes.map(({ title }) => title), crashes.map(({ firstAt }) => timestamp(firstAt)), crashes.map(({ lastAt }) => timestamp(lastAt))]);
+    [
+      entityId,
+      crashes.map(({ appId }) => appId),
+      crashes.map(() => newIdentifier('crs')),
+      crashes.map(({ fingerprint }) => fingerprint),
+      crashes.map(({ title }) => title),
+      crashes.map(({ firstAt }) => timestamp(firstAt)),
+      crashes.map(({ lastAt }) => timestamp(lastAt)),
+    ],
+  );
 }

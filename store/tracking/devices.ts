@@ -47,11 +47,15 @@ const UNINSTALLED = 'Application Uninstalled';
 const saidByCalls = (column: Member) =>
   `CASE WHEN num_nonnulls(${column}, ${saidAt(column)}) > 0 THEN least(coalesce(${saidAt(column)}, last_seen_at), now()) END`;
 /** When the member that stands in a row `d` was said. Null: never. */
-const knownAt = (column: Member) => `coalesce(d.${saidAt(column)}, CASE WHEN d.${column} IS NOT NULL THEN d.last_seen_at END)`;
+const knownAt = (column: Member) =>
+  `coalesce(d.${saidAt(column)}, CASE WHEN d.${column} IS NOT NULL THEN d.last_seen_at END)`;
 /** Whether the calls said a member later than it was said before. NULL if they do not say it. */
 const isNewer = (column: Member) => `excluded.${saidAt(column)} >= coalesce(${knownAt(column)}, '-infinity')`;
 
-/** Whether a row `d` has a logout among the calls from after a user token vouched for its user, whatever logins came since. */
+/**
+ * Whether a row `d` has a logout among the calls from after a user token vouched for its user, whatever logins came
+ * since.
+ */
 const IS_LOGGED_OUT = `EXISTS (SELECT FROM unnest($7::integer[], $8::text[], $9::timestamptz[]) AS logout (app_id, device_id, at)
   WHERE logout.app_id = d.app_id AND logout.device_id = d.device_id AND logout.at >= coalesce(d.verified_at, '-infinity'))`;
 
@@ -63,10 +67,10 @@ const UPSERT_USERS = `INSERT INTO device_users AS u (entity_id, app_id, device_i
   WHERE u.last_seen_at < excluded.last_seen_at`;
 
 /**
- * Writes what devices are now, and who was seen on them; their session heads are locked. Each member has the time at which it was said: a
- * late call changes those that were said before it, and no others. At equal times the call that comes last counts. Another push token, or
- * a logout, ends what a user token vouched for: the app's key is enough to send it. A time ahead of its receipt counts as the receipt: a
- * clock ahead would keep out all that comes after it.
+ * Writes what devices are now, and who was seen on them; their session heads are locked. Each member has the time at
+ * which it was said: a late call changes those that were said before it, and no others. At equal times the call that
+ * comes last counts. Another push token, or a logout, ends what a user token vouched for: the app's key is enough to
+ * send it. A time ahead of its receipt counts as the receipt: a clock ahead would keep out all that comes after it.
  */
 export async function upsertDevices(tx: Tx, entityId: number, subjects: readonly PlacedSubject[]): Promise<void> {
   const devices = subjects.filter((subject): subject is DeviceSubject => subject.deviceId !== null);
@@ -94,11 +98,21 @@ export async function upsertDevices(tx: Tx, entityId: number, subjects: readonly
              number_of_crashes = d.number_of_crashes + excluded.number_of_crashes,
              first_seen_at = least(d.first_seen_at, excluded.first_seen_at),
              last_seen_at = greatest(d.last_seen_at, excluded.last_seen_at), received_at = now(),
-             ${COLUMNS.map((column) => `${column} = CASE WHEN ${isNewer(column)} THEN excluded.${column} ELSE d.${column} END,
-               ${saidAt(column)} = greatest(excluded.${saidAt(column)}, ${knownAt(column)})`).join(', ')}`,
-    values: [entityId, JSON.stringify(rows), seen.map(({ appId }) => appId), seen.map(({ deviceId }) => deviceId),
-      seen.map(({ userId }) => userId), seen.map(({ at }) => timestamp(at)), logouts.map(({ appId }) => appId),
-      logouts.map(({ deviceId }) => deviceId), logouts.map(({ at }) => timestamp(at))],
+             ${COLUMNS.map(
+               (column) => `${column} = CASE WHEN ${isNewer(column)} THEN excluded.${column} ELSE d.${column} END,
+               ${saidAt(column)} = greatest(excluded.${saidAt(column)}, ${knownAt(column)})`,
+             ).join(', ')}`,
+    values: [
+      entityId,
+      JSON.stringify(rows),
+      seen.map(({ appId }) => appId),
+      seen.map(({ deviceId }) => deviceId),
+      seen.map(({ userId }) => userId),
+      seen.map(({ at }) => timestamp(at)),
+      logouts.map(({ appId }) => appId),
+      logouts.map(({ deviceId }) => deviceId),
+      logouts.map(({ at }) => timestamp(at)),
+    ],
   });
 }
 
@@ -106,10 +120,13 @@ export async function upsertDevices(tx: Tx, entityId: number, subjects: readonly
 function toRow({ appId, deviceId, calls, placed }: DeviceSubject, isTokenLost: boolean): Record<string, unknown> {
   const last = calls.at(-1)!;
   const row: Record<string, unknown> = {
-    app_id: appId, device_id: deviceId, uninstalled: last.event?.name === UNINSTALLED,
+    app_id: appId,
+    device_id: deviceId,
+    uninstalled: last.event?.name === UNINSTALLED,
     number_of_sessions: placed.filter(({ foundAt }) => foundAt === null).length,
     number_of_crashes: calls.filter(({ event }) => event?.logType === 1).length,
-    first_seen_at: timestamp(calls[0]!.happenedAt), last_seen_at: timestamp(last.happenedAt),
+    first_seen_at: timestamp(calls[0]!.happenedAt),
+    last_seen_at: timestamp(last.happenedAt),
   };
   for (const column of COLUMNS) {
     const call = calls.findLast((each) => MEMBERS[column][1](each) !== null);

@@ -30,7 +30,10 @@ const DEFINITIONS = `SELECT d.id, d.log_type, d.name, d.display_name, d.goal,
 
 /** Those of these events that have no definition in the app, each once. */
 export async function listUndefined(
-  db: Queryable, entityId: number, appId: number, keys: readonly EventKey[],
+  db: Queryable,
+  entityId: number,
+  appId: number,
+  keys: readonly EventKey[],
 ): Promise<EventKey[]> {
   const { rows } = await db.query<{ log_type: LogType; name: string }>({
     name: 'find-missing-event-definitions',
@@ -46,23 +49,35 @@ export async function listUndefined(
 }
 
 /**
- * Makes the definitions of those that have none; known ones are only read. In an app that has `most` of them, each takes the place of the
- * one that came on the fewest days, of these the one that came longest ago; at most `mayReplace` do, and none takes the place of one that
- * staff named, labelled or made a key event. Returns how many places were taken. Holds the app until the transaction ends, so that several
- * at once don't make more.
+ * Makes the definitions of those that have none; known ones are only read. In an app that has `most` of them, each
+ * takes the place of the one that came on the fewest days, of these the one that came longest ago; at most `mayReplace`
+ * do, and none takes the place of one that staff named, labelled or made a key event. Returns how many places were
+ * taken. Holds the app until the transaction ends, so that several at once don't make more.
  */
 export async function insertEventDefinitions(
-  tx: Queryable, entityId: number, appId: number, keys: readonly EventKey[], most = MAX_DEFINITIONS, mayReplace = most,
+  tx: Queryable,
+  entityId: number,
+  appId: number,
+  keys: readonly EventKey[],
+  most = MAX_DEFINITIONS,
+  mayReplace = most,
 ): Promise<number> {
   if (keys.length === 0) return 0;
-  const { rowCount: apps } = await tx.query('SELECT FROM apps WHERE entity_id = $1 AND id = $2 FOR NO KEY UPDATE', [entityId, appId]);
+  const { rowCount: apps } = await tx.query('SELECT FROM apps WHERE entity_id = $1 AND id = $2 FOR NO KEY UPDATE', [
+    entityId,
+    appId,
+  ]);
   if (apps === 0) return 0;
   const missing = (await listUndefined(tx, entityId, appId, keys)).length;
   if (missing === 0) return 0;
-  const excess = await countEventDefinitions(tx, entityId, appId) + missing - most;
-  const replaced = excess <= 0 ? 0 : await deleteLeastSeen(tx, entityId, appId, keys, {
-    limit: Math.min(excess, mayReplace), others: Math.ceil(most * REPLACEABLE_SHARE),
-  });
+  const excess = (await countEventDefinitions(tx, entityId, appId)) + missing - most;
+  const replaced =
+    excess <= 0
+      ? 0
+      : await deleteLeastSeen(tx, entityId, appId, keys, {
+          limit: Math.min(excess, mayReplace),
+          others: Math.ceil(most * REPLACEABLE_SHARE),
+        });
   await tx.query(
     `INSERT INTO event_definitions (entity_id, app_id, log_type, name)
      SELECT $1, $2, log_type, name FROM (
@@ -72,17 +87,22 @@ export async function insertEventDefinitions(
        WHERE d.entity_id = $1 AND d.app_id = $2 AND d.log_type = g.log_type AND d.name = g.name)
      ORDER BY ordinal
      LIMIT greatest(0, $5 - (SELECT count(*) FROM event_definitions WHERE entity_id = $1 AND app_id = $2))`,
-    [entityId, appId, keys.map(({ logType }) => logType), keys.map(({ name }) => name), most]);
+    [entityId, appId, keys.map(({ logType }) => logType), keys.map(({ name }) => name), most],
+  );
   return replaced;
 }
 
 /**
- * Deletes definitions that staff never touched, those that came least first: any that came on one day alone, and others only among the
- * first `others`. So a flood of names, which takes these places again and again, leaves the rest alone. Those of `keys`, which come at
- * this moment, stay, and one that staff touch at this moment.
+ * Deletes definitions that staff never touched, those that came least first: any that came on one day alone, and others
+ * only among the first `others`. So a flood of names, which takes these places again and again, leaves the rest alone.
+ * Those of `keys`, which come at this moment, stay, and one that staff touch at this moment.
  */
 async function deleteLeastSeen(
-  tx: Queryable, entityId: number, appId: number, keys: readonly EventKey[], { limit, others }: { limit: number; others: number },
+  tx: Queryable,
+  entityId: number,
+  appId: number,
+  keys: readonly EventKey[],
+  { limit, others }: { limit: number; others: number },
 ): Promise<number> {
   const untouched = `SELECT d.id FROM event_definitions d
     WHERE d.entity_id = $1 AND d.app_id = $2 AND d.display_name IS NULL AND NOT d.goal AND NOT EXISTS (
@@ -93,12 +113,18 @@ async function deleteLeastSeen(
        ${untouched} AND (d.log_type, d.name) NOT IN (SELECT log_type, name FROM unnest($5::smallint[], $6::text[]) AS g (log_type, name))
          AND (d.days_seen = 1 OR d.id = ANY (ARRAY(${untouched} ${leastFirst} LIMIT $4)))
        ${leastFirst} LIMIT $3 FOR UPDATE OF d SKIP LOCKED))`,
-    [entityId, appId, limit, others, keys.map(({ logType }) => logType), keys.map(({ name }) => name)]);
+    [entityId, appId, limit, others, keys.map(({ logType }) => logType), keys.map(({ name }) => name)],
+  );
   return rowCount!;
 }
 
 /** Notes that these events came today, once a day (UTC). One that another transaction holds is left to it. */
-export async function updateDaysSeen(tx: Queryable, entityId: number, appId: number, keys: readonly EventKey[]): Promise<void> {
+export async function updateDaysSeen(
+  tx: Queryable,
+  entityId: number,
+  appId: number,
+  keys: readonly EventKey[],
+): Promise<void> {
   await tx.query({
     name: 'update-days-seen',
     text: `UPDATE event_definitions SET days_seen = days_seen + 1, last_seen_on = (now() AT TIME ZONE 'UTC')::date
@@ -112,63 +138,104 @@ export async function updateDaysSeen(tx: Queryable, entityId: number, appId: num
   });
 }
 
-/** Its labels go with it; an event that comes again is defined anew. Returns false if the app has no such definition. */
-export async function deleteEventDefinition(tx: Queryable, entityId: number, appId: number, id: number): Promise<boolean> {
+/**
+ * Its labels go with it; an event that comes again is defined anew. Returns false if the app has no such definition.
+ */
+export async function deleteEventDefinition(
+  tx: Queryable,
+  entityId: number,
+  appId: number,
+  id: number,
+): Promise<boolean> {
   const { rowCount } = await tx.query(
-    'DELETE FROM event_definitions WHERE entity_id = $1 AND app_id = $2 AND id = $3', [entityId, appId, id]);
+    'DELETE FROM event_definitions WHERE entity_id = $1 AND app_id = $2 AND id = $3',
+    [entityId, appId, id],
+  );
   if (rowCount === 0) return false;
   await tx.query(
-    `DELETE FROM label_targets WHERE entity_id = $1 AND target_kind = 'event_definition' AND target_id = $2`, [entityId, id]);
+    `DELETE FROM label_targets WHERE entity_id = $1 AND target_kind = 'event_definition' AND target_id = $2`,
+    [entityId, id],
+  );
   return true;
 }
 
 export async function listEventDefinitions(
-  db: Queryable, entityId: number, appId: number, { offset, limit }: { offset: number; limit: number },
+  db: Queryable,
+  entityId: number,
+  appId: number,
+  { offset, limit }: { offset: number; limit: number },
 ): Promise<EventDefinition[]> {
-  return readRows<EventDefinition>(await db.query(
-    `${DEFINITIONS} WHERE d.entity_id = $1 AND d.app_id = $2 ORDER BY d.id OFFSET $3 LIMIT $4`, [entityId, appId, offset, limit]));
+  return readRows<EventDefinition>(
+    await db.query(`${DEFINITIONS} WHERE d.entity_id = $1 AND d.app_id = $2 ORDER BY d.id OFFSET $3 LIMIT $4`, [
+      entityId,
+      appId,
+      offset,
+      limit,
+    ]),
+  );
 }
 
 export async function countEventDefinitions(db: Queryable, entityId: number, appId: number): Promise<number> {
   const { rows } = await db.query<{ count: number }>(
-    'SELECT count(*) FROM event_definitions WHERE entity_id = $1 AND app_id = $2', [entityId, appId]);
+    'SELECT count(*) FROM event_definitions WHERE entity_id = $1 AND app_id = $2',
+    [entityId, appId],
+  );
   return rows[0]!.count;
 }
 
 export async function findEventDefinition(
-  db: Queryable, entityId: number, appId: number, id: number,
+  db: Queryable,
+  entityId: number,
+  appId: number,
+  id: number,
 ): Promise<EventDefinition | null> {
-  return readRow<EventDefinition>(await db.query(
-    `${DEFINITIONS} WHERE d.entity_id = $1 AND d.app_id = $2 AND d.id = $3`, [entityId, appId, id]));
+  return readRow<EventDefinition>(
+    await db.query(`${DEFINITIONS} WHERE d.entity_id = $1 AND d.app_id = $2 AND d.id = $3`, [entityId, appId, id]),
+  );
 }
 
 /** What is left out stays. False: the app has no such definition; else it is held until the transaction ends. */
 export async function updateEventDefinition(
-  tx: Queryable, entityId: number, appId: number, id: number,
+  tx: Queryable,
+  entityId: number,
+  appId: number,
+  id: number,
   { displayName, goal }: { displayName?: string | null | undefined; goal?: boolean | undefined },
 ): Promise<boolean> {
   const { rowCount } = await tx.query(
     `UPDATE event_definitions SET display_name = CASE WHEN $4 THEN $5 ELSE display_name END, goal = coalesce($6, goal)
      WHERE entity_id = $1 AND app_id = $2 AND id = $3`,
-    [entityId, appId, id, displayName !== undefined, displayName ?? null, goal ?? null]);
+    [entityId, appId, id, displayName !== undefined, displayName ?? null, goal ?? null],
+  );
   return rowCount === 1;
 }
 
 /** The names of events that an app has, of a log type or of any. */
-export async function listEventNames(db: Queryable, entityId: number, appId: number, logType: LogType | null): Promise<Set<string>> {
+export async function listEventNames(
+  db: Queryable,
+  entityId: number,
+  appId: number,
+  logType: LogType | null,
+): Promise<Set<string>> {
   const { rows } = await db.query<{ name: string }>(
     `SELECT DISTINCT name FROM event_definitions WHERE entity_id = $1 AND app_id = $2 AND ($3::smallint IS NULL OR log_type = $3)
-     ORDER BY name`, [entityId, appId, logType]);
+     ORDER BY name`,
+    [entityId, appId, logType],
+  );
   return new Set(rows.map(({ name }) => name));
 }
 
 /** What people call the events of some apps: the name itself where nobody has given another. */
 export async function listDisplayNames(
-  db: Queryable, entityId: number, appIds: readonly number[],
+  db: Queryable,
+  entityId: number,
+  appIds: readonly number[],
 ): Promise<(event: { appId: number; logType: number; name: string }) => string> {
   const { rows } = await db.query<{ key: string; display_name: string }>(
     `SELECT app_id || '/' || log_type || '/' || name AS key, display_name FROM event_definitions
-     WHERE entity_id = $1 AND app_id = ANY ($2) AND display_name IS NOT NULL`, [entityId, appIds]);
+     WHERE entity_id = $1 AND app_id = ANY ($2) AND display_name IS NOT NULL`,
+    [entityId, appIds],
+  );
   const names = new Map(rows.map(({ key, display_name: shown }) => [key, shown]));
   return ({ appId, logType, name }) => names.get(`${appId}/${logType}/${name}`) ?? name;
 }

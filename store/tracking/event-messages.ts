@@ -15,7 +15,9 @@ export function messageHash(messageId: string): string {
  * that come at once the second waits for the first. Calls without a messageId are never repeats.
  */
 export async function insertMessages<C extends Pick<TrackedCall, 'messageId'> & { appId: number }>(
-  tx: Tx, entityId: number, calls: readonly C[],
+  tx: Tx,
+  entityId: number,
+  calls: readonly C[],
 ): Promise<Set<C>> {
   const repeats = new Set<C>();
   const seen = new Set<string>();
@@ -27,8 +29,8 @@ export async function insertMessages<C extends Pick<TrackedCall, 'messageId'> & 
   });
   if (first.length === 0) return repeats;
   const hashes = Buffer.from(first.map(({ messageId }) => messageHash(messageId!)).join(''), 'hex');
-  // In the order of the key, so that two batches wait for each other in no circle. Hashes go as one value: as an array each would be
-  // parsed by itself. NOT IN runs by a hash, which is made only where some came before.
+  // In the order of the key, so that two batches wait for each other in no circle. Hashes go as one value: as an array
+  // each would be parsed by itself. NOT IN runs by a hash, which is made only where some came before.
   const { rows } = await tx.query<{ ordinal: number }>({
     name: 'insert-event-messages',
     text: `WITH given AS MATERIALIZED (

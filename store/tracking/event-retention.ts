@@ -10,13 +10,14 @@ const BATCH = 5_000;
 type IsTimeLeft = () => boolean;
 
 /**
- * Lets go of what SDKs sent: partitions that no entity needs any more, then rows whose time is over, in short transactions, as
- * long as there is time. A later pass goes on where this one ended; one that finds nothing to do asks a few small questions.
+ * Lets go of what SDKs sent: partitions that no entity needs any more, then rows whose time is over, in short
+ * transactions, as long as there is time. A later pass goes on where this one ended; one that finds nothing to do asks
+ * a few small questions.
  */
 export async function keepRetention(db: Database, now: Date, isTimeLeft: IsTimeLeft): Promise<void> {
   await dropOldPartitions(db, now);
   for (const statement of BY_AGE) {
-    if (!await deleteByAge(db, statement, now, isTimeLeft)) return;
+    if (!(await deleteByAge(db, statement, now, isTimeLeft))) return;
   }
   for (const entity of await listEntitiesToClear(db, now)) {
     const cursor = await clearEntity(db, entity, cursorsIn(db).get(entity.id), isTimeLeft);
@@ -29,17 +30,27 @@ export async function keepRetention(db: Database, now: Date, isTimeLeft: IsTimeL
   }
 }
 
-/** What is kept for a time whatever the entity's retention; $1 is now. By event_messages_by_age, live_calls_by_age and primary keys. */
+/**
+ * What is kept for a time whatever the entity's retention; $1 is now. By event_messages_by_age, live_calls_by_age and
+ * primary keys.
+ */
 const BY_AGE = [
   `DELETE FROM event_messages WHERE ctid = ANY (ARRAY(SELECT ctid FROM event_messages
      WHERE received_at < $1::timestamptz - interval '90 days' ORDER BY received_at LIMIT ${BATCH}))`,
   `DELETE FROM live_calls WHERE ctid = ANY (ARRAY(SELECT ctid FROM live_calls
      WHERE received_at < $1::timestamptz - interval '1 hour' ORDER BY received_at LIMIT ${BATCH}))`,
-  ...([['refused_calls', 30], ['ingested_batches', 400]] as const).map(([table, days]) =>
-    `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
+  ...(
+    [
+      ['refused_calls', 30],
+      ['ingested_batches', 400],
+    ] as const
+  ).map(
+    ([table, days]) =>
+      `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
        SELECT r.ctid FROM entities e CROSS JOIN LATERAL (
          SELECT ctid FROM ${table} WHERE entity_id = e.id AND received_at < $1::timestamptz - interval '${days} days'
-         ORDER BY received_at LIMIT ${BATCH}) r LIMIT ${BATCH}))`),
+         ORDER BY received_at LIMIT ${BATCH}) r LIMIT ${BATCH}))`,
+  ),
 ];
 
 async function deleteByAge(db: Database, statement: string, now: Date, isTimeLeft: IsTimeLeft): Promise<boolean> {
@@ -53,13 +64,18 @@ async function deleteByAge(db: Database, statement: string, now: Date, isTimeLef
   return false;
 }
 
-/** How far an entity was cleared up to a cut-off when the time was over: the scan, and the last key that it looked at. */
+/**
+ * How far an entity was cleared up to a cut-off when the time was over: the scan, and the last key that it looked at.
+ */
 type DeletionCursor = { cutOff: string; scan: string; after: string[] };
 
 /** `cutOff`: the beginning of a UTC day, as Postgres writes it. */
 type EntityToClear = { id: number; cutOff: string; isLongest: boolean };
 
-/** By entity. In this process alone: a key may be a person's id, and one who starts anew looks again at what stays, no more. */
+/**
+ * By entity. In this process alone: a key may be a person's id, and one who starts anew looks again at what stays, no
+ * more.
+ */
 const cursors = new WeakMap<Database, Map<number, DeletionCursor>>();
 
 function cursorsIn(db: Database): Map<number, DeletionCursor> {
@@ -67,27 +83,38 @@ function cursorsIn(db: Database): Map<number, DeletionCursor> {
   return cursors.get(db)!;
 }
 
-/** Entities whose retention ends at another day than when they were last cleared: each once a day, and when it changes. */
+/**
+ * Entities whose retention ends at another day than when they were last cleared: each once a day, and when it changes.
+ */
 async function listEntitiesToClear(db: Queryable, now: Date): Promise<EntityToClear[]> {
   const { rows } = await db.query<{ id: number; cut_off: string; is_longest: boolean }>(
     `SELECT * FROM (
        SELECT id, events_kept_since, data_retention_in_months = max(data_retention_in_months) OVER () AS is_longest,
          date_trunc('day', $1::timestamptz - make_interval(months => data_retention_in_months), 'UTC')::text AS cut_off
        FROM entities) AS e
-     WHERE events_kept_since IS DISTINCT FROM cut_off::timestamptz ORDER BY id`, [now]);
+     WHERE events_kept_since IS DISTINCT FROM cut_off::timestamptz ORDER BY id`,
+    [now],
+  );
   return rows.map(({ id, cut_off: cutOff, is_longest: isLongest }) => ({ id, cutOff, isLongest }));
 }
 
 /**
- * Goes on where the last pass ended, or a scan over millions of devices that stay would begin anew for ever. Returns where it is
- * when the time was over before the end. Rows of the longest retention go with the partition of their month.
+ * Goes on where the last pass ended, or a scan over millions of devices that stay would begin anew for ever. Returns
+ * where it is when the time was over before the end. Rows of the longest retention go with the partition of their
+ * month.
  */
 async function clearEntity(
-  db: Database, entity: EntityToClear, cursor: DeletionCursor | undefined, isTimeLeft: IsTimeLeft,
+  db: Database,
+  entity: EntityToClear,
+  cursor: DeletionCursor | undefined,
+  isTimeLeft: IsTimeLeft,
 ): Promise<DeletionCursor | null> {
-  const scans = [...entity.isLongest ? [] : await scansOfPartitions(db, entity), ...SCANS];
+  const scans = [...(entity.isLongest ? [] : await scansOfPartitions(db, entity)), ...SCANS];
   const begun = cursor?.cutOff === entity.cutOff ? cursor : null;
-  const first = Math.max(0, scans.findIndex(({ name }) => name === begun?.scan));
+  const first = Math.max(
+    0,
+    scans.findIndex(({ name }) => name === begun?.scan),
+  );
   for (const scan of scans.slice(first)) {
     const from = scan.name === begun?.scan ? begun.after : scan.keys.map(([, type]) => LEAST[type]);
     const after = await deleteOld(db, entity, scan, from, isTimeLeft);
@@ -102,26 +129,42 @@ async function scansOfPartitions(db: Queryable, { id, cutOff }: EntityToClear): 
   const month = cutOff.slice(0, 7);
   const partitions = (await listPartitions(db)).filter((partition) => partition.month <= month);
   return partitions.flatMap((partition) =>
-    (partition.month < month ? [scanOfAll(partition)] : apps.map((app) => scanOfApp(partition, app.id))));
+    partition.month < month ? [scanOfAll(partition)] : apps.map((app) => scanOfApp(partition, app.id)),
+  );
 }
 
 function scanOfAll(partition: Partition): Scan {
   const [name, time] = [nameOf(partition), TIME_OF[partition.table]];
-  const keys: Scan['keys'] = [['app_id', 'integer'], [time, 'timestamptz'], ['id', 'bigint']];
+  const keys: Scan['keys'] = [
+    ['app_id', 'integer'],
+    [time, 'timestamptz'],
+    ['id', 'bigint'],
+  ];
   return { name, table: name, counted: partition.table, keys, within: 'true', isOld: `r.${time} < $2` };
 }
 
 function scanOfApp(partition: Partition, appId: number): Scan {
   const [table, time] = [nameOf(partition), TIME_OF[partition.table]];
   return {
-    name: `${table} of ${appId}`, table, counted: partition.table, keys: [[time, 'timestamptz'], ['id', 'bigint']],
-    within: `r.app_id = ${appId} AND r.${time} < $2`, isOld: `r.${time} < $2`,
+    name: `${table} of ${appId}`,
+    table,
+    counted: partition.table,
+    keys: [
+      [time, 'timestamptz'],
+      ['id', 'bigint'],
+    ],
+    within: `r.app_id = ${appId} AND r.${time} < $2`,
+    isOld: `r.${time} < $2`,
   };
 }
 
 /** A scan along the primary key of a table, `r`; $1 is the entity, $2 the cut-off. No two have the same name. */
 type Scan = {
-  name: string; table: string; keys: (readonly [column: string, type: keyof typeof LEAST])[]; within: string; isOld: string;
+  name: string;
+  table: string;
+  keys: (readonly [column: string, type: keyof typeof LEAST])[];
+  within: string;
+  isOld: string;
   /** Of a partition: its rows are counted. */
   counted?: CountedTable;
 };
@@ -132,35 +175,64 @@ const LEAST = { integer: '0', bigint: '0', text: '', timestamptz: '-infinity' };
 const hasNoValues = (id: string, type: number) =>
   `NOT EXISTS (SELECT FROM customers c WHERE c.entity_id = $1 AND c.customer_id = ${id} AND c.customer_type = ${type})`;
 
-const SCANS: Scan[] = ([
-  {
-    table: 'session_heads', keys: [['app_id', 'integer'], ['subject', 'text']], within: 'true',
-    isOld: 'r.ended_at < $2',
-  },
-  {
-    table: 'devices', keys: [['app_id', 'integer'], ['device_id', 'text']], within: 'true',
-    isOld: 'r.last_seen_at < $2',
-  },
-  {
-    table: 'device_users', keys: [['app_id', 'integer'], ['device_id', 'text'], ['user_id', 'text']], within: 'true',
-    isOld: `r.last_seen_at < $2 AND ${hasNoValues('r.device_id', 1)} AND NOT EXISTS (
+const SCANS: Scan[] = (
+  [
+    {
+      table: 'session_heads',
+      keys: [
+        ['app_id', 'integer'],
+        ['subject', 'text'],
+      ],
+      within: 'true',
+      isOld: 'r.ended_at < $2',
+    },
+    {
+      table: 'devices',
+      keys: [
+        ['app_id', 'integer'],
+        ['device_id', 'text'],
+      ],
+      within: 'true',
+      isOld: 'r.last_seen_at < $2',
+    },
+    {
+      table: 'device_users',
+      keys: [
+        ['app_id', 'integer'],
+        ['device_id', 'text'],
+        ['user_id', 'text'],
+      ],
+      within: 'true',
+      isOld: `r.last_seen_at < $2 AND ${hasNoValues('r.device_id', 1)} AND NOT EXISTS (
       SELECT FROM devices d WHERE d.entity_id = $1 AND d.app_id = r.app_id AND d.device_id = r.device_id
         AND r.user_id IN (d.last_user_id, d.current_user_id))`,
-  },
-  {
-    table: 'user_aliases', keys: [['previous_id', 'text'], ['user_id', 'text']], within: 'true',
-    isOld: `r.first_seen_at < $2 AND ${hasNoValues('r.previous_id', 0)}`,
-  },
-  {
-    table: 'crashes', keys: [['id', 'integer']], within: 'true',
-    isOld: `r.last_seen_at < $2 AND NOT EXISTS (
+    },
+    {
+      table: 'user_aliases',
+      keys: [
+        ['previous_id', 'text'],
+        ['user_id', 'text'],
+      ],
+      within: 'true',
+      isOld: `r.first_seen_at < $2 AND ${hasNoValues('r.previous_id', 0)}`,
+    },
+    {
+      table: 'crashes',
+      keys: [['id', 'integer']],
+      within: 'true',
+      isOld: `r.last_seen_at < $2 AND NOT EXISTS (
       SELECT FROM events e WHERE e.entity_id = $1 AND e.app_id = r.app_id AND e.crash_id = r.id)`,
-  },
-] satisfies Omit<Scan, 'name'>[]).map((scan) => ({ name: scan.table, ...scan }));
+    },
+  ] satisfies Omit<Scan, 'name'>[]
+).map((scan) => ({ name: scan.table, ...scan }));
 
 /** Null at the end of the scan; else, when the time was over, the last key that it looked at. */
 async function deleteOld(
-  db: Database, entity: EntityToClear, scan: Scan, from: string[], isTimeLeft: IsTimeLeft,
+  db: Database,
+  entity: EntityToClear,
+  scan: Scan,
+  from: string[],
+  isTimeLeft: IsTimeLeft,
 ): Promise<string[] | null> {
   let after = from;
   while (isTimeLeft()) {
@@ -172,11 +244,14 @@ async function deleteOld(
 }
 
 /**
- * Deletes the old rows of the next page, and tells its last key: no page begins where deleted rows still lie. A row that is
- * written to meanwhile is looked at again as it is then.
+ * Deletes the old rows of the next page, and tells its last key: no page begins where deleted rows still lie. A row
+ * that is written to meanwhile is looked at again as it is then.
  */
 async function deleteOldOfPage(
-  tx: Tx, { id, cutOff }: EntityToClear, { table, counted, keys, within, isOld }: Scan, after: string[],
+  tx: Tx,
+  { id, cutOff }: EntityToClear,
+  { table, counted, keys, within, isOld }: Scan,
+  after: string[],
 ): Promise<string[] | null> {
   await tx.query(LOOK_UP_BY_KEY);
   const columns = keys.map(([column]) => column);
@@ -192,6 +267,7 @@ async function deleteOldOfPage(
      ), subtracted AS (${counted ? subtractDeleted(counted, 'gone') : 'SELECT'})
      SELECT ARRAY[${columns.map((column) => `${column}::text`).join(', ')}] AS last FROM page
      ORDER BY ${columns.map((column) => `page.${column} DESC`).join(', ')} LIMIT 1`,
-    [id, cutOff, ...after]);
+    [id, cutOff, ...after],
+  );
   return rows[0]?.last ?? null;
 }

@@ -6,15 +6,20 @@ import { lockPartitions } from './event-partitions.ts';
 const BATCH = 10_000;
 
 /**
- * Folds what transactions have added into one row for each app and day, the oldest first. One statement does both, so a total finds either
- * what was folded or what came of it. Holds the lock of partitions: what is folded while one is dropped would stay.
+ * Folds what transactions have added into one row for each app and day, the oldest first. One statement does both, so a
+ * total finds either what was folded or what came of it. Holds the lock of partitions: what is folded while one is
+ * dropped would stay.
  */
 export async function foldTrackedCounts(db: Database, isTimeLeft: () => boolean, batch = BATCH): Promise<void> {
   while (isTimeLeft()) {
-    const folded = await write(db, async (tx) => {
-      await lockPartitions(tx);
-      return (await tx.query<{ rows: number }>(FOLD, [batch])).rows[0]!.rows;
-    }, { settings: LOOK_UP_BY_KEY });
+    const folded = await write(
+      db,
+      async (tx) => {
+        await lockPartitions(tx);
+        return (await tx.query<{ rows: number }>(FOLD, [batch])).rows[0]!.rows;
+      },
+      { settings: LOOK_UP_BY_KEY },
+    );
     if (folded < batch) return;
   }
 }

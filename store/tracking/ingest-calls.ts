@@ -28,17 +28,21 @@ export type CallOutcome = 'accepted' | 'duplicate' | keyof typeof STORE_REFUSALS
 
 /**
  * Takes calls in, of one or of several requests, and tells what became of each, in their order: events and locations,
- * sessions, devices, errors, traits for the feed. A call of an erased person is refused, and kept without what it told; so is an
- * alias too many of somebody, which is kept as it came.
+ * sessions, devices, errors, traits for the feed. A call of an erased person is refused, and kept without what it told;
+ * so is an alias too many of somebody, which is kept as it came.
  *
- * Runs in the caller's transaction (`write` with INGESTING), which holds the entity (`holdEntity`), with as many statements
- * whatever the number of calls. Before it, the caller makes the partitions of all `happenedAt` (`ensurePartitions`), the new
- * attributes (`insertNewAttributes`) and the new event definitions (`insertNewDefinitions`); after its commit it wakes the feed.
- * Whatever another transaction may hold as well is locked kind by kind, each kind in the order of its key, so transactions
- * wait for each other in no circle.
+ * Runs in the caller's transaction (`write` with INGESTING), which holds the entity (`holdEntity`), with as many
+ * statements whatever the number of calls. Before it, the caller makes the partitions of all `happenedAt`
+ * (`ensurePartitions`), the new attributes (`insertNewAttributes`) and the new event definitions
+ * (`insertNewDefinitions`); after its commit it wakes the feed. Whatever another transaction may hold as well is locked
+ * kind by kind, each kind in the order of its key, so transactions wait for each other in no circle.
  */
 export async function ingestCalls(
-  tx: Tx, secrets: Secrets, entityId: number, batch: readonly IngestedCall[], { hasErased }: { hasErased: boolean },
+  tx: Tx,
+  secrets: Secrets,
+  entityId: number,
+  batch: readonly IngestedCall[],
+  { hasErased }: { hasErased: boolean },
 ): Promise<CallOutcome[]> {
   if (batch.length === 0) return [];
   const erased = await findErasedCalls(tx, secrets, entityId, batch, hasErased);
@@ -52,7 +56,8 @@ export async function ingestCalls(
   for (const call of excess) refused.set(call, excessAlias(call));
   for (const [appId, ofApp] of refusalsByApp(refused)) await keepRefusedCalls(tx, entityId, appId, ofApp);
   const outcomes = batch.map((call): CallOutcome =>
-    erased.has(call) ? 'erased' : excess.has(call) ? 'too_many_aliases' : repeats.has(call) ? 'duplicate' : 'accepted');
+    erased.has(call) ? 'erased' : excess.has(call) ? 'too_many_aliases' : repeats.has(call) ? 'duplicate' : 'accepted',
+  );
   await insertIngestedBatches(tx, entityId, countByApp(batch, outcomes), counts);
   return outcomes;
 }
@@ -73,23 +78,41 @@ async function takeIn(tx: Tx, secrets: Secrets, entityId: number, calls: Ingeste
 
 function refusalsByApp(refused: ReadonlyMap<IngestedCall, KeptRefusal>): [number, KeptRefusal[]][] {
   const byApp = Map.groupBy(refused, ([{ appId }]) => appId);
-  return [...byApp].toSorted(([a], [b]) => a - b).map(([appId, entries]) => [appId, entries.map(([, refusal]) => refusal)]);
+  return [...byApp]
+    .toSorted(([a], [b]) => a - b)
+    .map(([appId, entries]) => [appId, entries.map(([, refusal]) => refusal)]);
 }
 
 function erasedCall(call: IngestedCall, customerHash: Buffer): KeptRefusal {
-  return { index: call.index, messageId: namelessId(call), code: 'erased', message: STORE_REFUSALS.erased, raw: null, customerHash };
+  return {
+    index: call.index,
+    messageId: namelessId(call),
+    code: 'erased',
+    message: STORE_REFUSALS.erased,
+    raw: null,
+    customerHash,
+  };
 }
 
 function excessAlias(call: IngestedCall): KeptRefusal {
   const { index, messageId, type, userId, previousId, deviceId } = call;
   const raw = JSON.stringify({ type, userId, previousId, deviceId });
-  return { index, messageId, code: 'too_many_aliases', message: STORE_REFUSALS.too_many_aliases, raw, people: peopleOf(call) };
+  return {
+    index,
+    messageId,
+    code: 'too_many_aliases',
+    message: STORE_REFUSALS.too_many_aliases,
+    raw,
+    people: peopleOf(call),
+  };
 }
 
 /** Its messageId, unless an id of whom it is of stands in it: what names the erased is not kept. */
 function namelessId(call: IngestedCall): string | null {
   const { messageId } = call;
-  return messageId !== null && peopleOf(call).some(({ customerId }) => messageId.includes(customerId)) ? null : messageId;
+  return messageId !== null && peopleOf(call).some(({ customerId }) => messageId.includes(customerId))
+    ? null
+    : messageId;
 }
 
 function bySubject(calls: IngestedCall[]): SubjectCalls[] {

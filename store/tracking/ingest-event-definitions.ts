@@ -2,13 +2,22 @@ import { type Database, type Tx, write } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import type { Secrets } from '../core/secrets.ts';
 import { findErasedCalls } from './erased-calls.ts';
-import { type EventKey, insertEventDefinitions, listUndefined, MAX_DEFINITIONS, updateDaysSeen } from './event-definitions.ts';
+import {
+  type EventKey,
+  insertEventDefinitions,
+  listUndefined,
+  MAX_DEFINITIONS,
+  updateDaysSeen,
+} from './event-definitions.ts';
 import type { IngestedCall } from './ingested-call.ts';
 
 /** Of all apps together; a name has at most 256 characters. */
 const MAX_KNOWN = 10_000;
 
-/** How long what was looked up counts as known. Definitions go meanwhile: staff delete them, and new ones take their places. */
+/**
+ * How long what was looked up counts as known. Definitions go meanwhile: staff delete them, and new ones take their
+ * places.
+ */
 const KNOWN_FOR_MS = 5 * 60_000;
 /** Maximum number of definitions of an app that this process replaces in that time. */
 const MAX_REPLACED = 500;
@@ -20,12 +29,17 @@ type KnownDefinitions = { keys: Set<string>; until: number; mayReplace: number }
 const seen = new WeakMap<Database, Map<number, KnownDefinitions>>();
 
 /**
- * Makes the definitions of events that an app's calls tell of for the first time, and notes that known ones came, in transactions of their
- * own: to be called before the one that takes the calls in, which others would wait for. Costs nothing while this process knows the
- * definitions. Calls of erased people define none. Repeats are not added apart here: what they repeat has defined theirs.
+ * Makes the definitions of events that an app's calls tell of for the first time, and notes that known ones came, in
+ * transactions of their own: to be called before the one that takes the calls in, which others would wait for. Costs
+ * nothing while this process knows the definitions. Calls of erased people define none. Repeats are not added apart
+ * here: what they repeat has defined theirs.
  */
 export async function insertNewDefinitions(
-  db: Database, secrets: Secrets, entityId: number, calls: readonly IngestedCall[], most = MAX_DEFINITIONS,
+  db: Database,
+  secrets: Secrets,
+  entityId: number,
+  calls: readonly IngestedCall[],
+  most = MAX_DEFINITIONS,
 ): Promise<void> {
   const apps = seenIn(db);
   for (const [appId, own] of Map.groupBy(calls, (call) => call.appId)) {
@@ -33,13 +47,21 @@ export async function insertNewDefinitions(
     if (known.mayReplace === 0) continue;
     const keys = eventsIn(own, known.keys);
     if (keys.size === 0) continue;
-    const { defined, replaced } = await write(db, async (tx) => {
-      await updateDaysSeen(tx, entityId, appId, [...keys.values()]);
-      if ((await listUndefined(tx, entityId, appId, [...keys.values()])).length === 0) return { defined: keys, replaced: 0 };
-      // Only now: hardly any batch has a new event.
-      const living = await eventsOfLiving(tx, secrets, entityId, own);
-      return { defined: living, replaced: await insertEventDefinitions(tx, entityId, appId, [...living.values()], most, known.mayReplace) };
-    }, { settings: LOOK_UP_BY_KEY });
+    const { defined, replaced } = await write(
+      db,
+      async (tx) => {
+        await updateDaysSeen(tx, entityId, appId, [...keys.values()]);
+        if ((await listUndefined(tx, entityId, appId, [...keys.values()])).length === 0)
+          return { defined: keys, replaced: 0 };
+        // Only now: hardly any batch has a new event.
+        const living = await eventsOfLiving(tx, secrets, entityId, own);
+        return {
+          defined: living,
+          replaced: await insertEventDefinitions(tx, entityId, appId, [...living.values()], most, known.mayReplace),
+        };
+      },
+      { settings: LOOK_UP_BY_KEY },
+    );
     known.mayReplace -= replaced;
     // Some of them may have given way.
     if (replaced > 0) known.keys.clear();
@@ -49,12 +71,16 @@ export async function insertNewDefinitions(
 
 function knownOf(apps: Map<number, KnownDefinitions>, appId: number): KnownDefinitions {
   const known = apps.get(appId);
-  return known !== undefined && performance.now() < known.until ? known
+  return known !== undefined && performance.now() < known.until
+    ? known
     : { keys: new Set(), until: performance.now() + KNOWN_FOR_MS, mayReplace: MAX_REPLACED };
 }
 
 async function eventsOfLiving(
-  tx: Tx, secrets: Secrets, entityId: number, calls: readonly IngestedCall[],
+  tx: Tx,
+  secrets: Secrets,
+  entityId: number,
+  calls: readonly IngestedCall[],
 ): Promise<Map<string, EventKey>> {
   const erased = await findErasedCalls(tx, secrets, entityId, calls);
   return eventsIn(calls.filter((call) => !erased.has(call)));
@@ -82,7 +108,10 @@ function seenIn(db: Database): Map<number, KnownDefinitions> {
 }
 
 function remember(
-  apps: Map<number, KnownDefinitions>, appId: number, known: KnownDefinitions, defined: Map<string, EventKey>,
+  apps: Map<number, KnownDefinitions>,
+  appId: number,
+  known: KnownDefinitions,
+  defined: Map<string, EventKey>,
 ): void {
   let size = defined.size;
   for (const { keys } of apps.values()) size += keys.size + 1;

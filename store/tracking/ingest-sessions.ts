@@ -9,10 +9,17 @@ import { drawSessionIds, listSessionsWithin, type Reach, upsertSessions } from '
  * changes their sessions or devices meanwhile.
  */
 export async function ingestSessions(
-  tx: Tx, entityId: number, subjects: SubjectCalls[],
+  tx: Tx,
+  entityId: number,
+  subjects: SubjectCalls[],
 ): Promise<{ subjects: PlacedSubject[]; sessions: SessionsOfCalls }> {
   const heads = await lockSessionHeads(tx, entityId, subjects);
-  const known = await findKnown(tx, entityId, subjects, heads.map(({ latest }) => latest));
+  const known = await findKnown(
+    tx,
+    entityId,
+    subjects,
+    heads.map(({ latest }) => latest),
+  );
   const placedSubjects = subjects.map((subject, at) => placeSubject(subject, known[at]!));
   await giveIds(tx, placedSubjects, heads);
   const placed = placedSubjects.flatMap((subject) => subject.placed);
@@ -44,14 +51,25 @@ async function beginAnew(tx: Tx, entityId: number, gone: PlacedSession[], subjec
     const [startedAt, endedAt] = [placed.calls[0]!.happenedAt, placed.calls.at(-1)!.happenedAt];
     Object.assign(placed.session, { id: ids[at]!, startedAt, endedAt, backgroundSeconds: 0 });
   }
-  await upsertSessions(tx, entityId, gone, subjects.filter(({ placed }) => placed.some((each) => gone.includes(each))));
+  await upsertSessions(
+    tx,
+    entityId,
+    gone,
+    subjects.filter(({ placed }) => placed.some((each) => gone.includes(each))),
+  );
 }
 
-/** The sessions of each subject that its calls may fall into: its latest, and where a call is earlier, all around that call. */
+/**
+ * The sessions of each subject that its calls may fall into: its latest, and where a call is earlier, all around that
+ * call.
+ */
 async function findKnown(
-  tx: Tx, entityId: number, subjects: SubjectCalls[], heads: (SessionWindow | null)[],
+  tx: Tx,
+  entityId: number,
+  subjects: SubjectCalls[],
+  heads: (SessionWindow | null)[],
 ): Promise<SessionWindow[][]> {
-  const known = heads.map((head) => head === null ? [] : [head]);
+  const known = heads.map((head) => (head === null ? [] : [head]));
   const reaches = subjects.flatMap((subject, ordinal) => {
     const head = heads[ordinal]!;
     return head === null ? [] : reachesBefore(subject, head, ordinal);

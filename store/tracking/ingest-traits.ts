@@ -26,16 +26,20 @@ const REQUEST_LENGTH = 4 * 1024 ** 2;
 type GivenKeys = { appId: number; values: Map<string, unknown[]> };
 
 /**
- * Makes the attributes of keys that an app's calls name for the first time, each with the type of its first value. Until staff define one,
- * the first value of another type makes it a String. Runs in transactions of its own, before the one that takes the calls in: the lock
- * waits for merges that go by the rules as they are, and no batch of calls should wait along with it. Calls of the erased change nothing.
- * Repeats are not told apart here: what they repeat has made its attributes.
+ * Makes the attributes of keys that an app's calls name for the first time, each with the type of its first value.
+ * Until staff define one, the first value of another type makes it a String. Runs in transactions of its own, before
+ * the one that takes the calls in: the lock waits for merges that go by the rules as they are, and no batch of calls
+ * should wait along with it. Calls of the erased change nothing. Repeats are not told apart here: what they repeat has
+ * made its attributes.
  */
 export async function insertNewAttributes(
-  db: Database, secrets: Secrets, entityId: number, calls: readonly IngestedCall[],
+  db: Database,
+  secrets: Secrets,
+  entityId: number,
+  calls: readonly IngestedCall[],
 ): Promise<void> {
   for (const [sorId, given] of keysBySor(calls)) {
-    if (!await changesAny(db, entityId, sorId, given)) continue;
+    if (!(await changesAny(db, entityId, sorId, given))) continue;
     // Only now: hardly any batch has a new key.
     const erased = await findErasedCalls(db, secrets, entityId, calls);
     const living = erased.size === 0 ? given : keysBySor(calls.filter((call) => !erased.has(call))).get(sorId);
@@ -71,7 +75,9 @@ function canBeKey(key: string): boolean {
 
 /** Returns whether a key is new and there is room for it, or has a value by which its guessed type widens. */
 async function changesAny(db: Queryable, entityId: number, sorId: number, { values }: GivenKeys): Promise<boolean> {
-  const { rows: [found] } = await db.query<{ count: number; known: number; keys: string[] | null; types: ValueType[] | null }>({
+  const {
+    rows: [found],
+  } = await db.query<{ count: number; known: number; keys: string[] | null; types: ValueType[] | null }>({
     name: 'list-attributes-of-keys',
     text: `SELECT count(*), count(*) FILTER (WHERE key = ANY ($3)) AS known,
              array_agg(key) FILTER (WHERE key = ANY ($3) AND ${CAN_WIDEN}) AS keys,
@@ -80,33 +86,66 @@ async function changesAny(db: Queryable, entityId: number, sorId: number, { valu
     values: [entityId, sorId, [...values.keys()]],
   });
   const { count, known, keys, types } = found!;
-  return (known < values.size && count < MAX_ATTRIBUTES)
-    || (keys ?? []).some((key, nth) => values.get(key)!.some((value) => widensType(types![nth]!, value)));
+  return (
+    (known < values.size && count < MAX_ATTRIBUTES) ||
+    (keys ?? []).some((key, nth) => values.get(key)!.some((value) => widensType(types![nth]!, value)))
+  );
 }
 
 const CAN_WIDEN = `is_guessed AND value_type NOT IN ('String', 'Set')`;
 
-/** With the lock of the SoR's rules. Returns whether any attribute became a String, which the audit log and the live list show. */
+/**
+ * With the lock of the SoR's rules. Returns whether any attribute became a String, which the audit log and the live
+ * list show.
+ */
 async function widenTypes(
-  tx: Tx, secrets: Secrets, { entityId, sorId }: { entityId: number; sorId: number }, { appId, values }: GivenKeys,
+  tx: Tx,
+  secrets: Secrets,
+  { entityId, sorId }: { entityId: number; sorId: number },
+  { appId, values }: GivenKeys,
 ): Promise<boolean> {
-  const guessed = readRows<{ id: number; identifier: string; key: string; valueType: ValueType }>(await tx.query(
-    `SELECT id, identifier, key, value_type FROM customer_attributes
+  const guessed = readRows<{ id: number; identifier: string; key: string; valueType: ValueType }>(
+    await tx.query(
+      `SELECT id, identifier, key, value_type FROM customer_attributes
      WHERE entity_id = $1 AND sor_id = $2 AND key = ANY ($3) AND deleted_at IS NULL AND ${CAN_WIDEN}`,
-    [entityId, sorId, [...values.keys()]]));
-  const widened = guessed.filter(({ key, valueType }) => values.get(key)!.some((value) => widensType(valueType, value)));
+      [entityId, sorId, [...values.keys()]],
+    ),
+  );
+  const widened = guessed.filter(({ key, valueType }) =>
+    values.get(key)!.some((value) => widensType(valueType, value)),
+  );
   if (widened.length === 0) return false;
   await tx.query(
     `UPDATE customer_attributes SET is_guessed = false, widened_from = value_type, value_type = 'String'
-     WHERE entity_id = $1 AND id = ANY ($2)`, [entityId, widened.map(({ id }) => id)]);
-  await insertAuditEntries(tx, entityId, widened.map(({ identifier, valueType }) => ({
-    actorKind: 'system', action: 'update', subjectKind: 'customer_attribute', subject: identifier,
-    details: { value_type: 'String', widened_from: valueType },
-  })));
-  await insertLiveCalls(tx, secrets, entityId, widened.map(({ key, valueType }) => ({
-    appId, receivedAt: new Date(), outcome: 'widened', code: null, messageId: null, call: key, people: [],
-    message: `its first value was a ${valueType}, and one of another type came: its attribute is a String now`,
-  })));
+     WHERE entity_id = $1 AND id = ANY ($2)`,
+    [entityId, widened.map(({ id }) => id)],
+  );
+  await insertAuditEntries(
+    tx,
+    entityId,
+    widened.map(({ identifier, valueType }) => ({
+      actorKind: 'system',
+      action: 'update',
+      subjectKind: 'customer_attribute',
+      subject: identifier,
+      details: { value_type: 'String', widened_from: valueType },
+    })),
+  );
+  await insertLiveCalls(
+    tx,
+    secrets,
+    entityId,
+    widened.map(({ key, valueType }) => ({
+      appId,
+      receivedAt: new Date(),
+      outcome: 'widened',
+      code: null,
+      messageId: null,
+      call: key,
+      people: [],
+      message: `its first value was a ${valueType}, and one of another type came: its attribute is a String now`,
+    })),
+  );
   return true;
 }
 
@@ -123,8 +162,14 @@ async function insertMissing(tx: Tx, entityId: number, sorId: number, { values }
      LIMIT greatest(0, ${MAX_ATTRIBUTES} - (
        SELECT count(*) FROM customer_attributes WHERE entity_id = $1 AND sor_id = $2 AND deleted_at IS NULL))
      ON CONFLICT (entity_id, sor_id, key) WHERE deleted_at IS NULL DO NOTHING`,
-    [entityId, sorId, Array.from(values, () => newIdentifier('atr')), [...values.keys()],
-      Array.from(values.values(), ([first]) => inferValueType(first))]);
+    [
+      entityId,
+      sorId,
+      Array.from(values, () => newIdentifier('atr')),
+      [...values.keys()],
+      Array.from(values.values(), ([first]) => inferValueType(first)),
+    ],
+  );
   return rowCount! > 0;
 }
 
@@ -135,9 +180,10 @@ export async function insertTraits(tx: Tx, entityId: number, calls: readonly Ing
   const types = await findTypes(tx, entityId, telling);
   const requests = new Map<string, RequestBodies>();
   for (const call of telling) {
-    const customer = call.userId === null
-      ? { customerId: call.deviceId!, customerType: 'device_id' as const }
-      : { customerId: call.userId, customerType: 'user_id' as const };
+    const customer =
+      call.userId === null
+        ? { customerId: call.deviceId!, customerType: 'device_id' as const }
+        : { customerId: call.userId, customerType: 'user_id' as const };
     for (const { sor, key, value } of call.traits) {
       const sorId = sorOf(call, sor);
       if (sorId === null) continue;
@@ -153,7 +199,7 @@ export async function insertTraits(tx: Tx, entityId: number, calls: readonly Ing
 }
 
 function sorOf(call: IngestedCall, sor: 'app' | 'global'): number | null {
-  return sor === 'app' ? call.sorId : call.globalSorId ?? null;
+  return sor === 'app' ? call.sorId : (call.globalSorId ?? null);
 }
 
 async function findTypes(tx: Tx, entityId: number, calls: IngestedCall[]): Promise<Map<string, ValueType>> {
@@ -188,7 +234,11 @@ class RequestBodies {
   }
 
   add(value: string, saidAt: number): void {
-    if (this.#values.length === REQUEST_VALUES || (this.#values.length > 0 && this.#length + value.length > REQUEST_LENGTH)) this.#end();
+    if (
+      this.#values.length === REQUEST_VALUES ||
+      (this.#values.length > 0 && this.#length + value.length > REQUEST_LENGTH)
+    )
+      this.#end();
     this.#values.push(value);
     this.#saidAt.push(saidAt);
     this.#length += value.length;
@@ -201,7 +251,13 @@ class RequestBodies {
 
   #end(): void {
     const traits = { appId: this.#appId, saidAt: this.#saidAt };
-    this.#done.push({ sorId: this.#sorId, version: 3, valuesIn: this.#values.length, body: `[${this.#values.join(',')}]`, traits });
+    this.#done.push({
+      sorId: this.#sorId,
+      version: 3,
+      valuesIn: this.#values.length,
+      body: `[${this.#values.join(',')}]`,
+      traits,
+    });
     this.#values = [];
     this.#saidAt = [];
     this.#length = 0;

@@ -15,7 +15,12 @@ export type IngestedCall = TrackedCall & {
 export type SubjectCalls = { appId: number; subject: string; deviceId: string | null; calls: IngestedCall[] };
 
 /** A session that calls fell into; `foundAt` is where it began before, null where they began it. */
-export type PlacedSession = { subject: SubjectCalls; session: SessionWindow; foundAt: number | null; calls: IngestedCall[] };
+export type PlacedSession = {
+  subject: SubjectCalls;
+  session: SessionWindow;
+  foundAt: number | null;
+  calls: IngestedCall[];
+};
 
 /** A subject's calls, with the sessions that they fell into. `latest` is its latest session. */
 export type PlacedSubject = SubjectCalls & { latest: SessionWindow; placed: PlacedSession[] };
@@ -24,13 +29,17 @@ export type PlacedSubject = SubjectCalls & { latest: SessionWindow; placed: Plac
 export type SessionsOfCalls = ReadonlyMap<IngestedCall, SessionWindow>;
 
 const MINUTE_MS = 60_000;
-/** Up to its seconds, the minute of the last one: calls go to the store in the order of time, and to write all of it takes longer. */
+/**
+ * Up to its seconds, the minute of the last one: calls go to the store in the order of time, and to write all of it
+ * takes longer.
+ */
 let known = { minute: Number.NaN, text: '' };
 
 /** A call's time, in whole milliseconds, as Postgres reads it. */
 export function timestamp(instantMs: number): string {
   const minute = Math.floor(instantMs / MINUTE_MS);
-  if (minute !== known.minute) known = { minute, text: new Date(minute * MINUTE_MS).toISOString().slice(0, -'SS.mmmZ'.length) };
+  if (minute !== known.minute)
+    known = { minute, text: new Date(minute * MINUTE_MS).toISOString().slice(0, -'SS.mmmZ'.length) };
   const rest = String(instantMs - minute * MINUTE_MS).padStart('SSmmm'.length, '0');
   return `${known.text}${rest.slice(0, 2)}.${rest.slice(2)}Z`;
 }

@@ -9,12 +9,22 @@ export type Application = { appIdentifier: string; sorIdentifier: string; device
 const MAX_DEVICES = 1_000;
 
 /** The apps of a page's customers, by `personKey`; those who were seen in none are left out. */
-export async function listApplications(db: Queryable, entityId: number, people: readonly Person[]): Promise<Map<string, Application[]>> {
+export async function listApplications(
+  db: Queryable,
+  entityId: number,
+  people: readonly Person[],
+): Promise<Map<string, Application[]>> {
   const found = new Map<string, Application[]>();
   const { rows: apps } = await db.query('SELECT FROM apps WHERE entity_id = $1 LIMIT 1', [entityId]);
   if (apps.length === 0) return found;
   // Users by device_users_by_user; a device by the primary key, in each app.
-  type Row = { customer_type: Person['customerType']; customer_id: string; app: string; sor: string; devices: string[] };
+  type Row = {
+    customer_type: Person['customerType'];
+    customer_id: string;
+    app: string;
+    sor: string;
+    devices: string[];
+  };
   const { rows } = await db.query<Row>(
     `SELECT seen.customer_type, seen.customer_id, a.identifier AS app, s.identifier AS sor,
        array_agg(seen.device_id ORDER BY seen.device_id) AS devices
@@ -31,20 +41,27 @@ export async function listApplications(db: Queryable, entityId: number, people: 
      JOIN apps a ON a.entity_id = $1 AND a.id = seen.app_id
      JOIN systems_of_records s ON s.entity_id = $1 AND s.app_id = a.id AND s.deleted_at IS NULL
      GROUP BY seen.customer_type, seen.customer_id, a.id, a.identifier, s.identifier ORDER BY a.id`,
-    idsOf(entityId, people));
+    idsOf(entityId, people),
+  );
   for (const { customer_type: customerType, customer_id: customerId, app, sor, devices } of rows) {
     const key = personKey({ customerType, customerId });
-    found.set(key, [...found.get(key) ?? [], { appIdentifier: app, sorIdentifier: sor, deviceIds: devices }]);
+    found.set(key, [...(found.get(key) ?? []), { appIdentifier: app, sorIdentifier: sor, deviceIds: devices }]);
   }
   return found;
 }
 
 /** Who used a device last: in an app, or with `appId` null in whichever named a user last. Null: none did. */
-export async function findLastUser(db: Queryable, entityId: number, appId: number | null, deviceId: string): Promise<string | null> {
+export async function findLastUser(
+  db: Queryable,
+  entityId: number,
+  appId: number | null,
+  deviceId: string,
+): Promise<string | null> {
   const { rows } = await db.query<{ last_user_id: string }>(
     `SELECT d.last_user_id FROM (SELECT id FROM apps WHERE entity_id = $1 AND ($2::integer IS NULL OR id = $2)) AS own
      JOIN devices d ON d.entity_id = $1 AND d.app_id = own.id AND d.device_id = $3
      WHERE d.last_user_id IS NOT NULL ORDER BY coalesce(d.last_user_id_said_at, d.last_seen_at) DESC LIMIT 1`,
-    [entityId, appId, deviceId]);
+    [entityId, appId, deviceId],
+  );
   return rows[0]?.last_user_id ?? null;
 }

@@ -10,7 +10,10 @@ export type LiveCall = {
   /** Null where its key is shared and it told of no app. */
   appId: number | null;
   receivedAt: Date;
-  /** `failed`: a trait of an accepted call, shown as the value that it was to become; `widened`: the key of an attribute, now a String. */
+  /**
+   * `failed`: a trait of an accepted call, shown as the value that it was to become; `widened`: the key of an
+   * attribute, now a String.
+   */
   outcome: 'accepted' | 'duplicate' | 'refused' | 'failed' | 'widened';
   code: string | null;
   message: string | null;
@@ -24,23 +27,39 @@ export type StoredLiveCall = LiveCall & { id: number };
 /** So many of an app are kept. */
 export const MAX_LIVE_CALLS = 100;
 
-/** Notes down the last calls of an entity's apps, none that is of an erased person or names one, and forgets those before. */
+/**
+ * Notes down the last calls of an entity's apps, none that is of an erased person or names one, and forgets those
+ * before.
+ */
 export async function insertLiveCalls(
-  tx: Tx, secrets: Secrets, entityId: number, calls: readonly (LiveCall & { people: Person[] })[],
+  tx: Tx,
+  secrets: Secrets,
+  entityId: number,
+  calls: readonly (LiveCall & { people: Person[] })[],
 ): Promise<void> {
   const erased = await findErased(tx, secrets, entityId, () => calls.flatMap(({ people }) => people));
   const texts = calls.map(({ call, message, messageId }) => [call, message ?? '', messageId ?? ''].join('\n'));
   const named = await findErasedTexts(tx, secrets, entityId, texts, { byWords: true });
-  const living = calls.filter(({ people }, index) => (
-    !named.has(index) && !people.some((person) => erased.has(personKey(person)))));
+  const living = calls.filter(
+    ({ people }, index) => !named.has(index) && !people.some((person) => erased.has(personKey(person))),
+  );
   await tx.query(
     `INSERT INTO live_calls (entity_id, app_id, received_at, outcome, code, message, message_id, call, subjects)
      SELECT $1, app_id, received_at, outcome, code, message, message_id, call, ARRAY(SELECT json_array_elements_text(subjects::json))
      FROM unnest($2::integer[], $3::timestamptz[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[])
        AS given (app_id, received_at, outcome, code, message, message_id, call, subjects)`,
-    [entityId, living.map(({ appId }) => appId), living.map(({ receivedAt }) => receivedAt), living.map(({ outcome }) => outcome),
-      living.map(({ code }) => code), living.map(({ message }) => message), living.map(({ messageId }) => messageId),
-      living.map(({ call }) => call), living.map(({ people }) => subjectsOf(people))]);
+    [
+      entityId,
+      living.map(({ appId }) => appId),
+      living.map(({ receivedAt }) => receivedAt),
+      living.map(({ outcome }) => outcome),
+      living.map(({ code }) => code),
+      living.map(({ message }) => message),
+      living.map(({ messageId }) => messageId),
+      living.map(({ call }) => call),
+      living.map(({ people }) => subjectsOf(people)),
+    ],
+  );
   for (const appId of new Set(living.map((call) => call.appId))) await deleteOlder(tx, entityId, appId);
 }
 
@@ -50,13 +69,22 @@ async function deleteOlder(tx: Tx, entityId: number, appId: number | null): Prom
   await tx.query(
     `DELETE FROM live_calls WHERE ${ofApp} AND id <= (
        SELECT id FROM live_calls WHERE ${ofApp} ORDER BY id DESC OFFSET ${MAX_LIVE_CALLS} LIMIT 1)`,
-    appId === null ? [entityId] : [entityId, appId]);
+    appId === null ? [entityId] : [entityId, appId],
+  );
 }
 
 /** The last calls of an app, and of no app where it shares its key, newest first; of those after `after` alone. */
-export async function listLiveCalls(db: Queryable, entityId: number, appId: number, after: number): Promise<StoredLiveCall[]> {
-  return readRows(await db.query(
-    `SELECT id, app_id, received_at, outcome, code, message, message_id, call FROM live_calls
+export async function listLiveCalls(
+  db: Queryable,
+  entityId: number,
+  appId: number,
+  after: number,
+): Promise<StoredLiveCall[]> {
+  return readRows(
+    await db.query(
+      `SELECT id, app_id, received_at, outcome, code, message, message_id, call FROM live_calls
      WHERE entity_id = $1 AND (app_id = $2 OR ${OF_NO_APP}) AND id > $3 ORDER BY id DESC LIMIT ${MAX_LIVE_CALLS}`,
-    [entityId, appId, after]));
+      [entityId, appId, after],
+    ),
+  );
 }

@@ -1,7 +1,13 @@
 import type { TrackedContext } from '../../domain/tracking/tracked-call.ts';
 import type { Tx } from '../core/database.ts';
 import {
-  firstOf, type IngestedCall, lastOf, type PlacedSession, type PlacedSubject, type SubjectCalls, timestamp,
+  firstOf,
+  type IngestedCall,
+  lastOf,
+  type PlacedSession,
+  type PlacedSubject,
+  type SubjectCalls,
+  timestamp,
 } from './ingested-call.ts';
 import type { SessionRow } from './session-heads.ts';
 
@@ -14,8 +20,15 @@ export const foregroundSeconds = (alias: string): string =>
 
 /** What a session takes over of the first of its calls that tells of it. */
 const CONTEXT = {
-  app_version: 'appVersion', sdk_version: 'sdkVersion', os_version: 'osVersion', device_type: 'deviceType',
-  device_model: 'deviceModel', idiom: 'idiom', country: 'country', lang: 'lang', carrier: 'carrier',
+  app_version: 'appVersion',
+  sdk_version: 'sdkVersion',
+  os_version: 'osVersion',
+  device_type: 'deviceType',
+  device_model: 'deviceModel',
+  idiom: 'idiom',
+  country: 'country',
+  lang: 'lang',
+  carrier: 'carrier',
 } as const satisfies Record<string, keyof TrackedContext>;
 
 const COLUMNS = Object.keys(CONTEXT) as (keyof typeof CONTEXT)[];
@@ -30,16 +43,25 @@ export async function listSessionsWithin(tx: Tx, entityId: number, reaches: Reac
      JOIN sessions s ON s.entity_id = g.entity_id AND s.app_id = g.app_id AND s.subject = g.subject COLLATE "C"
        AND s.started_at BETWEEN g.earliest AND g.latest
      WHERE s.started_at BETWEEN $7 AND $8 ORDER BY s.started_at`,
-    [entityId, reaches.map(({ ordinal }) => ordinal), reaches.map(({ appId }) => appId), reaches.map(({ subject }) => subject),
-      reaches.map(({ from }) => timestamp(from)), reaches.map(({ to }) => timestamp(to)),
+    [
+      entityId,
+      reaches.map(({ ordinal }) => ordinal),
+      reaches.map(({ appId }) => appId),
+      reaches.map(({ subject }) => subject),
+      reaches.map(({ from }) => timestamp(from)),
+      reaches.map(({ to }) => timestamp(to)),
       timestamp(reaches.reduce((least, { from }) => Math.min(least, from), Infinity)),
-      timestamp(reaches.reduce((most, { to }) => Math.max(most, to), -Infinity))]);
+      timestamp(reaches.reduce((most, { to }) => Math.max(most, to), -Infinity)),
+    ],
+  );
   return rows;
 }
 
 /** Ids for so many sessions. */
 export async function drawSessionIds(tx: Tx, count: number): Promise<number[]> {
-  const { rows } = await tx.query<{ id: number }>(`SELECT nextval('session_ids') AS id FROM generate_series(1, $1)`, [count]);
+  const { rows } = await tx.query<{ id: number }>(`SELECT nextval('session_ids') AS id FROM generate_series(1, $1)`, [
+    count,
+  ]);
   return rows.map(({ id }) => id);
 }
 
@@ -68,22 +90,35 @@ const LEAD = `UPDATE session_heads h
   WHERE h.entity_id = g.entity_id AND h.app_id = g.app_id AND h.subject = g.subject`;
 
 /**
- * Inserts those sessions that calls began, extends the others, and has the heads of these subjects, which are locked, tell of
- * their latest. Returns the extended ones that are there no more. Of an extended one a column that was empty is filled; its
- * user is the last one seen. In one statement: between two of them the session waits for this process.
+ * Inserts those sessions that calls began, extends the others, and has the heads of these subjects, which are locked,
+ * tell of their latest. Returns the extended ones that are there no more. Of an extended one a column that was empty is
+ * filled; its user is the last one seen. In one statement: between two of them the session waits for this process.
  */
 export async function upsertSessions(
-  tx: Tx, entityId: number, placed: PlacedSession[], subjects: PlacedSubject[],
+  tx: Tx,
+  entityId: number,
+  placed: PlacedSession[],
+  subjects: PlacedSubject[],
 ): Promise<PlacedSession[]> {
-  const [begun, extended] = [placed.filter(({ foundAt }) => foundAt === null), placed.filter(({ foundAt }) => foundAt !== null)];
+  const [begun, extended] = [
+    placed.filter(({ foundAt }) => foundAt === null),
+    placed.filter(({ foundAt }) => foundAt !== null),
+  ];
   const latest = subjects.map((subject) => subject.latest);
   const { rows } = await tx.query<{ id: number }>({
     name: 'upsert-sessions',
     text: `WITH extended AS (${EXTEND}), begun AS (${BEGIN}), led AS (${LEAD}) SELECT id FROM extended`,
-    values: [entityId, JSON.stringify(extended.map(toExtension)), JSON.stringify(begun.map(toRow)),
-      subjects.map(({ appId }) => appId), subjects.map(({ subject }) => subject), latest.map(({ id }) => id),
-      latest.map(({ startedAt }) => timestamp(startedAt)), latest.map(({ endedAt }) => timestamp(endedAt)),
-      latest.map(({ backgroundedAt }) => backgroundedAt === null ? null : timestamp(backgroundedAt))],
+    values: [
+      entityId,
+      JSON.stringify(extended.map(toExtension)),
+      JSON.stringify(begun.map(toRow)),
+      subjects.map(({ appId }) => appId),
+      subjects.map(({ subject }) => subject),
+      latest.map(({ id }) => id),
+      latest.map(({ startedAt }) => timestamp(startedAt)),
+      latest.map(({ endedAt }) => timestamp(endedAt)),
+      latest.map(({ backgroundedAt }) => (backgroundedAt === null ? null : timestamp(backgroundedAt))),
+    ],
   });
   if (rows.length === extended.length) return [];
   const updated = new Set(rows.map(({ id }) => id));
@@ -92,7 +127,8 @@ export async function upsertSessions(
 
 function toExtension(placed: PlacedSession) {
   return {
-    ...toRow(placed), found_at: timestamp(placed.foundAt!),
+    ...toRow(placed),
+    found_at: timestamp(placed.foundAt!),
     // No call of another batch came after these.
     is_latest: placed.calls.at(-1)!.happenedAt === placed.session.endedAt,
   };
@@ -100,10 +136,17 @@ function toExtension(placed: PlacedSession) {
 
 function toRow({ subject, session, calls }: PlacedSession) {
   return {
-    app_id: subject.appId, started_at: timestamp(session.startedAt), ended_at: timestamp(session.endedAt), id: session.id,
-    background_seconds: session.backgroundSeconds, timeout: calls[0]!.sessionTimeout,
-    utc_offset: firstOf(calls, ({ context }) => context.utcOffset), subject: subject.subject, device_id: subject.deviceId,
-    user_id: lastOf(calls, ({ userId }) => userId), ...contextOf(calls),
+    app_id: subject.appId,
+    started_at: timestamp(session.startedAt),
+    ended_at: timestamp(session.endedAt),
+    id: session.id,
+    background_seconds: session.backgroundSeconds,
+    timeout: calls[0]!.sessionTimeout,
+    utc_offset: firstOf(calls, ({ context }) => context.utcOffset),
+    subject: subject.subject,
+    device_id: subject.deviceId,
+    user_id: lastOf(calls, ({ userId }) => userId),
+    ...contextOf(calls),
   };
 }
 

@@ -12,7 +12,10 @@ export type DayCount = { appId: number; day: number } & Record<CountedTable, num
 
 const DAY_MS = 86_400_000;
 
-/** What new calls add once they have their sessions: events, locations, and sessions that begin, or begin at another time than before. */
+/**
+ * What new calls add once they have their sessions: events, locations, and sessions that begin, or begin at another
+ * time than before.
+ */
 export function countByDay(calls: readonly IngestedCall[], subjects: readonly PlacedSubject[]): DayCount[] {
   const counts = new Map<string, DayCount>();
   const add = (appId: number, at: number, table: CountedTable, rows: number) => {
@@ -37,22 +40,27 @@ export function countByDay(calls: readonly IngestedCall[], subjects: readonly Pl
 }
 
 /**
- * Takes deleted rows off the counts of their days, in the statement that deletes them: `deleted` has their `app_id` and their time as `at`,
- * $1 is the entity.
+ * Takes deleted rows off the counts of their days, in the statement that deletes them: `deleted` has their `app_id` and
+ * their time as `at`, $1 is the entity.
  */
 export const subtractDeleted = (table: CountedTable, deleted: string): string =>
   `INSERT INTO tracked_counts (entity_id, app_id, day, ${table})
    SELECT $1, app_id, (at AT TIME ZONE 'UTC')::date, -count(*) FROM ${deleted} GROUP BY 2, 3`;
 
 /**
- * Sets the counts of these days to none, in the transaction that has dropped their partition, with the lock of partitions. By the primary
- * key, app by app: everybody waits for this.
+ * Sets the counts of these days to none, in the transaction that has dropped their partition, with the lock of
+ * partitions. By the primary key, app by app: everybody waits for this.
  */
 export async function deleteDayCounts(tx: Tx, table: CountedTable, from: Date, until: Date): Promise<void> {
   await tx.query(LOOK_UP_BY_KEY);
   const ofDays = 'c.entity_id = a.entity_id AND c.app_id = a.id AND c.day >= $1::date AND c.day < $2::date';
   const days = [from.toISOString().slice(0, 10), until.toISOString().slice(0, 10)];
-  await tx.query(`UPDATE tracked_counts AS c SET ${table} = 0 FROM apps AS a WHERE ${ofDays} AND c.${table} <> 0`, days);
   await tx.query(
-    `DELETE FROM tracked_counts AS c USING apps AS a WHERE ${ofDays} AND c.events = 0 AND c.sessions = 0 AND c.locations = 0`, days);
+    `UPDATE tracked_counts AS c SET ${table} = 0 FROM apps AS a WHERE ${ofDays} AND c.${table} <> 0`,
+    days,
+  );
+  await tx.query(
+    `DELETE FROM tracked_counts AS c USING apps AS a WHERE ${ofDays} AND c.events = 0 AND c.sessions = 0 AND c.locations = 0`,
+    days,
+  );
 }

@@ -3,8 +3,8 @@ import { OF_ANY_APP } from '../gdpr/rows-of-people.ts';
 import type { IngestedCall } from './ingested-call.ts';
 
 /**
- * So many aliases lead to a user, and so many from an earlier id: with an app's key one could write any number. Those that staff
- * have refused don't count.
+ * So many aliases lead to a user, and so many from an earlier id: with an app's key one could write any number. Those
+ * that staff have refused don't count.
  */
 export const MAX_ALIASES = 100;
 
@@ -15,7 +15,11 @@ function isAlias(call: IngestedCall): call is AliasCall {
 }
 
 /** Of some calls the aliases that would be more than MAX_ALIASES; they are in the order in which they came. */
-export async function findExcessAliases(tx: Tx, entityId: number, calls: readonly IngestedCall[]): Promise<Set<IngestedCall>> {
+export async function findExcessAliases(
+  tx: Tx,
+  entityId: number,
+  calls: readonly IngestedCall[],
+): Promise<Set<IngestedCall>> {
   const aliases = calls.filter(isAlias);
   if (aliases.length === 0) return new Set();
   const stored = (column: string) => `(SELECT count(*) FROM (
@@ -32,17 +36,26 @@ export async function findExcessAliases(tx: Tx, entityId: number, calls: readonl
          WHERE a.entity_id = $1 AND a.previous_id = given.previous_id AND a.user_id = given.user_id))
      SELECT previous_id, user_id FROM new
      WHERE of_user + ${stored('user_id')} > ${MAX_ALIASES} OR of_previous + ${stored('previous_id')} > ${MAX_ALIASES}`,
-    [entityId, aliases.map(({ previousId }) => previousId), aliases.map(({ userId }) => userId)]);
+    [entityId, aliases.map(({ previousId }) => previousId), aliases.map(({ userId }) => userId)],
+  );
   const excess = new Set(rows.map(({ previous_id: previousId, user_id: userId }) => keyOf({ previousId, userId })));
   return new Set(aliases.filter((call) => excess.has(keyOf(call))));
 }
 
 /**
- * That an id came before another, of calls that say so. An alias is `witnessed` where the earlier id was known from no device but the
- * calling one: who else says it of an id that is in use elsewhere may be anybody (docs/gdpr.md, "Whose word links ids").
+ * That an id came before another, of calls that say so. An alias is `witnessed` where the earlier id was known from no
+ * device but the calling one: who else says it of an id that is in use elsewhere may be anybody (docs/gdpr.md, "Whose
+ * word links ids").
  */
 export async function insertUserAliases(tx: Tx, entityId: number, calls: readonly IngestedCall[]): Promise<void> {
-  const aliases = [...new Map(calls.filter(isAlias).toReversed().map((call) => [keyOf(call), call])).values()].toReversed();
+  const aliases = [
+    ...new Map(
+      calls
+        .filter(isAlias)
+        .toReversed()
+        .map((call) => [keyOf(call), call]),
+    ).values(),
+  ].toReversed();
   if (aliases.length === 0) return;
   const firstDeviceOf = new Map(aliases.toReversed().map(({ previousId, deviceId }) => [previousId, deviceId]));
   const isFirst = aliases.map(({ previousId, deviceId }) => firstDeviceOf.get(previousId) === deviceId);
@@ -60,8 +73,15 @@ export async function insertUserAliases(tx: Tx, entityId: number, calls: readonl
      FROM unnest($2::text[], $3::text[], $4::integer[], $5::text[], $6::boolean[])
        AS given (previous_id, user_id, app_id, device_id, is_first)
      ORDER BY previous_id COLLATE "C", user_id COLLATE "C" ON CONFLICT DO NOTHING`,
-    [entityId, aliases.map(({ previousId }) => previousId), aliases.map(({ userId }) => userId), aliases.map(({ appId }) => appId),
-      aliases.map(({ deviceId }) => deviceId), isFirst]);
+    [
+      entityId,
+      aliases.map(({ previousId }) => previousId),
+      aliases.map(({ userId }) => userId),
+      aliases.map(({ appId }) => appId),
+      aliases.map(({ deviceId }) => deviceId),
+      isFirst,
+    ],
+  );
 }
 
 function keyOf({ previousId, userId }: Pick<AliasCall, 'previousId' | 'userId'>): string {

@@ -39,7 +39,10 @@ async function answering(...answers: RequestListener[]): Promise<{ elsewhere: Cl
   return { elsewhere: createClient({ url: `http://127.0.0.1:${(answerer.address() as AddressInfo).port}` }), methods };
 }
 
-const busy = (status: number): RequestListener => (_, reply) => void reply.writeHead(status, { 'retry-after': '0' }).end('{}');
+const busy =
+  (status: number): RequestListener =>
+  (_, reply) =>
+    void reply.writeHead(status, { 'retry-after': '0' }).end('{}');
 const fine: RequestListener = (_, reply) => void reply.writeHead(200).end('{"success":true,"result":[]}');
 
 describe('the client', () => {
@@ -52,14 +55,23 @@ describe('the client', () => {
     onFileEnd(() => rm(folder, { recursive: true }));
     await mkdir(join(folder, 'node_modules'));
     await symlink(ROOT, join(folder, 'node_modules', 'millrace'));
-    const { program } = /<!-- client -->\n```ts\n(?<program>[^`]+)```/.exec(await readFile(join(ROOT, 'docs/client.md'), 'utf8'))!.groups!;
+    const { program } = /<!-- client -->\n```ts\n(?<program>[^`]+)```/.exec(
+      await readFile(join(ROOT, 'docs/client.md'), 'utf8'),
+    )!.groups!;
     await writeFile(join(folder, 'program.mts'), program!);
     const env = { ...process.env, MILLRACE_URL: url, MILLRACE_TOKEN: world.token };
     const { stdout } = await promisify(execFile)(process.execPath, ['program.mts'], { cwd: folder, env });
     const lines = stdout.trim().split('\n');
-    expect(lines.slice(0, 3)).toEqual(['create customer_attribute', 'create customer_attribute', 'create system_of_record']);
+    expect(lines.slice(0, 3)).toEqual([
+      'create customer_attribute',
+      'create customer_attribute',
+      'create system_of_record',
+    ]);
     expect(lines.at(-1)).toBe('404 not_found System of record not found');
-    const { rows } = await store.db.query<{ body: string }>('SELECT body::text FROM feed_requests WHERE entity_id = $1', [world.entity.id]);
+    const { rows } = await store.db.query<{ body: string }>(
+      'SELECT body::text FROM feed_requests WHERE entity_id = $1',
+      [world.entity.id],
+    );
     expect(rows.map(({ body }) => body)).toEqual([expect.stringContaining('9007199254740993')]);
   });
 
@@ -67,7 +79,8 @@ describe('the client', () => {
     await store.db.query(
       `INSERT INTO attribute_values (entity_id, sor_id, customer_type, attribute_id, changed_at, customer_id, number_value)
        VALUES ($1, $2, 0, $3, now(), $4, 9223372036854775807)`,
-      [world.entity.id, world.sor.id, world.attributes['score']!.id, CUSTOMER]);
+      [world.entity.id, world.sor.id, world.attributes['score']!.id, CUSTOMER],
+    );
     const query = { sor_id: world.sor.identifier, customer_type: 'user_id', customer_id: CUSTOMER };
     expect(await client.readCustomerAttributeValues({ query })).toEqual({ score: 9223372036854775807n });
   });
@@ -75,22 +88,31 @@ describe('the client', () => {
   test('goes through all pages of a list, by number and by cursor', async () => {
     const made: string[] = [];
     for (const name of ['one', 'two', 'three']) {
-      made.push((await client.createServiceToken({ body: { name, rights: ['sor_manage'], expires_in_days: 1 } })).identifier);
+      made.push(
+        (await client.createServiceToken({ body: { name, rights: ['sor_manage'], expires_in_days: 1 } })).identifier,
+      );
     }
     const tokens = await Array.fromAsync(client.each.listServiceTokens({ query: { per_page: 1 } }));
     expect(new Set(tokens.map(({ identifier }) => identifier))).toEqual(new Set(made));
     expect(tokens).toHaveLength(made.length);
     // Where a proxy gives the server another path and host, its links say so; this client goes on where it began.
     const paths: (string | undefined)[] = [];
-    const page = (next: string | null): RequestListener => (request, reply) => {
-      paths.push(request.url);
-      const result = { items: [{}], navigation: { next } };
-      reply.writeHead(200).end(JSON.stringify({ success: true, result }));
-    };
-    const { elsewhere } = await answering(page('https://example.com//millrace/api/service_tokens?per_page=1&page=2'), page(null));
+    const page =
+      (next: string | null): RequestListener =>
+      (request, reply) => {
+        paths.push(request.url);
+        const result = { items: [{}], navigation: { next } };
+        reply.writeHead(200).end(JSON.stringify({ success: true, result }));
+      };
+    const { elsewhere } = await answering(
+      page('https://example.com//millrace/api/service_tokens?per_page=1&page=2'),
+      page(null),
+    );
     expect(await Array.fromAsync(elsewhere.each.listServiceTokens({ query: { per_page: 1 } }))).toHaveLength(2);
     expect(paths).toEqual(['/api/service_tokens?per_page=1', '/api/service_tokens?per_page=1&page=2']);
-    const created = client.each.listAuditEntries({ query: { per_page: 2, action: 'create', subject_kind: 'service_token' } });
+    const created = client.each.listAuditEntries({
+      query: { per_page: 2, action: 'create', subject_kind: 'service_token' },
+    });
     expect((await Array.fromAsync(created)).map(({ subject }) => subject)).toEqual(made.toReversed());
   });
 
@@ -98,7 +120,9 @@ describe('the client', () => {
     const refused = await client.createLabel({ body: { name: ' ' } }).catch((error: unknown) => error);
     expect(refused).toBeInstanceOf(Refusal);
     expect(refused).toMatchObject({
-      http: 400, status: 'bad_request', message: 'name: must not be blank',
+      http: 400,
+      status: 'bad_request',
+      message: 'name: must not be blank',
       extra: { messages: [{ element: 'name', severity: 'error', message: 'must not be blank' }] },
     });
   });
@@ -116,7 +140,9 @@ describe('the client', () => {
     await limited.elsewhere.renameLabel({ params: { name: 'a' }, body: { new_name: 'b' } });
     expect(limited.methods).toEqual(['PUT without key', 'PUT without key']);
     const failing = await answering(busy(503), fine);
-    await expect(failing.elsewhere.renameLabel({ params: { name: 'a' }, body: { new_name: 'b' } })).rejects.toMatchObject({ http: 503 });
+    await expect(
+      failing.elsewhere.renameLabel({ params: { name: 'a' }, body: { new_name: 'b' } }),
+    ).rejects.toMatchObject({ http: 503 });
     const creating = await answering((request) => request.socket.destroy(), busy(503), fine);
     await creating.elsewhere.createLabel({ body: { name: 'a' } });
     expect(creating.methods).toEqual(['POST with key', 'POST with key', 'POST with key']);

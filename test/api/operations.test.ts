@@ -15,8 +15,9 @@ const isOperation = (value: unknown): value is Operation =>
   typeof value === 'object' && value !== null && 'id' in value && 'method' in value;
 
 test('each operation is exported under its id, and served', () => {
-  const exported = Object.entries(contract)
-    .flatMap(([name, value]): [string, Operation][] => (isOperation(value) ? [[name, value]] : []));
+  const exported = Object.entries(contract).flatMap(([name, value]): [string, Operation][] =>
+    isOperation(value) ? [[name, value]] : [],
+  );
   expect(exported.length).toBeGreaterThan(150);
   expect(exported.filter(([name, { id }]) => name !== id)).toEqual([]);
   const served = routes.map(({ id }) => id);
@@ -27,15 +28,22 @@ test('each operation is exported under its id, and served', () => {
 test('each member of a path is a parameter of its operation', () => {
   const named = (path: string) => [...path.matchAll(/:(\w+)/g)].map(([, name]) => name!);
   const isOdd = ({ path, params }: Operation) =>
-    named(path).toSorted().join() !== Object.keys(params?.shape ?? {}).toSorted().join();
+    named(path).toSorted().join() !==
+    Object.keys(params?.shape ?? {})
+      .toSorted()
+      .join();
   expect(routes.filter(isOdd)).toEqual([]);
 });
 
 test.each([
-  [contract.listCustomerProfiles, 'num_per_page', 10_000, 2_000], [contract.listEvents, 'per_page', 10_000, 1_000],
-  [contract.listDeviceEvents, 'per_page', 10_000, 1_000], [contract.listUserEvents, 'per_page', 10_000, 1_000],
-  [contract.listSessions, 'per_page', 10_000, 1_000], [contract.listDevices, 'per_page', 10_000, 1_000],
-  [contract.listSegmentDevices, 'per_page', 10_000, 1_000], [contract.listLocations, 'per_page', 10_000, 1_000],
+  [contract.listCustomerProfiles, 'num_per_page', 10_000, 2_000],
+  [contract.listEvents, 'per_page', 10_000, 1_000],
+  [contract.listDeviceEvents, 'per_page', 10_000, 1_000],
+  [contract.listUserEvents, 'per_page', 10_000, 1_000],
+  [contract.listSessions, 'per_page', 10_000, 1_000],
+  [contract.listDevices, 'per_page', 10_000, 1_000],
+  [contract.listSegmentDevices, 'per_page', 10_000, 1_000],
+  [contract.listLocations, 'per_page', 10_000, 1_000],
   [contract.reportMessages, 'page_size', 5_000, 5_000],
 ])('the pages of $id have the sizes of the reference', ({ query }, field, most, otherwise) => {
   const read = (given: object) => {
@@ -48,7 +56,8 @@ test.each([
 
 test('the OpenAPI document names each operation and each record once', () => {
   const { paths, components } = openApiDocument(routes, SETTINGS) as {
-    paths: Record<string, Record<string, Described>>; components: { schemas: Record<string, Json> };
+    paths: Record<string, Record<string, Described>>;
+    components: { schemas: Record<string, Json> };
   };
   const described = Object.values(paths).flatMap((path) => Object.values(path));
   const ids = described.map(({ operationId }) => operationId);
@@ -63,7 +72,8 @@ test('the OpenAPI document names each operation and each record once', () => {
 function refsIn(value: unknown): string[] {
   if (typeof value !== 'object' || value === null) return [];
   return Object.entries(value).flatMap(([name, member]) =>
-    (name === '$ref' ? [(member as string).split('/').at(-1)!] : refsIn(member)));
+    name === '$ref' ? [(member as string).split('/').at(-1)!] : refsIn(member),
+  );
 }
 
 function spelledOut(value: unknown): boolean {

@@ -21,31 +21,35 @@ const { importBatches, syncs, exports, gdpr, heavyReads } = PLACES;
 const FIGURES = [
   `its share of the ${PLACES.sends} places of a worker`,
   `its share of the ${PLACES.mails} places for mails`,
-  `its share of the ${PLACES.connectorCalls} places of a server, at most ${BOUNDS.connectorCalls.maxEach}, each for at most `
-    + `${seconds(LIMITS.discoverMs)}`,
+  `its share of the ${PLACES.connectorCalls} places of a server, at most ${BOUNDS.connectorCalls.maxEach}, each for at most ` +
+    `${seconds(LIMITS.discoverMs)}`,
   `its share of ${[importBatches, importBatches, syncs, exports, gdpr].join(', ')} and ${heavyReads} places`,
-  `at most ${word(BOUNDS.imports.maxEach + BOUNDS.imports.maxWaitingEach)} imports, ${word(BOUNDS.syncs.maxWaitingEach)} runs of syncs, `
-    + `${word(BOUNDS.exports.maxWaitingEach)} exports and files and ${word(BOUNDS.gdpr.maxWaitingEach)} requests`,
-  `${word(BOUNDS.audiences.maxEach)} look for people at a time in each worker`, `of ${word(PLACES.audiences)} such places`,
+  `at most ${word(BOUNDS.imports.maxEach + BOUNDS.imports.maxWaitingEach)} imports, ${word(BOUNDS.syncs.maxWaitingEach)} runs of syncs, ` +
+    `${word(BOUNDS.exports.maxWaitingEach)} exports and files and ${word(BOUNDS.gdpr.maxWaitingEach)} requests`,
+  `${word(BOUNDS.audiences.maxEach)} look for people at a time in each worker`,
+  `of ${word(PLACES.audiences)} such places`,
   `${word(BOUNDS.audiences.maxWaitingEach)} wait in line`,
   `its share of ${PLACES.deliveries} places of a worker, at most ${BOUNDS.deliveries.maxEach}`,
   `counts of its messages have ${PLACES.reports} places of their own`,
-  `its share of ${PLACES.streamedLists} places of a server, at most ${BOUNDS.streamedLists.maxEach}. A list that has waited `
-    + `${seconds(LIMITS.listWaitMs)}`,
+  `its share of ${PLACES.streamedLists} places of a server, at most ${BOUNDS.streamedLists.maxEach}. A list that has waited ` +
+    `${seconds(LIMITS.listWaitMs)}`,
   `${BOUNDS.heavyReads.maxWaitingEach} wait for an entity and ${BOUNDS.heavyReads.maxWaiting} for all`,
   `half of the ${LIMITS.trackingBytes / MIB} MiB of bodies`,
-  `${LIMITS.keptBytesPerSor / MIB / 1024} GiB of stored files`, `${LIMITS.keptBytesPerEntity / MIB / 1024} GiB of its entity`,
+  `${LIMITS.keptBytesPerSor / MIB / 1024} GiB of stored files`,
+  `${LIMITS.keptBytesPerEntity / MIB / 1024} GiB of its entity`,
   `${LIMITS.waitingBytes / MIB} MiB of values that wait`,
   `${number(LIMITS.connectionsPerAddress)} of the ${number(LIMITS.connections)} connections`,
-  `headers within ${seconds(LIMITS.headersMs)}, an idle body ${seconds(LIMITS.idleBodyMs)}, a body without valid credentials `
-    + `${LIMITS.unverifiedMs / 60_000} minutes`,
+  `headers within ${seconds(LIMITS.headersMs)}, an idle body ${seconds(LIMITS.idleBodyMs)}, a body without valid credentials ` +
+    `${LIMITS.unverifiedMs / 60_000} minutes`,
   `${LIMITS.unverifiedBytes / MIB} MiB together, ${LIMITS.unverifiedBytesPerAddress / MIB} MiB from one address`,
   `${word(LIMITS.readerMs / 60_000)} minutes in which less than 1 MiB`,
-  `at most ${number(MAX_ELEMENTS)} elements and members`, `At most ${MAX_FAULTS} faults`,
+  `at most ${number(MAX_ELEMENTS)} elements and members`,
+  `At most ${MAX_FAULTS} faults`,
   `${seconds(PUSH_LIMITS.connectMs)} until a connection stands, ${seconds(PUSH_LIMITS.waitMs)} until a push leaves`,
   `${seconds(PUSH_LIMITS.answerMs)} from there to the end of its answer`,
   `${MAX_SOURCE_DOCUMENT_BYTES / MIB} MiB of JSON for its cursor`,
-  `${number(MAX_DEFINITIONS)} definitions in all`, `an event with ${MAX_PAIRS_IN_ALL} pairs at most`,
+  `${number(MAX_DEFINITIONS)} definitions in all`,
+  `an event with ${MAX_PAIRS_IN_ALL} pairs at most`,
 ];
 
 it('the page on security has the figures of the code', async () => {

@@ -24,7 +24,8 @@ const BOUNDED_OTHERWISE: Record<string, string> = {
   'createDataExporter.encryption_type, updateDataExporter.encryption_type': 'is one of ENCRYPTION_TYPES',
   'createDataExporter.export_since, updateDataExporter.export_since': 'is a date, and stored as one',
   'addSegmentPeople.ids, removeSegmentPeople.ids': 'ids of people: a row each, and too long ones are refused',
-  'requestAccess.users, requestDeletion.users, readmitPeople.users, readmitPeople.devices, testCampaign.users': 'ids of people: a row each',
+  'requestAccess.users, requestDeletion.users, readmitPeople.users, readmitPeople.devices, testCampaign.users':
+    'ids of people: a row each',
   'inviteUser.enable, updateUser.enable': 'has rights by name, and flags',
   'inviteUser.password, updateUser.password': 'is refused',
   'feedAttributeValues.customer_attribute_values': 'waits until it is merged: bytes kept are counted',
@@ -38,7 +39,8 @@ const members = routes.flatMap(membersOf);
 const documents = members.filter(({ maxBytes }) => maxBytes !== null);
 
 test('each member of a body has few bytes by its schema, or a bound in bytes, or another one that is listed', () => {
-  const large = members.filter(({ mostBytes, maxBytes }) => mostBytes > BY_SCHEMA_BYTES && maxBytes === null)
+  const large = members
+    .filter(({ mostBytes, maxBytes }) => mostBytes > BY_SCHEMA_BYTES && maxBytes === null)
     .map(({ id, member }) => `${id}.${member}`);
   expect(large.toSorted()).toEqual(listed.toSorted());
   expect(documents.filter(({ maxBytes }) => maxBytes! > MOST_BYTES)).toEqual([]);
@@ -64,14 +66,16 @@ test.each(documents)('$id takes at most $maxBytes bytes as $member', ({ id, memb
 });
 
 test('what a sync keeps of its source has a bound in bytes, and a source that gives more is refused', () => {
-  const refusal = (what: string) => expect.objectContaining({
-    status: 'source_refused', message: expect.stringMatching(`^The ${what} of the source has more than 1024 KiB as JSON`) as string,
-  });
+  const refusal = (what: string) =>
+    expect.objectContaining({
+      status: 'source_refused',
+      message: expect.stringMatching(`^The ${what} of the source has more than 1024 KiB as JSON`) as string,
+    });
   const largest = documentOf(MAX_SOURCE_DOCUMENT_BYTES);
   expect(JSON.parse(cursorBehind({ cursor: largest })!)).toEqual(largest);
   expect(() => cursorBehind({ cursor: documentOf(MAX_SOURCE_DOCUMENT_BYTES + 1) })).toThrow(refusal('cursor'));
-  const fields = (count: number, name = 'field') => (
-    Array.from({ length: count }, (_, n) => ({ name: `${name} ${n}`, type: 'string' as const })));
+  const fields = (count: number, name = 'field') =>
+    Array.from({ length: count }, (_, n) => ({ name: `${name} ${n}`, type: 'string' as const }));
   expect(named(fields(10_000))).toHaveLength(10_000);
   expect(() => named(fields(100_000))).toThrow(refusal('list of fields'));
   // Two lists that may be stored, of which the change has every field of both.

@@ -23,7 +23,8 @@ describe('the lines that are measured', () => {
   });
 
   test('are none by a part of a name: the error lists all keys and names', () => {
-    for (const wrong of ['nothing', 'Feed', '', 'feed,', 'feed,nothing']) expect(() => keysOf(wrong)).toThrow('there is no line');
+    for (const wrong of ['nothing', 'Feed', '', 'feed,', 'feed,nothing'])
+      expect(() => keysOf(wrong)).toThrow('there is no line');
     for (const { key, titles } of LINES) {
       expect(() => keysOf('nothing')).toThrow(new RegExp(`^  ${key} +${RegExp.escape(titles('full')[0]!)}$`, 'm'));
     }
@@ -38,7 +39,9 @@ describe('the lines that are measured', () => {
 });
 
 test('the table of figures in the docs names them as they are measured, in that order', () => {
-  const table = readFileSync('docs/benchmarks.md', 'utf8').split('\n').filter((line) => /^\|.*\| (?:yes|no) \|$/.test(line));
+  const table = readFileSync('docs/benchmarks.md', 'utf8')
+    .split('\n')
+    .filter((line) => /^\|.*\| (?:yes|no) \|$/.test(line));
   const names = table.map((row) => row.split(' | ')[0]!.slice(2));
   expect(names).not.toEqual([]);
   expect(names).toEqual(LINES.flatMap(({ titles }) => titles('full')).filter((title) => names.includes(title)));
@@ -46,5 +49,9 @@ test('the table of figures in the docs names them as they are measured, in that 
 
 test('npm run bench with a line that is not there ends at once, and says which are', async () => {
   const run = promisify(execFile)(process.execPath, ['bench/run.ts', '--only', 'no-such-line']);
-  await expect(run).rejects.toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('  small-import  import of 10 rows') });
+  await expect(run).rejects.toMatchObject({
+    code: 1,
+    stdout: '',
+    stderr: expect.stringContaining('  small-import  import of 10 rows'),
+  });
 });

@@ -11,10 +11,12 @@ const speed = atLeast('rows, first', 'rows/s', 1_500, 1_000, 1.2);
 const again = atLeast('rows, again', 'rows/s', 900, 1_000, 1);
 const memory = atMost('memory', 'MiB', 120, 400);
 
-const line = (key: string, figures: typeof speed[], titles = figures.map(({ name }) => name)): Line => ({
+const line = (key: string, figures: (typeof speed)[], titles = figures.map(({ name }) => name)): Line => ({
   key,
   titles: () => titles,
-  async *measure() { yield* figures; },
+  async *measure() {
+    yield* figures;
+  },
 });
 
 const measured = async (...lines: Line[]) => {
@@ -42,9 +44,15 @@ test('each figure is printed as it comes, with what is still to come', async () 
 });
 
 test('a figure that could not be measured is named, and the others go on', async () => {
-  const { said, figures } = await measured(line('rows', [speed], ['rows, first', 'rows, again']), line('memory', [memory]));
+  const { said, figures } = await measured(
+    line('rows', [speed], ['rows, first', 'rows, again']),
+    line('memory', [memory]),
+  );
   expect(said.slice(2)).toEqual([
-    '    2 to come: rows, memory', 'not measured: rows, again', 'memory: 120 MiB (goal ≤ 400 MiB, reached)', '    nothing more to come',
+    '    2 to come: rows, memory',
+    'not measured: rows, again',
+    'memory: 120 MiB (goal ≤ 400 MiB, reached)',
+    '    nothing more to come',
   ]);
   expect(figures).toEqual([speed, memory]);
 });

@@ -8,7 +8,9 @@ import { waitFor } from '../harness/core/wait.ts';
 const HOLDER = `let held = Buffer.alloc(300 * 2 ** 20, 1); held = null; gc(); process.on('message', () => {}); process.send('released');`;
 
 test.skipIf(process.platform !== 'linux')('the peak memory of a process is the most that it has held', async () => {
-  const child = spawn(process.execPath, ['--expose-gc', '-e', HOLDER], { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  const child = spawn(process.execPath, ['--expose-gc', '-e', HOLDER], {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
   const ended = once(child, 'exit');
   onTestFinished(async () => {
     child.kill();

@@ -12,20 +12,35 @@ const textOf = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 
 /** Of the Compose specification what is used here; a member that is written wrong is none of it. */
 const health = z.strictObject({
-  test: z.array(z.string()).refine(([kind]) => kind === 'CMD'), retries: z.int(),
-  interval: z.string(), timeout: z.string(), start_period: z.string(),
+  test: z.array(z.string()).refine(([kind]) => kind === 'CMD'),
+  retries: z.int(),
+  interval: z.string(),
+  timeout: z.string(),
+  start_period: z.string(),
 });
 const end = z.enum(['service_healthy', 'service_completed_successfully']);
 const service = z.strictObject({
-  image: z.string(), build: z.string().optional(), command: z.array(z.string()).optional(), entrypoint: z.array(z.string()).optional(),
-  init: z.boolean().optional(), restart: z.enum(['unless-stopped', 'on-failure:5']).optional(), stop_grace_period: z.string().optional(),
-  shm_size: z.string().optional(), cap_drop: z.array(z.string()).optional(), security_opt: z.array(z.string()).optional(),
+  image: z.string(),
+  build: z.string().optional(),
+  command: z.array(z.string()).optional(),
+  entrypoint: z.array(z.string()).optional(),
+  init: z.boolean().optional(),
+  restart: z.enum(['unless-stopped', 'on-failure:5']).optional(),
+  stop_grace_period: z.string().optional(),
+  shm_size: z.string().optional(),
+  cap_drop: z.array(z.string()).optional(),
+  security_opt: z.array(z.string()).optional(),
   environment: z.record(z.string(), z.string()).default({}),
-  ports: z.array(z.string()).default([]), volumes: z.array(z.string()).default([]),
+  ports: z.array(z.string()).default([]),
+  volumes: z.array(z.string()).default([]),
   healthcheck: health.optional(),
   depends_on: z.record(z.string(), z.strictObject({ condition: end })).default({}),
 });
-const composeFile = z.object({ name: z.string(), services: z.record(z.string(), service), volumes: z.record(z.string(), z.null()) });
+const composeFile = z.object({
+  name: z.string(),
+  services: z.record(z.string(), service),
+  volumes: z.record(z.string(), z.null()),
+});
 
 const compose = composeFile.parse(parse(textOf('docker-compose.yml'), { merge: true }));
 const services = Object.entries(compose.services);
@@ -54,9 +69,13 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-const pairs = (text: string) => text.trim().split('\n').map((line) => /^([^=]*)=(.*)$/.exec(line)!.slice(1) as [string, string]);
-const interpolated = (text: string) => text.replace(VARIABLE, (_, name: string, kind?: string, rest?: string) =>
-  env[name] ?? (kind === '-' ? rest! : ''));
+const pairs = (text: string) =>
+  text
+    .trim()
+    .split('\n')
+    .map((line) => /^([^=]*)=(.*)$/.exec(line)!.slice(1) as [string, string]);
+const interpolated = (text: string) =>
+  text.replace(VARIABLE, (_, name: string, kind?: string, rest?: string) => env[name] ?? (kind === '-' ? rest! : ''));
 
 describe('the secrets of docker-compose.yml', () => {
   it('are all drawn by the lines in the docs, and kept when they are there', () => {
@@ -84,7 +103,9 @@ describe('the secrets of docker-compose.yml', () => {
 
   it('stay out of git and of the image', () => {
     expect(textOf('.gitignore').split('\n')).toContain('.env');
-    const [everything, ...kept] = textOf('.dockerignore').split('\n').filter((line) => line && !line.startsWith('#'));
+    const [everything, ...kept] = textOf('.dockerignore')
+      .split('\n')
+      .filter((line) => line && !line.startsWith('#'));
     expect(everything).toBe('*');
     expect(kept).not.toContain('!.env');
   });
@@ -96,11 +117,16 @@ describe('the services of docker-compose.yml', () => {
       const { environment } = compose.services[name]!;
       const given = Object.fromEntries(Object.entries(environment).map(([key, value]) => [key, interpolated(value)]));
       const config = readConfig(given);
-      expect(config).toMatchObject({ MILLRACE_FILES: 's3://millrace-files', AWS_REGION: compose.services.s3!.environment.VGW_REGION });
+      expect(config).toMatchObject({
+        MILLRACE_FILES: 's3://millrace-files',
+        AWS_REGION: compose.services.s3!.environment.VGW_REGION,
+      });
       for (const url of [config.DATABASE_URL!, config.AWS_ENDPOINT_URL_S3!, `tcp://${config.TEMPORAL_ADDRESS}`]) {
         expect(Object.keys(compose.services)).toContain(new URL(url).hostname);
       }
-      expect(readConfig({ ...given, SMTP_URL: 'smtp://mail.example.com', MILLRACE_TRUST_PROXY: 'uniquelocal' })).toBeTruthy();
+      expect(
+        readConfig({ ...given, SMTP_URL: 'smtp://mail.example.com', MILLRACE_TRUST_PROXY: 'uniquelocal' }),
+      ).toBeTruthy();
     }
     expect(compose.services['s3-bucket']!.entrypoint).toContain('/data/objects/millrace-files');
   });
@@ -125,14 +151,19 @@ describe('the services of docker-compose.yml', () => {
   });
 
   it('open their ports to this machine alone', () => {
-    expect(services.flatMap(([, { ports }]) => ports).map((port) => interpolated(port)))
-      .toEqual(['127.0.0.1:8080:8080', '127.0.0.1:8233:8080']);
+    expect(services.flatMap(([, { ports }]) => ports).map((port) => interpolated(port))).toEqual([
+      '127.0.0.1:8080:8080',
+      '127.0.0.1:8233:8080',
+    ]);
   });
 
   it('mount volumes that are declared and files that are there, and run what there is', () => {
     const mounted = services.flatMap(([, { volumes }]) => volumes.map((volume) => volume.split(':')[0]!));
-    expect([...new Set(mounted.filter((source) => !source.startsWith('./')))].toSorted()).toEqual(Object.keys(compose.volumes).toSorted());
-    for (const path of mounted.filter((source) => source.startsWith('./'))) expect(statSync(join(ROOT, path)).isFile()).toBe(true);
+    expect([...new Set(mounted.filter((source) => !source.startsWith('./')))].toSorted()).toEqual(
+      Object.keys(compose.volumes).toSorted(),
+    );
+    for (const path of mounted.filter((source) => source.startsWith('./')))
+      expect(statSync(join(ROOT, path)).isFile()).toBe(true);
     for (const script of readdirSync(join(ROOT, 'deploy')).filter((name) => name.endsWith('.sh'))) {
       execFileSync('sh', ['-n', join(ROOT, 'deploy', script)]);
       expect(statSync(join(ROOT, 'deploy', script)).mode & 0o111).toBe(0o111);
@@ -142,29 +173,40 @@ describe('the services of docker-compose.yml', () => {
 });
 
 describe('the Dockerfile', () => {
-  const copied = [...dockerfile.matchAll(/^COPY (?!--from)(?<paths>.+) \S+$/gm)].flatMap(({ groups }) => groups!.paths!.split(' '));
+  const copied = [...dockerfile.matchAll(/^COPY (?!--from)(?<paths>.+) \S+$/gm)].flatMap(({ groups }) =>
+    groups!.paths!.split(' '),
+  );
 
   it('has the Node of this project, and its scripts', () => {
     const bases = [...dockerfile.matchAll(/^FROM (?<base>\S+)/gm)].map(({ groups }) => groups!.base);
     expect(bases).toEqual(Array(2).fill(`node:${packages.dependencies.node}-slim`));
-    for (const script of ['serve', 'work']) expect(packages.scripts[script]).toMatch(new RegExp(` runtime/${script}\\.ts$`));
+    for (const script of ['serve', 'work'])
+      expect(packages.scripts[script]).toMatch(new RegExp(` runtime/${script}\\.ts$`));
     expect(dockerfile).toMatch(/npm ci --omit=dev/);
     expect(dockerfile.indexOf('\nUSER node\n')).toBeGreaterThan(dockerfile.lastIndexOf('\nRUN '));
   });
 
   it('copies what is there, and what its files import', () => {
-    for (const path of copied) expect(statSync(join(ROOT, path)).isFile() || statSync(join(ROOT, path)).isDirectory()).toBe(true);
+    for (const path of copied)
+      expect(statSync(join(ROOT, path)).isFile() || statSync(join(ROOT, path)).isDirectory()).toBe(true);
     const folders = copied.filter((path) => statSync(join(ROOT, path)).isDirectory());
-    const files = folders.flatMap((path) => readdirSync(join(ROOT, path), { recursive: true, encoding: 'utf8' })
-      .filter((name) => name.endsWith('.ts')).map((name) => join(path, name)));
-    const reached = files.flatMap((path) => [...textOf(path).matchAll(/from '(?<to>\.[^']+)'/g)]
-      .map(({ groups }) => join(dirname(path), groups!.to!)));
+    const files = folders.flatMap((path) =>
+      readdirSync(join(ROOT, path), { recursive: true, encoding: 'utf8' })
+        .filter((name) => name.endsWith('.ts'))
+        .map((name) => join(path, name)),
+    );
+    const reached = files.flatMap((path) =>
+      [...textOf(path).matchAll(/from '(?<to>\.[^']+)'/g)].map(({ groups }) => join(dirname(path), groups!.to!)),
+    );
     expect(reached.length).toBeGreaterThan(500);
     expect(reached.filter((path) => !folders.includes(path.split('/')[0]!))).toEqual([]);
   });
 
-  it('is given no file that it doesn\'t copy: no tests, no benches', () => {
-    const kept = textOf('.dockerignore').split('\n').filter((line) => line.startsWith('!')).map((line) => line.slice(1));
+  it("is given no file that it doesn't copy: no tests, no benches", () => {
+    const kept = textOf('.dockerignore')
+      .split('\n')
+      .filter((line) => line.startsWith('!'))
+      .map((line) => line.slice(1));
     expect(kept.toSorted()).toEqual([...new Set(copied)].toSorted());
     for (const path of ['test', 'bench', 'checks']) expect(kept).not.toContain(path);
   });

@@ -5,7 +5,10 @@ describe('the links of a page', () => {
   test('are those that stay in the project, each with its line', () => {
     const page = '[a](docs/a.md), ![b](b.png "B")\n[c](https://example.org) [d](mailto:a@b.c) [e](#top)\n\n[f]: f.md\n';
     expect(linkTargets(page)).toEqual([
-      { target: 'docs/a.md', line: 1 }, { target: 'b.png', line: 1 }, { target: '#top', line: 2 }, { target: 'f.md', line: 4 },
+      { target: 'docs/a.md', line: 1 },
+      { target: 'b.png', line: 1 },
+      { target: '#top', line: 2 },
+      { target: 'f.md', line: 4 },
     ]);
   });
 

@@ -17,8 +17,11 @@ ${'// too long '.repeat(20)}
 
 /** As a service leaves it in the folder that it ran in. */
 const IGNORED = {
-  '.millrace-demo/workflows.js': BROKEN_CODE, '.millrace-demo/store/a.ts': BROKEN_CODE, '.millrace-demo/README.md': '[a](a.md)',
-  'service-data/domain/a.ts': BROKEN_CODE, 'docs/draft/page.md': '[a](a.md)',
+  '.millrace-demo/workflows.js': BROKEN_CODE,
+  '.millrace-demo/store/a.ts': BROKEN_CODE,
+  '.millrace-demo/README.md': '[a](a.md)',
+  'service-data/domain/a.ts': BROKEN_CODE,
+  'docs/draft/page.md': '[a](a.md)',
 };
 const UNREADABLE = 'service-data/postgres';
 
@@ -33,7 +36,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'millrace-checked-'));
   for (const config of ['tsconfig.json', '.oxlintrc.json']) await cp(config, join(folder, config));
   await git(folder, 'init', '--quiet');
-  await put('package.json', JSON.stringify({ name: 'checked', type: 'module', private: true }));
+  await put('package.json', `${JSON.stringify({ name: 'checked', private: true, type: 'module' }, null, 2)}\n`);
   await put('.gitignore', '/.millrace-demo/\n/service-data/\n/docs/draft/\nnode_modules\n');
   await put('runtime/start.ts', `import { name } from '../domain/core/name.ts';\n\nprocess.title = name;\n`);
   await put('domain/deleted.ts', BROKEN_CODE);
@@ -61,7 +64,13 @@ const copied = async () => {
 
 test('what is checked is what git has, and what is new and not ignored', async () => {
   expect(await projectFiles(await copied())).toEqual([
-    '.gitignore', '.oxlintrc.json', 'docs/page.md', 'domain/core/name.ts', 'package.json', 'runtime/start.ts', 'tsconfig.json',
+    '.gitignore',
+    '.oxlintrc.json',
+    'docs/page.md',
+    'domain/core/name.ts',
+    'package.json',
+    'runtime/start.ts',
+    'tsconfig.json',
   ]);
 });
 
@@ -78,7 +87,10 @@ test('a file that is not ignored is checked before it is added', async () => {
   const root = await copied();
   for (const check of CHECKS.filter(({ name }) => name !== 'links')) {
     const { findings } = await check.run(root);
-    expect([check.name, findings.map(({ file }) => file)]).toEqual([check.name, expect.arrayContaining(['domain/broken.ts'])]);
+    expect([check.name, findings.map(({ file }) => file)]).toEqual([
+      check.name,
+      expect.arrayContaining(['domain/broken.ts']),
+    ]);
   }
 });
 

@@ -2,20 +2,27 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { randomFor, sampled } from '../harness/run/seed.ts';
 
-const matrix = Array.from({ length: 400 }, (_, index) => ({ index, route: `route ${index % 20}`, kind: `kind ${index % 7}` }));
+const matrix = Array.from({ length: 400 }, (_, index) => ({
+  index,
+  route: `route ${index % 20}`,
+  kind: `kind ${index % 7}`,
+}));
 const groupsOf = ({ route, kind }: (typeof matrix)[number]) => [route, kind];
-const drawn = (seed: number, all = matrix, share = 1 / 4) => sampled('a matrix', all, share, groupsOf, { seed, triesAll: false });
+const drawn = (seed: number, all = matrix, share = 1 / 4) =>
+  sampled('a matrix', all, share, groupsOf, { seed, triesAll: false });
 
 describe('what a run tries', () => {
   test('is a quarter, in its order, with at least one of each group, whatever the seed', () => {
-    fc.assert(fc.property(fc.nat(2 ** 31 - 1), fc.nat(400), (seed, length) => {
-      const all = matrix.slice(0, length);
-      const some = drawn(seed, all);
-      expect(some).toEqual(all.filter((item) => some.includes(item)));
-      expect(new Set(some.flatMap(groupsOf))).toEqual(new Set(all.flatMap(groupsOf)));
-      expect(some.length).toBeGreaterThanOrEqual(Math.round(length / 4));
-      expect(some.length).toBeLessThanOrEqual(Math.round(length / 4) + 27);
-    }));
+    fc.assert(
+      fc.property(fc.nat(2 ** 31 - 1), fc.nat(400), (seed, length) => {
+        const all = matrix.slice(0, length);
+        const some = drawn(seed, all);
+        expect(some).toEqual(all.filter((item) => some.includes(item)));
+        expect(new Set(some.flatMap(groupsOf))).toEqual(new Set(all.flatMap(groupsOf)));
+        expect(some.length).toBeGreaterThanOrEqual(Math.round(length / 4));
+        expect(some.length).toBeLessThanOrEqual(Math.round(length / 4) + 27);
+      }),
+    );
   });
 
   test('is one at least, also of few', () => {

@@ -4,24 +4,33 @@ import { findInText } from '../../checks/text.ts';
 const rulesIn = (file: string, content: string) => findInText(file, content).map(({ rule, line }) => `${line} ${rule}`);
 
 describe('a path of one machine', () => {
-  test.each(['/root/x', '/home/ann/x', '/Users/ann/x', '/tmp/x', '"/work/x"', 'in `/tmp`'])('is found in %s', (path) => {
-    expect(rulesIn('runtime/a.ts', `const a = 1;\nplace(${path})`)).toEqual(['2 machine-path']);
-  });
+  test.each(['/root/x', '/home/ann/x', '/Users/ann/x', '/tmp/x', '"/work/x"', 'in `/tmp`'])(
+    'is found in %s',
+    (path) => {
+      expect(rulesIn('runtime/a.ts', `const a = 1;\nplace(${path})`)).toEqual(['2 machine-path']);
+    },
+  );
 
   test.each(['https://a.org/home/x/y', '/api/work/1', 'serve/work/x', '~/work/x', './tmp/x', '/homepage/', '/worker/'])(
-    'is not %s', (path) => {
+    'is not %s',
+    (path) => {
       expect(rulesIn('runtime/a.ts', path)).toEqual([]);
-    });
+    },
+  );
 
   test('may stand in a test', () => {
     expect(rulesIn('test/runtime/a.test.ts', '/tmp/x')).toEqual([]);
   });
 });
 
-test('a line of 140 characters is not too long, whatever the characters', () => {
-  expect(rulesIn('store/a.ts', '😀'.repeat(140))).toEqual([]);
-  expect(rulesIn('store/a.ts', 'a'.repeat(141))).toEqual(['1 line-length']);
+test('a line of 160 characters is not too long, whatever the characters, and a comment of 120', () => {
+  expect(rulesIn('store/a.ts', '😀'.repeat(160))).toEqual([]);
+  expect(rulesIn('store/a.ts', 'a'.repeat(161))).toEqual(['1 line-length']);
   expect(rulesIn('README.md', 'a'.repeat(200))).toEqual([]);
+  for (const begin of ['// ', '  /** ', '   * ']) {
+    expect(rulesIn('store/a.ts', begin + 'a'.repeat(120 - begin.length))).toEqual([]);
+    expect(rulesIn('store/a.ts', begin + 'a'.repeat(121 - begin.length))).toEqual(['1 comment-length']);
+  }
 });
 
 test('the clock is not read in domain', () => {

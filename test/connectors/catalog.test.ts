@@ -8,10 +8,18 @@ describe.for(connectors)('the connector $name', ({ name, settings, source, desti
     expect(connectors.filter((other) => other.name === name)).toHaveLength(1);
   });
 
-  it('reads, writes, or takes alerts', () => { expect(source ?? destination ?? alerts).toBeDefined(); });
+  it('reads, writes, or takes alerts', () => {
+    expect(source ?? destination ?? alerts).toBeDefined();
+  });
 
   it('describes each of its settings', () => {
-    const { properties } = z.toJSONSchema(settings, { io: 'input' }) as { properties: Record<string, { description?: string }> };
-    expect(Object.entries(properties).filter(([, { description }]) => !description).map(([member]) => member)).toEqual([]);
+    const { properties } = z.toJSONSchema(settings, { io: 'input' }) as {
+      properties: Record<string, { description?: string }>;
+    };
+    expect(
+      Object.entries(properties)
+        .filter(([, { description }]) => !description)
+        .map(([member]) => member),
+    ).toEqual([]);
   });
 });

@@ -11,8 +11,11 @@ import { openTemporalClient } from '../../runtime/temporal-client.ts';
  */
 const { values } = parseArgs({
   options: {
-    address: { type: 'string' }, namespace: { type: 'string', default: 'millrace' },
-    workflow: { type: 'string' }, run: { type: 'string' }, as: { type: 'string' },
+    address: { type: 'string' },
+    namespace: { type: 'string', default: 'millrace' },
+    workflow: { type: 'string' },
+    run: { type: 'string' },
+    as: { type: 'string' },
   },
 });
 const { address, namespace, workflow, run, as: name } = values;

@@ -17,8 +17,21 @@ import type { TestWorker } from '../harness/core/workers.ts';
 import { makeWorld } from '../harness/core/world.ts';
 import { addExporter, DAY, runExport } from '../harness/exports/exports.ts';
 import {
-  addToSegments, type Everything, feed, fileOf, importFiles, leaveBehind, message, quote, QUOTING_TAP, soughtOf, sync, track, trackOn,
-  type WholePerson, wholePerson,
+  addToSegments,
+  type Everything,
+  feed,
+  fileOf,
+  importFiles,
+  leaveBehind,
+  message,
+  quote,
+  QUOTING_TAP,
+  soughtOf,
+  sync,
+  track,
+  trackOn,
+  type WholePerson,
+  wholePerson,
 } from '../harness/jobs/sample-everywhere.ts';
 import { type Finding, searchBytes, searchEverywhere } from '../harness/jobs/whole-search.ts';
 import { ask } from '../harness/syncs/syncs.ts';
@@ -45,10 +58,17 @@ let bens: string;
 let ofDevice: string;
 
 /** Where something of somebody is found, in all that Millrace keeps. */
-const search = (person: WholePerson): Promise<Finding[]> => searchEverywhere({
-  db: stack.store.db, secrets: stack.store.secrets, files: stack.store.files, temporal: stack.temporal,
-  folders: { logs: { folder: inject('runFolder'), only: new RegExp(stack.namespace) } },
-}, soughtOf(person));
+const search = (person: WholePerson): Promise<Finding[]> =>
+  searchEverywhere(
+    {
+      db: stack.store.db,
+      secrets: stack.store.secrets,
+      files: stack.store.files,
+      temporal: stack.temporal,
+      folders: { logs: { folder: inject('runFolder'), only: new RegExp(stack.namespace) } },
+    },
+    soughtOf(person),
+  );
 
 /** The table or area of files of a finding, as the registry calls it. */
 const placeOf = ({ where }: Finding) => /^files: ([^/]+\/)/.exec(where)?.[1] ?? where.replace(/\..*/, '');
@@ -56,27 +76,36 @@ const inOrder = (words: Iterable<string>) => [...new Set(words)].toSorted((a, b)
 const placesOf = (findings: Finding[]) => inOrder(findings.map(placeOf));
 const asWords = (findings: Finding[]) => findings.map(({ where, what }) => `${what} in ${where}`);
 
-const api = <T>(method: 'GET' | 'POST' | 'DELETE', url: string, body?: object) => ask<T>(stack.app, everything.world, method, url, body);
+const api = <T>(method: 'GET' | 'POST' | 'DELETE', url: string, body?: object) =>
+  ask<T>(stack.app, everything.world, method, url, body);
 
 /** What is asked for somebody; its identifier. */
 async function request(what: 'access' | 'delete', { userId }: WholePerson): Promise<string> {
-  const { callback_url: url } = await api<{ callback_url: string }>('POST', `/api/gdpr/${what}_user_data`, { users: [userId] });
+  const { callback_url: url } = await api<{ callback_url: string }>('POST', `/api/gdpr/${what}_user_data`, {
+    users: [userId],
+  });
   return new URL(url).searchParams.get('request_id')!;
 }
 
 type Status = { state: string; progress: unknown };
-const treated = (id: string) => waitFor(`the end of request ${id}`, async () => {
-  const { state, progress } = await api<Status>('GET', `/api/gdpr/requests/${id}`);
-  return state === 'treated' && { state, progress };
-});
+const treated = (id: string) =>
+  waitFor(`the end of request ${id}`, async () => {
+    const { state, progress } = await api<Status>('GET', `/api/gdpr/requests/${id}`);
+    return state === 'treated' && { state, progress };
+  });
 
 /** What an SDK asks for from a device, for the user for whom the app's server vouches: the request's identifier. */
 async function askFromDevice(
-  type: 'access' | 'delete', { deviceId, userId }: WholePerson, vouched?: { userToken?: string },
+  type: 'access' | 'delete',
+  { deviceId, userId }: WholePerson,
+  vouched?: { userToken?: string },
 ): Promise<string> {
   const { userToken } = vouched ?? { userToken: await signUserToken(tokenKey, { sub: userId }) };
   const reply = await stack.app.inject({
-    method: 'POST', url: '/v1/privacy', headers: basic(everything.app.apiKey), payload: JSON.stringify({ type, deviceId, userToken }),
+    method: 'POST',
+    url: '/v1/privacy',
+    headers: basic(everything.app.apiKey),
+    payload: JSON.stringify({ type, deviceId, userToken }),
   });
   return reply.json<{ result: { identifier: string } }>().result.identifier;
 }
@@ -84,7 +113,9 @@ async function askFromDevice(
 /** An SDK says that somebody else came before: it may be anybody's. */
 async function claimToBe({ userId, deviceId }: WholePerson, other: WholePerson): Promise<void> {
   await stack.app.inject({
-    method: 'POST', url: '/v1/alias', headers: basic(everything.app.apiKey),
+    method: 'POST',
+    url: '/v1/alias',
+    headers: basic(everything.app.apiKey),
     payload: JSON.stringify({ previousId: other.userId, userId, context: { device: { id: deviceId } } }),
   });
 }
@@ -93,12 +124,22 @@ async function claimToBe({ userId, deviceId }: WholePerson, other: WholePerson):
 async function exportAll(): Promise<void> {
   const { world, app } = everything;
   for (const table of ['events', 'sessions', 'locations', 'devices', 'attribute_change_log']) {
-    await stack.store.db.query(`UPDATE ${table} SET received_at = $2 WHERE entity_id = $1`, [world.entity.id, DAY.start]);
+    await stack.store.db.query(`UPDATE ${table} SET received_at = $2 WHERE entity_id = $1`, [
+      world.entity.id,
+      DAY.start,
+    ]);
   }
   for (const encryptionType of [null, 'AES-256-GCM']) {
-    const added = await addExporter(stack, s3, { ...world, app: app.app }, {
-      exportedData: ['logs', 'details', 'devices', 'attributes'], sorIds: [world.sor.id], encryptionType,
-    });
+    const added = await addExporter(
+      stack,
+      s3,
+      { ...world, app: app.app },
+      {
+        exportedData: ['logs', 'details', 'devices', 'attributes'],
+        sorIds: [world.sor.id],
+        encryptionType,
+      },
+    );
     exporters.push(added);
     expect(await runExport(stack, added)).toMatchObject({ state: 'finished' });
   }
@@ -132,28 +173,33 @@ beforeAll(async () => {
   await trackOn(everything, BENS_LENT_DEVICE, ANA);
   ofDevice = await askFromDevice('access', { ...BEN, deviceId: BENS_LENT_DEVICE }, {});
   await treated(ofDevice);
-  for (const person of [ANA, BEN]) await askFromDevice('delete', person);      // these wait for somebody's approval
+  for (const person of [ANA, BEN]) await askFromDevice('delete', person); // these wait for somebody's approval
   await worker.stop();
   await leaveBehind(everything, ANA, syncs);
   await quote(everything, ANA);
-  await api('GET', '/api/customer_profiles');          // adds to `customers`, which the sweep would do at some time
+  await api('GET', '/api/customer_profiles'); // adds to `customers`, which the sweep would do at some time
 });
 
 /** A hold that is released again. */
 async function hold({ userId }: WholePerson): Promise<void> {
-  const { identifier } = await api<{ identifier: string }>('POST', '/api/gdpr/holds', { user_id: userId, reason: 'A claim' });
+  const { identifier } = await api<{ identifier: string }>('POST', '/api/gdpr/holds', {
+    user_id: userId,
+    reason: 'A claim',
+  });
   await api('DELETE', `/api/gdpr/holds/${identifier}`);
 }
 
 const ERASED_PLACES = personalData.filter(({ erase }) => erase !== null).map(({ name }) => name);
-/** Where nobody is found meanwhile: who is on hold is not erased, and what a request gathers is gone once it is treated. */
+/**
+ * Where nobody is found meanwhile: who is on hold is not erased, and what a request gathers is gone once it is treated.
+ */
 const NOT_MEANWHILE = ['gdpr_holds', 'gdpr_identifiers'];
 
 /** Of the deletion by the interface, and of the one from a device, which waited for somebody's approval. */
 const IN_REQUEST = ['deviceId in gdpr_request_people.device_id', 'userId in gdpr_request_people.user_id'];
 
 describe('somebody of whom every place knows something', () => {
-  it('is found in each place of the registry, in none beside it, and in each exporter\'s bucket', async () => {
+  it("is found in each place of the registry, in none beside it, and in each exporter's bucket", async () => {
     expect(placesOf(await search(ANA))).toEqual(inOrder(ERASED_PLACES.filter((name) => !NOT_MEANWHILE.includes(name))));
     for (const { exporter, encryptionKey } of exporters) {
       expect(await isInBucket(exporter, encryptionKey), `exported ${exporter.encryptionType ?? 'as it is'}`).toBe(true);
@@ -180,10 +226,16 @@ describe('somebody of whom every place knows something', () => {
     // The sweep deletes these once their dry run has ended, whenever it comes by.
     const isSwept = (finding: string) => finding.includes('dry_run_ids');
     const lasting = (findings: string[]) => inOrder(findings.filter((finding) => !isSwept(finding)));
-    expect(lasting(asWords(await search(BEN)))).toEqual(lasting(asWords(before).filter((finding) => !isOfDevice(finding))));
+    expect(lasting(asWords(await search(BEN)))).toEqual(
+      lasting(asWords(before).filter((finding) => !isOfDevice(finding))),
+    );
     expect(asWords(before).some(isOfDevice)).toBe(true);
-    const { rows: [device] } = await stack.store.db.query<{ message: string }>(
-      'SELECT p.message FROM gdpr_request_people p JOIN gdpr_requests r ON r.id = p.request_id WHERE r.identifier = $1', [ofDevice]);
+    const {
+      rows: [device],
+    } = await stack.store.db.query<{ message: string }>(
+      'SELECT p.message FROM gdpr_request_people p JOIN gdpr_requests r ON r.id = p.request_id WHERE r.identifier = $1',
+      [ofDevice],
+    );
     expect(device!.message).toContain('request it again');
     await expectReceipt();
   });
@@ -194,10 +246,13 @@ describe('somebody of whom every place knows something', () => {
     expect(inOrder(asWords(await search(ANA)))).toEqual(IN_REQUEST);
   });
 
-  it('is not even there when the request\'s week is over', async () => {
+  it("is not even there when the request's week is over", async () => {
     await stack.store.db.query(`UPDATE gdpr_requests SET expires_at = now() WHERE state = 'treated'`);
-    await waitFor('the end of the week', async () => (
-      (await stack.store.db.query(`SELECT FROM gdpr_requests WHERE identifier = $1`, [deletion])).rowCount === 0));
+    await waitFor(
+      'the end of the week',
+      async () =>
+        (await stack.store.db.query(`SELECT FROM gdpr_requests WHERE identifier = $1`, [deletion])).rowCount === 0,
+    );
     expect(asWords(await search(ANA))).toEqual([]);
   });
 });
@@ -205,7 +260,9 @@ describe('somebody of whom every place knows something', () => {
 /** Another worker over the same data folder, killed while it writes an archive of Ana's. */
 async function killAtArchive({ pid, kill }: TestWorker): Promise<void> {
   const area = join(stack.store.filesFolder, 'scratch');
-  const own = await waitFor('the worker\'s scratch folder', async () => (await readdir(area)).find((name) => name.startsWith(`${pid}-`)));
+  const own = await waitFor("the worker's scratch folder", async () =>
+    (await readdir(area)).find((name) => name.startsWith(`${pid}-`)),
+  );
   const folder = join(area, own, String(everything.world.entity.id), 'archive-abc');
   await mkdir(folder, { recursive: true });
   await writeFile(join(folder, 'events.csv'), `user_id\r\n${ANA.userId}\r\n`);
@@ -231,12 +288,19 @@ async function isInBucket(exporter: DataExporter, key: string | null): Promise<b
   return false;
 }
 
-const decrypted = (bytes: Buffer, type: string, key: string) => buffer(Readable.from([bytes]).pipe(decryptStream(type, key)));
+const decrypted = (bytes: Buffer, type: string, key: string) =>
+  buffer(Readable.from([bytes]).pipe(decryptStream(type, key)));
 
-/** It says that nothing is left, signed by the published key; each exporter's bucket tells by its own key who is to go. */
+/**
+ * It says that nothing is left, signed by the published key; each exporter's bucket tells by its own key who is to go.
+ */
 async function expectReceipt(): Promise<void> {
-  const { receipts: [receipt] } = await api<{ receipts: object[] }>('GET', `/api/gdpr/requests/${deletion}/receipt`);
-  const { keys } = (await stack.app.inject({ method: 'GET', url: '/.well-known/jwks.json' })).json<{ keys: object[] }>();
+  const {
+    receipts: [receipt],
+  } = await api<{ receipts: object[] }>('GET', `/api/gdpr/requests/${deletion}/receipt`);
+  const { keys } = (await stack.app.inject({ method: 'GET', url: '/.well-known/jwks.json' })).json<{
+    keys: object[];
+  }>();
   expect(verifyDocument(receipt!, readSigningKeys({ keys })!)).toBe('valid');
   const told = receiptSchema.parse(receipt) as Extract<GdprReceipt, { type: 'erasure' }>;
   expect(told.places.filter(({ survivors }) => survivors > 0)).toEqual([]);
@@ -245,8 +309,9 @@ async function expectReceipt(): Promise<void> {
   expect(told.subjects).toMatchObject([{ identifiers: { user_id: 2, device_id: 1, push_token: 0 } }]);
   expect(await searchBytes(Buffer.from(JSON.stringify(receipt)), soughtOf(ANA))).toEqual([]);
   const lists = told.copies.filter(({ kind }) => kind === 'exporter');
-  expect(inOrder(lists.map(({ id, state }) => `${id} ${state}`)))
-    .toEqual(inOrder(exporters.map(({ exporter }) => `${exporter.identifier} notified`)));
+  expect(inOrder(lists.map(({ id, state }) => `${id} ${state}`))).toEqual(
+    inOrder(exporters.map(({ exporter }) => `${exporter.identifier} notified`)),
+  );
   for (const { id, list } of lists) await expectNamed(id, list!);
 }
 
@@ -256,6 +321,7 @@ async function expectNamed(exporterId: string, list: string): Promise<void> {
   const hmac = (id: string) => createHmac('sha256', Buffer.from(key, 'hex')).update(id).digest('hex');
   const { identifiers } = JSON.parse((await s3.get(list)).toString()) as { identifiers: Record<string, string[]> };
   expect({ user_id: inOrder(identifiers.user_id!), device_id: identifiers.device_id }).toEqual({
-    user_id: inOrder([hmac(ANA.userId), hmac(ANA.alias)]), device_id: [hmac(ANA.deviceId)],
+    user_id: inOrder([hmac(ANA.userId), hmac(ANA.alias)]),
+    device_id: [hmac(ANA.deviceId)],
   });
 }

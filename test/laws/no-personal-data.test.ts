@@ -6,7 +6,14 @@ import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { temporalDatabase } from '../../runtime/embedded/temporal.ts';
 import { PERSON_MARK, SECRETS_FILE } from '../harness/core/people.ts';
 import { useStack } from '../harness/core/stack.ts';
-import { type Marks, marksIn, marksInBytes, marksInLogs, marksOf, storedByTemporal } from '../harness/jobs/history-search.ts';
+import {
+  type Marks,
+  marksIn,
+  marksInBytes,
+  marksInLogs,
+  marksOf,
+  storedByTemporal,
+} from '../harness/jobs/history-search.ts';
 
 /** Law 1: nothing of a person and no secret in Temporal, and none in the logs and traces of this run. */
 
@@ -15,9 +22,14 @@ type Event = proto.api.history.v1.IHistoryEvent;
 const database = temporalDatabase(inject('runFolder'));
 const PLANTED = 'zqplanted-value';
 const PLANTED_MARK = marksOf([PLANTED]);
-const payload = { metadata: { encoding: Buffer.from('json/plain') }, data: Buffer.from(JSON.stringify({ deep: [PLANTED] })) };
+const payload = {
+  metadata: { encoding: Buffer.from('json/plain') },
+  data: Buffer.from(JSON.stringify({ deep: [PLANTED] })),
+};
 const payloads = { payloads: [payload] };
-const failure = (part: proto.api.failure.v1.IFailure): Event => ({ activityTaskFailedEventAttributes: { failure: part } });
+const failure = (part: proto.api.failure.v1.IFailure): Event => ({
+  activityTaskFailedEventAttributes: { failure: part },
+});
 
 /** Every place of a history in which a value can stand. */
 const PLACES: Record<string, Event> = {
@@ -26,12 +38,16 @@ const PLACES: Record<string, Event> = {
   output: { workflowExecutionCompletedEventAttributes: { result: payloads } },
   'activity output': { activityTaskCompletedEventAttributes: { result: payloads } },
   signal: { workflowExecutionSignaledEventAttributes: { input: payloads } },
-  'update input': { workflowExecutionUpdateAcceptedEventAttributes: { acceptedRequest: { input: { args: payloads } } } },
+  'update input': {
+    workflowExecutionUpdateAcceptedEventAttributes: { acceptedRequest: { input: { args: payloads } } },
+  },
   'update output': { workflowExecutionUpdateCompletedEventAttributes: { outcome: { success: payloads } } },
-  'a query\'s answer, as a side effect': { markerRecordedEventAttributes: { details: { query: payloads } } },
+  "a query's answer, as a side effect": { markerRecordedEventAttributes: { details: { query: payloads } } },
   header: { workflowExecutionStartedEventAttributes: { header: { fields: { some: payload } } } },
   memo: { workflowExecutionStartedEventAttributes: { memo: { fields: { some: payload } } } },
-  'search attribute': { upsertWorkflowSearchAttributesEventAttributes: { searchAttributes: { indexedFields: { some: payload } } } },
+  'search attribute': {
+    upsertWorkflowSearchAttributesEventAttributes: { searchAttributes: { indexedFields: { some: payload } } },
+  },
   'failure message': failure({ message: `it was ${PLANTED}` }),
   'failure stack': failure({ stackTrace: `Error: ${PLANTED}\n at some.ts:1` }),
   'failure cause': failure({ message: 'x', cause: { message: PLANTED } }),
@@ -70,7 +86,9 @@ describe('the search of what Temporal stores', () => {
   const stack = useStack();
 
   it('finds what is planted in input, memo, signal and heartbeat of a workflow that is open', async () => {
-    const [input, memo, signal, heartbeat] = ['input', 'memo', 'signal', 'heartbeat'].map((place) => `${PLANTED}-${place}`);
+    const [input, memo, signal, heartbeat] = ['input', 'memo', 'signal', 'heartbeat'].map(
+      (place) => `${PLANTED}-${place}`,
+    );
     const { workflow } = stack.temporal;
     const options = { taskQueue: 'planted', workflowId: 'planted', args: [{ deep: [input] }], memo: { memo } };
     const handle = await workflow.start('planted', options);
@@ -84,22 +102,35 @@ describe('the search of what Temporal stores', () => {
 
   /** As a worker of that queue would that has the workflow take a step, and the step tell how far it is. */
   async function heartbeatOf(queue: string, details: string): Promise<void> {
-    const { workflowService: service, connection, options: { namespace } } = stack.temporal;
+    const {
+      workflowService: service,
+      connection,
+      options: { namespace },
+    } = stack.temporal;
     const taskQueue = { name: queue };
     const polled = <T>(poll: () => Promise<T>) => connection.withDeadline(Date.now() + 60_000, poll);
     const { taskToken } = await polled(() => service.pollWorkflowTaskQueue({ namespace, taskQueue }));
     await service.respondWorkflowTaskCompleted({
-      namespace, taskToken, commands: [{
-        commandType: protos.temporal.api.enums.v1.CommandType.COMMAND_TYPE_SCHEDULE_ACTIVITY_TASK,
-        scheduleActivityTaskCommandAttributes: {
-          activityId: '1', activityType: { name: 'planted' }, taskQueue, scheduleToCloseTimeout: msToTs('1 minute'),
-          heartbeatTimeout: msToTs('1 minute'),
+      namespace,
+      taskToken,
+      commands: [
+        {
+          commandType: protos.temporal.api.enums.v1.CommandType.COMMAND_TYPE_SCHEDULE_ACTIVITY_TASK,
+          scheduleActivityTaskCommandAttributes: {
+            activityId: '1',
+            activityType: { name: 'planted' },
+            taskQueue,
+            scheduleToCloseTimeout: msToTs('1 minute'),
+            heartbeatTimeout: msToTs('1 minute'),
+          },
         },
-      }],
+      ],
     });
     const step = await polled(() => service.pollActivityTaskQueue({ namespace, taskQueue }));
     await service.recordActivityTaskHeartbeat({
-      namespace, taskToken: step.taskToken, details: { payloads: [{ ...payload, data: Buffer.from(JSON.stringify(details)) }] },
+      namespace,
+      taskToken: step.taskToken,
+      details: { payloads: [{ ...payload, data: Buffer.from(JSON.stringify(details)) }] },
     });
   }
 });
@@ -118,7 +149,8 @@ describe('what this run has left behind', () => {
     for (const { table, column, bytes } of storedByTemporal(database)) {
       const found = marksInBytes(bytes, marks, runs);
       if (found.length > 0) expect({ table, column, value: bytes.toString('latin1'), found }).toEqual({ found: [] });
-      const kind = table === 'executions_visibility' && column === 'workflow_id' ? bytes.toString().split(/[/-]/)[0]! : table;
+      const kind =
+        table === 'executions_visibility' && column === 'workflow_id' ? bytes.toString().split(/[/-]/)[0]! : table;
       searched.set(kind, (searched.get(kind) ?? 0) + 1);
     }
     // Each flow joins here: a run without its histories would prove nothing.
@@ -128,10 +160,9 @@ describe('what this run has left behind', () => {
     }
   });
 
-  it.for(LOGS)(
-    'in what is kept of %s names no person and no secret', async ([, files]) => {
-      const { bytes, findings } = await marksInLogs(inject('runFolder'), files, marks);
-      expect(findings).toEqual([]);
-      expect(bytes, 'there was nothing to search').toBeGreaterThan(0);
-    });
+  it.for(LOGS)('in what is kept of %s names no person and no secret', async ([, files]) => {
+    const { bytes, findings } = await marksInLogs(inject('runFolder'), files, marks);
+    expect(findings).toEqual([]);
+    expect(bytes, 'there was nothing to search').toBeGreaterThan(0);
+  });
 });

@@ -10,7 +10,7 @@ type Broken = { what: string; details: string };
 const FILE_WITHIN_MS = 300_000;
 
 export async function checkCounts(client: Client, entity: LifeEntity): Promise<Broken[]> {
-  return [...await checkTracked(client, entity), ...await checkErrors(client, entity)];
+  return [...(await checkTracked(client, entity)), ...(await checkErrors(client, entity))];
 }
 
 /** Of what SDKs sent. */
@@ -26,14 +26,20 @@ async function checkTracked(client: Client, { app: { identifier: app } }: LifeEn
   const today = Math.floor(Date.now() / 86_400_000) * 86_400;
   const query = { sd: String(today - 86_400), ed: String(today), only_current: true };
   const counted = Object.values(await client.countAppEvents({ ...input, query })).flat();
-  const hits = counted.flatMap(({ hits: { current } }) => Object.values(current.values)).reduce((sum, each) => sum + each, 0);
+  const hits = counted
+    .flatMap(({ hits: { current } }) => Object.values(current.values))
+    .reduce((sum, each) => sum + each, 0);
   const walked = await Array.fromAsync(client.each.listEvents({ ...input, query: { per_page: 100 } }));
   compared.push(['counted events', hits, compared[0]![1]], ['walked events', walked.length, compared[0]![1]]);
-  return compared.filter(([, one, other]) => one !== other)
+  return compared
+    .filter(([, one, other]) => one !== other)
     .map(([what, one, other]) => ({ what: `${what}: two ways to count differ`, details: `${one} and ${other}` }));
 }
 
-/** For the imports that have ended: as many errors as failed and ignored rows; an empty cell of a table is ignored without an error. */
+/**
+ * For the imports that have ended: as many errors as failed and ignored rows; an empty cell of a table is ignored
+ * without an error.
+ */
 async function checkErrors(client: Client, entity: LifeEntity): Promise<Broken[]> {
   const broken: Broken[] = [];
   for (const { id } of entity.items('import')) {
@@ -43,9 +49,12 @@ async function checkErrors(client: Client, entity: LifeEntity): Promise<Broken[]
     const typed = Object.values(byType).reduce((sum, each) => sum + each, 0);
     const empty = columns?.empty_cells ?? 0;
     if (rows.failed + rows.ignored - empty !== ofRows || typed !== ofRows) {
-      broken.push({ what: 'errors of an import: counts and list differ',
-        details: `${id}: ${rows.failed} failed, ${rows.ignored} ignored, ${empty} of these empty cells, `
-          + `${typed} by type, ${ofRows} listed, defect ${defect}` });
+      broken.push({
+        what: 'errors of an import: counts and list differ',
+        details:
+          `${id}: ${rows.failed} failed, ${rows.ignored} ignored, ${empty} of these empty cells, ` +
+          `${typed} by type, ${ofRows} listed, defect ${defect}`,
+      });
     }
   }
   return broken;
@@ -59,7 +68,8 @@ async function rowsOf(answer: string | { callback: string }): Promise<number> {
     const reply = await fetch(url);
     const text = await reply.text();
     if (reply.status === 200) return (parse(text, { columns: true }) as unknown[]).length;
-    if (reply.status !== 202 || Date.now() > until) throw new Error(`a file was not built: ${reply.status} ${text.slice(0, 300)}`);
+    if (reply.status !== 202 || Date.now() > until)
+      throw new Error(`a file was not built: ${reply.status} ${text.slice(0, 300)}`);
     await delay(200);
   }
 }

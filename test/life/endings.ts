@@ -24,12 +24,18 @@ const BETWEEN_LOOKS_MS = 500;
 const WITHOUT_WORK = ['audit_log', 'tokens', 'login_attempts', 'service_tokens'];
 
 /**
- * Texts in which staff type the id of a person who is erased already. They stay until they expire, or until a deletion names the id
- * again: no deletion can be requested for a device without a person.
+ * Texts in which staff type the id of a person who is erased already. They stay until they expire, or until a deletion
+ * names the id again: no deletion can be requested for a device without a person.
  */
 const TYPED_AFTER_ERASURE = ['file_jobs.query'];
 /** The same in a copy, which no deletion names again. */
-const TYPED_IN_COPY = [...TYPED_AFTER_ERASURE, 'segments.filters', 'funnels.steps', 'campaigns.filters', 'idempotent_requests.reply'];
+const TYPED_IN_COPY = [
+  ...TYPED_AFTER_ERASURE,
+  'segments.filters',
+  'funnels.steps',
+  'campaigns.filters',
+  'idempotent_requests.reply',
+];
 
 /** Sought by the mark that all texts of people carry. */
 const SOMEBODY = 'somebody';
@@ -48,7 +54,9 @@ export async function checkEndings(life: Life, walk: Walk, say: Say): Promise<vo
     for (const entity of life.entities) await checkEntity(ending, entity);
     const [alpha, beta] = life.entities as [LifeEntity, LifeEntity];
     await eraseEverybody(ending, alpha);
-    await expectGone(ending, 'once all people of alpha were erased', { 'what alpha was told': markOfEntity(alpha.name) });
+    await expectGone(ending, 'once all people of alpha were erased', {
+      'what alpha was told': markOfEntity(alpha.name),
+    });
     await checkEntity(ending, beta);
     await eraseEverybody(ending, beta);
     await expectNobody(ending, 'once everybody was erased', ({ where }) => TYPED_AFTER_ERASURE.includes(where));
@@ -75,8 +83,12 @@ async function checkRestored({ life, walk, say }: Omit<Ending, 'db'>): Promise<v
     }
     await settled(ending);
     const erased = PEOPLE.filter(({ userId }) => walk.askedBeforeCopy.has(userId)).map(({ name }) => name);
-    await expectNobody(ending, 'after a restore of the copy of the middle', ({ where, what }) => TYPED_IN_COPY.includes(where)
-      && (what === SOMEBODY || erased.some((name) => what.startsWith(`${name},`))));
+    await expectNobody(
+      ending,
+      'after a restore of the copy of the middle',
+      ({ where, what }) =>
+        TYPED_IN_COPY.includes(where) && (what === SOMEBODY || erased.some((name) => what.startsWith(`${name},`))),
+    );
   } finally {
     await db.end();
   }
@@ -100,13 +112,16 @@ async function settled({ db, walk, say }: Ending): Promise<void> {
 async function changesOf(db: Database): Promise<Map<string, number>> {
   const { rows } = await db.query<{ table: string; changes: number }>(
     `SELECT relname AS table, n_tup_ins + n_tup_upd + n_tup_del AS changes FROM pg_stat_user_tables WHERE relname <> ALL ($1)`,
-    [WITHOUT_WORK]);
+    [WITHOUT_WORK],
+  );
   return new Map(rows.map(({ table, changes }) => [table, Number(changes)]));
 }
 
 type Open = { entity_id: number; identifier: string; job: Record<string, unknown> };
 
-/** Each job has ended, or says what it waits for: a deletion may wait five minutes for an upload that was broken off. */
+/**
+ * Each job has ended, or says what it waits for: a deletion may wait five minutes for an upload that was broken off.
+ */
 async function checkJobs({ db, walk }: Ending): Promise<void> {
   const until = Date.now() + ENDS_WITHIN_MS;
   let open = await listUnexplained(db);
@@ -125,20 +140,27 @@ async function listUnexplained(db: Database): Promise<(Open & { kind: JobKind })
     const { table, only = 'true' } = STORED_JOBS[kind];
     const { rows } = await db.query<Open>(
       `SELECT j.entity_id, j.identifier, to_jsonb(j) AS job FROM ${table} j
-       WHERE ${only} AND state IN ('accepted', 'running') ORDER BY j.entity_id, j.id`);
-    for (const open of rows) if (!await hasReason(db, kind, open)) unexplained.push({ kind, ...open });
+       WHERE ${only} AND state IN ('accepted', 'running') ORDER BY j.entity_id, j.id`,
+    );
+    for (const open of rows) if (!(await hasReason(db, kind, open))) unexplained.push({ kind, ...open });
   }
   return unexplained;
 }
 
-async function hasReason(db: Database, kind: JobKind, { entity_id: entityId, identifier, job }: Open): Promise<boolean> {
+async function hasReason(
+  db: Database,
+  kind: JobKind,
+  { entity_id: entityId, identifier, job }: Open,
+): Promise<boolean> {
   if (typeof job.fault === 'string') return true;
   // A campaign lives until its end; a send until its last message is due.
   if (kind === 'campaign') return true;
   if (kind === 'send') {
     const { rowCount } = await db.query(
       `SELECT FROM attempts a JOIN sends s ON s.entity_id = a.entity_id AND s.id = a.send_id
-       WHERE s.entity_id = $1 AND s.identifier = $2 AND a.due_at > now()`, [entityId, identifier]);
+       WHERE s.entity_id = $1 AND s.identifier = $2 AND a.due_at > now()`,
+      [entityId, identifier],
+    );
     return rowCount! > 0 || Date.parse(String(job.send_at)) > Date.now();
   }
   if (kind === 'access' || kind === 'delete') {
@@ -148,51 +170,77 @@ async function hasReason(db: Database, kind: JobKind, { entity_id: entityId, ide
   return false;
 }
 
-/** The values are those that the last acknowledged writes or the latest calls left, and lists, counts and files say the same. */
+/**
+ * The values are those that the last acknowledged writes or the latest calls left, and lists, counts and files say the
+ * same.
+ */
 async function checkEntity({ life, walk }: Ending, entity: LifeEntity): Promise<void> {
   const client = clientOf(life, entity);
   await noteEnds(client, entity);
   await checkValues(client, walk, entity, entity.values, entity.sor.identifier);
   await checkValues(client, walk, entity, entity.traits, entity.app.sor);
   await checkTypes(client, walk, entity);
-  for (const broken of await checkCounts(client, entity)) walk.note(broken.what, `${entity.name}: ${broken.details}`, null);
+  for (const broken of await checkCounts(client, entity))
+    walk.note(broken.what, `${entity.name}: ${broken.details}`, null);
 }
 
-async function checkValues(client: Client, walk: Walk, entity: LifeEntity, values: ValueModel, sor: string): Promise<void> {
+async function checkValues(
+  client: Client,
+  walk: Walk,
+  entity: LifeEntity,
+  values: ValueModel,
+  sor: string,
+): Promise<void> {
   for (const [person, written] of Map.groupBy(values.written(), (write) => write.person)) {
     if (entity.erasures.has(person)) continue;
-    const [profile] = await client.viewCustomerProfile({ params: { customer_id: person }, query: { customer_id_type: 'user_id' } });
+    const [profile] = await client.viewCustomerProfile({
+      params: { customer_id: person },
+      query: { customer_id_type: 'user_id' },
+    });
     for (const { attribute } of written) {
       const value = shownText(profile?.attributes[sor]?.[attribute]);
       const possible = values.possible(person, attribute);
       if (possible.has(value)) continue;
-      walk.note(`${attribute}: another value than the one that counts as the last`,
-        `${entity.name}: ${person} has ${value}, and may have ${[...possible].join(', ')}\n${values.tell(person, attribute)}`, null);
+      walk.note(
+        `${attribute}: another value than the one that counts as the last`,
+        `${entity.name}: ${person} has ${value}, and may have ${[...possible].join(', ')}\n${values.tell(person, attribute)}`,
+        null,
+      );
     }
   }
 }
 
-/** The types of the attributes that traits have made are those of their values, or String once there were values of several types. */
+/**
+ * The types of the attributes that traits have made are those of their values, or String once there were values of
+ * several types.
+ */
 async function checkTypes(client: Client, walk: Walk, { name, app, traits }: LifeEntity): Promise<void> {
   const { customer_attributes: attributes } = await client.viewSystemOfRecord({ params: { sor_identifier: app.sor } });
   for (const attribute of new Set(traits.written().map((write) => write.attribute))) {
     const type = attributes.find(({ key }) => key === attribute)?.value_type;
     const possible = traits.possibleTypes(attribute);
     if (possible.size === 0 || (type && possible.has(type))) continue;
-    walk.note(`${attribute}: another type than that of its values`,
-      `${name}: ${type ?? 'no attribute'}, and may be ${[...possible].join(', ')}`, null);
+    walk.note(
+      `${attribute}: another type than that of its values`,
+      `${name}: ${type ?? 'no attribute'}, and may be ${[...possible].join(', ')}`,
+      null,
+    );
   }
 }
 
 /** Of the jobs whose end the walk has not seen. */
 async function noteEnds(client: Client, entity: LifeEntity): Promise<void> {
   for (const { id } of entity.items('import')) {
-    entity.values.ended(id, { isComplete: (await client.viewImport({ params: { import_id: id } })).state === 'finished' });
+    entity.values.ended(id, {
+      isComplete: (await client.viewImport({ params: { import_id: id } })).state === 'finished',
+    });
   }
   for (const { id } of entity.items('feed')) entity.values.ended(id, { isComplete: true });
   for (const { id, of = '' } of entity.items('sync run')) {
     const run = await client.viewSyncRun({ params: { sync_id: of, run_id: id } }).catch(ifRefused);
-    entity.values.ended(id, { isComplete: run?.state === 'finished' && run.records.failed + run.records.ignored === 0 });
+    entity.values.ended(id, {
+      isComplete: run?.state === 'finished' && run.records.failed + run.records.ignored === 0,
+    });
   }
 }
 
@@ -202,11 +250,18 @@ async function eraseEverybody(ending: Ending, entity: LifeEntity): Promise<void>
   ending.say(`erasing everybody of ${entity.name}`);
   await releaseHolds(client);
   for (const { userId, deviceId } of PEOPLE) {
-    // A device that was used without a user has no person: they say that it is theirs, or ask for its own data's deletion.
-    await client.sendIdentify({ body: { writeKey: entity.app.apiKey, userId, context: { device: { id: deviceId } } } }).catch(ifRefused);
-    await client.requestPrivacyFromDevice({ body: { writeKey: entity.app.apiKey, type: 'delete', deviceId } }).catch(ifRefused);
+    // A device that was used without a user has no person: they say that it is theirs, or ask for its own data's
+    // deletion.
+    await client
+      .sendIdentify({ body: { writeKey: entity.app.apiKey, userId, context: { device: { id: deviceId } } } })
+      .catch(ifRefused);
+    await client
+      .requestPrivacyFromDevice({ body: { writeKey: entity.app.apiKey, type: 'delete', deviceId } })
+      .catch(ifRefused);
   }
-  await client.requestDeletion({ body: { users: PEOPLE.flatMap(({ userId, alias }) => [userId, alias]), skip_email: true } });
+  await client.requestDeletion({
+    body: { users: PEOPLE.flatMap(({ userId, alias }) => [userId, alias]), skip_email: true },
+  });
   await requestsTreated(ending, entity);
 }
 
@@ -224,7 +279,11 @@ async function requestsTreated({ life, walk }: Ending, entity: LifeEntity): Prom
     if (Date.now() > until) {
       const [{ request_id: id, type }] = open as [(typeof open)[0]];
       const status = await client.viewGdprRequest({ params: { request_id: id } });
-      return walk.note(`${type}: a request is not treated after 10 minutes`, JSON.stringify(status).slice(0, 2_000), null);
+      return walk.note(
+        `${type}: a request is not treated after 10 minutes`,
+        JSON.stringify(status).slice(0, 2_000),
+        null,
+      );
     }
     await delay(BETWEEN_LOOKS_MS);
   }
@@ -233,15 +292,25 @@ async function requestsTreated({ life, walk }: Ending, entity: LifeEntity): Prom
 /** Nothing names anybody: not even their requests, once their week is over. */
 async function expectNobody(ending: Ending, when: string, isLeftOut: (finding: Found) => boolean): Promise<void> {
   await endWeekOfRequests(ending);
-  const people = PEOPLE.flatMap(({ name, userId, deviceId }) => [[`${name}, by user id`, userId], [`${name}, by device id`, deviceId]]);
-  await expectGone(ending, when, { [SOMEBODY]: MARK, ...Object.fromEntries(people) as Record<string, string> }, isLeftOut);
+  const people = PEOPLE.flatMap(({ name, userId, deviceId }) => [
+    [`${name}, by user id`, userId],
+    [`${name}, by device id`, deviceId],
+  ]);
+  await expectGone(
+    ending,
+    when,
+    { [SOMEBODY]: MARK, ...(Object.fromEntries(people) as Record<string, string>) },
+    isLeftOut,
+  );
 }
 
 async function endWeekOfRequests({ db, walk }: Ending): Promise<void> {
   const until = Date.now() + ENDS_WITHIN_MS;
   for (;;) {
     await db.query(`UPDATE gdpr_requests SET expires_at = now() WHERE state IN ('treated', 'declined')`);
-    const { rows: [left] } = await db.query<{ count: string }>('SELECT count(*) FROM gdpr_requests');
+    const {
+      rows: [left],
+    } = await db.query<{ count: string }>('SELECT count(*) FROM gdpr_requests');
     if (Number(left!.count) === 0) return;
     if (Date.now() > until) return walk.note('requests stay after their week', `${left!.count} of them`, null);
     await delay(BETWEEN_LOOKS_MS);
@@ -249,12 +318,19 @@ async function endWeekOfRequests({ db, walk }: Ending): Promise<void> {
 }
 
 async function expectGone(
-  { life, walk, db, say }: Ending, when: string, sought: Record<string, string>, isLeftOut: (finding: Found) => boolean = () => false,
+  { life, walk, db, say }: Ending,
+  when: string,
+  sought: Record<string, string>,
+  isLeftOut: (finding: Found) => boolean = () => false,
 ): Promise<void> {
   const findings = (await searchKept(life.service, db, sought)).filter((finding) => !isLeftOut(finding));
   for (const { where, what, through } of findings) {
     const place = where.replace(/^(files: [^/]+\/).*/, '$1…').replaceAll(/\d+/g, '<n>');
-    walk.note(`${when}: a person is still named in ${place}`, [`${what} in ${where}`, ...through].join(', through '), null);
+    walk.note(
+      `${when}: a person is still named in ${place}`,
+      [`${what} in ${where}`, ...through].join(', through '),
+      null,
+    );
   }
   say(`searched everything ${when}: ${findings.length} findings`);
 }

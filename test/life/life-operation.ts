@@ -28,9 +28,15 @@ export type LifeOperation = {
   weight?: number;
   /** Throws `NothingToCall` if there is no object for it. */
   call(draw: Draw): Call | Promise<Call>;
-  /** `ok`: only a success, unless the object is deleted meanwhile. By default a refusal of the caller is an answer as well. */
+  /**
+   * `ok`: only a success, unless the object is deleted meanwhile. By default a refusal of the caller is an answer as
+   * well.
+   */
   expects?: 'ok';
-  /** Called after a success: notes in the model what it changed, and throws `Broken` if the answer contradicts the model. */
+  /**
+   * Called after a success: notes in the model what it changed, and throws `Broken` if the answer contradicts the
+   * model.
+   */
   done?(answer: Answer, draw: Draw, call: Call): void | Promise<void>;
 };
 
@@ -123,8 +129,11 @@ export function about(kind: string, input: InputOf = NO_INPUT, more: Omit<LifeOp
 }
 
 /** Cancels what was begun last. */
-export const cancel = (kind: string, more: Omit<LifeOperation, 'call'> = {}): LifeOperation => (
-  { weight: 1, ...more, call: (draw) => ({ item: draw.latest(kind) }) });
+export const cancel = (kind: string, more: Omit<LifeOperation, 'call'> = {}): LifeOperation => ({
+  weight: 1,
+  ...more,
+  call: (draw) => ({ item: draw.latest(kind) }),
+});
 
 /** Reads an object of the walk, which has to be there. */
 export const read = (kind: string, input?: InputOf): LifeOperation => about(kind, input, { expects: 'ok' });
@@ -133,8 +142,10 @@ export const read = (kind: string, input?: InputOf): LifeOperation => about(kind
 export const list = (input: (draw: Draw) => Input = () => ({})): LifeOperation => ({ call: input, expects: 'ok' });
 
 /** A call that names no object, whose refusals are answers. */
-export const call = (input: (draw: Draw) => Input = () => ({}), more: Omit<LifeOperation, 'call'> = {}): LifeOperation => (
-  { ...more, call: input });
+export const call = (
+  input: (draw: Draw) => Input = () => ({}),
+  more: Omit<LifeOperation, 'call'> = {},
+): LifeOperation => ({ ...more, call: input });
 
 export type Made = { kind: string; id?: (result: never) => string | undefined; within?: string };
 
@@ -144,11 +155,12 @@ export function make({ kind, id = identifierOf, within }: Made, input: InputOf):
     call(draw) {
       if (draw.entity.items(kind).size >= MOST_ITEMS) throw new NothingToCall();
       const parent = within === undefined ? undefined : draw.item(within);
-      return { ...parent ? { item: parent } : {}, ...input(draw, parent ?? { id: '' }) };
+      return { ...(parent ? { item: parent } : {}), ...input(draw, parent ?? { id: '' }) };
     },
     done({ result }, draw, { item }) {
       const made = id(result as never);
-      if (made !== undefined) draw.entity.add(kind, { id: made, ...within !== undefined && item ? { of: item.id } : {} });
+      if (made !== undefined)
+        draw.entity.add(kind, { id: made, ...(within !== undefined && item ? { of: item.id } : {}) });
     },
   };
 }

@@ -23,9 +23,14 @@ export type LifeOptions = {
 };
 
 /** Walks through a service of its own, and returns what was found, ready to be shown. */
-export async function liveThrough(
-  { seed, minutes, rate, shrinkMinutes, keepIn, say }: LifeOptions,
-): Promise<{ findings: Finding[]; report: string }> {
+export async function liveThrough({
+  seed,
+  minutes,
+  rate,
+  shrinkMinutes,
+  keepIn,
+  say,
+}: LifeOptions): Promise<{ findings: Finding[]; report: string }> {
   const plan = planWalk(seed, Math.ceil(minutes * 60 * rate), lifeOperations);
   const milliseconds = minutes * 60_000;
   const walk = await walkThrough(plan, { milliseconds, operationsPerSecond: rate, say }, keepIn);
@@ -38,8 +43,13 @@ export async function liveThrough(
     const trial = async (operations: readonly Planned[]) =>
       (await walkThrough(operations, quietly)).findings.some(({ what }) => what === first.what);
     const shortest = await shrink(shown, trial, { milliseconds: shrinkMinutes * 60_000, say });
-    lines.push(`The shortest list of operations that showed it (${shortest.length}):`, ...shortest.map((planned) => (
-      `  ${planned.ordinal} ${nameOf(planned)}${'entity' in planned ? ` of entity ${planned.entity}` : ''}`)));
+    lines.push(
+      `The shortest list of operations that showed it (${shortest.length}):`,
+      ...shortest.map(
+        (planned) =>
+          `  ${planned.ordinal} ${nameOf(planned)}${'entity' in planned ? ` of entity ${planned.entity}` : ''}`,
+      ),
+    );
   }
   return { findings: walk.findings, report: lines.join('\n') };
 }
@@ -47,7 +57,7 @@ export async function liveThrough(
 type WalkOptions = ConstructorParameters<typeof Walk>[1];
 
 async function walkThrough(plan: readonly Planned[], options: WalkOptions, keepIn?: string): Promise<Walk> {
-  const dataDir = keepIn ?? await mkdtemp(join(tmpdir(), 'millrace-life-'));
+  const dataDir = keepIn ?? (await mkdtemp(join(tmpdir(), 'millrace-life-')));
   const service = await LifeService.start({ dataDir, say: options.say });
   const outside = await openOutside(await service.createDatabase('shop'));
   try {
@@ -74,9 +84,11 @@ function reportOf({ findings, counts, refusals, done }: Walk, seed: number): str
   const operations = new Map(done.map((planned) => [planned.ordinal, nameOf(planned)]));
   return [
     `seed ${seed}: ${done.length} operations of ${called.length} kinds; ${findings.length} findings`,
-    `never successful: ${failing.length}`, ...failing.map(says),
+    `never successful: ${failing.length}`,
+    ...failing.map(says),
     ...findings.flatMap(({ what, details, ordinal }) => [
-      `FOUND ${what} (${ordinal === null ? 'at the end' : `operation ${ordinal}, ${operations.get(ordinal)}`})`, `    ${details}`,
+      `FOUND ${what} (${ordinal === null ? 'at the end' : `operation ${ordinal}, ${operations.get(ordinal)}`})`,
+      `    ${details}`,
     ]),
   ].join('\n');
 }

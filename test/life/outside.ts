@@ -18,14 +18,21 @@ export type Outside = {
 
 export async function openOutside(shopUrl: string): Promise<Outside> {
   const files = new Map<string, string>();
-  const server = createServer((request, response) => void answer(request, response, files).catch(() => response.destroy()));
+  const server = createServer(
+    (request, response) => void answer(request, response, files).catch(() => response.destroy()),
+  );
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { hostname, port, pathname, username, password } = new URL(shopUrl);
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     shop: {
-      host: hostname, port: Number(port), database: pathname.slice(1), user: username, password: decodeURIComponent(password), tls: 'off',
+      host: hostname,
+      port: Number(port),
+      database: pathname.slice(1),
+      user: username,
+      password: decodeURIComponent(password),
+      tls: 'off',
     },
     async sell(table, email, tier) {
       // Postgres may be killed just now, as everybody's.
@@ -33,9 +40,13 @@ export async function openOutside(shopUrl: string): Promise<Outside> {
       client.on('error', () => {});
       try {
         await client.connect();
-        await client.query(`CREATE TABLE IF NOT EXISTS ${table} (email text PRIMARY KEY, tier text, changed_at timestamptz NOT NULL)`);
         await client.query(
-          `INSERT INTO ${table} VALUES ($1, $2, now()) ON CONFLICT (email) DO UPDATE SET tier = $2, changed_at = now()`, [email, tier]);
+          `CREATE TABLE IF NOT EXISTS ${table} (email text PRIMARY KEY, tier text, changed_at timestamptz NOT NULL)`,
+        );
+        await client.query(
+          `INSERT INTO ${table} VALUES ($1, $2, now()) ON CONFLICT (email) DO UPDATE SET tier = $2, changed_at = now()`,
+          [email, tier],
+        );
       } finally {
         await client.end().catch(() => {});
       }
@@ -55,7 +66,9 @@ async function answer(request: IncomingMessage, response: ServerResponse, files:
     response.writeHead(content === undefined ? 404 : 200, { 'content-type': 'text/csv' }).end(content);
     return;
   }
-  const { records = [] } = await json(request) as { records?: object[] };
-  const outcomes = records.map((record, nth) => (nth % 5 === 4 ? { ok: false, message: `no ${JSON.stringify(record)}` } : { ok: true }));
+  const { records = [] } = (await json(request)) as { records?: object[] };
+  const outcomes = records.map((record, nth) =>
+    nth % 5 === 4 ? { ok: false, message: `no ${JSON.stringify(record)}` } : { ok: true },
+  );
   response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ outcomes }));
 }

@@ -15,7 +15,10 @@ export type Person = {
 const NAMES = ['ada', 'bob', 'cyd', 'dan', 'eve'];
 
 export const PEOPLE: readonly Person[] = NAMES.map((name) => ({
-  name, userId: `${MARK}-${name}@example.com`, alias: `${MARK}-before-${name}`, deviceId: `${MARK}-device-${name}`,
+  name,
+  userId: `${MARK}-${name}@example.com`,
+  alias: `${MARK}-before-${name}`,
+  deviceId: `${MARK}-device-${name}`,
   pushToken: `${MARK}-token-${name}`,
 }));
 

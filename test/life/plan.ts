@@ -2,15 +2,24 @@ import { randomFor } from '../harness/run/seed.ts';
 import type { LifeOperations } from './life-operation.ts';
 import type { Part } from './service.ts';
 
-/** The operations of a walk, in their order. All of it follows from the seed: an entry keeps its own numbers when others are left out. */
+/**
+ * The operations of a walk, in their order. All of it follows from the seed: an entry keeps its own numbers when others
+ * are left out.
+ */
 
 export type Blow = { kill: readonly Part[] } | { restart: readonly Part[] } | { copy: true };
-export type Planned = { ordinal: number; seed: number } & ({ operation: string; entity: number } | { blow: Blow; name: string });
+export type Planned = { ordinal: number; seed: number } & (
+  | { operation: string; entity: number }
+  | { blow: Blow; name: string }
+);
 
 const PROGRAMS: readonly Part[] = ['work', 'serve'];
 const BLOWS: readonly [string, Blow][] = [
-  ['kill the worker', { kill: ['work'] }], ['kill the server', { kill: ['serve'] }], ['kill Postgres', { kill: ['postgres'] }],
-  ['kill Temporal', { kill: ['temporal'] }], ['kill all processes', { kill: ['postgres', 'temporal', 'work', 'serve'] }],
+  ['kill the worker', { kill: ['work'] }],
+  ['kill the server', { kill: ['serve'] }],
+  ['kill Postgres', { kill: ['postgres'] }],
+  ['kill Temporal', { kill: ['temporal'] }],
+  ['kill all processes', { kill: ['postgres', 'temporal', 'work', 'serve'] }],
   ['restart server and worker', { restart: PROGRAMS }],
 ];
 const COPY: [string, Blow] = ['copy the database', { copy: true }];
@@ -21,7 +30,9 @@ const BEFORE_BLOWS = 60;
 
 export function planWalk(seed: number, length: number, operations: LifeOperations): Planned[] {
   const random = randomFor('walk', seed);
-  const names = Object.entries(operations).flatMap(([name, { weight = 1 }]) => Array.from({ length: Math.round(weight * 10) }, () => name));
+  const names = Object.entries(operations).flatMap(([name, { weight = 1 }]) =>
+    Array.from({ length: Math.round(weight * 10) }, () => name),
+  );
   const blows: [string, Blow][] = [];
   const middle = Math.floor(length / 2);
   return Array.from({ length }, (_, ordinal): Planned => {
@@ -32,12 +43,20 @@ export function planWalk(seed: number, length: number, operations: LifeOperation
       const [name, blow] = blows.pop()!;
       return { ordinal, seed: own, name, blow };
     }
-    return { ordinal, seed: own, operation: names[Math.floor(random() * names.length)]!, entity: random() < 0.6 ? 0 : 1 };
+    return {
+      ordinal,
+      seed: own,
+      operation: names[Math.floor(random() * names.length)]!,
+      entity: random() < 0.6 ? 0 : 1,
+    };
   });
 }
 
 function shuffled<T>(all: readonly T[], random: () => number): T[] {
-  return all.map((each) => ({ each, at: random() })).toSorted((one, other) => one.at - other.at).map(({ each }) => each);
+  return all
+    .map((each) => ({ each, at: random() }))
+    .toSorted((one, other) => one.at - other.at)
+    .map(({ each }) => each);
 }
 
 export function nameOf(planned: Planned): string {

@@ -8,11 +8,19 @@ export type Sender = { url: string; token: string; appKey: string };
 const TIMEOUT_MS = 60_000;
 
 /** Null if there was no answer: the connection failed, or broke off. */
-export async function sendCall(operation: Operation, call: Call, sender: Sender, idempotencyKey: string): Promise<Answer | null> {
+export async function sendCall(
+  operation: Operation,
+  call: Call,
+  sender: Sender,
+  idempotencyKey: string,
+): Promise<Answer | null> {
   const sentAt = Date.now();
   try {
     const reply = await fetch(addressOf(operation, call, sender.url), {
-      method: operation.method, signal: AbortSignal.timeout(TIMEOUT_MS), ...bodyOf(operation, call), redirect: 'manual',
+      method: operation.method,
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+      ...bodyOf(operation, call),
+      redirect: 'manual',
       headers: { ...headersOf(operation, sender, idempotencyKey), ...contentType(call), ...call.headers },
     });
     const text = await reply.text();
@@ -35,17 +43,26 @@ function addressOf(operation: Operation, call: Call, url: string): URL {
   return address;
 }
 
-function headersOf({ auth, method }: Operation, { token, appKey }: Sender, idempotencyKey: string): Record<string, string> {
-  const credentials: Record<string, string> = auth === 'token' ? { authorization: `Token ${token}` }
-    : auth === 'app_key' ? { authorization: `Basic ${Buffer.from(`${appKey}:`).toString('base64')}` } : {};
+function headersOf(
+  { auth, method }: Operation,
+  { token, appKey }: Sender,
+  idempotencyKey: string,
+): Record<string, string> {
+  const credentials: Record<string, string> =
+    auth === 'token'
+      ? { authorization: `Token ${token}` }
+      : auth === 'app_key'
+        ? { authorization: `Basic ${Buffer.from(`${appKey}:`).toString('base64')}` }
+        : {};
   return {
-    accept: 'application/vnd.svc.v3, application/json', ...credentials,
-    ...method === 'POST' && auth !== 'none' ? { 'idempotency-key': idempotencyKey } : {},
+    accept: 'application/vnd.svc.v3, application/json',
+    ...credentials,
+    ...(method === 'POST' && auth !== 'none' ? { 'idempotency-key': idempotencyKey } : {}),
   };
 }
 
-const contentType = ({ body, file }: Call): Record<string, string> => (
-  body === undefined || file ? {} : { 'content-type': 'application/json' });
+const contentType = ({ body, file }: Call): Record<string, string> =>
+  body === undefined || file ? {} : { 'content-type': 'application/json' };
 
 function bodyOf({ uploadPart }: Operation, { body, file }: Call): { body?: string | FormData } {
   if (!file) return body === undefined ? {} : { body: JSON.stringify(body) };

@@ -11,10 +11,19 @@ export async function searchKept(service: LifeService, db: Database, sought: Sou
   const folder = (name: string) => join(service.dataDir, name);
   const files = folderFiles(folder('files'));
   const secrets = await openSecrets(db, files, service.secretKey);
-  const kept = await searchEverywhere({
-    db, secrets, files,
-    folders: { scratch: folder('scratch'), outbox: folder('outbox'), logs: { folder: service.dataDir, only: /\.log$/ } },
-  }, sought);
+  const kept = await searchEverywhere(
+    {
+      db,
+      secrets,
+      files,
+      folders: {
+        scratch: folder('scratch'),
+        outbox: folder('outbox'),
+        logs: { folder: service.dataDir, only: /\.log$/ },
+      },
+    },
+    sought,
+  );
   return [...kept, ...searchTemporal(service.temporalFile, sought)];
 }
 

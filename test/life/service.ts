@@ -18,7 +18,10 @@ import { BUNDLES } from '../harness/core/bundles.ts';
 import { nodeFlags } from '../harness/core/node-flags.ts';
 import { programEnv } from '../harness/core/program-env.ts';
 
-/** The real service of a walk: its parts as processes of their own over one data folder, which can be killed and started again. */
+/**
+ * The real service of a walk: its parts as processes of their own over one data folder, which can be killed and started
+ * again.
+ */
 
 type Embedded = { stop(): Promise<void> };
 type Program = 'serve' | 'work';
@@ -32,7 +35,9 @@ const DATABASE = 'millrace';
 export const ADMIN = { email: 'admin@millrace.local', password: 'the walks own password' };
 const NAMESPACE = 'life';
 const READY_WITHIN_MS = 120_000;
-/** How long after a part is back requests may still be refused: connections are made anew, and a busy machine is slow. */
+/**
+ * How long after a part is back requests may still be refused: connections are made anew, and a busy machine is slow.
+ */
 const GRACE_MS = 20_000;
 const POSTGRES = { shared_buffers: '128MB' };
 const LOGGED_WITHIN_MS = 100;
@@ -131,11 +136,13 @@ export class LifeService {
   async end(parts: readonly Part[]): Promise<void> {
     for (const part of parts) this.#noteOutage(part);
     const programs = parts.flatMap((part) => this.#programs.get(part) ?? []);
-    await Promise.all(programs.map(async (program) => {
-      if (program.exitCode !== null || program.signalCode !== null) return;
-      program.kill('SIGTERM');
-      await once(program, 'exit');
-    }));
+    await Promise.all(
+      programs.map(async (program) => {
+        if (program.exitCode !== null || program.signalCode !== null) return;
+        program.kill('SIGTERM');
+        await once(program, 'exit');
+      }),
+    );
     for (const part of [...parts].toReversed()) {
       await this.#embedded.get(part)?.stop();
       this.#programs.delete(part);
@@ -147,7 +154,10 @@ export class LifeService {
   async ready(): Promise<void> {
     const until = Date.now() + READY_WITHIN_MS;
     for (;;) {
-      const answer = await fetch(`${this.url}/health/ready?parts=all`).then((reply) => reply.status, () => 0);
+      const answer = await fetch(`${this.url}/health/ready?parts=all`).then(
+        (reply) => reply.status,
+        () => 0,
+      );
       if (answer === 200) return;
       if (Date.now() > until) throw new Error(`the service is not ready after ${READY_WITHIN_MS / 1_000} s: ${answer}`);
       await delay(200);
@@ -163,10 +173,17 @@ export class LifeService {
     return { error: nameOfError((JSON.parse(logged) as { error: LoggedError }).error), logged };
   }
 
-  /** The errors that server and worker logged while all parts were there, and the programs that have ended by themselves. */
+  /**
+   * The errors that server and worker logged while all parts were there, and the programs that have ended by
+   * themselves.
+   */
   async faults(): Promise<{ what: string; details: string }[]> {
-    const faults = [...this.#programs].filter(([, { exitCode, signalCode }]) => exitCode !== null || signalCode !== null)
-      .map(([part, { exitCode, signalCode }]) => ({ what: `${part} ended by itself`, details: String(exitCode ?? signalCode) }));
+    const faults = [...this.#programs]
+      .filter(([, { exitCode, signalCode }]) => exitCode !== null || signalCode !== null)
+      .map(([part, { exitCode, signalCode }]) => ({
+        what: `${part} ended by itself`,
+        details: String(exitCode ?? signalCode),
+      }));
     for (const program of ['serve', 'work']) {
       const log = await readFile(join(this.dataDir, `${program}.log`), 'utf8');
       for (const line of log.split('\n').filter((each) => each.startsWith('{"level":"error"'))) {
@@ -240,25 +257,42 @@ export class LifeService {
     this.#temporalAddress = address;
   }
 
-  /** Server and worker are told once where their parts are: waits until the last process of a killed one lets go of its port. */
+  /**
+   * Server and worker are told once where their parts are: waits until the last process of a killed one lets go of its
+   * port.
+   */
   async #untilFree(url: string): Promise<void> {
     if (url === '') return;
     const port = Number(new URL(url).port);
     const until = Date.now() + READY_WITHIN_MS;
-    while (!await isFree(port) && Date.now() < until) await delay(100);
+    while (!(await isFree(port)) && Date.now() < until) await delay(100);
   }
 
   #beginProgram(part: Program): void {
-    const child = spawn(process.execPath, [...nodeFlags(part), fileURLToPath(new URL(`../../runtime/${part}.ts`, import.meta.url))], {
-      env: {
-        ...programEnv(), PORT: String(this.#port), MILLRACE_DATA_DIR: this.dataDir, MILLRACE_PUBLIC_URL: this.url,
-        DATABASE_URL: this.databaseUrl, TEMPORAL_ADDRESS: this.#temporalAddress, TEMPORAL_NAMESPACE: NAMESPACE,
-        MILLRACE_FILES: `file:${join(this.dataDir, 'files')}`, MILLRACE_SECRET_KEY: this.secretKey.toString('base64'),
-        MILLRACE_ADMIN_EMAIL: ADMIN.email, MILLRACE_ADMIN_PASSWORD: ADMIN.password, MILLRACE_FETCH_ALLOW: '127.0.0.1',
-        MILLRACE_RATE_LIMIT: '0', MILLRACE_PATIENCE_MINUTES: '2', MILLRACE_STEP_DEATHS: '1000',
+    const child = spawn(
+      process.execPath,
+      [...nodeFlags(part), fileURLToPath(new URL(`../../runtime/${part}.ts`, import.meta.url))],
+      {
+        env: {
+          ...programEnv(),
+          PORT: String(this.#port),
+          MILLRACE_DATA_DIR: this.dataDir,
+          MILLRACE_PUBLIC_URL: this.url,
+          DATABASE_URL: this.databaseUrl,
+          TEMPORAL_ADDRESS: this.#temporalAddress,
+          TEMPORAL_NAMESPACE: NAMESPACE,
+          MILLRACE_FILES: `file:${join(this.dataDir, 'files')}`,
+          MILLRACE_SECRET_KEY: this.secretKey.toString('base64'),
+          MILLRACE_ADMIN_EMAIL: ADMIN.email,
+          MILLRACE_ADMIN_PASSWORD: ADMIN.password,
+          MILLRACE_FETCH_ALLOW: '127.0.0.1',
+          MILLRACE_RATE_LIMIT: '0',
+          MILLRACE_PATIENCE_MINUTES: '2',
+          MILLRACE_STEP_DEATHS: '1000',
+        },
+        stdio: ['ignore', 'pipe', 'pipe'],
       },
-      stdio: ['ignore', 'pipe', 'pipe'],
-    });
+    );
     const log = createWriteStream(join(this.dataDir, `${part}.log`), { flags: 'a' });
     for (const stream of [child.stdout, child.stderr]) stream.pipe(log, { end: false });
     child.once('close', () => log.end());

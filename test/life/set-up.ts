@@ -9,12 +9,21 @@ import { EXPORT_BUCKET, exporterBody } from './operations/exports.ts';
 import { campaignBody } from './operations/sends.ts';
 import { ADMIN, type LifeService } from './service.ts';
 
-/** What a walk begins with: two entities with one object of each kind that stays, made over the interface as a user makes them. */
+/**
+ * What a walk begins with: two entities with one object of each kind that stays, made over the interface as a user
+ * makes them.
+ */
 
 const ENTITIES = ['alpha', 'beta'];
 const ATTRIBUTES = [
-  ['plan', 'String'], ['contact', 'String'], ['tier', 'String'], ['stage', 'String'], ['score', 'Number'], ['vip', 'Boolean'],
-  ['born', 'Date'], ['tags', 'Set'],
+  ['plan', 'String'],
+  ['contact', 'String'],
+  ['tier', 'String'],
+  ['stage', 'String'],
+  ['score', 'Number'],
+  ['vip', 'Boolean'],
+  ['born', 'Date'],
+  ['tags', 'Set'],
 ] as const;
 
 export async function setUpLife(service: LifeService, outside: Outside): Promise<Life> {
@@ -27,7 +36,8 @@ export async function setUpLife(service: LifeService, outside: Outside): Promise
     const { identifier } = await admin.createEntity({ body: { name } });
     life.entities.push(await setUpEntity(service.url, name, identifier));
   }
-  for (const entity of life.entities) await setUpObjects(createClient({ url: service.url, token: entity.token }), life, entity);
+  for (const entity of life.entities)
+    await setUpObjects(createClient({ url: service.url, token: entity.token }), life, entity);
   return life;
 }
 
@@ -50,7 +60,10 @@ async function setUpEntity(url: string, name: string, identifier: string): Promi
   // Texts of the data wallet are in its languages.
   await client.updateWalletLanguages({ params, body: { languages: [{ identifier: 'en' }] } });
   const entity = new LifeEntity({
-    name, identifier, token, sor: { identifier: sor.identifier, apiKey: sor.api_keys[0]! },
+    name,
+    identifier,
+    token,
+    sor: { identifier: sor.identifier, apiKey: sor.api_keys[0]! },
     app: { identifier: app, apiKey: appKey, tokenKey: secret, sor: appSor },
   });
   entity.add('entity', { id: identifier, isKept: true });
@@ -59,7 +72,9 @@ async function setUpEntity(url: string, name: string, identifier: string): Promi
   const { items: users } = await client.listUsers();
   for (const { uid } of users) entity.add('user', { id: uid, isKept: true });
   for (const [key, valueType] of ATTRIBUTES) {
-    const attribute = await client.createCustomerAttribute({ body: { sor_id: sor.identifier, key, value_type: valueType } });
+    const attribute = await client.createCustomerAttribute({
+      body: { sor_id: sor.identifier, key, value_type: valueType },
+    });
     entity.add('attribute', { id: attribute.identifier, isKept: true });
   }
   return entity;
@@ -69,8 +84,12 @@ async function setUpEntity(url: string, name: string, identifier: string): Promi
 async function setUpObjects(client: Client, life: Life, entity: LifeEntity): Promise<void> {
   const draw = new Draw(() => 0, life, entity);
   const keep = (kind: string, id: string) => entity.add(kind, { id, isKept: true });
-  const batch = ['Opened', 'Viewed', 'Bought'].map((event) => (
-    { type: 'track', event, messageId: `first-${event}`, anonymousId: 'nobody' }));
+  const batch = ['Opened', 'Viewed', 'Bought'].map((event) => ({
+    type: 'track',
+    event,
+    messageId: `first-${event}`,
+    anonymousId: 'nobody',
+  }));
   await client.sendBatch({ body: { writeKey: entity.app.apiKey, batch } });
   for (const { identifier } of await eventDefinitions(client, entity)) keep('event definition', String(identifier));
   await setUpSyncs(client, draw, keep);
@@ -80,7 +99,9 @@ async function setUpObjects(client: Client, life: Life, entity: LifeEntity): Pro
   const { campaign_id: campaign } = await client.createCampaign({ body: campaignBody(draw, 'Order') as never });
   await client.launchCampaign({ params: { campaign_identifier: campaign } });
   keep('transactional', campaign);
-  const { identifier: segment } = await client.createSegment({ body: { name: 'List', app: entity.app.identifier, static: true } });
+  const { identifier: segment } = await client.createSegment({
+    body: { name: 'List', app: entity.app.identifier, static: true },
+  });
   keep('segment', segment);
   keep('static segment', segment);
 }
@@ -94,7 +115,9 @@ async function eventDefinitions(client: Client, { app }: LifeEntity) {
 }
 
 async function setUpSyncs(
-  client: Client, { life: { outside }, entity }: Draw, keep: (kind: string, id: string) => void,
+  client: Client,
+  { life: { outside }, entity }: Draw,
+  keep: (kind: string, id: string) => void,
 ): Promise<void> {
   const table = `customers_of_${entity.name}`;
   const file = `/people-of-${entity.name}.csv`;
@@ -107,7 +130,10 @@ async function setUpSyncs(
   };
   const shop = await connect('Shop', 'postgres', { ...outside.shop, lag_seconds: 0 });
   const files = await connect('Files', 'http-file', { url: `${outside.url}${file}`, format: 'csv' });
-  const webhook = await connect('Webhook', 'webhook', { url: `${outside.url}/webhook`, secret: 'a secret of the walk' });
+  const webhook = await connect('Webhook', 'webhook', {
+    url: `${outside.url}/webhook`,
+    secret: 'a secret of the walk',
+  });
   keep('source', shop);
   const customer = { field: 'email' };
   const alerts = { emails: [], pause_after: null };
@@ -118,15 +144,20 @@ async function setUpSyncs(
   };
   const sor = { sor: entity.sor.identifier };
   const tiers = await add('Tiers', {
-    source: { connection: shop, stream: table }, destination: sor, mapping: { customer, fields: [{ from: 'tier' }] },
-    mode: 'incremental', cursor_field: 'changed_at',
+    source: { connection: shop, stream: table },
+    destination: sor,
+    mapping: { customer, fields: [{ from: 'tier' }] },
+    mode: 'incremental',
+    cursor_field: 'changed_at',
   });
   const stages = await add('Stages', {
-    source: { connection: files, stream: await streamOf(client, files) }, destination: sor,
+    source: { connection: files, stream: await streamOf(client, files) },
+    destination: sor,
     mapping: { customer, fields: [{ from: 'stage' }] },
   });
   await add('Outgoing', {
-    source: { connection: shop, stream: table }, destination: { connection: webhook, stream: 'people', key: ['email'] },
+    source: { connection: shop, stream: table },
+    destination: { connection: webhook, stream: 'people', key: ['email'] },
     mapping: { customer, fields: [{ from: 'email' }, { from: 'tier' }] },
   });
   sources.set(tiers, { attribute: 'tier', table });

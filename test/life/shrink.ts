@@ -4,10 +4,14 @@ export type Trial = (operations: readonly Planned[]) => Promise<boolean>;
 export type ShrinkOptions = { milliseconds: number; say(line: string): void };
 
 /**
- * Leaves out operations as long as a new walk through the others still shows the finding, and returns the shortest list that
- * does (delta debugging: Zeller and Hildebrandt, 2002). A finding that depends on the moment may not show again.
+ * Leaves out operations as long as a new walk through the others still shows the finding, and returns the shortest list
+ * that does (delta debugging: Zeller and Hildebrandt, 2002). A finding that depends on the moment may not show again.
  */
-export async function shrink(shown: readonly Planned[], trial: Trial, { milliseconds, say }: ShrinkOptions): Promise<readonly Planned[]> {
+export async function shrink(
+  shown: readonly Planned[],
+  trial: Trial,
+  { milliseconds, say }: ShrinkOptions,
+): Promise<readonly Planned[]> {
   const until = Date.now() + milliseconds;
   let shortest = shown;
   let parts = 2;
@@ -16,7 +20,7 @@ export async function shrink(shown: readonly Planned[], trial: Trial, { millisec
     let isShorter = false;
     for (let from = 0; from < shortest.length && Date.now() < until; from += size) {
       const rest = shortest.filter((_, index) => index < from || index >= from + size);
-      if (!await trial(rest)) continue;
+      if (!(await trial(rest))) continue;
       say(`${rest.length} operations show it as well`);
       shortest = rest;
       isShorter = true;

@@ -1,7 +1,10 @@
 import { inferValueType } from '../../domain/attributes/infer-value-type.ts';
 import type { LifeEntity } from './life.ts';
 
-/** The traits that calls of SDKs send, in the model of values: as texts, which a value keeps when its attribute becomes a String. */
+/**
+ * The traits that calls of SDKs send, in the model of values: as texts, which a value keeps when its attribute becomes
+ * a String.
+ */
 
 type SdkCall = Record<string, unknown>;
 
@@ -16,9 +19,15 @@ export function noteSent({ traits }: LifeEntity, calls: readonly SdkCall[]): voi
       // Where there is no such attribute yet, nothing keeps in mind that its value was removed.
       const isIgnorable = value === null && !traits.isKnown(attribute);
       traits.addUncertain({
-        person: sdkCall.userId as string, attribute, value: shownText(value), type: inferValueType(value), way: 'trait',
-        job: isIgnorable ? 'ignored' : sdkCall.messageId as string, place: { batch: calls, ordinal },
-        sentAt: saidAt, acknowledgedAt: saidAt,
+        person: sdkCall.userId as string,
+        attribute,
+        value: shownText(value),
+        type: inferValueType(value),
+        way: 'trait',
+        job: isIgnorable ? 'ignored' : (sdkCall.messageId as string),
+        place: { batch: calls, ordinal },
+        sentAt: saidAt,
+        acknowledgedAt: saidAt,
       });
     }
   }
@@ -30,11 +39,15 @@ export function noteAccepted({ traits }: LifeEntity, calls: readonly SdkCall[]):
 
 /** The attributes of the app's System of Records that a call gives a value or removes. An empty text is no value. */
 function traitsOf({ type, traits = {}, groupId }: SdkCall): [attribute: string, value: unknown][] {
-  const own = Object.entries(traits as object).filter(([key]) => !GLOBAL.has(key))
-    .flatMap(([key, value]): [string, unknown][] => (isObject(value)
-      ? Object.entries(value).map(([member, inner]) => [`${key}.${member}`, inner]) : [[key, value]]))
+  const own = Object.entries(traits as object)
+    .filter(([key]) => !GLOBAL.has(key))
+    .flatMap(([key, value]): [string, unknown][] =>
+      isObject(value) ? Object.entries(value).map(([member, inner]) => [`${key}.${member}`, inner]) : [[key, value]],
+    )
     .filter(([, value]) => value !== '');
-  return type === 'group' ? [['group_id', groupId], ...own.map(([key, value]): [string, unknown] => [`group_${key}`, value])] : own;
+  return type === 'group'
+    ? [['group_id', groupId], ...own.map(([key, value]): [string, unknown] => [`group_${key}`, value])]
+    : own;
 }
 
 function isObject(value: unknown): value is object {

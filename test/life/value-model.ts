@@ -1,6 +1,9 @@
 import type { ValueType } from '../../domain/attributes/attribute-value.ts';
 
-/** Which value of an attribute a person may have in the end: the one acknowledged last wins, of traits the one said last. */
+/**
+ * Which value of an attribute a person may have in the end: the one acknowledged last wins, of traits the one said
+ * last.
+ */
 
 export type Way = 'import' | 'feed' | 'trait' | `sync ${string}`;
 
@@ -68,27 +71,40 @@ export class ValueModel {
     if (certain.size === 0) return new Set();
     // A Set stays one whatever comes; any other type becomes String with the first value of another one.
     const widened: ValueType[] = all.size === 1 ? [] : all.has('Set') ? ['String', 'Set'] : ['String'];
-    return new Set([...certain.size === 1 ? certain : [], ...widened]);
+    return new Set([...(certain.size === 1 ? certain : []), ...widened]);
   }
 
   /** All that was written to an attribute of a person, for the search of a fault. */
   tell(person: string, attribute: string): string {
-    return this.#writes.filter((write) => write.person === person && write.attribute === attribute)
-      .map(({ value, way, job, sentAt, acknowledgedAt, endedAt, isUncertain }) => `    ${[
-        new Date(sentAt).toISOString(), new Date(acknowledgedAt).toISOString(), endedAt, way, job, isUncertain ? 'uncertain' : '', value,
-      ].join(' ')}`).join('\n');
+    return this.#writes
+      .filter((write) => write.person === person && write.attribute === attribute)
+      .map(
+        ({ value, way, job, sentAt, acknowledgedAt, endedAt, isUncertain }) =>
+          `    ${[
+            new Date(sentAt).toISOString(),
+            new Date(acknowledgedAt).toISOString(),
+            endedAt,
+            way,
+            job,
+            isUncertain ? 'uncertain' : '',
+            value,
+          ].join(' ')}`,
+      )
+      .join('\n');
   }
 
   /** The people and attributes that were written to. */
   written(): { person: string; attribute: string }[] {
-    const keys = new Map(this.#writes.map(({ person, attribute }) => [`${person} ${attribute}`, { person, attribute }]));
+    const keys = new Map(
+      this.#writes.map(({ person, attribute }) => [`${person} ${attribute}`, { person, attribute }]),
+    );
     return [...keys.values()];
   }
 }
 
 /**
- * Whether the later write wins for sure. Imports and feeds count as said when they were accepted, a run of a sync at a time within it, a
- * trait at the time of its call: of calls of one time, a batch has the order.
+ * Whether the later write wins for sure. Imports and feeds count as said when they were accepted, a run of a sync at a
+ * time within it, a trait at the time of its call: of calls of one time, a batch has the order.
  */
 function isBefore(earlier: Write, later: Write): boolean {
   if (earlier === later || earlier.job === later.job) return false;

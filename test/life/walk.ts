@@ -53,7 +53,10 @@ class Fault extends Error {
 
 export class Walk {
   readonly findings: Finding[] = [];
-  /** By operation: the number of answers by status; of calls without an answer, and of those for which there was no object. */
+  /**
+   * By operation: the number of answers by status; of calls without an answer, and of those for which there was no
+   * object.
+   */
   readonly counts = new Map<string, Map<string, number>>();
   /** By operation: the last refusal, in words. */
   readonly refusals = new Map<string, string>();
@@ -76,9 +79,10 @@ export class Walk {
     const left = [...plan];
     const lane = async () => {
       for (let planned = left.shift(); planned; planned = left.shift()) {
-        const due = start + this.done.length * 1_000 / this.#options.operationsPerSecond;
+        const due = start + (this.done.length * 1_000) / this.#options.operationsPerSecond;
         if (due > Date.now()) await delay(due - Date.now());
-        if (Date.now() - start > this.#options.milliseconds || (this.#options.isHasty && this.findings.length > 0)) return;
+        if (Date.now() - start > this.#options.milliseconds || (this.#options.isHasty && this.findings.length > 0))
+          return;
         this.done.push(planned);
         await this.#carryOut(planned);
       }
@@ -101,7 +105,8 @@ export class Walk {
       else await this.#call(planned);
     } catch (error) {
       if (error instanceof NothingToCall) return this.#count(nameOf(planned), 'nothing to call');
-      if (error instanceof Fault) return this.note(withoutIds(error.message), `${nameOf(planned)}: ${error.logged}`, planned.ordinal);
+      if (error instanceof Fault)
+        return this.note(withoutIds(error.message), `${nameOf(planned)}: ${error.logged}`, planned.ordinal);
       const { message, stack } = error as Error;
       const what = error instanceof Broken ? message : `the walk failed: ${message}`;
       this.note(withoutIds(`${nameOf(planned)}: ${what}`), error instanceof Broken ? message : stack!, planned.ordinal);
@@ -130,7 +135,7 @@ export class Walk {
     if (!isSuccess) this.refusals.set(planned.operation, answer.text.slice(0, 160));
     await this.#mustBeHidden(operation, call, draw);
     if (isSuccess) await done?.(answer, draw, call);
-    else if (call.item && wasGone) call.item.isGone = answer.status === 404;       // a deletion that was refused
+    else if (call.item && wasGone) call.item.isGone = answer.status === 404; // a deletion that was refused
     if (!isSuccess && expects === 'ok' && call.item?.isGone !== true) {
       throw new Broken(`status ${answer.status}, where only a success is right: ${answer.text.slice(0, 300)}`);
     }
@@ -139,10 +144,19 @@ export class Walk {
   /** Checks that the token of the other entity finds no object of this one. */
   async #mustBeHidden(operation: Operation, call: Call, draw: Draw): Promise<void> {
     const { entity, life } = draw;
-    const isOwn = operation.method === 'GET' && operation.auth === 'token' && operation.role === undefined && call.item !== undefined;
+    const isOwn =
+      operation.method === 'GET' &&
+      operation.auth === 'token' &&
+      operation.role === undefined &&
+      call.item !== undefined;
     if (!isOwn || !draw.chance(ASKED_BY_OTHERS)) return;
     const { token } = life.entities.find((other) => other !== entity)!;
-    const answer = await sendCall(operation, call, { url: life.service.url, token, appKey: entity.app.apiKey }, crypto.randomUUID());
+    const answer = await sendCall(
+      operation,
+      call,
+      { url: life.service.url, token, appKey: entity.app.apiKey },
+      crypto.randomUUID(),
+    );
     if (answer && answer.status < 300) throw new Broken(`status ${answer.status} with the token of another entity`);
   }
 
@@ -156,7 +170,8 @@ export class Walk {
       if (answer !== null && answer.status < 500) return { ...answer, sentAt };
       if (answer !== null) await this.#mustBeNoFault(answer);
       const now = Date.now();
-      if (operation.method === 'GET' || now - sentAt > ANSWERED_WITHIN_MS || !this.#life.service.wasBroken(sentAt, now)) return answer;
+      if (operation.method === 'GET' || now - sentAt > ANSWERED_WITHIN_MS || !this.#life.service.wasBroken(sentAt, now))
+        return answer;
       await delay(BETWEEN_TRIES_MS);
     }
   }
@@ -167,28 +182,39 @@ export class Walk {
     if (status === 503) throw new Broken(`status 503 without Retry-After: ${text.slice(0, 300)}`);
     const cause = await this.#life.service.causeOf(/report the id ([0-9a-f-]{36})/.exec(text)?.[1] ?? 'none');
     const error = cause?.error ?? text.slice(0, 300);
-    throw new Fault(`status ${status} by ${DATABASE_AWAY.test(error) ? 'a database that is away' : error}`, cause?.logged ?? text);
+    throw new Fault(
+      `status ${status} by ${DATABASE_AWAY.test(error) ? 'a database that is away' : error}`,
+      cause?.logged ?? text,
+    );
   }
 
-  #mustBeSound({ result, bare, status: expected }: Operation, { status, text, result: given }: Answer, draw: Draw): void {
+  #mustBeSound(
+    { result, bare, status: expected }: Operation,
+    { status, text, result: given }: Answer,
+    draw: Draw,
+  ): void {
     const other = this.#life.entities.find((entity) => entity !== draw.entity)!;
     if (text.includes(markOfEntity(other.name))) throw new Broken(`the answer shows what ${other.name} was told`);
     if (status >= 300 || result === undefined || expected === 204) return;
     const read = result.safeParse(given);
     if (!read.success) {
       const [issue] = read.error.issues;
-      throw new Broken(`the answer does not fit the contract${bare ? '' : ' (result)'}: ${issue!.path.join('.')} ${issue!.message}`);
+      throw new Broken(
+        `the answer does not fit the contract${bare ? '' : ' (result)'}: ${issue!.path.join('.')} ${issue!.message}`,
+      );
     }
   }
 
   /** One after the other: a blow waits until what the one before broke is there again. The walk goes on meanwhile. */
   async #strike({ blow, name, seed }: Extract<Planned, { blow: Blow }>): Promise<void> {
     const before = this.#repair;
-    this.#repair = before.then(async () => {
-      this.#count(name, 'done');
-      this.#options.say(`${name} (operation ${this.done.length})`);
-      await this.#breakAndRepair(blow, randomFor('blow', seed));
-    }).catch((error: Error) => this.note(`${name}: the service did not come back`, error.stack!, null));
+    this.#repair = before
+      .then(async () => {
+        this.#count(name, 'done');
+        this.#options.say(`${name} (operation ${this.done.length})`);
+        await this.#breakAndRepair(blow, randomFor('blow', seed));
+      })
+      .catch((error: Error) => this.note(`${name}: the service did not come back`, error.stack!, null));
     await before;
   }
 
@@ -209,7 +235,8 @@ export class Walk {
 
   async #copy(): Promise<void> {
     await this.#life.service.copyDatabase(COPY);
-    for (const { erasures } of this.#life.entities) for (const userId of erasures.keys()) this.askedBeforeCopy.add(userId);
+    for (const { erasures } of this.#life.entities)
+      for (const userId of erasures.keys()) this.askedBeforeCopy.add(userId);
   }
 
   #count(name: string, outcome: string): void {
@@ -223,6 +250,9 @@ export const COPY = 'copied';
 
 /** The same text for the same fault of another object. */
 export function withoutIds(text: string): string {
-  return text.replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '<uuid>').replaceAll(/\b[a-z]{2,7}_(?=\w*\d)\w{8,}/g, '<id>')
-    .replaceAll(/\d+/g, '<n>').slice(0, 240);
+  return text
+    .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '<uuid>')
+    .replaceAll(/\b[a-z]{2,7}_(?=\w*\d)\w{8,}/g, '<id>')
+    .replaceAll(/\d+/g, '<n>')
+    .slice(0, 240);
 }

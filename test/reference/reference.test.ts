@@ -19,11 +19,19 @@ function whyNot(shown: string): string | null {
 
 describe.each(sections)('$heading', ({ file, heading, sentences }) => {
   test('carries its heading as its name', () => {
-    expect(basename(file, '.md')).toBe(heading.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-').replaceAll(/^-|-$/g, ''));
+    expect(basename(file, '.md')).toBe(
+      heading
+        .toLowerCase()
+        .replaceAll(/[^a-z0-9]+/g, '-')
+        .replaceAll(/^-|-$/g, ''),
+    );
   });
 
   test('names, for each sentence, tests that stand', () => {
-    expect(sentences.filter(({ shown }) => shown.length === 0).map(({ says }) => says), 'sentences without a test').toEqual([]);
+    expect(
+      sentences.filter(({ shown }) => shown.length === 0).map(({ says }) => says),
+      'sentences without a test',
+    ).toEqual([]);
     expect(sentences.flatMap(({ shown }) => shown.flatMap((one) => whyNot(one) ?? []))).toEqual([]);
     expect(sentences).not.toHaveLength(0);
   });

@@ -9,7 +9,8 @@ type Sentence = { says: string; shown: string[] };
 type Section = { file: string; heading: string; paths: string[]; sentences: Sentence[] };
 
 /**
- * `# Heading`, `## METHOD /path, METHOD /path`, `- Sentence.`, and below it, as often as needed, `  - path/of.test.ts: group › test`, or
+ * `# Heading`, `## METHOD /path, METHOD /path`, `- Sentence.`, and below it, as often as needed, ` - path/of.test.ts:
+ * group › test`, or
  * `  - none: why`.
  */
 function sectionOf(file: string): Section {

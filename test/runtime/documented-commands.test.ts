@@ -16,11 +16,28 @@ import { foreignPostgres } from '../harness/syncs/foreign-postgres.ts';
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
 /** A page uses what the ones before it have made; erasing people comes last. */
 const PAGES = [
-  'README.md', 'docs/first-import.md', 'docs/imports.md', 'docs/feed.md', 'docs/connectors.md', 'docs/syncs.md', 'docs/apps.md',
-  'docs/tracking.md', 'docs/reading.md', 'docs/funnels.md', 'docs/segments.md', 'docs/campaigns.md',
-  'docs/transactional-messages.md', 'docs/files.md',
-  'docs/user-tokens.md', 'docs/data-wallet.md', 'docs/push-certificates.md', 'docs/push-providers.md', 'docs/users.md',
-  'docs/exports.md', 'docs/attention.md', 'docs/gdpr.md',
+  'README.md',
+  'docs/first-import.md',
+  'docs/imports.md',
+  'docs/feed.md',
+  'docs/connectors.md',
+  'docs/syncs.md',
+  'docs/apps.md',
+  'docs/tracking.md',
+  'docs/reading.md',
+  'docs/funnels.md',
+  'docs/segments.md',
+  'docs/campaigns.md',
+  'docs/transactional-messages.md',
+  'docs/files.md',
+  'docs/user-tokens.md',
+  'docs/data-wallet.md',
+  'docs/push-certificates.md',
+  'docs/push-providers.md',
+  'docs/users.md',
+  'docs/exports.md',
+  'docs/attention.md',
+  'docs/gdpr.md',
 ];
 /** Blocks that can't be run here, each with a reason above it; they should become fewer. */
 const MAX_NOT_RUN = 36;
@@ -38,7 +55,8 @@ async function freePort(): Promise<number> {
 async function cloned(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-docs-'));
   onFileEnd(() => rm(folder, { recursive: true, force: true }));
-  for (const name of await readdir(PROJECT)) if (!name.startsWith('.')) await symlink(join(PROJECT, name), join(folder, name));
+  for (const name of await readdir(PROJECT))
+    if (!name.startsWith('.')) await symlink(join(PROJECT, name), join(folder, name));
   await mkdir(join(folder, '.bin'));
   await symlink(join(PROJECT, 'cli/millrace.js'), join(folder, '.bin/millrace'));
   return folder;
@@ -46,13 +64,20 @@ async function cloned(): Promise<string> {
 
 async function started(folder: string, port: number): Promise<void> {
   const service = spawn(process.execPath, [join(PROJECT, 'runtime/start.ts')], {
-    cwd: folder, env: { ...programEnv(), PORT: String(port), MILLRACE_FETCH_ALLOW: '127.0.0.1' }, stdio: 'ignore',
+    cwd: folder,
+    env: { ...programEnv(), PORT: String(port), MILLRACE_FETCH_ALLOW: '127.0.0.1' },
+    stdio: 'ignore',
   });
   onFileEnd(async () => {
     const ended = once(service, 'exit');
     if (service.exitCode === null && service.kill('SIGTERM')) await ended;
   });
-  await waitFor('the service', () => fetch(`http://127.0.0.1:${port}/health/ready?parts=all`).then(({ ok }) => ok || null, () => null));
+  await waitFor('the service', () =>
+    fetch(`http://127.0.0.1:${port}/health/ready?parts=all`).then(
+      ({ ok }) => ok || null,
+      () => null,
+    ),
+  );
 }
 
 /** A shell in which block after block is run; what one sets the next ones have. */
@@ -66,12 +91,18 @@ class Shell {
     this.#folder = folder;
     const path = [join(folder, '.bin'), dirname(process.execPath), process.env['PATH']].join(':');
     this.#bash = spawn('bash', ['--noprofile', '--norc'], {
-      cwd: folder, env: { ...programEnv(), PATH: path, MILLRACE_URL: url }, stdio: 'pipe',
+      cwd: folder,
+      env: { ...programEnv(), PATH: path, MILLRACE_URL: url },
+      stdio: 'pipe',
     });
     for (const stream of [this.#bash.stdout!, this.#bash.stderr!]) {
-      stream.on('data', (chunk: Buffer) => { this.#said += chunk.toString(); });
+      stream.on('data', (chunk: Buffer) => {
+        this.#said += chunk.toString();
+      });
     }
-    onFileEnd(async () => { this.#bash.kill(); });
+    onFileEnd(async () => {
+      this.#bash.kill();
+    });
   }
 
   /** Gives what a block has printed, and the status of the first command that failed. */
@@ -81,10 +112,13 @@ class Shell {
     await writeFile(file, `${code}\n`);
     const before = this.#said.length;
     const end = new RegExp(`@@${this.#blocks} (\\d+)\\n`);
-    this.#bash.stdin!.write(`failed=0; trap 'status=$?; [ $failed != 0 ] || failed=$status' ERR\n. '${file}' < /dev/null\ntrap - ERR\n`
-      + `echo "@@${this.#blocks} $failed"\n`);
-    const ended = await waitFor(`block ${this.#blocks} to end; it said ${this.#said.slice(-500)}`,
-      async () => end.exec(this.#said.slice(before)));
+    this.#bash.stdin!.write(
+      `failed=0; trap 'status=$?; [ $failed != 0 ] || failed=$status' ERR\n. '${file}' < /dev/null\ntrap - ERR\n` +
+        `echo "@@${this.#blocks} $failed"\n`,
+    );
+    const ended = await waitFor(`block ${this.#blocks} to end; it said ${this.#said.slice(-500)}`, async () =>
+      end.exec(this.#said.slice(before)),
+    );
     return { said: this.#said.slice(before, before + ended.index), status: Number(ended[1]) };
   }
 }
@@ -99,8 +133,13 @@ it('every command block of README and docs works as copied, in order', async () 
       VALUES ('carol@example.com', 'gold', '29/02/1980', NULL, now() - interval '1 day')`);
   await started(folder, port);
   /** What a reader puts in, too: where their service runs, and how their database is reached. */
-  const own = (code: string) => code.replaceAll('http://127.0.0.1:8080', `http://127.0.0.1:${port}`)
-    .replace('{ "host": "db.example.com", "database": "shop", "user": "reader", "password": "…" }', JSON.stringify(settings));
+  const own = (code: string) =>
+    code
+      .replaceAll('http://127.0.0.1:8080', `http://127.0.0.1:${port}`)
+      .replace(
+        '{ "host": "db.example.com", "database": "shop", "user": "reader", "password": "…" }',
+        JSON.stringify(settings),
+      );
   const shell = new Shell(folder, `http://127.0.0.1:${port}`);
   for (const page of PAGES) {
     for (const block of await shellBlocks(page)) {
@@ -116,7 +155,9 @@ it('few blocks are not run, each for a reason', async () => {
   const docs = (await readdir(join(PROJECT, 'docs'))).filter((name) => name.endsWith('.md'));
   const pages = ['README.md', ...docs.map((name) => `docs/${name}`)];
   const blocks = (await Promise.all(pages.map((page) => shellBlocks(page)))).flat();
-  const left = blocks.filter(({ page, notRun }) => notRun === null && !PAGES.includes(page)).map(({ page, line }) => `${page}:${line}`);
+  const left = blocks
+    .filter(({ page, notRun }) => notRun === null && !PAGES.includes(page))
+    .map(({ page, line }) => `${page}:${line}`);
   expect(left).toEqual([]);
   expect(blocks.filter(({ notRun }) => notRun !== null).length).toBeLessThanOrEqual(MAX_NOT_RUN);
 });

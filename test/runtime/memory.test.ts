@@ -4,7 +4,10 @@ import { expect, test } from 'vitest';
 
 const MIB = 1024 ** 2;
 
-/** Fills the heap and lets go of it, until V8's own collections have kept enough: what they keep differs from round to round. */
+/**
+ * Fills the heap and lets go of it, until V8's own collections have kept enough: what they keep differs from round to
+ * round.
+ */
 const PROGRAM = `
   import { besideHeap, releaseUnusedMemory } from '${new URL('../../runtime/memory.ts', import.meta.url).href}';
   const usualBytes = besideHeap();
@@ -29,7 +32,12 @@ const PROGRAM = `
 `;
 
 test('memory that V8 keeps and does not use is given back', async () => {
-  const { stdout } = await promisify(execFile)(process.execPath, ['--max-semi-space-size=16', '--input-type=module', '-e', PROGRAM]);
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    '--max-semi-space-size=16',
+    '--input-type=module',
+    '-e',
+    PROGRAM,
+  ]);
   const { usual, kept, left } = JSON.parse(stdout) as Record<'usual' | 'kept' | 'left', number>;
   expect(kept - usual, 'the program has V8 keep pages').toBeGreaterThanOrEqual(70 * MIB);
   expect(left - usual).toBeLessThan((kept - usual) / 2);

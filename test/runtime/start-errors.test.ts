@@ -29,36 +29,69 @@ beforeAll(async () => {
 async function start(env: Record<string, string>): Promise<{ code: unknown; lines: string[] }> {
   const child = spawn(process.execPath, [START], {
     env: {
-      ...programEnv(), MILLRACE_DATA_DIR: join(home, randomUUID()), DATABASE_URL: inject('postgres').adminUrl,
+      ...programEnv(),
+      MILLRACE_DATA_DIR: join(home, randomUUID()),
+      DATABASE_URL: inject('postgres').adminUrl,
       TEMPORAL_ADDRESS: NO_TEMPORAL,
-      MILLRACE_SECRET_KEY: Buffer.alloc(32, 7).toString('base64'), MILLRACE_FILES: `file:${join(home, 'files')}`, ...env,
+      MILLRACE_SECRET_KEY: Buffer.alloc(32, 7).toString('base64'),
+      MILLRACE_FILES: `file:${join(home, 'files')}`,
+      ...env,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   onFileEnd(async () => child.kill('SIGKILL'));
-  const ended = new Promise((resolve) => { child.once('exit', resolve); });
+  const ended = new Promise((resolve) => {
+    child.once('exit', resolve);
+  });
   const said = await Promise.all([text(child.stdout), text(child.stderr)]);
-  return { code: await ended, lines: said.join('').split('\n').filter((line) => line !== '' && !line.startsWith('{')) };
+  return {
+    code: await ended,
+    lines: said
+      .join('')
+      .split('\n')
+      .filter((line) => line !== '' && !line.startsWith('{')),
+  };
 }
 
 const databaseUrl = (change: Partial<URL>) => Object.assign(new URL(inject('postgres').adminUrl), change).href;
 
 describe('a process that can not start', () => {
   it.concurrent.each([
-    ['nothing listens', () => ({ DATABASE_URL: `postgres://millrace@127.0.0.1:${CLOSED_PORT}/millrace` }),
-      /^DATABASE_URL: 127\.0\.0\.1:47 refused the connection: check that it runs, and the port\.$/],
-    ['the password is wrong', () => ({ DATABASE_URL: databaseUrl({ password: WRONG }) }),
-      /^DATABASE_URL: 127\.0\.0\.1:\d+ does not take this user with this password: check both\.$/],
-    ['there is no such database', () => ({ DATABASE_URL: databaseUrl({ pathname: '/none' }) }),
-      /^DATABASE_URL: 127\.0\.0\.1:\d+ has no database of this name: check it\.$/],
-    ['the folder of files can not be made', () => ({ MILLRACE_FILES: `file:${join(home, 'a-file', 'files')}` }),
-      /^MILLRACE_FILES: the folder \S+a-file\/files can't be used \(ENOTDIR\): a file is in the way\.$/],
-    ['the data folder can not be written', () => ({ MILLRACE_DATA_DIR: join(home, 'a-file') }),
-      /^MILLRACE_DATA_DIR: the folder \S+a-file can't be used \(EEXIST\): a file is in the way\.$/],
-    ['no data folder can be made', () => ({ MILLRACE_DATA_DIR: '/proc/millrace/data' }),
-      /^MILLRACE_DATA_DIR: the folder \/proc\/millrace\/data can't be used \((?:ENOENT|EACCES|EPERM|EROFS)\): .+\.$/],
-    ['no folder of files can be made', () => ({ MILLRACE_FILES: 'file:/proc/millrace/files' }),
-      /^MILLRACE_FILES: the folder \/proc\/millrace\/files can't be used \((?:ENOENT|EACCES|EPERM|EROFS)\): .+\.$/],
+    [
+      'nothing listens',
+      () => ({ DATABASE_URL: `postgres://millrace@127.0.0.1:${CLOSED_PORT}/millrace` }),
+      /^DATABASE_URL: 127\.0\.0\.1:47 refused the connection: check that it runs, and the port\.$/,
+    ],
+    [
+      'the password is wrong',
+      () => ({ DATABASE_URL: databaseUrl({ password: WRONG }) }),
+      /^DATABASE_URL: 127\.0\.0\.1:\d+ does not take this user with this password: check both\.$/,
+    ],
+    [
+      'there is no such database',
+      () => ({ DATABASE_URL: databaseUrl({ pathname: '/none' }) }),
+      /^DATABASE_URL: 127\.0\.0\.1:\d+ has no database of this name: check it\.$/,
+    ],
+    [
+      'the folder of files can not be made',
+      () => ({ MILLRACE_FILES: `file:${join(home, 'a-file', 'files')}` }),
+      /^MILLRACE_FILES: the folder \S+a-file\/files can't be used \(ENOTDIR\): a file is in the way\.$/,
+    ],
+    [
+      'the data folder can not be written',
+      () => ({ MILLRACE_DATA_DIR: join(home, 'a-file') }),
+      /^MILLRACE_DATA_DIR: the folder \S+a-file can't be used \(EEXIST\): a file is in the way\.$/,
+    ],
+    [
+      'no data folder can be made',
+      () => ({ MILLRACE_DATA_DIR: '/proc/millrace/data' }),
+      /^MILLRACE_DATA_DIR: the folder \/proc\/millrace\/data can't be used \((?:ENOENT|EACCES|EPERM|EROFS)\): .+\.$/,
+    ],
+    [
+      'no folder of files can be made',
+      () => ({ MILLRACE_FILES: 'file:/proc/millrace/files' }),
+      /^MILLRACE_FILES: the folder \/proc\/millrace\/files can't be used \((?:ENOENT|EACCES|EPERM|EROFS)\): .+\.$/,
+    ],
   ])('says one sentence that names the variable if %s', async (_, env, sentence) => {
     expect(await start(env())).toEqual({ code: 1, lines: [expect.stringMatching(sentence)] });
   });
@@ -74,8 +107,10 @@ it('a wrong TEMPORAL_ADDRESS is said in one sentence, once, and waited for', asy
   };
   await superviseTemporal({ temporal, log: { info() {}, warn, error() {} }, sweepSeconds: 0.01 }, stopping.signal);
   await temporal.connection.close();
-  expect(said).toEqual([[
-    { errorClass: expect.any(String), code: expect.any(String) },
-    `TEMPORAL_ADDRESS: there is no Temporal at ${NO_TEMPORAL}; accepted work waits until there is`,
-  ]]);
+  expect(said).toEqual([
+    [
+      { errorClass: expect.any(String), code: expect.any(String) },
+      `TEMPORAL_ADDRESS: there is no Temporal at ${NO_TEMPORAL}; accepted work waits until there is`,
+    ],
+  ]);
 });

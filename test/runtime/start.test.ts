@@ -38,7 +38,10 @@ function start(port: number, env: Record<string, string> = {}): Service {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let said = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => { said += chunk.toString(); });
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => {
+      said += chunk.toString();
+    });
   const ended = once(child, 'exit').then(([code]) => code as number | null);
   const kill = (signal: NodeJS.Signals) => {
     child.kill(signal);
@@ -53,13 +56,18 @@ function start(port: number, env: Record<string, string> = {}): Service {
 
 async function ready({ url, said }: Service): Promise<string[]> {
   const answer = await waitFor(`a service that is ready; it said: ${said()}`, () =>
-    fetch(`${url}/health/ready?parts=all`).then((reply) => (reply.ok ? reply : null), () => null));
+    fetch(`${url}/health/ready?parts=all`).then(
+      (reply) => (reply.ok ? reply : null),
+      () => null,
+    ),
+  );
   return ((await answer.json()) as { parts: { name: string }[] }).parts.map(({ name }) => name);
 }
 
 async function call<T>({ url }: Service, path: string, token: string | null, body?: object): Promise<T> {
   const reply = await fetch(url + path, {
-    method: body ? 'POST' : 'GET', ...(body ? { body: JSON.stringify(body) } : {}),
+    method: body ? 'POST' : 'GET',
+    ...(body ? { body: JSON.stringify(body) } : {}),
     headers: { 'content-type': 'application/json', ...(token ? { authorization: `Token ${token}` } : {}) },
   });
   return ((await reply.json()) as { result: T }).result;
@@ -67,12 +75,15 @@ async function call<T>({ url }: Service, path: string, token: string | null, bod
 
 async function login(service: Service): Promise<string> {
   const password = (await readFile(join(folder.path, 'admin-password'), 'utf8')).trim();
-  return (await call<{ auth_token: string }>(service, '/api/login', null, { email: 'admin@millrace.local', password })).auth_token;
+  return (await call<{ auth_token: string }>(service, '/api/login', null, { email: 'admin@millrace.local', password }))
+    .auth_token;
 }
 
 async function children(): Promise<ProcessIdentity[]> {
   const records = (await readdir(folder.path)).filter((file) => /^child\..*\.json$/.test(file));
-  return Promise.all(records.map(async (file) => JSON.parse(await readFile(join(folder.path, file), 'utf8')) as ProcessIdentity));
+  return Promise.all(
+    records.map(async (file) => JSON.parse(await readFile(join(folder.path, file), 'utf8')) as ProcessIdentity),
+  );
 }
 
 describe('npm start', () => {
@@ -84,16 +95,28 @@ describe('npm start', () => {
     rememberSecret(secret);
     const first = start(18_181, { MILLRACE_METRICS_ADDRESS: '127.0.0.1:18186', MILLRACE_METRICS_TOKEN: secret });
     expect(await ready(first)).toEqual([
-      'postgres', 'migrations', 'files', 'temporal', 'worker of flows', 'worker of bulk', 'worker of syncs', 'worker of sends',
-      'worker of mails']);
+      'postgres',
+      'migrations',
+      'files',
+      'temporal',
+      'worker of flows',
+      'worker of bulk',
+      'worker of syncs',
+      'worker of sends',
+      'worker of mails',
+    ]);
     expect((await stat(join(folder.path, 'admin-password'))).mode & 0o777).toBe(0o600);
     expect((await stat(folder.path)).mode & 0o777).toBe(process.getuid!() === 0 ? 0o711 : 0o700);
-    const metrics = (port: number, authorization: string) => fetch(`http://127.0.0.1:${port}/metrics`, { headers: { authorization } });
+    const metrics = (port: number, authorization: string) =>
+      fetch(`http://127.0.0.1:${port}/metrics`, { headers: { authorization } });
     expect(await (await metrics(18_186, `Bearer ${secret}`)).text()).toContain('millrace_step_seconds');
-    expect([(await metrics(18_186, 'Bearer wrong')).status, (await metrics(18_181, `Bearer ${secret}`)).status]).toEqual([401, 404]);
+    expect([
+      (await metrics(18_186, 'Bearer wrong')).status,
+      (await metrics(18_181, `Bearer ${secret}`)).status,
+    ]).toEqual([401, 404]);
     expect((await fetch('http://127.0.0.1:18186/health/live')).status).toBe(404);
     const password = (await readFile(join(folder.path, 'admin-password'), 'utf8')).trim();
-    expect(first.said().split(password)).toHaveLength(2);                        // said once
+    expect(first.said().split(password)).toHaveLength(2); // said once
     const token = await login(first);
     const { identifier } = await call<{ identifier: string }>(first, '/api/system_of_records', token, { name: 'Kept' });
 
@@ -114,7 +137,8 @@ describe('npm start', () => {
 
     const heirs = await children();
     const before = third.said().length;
-    // So many at once that each session of the pool is in use when the signal comes; their clients keep the connections.
+    // So many at once that each session of the pool is in use when the signal comes; their clients keep the
+    // connections.
     const underWay = Array.from({ length: 60 }, () => call(third, '/api/system_of_records', token).catch(() => null));
     await Promise.race(underWay);
     expect(await third.kill('SIGTERM')).toBe(0);
@@ -125,11 +149,19 @@ describe('npm start', () => {
 
   it('has its keys rotated in the data folder, the one that wraps them too, and starts with what it drew', async () => {
     const before = await readFile(join(folder.path, 'secret-key'), 'utf8');
-    const ROTATIONS = [[['rotate'], 'data key 2 seals'], [['rotate', '--wrapping'], 'secret-key.before holds the one before']] as const;
+    const ROTATIONS = [
+      [['rotate'], 'data key 2 seals'],
+      [['rotate', '--wrapping'], 'secret-key.before holds the one before'],
+    ] as const;
     for (const [args, says] of ROTATIONS) {
-      const child = spawn(process.execPath, [fileURLToPath(new URL('../../runtime/keys.ts', import.meta.url)), ...args], {
-        env: { ...programEnv(), MILLRACE_DATA_DIR: folder.path }, stdio: ['ignore', 'pipe', 'inherit'],
-      });
+      const child = spawn(
+        process.execPath,
+        [fileURLToPath(new URL('../../runtime/keys.ts', import.meta.url)), ...args],
+        {
+          env: { ...programEnv(), MILLRACE_DATA_DIR: folder.path },
+          stdio: ['ignore', 'pipe', 'inherit'],
+        },
+      );
       expect((await Array.fromAsync(child.stdout)).join('')).toContain(says);
     }
     expect(await readFile(join(folder.path, 'secret-key.before'), 'utf8')).toBe(before);
@@ -137,7 +169,11 @@ describe('npm start', () => {
     expect((await stat(join(folder.path, 'secret-key.before'))).mode & 0o777).toBe(0o600);
     const service = start(18_181);
     await ready(service);
-    const sors = await call<{ name: string; api_keys: string[] }[]>(service, '/api/system_of_records', await login(service));
+    const sors = await call<{ name: string; api_keys: string[] }[]>(
+      service,
+      '/api/system_of_records',
+      await login(service),
+    );
     expect(sors).toContainEqual(expect.objectContaining({ name: 'Kept', api_keys: [expect.any(String)] }));
     running = service;
   });
@@ -156,7 +192,9 @@ describe('npm start', () => {
     const service = start(18_188, { MILLRACE_LOG_FORMAT: 'text' });
     await ready(service);
     const said = await waitFor('the welcome', async () => (service.said().includes('Ctrl-C') ? service.said() : null));
-    expect(said).toContain(`  Sign in   as admin@millrace.local, with the password in ${join(folder.path, 'admin-password')}`);
+    expect(said).toContain(
+      `  Sign in   as admin@millrace.local, with the password in ${join(folder.path, 'admin-password')}`,
+    );
     expect(said).toContain(`${service.url}/manual/first-import.md`);
     expect(said).not.toContain('{"level"');
     const parts = await children();

@@ -17,7 +17,13 @@ it('a call that waits to be tried again ends when its client is closed, and not 
   const address = `127.0.0.1:${(broken.address() as AddressInfo).port}`;
   const client = await openTemporalClient({ address, namespace: 'none' }, 'test');
 
-  const called = client.workflow.getHandle('none').signal('none').then(() => null, (error: Error) => error);
+  const called = client.workflow
+    .getHandle('none')
+    .signal('none')
+    .then(
+      () => null,
+      (error: Error) => error,
+    );
   await once(broken, 'connection');
   await client.connection.close();
 

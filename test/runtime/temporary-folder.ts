@@ -6,7 +6,7 @@ import { openDataFolder } from '../../runtime/embedded/data-folder.ts';
 
 /** A data folder of its own for each test, or one for all that stand beside this call; `path` holds during a test. */
 export function useDataFolder(folder = { path: '' }, { isShared = false } = {}): { path: string } {
-  const [before, after] = isShared ? [beforeAll, afterAll] as const : [beforeEach, afterEach] as const;
+  const [before, after] = isShared ? ([beforeAll, afterAll] as const) : ([beforeEach, afterEach] as const);
   before(async () => {
     folder.path = await mkdtemp(join(tmpdir(), 'millrace-runtime-'));
     await openDataFolder(folder.path);

@@ -16,10 +16,17 @@ type Filtered = FilterTable & {
 };
 
 /**
- * Values that filters and steps of funnels compare with. Erasure removes those that mean a person (`meaningOf`). The rest
- * stays, and is listed in the request and the receipt (gdpr/kept-values.ts).
+ * Values that filters and steps of funnels compare with. Erasure removes those that mean a person (`meaningOf`). The
+ * rest stays, and is listed in the request and the receipt (gdpr/kept-values.ts).
  */
-export function filtersLocation({ name, column, otherColumns, holds, erasedBy, changed }: Filtered): PersonalDataLocation {
+export function filtersLocation({
+  name,
+  column,
+  otherColumns,
+  holds,
+  erasedBy,
+  changed,
+}: Filtered): PersonalDataLocation {
   return {
     name,
     columns: [column],
@@ -35,11 +42,13 @@ export function filtersLocation({ name, column, otherColumns, holds, erasedBy, c
       }
       return rows;
     },
-    async* export({ db }, entityId, people) {
+    async *export({ db }, entityId, people) {
       const matches = new TextMatches();
       for await (const page of listFilterPages(db, { name, column }, entityId)) {
         for (const { identifier, stored } of page) {
-          const texts = listFilterValues(stored).filter(({ on }) => on !== 'devices').map(({ text }) => text);
+          const texts = listFilterValues(stored)
+            .filter(({ on }) => on !== 'devices')
+            .map(({ text }) => text);
           const named = await listNaming(db, entityId, people, texts);
           if (named.size > 0) matches.add(identifier, named.size);
         }
@@ -68,16 +77,26 @@ export function filtersLocation({ name, column, otherColumns, holds, erasedBy, c
 }
 
 async function removeValues(
-  tx: Tx, { name, column }: FilterTable, entityId: number, ids: readonly number[],
+  tx: Tx,
+  { name, column }: FilterTable,
+  entityId: number,
+  ids: readonly number[],
   isPersons: (value: FilterValue) => boolean,
 ): Promise<number[]> {
-  const rows = readRows<StoredRow>(await tx.query(
-    `SELECT id, identifier, ${column} AS stored FROM ${name} WHERE entity_id = $1 AND id = ANY ($2)
-     ORDER BY id FOR NO KEY UPDATE`, [entityId, ids]));
+  const rows = readRows<StoredRow>(
+    await tx.query(
+      `SELECT id, identifier, ${column} AS stored FROM ${name} WHERE entity_id = $1 AND id = ANY ($2)
+     ORDER BY id FOR NO KEY UPDATE`,
+      [entityId, ids],
+    ),
+  );
   const changed = rows.filter(({ stored }) => stored !== null && listFilterValues(stored).some(isPersons));
   for (const { id, stored } of changed) {
-    await tx.query(`UPDATE ${name} SET ${column} = $3 WHERE entity_id = $1 AND id = $2`,
-      [entityId, id, JSON.stringify(removeFilterValues(stored, isPersons))]);
+    await tx.query(`UPDATE ${name} SET ${column} = $3 WHERE entity_id = $1 AND id = $2`, [
+      entityId,
+      id,
+      JSON.stringify(removeFilterValues(stored, isPersons)),
+    ]);
   }
   return changed.map(({ id }) => id);
 }

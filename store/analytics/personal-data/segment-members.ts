@@ -4,16 +4,17 @@ import { DEVICE_SUBJECTS, rowsOfPeople, USER_SUBJECTS } from '../../gdpr/rows-of
 const KEY = 'segment_id, person';
 
 /**
- * By segment_members_by_person. A device is a person in a segment where the segment's app knows no user of it, or several: then it is
- * theirs where no other person uses it in that app, or it asks for itself.
+ * By segment_members_by_person. A device is a person in a segment where the segment's app knows no user of it, or
+ * several: then it is theirs where no other person uses it in that app, or it asks for itself.
  */
 export const segmentMembers: PersonalDataLocation = {
   name: 'segment_members',
   columns: ['segment_id', 'person'],
   otherColumns: ['entity_id'],
   holds: 'the fact that a person is in a segment',
-  foundBy: 'user id; device id, if no one else uses the device in the segment\'s app, or if [the device '
-    + 'itself](gdpr.md#from-a-device) makes the request',
+  foundBy:
+    "user id; device id, if no one else uses the device in the segment's app, or if [the device " +
+    'itself](gdpr.md#from-a-device) makes the request',
   erasedBy: 'deleting the rows; a refresh leaves out erased people',
   ...rowsOfPeople({
     table: 'segment_members',

@@ -18,13 +18,20 @@ export const customers: PersonalDataLocation = {
   holds: 'the fact that a customer has values',
   foundBy: 'customer type and id',
   erasedBy: 'deleting the rows',
-  count: ({ db }, entityId, people) => countRows(db, `customers c ${CUSTOMERS_AMONG}`, peopleAndDeviceKeys(entityId, people)),
-  async* export({ db }, entityId, people) {
+  count: ({ db }, entityId, people) =>
+    countRows(db, `customers c ${CUSTOMERS_AMONG}`, peopleAndDeviceKeys(entityId, people)),
+  async *export({ db }, entityId, people) {
     const { rows } = await db.query(
-      `SELECT c.customer_id, c.customer_type FROM customers c ${CUSTOMERS_AMONG}`, peopleAndDeviceKeys(entityId, people));
+      `SELECT c.customer_id, c.customer_type FROM customers c ${CUSTOMERS_AMONG}`,
+      peopleAndDeviceKeys(entityId, people),
+    );
     yield* rows;
   },
-  erase: ({ db, tally }, entityId, people) => inBatches(db,
-    `DELETE FROM customers WHERE ctid = ANY (ARRAY(SELECT c.ctid FROM customers c ${CUSTOMERS_AMONG} LIMIT ${BATCH}))`,
-    peopleAndDeviceKeys(entityId, people), tally),
+  erase: ({ db, tally }, entityId, people) =>
+    inBatches(
+      db,
+      `DELETE FROM customers WHERE ctid = ANY (ARRAY(SELECT c.ctid FROM customers c ${CUSTOMERS_AMONG} LIMIT ${BATCH}))`,
+      peopleAndDeviceKeys(entityId, people),
+      tally,
+    ),
 };

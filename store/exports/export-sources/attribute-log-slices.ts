@@ -3,7 +3,10 @@ import { attributeColumns, joinNames, type NamedAttributes } from './attributes.
 import { type ExportScope, inWindow, literal, literalList } from './export-scope.ts';
 import { copyStatement } from './printed.ts';
 
-/** Behind all that changed before this moment, in Postgres's text: a Date would cut its microseconds off. No customer's id. */
+/**
+ * Behind all that changed before this moment, in Postgres's text: a Date would cut its microseconds off. No customer's
+ * id.
+ */
 export type LogCheckpoint = { changedSince: string };
 
 /** What one statement takes of the log: some thousand customers, or all that one transaction changed. */
@@ -13,9 +16,15 @@ const MOMENTS = 1_000;
 
 type Moment = { at: string; bytes: number };
 
-/** Reads the values that changed within the window by the change log, in the order of their change; `source` is the FROM of rows `r`. */
+/**
+ * Reads the values that changed within the window by the change log, in the order of their change; `source` is the FROM
+ * of rows `r`.
+ */
 export async function* sliceLog(
-  session: Queryable, named: NamedAttributes, scope: ExportScope, from: LogCheckpoint | null,
+  session: Queryable,
+  named: NamedAttributes,
+  scope: ExportScope,
+  from: LogCheckpoint | null,
 ): AsyncGenerator<{ source: string; statement: string; next: LogCheckpoint }> {
   const end = scope.window.end.toISOString();
   let since = from?.changedSince ?? scope.window.start!.toISOString();
@@ -38,12 +47,16 @@ export async function* sliceLog(
   }
 }
 
-/** The next moments at which something of the scope's SoRs changed, by the log's key. Arrays are not read for their size. */
+/**
+ * The next moments at which something of the scope's SoRs changed, by the log's key. Arrays are not read for their
+ * size.
+ */
 async function listMoments(session: Queryable, scope: ExportScope, since: string): Promise<Moment[]> {
   const { rows } = await session.query<Moment>(
     `SELECT received_at::text AS at, sum(pg_column_size(customer_ids))::bigint AS bytes FROM attribute_change_log
      WHERE ${inLog(scope)} AND received_at >= ${literal(since)}::timestamptz
-     GROUP BY received_at ORDER BY received_at LIMIT ${MOMENTS}`);
+     GROUP BY received_at ORDER BY received_at LIMIT ${MOMENTS}`,
+  );
   return rows;
 }
 
@@ -52,8 +65,8 @@ function inLog({ entityId, sors, window }: ExportScope): string {
 }
 
 /**
- * Each customer's values are one range of their key. Those dated as the entry are what it tells of: others changed again since.
- * One transaction may have several entries, and a customer stands in one for each value.
+ * Each customer's values are one range of their key. Those dated as the entry are what it tells of: others changed
+ * again since. One transaction may have several entries, and a customer stands in one for each value.
  */
 function changedFrom(scope: ExportScope, named: NamedAttributes, since: string, until: string): string {
   return `FROM (

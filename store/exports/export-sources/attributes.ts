@@ -11,14 +11,17 @@ export type NamedAttributes = ReadonlyMap<number, readonly [sor: string, attribu
 
 /** Returns the attributes of the scope's Systems of Records, all or those of one type; none that is deleted. */
 export async function listNamedAttributes(
-  session: Queryable, { entityId, sors }: ExportScope, valueType?: ValueType,
+  session: Queryable,
+  { entityId, sors }: ExportScope,
+  valueType?: ValueType,
 ): Promise<NamedAttributes> {
   const { rows } = await session.query<{ id: number; sor: string; attribute: string; key: string }>(
     `SELECT a.id, s.identifier AS sor, a.identifier AS attribute, a.key
      FROM customer_attributes a JOIN systems_of_records s ON s.entity_id = a.entity_id AND s.id = a.sor_id
      WHERE a.entity_id = $1 AND a.sor_id = ANY ($2) AND a.deleted_at IS NULL AND s.deleted_at IS NULL
        AND ($3::text IS NULL OR a.value_type = $3) ORDER BY a.id`,
-    [entityId, sors.map(({ id }) => id), valueType ?? null]);
+    [entityId, sors.map(({ id }) => id), valueType ?? null],
+  );
   return new Map(rows.map(({ id, sor, attribute, key }) => [id, [sor, attribute, key]]));
 }
 
@@ -28,7 +31,10 @@ export function joinNames(named: NamedAttributes): string {
   return `CROSS JOIN LATERAL (SELECT ${byId}::jsonb -> r.attribute_id::text AS names OFFSET 0) named`;
 }
 
-/** As an import reads it: docs/imports.md, "Values". A value that was removed is NULL, a Set without elements an empty text. */
+/**
+ * As an import reads it: docs/imports.md, "Values". A value that was removed is NULL, a Set without elements an empty
+ * text.
+ */
 const VALUE = `coalesce(r.string_value, r.number_value::text, r.boolean_value::text, r.date_value::text, ${isoUtc('r.datetime_value')},
   array_to_string(r.set_elements, ';'))`;
 
@@ -38,17 +44,27 @@ export const IS_AMBIGUOUS_SET = `(strpos(array_to_string(r.set_elements, ''), ';
 /** A Set as an array: an element may have the mark in it that stands between elements of a text. */
 const JSON_VALUE = `CASE WHEN r.set_elements IS NULL THEN to_json(${VALUE}) ELSE to_json(r.set_elements) END`;
 
-const CUSTOMER_TYPE = `CASE r.customer_type ${
-  Object.entries(CUSTOMER_TYPE_CODE).map(([type, code]) => `WHEN ${code} THEN ${literal(type)}`).join(' ')} END`;
+const CUSTOMER_TYPE = `CASE r.customer_type ${Object.entries(CUSTOMER_TYPE_CODE)
+  .map(([type, code]) => `WHEN ${code} THEN ${literal(type)}`)
+  .join(' ')} END`;
 
 /** What a row `r` of attribute_values becomes beside its names. */
-export const attributeColumns = ({ format }: ExportScope): string => selectList('attributes', {
-  system_of_record_identifier: 'named.names ->> 0', customer_attribute_identifier: 'named.names ->> 1',
-  customer_attribute_key: 'named.names ->> 2',
-  customer_attribute_value: format === 'jsonl' ? JSON_VALUE : VALUE, customer_id_type: CUSTOMER_TYPE,
-  customer_id: 'r.customer_id', changed_at: 'r.changed_at', removed: 'r.removed_at IS NOT NULL',
-  customer_attribute_elements: 'r.set_elements',
-}, format);
+export const attributeColumns = ({ format }: ExportScope): string =>
+  selectList(
+    'attributes',
+    {
+      system_of_record_identifier: 'named.names ->> 0',
+      customer_attribute_identifier: 'named.names ->> 1',
+      customer_attribute_key: 'named.names ->> 2',
+      customer_attribute_value: format === 'jsonl' ? JSON_VALUE : VALUE,
+      customer_id_type: CUSTOMER_TYPE,
+      customer_id: 'r.customer_id',
+      changed_at: 'r.changed_at',
+      removed: 'r.removed_at IS NOT NULL',
+      customer_attribute_elements: 'r.set_elements',
+    },
+    format,
+  );
 
 /** Of values that there are. A removal dates `changed_at`, too. */
 export const attributes = (named: NamedAttributes): TableSource => ({

@@ -4,15 +4,30 @@ import { ofApps } from './of-apps.ts';
 import { selectList } from './printed.ts';
 import { noJoins, type TableSource } from './table-source.ts';
 
-/** Attempts that are settled, by the time of that: it stays when a receipt comes, or when more becomes known. None of tests. */
+/**
+ * Attempts that are settled, by the time of that: it stays when a receipt comes, or when more becomes known. None of
+ * tests.
+ */
 export const campaignResults: TableSource = {
   table: 'attempts',
   isPartitioned: false,
-  condition: (scope) => `${ofApps(scope, { received: 'r.settled_at', happened: 'r.settled_at' })} AND r.campaign_id NOT IN (
+  condition: (
+    scope,
+  ) => `${ofApps(scope, { received: 'r.settled_at', happened: 'r.settled_at' })} AND r.campaign_id NOT IN (
     ${TEST_COPIES.replace('$1', literal(scope.entityId))})`,
   joins: () => 'LEFT JOIN campaigns c ON c.entity_id = r.entity_id AND c.id = r.campaign_id',
   countedJoins: noJoins,
-  columns: ({ format }) => selectList('campaign_results_per_user', {
-    campaign_id: 'c.identifier', variant: 'r.variant', user_id: 'r.user_id', device_id: 'r.device_id', date: 'r.settled_at', code: 'r.code',
-  }, format),
+  columns: ({ format }) =>
+    selectList(
+      'campaign_results_per_user',
+      {
+        campaign_id: 'c.identifier',
+        variant: 'r.variant',
+        user_id: 'r.user_id',
+        device_id: 'r.device_id',
+        date: 'r.settled_at',
+        code: 'r.code',
+      },
+      format,
+    ),
 };

@@ -2,7 +2,10 @@ import { OF_EVENTS, ofApps } from './of-apps.ts';
 import { selectList } from './printed.ts';
 import { noJoins, type TableSource } from './table-source.ts';
 
-/** The kind of each error, by its key; the versions of its session, by sessions_by_subject: none began over a day before. */
+/**
+ * The kind of each error, by its key; the versions of its session, by sessions_by_subject: none began over a day
+ * before.
+ */
 const JOINS = `
   LEFT JOIN LATERAL (
     SELECT c.identifier FROM crashes c WHERE c.entity_id = r.entity_id AND c.id = r.crash_id OFFSET 0) kind ON true
@@ -17,8 +20,18 @@ export const crashes: TableSource = {
   condition: (scope) => `${ofApps(scope, OF_EVENTS)} AND r.log_type = 1`,
   joins: () => JOINS,
   countedJoins: noJoins,
-  columns: ({ format }) => selectList('crashes', {
-    crash_id: 'kind.identifier', date: 'r.happened_at', device_id: 'r.device_id', session_id: 'r.session_id::text',
-    user_id: 'r.user_id', app_version: 'session.app_version', os_version: 'session.os_version',
-  }, format),
+  columns: ({ format }) =>
+    selectList(
+      'crashes',
+      {
+        crash_id: 'kind.identifier',
+        date: 'r.happened_at',
+        device_id: 'r.device_id',
+        session_id: 'r.session_id::text',
+        user_id: 'r.user_id',
+        app_version: 'session.app_version',
+        os_version: 'session.os_version',
+      },
+      format,
+    ),
 };

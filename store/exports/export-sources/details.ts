@@ -12,5 +12,6 @@ export const details: TableSource = {
   condition: (scope) => `${ofApps(scope, OF_EVENTS)} AND r.detail IS NOT NULL`,
   joins: () => ENTRIES,
   countedJoins: () => ENTRIES,
-  columns: ({ format }) => selectList('details', { event_id: 'r.id::text', key: 'entry.key', value: 'entry.value' }, format),
+  columns: ({ format }) =>
+    selectList('details', { event_id: 'r.id::text', key: 'entry.key', value: 'entry.value' }, format),
 };

@@ -8,7 +8,11 @@ import { noJoins, type TableSource } from './table-source.ts';
 /** The 30 days are those before the window's end, so that a window that is exported again tells the same. */
 const joins = ({ window }: ExportScope): string => {
   const since = `${literal(window.end)}::timestamptz - interval '30 days'`;
-  return [usersOfDevice('array_agg(u.user_id ORDER BY u.user_id)'), sessionsOfDevice(since), crashesOfDevice(since)].join(' ');
+  return [
+    usersOfDevice('array_agg(u.user_id ORDER BY u.user_id)'),
+    sessionsOfDevice(since),
+    crashesOfDevice(since),
+  ].join(' ');
 };
 
 export const devices: TableSource = {
@@ -17,8 +21,16 @@ export const devices: TableSource = {
   condition: (scope) => ofApps(scope, { received: 'r.received_at', happened: 'r.received_at' }),
   joins,
   countedJoins: noJoins,
-  columns: (scope) => selectList('devices', {
-    ...DEVICE_COLUMNS, application_id: appIdentifier('r.app_id', scope), users: `array_to_string(seen.users, ';')`,
-    segments: segmentIdsOfDevice(), user_ids: `coalesce(seen.users, '{}')`,
-  }, scope.format),
+  columns: (scope) =>
+    selectList(
+      'devices',
+      {
+        ...DEVICE_COLUMNS,
+        application_id: appIdentifier('r.app_id', scope),
+        users: `array_to_string(seen.users, ';')`,
+        segments: segmentIdsOfDevice(),
+        user_ids: `coalesce(seen.users, '{}')`,
+      },
+      scope.format,
+    ),
 };

@@ -1,7 +1,10 @@
 import pg from 'pg';
 import type { ExportFormat } from '../../../domain/exports/export-data-type.ts';
 
-/** `received`: by when it came or was last changed. `happened`: by the time that it tells of. From `start` on, before `end`; null: all. */
+/**
+ * `received`: by when it came or was last changed. `happened`: by the time that it tells of. From `start` on, before
+ * `end`; null: all.
+ */
 export type ExportWindow = { kind: 'received' | 'happened'; start: Date | null; end: Date };
 
 /** What is exported: of which apps and Systems of Records, of which time, and as what. */
@@ -18,7 +21,8 @@ export const literal = (value: string | number | Date): string =>
   pg.escapeLiteral(value instanceof Date ? value.toISOString() : String(value));
 
 /** Integers, none of them too. */
-export const literalList = (values: readonly number[]): string => `ANY (${literal(`{${values.join(',')}}`)}::integer[])`;
+export const literalList = (values: readonly number[]): string =>
+  `ANY (${literal(`{${values.join(',')}}`)}::integer[])`;
 
 /** Whether a time lies in the window. */
 export function inWindow(column: string, { start, end }: Pick<ExportWindow, 'start' | 'end'>): string {

@@ -2,19 +2,23 @@ import type { Queryable } from '../../core/database.ts';
 import { literal } from './export-scope.ts';
 
 /**
- * What a reading that begins now sees of what was ever written, as text. Transactions have their numbers in one database of
- * one cluster only: rows that were restored from a dump have those of the restoring.
+ * What a reading that begins now sees of what was ever written, as text. Transactions have their numbers in one
+ * database of one cluster only: rows that were restored from a dump have those of the restoring.
  */
 export async function findSnapshot(session: Queryable): Promise<string> {
   const { rows } = await session.query<{ database: string; snapshot: string }>(
-    `SELECT ${DATABASE} AS database, pg_current_snapshot()::text AS snapshot`);
+    `SELECT ${DATABASE} AS database, pg_current_snapshot()::text AS snapshot`,
+  );
   return `${rows[0]!.database}/${rows[0]!.snapshot}`;
 }
 
 const DATABASE = `(SELECT system_identifier FROM pg_control_system()) || '.' ||
   (SELECT oid FROM pg_database WHERE datname = current_database())`;
 
-/** The condition on a row `r` of being written by a transaction that the snapshot doesn't show; null where nobody can tell. */
+/**
+ * The condition on a row `r` of being written by a transaction that the snapshot doesn't show; null where nobody can
+ * tell.
+ */
 export async function isLaterThan(session: Queryable, kept: string): Promise<string | null> {
   const [database, snapshot] = kept.split('/') as [string, string];
   const { rows } = await session.query<{ database: string }>(`SELECT ${DATABASE} AS database`);

@@ -1,7 +1,10 @@
 import { type ExportScope, inWindow, literal, literalList } from './export-scope.ts';
 
 /** Rows of the scope's apps within the window. */
-export function ofApps({ entityId, apps, window }: ExportScope, times: Record<ExportScope['window']['kind'], string>): string {
+export function ofApps(
+  { entityId, apps, window }: ExportScope,
+  times: Record<ExportScope['window']['kind'], string>,
+): string {
   return `r.entity_id = ${literal(entityId)} AND r.app_id = ${literalList(apps.map(({ id }) => id))}
     AND ${inWindow(times[window.kind], window)}`;
 }

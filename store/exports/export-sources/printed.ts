@@ -14,11 +14,15 @@ export function appIdentifier(column: string, { apps }: ExportScope): string {
 
 /** The select list of a type. */
 export function selectList<Type extends ExportDataType>(
-  type: Type, expressions: Expressions<Type>, format: ExportScope['format'],
+  type: Type,
+  expressions: Expressions<Type>,
+  format: ExportScope['format'],
 ): string {
-  return exportColumnKinds(type, format).map(([name, kind]) => {
-    return `${printed(expressions[name as ExportColumn<Type>], kind, format)} AS ${name}`;
-  }).join(', ');
+  return exportColumnKinds(type, format)
+    .map(([name, kind]) => {
+      return `${printed(expressions[name as ExportColumn<Type>], kind, format)} AS ${name}`;
+    })
+    .join(', ');
 }
 
 function printed(expression: string, kind: ExportColumnKind, format: ExportScope['format']): string {

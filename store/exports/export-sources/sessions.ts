@@ -17,5 +17,6 @@ export const sessions: TableSource = {
 
 export const sessionsWithCarrier: TableSource = {
   ...sessions,
-  columns: (scope) => selectList('sessions_with_carrier', { ...expressions(scope), carrier: 'r.carrier' }, scope.format),
+  columns: (scope) =>
+    selectList('sessions_with_carrier', { ...expressions(scope), carrier: 'r.carrier' }, scope.format),
 };

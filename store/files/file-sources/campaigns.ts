@@ -1,7 +1,13 @@
 import { reachStateOf, STATUS_NAMES } from '../../../domain/campaigns/campaign-status.ts';
 import type { Cell } from '../../../domain/files/cell.ts';
 import {
-  type Campaign, type CampaignFilter, type CampaignOrder, type CampaignStats, listCampaignIds, listCampaignStats, streamCampaigns,
+  type Campaign,
+  type CampaignFilter,
+  type CampaignOrder,
+  type CampaignStats,
+  listCampaignIds,
+  listCampaignStats,
+  streamCampaigns,
 } from '../../campaigns/campaigns.ts';
 import { listCampaignLog } from '../../sends/campaign-logs.ts';
 import { findRollup } from '../../sends/report-rollups.ts';
@@ -9,49 +15,141 @@ import type { FileSource } from '../file-source.ts';
 
 /** The list of campaigns (reference: Campaigns, 1), and what became of an app's messages (Campaign logs). */
 
-type PlainFilter = Omit<CampaignFilter, 'createdFrom' | 'createdBefore'> & { createdFrom: string | null; createdBefore: string | null };
+type PlainFilter = Omit<CampaignFilter, 'createdFrom' | 'createdBefore'> & {
+  createdFrom: string | null;
+  createdBefore: string | null;
+};
 export type CampaignListQuery = { filter: PlainFilter; order: CampaignOrder };
 /** Both times are included. */
 export type CampaignLogsQuery = { appId: number; from: string; till: string };
 
 /** The list's fields in its order: members of objects by their own names, parameters as JSON. Without variants. */
 export const campaignList: FileSource<CampaignListQuery> = {
-  columns: ['identifier', 'name', 'status', 'type', 'includes_inapp', 'includes_push', 'adapt_tz', 'app_id', 'launched_at', 'start_date',
-    'end_date', 'updated_at', 'created_at', 'skip_message_limit', 'reach_count', 'reach_optin', 'reach_total', 'total_push_openings',
-    'total_push_sent', 'push_message', 'push_title', 'push_action', 'push_parameters', 'reach_state', 'stats_counted_until'],
-  numbers: ['launched_at', 'start_date', 'end_date', 'updated_at', 'created_at', 'reach_count', 'reach_optin', 'reach_total',
-    'total_push_openings', 'total_push_sent', 'stats_counted_until'],
-  async* rows(db, entityId, { filter: { createdFrom, createdBefore, ...filter }, order }) {
+  columns: [
+    'identifier',
+    'name',
+    'status',
+    'type',
+    'includes_inapp',
+    'includes_push',
+    'adapt_tz',
+    'app_id',
+    'launched_at',
+    'start_date',
+    'end_date',
+    'updated_at',
+    'created_at',
+    'skip_message_limit',
+    'reach_count',
+    'reach_optin',
+    'reach_total',
+    'total_push_openings',
+    'total_push_sent',
+    'push_message',
+    'push_title',
+    'push_action',
+    'push_parameters',
+    'reach_state',
+    'stats_counted_until',
+  ],
+  numbers: [
+    'launched_at',
+    'start_date',
+    'end_date',
+    'updated_at',
+    'created_at',
+    'reach_count',
+    'reach_optin',
+    'reach_total',
+    'total_push_openings',
+    'total_push_sent',
+    'stats_counted_until',
+  ],
+  async *rows(db, entityId, { filter: { createdFrom, createdBefore, ...filter }, order }) {
     const period = { createdFrom: dateOf(createdFrom), createdBefore: dateOf(createdBefore) };
     const ids = await listCampaignIds(db, entityId, { ...filter, ...period }, order);
-    const { countedUntil = null } = await findRollup(db, entityId) ?? {};
+    const { countedUntil = null } = (await findRollup(db, entityId)) ?? {};
     for await (const campaigns of streamCampaigns(db, entityId, ids)) {
-      const stats = await listCampaignStats(db, entityId, campaigns.map(({ id }) => id));
-      yield campaigns.map((campaign) => [...cellsOf(campaign, stats.get(campaign.id)), reachStateOf(campaign), secondsOf(countedUntil)]);
+      const stats = await listCampaignStats(
+        db,
+        entityId,
+        campaigns.map(({ id }) => id),
+      );
+      yield campaigns.map((campaign) => [
+        ...cellsOf(campaign, stats.get(campaign.id)),
+        reachStateOf(campaign),
+        secondsOf(countedUntil),
+      ]);
     }
   },
 };
 
-function cellsOf(campaign: Campaign, { pushesSent, pushesOpened }: CampaignStats = { pushesSent: 0, pushesOpened: 0 }): Cell[] {
-  const { push_message: message = null, push_title: title = null, push_action: action = null, push_parameters } = campaign.params;
+function cellsOf(
+  campaign: Campaign,
+  { pushesSent, pushesOpened }: CampaignStats = { pushesSent: 0, pushesOpened: 0 },
+): Cell[] {
+  const {
+    push_message: message = null,
+    push_title: title = null,
+    push_action: action = null,
+    push_parameters,
+  } = campaign.params;
   const times = [campaign.launchedAt, campaign.startDate, campaign.endDate, campaign.updatedAt, campaign.createdAt];
   return [
-    campaign.identifier, campaign.name, STATUS_NAMES[campaign.status], campaign.type, campaign.includesInapp, campaign.includesPush,
-    campaign.adaptTz, campaign.appIdentifier, ...times.map(secondsOf), campaign.skipMessageLimit, campaign.reachCount, campaign.reachOptin,
-    campaign.reachTotal, pushesOpened, pushesSent, message, title, action, JSON.stringify(push_parameters),
+    campaign.identifier,
+    campaign.name,
+    STATUS_NAMES[campaign.status],
+    campaign.type,
+    campaign.includesInapp,
+    campaign.includesPush,
+    campaign.adaptTz,
+    campaign.appIdentifier,
+    ...times.map(secondsOf),
+    campaign.skipMessageLimit,
+    campaign.reachCount,
+    campaign.reachOptin,
+    campaign.reachTotal,
+    pushesOpened,
+    pushesSent,
+    message,
+    title,
+    action,
+    JSON.stringify(push_parameters),
   ];
 }
 
 /** An attempt a row. One of an erased person has neither user nor device. */
 export const campaignLogs: FileSource<CampaignLogsQuery> = {
-  columns: ['campaign_id', 'campaign', 'variant', 'requestId', 'user_id', 'device_id', 'channel', 'date', 'code', 'details', 'delivered_at',
-    'opened_at', 'shown_at', 'clicked_at'],
+  columns: [
+    'campaign_id',
+    'campaign',
+    'variant',
+    'requestId',
+    'user_id',
+    'device_id',
+    'channel',
+    'date',
+    'code',
+    'details',
+    'delivered_at',
+    'opened_at',
+    'shown_at',
+    'clicked_at',
+  ],
   numbers: [],
-  async* rows(db, entityId, { appId, from, till }) {
+  async *rows(db, entityId, { appId, from, till }) {
     for await (const attempts of listCampaignLog(db, entityId, { appId, from: new Date(from), till: new Date(till) })) {
       yield attempts.map(({ settledAt, createdAt, deliveredAt, openedAt, shownAt, clickedAt, ...attempt }): Cell[] => [
-        attempt.campaignIdentifier, attempt.campaignName, attempt.variant, attempt.sendIdentifier, attempt.userId, attempt.deviceId,
-        attempt.channel, isoOf(settledAt ?? createdAt), attempt.code, attempt.details,
+        attempt.campaignIdentifier,
+        attempt.campaignName,
+        attempt.variant,
+        attempt.sendIdentifier,
+        attempt.userId,
+        attempt.deviceId,
+        attempt.channel,
+        isoOf(settledAt ?? createdAt),
+        attempt.code,
+        attempt.details,
         ...[deliveredAt, openedAt, shownAt, clickedAt].map(isoOf),
       ]);
     }

@@ -4,9 +4,15 @@ import type { Database } from '../../core/database.ts';
 import { isoUtc } from '../../core/iso-time.ts';
 import type { FileSource } from '../file-source.ts';
 
-/** Values of customers (reference: Customer profiles, 2). `since`: an ISO time; only values that changed from then on. */
+/**
+ * Values of customers (reference: Customer profiles, 2). `since`: an ISO time; only values that changed from then on.
+ */
 export type CustomerProfilesQuery = {
-  sors: readonly { id: number; identifier: string; attributes: readonly { id: number; identifier: string; key: string }[] }[];
+  sors: readonly {
+    id: number;
+    identifier: string;
+    attributes: readonly { id: number; identifier: string; key: string }[];
+  }[];
   customerType: keyof typeof CUSTOMER_TYPE_CODE | null;
   customerIds: readonly string[] | null;
   since: string | null;
@@ -24,11 +30,17 @@ const VALUE = `coalesce(r.string_value, r.number_value::text, r.boolean_value::t
 
 /** By System of Records, then customer; without values that were removed. */
 export const customerProfiles: FileSource<CustomerProfilesQuery> = {
-  columns: ['system_of_record_identifier', 'customer_attribute_identifier', 'customer_attribute_key', 'customer_attribute_value',
-    'customer_id_type', 'customer_id'],
+  columns: [
+    'system_of_record_identifier',
+    'customer_attribute_identifier',
+    'customer_attribute_key',
+    'customer_attribute_value',
+    'customer_id_type',
+    'customer_id',
+  ],
   numbers: [],
   delimiter: ';',
-  async* rows(db, entityId, query) {
+  async *rows(db, entityId, query) {
     for (const sor of query.sors) {
       const names = new Map(sor.attributes.map((attribute) => [attribute.id, attribute]));
       for await (const values of listPortions(db, entityId, sor, query)) {
@@ -43,7 +55,9 @@ export const customerProfiles: FileSource<CustomerProfilesQuery> = {
 
 /** Along the primary key of attribute_values; between portions no transaction is open. */
 async function* listPortions(
-  db: Database, entityId: number, { id: sorId, attributes }: CustomerProfilesQuery['sors'][number],
+  db: Database,
+  entityId: number,
+  { id: sorId, attributes }: CustomerProfilesQuery['sors'][number],
   { customerType, customerIds, since }: CustomerProfilesQuery,
 ): AsyncGenerator<ValueRow[]> {
   const type = customerType && CUSTOMER_TYPE_CODE[customerType];
@@ -55,7 +69,8 @@ async function* listPortions(
          AND r.attribute_id = ANY ($6) AND r.removed_at IS NULL AND ($7::smallint IS NULL OR r.customer_type = $7)
          AND ($8::text[] IS NULL OR r.customer_id = ANY ($8)) AND ($9::timestamptz IS NULL OR r.changed_at >= $9)
        ORDER BY r.customer_id, r.customer_type, r.attribute_id LIMIT ${PORTION}`,
-      [entityId, sorId, ...after, ids, type, customerIds, since]);
+      [entityId, sorId, ...after, ids, type, customerIds, since],
+    );
     yield rows;
     const last = rows.at(-1);
     if (!last || rows.length < PORTION) return;

@@ -1,15 +1,26 @@
-import { LIST_FIELDS, type ListField, NUMBER_FIELDS, type TrackedListName } from '../../../domain/analytics/tracked-lists.ts';
+import {
+  LIST_FIELDS,
+  type ListField,
+  NUMBER_FIELDS,
+  type TrackedListName,
+} from '../../../domain/analytics/tracked-lists.ts';
 import type { Cell } from '../../../domain/files/cell.ts';
 import { CsvRecords } from '../../../domain/files/csv-records.ts';
 import {
-  copyGrouped, copyTracked, findHighestId, listGrouped, listTrackedPortions, type TrackedFilter,
+  copyGrouped,
+  copyTracked,
+  findHighestId,
+  listGrouped,
+  listTrackedPortions,
+  type TrackedFilter,
 } from '../../analytics/tracked-lists.ts';
 import { requireSegmentMembers } from '../../analytics/segment-devices.ts';
 import type { FileSource } from '../file-source.ts';
 
 /** A list of what apps sent, as it is asked for as JSON, without pages; times are ISO texts. */
 export type TrackedFileQuery = {
-  filter: Omit<TrackedFilter, 'since' | 'until' | 'updatedSince'> & Partial<Record<'since' | 'until' | 'updatedSince', string>>;
+  filter: Omit<TrackedFilter, 'since' | 'until' | 'updatedSince'> &
+    Partial<Record<'since' | 'until' | 'updatedSince', string>>;
   fields: string[];
   isGrouped: boolean;
 };
@@ -24,12 +35,12 @@ const GROUPS = 1_000;
 
 /** The list as it is when the file is begun: what comes in meanwhile is not in it. */
 export function trackedFile<Name extends TrackedListName>(list: Name): FileSource<TrackedFileQuery> {
-  const columns = [...LIST_FIELDS[list], ...list === 'events' ? [COUNT] : []];
+  const columns = [...LIST_FIELDS[list], ...(list === 'events' ? [COUNT] : [])];
   return {
     columns,
     numbers: columns.filter(isNumber),
     columnsOf: ({ fields, isGrouped }) => (isGrouped ? [...fields, COUNT] : fields),
-    async* rows(db, entityId, { filter: asked, fields, isGrouped }) {
+    async *rows(db, entityId, { filter: asked, fields, isGrouped }) {
       const filter = filterOf(asked);
       await requireSegmentMembers(db, entityId, filter.segments ?? []);
       if (isGrouped) {
@@ -44,11 +55,12 @@ export function trackedFile<Name extends TrackedListName>(list: Name): FileSourc
       }
       await requireSegmentMembers(db, entityId, filter.segments ?? []);
     },
-    async* csv(db, entityId, { filter: asked, fields, isGrouped }) {
+    async *csv(db, entityId, { filter: asked, fields, isGrouped }) {
       const filter = filterOf(asked);
       await requireSegmentMembers(db, entityId, filter.segments ?? []);
       const records = new CsvRecords();
-      const copied = isGrouped ? copyGrouped(db, entityId, filter, fields as ListField<'events'>[])
+      const copied = isGrouped
+        ? copyGrouped(db, entityId, filter, fields as ListField<'events'>[])
         : copyTracked(db, list, entityId, filter, fields as ListField<Name>[]);
       for await (const piece of copied) yield records.end(piece);
       await requireSegmentMembers(db, entityId, filter.segments ?? []);

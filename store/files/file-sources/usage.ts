@@ -4,7 +4,10 @@ import { type Crash, listCrashOccurrences } from '../../analytics/crash-occurren
 import { listAppDays, listEventCounts, listEventDetails } from '../../analytics/usage.ts';
 import type { FileSource } from '../file-source.ts';
 
-/** What apps were used for, day by day in UTC (reference: Data exports, 4), and the occurrences of a crash on a day (Crashes). */
+/**
+ * What apps were used for, day by day in UTC (reference: Data exports, 4), and the occurrences of a crash on a day
+ * (Crashes).
+ */
 
 /** `until` is the midnight after the last day. */
 type Period = { from: string; until: string; aliases?: boolean };
@@ -17,10 +20,19 @@ export type CrashOccurrencesQuery = Period & { crash: Crash };
 export const performance: FileSource<PerformanceQuery> = {
   columns: ['application_id', 'date', 'sessions', 'people', 'crashes', 'new_devices'],
   numbers: ['sessions', 'people', 'crashes', 'new_devices'],
-  async* rows(db, entityId, { apps, ...period }) {
+  async *rows(db, entityId, { apps, ...period }) {
     for (const app of apps) {
-      yield* batchesOf(listAppDays(db, entityId, app.id, periodOf(period)), ({ date, sessions, people, crashes, newDevices }) =>
-        [app.identifier, date, sessions, people, crashes, newDevices]);
+      yield* batchesOf(
+        listAppDays(db, entityId, app.id, periodOf(period)),
+        ({ date, sessions, people, crashes, newDevices }) => [
+          app.identifier,
+          date,
+          sessions,
+          people,
+          crashes,
+          newDevices,
+        ],
+      );
     }
   },
 };
@@ -29,22 +41,44 @@ export const performance: FileSource<PerformanceQuery> = {
 export const eventCounts: FileSource<EventCountsQuery> = {
   columns: ['date', 'event_id', 'name', 'display_name', 'log_type', 'hits', 'people', 'sessions'],
   numbers: ['event_id', 'log_type', 'hits', 'people', 'sessions'],
-  async* rows(db, entityId, { appId, ...period }) {
+  async *rows(db, entityId, { appId, ...period }) {
     for (const day of eachDay(period)) {
-      yield* batchesOf(listEventCounts(db, entityId, appId, day), ({ eventId, name, displayName, logType, hits, people, sessions }) =>
-        [dateOf(day), eventId, name, displayName ?? name, logType, hits, people, sessions]);
+      yield* batchesOf(
+        listEventCounts(db, entityId, appId, day),
+        ({ eventId, name, displayName, logType, hits, people, sessions }) => [
+          dateOf(day),
+          eventId,
+          name,
+          displayName ?? name,
+          logType,
+          hits,
+          people,
+          sessions,
+        ],
+      );
     }
   },
 };
 
-/** By day, each member of the event's detail with each value that it had then; a detail that is a plain text has an empty key. */
+/**
+ * By day, each member of the event's detail with each value that it had then; a detail that is a plain text has an
+ * empty key.
+ */
 export const eventDetails: FileSource<EventDetailsQuery> = {
   columns: ['date', 'event_id', 'name', 'key', 'value', 'hits', 'people', 'sessions'],
   numbers: ['event_id', 'hits', 'people', 'sessions'],
-  async* rows(db, entityId, { appId, event, ...period }) {
+  async *rows(db, entityId, { appId, event, ...period }) {
     for (const day of eachDay(period)) {
-      yield* batchesOf(listEventDetails(db, entityId, appId, event, day), ({ key, value, hits, people, sessions }) =>
-        [dateOf(day), event.id, event.name, key, value, hits, people, sessions]);
+      yield* batchesOf(listEventDetails(db, entityId, appId, event, day), ({ key, value, hits, people, sessions }) => [
+        dateOf(day),
+        event.id,
+        event.name,
+        key,
+        value,
+        hits,
+        people,
+        sessions,
+      ]);
     }
   },
 };
@@ -52,11 +86,18 @@ export const eventDetails: FileSource<EventDetailsQuery> = {
 export const crashOccurrences: FileSource<CrashOccurrencesQuery> = {
   columns: ['id', 'date'],
   numbers: [],
-  rows: (db, entityId, { crash, ...period }) => batchesOf(listCrashOccurrences(db, entityId, crash, periodOf(period)), ({ id, at }) =>
-    [id, at.toISOString().slice(0, 10)]),
+  rows: (db, entityId, { crash, ...period }) =>
+    batchesOf(listCrashOccurrences(db, entityId, crash, periodOf(period)), ({ id, at }) => [
+      id,
+      at.toISOString().slice(0, 10),
+    ]),
 };
 
-const periodOf = ({ from, until, aliases = false }: Period) => ({ from: new Date(from), until: new Date(until), aliases });
+const periodOf = ({ from, until, aliases = false }: Period) => ({
+  from: new Date(from),
+  until: new Date(until),
+  aliases,
+});
 
 function* eachDay(period: Period) {
   for (const day of daysOf(periodOf(period))) yield { ...day, aliases: period.aliases ?? false };

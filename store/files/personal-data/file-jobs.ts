@@ -23,21 +23,56 @@ function keysOf(entityId: number, people: readonly KnownBy[]): unknown[] {
 export const fileJobs: PersonalDataLocation = {
   name: 'file_jobs',
   columns: ['query'],
-  otherColumns: ['entity_id', 'id', 'identifier', 'kind', 'format', 'asked_hash', 'email', 'created_by', 'state', 'generation', 'run_id',
-    'received_at', 'started_at', 'ended_at', 'rows_written', 'file_key', 'file_bytes', 'failure_status', 'failure', 'mail_state',
-    'mail_tries', 'mail_reason', 'begun_at', 'first_ended_at', 'follows', 'counted_in', 'stage'],
+  otherColumns: [
+    'entity_id',
+    'id',
+    'identifier',
+    'kind',
+    'format',
+    'asked_hash',
+    'email',
+    'created_by',
+    'state',
+    'generation',
+    'run_id',
+    'received_at',
+    'started_at',
+    'ended_at',
+    'rows_written',
+    'file_key',
+    'file_bytes',
+    'failure_status',
+    'failure',
+    'mail_state',
+    'mail_tries',
+    'mail_reason',
+    'begun_at',
+    'first_ended_at',
+    'follows',
+    'counted_in',
+    'stage',
+  ],
   holds: 'what a file was requested with: filters, or the search for a user or device',
   foundBy: 'the type and id that it searches for; the id within it',
   erasedBy: 'emptying it; the job ends without a file',
   count: ({ db }, entityId, people) => countRows(db, NAMING, keysOf(entityId, people)),
-  async* export({ db }, entityId, people) {
+  async *export({ db }, entityId, people) {
     const { rows } = await db.query(
-      `SELECT identifier AS file, kind, received_at, query FROM ${NAMING} ORDER BY id`, keysOf(entityId, people));
+      `SELECT identifier AS file, kind, received_at, query FROM ${NAMING} ORDER BY id`,
+      keysOf(entityId, people),
+    );
     yield* rows;
   },
-  erase: ({ db, tally }, entityId, people) => write(db, (tx) => changeRows(tx,
-    `UPDATE file_jobs SET query = NULL, state = 'failed', generation = generation + 1, ended_at = coalesce(ended_at, now()),
+  erase: ({ db, tally }, entityId, people) =>
+    write(db, (tx) =>
+      changeRows(
+        tx,
+        `UPDATE file_jobs SET query = NULL, state = 'failed', generation = generation + 1, ended_at = coalesce(ended_at, now()),
        first_ended_at = coalesce(first_ended_at, now()),
        failure_status = 'erased', failure = 'It was about a person who was erased'
-     WHERE entity_id = $1 AND id IN (SELECT id FROM ${NAMING})`, keysOf(entityId, people), tally)),
+     WHERE entity_id = $1 AND id IN (SELECT id FROM ${NAMING})`,
+        keysOf(entityId, people),
+        tally,
+      ),
+    ),
 };

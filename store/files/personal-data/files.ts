@@ -10,24 +10,36 @@ import { isVouchedFor } from '../../gdpr/people-keys.ts';
 import { type FileKind, fileSources } from '../file-sources.ts';
 import { QUERY } from './file-jobs.ts';
 import {
-  type KnownBy, type LocationDependencies, type PersonalDataLocation, TABLES_OF_FILES,
+  type KnownBy,
+  type LocationDependencies,
+  type PersonalDataLocation,
+  TABLES_OF_FILES,
 } from '../../gdpr/personal-data-location.ts';
 import { TextMatches } from '../../gdpr/personal-data/text-matches.ts';
 
 const AREA = 'files/';
 
-type BegunFile = { id: number; identifier: string; kind: string; fileKey: string; isSearchable: boolean; isAnybodys: boolean };
+type BegunFile = {
+  id: number;
+  identifier: string;
+  kind: string;
+  fileKey: string;
+  isSearchable: boolean;
+  isAnybodys: boolean;
+};
 
-/** Files whose rows tell of people without naming them: values of events alone, and lists that lack some of their ids. */
+/**
+ * Files whose rows tell of people without naming them: values of events alone, and lists that lack some of their ids.
+ */
 const NAMES_NOBODY = `(kind = 'event_details' OR NOT coalesce(${QUERY} -> 'fields' ?& CASE
   WHEN kind IN ('events', 'sessions', 'locations') THEN ARRAY['user_id', 'device_id']
   WHEN kind IN ('devices', 'segment_devices') THEN ARRAY['current_user_id', 'users', 'last_user_id'] END, true))`;
 
 /**
- * Files that were built from lists, or are being built. A finished CSV file is searched if its rows name their people; one of
- * another format, or that is not finished, may hold any person of a table. Their jobs begin again under the same links: so
- * this comes after the tables that files are built from. An erasure leaves alone what was begun once these were empty of its
- * people: that holds what the lists show then, with what others' events say of an erased id.
+ * Files that were built from lists, or are being built. A finished CSV file is searched if its rows name their people;
+ * one of another format, or that is not finished, may hold any person of a table. Their jobs begin again under the same
+ * links: so this comes after the tables that files are built from. An erasure leaves alone what was begun once these
+ * were empty of its people: that holds what the lists show then, with what others' events say of an erased id.
  */
 export const files: PersonalDataLocation = {
   name: AREA,
@@ -36,15 +48,17 @@ export const files: PersonalDataLocation = {
   after: TABLES_OF_FILES,
   isBuiltFromTables: true,
   holds: 'files of [file exports](files.md), for a week',
-  foundBy: 'finished CSV files in which the id stands, if their rows name people; ids that are not vouched for stand in '
-    + 'a column of their type. Every other file of the entity, if a table that files are built from had the person. '
-    + 'Files that were begun after these tables were erased are left alone',
+  foundBy:
+    'finished CSV files in which the id stands, if their rows name people; ids that are not vouched for stand in ' +
+    'a column of their type. Every other file of the entity, if a table that files are built from had the person. ' +
+    'Files that were begun after these tables were erased are left alone',
   erasedBy: 'deleting the file; Millrace builds it anew',
   count: async (deps, entityId, people) =>
-    await countNotedFiles(deps.db, entityId, AREA) + (await listFilesOf(deps, entityId, people)).length,
-  async* export(deps, entityId, people) {
+    (await countNotedFiles(deps.db, entityId, AREA)) + (await listFilesOf(deps, entityId, people)).length,
+  async *export(deps, entityId, people) {
     const matches = new TextMatches();
-    for (const { identifier, isSearchable } of await listFilesOf(deps, entityId, people)) if (isSearchable) matches.add(identifier);
+    for (const { identifier, isSearchable } of await listFilesOf(deps, entityId, people))
+      if (isSearchable) matches.add(identifier);
     yield* matches.records();
   },
   async erase(deps, entityId, people) {
@@ -61,13 +75,18 @@ export const files: PersonalDataLocation = {
 };
 
 /**
- * Lets go of a file, and has its job begin again, or follow one of the same request that is under way. A job that failed, or was asked
- * for by an erased id, stays as it is.
+ * Lets go of a file, and has its job begin again, or follow one of the same request that is under way. A job that
+ * failed, or was asked for by an erased id, stays as it is.
  */
 async function resetFile(
-  tx: Tx, { erasure, tally }: LocationDependencies, entityId: number, { id, fileKey }: BegunFile,
+  tx: Tx,
+  { erasure, tally }: LocationDependencies,
+  entityId: number,
+  { id, fileKey }: BegunFile,
 ): Promise<void> {
-  const { rows: [reset] } = await tx.query<{ follows: number | null; is_counted: boolean }>(
+  const {
+    rows: [reset],
+  } = await tx.query<{ follows: number | null; is_counted: boolean }>(
     `WITH found AS (
        SELECT id, counted_in IS NOT DISTINCT FROM $4::text AND $4 IS NOT NULL AS is_counted,
          query IS NOT NULL AND state <> 'failed' AS begins_again, (
@@ -80,31 +99,43 @@ async function resetFile(
        ended_at = CASE WHEN begins_again AND other IS NULL THEN NULL ELSE ended_at END,
        follows = CASE WHEN begins_again THEN other END
      FROM found WHERE j.entity_id = $1 AND j.id = found.id
-     RETURNING follows, is_counted`, [entityId, id, fileKey, erasure?.round ?? null]);
+     RETURNING follows, is_counted`,
+    [entityId, id, fileKey, erasure?.round ?? null],
+  );
   if (!reset) return;
   if (reset.follows !== null) {
-    await tx.query('UPDATE file_jobs SET follows = $3 WHERE entity_id = $1 AND follows = $2', [entityId, id, reset.follows]);
+    await tx.query('UPDATE file_jobs SET follows = $3 WHERE entity_id = $1 AND follows = $2', [
+      entityId,
+      id,
+      reset.follows,
+    ]);
   }
   await noteFileDeletions(tx, entityId, [fileKey]);
   if (!reset.is_counted) await tally?.(tx, 1);
 }
 
 async function listFilesOf(
-  { db, files: stored, erasure }: Pick<LocationDependencies, 'db' | 'files' | 'erasure'>, entityId: number, people: KnownBy[],
+  { db, files: stored, erasure }: Pick<LocationDependencies, 'db' | 'files' | 'erasure'>,
+  entityId: number,
+  people: KnownBy[],
 ): Promise<BegunFile[]> {
-  const begun = readRows<BegunFile>(await db.query(
-    `SELECT id, identifier, kind, file_key, state = 'finished' AND format = 'csv' AND NOT ${NAMES_NOBODY} AS is_searchable,
+  const begun = readRows<BegunFile>(
+    await db.query(
+      `SELECT id, identifier, kind, file_key, state = 'finished' AND format = 'csv' AND NOT ${NAMES_NOBODY} AS is_searchable,
        query IS NULL OR $3 AS is_anybodys
      FROM file_jobs WHERE entity_id = $1 AND file_key IS NOT NULL AND (begun_at <= $2) IS NOT FALSE ORDER BY id`,
-    [entityId, erasure?.filesBefore ?? null, erasure?.wasInTables ?? true]));
+      [entityId, erasure?.filesBefore ?? null, erasure?.wasInTables ?? true],
+    ),
+  );
   if (begun.length === 0) return [];
   const [vouched, others] = [people.filter(isVouchedFor), people.filter((known) => !isVouchedFor(known))];
   const [ofVouched, ofOthers] = [searchFor(vouched), searchFor(others)];
   const typed = new Set(others.map(({ customerType, customerId }) => `${customerType} ${customerId}`));
   const found: BegunFile[] = [];
   for (const file of begun) {
-    const holds = async () => await holdsName(stored, file.fileKey, ofVouched)
-      || await holdsName(stored, file.fileKey, ofOthers) && await holdsTyped(stored, file, typed);
+    const holds = async () =>
+      (await holdsName(stored, file.fileKey, ofVouched)) ||
+      ((await holdsName(stored, file.fileKey, ofOthers)) && (await holdsTyped(stored, file, typed)));
     if (file.isSearchable ? await holds() : file.isAnybodys) found.push(file);
   }
   return found;
@@ -117,13 +148,22 @@ type Search = { find: (text: string) => Set<number>; overlap: number };
 function searchFor(people: readonly KnownBy[]): Search | null {
   const ids = [...new Set(people.map(({ customerId }) => customerId))];
   if (ids.length === 0) return null;
-  const parts = ids.map((id) => id.split('"').filter((part) => part !== '').map((part) => Buffer.from(part).toString('latin1')));
+  const parts = ids.map((id) =>
+    id
+      .split('"')
+      .filter((part) => part !== '')
+      .map((part) => Buffer.from(part).toString('latin1')),
+  );
   return { find: createNameFinder(parts), overlap: 2 * Math.max(...ids.map((id) => Buffer.byteLength(id))) };
 }
 
 /** The columns of files that hold an id, and its type; `users` is a list in JSON. */
 const ID_COLUMNS = new Map([
-  ['user_id', 'user_id'], ['current_user_id', 'user_id'], ['last_user_id', 'user_id'], ['users', 'user_id'], ['device_id', 'device_id'],
+  ['user_id', 'user_id'],
+  ['current_user_id', 'user_id'],
+  ['last_user_id', 'user_id'],
+  ['users', 'user_id'],
+  ['device_id', 'device_id'],
 ]);
 
 /** Returns whether an id stands in a column of its type; `typed`: the ids behind their types. */
@@ -141,12 +181,18 @@ async function holdsTyped(stored: Files, { fileKey, kind }: BegunFile, typed: Re
     return fields.some((field, at) => {
       const column = columns![at]!;
       const type = column === 'customer_id' ? customerType : ID_COLUMNS.get(column);
-      return type !== undefined && (column === 'users' ? usersIn(field) : [field]).some((id) => typed.has(`${type} ${id}`));
+      return (
+        type !== undefined && (column === 'users' ? usersIn(field) : [field]).some((id) => typed.has(`${type} ${id}`))
+      );
     });
   };
   const isAnyNaming = (pieces: Iterable<Piece>): boolean => {
     for (const piece of pieces) {
-      if (piece.kind === 'run' && parseRun(piece, delimiter).some((record) => Array.isArray(record) && isNaming(record))) return true;
+      if (
+        piece.kind === 'run' &&
+        parseRun(piece, delimiter).some((record) => Array.isArray(record) && isNaming(record))
+      )
+        return true;
     }
     return false;
   };
@@ -168,7 +214,7 @@ function usersIn(cell: string): string[] {
 
 /** Returns whether a name stands in a file, searched piece by piece as Latin-1. */
 async function holdsName(stored: Files, key: string, search: Search | null): Promise<boolean> {
-  if (search === null || await stored.size(key) === null) return false;
+  if (search === null || (await stored.size(key)) === null) return false;
   const { find, overlap } = search;
   const bytes = stored.read(key);
   try {

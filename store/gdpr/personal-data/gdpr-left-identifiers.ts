@@ -17,14 +17,17 @@ export const gdprLeftIdentifiers: PersonalDataLocation = {
   name: 'gdpr_left_identifiers',
   columns: ['kind', 'value', 'via'],
   otherColumns: ['entity_id', 'request_id', 'ordinal', 'reason'],
-  holds: 'ids [linked to a person](gdpr.md#whose-word-links-ids) of a request that Millrace left alone, and the id '
-    + 'that led to each',
+  holds:
+    'ids [linked to a person](gdpr.md#whose-word-links-ids) of a request that Millrace left alone, and the id ' +
+    'that led to each',
   foundBy: 'kind and value; the id that led there',
-  erasedBy: 'deleting the rows, and emptying the id that led to another person\'s; the rows also go with the request',
+  erasedBy: "deleting the rows, and emptying the id that led to another person's; the rows also go with the request",
   count: ({ db }, entityId, people) => countIds(db, IDS, customerKeys(entityId, people)),
-  async* export({ db }, entityId, people) {
+  async *export({ db }, entityId, people) {
     const { rows } = await db.query(
-      `SELECT r.identifier, i.kind, i.value, i.reason FROM ${LEFT} ORDER BY r.id, i.kind, i.value`, customerKeys(entityId, people));
+      `SELECT r.identifier, i.kind, i.value, i.reason FROM ${LEFT} ORDER BY r.id, i.kind, i.value`,
+      customerKeys(entityId, people),
+    );
     yield* rows;
   },
   erase: (deps, entityId, people) => eraseIds(deps, IDS, customerKeys(entityId, people)),

@@ -19,46 +19,74 @@ export const gdprRequestPeople: PersonalDataLocation = {
   name: 'gdpr_request_people',
   // Its rows name the archives.
   after: ['access/'],
-  columns: ['user_id', 'device_id', 'subject', 'state', 'treated_at', 'round', 'archive_key', 'archive_bytes', 'archive_sha256',
-    'archive_others', 'message', 'shown'],
+  columns: [
+    'user_id',
+    'device_id',
+    'subject',
+    'state',
+    'treated_at',
+    'round',
+    'archive_key',
+    'archive_bytes',
+    'archive_sha256',
+    'archive_others',
+    'message',
+    'shown',
+  ],
   otherColumns: ['entity_id', 'request_id', 'ordinal'],
-  holds: 'the fact that somebody requested a person\'s data or its deletion',
+  holds: "the fact that somebody requested a person's data or its deletion",
   foundBy: 'user id; device id',
-  erasedBy: 'deleting the rows of access requests, and emptying the device from which another user requested '
-    + 'access; the worker first gives up an archive that it is writing. A deletion request keeps its rows for its '
-    + 'week; if one waits for approval and names no other user id, it is done',
+  erasedBy:
+    'deleting the rows of access requests, and emptying the device from which another user requested ' +
+    'access; the worker first gives up an archive that it is writing. A deletion request keeps its rows for its ' +
+    'week; if one waits for approval and names no other user id, it is done',
   async count({ db }, entityId, people) {
     const ids = idsOf(entityId, people);
-    return await countRows(db, SHOWN_TO_THEM, ids) + await countRows(db, ASKED_FROM, ids);
+    return (await countRows(db, SHOWN_TO_THEM, ids)) + (await countRows(db, ASKED_FROM, ids));
   },
-  async* export({ db }, entityId, people) {
+  async *export({ db }, entityId, people) {
     const { rows } = await db.query(
       `SELECT r.identifier, r.request_type, r.source, r.received_at, p.ordinal, p.user_id, p.device_id, p.state, p.treated_at, p.round,
-         p.message FROM ${IN_REQUESTS} ORDER BY r.id, p.ordinal`, idsOf(entityId, people));
+         p.message FROM ${IN_REQUESTS} ORDER BY r.id, p.ordinal`,
+      idsOf(entityId, people),
+    );
     yield* rows;
   },
   /**
-   * An archive that is being written for them is given up, which its writer sees within a second; the row goes when somebody erases
-   * again, and is a survivor until then.
+   * An archive that is being written for them is given up, which its writer sees within a second; the row goes when
+   * somebody erases again, and is a survivor until then.
    */
   async erase({ db, tally }, entityId, people) {
     const keys = idsOf(entityId, people);
-    const deleted = await inBatches(db,
+    const deleted = await inBatches(
+      db,
       `DELETE FROM gdpr_request_people WHERE ctid = ANY (ARRAY(
-         SELECT p.ctid FROM ${SHOWN_TO_THEM} AND p.state <> 'building' LIMIT ${BATCH}))`, keys, tally);
-    await inBatches(db,
+         SELECT p.ctid FROM ${SHOWN_TO_THEM} AND p.state <> 'building' LIMIT ${BATCH}))`,
+      keys,
+      tally,
+    );
+    await inBatches(
+      db,
       `UPDATE gdpr_request_people SET state = 'treated', treated_at = now(), archive_key = NULL WHERE ctid = ANY (ARRAY(
-         SELECT p.ctid FROM ${SHOWN_TO_THEM} AND p.state = 'building' LIMIT ${BATCH}))`, keys);
+         SELECT p.ctid FROM ${SHOWN_TO_THEM} AND p.state = 'building' LIMIT ${BATCH}))`,
+      keys,
+    );
     await write(db, (tx) => tx.query(END_WAITING, keys));
-    return deleted + await inBatches(db,
-      `UPDATE gdpr_request_people SET device_id = NULL WHERE ctid = ANY (ARRAY(SELECT p.ctid FROM ${ASKED_FROM} LIMIT ${BATCH}))`,
-      keys, tally);
+    return (
+      deleted +
+      (await inBatches(
+        db,
+        `UPDATE gdpr_request_people SET device_id = NULL WHERE ctid = ANY (ARRAY(SELECT p.ctid FROM ${ASKED_FROM} LIMIT ${BATCH}))`,
+        keys,
+        tally,
+      ))
+    );
   },
 };
 
 /**
- * What waits for approval, and asks for the deletion of nobody but whom another request erases, is done. The requests are held first:
- * one that somebody approves at this moment is worked off, as all others are.
+ * What waits for approval, and asks for the deletion of nobody but whom another request erases, is done. The requests
+ * are held first: one that somebody approves at this moment is worked off, as all others are.
  */
 const END_WAITING = `WITH waiting AS MATERIALIZED (
     SELECT id FROM gdpr_requests WHERE entity_id = $1 AND request_type = 'delete' AND state = 'waiting' AND id IN (

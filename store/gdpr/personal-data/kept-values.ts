@@ -8,15 +8,21 @@ import type { KnownBy } from '../personal-data-location.ts';
 /** Values of filters that an erasure leaves though they equal an id, such as `country is FR`: lists them for staff. */
 
 const TABLES = [
-  { name: 'segments', column: 'filters' }, { name: 'campaigns', column: 'filters' }, { name: 'funnels', column: 'steps' },
+  { name: 'segments', column: 'filters' },
+  { name: 'campaigns', column: 'filters' },
+  { name: 'funnels', column: 'steps' },
 ] as const;
 
 /** How many objects and keys a receipt lists. */
 const MAX_KEPT_VALUES = 200;
 
-/** Lists which objects hold such values, and under which key, at most MAX_KEPT_VALUES. A key that holds an id is null. */
+/**
+ * Lists which objects hold such values, and under which key, at most MAX_KEPT_VALUES. A key that holds an id is null.
+ */
 export async function listKeptValues(
-  db: Queryable, entityId: number, people: readonly KnownBy[],
+  db: Queryable,
+  entityId: number,
+  people: readonly KnownBy[],
 ): Promise<KeptValue[]> {
   const kept: KeptValue[] = [];
   const findKept = await keptOf(db, entityId, people);
@@ -37,15 +43,25 @@ export async function listKeptValues(
   return kept;
 }
 
-/** Returns a function that finds the values that equal an id, or hold a distinctive one among other words, of ids that are vouched for. */
+/**
+ * Returns a function that finds the values that equal an id, or hold a distinctive one among other words, of ids that
+ * are vouched for.
+ */
 async function keptOf(
-  db: Queryable, entityId: number, people: readonly KnownBy[],
+  db: Queryable,
+  entityId: number,
+  people: readonly KnownBy[],
 ): Promise<(values: readonly FilterValue[]) => Promise<FilterValue[]>> {
   const isErased = await meaningOf(db, entityId, people);
   const ids = new Set(people.filter(isVouchedFor).map(({ customerId }) => customerId));
   const distinctive = people.filter(({ customerId }) => isDistinctive(customerId));
   return async (values) => {
-    const named = await listNaming(db, entityId, distinctive, values.map(({ text }) => text));
+    const named = await listNaming(
+      db,
+      entityId,
+      distinctive,
+      values.map(({ text }) => text),
+    );
     return values.filter((value) => !isErased(value) && (ids.has(value.text) || named.has(value.text)));
   };
 }

@@ -14,13 +14,14 @@ export const outboxMails: PersonalDataLocation = {
   columns: [],
   otherColumns: [],
   holds: 'mails, if no mail server is set',
-  foundBy: 'the id in subject, text or addresses, once decoded; a file that is no mail moves to '
-    + '`outbox/unreadable/`, and is searched as text. If it stays, request and receipt name it, and so does what needs attention',
+  foundBy:
+    'the id in subject, text or addresses, once decoded; a file that is no mail moves to ' +
+    '`outbox/unreadable/`, and is searched as text. If it stays, request and receipt name it, and so does what needs attention',
   erasedBy: 'deleting the file',
   async count(deps, entityId, people) {
     return (await Array.fromAsync(listMails(deps, entityId, people))).length;
   },
-  async* export(deps, entityId, people) {
+  async *export(deps, entityId, people) {
     const matches = new TextMatches();
     const mails = await Array.fromAsync(listMails(deps, entityId, people));
     if (mails.length > 0) matches.add(null, mails.length);
@@ -37,7 +38,11 @@ export const outboxMails: PersonalDataLocation = {
   },
 };
 
-async function* listMails(deps: LocationDependencies, entityId: number, people: KnownBy[]): AsyncGenerator<{ file: string }> {
+async function* listMails(
+  deps: LocationDependencies,
+  entityId: number,
+  people: KnownBy[],
+): AsyncGenerator<{ file: string }> {
   const { db, outbox } = deps;
   if (!people.some(isVouchedFor)) return;
   for await (const { key } of outbox.list('')) {
@@ -45,14 +50,15 @@ async function* listMails(deps: LocationDependencies, entityId: number, people: 
     if (mail === null || isAboutAccount(mail.messageId)) continue;
     const named = peopleFinder(people)(mail.said);
     if (named.length === 0 || (await itemsNaming(db, [mail.said], namesOf(entityId, named))).length === 0) continue;
-    if (!await isAnothers(db, entityId, mail.messageId)) yield { file: mail.file };
+    if (!(await isAnothers(db, entityId, mail.messageId))) yield { file: mail.file };
   }
 }
 
 type ReadMail = { file: string; messageId: string; said: string };
 
 /**
- * Null for a file that is gone meanwhile. One that is no mail is moved aside and searched as text, so that it holds up no deletion.
+ * Null for a file that is gone meanwhile. One that is no mail is moved aside and searched as text, so that it holds up
+ * no deletion.
  */
 async function readMail({ db, outbox, log }: LocationDependencies, key: string): Promise<ReadMail | null> {
   const bytes = await outbox.readAll(key);
@@ -75,8 +81,8 @@ async function readMail({ db, outbox, log }: LocationDependencies, key: string):
 }
 
 /**
- * An invitation, or a link that sets a password anew: it is for somebody who works with Millrace, and a reader of the archive could
- * log in as that user.
+ * An invitation, or a link that sets a password anew: it is for somebody who works with Millrace, and a reader of the
+ * archive could log in as that user.
  */
 function isAboutAccount(messageId: string): boolean {
   return /^<?(?:inv|rst)_/.test(messageId);
@@ -84,8 +90,9 @@ function isAboutAccount(messageId: string): boolean {
 
 /** A mail's id begins with the identifier of what it tells of. One that tells of what is gone may be anybody's. */
 async function isAnothers(db: Queryable, entityId: number, messageId: string): Promise<boolean> {
-  const told = ['imports', 'sync_runs', 'export_runs', 'gdpr_requests', 'gdpr_mails'].map((table) =>
-    `SELECT FROM ${table} WHERE identifier = $2 AND entity_id <> $1`);
+  const told = ['imports', 'sync_runs', 'export_runs', 'gdpr_requests', 'gdpr_mails'].map(
+    (table) => `SELECT FROM ${table} WHERE identifier = $2 AND entity_id <> $1`,
+  );
   const { rowCount } = await db.query(told.join(' UNION ALL '), [entityId, messageId.replace('<', '').split('@')[0]]);
   return rowCount! > 0;
 }

@@ -16,11 +16,15 @@ const FIRST_SLICE = 100;
 const GROWTH = 16;
 
 /**
- * Whose rows of a partitioned table: those of users; of devices what nobody did by name; all of whole devices. `time`: the column
- * behind these in their indexes, if there is one.
+ * Whose rows of a partitioned table: those of users; of devices what nobody did by name; all of whole devices. `time`:
+ * the column behind these in their indexes, if there is one.
  */
 export type PeopleOfPartitions = {
-  table: Partition['table']; users: string[]; devices: string[]; wholeDevices: string[]; byDevice: 'device_id' | 'subject';
+  table: Partition['table'];
+  users: string[];
+  devices: string[];
+  wholeDevices: string[];
+  byDevice: 'device_id' | 'subject';
   time: string | null;
 };
 
@@ -34,7 +38,10 @@ type NamedPartition = { name: string; table: Partition['table'] };
 /** `last`: whose row was the last one of the batch, of which time. */
 type Batch = { gone: number; found: number; last: string | null; at: string | null };
 
-/** Both indexes in one bitmap: each page is read once, in the order of the pages, whether the row is found by user or device. */
+/**
+ * Both indexes in one bitmap: each page is read once, in the order of the pages, whether the row is found by user or
+ * device.
+ */
 const BY_BITMAP = ['seqscan', 'indexscan'].map((way) => `SET LOCAL enable_${way} = off`).join(';');
 
 /** It is over before workers of Postgres' own would have begun. */
@@ -45,9 +52,9 @@ const rowsOf = ({ byDevice }: PeopleOfPartitions) =>
     OR ${byDevice} = ANY ($4::text[]))`;
 
 /**
- * Deletes rows partition by partition, in slices of the people that have about a batch of rows each. What went is looked for at once,
- * while its pages are at hand: that marks the entries of the indexes as dead, which spares whoever looks again the pages, by then
- * written and forgotten.
+ * Deletes rows partition by partition, in slices of the people that have about a batch of rows each. What went is
+ * looked for at once, while its pages are at hand: that marks the entries of the indexes as dead, which spares whoever
+ * looks again the pages, by then written and forgotten.
  */
 export async function eraseFromPartitions(deps: Needed, entityId: number, people: PeopleOfPartitions): Promise<number> {
   let total = 0;
@@ -81,45 +88,73 @@ async function listNames(db: Database, { table }: PeopleOfPartitions): Promise<s
 }
 
 /**
- * Somebody's devices lie about as far along as they do themselves, so that most slices have both. `work` tells by how much the next
- * slice may be larger.
+ * Somebody's devices lie about as far along as they do themselves, so that most slices have both. `work` tells by how
+ * much the next slice may be larger.
  */
-async function inSlices(people: PeopleOfPartitions, work: (slice: PeopleOfPartitions) => Promise<number>): Promise<void> {
+async function inSlices(
+  people: PeopleOfPartitions,
+  work: (slice: PeopleOfPartitions) => Promise<number>,
+): Promise<void> {
   const count = Math.max(people.users.length, people.devices.length, people.wholeDevices.length);
   for (let [from, size] = [0, FIRST_SLICE]; from < count;) {
     const to = Math.min(from + size, count);
-    const part = (ids: string[]) => ids.slice(Math.floor(from * ids.length / count), Math.floor(to * ids.length / count));
+    const part = (ids: string[]) =>
+      ids.slice(Math.floor((from * ids.length) / count), Math.floor((to * ids.length) / count));
     const factor = await work({
-      ...people, users: part(people.users), devices: part(people.devices), wholeDevices: part(people.wholeDevices),
+      ...people,
+      users: part(people.users),
+      devices: part(people.devices),
+      wholeDevices: part(people.wholeDevices),
     });
     [from, size] = [to, Math.max(1, Math.floor(size * Math.min(factor, GROWTH)))];
   }
 }
 
-function deleteSlice({ db, tally }: Needed, entityId: number, partition: string, slice: PeopleOfPartitions): Promise<number> {
-  return unlessDropped(write(db, async (tx) => {
-    const { rows } = await tx.query<{ gone: number }>(
-      `WITH gone AS (
+function deleteSlice(
+  { db, tally }: Needed,
+  entityId: number,
+  partition: string,
+  slice: PeopleOfPartitions,
+): Promise<number> {
+  return unlessDropped(
+    write(
+      db,
+      async (tx) => {
+        const { rows } = await tx.query<{ gone: number }>(
+          `WITH gone AS (
          DELETE FROM ${partition} WHERE entity_id = $1 AND ctid = ANY (ARRAY(
            SELECT ctid FROM ${partition} WHERE ${rowsOf(slice)} LIMIT ${ROWS}))
          RETURNING app_id, ${TIME_OF[slice.table]} AS at
        ), subtracted AS (${subtractDeleted(slice.table, 'gone')})
        SELECT count(*) AS gone FROM gone`,
-      [entityId, slice.users, slice.devices, slice.wholeDevices]);
-    const { gone } = rows[0]!;
-    if (gone > 0) await tally?.(tx, gone);
-    return gone;
-  }, { settings: BY_BITMAP }));
+          [entityId, slice.users, slice.devices, slice.wholeDevices],
+        );
+        const { gone } = rows[0]!;
+        if (gone > 0) await tally?.(tx, gone);
+        return gone;
+      },
+      { settings: BY_BITMAP },
+    ),
+  );
 }
 
 /** Along the indexes themselves: only so are their entries marked as dead. */
 function countSlice({ db }: Needed, entityId: number, partition: string, slice: PeopleOfPartitions): Promise<number> {
-  return unlessDropped(read(db, (tx) => countRows(tx,
-    `(SELECT 1 FROM ${partition} WHERE entity_id = $1 AND user_id = ANY ($2::text[])
+  return unlessDropped(
+    read(
+      db,
+      (tx) =>
+        countRows(
+          tx,
+          `(SELECT 1 FROM ${partition} WHERE entity_id = $1 AND user_id = ANY ($2::text[])
       UNION ALL SELECT 1 FROM ${partition} WHERE entity_id = $1 AND ${slice.byDevice} = ANY ($3::text[]) AND user_id IS NULL
       UNION ALL SELECT 1 FROM ${partition}
         WHERE entity_id = $1 AND ${slice.byDevice} = ANY ($4::text[]) AND user_id IS NOT NULL AND user_id <> ALL ($2::text[])) AS f`,
-    [entityId, slice.users, slice.devices, slice.wholeDevices]), { settings: ALONG_INDEXES }));
+          [entityId, slice.users, slice.devices, slice.wholeDevices],
+        ),
+      { settings: ALONG_INDEXES },
+    ),
+  );
 }
 
 const UNDEFINED_TABLE = '42P01';
@@ -135,24 +170,41 @@ async function unlessDropped(rows: Promise<number>): Promise<number> {
 }
 
 /** There may be more rows of them than one transaction takes. */
-async function eraseLargeSlice(deps: Needed, entityId: number, partition: string, slice: PeopleOfPartitions): Promise<number> {
+async function eraseLargeSlice(
+  deps: Needed,
+  entityId: number,
+  partition: string,
+  slice: PeopleOfPartitions,
+): Promise<number> {
   let total = 0;
-  for (const scan of scansOf(slice)) total += await eraseAlong(deps, entityId, { name: partition, table: slice.table }, scan);
+  for (const scan of scansOf(slice))
+    total += await eraseAlong(deps, entityId, { name: partition, table: slice.table }, scan);
   return total;
 }
 
 function scansOf({ users, devices, wholeDevices, byDevice, time }: PeopleOfPartitions): Scan[] {
-  return [{ ids: users, column: 'user_id', time }, { ids: devices, column: byDevice, among: 'user_id IS NULL', time },
-    { ids: wholeDevices, column: byDevice, time }];
+  return [
+    { ids: users, column: 'user_id', time },
+    { ids: devices, column: byDevice, among: 'user_id IS NULL', time },
+    { ids: wholeDevices, column: byDevice, time },
+  ];
 }
 
 /**
- * In batches along an index. Each goes on where the last one ended, id by id and by time: none reads again what is dead, and may still
- * be for hours where somebody reads an old snapshot.
+ * In batches along an index. Each goes on where the last one ended, id by id and by time: none reads again what is
+ * dead, and may still be for hours where somebody reads an old snapshot.
  */
-async function eraseAlong({ db, tally }: Needed, entityId: number, partition: NamedPartition, scan: Scan): Promise<number> {
+async function eraseAlong(
+  { db, tally }: Needed,
+  entityId: number,
+  partition: NamedPartition,
+  scan: Scan,
+): Promise<number> {
   // As the index orders them, which has the collation "C".
-  const sorted = [...new Set(scan.ids)].map((id) => Buffer.from(id)).toSorted(Buffer.compare).map(String);
+  const sorted = [...new Set(scan.ids)]
+    .map((id) => Buffer.from(id))
+    .toSorted(Buffer.compare)
+    .map(String);
   let total = 0;
   for (let [ids, after, rest] = [sorted, '-infinity', [] as string[]]; ids.length > 0;) {
     const { gone, found, last, at } = await write(db, async (tx) => {
@@ -162,15 +214,16 @@ async function eraseAlong({ db, tally }: Needed, entityId: number, partition: Na
     });
     total += gone;
     if (found < ROWS) [ids, after, rest] = [rest, '-infinity', []];
-    else [ids, after, rest] = [
-      [last!], at ?? '-infinity', ids.length === 1 ? rest : ids.slice(ids.indexOf(last!) + 1)];
+    else [ids, after, rest] = [[last!], at ?? '-infinity', ids.length === 1 ? rest : ids.slice(ids.indexOf(last!) + 1)];
   }
   return total;
 }
 
 /** Found along the index; the pages themselves are gone through in their order. With `after` there is one id. */
 async function deleteBatch(
-  tx: Tx, entityId: number, { name: partition, table }: NamedPartition,
+  tx: Tx,
+  entityId: number,
+  { name: partition, table }: NamedPartition,
   { ids, column, among = 'true', time, after }: Scan & { after: string },
 ): Promise<Batch> {
   // Dropped meanwhile: its time was over.
@@ -188,6 +241,7 @@ async function deleteBatch(
      ), subtracted AS (${subtractDeleted(table, 'gone')})
      SELECT (SELECT count(*) FROM gone) AS gone, (SELECT count(*) FROM found) AS found, id AS last, at::text
      FROM (SELECT id, at FROM found UNION ALL SELECT NULL, NULL) AS pages ORDER BY id DESC NULLS LAST, at DESC NULLS LAST LIMIT 1`,
-    [entityId, ids, after]);
+    [entityId, ids, after],
+  );
   return rows[0]!;
 }

@@ -10,7 +10,10 @@ type Described = Pick<PersonalDataLocation, 'name' | 'columns' | 'otherColumns' 
 /** The parameters of statements over them. */
 const keysOf = (entityId: number, people: readonly KnownBy[]) => peopleKeys(entityId, knownToSors(people));
 
-/** Makes the location of a table each of whose rows is of one customer: found and deleted by `customer_id` and `customer_type`. */
+/**
+ * Makes the location of a table each of whose rows is of one customer: found and deleted by `customer_id` and
+ * `customer_type`.
+ */
 export function rowsOfCustomers({ shown, ...described }: Described): PersonalDataLocation {
   const { name } = described;
   const rowsOfPeople = `${name} d WHERE d.entity_id = $1
@@ -19,12 +22,19 @@ export function rowsOfCustomers({ shown, ...described }: Described): PersonalDat
     ...described,
     foundBy: 'customer type and id',
     count: ({ db }, entityId, people) => countRows(db, rowsOfPeople, keysOf(entityId, people)),
-    async* export({ db }, entityId, people) {
+    async *export({ db }, entityId, people) {
       const { rows } = await db.query(
-        `SELECT ${shown.map((column) => `d.${column}`).join(', ')} FROM ${rowsOfPeople}`, keysOf(entityId, people));
+        `SELECT ${shown.map((column) => `d.${column}`).join(', ')} FROM ${rowsOfPeople}`,
+        keysOf(entityId, people),
+      );
       yield* rows;
     },
-    erase: ({ db, tally }, entityId, people) => inBatches(db,
-      `DELETE FROM ${name} WHERE ctid = ANY (ARRAY(SELECT d.ctid FROM ${rowsOfPeople} LIMIT ${BATCH}))`, keysOf(entityId, people), tally),
+    erase: ({ db, tally }, entityId, people) =>
+      inBatches(
+        db,
+        `DELETE FROM ${name} WHERE ctid = ANY (ARRAY(SELECT d.ctid FROM ${rowsOfPeople} LIMIT ${BATCH}))`,
+        keysOf(entityId, people),
+        tally,
+      ),
   };
 }

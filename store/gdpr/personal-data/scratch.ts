@@ -23,21 +23,24 @@ const ESCAPED_CHARACTERS = 12;
 type NamingFolder = StepFolder & { files: string[] };
 
 /**
- * Files that steps write beside database and file store. A step that began after the person's tombstones writes nothing of them. What a
- * process that is gone has left is removed, whosever it is; a step that is under way removes its own when it ends, so it is waited for.
- * A command may run for days, so what names the person in its folder is deleted at once.
+ * Files that steps write beside database and file store. A step that began after the person's tombstones writes nothing
+ * of them. What a process that is gone has left is removed, whosever it is; a step that is under way removes its own
+ * when it ends, so it is waited for. A command may run for days, so what names the person in its folder is deleted at
+ * once.
  */
 export const scratch: PersonalDataLocation = {
   name: 'scratch/',
   columns: [],
   otherColumns: [],
-  holds: 'files that steps write while they run: tables of an archive, an `.xls` file, the configuration and state '
-    + 'of a command',
+  holds:
+    'files that steps write while they run: tables of an archive, an `.xls` file, the configuration and state ' +
+    'of a command',
   foundBy: 'the id within a file of a step that began before the tombstones; every `.xls` file of such a step',
-  erasedBy: 'deleting what processes that are gone left, and a running command\'s file that names the person. Other '
-    + 'steps end within minutes and remove their files: the deletion waits for them',
+  erasedBy:
+    "deleting what processes that are gone left, and a running command's file that names the person. Other " +
+    'steps end within minutes and remove their files: the deletion waits for them',
   count: async (deps, entityId, people) => (await listNaming(deps, entityId, people)).length,
-  async* export(deps, entityId, people) {
+  async *export(deps, entityId, people) {
     const vouched = people.filter(isVouchedFor);
     const found = vouched.length === 0 ? [] : (await listNaming(deps, entityId, vouched)).filter(isErasable);
     const matches = new TextMatches();
@@ -61,7 +64,9 @@ function isErasable({ isOfLivingProcess, step }: StepFolder): boolean {
 }
 
 async function listNaming(
-  { db, secrets, scratch: area }: LocationDependencies, entityId: number, people: KnownBy[],
+  { db, secrets, scratch: area }: LocationDependencies,
+  entityId: number,
+  people: KnownBy[],
 ): Promise<NamingFolder[]> {
   const found: NamingFolder[] = [];
   // Steps that end by themselves are waited for whatever the type of the id: nothing of anybody goes by that.
@@ -82,7 +87,12 @@ async function findBefore(db: Queryable, hashes: Buffer[], entityId: number): Pr
   return raisedAt === null ? Infinity : raisedAt.getTime() + CLOCKS_DIFFER_MS;
 }
 
-async function filesNaming(db: Queryable, { path, step }: StepFolder, entityId: number, people: KnownBy[]): Promise<string[]> {
+async function filesNaming(
+  db: Queryable,
+  { path, step }: StepFolder,
+  entityId: number,
+  people: KnownBy[],
+): Promise<string[]> {
   const entries = await readdir(path, { recursive: true, withFileTypes: true }).catch(emptyIfMissing);
   const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
   if (step === SHEET) return files;

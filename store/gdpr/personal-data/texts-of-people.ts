@@ -11,8 +11,8 @@ import { TextMatches } from './text-matches.ts';
 const LEAST = { integer: '0', text: '', timestamptz: '-infinity', bigint: '0', bytea: String.raw`\x` };
 
 /**
- * Rows of a table in whose texts people may be named. Conditions and expressions are over the columns, and over what `textNames`
- * gives: $2 and $3 for `namedIn`, $4 the ids, $5 their types, $6 their keyed hashes.
+ * Rows of a table in whose texts people may be named. Conditions and expressions are over the columns, and over what
+ * `textNames` gives: $2 and $3 for `namedIn`, $4 the ids, $5 their types, $6 their keyed hashes.
  */
 type TextsOfPeople = {
   table: string;
@@ -49,9 +49,9 @@ export const hasSubject = (subjects: string) => `${subjects} && ARRAY(
   SELECT CASE p.type WHEN 'user_id' THEN 'u' WHEN 'device_id' THEN 'd' END || p.id FROM unnest($4::text[], $5::text[]) AS p (id, type))`;
 
 /**
- * Ways to count, show and change them. All texts of the entity are gone through once, in pages along the primary key, for all people
- * together; rows that may name somebody are asked for once more, with the few names that may stand in them. Ids that are not vouched for
- * match by their type alone.
+ * Ways to count, show and change them. All texts of the entity are gone through once, in pages along the primary key,
+ * for all people together; rows that may name somebody are asked for once more, with the few names that may stand in
+ * them. Ids that are not vouched for match by their type alone.
  */
 export function textsOfPeople(texts: TextsOfPeople): Pick<ErasingLocation, 'count' | 'export' | 'erase'> {
   const { table, change, changeable = 'true' } = texts;
@@ -61,22 +61,30 @@ export function textsOfPeople(texts: TextsOfPeople): Pick<ErasingLocation, 'coun
     async count(deps, entityId, people) {
       let total = 0;
       for await (const some of listCandidates(deps, texts, entityId, people)) {
-        const { rows } = await deps.db.query<{ rows: number }>(`SELECT count(*) AS rows FROM ${table} WHERE ${named}`, some);
+        const { rows } = await deps.db.query<{ rows: number }>(
+          `SELECT count(*) AS rows FROM ${table} WHERE ${named}`,
+          some,
+        );
         total += rows[0]!.rows;
       }
       return total;
     },
-    // A text in which an id stands may be about somebody else, above all where the id is a common word: such texts are counted.
-    async* export(deps, entityId, people) {
+    // A text in which an id stands may be about somebody else, above all where the id is a common word: such texts are
+    // counted.
+    async *export(deps, entityId, people) {
       const { condition = 'false', shown = 'NULL' } = texts.own ?? {};
       const matches = new TextMatches();
       for await (const some of listCandidates(deps, texts, entityId, people)) {
         const { rows } = await deps.db.query<Record<string, unknown>>(
-          `SELECT ${shown} FROM ${table} WHERE ${named} AND (${condition}) ORDER BY ${Object.keys(texts.keys).join(', ')}`, some);
+          `SELECT ${shown} FROM ${table} WHERE ${named} AND (${condition}) ORDER BY ${Object.keys(texts.keys).join(', ')}`,
+          some,
+        );
         if (texts.own) yield* rows;
         const { rows: counted } = await deps.db.query<{ within: string | null; matches: number }>(
           `SELECT ${texts.within} AS within, count(*) AS matches FROM ${table}
-           WHERE ${named} AND (${condition}) IS NOT TRUE GROUP BY 1`, some);
+           WHERE ${named} AND (${condition}) IS NOT TRUE GROUP BY 1`,
+          some,
+        );
         for (const { within, matches: more } of counted) matches.add(within, more);
       }
       yield* matches.records();
@@ -84,7 +92,9 @@ export function textsOfPeople(texts: TextsOfPeople): Pick<ErasingLocation, 'coun
     async erase(deps, entityId, people) {
       let total = 0;
       for await (const some of listCandidates(deps, texts, entityId, people)) {
-        total += await write(deps.db, (tx) => changeRows(tx, `${change} WHERE ${named} AND ${changeable}`, some, deps.tally));
+        total += await write(deps.db, (tx) =>
+          changeRows(tx, `${change} WHERE ${named} AND ${changeable}`, some, deps.tally),
+        );
       }
       return total;
     },
@@ -96,7 +106,10 @@ type Candidate = { tid: string; people: KnownBy[] };
 type Some = [...TextNames, tids: string[]];
 
 async function* listCandidates(
-  { db, secrets, writtenBefore = null }: LocationDependencies, texts: TextsOfPeople, entityId: number, known: KnownBy[],
+  { db, secrets, writtenBefore = null }: LocationDependencies,
+  texts: TextsOfPeople,
+  entityId: number,
+  known: KnownBy[],
 ): AsyncGenerator<Some> {
   const customers = texts.isOfSors ? knownToSors(known) : known.filter(isCustomer);
   const typed = texts.subjects === undefined ? new Map<string, Person[]>() : Map.groupBy(customers, subjectOf);
@@ -105,7 +118,7 @@ async function* listCandidates(
   for await (const page of listPages(db, texts, entityId, writtenBefore)) {
     const candidates = page.map(({ tid, text, subjects }) => {
       const own = (subjects ?? []).flatMap((subject) => typed.get(subject) ?? []);
-      return { tid, people: [...new Set([...text === null ? [] : find(text), ...own])] };
+      return { tid, people: [...new Set([...(text === null ? [] : find(text)), ...own])] };
     });
     for (const { tids, named } of inChunks(candidates.filter((row) => row.people.length > 0))) {
       yield [...textNames(secrets, entityId, named), tids];
@@ -131,7 +144,9 @@ function* inChunks(candidates: Candidate[]): Generator<{ tids: string[]; named: 
 type Row = { tid: string; text: string | null; subjects: string[] | null; key: string[] };
 
 async function* listPages(
-  db: Database, { table, keys, text, subjects = 'NULL::text[]', writtenAt, rowsAtOnce = PAGE }: TextsOfPeople, entityId: number,
+  db: Database,
+  { table, keys, text, subjects = 'NULL::text[]', writtenAt, rowsAtOnce = PAGE }: TextsOfPeople,
+  entityId: number,
   writtenBefore: Date | null,
 ): AsyncGenerator<Row[]> {
   const columns = Object.keys(keys);

@@ -9,5 +9,6 @@ export const tombstoneBatches: PersonalDataLocation = {
   foundBy: 'a keyed hash',
   erasedBy: 'never; it holds no id',
   ...keyedHashes(
-    'SELECT made_at, kind FROM tombstone_batches WHERE entity_id = $1 AND hashes && $2::bytea[] ORDER BY made_at'),
+    'SELECT made_at, kind FROM tombstone_batches WHERE entity_id = $1 AND hashes && $2::bytea[] ORDER BY made_at',
+  ),
 };

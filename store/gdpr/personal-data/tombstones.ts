@@ -8,6 +8,5 @@ export const tombstones: PersonalDataLocation = {
   holds: 'the fact that a person was erased',
   foundBy: 'a keyed hash',
   erasedBy: 'never; it holds no id',
-  ...keyedHashes(
-    'SELECT raised_at FROM tombstones WHERE entity_id = $1 AND customer_hash = ANY ($2::bytea[])'),
+  ...keyedHashes('SELECT raised_at FROM tombstones WHERE entity_id = $1 AND customer_hash = ANY ($2::bytea[])'),
 };

@@ -9,8 +9,7 @@ const TYPE = `CASE
   WHEN raw ~ '"customer_id_type": ?"device_id"' THEN 'device_id'
   ELSE coalesce((SELECT s.mapping -> 'customer' ->> 'type' FROM sync_runs r JOIN syncs s ON s.entity_id = $1 AND s.id = r.sync_id
     WHERE r.entity_id = $1 AND r.id = import_id), 'user_id') END`;
-const isOwnOf = (named: string) =>
-  `${named}.id = customer_id AND ${named}.type = ${TYPE}`;
+const isOwnOf = (named: string) => `${named}.id = customer_id AND ${named}.type = ${TYPE}`;
 const IS_OWN = `EXISTS (SELECT FROM unnest($4::text[], $5::text[]) AS own (id, type) WHERE ${isOwnOf('own')})`;
 
 /** By customer_id and its type; of a record in which it could not be read, by an id within record or message. */
@@ -18,13 +17,26 @@ export const importErrors: PersonalDataLocation = {
   name: 'import_errors',
   after: ['feed_requests'],
   columns: ['customer_id', 'attribute_key', 'message', 'raw', 'customer_hash'],
-  otherColumns: ['entity_id', 'import_id', 'line', 'error_type', 'outcome', 'happened_at', 'stage', 'redriven_by', 'original_line',
-    'column_number', 'original_column', 'is_erased'],
+  otherColumns: [
+    'entity_id',
+    'import_id',
+    'line',
+    'error_type',
+    'outcome',
+    'happened_at',
+    'stage',
+    'redriven_by',
+    'original_line',
+    'column_number',
+    'original_column',
+    'is_erased',
+  ],
   holds: 'id, key, message and the original row or record, from imports, feeds and syncs',
   foundBy: 'the id and its type; if an error has none, the id within record and message',
   erasedBy: 'emptying these columns; the rows stay, since counts depend on them',
   ...textsOfPeople({
-    table: 'import_errors', writtenAt: 'happened_at',
+    table: 'import_errors',
+    writtenAt: 'happened_at',
     keys: { import_id: 'bigint', line: 'bigint', column_number: 'integer' },
     text: `coalesce(customer_id, concat_ws(E'\\n', raw, message))`,
     isOfSors: true,

@@ -13,9 +13,9 @@ export const pinnedFiles: PersonalDataLocation = {
   async count(deps, entityId, people) {
     const files = new Set<string>();
     for await (const { fileKey } of listPinnedLinesOf(deps, entityId, people)) files.add(fileKey);
-    return files.size + await countNotedFiles(deps.db, entityId, 'imports/');
+    return files.size + (await countNotedFiles(deps.db, entityId, 'imports/'));
   },
-  async* export(deps, entityId, people) {
+  async *export(deps, entityId, people) {
     const matches = new TextMatches();
     for await (const { fileKey, line, isOwn } of listPinnedLinesOf(deps, entityId, people)) {
       if (line === '') continue;

@@ -11,16 +11,23 @@ export const sendMessages: PersonalDataLocation = {
   name: 'send_messages',
   columns: ['user_id', 'user_hash', 'vars'],
   otherColumns: ['entity_id', 'send_id', 'ordinal'],
-  holds: 'a message that was asked for, with the values of its placeholders, until Millrace looks at the user\'s '
-    + 'devices',
+  holds:
+    "a message that was asked for, with the values of its placeholders, until Millrace looks at the user's " +
+    'devices',
   foundBy: 'user id',
   erasedBy: 'replacing the id with a keyed hash, and emptying the values',
   ...rowsOfPeople({
-    table: 'send_messages', keys, found: FOUND,
+    table: 'send_messages',
+    keys,
+    found: FOUND,
     shown: `r.user_id, r.vars::text AS vars,
       (SELECT s.received_at FROM sends s WHERE s.entity_id = $1 AND s.id = r.send_id) AS received_at`,
   }),
-  erase: (deps, entityId, people) => changeFound(deps,
-    `UPDATE send_messages AS r SET user_id = NULL, user_hash = ${HASH_OF_USER}, vars = NULL FROM found`, { keys, found: FOUND },
-    [...rowIdsOf(entityId, people), hashesOfUsers(deps.secrets, entityId, people)]),
+  erase: (deps, entityId, people) =>
+    changeFound(
+      deps,
+      `UPDATE send_messages AS r SET user_id = NULL, user_hash = ${HASH_OF_USER}, vars = NULL FROM found`,
+      { keys, found: FOUND },
+      [...rowIdsOf(entityId, people), hashesOfUsers(deps.secrets, entityId, people)],
+    ),
 };

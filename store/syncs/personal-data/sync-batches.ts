@@ -10,13 +10,17 @@ export const syncBatches: PersonalDataLocation = {
   foundBy: 'the id within them',
   erasedBy: 'deleting the batch, once its run has ended',
   ...textsOfPeople({
-    table: 'sync_batches', keys: { run_id: 'bigint' }, rowsAtOnce: 10,
-    text: `concat_ws(E'\\n', batch, outcomes)`, within: 'identifier',
-    naming: `${namedIn('batch')} OR ${namedIn('coalesce(outcomes, \'\')')}`,
+    table: 'sync_batches',
+    keys: { run_id: 'bigint' },
+    rowsAtOnce: 10,
+    text: `concat_ws(E'\\n', batch, outcomes)`,
+    within: 'identifier',
+    naming: `${namedIn('batch')} OR ${namedIn("coalesce(outcomes, '')")}`,
     /**
-     * The batch of a run under way stays until its outcomes are noted down: it may have been sent, so that after a crash the
-     * very same has to be sent again, or nobody could tell what arrived. That is a matter of one step, or of minutes while the
-     * destination is down; whoever erases looks again. Of a run that has ended the batch is never sent, and goes as a whole.
+     * The batch of a run under way stays until its outcomes are noted down: it may have been sent, so that after a
+     * crash the very same has to be sent again, or nobody could tell what arrived. That is a matter of one step, or of
+     * minutes while the destination is down; whoever erases looks again. Of a run that has ended the batch is never
+     * sent, and goes as a whole.
      */
     change: 'DELETE FROM sync_batches',
     changeable: `NOT EXISTS (

@@ -11,7 +11,11 @@ export const syncLog: PersonalDataLocation = {
   foundBy: 'the id within a line',
   erasedBy: 'replacing the line with `erased`',
   ...textsOfPeople({
-    table: 'sync_log', writtenAt: 'logged_at', keys: { run_id: 'bigint', id: 'bigint' }, text: 'line', naming: namedIn('line'),
+    table: 'sync_log',
+    writtenAt: 'logged_at',
+    keys: { run_id: 'bigint', id: 'bigint' },
+    text: 'line',
+    naming: namedIn('line'),
     within: '(SELECT r.identifier FROM sync_runs r WHERE r.entity_id = $1 AND r.id = sync_log.run_id)',
     change: `UPDATE sync_log SET line = '${ERASED}'`,
   }),

@@ -10,13 +10,15 @@ export const syncPinnedBatches: PersonalDataLocation = {
   foundBy: 'the id within them',
   erasedBy: 'deleting the batch, once its run has ended; the merge itself leaves out erased people',
   ...textsOfPeople({
-    table: 'sync_pinned_batches', keys: { run_id: 'bigint', number: 'integer' }, rowsAtOnce: 10,
+    table: 'sync_pinned_batches',
+    keys: { run_id: 'bigint', number: 'integer' },
+    rowsAtOnce: 10,
     text: `concat_ws(E'\\n', items, position)`,
     naming: `${namedIn('items')} OR ${namedIn('coalesce("position", \'\')')}`,
     within: '(SELECT r.identifier FROM sync_runs r WHERE r.entity_id = $1 AND r.id = sync_pinned_batches.run_id)',
     /**
-     * A batch of a run under way stays until its records are merged, which leaves out the erased: it counts for the run, and goes
-     * within seconds, or minutes where our own database is down. Whoever erases looks again.
+     * A batch of a run under way stays until its records are merged, which leaves out the erased: it counts for the
+     * run, and goes within seconds, or minutes where our own database is down. Whoever erases looks again.
      */
     change: 'DELETE FROM sync_pinned_batches',
     changeable: `NOT EXISTS (

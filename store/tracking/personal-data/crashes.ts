@@ -7,12 +7,25 @@ import { textsOfPeople } from '../../gdpr/personal-data/texts-of-people.ts';
 export const crashes: PersonalDataLocation = {
   name: 'crashes',
   columns: ['title'],
-  otherColumns: ['entity_id', 'app_id', 'id', 'identifier', 'fingerprint', 'first_seen_at', 'last_seen_at', 'occurrences'],
+  otherColumns: [
+    'entity_id',
+    'app_id',
+    'id',
+    'identifier',
+    'fingerprint',
+    'first_seen_at',
+    'last_seen_at',
+    'occurrences',
+  ],
   holds: 'nothing, but a title may quote an error message',
   foundBy: 'the id within the title',
   erasedBy: 'replacing the title with `erased`; the crash stays',
   ...textsOfPeople({
-    table: 'crashes', keys: { id: 'integer' }, text: 'title', naming: namedIn('title'), within: 'identifier',
+    table: 'crashes',
+    keys: { id: 'integer' },
+    text: 'title',
+    naming: namedIn('title'),
+    within: 'identifier',
     change: `UPDATE crashes SET title = '${ERASED}'`,
   }),
 };

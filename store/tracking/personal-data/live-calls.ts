@@ -12,10 +12,14 @@ export const liveCalls: PersonalDataLocation = {
   foundBy: 'the type and id that the call gives itself; the id within the texts',
   erasedBy: 'deletion',
   ...textsOfPeople({
-    table: 'live_calls', writtenAt: 'received_at', keys: { id: 'bigint' },
+    table: 'live_calls',
+    writtenAt: 'received_at',
+    keys: { id: 'bigint' },
     text: `concat_ws(E'\\n', ${TEXTS.join(', ')})`,
     subjects: 'subjects',
-    naming: [hasSubject('coalesce(subjects, \'{}\')'), ...TEXTS.map((text) => namedIn(`coalesce(${text}, '')`))].join(' OR '),
+    naming: [hasSubject("coalesce(subjects, '{}')"), ...TEXTS.map((text) => namedIn(`coalesce(${text}, '')`))].join(
+      ' OR ',
+    ),
     within: '(SELECT a.identifier FROM apps a WHERE a.entity_id = $1 AND a.id = live_calls.app_id)',
     change: 'DELETE FROM live_calls',
   }),

@@ -14,7 +14,8 @@ export const refusedCalls: PersonalDataLocation = {
   foundBy: 'the type and id that the call gives itself; the id within the texts',
   erasedBy: 'emptying these columns; the rows stay, since counts depend on them',
   ...textsOfPeople({
-    table: 'refused_calls', writtenAt: 'received_at',
+    table: 'refused_calls',
+    writtenAt: 'received_at',
     keys: { received_at: 'timestamptz', id: 'bigint' },
     text: `concat_ws(E'\\n', ${TEXTS.join(', ')})`,
     subjects: 'subjects',

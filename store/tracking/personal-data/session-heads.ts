@@ -8,13 +8,16 @@ const IS_ANOTHERS = `EXISTS (
   SELECT FROM sessions s WHERE s.entity_id = $1 AND s.app_id = h.app_id AND s.started_at = h.started_at AND s.id = h.session_id
     AND s.user_id IS NOT NULL AND s.user_id <> ALL ($2::text[]))`;
 
-/** Erased before the sessions, by which some are found: one left behind would lead calls to come into a session that is gone. */
+/**
+ * Erased before the sessions, by which some are found: one left behind would lead calls to come into a session that is
+ * gone.
+ */
 export const sessionHeads: PersonalDataLocation = {
   name: 'session_heads',
   columns: ['subject', 'started_at', 'ended_at', 'backgrounded_at'],
   otherColumns: ['entity_id', 'app_id', 'session_id'],
   holds: 'the latest session of a device or user',
-  foundBy: 'the device\'s or user\'s id; the session, if it is the person\'s',
+  foundBy: "the device's or user's id; the session, if it is the person's",
   erasedBy: 'deleting the rows',
   ...rowsOfPeople({
     table: 'session_heads',

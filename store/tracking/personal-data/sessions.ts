@@ -1,6 +1,10 @@
 import { idsOfType } from '../../gdpr/people-keys.ts';
 import type { KnownBy, PersonalDataLocation } from '../../gdpr/personal-data-location.ts';
-import { countInPartitions, eraseFromPartitions, type PeopleOfPartitions } from '../../gdpr/personal-data/partitions-of-people.ts';
+import {
+  countInPartitions,
+  eraseFromPartitions,
+  type PeopleOfPartitions,
+} from '../../gdpr/personal-data/partitions-of-people.ts';
 import { DEVICE_SUBJECTS, rowsOfPeople, WHOLE_SUBJECTS } from '../../gdpr/rows-of-people.ts';
 
 const KEY = 'app_id, started_at, id';
@@ -9,12 +13,28 @@ const KEY = 'app_id, started_at, id';
 export const sessions: PersonalDataLocation = {
   name: 'sessions',
   after: ['session_heads'],
-  columns: ['started_at', 'ended_at', 'background_seconds', 'utc_offset', 'subject', 'device_id', 'user_id', 'app_version', 'sdk_version',
-    'os_version', 'device_type', 'device_model', 'idiom', 'country', 'lang', 'carrier'],
+  columns: [
+    'started_at',
+    'ended_at',
+    'background_seconds',
+    'utc_offset',
+    'subject',
+    'device_id',
+    'user_id',
+    'app_version',
+    'sdk_version',
+    'os_version',
+    'device_type',
+    'device_model',
+    'idiom',
+    'country',
+    'lang',
+    'carrier',
+  ],
   otherColumns: ['entity_id', 'app_id', 'received_at', 'id', 'timeout'],
-  holds: 'when people used an app, on which device, and the device\'s country and language settings',
-  foundBy: 'user id; device id if no user was named, or if [the device itself](gdpr.md#from-a-device) makes the '
-    + 'request',
+  holds: "when people used an app, on which device, and the device's country and language settings",
+  foundBy:
+    'user id; device id if no user was named, or if [the device itself](gdpr.md#from-a-device) makes the ' + 'request',
   erasedBy: 'deleting the rows',
   ...rowsOfPeople({
     table: 'sessions',
@@ -31,8 +51,15 @@ export const sessions: PersonalDataLocation = {
 };
 
 function of(people: KnownBy[]): PeopleOfPartitions {
-  const [devices, wholeDevices] = (['device_id', 'whole_device'] as const).map((type) => idsOfType(people, type).map((id) => `d${id}`));
+  const [devices, wholeDevices] = (['device_id', 'whole_device'] as const).map((type) =>
+    idsOfType(people, type).map((id) => `d${id}`),
+  );
   return {
-    table: 'sessions', users: idsOfType(people, 'user_id'), devices: devices!, wholeDevices: wholeDevices!, byDevice: 'subject', time: null,
+    table: 'sessions',
+    users: idsOfType(people, 'user_id'),
+    devices: devices!,
+    wholeDevices: wholeDevices!,
+    byDevice: 'subject',
+    time: null,
   };
 }

@@ -4,8 +4,8 @@ import { rowsOfPeople } from '../../gdpr/rows-of-people.ts';
 const KEY = 'previous_id, user_id';
 
 /**
- * By the primary key, user_aliases_by_user and user_aliases_by_device. That an SDK claims an earlier id makes no alias from it to another
- * user the person's.
+ * By the primary key, user_aliases_by_user and user_aliases_by_device. That an SDK claims an earlier id makes no alias
+ * from it to another user the person's.
  */
 export const userAliases: PersonalDataLocation = {
   name: 'user_aliases',

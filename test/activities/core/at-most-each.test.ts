@@ -8,11 +8,19 @@ beforeEach(() => {
   work.mockReset();
   vi.useFakeTimers({ toFake: ['performance'] });
 });
-afterEach(() => { vi.useRealTimers(); });
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 it('work is done at once, and then no more before its time', async () => {
   const doWork = atMostEach(EVERY_MS, work);
-  for (const [passedMs, times] of [[0, 1], [0, 1], [EVERY_MS - 1, 1], [1, 2], [EVERY_MS - 1, 2]] as const) {
+  for (const [passedMs, times] of [
+    [0, 1],
+    [0, 1],
+    [EVERY_MS - 1, 1],
+    [1, 2],
+    [EVERY_MS - 1, 2],
+  ] as const) {
     vi.advanceTimersByTime(passedMs);
     await doWork();
     expect(work).toHaveBeenCalledTimes(times);

@@ -46,10 +46,16 @@ beforeEach(async () => {
   outbox = await mkdtemp(join(tmpdir(), 'outbox-'));
   counted = [];
   deps = {
-    ...openAllPlaces(), db: store.db, secrets: store.secrets, boundary() {}, outside: { allow, fetch: guardedFetch(allow) },
-    scratch: store.scratch, publicUrl: 'http://millrace.test',
+    ...openAllPlaces(),
+    db: store.db,
+    secrets: store.secrets,
+    boundary() {},
+    outside: { allow, fetch: guardedFetch(allow) },
+    scratch: store.scratch,
+    publicUrl: 'http://millrace.test',
     mailer: openMailer({ smtpUrl: undefined, outbox: folderFiles(outbox), from: 'm@example.com' }),
-    countExportRuns: (outcome: string) => counted.push([outcome]), countExportRows: (rows: number) => counted.push(['rows', rows]),
+    countExportRuns: (outcome: string) => counted.push([outcome]),
+    countExportRows: (rows: number) => counted.push(['rows', rows]),
   } as unknown as Dependencies;
   await useExporter();
 });
@@ -62,7 +68,11 @@ const stands = async () => (await findExporterById(store.db, world.entity.id, ex
 async function begun(more: Partial<NewExportRun> = {}): Promise<ExportRun> {
   days += 1;
   const scheduledFor = new Date(Date.UTC(2026, 0, days, 3));
-  const run = await storedExportRun(store, exporter, new Date(Date.UTC(2026, 0, days)), { cause: 'schedule', scheduledFor, ...more });
+  const run = await storedExportRun(store, exporter, new Date(Date.UTC(2026, 0, days)), {
+    cause: 'schedule',
+    scheduledFor,
+    ...more,
+  });
   return (await claimed(store, run))!;
 }
 
@@ -86,7 +96,10 @@ describe('the end of a run', () => {
     expect(await endExportRun(deps, keyOf(run), GOOD)).toBe(true);
     expect(await endExportRun(deps, keyOf(run), FAILED)).toBe(false);
     expect(await runNow(store, run)).toMatchObject({ state: 'finished', alert: null, failure: null });
-    const { window: { end: exportedUntil }, startedAt } = run;
+    const {
+      window: { end: exportedUntil },
+      startedAt,
+    } = run;
     expect(await stands()).toMatchObject({ exportedUntil, initialRunAt: startedAt, lastRunAt: startedAt, failures: 0 });
     expect(counted).toEqual([['finished'], ['rows', 0]]);
   });
@@ -102,8 +115,17 @@ describe('the end of a run', () => {
     const good = await ended(GOOD);
     const window = { start: instant('2025-01-01T00:00:00Z'), end: instant('2027-01-01T00:00:00Z') };
     await ended(GOOD, { cause: 'rerun', scheduledFor: null, window });
-    await ended(GOOD, { cause: 'backfill', scheduledFor: null, window, days: { from: '2025-01-01', to: '2026-12-31' } });
-    const covered = await ended(GOOD, { cause: 'request', scheduledFor: null, window: { start: null, end: window.start } });
+    await ended(GOOD, {
+      cause: 'backfill',
+      scheduledFor: null,
+      window,
+      days: { from: '2025-01-01', to: '2026-12-31' },
+    });
+    const covered = await ended(GOOD, {
+      cause: 'request',
+      scheduledFor: null,
+      window: { start: null, end: window.start },
+    });
     expect(covered).toMatchObject({ isCovered: true, state: 'finished' });
     expect(await stands()).toMatchObject({ exportedUntil: good.window.end, lastRunAt: good.startedAt });
   });
@@ -127,7 +149,9 @@ describe('an exporter that keeps failing', () => {
     runs.push(await runNow(store, third));
     expect(runs.map(({ alert }) => alert)).toEqual(['failed', null, 'paused']);
     expect(await stands()).toMatchObject({
-      active: true, failures: 3, paused: { reason: '3 scheduled runs failed in a row: the policy lacks s3:PutObject' },
+      active: true,
+      failures: 3,
+      paused: { reason: '3 scheduled runs failed in a row: the policy lacks s3:PutObject' },
     });
     expect([(await runNow(store, due)).state, (await runNow(store, asked)).state]).toEqual(['canceled', 'accepted']);
   });
@@ -160,10 +184,15 @@ describe('the mail of a run', () => {
     const run = await ended(FAILED);
     const [mail, ...others] = await mailed(run);
     expect(mail).toContain(`To: ${world.user.email}`);
-    expect(mail).not.toContain('the policy lacks s3:PutObject');       // words of an outside system: they stand behind the link
+    // words of an outside system: they stand behind the link
+    expect(mail).not.toContain('the policy lacks s3:PutObject');
     expect(mail).toContain(`http://millrace.test/api/data_exporters/${exporter.identifier}/runs/${run.identifier}`);
     expect([others, await mailed(run)]).toEqual([[], [mail]]);
-    expect((await runNow(store, run)).mail).toEqual({ state: 'filed', tries: 1, reason: expect.stringContaining('outbox') as string });
+    expect((await runNow(store, run)).mail).toEqual({
+      state: 'filed',
+      tries: 1,
+      reason: expect.stringContaining('outbox') as string,
+    });
   });
 
   it('goes to those whom the exporter names; of a run that nobody need know of there is none', async () => {
@@ -185,7 +214,9 @@ describe('the mail of a run', () => {
       },
     });
     expect(late).toMatchObject({ alert: 'late', state: 'finished' });
-    expect((await mailed(late))[0]).toContain(`: 5 of logs; npx --no-install millrace exporters rerun ${early.identifier}`);
+    expect((await mailed(late))[0]).toContain(
+      `: 5 of logs; npx --no-install millrace exporters rerun ${early.identifier}`,
+    );
   });
 });
 
@@ -198,7 +229,11 @@ describe('the alert of a run', () => {
     const names = new Map<string, string>();
     for (const [name, answer] of Object.entries(answers)) {
       const { identifier } = (await insertConnection(store.db, store.secrets, world.entity.id, {
-        name, connector: 'slack', settings: {}, secretSettings: { url: chats.serve(`/${name}`, answer) }, createdBy: world.user.id,
+        name,
+        connector: 'slack',
+        settings: {},
+        secretSettings: { url: chats.serve(`/${name}`, answer) },
+        createdBy: world.user.id,
       }))!;
       names.set(identifier, name);
     }
@@ -209,15 +244,18 @@ describe('the alert of a run', () => {
     };
   }
 
-  it('that one chat can\'t take now waits as long as that one asks; those who took or refused it don\'t get it again', async () => {
+  it("that one chat can't take now waits as long as that one asks; those who took or refused it don't get it again", async () => {
     const busy = inTurn(status(429, { 'retry-after': '300' }), status(200));
     const outcomes = await useChats({ busy, gone: status(404), fine: status(200) });
     const run = await ended(FAILED);
     expect(await alert(run)).toEqual({ againInMs: 300_000 });
     expect(await outcomes(run)).toEqual({ busy: ['not_sent', 1], gone: ['not_sent', 1], fine: ['sent', 1] });
-    const { againInMs } = (await alert(run))!;      // asked too early, as after a worker's end
+    const { againInMs } = (await alert(run))!; // asked too early, as after a worker's end
     expect([againInMs > 200_000 && againInMs <= 300_000, asked('busy')]).toEqual([true, 1]);
-    await store.db.query('UPDATE run_alerts SET mail_due_at = now() WHERE export_run_id = $1 AND mail_due_at IS NOT NULL', [run.id]);
+    await store.db.query(
+      'UPDATE run_alerts SET mail_due_at = now() WHERE export_run_id = $1 AND mail_due_at IS NOT NULL',
+      [run.id],
+    );
     expect(await alert(run)).toBeNull();
     expect(await outcomes(run)).toEqual({ busy: ['sent', 2], gone: ['not_sent', 1], fine: ['sent', 1] });
     expect([asked('busy'), asked('gone'), asked('fine')]).toEqual([2, 1, 1]);
@@ -225,7 +263,11 @@ describe('the alert of a run', () => {
 
   it('keeps no address waiting for another that fails for an internal error', async () => {
     const failed = Promise.withResolvers<void>();
-    const outcomes = await useChats({ slow: (_, response) => { void failed.promise.then(() => response.writeHead(200).end()); } });
+    const outcomes = await useChats({
+      slow: (_, response) => {
+        void failed.promise.then(() => response.writeHead(200).end());
+      },
+    });
     const send = () => {
       failed.resolve();
       return Promise.reject(new Error('ours'));

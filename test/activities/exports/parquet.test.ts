@@ -20,30 +20,48 @@ async function fileOf(type: ExportDataType, csv: AsyncIterable<Uint8Array>): Pro
 
 /** As COPY writes it: null is nothing, an empty text stands between quotes. */
 const csvOf = (rows: readonly (string | null)[][]): string =>
-  rows.map((row) => row.map((value) => value === null ? '' : value === '' ? '""' : stringify([[value]]).slice(0, -1)).join(',')).join('\n')
-  + (rows.length > 0 ? '\n' : '');
+  rows
+    .map((row) =>
+      row.map((value) => (value === null ? '' : value === '' ? '""' : stringify([[value]]).slice(0, -1))).join(','),
+    )
+    .join('\n') + (rows.length > 0 ? '\n' : '');
 
 const groupsOf = (metadata: FileMetaData) => metadata.row_groups.map(({ num_rows: rows }) => Number(rows));
 
 describe('a Parquet file', () => {
   it('gives each value back by the type of its column', async () => {
     const row: Record<string, string> = {
-      device_id: 'd"1,\n\u{1F600}', opt_in: 'true', opt_out: 'false', number_of_sessions: '2147483647',
+      device_id: 'd"1,\n\u{1F600}',
+      opt_in: 'true',
+      opt_out: 'false',
+      number_of_sessions: '2147483647',
       total_session_duration: '9007199254740993',
-      last_location_latitude: '-48.8566', first_opened_app_at: '2026-11-20T23:59:59.999Z', users: '', user_ids: '["a;b",""]',
+      last_location_latitude: '-48.8566',
+      first_opened_app_at: '2026-11-20T23:59:59.999Z',
+      users: '',
+      user_ids: '["a;b",""]',
     };
     const values = exportColumns('devices', 'parquet').map((name) => row[name] ?? null);
     const file = await fileOf('devices', inPieces(csvOf([values]), 7));
     const [read] = await parquetReadObjects({ file });
     expect(read).toEqual({
       ...Object.fromEntries(exportColumns('devices').map((name) => [name, null])),
-      device_id: row.device_id, opt_in: true, opt_out: false, number_of_sessions: 2_147_483_647, total_session_duration: 9007199254740993n,
-      last_location_latitude: -48.8566, first_opened_app_at: new Date('2026-11-20T23:59:59.999Z'), users: '', user_ids: ['a;b', ''],
+      device_id: row.device_id,
+      opt_in: true,
+      opt_out: false,
+      number_of_sessions: 2_147_483_647,
+      total_session_duration: 9007199254740993n,
+      last_location_latitude: -48.8566,
+      first_opened_app_at: new Date('2026-11-20T23:59:59.999Z'),
+      users: '',
+      user_ids: ['a;b', ''],
     });
     const { children } = parquetSchema(parquetMetadata(file));
     const typeOf = (name: string) => children.find(({ element }) => element.name === name)!.element;
-    expect(typeOf('updated_at')).toMatchObject(
-      { type: 'INT64', logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MILLIS' } });
+    expect(typeOf('updated_at')).toMatchObject({
+      type: 'INT64',
+      logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MILLIS' },
+    });
     expect(typeOf('number_of_crashes')).toMatchObject({ type: 'INT32', repetition_type: 'OPTIONAL' });
     expect(typeOf('total_session_duration')).toMatchObject({ type: 'INT64' });
   });
@@ -63,12 +81,21 @@ describe('a Parquet file', () => {
   });
 
   it('keeps any text, and tells nothing from an empty one', async () => {
-    const text = fc.option(fc.string({ unit: 'grapheme', maxLength: 12 }).filter((value) => !value.includes('\0')), { nil: null });
-    await fc.assert(fc.asyncProperty(fc.array(fc.tuple(text, text, text), { maxLength: 20 }), fc.integer({ min: 1, max: 40 }),
-      async (rows, size) => {
-        const read = await parquetReadObjects({ file: await fileOf('details', inPieces(csvOf(rows), size)) });
-        expect(read.map(({ event_id, key, value }) => [event_id, key, value] as unknown)).toEqual(rows);
-      }), { numRuns: sampledRuns(60) });
+    const text = fc.option(
+      fc.string({ unit: 'grapheme', maxLength: 12 }).filter((value) => !value.includes('\0')),
+      { nil: null },
+    );
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.tuple(text, text, text), { maxLength: 20 }),
+        fc.integer({ min: 1, max: 40 }),
+        async (rows, size) => {
+          const read = await parquetReadObjects({ file: await fileOf('details', inPieces(csvOf(rows), size)) });
+          expect(read.map(({ event_id, key, value }) => [event_id, key, value] as unknown)).toEqual(rows);
+        },
+      ),
+      { numRuns: sampledRuns(60) },
+    );
   });
 
   it('is handed on by row groups of 50,000 rows, before all of its rows were read', async () => {

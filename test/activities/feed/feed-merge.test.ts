@@ -17,13 +17,15 @@ beforeAll(async () => {
   store = await testStore();
 });
 
-const accept = ({ entity, sor }: World, values: GivenValue[], version: 2 | 3 = 3) => write(store.db, (tx) =>
-  insertFeedRequest(tx, entity.id, { sorId: sor.id, version, valuesIn: values.length, body: JSON.stringify(values) }));
+const accept = ({ entity, sor }: World, values: GivenValue[], version: 2 | 3 = 3) =>
+  write(store.db, (tx) =>
+    insertFeedRequest(tx, entity.id, { sorId: sor.id, version, valuesIn: values.length, body: JSON.stringify(values) }),
+  );
 
 async function drain({ entity }: World, batchRecords: number, { countValues } = createMetrics()): Promise<number> {
   const deps = { ...store, log: { info() {}, warn() {}, error() {} }, countValues, batchRecords, boundary: () => {} };
   let batches = 0;
-  while (await mergeFeed(deps, entity.id) !== null) batches += 1;
+  while ((await mergeFeed(deps, entity.id)) !== null) batches += 1;
   return batches;
 }
 
@@ -32,19 +34,24 @@ async function leftBehind({ entity }: World): Promise<unknown> {
   const { rows: values } = await store.db.query(
     `SELECT v.customer_id, a.key, v.removed_at IS NOT NULL AS removed, v.string_value, v.number_value, v.set_elements
      FROM attribute_values v JOIN customer_attributes a ON a.entity_id = v.entity_id AND a.id = v.attribute_id
-     WHERE v.entity_id = $1 ORDER BY v.customer_id, a.key`, [entity.id]);
+     WHERE v.entity_id = $1 ORDER BY v.customer_id, a.key`,
+    [entity.id],
+  );
   const { rows: requests } = await store.db.query(
     `SELECT values_in, values_ok, values_ignored, values_failed, suspicious_ids, (
        SELECT jsonb_agg(jsonb_build_array(line, error_type, raw) ORDER BY line) FROM import_errors e
        WHERE e.entity_id = r.entity_id AND e.import_id = r.id) AS errors
-     FROM feed_requests r WHERE entity_id = $1 AND body IS NULL ORDER BY id`, [entity.id]);
+     FROM feed_requests r WHERE entity_id = $1 AND body IS NULL ORDER BY id`,
+    [entity.id],
+  );
   return { values, requests };
 }
 
 it('several drains of one inbox at once come to what one alone does, request by request', async () => {
   const [alone, together] = [await makeWorld(store), await makeWorld(store)];
   for (const world of [alone, together]) {
-    for (let number = 0; number < 60; number += 1) await accept(world, mixedValues(7, 9, number), number % 4 === 0 ? 2 : 3);
+    for (let number = 0; number < 60; number += 1)
+      await accept(world, mixedValues(7, 9, number), number % 4 === 0 ? 2 : 3);
   }
   expect(await drain(alone, 1)).toBe(60);
   const batches = await Promise.all(Array.from({ length: 5 }, () => drain(together, 20)));
@@ -57,8 +64,12 @@ it('several drains of one inbox at once come to what one alone does, request by 
 it('a batch holds no more values and bytes than it may, and at least one request', async () => {
   const world = await makeWorld(store);
   for (const count of [30, 5, 5, 5]) await accept(world, mixedValues(count, 5, 1));
-  const sizes = (limits: { values: number; bytes: number }) => write(store.db, async (tx) =>
-    (await listWaitingFeedRequests(tx, world.entity.id, limits)).map(({ body }) => (JSON.parse(body) as unknown[]).length));
+  const sizes = (limits: { values: number; bytes: number }) =>
+    write(store.db, async (tx) =>
+      (await listWaitingFeedRequests(tx, world.entity.id, limits)).map(
+        ({ body }) => (JSON.parse(body) as unknown[]).length,
+      ),
+    );
   expect(await sizes({ values: 10, bytes: 1e6 })).toEqual([30]);
   expect(await sizes({ values: 41, bytes: 1e6 })).toEqual([30, 5, 5]);
   expect(await sizes({ values: 1e6, bytes: 1 })).toEqual([30]);
@@ -81,7 +92,8 @@ it('one batch writes to several Systems of Records, each by its own rules', asyn
   expect(await leftBehind(world)).toMatchObject({
     values: [{ key: 'colour', string_value: 'red' }],
     requests: [
-      { values_failed: 1, errors: [[0, 'EMPTY_SOR', raw]] }, { values_ok: 1, errors: null },
+      { values_failed: 1, errors: [[0, 'EMPTY_SOR', raw]] },
+      { values_ok: 1, errors: null },
       { values_ignored: 1, errors: [[0, 'UNDEFINED_ATTRIBUTE', raw]] },
     ],
   });
@@ -93,7 +105,8 @@ it('the metrics count the values of all batches by what became of them', async (
   const metrics = createMetrics();
   expect(await drain(world, 10, metrics)).toBe(3);
   expect((await metrics.text()).split('\n').filter((line) => line.startsWith('millrace_feed_values_total'))).toEqual([
-    'millrace_feed_values_total{outcome="ok"} 21', 'millrace_feed_values_total{outcome="ignored"} 3',
+    'millrace_feed_values_total{outcome="ok"} 21',
+    'millrace_feed_values_total{outcome="ignored"} 3',
     'millrace_feed_values_total{outcome="failed"} 3',
   ]);
 });
@@ -101,12 +114,20 @@ it('the metrics count the values of all batches by what became of them', async (
 it('the sweep finds feeds in which something waits, and deletes requests and their errors after a week', async () => {
   const world = await makeWorld(store);
   const { id } = world.entity;
-  const age = (days: number) => store.db.query(
-    `UPDATE feed_requests SET received_at = now() - $2 * interval '1 day', done_at = done_at - $2 * interval '1 day'
-     WHERE entity_id = $1`, [id, days]);
-  const kept = async () => (await store.db.query<{ requests: number; errors: number }>(
-    `SELECT (SELECT count(*) FROM feed_requests WHERE entity_id = $1) AS requests,
-       (SELECT count(*) FROM import_errors WHERE entity_id = $1) AS errors`, [id])).rows[0];
+  const age = (days: number) =>
+    store.db.query(
+      `UPDATE feed_requests SET received_at = now() - $2 * interval '1 day', done_at = done_at - $2 * interval '1 day'
+     WHERE entity_id = $1`,
+      [id, days],
+    );
+  const kept = async () =>
+    (
+      await store.db.query<{ requests: number; errors: number }>(
+        `SELECT (SELECT count(*) FROM feed_requests WHERE entity_id = $1) AS requests,
+       (SELECT count(*) FROM import_errors WHERE entity_id = $1) AS errors`,
+        [id],
+      )
+    ).rows[0];
   await accept(world, [{}]);
   expect(await listWaitingFeeds(store.db, 5)).not.toContain(id);
   await age(1);

@@ -9,16 +9,31 @@ beforeAll(async () => {
   store = await testStore();
 });
 
-const HEAD = { request: 'gdp_1', person: 1, company: 'A', madeAt: '2026-11-25T10:00:00.000Z', ids: [], fileRecipients: [] };
+const HEAD = {
+  request: 'gdp_1',
+  person: 1,
+  company: 'A',
+  madeAt: '2026-11-25T10:00:00.000Z',
+  ids: [],
+  fileRecipients: [],
+};
 
-test('an archive tells which other users\' records it has', async () => {
+test("an archive tells which other users' records it has", async () => {
   async function* records() {
-    yield* [{ user_id: 'ann', device_id: 'd1' }, { user_id: null, device_id: 'd1' }, { user_id: 'ben', device_id: 'd1' }];
+    yield* [
+      { user_id: 'ann', device_id: 'd1' },
+      { user_id: null, device_id: 'd1' },
+      { user_id: 'ben', device_id: 'd1' },
+    ];
   }
-  const { others } = await store.scratch.withFolder(1, 'archive', (folder) => putArchive(store.files, 'access/gdp_1/2-a.zip', HEAD, {
-    locations: ['events', 'sessions'].map((name) => ({ name, records: records() })), folder, isWanted: async () => {},
-    shownWith: { apps: new Map(), ids: { user_id: new Set(['ann']), device_id: new Set(['d1']) } },
-  }));
+  const { others } = await store.scratch.withFolder(1, 'archive', (folder) =>
+    putArchive(store.files, 'access/gdp_1/2-a.zip', HEAD, {
+      locations: ['events', 'sessions'].map((name) => ({ name, records: records() })),
+      folder,
+      isWanted: async () => {},
+      shownWith: { apps: new Map(), ids: { user_id: new Set(['ann']), device_id: new Set(['d1']) } },
+    }),
+  );
   expect(others).toEqual(['ben']);
 });
 
@@ -41,9 +56,15 @@ test('an archive that is no longer wanted ends with its own error once all write
     isGivenUp = isReading;
     if (isGivenUp) throw new Error('the job is gone');
   };
-  await expect(store.scratch.withFolder(1, 'archive', (folder) => putArchive(store.files, 'access/gdp_1/1-a.zip', HEAD, {
-    locations: [{ name: 'events', records: records() }], isWanted, folder,
-    shownWith: { apps: new Map(), ids: { user_id: new Set(), device_id: new Set() } },
-  }).finally(() => expect([isGivenUp, isReading]).toEqual([true, false])))).rejects.toThrow('the job is gone');
+  await expect(
+    store.scratch.withFolder(1, 'archive', (folder) =>
+      putArchive(store.files, 'access/gdp_1/1-a.zip', HEAD, {
+        locations: [{ name: 'events', records: records() }],
+        isWanted,
+        folder,
+        shownWith: { apps: new Map(), ids: { user_id: new Set(), device_id: new Set() } },
+      }).finally(() => expect([isGivenUp, isReading]).toEqual([true, false])),
+    ),
+  ).rejects.toThrow('the job is gone');
   expect(await readdir(store.scratch.folderOf(1))).toEqual([]);
 });

@@ -61,15 +61,23 @@ async function claimed(type: GdprRequestType, userIds: string[]): Promise<JobCla
 /** An id that nothing but an alias knows. */
 const guest = () => personId(750_000 + (people += 1));
 /** One that counts, as an SDK says it of an id that no other device has used. */
-const alias = (previousId: string, userId: string, { decision = null as string | null, witnessed = true } = {}) => store.db.query(
-  'INSERT INTO user_aliases (entity_id, previous_id, user_id, witnessed, decision) VALUES ($1, $2, $3, $4, $5)',
-  [world.entity.id, previousId, userId, witnessed, decision]);
-const leftOf = async ({ runId }: JobClaim) => (await store.db.query<{ kind: string; value: string; via: string; reason: string }>(
-  'SELECT kind, value, via, reason FROM gdpr_left_identifiers WHERE entity_id = $1 AND request_id = $2 ORDER BY ordinal, kind DESC, value',
-  [world.entity.id, runId])).rows.map(({ kind, value, via, reason }) => [kind, value, via, reason]);
-const hashOf = (id: string, type: 'user_id' | 'device_id' = 'user_id') => store.secrets.customerHash(world.entity.id, type, id);
+const alias = (previousId: string, userId: string, { decision = null as string | null, witnessed = true } = {}) =>
+  store.db.query(
+    'INSERT INTO user_aliases (entity_id, previous_id, user_id, witnessed, decision) VALUES ($1, $2, $3, $4, $5)',
+    [world.entity.id, previousId, userId, witnessed, decision],
+  );
+const leftOf = async ({ runId }: JobClaim) =>
+  (
+    await store.db.query<{ kind: string; value: string; via: string; reason: string }>(
+      'SELECT kind, value, via, reason FROM gdpr_left_identifiers WHERE entity_id = $1 AND request_id = $2 ORDER BY ordinal, kind DESC, value',
+      [world.entity.id, runId],
+    )
+  ).rows.map(({ kind, value, via, reason }) => [kind, value, via, reason]);
+const hashOf = (id: string, type: 'user_id' | 'device_id' = 'user_id') =>
+  store.secrets.customerHash(world.entity.id, type, id);
 const receiptsOf = (hash: Buffer) => listReceiptsOf(store.db, world.entity.id, [hash], { offset: 0, limit: 10 });
-const idsOf = async ({ runId }: JobClaim) => (await listIdentifiers(store.db, world.entity.id, runId)).map(({ customerId }) => customerId);
+const idsOf = async ({ runId }: JobClaim) =>
+  (await listIdentifiers(store.db, world.entity.id, runId)).map(({ customerId }) => customerId);
 
 describe('a receipt is found by each id of a person, also those that were only gathered', () => {
   it('of what was erased', async () => {
@@ -80,7 +88,9 @@ describe('a receipt is found by each id of a person, also those that were only g
     await refusePeople(deps, claim);
     await beginErasingPeople(deps, claim);
     await finishRound(deps, claim);
-    const found = await Promise.all([hashOf(id!), hashOf(before), hashOf(`device of ${id}`, 'device_id')].map(receiptsOf));
+    const found = await Promise.all(
+      [hashOf(id!), hashOf(before), hashOf(`device of ${id}`, 'device_id')].map(receiptsOf),
+    );
     expect(found.map((receipts) => receipts.map(({ request }) => request))).toEqual(Array(3).fill([claim.identifier]));
   });
 
@@ -90,7 +100,9 @@ describe('a receipt is found by each id of a person, also those that were only g
     const claim = await claimed('access', [id!]);
     await gatherKnown(deps, claim);
     await finishAccess(deps, claim);
-    const found = await Promise.all([hashOf(id!), hashOf(before), hashOf(`device of ${id}`, 'device_id')].map(receiptsOf));
+    const found = await Promise.all(
+      [hashOf(id!), hashOf(before), hashOf(`device of ${id}`, 'device_id')].map(receiptsOf),
+    );
     expect(found.map((receipts) => receipts.map(({ request }) => request))).toEqual(Array(3).fill([claim.identifier]));
   });
 });
@@ -107,12 +119,21 @@ describe('an id from which several users came', () => {
     const asked = await claimed('delete', [shared]);
     await gatherPeople(deps, asked);
     expect((await idsOf(asked)).filter((id) => !id.includes(' '))).toEqual([shared]);
-    expect(await leftOf(asked)).toEqual([['user_id', ana, shared, 'unconfirmed'], ['user_id', ben, shared, 'unconfirmed']]);
+    expect(await leftOf(asked)).toEqual([
+      ['user_id', ana, shared, 'unconfirmed'],
+      ['user_id', ben, shared, 'unconfirmed'],
+    ]);
   });
 
   it('goes with them where all of them are found to be one, or are asked for', async () => {
     const [[ana, renamed, ben], once, shared] = [await known(3), guest(), guest()];
-    for (const [from, to] of [[once, ana], [once, renamed], [shared, renamed], [shared, ben]]) await alias(from!, to!);
+    for (const [from, to] of [
+      [once, ana],
+      [once, renamed],
+      [shared, renamed],
+      [shared, ben],
+    ])
+      await alias(from!, to!);
     await alias(ana!, renamed!, { decision: 'confirmed' });
     const one = await claimed('delete', [ana!]);
     await gatherPeople(deps, one);
@@ -136,7 +157,10 @@ describe('whose word links ids', () => {
       const claim = await claimed(type, [mine!]);
       await gatherKnown(deps, claim);
       expect((await idsOf(claim)).filter((id) => !id.includes(' '))).toEqual([mine]);
-      expect(await leftOf(claim)).toEqual([['user_id', victim, mine, 'unconfirmed'], ['user_id', another, mine, 'unconfirmed']]);
+      expect(await leftOf(claim)).toEqual([
+        ['user_id', victim, mine, 'unconfirmed'],
+        ['user_id', another, mine, 'unconfirmed'],
+      ]);
     }
     const decide = (previousId: string, userId: string, decision: 'confirmed' | 'refused') =>
       write(store.db, (tx) => updateAlias(tx, world.entity.id, { previousId, userId }, decision, world.user.id));
@@ -150,16 +174,24 @@ describe('whose word links ids', () => {
 
   it('of somebody on hold, whom an SDK calls the same, keeps nobody else waiting until staff confirm it', async () => {
     const [held, mine] = await known(2);
-    await write(store.db, (tx) => insertHold(tx, world.entity.id, {
-      customerType: 'user_id', customerId: held!, kind: 'hold', reason: 'a lawsuit', createdBy: world.user.id,
-    }));
+    await write(store.db, (tx) =>
+      insertHold(tx, world.entity.id, {
+        customerType: 'user_id',
+        customerId: held!,
+        kind: 'hold',
+        reason: 'a lawsuit',
+        createdBy: world.user.id,
+      }),
+    );
     await alias(held!, mine!);
     expect(await gatherPeople(deps, await claimed('delete', [held!, mine!]))).toMatchObject({ going: 1, held: 1 });
-    await write(store.db, (tx) => updateAlias(tx, world.entity.id, { previousId: held!, userId: mine! }, 'confirmed', world.user.id));
+    await write(store.db, (tx) =>
+      updateAlias(tx, world.entity.id, { previousId: held!, userId: mine! }, 'confirmed', world.user.id),
+    );
     expect(await gatherPeople(deps, await claimed('delete', [held!, mine!]))).toMatchObject({ going: 0, held: 2 });
   });
 
-  it('of an id that is in use elsewhere nobody else\'s', async () => {
+  it("of an id that is in use elsewhere nobody else's", async () => {
     const [[mine], victim] = [await known(1), guest()];
     await alias(victim, mine!, { witnessed: false });
     const claim = await claimed('delete', [mine!]);
@@ -174,11 +206,13 @@ describe('whose word links ids', () => {
     await store.db.query(
       `INSERT INTO user_aliases (entity_id, previous_id, user_id, witnessed, first_seen_at)
        SELECT $1, 'guest ' || n || ' of ' || $2, $2, true, now() + interval '1 s' FROM generate_series(1, 1100) n`,
-      [world.entity.id, flooded]);
+      [world.entity.id, flooded],
+    );
     await store.db.query(
       `INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at)
        SELECT $1, $3, 'device ' || n || ' of ' || $2, $2, now() + interval '1 s' FROM generate_series(1, 1100) n`,
-      [world.entity.id, flooded, world.app.id]);
+      [world.entity.id, flooded, world.app.id],
+    );
     const claim = await claimed('delete', [flooded!, other!]);
     expect(await gatherPeople(deps, claim)).toMatchObject({ going: 2, held: 0 });
     const ids = await idsOf(claim);
@@ -192,24 +226,36 @@ describe('whose word links ids', () => {
     expect(await finishRound(deps, claim)).toEqual({ isTreated: true });
     const [receipt] = await receiptsOf(hashOf(flooded!));
     const told = receipt!.subjects.find(({ subject }) => subject === hashOf(flooded!).toString('hex'))!;
-    expect(told).toMatchObject({ identifiers: { push_token: 1 }, origins: { asked: 1, alias: 999, confirmed: 0, device: 1001 } });
+    expect(told).toMatchObject({
+      identifiers: { push_token: 1 },
+      origins: { asked: 1, alias: 999, confirmed: 0, device: 1001 },
+    });
     expect(told.left_alone!.length).toBe(left.length);
   });
 });
 
 describe('a device that asks for itself', () => {
   const asked = async (deviceId: string) => {
-    const { id, identifier } = await deletionByDevice(store.db, world.entity.id, { userId: null, deviceId }, { state: 'accepted' });
+    const { id, identifier } = await deletionByDevice(
+      store.db,
+      world.entity.id,
+      { userId: null, deviceId },
+      { state: 'accepted' },
+    );
     // It has waited for the requests of the tests before, as long as it has to.
-    await store.db.query(`UPDATE gdpr_requests SET received_at = now() - interval '1 hour', started_at = now() - interval '1 hour'
-      WHERE entity_id = $1`, [world.entity.id]);
+    await store.db.query(
+      `UPDATE gdpr_requests SET received_at = now() - interval '1 hour', started_at = now() - interval '1 hour'
+      WHERE entity_id = $1`,
+      [world.entity.id],
+    );
     const ref = { entityId: world.entity.id, runId: id, identifier };
     return { ...ref, generation: (await claimGdprRequest(store.db, ref, `run of ${identifier}`))!.generation };
   };
   const countAll = async (claim: JobClaim) => {
     const ids = await listIdentifiers(store.db, world.entity.id, claim.runId);
-    const counts = await Promise.all(personalData.map(async (place) =>
-      [place.name, await place.count(store, world.entity.id, ids)] as const));
+    const counts = await Promise.all(
+      personalData.map(async (place) => [place.name, await place.count(store, world.entity.id, ids)] as const),
+    );
     return Object.fromEntries(counts.filter(([name, rows]) => rows > 0 && !name.startsWith('gdpr_')));
   };
 
@@ -217,35 +263,54 @@ describe('a device that asks for itself', () => {
     const [mine, other] = await known(2);
     await store.db.query(
       `INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at) VALUES ($1, $2, $3, $4, now())`,
-      [world.entity.id, world.app.id, `device of ${mine}`, other]);
+      [world.entity.id, world.app.id, `device of ${mine}`, other],
+    );
     const claim = await asked(`device of ${mine}`);
     await gatherPeople(deps, claim);
-    expect(new Set(await idsOf(claim))).toEqual(new Set([`device of ${mine}`]));      // its token may be anybody's
+    expect(new Set(await idsOf(claim))).toEqual(new Set([`device of ${mine}`])); // its token may be anybody's
     expect(await countAll(claim)).toEqual({ events: 3, devices: 1, device_users: 2 });
     const ids = await listIdentifiers(store.db, world.entity.id, claim.runId);
     const events = personalData.find(({ name }) => name === 'events')!;
     expect(await Array.fromAsync(events.export(store, world.entity.id, ids))).toHaveLength(3);
-    for (const place of personalData) if (place.erase && !place.name.startsWith('gdpr_')) await place.erase(store, world.entity.id, ids);
+    for (const place of personalData)
+      if (place.erase && !place.name.startsWith('gdpr_')) await place.erase(store, world.entity.id, ids);
     expect(await countAll(claim)).toEqual({});
     const users = [mine!, other!].map((customerId) => ({ customerType: 'user_id' as const, customerId }));
     const values = personalData.find(({ name }) => name === 'attribute_values')!;
-    expect([await values.count(store, world.entity.id, users), await events.count(store, world.entity.id, users)]).toEqual([2, 2]);
+    expect([
+      await values.count(store, world.entity.id, users),
+      await events.count(store, world.entity.id, users),
+    ]).toEqual([2, 2]);
   });
 
   it('waits while somebody who has used it is on hold', async () => {
     const [id] = await known(1);
-    await write(store.db, (tx) => insertHold(tx, world.entity.id, {
-      customerType: 'user_id', customerId: id!, kind: 'hold', reason: 'a lawsuit', createdBy: world.user.id,
-    }));
+    await write(store.db, (tx) =>
+      insertHold(tx, world.entity.id, {
+        customerType: 'user_id',
+        customerId: id!,
+        kind: 'hold',
+        reason: 'a lawsuit',
+        createdBy: world.user.id,
+      }),
+    );
     expect(await gatherPeople(deps, await asked(`device of ${id}`))).toMatchObject({ going: 0, held: 1 });
   });
 });
 
 describe('tombstones', () => {
-  const hold = (customerId: string) => write(store.db, (tx) => insertHold(tx, world.entity.id, {
-    customerType: 'user_id', customerId, kind: 'hold', reason: 'a lawsuit', createdBy: world.user.id,
-  }));
-  const standing = async (...hashes: Buffer[]) => hashes.length - (await listMissingTombstones(store.db, world.entity.id, hashes)).length;
+  const hold = (customerId: string) =>
+    write(store.db, (tx) =>
+      insertHold(tx, world.entity.id, {
+        customerType: 'user_id',
+        customerId,
+        kind: 'hold',
+        reason: 'a lawsuit',
+        createdBy: world.user.id,
+      }),
+    );
+  const standing = async (...hashes: Buffer[]) =>
+    hashes.length - (await listMissingTombstones(store.db, world.entity.id, hashes)).length;
   const erase = async (claim: JobClaim) => {
     await gatherPeople(deps, claim);
     await refusePeople(deps, claim);
@@ -286,7 +351,8 @@ describe('tombstones', () => {
     expect(await standing(device)).toBe(1);
     await store.db.query(
       `INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at) VALUES ($1, $2, $3, $4, now())`,
-      [world.entity.id, world.app.id, `device of ${id}`, other]);
+      [world.entity.id, world.app.id, `device of ${id}`, other],
+    );
     await erase(claim);
     expect(await standing(device)).toBe(0);
     expect(await idsOf(claim)).toEqual([id]);
@@ -307,8 +373,13 @@ it('a request that is approved while another deletes its person is worked off, t
   approving.release();
   await erasing;
   const states = async ({ id }: { id: number }) => [
-    (await findGdprRequestById(store.db, world.entity.id, id))!.state, (await listGdprPeople(store.db, world.entity.id, id))[0]!.state];
-  expect([await states(first), await states(second)]).toEqual([['accepted', 'pending'], ['treated', 'treated']]);
+    (await findGdprRequestById(store.db, world.entity.id, id))!.state,
+    (await listGdprPeople(store.db, world.entity.id, id))[0]!.state,
+  ];
+  expect([await states(first), await states(second)]).toEqual([
+    ['accepted', 'pending'],
+    ['treated', 'treated'],
+  ]);
 });
 
 it('a request that waits for a slot says so, and only while it waits', async () => {
@@ -317,9 +388,9 @@ it('a request that waits for a slot says so, and only while it waits', async () 
   const stageOf = async ({ runId }: JobClaim) => (await findGdprRequestById(store.db, world.entity.id, runId))!.stage;
   const { promise: ended, resolve: end } = Promise.withResolvers<void>();
   const working = inGdprSlot(slots, one, 'erasing', () => ended);
-  await waitFor('a request that erases', async () => await stageOf(one) === 'erasing');
+  await waitFor('a request that erases', async () => (await stageOf(one)) === 'erasing');
   const waiting = inGdprSlot(slots, other, 'writing archives', () => stageOf(other));
-  await waitFor('a request that says that it waits', async () => await stageOf(other) === WAITING_FOR_SLOT);
+  await waitFor('a request that says that it waits', async () => (await stageOf(other)) === WAITING_FOR_SLOT);
   end();
   await working;
   expect(await waiting).toBe('writing archives');
@@ -331,36 +402,60 @@ it('steps of requests leave their slots of the queue while many of their entity 
   const [deletion, access] = [await claimed('delete', await known(1)), await claimed('access', await known(1))];
   const busy = { ...deps, takeGdprSlot, draining: new AbortController().signal } as object as Dependencies;
   const steps = { ...gdprDeleteSteps(busy), ...gdprAccessSteps(busy) };
-  const context = { info: {}, heartbeat: () => {}, cancellationSignal: new AbortController().signal } as object as Context;
+  const context = {
+    info: {},
+    heartbeat: () => {},
+    cancellationSignal: new AbortController().signal,
+  } as object as Context;
   for (const [claim, step] of [
-    [deletion, () => steps.eraseLocation(deletion, 'events')], [deletion, () => steps.listSurvivors(deletion)],
+    [deletion, () => steps.eraseLocation(deletion, 'events')],
+    [deletion, () => steps.listSurvivors(deletion)],
     [access, () => steps.writeArchives(access)],
   ] as [JobClaim, () => Promise<unknown>][]) {
     await updateStage(store.db, claim, 'erasing');
     await expect(asyncLocalStorage.run(context, step)).rejects.toBeInstanceOf(TooManyWait);
-    expect(await findGdprRequestById(store.db, world.entity.id, claim.runId)).toMatchObject({ stage: WAITING_FOR_SLOT, fault: null });
+    expect(await findGdprRequestById(store.db, world.entity.id, claim.runId)).toMatchObject({
+      stage: WAITING_FOR_SLOT,
+      fault: null,
+    });
   }
   free();
 });
 
 it('who polls for news is told of states, and not of every batch', async () => {
-  const updatedAt = async ({ runId }: JobClaim) => (await store.db.query<{ updated_at: Date }>(
-    'SELECT updated_at FROM gdpr_requests WHERE id = $1', [runId])).rows[0]!.updated_at.getTime();
+  const updatedAt = async ({ runId }: JobClaim) =>
+    (
+      await store.db.query<{ updated_at: Date }>('SELECT updated_at FROM gdpr_requests WHERE id = $1', [runId])
+    ).rows[0]!.updated_at.getTime();
   const deletion = await claimed('delete', await known(1));
   const before = await updatedAt(deletion);
   await updateStage(store.db, deletion, 'erasing');
   await addErased(store.db, deletion, 'events', 3);
   expect(await updatedAt(deletion)).toBe(before);
-  expect(await findGdprRequestById(store.db, world.entity.id, deletion.runId)).toMatchObject({ stage: 'erasing', erased: { events: 3 } });
+  expect(await findGdprRequestById(store.db, world.entity.id, deletion.runId)).toMatchObject({
+    stage: 'erasing',
+    erased: { events: 3 },
+  });
   const access = await claimed('access', await known(2));
   await gatherKnown(deps, access);
   const asked = await updatedAt(access);
   const { person, key } = (await write(store.db, (tx) => beginArchive(tx, access)))!;
   const begun = { ...access, ordinal: person.ordinal, key };
-  const archive = { bytes: 1, sha256: Buffer.alloc(32), others: [store.secrets.customerHash(world.entity.id, 'user_id', 'somebody')] };
-  await store.db.query('INSERT INTO tombstones (entity_id, customer_hash) VALUES ($1, $2)', [world.entity.id, archive.others[0]]);
-  expect(await write(store.db, (tx) => recordArchive(tx, begun, { shown: {}, archive, message: null }))).toBe('outdated');
+  const archive = {
+    bytes: 1,
+    sha256: Buffer.alloc(32),
+    others: [store.secrets.customerHash(world.entity.id, 'user_id', 'somebody')],
+  };
+  await store.db.query('INSERT INTO tombstones (entity_id, customer_hash) VALUES ($1, $2)', [
+    world.entity.id,
+    archive.others[0],
+  ]);
+  expect(await write(store.db, (tx) => recordArchive(tx, begun, { shown: {}, archive, message: null }))).toBe(
+    'outdated',
+  );
   expect(await updatedAt(access)).toBe(asked);
-  expect(await write(store.db, (tx) => recordArchive(tx, begun, { shown: {}, archive: null, message: 'x' }))).toBe('recorded');
+  expect(await write(store.db, (tx) => recordArchive(tx, begun, { shown: {}, archive: null, message: 'x' }))).toBe(
+    'recorded',
+  );
   expect(await updatedAt(access)).toBeGreaterThan(asked);
 });

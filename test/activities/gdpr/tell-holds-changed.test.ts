@@ -14,6 +14,8 @@ it('the flow of each request hears that a hold was released, whichever of them a
   await tellHoldsChanged(stack.temporal, [over, open]);
   const handle = stack.temporal.workflow.getHandle(jobWorkflowId('delete', open));
   const { events } = await handle.fetchHistory();
-  expect(events!.flatMap((event) => event.workflowExecutionSignaledEventAttributes?.signalName ?? [])).toEqual([GDPR_HOLDS_CHANGED]);
+  expect(events!.flatMap((event) => event.workflowExecutionSignaledEventAttributes?.signalName ?? [])).toEqual([
+    GDPR_HOLDS_CHANGED,
+  ]);
   await handle.terminate();
 });

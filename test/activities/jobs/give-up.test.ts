@@ -62,61 +62,86 @@ async function insertSend({ world, appId }: Scene, isCampaign: boolean): Promise
   const identifier = isCampaign ? campaign.identifier : newIdentifier('snd');
   const [{ id } = { id: 0 }] = await sql<{ id: number }>(
     'INSERT INTO sends (entity_id, identifier, message_count, campaign_id) VALUES ($1, $2, 3, $3) RETURNING id',
-    [entityId, identifier, isCampaign ? campaign.id : null]);
-  await sql('INSERT INTO send_campaigns (entity_id, send_id, ordinal, campaign_id) VALUES ($1, $2, 0, $3)',
-    [entityId, id, campaign.id]);
+    [entityId, identifier, isCampaign ? campaign.id : null],
+  );
+  await sql('INSERT INTO send_campaigns (entity_id, send_id, ordinal, campaign_id) VALUES ($1, $2, 0, $3)', [
+    entityId,
+    id,
+    campaign.id,
+  ]);
   for (const state of ['waiting', 'sending']) {
     await sql(
       `INSERT INTO attempts (entity_id, campaign_id, app_id, send_id, message_ordinal, channel, state, code, device_id)
-       VALUES ($1, $2, $3, $4, 0, 'push', $5, 'PENDING', $5)`, [entityId, campaign.id, appId, id, state]);
+       VALUES ($1, $2, $3, $4, 0, 'push', $5, 'PENDING', $5)`,
+      [entityId, campaign.id, appId, id, state],
+    );
   }
-  await sql('INSERT INTO send_messages (entity_id, send_id, ordinal, user_id) VALUES ($1, $2, 2, $3)',
-    [entityId, id, personId(1)]);
+  await sql('INSERT INTO send_messages (entity_id, send_id, ordinal, user_id) VALUES ($1, $2, 2, $3)', [
+    entityId,
+    id,
+    personId(1),
+  ]);
   await sql(
     `INSERT INTO campaign_audience (entity_id, send_id, due_at, person, device_id) VALUES ($1, $2, now(), 'd1', 'd1')`,
-    [entityId, id]);
+    [entityId, id],
+  );
   await sql(
     `INSERT INTO campaign_members (entity_id, send_id, person, is_member, notified) VALUES ($1, $2, 'd1', true, 0)`,
-    [entityId, id]);
+    [entityId, id],
+  );
   return identifier;
 }
 
 async function nothingIsLeftToSend({ id }: Row): Promise<void> {
   const attempts = 'SELECT device_id AS was, state, code FROM attempts WHERE send_id = $1 ORDER BY device_id';
   expect(await sql(attempts, [id])).toEqual([
-    { was: 'sending', state: 'settled', code: 'UNKNOWN' }, { was: 'waiting', state: 'settled', code: 'CANCELED' },
+    { was: 'sending', state: 'settled', code: 'UNKNOWN' },
+    { was: 'waiting', state: 'settled', code: 'CANCELED' },
   ]);
   for (const table of ['send_messages', 'campaign_audience', 'campaign_members']) {
     expect([table, await sql(`SELECT FROM ${table} WHERE send_id = $1`, [id])]).toEqual([table, []]);
   }
 }
 
-const beginRequest = (type: 'access' | 'delete') => async ({ world }: Scene) => {
-  const [one, other] = await Promise.all([1, 2].map((n) => requestByApi(store.db, type, world, [personId(n)])));
-  if (type === 'access') {
-    const file = `access/${one!.identifier}/1-half.zip`;
-    await store.files.put(file, Readable.from([Buffer.from('half')]));
-    await sql(`UPDATE gdpr_request_people SET state = 'building', archive_key = $2 WHERE request_id = $1`,
-      [one!.id, file]);
-  }
-  await sql('UPDATE gdpr_requests SET location_faults = $2 WHERE id = $1',
-    [one!.id, { events: { since: '2026-11-01T12:00:01+00:00', reason: 'it is away' } }]);
-  return { job: one!.identifier, next: other!.identifier };
-};
+const beginRequest =
+  (type: 'access' | 'delete') =>
+  async ({ world }: Scene) => {
+    const [one, other] = await Promise.all([1, 2].map((n) => requestByApi(store.db, type, world, [personId(n)])));
+    if (type === 'access') {
+      const file = `access/${one!.identifier}/1-half.zip`;
+      await store.files.put(file, Readable.from([Buffer.from('half')]));
+      await sql(`UPDATE gdpr_request_people SET state = 'building', archive_key = $2 WHERE request_id = $1`, [
+        one!.id,
+        file,
+      ]);
+    }
+    await sql('UPDATE gdpr_requests SET location_faults = $2 WHERE id = $1', [
+      one!.id,
+      { events: { since: '2026-11-01T12:00:01+00:00', reason: 'it is away' } },
+    ]);
+    return { job: one!.identifier, next: other!.identifier };
+  };
 
 const request = (type: 'access' | 'delete', step: string): Ending => ({
-  step, mails: false, state: 'accepted', says: /waits until POST .*\/<request_id>\/approve starts it again/,
+  step,
+  mails: false,
+  state: 'accepted',
+  says: /waits until POST .*\/<request_id>\/approve starts it again/,
   begin: beginRequest(type),
   record: async (job) => ({
-    path: `/api/gdpr/requests/${job}`, errorIn: ({ progress }: { progress: Shown }) => progress.internal_error,
+    path: `/api/gdpr/requests/${job}`,
+    errorIn: ({ progress }: { progress: Shown }) => progress.internal_error,
   }),
   async shows({ id, identifier }, { world }) {
     const path = `/api/gdpr/requests/${identifier}`;
     const viewed = async () => (await server.call('GET', path, { token: world.token })).body.result;
-    expect((await viewed()).progress.faults).toMatchObject([{
-      location: null, reason: expect.stringContaining(`the step ${step} ended its process several times`),
-      what_to_do: expect.stringContaining('/approve starts the request again'),
-    }]);
+    expect((await viewed()).progress.faults).toMatchObject([
+      {
+        location: null,
+        reason: expect.stringContaining(`the step ${step} ended its process several times`),
+        what_to_do: expect.stringContaining('/approve starts the request again'),
+      },
+    ]);
     if (type === 'access') {
       const people = await sql('SELECT state, archive_key FROM gdpr_request_people WHERE request_id = $1', [id]);
       expect(people).toEqual([{ state: 'pending', archive_key: null }]);
@@ -140,7 +165,9 @@ const request = (type: 'access' | 'delete', step: string): Ending => ({
 
 const ENDINGS: Record<JobKind, Ending> = {
   import: {
-    step: 'loadRows', mails: true, says: /import the file again/,
+    step: 'loadRows',
+    mails: true,
+    says: /import the file again/,
     async begin({ world }) {
       const fileKey = `imports/${newIdentifier('imp')}.csv`;
       await store.files.put(fileKey, Readable.from([Buffer.from('user_id,attribute_key,value\n')]));
@@ -149,10 +176,14 @@ const ENDINGS: Record<JobKind, Ending> = {
     },
     record: async (job) => ({ path: `/api/attribute_values/imports/${job}` }),
     async shows({ id }, { world }) {
-      expect(await importErrors(store, world, { id } as never)).toMatchObject([{
-        line: 0, errorType: 'KAFKA_DELIVERY_FAILED', stage: 'internal',
-        message: expect.stringMatching(/^an error in Millrace: the step loadRows/),
-      }]);
+      expect(await importErrors(store, world, { id } as never)).toMatchObject([
+        {
+          line: 0,
+          errorType: 'KAFKA_DELIVERY_FAILED',
+          stage: 'internal',
+          message: expect.stringMatching(/^an error in Millrace: the step loadRows/),
+        },
+      ]);
       // No step can commit anything more.
       const lanes = 'SELECT DISTINCT generation FROM import_lanes WHERE import_id = $1';
       expect(await sql(lanes, [id])).toEqual([{ generation: -1 }]);
@@ -162,15 +193,23 @@ const ENDINGS: Record<JobKind, Ending> = {
     },
   },
   sync: {
-    step: 'syncRecords', mails: true, says: /The next run tries again/,
+    step: 'syncRecords',
+    mails: true,
+    says: /The next run tries again/,
     async begin({ world }) {
       const sync = await storedSync(store.db, world);
-      const [run, next] = [1, 2].map((hours) => insertRun(store.db, world.entity.id, {
-        syncId: sync.id, cause: 'schedule', scheduledFor: new Date(Date.UTC(2026, 10, 5, hours)),
-      }));
+      const [run, next] = [1, 2].map((hours) =>
+        insertRun(store.db, world.entity.id, {
+          syncId: sync.id,
+          cause: 'schedule',
+          scheduledFor: new Date(Date.UTC(2026, 10, 5, hours)),
+        }),
+      );
       const { id, identifier } = (await run)!;
-      await sql(`INSERT INTO sync_batches (entity_id, run_id, identifier, batch) VALUES ($1, $2, 'one', '[]')`,
-        [world.entity.id, id]);
+      await sql(`INSERT INTO sync_batches (entity_id, run_id, identifier, batch) VALUES ($1, $2, 'one', '[]')`, [
+        world.entity.id,
+        id,
+      ]);
       return { job: identifier, next: (await next)!.identifier };
     },
     record: async (job) => ({ path: `/api/sync_runs/${job}` }),
@@ -183,19 +222,27 @@ const ENDINGS: Record<JobKind, Ending> = {
     },
   },
   export: {
-    step: 'exportFiles', mails: true, says: /The next run exports what is missing/,
+    step: 'exportFiles',
+    mails: true,
+    says: /The next run exports what is missing/,
     async begin({ world }) {
       const exporter = await storedExporter(store.db, store.secrets, world);
-      const [run, next] = [1, 2].map((day) => insertExportRun(store.db, world.entity.id, {
-        exporterId: exporter.id, cause: 'schedule', scheduledFor: new Date(Date.UTC(2026, 10, day)),
-        window: { kind: 'received', start: null, end: new Date(Date.UTC(2026, 10, day)) },
-      } as never));
+      const [run, next] = [1, 2].map((day) =>
+        insertExportRun(store.db, world.entity.id, {
+          exporterId: exporter.id,
+          cause: 'schedule',
+          scheduledFor: new Date(Date.UTC(2026, 10, day)),
+          window: { kind: 'received', start: null, end: new Date(Date.UTC(2026, 10, day)) },
+        } as never),
+      );
       return { job: (await run)!.identifier, next: (await next)!.identifier };
     },
     async record(job) {
       const [{ exporter } = { exporter: '' }] = await sql<{ exporter: string }>(
         `SELECT x.identifier AS exporter FROM data_exporters x
-         WHERE x.id = (SELECT exporter_id FROM export_runs WHERE identifier = $1)`, [job]);
+         WHERE x.id = (SELECT exporter_id FROM export_runs WHERE identifier = $1)`,
+        [job],
+      );
       return { path: `/api/data_exporters/${exporter}/runs/${job}` };
     },
     async shows({ id, failure, alert }) {
@@ -206,11 +253,16 @@ const ENDINGS: Record<JobKind, Ending> = {
     },
   },
   file: {
-    step: 'writeFile', mails: true, says: /Ask for the file again/,
+    step: 'writeFile',
+    mails: true,
+    says: /Ask for the file again/,
     async begin({ world }) {
       const file = { kind: 'events', format: 'csv', email: null, createdBy: world.user.id } as const;
-      const [one, next] = await Promise.all(['a', 'b'].map((app) => write(store.db, (tx) =>
-        findOrInsertFileJob(tx, store.secrets, world.entity.id, { ...file, query: { app } }))));
+      const [one, next] = await Promise.all(
+        ['a', 'b'].map((app) =>
+          write(store.db, (tx) => findOrInsertFileJob(tx, store.secrets, world.entity.id, { ...file, query: { app } })),
+        ),
+      );
       await sql(`UPDATE file_jobs SET file_key = 'files/' || identifier || '/half.csv' WHERE id = $1`, [one!.runId]);
       return { job: one!.identifier, next: next!.identifier };
     },
@@ -222,20 +274,25 @@ const ENDINGS: Record<JobKind, Ending> = {
     },
   },
   send: {
-    step: 'sendMessages', mails: false, says: /may have left are UNKNOWN, the others CANCELED: send these again/,
+    step: 'sendMessages',
+    mails: false,
+    says: /may have left are UNKNOWN, the others CANCELED: send these again/,
     begin: async (scene) => ({ job: await insertSend(scene, false), next: await insertSend(scene, false) }),
     record: async (job) => ({ path: `/api/transac/${job}` }),
     shows: nothingIsLeftToSend,
   },
   campaign: {
-    step: 'sendToAudience', mails: false, says: /Duplicate the campaign/,
+    step: 'sendToAudience',
+    mails: false,
+    says: /Duplicate the campaign/,
     begin: async (scene) => ({ job: await insertSend(scene, true), next: await insertSend(scene, true) }),
     record: async (job) => ({ path: `/api/campaign/${job}` }),
     async shows(row, scene) {
       await nothingIsLeftToSend(row);
       const campaign = `SELECT status, failure FROM campaigns WHERE id = (SELECT campaign_id FROM sends WHERE id = $1)`;
-      expect(await sql(campaign, [row.id]))
-        .toEqual([{ status: 'failed', failure: expect.stringContaining('the step sendToAudience') }]);
+      expect(await sql(campaign, [row.id])).toEqual([
+        { status: 'failed', failure: expect.stringContaining('the step sendToAudience') },
+      ]);
       const failed = (await attentionOf(scene)).filter(({ kind }) => kind === 'failed');
       expect(failed).toMatchObject([{ object: 'campaign' }]);
     },
@@ -251,18 +308,24 @@ const attentionOf = ({ world }: Scene) =>
 async function takeStep(kind: JobKind, { step, mails }: Ending, entityId: number, job: string): Promise<void> {
   await sql(
     `INSERT INTO step_attempts (entity_id, kind, job, activity, attempt, process, is_alone, deaths)
-     VALUES ($1, $2, $3, 'run/7', 3, 1, true, 2)`, [entityId, kind, job]);
+     VALUES ($1, $2, $3, 'run/7', 3, 1, true, 2)`,
+    [entityId, kind, job],
+  );
   const log = createLog({ level: 'fatal' });
   const attempts = stepAttempts(store.db, log, 3);
   const deps = { ...store, boundary: () => {}, countExportRuns: () => {} } as object as Dependencies;
   const { inbound } = activityInterceptor(log, createMetrics(), {
-    faults: faultRecord(store.db, log), attempts,
+    faults: faultRecord(store.db, log),
+    attempts,
     giveUp: (given, name, reason) =>
       giveUpJob(deps, given.kind, { entityId, identifier: given.job }, { step: name, reason }),
   })({
     info: {
-      activityType: step, workflowType: jobWorkflow(kind), workflowExecution: { workflowId: '', runId: 'run' },
-      activityId: '7', attempt: 4,
+      activityType: step,
+      workflowType: jobWorkflow(kind),
+      workflowExecution: { workflowId: '', runId: 'run' },
+      activityId: '7',
+      attempt: 4,
     },
     cancellationSignal: new AbortController().signal,
   } as Context);
@@ -275,11 +338,15 @@ async function takeStep(kind: JobKind, { step, mails }: Ending, entityId: number
 }
 
 describe('a step of a process that lives', () => {
-  it.each([['sync', 'given up'], ['import', 'runs']] as const)('that is begun anew without progress: in a %s it %s', async (kind, last) => {
+  it.each([
+    ['sync', 'given up'],
+    ['import', 'runs'],
+  ] as const)('that is begun anew without progress: in a %s it %s', async (kind, last) => {
     const scene = { world: await makeWorld(store), appId: 0 };
     const { job } = await ENDINGS[kind].begin(scene);
     const attempts = stepAttempts(store.db, createLog({ level: 'fatal' }), 3);
-    const begin = (attempt: number) => attempts.begin({ entityId: scene.world.entity.id, kind, job, activity: 'run/8', attempt });
+    const begin = (attempt: number) =>
+      attempts.begin({ entityId: scene.world.entity.id, kind, job, activity: 'run/8', attempt });
     expect([await begin(1), await begin(2), await begin(3), await begin(4)]).toEqual(['runs', 'runs', 'runs', last]);
     await sql('DELETE FROM step_attempts');
     await attempts.close();

@@ -20,8 +20,10 @@ const NIGHTLY: SyncSchedule = { cron: '30 2 * * *', zone: 'Europe/Paris', jitter
 /** When Temporal itself says that it starts something. */
 async function serverTimes(ref: SyncRef, after: Date, until: Date): Promise<Date[]> {
   const { startTime } = await stack.temporal.workflowService.listScheduleMatchingTimes({
-    namespace: stack.namespace, scheduleId: `sync/${ref.identifier}`,
-    startTime: timestamp(after), endTime: timestamp(until),
+    namespace: stack.namespace,
+    scheduleId: `sync/${ref.identifier}`,
+    startTime: timestamp(after),
+    endTime: timestamp(until),
   });
   return startTime.map((time) => tsToDate(time));
 }
@@ -30,11 +32,12 @@ const timestamp = (date: Date) => ({ seconds: Math.floor(date.getTime() / 1000) 
 
 async function listed() {
   const found = new Map<string, { revision: number; until: Date }>();
-  for await (const { identifier, ...rest } of listSchedules(stack.temporal, SYNC_SCHEDULES)) found.set(identifier, rest);
+  for await (const { identifier, ...rest } of listSchedules(stack.temporal, SYNC_SCHEDULES))
+    found.set(identifier, rest);
   return found;
 }
 
-describe('a sync\'s Schedule', () => {
+describe("a sync's Schedule", () => {
   it.each<[string, SyncSchedule]>([
     ['2026-03-20', NIGHTLY],
     ['2026-10-20', { cron: '0,30 2 * * *', zone: 'Europe/Paris', jitterSeconds: 0 }],
@@ -55,7 +58,11 @@ describe('a sync\'s Schedule', () => {
     await put(ref, { ...EVERY_HOUR, jitterSeconds: 60 });
     const { action, policies, spec, info } = await handleOf(ref).describe();
     expect(action).toMatchObject({
-      type: 'startWorkflow', workflowType: 'syncTick', workflowId: `sync-tick/${ref.identifier}`, taskQueue: 'flows', args: [ref],
+      type: 'startWorkflow',
+      workflowType: 'syncTick',
+      workflowId: `sync-tick/${ref.identifier}`,
+      taskQueue: 'flows',
+      args: [ref],
     });
     expect(policies).toMatchObject({ overlap: 'ALLOW_ALL', catchupWindow: 7 * 86_400_000 });
     expect(spec.jitter).toBe(60_000);
@@ -78,16 +85,23 @@ describe('a sync\'s Schedule', () => {
     const ref = newRef();
     await Promise.all(Array.from({ length: 6 }, (_, revision) => put(ref, EVERY_HOUR, revision + 1)));
     for (let round = 1; round <= 5; round += 1) {
-      await Promise.all([1, 2, 3, 4].flatMap((revision) => [
-        put(ref, NIGHTLY, revision), deleteSchedule(stack.temporal, SYNC_SCHEDULES, ref.identifier),
-      ]));
+      await Promise.all(
+        [1, 2, 3, 4].flatMap((revision) => [
+          put(ref, NIGHTLY, revision),
+          deleteSchedule(stack.temporal, SYNC_SCHEDULES, ref.identifier),
+        ]),
+      );
     }
     const until = await put(ref, NIGHTLY, 9);
     const { state } = await waitFor('the last revision', async () => {
       const found = await handleOf(ref).describe();
       return found.state.note?.startsWith('revision 9') && found;
     });
-    expect(state).toEqual({ paused: false, note: `revision 9, until ${until.toISOString()}`, remainingActions: undefined });
+    expect(state).toEqual({
+      paused: false,
+      note: `revision 9, until ${until.toISOString()}`,
+      remainingActions: undefined,
+    });
   });
 
   it('may have only times that are past', async () => {
@@ -99,7 +113,7 @@ describe('a sync\'s Schedule', () => {
     await waitFor('times to come', async () => (await handleOf(ref).describe()).info.nextActionTimes.length > 0);
   });
 
-  it('ends with the last year that Temporal\'s calendars know', async () => {
+  it("ends with the last year that Temporal's calendars know", async () => {
     const schedule = { cron: '0 0 29 2 *', zone: 'UTC', jitterSeconds: 0 };
     expect(await put(newRef(), schedule, 1, new Date('2026-01-01'))).toEqual(new Date('2096-02-29'));
     const after = new Date('2101-01-01');
@@ -119,7 +133,7 @@ describe('a sync\'s Schedule', () => {
   });
 });
 
-describe('the list of syncs\' Schedules', () => {
+describe("the list of syncs' Schedules", () => {
   it('tells the revision of each and until when its times reach, and of nothing else', async () => {
     const [one, other] = [newRef(), newRef()];
     const [until, untilOther] = [await put(one, EVERY_HOUR, 7), await put(other, NIGHTLY, 1)];
@@ -129,7 +143,8 @@ describe('the list of syncs\' Schedules', () => {
     });
     expect(before.get(one.identifier)).toEqual({ revision: 7, until });
     expect(before.get(other.identifier)).toEqual({ revision: 1, until: untilOther });
-    expect([...before.keys()].every((identifier) => identifier.startsWith('syn_'))).toBe(true);     // the sweep's is another
+    // the sweep's is another
+    expect([...before.keys()].every((identifier) => identifier.startsWith('syn_'))).toBe(true);
 
     const later = await put(one, NIGHTLY, 8);
     await waitFor('the new revision', async () => (await listed()).get(one.identifier)?.revision === 8);

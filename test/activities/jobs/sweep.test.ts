@@ -24,38 +24,72 @@ beforeAll(async () => {
   store = await testStore();
   const log = { info() {}, warn() {}, error() {} };
   // Deleting needs no Temporal.
-  ({ deleteExpired } = sweepSteps({
-    ...store, log, temporal: undefined as never, boundary() {},
-  }, () => deleteOrphanedFiles(store.db, store.files)));
+  ({ deleteExpired } = sweepSteps(
+    {
+      ...store,
+      log,
+      temporal: undefined as never,
+      boundary() {},
+    },
+    () => deleteOrphanedFiles(store.db, store.files),
+  ));
 });
 
 async function importEndedDaysAgo({ entity, sor }: World, days: number): Promise<{ id: number; fileKey: string }> {
   const fileKey = `imports/${entity.identifier}-${days}.csv`;
   await store.files.put(fileKey, Readable.from([Buffer.from('user_id,attribute_key,value\n')]));
   return write(store.db, async (tx) => {
-    const { id } = await insertUpload(tx, store, { entity, sor }, { file: { fileKey, fileBytes: 28, sourceBytes: 28 } });
-    await insertImportErrors(tx, entity.id, id, [{
-      line: 2, errorType: 'EMPTY_VALUE', outcome: 'failed', stage: 'validation', message: 'the value is empty', customerId: null,
-      attributeKey: null, raw: null, originalLine: null, customerHash: null,
-    }]);
+    const { id } = await insertUpload(
+      tx,
+      store,
+      { entity, sor },
+      { file: { fileKey, fileBytes: 28, sourceBytes: 28 } },
+    );
+    await insertImportErrors(tx, entity.id, id, [
+      {
+        line: 2,
+        errorType: 'EMPTY_VALUE',
+        outcome: 'failed',
+        stage: 'validation',
+        message: 'the value is empty',
+        customerId: null,
+        attributeKey: null,
+        raw: null,
+        originalLine: null,
+        customerHash: null,
+      },
+    ]);
     await tx.query(
       `UPDATE imports SET state = 'finished', received_at = now() - make_interval(days => $2), ended_at = now() - make_interval(days => $2)
-       WHERE id = $1`, [id, days]);
+       WHERE id = $1`,
+      [id, days],
+    );
     return { id, fileKey };
   });
 }
 
 async function count(table: string, condition: string, parameters: unknown[]): Promise<number> {
-  const { rows } = await store.db.query<{ rows: number }>(`SELECT count(*) AS rows FROM ${table} WHERE ${condition}`, parameters);
+  const { rows } = await store.db.query<{ rows: number }>(
+    `SELECT count(*) AS rows FROM ${table} WHERE ${condition}`,
+    parameters,
+  );
   return rows[0]!.rows;
 }
 
 async function giveValues({ entity, sor, attributes }: World, customerId: string): Promise<void> {
   const key = { customerType: 'user_id', customerId } as const;
-  await write(store.db, (tx) => mergeAttributeValues(tx, store.secrets, entity.id, sor.id, prepareChanges([
-    { kind: 'value', line: 1, ...key, attributeId: attributes.plan!.id, valueType: 'String', value: 'gold' },
-    { kind: 'value', line: 2, ...key, attributeId: attributes.score!.id, valueType: 'Number', value: '7' },
-  ])));
+  await write(store.db, (tx) =>
+    mergeAttributeValues(
+      tx,
+      store.secrets,
+      entity.id,
+      sor.id,
+      prepareChanges([
+        { kind: 'value', line: 1, ...key, attributeId: attributes.plan!.id, valueType: 'String', value: 'gold' },
+        { kind: 'value', line: 2, ...key, attributeId: attributes.score!.id, valueType: 'Number', value: '7' },
+      ]),
+    ),
+  );
 }
 
 describe('the sweep deletes', () => {
@@ -63,7 +97,10 @@ describe('the sweep deletes', () => {
     const world = await makeWorld(store);
     const [old, young] = [await importEndedDaysAgo(world, 8), await importEndedDaysAgo(world, 6)];
     await deleteExpired();
-    for (const [{ id, fileKey }, left] of [[old, 0], [young, 1]] as const) {
+    for (const [{ id, fileKey }, left] of [
+      [old, 0],
+      [young, 1],
+    ] as const) {
       expect(await count('imports', 'id = $1', [id])).toBe(left);
       expect(await count('import_errors', 'import_id = $1', [id])).toBe(left);
       expect(await store.files.size(fileKey)).toBe(left === 0 ? null : 28);
@@ -76,7 +113,8 @@ describe('the sweep deletes', () => {
       const time = new Date(Date.now() - hours * 3_600_000);
       return utimes(join(store.filesFolder, key), time, time);
     };
-    for (const key of ['imports/dead.csv', 'imports/new.csv']) await store.files.put(key, Readable.from([Buffer.from('x')]));
+    for (const key of ['imports/dead.csv', 'imports/new.csv'])
+      await store.files.put(key, Readable.from([Buffer.from('x')]));
     await age('imports/dead.csv', 25);
     await age(known, 70);
     await deleteExpired();
@@ -87,23 +125,39 @@ describe('the sweep deletes', () => {
 
   it('whatever it can, although one file has a name that is no key, another can not be deleted, and the file store fails', async () => {
     const world = await makeWorld(store);
-    await store.db.query(`UPDATE tokens SET expires_at = now() - interval '1 second' WHERE entity_id = $1`, [world.entity.id]);
+    await store.db.query(`UPDATE tokens SET expires_at = now() - interval '1 second' WHERE entity_id = $1`, [
+      world.entity.id,
+    ]);
     const put = async (name: string) => {
       await writeFile(join(store.filesFolder, name), 'x');
       await utimes(join(store.filesFolder, name), 0, 0);
     };
     await mkdir(join(store.filesFolder, 'files'), { recursive: true });
-    for (const name of ['imports/a.csv', 'imports/old copy.csv', 'imports/stuck.csv', 'imports/z.csv', 'files/dead.csv']) await put(name);
+    for (const name of [
+      'imports/a.csv',
+      'imports/old copy.csv',
+      'imports/stuck.csv',
+      'imports/z.csv',
+      'files/dead.csv',
+    ])
+      await put(name);
     const stuck = Object.assign(new Error('EPERM'), { code: 'EPERM' });
     const files: Files = {
       ...store.files,
-      delete: async (key) => { if (key === 'imports/stuck.csv') throw stuck; return store.files.delete(key); },
-      deleteUnfinished: async () => { throw new FileStoreAway('away'); },
+      delete: async (key) => {
+        if (key === 'imports/stuck.csv') throw stuck;
+        return store.files.delete(key);
+      },
+      deleteUnfinished: async () => {
+        throw new FileStoreAway('away');
+      },
     };
     const log = { info() {}, warn() {}, error() {} };
     const steps = sweepSteps({ ...store, files, log, temporal: undefined as never, boundary() {} });
     await expect(steps.deleteExpired()).rejects.toThrow(stuck);
-    const left = (await Array.fromAsync(store.files.list('imports/'))).filter(({ modifiedAt }) => modifiedAt.getTime() === 0);
+    const left = (await Array.fromAsync(store.files.list('imports/'))).filter(
+      ({ modifiedAt }) => modifiedAt.getTime() === 0,
+    );
     expect(left.map(({ key }) => key)).toEqual(['imports/stuck.csv']);
     expect(await store.files.size('files/dead.csv')).toBeNull();
     expect(await count('tokens', 'entity_id = $1', [world.entity.id])).toBe(0);
@@ -141,7 +195,9 @@ describe('the sweep deletes', () => {
 
   it('tokens whose life is over', async () => {
     const world = await makeWorld(store);
-    await store.db.query(`UPDATE tokens SET expires_at = now() - interval '1 second' WHERE entity_id = $1`, [world.entity.id]);
+    await store.db.query(`UPDATE tokens SET expires_at = now() - interval '1 second' WHERE entity_id = $1`, [
+      world.entity.id,
+    ]);
     expect(await findTokenOwner(store.db, world.token, 1)).toBeNull();
     await deleteExpired();
     expect(await count('tokens', 'entity_id = $1', [world.entity.id])).toBe(0);

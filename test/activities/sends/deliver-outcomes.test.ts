@@ -29,8 +29,14 @@ let deps: Dependencies;
 
 beforeAll(() => {
   deps = {
-    db: store.db, secrets: store.secrets, boundary() {}, outside: { allow, fetch: guardedFetch(allow) }, scratch: store.scratch,
-    draining: new AbortController().signal, log: { info() {}, warn() {}, error() {} }, ...openAllPlaces(),
+    db: store.db,
+    secrets: store.secrets,
+    boundary() {},
+    outside: { allow, fetch: guardedFetch(allow) },
+    scratch: store.scratch,
+    draining: new AbortController().signal,
+    log: { info() {}, warn() {}, error() {} },
+    ...openAllPlaces(),
   } as unknown as Dependencies;
 });
 
@@ -38,22 +44,32 @@ beforeAll(() => {
 function receiver(path: string, ...answers: Answer[]): { url: string; received: Received[] } {
   const received: Received[] = [];
   const answer = inTurn(...answers);
-  const url = receivers.serve(path, (request: IncomingMessage, response, nth) => void buffer(request).then((bytes) => {
-    const text = bytes.toString();
-    received.push({
-      key: String(request.headers['idempotency-key']), signature: String(request.headers['x-millrace-signature']), text,
-      batch: JSON.parse(text) as Batch,
-    });
-    answer(request, response, nth);
-  }));
+  const url = receivers.serve(
+    path,
+    (request: IncomingMessage, response, nth) =>
+      void buffer(request).then((bytes) => {
+        const text = bytes.toString();
+        received.push({
+          key: String(request.headers['idempotency-key']),
+          signature: String(request.headers['x-millrace-signature']),
+          text,
+          batch: JSON.parse(text) as Batch,
+        });
+        answer(request, response, nth);
+      }),
+  );
   return { url, received };
 }
 
 const call = (method: 'POST' | 'PUT' | 'DELETE' | 'GET', path: string, body?: object) =>
-  server.call(method, `/api/${path}`, { token: world.token, ...body && { body } });
+  server.call(method, `/api/${path}`, { token: world.token, ...(body && { body }) });
 
 async function insertReceiving(name: string, url: string) {
-  const connected = await call('POST', 'connections', { name, connector: 'webhook', settings: { url, secret: SECRET, batch_records: 3 } });
+  const connected = await call('POST', 'connections', {
+    name,
+    connector: 'webhook',
+    settings: { url, secret: SECRET, batch_records: 3 },
+  });
   const { identifier: connection } = connected.body.result as { identifier: string };
   const app = await insertSampleApp(store.db, world.entity.id, `com.example.${name}`);
   const set = (outcomes_connection: string | null) =>
@@ -68,11 +84,14 @@ type Receiving = Awaited<ReturnType<typeof insertReceiving>>;
 async function settled({ app, campaign }: Receiving, secondsAgo: number[]): Promise<void> {
   await store.db.query(
     `UPDATE outcome_deliveries SET delivered_at = least(delivered_at, now() - interval '1 hour') WHERE app_id = $1 AND delivered_id = 0`,
-    [app.id]);
+    [app.id],
+  );
   await store.db.query(
     `INSERT INTO attempts (entity_id, campaign_id, app_id, channel, state, code, device_id, user_id, settled_at)
      SELECT $1, $2, $3, 'push', 'settled', 'PUSH_SENT', 'phone of ' || s, 'user of ' || s, now() - make_interval(secs => s)
-     FROM unnest($4::float8[]) s`, [world.entity.id, campaign.id, app.id, secondsAgo]);
+     FROM unnest($4::float8[]) s`,
+    [world.entity.id, campaign.id, app.id, secondsAgo],
+  );
 }
 
 const deliver = () => deliverOutcomes(deps, world.entity.id);
@@ -80,7 +99,7 @@ const users = (received: readonly Received[]) => received.map(({ batch }) => bat
 const waitsOver = () => store.db.query(`UPDATE outcome_deliveries SET waits_until = now() - interval '1 second'`);
 
 describe('what becomes of messages', () => {
-  it('goes to the app\'s webhook, signed, in the order of settling, and each batch again under its id until it is taken', async () => {
+  it("goes to the app's webhook, signed, in the order of settling, and each batch again under its id until it is taken", async () => {
     const { url, received } = receiver('/first', status(200), status(503), hangUp, status(204));
     const receiving = await insertReceiving('first', url);
     expect((await receiving.set(receiving.connection)).body.result).toMatchObject({
@@ -88,14 +107,26 @@ describe('what becomes of messages', () => {
     });
     await settled(receiving, [300, 100, 200, 500, 400]);
     await deliver();
-    expect(users(received)).toEqual([['user of 500', 'user of 400', 'user of 300'], ['user of 200', 'user of 100']]);
+    expect(users(received)).toEqual([
+      ['user of 500', 'user of 400', 'user of 300'],
+      ['user of 200', 'user of 100'],
+    ]);
     const [{ key, signature, text, batch }] = received as [Received];
     expect([batch.batch_id, batch.app_id]).toEqual([key, receiving.app.identifier]);
-    const { t, v1 } = Object.fromEntries(signature.split(',').map((part) => part.split('='))) as { t: string; v1: string };
+    const { t, v1 } = Object.fromEntries(signature.split(',').map((part) => part.split('='))) as {
+      t: string;
+      v1: string;
+    };
     expect(v1).toBe(createHmac('sha256', SECRET).update(`${t}.${text}`).digest('hex'));
     expect(batch.outcomes[0]).toEqual({
-      millrace_id: expect.stringMatching(/^[\da-f-]{36}$/), campaign_id: receiving.campaign.identifier, requestId: null,
-      user: 'user of 500', device_id: 'phone of 500', code: 'PUSH_SENT', details: null, channel: 'push',
+      millrace_id: expect.stringMatching(/^[\da-f-]{36}$/),
+      campaign_id: receiving.campaign.identifier,
+      requestId: null,
+      user: 'user of 500',
+      device_id: 'phone of 500',
+      code: 'PUSH_SENT',
+      details: null,
+      channel: 'push',
       date: expect.stringMatching(/Z$/),
     });
     // It waits, whatever settles meanwhile; then the same batch comes again, and the rest after it.
@@ -108,7 +139,9 @@ describe('what becomes of messages', () => {
       await deliver();
     }
     expect(users(received).slice(2)).toEqual([
-      ['user of 200', 'user of 100'], ['user of 200', 'user of 100'], ['user of 90'],
+      ['user of 200', 'user of 100'],
+      ['user of 200', 'user of 100'],
+      ['user of 90'],
     ]);
     expect(new Set(received.map((each) => each.key)).size).toBe(3);
     expect(received.slice(1, 4).map((each) => each.key)).toEqual(Array.from({ length: 3 }, () => received[1]!.key));
@@ -128,17 +161,23 @@ describe('what becomes of messages', () => {
     expect(users(received)).toEqual([['user of 100', 'user of 31']]);
   });
 
-  it('goes to a webhook alone, whose connection can\'t be deleted as long as it does', async () => {
+  it("goes to a webhook alone, whose connection can't be deleted as long as it does", async () => {
     const { url, received } = receiver('/third', status(200));
     const receiving = await insertReceiving('third', url);
     const other = await call('POST', 'connections', {
-      name: 'warehouse', connector: 'slack', settings: { url: 'https://hooks.example.com/services/x' },
+      name: 'warehouse',
+      connector: 'slack',
+      settings: { url: 'https://hooks.example.com/services/x' },
     });
     const { identifier: chat } = other.body.result as { identifier: string };
-    const refused = [[chat, /takes no outcomes: these do: webhook/], ['con_unknown', /no identifier of a connection/]] as const;
+    const refused = [
+      [chat, /takes no outcomes: these do: webhook/],
+      ['con_unknown', /no identifier of a connection/],
+    ] as const;
     for (const [given, message] of refused) {
       expect(await receiving.set(given)).toMatchObject({
-        status: 400, body: { messages: [{ element: 'outcomes_connection', message: expect.stringMatching(message) as string }] },
+        status: 400,
+        body: { messages: [{ element: 'outcomes_connection', message: expect.stringMatching(message) as string }] },
       });
     }
     await receiving.set(receiving.connection);
@@ -149,7 +188,8 @@ describe('what becomes of messages', () => {
     expect(received).toEqual([]);
     free();
     expect(await call('DELETE', `connections/${receiving.connection}`)).toMatchObject({
-      status: 409, body: { message: expect.stringContaining('used by apps: "com.example.third"') as string },
+      status: 409,
+      body: { message: expect.stringContaining('used by apps: "com.example.third"') as string },
     });
     await settled(receiving, [100]);
     await receiving.set(null);

@@ -26,15 +26,28 @@ beforeAll(async () => {
 const deps = () => ({ db: store.db, secrets: store.secrets, boundary: () => {} }) as unknown as Dependencies;
 
 /** A running run with a batch of three records, of which `answered` have their answer and `sent` may have left. */
-async function runWithBatch({ answered, sent }: { answered: number; sent: number | null }): Promise<{ sync: Sync; run: SyncRun }> {
+async function runWithBatch({
+  answered,
+  sent,
+}: {
+  answered: number;
+  sent: number | null;
+}): Promise<{ sync: Sync; run: SyncRun }> {
   const { db } = store;
   const sync = await storedSync(db, world, { destination: { connectionId: 1, stream: 'people', key: ['id'] } });
   const { id } = await storedRun(db, sync, { state: 'accepted' });
   const run = (await write(db, (tx) => claimRun(tx, world.entity.id, id, 'workflow')))!;
   const records = [1, 2, 3].map((n) => ({ id: n, email: `abandoned-${n}` }));
   const items = records.map((record, index) => ({
-    ordinal: index + 1, rootLine: null, key: JSON.stringify([record.id]), customerId: record.email, checksum: Buffer.from([index]),
-    error: null, source: record, record: null, sent: index,
+    ordinal: index + 1,
+    rootLine: null,
+    key: JSON.stringify([record.id]),
+    customerId: record.email,
+    checksum: Buffer.from([index]),
+    error: null,
+    source: record,
+    record: null,
+    sent: index,
   }));
   const batch = { items, fates: items.map(() => 'written'), records, bytes: 30, share: 1, position: '"3"' };
   await write(db, async (tx) => {
@@ -51,13 +64,36 @@ const cursorOf = async ({ id }: Sync) => (await findSyncById(store.db, world.ent
 
 describe('a canceled run', () => {
   it.each([
-    ['that sent nothing counts nothing', { answered: 0, sent: 0 }, { read: 0, written: 0, failed: 0, errorsByType: {} }, null],
-    ['counts what was answered, and leaves what was not sent', { answered: 2, sent: 2 }, { read: 2, written: 2, failed: 0 }, null],
-    ['does not know what became of what was sent, and says what was not', { answered: 1, sent: 2 },
-      { read: 3, written: 1, failed: 2, errorsByType: { DELIVERY_UNKNOWN: 1, DELIVERY_FAILED: 1 } }, '"3"'],
-    ['whose process ended may have sent all', { answered: 1, sent: null },
-      { read: 3, written: 1, failed: 2, errorsByType: { DELIVERY_UNKNOWN: 2 } }, '"3"'],
-    ['counts a batch that was answered as a whole', { answered: 3, sent: 3 }, { read: 3, written: 3, failed: 0 }, '"3"'],
+    [
+      'that sent nothing counts nothing',
+      { answered: 0, sent: 0 },
+      { read: 0, written: 0, failed: 0, errorsByType: {} },
+      null,
+    ],
+    [
+      'counts what was answered, and leaves what was not sent',
+      { answered: 2, sent: 2 },
+      { read: 2, written: 2, failed: 0 },
+      null,
+    ],
+    [
+      'does not know what became of what was sent, and says what was not',
+      { answered: 1, sent: 2 },
+      { read: 3, written: 1, failed: 2, errorsByType: { DELIVERY_UNKNOWN: 1, DELIVERY_FAILED: 1 } },
+      '"3"',
+    ],
+    [
+      'whose process ended may have sent all',
+      { answered: 1, sent: null },
+      { read: 3, written: 1, failed: 2, errorsByType: { DELIVERY_UNKNOWN: 2 } },
+      '"3"',
+    ],
+    [
+      'counts a batch that was answered as a whole',
+      { answered: 3, sent: 3 },
+      { read: 3, written: 3, failed: 0 },
+      '"3"',
+    ],
   ])('%s, and has ended only then', async (_, batch, progress, cursor) => {
     const { sync, run } = await runWithBatch(batch);
     await write(store.db, (tx) => cancelRun(tx, world.entity.id, run.identifier));
@@ -74,7 +110,9 @@ describe('a canceled run', () => {
 
 describe('a run that fails', () => {
   it.each([
-    [0, { read: 0 }, null], [2, { read: 2, written: 2 }, null], [3, { read: 3, written: 3 }, '"3"'],
+    [0, { read: 0 }, null],
+    [2, { read: 2, written: 2 }, null],
+    [3, { read: 3, written: 3 }, '"3"'],
   ])('counts the %i records of its last batch that were answered', async (answered, progress, cursor) => {
     const { sync, run } = await runWithBatch({ answered, sent: 3 });
     const key = { entityId: world.entity.id, runId: run.id, generation: run.generation };

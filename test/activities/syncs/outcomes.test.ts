@@ -11,20 +11,33 @@ import type { RunProgress, SyncRun } from '../../../store/syncs/sync-run-record.
 const RUN = { id: 10, fresh: false, rootId: null } as SyncRun;
 const sum = (text: string) => Buffer.from(text);
 const errorAt = (line: number, outcome: ImportError['outcome']): ImportError => ({
-  line, errorType: 'INVALID_VALUE', outcome, stage: 'validation', message: 'x', customerId: null, attributeKey: null, raw: null,
-  originalLine: null, customerHash: null,
+  line,
+  errorType: 'INVALID_VALUE',
+  outcome,
+  stage: 'validation',
+  message: 'x',
+  customerId: null,
+  attributeKey: null,
+  raw: null,
+  originalLine: null,
+  customerHash: null,
 });
 
 type Sketch = { key: 'a' | 'b' | 'c' | null; says: string; fault: ImportError['outcome'] | null };
 
 const sketch = fc.record({
-  key: fc.constantFrom('a', 'b', 'c', null), says: fc.constantFrom('1', '2'), fault: fc.constantFrom(null, null, null, 'failed', 'ignored'),
+  key: fc.constantFrom('a', 'b', 'c', null),
+  says: fc.constantFrom('1', '2'),
+  fault: fc.constantFrom(null, null, null, 'failed', 'ignored'),
 }) as fc.Arbitrary<Sketch>;
 const sketches = fc.array(sketch, { maxLength: 12 });
 
 function toRecords(some: Sketch[], from = 0): BatchRecord[] {
   return some.map(({ key, says, fault }, index) => ({
-    ordinal: from + index + 1, rootLine: null, key, checksum: fault === null ? sum(says) : null,
+    ordinal: from + index + 1,
+    rootLine: null,
+    key,
+    checksum: fault === null ? sum(says) : null,
     error: fault === null ? null : errorAt(from + index + 1, fault),
   }));
 }
@@ -32,50 +45,76 @@ function toRecords(some: Sketch[], from = 0): BatchRecord[] {
 /** What is known once a batch has been noted down. */
 function known(before: Map<string, KnownRecord>, records: BatchRecord[], run = RUN): Map<string, KnownRecord> {
   const { handled } = notesOf(records, decideOutcomes(records, before, run), run);
-  return new Map([...before, ...handled.map(({ key, checksum }): [string, KnownRecord] => [key, { checksum, runId: run.id }])]);
+  return new Map([
+    ...before,
+    ...handled.map(({ key, checksum }): [string, KnownRecord] => [key, { checksum, runId: run.id }]),
+  ]);
 }
 
 describe('records of a batch', () => {
   test('have the same fates, and leave the same behind, in one batch as in two', () => {
-    fc.assert(fc.property(sketches, sketches, fc.boolean(), (first, second, isFresh) => {
-      const run = { ...RUN, fresh: isFresh };
-      const start = new Map<string, KnownRecord>([['a', { checksum: sum('1'), runId: 5 }]]);
-      const together = toRecords([...first, ...second]);
-      const [one, two] = [toRecords(first), toRecords(second, first.length)];
-      const between = known(start, one, run);
-      expect(decideOutcomes(together, start, run)).toEqual([...decideOutcomes(one, start, run), ...decideOutcomes(two, between, run)]);
-      expect(known(start, together, run)).toEqual(known(between, two, run));
-    }));
+    fc.assert(
+      fc.property(sketches, sketches, fc.boolean(), (first, second, isFresh) => {
+        const run = { ...RUN, fresh: isFresh };
+        const start = new Map<string, KnownRecord>([['a', { checksum: sum('1'), runId: 5 }]]);
+        const together = toRecords([...first, ...second]);
+        const [one, two] = [toRecords(first), toRecords(second, first.length)];
+        const between = known(start, one, run);
+        expect(decideOutcomes(together, start, run)).toEqual([
+          ...decideOutcomes(one, start, run),
+          ...decideOutcomes(two, between, run),
+        ]);
+        expect(known(start, together, run)).toEqual(known(between, two, run));
+      }),
+    );
   });
 
   test('are unchanged exactly where the last of their key said the same', () => {
-    fc.assert(fc.property(sketches, (some) => {
-      const records = toRecords(some);
-      for (const [index, outcome] of decideOutcomes(records, new Map(), RUN).entries()) {
-        const { key, says, fault } = some[index]!;
-        const before = key === null ? undefined : some.slice(0, index).findLast((other) => other.key === key);
-        const isSame = fault === null && before?.fault === null && before.says === says;
-        expect(outcome).toBe(fault ?? (isSame ? 'unchanged' : 'written'));
-      }
-    }));
+    fc.assert(
+      fc.property(sketches, (some) => {
+        const records = toRecords(some);
+        for (const [index, outcome] of decideOutcomes(records, new Map(), RUN).entries()) {
+          const { key, says, fault } = some[index]!;
+          const before = key === null ? undefined : some.slice(0, index).findLast((other) => other.key === key);
+          const isSame = fault === null && before?.fault === null && before.says === says;
+          expect(outcome).toBe(fault ?? (isSame ? 'unchanged' : 'written'));
+        }
+      }),
+    );
   });
 
   test('are each counted once', () => {
     const none: RunProgress = {
-      read: 0, written: 0, unchanged: 0, ignored: 0, failed: 0, errorsByType: {}, bytes: 0, unnamed: 0, position: null, unmappedFields: [],
-      batchesTaken: 0, recordsTaken: 0, lanesDone: [0, 0], share: null, oddCursors: 0, suspiciousIds: 0,
+      read: 0,
+      written: 0,
+      unchanged: 0,
+      ignored: 0,
+      failed: 0,
+      errorsByType: {},
+      bytes: 0,
+      unnamed: 0,
+      position: null,
+      unmappedFields: [],
+      batchesTaken: 0,
+      recordsTaken: 0,
+      lanesDone: [0, 0],
+      share: null,
+      oddCursors: 0,
+      suspiciousIds: 0,
     };
-    fc.assert(fc.property(sketches, (some) => {
-      const records = toRecords(some).map((each, index) => ({ ...each, isSuspicious: index % 2 === 0 }));
-      const outcomes = decideOutcomes(records, new Map(), RUN);
-      const errors = records.flatMap(({ error }) => error ?? []);
-      const after = progressAfter(none, { outcomes, records, errors });
-      const { read, written, unchanged, ignored, failed, unnamed } = after;
-      expect(written + unchanged + ignored + failed).toBe(read);
-      expect(failed + ignored).toBe(errors.length);
-      expect(after.suspiciousIds).toBe(some.filter(({ fault }, index) => fault === null && index % 2 === 0).length);
-      expect(unnamed).toBe(some.filter(({ key, fault }) => key === null && fault !== null).length);
-    }));
+    fc.assert(
+      fc.property(sketches, (some) => {
+        const records = toRecords(some).map((each, index) => ({ ...each, isSuspicious: index % 2 === 0 }));
+        const outcomes = decideOutcomes(records, new Map(), RUN);
+        const errors = records.flatMap(({ error }) => error ?? []);
+        const after = progressAfter(none, { outcomes, records, errors });
+        const { read, written, unchanged, ignored, failed, unnamed } = after;
+        expect(written + unchanged + ignored + failed).toBe(read);
+        expect(failed + ignored).toBe(errors.length);
+        expect(after.suspiciousIds).toBe(some.filter(({ fault }, index) => fault === null && index % 2 === 0).length);
+        expect(unnamed).toBe(some.filter(({ key, fault }) => key === null && fault !== null).length);
+      }),
+    );
   });
 });
 
@@ -85,7 +124,11 @@ describe('an old record that is re-driven', () => {
 
   it.each([
     ['nothing is known of it', new Map(), 'written'],
-    ['the run in which it failed is the last that knew of it', new Map([['a', { checksum: null, runId: 3 }]]), 'written'],
+    [
+      'the run in which it failed is the last that knew of it',
+      new Map([['a', { checksum: null, runId: 3 }]]),
+      'written',
+    ],
     ['a run before that one wrote it', new Map([['a', { checksum: sum('older'), runId: 2 }]]), 'written'],
     ['a run since has written it', new Map([['a', { checksum: sum('new'), runId: 5 }]]), 'superseded'],
     ['a run since has failed at it', new Map([['a', { checksum: null, runId: 5 }]]), 'superseded'],
@@ -112,6 +155,7 @@ test('a record of a destination whose customer id ends with white space fails, a
   expect(outgoing({ id: null, email: 'ada' })).toEqual([null, 'INVALID_CUSTOMER_ID']);
   // A batch that was written down says of an erased person's record only that it was there.
   const malformed = (item: object) =>
-    toOutgoing({ kind: 'malformed', raw: '', message: 'erased', ...item }, 1, sync, ['id'], new RecordMapper(sync, [])).error!;
+    toOutgoing({ kind: 'malformed', raw: '', message: 'erased', ...item }, 1, sync, ['id'], new RecordMapper(sync, []))
+      .error!;
   expect([malformed({ isErased: true }), malformed({})].map(isOfErased)).toEqual([true, false]);
 });

@@ -33,16 +33,34 @@ describe('millrace users', () => {
     expect((await millrace(['users', 'invitations'])).out).toMatch(/ada@example\.com +filed /);
     expect((await millrace(['users', 'invite-again', 'ADA@example.com'])).out).toMatch(/ada@example\.com +waiting /);
     const { link } = (await post.deliver())[0]!;
-    const accept = (given: string) => millrace(['users', 'accept'], { input: `${given}\na long password\n`, token: '' });
+    const accept = (given: string) =>
+      millrace(['users', 'accept'], { input: `${given}\na long password\n`, token: '' });
     expect((await accept(first)).err).toContain('This link leads to nothing');
-    expect((await accept(link)).out).toBe(`You are a user of ${world.entity.name} now. To log in: millrace login ${email}\n`);
+    expect((await accept(link)).out).toBe(
+      `You are a user of ${world.entity.name} now. To log in: millrace login ${email}\n`,
+    );
     const uid = /(usr_\w+) +ada@/.exec((await millrace(['users', 'list'])).out)![1]!;
-    const login = await millrace(['login', email, '--entity', world.entity.identifier], { input: 'a long password\n', token: '' });
-    const elsewhere = await millrace(['login', email, '--entity', 'ent_nothing'], { input: 'a long password\n', token: '' });
+    const login = await millrace(['login', email, '--entity', world.entity.identifier], {
+      input: 'a long password\n',
+      token: '',
+    });
+    const elsewhere = await millrace(['login', email, '--entity', 'ent_nothing'], {
+      input: 'a long password\n',
+      token: '',
+    });
     expect(elsewhere.err).toBe('Entity not found\n');
     rememberSecret(login.out.trim());
     expect((await millrace(['users', 'list'], { token: login.out.trim() })).err).toContain('This needs an admin');
-    const changed = await millrace(['users', 'set', 'ADA@example.com', '--take', 'comments', '--give', 'downloads', '--admin']);
+    const changed = await millrace([
+      'users',
+      'set',
+      'ADA@example.com',
+      '--take',
+      'comments',
+      '--give',
+      'downloads',
+      '--admin',
+    ]);
     expect(changed.out).toMatch(/admin +downloads, sor_manage/);
     const list = await millrace(['users', 'list']);
     expect(list.out).toContain(world.user.email);
@@ -55,21 +73,28 @@ describe('millrace users', () => {
 
   it('mails links that set a new password, asked for by an admin or by a person who forgot theirs', async () => {
     const { email, uid } = world.user;
-    for (const [command, who] of [['reset-password', uid], ['forgot-password', email]] as const) {
-      expect((await millrace(['users', command, who], command === 'reset-password' ? {} : { token: '' })).out).toContain('on its way');
+    for (const [command, who] of [
+      ['reset-password', uid],
+      ['forgot-password', email],
+    ] as const) {
+      expect(
+        (await millrace(['users', command, who], command === 'reset-password' ? {} : { token: '' })).out,
+      ).toContain('on its way');
       const input = `${await post.tokenFor(email)}\na newer password\n`;
       expect((await millrace(['users', 'new-password'], { input, token: '' })).out).toBe('The new password is set.\n');
     }
     const login = await millrace(['login', email], { input: 'a newer password\n', token: '' });
     rememberSecret(login.out.trim());
-    world.token = login.out.trim();          // all other sessions have ended
+    world.token = login.out.trim(); // all other sessions have ended
   });
 
   it('withdraws an invitation, and says in a line what is wrong', async () => {
     await millrace(['users', 'invite', 'x@example.com']);
     expect(await millrace(['users', 'withdraw', 'x@example.com'])).toEqual({ status: 0, out: '', err: '' });
     expect((await millrace(['users', 'withdraw', 'x@example.com'])).err).toBe('Nobody is invited as x@example.com.\n');
-    expect((await millrace(['users', 'invite', 'x@example.com', '--rights', 'fly'])).err).toContain('fly is no right. There are: apps,');
+    expect((await millrace(['users', 'invite', 'x@example.com', '--rights', 'fly'])).err).toContain(
+      'fly is no right. There are: apps,',
+    );
     expect((await millrace(['users', 'accept'])).err).toContain('No link was given');
     expect((await millrace(['users', 'accept'], { input: 'link\n' })).err).toContain('No password was given');
     const short = await millrace(['users', 'new-password'], { input: 'link\nshort\n' });
@@ -90,7 +115,9 @@ describe('millrace tokens', () => {
     expect(list.out).toMatch(new RegExp(row, 'm'));
     expect(list.out).not.toContain(token);
     expect(await millrace(['tokens', 'revoke', identifier])).toEqual({ status: 0, out: '', err: '' });
-    expect((await millrace(['errors', 'imp_nothing'], { token })).err).toMatch(/^Invalid or missing token: set MILLRACE_TOKEN to /);
+    expect((await millrace(['errors', 'imp_nothing'], { token })).err).toMatch(
+      /^Invalid or missing token: set MILLRACE_TOKEN to /,
+    );
   });
 
   it('says in a line what is wrong', async () => {

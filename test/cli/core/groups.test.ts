@@ -36,11 +36,15 @@ describe('millrace sors', () => {
   it('makes, lists, shows, renames, disables and deletes one by its name', async () => {
     expect((await millrace(['sors', 'add', 'Shop'])).out).toMatch(/^sor_\w+ +Shop +custom +0$/m);
     expect((await millrace(['sors'])).out).toContain('Shop');
-    const shop = await json(['sors', 'view', 'Shop']) as { identifier: string };
-    const [key] = await json(['sors', 'keys', shop.identifier]) as [string];
+    const shop = (await json(['sors', 'view', 'Shop'])) as { identifier: string };
+    const [key] = (await json(['sors', 'keys', shop.identifier])) as [string];
     rememberSecret(key);
     expect((await millrace(['sors', 'keys', shop.identifier])).out).toBe(`${key}\n`);
-    for (const args of [['sors', 'view', 'Shop'], ['sors', 'view', 'Shop', '--json'], ['sors', '--json']]) {
+    for (const args of [
+      ['sors', 'view', 'Shop'],
+      ['sors', 'view', 'Shop', '--json'],
+      ['sors', '--json'],
+    ]) {
       expect((await millrace(args)).out).not.toContain(key);
     }
     expect((await millrace(['sors', 'rename', 'Shop', 'Store'])).out).toContain('Store');
@@ -49,7 +53,9 @@ describe('millrace sors', () => {
     expect((await millrace(['sors', 'enable', 'Store'])).out).toBe('enabled\n');
     expect((await millrace(['sors', 'notify', 'Store', 'ada@example.com'])).out).toBe('ada@example.com\n');
     expect((await millrace(['sors', 'notify', 'Store', '--creator'])).out).toBe('its creator\n');
-    expect((await millrace(['sors', 'remove', 'Store'])).err).toMatch(/^This would delete the System of Records Store \(sor_\w+\)/);
+    expect((await millrace(['sors', 'remove', 'Store'])).err).toMatch(
+      /^This would delete the System of Records Store \(sor_\w+\)/,
+    );
     expect(await json(['sors', 'remove', 'Store', '--yes'])).toBe(null);
     expect((await millrace(['sors', 'view', 'Store'])).err).toMatch(/^Store is no System of Records: did you mean /);
   });
@@ -66,14 +72,18 @@ describe('millrace sors', () => {
 describe('millrace attributes', () => {
   it('defines, lists, changes and deletes one by its key', async () => {
     await millrace(['sors', 'add', 'Fields']);
-    expect((await millrace(['attributes', 'add', 'Fields', 'size', '--type', 'Number'])).out).toMatch(/^\S+ +size +Number +size$/m);
+    expect((await millrace(['attributes', 'add', 'Fields', 'size', '--type', 'Number'])).out).toMatch(
+      /^\S+ +size +Number +size$/m,
+    );
     expect((await millrace(['attributes', 'Fields'])).out).toContain('size');
     expect(await json(['attributes', 'list', 'Fields'])).toEqual([expect.objectContaining({ key: 'size' })]);
     const changed = await millrace(['attributes', 'update', 'Fields', 'size', '--label', 'Shoe size', '--disable']);
     expect(changed.out).toMatch(/disabled +Shoe size/);
     expect((await millrace(['attributes', 'view', 'Fields', 'size'])).out).toContain('Shoe size');
-    const guessed = () => store.db.query(
-      `UPDATE customer_attributes SET is_guessed = true WHERE entity_id = $1 AND key = 'size'`, [world.entity.id]);
+    const guessed = () =>
+      store.db.query(`UPDATE customer_attributes SET is_guessed = true WHERE entity_id = $1 AND key = 'size'`, [
+        world.entity.id,
+      ]);
     const retyped = (type: string) => millrace(['attributes', 'update', 'Fields', 'size', '--type', type]);
     await guessed();
     expect((await millrace(['attributes', 'Fields'])).out).toMatch(/size +Number +disabled, guessed/);
@@ -82,8 +92,12 @@ describe('millrace attributes', () => {
     await guessed();
     expect((await retyped('Boolean')).err).toContain('must be Number or String');
     expect((await retyped('String')).out).toMatch(/size +String +disabled +Shoe size/);
-    expect((await millrace(['attributes', 'view', 'Fields', 'sise'])).err).toBe('Fields has no attribute sise: did you mean size?\n');
-    expect((await millrace(['attributes', 'add', 'Fields', 'x', '--type', 'Colour'])).err).toContain('Allowed choices are');
+    expect((await millrace(['attributes', 'view', 'Fields', 'sise'])).err).toBe(
+      'Fields has no attribute sise: did you mean size?\n',
+    );
+    expect((await millrace(['attributes', 'add', 'Fields', 'x', '--type', 'Colour'])).err).toContain(
+      'Allowed choices are',
+    );
     expect((await millrace(['attributes', 'remove', 'Fields', 'size', '--yes'])).status).toBe(0);
     expect(await json(['attributes', 'Fields'])).toEqual([]);
   });
@@ -96,16 +110,25 @@ describe('millrace apps and labels', () => {
     expect(added.out).toMatch(/ +Cli app +iOS App +com\.example\.cli$/m);
     expect(added.err).toContain('set verified_users');
     expect((await millrace(['apps', 'view', 'Cli app'])).out).toMatch(/^default_tz +Europe\/Paris$/m);
-    expect((await millrace(['apps', 'update', 'Cli app', '--name', 'Shop app', '--zone', 'Asia/Tokyo'])).out).toContain('Shop app');
+    expect((await millrace(['apps', 'update', 'Cli app', '--name', 'Shop app', '--zone', 'Asia/Tokyo'])).out).toContain(
+      'Shop app',
+    );
     expect(await json(['apps', 'view', 'Shop app'])).toMatchObject({ name: 'Shop app', default_tz: 'Asia/Tokyo' });
-    const key = await json(['apps', 'keys', 'add', 'Shop app']) as { identifier: string; api_key: string };
+    const key = (await json(['apps', 'keys', 'add', 'Shop app'])) as { identifier: string; api_key: string };
     rememberSecret(key.api_key);
     expect((await millrace(['apps', 'keys', 'revoke', 'Shop app', key.identifier])).out).toContain('revoked');
     expect((await millrace(['apps', 'keys', 'restore', 'Shop app', key.identifier])).out).not.toContain('revoked');
     expect(await json(['apps', 'keys', 'Shop app'])).toEqual([expect.objectContaining({ identifier: key.identifier })]);
-    const headers = { authorization: `Basic ${Buffer.from(`${key.api_key}:`).toString('base64')}`, 'content-type': 'application/json' };
+    const headers = {
+      authorization: `Basic ${Buffer.from(`${key.api_key}:`).toString('base64')}`,
+      'content-type': 'application/json',
+    };
     for (const event of ['Opened', '', 'Application Crashed']) {
-      await fetch(`${url}/v1/track`, { method: 'POST', headers, body: JSON.stringify({ userId: personId(401), event }) });
+      await fetch(`${url}/v1/track`, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify({ userId: personId(401), event }),
+      });
     }
     const said = await waitFor('both calls to show', async () => {
       const { out } = await millrace(['apps', 'tail', 'Shop app', '--once']);
@@ -113,7 +136,9 @@ describe('millrace apps and labels', () => {
     });
     expect(said).toMatch(/^[\d:]+ accepted .*"event":"Opened".*\n[\d:]+ refused \(\w+: .+\) .*\n[\d:]+ accepted .*\n$/);
     expect(await json(['apps', 'tail', 'Shop app', '--once'])).toMatchObject([
-      { outcome: 'accepted' }, { outcome: 'refused' }, { outcome: 'accepted' },
+      { outcome: 'accepted' },
+      { outcome: 'refused' },
+      { outcome: 'accepted' },
     ]);
     const followed = startMillrace(['apps', 'tail', 'Shop app', '--json'], { url, token: world.token });
     const lines = await waitFor('a document for each call', async () => {
@@ -122,12 +147,18 @@ describe('millrace apps and labels', () => {
     });
     followed.child.kill();
     await followed.ended;
-    expect(lines.map((line) => (JSON.parse(line) as { outcome: string }).outcome)).toEqual(['accepted', 'refused', 'accepted']);
-    const events = await json(['apps', 'events', 'Shop app']) as { identifier: number; name: string }[];
+    expect(lines.map((line) => (JSON.parse(line) as { outcome: string }).outcome)).toEqual([
+      'accepted',
+      'refused',
+      'accepted',
+    ]);
+    const events = (await json(['apps', 'events', 'Shop app'])) as { identifier: number; name: string }[];
     expect(events.map(({ name }) => name)).toEqual(['Opened', 'Application Crashed']);
-    const [crash] = await json(['apps', 'crashes', 'list', 'Shop app']) as { identifier: string }[];
+    const [crash] = (await json(['apps', 'crashes', 'list', 'Shop app'])) as { identifier: string }[];
     expect((await millrace(['apps', 'crashes', 'remove', 'Shop app', crash!.identifier, '--yes'])).status).toBe(0);
-    expect((await millrace(['apps', 'events', 'remove', 'Shop app', String(events[0]!.identifier), '--yes'])).status).toBe(0);
+    expect(
+      (await millrace(['apps', 'events', 'remove', 'Shop app', String(events[0]!.identifier), '--yes'])).status,
+    ).toBe(0);
     expect(await json(['apps', 'crashes', 'Shop app'])).toEqual([]);
     expect(await json(['apps', 'events', 'Shop app'])).toMatchObject([{ name: 'Application Crashed' }]);
     expect((await millrace(['apps', 'view', 'Shop ap'])).err).toMatch(/^Shop ap is no app: did you mean /);
@@ -146,7 +177,9 @@ describe('millrace audit and entities', () => {
   it('reads the audit log by action, as a table, JSON or CSV', async () => {
     await millrace(['labels', 'add', 'Audited']);
     expect((await millrace(['audit', '--action', 'create'])).out).toContain('label');
-    expect(await json(['audit', '--action', 'create', '--limit', '1'])).toEqual([expect.objectContaining({ action: 'create' })]);
+    expect(await json(['audit', '--action', 'create', '--limit', '1'])).toEqual([
+      expect.objectContaining({ action: 'create' }),
+    ]);
     expect((await millrace(['audit', '--csv'])).out).toMatch(/^[a-z_,]+\r?\n/);
     expect((await millrace(['audit', '--limit', 'many'])).err).toContain('--limit takes a whole number');
     expect((await millrace(['audit', '--since', 'noon'])).err).toContain('from');
@@ -156,12 +189,20 @@ describe('millrace audit and entities', () => {
     await store.db.query('UPDATE users SET superadmin = true');
     const own = Intl.DateTimeFormat().resolvedOptions().timeZone;
     expect(await json(['entities', 'add', 'Branch'])).toMatchObject({ name: 'Branch', default_tz: own });
-    expect(await json(['entities', 'add', 'Tokyo', '--zone', 'Asia/Tokyo'])).toMatchObject({ default_tz: 'Asia/Tokyo' });
+    expect(await json(['entities', 'add', 'Tokyo', '--zone', 'Asia/Tokyo'])).toMatchObject({
+      default_tz: 'Asia/Tokyo',
+    });
     expect((await millrace(['entities', 'add', 'Nowhere', '--zone', 'Nowhere'])).err).toContain('default_tz');
-    expect((await millrace(['entities', 'update', 'Branch', '--no-active', '--zone', 'UTC'])).out).toMatch(/inactive +UTC/);
+    expect((await millrace(['entities', 'update', 'Branch', '--no-active', '--zone', 'UTC'])).out).toMatch(
+      /inactive +UTC/,
+    );
     const keys = (await millrace(['entities', 'keys', 'Tokyo'])).out.trimEnd().split('\n');
     expect(keys.map((key) => key.length > 16)).toEqual([true, true]);
-    for (const args of [['entities', 'view', 'Tokyo'], ['entities', 'view', 'Tokyo', '--json'], ['entities', '--json']]) {
+    for (const args of [
+      ['entities', 'view', 'Tokyo'],
+      ['entities', 'view', 'Tokyo', '--json'],
+      ['entities', '--json'],
+    ]) {
       const { out } = await millrace(args);
       for (const key of [...keys, 'prod_api_key']) expect(out).not.toContain(key);
     }
@@ -193,25 +234,54 @@ describe('the command itself', () => {
     const own = await makeWorld(store);
     await store.db.query('UPDATE users SET superadmin = true WHERE id = $1', [own.user.id]);
     const app = await insertSampleApp(store.db, own.entity.id, 'com.example.json');
-    const exporter = await storedExporter(store.db, store.secrets, own, { endpoint: 'http://127.0.0.1:9', appIds: [app.id] });
+    const exporter = await storedExporter(store.db, store.secrets, own, {
+      endpoint: 'http://127.0.0.1:9',
+      appIds: [app.id],
+    });
     const given: Record<string, string> = {
-      sor: own.sor.identifier, attribute: 'plan', app: app.identifier, exporter: exporter.identifier, email: 'json@example.com',
-      user: personId(1), entity: own.entity.identifier, id: personId(1), name: 'Json', label: 'Json', key: 'json', connector: 'sandbox',
-      settings: '{}', package: 'com.example.json2', from: '2026-01-01', to: '2026-01-02', reason: 'a case',
-      rights: 'sor_manage', days: '1',
+      sor: own.sor.identifier,
+      attribute: 'plan',
+      app: app.identifier,
+      exporter: exporter.identifier,
+      email: 'json@example.com',
+      user: personId(1),
+      entity: own.entity.identifier,
+      id: personId(1),
+      name: 'Json',
+      label: 'Json',
+      key: 'json',
+      connector: 'sandbox',
+      settings: '{}',
+      package: 'com.example.json2',
+      from: '2026-01-01',
+      to: '2026-01-02',
+      reason: 'a case',
+      rights: 'sor_manage',
+      days: '1',
     };
     const leaves = leavesOf(await buildProgram(async () => {}, { version: '0' }));
-    const commands = leaves.filter(({ options }) => options.some(({ long }) => long === '--json')).map((command) => {
-      const path: string[] = [];
-      for (let at = command; at.parent; at = at.parent) path.unshift(at.name());
-      const names = new Set(command.options.map(({ long }) => long));
-      const needed = command.options.filter(({ mandatory }) => mandatory)
-        .flatMap((option) => [option.long!, option.argChoices?.[0] ?? given[option.name()] ?? 'unknown']);
-      const flags = ['--yes', '--once', '--no-wait', '--no-email'].filter((flag) => names.has(flag));
-      const values = command.registeredArguments.map((argument) => given[argument.name()] ?? argument.argChoices?.[0] ?? 'unknown');
-      return { path: path.join(' '), args: [...path, ...values, ...needed, ...flags], isLast: flags.includes('--yes') };
-    // Removing comes last. Verifying needs a bucket, and has tests of its own.
-    }).filter(({ path }) => path !== 'exporters verify').toSorted((a, b) => Number(a.isLast) - Number(b.isLast));
+    const commands = leaves
+      .filter(({ options }) => options.some(({ long }) => long === '--json'))
+      .map((command) => {
+        const path: string[] = [];
+        for (let at = command; at.parent; at = at.parent) path.unshift(at.name());
+        const names = new Set(command.options.map(({ long }) => long));
+        const needed = command.options
+          .filter(({ mandatory }) => mandatory)
+          .flatMap((option) => [option.long!, option.argChoices?.[0] ?? given[option.name()] ?? 'unknown']);
+        const flags = ['--yes', '--once', '--no-wait', '--no-email'].filter((flag) => names.has(flag));
+        const values = command.registeredArguments.map(
+          (argument) => given[argument.name()] ?? argument.argChoices?.[0] ?? 'unknown',
+        );
+        return {
+          path: path.join(' '),
+          args: [...path, ...values, ...needed, ...flags],
+          isLast: flags.includes('--yes'),
+        };
+        // Removing comes last. Verifying needs a bucket, and has tests of its own.
+      })
+      .filter(({ path }) => path !== 'exporters verify')
+      .toSorted((a, b) => Number(a.isLast) - Number(b.isLast));
     const printed: string[] = [];
     for (const { path, args } of commands) {
       const { status, out, err } = await runMillrace([...args, '--json'], { url, token: own.token });
@@ -219,13 +289,16 @@ describe('the command itself', () => {
       else printed.push(path);
       if (status === 0) expect([path, err]).toEqual([path, '']);
       const documents = /(?:^| )errors$/.test(path) ? out.split('\n').filter(Boolean) : out === '' ? [] : [out];
-      for (const document of documents) expect(() => ({ path, document: JSON.parse(document) as unknown })).not.toThrow();
+      for (const document of documents)
+        expect(() => ({ path, document: JSON.parse(document) as unknown })).not.toThrow();
     }
     expect(commands.length).toBeGreaterThan(85);
     expect(printed.length).toBeGreaterThan(45);
   });
 
   it('has its page in the docs', async () => {
-    expect(await readFile(join(import.meta.dirname, '../../../docs/command-line.md'), 'utf8')).toBe(await commandLinePage());
+    expect(await readFile(join(import.meta.dirname, '../../../docs/command-line.md'), 'utf8')).toBe(
+      await commandLinePage(),
+    );
   });
 });

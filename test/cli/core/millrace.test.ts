@@ -54,7 +54,8 @@ async function endedImport(rows: readonly string[]): Promise<string> {
 async function valuesOf(customer: string): Promise<Record<string, unknown>> {
   const query = new URLSearchParams({ sor_id: world.sor.identifier, customer_id: customer, customer_type: 'user_id' });
   const reply = await stack.app.inject({
-    method: 'GET', url: `/api/attribute_values?${query}`,
+    method: 'GET',
+    url: `/api/attribute_values?${query}`,
     headers: { authorization: `Token ${world.token}`, accept: 'application/vnd.svc.v3' },
   });
   return (reply.json() as { result: { attribute_values: Record<string, unknown> } }).result.attribute_values;
@@ -71,7 +72,9 @@ describe('an import that has not begun', () => {
     process.kill(-child.pid!, 'SIGINT');
     const { status, err } = await ended;
     expect(status).toBe(130);
-    expect(err).toContain(`The import goes on. To follow it: millrace status ${id}; to cancel it: millrace cancel ${id}`);
+    expect(err).toContain(
+      `The import goes on. To follow it: millrace status ${id}; to cancel it: millrace cancel ${id}`,
+    );
   });
 
   it('a canceled import ends as canceled, and says so', async () => {
@@ -104,22 +107,45 @@ describe('millrace import', () => {
     const list = await millrace(['errors', importId]);
     expect(list.out).toMatch(/^2\s+INVALID_VALUE\s+\S+\s+score/m);
     expect(list.status).toBe(0);
-    expect(await millrace(['status', importId, '--json'])).toMatchObject({ err: '', out: expect.stringMatching(/^\{/) as string });
+    expect(await millrace(['status', importId, '--json'])).toMatchObject({
+      err: '',
+      out: expect.stringMatching(/^\{/) as string,
+    });
     const one = await millrace(['errors', importId, '--type', 'UNDEFINED_ATTRIBUTE', '--json']);
-    const listed = one.out.trim().split('\n').map((line) => JSON.parse(line) as object);
+    const listed = one.out
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as object);
     expect(listed).toMatchObject([{ line: 4, error_type: 'UNDEFINED_ATTRIBUTE' }]);
   });
 
   it('reads a file as its options say, and says how it was read', async () => {
     const path = join(folder, 'spreadsheet.csv');
-    await writeFile(path, Buffer.from(`user_id;attribute_key;value\n${personId(9)};plan;g\xf6ld\n${personId(9)};score;1,5\n`, 'latin1'));
-    const importOf = (source: string, ...options: string[]) => millrace(['import', source, '--sor', world.sor.identifier, ...options]);
-    const { status, out } = await importOf(path, '--delimiter', ';', '--encoding', 'windows-1252', '--decimal', ',', '--dates', 'lenient');
+    await writeFile(
+      path,
+      Buffer.from(`user_id;attribute_key;value\n${personId(9)};plan;g\xf6ld\n${personId(9)};score;1,5\n`, 'latin1'),
+    );
+    const importOf = (source: string, ...options: string[]) =>
+      millrace(['import', source, '--sor', world.sor.identifier, ...options]);
+    const { status, out } = await importOf(
+      path,
+      '--delimiter',
+      ';',
+      '--encoding',
+      'windows-1252',
+      '--decimal',
+      ',',
+      '--dates',
+      'lenient',
+    );
     expect(out).toContain('read with a semicolon between fields, windows-1252, a comma before decimals, lenient dates');
     expect(out).toContain('2 rows read, 2 ok');
     expect(status).toBe(0);
     const sheets = join(folder, 'values.xlsx');
-    const rows = inlineRows([['user_id', 'attribute_key', 'value'], [personId(9), 'plan', 'gold']]);
+    const rows = inlineRows([
+      ['user_id', 'attribute_key', 'value'],
+      [personId(9), 'plan', 'gold'],
+    ]);
     await writeFile(sheets, await workbook({ sheets: { Notes: '', Values: rows } }));
     expect((await importOf(sheets, '--sheet', 'Values')).out).toContain('read from the sheet "Values"');
     expect((await importOf(sheets, '--encoding', 'ebcdic')).err).toMatch(/--encoding.*utf-8, utf-16le/);
@@ -166,7 +192,11 @@ describe('millrace import --dry-run', () => {
 describe('millrace errors', () => {
   it('shows long cells cut, and nothing that a terminal would obey', async () => {
     const key = 'k'.repeat(60);
-    const id = await postImport(stack.app, world, `${HEADER}\n${personId(5)}\u001b[2J,plan,gold,\n${personId(5)},${key},1,\n`);
+    const id = await postImport(
+      stack.app,
+      world,
+      `${HEADER}\n${personId(5)}\u001b[2J,plan,gold,\n${personId(5)},${key},1,\n`,
+    );
     await importEnded(stack.store, world, id);
     const { out } = await millrace(['errors', id]);
     expect(out).toMatch(/^2 +INVALID_CUSTOMER_ID +\S+\uFFFD\[2J/m);
@@ -176,7 +206,7 @@ describe('millrace errors', () => {
     expect(JSON.parse(whole.out)).toMatchObject({ key });
   });
 
-  it('shows the column of a table\'s cell, and by which import a row has come since', async () => {
+  it("shows the column of a table's cell, and by which import a row has come since", async () => {
     const table = join(folder, 'table.csv');
     await writeFile(table, `plan,who,Orders total,notes\ngold,${personId(8)},many,x\ngold,,1,x\n`);
     const mapped = ['--customer', 'who', '--map', 'Orders total=score', '--map', 'plan'];
@@ -184,9 +214,11 @@ describe('millrace errors', () => {
     expect(report).toMatch(/^finished: 3 rows read, 1 ok, 0 ignored, 2 failed\ncolumns that no --map names: notes$/m);
     const id = /import (imp_\w+)/.exec(report)![1]!;
     expect((await millrace(['errors', id])).out.split('\n')).toEqual([
-      expect.stringMatching(/^line +column +error +customer +key +reason$/), expect.stringMatching(/^-|^─/),
+      expect.stringMatching(/^line +column +error +customer +key +reason$/),
+      expect.stringMatching(/^-|^─/),
       expect.stringMatching(/^2 +Orders total +INVALID_VALUE +\S+ +score +"many" /),
-      expect.stringMatching(/^3 +INVALID_CUSTOMER_ID +in the column "who", the customer id is empty$/), '',
+      expect.stringMatching(/^3 +INVALID_CUSTOMER_ID +in the column "who", the customer id is empty$/),
+      '',
     ]);
     const { out: errors } = await millrace(['errors', id, '--csv']);
     const path = join(folder, 'corrected.csv');
@@ -197,18 +229,30 @@ describe('millrace errors', () => {
   });
 
   it('counts the values of a feed from 0, and says where to ask for what only an import has', async () => {
-    const reply = await sendFeed(stack.app, world, [{ customer_id: personId(7), attribute_key: 'plan', attribute_value: 5 }]);
+    const reply = await sendFeed(stack.app, world, [
+      { customer_id: personId(7), attribute_key: 'plan', attribute_value: 5 },
+    ]);
     const { requestId } = reply.json<{ result: { requestId: string } }>().result;
     await waitFor('the error', async () => (await millrace(['errors', requestId])).out !== 'no errors\n');
-    expect((await millrace(['errors', requestId])).out).toMatch(/^0 +INVALID_VALUE .* a number is no value of a String: send a string$/m);
+    expect((await millrace(['errors', requestId])).out).toMatch(
+      /^0 +INVALID_VALUE .* a number is no value of a String: send a string$/m,
+    );
     const hint = 'Import not found: this is a request of the JSON feed, see /api/attribute_values/feeds/<requestId>\n';
-    for (const args of [['status', requestId], ['cancel', requestId], ['errors', requestId, '--csv']]) {
+    for (const args of [
+      ['status', requestId],
+      ['cancel', requestId],
+      ['errors', requestId, '--csv'],
+    ]) {
       expect(await millrace(args)).toEqual({ status: 1, out: '', err: hint });
     }
   });
 
   it('says so when there are none', async () => {
-    expect(await millrace(['errors', await endedImport(['plan,gold,'])])).toEqual({ status: 0, out: 'no errors\n', err: '' });
+    expect(await millrace(['errors', await endedImport(['plan,gold,'])])).toEqual({
+      status: 0,
+      out: 'no errors\n',
+      err: '',
+    });
   });
 
   it('lists far more errors than fit into its memory, and ends quietly when nobody reads on', async () => {
@@ -229,7 +273,9 @@ describe('millrace errors', () => {
     const { status, out } = await millrace(['errors', id, '--csv']);
     const [head, ...rows] = out.trimEnd().split('\n');
     expect(head!.trim()).toBe(`${HEADER},line,error_type,reason,original`);
-    expect(rows.map((row) => row.slice(0, row.indexOf('@')))).toEqual([personId(100), personId(102)].map((id) => id.split('@')[0]));
+    expect(rows.map((row) => row.slice(0, row.indexOf('@')))).toEqual(
+      [personId(100), personId(102)].map((id) => id.split('@')[0]),
+    );
     expect(status).toBe(0);
     const path = join(folder, 'errors.csv');
     const quiet = await millrace(['errors', id, '--csv', '--type', 'INVALID_VALUE', '--output', path]);
@@ -283,16 +329,23 @@ describe('millrace template', () => {
     const { status, out } = await millrace(['template', '--sor', world.sor.identifier]);
     const [head, ...rows] = out.trim().split(/\r?\n/);
     expect(head).toBe(HEADER);
-    expect(rows.toSorted((one, other) => one.localeCompare(other)))
-      .toEqual(['born', 'plan', 'score', 'seen', 'tags', 'vip'].map((key) => `,${key},,`));
+    expect(rows.toSorted((one, other) => one.localeCompare(other))).toEqual(
+      ['born', 'plan', 'score', 'seen', 'tags', 'vip'].map((key) => `,${key},,`),
+    );
     expect(status).toBe(0);
   });
 });
 
 describe('millrace login', () => {
   it('prints a token for the password on standard input', async () => {
-    await stack.store.db.query('UPDATE users SET password_hash = $2 WHERE id = $1', [world.user.id, await hashPassword('a good password')]);
-    const { status, out } = await millraceProcess(['login', world.user.email], { input: 'a good password\n', token: '' });
+    await stack.store.db.query('UPDATE users SET password_hash = $2 WHERE id = $1', [
+      world.user.id,
+      await hashPassword('a good password'),
+    ]);
+    const { status, out } = await millraceProcess(['login', world.user.email], {
+      input: 'a good password\n',
+      token: '',
+    });
     expect(status).toBe(0);
     expect((await millrace(['errors', 'imp_nothing'], { token: out.trim() })).err).toContain('Import not found');
     const wrong = await millrace(['login', world.user.email], { input: 'another\n', token: '' });
@@ -319,7 +372,9 @@ describe('the first import of the README', () => {
     await millrace(['attributes', 'add', 'Others', 'unset', '--type', 'String']);
     expect((await millrace(['profile', 'ada@example.com'])).out).not.toContain('unset');
     expect((await millrace(['profile', 'ada@example.com', '--sor', 'CRM'])).out).toContain('orders');
-    const [profile] = JSON.parse((await millrace(['profile', 'ada@example.com', '--json'])).out) as { customer_id: string }[];
+    const [profile] = JSON.parse((await millrace(['profile', 'ada@example.com', '--json'])).out) as {
+      customer_id: string;
+    }[];
     expect(profile!.customer_id).toBe('ada@example.com');
     expect((await millrace(['profile', 'ada@example.com', '--all'])).out).toContain('orders');
     expect(await millrace(['profile', 'nothing@example.com'])).toMatchObject({ status: 1, out: '' });

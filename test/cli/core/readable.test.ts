@@ -17,7 +17,9 @@ const server = createServer((request, response) => {
 });
 
 beforeAll(async () => {
-  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve); });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
   url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 });
 
@@ -30,12 +32,15 @@ const commands = leavesOf(await buildProgram(async () => {}, { version: '1' })).
   return { words: names, args: leaf.registeredArguments.map(() => TITLE), options };
 });
 
-const millrace = (args: string[]) => runMillrace(args, { url, token: 'token', input: `${TITLE}\n${TITLE}\n`, env: { NO_COLOR: '1' } });
+const millrace = (args: string[]) =>
+  runMillrace(args, { url, token: 'token', input: `${TITLE}\n${TITLE}\n`, env: { NO_COLOR: '1' } });
 
 it('no command prints a control character of a refusal, or of its own arguments', async () => {
   answer = { http: 400, body: { status: 'no_such_thing', error_message: `No ${TITLE} here` } };
   let refused = 0;
-  for (const { words, args, options } of commands.filter(({ words: [first] }) => first !== 'completion' && first !== 'complete')) {
+  for (const { words, args, options } of commands.filter(
+    ({ words: [first] }) => first !== 'completion' && first !== 'complete',
+  )) {
     const { out, err } = await millrace([...words, ...args, ...options]);
     expect(`${words.join(' ')}: ${out}${err}`).not.toMatch(/(?![\t\n])\p{Cc}/u);
     if (err.includes('here')) refused += 1;
@@ -46,16 +51,29 @@ it('no command prints a control character of a refusal, or of its own arguments'
 it('connections check prints no control character of what a connector found', async () => {
   // The list in which the command looks the connection up, and the outcome of the check.
   const connection = { identifier: 'con_a', name: 'shop' };
-  answer = { http: 200, body: { success: true, result: {
-    items: [connection], navigation: { next: null }, ok: false, status: 'source_unavailable', message: TITLE,
-  } } };
+  answer = {
+    http: 200,
+    body: {
+      success: true,
+      result: {
+        items: [connection],
+        navigation: { next: null },
+        ok: false,
+        status: 'source_unavailable',
+        message: TITLE,
+      },
+    },
+  };
   const { out, err } = await millrace(['connections', 'check', 'shop']);
   expect(`${out}${err}`).toContain('owned');
   expect(`${out}${err}`).not.toMatch(/(?![\t\n]|\r\n)\p{Cc}/u);
 });
 
 it('--json keeps each character, escaped, and prints nothing beside', async () => {
-  answer = { http: 200, body: { success: true, result: [{ name: TITLE, targets: 0, created_at: '2026-11-26T00:00:00Z' }] } };
+  answer = {
+    http: 200,
+    body: { success: true, result: [{ name: TITLE, targets: 0, created_at: '2026-11-26T00:00:00Z' }] },
+  };
   const { out, err } = await millrace(['labels', 'list', '--json']);
   expect(err).toBe('');
   expect(out).not.toMatch(/(?![\t\n])\p{Cc}/u);

@@ -11,11 +11,14 @@ const execute = promisify(execFile);
 export const CRYPTOGRAPHY = { name: 'cryptography', version: '50.0.2', program: 'python3' };
 
 /**
- * Runs a piece of shell of the docs in a folder, where `millrace` is the command of this package and `python3` the program
- * given, and gives what it prints. Fails as soon as any part of it fails.
+ * Runs a piece of shell of the docs in a folder, where `millrace` is the command of this package and `python3` the
+ * program given, and gives what it prints. Fails as soon as any part of it fails.
  */
 export async function runDocumented(
-  code: string, folder: string, python: string | null, env: NodeJS.ProcessEnv = {},
+  code: string,
+  folder: string,
+  python: string | null,
+  env: NodeJS.ProcessEnv = {},
 ): Promise<string> {
   const programs = await mkdtemp(join(tmpdir(), 'millrace-programs-'));
   try {

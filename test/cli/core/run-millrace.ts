@@ -18,11 +18,19 @@ export type Running = {
   ended: Promise<Outcome>;
 };
 
-/** Runs the command in this process: the same but for what a process has to itself, such as signals, memory and a closed pipe. */
+/**
+ * Runs the command in this process: the same but for what a process has to itself, such as signals, memory and a closed
+ * pipe.
+ */
 export async function runMillrace(args: string[], surroundings: Surroundings): Promise<Outcome> {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const said = Promise.all([text(stdout), text(stderr)]);
-  const status = await runCommand(args, { env: envOf(surroundings), stdin: Readable.from([surroundings.input ?? '']), stdout, stderr });
+  const status = await runCommand(args, {
+    env: envOf(surroundings),
+    stdin: Readable.from([surroundings.input ?? '']),
+    stdout,
+    stderr,
+  });
   stdout.end();
   stderr.end();
   const [out, err] = await said;
@@ -34,8 +42,12 @@ export function startMillrace(args: string[], surroundings: Surroundings): Runni
   const child = spawn(process.execPath, [MILLRACE, ...args], { env: envOf(surroundings), detached: true });
   child.stdin.end(surroundings.input ?? '');
   const said = { out: '', err: '' };
-  child.stdout.setEncoding('utf8').on('data', (chunk: string) => { said.out += chunk; });
-  child.stderr.setEncoding('utf8').on('data', (chunk: string) => { said.err += chunk; });
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    said.out += chunk;
+  });
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+    said.err += chunk;
+  });
   const ended = once(child, 'close').then(([status]) => ({ status: status as number | null, ...said }));
   return { child, said, ended };
 }

@@ -12,10 +12,16 @@ function asking(...answers: (() => string)[]) {
 
 it('asks again while the server restarts, and says once that it is away and that it is back', async () => {
   const { said, answer } = asking(
-    () => refuse(503, BROKEN_OFF, 'broken off'), () => refuse(503, UNREACHABLE, 'away'), () => refuse(502, 'bad_gateway', 'a proxy'),
-    () => 'here');
+    () => refuse(503, BROKEN_OFF, 'broken off'),
+    () => refuse(503, UNREACHABLE, 'away'),
+    () => refuse(502, 'bad_gateway', 'a proxy'),
+    () => 'here',
+  );
   expect(await answer(600_000)).toBe('here');
-  expect(said).toEqual(['The server does not answer. Asking again for 10 minutes; Ctrl-C ends this.', 'The server answers again.']);
+  expect(said).toEqual([
+    'The server does not answer. Asking again for 10 minutes; Ctrl-C ends this.',
+    'The server answers again.',
+  ]);
 });
 
 it('ends at any other refusal, and once the server was away for too long', async () => {

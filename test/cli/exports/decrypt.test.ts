@@ -14,7 +14,9 @@ import { pythonProgram } from '../../harness/core/python-program.ts';
 import { CRYPTOGRAPHY, runDocumented } from '../core/run-documented.ts';
 import { type Outcome, runMillrace } from '../core/run-millrace.ts';
 
-const CSV = Buffer.from(Array.from({ length: 5_000 }, (_, row) => `evt_${row},opened,${'é'.repeat(row % 7)}\n`).join(''));
+const CSV = Buffer.from(
+  Array.from({ length: 5_000 }, (_, row) => `evt_${row},opened,${'é'.repeat(row % 7)}\n`).join(''),
+);
 const GZIPPED = gzipSync(CSV);
 const FILE = 'logs-0001.csv.gz.enc';
 
@@ -46,7 +48,11 @@ describe('millrace decrypt', () => {
     const key = keyOf(type);
     await encrypted(type, key);
     await writeFile(path('key'), `${key}\n`);
-    expect(await millrace([path(FILE), '--type', type, '--key-file', path('key')])).toEqual({ status: 0, out: '', err: '' });
+    expect(await millrace([path(FILE), '--type', type, '--key-file', path('key')])).toEqual({
+      status: 0,
+      out: '',
+      err: '',
+    });
     expect((await readFile(path('logs-0001.csv.gz'))).equals(GZIPPED)).toBe(true);
   });
 
@@ -54,7 +60,15 @@ describe('millrace decrypt', () => {
     const key = Buffer.from(keyOf('AES-256-CTR')).toString('hex');
     await encrypted('AES-256-CTR', key);
     await encrypted('AES-256-CTR', key, 'devices-0001.csv.gz.enc');
-    const args = [path(FILE), path('devices-0001.csv.gz.enc'), '--type', 'aes-256-ctr', '--gunzip', '--out', path('out')];
+    const args = [
+      path(FILE),
+      path('devices-0001.csv.gz.enc'),
+      '--type',
+      'aes-256-ctr',
+      '--gunzip',
+      '--out',
+      path('out'),
+    ];
     expect(await millrace(args, { MILLRACE_EXPORT_KEY: key })).toMatchObject({ status: 0, err: '' });
     expect((await readdir(path('out'))).toSorted()).toEqual(['devices-0001.csv', 'logs-0001.csv']);
     expect((await readFile(path('out/logs-0001.csv'))).equals(CSV)).toBe(true);
@@ -64,7 +78,8 @@ describe('millrace decrypt', () => {
   it('prints to standard output, and nothing of a file that was changed', async () => {
     const key = keyOf('AES-256-GCM');
     const bytes = await encrypted('AES-256-GCM', key);
-    const print = () => millrace([path(FILE), '--type', 'AES-256-GCM', '--gunzip', '--out', '-'], { MILLRACE_EXPORT_KEY: key });
+    const print = () =>
+      millrace([path(FILE), '--type', 'AES-256-GCM', '--gunzip', '--out', '-'], { MILLRACE_EXPORT_KEY: key });
     expect(await print()).toEqual({ status: 0, out: CSV.toString(), err: '' });
     bytes[bytes.length - 20]! ^= 1;
     await writeFile(path(FILE), bytes);
@@ -85,7 +100,9 @@ describe('millrace decrypt', () => {
     expect(status).toBe(1);
     expect(err.trim().split('\n')).toEqual([
       `${path(FILE)}: Not this key or type, or the file was changed or cut off: its tag does not match. Nothing of it is to be used.`,
-      expect.stringMatching(/short-0001.csv.gz.enc: The file is cut off: it has 20 bytes, and one of AES-256-GCM has 28 at least\.$/),
+      expect.stringMatching(
+        /short-0001.csv.gz.enc: The file is cut off: it has 20 bytes, and one of AES-256-GCM has 28 at least\.$/,
+      ),
       expect.stringMatching(/gone-0001.csv.gz.enc: It cannot be read \(ENOENT\)/),
       '3 of 4 files were not decrypted.',
     ]);
@@ -115,7 +132,8 @@ describe('millrace decrypt', () => {
     const args = [path(FILE), '--type', 'AES-128-CBC'];
     const { status, err } = await millrace(args, { MILLRACE_EXPORT_KEY: key });
     expect({ status, err }).toEqual({
-      status: 1, err: `${path(FILE)}: ${path('logs-0001.csv.gz')} is there already: --force writes over it.\n`,
+      status: 1,
+      err: `${path(FILE)}: ${path('logs-0001.csv.gz')} is there already: --force writes over it.\n`,
     });
     expect(await readFile(path('logs-0001.csv.gz'), 'utf8')).toBe('mine');
     expect(await millrace([...args, '--force'], { MILLRACE_EXPORT_KEY: key })).toMatchObject({ status: 0 });
@@ -130,8 +148,12 @@ describe('millrace decrypt', () => {
       status: 1,
       err: 'MILLRACE_EXPORT_KEY: AES-256-CBC needs a key of exactly 32 bytes of text, or of 64 hexadecimal digits; this one has 6 bytes.\n',
     });
-    expect((await millrace(args)).err).toBe('There is no key: name its file by --key-file, or set MILLRACE_EXPORT_KEY.\n');
-    expect((await millrace([...args, '--key-file', path('none')])).err).toBe(`${path('none')} cannot be read (ENOENT).\n`);
+    expect((await millrace(args)).err).toBe(
+      'There is no key: name its file by --key-file, or set MILLRACE_EXPORT_KEY.\n',
+    );
+    expect((await millrace([...args, '--key-file', path('none')])).err).toBe(
+      `${path('none')} cannot be read (ENOENT).\n`,
+    );
     expect((await millrace([path(FILE), '--type', 'AES'])).err).toMatch(/^--type is one of AES-128-CBC, /);
   });
 
@@ -139,9 +161,15 @@ describe('millrace decrypt', () => {
     const key = keyOf('AES-128-CBC');
     const env = { MILLRACE_EXPORT_KEY: key };
     await encrypted('AES-128-CBC', key);
-    expect((await millrace([path(FILE), path(FILE), '--type', 'AES-128-CBC'], env)).err).toMatch(/^Two files would become /);
-    expect((await millrace([path('x.csv'), '--type', 'AES-128-CBC'], env)).err).toMatch(/does not end in \.enc: name the file/);
-    expect((await millrace([path(FILE), path(FILE), '--type', 'AES-128-CBC', '--out', '-'], env)).err).toMatch(/^--out - is no folder/);
+    expect((await millrace([path(FILE), path(FILE), '--type', 'AES-128-CBC'], env)).err).toMatch(
+      /^Two files would become /,
+    );
+    expect((await millrace([path('x.csv'), '--type', 'AES-128-CBC'], env)).err).toMatch(
+      /does not end in \.enc: name the file/,
+    );
+    expect((await millrace([path(FILE), path(FILE), '--type', 'AES-128-CBC', '--out', '-'], env)).err).toMatch(
+      /^--out - is no folder/,
+    );
     const inFile = await millrace([path(FILE), '--type', 'AES-128-CBC', '--out', path(`${FILE}/in/`)], env);
     expect(inFile.err).toMatch(/cannot be made \(ENOTDIR\)/);
   });
@@ -151,13 +179,13 @@ describe('the docs', async () => {
   const pieces = await documented('exports.md');
   const cryptography = await pythonProgram(CRYPTOGRAPHY);
 
-  const shell = (chapter: string, holding = '') => codeOf(pieces, 'sh', chapter).filter((code) => code.includes(holding));
+  const shell = (chapter: string, holding = '') =>
+    codeOf(pieces, 'sh', chapter).filter((code) => code.includes(holding));
 
   const sh = (code: string) => runDocumented(code, folder, cryptography);
   const csv = (name = 'logs-0001.csv') => readFile(path(name));
 
-  beforeEach(async () => {
-  });
+  beforeEach(async () => {});
 
   async function prepare(type: string, key = keyOf(type)): Promise<void> {
     await encrypted(type, key);
@@ -166,7 +194,9 @@ describe('the docs', async () => {
   }
 
   const commands = shell('Decrypting: By command');
-  it('have three lines with millrace decrypt', () => { expect(commands).toHaveLength(3); });
+  it('have three lines with millrace decrypt', () => {
+    expect(commands).toHaveLength(3);
+  });
 
   it.each(commands)('have a line that works: %s', async (line) => {
     await prepare('AES-256-GCM');

@@ -41,7 +41,9 @@ async function end(id: string, failure: ExportRun['failure'] = null): Promise<vo
 describe('millrace exporters', () => {
   it('lists them, starts runs by name or identifier, lists these and cancels them', async () => {
     const { identifier, name } = exporter;
-    expect((await millrace()).out).toMatch(new RegExp(`^${identifier} +${name} +inactive +exports/daily +logs +never$`, 'm'));
+    expect((await millrace()).out).toMatch(
+      new RegExp(`^${identifier} +${name} +inactive +exports/daily +logs +never$`, 'm'),
+    );
     const started = await millrace('run', exporter.name, '--no-wait');
     expect(started).toMatchObject({ status: 0, err: '' });
     const id = idIn(started.out);
@@ -54,11 +56,24 @@ describe('millrace exporters', () => {
   });
 
   it('backfills days, and tells in a line what is wrong with them', async () => {
-    const started = await millrace('backfill', exporter.name, '--from', '2026-01-01', '--to', '2026-01-31', '--no-wait');
-    expect(await found(idIn(started.out))).toMatchObject({ cause: 'backfill', days: { from: '2026-01-01', to: '2026-01-31' } });
+    const started = await millrace(
+      'backfill',
+      exporter.name,
+      '--from',
+      '2026-01-01',
+      '--to',
+      '2026-01-31',
+      '--no-wait',
+    );
+    expect(await found(idIn(started.out))).toMatchObject({
+      cause: 'backfill',
+      days: { from: '2026-01-01', to: '2026-01-31' },
+    });
     expect((await millrace('runs', exporter.name)).out).toContain('2026-01-01 to 2026-01-31');
-    expect(await millrace('backfill', exporter.name, '--from', '2026-02-01', '--to', '2026-01-31'))
-      .toMatchObject({ status: 1, err: 'to: must not be before from\n' });
+    expect(await millrace('backfill', exporter.name, '--from', '2026-02-01', '--to', '2026-01-31')).toMatchObject({
+      status: 1,
+      err: 'to: must not be before from\n',
+    });
     expect((await millrace('backfill', exporter.name, '--from', '2026-02-01')).err).toContain('--to');
   });
 
@@ -67,7 +82,10 @@ describe('millrace exporters', () => {
     const following = millrace('follow', id);
     await end(id, { status: 'AccessDenied', message: 'the policy lacks s3:PutObject' });
     const { status, out } = await following;
-    expect([status, out]).toEqual([2, expect.stringMatching(/^failed: 0 rows of .+\nthe policy lacks s3:PutObject\n$/s)]);
+    expect([status, out]).toEqual([
+      2,
+      expect.stringMatching(/^failed: 0 rows of .+\nthe policy lacks s3:PutObject\n$/s),
+    ]);
   });
 
   it('exports a window again, where it says that rows came late', async () => {
@@ -94,7 +112,10 @@ describe('millrace exporters', () => {
 
   it('deactivates one, and does not activate one whose bucket says no', async () => {
     expect((await millrace('deactivate', exporter.name)).out).toContain('inactive');
-    const unreachable = await storedExporter(store.db, store.secrets, world, { endpoint: 'http://127.0.0.1:1', name: 'Nowhere' });
+    const unreachable = await storedExporter(store.db, store.secrets, world, {
+      endpoint: 'http://127.0.0.1:1',
+      name: 'Nowhere',
+    });
     const { status, err } = await millrace('activate', unreachable.name);
     expect(status).toBe(1);
     expect(err).not.toBe('');

@@ -34,9 +34,14 @@ const requestIn = (out: string) => /gdp_\w+/.exec(out)![0];
 async function treat(request: string): Promise<void> {
   await store.db.query(
     `UPDATE gdpr_request_people SET state = 'treated', treated_at = now()
-     WHERE request_id = (SELECT id FROM gdpr_requests WHERE identifier = $1)`, [request]);
-  await store.db.query(`UPDATE gdpr_requests SET state = 'treated', treated_at = now(), expires_at = now() + interval '7 days'
-    WHERE identifier = $1`, [request]);
+     WHERE request_id = (SELECT id FROM gdpr_requests WHERE identifier = $1)`,
+    [request],
+  );
+  await store.db.query(
+    `UPDATE gdpr_requests SET state = 'treated', treated_at = now(), expires_at = now() + interval '7 days'
+    WHERE identifier = $1`,
+    [request],
+  );
 }
 
 it('asks for users of the command line and of a file, each once, and tells how that stands', async () => {
@@ -50,14 +55,22 @@ it('asks for users of the command line and of a file, each once, and tells how t
   expect(out.match(/pending/g)).toHaveLength(2);
   expect((await millrace([])).out).toMatch(new RegExp(`${request} +access +api +accepted .* 2 +0 +0$`, 'm'));
   expect((await millrace(['access'])).err).toContain('No user ids were given');
-  expect((await millrace(['access', `${personId(1)},${personId(2)}`])).err).toContain('has a comma: leave a space between two ids');
+  expect((await millrace(['access', `${personId(1)},${personId(2)}`])).err).toContain(
+    'has a comma: leave a space between two ids',
+  );
 });
 
 it('warns of users whose id differs only in capitals', async () => {
   const similar = personId(20).toUpperCase();
-  await store.db.query('INSERT INTO customers (entity_id, customer_id, customer_type) VALUES ($1, $2, 0)', [world.entity.id, similar]);
+  await store.db.query('INSERT INTO customers (entity_id, customer_id, customer_type) VALUES ($1, $2, 0)', [
+    world.entity.id,
+    similar,
+  ]);
   const { status, out, err } = await millrace(['access', personId(20)]);
-  expect([status, err]).toEqual([0, expect.stringContaining(`similar to ${personId(20)}: ${similar}\n  These ids differ only in`)]);
+  expect([status, err]).toEqual([
+    0,
+    expect.stringContaining(`similar to ${personId(20)}: ${similar}\n  These ids differ only in`),
+  ]);
   expect((await millrace(['status', requestIn(out)])).out).toContain(`similar to ${personId(20)}: ${similar}\n`);
 });
 
@@ -78,17 +91,32 @@ it('writes receipts into a file that the verifier takes', async () => {
   const request = requestIn((await millrace(['delete', personId(4), '--yes'])).out);
   expect((await millrace(['receipt', request])).err).toContain('there is a receipt once it is treated');
   const subject = store.secrets.customerHash(world.entity.id, 'user_id', personId(4));
-  await write(store.db, (tx) => insertReceipt(tx, store.secrets, world.entity.id, {
-    type: 'erasure', request, round: 1, source: 'api', requested_at: '2026-11-01T08:00:00Z', tombstones_at: '2026-11-01T08:00:05Z',
-    requested_by: { kind: 'user', id: world.user.uid }, places: [], copies: [], kept: [],
-    subjects: [{ subject: subject.toString('hex'), identifiers: { user_id: 1, device_id: 0, push_token: 0 } }],
-  }));
+  await write(store.db, (tx) =>
+    insertReceipt(tx, store.secrets, world.entity.id, {
+      type: 'erasure',
+      request,
+      round: 1,
+      source: 'api',
+      requested_at: '2026-11-01T08:00:00Z',
+      tombstones_at: '2026-11-01T08:00:05Z',
+      requested_by: { kind: 'user', id: world.user.uid },
+      places: [],
+      copies: [],
+      kept: [],
+      subjects: [{ subject: subject.toString('hex'), identifiers: { user_id: 1, device_id: 0, push_token: 0 } }],
+    }),
+  );
   const out = join(folder, 'receipt.json');
   expect((await millrace(['receipt', '--user', personId(5)])).err).toContain('There is no receipt of this id.');
-  expect((await millrace(['receipt', request, '--user', personId(4)])).err).toContain('Give a request, or --user with an id');
+  expect((await millrace(['receipt', request, '--user', personId(4)])).err).toContain(
+    'Give a request, or --user with an id',
+  );
   expect((await millrace(['receipt', '--user', personId(4)])).out).toContain(request);
   expect(await millrace(['receipt', request, '--out', out])).toMatchObject({ status: 0, out: '' });
-  const verified = await runMillrace(['verify', out, '--jwks', `${url}/.well-known/jwks.json`], { url: 'http://127.0.0.1:1', token: '' });
+  const verified = await runMillrace(['verify', out, '--jwks', `${url}/.well-known/jwks.json`], {
+    url: 'http://127.0.0.1:1',
+    token: '',
+  });
   expect(verified).toMatchObject({ status: 0, out: expect.stringContaining(`request ${request}`) as string });
   expect(verified.out).toContain(subject.toString('hex'));
 });
@@ -101,13 +129,27 @@ it('writes archives into files of their own, and takes none that is not the one 
   await treat(request);
   await store.db.query(
     `UPDATE gdpr_request_people SET archive_key = $2, archive_bytes = $3, archive_sha256 = $4
-     WHERE user_id = $1`, [personId(10), key, archive.length, createHash('sha256').update(archive).digest()]);
+     WHERE user_id = $1`,
+    [personId(10), key, archive.length, createHash('sha256').update(archive).digest()],
+  );
   await store.db.query(
-    `UPDATE gdpr_request_people SET message = 'No installations found for this user' WHERE user_id = $1`, [personId(11)]);
-  const issue = (round: number, of: string) => write(store.db, (tx) => insertReceipt(tx, store.secrets, world.entity.id, {
-    type: 'access', request, round, source: 'api', requested_at: '2026-11-01T08:00:00Z', requested_by: { kind: 'user', id: world.user.uid },
-    subjects: [], places: [], archives: [{ sha256: createHash('sha256').update(of).digest('hex'), bytes: of.length }],
-  }));
+    `UPDATE gdpr_request_people SET message = 'No installations found for this user' WHERE user_id = $1`,
+    [personId(11)],
+  );
+  const issue = (round: number, of: string) =>
+    write(store.db, (tx) =>
+      insertReceipt(tx, store.secrets, world.entity.id, {
+        type: 'access',
+        request,
+        round,
+        source: 'api',
+        requested_at: '2026-11-01T08:00:00Z',
+        requested_by: { kind: 'user', id: world.user.uid },
+        subjects: [],
+        places: [],
+        archives: [{ sha256: createHash('sha256').update(of).digest('hex'), bytes: of.length }],
+      }),
+    );
   const to = join(folder, 'archives');
   await issue(1, 'another');
   const wrong = await millrace(['download', request, '--to', to]);
@@ -115,22 +157,27 @@ it('writes archives into files of their own, and takes none that is not the one 
   await issue(2, archive);
   const { status, out } = await millrace(['download', request, '--to', to]);
   const file = join(to, `${request}-1.zip`);
-  expect([status, out]).toEqual([0, `${personId(11)}: No installations found for this user\n${personId(10)}: ${file}\n`]);
+  expect([status, out]).toEqual([
+    0,
+    `${personId(11)}: No installations found for this user\n${personId(10)}: ${file}\n`,
+  ]);
   expect(await readFile(file, 'utf8')).toBe(archive);
   expect((await stat(file)).mode & 0o777).toBe(0o600);
 });
 
 it('approves and declines what was asked for from devices', async () => {
-  const [one, other] = await Promise.all([5, 6].map((n) =>
-    deletionByDevice(store.db, world.entity.id, { userId: personId(n), deviceId: `device-${n}` })));
+  const [one, other] = await Promise.all(
+    [5, 6].map((n) => deletionByDevice(store.db, world.entity.id, { userId: personId(n), deviceId: `device-${n}` })),
+  );
   expect((await millrace(['status', one!.identifier])).out).toContain('waits for approval');
   expect((await millrace(['approve', one!.identifier])).out).toBe('approved\n');
   expect((await millrace(['decline', other!.identifier])).out).toBe('declined\n');
   expect((await millrace(['approve', other!.identifier])).status).toBe(1);
   expect((await millrace(['status', other!.identifier])).out).toContain('declined: nothing was done');
   expect((await millrace(['requests', '--state', 'declined'])).out).toContain(other!.identifier);
-  const several = await Promise.all([7, 8].map((n) =>
-    deletionByDevice(store.db, world.entity.id, { userId: personId(n), deviceId: `device-${n}` })));
+  const several = await Promise.all(
+    [7, 8].map((n) => deletionByDevice(store.db, world.entity.id, { userId: personId(n), deviceId: `device-${n}` })),
+  );
   const [first, last] = several.map((request) => request!.identifier);
   const decided = await millrace(['decline', first!, other!.identifier, last!]);
   expect([decided.status, decided.out]).toEqual([1, `${first} declined\n${last} declined\n`]);
@@ -146,14 +193,17 @@ it('puts people on hold, lists and releases them, and takes people in again', as
   expect(out).toMatch(new RegExp(`${device.out.trim()} +restriction +device device-7 .*disputed`));
   expect((await millrace(['release', held.out.trim()])).out).toBe('released\n');
   await insertTombstone(store.db, world.entity.id, store.secrets.customerHash(world.entity.id, 'user_id', personId(8)));
-  expect((await millrace(['readmit', personId(8), personId(9)])).out).toBe('1 user readmitted, 1 had not been erased\n');
+  expect((await millrace(['readmit', personId(8), personId(9)])).out).toBe(
+    '1 user readmitted, 1 had not been erased\n',
+  );
 });
 
 it('lists what is linked to a user by whose word, and takes decisions on it', async () => {
   const [me, other] = [personId(41), personId(42)];
   await store.db.query(
     `INSERT INTO user_aliases (entity_id, previous_id, user_id, device_id) VALUES ($1, $2, $3, 'their-device')`,
-    [world.entity.id, other, me]);
+    [world.entity.id, other, me],
+  );
   const listed = await millrace(['identifiers', me]);
   expect(listed.out).toMatch(new RegExp(`${me} +user_id +${other} +left alone: unconfirmed +their-device `));
   expect(await millrace(['alias', 'confirm', other, me])).toMatchObject({ status: 0, out: 'confirmed\n' });

@@ -32,16 +32,18 @@ type Line = { passesRequest?: (text: string) => boolean; passesReply?: (text: st
 
 /** A bad line to the server. */
 async function overLine({ passesRequest = () => true, passesReply = () => true }: Line): Promise<string> {
-  return listening(createServer((client) => {
-    const upstream = connect(port, '127.0.0.1');
-    const cut = () => {
-      client.resetAndDestroy();
-      upstream.destroy();
-    };
-    client.on('data', (chunk) => (passesRequest(chunk.toString('latin1')) ? upstream.write(chunk) : cut()));
-    upstream.on('data', (chunk) => (passesReply(chunk.toString('latin1')) ? client.write(chunk) : cut()));
-    for (const socket of [client, upstream]) socket.on('error', cut).on('close', cut);
-  }));
+  return listening(
+    createServer((client) => {
+      const upstream = connect(port, '127.0.0.1');
+      const cut = () => {
+        client.resetAndDestroy();
+        upstream.destroy();
+      };
+      client.on('data', (chunk) => (passesRequest(chunk.toString('latin1')) ? upstream.write(chunk) : cut()));
+      upstream.on('data', (chunk) => (passesReply(chunk.toString('latin1')) ? client.write(chunk) : cut()));
+      for (const socket of [client, upstream]) socket.on('error', cut).on('close', cut);
+    }),
+  );
 }
 
 async function listening(server: Server): Promise<string> {
@@ -51,12 +53,15 @@ async function listening(server: Server): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-const importOver = (url: string) => runMillrace(['import', path, '--sor', world.sor.identifier], { url, token: world.token });
+const importOver = (url: string) =>
+  runMillrace(['import', path, '--sor', world.sor.identifier], { url, token: world.token });
 const isUpload = (text: string) => text.includes('POST /api/attribute_values/batch_import');
 
 async function countImports(): Promise<number> {
   const reply = await stack.app.inject({
-    method: 'GET', url: '/api/attribute_values/import_jobs', headers: { authorization: `Token ${world.token}` },
+    method: 'GET',
+    url: '/api/attribute_values/import_jobs',
+    headers: { authorization: `Token ${world.token}` },
   });
   return Object.keys((reply.json() as { result: object }).result).length;
 }
@@ -72,12 +77,14 @@ describe('a connection that fails', () => {
 
   it('while the file is sent, again and again: it is given up', async () => {
     let uploads = 0;
-    const { status, err } = await importOver(await overLine({
-      passesRequest: (text) => {
-        if (isUpload(text)) uploads += 1;
-        return !isUpload(text);
-      },
-    }));
+    const { status, err } = await importOver(
+      await overLine({
+        passesRequest: (text) => {
+          if (isUpload(text)) uploads += 1;
+          return !isUpload(text);
+        },
+      }),
+    );
     expect([status, uploads]).toEqual([1, 3]);
     expect(err).toMatch(/^\S+ does not answer \(\w+\): is the server running/);
   });
@@ -117,9 +124,11 @@ describe('something else than Millrace answers', () => {
     ['the same for a list', 502, ['errors', 'imp_1'], /answered 502, not as Millrace does/],
     ['a page of success', 200, ['errors', 'imp_1', '--json'], /something else than a list of errors/],
   ])('%s: a clear line', async (_what, httpStatus, args, words) => {
-    const url = await listening(createHttpServer((_request, reply) => {
-      reply.writeHead(httpStatus, { 'content-type': 'text/html' }).end('<html><body>Hello</body></html>');
-    }));
+    const url = await listening(
+      createHttpServer((_request, reply) => {
+        reply.writeHead(httpStatus, { 'content-type': 'text/html' }).end('<html><body>Hello</body></html>');
+      }),
+    );
     const { status, out, err } = await runMillrace(args, { url, token: world.token });
     expect(err).toMatch(words);
     expect(err).not.toContain('    at ');
@@ -149,8 +158,18 @@ describe('millrace import of a URL', () => {
       },
     });
     const { out, err } = await runMillrace(
-      ['import', fetched, '--sor', world.sor.identifier, '--header', `Authorization: Bearer ${secret}`, '--header', 'X-Team: crm:1'],
-      { url, token: world.token });
+      [
+        'import',
+        fetched,
+        '--sor',
+        world.sor.identifier,
+        '--header',
+        `Authorization: Bearer ${secret}`,
+        '--header',
+        'X-Team: crm:1',
+      ],
+      { url, token: world.token },
+    );
     expect(sent).toContain(`"file_url":"${fetched}"`);
     expect(sent).toContain(`"request_headers":{"Authorization":"Bearer ${secret}","X-Team":"crm:1"}`);
     expect(out + err).not.toContain(secret);
@@ -158,8 +177,14 @@ describe('millrace import of a URL', () => {
 
   it('refuses a header that is none, and one for a file, without showing it', async () => {
     const surroundings = { url: `http://127.0.0.1:${port}`, token: world.token };
-    for (const [source, header] of [[fetched, secret], [path, `X-Key: ${secret}`]] as const) {
-      const { status, out, err } = await runMillrace(['import', source, '--sor', world.sor.identifier, '--header', header], surroundings);
+    for (const [source, header] of [
+      [fetched, secret],
+      [path, `X-Key: ${secret}`],
+    ] as const) {
+      const { status, out, err } = await runMillrace(
+        ['import', source, '--sor', world.sor.identifier, '--header', header],
+        surroundings,
+      );
       expect(err).toMatch(/^--header /);
       expect(out + err).not.toContain(secret);
       expect(status).toBe(1);

@@ -42,7 +42,14 @@ async function file(content: string): Promise<string> {
 
 describe('millrace connections', () => {
   it('adds, tries, lists, changes and removes one; secrets come from a file or standard input', async () => {
-    const added = await millrace(['add', 'Warehouse', '--connector', 'postgres', '--settings', await file(JSON.stringify(settings))]);
+    const added = await millrace([
+      'add',
+      'Warehouse',
+      '--connector',
+      'postgres',
+      '--settings',
+      await file(JSON.stringify(settings)),
+    ]);
     expect(added).toMatchObject({ status: 0, out: expect.stringMatching(/^con_\w+\n$/), err: '' });
     const id = added.out.trim();
     expect(await millrace(['check', id])).toEqual({ status: 0, out: 'works\n', err: '' });
@@ -59,20 +66,32 @@ describe('millrace connections', () => {
     const unasked = `This would delete the connection Store (${id}): add --yes. Nothing was changed.\n`;
     expect(await millrace(['remove', id])).toEqual({ status: 1, out: '', err: unasked });
     expect(await millrace(['remove', id, '--yes'])).toEqual({ status: 0, out: '', err: '' });
-    expect(await millrace(['remove', id, '--yes'])).toEqual({ status: 1, out: '', err: `${id} is no connection: there is none yet.\n` });
+    expect(await millrace(['remove', id, '--yes'])).toEqual({
+      status: 1,
+      out: '',
+      err: `${id} is no connection: there is none yet.\n`,
+    });
   });
 
   it('knows a connection by its name, too, and names the nearest to one that is not there', async () => {
-    const id = (await millrace(['add', 'Depot', '--connector', 'postgres', '--settings', await file(JSON.stringify(settings))])).out.trim();
+    const id = (
+      await millrace(['add', 'Depot', '--connector', 'postgres', '--settings', await file(JSON.stringify(settings))])
+    ).out.trim();
     expect(await millrace(['check', 'Depot'])).toEqual({ status: 0, out: 'works\n', err: '' });
     expect((await millrace(['streams', 'Depot'])).out).toMatch(/^orders +/m);
     expect((await millrace(['update', 'Depot', '--name', 'Depot 2'])).out).toMatch(new RegExp(`^${id} +Depot 2 `, 'm'));
-    expect(await millrace(['check', 'Depot'])).toEqual({ status: 1, out: '', err: 'Depot is no connection: did you mean Depot 2?\n' });
+    expect(await millrace(['check', 'Depot'])).toEqual({
+      status: 1,
+      out: '',
+      err: 'Depot is no connection: did you mean Depot 2?\n',
+    });
     expect(await millrace(['remove', 'Depot 2', '--yes'])).toEqual({ status: 0, out: '', err: '' });
   });
 
   it('tells what each connector takes', async () => {
-    expect((await millrace(['connectors'])).out).toMatch(/^postgres +PostgreSQL +source.* host \[port\] database user password\* /m);
+    expect((await millrace(['connectors'])).out).toMatch(
+      /^postgres +PostgreSQL +source.* host \[port\] database user password\* /m,
+    );
   });
 
   it('says in a line what is wrong', async () => {
@@ -83,10 +102,14 @@ describe('millrace connections', () => {
     expect(await add(`{"password": "${WRONG}"`)).toMatch(/settings\.json is no JSON object: [^\n]*\n$/);
     expect(await add('[]')).toContain('is no JSON object');
     const args = ['--connector', 'postgres', '--settings'];
-    expect((await millrace(['add', 'One', ...args, join(folder, 'none')])).err).toMatch(/none cannot be read \(ENOENT\)\.\n$/);
+    expect((await millrace(['add', 'One', ...args, join(folder, 'none')])).err).toMatch(
+      /none cannot be read \(ENOENT\)\.\n$/,
+    );
     expect((await millrace(['add', 'One', ...args, '-'])).err).toContain('Standard input is no JSON object');
     expect((await millrace(['check', 'con_nothing'])).err).toBe('con_nothing is no connection: there is none yet.\n');
     await millrace(['add', 'One', ...args, await file(JSON.stringify(settings))]);
-    expect((await millrace(['streams', 'One', '--as', 'both'])).err).toContain('as: must be one of source, destination');
+    expect((await millrace(['streams', 'One', '--as', 'both'])).err).toContain(
+      'as: must be one of source, destination',
+    );
   });
 });

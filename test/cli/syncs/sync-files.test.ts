@@ -9,7 +9,14 @@ import { makeWorld, type World } from '../../harness/core/world.ts';
 import { ask, openShop } from '../../harness/syncs/syncs.ts';
 import { runMillrace } from '../core/run-millrace.ts';
 
-type Sync = { identifier: string; name: string; revision: number; alerts: { emails: string[] }; removal_limit: number; mode: string };
+type Sync = {
+  identifier: string;
+  name: string;
+  revision: number;
+  alerts: { emails: string[] };
+  removal_limit: number;
+  mode: string;
+};
 
 rememberSecret('zqclihook');
 
@@ -58,12 +65,24 @@ describe('millrace sync apply', () => {
 
   it('makes what the files have, changes what differs, and does nothing the second time', async () => {
     const one = await file('one.yaml', ...buyers('Buyers', 'removal_limit: 20'));
-    const two = await file('two.yaml', ...buyers('By the hour', 'schedule: { every_minutes: 60 }'), '---', ...buyers('Third'), '---');
+    const two = await file(
+      'two.yaml',
+      ...buyers('By the hour', 'schedule: { every_minutes: 60 }'),
+      '---',
+      ...buyers('Third'),
+      '---',
+    );
     const first = await millrace(['sync', 'apply', one, two]);
     expect(first).toMatchObject({ status: 0, err: '' });
-    expect(first.out).toMatch(/^created: Buyers \(syn_\w+\)\ncreated: By the hour \(syn_\w+\)\ncreated: Third \(syn_\w+\)\n$/);
+    expect(first.out).toMatch(
+      /^created: Buyers \(syn_\w+\)\ncreated: By the hour \(syn_\w+\)\ncreated: Third \(syn_\w+\)\n$/,
+    );
     const made = await syncs();
-    expect(made).toMatchObject([{ name: 'Buyers', removal_limit: 20, mode: 'full', alerts: { emails: [world.user.email] } }, {}, {}]);
+    expect(made).toMatchObject([
+      { name: 'Buyers', removal_limit: 20, mode: 'full', alerts: { emails: [world.user.email] } },
+      {},
+      {},
+    ]);
     expect(await millrace(['sync', 'diff', one, two])).toEqual({ status: 0, out: 'unchanged: 3 syncs\n', err: '' });
     const again = await millrace(['sync', 'apply', one, two]);
     expect(again.out).toMatch(/^unchanged: Buyers \(syn_\w+\)\nunchanged: By the hour .*\nunchanged: Third .*\n$/);
@@ -71,7 +90,10 @@ describe('millrace sync apply', () => {
   });
 
   it('tells each member that changes, and gives one that was taken out of the file its default again', async () => {
-    const path = await file('two.yaml', ...buyers('By the hour').map((line) => line.replace('to: plan', 'to: plan, as: string')));
+    const path = await file(
+      'two.yaml',
+      ...buyers('By the hour').map((line) => line.replace('to: plan', 'to: plan, as: string')),
+    );
     const diff = await millrace(['sync', 'diff', path]);
     expect(diff.status).toBe(2);
     expect(diff.out.split('\n')).toEqual([
@@ -84,13 +106,19 @@ describe('millrace sync apply', () => {
     ]);
     const applied = await millrace(['sync', 'apply', path]);
     expect(applied).toMatchObject({ status: 0, out: expect.stringMatching(/^changed: By the hour \(/m) as string });
-    expect(await syncs()).toMatchObject([{ revision: 1 }, { name: 'By the hour', schedule: null, revision: 2 }, { revision: 1 }]);
+    expect(await syncs()).toMatchObject([
+      { revision: 1 },
+      { name: 'By the hour', schedule: null, revision: 2 },
+      { revision: 1 },
+    ]);
     expect(await millrace(['sync', 'diff', path])).toMatchObject({ status: 0 });
   });
 
   it('is the same for whoever applies it: who is told of failures stays', async () => {
     const { token } = await ask<{ token: string }>(stack.app, world, 'POST', '/api/service_tokens', {
-      name: 'CI', rights: ['sor_manage'], expires_in_days: 1,
+      name: 'CI',
+      rights: ['sor_manage'],
+      expires_in_days: 1,
     });
     const path = await file('mine.yaml', ...buyers('Buyers', 'removal_limit: 20'));
     const outcome = await runMillrace(['sync', 'diff', path], { url, token });
@@ -121,18 +149,27 @@ describe('millrace sync apply', () => {
 
   it('names the connections that get alerts, as it names a source, and tells which is none', async () => {
     await ask(stack.app, world, 'POST', '/api/connections', {
-      name: 'Ops chat', connector: 'slack', settings: { url: 'https://chat.example.com/hooks/zqclihook' },
+      name: 'Ops chat',
+      connector: 'slack',
+      settings: { url: 'https://chat.example.com/hooks/zqclihook' },
     });
-    const path = await file('alerts.yaml', ...buyers('Buyers', 'removal_limit: 30', 'alerts:', '  connections: [Ops chat]'));
+    const path = await file(
+      'alerts.yaml',
+      ...buyers('Buyers', 'removal_limit: 30', 'alerts:', '  connections: [Ops chat]'),
+    );
     expect((await millrace(['sync', 'apply', path])).out).toMatch(/^changed: Buyers /m);
     const { out } = await millrace(['syncs', 'view', 'Buyers']);
     expect(out).toMatch(/^ {2}connections:\n {4}- Ops chat$/m);
     expect(await millrace(['sync', 'diff', '-'], out)).toMatchObject({ status: 0, out: 'unchanged: 1 sync\n' });
-    const wrong = await file('alerts.yaml', ...buyers('Buyers', 'alerts:', '  connections: [Ops chat, Ops chatt, Shop]'));
+    const wrong = await file(
+      'alerts.yaml',
+      ...buyers('Buyers', 'alerts:', '  connections: [Ops chat, Ops chatt, Shop]'),
+    );
     const { err } = await millrace(['sync', 'validate', wrong]);
     expect(err).toContain(':9:27: alerts.connections.1: Ops chatt is no connection: did you mean Ops chat?');
     expect(await millrace(['connections', 'streams', 'Ops chat'])).toMatchObject({
-      status: 1, err: 'The connection is of slack, which only takes alerts: it has no streams\n',
+      status: 1,
+      err: 'The connection is of slack, which only takes alerts: it has no streams\n',
     });
   });
 });
@@ -148,7 +185,8 @@ describe('millrace sync validate', () => {
 
   it('tells all that is wrong in all files with its line and column, and nothing is applied', async () => {
     const right = await file('right.yaml', ...buyers('Buyers'));
-    const wrong = await file('wrong.yaml',
+    const wrong = await file(
+      'wrong.yaml',
       'name: Mapped wrongly',
       'source: { connection: Shop, stream: buyers }',
       'destination: { sor: CRM }',
@@ -182,7 +220,8 @@ describe('millrace sync validate', () => {
   });
 
   it('tells what does not go together beside what is no value of its member, and beside names that nothing has', async () => {
-    const path = await file('both.yaml',
+    const path = await file(
+      'both.yaml',
       'name: Both',
       'source: { connection: Shoop, stream: buyers }',
       'destination: { sor: CRN }',
@@ -220,8 +259,17 @@ describe('millrace sync validate', () => {
   });
 
   it('names the entry of a mapping that the server refuses', async () => {
-    const path = await file('mapping.yaml', ...buyers('Buyers',
-      '    - from: born', '      as: date', '      decimal: ","', '    - from: tariff', '      to: plan'));
+    const path = await file(
+      'mapping.yaml',
+      ...buyers(
+        'Buyers',
+        '    - from: born',
+        '      as: date',
+        '      decimal: ","',
+        '    - from: tariff',
+        '      to: plan',
+      ),
+    );
     const { err } = await millrace(['sync', 'validate', path]);
     expect(err.split('\n')).toEqual([
       `${path}:10:7: mapping.fields.1.decimal: applies to as: number, not to date`,
@@ -238,7 +286,10 @@ describe('millrace sync validate', () => {
       [/:1:1: has no sync$/m, ['# nothing', '---', '']],
       [/:1:1: name: is required/, buyers('42')],
       [/:9:16: this number can't be sent as it is/, buyers('Buyers', 'mode: full', 'removal_limit: .inf')],
-      [/:2:11: source.connection: Shoop is no connection: did you mean Shop\?/, buyers('A').map((line) => line.replace('Shop', 'Shoop'))],
+      [
+        /:2:11: source.connection: Shoop is no connection: did you mean Shop\?/,
+        buyers('A').map((line) => line.replace('Shop', 'Shoop')),
+      ],
       [/:1:7: Unresolved tag/, ['name: !secret A']],
       [/: Unresolved alias/, ['name: A', 'source: *nothing']],
     ];
@@ -249,11 +300,16 @@ describe('millrace sync validate', () => {
       expect([status, out]).toEqual([1, '']);
     }
     const absent = await millrace(['sync', 'validate', join(folder, 'no.yaml')]);
-    expect(absent).toMatchObject({ status: 1, err: expect.stringMatching(/no\.yaml cannot be read \(ENOENT\)/) as string });
+    expect(absent).toMatchObject({
+      status: 1,
+      err: expect.stringMatching(/no\.yaml cannot be read \(ENOENT\)/) as string,
+    });
   });
 
   it('asks which is meant where two have the same name', async () => {
-    const other = await ask<{ identifier: string }>(stack.app, world, 'POST', '/api/system_of_records', { name: 'CRM' });
+    const other = await ask<{ identifier: string }>(stack.app, world, 'POST', '/api/system_of_records', {
+      name: 'CRM',
+    });
     const path = await file('which.yaml', ...buyers('Buyers'));
     const { err } = await millrace(['sync', 'validate', path]);
     expect(err).toMatch(/CRM is the name of 2 Systems of Records: write which of sor_?\w+, \w+/);

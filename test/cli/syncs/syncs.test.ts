@@ -29,7 +29,9 @@ const millrace = (args: string[], input = '') => runMillrace(['syncs', ...args],
 
 async function makeTable(name: string): Promise<void> {
   const table = shop.table(name);
-  await shop.db.query(`CREATE TABLE ${table} (email text, tariff text, points text); ALTER TABLE ${table} OWNER TO ${shop.role}`);
+  await shop.db.query(
+    `CREATE TABLE ${table} (email text, tariff text, points text); ALTER TABLE ${table} OWNER TO ${shop.role}`,
+  );
 }
 
 async function fill(name: string, ...rows: [email: string, tariff: string, points: string][]): Promise<void> {
@@ -37,8 +39,16 @@ async function fill(name: string, ...rows: [email: string, tariff: string, point
 }
 
 const from = (stream: string) => ({
-  name: `Buyers of ${stream}`, source: { connection: shop.connection, stream }, destination: { sor: world.sor.identifier },
-  mapping: { customer: { field: 'email' }, fields: [{ from: 'tariff', to: 'plan' }, { from: 'points', to: 'score', as: 'number' }] },
+  name: `Buyers of ${stream}`,
+  source: { connection: shop.connection, stream },
+  destination: { sor: world.sor.identifier },
+  mapping: {
+    customer: { field: 'email' },
+    fields: [
+      { from: 'tariff', to: 'plan' },
+      { from: 'points', to: 'score', as: 'number' },
+    ],
+  },
 });
 
 const runIn = (out: string) => /^run (run_\w+)$/m.exec(out)![1]!;
@@ -52,21 +62,35 @@ describe('a run that is followed', () => {
     const { status, out, err } = await ended;
     const id = runIn(out);
     expect(status).toBe(130);
-    expect(err).toContain(`The run goes on. To follow it: millrace syncs follow ${id}; to cancel it: millrace syncs cancel ${id}`);
+    expect(err).toContain(
+      `The run goes on. To follow it: millrace syncs follow ${id}; to cancel it: millrace syncs cancel ${id}`,
+    );
     const again = await millrace(['run', sync]);
     expect(again).toEqual({ status: 1, out: '', err: `A run that was asked for waits already: ${id}\n` });
-    expect(await millrace(['status', id])).toMatchObject({ status: 0, out: expect.stringMatching(/^accepted: 0 records read/) as string });
+    expect(await millrace(['status', id])).toMatchObject({
+      status: 0,
+      out: expect.stringMatching(/^accepted: 0 records read/) as string,
+    });
     expect(await millrace(['cancel', id])).toEqual({ status: 0, out: 'canceled\n', err: '' });
-    expect(await millrace(['follow', id])).toMatchObject({ status: 2, out: expect.stringMatching(/^canceled: 0 records read/) as string });
+    expect(await millrace(['follow', id])).toMatchObject({
+      status: 2,
+      out: expect.stringMatching(/^canceled: 0 records read/) as string,
+    });
     expect(await millrace(['cancel', id])).toEqual({ status: 1, out: '', err: 'The run has ended already\n' });
     expect((await millrace(['remove', sync, '--yes'])).status).toBe(0);
   });
 
   it('tells that it waits for its source, until when, and why', async () => {
     const { identifier: connection } = await ask<{ identifier: string }>(stack.app, world, 'POST', '/api/connections', {
-      name: 'Nobody there', connector: 'postgres', settings: { ...shop.settings, port: 9 },
+      name: 'Nobody there',
+      connector: 'postgres',
+      settings: { ...shop.settings, port: 9 },
     });
-    const sync = await makeSync(stack, world, { ...from('good'), name: 'Unreachable', source: { connection, stream: 'good' } });
+    const sync = await makeSync(stack, world, {
+      ...from('good'),
+      name: 'Unreachable',
+      source: { connection, stream: 'good' },
+    });
     const { child, said, ended } = startMillrace(['syncs', 'run', sync], { url, token: world.token });
     await waitFor('the start', async () => said.out.includes('run run_'));
     stack.startWorker();
@@ -93,7 +117,9 @@ describe('millrace syncs run', () => {
     expect(out).toMatch(/^run run_\w+\nfinished: 2 records read, 2 written, 0 unchanged, 0 ignored, 0 failed\n$/);
     expect(err).toMatch(/ records\/s \| \d+\.\d MiB \| \d+ s/);
     expect(status).toBe(0);
-    expect((await millrace(['run', added.out.trim()])).out).toMatch(/^finished: 2 records read, 0 written, 2 unchanged/m);
+    expect((await millrace(['run', added.out.trim()])).out).toMatch(
+      /^finished: 2 records read, 0 written, 2 unchanged/m,
+    );
     expect((await millrace(['run', added.out.trim(), '--fresh'])).out).toMatch(/^finished: 2 records read, 2 written/m);
     const list = await millrace(['runs', 'Buyers of good']);
     expect(list.out.trimEnd().split('\n').slice(2)).toEqual([
@@ -102,7 +128,10 @@ describe('millrace syncs run', () => {
       expect.stringMatching(/^run_\w+ +request +finished +\S+ +2 +2 +0 +0 +0$/),
     ]);
     const taken = await millrace(['add', path]);
-    expect(taken).toMatchObject({ status: 1, err: `There is a sync Buyers of good already. To change it: millrace sync apply ${path}\n` });
+    expect(taken).toMatchObject({
+      status: 1,
+      err: `There is a sync Buyers of good already. To change it: millrace sync apply ${path}\n`,
+    });
   });
 
   it('exits with 2 where records failed; errors lists them, and redrive brings them again', async () => {
@@ -122,7 +151,9 @@ describe('millrace syncs run', () => {
     expect(JSON.parse(typed.out)).toMatchObject({ line: 2, record: expect.stringContaining('many') as string });
     const path = join(folder, 'errors.csv');
     expect(await millrace(['errors', id, '--csv', '--output', path])).toEqual({ status: 0, out: '', err: '' });
-    expect(await readFile(path, 'utf8')).toMatch(/^line,error_type,outcome,customer_id,record_key,key,reason,record\r?\n2,INVALID/);
+    expect(await readFile(path, 'utf8')).toMatch(
+      /^line,error_type,outcome,customer_id,record_key,key,reason,record\r?\n2,INVALID/,
+    );
     const mapping = { ...from('mixed').mapping, fields: [{ from: 'tariff', to: 'plan' }] };
     await ask(stack.app, world, 'PUT', `/api/syncs/${sync}`, { mapping });
     const redriven = await millrace(['redrive', id]);
@@ -140,7 +171,9 @@ describe('millrace syncs run', () => {
       ALTER TABLE ${from} OWNER TO ${shop.role}; ALTER TABLE ${to} OWNER TO ${shop.role};
       INSERT INTO ${from} VALUES (1, '7'), (42, 'abc')`);
     const sync = await makeSync(stack, world, {
-      name: 'Outgoing', source: { connection: shop.connection, stream: 'outgoing' }, mapping: {},
+      name: 'Outgoing',
+      source: { connection: shop.connection, stream: 'outgoing' },
+      mapping: {},
       destination: { connection: shop.connection, stream: 'held', key: ['id'] },
     });
     const { status, out } = await millrace(['run', sync]);
@@ -173,7 +206,9 @@ describe('millrace syncs run', () => {
     expect(stopped.out).toMatch(/^failed: 0 records read.*\nThe source's fields have changed: .*town/m);
     expect(stopped.out).toContain(`To accept the fields as they are: millrace syncs accept-schema ${sync}\n`);
     expect(stopped.status).toBe(2);
-    expect((await millrace(['log', runIn(stopped.out)])).out).toMatch(/^\d{4}-\d\d-\d\dT\S+Z {2}the source's fields have changed: .*town/m);
+    expect((await millrace(['log', runIn(stopped.out)])).out).toMatch(
+      /^\d{4}-\d\d-\d\dT\S+Z {2}the source's fields have changed: .*town/m,
+    );
     expect((await millrace(['accept-schema', sync])).status).toBe(0);
     expect((await millrace(['run', sync])).out).toMatch(/^finished: 0 records read/m);
   });
@@ -182,10 +217,19 @@ describe('millrace syncs run', () => {
     const sync = await makeSync(stack, world, { ...from('good'), name: 'Run before' });
     expect(await runSync(stack, world, sync)).toMatchObject({ state: 'finished', progress: { written: 2 } });
     const path = join(folder, 'moved.yaml');
-    await writeFile(path, [
-      'name: Run before', 'source: { connection: Shop, stream: others }', 'destination: { sor: CRM }',
-      'mapping:', '  customer: { field: email }', '  fields:', '    - { from: tariff, to: plan }', '',
-    ].join('\n'));
+    await writeFile(
+      path,
+      [
+        'name: Run before',
+        'source: { connection: Shop, stream: others }',
+        'destination: { sor: CRM }',
+        'mapping:',
+        '  customer: { field: email }',
+        '  fields:',
+        '    - { from: tariff, to: plan }',
+        '',
+      ].join('\n'),
+    );
     const { status, err } = await runMillrace(['sync', 'diff', path], { url, token: world.token });
     expect(status).toBe(1);
     expect(err).toMatch(/moved\.yaml:1:1: source, destination and mapping\.customer name the records/);
@@ -203,7 +247,9 @@ describe('millrace syncs dry-run', () => {
     await fill('dry', [personId(31), 'gold', '1'], [personId(32), 'iron', 'many']);
     const sync = await makeSync(stack, world, from('dry'));
     const { status, out } = await millrace(['dry-run', sync]);
-    expect(out).toMatch(/^dry run: nothing was written\nfinished: 2 records read, 1 written, 0 unchanged, 0 ignored, 1 failed$/m);
+    expect(out).toMatch(
+      /^dry run: nothing was written\nfinished: 2 records read, 1 written, 0 unchanged, 0 ignored, 1 failed$/m,
+    );
     expect(out).toMatch(/^1 +written +\S+ +plan: \(nothing\) → "gold"\n +score: \(nothing\) → 1$/m);
     expect(out).toMatch(/^2 +failed +\S+ +plan: \(nothing\) → "iron"$/m);
     expect(status).toBe(2);
@@ -217,7 +263,9 @@ describe('millrace syncs dry-run', () => {
 describe('millrace syncs', () => {
   it('lists them, pauses and resumes one, and removes one', async () => {
     const sync = await makeSync(stack, world, { ...from('good'), name: 'By the day', schedule: { cron: '0 3 * * *' } });
-    expect((await millrace([])).out).toMatch(/^syn_\w+ +By the day +Shop \/ good +CRM +full +active +never +\d{4}-\d\d-\d\dT03:00$/m);
+    expect((await millrace([])).out).toMatch(
+      /^syn_\w+ +By the day +Shop \/ good +CRM +full +active +never +\d{4}-\d\d-\d\dT03:00$/m,
+    );
     expect((await millrace(['pause', 'By the day'])).out).toMatch(/By the day .* paused +never$/m);
     expect((await millrace(['view', sync])).out).toMatch(/^# paused: by hand$/m);
     expect((await millrace(['resume', sync])).out).toMatch(/By the day .* active /m);
@@ -229,15 +277,23 @@ describe('millrace syncs', () => {
     expect((await millrace(['list'])).out).not.toContain('By the day');
   });
 
-  it('names the nearest to a sync that is not there, and knows no other entity\'s runs', async () => {
+  it("names the nearest to a sync that is not there, and knows no other entity's runs", async () => {
     const missing = await millrace(['run', 'Buyers of goods']);
-    expect(missing).toEqual({ status: 1, out: '', err: 'There is no sync Buyers of goods: did you mean Buyers of good?\n' });
+    expect(missing).toEqual({
+      status: 1,
+      out: '',
+      err: 'There is no sync Buyers of goods: did you mean Buyers of good?\n',
+    });
     const sync = await makeSync(stack, world, { ...from('good'), name: 'For others' });
     const id = await askForRun(stack, world, sync);
     await runEnded(stack.store, world, id);
     const { token } = await makeWorld(stack.store);
     for (const command of ['status', 'follow', 'errors', 'log', 'redrive', 'cancel']) {
-      expect(await runMillrace(['syncs', command, id], { url, token })).toEqual({ status: 1, out: '', err: 'Run not found\n' });
+      expect(await runMillrace(['syncs', command, id], { url, token })).toEqual({
+        status: 1,
+        out: '',
+        err: 'Run not found\n',
+      });
     }
   });
 });

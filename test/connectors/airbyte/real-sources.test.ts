@@ -12,7 +12,9 @@ const source = airbyte.source!;
 
 const PACKAGE = { name: 'airbyte-source-faker', version: '7.2.1' };
 const faker = await pythonProgram({ ...PACKAGE, program: 'source-faker' });
-/** It comes with Airbyte's CDK: what runs the sources that are made of a manifest alone, several hundred of Airbyte's. */
+/**
+ * It comes with Airbyte's CDK: what runs the sources that are made of a manifest alone, several hundred of Airbyte's.
+ */
 const declarative = await pythonProgram({ ...PACKAGE, program: 'source-declarative-manifest' });
 
 const COUNT = 12_000;
@@ -33,7 +35,10 @@ async function prepareApi(): Promise<PreparedSource> {
     response.statusCode = headers.authorization === `Bearer ${tokens[0]}` ? 200 : 401;
     response.setHeader('content-type', 'application/json').end(JSON.stringify({ buyers: given }));
   });
-  const config = (token: string) => ({ token, __injected_declarative_manifest: manifest(`http://127.0.0.1:${api.port}`) });
+  const config = (token: string) => ({
+    token,
+    __injected_declarative_manifest: manifest(`http://127.0.0.1:${api.port}`),
+  });
   return {
     stream: 'buyers',
     settings: { tap: 'api', config: config(tokens[0]!) },
@@ -51,7 +56,11 @@ async function prepareApi(): Promise<PreparedSource> {
 }
 
 function manifest(url: string): object {
-  const properties = { id: { type: 'integer' }, email: { type: 'string' }, changed_at: { type: 'string', format: 'date-time' } };
+  const properties = {
+    id: { type: 'integer' },
+    email: { type: 'string' },
+    changed_at: { type: 'string', format: 'date-time' },
+  };
   const stream = {
     type: 'DeclarativeStream',
     name: 'buyers',
@@ -60,7 +69,10 @@ function manifest(url: string): object {
     retriever: {
       type: 'SimpleRetriever',
       requester: {
-        type: 'HttpRequester', url_base: url, path: '/buyers', http_method: 'GET',
+        type: 'HttpRequester',
+        url_base: url,
+        path: '/buyers',
+        http_method: 'GET',
         authenticator: { type: 'BearerAuthenticator', api_token: "{{ config['token'] }}" },
       },
       record_selector: { type: 'RecordSelector', extractor: { type: 'DpathExtractor', field_path: ['buyers'] } },
@@ -69,15 +81,23 @@ function manifest(url: string): object {
       type: 'DatetimeBasedCursor',
       cursor_field: 'changed_at',
       datetime_format: '%Y-%m-%dT%H:%M:%SZ',
-      start_datetime: time(START), end_datetime: time(START + 2 * COUNT * 60_000), step: 'P3D', cursor_granularity: 'PT1S',
+      start_datetime: time(START),
+      end_datetime: time(START + 2 * COUNT * 60_000),
+      step: 'P3D',
+      cursor_granularity: 'PT1S',
       start_time_option: { type: 'RequestOption', inject_into: 'request_parameter', field_name: 'since' },
       end_time_option: { type: 'RequestOption', inject_into: 'request_parameter', field_name: 'until' },
     },
   };
   return {
-    version: '6.0.0', type: 'DeclarativeSource', streams: [stream],
+    version: '6.0.0',
+    type: 'DeclarativeSource',
+    streams: [stream],
     check: { type: 'CheckStream', stream_names: ['buyers'] },
-    spec: { type: 'Spec', connection_specification: { type: 'object', required: ['token'], properties: { token: { type: 'string' } } } },
+    spec: {
+      type: 'Spec',
+      connection_specification: { type: 'object', required: ['token'], properties: { token: { type: 'string' } } },
+    },
   };
 }
 
@@ -93,12 +113,15 @@ it.runIf(faker)("Airbyte's own sample source brings its people, and goes on wher
   await source.check(settings, context);
   const streams = await source.discover(settings, context);
   expect(streams.map(({ name, key, incremental }) => ({ name, key, incremental }))).toEqual(
-    ['products', 'purchases', 'users'].map((name) => ({ name, key: ['id'], incremental: 'own' })));
+    ['products', 'purchases', 'users'].map((name) => ({ name, key: ['id'], incremental: 'own' })),
+  );
   const reading = { stream: 'users', mode: 'incremental' as const, cursorField: null, cursor: null };
   const [batch, ...others] = await Array.fromAsync(source.read(settings, reading, context));
   expect(others).toEqual([]);
   const people = batch!.items.map((item) => (item as { record: SourceRecord }).record);
-  expect(people.map(({ id }) => Number(id)).toSorted((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, nth) => nth + 1));
+  expect(people.map(({ id }) => Number(id)).toSorted((a, b) => a - b)).toEqual(
+    Array.from({ length: 100 }, (_, nth) => nth + 1),
+  );
   expect(people[0]).toMatchObject({ name: expect.any(String) as string, address: expect.any(Object) as object });
   const more = await Array.fromAsync(source.read(settings, { ...reading, cursor: batch!.cursor }, context));
   expect(more.flatMap(({ items }) => items)).toEqual([]);

@@ -15,7 +15,9 @@ const DEVELOPMENT = '1.2.840.113635.100.6.3.1=ASN1:NULL';
 const tls = await certificate();
 trust(tls);
 const [own, another, expired, development] = await Promise.all([
-  certificate({ subject: SUBJECT, days: 365 }), certificate({ subject: SUBJECT, days: 20 }), certificate({ subject: SUBJECT, days: -1 }),
+  certificate({ subject: SUBJECT, days: 365 }),
+  certificate({ subject: SUBJECT, days: 20 }),
+  certificate({ subject: SUBJECT, days: -1 }),
   certificate({ subject: SUBJECT, days: 365, extensions: [DEVELOPMENT] }),
 ]);
 
@@ -31,17 +33,24 @@ const renewing = teamKey('KEY7654321');
 const elsewhere = teamKey('KEY0000000', ['com.example.other']);
 let clock = () => Date.now();
 const server = await apnsServer({
-  ...tls, keys: [team, renewing, elsewhere], certificates: [own!, development!].map(({ cert }) => ({ pem: cert, topic: TOPIC })),
+  ...tls,
+  keys: [team, renewing, elsewhere],
+  certificates: [own!, development!].map(({ cert }) => ({ pem: cert, topic: TOPIC })),
   now: () => clock(),
 });
 
-const appWith = (pems: { cert: string; key: string } | null, packageName = TOPIC) => (
-  { packageName, certificate: pems && { x509Pem: pems.cert, pkeyPem: pems.key } });
+const appWith = (pems: { cert: string; key: string } | null, packageName = TOPIC) => ({
+  packageName,
+  certificate: pems && { x509Pem: pems.cert, pkeyPem: pems.key },
+});
 const tokenOf = (number: number) => number.toString(16).padStart(4, '0').repeat(16).replace(/^0/, 'a');
 const byKey = ({ pem, keyId, teamId }: ReturnType<typeof teamKey>) => ({ key: pem, key_id: keyId, team_id: teamId });
 
 function openApns(settings: object, app = appWith(null), options: Parameters<typeof pushContext>[0] = {}) {
-  return apns.open(apns.settings.parse({ endpoint: server.origin, ...settings }), pushContext({ app, platform: 'ios', ...options }));
+  return apns.open(
+    apns.settings.parse({ endpoint: server.origin, ...settings }),
+    pushContext({ app, platform: 'ios', ...options }),
+  );
 }
 
 pushContract(apns, async () => ({
@@ -53,27 +62,44 @@ pushContract(apns, async () => ({
 
 describe('a message by APNs', () => {
   it.for([
-    ['the app\'s push certificate', {}, appWith(own!)], ['a key of the team', byKey(team), appWith(null)],
+    ["the app's push certificate", {}, appWith(own!)],
+    ['a key of the team', byKey(team), appWith(null)],
   ] as const)('reaches the device with all that it says, by %s', async ([, settings, app]) => {
     const open = openApns(settings, app);
     const message = pushMessage({
-      subtitle: 'Parcel 7', deepLink: 'shop://orders/7', attachmentUrl: 'https://shop.example.com/7.png', category: 'ORDER',
-      parameters: { order: '7', aps: 'theirs' }, collapseKey: 'orders', priority: 'normal',
+      subtitle: 'Parcel 7',
+      deepLink: 'shop://orders/7',
+      attachmentUrl: 'https://shop.example.com/7.png',
+      category: 'ORDER',
+      parameters: { order: '7', aps: 'theirs' },
+      collapseKey: 'orders',
+      priority: 'normal',
     });
     const before = Math.floor(Date.now() / 1_000);
-    await expect(open.send({ platform: 'ios', token: tokenOf(1).toUpperCase() }, message))
-      .resolves.toEqual({ kind: 'sent', providerId: message.id });
+    await expect(open.send({ platform: 'ios', token: tokenOf(1).toUpperCase() }, message)).resolves.toEqual({
+      kind: 'sent',
+      providerId: message.id,
+    });
     await open.close();
     const { token, headers, payload } = server.sent.at(-1)!;
     expect(token).toBe(tokenOf(1));
     expect(headers).toMatchObject({
-      'apns-topic': TOPIC, 'apns-push-type': 'alert', 'apns-priority': '5', 'apns-id': message.id, 'apns-collapse-id': 'orders',
+      'apns-topic': TOPIC,
+      'apns-push-type': 'alert',
+      'apns-priority': '5',
+      'apns-id': message.id,
+      'apns-collapse-id': 'orders',
     });
     expect(Number(headers['apns-expiration']) - before - 3_600).toBeLessThanOrEqual(60);
     expect(payload).toEqual({
-      order: '7', millrace_id: message.id, deep_linking_url: 'shop://orders/7', push_attachment: 'https://shop.example.com/7.png',
+      order: '7',
+      millrace_id: message.id,
+      deep_linking_url: 'shop://orders/7',
+      push_attachment: 'https://shop.example.com/7.png',
       aps: {
-        'alert': { title: 'Your order', subtitle: 'Parcel 7', body: 'It is on its way' }, 'sound': 'default', 'category': 'ORDER',
+        alert: { title: 'Your order', subtitle: 'Parcel 7', body: 'It is on its way' },
+        sound: 'default',
+        category: 'ORDER',
         'mutable-content': 1,
       },
     });
@@ -86,15 +112,23 @@ describe('a message by APNs', () => {
     ['PayloadTooLarge', { kind: 'too_big', bytes: null, maxBytes: 4_096 }],
     ['TooManyRequests', { kind: 'throttled', retryAfterMs: 60_000, scope: 'device' }],
     ['InternalServerError', { kind: 'throttled', retryAfterMs: 10_000, scope: 'device' }],
-    ['BadDeviceToken', { kind: 'refused', code: 'BadDeviceToken', reason: 'The device token is invalid, or of the other environment' }],
-    ['DeviceTokenNotForTopic', { kind: 'refused', code: 'DeviceTokenNotForTopic', reason: expect.any(String) as string }],
+    [
+      'BadDeviceToken',
+      { kind: 'refused', code: 'BadDeviceToken', reason: 'The device token is invalid, or of the other environment' },
+    ],
+    [
+      'DeviceTokenNotForTopic',
+      { kind: 'refused', code: 'DeviceTokenNotForTopic', reason: expect.any(String) as string },
+    ],
   ];
   it.for(OUTCOMES)('that meets %s has its outcome, and others go on', async ([reason, outcome]) => {
     const open = openApns({}, appWith(own!));
     server.fate(tokenOf(2), reason, gone.getTime());
     await expect(open.send({ platform: 'ios', token: tokenOf(2) }, pushMessage())).resolves.toEqual(outcome);
     server.fate(tokenOf(2), null);
-    await expect(open.send({ platform: 'ios', token: tokenOf(2) }, pushMessage())).resolves.toMatchObject({ kind: 'sent' });
+    await expect(open.send({ platform: 'ios', token: tokenOf(2) }, pushMessage())).resolves.toMatchObject({
+      kind: 'sent',
+    });
     await open.close();
   });
 
@@ -107,29 +141,43 @@ describe('a message by APNs', () => {
     server.fate(tokenOf(3), null);
     await expect(open.send({ platform: 'ios', token: tokenOf(4) }, pushMessage())).resolves.toEqual(throttled);
     now += 10_001;
-    await expect(open.send({ platform: 'ios', token: tokenOf(4) }, pushMessage())).resolves.toMatchObject({ kind: 'sent' });
+    await expect(open.send({ platform: 'ios', token: tokenOf(4) }, pushMessage())).resolves.toMatchObject({
+      kind: 'sent',
+    });
     await open.close();
   });
 
   it('is too big from 4,097 bytes on, and is not sent then', async () => {
     const open = openApns({}, appWith(own!));
     const empty = pushMessage({ body: '' });
-    const rest = 4_096 - Buffer.byteLength(JSON.stringify({
-      millrace_id: empty.id, aps: { alert: { title: 'Your order', body: '' }, sound: 'default' },
-    }));
+    const rest =
+      4_096 -
+      Buffer.byteLength(
+        JSON.stringify({
+          millrace_id: empty.id,
+          aps: { alert: { title: 'Your order', body: '' }, sound: 'default' },
+        }),
+      );
     const target = { platform: 'ios', token: tokenOf(5) } as const;
     await expect(open.send(target, { ...empty, body: 'x'.repeat(rest) })).resolves.toMatchObject({ kind: 'sent' });
-    await expect(open.send(target, { ...empty, body: `é${'x'.repeat(rest - 1)}` }))
-      .resolves.toEqual({ kind: 'too_big', bytes: 4_097, maxBytes: 4_096 });
+    await expect(open.send(target, { ...empty, body: `é${'x'.repeat(rest - 1)}` })).resolves.toEqual({
+      kind: 'too_big',
+      bytes: 4_097,
+      maxBytes: 4_096,
+    });
     await open.close();
   });
 
   it('is refused with a token that is none, and without credentials', async () => {
     const open = openApns({}, appWith(null));
-    await expect(open.send({ platform: 'ios', token: '../3/device' }, pushMessage()))
-      .resolves.toMatchObject({ kind: 'refused', code: 'BadDeviceToken' });
-    await expect(open.send({ platform: 'ios', token: tokenOf(1) }, pushMessage()))
-      .resolves.toMatchObject({ kind: 'refused', code: 'MissingProviderToken' });
+    await expect(open.send({ platform: 'ios', token: '../3/device' }, pushMessage())).resolves.toMatchObject({
+      kind: 'refused',
+      code: 'BadDeviceToken',
+    });
+    await expect(open.send({ platform: 'ios', token: tokenOf(1) }, pushMessage())).resolves.toMatchObject({
+      kind: 'refused',
+      code: 'MissingProviderToken',
+    });
     await open.close();
   });
 
@@ -139,8 +187,11 @@ describe('a message by APNs', () => {
     const opens = [1, 2].map(() => openApns(byKey(renewing), appWith(null), { now: () => now }));
     const shown = server.providerTokens();
     const sends = async () => {
-      const outcomes = await Promise.all(opens.flatMap((open) => (
-        [6, 7].map((number) => open.send({ platform: 'ios', token: tokenOf(number) }, pushMessage())))));
+      const outcomes = await Promise.all(
+        opens.flatMap((open) =>
+          [6, 7].map((number) => open.send({ platform: 'ios', token: tokenOf(number) }, pushMessage())),
+        ),
+      );
       expect(outcomes.map(({ kind }) => kind)).toEqual(['sent', 'sent', 'sent', 'sent']);
       return server.providerTokens() - shown;
     };
@@ -155,7 +206,11 @@ describe('a message by APNs', () => {
     expect(await sends()).toBe(3);
     clock = () => now + 120 * 60_000;
     const late = await opens[0]!.send({ platform: 'ios', token: tokenOf(6) }, pushMessage());
-    expect(late).toMatchObject({ kind: 'refused', code: 'ExpiredProviderToken', reason: expect.stringMatching(/check the clock/) });
+    expect(late).toMatchObject({
+      kind: 'refused',
+      code: 'ExpiredProviderToken',
+      reason: expect.stringMatching(/check the clock/),
+    });
     clock = () => Date.now();
     await Promise.all(opens.map((open) => open.close()));
   });
@@ -164,7 +219,9 @@ describe('a message by APNs', () => {
     const open = openApns({}, appWith(own!));
     await open.send({ platform: 'ios', token: tokenOf(8) }, pushMessage());
     server.goAway('IdleTimeout');
-    await expect.poll(() => open.send({ platform: 'ios', token: tokenOf(8) }, pushMessage())).toMatchObject({ kind: 'sent' });
+    await expect
+      .poll(() => open.send({ platform: 'ios', token: tokenOf(8) }, pushMessage()))
+      .toMatchObject({ kind: 'sent' });
     await open.close();
   });
 });
@@ -178,7 +235,9 @@ describe('a check of APNs', () => {
       await open.close();
     }
   };
-  const error = (field: string, message: RegExp) => [{ severity: 'error', field, message: expect.stringMatching(message) as string }];
+  const error = (field: string, message: RegExp) => [
+    { severity: 'error', field, message: expect.stringMatching(message) as string },
+  ];
 
   it('finds nothing wrong where a message would go out, and sends none', async () => {
     const before = server.sent.length;
@@ -190,9 +249,12 @@ describe('a check of APNs', () => {
   it('names what is wrong with the certificate', async () => {
     expect(await check({})).toEqual(error('push_certificates', /none that is not revoked, and no key is set/));
     expect(await check({}, appWith(expired!))).toEqual(error('push_certificates', /expired on/));
-    expect(await check({}, appWith(own!, 'com.example.other')))
-      .toEqual(error('topic', /is com\.example\.other, and .* is for com\.example\.shop/));
-    expect(await check({}, appWith(development!))).toEqual(error('environment', /is production, and .* is for sandbox alone/));
+    expect(await check({}, appWith(own!, 'com.example.other'))).toEqual(
+      error('topic', /is com\.example\.other, and .* is for com\.example\.shop/),
+    );
+    expect(await check({}, appWith(development!))).toEqual(
+      error('environment', /is production, and .* is for sandbox alone/),
+    );
     expect(await check({ environment: 'sandbox' }, appWith(development!))).toEqual([]);
     expect(await check({}, appWith(another!))).toEqual([
       { severity: 'warning', field: 'push_certificates', message: expect.stringMatching(/expires on/) },
@@ -201,20 +263,32 @@ describe('a check of APNs', () => {
   });
 
   it('names what is wrong with the key', async () => {
-    expect(await check({ ...byKey(team), key: teamKey('KEY9999999').pem }))
-      .toEqual(error('key', /key, key_id and team_id do not belong together/));
+    expect(await check({ ...byKey(team), key: teamKey('KEY9999999').pem })).toEqual(
+      error('key', /key, key_id and team_id do not belong together/),
+    );
     expect(await check({ ...byKey(team), team_id: 'ANOTHER123' })).toEqual(error('key', /do not belong together/));
     expect(await check(byKey(elsewhere))).toEqual(error('topic', /may not send for this topic \(com\.example\.shop\)/));
-    expect(await check({ ...byKey(team), endpoint: 'https://localhost:47' })).toEqual(error('endpoint', /refused the connection/));
+    expect(await check({ ...byKey(team), endpoint: 'https://localhost:47' })).toEqual(
+      error('endpoint', /refused the connection/),
+    );
   });
 
   it.for([
     ['a key without its ids', { key: team.pem }, /key_id is needed with key/],
     ['a key that is none', { ...byKey(team), key: 'PEM' }, /key must be the private key of a \.p8 file/],
-    ['an id in small letters', { ...byKey(team), key_id: 'key1234567' }, /key_id must be 10 capital letters and digits/],
+    [
+      'an id in small letters',
+      { ...byKey(team), key_id: 'key1234567' },
+      /key_id must be 10 capital letters and digits/,
+    ],
     ['an unknown environment', { environment: 'test' }, /environment must be production or sandbox/],
     ['an address that is not encrypted', { endpoint: 'http://localhost' }, /endpoint must be an https:/],
   ] as const)('is not needed for %s: the settings are refused', ([, settings, words]) => {
-    expect(apns.settings.safeParse(settings).error?.issues.map(({ message }) => message).join('\n')).toMatch(words);
+    expect(
+      apns.settings
+        .safeParse(settings)
+        .error?.issues.map(({ message }) => message)
+        .join('\n'),
+    ).toMatch(words);
   });
 });

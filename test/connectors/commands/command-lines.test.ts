@@ -21,12 +21,19 @@ type Prepared = { call: CommandCall; context: ConnectorContext; logged: string[]
 
 /** A shell script as the operator's command `sample`. */
 function prepare(
-  script: string, entry: Partial<Command> = {}, signal = AbortSignal.timeout(HANGS_MS), config: CommandSettings['config'] = {},
+  script: string,
+  entry: Partial<Command> = {},
+  signal = AbortSignal.timeout(HANGS_MS),
+  config: CommandSettings['config'] = {},
 ): Prepared {
   const logged: string[] = [];
   const commands = commandsOf({ sample: { kind: 'singer', command: ['/bin/sh', '-c', script, 'sample'], ...entry } });
   const context = testContext(signal, logged, commands);
-  const call = { ...findCommand('singer', { tap: 'sample', config }, context), args: [], error: 'transfer_broken' as const };
+  const call = {
+    ...findCommand('singer', { tap: 'sample', config }, context),
+    args: [],
+    error: 'transfer_broken' as const,
+  };
   return { call, context, logged };
 }
 
@@ -49,7 +56,11 @@ describe('what a command finds', () => {
     const { PWD } = found;
     expect(found).toEqual({
       PWD,
-      PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', LANG: 'de', TAP_REGION: 'eu', HOME: PWD, TMPDIR: PWD,
+      PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+      LANG: 'de',
+      TAP_REGION: 'eu',
+      HOME: PWD,
+      TMPDIR: PWD,
     });
     expect(PWD).toMatch(prepared.context.scratch);
     expect(folder).toContain('/command-');
@@ -68,27 +79,41 @@ describe('what a command finds', () => {
 });
 
 describe('a command that fails', () => {
-  const refusal = (prepared: Prepared) => lines(prepared).then(() => null, (error: unknown) => error);
+  const refusal = (prepared: Prepared) =>
+    lines(prepared).then(
+      () => null,
+      (error: unknown) => error,
+    );
 
   it('is refused with what it said last, without the secrets of its config', async () => {
     const script = `
       echo 'as zqcommandsecret/+\\"1 or zqcommandsecret/+"1' >&2; echo 'zqcommandsecret%2F%2B%221 at ab of cab' >&2
       echo '(see there)' >&2; echo '{"of": "a record"}' >&2; exit 3`;
     const prepared = prepare(script, {}, undefined, { login: { password: SECRET }, port: 5432, short: 'ab' });
-    expect(await refusal(prepared)).toMatchObject({ status: 'transfer_broken', message: 'sample failed with status 3: *** at *** of cab' });
-    expect(prepared.logged).toEqual(['as *** or ***', '*** at *** of cab', '(see there)', '…'].map((line) => `sample: ${line}`));
+    expect(await refusal(prepared)).toMatchObject({
+      status: 'transfer_broken',
+      message: 'sample failed with status 3: *** at *** of cab',
+    });
+    expect(prepared.logged).toEqual(
+      ['as *** or ***', '*** at *** of cab', '(see there)', '…'].map((line) => `sample: ${line}`),
+    );
   });
 
   it('is refused where it says nothing, is killed, or is not there', async () => {
     expect(await refusal(prepare('exit 1'))).toMatchObject({ message: 'sample failed with status 1' });
     expect(await refusal(prepare('kill -9 $$'))).toMatchObject({ message: 'sample was killed' });
-    expect(await refusal(prepare('', { command: ['/no/such/tap'] }))).toMatchObject({ status: 'source_refused', message: /MILLRACE_TAPS/ });
+    expect(await refusal(prepare('', { command: ['/no/such/tap'] }))).toMatchObject({
+      status: 'source_refused',
+      message: /MILLRACE_TAPS/,
+    });
   });
 
   it('has given its lines, but for one that it did not end', async () => {
     const { call, context } = prepare('echo one; printf two; exit 1');
     const given: string[] = [];
-    const reading = (async () => { for await (const { text } of commandLines(call, context)) given.push(text); })();
+    const reading = (async () => {
+      for await (const { text } of commandLines(call, context)) given.push(text);
+    })();
     await expect(reading).rejects.toThrow('status 1');
     expect(given).toEqual(['one']);
     expect(await texts(prepare('echo one; printf two'))).toEqual(['one', 'two']);
@@ -125,7 +150,9 @@ describe('a command that asks for too much', () => {
   });
 
   it('waits until its lines are taken', async () => {
-    const { call, context } = prepare(`i=0; while [ $i -lt 4000 ]; do i=$((i+1)); echo $i > count; echo $i ${PADDING}; done`);
+    const { call, context } = prepare(
+      `i=0; while [ $i -lt 4000 ]; do i=$((i+1)); echo $i > count; echo $i ${PADDING}; done`,
+    );
     const reading = commandLines(call, context);
     expect((await reading.next()).value).toMatchObject({ text: `1 ${PADDING}` });
     const [folder] = await readdir(context.scratch);
@@ -150,7 +177,7 @@ describe.concurrent('a command ends', () => {
 
   const start = async (prepared: Prepared) => {
     const reading = commandLines(prepared.call, prepared.context);
-    const { value } = await reading.next() as { value: Line };
+    const { value } = (await reading.next()) as { value: Line };
     return { reading, pids: value.text.split(' ').map(Number) };
   };
   const allGone = (pids: number[]) => waitFor('all have ended', async () => !pids.some(isAlive));
@@ -203,8 +230,10 @@ describe.concurrent('a command ends', () => {
       const context = { scratch: '${context.scratch}', signal: AbortSignal.timeout(${HANGS_MS}), log() {} };
       for await (const { text } of commandLines(call, context)) console.log(text);
     `;
-    const ours = spawn(process.execPath, ['--input-type=module', '-e', program], { stdio: ['ignore', 'pipe', 'inherit'] });
-    const [line] = await once(createInterface(ours.stdout), 'line') as [string];
+    const ours = spawn(process.execPath, ['--input-type=module', '-e', program], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const [line] = (await once(createInterface(ours.stdout), 'line')) as [string];
     const pids = line.split(' ').map(Number);
     expect(pids.every(isAlive)).toBe(true);
     ours.kill('SIGKILL');

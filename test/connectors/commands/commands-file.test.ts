@@ -2,31 +2,50 @@ import { expect, it } from 'vitest';
 import { readCommands, readCommandsFile } from '../../../connectors/commands/commands-file.ts';
 
 it('a command is given with its kind and its program, and the rest has defaults', () => {
-  const read = readCommands(JSON.stringify({
-    crm: { kind: 'singer', command: ['/opt/tap-crm', '-v'] },
-    shop: {
-      kind: 'airbyte', command: ['/opt/source-shop'], env: { REGION: 'eu' }, timeout_minutes: 0.5, memory_mib: 64,
-      catalog_option: '--properties',
-    },
-  }));
+  const read = readCommands(
+    JSON.stringify({
+      crm: { kind: 'singer', command: ['/opt/tap-crm', '-v'] },
+      shop: {
+        kind: 'airbyte',
+        command: ['/opt/source-shop'],
+        env: { REGION: 'eu' },
+        timeout_minutes: 0.5,
+        memory_mib: 64,
+        catalog_option: '--properties',
+      },
+    }),
+  );
   expect(Object.fromEntries(read as ReadonlyMap<string, unknown>)).toEqual({
-    crm: { kind: 'singer', command: ['/opt/tap-crm', '-v'], env: {}, timeoutMinutes: 360, memoryMib: 2_048, catalogOption: '--catalog' },
+    crm: {
+      kind: 'singer',
+      command: ['/opt/tap-crm', '-v'],
+      env: {},
+      timeoutMinutes: 360,
+      memoryMib: 2_048,
+      catalogOption: '--catalog',
+    },
     shop: {
-      kind: 'airbyte', command: ['/opt/source-shop'], env: { REGION: 'eu' }, timeoutMinutes: 0.5, memoryMib: 64,
+      kind: 'airbyte',
+      command: ['/opt/source-shop'],
+      env: { REGION: 'eu' },
+      timeoutMinutes: 0.5,
+      memoryMib: 64,
       catalogOption: '--properties',
     },
   });
 });
 
 it('all that is wrong is told by its place, and nothing is quoted', () => {
-  const read = readCommands(JSON.stringify({
-    a: { kind: 'dbt', command: ['tap'] },
-    b: { kind: 'singer', command: [], env: { 'A B': 'zqsecret' }, memory_mib: 63 },
-    c: { kind: 'singer', command: '/opt/tap', timeout_minutes: 0, enviroment: {} },
-    d: { kind: 'singer', command: ['/opt/tap\0'], env: { PIN: 1234 }, memory_mib: 1.5, timeout_minutes: 10_081 },
-    E: { kind: 'singer', command: ['/opt/tap'] },
-    f: null,
-  })) as string;
+  const read = readCommands(
+    JSON.stringify({
+      a: { kind: 'dbt', command: ['tap'] },
+      b: { kind: 'singer', command: [], env: { 'A B': 'zqsecret' }, memory_mib: 63 },
+      c: { kind: 'singer', command: '/opt/tap', timeout_minutes: 0, enviroment: {} },
+      d: { kind: 'singer', command: ['/opt/tap\0'], env: { PIN: 1234 }, memory_mib: 1.5, timeout_minutes: 10_081 },
+      E: { kind: 'singer', command: ['/opt/tap'] },
+      f: null,
+    }),
+  ) as string;
   expect(read.replace('names a file with errors: ', '').split('; ').toSorted()).toEqual([
     'E has a name that is not of small letters, digits, _ and -',
     'a.command begins with the path of a program, from / on',

@@ -5,8 +5,16 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Commands } from '../../../connectors/commands/commands-file.ts';
 import {
-  type AnyConnector, BATCH_BYTES, BATCH_ITEMS, type Batch, type ConnectorContext, type Cursor, type Reading, secretMembers,
-  type SourceRecord, type Stream,
+  type AnyConnector,
+  BATCH_BYTES,
+  BATCH_ITEMS,
+  type Batch,
+  type ConnectorContext,
+  type Cursor,
+  type Reading,
+  secretMembers,
+  type SourceRecord,
+  type Stream,
 } from '../../../connectors/core/contract.ts';
 import { readFetchAllow, type FetchAllow } from '../../../connectors/core/fetch-allow.ts';
 import { guardedFetch } from '../../../connectors/core/guarded-fetch.ts';
@@ -38,14 +46,21 @@ export type PreparedSource = {
   stop?: () => Promise<void>;
 };
 
-/** What a source may be without: records that can be malformed, an answer that asks for patience, or how much there is to read. */
+/**
+ * What a source may be without: records that can be malformed, an answer that asks for patience, or how much there is
+ * to read.
+ */
 type Without = 'malformed records' | 'throttling' | 'progress';
 
 /** Sources whose cursor is no value of a field, or is kept by the program behind them. */
 const OWN_CURSORS = ['airbyte', 'http-file', 's3', 'singer'];
 
 /** What every source has to pass. `prepare` makes one with `records` in it. */
-export function sourceContract(connector: AnyConnector, prepare: () => Promise<PreparedSource>, without: readonly Without[] = []): void {
+export function sourceContract(
+  connector: AnyConnector,
+  prepare: () => Promise<PreparedSource>,
+  without: readonly Without[] = [],
+): void {
   const source = connector.source!;
   const unlessWithout = (feature: Without) => (without.includes(feature) ? [] : [feature]);
   const logged: string[] = [];
@@ -67,22 +82,32 @@ export function sourceContract(connector: AnyConnector, prepare: () => Promise<P
 
   const inTime = () => AbortSignal.timeout(HANGS_MS);
   const context = (): ConnectorContext => testContext(inTime(), logged, made.commands);
-  const discover = () => discovered ??= (async () => {
-    const known = context();
-    return { known, streams: await source.discover(settings, known) };
-  })();
-  const reading = (mode: Reading['mode'], cursor: Cursor | null): Reading =>
-    ({ stream: made.stream, mode, cursorField: mode === 'full' ? null : made.cursorField, cursor });
+  const discover = () =>
+    (discovered ??= (async () => {
+      const known = context();
+      return { known, streams: await source.discover(settings, known) };
+    })());
+  const reading = (mode: Reading['mode'], cursor: Cursor | null): Reading => ({
+    stream: made.stream,
+    mode,
+    cursorField: mode === 'full' ? null : made.cursorField,
+    cursor,
+  });
   const read = (mode: Reading['mode'], cursor: Cursor | null = null): Promise<Batch[]> => {
     const key = JSON.stringify([mode, cursor]);
     if (!readings.has(key)) readings.set(key, readAnew(mode, cursor));
     return readings.get(key)!;
   };
-  /** The first asks for the streams itself, as a run that goes on does; the others know what `discover` has told, as one that begins. */
+  /**
+   * The first asks for the streams itself, as a run that goes on does; the others know what `discover` has told, as one
+   * that begins.
+   */
   const readAnew = async (mode: Reading['mode'], cursor: Cursor | null): Promise<Batch[]> => {
     const known = hasRead ? (await discover()).known : context();
     hasRead = true;
-    const batches = await Array.fromAsync(source.read(settings, reading(mode, cursor), Object.assign(known, { signal: inTime() })));
+    const batches = await Array.fromAsync(
+      source.read(settings, reading(mode, cursor), Object.assign(known, { signal: inTime() })),
+    );
     for (const { items, bytes, cursor: after } of batches) {
       said.push(JSON.stringify(after));
       expect(items.length).toBeLessThanOrEqual(BATCH_ITEMS);
@@ -96,7 +121,10 @@ export function sourceContract(connector: AnyConnector, prepare: () => Promise<P
 
     it('refuses wrong ones, in words that quote no secret', async () => {
       const wrong = connector.settings.parse(made.wrong.settings);
-      const refusal = await source.check(wrong, context()).then(() => null, (error: unknown) => error as Refusal);
+      const refusal = await source.check(wrong, context()).then(
+        () => null,
+        (error: unknown) => error as Refusal,
+      );
       expect(refusal).toBeInstanceOf(Refusal);
       expect(refusal!.message).toMatch(made.wrong.says);
       said.push(refusal!.message);
@@ -107,7 +135,8 @@ export function sourceContract(connector: AnyConnector, prepare: () => Promise<P
       const stream = streams.find(({ name }) => name === made.stream)!;
       const fields = new Set(stream.fields.map(({ name }) => name));
       expect(Object.keys(made.records[0]!).filter((name) => !fields.has(name))).toEqual([]);
-      if (made.cursorField !== null) expect(stream.incremental).toEqual({ fields: expect.arrayContaining([made.cursorField]) });
+      if (made.cursorField !== null)
+        expect(stream.incremental).toEqual({ fields: expect.arrayContaining([made.cursorField]) });
       else if (stream.incremental !== 'own') expect(stream.incremental).toEqual({ fields: [] });
     });
 
@@ -176,8 +205,14 @@ export function sourceContract(connector: AnyConnector, prepare: () => Promise<P
 
     it.for(unlessWithout('throttling'))('passes on for how long it wants to be left alone: %s', async () => {
       const seconds = await made.throttle!();
-      const refusal = await source.check(settings, context()).then(() => null, (error: unknown) => error as Refusal);
-      expect(refusal).toMatchObject({ status: 'source_unavailable', ...(seconds === null ? {} : { extra: { retry_after: seconds } }) });
+      const refusal = await source.check(settings, context()).then(
+        () => null,
+        (error: unknown) => error as Refusal,
+      );
+      expect(refusal).toMatchObject({
+        status: 'source_unavailable',
+        ...(seconds === null ? {} : { extra: { retry_after: seconds } }),
+      });
       said.push(refusal!.message);
     });
 
@@ -191,16 +226,24 @@ export function sourceContract(connector: AnyConnector, prepare: () => Promise<P
 }
 
 /** What a connector gets under test: this machine may be reached. */
-export function testContext(signal: AbortSignal, logged: string[] = [], commands: Commands = new Map()): ConnectorContext {
+export function testContext(
+  signal: AbortSignal,
+  logged: string[] = [],
+  commands: Commands = new Map(),
+): ConnectorContext {
   const allow = readFetchAllow('127.0.0.1') as FetchAllow;
   const scratch = mkdtempSync(join(tmpdir(), 'millrace-scratch-'));
   onFileEnd(() => rm(scratch, { recursive: true }));
   return { fetch: guardedFetch(allow), allow, commands, scratch, signal, log: (line) => logged.push(line) };
 }
 
-/** The texts in the secret members that tell the right settings from the wrong ones: others, as a table's name, are no secret. */
+/**
+ * The texts in the secret members that tell the right settings from the wrong ones: others, as a table's name, are no
+ * secret.
+ */
 function secretsOf(connector: AnyConnector, { settings, wrong }: PreparedSource): string[] {
-  const textsOf = (given: Record<string, unknown>) => secretMembers(connector.settings).flatMap((name) => textsIn(given[name]));
+  const textsOf = (given: Record<string, unknown>) =>
+    secretMembers(connector.settings).flatMap((name) => textsIn(given[name]));
   const [right, other] = [textsOf(settings), textsOf(wrong.settings)];
   return [...right.filter((text) => !other.includes(text)), ...other.filter((text) => !right.includes(text))];
 }
@@ -215,5 +258,7 @@ function recordsOf(batches: Batch[]): SourceRecord[] {
 }
 
 function setOf(records: SourceRecord[]): Set<string> {
-  return new Set(records.map((record) => JSON.stringify(Object.entries(record).toSorted(([a], [b]) => (a < b ? -1 : 1)))));
+  return new Set(
+    records.map((record) => JSON.stringify(Object.entries(record).toSorted(([a], [b]) => (a < b ? -1 : 1)))),
+  );
 }

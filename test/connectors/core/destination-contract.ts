@@ -1,5 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type AnyConnector, secretMembers, type SourceRecord, type WriteOutcome, type Writing } from '../../../connectors/core/contract.ts';
+import {
+  type AnyConnector,
+  secretMembers,
+  type SourceRecord,
+  type WriteOutcome,
+  type Writing,
+} from '../../../connectors/core/contract.ts';
 import { Refusal } from '../../../domain/core/refusal.ts';
 import { rememberSecret } from '../../harness/core/people.ts';
 import { HANGS_MS } from '../../harness/core/wait.ts';
@@ -45,7 +51,11 @@ export function destinationContract(connector: AnyConnector, prepare: () => Prom
   afterAll(() => made.stop());
 
   const context = () => testContext(AbortSignal.timeout(HANGS_MS), logged);
-  const write = async (batchId: string, records: SourceRecord[], more: Partial<Writing> = {}): Promise<WriteOutcome[]> => {
+  const write = async (
+    batchId: string,
+    records: SourceRecord[],
+    more: Partial<Writing> = {},
+  ): Promise<WriteOutcome[]> => {
     const writing = { stream: made.stream, key: made.key, batchId, records, answered: 0, isRemoval: false, ...more };
     const outcomes = (await Array.fromAsync(destination.write(settings, writing, context()))).flat();
     expect(outcomes).toHaveLength(records.length);
@@ -53,7 +63,10 @@ export function destinationContract(connector: AnyConnector, prepare: () => Prom
     return outcomes;
   };
   const refusalOf = async (work: Promise<unknown>): Promise<Refusal> => {
-    const refusal = await work.then(() => null, (error: unknown) => error);
+    const refusal = await work.then(
+      () => null,
+      (error: unknown) => error,
+    );
     expect(refusal).toBeInstanceOf(Refusal);
     said.push((refusal as Refusal).message);
     return refusal as Refusal;
@@ -61,7 +74,8 @@ export function destinationContract(connector: AnyConnector, prepare: () => Prom
   const isDone = ({ kind }: WriteOutcome) => kind !== 'failed';
 
   describe(`the destination ${connector.name}`, () => {
-    it('is reached by the right settings', () => expect(destination.check(settings, context())).resolves.toBeUndefined());
+    it('is reached by the right settings', () =>
+      expect(destination.check(settings, context())).resolves.toBeUndefined());
 
     it('refuses wrong ones, in words that quote no secret', async () => {
       const refusal = await refusalOf(destination.check(connector.settings.parse(made.wrong.settings), context()));
@@ -71,7 +85,9 @@ export function destinationContract(connector: AnyConnector, prepare: () => Prom
     it('tells what it takes, or takes anything', async () => {
       const streams = await destination.discover(settings, context());
       const fields = streams?.find(({ name }) => name === made.stream)?.fields.map(({ name }) => name);
-      expect(streams === null ? [] : Object.keys(made.records[0]!).filter((name) => !fields!.includes(name))).toEqual([]);
+      expect(streams === null ? [] : Object.keys(made.records[0]!).filter((name) => !fields!.includes(name))).toEqual(
+        [],
+      );
     });
 
     it('takes records, and the same ones again without harm', async () => {
@@ -84,7 +100,14 @@ export function destinationContract(connector: AnyConnector, prepare: () => Prom
 
     it('brings the outcomes of those that are left, where some were answered before', async () => {
       const answered = made.records.length - 2;
-      const writing = { stream: made.stream, key: made.key, batchId: 'batch-2', records: made.records, answered, isRemoval: false };
+      const writing = {
+        stream: made.stream,
+        key: made.key,
+        batchId: 'batch-2',
+        records: made.records,
+        answered,
+        isRemoval: false,
+      };
       const sent: number[] = [];
       const sending = (count: number) => void sent.push(count);
       const outcomes = (await Array.fromAsync(destination.write(settings, { ...writing, sending }, context()))).flat();
@@ -107,7 +130,9 @@ export function destinationContract(connector: AnyConnector, prepare: () => Prom
     });
 
     it('removes records by their key', async () => {
-      const gone = made.records.slice(0, 2).map((record) => Object.fromEntries(made.key.map((field) => [field, record[field]!])));
+      const gone = made.records
+        .slice(0, 2)
+        .map((record) => Object.fromEntries(made.key.map((field) => [field, record[field]!])));
       for (const batchId of ['batch-5', 'batch-6']) {
         expect((await write(batchId, gone, { isRemoval: true })).every(isDone)).toBe(true);
         expect(setOf(await made.held())).toEqual(setOf(made.records.slice(2)));
@@ -122,26 +147,36 @@ export function destinationContract(connector: AnyConnector, prepare: () => Prom
       const sending = (count: number) => void sent.push(count);
       const written = { stream: made.stream, key: made.key, batchId: 'batch-8', records: made.records };
       const writing = { ...written, answered: 0, isRemoval: false, sending };
-      await expect(Array.fromAsync(destination.write(settings, writing, testContext(stop, logged)))).rejects.toThrow('drained');
+      await expect(Array.fromAsync(destination.write(settings, writing, testContext(stop, logged)))).rejects.toThrow(
+        'drained',
+      );
       expect(sent).toEqual([0]);
       expect(setOf(await made.held())).toEqual(setOf(made.records.slice(2)));
     });
 
     it('passes on for how long it wants to be left alone', async () => {
       const seconds = await made.throttle();
-      const expected = { status: 'source_unavailable', ...(seconds === null ? {} : { extra: { retry_after: seconds } }) };
+      const expected = {
+        status: 'source_unavailable',
+        ...(seconds === null ? {} : { extra: { retry_after: seconds } }),
+      };
       expect(await refusalOf(destination.check(settings, context()))).toMatchObject(expected);
       expect(await refusalOf(write('batch-9', made.records))).toMatchObject(expected);
     });
 
     it('names no secret in what it logs or says', () => {
       const kept = [...logged, ...said].join('\n');
-      const secrets = secretMembers(connector.settings).flatMap((name) => [made.settings[name], made.wrong.settings[name]]);
+      const secrets = secretMembers(connector.settings).flatMap((name) => [
+        made.settings[name],
+        made.wrong.settings[name],
+      ]);
       expect(secrets.filter((value) => typeof value === 'string' && kept.includes(value))).toEqual([]);
     });
   });
 }
 
 function setOf(records: SourceRecord[]): Set<string> {
-  return new Set(records.map((record) => JSON.stringify(Object.entries(record).toSorted(([a], [b]) => (a < b ? -1 : 1)))));
+  return new Set(
+    records.map((record) => JSON.stringify(Object.entries(record).toSorted(([a], [b]) => (a < b ? -1 : 1)))),
+  );
 }

@@ -6,7 +6,16 @@ import { type FetchAllow, readFetchAllow } from '../../../connectors/core/fetch-
 import { filePart, fileVersion } from '../../../connectors/core/file-version.ts';
 import { guardedFetch } from '../../../connectors/core/guarded-fetch.ts';
 import { Refusal } from '../../../domain/core/refusal.ts';
-import { type Answer, endless, file, hangUp, httpSource, inTurn, redirect, status } from '../../harness/core/http-source.ts';
+import {
+  type Answer,
+  endless,
+  file,
+  hangUp,
+  httpSource,
+  inTurn,
+  redirect,
+  status,
+} from '../../harness/core/http-source.ts';
 import { waitFor } from '../../harness/core/wait.ts';
 
 const source = await httpSource();
@@ -50,7 +59,11 @@ describe('a file', () => {
   it('comes whole, its pieces counted', async () => {
     for (const isChunked of [false, true]) {
       let counted = 0;
-      const { bytes } = await fetched(source.serve('/f', file(FIRST, { isChunked })), { onBytes: (length) => { counted += length; } });
+      const { bytes } = await fetched(source.serve('/f', file(FIRST, { isChunked })), {
+        onBytes: (length) => {
+          counted += length;
+        },
+      });
       expect({ sha: sha(bytes), counted }).toEqual({ sha: sha(FIRST), counted: SIZE });
     }
     expect(await fetched(source.serve('/f', file(Buffer.alloc(0))))).toEqual({ bytes: Buffer.alloc(0) });
@@ -62,13 +75,22 @@ describe('a file', () => {
       const asked = source.asked.length;
       const url = source.serve('/f', inTurn(broken(100_000), broken(50_000), broken(0), file(FIRST, { etag: ETAG })));
       let counted = 0;
-      const { bytes, refusal } = await fetched(url, { headers: { 'X-Key': 'k' }, onBytes: (length) => { counted += length; } });
+      const { bytes, refusal } = await fetched(url, {
+        headers: { 'X-Key': 'k' },
+        onBytes: (length) => {
+          counted += length;
+        },
+      });
       expect({ refusal, sha: sha(bytes), counted }).toEqual({ refusal: undefined, sha: sha(FIRST), counted: SIZE });
       const [first, ...more] = source.asked.slice(asked).map(({ headers }) => headers);
       expect(first).not.toHaveProperty('range');
       expect(more).toHaveLength(3);
       for (const headers of more) {
-        expect(headers).toMatchObject({ 'range': expect.stringMatching(/^bytes=\d+-$/) as string, 'if-range': ETAG, 'x-key': 'k' });
+        expect(headers).toMatchObject({
+          range: expect.stringMatching(/^bytes=\d+-$/) as string,
+          'if-range': ETAG,
+          'x-key': 'k',
+        });
       }
     }
   });
@@ -82,14 +104,24 @@ describe('a file', () => {
   });
 
   it('goes on through failures of the source that pass', async () => {
-    const url = source.serve('/f', inTurn(
-      file(FIRST, { etag: ETAG, breaksAfter: 100_000 }), status(503), hangUp, status(429), file(FIRST, { etag: ETAG }),
-    ));
+    const url = source.serve(
+      '/f',
+      inTurn(
+        file(FIRST, { etag: ETAG, breaksAfter: 100_000 }),
+        status(503),
+        hangUp,
+        status(429),
+        file(FIRST, { etag: ETAG }),
+      ),
+    );
     expect(sha((await fetched(url)).bytes)).toBe(sha(FIRST));
   });
 
   it('goes on through its redirect, since that may hold a signature for a while only', async () => {
-    const target = elsewhere.serve('/f', inTurn(file(FIRST, { etag: ETAG, breaksAfter: 100_000 }), file(FIRST, { etag: ETAG })));
+    const target = elsewhere.serve(
+      '/f',
+      inTurn(file(FIRST, { etag: ETAG, breaksAfter: 100_000 }), file(FIRST, { etag: ETAG })),
+    );
     const url = source.serve('/r', redirect(target));
     const asked = source.asked.length;
     expect(sha((await fetched(url, { headers: { 'X-Key': 'k' } })).bytes)).toBe(sha(FIRST));
@@ -104,7 +136,9 @@ describe('a file', () => {
     const parts: Answer = (request, response) => {
       const start = firstByte(request);
       const part = large.subarray(start, start + 70_000);
-      response.writeHead(206, { 'etag': ETAG, 'content-range': `bytes ${start}-${start + part.length - 1}/${large.length}` }).end(part);
+      response
+        .writeHead(206, { etag: ETAG, 'content-range': `bytes ${start}-${start + part.length - 1}/${large.length}` })
+        .end(part);
     };
     const url = source.serve('/f', inTurn(file(large, { etag: ETAG, breaksAfter: 70_000 }), parts));
     const { bytes, refusal } = await fetched(url);
@@ -123,7 +157,10 @@ describe('a file', () => {
   });
 
   it('is not asked for again when the source says no in between', async () => {
-    const url = source.serve('/f', inTurn(file(FIRST, { etag: ETAG, breaksAfter: 100_000 }), status(403), file(FIRST, { etag: ETAG })));
+    const url = source.serve(
+      '/f',
+      inTurn(file(FIRST, { etag: ETAG, breaksAfter: 100_000 }), status(403), file(FIRST, { etag: ETAG })),
+    );
     expectUnspliced(await fetched(url), 'source_refused', /403/);
   });
 
@@ -143,14 +180,19 @@ describe('a file', () => {
 describe('bytes of two versions are not put together', () => {
   const first = file(FIRST, { etag: ETAG, breaksAfter: 100_000 });
   const dated = file(FIRST, { modified: HOUR_AGO, breaksAfter: 100_000 });
-  const answer206 = (bytes: Buffer, headers: Record<string, string>): Answer => (request, response) => {
-    expect(firstByte(request)).toBe(100_000);
-    response.writeHead(206, headers).end(bytes);
-  };
-  const rest = (bytes: Buffer, headers: Record<string, string>) => answer206(bytes.subarray(100_000), {
-    'etag': ETAG, 'content-range': `bytes 100000-${bytes.length - 1}/${bytes.length}`, ...headers,
-  });
-  const now = { 'date': HOUR_AGO.toUTCString(), 'last-modified': HOUR_AGO.toUTCString() };
+  const answer206 =
+    (bytes: Buffer, headers: Record<string, string>): Answer =>
+    (request, response) => {
+      expect(firstByte(request)).toBe(100_000);
+      response.writeHead(206, headers).end(bytes);
+    };
+  const rest = (bytes: Buffer, headers: Record<string, string>) =>
+    answer206(bytes.subarray(100_000), {
+      etag: ETAG,
+      'content-range': `bytes 100000-${bytes.length - 1}/${bytes.length}`,
+      ...headers,
+    });
+  const now = { date: HOUR_AGO.toUTCString(), 'last-modified': HOUR_AGO.toUTCString() };
 
   const twice = Buffer.concat([SECOND, SECOND]);
   const lastButOne = { 'content-range': `bytes 100000-${SIZE - 2}/${SIZE}`, 'content-length': String(SIZE - 100_000) };
@@ -160,21 +202,50 @@ describe('bytes of two versions are not put together', () => {
   it.each([
     ['the source sends the new version whole', first, file(SECOND, { etag: '"v2"' }), changed, /changed the file/],
     ['it sends it whole by its date', dated, file(SECOND, { modified: new Date() }), changed, /changed the file/],
-    ['it sends a part of it all the same', first, file(SECOND, { etag: '"v2"', parts: 'any' }), changed, /changed the file/],
-    ['it sends a part by its date', dated, file(SECOND, { modified: new Date(), parts: 'any' }), changed, /changed the file/],
+    [
+      'it sends a part of it all the same',
+      first,
+      file(SECOND, { etag: '"v2"', parts: 'any' }),
+      changed,
+      /changed the file/,
+    ],
+    [
+      'it sends a part by its date',
+      dated,
+      file(SECOND, { modified: new Date(), parts: 'any' }),
+      changed,
+      /changed the file/,
+    ],
     ['the new version is shorter than what has come', first, status(416), changed, /changed the file/],
     ['the same ETag comes with another size', first, rest(twice, {}), changed, /changed the file/],
     ['the ETag has become a weak one', first, rest(SECOND, { etag: `W/${ETAG}` }), changed, /changed the file/],
     ['the source sends no parts', first, file(FIRST, { etag: ETAG, parts: 'none' }), broken, /only the whole/],
     ['the part is not said to be of any version', dated, rest(SECOND, {}), broken, /which version/],
-    ['it sends another part', first, rest(SECOND, { 'content-range': `bytes 5-${SIZE - 1}/${SIZE}` }), broken, /another part/],
+    [
+      'it sends another part',
+      first,
+      rest(SECOND, { 'content-range': `bytes 5-${SIZE - 1}/${SIZE}` }),
+      broken,
+      /another part/,
+    ],
     ['it does not say which part', first, answer206(SECOND, { etag: ETAG }), broken, /another part/],
-    ['it does not say of how many', first, rest(SECOND, { 'content-range': `bytes 100000-${SIZE - 1}/*` }), broken, /another part/],
+    [
+      'it does not say of how many',
+      first,
+      rest(SECOND, { 'content-range': `bytes 100000-${SIZE - 1}/*` }),
+      broken,
+      /another part/,
+    ],
     ['its length is not that of the part', first, rest(SECOND, lastButOne), broken, /another part/],
     ['there is no version', file(FIRST, { breaksAfter: 100_000 }), file(SECOND), broken, /names no version/],
     ['there is a weak ETag, and a date', weak, file(SECOND), broken, /names no version/],
-    ['the file may change within the second', file(FIRST, { headers: now, breaksAfter: 100_000 }), file(SECOND, { headers: now }),
-      broken, /names no version/],
+    [
+      'the file may change within the second',
+      file(FIRST, { headers: now, breaksAfter: 100_000 }),
+      file(SECOND, { headers: now }),
+      broken,
+      /names no version/,
+    ],
   ] as [string, Answer, Answer, string, RegExp][])('when %s', async (_, before, after, code, words) => {
     const outcome = await fetched(source.serve('/f', inTurn(before, after)));
     expectUnspliced(outcome, code, words);
@@ -185,10 +256,15 @@ describe('bytes of two versions are not put together', () => {
     const chunked: Answer = (request, response) => {
       const start = firstByte(request);
       const range = `bytes ${start}-${SIZE - 1}/${SIZE}`;
-      response.writeHead(206, { 'etag': ETAG, 'content-range': range, 'transfer-encoding': 'chunked' })
+      response
+        .writeHead(206, { etag: ETAG, 'content-range': range, 'transfer-encoding': 'chunked' })
         .end(Buffer.concat([FIRST.subarray(start), SECOND]));
     };
-    expectUnspliced(await fetched(source.serve('/f', inTurn(first, chunked))), 'source_changed', /more of the file than it announced/);
+    expectUnspliced(
+      await fetched(source.serve('/f', inTurn(first, chunked))),
+      'source_changed',
+      /more of the file than it announced/,
+    );
   });
 });
 
@@ -203,7 +279,9 @@ describe('a file is refused', () => {
   it('when it is too large, and comes without an end', async () => {
     let isGone = false;
     const url = source.serve('/f', (request, response, nth) => {
-      request.socket.on('close', () => { isGone = true; });
+      request.socket.on('close', () => {
+        isGone = true;
+      });
       endless(request, response, nth);
     });
     const { bytes, refusal } = await fetched(url, { maxBytes: 2_000_000 });
@@ -214,11 +292,14 @@ describe('a file is refused', () => {
 
   it('when its encoding is not gzip', async () => {
     for (const encoding of ['gzip', 'x-gzip', 'GZIP', 'identity']) {
-      expect(sha((await fetched(source.serve('/f', file(FIRST, { headers: { 'content-encoding': encoding } })))).bytes)).toBe(sha(FIRST));
+      expect(
+        sha((await fetched(source.serve('/f', file(FIRST, { headers: { 'content-encoding': encoding } })))).bytes),
+      ).toBe(sha(FIRST));
     }
     for (const encoding of ['br', 'deflate', 'zstd', 'gzip, gzip']) {
-      expect((await fetched(source.serve('/f', file(FIRST, { headers: { 'content-encoding': encoding } })))).refusal)
-        .toMatchObject({ status: 'source_refused', message: expect.stringMatching(/Content-Encoding/) as string });
+      expect(
+        (await fetched(source.serve('/f', file(FIRST, { headers: { 'content-encoding': encoding } })))).refusal,
+      ).toMatchObject({ status: 'source_refused', message: expect.stringMatching(/Content-Encoding/) as string });
     }
   });
 
@@ -235,7 +316,9 @@ describe('a reader that wants no more', () => {
   it('has the connection end, and while it waits to go on, its own reason', async () => {
     let isGone = false;
     const url = source.serve('/f', (request, response, nth) => {
-      request.socket.on('close', () => { isGone = true; });
+      request.socket.on('close', () => {
+        isGone = true;
+      });
       endless(request, response, nth);
     });
     for await (const piece of download(fetch, url, { maxBytes: 1e9 })) {
@@ -246,9 +329,12 @@ describe('a reader that wants no more', () => {
 
     const unwanted = new AbortController();
     const reason = new Error('not wanted');
-    const broken = source.serve('/f', inTurn(file(FIRST, { etag: ETAG, breaksAfter: 100_000 }), (_, response) => {
-      response.writeHead(503).end(() => unwanted.abort(reason));
-    }));
+    const broken = source.serve(
+      '/f',
+      inTurn(file(FIRST, { etag: ETAG, breaksAfter: 100_000 }), (_, response) => {
+        response.writeHead(503).end(() => unwanted.abort(reason));
+      }),
+    );
     await expect(fetched(broken, { signal: unwanted.signal, pauseMs: 20 })).rejects.toBe(reason);
   });
 });
@@ -275,19 +361,30 @@ describe('the version and the part that headers name', () => {
       expect(fileVersion({ etag, 'last-modified': modified, date })).toBeUndefined();
     }
     expect(fileVersion({ 'last-modified': modified, date })).toEqual({ header: 'last-modified', validator: modified });
-    expect(fileVersion({ 'last-modified': modified, 'date': modified })).toBeUndefined();
+    expect(fileVersion({ 'last-modified': modified, date: modified })).toBeUndefined();
     expect(fileVersion({ 'last-modified': modified })).toBeUndefined();
     expect(fileVersion({ 'last-modified': 'soon', date })).toBeUndefined();
   });
 
   it('is a part that fits into its file', () => {
     const size = fc.integer({ min: 0, max: 1e12 });
-    fc.assert(fc.property(size, size, size, (first, last, total) => {
-      const isPart = first <= last && last < total;
-      expect(filePart({ 'content-range': `bytes ${first}-${last}/${total}` }))
-        .toEqual(isPart ? { start: first, end: last + 1, total } : undefined);
-    }));
-    for (const range of ['', 'bytes 0-1', 'bytes */10', 'bytes 0-1/*', 'bytes -1-1/2', 'items 0-1/2', 'bytes 0-1/2, 0-1/2']) {
+    fc.assert(
+      fc.property(size, size, size, (first, last, total) => {
+        const isPart = first <= last && last < total;
+        expect(filePart({ 'content-range': `bytes ${first}-${last}/${total}` })).toEqual(
+          isPart ? { start: first, end: last + 1, total } : undefined,
+        );
+      }),
+    );
+    for (const range of [
+      '',
+      'bytes 0-1',
+      'bytes */10',
+      'bytes 0-1/*',
+      'bytes -1-1/2',
+      'items 0-1/2',
+      'bytes 0-1/2, 0-1/2',
+    ]) {
       expect(filePart({ 'content-range': range })).toBeUndefined();
     }
     expect(filePart({})).toBeUndefined();

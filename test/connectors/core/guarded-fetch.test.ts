@@ -1,17 +1,32 @@
 import { buffer } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import { NOTHING_ALLOWED, readFetchAllow } from '../../../connectors/core/fetch-allow.ts';
-import { type FetchSettings, type GuardedFetch, guardedFetch, type GuardedRequest } from '../../../connectors/core/guarded-fetch.ts';
+import {
+  type FetchSettings,
+  type GuardedFetch,
+  guardedFetch,
+  type GuardedRequest,
+} from '../../../connectors/core/guarded-fetch.ts';
 import { Refusal } from '../../../domain/core/refusal.ts';
 import {
-  certificate, endless, file, hangUp, httpSource, inTurn, raw, redirect, silence, status, trust,
+  certificate,
+  endless,
+  file,
+  hangUp,
+  httpSource,
+  inTurn,
+  raw,
+  redirect,
+  silence,
+  status,
+  trust,
 } from '../../harness/core/http-source.ts';
 import { rememberSecret } from '../../harness/core/people.ts';
 import { waitFor } from '../../harness/core/wait.ts';
 
 const SECRET = 'zqsourcesecret';
 rememberSecret(SECRET);
-const HEADERS = { 'Authorization': `Bearer ${SECRET}`, 'X-Tenant': 't1' };
+const HEADERS = { Authorization: `Bearer ${SECRET}`, 'X-Tenant': 't1' };
 
 /** An address with a signature in its query. */
 const signed = (url: string) => `${url}?signature=${SECRET}`;
@@ -34,8 +49,10 @@ function through(allow: string, settings?: FetchSettings): GuardedFetch {
 
 const open = through('127.0.0.1,::1');
 const closed = guardedFetch(NOTHING_ALLOWED);
-const resolvingTo = (...addresses: string[]) => async () =>
-  addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
+const resolvingTo =
+  (...addresses: string[]) =>
+  async () =>
+    addresses.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }));
 
 async function read(fetch: GuardedFetch, url: string, request?: GuardedRequest): Promise<string> {
   const { body } = await fetch.request(url, request);
@@ -43,8 +60,15 @@ async function read(fetch: GuardedFetch, url: string, request?: GuardedRequest):
 }
 
 /** The refusal of a request or its body; what it says quotes neither headers nor the query. */
-async function refusal(fetch: GuardedFetch, url: string, request?: GuardedRequest): Promise<Pick<Refusal, 'status' | 'message' | 'extra'>> {
-  const error: unknown = await read(fetch, url, request).then(() => 'no refusal', (thrown: unknown) => thrown);
+async function refusal(
+  fetch: GuardedFetch,
+  url: string,
+  request?: GuardedRequest,
+): Promise<Pick<Refusal, 'status' | 'message' | 'extra'>> {
+  const error: unknown = await read(fetch, url, request).then(
+    () => 'no refusal',
+    (thrown: unknown) => thrown,
+  );
   if (!(error instanceof Refusal)) throw new Error('expected a refusal', { cause: error });
   const { status: code, message, extra } = error;
   expect(JSON.stringify({ message, extra })).not.toContain(SECRET);
@@ -53,10 +77,14 @@ async function refusal(fetch: GuardedFetch, url: string, request?: GuardedReques
 
 describe('a source that is allowed', () => {
   it('gives status, headers and bytes, over HTTP and HTTPS, IPv4 and IPv6', async () => {
-    for (const [server, host] of [[source, undefined], [v6, undefined], [secure, 'localhost']] as const) {
+    for (const [server, host] of [
+      [source, undefined],
+      [v6, undefined],
+      [secure, 'localhost'],
+    ] as const) {
       const url = server.serve('/a.csv', file(Buffer.from('a,b\n'), { etag: '"1"' }), host);
       const answer = await through('127.0.0.1,::1').request(signed(url));
-      expect(answer).toMatchObject({ status: 200, url: signed(url), headers: { 'etag': '"1"', 'content-length': '4' } });
+      expect(answer).toMatchObject({ status: 200, url: signed(url), headers: { etag: '"1"', 'content-length': '4' } });
       expect((await buffer(answer.body)).toString()).toBe('a,b\n');
       expect(server.asked.at(-1)!.path).toBe(`/a.csv?signature=${SECRET}`);
     }
@@ -66,20 +94,32 @@ describe('a source that is allowed', () => {
     await read(open, source.serve('/a', file(Buffer.from('a'))), { headers: { ...HEADERS, Accept: 'text/csv' } });
     const { headers } = source.asked.at(-1)!;
     expect(headers).toEqual({
-      'host': `127.0.0.1:${source.port}`, 'connection': 'close', 'user-agent': 'Millrace', 'accept': 'text/csv',
-      'accept-encoding': 'identity', 'authorization': HEADERS.Authorization, 'x-tenant': 't1',
+      host: `127.0.0.1:${source.port}`,
+      connection: 'close',
+      'user-agent': 'Millrace',
+      accept: 'text/csv',
+      'accept-encoding': 'identity',
+      authorization: HEADERS.Authorization,
+      'x-tenant': 't1',
     });
   });
 
   it('gets what is sent to it', async () => {
-    const url = source.serve('/hook', (request, response) => { request.pipe(response); });
-    expect(await read(open, url, { method: 'POST', body: '{"a":1}', headers: { 'Content-Type': 'application/json' } })).toBe('{"a":1}');
+    const url = source.serve('/hook', (request, response) => {
+      request.pipe(response);
+    });
+    expect(
+      await read(open, url, { method: 'POST', body: '{"a":1}', headers: { 'Content-Type': 'application/json' } }),
+    ).toBe('{"a":1}');
   });
 
   it('may hang up while its answer is still unread, and nothing of that is lost', async () => {
     const own = await httpSource();
     const bytes = 'abcd'.repeat(16 * 1024);
-    const url = own.serve('/unread', raw(`HTTP/1.1 200 OK\r\nContent-Length: ${bytes.length}\r\nConnection: close\r\n\r\n${bytes}`));
+    const url = own.serve(
+      '/unread',
+      raw(`HTTP/1.1 200 OK\r\nContent-Length: ${bytes.length}\r\nConnection: close\r\n\r\n${bytes}`),
+    );
     const { body } = await open.request(url);
     await waitFor('the source to hang up', async () => own.connections() === 0);
     expect((await buffer(body)).toString()).toBe(bytes);
@@ -88,7 +128,9 @@ describe('a source that is allowed', () => {
   it('can be left early, before and in the middle of the body, and sends no more', async () => {
     let gone = 0;
     const url = source.serve('/endless', (request, response, nth) => {
-      request.socket.on('close', () => { gone += 1; });
+      request.socket.on('close', () => {
+        gone += 1;
+      });
       endless(request, response, nth);
     });
     const answer = await open.request(url);
@@ -101,7 +143,7 @@ describe('a source that is allowed', () => {
     await waitFor('the second connection to end', async () => gone === 2);
   });
 
-  it('is left when the caller wants it no more, with the caller\'s own reason', async () => {
+  it("is left when the caller wants it no more, with the caller's own reason", async () => {
     const reason = new Error('not wanted');
     const before = new AbortController();
     before.abort(reason);
@@ -117,8 +159,14 @@ describe('a source that is allowed', () => {
     await expect(reading).rejects.toBe(reason);
 
     const waiting = new AbortController();
-    const asking = read(open, source.serve('/silence', (...request) => { silence(...request); waiting.abort(reason); }),
-      { signal: waiting.signal });
+    const asking = read(
+      open,
+      source.serve('/silence', (...request) => {
+        silence(...request);
+        waiting.abort(reason);
+      }),
+      { signal: waiting.signal },
+    );
     await expect(asking).rejects.toBe(reason);
   });
 });
@@ -126,9 +174,31 @@ describe('a source that is allowed', () => {
 describe('an address that is not public', () => {
   const [a, b, port] = ['127.0.0.1', '[::1]', source.port];
   const spellings = [
-    a, '127.1', '127.0.1', '2130706433', '0x7f.1', '0x7f000001', '0177.0.0.1', '017700000001', '127.0.0.1.', '127.1.',
-    '１２７.0.0.1', '127。0。0。1', '%31%32%37.0.0.1', 'localhost', 'LOCALHOST', '0.0.0.0', '0', '[::ffff:127.0.0.1]',
-    '[::ffff:7f00:1]', '[0:0:0:0:0:ffff:127.0.0.1]', '[::127.0.0.1]', '[64:ff9b::7f00:1]', '[2002:7f00:1::]', '[::]', b,
+    a,
+    '127.1',
+    '127.0.1',
+    '2130706433',
+    '0x7f.1',
+    '0x7f000001',
+    '0177.0.0.1',
+    '017700000001',
+    '127.0.0.1.',
+    '127.1.',
+    '１２７.0.0.1',
+    '127。0。0。1',
+    '%31%32%37.0.0.1',
+    'localhost',
+    'LOCALHOST',
+    '0.0.0.0',
+    '0',
+    '[::ffff:127.0.0.1]',
+    '[::ffff:7f00:1]',
+    '[0:0:0:0:0:ffff:127.0.0.1]',
+    '[::127.0.0.1]',
+    '[64:ff9b::7f00:1]',
+    '[2002:7f00:1::]',
+    '[::]',
+    b,
     '[0000:0000:0000:0000:0000:0000:0000:0001]',
   ];
 
@@ -137,8 +207,10 @@ describe('an address that is not public', () => {
     v6.serve('/a', file(Buffer.from('secret')));
     const asked = source.asked.length + v6.asked.length;
     for (const at of [source.port, v6.port]) {
-      expect(await refusal(closed, signed(`http://${host}:${at}/a`), { headers: HEADERS }))
-        .toMatchObject({ status: 'address_refused', message: expect.stringMatching(/MILLRACE_FETCH_ALLOW$/) as string });
+      expect(await refusal(closed, signed(`http://${host}:${at}/a`), { headers: HEADERS })).toMatchObject({
+        status: 'address_refused',
+        message: expect.stringMatching(/MILLRACE_FETCH_ALLOW$/) as string,
+      });
     }
     expect(source.asked.length + v6.asked.length).toBe(asked);
   });
@@ -153,7 +225,11 @@ describe('an address that is not public', () => {
     const lookup = resolvingTo('127.0.0.1');
     const fetch = through(`minio.internal:${port}`, { lookup });
     expect(await read(fetch, `http://minio.internal:${port}/a`)).toBe('fine');
-    for (const url of [`http://minio.internal:${other.port}/a`, `http://x.minio.internal:${port}/a`, `http://127.0.0.1:${port}/a`]) {
+    for (const url of [
+      `http://minio.internal:${other.port}/a`,
+      `http://x.minio.internal:${port}/a`,
+      `http://127.0.0.1:${port}/a`,
+    ]) {
       expect(await refusal(fetch, url)).toMatchObject({ status: 'address_refused' });
     }
   });
@@ -171,14 +247,16 @@ describe('a name', () => {
     v6.serve('/a', file(Buffer.from('allowed')));
     const url = `http://two.example:${v6.port}/a`;
     expect(await read(through('::1', { lookup: resolvingTo('127.0.0.1', '::1') }), url)).toBe('allowed');
-    expect(await refusal(through('10.0.0.0/8', { lookup: resolvingTo('127.0.0.1', '::1') }), url))
-      .toMatchObject({ status: 'address_refused' });
+    expect(await refusal(through('10.0.0.0/8', { lookup: resolvingTo('127.0.0.1', '::1') }), url)).toMatchObject({
+      status: 'address_refused',
+    });
 
     // The one that is allowed does not listen: that is no reason to try the other one.
     const lookup = resolvingTo('::1', '127.0.0.1');
     source.serve('/a', file(Buffer.from('forbidden')));
-    expect(await refusal(through('::1', { lookup }), `http://two.example:${source.port}/a`))
-      .toMatchObject({ status: 'source_unavailable' });
+    expect(await refusal(through('::1', { lookup }), `http://two.example:${source.port}/a`)).toMatchObject({
+      status: 'source_unavailable',
+    });
     expect(same.asked).toEqual([]);
   });
 
@@ -204,15 +282,17 @@ describe('a name', () => {
     };
     const asked = source.asked.length;
     const url = source.serve('/a', file(Buffer.from('forbidden')), 'moving.example');
-    expect(await refusal(guardedFetch({ allows }, { lookup: resolvingTo('127.0.0.1') }), url))
-      .toMatchObject({ status: 'address_refused' });
+    expect(await refusal(guardedFetch({ allows }, { lookup: resolvingTo('127.0.0.1') }), url)).toMatchObject({
+      status: 'address_refused',
+    });
     expect({ looks, asked: source.asked.length }).toEqual({ looks: 2, asked });
   });
 
   it('is not reached at what a resolver says that is no address', async () => {
     for (const address of ['127.1', 'localhost', '0x7f.0.0.1', '']) {
-      expect(await refusal(through('', { lookup: resolvingTo(address) }), `http://odd.example:${source.port}/a`))
-        .toMatchObject({ status: 'address_refused' });
+      expect(
+        await refusal(through('', { lookup: resolvingTo(address) }), `http://odd.example:${source.port}/a`),
+      ).toMatchObject({ status: 'address_refused' });
     }
   });
 });
@@ -228,7 +308,7 @@ describe('a redirect', () => {
   it('may be relative, and keeps the headers within the origin', async () => {
     source.serve('/x/b', file(Buffer.from('there')));
     expect(await read(open, source.serve('/x/a', redirect('b')), { headers: HEADERS })).toBe('there');
-    expect(source.asked.at(-1)!.headers).toMatchObject({ 'authorization': HEADERS.Authorization, 'x-tenant': 't1' });
+    expect(source.asked.at(-1)!.headers).toMatchObject({ authorization: HEADERS.Authorization, 'x-tenant': 't1' });
   });
 
   it('drops the headers to another origin, and has them again only on the first one', async () => {
@@ -237,7 +317,11 @@ describe('a redirect', () => {
     const url = source.serve('/a', redirect(`http://127.0.0.1:${other.port}/b`));
     expect(await read(open, url, { headers: { ...HEADERS, 'User-Agent': SECRET } })).toBe('back');
     expect(other.asked.at(-1)!.headers).toEqual({
-      'host': `127.0.0.1:${other.port}`, 'connection': 'close', 'user-agent': 'Millrace', 'accept': '*/*', 'accept-encoding': 'identity',
+      host: `127.0.0.1:${other.port}`,
+      connection: 'close',
+      'user-agent': 'Millrace',
+      accept: '*/*',
+      'accept-encoding': 'identity',
     });
     expect(source.asked.at(-1)!.headers).toMatchObject({ authorization: HEADERS.Authorization });
   });
@@ -257,8 +341,10 @@ describe('a redirect', () => {
     [`http://user:${SECRET}@files.example.com/a`, 'address_refused', /password/],
     ['http://[', 'source_refused', /does not say where to/],
   ])('to %s is refused', async (location, code, words) => {
-    expect(await refusal(open, signed(source.serve('/a', redirect(location))), { headers: HEADERS }))
-      .toMatchObject({ status: code, message: expect.stringMatching(words) as string });
+    expect(await refusal(open, signed(source.serve('/a', redirect(location))), { headers: HEADERS })).toMatchObject({
+      status: code,
+      message: expect.stringMatching(words) as string,
+    });
   });
 
   it('to an address that is forbidden is refused without a request', async () => {
@@ -271,8 +357,10 @@ describe('a redirect', () => {
 
   it('from https to http is refused, from http to https followed', async () => {
     const plain = source.serve('/b', file(Buffer.from('plain')));
-    expect(await refusal(open, secure.serve('/a', redirect(plain), 'localhost')))
-      .toMatchObject({ status: 'address_refused', message: expect.stringMatching(/from https:\/\/ to http:/) as string });
+    expect(await refusal(open, secure.serve('/a', redirect(plain), 'localhost'))).toMatchObject({
+      status: 'address_refused',
+      message: expect.stringMatching(/from https:\/\/ to http:/) as string,
+    });
     const safe = secure.serve('/b', file(Buffer.from('safe')), 'localhost');
     expect(await read(open, source.serve('/a', redirect(safe)))).toBe('safe');
   });
@@ -284,8 +372,10 @@ describe('a redirect', () => {
       return `http://127.0.0.1:${source.port}/${length}`;
     };
     expect(await read(open, chain(5))).toBe('there');
-    expect(await refusal(open, chain(6)))
-      .toMatchObject({ status: 'source_refused', message: expect.stringMatching(/more than 5/) as string });
+    expect(await refusal(open, chain(6))).toMatchObject({
+      status: 'source_refused',
+      message: expect.stringMatching(/more than 5/) as string,
+    });
     const asked = source.asked.length;
     expect(await refusal(open, source.serve('/loop', redirect('/loop')))).toMatchObject({ status: 'source_refused' });
     expect(source.asked.length - asked).toBe(6);
@@ -293,15 +383,23 @@ describe('a redirect', () => {
 
   it('without a place is refused, and so is a 3xx that is no redirect', async () => {
     expect(await refusal(open, source.serve('/a', status(302)))).toMatchObject({ status: 'source_refused' });
-    expect(await refusal(open, source.serve('/a', status(304)))).toMatchObject({ status: 'source_refused', extra: { source_status: 304 } });
+    expect(await refusal(open, source.serve('/a', status(304)))).toMatchObject({
+      status: 'source_refused',
+      extra: { source_status: 304 },
+    });
   });
 
   it('turns what is sent into a question, or sends it on within the origin only', async () => {
-    source.serve('/b', (request, response) => { response.write(`${request.method} `); request.pipe(response); });
+    source.serve('/b', (request, response) => {
+      response.write(`${request.method} `);
+      request.pipe(response);
+    });
     const sent: GuardedRequest = { method: 'POST', body: 'words', headers: { 'Content-Type': 'text/plain' } };
-    for (const code of [301, 302, 303]) expect(await read(open, source.serve('/a', redirect('/b', code)), sent)).toBe('GET ');
+    for (const code of [301, 302, 303])
+      expect(await read(open, source.serve('/a', redirect('/b', code)), sent)).toBe('GET ');
     expect(source.asked.at(-1)!.headers).not.toHaveProperty('content-type');
-    for (const code of [307, 308]) expect(await read(open, source.serve('/a', redirect('/b', code)), sent)).toBe('POST words');
+    for (const code of [307, 308])
+      expect(await read(open, source.serve('/a', redirect('/b', code)), sent)).toBe('POST words');
     const away = source.serve('/a', redirect(other.serve('/b', status(200)), 307));
     const asked = other.asked.length;
     expect(await refusal(open, away, sent)).toMatchObject({ status: 'source_refused' });
@@ -317,8 +415,10 @@ describe('a request that is not made', () => {
     ['http://127.0.0.1/a', { 'X-A': `a\r\nX-B: ${SECRET}` }, 'source_refused', /line break.*X-A$/],
     ['http://127.0.0.1/a', { [`X-A: ${SECRET}\r\nX-B`]: 'b' }, 'source_refused', /header 1 /],
   ])('to %s with %j', async (url, headers, code, words) => {
-    expect(await refusal(open, url, { headers: headers as Record<string, string> }))
-      .toMatchObject({ status: code, message: expect.stringMatching(words) as string });
+    expect(await refusal(open, url, { headers: headers as Record<string, string> })).toMatchObject({
+      status: code,
+      message: expect.stringMatching(words) as string,
+    });
   });
 });
 
@@ -327,12 +427,17 @@ describe('a source that says no', () => {
     refusal(open, signed(source.serve('/a', status(code, headers))), { headers: HEADERS });
 
   it.each([
-    [400, /answered 400 Bad Request: check the address/], [401, /answered 401 Unauthorized: check request_headers/],
+    [400, /answered 400 Bad Request: check the address/],
+    [401, /answered 401 Unauthorized: check request_headers/],
     [403, /answered 403 Forbidden: check request_headers, or whether the signature of the URL has expired$/],
-    [404, /answered 404 Not Found: nothing is at this address/], [410, /answered 410 Gone/], [499, /answered 499:/],
+    [404, /answered 404 Not Found: nothing is at this address/],
+    [410, /answered 410 Gone/],
+    [499, /answered 499:/],
   ])('by %i: the same request would get it again', async (code, words) => {
     expect(await answering(code)).toEqual({
-      status: 'source_refused', message: expect.stringMatching(words) as string, extra: { source_status: code },
+      status: 'source_refused',
+      message: expect.stringMatching(words) as string,
+      extra: { source_status: code },
     });
   });
 
@@ -344,24 +449,34 @@ describe('a source that says no', () => {
     expect((await answering(429, { 'retry-after': '120' })).extra).toMatchObject({ retry_after: 120 });
     const soon = await answering(503, { 'retry-after': new Date(Date.now() + 60_000).toUTCString() });
     expect(soon.extra.retry_after).toSatisfy((seconds: number) => seconds > 50 && seconds <= 60);
-    expect((await answering(503, { 'retry-after': 'Thu, 01 Jan 1998 00:00:00 GMT' })).extra).toMatchObject({ retry_after: 0 });
+    expect((await answering(503, { 'retry-after': 'Thu, 01 Jan 1998 00:00:00 GMT' })).extra).toMatchObject({
+      retry_after: 0,
+    });
     expect((await answering(503, { 'retry-after': SECRET })).extra).not.toHaveProperty('retry_after');
   });
 });
 
 describe('a source that cannot be reached', () => {
-  const unavailable = (words: RegExp) =>
-    ({ status: 'source_unavailable', message: expect.stringMatching(words) as string });
+  const unavailable = (words: RegExp) => ({
+    status: 'source_unavailable',
+    message: expect.stringMatching(words) as string,
+  });
 
   it('because its name is unknown, or DNS does not answer', async () => {
-    const failing = (code: string) => through('', {
-      lookup: () => Promise.reject(Object.assign(new Error(`${code} ${SECRET}`), { code })),
-    });
-    expect(await refusal(failing('ENOTFOUND'), signed('https://files.example.com/a')))
-      .toMatchObject(unavailable(/^files\.example\.com is a name that DNS does not know/));
-    expect(await refusal(failing('EAI_AGAIN'), signed('https://files.example.com/a'))).toMatchObject(unavailable(/DNS did not answer/));
+    const failing = (code: string) =>
+      through('', {
+        lookup: () => Promise.reject(Object.assign(new Error(`${code} ${SECRET}`), { code })),
+      });
+    expect(await refusal(failing('ENOTFOUND'), signed('https://files.example.com/a'))).toMatchObject(
+      unavailable(/^files\.example\.com is a name that DNS does not know/),
+    );
+    expect(await refusal(failing('EAI_AGAIN'), signed('https://files.example.com/a'))).toMatchObject(
+      unavailable(/DNS did not answer/),
+    );
     const hanging = through('', { lookup: () => new Promise(() => undefined), limits: { connectMs: 100 } });
-    expect(await refusal(hanging, 'https://files.example.com/a')).toMatchObject(unavailable(/did not take the connection in time/));
+    expect(await refusal(hanging, 'https://files.example.com/a')).toMatchObject(
+      unavailable(/did not take the connection in time/),
+    );
   });
 
   it('because nobody listens there', async () => {
@@ -369,45 +484,68 @@ describe('a source that cannot be reached', () => {
     gone.serve('/a', hangUp);
     await refusal(open, `http://127.0.0.1:${gone.port}/a`);
     // Port 1 is nobody's: it takes a superuser to listen there.
-    expect(await refusal(open, signed('http://127.0.0.1:1/a'))).toMatchObject(unavailable(/^127\.0\.0\.1:1 refused the connection/));
-    expect(await refusal(through('localhost'), signed('http://localhost:1/a'))).toMatchObject(unavailable(/refused the connection/));
+    expect(await refusal(open, signed('http://127.0.0.1:1/a'))).toMatchObject(
+      unavailable(/^127\.0\.0\.1:1 refused the connection/),
+    );
+    expect(await refusal(through('localhost'), signed('http://localhost:1/a'))).toMatchObject(
+      unavailable(/refused the connection/),
+    );
   });
 
   it('because it hangs up, says nothing in time, or does not speak HTTP', async () => {
-    expect(await refusal(open, source.serve('/a', hangUp))).toMatchObject(unavailable(/broke off the connection before it answered/));
+    expect(await refusal(open, source.serve('/a', hangUp))).toMatchObject(
+      unavailable(/broke off the connection before it answered/),
+    );
     const impatient = through('127.0.0.1', { limits: { headersMs: 200 } });
     expect(await refusal(impatient, source.serve('/a', silence))).toMatchObject(unavailable(/did not answer in time/));
-    const dripping = source.serve('/a', (request) => { request.socket.write('HTTP/1.1 200 OK\r\nX-A: 1\r\n'); });
+    const dripping = source.serve('/a', (request) => {
+      request.socket.write('HTTP/1.1 200 OK\r\nX-A: 1\r\n');
+    });
     expect(await refusal(impatient, dripping)).toMatchObject(unavailable(/did not answer in time/));
-    expect(await refusal(open, source.serve('/a', raw('220 smtp.example.com ESMTP\r\n'))))
-      .toMatchObject(unavailable(/not HTTP/));
-    expect(await refusal(open, source.serve('/a', raw(`HTTP/1.1 200 OK\r\nX-A: ${'x'.repeat(100_000)}\r\n\r\n`))))
-      .toMatchObject(unavailable(/headers that are too long/));
+    expect(await refusal(open, source.serve('/a', raw('220 smtp.example.com ESMTP\r\n')))).toMatchObject(
+      unavailable(/not HTTP/),
+    );
+    expect(
+      await refusal(open, source.serve('/a', raw(`HTTP/1.1 200 OK\r\nX-A: ${'x'.repeat(100_000)}\r\n\r\n`))),
+    ).toMatchObject(unavailable(/headers that are too long/));
   });
 
   it('because of its TLS', async () => {
     const [unknown, expired, foreign] = await Promise.all([
-      certificate(), certificate({ days: -1 }), certificate({ name: 'other.example' }),
+      certificate(),
+      certificate({ days: -1 }),
+      certificate({ name: 'other.example' }),
     ]);
     trust(expired, foreign);
     const at = async (tls: typeof unknown) => signed((await httpSource({ tls })).serve('/a', status(200), 'localhost'));
-    expect(await refusal(open, await at(unknown))).toMatchObject(unavailable(/no trusted authority.*NODE_EXTRA_CA_CERTS/));
+    expect(await refusal(open, await at(unknown))).toMatchObject(
+      unavailable(/no trusted authority.*NODE_EXTRA_CA_CERTS/),
+    );
     expect(await refusal(open, await at(expired))).toMatchObject(unavailable(/has a certificate that has expired/));
     expect(await refusal(open, await at(foreign))).toMatchObject(unavailable(/has a certificate for another name/));
-    expect(await refusal(open, signed(`https://127.0.0.1:${source.port}/a`))).toMatchObject(unavailable(/does not speak TLS/));
+    expect(await refusal(open, signed(`https://127.0.0.1:${source.port}/a`))).toMatchObject(
+      unavailable(/does not speak TLS/),
+    );
   });
 
   it('because it breaks off or stops in the middle of the body', async () => {
     const broken = (words: RegExp) => ({ status: 'transfer_broken', message: expect.stringMatching(words) as string });
     const bytes = Buffer.alloc(100_000, 'x');
-    expect(await refusal(open, source.serve('/a', file(bytes, { breaksAfter: 50_000 })))).toMatchObject(broken(/broke off in the middle/));
-    expect(await refusal(open, source.serve('/a', file(bytes, { breaksAfter: 50_000, isChunked: true }))))
-      .toMatchObject(broken(/broke off in the middle/));
+    expect(await refusal(open, source.serve('/a', file(bytes, { breaksAfter: 50_000 })))).toMatchObject(
+      broken(/broke off in the middle/),
+    );
+    expect(
+      await refusal(open, source.serve('/a', file(bytes, { breaksAfter: 50_000, isChunked: true }))),
+    ).toMatchObject(broken(/broke off in the middle/));
     for (const body of ['Content-Length: 10\r\n\r\nabc', 'Transfer-Encoding: chunked\r\n\r\nzz\r\n']) {
-      expect(await refusal(open, source.serve('/a', raw(`HTTP/1.1 200 OK\r\n${body}`)))).toMatchObject(broken(/broke off/));
+      expect(await refusal(open, source.serve('/a', raw(`HTTP/1.1 200 OK\r\n${body}`)))).toMatchObject(
+        broken(/broke off/),
+      );
     }
     const impatient = through('127.0.0.1', { limits: { idleMs: 200 } });
-    expect(await refusal(impatient, source.serve('/a', file(bytes, { stopsAfter: 50_000 })))).toMatchObject(broken(/stopped sending/));
+    expect(await refusal(impatient, source.serve('/a', file(bytes, { stopsAfter: 50_000 })))).toMatchObject(
+      broken(/stopped sending/),
+    );
   });
 
   it('and is asked once only', async () => {

@@ -7,7 +7,10 @@ const read = (text: string) => recordItem(parseExactJson(text), text);
 
 it('a record keeps the digits of its numbers, at any depth', () => {
   const record = { id: '12345678901234567890', price: 1.5, more: [{ rate: '0.1234567890123456789' }] };
-  expect(read('{"id":12345678901234567890,"price":1.50,"more":[{"rate":0.1234567890123456789}]}')).toEqual({ kind: 'record', record });
+  expect(read('{"id":12345678901234567890,"price":1.50,"more":[{"rate":0.1234567890123456789}]}')).toEqual({
+    kind: 'record',
+    record,
+  });
 });
 
 it.for(['[1]', 'null', '"text"', '7', '12345678901234567890'])('%s is no record', (text) => {
@@ -22,5 +25,8 @@ it.for(WITH_PROTO)('a record with a member named __proto__ is refused by name: %
 
 it('a record has at most 100 levels', () => {
   expect(read(nested(100))).toMatchObject({ kind: 'record' });
-  expect(read(nested(101))).toMatchObject({ kind: 'malformed', message: 'a record has arrays or objects more than 100 deep' });
+  expect(read(nested(101))).toMatchObject({
+    kind: 'malformed',
+    message: 'a record has arrays or objects more than 100 deep',
+  });
 });

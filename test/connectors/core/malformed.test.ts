@@ -8,15 +8,19 @@ const rawOf = (raw: Buffer | string) => {
 };
 
 it('what is malformed is shown up to 2 KiB, and no letter is cut through', () => {
-  const text = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 }).map((piece) => piece.repeat(Math.ceil(3_000 / piece.length)));
-  fc.assert(fc.property(text, (long) => {
-    const shown = rawOf(long);
-    expect(rawOf(Buffer.from(long))).toBe(shown);
-    expect(long.startsWith(shown)).toBe(true);
-    expect(Buffer.byteLength(shown)).toBeLessThanOrEqual(2_048);
-    // A word that is cut is left out: at most 256 units of three bytes.
-    expect(Buffer.byteLength(shown)).toBeGreaterThan(2_044 - 256 * 3);
-  }));
+  const text = fc
+    .string({ unit: 'grapheme', minLength: 1, maxLength: 20 })
+    .map((piece) => piece.repeat(Math.ceil(3_000 / piece.length)));
+  fc.assert(
+    fc.property(text, (long) => {
+      const shown = rawOf(long);
+      expect(rawOf(Buffer.from(long))).toBe(shown);
+      expect(long.startsWith(shown)).toBe(true);
+      expect(Buffer.byteLength(shown)).toBeLessThanOrEqual(2_048);
+      // A word that is cut is left out: at most 256 units of three bytes.
+      expect(Buffer.byteLength(shown)).toBeGreaterThan(2_044 - 256 * 3);
+    }),
+  );
 });
 
 it('what is malformed is shown without the word that is cut', () => {

@@ -18,7 +18,11 @@ const web = await httpSource();
 
 type Kind = { connector: AnyConnector; settings(path: string): object };
 const inBucket = {
-  endpoint: `http://127.0.0.1:${web.port}`, region: 'eu-central-1', bucket: 'people', access_key_id: 'who', secret_access_key: 'what',
+  endpoint: `http://127.0.0.1:${web.port}`,
+  region: 'eu-central-1',
+  bucket: 'people',
+  access_key_id: 'who',
+  secret_access_key: 'what',
 };
 const KINDS: [string, Kind][] = [
   ['http-file', { connector: httpFile, settings: (path) => ({ url: `http://127.0.0.1:${web.port}${path}` }) }],
@@ -48,7 +52,9 @@ describe.for(KINDS)('an .xlsx file of %s', ([, kind]) => {
     const sheet = inlineRows([['id'], ...Array.from({ length: 12_000 }, (_, nth) => [`n${nth}`])]);
     const whole = file(await workbook({ sheets: { One: sheet } }));
     const scratch = await mkdtemp(join(tmpdir(), 'scratch-'));
-    const records = (await Array.fromAsync(open(kind, whole, { scratch }, 'csv').batches)).flatMap(({ items }) => items);
+    const records = (await Array.fromAsync(open(kind, whole, { scratch }, 'csv').batches)).flatMap(
+      ({ items }) => items,
+    );
     expect([records.length, records.at(-1)]).toEqual([12_000, { kind: 'record', record: { id: 'n11999' } }]);
     const { batches, check } = open(kind, whole, { scratch }, 'csv');
     await check();
@@ -57,20 +63,28 @@ describe.for(KINDS)('an .xlsx file of %s', ([, kind]) => {
     expect(await readdir(scratch)).toEqual([]);
   });
 
-  it('that expands beyond the limit is refused as the source\'s fault', async () => {
+  it("that expands beyond the limit is refused as the source's fault", async () => {
     const bomb = file(await workbook({ sheets: { One: `<!--${' '.repeat(10 * MIB)}-->` } }));
     const { check } = open(kind, bomb, { maxDecompressedBytes: 10 * MIB }, 'csv');
-    await expect(check()).rejects.toMatchObject({ status: 'too_large', message: expect.stringContaining('over 10,485,760 bytes') });
+    await expect(check()).rejects.toMatchObject({
+      status: 'too_large',
+      message: expect.stringContaining('over 10,485,760 bytes'),
+    });
   });
 });
 
 describe.for(KINDS)('a gzip file of %s', ([, kind]) => {
-  it('that expands beyond the limit is refused as the source\'s fault, and read no further', async () => {
+  it("that expands beyond the limit is refused as the source's fault, and read no further", async () => {
     const { batches } = open(kind, endlessBytes(MEMBER), { maxDecompressedBytes: 10 * MIB });
     const before = process.memoryUsage.rss();
     let bytes = 0;
-    await expect((async () => { for await (const batch of batches) bytes += batch.bytes; })()).rejects.toMatchObject({
-      status: 'too_large', message: expect.stringMatching(/expands to over 10,485,760 bytes, the most that is taken: split it/),
+    await expect(
+      (async () => {
+        for await (const batch of batches) bytes += batch.bytes;
+      })(),
+    ).rejects.toMatchObject({
+      status: 'too_large',
+      message: expect.stringMatching(/expands to over 10,485,760 bytes, the most that is taken: split it/),
     });
     expect(bytes).toBeLessThanOrEqual(10 * MIB);
     expect(process.memoryUsage.rss() - before).toBeLessThan(100 * MIB);
@@ -102,7 +116,11 @@ describe.for(KINDS)('a gzip file of %s', ([, kind]) => {
     await batches.next();
     run.abort(new Error('the run was canceled'));
     let bytes = 0;
-    await expect((async () => { for await (const batch of batches) bytes += batch.bytes; })()).rejects.toThrow('the run was canceled');
+    await expect(
+      (async () => {
+        for await (const batch of batches) bytes += batch.bytes;
+      })(),
+    ).rejects.toThrow('the run was canceled');
     expect(bytes).toBeLessThan(8 * MIB);
     await isLeft();
   });
@@ -121,7 +139,9 @@ it('a gzip file of many members, empty ones, small ones and larger ones, is read
   const texts = Array.from({ length: 450 }, (_, nth) => 'x'.repeat(sizes[nth % 7]!) + (nth % 5 === 0 ? nth : ''));
   const whole = Buffer.concat(texts.map((text) => gzipSync(text)));
   const read = async (bytes: Buffer, cut: number, maxBytes = 100 * MIB) => {
-    const pieces = Array.from({ length: Math.ceil(bytes.length / cut) }, (_, nth) => bytes.subarray(nth * cut, (nth + 1) * cut));
+    const pieces = Array.from({ length: Math.ceil(bytes.length / cut) }, (_, nth) =>
+      bytes.subarray(nth * cut, (nth + 1) * cut),
+    );
     const reading = gunzip(Readable.from(pieces), { maxBytes });
     const out: Buffer[] = [];
     for (let next = await reading.next(); ; next = await reading.next()) {

@@ -14,7 +14,7 @@ function bytesOnDisk(path: string): Record<string, number> {
       const name = readlinkSync(`/proc/self/fd/${fd}`).replace(/ \(deleted\)$/, '');
       return name.startsWith(path) ? [[name.slice(path.length), fstatSync(Number(fd)).size]] : [];
     } catch {
-      return [];          // the folder's own
+      return []; // the folder's own
     }
   });
   return Object.fromEntries(found);

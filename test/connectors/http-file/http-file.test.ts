@@ -11,22 +11,33 @@ import { type PreparedSource, sourceContract, testContext } from '../core/contra
 
 type Served = Awaited<ReturnType<typeof httpSource>>;
 
-const people = (count: number): SourceRecord[] => Array.from({ length: count }, (_, nth) => ({
-  customer_id: personId(nth), name: nth % 3 === 0 ? null : `Name "${nth}", the ${nth}th`, note: nth % 5 === 0 ? 'two\nlines' : 'plain',
-}));
+const people = (count: number): SourceRecord[] =>
+  Array.from({ length: count }, (_, nth) => ({
+    customer_id: personId(nth),
+    name: nth % 3 === 0 ? null : `Name "${nth}", the ${nth}th`,
+    note: nth % 5 === 0 ? 'two\nlines' : 'plain',
+  }));
 const csv = (records: SourceRecord[], delimiter = ','): string => {
   const quoted = (value: Json) => (typeof value === 'string' ? `"${value.replaceAll('"', '""')}"` : '');
-  return [Object.keys(records[0]!), ...records.map(Object.values)].map((row) => row.map(quoted).join(delimiter)).join('\r\n');
+  return [Object.keys(records[0]!), ...records.map(Object.values)]
+    .map((row) => row.map(quoted).join(delimiter))
+    .join('\r\n');
 };
 const jsonl = (records: SourceRecord[]): string => records.map((record) => JSON.stringify(record)).join('\n');
 
 const TOKEN = `Bearer ${randomBytes(12).toString('hex')}`;
 const WRONG_TOKEN = `Bearer ${randomBytes(12).toString('hex')}`;
-const onlyWith = (token: string, answer: Answer): Answer => (request, response, nth) =>
-  (request.headers.authorization === token ? answer : status(401))(request, response, nth);
+const onlyWith =
+  (token: string, answer: Answer): Answer =>
+  (request, response, nth) =>
+    (request.headers.authorization === token ? answer : status(401))(request, response, nth);
 
 type Kind = {
-  settings: Record<string, unknown>; write(records: SourceRecord[]): string; broken: string; says: RegExp; pack?(bytes: Buffer): Buffer;
+  settings: Record<string, unknown>;
+  write(records: SourceRecord[]): string;
+  broken: string;
+  says: RegExp;
+  pack?(bytes: Buffer): Buffer;
 };
 
 function prepared({ settings, write, broken, says, pack = (bytes) => bytes }: Kind): () => Promise<PreparedSource> {
@@ -43,8 +54,13 @@ function prepared({ settings, write, broken, says, pack = (bytes) => bytes }: Ki
     const url = put(write(records));
     return {
       settings: { ...settings, url, request_headers: { Authorization: TOKEN } },
-      wrong: { settings: { ...settings, url, request_headers: { Authorization: WRONG_TOKEN } }, says: /401.*request_headers/ },
-      stream: 'people', cursorField: null, records,
+      wrong: {
+        settings: { ...settings, url, request_headers: { Authorization: WRONG_TOKEN } },
+        says: /401.*request_headers/,
+      },
+      stream: 'people',
+      cursorField: null,
+      records,
       async change() {
         const changed = people(40).map((record) => ({ ...record, note: 'changed' }));
         put(write(changed));
@@ -62,29 +78,50 @@ function prepared({ settings, write, broken, says, pack = (bytes) => bytes }: Ki
   };
 }
 
-const CSV = { settings: { format: 'csv' }, write: csv, broken: 'too,few', says: /^Line \d+ has 2 fields, and the header 3$/ };
-describe('csv', () => { sourceContract(httpFile, prepared(CSV)); });
+const CSV = {
+  settings: { format: 'csv' },
+  write: csv,
+  broken: 'too,few',
+  says: /^Line \d+ has 2 fields, and the header 3$/,
+};
+describe('csv', () => {
+  sourceContract(httpFile, prepared(CSV));
+});
 describe('jsonl', () => {
   const broken = { broken: '{"customer_id":', says: /^Line 12346 is not JSON$/ };
   sourceContract(httpFile, prepared({ settings: { format: 'jsonl' }, write: jsonl, ...broken }));
 });
-describe('csv, gzipped', () => { sourceContract(httpFile, prepared({ ...CSV, pack: gzipSync })); });
+describe('csv, gzipped', () => {
+  sourceContract(httpFile, prepared({ ...CSV, pack: gzipSync }));
+});
 describe('csv with semicolons', () => {
   const settings = { format: 'csv', delimiter: ';' };
   sourceContract(httpFile, prepared({ ...CSV, settings, write: (records) => csv(records, ';'), broken: 'too;few' }));
 });
 
 let web: Served;
-beforeAll(async () => { web = await httpSource(); });
+beforeAll(async () => {
+  web = await httpSource();
+});
 
-const serve = (bytes: Buffer | string, how: Parameters<typeof file>[1] = {}) => web.serve('/file.txt', file(Buffer.from(bytes), how));
+const serve = (bytes: Buffer | string, how: Parameters<typeof file>[1] = {}) =>
+  web.serve('/file.txt', file(Buffer.from(bytes), how));
 const parse = (settings: Record<string, unknown>) => httpFile.settings.parse({ format: 'csv', ...settings });
 const context = (signal = AbortSignal.timeout(HANGS_MS)) => testContext(signal);
-const reading = (mode: Reading['mode'], cursor: Cursor | null): Reading => ({ stream: 'file.txt', mode, cursorField: null, cursor });
-const read = (settings: Record<string, unknown>, mode: Reading['mode'] = 'full', cursor: Cursor | null = null): Promise<Batch[]> =>
-  Array.fromAsync(httpFile.source!.read(parse(settings), reading(mode, cursor), context()));
+const reading = (mode: Reading['mode'], cursor: Cursor | null): Reading => ({
+  stream: 'file.txt',
+  mode,
+  cursorField: null,
+  cursor,
+});
+const read = (
+  settings: Record<string, unknown>,
+  mode: Reading['mode'] = 'full',
+  cursor: Cursor | null = null,
+): Promise<Batch[]> => Array.fromAsync(httpFile.source!.read(parse(settings), reading(mode, cursor), context()));
 const itemsOf = (batches: Batch[]) => batches.flatMap(({ items }) => items);
-const recordsOf = (batches: Batch[]) => itemsOf(batches).flatMap((item) => (item.kind === 'record' ? [item.record] : []));
+const recordsOf = (batches: Batch[]) =>
+  itemsOf(batches).flatMap((item) => (item.kind === 'record' ? [item.record] : []));
 const malformedOf = (batches: Batch[]) => itemsOf(batches).flatMap((item) => (item.kind === 'malformed' ? [item] : []));
 const discover = (settings: Record<string, unknown>) => httpFile.source!.discover(parse(settings), context());
 
@@ -97,7 +134,9 @@ describe('going on', () => {
     const asked = web.asked.length;
     const rest = await read({ url }, 'full', batches[1]!.cursor);
     expect(recordsOf(rest)).toEqual(records.slice(10_000));
-    expect(web.asked.slice(asked).map(({ headers }) => headers.range)).toEqual([expect.stringMatching(/^bytes=\d{4,}-$/)]);
+    expect(web.asked.slice(asked).map(({ headers }) => headers.range)).toEqual([
+      expect.stringMatching(/^bytes=\d{4,}-$/),
+    ]);
     expect(await read({ url }, 'full', batches.at(-1)!.cursor)).toEqual([]);
     expect(web.asked.length).toBe(asked + 1);
   });
@@ -114,7 +153,10 @@ describe('going on', () => {
     expect(recordsOf(await read({ url }, 'full', cursor))).toEqual(records.slice(-brought));
   });
 
-  it.for([['another', 12_000], ['a shorter', 3]] as const)('starts again on %s version of the file', async ([, count]) => {
+  it.for([
+    ['another', 12_000],
+    ['a shorter', 3],
+  ] as const)('starts again on %s version of the file', async ([, count]) => {
     const { cursor } = (await read({ url: serve(csv(records), { etag: '"one"' }) }))[1]!;
     const url = serve(csv(people(count)), { etag: '"two"' });
     expect(recordsOf(await read({ url }, 'full', cursor))).toHaveLength(count);
@@ -131,7 +173,12 @@ describe('going on', () => {
   it('brings an unchanged file to no incremental reading again, unless nothing tells whether it changed', async () => {
     // A date counts once it is a second old: tomorrow's is none, however long the test takes.
     const tomorrow = new Date(Date.now() + 86_400_000);
-    const kinds = [[{ etag: 'W/"one"' }, 0], [{ modified: new Date('2026-01-01') }, 0], [{ modified: tomorrow }, 9], [{}, 9]] as const;
+    const kinds = [
+      [{ etag: 'W/"one"' }, 0],
+      [{ modified: new Date('2026-01-01') }, 0],
+      [{ modified: tomorrow }, 9],
+      [{}, 9],
+    ] as const;
     for (const [how, brought] of kinds) {
       const url = serve(csv(people(9)), { ...how });
       const { cursor } = (await read({ url }, 'incremental')).at(-1)!;
@@ -143,11 +190,14 @@ describe('going on', () => {
     const text = csv(records);
     const url = serve(text, { etag: '"one"', breaksAfter: Math.floor(text.length * 0.9) });
     const batches: Batch[] = [];
-    await expect((async () => {
-      for await (const batch of httpFile.source!.read(parse({ url }), reading('full', null), context())) batches.push(batch);
-    })()).rejects.toMatchObject({ status: 'transfer_broken' });
+    await expect(
+      (async () => {
+        for await (const batch of httpFile.source!.read(parse({ url }), reading('full', null), context()))
+          batches.push(batch);
+      })(),
+    ).rejects.toMatchObject({ status: 'transfer_broken' });
     serve(text, { etag: '"one"' });
-    expect(recordsOf([...batches, ...await read({ url }, 'full', batches.at(-1)!.cursor)])).toEqual(records);
+    expect(recordsOf([...batches, ...(await read({ url }, 'full', batches.at(-1)!.cursor))])).toEqual(records);
   });
 });
 
@@ -172,9 +222,23 @@ describe('records', () => {
 
   it('have no value where a cell is the null marker', async () => {
     const url = serve('a,b\n\\N,"\\N"\n\\n,x\\N\n');
-    expect(recordsOf(await read({ url, null_marker: '\\N' }))).toEqual([{ a: null, b: null }, { a: '\\n', b: 'x\\N' }]);
-    const sheet = await workbook({ sheets: { One: inlineRows([['a', 'b'], ['NULL', 'null'], ['', 'NULL ']]) } });
-    expect(recordsOf(await read({ url: serve(sheet), null_marker: 'NULL' }))).toEqual([{ a: null, b: 'null' }, { a: null, b: 'NULL ' }]);
+    expect(recordsOf(await read({ url, null_marker: '\\N' }))).toEqual([
+      { a: null, b: null },
+      { a: '\\n', b: 'x\\N' },
+    ]);
+    const sheet = await workbook({
+      sheets: {
+        One: inlineRows([
+          ['a', 'b'],
+          ['NULL', 'null'],
+          ['', 'NULL '],
+        ]),
+      },
+    });
+    expect(recordsOf(await read({ url: serve(sheet), null_marker: 'NULL' }))).toEqual([
+      { a: null, b: 'null' },
+      { a: null, b: 'NULL ' },
+    ]);
     const long = serve(`a,b\n${'x,-\n'.repeat(12_000)}`, { etag: '"one"' });
     const { cursor } = (await read({ url: long, null_marker: '-' }))[1]!;
     expect(recordsOf(await read({ url: long, null_marker: '-' }, 'full', cursor)).at(-1)).toEqual({ a: 'x', b: null });
@@ -191,13 +255,19 @@ describe('records', () => {
   });
 
   it('come from a sheet of an .xlsx file, also zipped, and go on behind a batch', async () => {
-    const rows = [['id', 'note'], ...Array.from({ length: 12_000 }, (_, nth) => [`n${nth}`, nth === 1 ? 'two\nlines' : ''])];
+    const rows = [
+      ['id', 'note'],
+      ...Array.from({ length: 12_000 }, (_, nth) => [`n${nth}`, nth === 1 ? 'two\nlines' : '']),
+    ];
     const sheet = `${inlineRows(rows)}<row><c/><c/><c><v>1</v></c></row>`;
     const excel = await workbook({ sheets: { Other: inlineRows([['x']]), People: sheet } });
     for (const bytes of [excel, await zipOf({ 'people.xlsx': excel })]) {
       const url = serve(bytes, { etag: '"one"' });
       const batches = await read({ url, sheet: 'People' });
-      expect(recordsOf(batches).slice(0, 2)).toEqual([{ id: 'n0', note: null }, { id: 'n1', note: 'two\nlines' }]);
+      expect(recordsOf(batches).slice(0, 2)).toEqual([
+        { id: 'n0', note: null },
+        { id: 'n1', note: 'two\nlines' },
+      ]);
       expect(malformedOf(batches)).toMatchObject([{ message: 'Line 12002 has 3 fields, and the header 2' }]);
       expect(recordsOf(await read({ url, sheet: 'People' }, 'full', batches[1]!.cursor))).toHaveLength(2_000);
     }
@@ -224,13 +294,20 @@ describe('records', () => {
     ['jsonl', '12345678901234567890', /^Line 3 is not a JSON object$/],
     ['jsonl', '{"email":"a@example.com","__proto__":1}', /^Line 3 has a member named __proto__$/],
     ['jsonl', `{"a":${'['.repeat(100)}${']'.repeat(100)}}`, /^Line 3 has arrays or objects more than 100 deep$/],
-    ['jsonl', `{"a":${'['.repeat(10_000)}1.50${']'.repeat(10_000)}}`, /^Line 3 has arrays or objects more than 100 deep$/],
+    [
+      'jsonl',
+      `{"a":${'['.repeat(10_000)}1.50${']'.repeat(10_000)}}`,
+      /^Line 3 has arrays or objects more than 100 deep$/,
+    ],
     ['jsonl', 'null', /^Line 3 is not a JSON object$/],
   ] as const)('%s: one that is malformed is told, and the others come', async ([format, broken, says]) => {
-    const [head, tail] = format === 'csv' ? ['a\nfirst\n', '\nlast'] : ['{"a":"head"}\n{"a":"first"}\n', '\n{"a":"last"}'];
+    const [head, tail] =
+      format === 'csv' ? ['a\nfirst\n', '\nlast'] : ['{"a":"head"}\n{"a":"first"}\n', '\n{"a":"last"}'];
     const url = serve(Buffer.concat([Buffer.from(head), Buffer.from(broken), Buffer.from(tail)]));
     const batches = await read({ format, url });
-    expect(malformedOf(batches)).toEqual([{ kind: 'malformed', raw: expect.anything(), message: expect.stringMatching(says) }]);
+    expect(malformedOf(batches)).toEqual([
+      { kind: 'malformed', raw: expect.anything(), message: expect.stringMatching(says) },
+    ]);
     expect(Buffer.byteLength(malformedOf(batches)[0]!.raw)).toBeLessThanOrEqual(2048);
     expect(recordsOf(batches).slice(-2)).toEqual([{ a: 'first' }, { a: 'last' }]);
   });
@@ -250,7 +327,10 @@ describe('records', () => {
 
   it('are none where a spreadsheet left separators alone, and have no fields behind its last name', async () => {
     const batches = await read({ url: serve('a,b,,\n1,2,,\n,,,\n3,4\n5,6,,x\n,,\n') });
-    expect(recordsOf(batches)).toEqual([{ a: '1', b: '2' }, { a: '3', b: '4' }]);
+    expect(recordsOf(batches)).toEqual([
+      { a: '1', b: '2' },
+      { a: '3', b: '4' },
+    ]);
     expect(malformedOf(batches)).toMatchObject([{ message: 'Line 5 has 4 fields, and the header 2' }]);
   });
 
@@ -273,7 +353,15 @@ describe('fields', () => {
     const url = serve([...first, second, ...Array.from({ length: 998 }, () => '{"s":"a"}'), '{"beyond":1}'].join('\n'));
     const [stream] = await discover({ format: 'jsonl', url });
     expect(Object.fromEntries(stream!.fields.map(({ name, type }) => [name, type]))).toEqual({
-      n: 'number', i: 'integer', o: 'object', l: 'array', b: 'boolean', x: 'string', m: 'string', late: 'string', s: 'string',
+      n: 'number',
+      i: 'integer',
+      o: 'object',
+      l: 'array',
+      b: 'boolean',
+      x: 'string',
+      m: 'string',
+      late: 'string',
+      s: 'string',
     });
   });
 
@@ -313,17 +401,22 @@ describe('fields', () => {
       return { url: serve(gzip) };
     };
     await expect(read(damaged(csv(people(10))))).rejects.toMatchObject({
-      status: 'source_refused', message: expect.stringMatching(/checksum/),
+      status: 'source_refused',
+      message: expect.stringMatching(/checksum/),
     });
     await expect(read(damaged(csv(people(6_000))))).rejects.toMatchObject({
-      status: 'source_refused', message: expect.stringMatching(/checksum.* Records before line \d+ were read/),
+      status: 'source_refused',
+      message: expect.stringMatching(/checksum.* Records before line \d+ were read/),
     });
   });
 
   it('gzip with bytes behind its end brings all records, and one that says so', async () => {
     const batches = await read({ url: serve(Buffer.concat([gzipSync(csv(people(10))), Buffer.from('more')])) });
     expect(recordsOf(batches)).toHaveLength(10);
-    expect(batches.flatMap(({ items }) => items).at(-1)).toMatchObject({ kind: 'malformed', message: expect.stringMatching(/no gzip/) });
+    expect(batches.flatMap(({ items }) => items).at(-1)).toMatchObject({
+      kind: 'malformed',
+      message: expect.stringMatching(/no gzip/),
+    });
   });
 });
 
@@ -345,7 +438,10 @@ describe('settings', () => {
     const url = `${web.serve('/gone', status(403))}?a=1`;
     const url_query = `sig=${randomBytes(12).toString('hex')}`;
     rememberSecret(url_query);
-    const refusal = await discover({ url, url_query }).then(() => null, (error: unknown) => error as Error);
+    const refusal = await discover({ url, url_query }).then(
+      () => null,
+      (error: unknown) => error as Error,
+    );
     expect(web.asked.at(-1)!.path).toBe(`/gone?a=1&${url_query}`);
     expect(refusal!.message).toMatch(/403/);
     expect(refusal!.message).not.toContain(url_query);

@@ -5,7 +5,18 @@ import { probeBucket } from '../../../connectors/s3/probe-bucket.ts';
 import { FIRST_WAIT_MS } from '../../../connectors/s3/with-retries.ts';
 import { certificate, trust } from '../../harness/core/http-source.ts';
 import {
-  breakAfter, breakAnswer, damage, loseAnswer, s3Answer, s3Error, type S3Match, type S3Proxy, s3Proxy, silence, SLOW_DOWN, stall,
+  breakAfter,
+  breakAnswer,
+  damage,
+  loseAnswer,
+  s3Answer,
+  s3Error,
+  type S3Match,
+  type S3Proxy,
+  s3Proxy,
+  silence,
+  SLOW_DOWN,
+  stall,
   unlessHeader,
 } from '../../harness/core/s3-proxy.ts';
 import { type TestS3, testS3 } from '../../harness/core/s3.ts';
@@ -74,14 +85,18 @@ it.each([
   ['the lost answer of a part', { operation: 'UploadPart', part: 2 }, loseAnswer],
   ['the lost answer of the beginning', { operation: 'CreateMultipartUpload' }, loseAnswer],
   ['the lost answer of the end', { operation: 'CompleteMultipartUpload' }, loseAnswer],
-] satisfies [string, S3Match, Parameters<S3Proxy['meet']>[1]][])('%s is got over within the upload', async (name, match, fault) => {
-  proxy.meet(match, fault, 2);
-  await expectUploaded(`faults/${name}`);
-  expect(proxy.count(match)).toBe(3);
-});
+] satisfies [string, S3Match, Parameters<S3Proxy['meet']>[1]][])(
+  '%s is got over within the upload',
+  async (name, match, fault) => {
+    proxy.meet(match, fault, 2);
+    await expectUploaded(`faults/${name}`);
+    expect(proxy.count(match)).toBe(3);
+  },
+);
 
 it.each([
-  ['takes no more', stall], ['does not answer', silence],
+  ['takes no more', stall],
+  ['does not answer', silence],
 ] as const)('a bucket that %s stalls, and is tried again', async (_, fault) => {
   proxy.meet({ operation: 'UploadPart', part: 2 }, fault);
   await expectUploaded('stalled', through({ idleMs: 1_500, answerMs: 1_500 }));
@@ -96,7 +111,11 @@ it('an answer that breaks off is asked for again where it is read as a whole, an
 });
 
 it('longer trouble is told as such, with the time that was asked for, and the upload is given up', async () => {
-  proxy.meet({ operation: 'UploadPart' }, s3Error(503, 'SlowDown', 'Please reduce your request rate.', { 'retry-after': '120' }), 9);
+  proxy.meet(
+    { operation: 'UploadPart' },
+    s3Error(503, 'SlowDown', 'Please reduce your request rate.', { 'retry-after': '120' }),
+    9,
+  );
   const { status, message, extra } = await refusal(bucket.upload('given-up', stream(BYTES)));
   expect(status).toBe('source_unavailable');
   expect(extra).toMatchObject({ source_code: 'SlowDown', source_status: 503, retry_after: 120 });
@@ -127,12 +146,18 @@ it('what fails for good ends the upload at once: the rest of the stream is not r
 });
 
 it.each([
-  ['PutObject', 's3:PutObject'], ['GetObject', 's3:GetObject'], ['ListObjects', 's3:ListBucket'], ['DeleteObjects', 's3:DeleteObject'],
-  ['ListMultipartUploads', 's3:ListBucketMultipartUploads'], ['AbortMultipartUpload', 's3:AbortMultipartUpload'],
+  ['PutObject', 's3:PutObject'],
+  ['GetObject', 's3:GetObject'],
+  ['ListObjects', 's3:ListBucket'],
+  ['DeleteObjects', 's3:DeleteObject'],
+  ['ListMultipartUploads', 's3:ListBucketMultipartUploads'],
+  ['AbortMultipartUpload', 's3:AbortMultipartUpload'],
 ] as const)('a probe tells that what %s needs is missing', async (operation, right) => {
   proxy.meet({ operation }, s3Error(403, 'AccessDenied', 'Access Denied'), 9);
   const { message, extra } = await refusal(probeBucket(bucket, `probe/${operation}`));
-  expect(message).toContain(`answered 403 AccessDenied for the bucket people ("Access Denied"): the key lacks ${right}`);
+  expect(message).toContain(
+    `answered 403 AccessDenied for the bucket people ("Access Denied"): the key lacks ${right}`,
+  );
   expect(extra).toMatchObject({ missing_rights: [right] });
   proxy.clear();
   await bucket.abortUnfinished('probe');
@@ -140,7 +165,8 @@ it.each([
 
 it('a probe tells all that is missing at once', async () => {
   const denied = s3Error(403, 'AccessDenied', 'Access Denied');
-  for (const operation of ['DeleteObjects', 'ListObjects', 'AbortMultipartUpload'] as const) proxy.meet({ operation }, denied, 9);
+  for (const operation of ['DeleteObjects', 'ListObjects', 'AbortMultipartUpload'] as const)
+    proxy.meet({ operation }, denied, 9);
   const { message, extra } = await refusal(probeBucket(bucket, 'probe/all'));
   expect(message).toContain('Missing are in all s3:ListBucket, s3:AbortMultipartUpload, s3:DeleteObject');
   expect(extra).toMatchObject({ missing_rights: ['s3:ListBucket', 's3:AbortMultipartUpload', 's3:DeleteObject'] });
@@ -150,8 +176,12 @@ it('a probe tells all that is missing at once', async () => {
 
 const ENCRYPTION_HEADER = 'x-amz-server-side-encryption';
 
-it.each([['AES256', 'aws:kms'], ['aws:kms', 'AES256']] as const)(
-  'a bucket that wants uploads to name %s: a probe names the setting, and with it files are uploaded', async (algorithm, other) => {
+it.each([
+  ['AES256', 'aws:kms'],
+  ['aws:kms', 'AES256'],
+] as const)(
+  'a bucket that wants uploads to name %s: a probe names the setting, and with it files are uploaded',
+  async (algorithm, other) => {
     const denied = s3Error(403, 'AccessDenied', 'Access Denied');
     const operation: S3Match['operation'] = ['PutObject', 'CreateMultipartUpload'];
     proxy.meet({ operation }, unlessHeader(ENCRYPTION_HEADER, algorithm, denied), 99);
@@ -159,38 +189,51 @@ it.each([['AES256', 'aws:kms'], ['aws:kms', 'AES256']] as const)(
       opened(accessTo(s3, { endpoint: proxy.endpoint, encryption }), { patience: { firstWaitMs: 20 } });
     for (const without of [bucket, open({ algorithm: other, kmsKeyId: null })]) {
       const { message, extra } = await refusal(probeBucket(without, 'encrypted-probe'));
-      expect(message).toBe(`the bucket denies uploads without the header x-amz-server-side-encryption: ${algorithm}: `
-        + `set server_side_encryption to ${algorithm}`);
+      expect(message).toBe(
+        `the bucket denies uploads without the header x-amz-server-side-encryption: ${algorithm}: ` +
+          `set server_side_encryption to ${algorithm}`,
+      );
       expect(extra).toMatchObject({ setting: 'server_side_encryption', source_code: 'AccessDenied' });
     }
-    expect((await refusal(bucket.put('plain', Buffer.from('x'), 'text/plain'))).message).toContain('a check of the exporter finds out');
+    expect((await refusal(bucket.put('plain', Buffer.from('x'), 'text/plain'))).message).toContain(
+      'a check of the exporter finds out',
+    );
     const encrypted = open({ algorithm, kmsKeyId: algorithm === 'aws:kms' ? 'arn:aws:kms:eu-west-1:1:key/k' : null });
     await probeBucket(encrypted, 'encrypted-probe');
     await expectUploaded(`encrypted ${algorithm}`, encrypted);
     expect(await s3.keys('encrypted-probe')).toEqual([]);
-  });
+  },
+);
 
 const MD5_WORDS = [
   ['MissingContentMD5', 'Missing required header for this request: Content-MD5.'],
   ['InvalidRequest', 'Missing required header for this request: Content-MD5 OR x-amz-checksum-*'],
 ] as const;
 
-it.each(MD5_WORDS)('a bucket wants Content-MD5 for deleting and says %s: a probe names the setting that deletes', async (code, words) => {
-  proxy.meet({ operation: ['DeleteObjects'] }, unlessHeader('content-md5', null, s3Error(400, code, words)), 99);
-  const { message, extra } = await refusal(probeBucket(bucket, 'md5-probe'));
-  expect(message).toContain(`answered 400 ${code} for the bucket people ("${words.replace(/\.$/, '')}"): `
-    + 'the bucket wants Content-MD5 with each request that deletes: set content_md5 to true');
-  expect(extra).toMatchObject({ setting: 'content_md5', source_code: code });
-  const sending = opened(accessTo(s3, { endpoint: proxy.endpoint, contentMd5: true }), { patience: { firstWaitMs: 20 } });
-  await probeBucket(sending, 'md5-probe');
-  await expectUploaded('with md5', sending);
-  await sending.delete([...await s3.keys('md5-probe'), 'with md5']);
-  expect([await s3.keys('md5-probe'), await s3.keys('with md5')]).toEqual([[], []]);
-});
+it.each(MD5_WORDS)(
+  'a bucket wants Content-MD5 for deleting and says %s: a probe names the setting that deletes',
+  async (code, words) => {
+    proxy.meet({ operation: ['DeleteObjects'] }, unlessHeader('content-md5', null, s3Error(400, code, words)), 99);
+    const { message, extra } = await refusal(probeBucket(bucket, 'md5-probe'));
+    expect(message).toContain(
+      `answered 400 ${code} for the bucket people ("${words.replace(/\.$/, '')}"): ` +
+        'the bucket wants Content-MD5 with each request that deletes: set content_md5 to true',
+    );
+    expect(extra).toMatchObject({ setting: 'content_md5', source_code: code });
+    const sending = opened(accessTo(s3, { endpoint: proxy.endpoint, contentMd5: true }), {
+      patience: { firstWaitMs: 20 },
+    });
+    await probeBucket(sending, 'md5-probe');
+    await expectUploaded('with md5', sending);
+    await sending.delete([...(await s3.keys('md5-probe')), 'with md5']);
+    expect([await s3.keys('md5-probe'), await s3.keys('with md5')]).toEqual([[], []]);
+  },
+);
 
 it('the action that Amazon itself names is told as the missing one', async () => {
-  const words = 'User: arn:aws:iam::111111111111:user/x is not authorized to perform: kms:GenerateDataKey on resource: '
-    + 'arn:aws:kms:eu-west-1:111111111111:key/k because no identity-based policy allows the kms:GenerateDataKey action';
+  const words =
+    'User: arn:aws:iam::111111111111:user/x is not authorized to perform: kms:GenerateDataKey on resource: ' +
+    'arn:aws:kms:eu-west-1:111111111111:key/k because no identity-based policy allows the kms:GenerateDataKey action';
   proxy.meet({ operation: 'PutObject' }, s3Error(403, 'AccessDenied', words));
   const { message, extra } = await refusal(bucket.put('kms', Buffer.from('x'), 'text/plain'));
   expect(message).toContain(words);
@@ -218,8 +261,12 @@ it('a missing file is told where S3 says AccessDenied for it, as under a policy 
 });
 
 it('the region of a bucket that is elsewhere is named', async () => {
-  proxy.meet({ operation: 'PutObject' }, s3Error(301, 'PermanentRedirect', 'The bucket must be addressed elsewhere.',
-    { 'x-amz-bucket-region': 'eu-west-3' }));
+  proxy.meet(
+    { operation: 'PutObject' },
+    s3Error(301, 'PermanentRedirect', 'The bucket must be addressed elsewhere.', {
+      'x-amz-bucket-region': 'eu-west-3',
+    }),
+  );
   const { status, message } = await refusal(bucket.put('x', Buffer.from('x'), 'text/plain'));
   expect(status).toBe('source_refused');
   expect(message).toContain('check aws_region: the bucket is not in us-east-1 but in eu-west-3');
@@ -232,5 +279,8 @@ it('a file that cannot be deleted is told, and one that is slow to go is tried a
   await bucket.delete(['k']);
   expect(proxy.count()).toBe(3);
   proxy.meet({ operation: 'DeleteObjects' }, errors('AccessDenied'));
-  expect((await refusal(bucket.delete(['k']))).extra).toMatchObject({ source_code: 'AccessDenied', missing_right: 's3:DeleteObject' });
+  expect((await refusal(bucket.delete(['k']))).extra).toMatchObject({
+    source_code: 'AccessDenied',
+    missing_right: 's3:DeleteObject',
+  });
 });

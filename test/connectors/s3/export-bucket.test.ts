@@ -18,7 +18,8 @@ beforeAll(async () => {
 });
 
 const access = (other: Partial<BucketAccess> = {}) => accessTo(s3, other);
-const open = (other: Partial<BucketAccess> = {}, signal?: AbortSignal) => opened(access(other), signal ? { signal } : {});
+const open = (other: Partial<BucketAccess> = {}, signal?: AbortSignal) =>
+  opened(access(other), signal ? { signal } : {});
 
 const sha256 = (bytes: Buffer) => createHash('sha256').update(bytes).digest('hex');
 it('a file of any size comes back as it was', async () => {
@@ -53,7 +54,9 @@ it('what is not there is told apart from what is refused', async () => {
   expect(await bucket.head('nothing')).toBeNull();
   const { status, extra } = await refusal(whole(bucket.read('nothing')));
   expect([status, extra['source_code']]).toEqual(['source_refused', 'NoSuchKey']);
-  expect((await refusal(open({ bucket: 'none-such' }).readAll('nothing'))).message).toContain('there is no bucket none-such');
+  expect((await refusal(open({ bucket: 'none-such' }).readAll('nothing'))).message).toContain(
+    'there is no bucket none-such',
+  );
 });
 
 it('keys keep their signs, also those that a URL would change', async () => {
@@ -107,11 +110,16 @@ it('a file of 160 MiB is uploaded within 64 MiB of memory', async () => {
 it('parts grow with what a file may have, and one that outgrows them is refused', async () => {
   const uploads: number[] = [];
   const steps = {
-    put: async () => null, begin: async () => 'id', abort: async () => undefined, complete: async () => 'tag',
+    put: async () => null,
+    begin: async () => 'id',
+    abort: async () => undefined,
+    complete: async () => 'tag',
     part: async (_: string, __: number, body: Buffer) => uploads.push(body.length),
   };
   const chunk = Buffer.alloc(MIB);
-  async function* of(mib: number) { for (let nth = 0; nth < mib; nth += 1) yield chunk; }
+  async function* of(mib: number) {
+    for (let nth = 0; nth < mib; nth += 1) yield chunk;
+  }
   await uploadParts(of(40), 120 * 1024 * MIB, steps);
   expect(uploads).toEqual([13 * MIB, 13 * MIB, 13 * MIB, MIB]);
   const limits = { parts: 3, leastPartBytes: MIB, heldBytes: 4 * MIB };
@@ -143,17 +151,23 @@ it('an upload that is canceled leaves neither file nor upload', async () => {
 
 it('bad credentials and a bad bucket are refused for good, in the words of the provider', async () => {
   const { credentials } = access() as { credentials: { accessKeyId: string; secretAccessKey: string } };
-  const badSecret = await refusal(open({ credentials: { ...credentials, secretAccessKey: 'not-the-secret' } }).readAll('x'));
+  const badSecret = await refusal(
+    open({ credentials: { ...credentials, secretAccessKey: 'not-the-secret' } }).readAll('x'),
+  );
   expect(badSecret.status).toBe('source_refused');
   expect(badSecret.message).toMatch(/answered 403 SignatureDoesNotMatch .*check aws_secret_access_key/);
   expect(badSecret.message).not.toContain('not-the-secret');
-  const unknown = await refusal(open({ credentials: { ...credentials, accessKeyId: 'NOBODY' } }).put('x', Buffer.from('x'), 'text/plain'));
+  const unknown = await refusal(
+    open({ credentials: { ...credentials, accessKeyId: 'NOBODY' } }).put('x', Buffer.from('x'), 'text/plain'),
+  );
   expect(unknown.message).toContain('it does not know this aws_access_key_id');
 });
 
 it('an address that is not public is refused unless it is allowed', async () => {
   const guarded = openExportBucket(access(), {
-    allow: NOTHING_ALLOWED, fetch: guardedFetch(NOTHING_ALLOWED), signal: AbortSignal.timeout(HANGS_MS),
+    allow: NOTHING_ALLOWED,
+    fetch: guardedFetch(NOTHING_ALLOWED),
+    signal: AbortSignal.timeout(HANGS_MS),
   });
   expect((await refusal(guarded.head('x'))).status).toBe('address_refused');
   guarded.close();

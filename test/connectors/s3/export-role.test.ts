@@ -32,10 +32,16 @@ beforeEach(() => {
 function setEnvironment(env: Record<string, string>): void {
   vi.unstubAllEnvs();
   for (const name of Object.keys(process.env)) if (name.startsWith('AWS_')) vi.stubEnv(name, undefined);
-  const nothing = { AWS_EC2_METADATA_DISABLED: 'true', AWS_CONFIG_FILE: '/dev/null', AWS_SHARED_CREDENTIALS_FILE: '/dev/null' };
+  const nothing = {
+    AWS_EC2_METADATA_DISABLED: 'true',
+    AWS_CONFIG_FILE: '/dev/null',
+    AWS_SHARED_CREDENTIALS_FILE: '/dev/null',
+  };
   for (const [name, value] of Object.entries({ ...nothing, ...env })) vi.stubEnv(name, value);
 }
-afterAll(() => { vi.unstubAllEnvs(); });
+afterAll(() => {
+  vi.unstubAllEnvs();
+});
 
 const assuming = (role: Partial<typeof ROLE> = {}, other: Partial<BucketAccess> = {}, patience = {}) =>
   opened(accessTo(s3, { endpoint: proxy.endpoint, credentials: { ...ROLE, ...role }, ...other }), { patience });
@@ -46,9 +52,16 @@ it('the role is assumed once, with its external id and the session of an exporte
   const bucket = assuming();
   await probeBucket(bucket, 'role');
   await bucket.upload('role/file', stream(20 * MIB));
-  const asked = { roleArn: 'arn:aws:iam::123456789012:role/millrace-exports', sessionName: 'millrace-exporter', region: 'us-east-1' };
+  const asked = {
+    roleArn: 'arn:aws:iam::123456789012:role/millrace-exports',
+    sessionName: 'millrace-exporter',
+    region: 'us-east-1',
+  };
   // The second shows that it is refused without.
-  expect(sts.asked).toEqual([{ ...asked, externalId: ROLE.externalId }, { ...asked, externalId: null }]);
+  expect(sts.asked).toEqual([
+    { ...asked, externalId: ROLE.externalId },
+    { ...asked, externalId: null },
+  ]);
   expect(proxy.asked.every(({ token }) => sts.isGood(token))).toBe(true);
 });
 
@@ -60,10 +73,16 @@ it('credentials that expire in the middle of an upload are renewed, and the file
   }
   const bucket = assuming();
   await bucket.upload('role/renewed', slow());
-  expect((await s3.get('role/renewed')).equals(await whole((async function* both() {
-    yield* stream(12 * MIB);
-    yield* stream(30 * MIB);
-  })()))).toBe(true);
+  expect(
+    (await s3.get('role/renewed')).equals(
+      await whole(
+        (async function* both() {
+          yield* stream(12 * MIB);
+          yield* stream(30 * MIB);
+        })(),
+      ),
+    ),
+  ).toBe(true);
   expect(assumed()).toHaveLength(2);
 });
 
@@ -110,9 +129,15 @@ it('a role that asks for no external id is refused, since any entity could name 
 });
 
 it('the role of a region in another partition is named by that partition', async () => {
-  for (const [region, partition] of [['cn-north-1', 'aws-cn'], ['us-gov-west-1', 'aws-us-gov']] as const) {
+  for (const [region, partition] of [
+    ['cn-north-1', 'aws-cn'],
+    ['us-gov-west-1', 'aws-us-gov'],
+  ] as const) {
     await refusal(assuming({}, { region }).readAll('x'));
-    expect(sts.asked.at(-1)).toMatchObject({ roleArn: `arn:${partition}:iam::123456789012:role/millrace-exports`, region });
+    expect(sts.asked.at(-1)).toMatchObject({
+      roleArn: `arn:${partition}:iam::123456789012:role/millrace-exports`,
+      region,
+    });
   }
 });
 
@@ -139,9 +164,18 @@ it('nothing else of the environment counts: neither addresses, regions nor crede
   const keys = opened(accessTo(s3, { endpoint: proxy.endpoint }));
   proxy.checkTokens((token) => token === undefined);
   setEnvironment({
-    AWS_ENDPOINT_URL: 'http://127.0.0.1:9', AWS_ENDPOINT_URL_S3: 'http://127.0.0.1:9', AWS_REGION: 'xx-nowhere-1', AWS_ACCESS_KEY_ID: 'x',
-    AWS_SECRET_ACCESS_KEY: 'x', AWS_SESSION_TOKEN: 'x', AWS_USE_FIPS_ENDPOINT: 'true', AWS_USE_DUALSTACK_ENDPOINT: 'true',
-    AWS_MAX_ATTEMPTS: '7', AWS_RETRY_MODE: 'adaptive', HTTP_PROXY: 'http://127.0.0.1:9', AWS_S3_US_EAST_1_REGIONAL_ENDPOINT: 'legacy',
+    AWS_ENDPOINT_URL: 'http://127.0.0.1:9',
+    AWS_ENDPOINT_URL_S3: 'http://127.0.0.1:9',
+    AWS_REGION: 'xx-nowhere-1',
+    AWS_ACCESS_KEY_ID: 'x',
+    AWS_SECRET_ACCESS_KEY: 'x',
+    AWS_SESSION_TOKEN: 'x',
+    AWS_USE_FIPS_ENDPOINT: 'true',
+    AWS_USE_DUALSTACK_ENDPOINT: 'true',
+    AWS_MAX_ATTEMPTS: '7',
+    AWS_RETRY_MODE: 'adaptive',
+    HTTP_PROXY: 'http://127.0.0.1:9',
+    AWS_S3_US_EAST_1_REGIONAL_ENDPOINT: 'legacy',
   });
   await keys.upload('environment/file', stream(20 * MIB));
   expect((await keys.head('environment/file'))?.bytes).toBe(20 * MIB);

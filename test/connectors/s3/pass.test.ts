@@ -6,7 +6,8 @@ const HOUR = 3_600_000;
 const NOW = Date.parse('2026-06-01T12:00:00Z');
 
 const file = (key: string, modifiedMs: number, etag = '"1"'): BucketFile => ({ key, etag, modifiedMs });
-const many = (count: number, modifiedMs: number) => Array.from({ length: count }, (_, nth) => file(`many/${nth}`, modifiedMs));
+const many = (count: number, modifiedMs: number) =>
+  Array.from({ length: count }, (_, nth) => file(`many/${nth}`, modifiedMs));
 
 /** What a pass over these files takes, and what the next one begins with. */
 function run(pass: Pass, files: BucketFile[], now = NOW): { taken: string[]; pass: Pass } {
@@ -20,8 +21,12 @@ describe('the files that are due', () => {
     const first = run(FIRST_PASS, [file('old', NOW - 48 * HOUR), file('new', NOW)]);
     expect(first.taken).toEqual(['old', 'new']);
     const again = [
-      file('old', NOW - 48 * HOUR), file('new', NOW), file('new', NOW, '"2"'),
-      file('late', NOW - 24 * HOUR), file('too late', NOW - 24 * HOUR - 1), file('other', NOW),
+      file('old', NOW - 48 * HOUR),
+      file('new', NOW),
+      file('new', NOW, '"2"'),
+      file('late', NOW - 24 * HOUR),
+      file('too late', NOW - 24 * HOUR - 1),
+      file('other', NOW),
     ];
     const second = run(first.pass, again);
     expect(second.taken).toEqual(['new', 'late', 'other']);
@@ -65,7 +70,15 @@ describe('the files that are due', () => {
 });
 
 it('files under a prefix are read without the marks that tools leave there', () => {
-  const marks = ['_SUCCESS', '_delta_log/0.json', 'a/_started_1', 'a/.part-0.csv.crc', '.DS_Store', 'b.csv.crc', 'day=1/_committed_2'];
+  const marks = [
+    '_SUCCESS',
+    '_delta_log/0.json',
+    'a/_started_1',
+    'a/.part-0.csv.crc',
+    '.DS_Store',
+    'b.csv.crc',
+    'day=1/_committed_2',
+  ];
   const files = ['a.csv', 'a_b.csv', '_day=1/a.csv', 'a/b.c/d.csv', 'a._b'];
   for (const folder of ['', 'people/']) {
     expect([...marks, ...files].filter((key) => isMark(`${folder}${key}`, folder))).toEqual(marks);

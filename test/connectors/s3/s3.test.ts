@@ -15,74 +15,113 @@ import { HANGS_MS } from '../../harness/core/wait.ts';
 import { type PreparedSource, sourceContract, testContext } from '../core/contract.ts';
 
 const people = (count: number, from = 0): SourceRecord[] =>
-  Array.from({ length: count }, (_, nth) => ({ customer_id: personId(from + nth), city: nth % 3 === 0 ? null : `City, ${nth}` }));
+  Array.from({ length: count }, (_, nth) => ({
+    customer_id: personId(from + nth),
+    city: nth % 3 === 0 ? null : `City, ${nth}`,
+  }));
 const csv = (records: SourceRecord[]): string =>
-  ['customer_id,city', ...records.map((record) => Object.values(record).map((value) => JSON.stringify(value ?? '')).join())].join('\n');
+  [
+    'customer_id,city',
+    ...records.map((record) =>
+      Object.values(record)
+        .map((value) => JSON.stringify(value ?? ''))
+        .join(),
+    ),
+  ].join('\n');
 const jsonl = (records: SourceRecord[]): string => records.map((record) => JSON.stringify(record)).join('\n');
 
 let bucket: TestS3;
 // It may have to be built first.
-beforeAll(async () => { bucket = await testS3(); });
+beforeAll(async () => {
+  bucket = await testS3();
+});
 
 const wrong = () => ({ ...bucket.settings, secret_access_key: randomBytes(20).toString('hex') });
 
 /** The server of the tests never asks for patience; a server that does is among the tests below. */
 const WITHOUT = ['throttling'] as const;
 
-describe('one file', () => { sourceContract(s3, async (): Promise<PreparedSource> => {
-  const records = people(12_345);
-  const put = (text: string) => bucket.put('one/people.csv', text);
-  await put(csv(records));
-  return {
-    settings: { ...bucket.settings, format: 'csv', key: 'one/people.csv' },
-    wrong: { settings: { ...wrong(), format: 'csv', key: 'one/people.csv' }, says: /403 SignatureDoesNotMatch: check secret_access_key/ },
-    stream: 'people.csv', cursorField: null, records,
-    async change() {
-      const changed = people(40, 5).map((record) => ({ ...record, city: 'changed' }));
-      await put(csv(changed));
-      return changed;
+describe('one file', () => {
+  sourceContract(
+    s3,
+    async (): Promise<PreparedSource> => {
+      const records = people(12_345);
+      const put = (text: string) => bucket.put('one/people.csv', text);
+      await put(csv(records));
+      return {
+        settings: { ...bucket.settings, format: 'csv', key: 'one/people.csv' },
+        wrong: {
+          settings: { ...wrong(), format: 'csv', key: 'one/people.csv' },
+          says: /403 SignatureDoesNotMatch: check secret_access_key/,
+        },
+        stream: 'people.csv',
+        cursorField: null,
+        records,
+        async change() {
+          const changed = people(40, 5).map((record) => ({ ...record, city: 'changed' }));
+          await put(csv(changed));
+          return changed;
+        },
+        async spoil() {
+          await put(`${csv(records)}\na,b,c\n`);
+          return /^Line 12347 has 3 fields, and the header 2$/;
+        },
+        async stop() {},
+      };
     },
-    async spoil() {
-      await put(`${csv(records)}\na,b,c\n`);
-      return /^Line 12347 has 3 fields, and the header 2$/;
-    },
-    async stop() {},
-  };
-}, WITHOUT); });
+    WITHOUT,
+  );
+});
 
-describe('a prefix', () => { sourceContract(s3, async (): Promise<PreparedSource> => {
-  const records = people(13_000);
-  const names = ['a.jsonl', 'b/c.jsonl', 'b/d.jsonl.gz', 'e', 'ä ö(1)+&.jsonl'];
-  for (const [nth, name] of names.entries()) {
-    const text = Buffer.from(jsonl(records.slice(nth * 2_600, (nth + 1) * 2_600)));
-    await bucket.put(`many/${name}`, name.endsWith('gz') ? gzipSync(text) : text);
-  }
-  await bucket.put('many/empty', '');
-  await bucket.put('manyother', jsonl(people(1, 99_999)));
-  return {
-    settings: { ...bucket.settings, format: 'jsonl', prefix: 'many/' },
-    wrong: { settings: { ...wrong(), format: 'jsonl', prefix: 'many/' }, says: /403 SignatureDoesNotMatch: check secret_access_key/ },
-    stream: 'many/', cursorField: null, records,
-    async change() {
-      const changed = people(40, 5).map((record) => ({ ...record, city: 'changed' }));
-      await bucket.put('many/a-new', jsonl(changed.slice(0, 20)));
-      await bucket.put('many/e', jsonl(changed.slice(20)));
-      return changed;
-    },
-    async spoil() {
-      await bucket.put('many/e', jsonl(records.slice(7_800, 10_400)));
-      await bucket.put('many/a-new', '{"customer_id"');
-      return /^Line 1 is not JSON$/;
-    },
-    async stop() {},
-  };
-}, [...WITHOUT, 'progress']); });
+describe('a prefix', () => {
+  sourceContract(s3, async (): Promise<PreparedSource> => {
+    const records = people(13_000);
+    const names = ['a.jsonl', 'b/c.jsonl', 'b/d.jsonl.gz', 'e', 'ä ö(1)+&.jsonl'];
+    for (const [nth, name] of names.entries()) {
+      const text = Buffer.from(jsonl(records.slice(nth * 2_600, (nth + 1) * 2_600)));
+      await bucket.put(`many/${name}`, name.endsWith('gz') ? gzipSync(text) : text);
+    }
+    await bucket.put('many/empty', '');
+    await bucket.put('manyother', jsonl(people(1, 99_999)));
+    return {
+      settings: { ...bucket.settings, format: 'jsonl', prefix: 'many/' },
+      wrong: {
+        settings: { ...wrong(), format: 'jsonl', prefix: 'many/' },
+        says: /403 SignatureDoesNotMatch: check secret_access_key/,
+      },
+      stream: 'many/',
+      cursorField: null,
+      records,
+      async change() {
+        const changed = people(40, 5).map((record) => ({ ...record, city: 'changed' }));
+        await bucket.put('many/a-new', jsonl(changed.slice(0, 20)));
+        await bucket.put('many/e', jsonl(changed.slice(20)));
+        return changed;
+      },
+      async spoil() {
+        await bucket.put('many/e', jsonl(records.slice(7_800, 10_400)));
+        await bucket.put('many/a-new', '{"customer_id"');
+        return /^Line 1 is not JSON$/;
+      },
+      async stop() {},
+    };
+  }, [...WITHOUT, 'progress']);
+});
 
-const parse = (settings: Record<string, unknown>) => s3.settings.parse({ format: 'jsonl', ...bucket.settings, ...settings });
+const parse = (settings: Record<string, unknown>) =>
+  s3.settings.parse({ format: 'jsonl', ...bucket.settings, ...settings });
 const context = () => testContext(AbortSignal.timeout(HANGS_MS));
-const reading = (mode: Reading['mode'], cursor: Cursor | null): Reading => ({ stream: 'any', mode, cursorField: null, cursor });
-const read = (settings: Record<string, unknown>, mode: Reading['mode'] = 'full', cursor: Cursor | null = null): Promise<Batch[]> =>
-  Array.fromAsync(s3.source!.read(parse(settings), reading(mode, cursor), context()));
+const reading = (mode: Reading['mode'], cursor: Cursor | null): Reading => ({
+  stream: 'any',
+  mode,
+  cursorField: null,
+  cursor,
+});
+const read = (
+  settings: Record<string, unknown>,
+  mode: Reading['mode'] = 'full',
+  cursor: Cursor | null = null,
+): Promise<Batch[]> => Array.fromAsync(s3.source!.read(parse(settings), reading(mode, cursor), context()));
 const recordsOf = (batches: Batch[]) =>
   batches.flatMap(({ items }) => items.flatMap((item) => (item.kind === 'record' ? [item.record] : [])));
 const check = (settings: Record<string, unknown>) => s3.source!.check(parse(settings), context());
@@ -110,7 +149,9 @@ describe('a prefix from run to run', () => {
 
   it('takes a file that is removed while others are read for none', async () => {
     for (const name of ['a', 'b', 'c']) await bucket.put(`going/${name}`, jsonl(people(6_000)));
-    const batches = s3.source!.read(parse({ prefix: 'going/' }), reading('full', null), context())[Symbol.asyncIterator]();
+    const batches = s3
+      .source!.read(parse({ prefix: 'going/' }), reading('full', null), context())
+      [Symbol.asyncIterator]();
     let count = (await batches.next()).value!.items.length;
     await bucket.delete('going/b');
     for (let next = await batches.next(); !next.done; next = await batches.next()) count += next.value.items.length;
@@ -124,7 +165,8 @@ describe('a prefix from run to run', () => {
     expect(marked.filter(({ n }) => n === null)).toHaveLength(1);
     await bucket.put('small/5', 'n,n\n1,2');
     await expect(read({ format: 'csv', prefix: 'small/' })).rejects.toMatchObject({
-      status: 'source_refused', message: expect.stringMatching(/^small\/5: .*column 2 has the name of an earlier one/),
+      status: 'source_refused',
+      message: expect.stringMatching(/^small\/5: .*column 2 has the name of an earlier one/),
     });
   });
 
@@ -137,18 +179,26 @@ describe('a prefix from run to run', () => {
     expect(new Set(recordsOf(batches).map(({ n }) => n)).size).toBe(1_005);
     expect(JSON.stringify(batches.at(-1)!.cursor).length).toBeLessThan(100_000);
     await bucket.put('page/0', '{"n":"new"}');
-    expect(recordsOf(await read({ prefix: 'page/' }, 'incremental', batches.at(-1)!.cursor))).toContainEqual({ n: 'new' });
+    expect(recordsOf(await read({ prefix: 'page/' }, 'incremental', batches.at(-1)!.cursor))).toContainEqual({
+      n: 'new',
+    });
   });
 });
 
 describe('going on in one file', () => {
-  it.for([['another version', 'changed'], ['a shorter one', 'short'], ['the same', null]] as const)('with %s', async ([, now]) => {
+  it.for([
+    ['another version', 'changed'],
+    ['a shorter one', 'short'],
+    ['the same', null],
+  ] as const)('with %s', async ([, now]) => {
     const records = people(12_000);
     await bucket.put('one/on', jsonl(records));
     const [first] = await read({ key: 'one/on' });
     const changed = now === 'short' ? people(2, 7) : people(12_000, 7);
     if (now !== null) await bucket.put('one/on', jsonl(changed));
-    expect(recordsOf(await read({ key: 'one/on' }, 'full', first!.cursor))).toEqual(now === null ? records.slice(5_000) : changed);
+    expect(recordsOf(await read({ key: 'one/on' }, 'full', first!.cursor))).toEqual(
+      now === null ? records.slice(5_000) : changed,
+    );
   });
 });
 
@@ -157,10 +207,17 @@ it('the rest of a file is asked for alone, of the same version only', async () =
   const open = openBucket(parse({ key: 'one/part' }) as S3Settings, context()).open('one/part');
   const { version, end } = await open();
   await end();
-  for (const [part, from, text] of [[{ from: 4, version: version! }, 4, 'efghij'], [{ from: 4, version: '"other"' }, 0, 'abcdefghij'],
-    [{ from: 10, version: version! }, 0, 'abcdefghij']] as const) {
+  for (const [part, from, text] of [
+    [{ from: 4, version: version! }, 4, 'efghij'],
+    [{ from: 4, version: '"other"' }, 0, 'abcdefghij'],
+    [{ from: 10, version: version! }, 0, 'abcdefghij'],
+  ] as const) {
     const file = await open(part);
-    expect([file.from, file.version, Buffer.concat(await Array.fromAsync(file.chunks)).toString()]).toEqual([from, version, text]);
+    expect([file.from, file.version, Buffer.concat(await Array.fromAsync(file.chunks)).toString()]).toEqual([
+      from,
+      version,
+      text,
+    ]);
   }
 });
 
@@ -171,7 +228,10 @@ describe('what S3 refuses', () => {
     [{ bucket: 'nothing-here', prefix: '' }, /404 NoSuchBucket: check bucket/],
     [{ key: 'nothing' }, /404 NoSuchKey: check key/],
   ] as const)('%# is told with what to do', async ([settings, says]) => {
-    await expect(check(settings)).rejects.toMatchObject({ status: 'source_refused', message: expect.stringMatching(says) });
+    await expect(check(settings)).rejects.toMatchObject({
+      status: 'source_refused',
+      message: expect.stringMatching(says),
+    });
   });
 
   it('an empty prefix is no fault, and has no fields yet', async () => {
@@ -180,29 +240,41 @@ describe('what S3 refuses', () => {
     expect(streams).toEqual([{ name: 'no/such', fields: [], key: [], incremental: 'own' }]);
   });
 
-  it.for([['with a time', { 'retry-after': '9' }, { retry_after: 9 }], ['without', {}, {}]] as const)(
-    'a request to slow down is passed on, %s', async ([, headers, extra]) => {
-      const web = await httpSource();
-      web.serve('/people/slow', status(503, headers));
-      const refusal = await check({ endpoint: `http://127.0.0.1:${web.port}`, key: 'slow' }).catch((error: unknown) => error);
-      expect(refusal).toMatchObject({ status: 'source_unavailable', extra });
-      expect(web.asked).toHaveLength(1);
-    });
+  it.for([
+    ['with a time', { 'retry-after': '9' }, { retry_after: 9 }],
+    ['without', {}, {}],
+  ] as const)('a request to slow down is passed on, %s', async ([, headers, extra]) => {
+    const web = await httpSource();
+    web.serve('/people/slow', status(503, headers));
+    const refusal = await check({ endpoint: `http://127.0.0.1:${web.port}`, key: 'slow' }).catch(
+      (error: unknown) => error,
+    );
+    expect(refusal).toMatchObject({ status: 'source_unavailable', extra });
+    expect(web.asked).toHaveLength(1);
+  });
 
   it.for([
     ['a page', (size: number) => '<html>'.padEnd(size, 'x'), 1_000, /something that is not S3/],
     ['an endless one', (size: number) => 'x'.repeat(size), 9 * 1024 * 1024, /in more than S3 ever does/],
   ] as const)('%s is no S3', async ([, text, size, says]) => {
     const server = createServer((_, response) => response.end(text(size)));
-    await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve); });
-    onFileEnd(async () => { server.close(); });
+    await new Promise<void>((resolve) => {
+      server.listen(0, '127.0.0.1', resolve);
+    });
+    onFileEnd(async () => {
+      server.close();
+    });
     const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    await expect(check({ endpoint, prefix: '' })).rejects.toMatchObject({ status: 'source_refused', message: expect.stringMatching(says) });
+    await expect(check({ endpoint, prefix: '' })).rejects.toMatchObject({
+      status: 'source_refused',
+      message: expect.stringMatching(says),
+    });
   });
 
   it('nobody at the address is told so', async () => {
     await expect(check({ endpoint: 'http://127.0.0.1:9', key: 'a' })).rejects.toMatchObject({
-      status: 'source_unavailable', message: expect.stringMatching(/refused the connection/),
+      status: 'source_unavailable',
+      message: expect.stringMatching(/refused the connection/),
     });
   });
 });
@@ -216,17 +288,25 @@ describe('the guard', () => {
   it('a redirect is not followed', async () => {
     const web = await httpSource();
     web.serve('/people/a', status(307, { location: 'http://127.0.0.1:1/' }));
-    await expect(check({ endpoint: `http://127.0.0.1:${web.port}`, key: 'a' })).rejects.toMatchObject({ status: 'source_refused' });
+    await expect(check({ endpoint: `http://127.0.0.1:${web.port}`, key: 'a' })).rejects.toMatchObject({
+      status: 'source_refused',
+    });
     expect(web.asked).toHaveLength(1);
   });
 
   it('ends with the run', async () => {
     await bucket.put('one/long', jsonl(people(30_000)));
     const run = new AbortController();
-    const batches = s3.source!.read(parse({ key: 'one/long' }), reading('full', null), testContext(run.signal))[Symbol.asyncIterator]();
+    const batches = s3
+      .source!.read(parse({ key: 'one/long' }), reading('full', null), testContext(run.signal))
+      [Symbol.asyncIterator]();
     await batches.next();
     run.abort(new Error('the run was canceled'));
-    await expect((async () => { while (!(await batches.next()).done); })()).rejects.toThrow('the run was canceled');
+    await expect(
+      (async () => {
+        while (!(await batches.next()).done);
+      })(),
+    ).rejects.toThrow('the run was canceled');
   });
 });
 

@@ -18,15 +18,23 @@ export function accessTo({ settings }: TestS3, other: Partial<BucketAccess> = {}
 type Opening = { signal?: AbortSignal; patience?: Partial<Patience> };
 
 /** A bucket that is closed when the test file ends. */
-export function opened(access: BucketAccess, { signal = new AbortController().signal, patience }: Opening = {}): ExportBucket {
-  const bucket = openExportBucket(access, { allow: ALLOW, fetch: guardedFetch(ALLOW), signal }, { ...PATIENCE, ...patience });
+export function opened(
+  access: BucketAccess,
+  { signal = new AbortController().signal, patience }: Opening = {},
+): ExportBucket {
+  const bucket = openExportBucket(
+    access,
+    { allow: ALLOW, fetch: guardedFetch(ALLOW), signal },
+    { ...PATIENCE, ...patience },
+  );
   onFileEnd(async () => bucket.close());
   return bucket;
 }
 
 /** Bytes that differ from part to part, in chunks that fit no part. */
 export async function* stream(bytes: number, chunkBytes = 300_001): AsyncGenerator<Buffer> {
-  for (let from = 0; from < bytes; from += chunkBytes) yield Buffer.alloc(Math.min(chunkBytes, bytes - from), `${from},`);
+  for (let from = 0; from < bytes; from += chunkBytes)
+    yield Buffer.alloc(Math.min(chunkBytes, bytes - from), `${from},`);
 }
 
 export async function whole(bytes: AsyncIterable<Uint8Array>): Promise<Buffer> {
@@ -34,7 +42,10 @@ export async function whole(bytes: AsyncIterable<Uint8Array>): Promise<Buffer> {
 }
 
 export async function refusal(done: Promise<unknown>): Promise<Refusal> {
-  const error = await done.then(() => undefined, (thrown: unknown) => thrown);
+  const error = await done.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  );
   expect(error).toBeInstanceOf(Refusal);
   return error as Refusal;
 }

@@ -5,8 +5,10 @@ import { pushContext, pushMessage } from '../../harness/sends/push-messages.ts';
 
 const open = sandbox.open({}, pushContext());
 
-const browser = (name: string): PushTarget => (
-  { platform: 'web', subscription: { endpoint: `https://push.example.com/send/${name}`, p256dh: 'key', auth: 'auth' } });
+const browser = (name: string): PushTarget => ({
+  platform: 'web',
+  subscription: { endpoint: `https://push.example.com/send/${name}`, p256dh: 'key', auth: 'auth' },
+});
 
 describe('the sandbox', () => {
   it.for<[string, Partial<PushOutcome>]>([
@@ -24,9 +26,13 @@ describe('the sandbox', () => {
     }
   });
 
-  it('finds too big what the platform\'s provider would', async () => {
+  it("finds too big what the platform's provider would", async () => {
     const message = pushMessage({ body: 'x'.repeat(4_080) });
-    for (const target of [{ platform: 'ios', token: 'a' } as const, { platform: 'android', token: 'a' } as const, browser('x')]) {
+    for (const target of [
+      { platform: 'ios', token: 'a' } as const,
+      { platform: 'android', token: 'a' } as const,
+      browser('x'),
+    ]) {
       await expect(open.send(target, message)).resolves.toMatchObject({ kind: 'too_big', maxBytes: 4_096 });
     }
   });

@@ -30,11 +30,19 @@ const readAll = (messages: unknown[]) => Array.fromAsync(source.read(SETTINGS, R
 
 describe('what a tap prints', () => {
   it('is cut where the fields change, and a state goes with all before it', async () => {
-    const batches = await readAll([
-      schema({ id: { type: 'integer' } }), record({ id: 1 }), state({ at: 1 }), record({ id: 2 }),
-      schema({ id: { type: 'integer' } }), record({ id: 3 }),
-      schema({ id: { type: 'string' } }), record({ id: '4' }), state({ lsn: '#' }),
-    ].map((message) => JSON.stringify(message).replace('"#"', '9007199254740993')));
+    const batches = await readAll(
+      [
+        schema({ id: { type: 'integer' } }),
+        record({ id: 1 }),
+        state({ at: 1 }),
+        record({ id: 2 }),
+        schema({ id: { type: 'integer' } }),
+        record({ id: 3 }),
+        schema({ id: { type: 'string' } }),
+        record({ id: '4' }),
+        state({ lsn: '#' }),
+      ].map((message) => JSON.stringify(message).replace('"#"', '9007199254740993')),
+    );
     expect(batches.map(({ items, cursor, fields }) => [items.length, cursor, fields?.[0]?.type])).toEqual([
       [3, '{"at":1}', 'integer'],
       [1, '{"lsn":9007199254740993}', 'string'],
@@ -42,7 +50,7 @@ describe('what a tap prints', () => {
   });
 
   it('has a cursor of its own where a state comes last, and none where no state comes', async () => {
-    expect((await readAll([state({ at: 1 })]))).toMatchObject([{ items: [], cursor: '{"at":1}' }]);
+    expect(await readAll([state({ at: 1 })])).toMatchObject([{ items: [], cursor: '{"at":1}' }]);
     expect((await readAll([record({ id: 1 })])).map(({ cursor }) => cursor)).toEqual([null]);
     expect(await readAll([schema({ id: { type: 'integer' } })])).toEqual([]);
   });
@@ -57,10 +65,24 @@ describe('what a tap prints', () => {
 
   it('is malformed where it is no message, or no record', async () => {
     const long = `"${'x'.repeat(5_000)}"`;
-    const [batch] = await readAll(['WARNING: old', record([1]), record(null), '7', '{"a": 1}', long, record({ id: 1 })]);
+    const [batch] = await readAll([
+      'WARNING: old',
+      record([1]),
+      record(null),
+      '7',
+      '{"a": 1}',
+      long,
+      record({ id: 1 }),
+    ]);
     const untyped = 'a line is not a message: it has no type';
     expect(batch!.items.map((item) => item.kind === 'malformed' && item.message)).toEqual([
-      'a line is not JSON', 'a record is not a JSON object', 'a record is not a JSON object', untyped, untyped, untyped, false,
+      'a line is not JSON',
+      'a record is not a JSON object',
+      'a record is not a JSON object',
+      untyped,
+      untyped,
+      untyped,
+      false,
     ]);
     expect(batch!.items.map((item) => (item.kind === 'malformed' ? item.raw.length : 0)).at(5)).toBe(2_048);
   });
@@ -71,11 +93,19 @@ describe('what a tap prints', () => {
       const line = (levels: number) => `{"type":"RECORD","stream":"people","record":{"a":${nested(levels - 1)}}}`;
       const [batch] = await readAll([line(100), line(101), line(10_000), record({ id: 1 })]);
       expect(batch!.items.map((item) => item.kind === 'malformed' && item.message)).toEqual([
-        false, 'a record has arrays or objects more than 100 deep', 'a line has arrays or objects more than 500 deep', false,
+        false,
+        'a record has arrays or objects more than 100 deep',
+        'a line has arrays or objects more than 500 deep',
+        false,
       ]);
-      expect(await readAll([`{"type":"STATE","value":{"a":${nested(300)}}}`])).toMatchObject([{ cursor: `{"a":${nested(300)}}` }]);
-      await expect(readAll([record({ id: 1 }), `{"type":"STATE","value":{"a":${nested(10_000)}}}`])).rejects.toMatchObject({
-        status: 'source_refused', message: 'the source printed a message STATE that has arrays or objects more than 500 deep',
+      expect(await readAll([`{"type":"STATE","value":{"a":${nested(300)}}}`])).toMatchObject([
+        { cursor: `{"a":${nested(300)}}` },
+      ]);
+      await expect(
+        readAll([record({ id: 1 }), `{"type":"STATE","value":{"a":${nested(10_000)}}}`]),
+      ).rejects.toMatchObject({
+        status: 'source_refused',
+        message: 'the source printed a message STATE that has arrays or objects more than 500 deep',
       });
     }
   });
@@ -83,7 +113,9 @@ describe('what a tap prints', () => {
   it('stands up to where the tap failed', async () => {
     const given: Batch[] = [];
     const context = tap([record({ id: 1 }), state({ at: 1 }), record({ id: 2 })], 1);
-    const reading = (async () => { for await (const batch of source.read(SETTINGS, READING, context)) given.push(batch); })();
+    const reading = (async () => {
+      for await (const batch of source.read(SETTINGS, READING, context)) given.push(batch);
+    })();
     await expect(reading).rejects.toMatchObject({ status: 'transfer_broken' });
     expect(given).toMatchObject([{ items: [{}, {}], cursor: '{"at":1}' }]);
   });
@@ -96,10 +128,17 @@ describe('what a tap prints', () => {
 });
 
 describe('a tap is refused', () => {
-  const said = (promise: Promise<unknown>) => promise.then(() => null, (error: unknown) => error);
+  const said = (promise: Promise<unknown>) =>
+    promise.then(
+      () => null,
+      (error: unknown) => error,
+    );
 
   it('that no operator has named, or only as a source of another kind', async () => {
-    const [crm, shop] = [{ kind: 'singer' as const, command: ['/opt/crm'] }, { kind: 'airbyte' as const, command: ['/opt/shop'] }];
+    const [crm, shop] = [
+      { kind: 'singer' as const, command: ['/opt/crm'] },
+      { kind: 'airbyte' as const, command: ['/opt/shop'] },
+    ];
     const commands = commandsOf({ crm, shop });
     const context = testContext(AbortSignal.timeout(HANGS_MS), [], commands);
     for (const name of ['shop', '/bin/sh']) {
@@ -121,16 +160,25 @@ describe('a tap is refused', () => {
 describe('a tap that prints nothing', () => {
   it('is refused at first, as it may not know the option with its catalogue, and later has nothing new', async () => {
     await expect(readAll([])).rejects.toMatchObject({
-      status: 'source_refused', message: expect.stringMatching(/^tap printed nothing, .* catalog_option names in MILLRACE_TAPS$/),
+      status: 'source_refused',
+      message: expect.stringMatching(/^tap printed nothing, .* catalog_option names in MILLRACE_TAPS$/),
     });
     expect(await Array.fromAsync(source.read(SETTINGS, { ...READING, cursor: '{"at":1}' }, tap([])))).toEqual([]);
   });
 });
 
 describe('how a stream is read on', () => {
-  const properties = { id: { type: 'integer' }, name: { type: ['null', 'string'] }, at: { type: ['null', 'string'], format: 'date-time' } };
-  const entry = (metadata: object, more: object = {}) =>
-    ({ stream: 's', schema: { properties }, metadata: [{ breadcrumb: [], metadata }], ...more });
+  const properties = {
+    id: { type: 'integer' },
+    name: { type: ['null', 'string'] },
+    at: { type: ['null', 'string'], format: 'date-time' },
+  };
+  const entry = (metadata: object, more: object = {}) => ({
+    stream: 's',
+    schema: { properties },
+    metadata: [{ breadcrumb: [], metadata }],
+    ...more,
+  });
   it.for([
     ['by the keys that the tap names', entry({ 'valid-replication-keys': ['at'] }), { fields: ['at'] }],
     ['by the key of the stream', entry({}, { replication_key: 'at' }), { fields: ['at'] }],
@@ -146,14 +194,20 @@ describe('how a stream is read on', () => {
     told.metadata.push({ breadcrumb: ['properties', 'name'], metadata: { inclusion: 'unsupported' } } as never);
     const reading: Reading = { ...READING, mode: 'incremental', cursorField: 'at' };
     const marked = select(readCatalog({ streams: [told, { ...told, stream: 't' }] })!, 's', reading);
-    const marks = marked.streams.map((one) => Object.fromEntries(one.metadata!.map((mark) => [mark.breadcrumb.join('.'), mark.metadata])));
+    const marks = marked.streams.map((one) =>
+      Object.fromEntries(one.metadata!.map((mark) => [mark.breadcrumb.join('.'), mark.metadata])),
+    );
     expect(marks[0]).toEqual({
-      '': { 'row-count': 3, 'selected': true, 'replication-method': 'INCREMENTAL', 'replication-key': 'at' },
+      '': { 'row-count': 3, selected: true, 'replication-method': 'INCREMENTAL', 'replication-key': 'at' },
       'properties.id': { selected: true },
       'properties.at': { selected: true },
       'properties.name': { inclusion: 'unsupported', selected: false },
     });
-    expect(marks[1]!['']).toEqual({ 'row-count': 3, 'selected': false });
-    expect(marked.streams[0]).toMatchObject({ replication_method: 'INCREMENTAL', replication_key: 'at', schema: { selected: true } });
+    expect(marks[1]!['']).toEqual({ 'row-count': 3, selected: false });
+    expect(marked.streams[0]).toMatchObject({
+      replication_method: 'INCREMENTAL',
+      replication_key: 'at',
+      schema: { selected: true },
+    });
   });
 });

@@ -13,10 +13,16 @@ alertContract(slack, 'zqslacksecret', (url) => ({ url }));
 
 it('posts one line, in which nothing is markup, and a line by which a check is seen', async () => {
   const posted: string[] = [];
-  const settings = slack.settings.parse({ url: chat.serve('/chat', (request, response) => void text(request).then((body) => {
-    posted.push(body);
-    response.writeHead(200).end('ok');
-  })) });
+  const settings = slack.settings.parse({
+    url: chat.serve(
+      '/chat',
+      (request, response) =>
+        void text(request).then((body) => {
+          posted.push(body);
+          response.writeHead(200).end('ok');
+        }),
+    ),
+  });
   await slack.alerts!.send(settings, ALERT, context());
   await slack.alerts!.check(settings, context());
   expect(posted.map((body) => JSON.parse(body))).toEqual([

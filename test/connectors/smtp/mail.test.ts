@@ -30,7 +30,11 @@ const MAIL: Mail = {
 /** Sends one mail and proves that what is said of a failure quotes neither people nor secrets nor the mail. */
 async function attempt(smtpUrl: string, mail: Mail = MAIL): Promise<MailOutcome> {
   expect(smtpUrlError(smtpUrl)).toBeUndefined();
-  const outcome = await openMailer({ smtpUrl, outbox: folderFiles(join(folder, 'unused')), from: `Millrace <${SENDER}>` }).send(mail);
+  const outcome = await openMailer({
+    smtpUrl,
+    outbox: folderFiles(join(folder, 'unused')),
+    from: `Millrace <${SENDER}>`,
+  }).send(mail);
   const told = JSON.stringify(outcome);
   for (const hidden of [...mail.to, LOGIN.user, SENDER, PASSWORD, encodeURIComponent(PASSWORD), 'Zürich', 'Grüße']) {
     expect(told).not.toContain(hidden);
@@ -38,8 +42,11 @@ async function attempt(smtpUrl: string, mail: Mail = MAIL): Promise<MailOutcome>
   return outcome;
 }
 
-const notSent = (retryable: boolean, reason: RegExp) =>
-  ({ outcome: 'not_sent', retryable, reason: expect.stringMatching(reason) as string });
+const notSent = (retryable: boolean, reason: RegExp) => ({
+  outcome: 'not_sent',
+  retryable,
+  reason: expect.stringMatching(reason) as string,
+});
 
 describe('a mail that a server takes', async () => {
   const server = await smtpServer();
@@ -49,8 +56,11 @@ describe('a mail that a server takes', async () => {
     const { from, to, mail } = server.received.at(-1)!;
     expect({ from, to }).toEqual({ from: SENDER, to: MAIL.to });
     expect(mail.headers).toMatchObject({
-      'from': `Millrace <${SENDER}>`, 'to': MAIL.to.join(', '), 'subject': MAIL.subject,
-      'message-id': MAIL.messageId, 'auto-submitted': 'auto-generated',
+      from: `Millrace <${SENDER}>`,
+      to: MAIL.to.join(', '),
+      subject: MAIL.subject,
+      'message-id': MAIL.messageId,
+      'auto-submitted': 'auto-generated',
     });
     expect(mail.headers).not.toHaveProperty('x-mailer');
     expect(mail.text).toBe(MAIL.text);
@@ -80,13 +90,23 @@ describe('a mail that a server does not take is known not to be sent', async () 
     ['the server is closing', { greeting: 421 }, true, /connection: 421 service not available. Try again later/],
     ['the server wants nobody', { greeting: 554 }, false, /connection: 554/],
     ['the sender is refused', { sender: 553 }, false, /sender: 553 mailbox name not allowed. Set MILLRACE_MAIL_FROM/],
-    ['every recipient is refused', { recipients: everyone(550) }, false, /every recipient: 550 .* Correct the addresses/],
+    [
+      'every recipient is refused',
+      { recipients: everyone(550) },
+      false,
+      /every recipient: 550 .* Correct the addresses/,
+    ],
     ['every recipient is put off', { recipients: everyone(450) }, true, /every recipient: 450/],
     ['the message is put off', { message: 451 }, true, /refused the mail: 451 error in processing. Try again later/],
     ['the message is refused', { message: 554 }, false, /refused the mail: 554/],
     ['the server ends while it answers', { message: 421 }, true, /refused the mail: 421/],
     ['the connection breaks at the greeting', { greeting: 'drop' }, true, /broke off|cannot be reached/],
-    ['the connection breaks at a recipient', { recipients: { [personId(1)]: 'drop' } }, true, /broke off|cannot be reached/],
+    [
+      'the connection breaks at a recipient',
+      { recipients: { [personId(1)]: 'drop' } },
+      true,
+      /broke off|cannot be reached/,
+    ],
   ])('when %s', async (_, conduct, retryable, reason) => {
     server.behave(conduct);
     expect(await attempt(`smtp://127.0.0.1:${server.port}`)).toEqual(notSent(retryable, reason));
@@ -96,17 +116,22 @@ describe('a mail that a server does not take is known not to be sent', async () 
   it('when the connection breaks in the middle of the message', async () => {
     server.behave({ message: 'cut' });
     const text = 'a line that takes its place\n'.repeat(500_000);
-    expect(await attempt(`smtp://127.0.0.1:${server.port}`, { ...MAIL, text }))
-      .toEqual(notSent(true, /before the mail was handed over|cannot be reached/));
+    expect(await attempt(`smtp://127.0.0.1:${server.port}`, { ...MAIL, text })).toEqual(
+      notSent(true, /before the mail was handed over|cannot be reached/),
+    );
   });
 
   it('when the server never greets', async () => {
     server.behave({ greeting: 'silence' });
-    expect(await attempt(`smtp://127.0.0.1:${server.port}?greetingTimeout=200`)).toEqual(notSent(true, /did not answer in time/));
+    expect(await attempt(`smtp://127.0.0.1:${server.port}?greetingTimeout=200`)).toEqual(
+      notSent(true, /did not answer in time/),
+    );
   });
 
   it('when nothing listens there', async () => {
-    expect(await attempt(`smtp://127.0.0.1:${CLOSED_PORT}`)).toEqual(notSent(true, /cannot be reached \(ECONNREFUSED\)/));
+    expect(await attempt(`smtp://127.0.0.1:${CLOSED_PORT}`)).toEqual(
+      notSent(true, /cannot be reached \(ECONNREFUSED\)/),
+    );
   });
 
   it('when the name of the server is none', async () => {
@@ -116,13 +141,16 @@ describe('a mail that a server does not take is known not to be sent', async () 
 
   it('when an address holds what ends a command', async () => {
     server.behave({});
-    expect(await attempt(`smtp://127.0.0.1:${server.port}`, { ...MAIL, to: ['a@example.com>\r\nRCPT TO:<b@example.com'] }))
-      .toMatchObject({ outcome: 'not_sent', retryable: false });
+    expect(
+      await attempt(`smtp://127.0.0.1:${server.port}`, { ...MAIL, to: ['a@example.com>\r\nRCPT TO:<b@example.com'] }),
+    ).toMatchObject({ outcome: 'not_sent', retryable: false });
     expect(server.received).toEqual([]);
   });
 
   it('when it has no recipient', async () => {
-    expect(await attempt(`smtp://127.0.0.1:${server.port}`, { ...MAIL, to: [] })).toEqual(notSent(false, /no recipient/));
+    expect(await attempt(`smtp://127.0.0.1:${server.port}`, { ...MAIL, to: [] })).toEqual(
+      notSent(false, /no recipient/),
+    );
   });
 });
 
@@ -135,15 +163,18 @@ describe('a mail that was handed over without an answer is of unknown fate', asy
     ['the answer is neither yes nor no', 354, ''],
   ])('when %s', async (_, message, options) => {
     server.behave({ message });
-    expect(await attempt(`smtp://127.0.0.1:${server.port}${options}`))
-      .toEqual({ outcome: 'unknown', reason: expect.stringMatching(/broke after the mail was handed over.*Message-ID/) as string });
+    expect(await attempt(`smtp://127.0.0.1:${server.port}${options}`)).toEqual({
+      outcome: 'unknown',
+      reason: expect.stringMatching(/broke after the mail was handed over.*Message-ID/) as string,
+    });
   });
 });
 
 describe('a login', async () => {
   const server = await smtpServer({ login: LOGIN, tls: 'starttls' });
   const bare = await smtpServer({ login: LOGIN });
-  const at = (port: number, options: string, userinfo = `${USERINFO}@`) => `smtp://${userinfo}127.0.0.1:${port}${options}`;
+  const at = (port: number, options: string, userinfo = `${USERINFO}@`) =>
+    `smtp://${userinfo}127.0.0.1:${port}${options}`;
 
   it('takes place over TLS, with a password of any characters', async () => {
     expect(await attempt(at(server.port, '?tls.rejectUnauthorized=false'))).toEqual({ outcome: 'sent', rejected: 0 });
@@ -152,7 +183,9 @@ describe('a login', async () => {
 
   it('does not take place with a server whose certificate nobody vouches for', async () => {
     const before = server.received.length;
-    expect(await attempt(at(server.port, ''))).toEqual(notSent(false, /certificate is not trusted .*NODE_EXTRA_CA_CERTS/));
+    expect(await attempt(at(server.port, ''))).toEqual(
+      notSent(false, /certificate is not trusted .*NODE_EXTRA_CA_CERTS/),
+    );
     expect(server.received).toHaveLength(before);
   });
 
@@ -164,14 +197,18 @@ describe('a login', async () => {
 
   it('that is refused says where to correct it; one that is put off may be tried again', async () => {
     const wrong = `${encodeURIComponent(LOGIN.user)}:wrong@`;
-    expect(await attempt(at(bare.port, '?ignoreTLS=true', wrong))).toEqual(notSent(false, /login: 535 .* Correct user and password/));
+    expect(await attempt(at(bare.port, '?ignoreTLS=true', wrong))).toEqual(
+      notSent(false, /login: 535 .* Correct user and password/),
+    );
     bare.behave({ login: 454 });
     expect(await attempt(at(bare.port, '?ignoreTLS=true'))).toEqual(notSent(true, /login: 454 .* Try again later/));
     bare.behave({});
   });
 
   it('that is missing is asked for', async () => {
-    expect(await attempt(at(bare.port, '', ''))).toEqual(notSent(false, /530 login required. Put user and password into SMTP_URL/));
+    expect(await attempt(at(bare.port, '', ''))).toEqual(
+      notSent(false, /530 login required. Put user and password into SMTP_URL/),
+    );
   });
 
   it('takes place with TLS from the start', async () => {
@@ -183,7 +220,9 @@ describe('a login', async () => {
   });
 
   it('by smtps:// to a port that speaks TLS later only, says which to use', async () => {
-    expect(await attempt(`smtps://${USERINFO}@127.0.0.1:${bare.port}`)).toEqual(notSent(false, /TLS with the mail server failed/));
+    expect(await attempt(`smtps://${USERINFO}@127.0.0.1:${bare.port}`)).toEqual(
+      notSent(false, /TLS with the mail server failed/),
+    );
   });
 });
 
@@ -193,14 +232,19 @@ describe('without a server', () => {
     const mailer = openMailer({ outbox: filesIn(folderFiles(folder), 'outbox'), from: SENDER });
     const subjects = ['first', 'second', 'third ✓'];
     for (const subject of subjects) {
-      expect(await mailer.send({ ...MAIL, subject, messageId: 'imp_1.1@millrace.example.com' })).toEqual({ outcome: 'filed' });
+      expect(await mailer.send({ ...MAIL, subject, messageId: 'imp_1.1@millrace.example.com' })).toEqual({
+        outcome: 'filed',
+      });
     }
     await mailer.close();
     const names = (await readdir(outbox)).filter((name) => name.endsWith('.eml')).toSorted();
     expect(names).toHaveLength(3);
     const mails = await Promise.all(names.map(async (name) => parseMail(await readFile(join(outbox, name)))));
     expect(mails.map(({ headers }) => headers.subject)).toEqual(subjects);
-    expect(mails[0]).toMatchObject({ text: MAIL.text, headers: { 'to': MAIL.to.join(', '), 'message-id': MAIL.messageId } });
+    expect(mails[0]).toMatchObject({
+      text: MAIL.text,
+      headers: { to: MAIL.to.join(', '), 'message-id': MAIL.messageId },
+    });
     expect(names.every((name) => /^\d{4}-[\dTZ-]+-[\da-f]{8}\.eml$/.test(name))).toBe(true);
     expect((await stat(outbox)).mode & 0o777).toBe(0o700);
     expect((await stat(join(outbox, names[0]!))).mode & 0o777).toBe(0o600);
@@ -224,20 +268,33 @@ it('closing waits for the mail that is being sent', async () => {
 
 describe('the URL of a server', () => {
   it.each([
-    'smtp://localhost', 'smtp://user:pass@mail.example.com:587', 'smtps://u%40x:p%23@mail.example.com:465/',
-    'SMTP://[::1]:25', 'smtp://h?tls.rejectUnauthorized=false&requireTLS=true&socketTimeout=5000&tls.minVersion=TLSv1.3',
+    'smtp://localhost',
+    'smtp://user:pass@mail.example.com:587',
+    'smtps://u%40x:p%23@mail.example.com:465/',
+    'SMTP://[::1]:25',
+    'smtp://h?tls.rejectUnauthorized=false&requireTLS=true&socketTimeout=5000&tls.minVersion=TLSv1.3',
   ])('%s is one', (url) => {
     expect(smtpUrlError(url)).toBeUndefined();
   });
 
   it.each([
-    ['mail.example.com', /^is smtp:/], ['http://mail.example.com', /^is smtp:/], ['smtp:mail.example.com', /^is smtp:/],
-    ['smtp://', /^is smtp:/], ['smtp://host/path', /^is smtp:/], ['smtp://u:zqsecret/x@host', /%2F/], ['smtp://u:1#zqsecret@host', /%23/],
-    ['smtp://u:1?zqsecret@host', /%3F/], ['smtp://u:zqsecret%@host', /a % that encodes nothing/],
+    ['mail.example.com', /^is smtp:/],
+    ['http://mail.example.com', /^is smtp:/],
+    ['smtp:mail.example.com', /^is smtp:/],
+    ['smtp://', /^is smtp:/],
+    ['smtp://host/path', /^is smtp:/],
+    ['smtp://u:zqsecret/x@host', /%2F/],
+    ['smtp://u:1#zqsecret@host', /%23/],
+    ['smtp://u:1?zqsecret@host', /%3F/],
+    ['smtp://u:zqsecret%@host', /a % that encodes nothing/],
     ['smtp://user@host', /without a password/],
-    ['smtp://host?pool=true', /not known/], ['smtp://host?proxy=http://p', /not known/], ['smtp://host?debug=true', /not known/],
-    ['smtp://host?__proto__=1', /not known/], ['smtp://host?name=a&name=b', /twice/],
-    ['smtp://host?tls.rejectUnauthorized=no', /the option tls.rejectUnauthorized/], ['smtp://host?socketTimeout=0', /socketTimeout/],
+    ['smtp://host?pool=true', /not known/],
+    ['smtp://host?proxy=http://p', /not known/],
+    ['smtp://host?debug=true', /not known/],
+    ['smtp://host?__proto__=1', /not known/],
+    ['smtp://host?name=a&name=b', /twice/],
+    ['smtp://host?tls.rejectUnauthorized=no', /the option tls.rejectUnauthorized/],
+    ['smtp://host?socketTimeout=0', /socketTimeout/],
   ])('%s is none, which is said without quoting it', (url, fault) => {
     expect(smtpUrlError(url)).toMatch(fault);
     expect(smtpUrlError(url)).not.toContain('zqsecret');

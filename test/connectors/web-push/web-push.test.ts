@@ -24,31 +24,54 @@ const plain = await webPushServer({ ...tls, vapidPublicKey: keys.vapid_public_ke
 const to = (subscription: WebPushSubscription): PushTarget => ({ platform: 'web', subscription });
 
 function openWebPush(changes: object = {}, options: Parameters<typeof pushContext>[0] = {}) {
-  return webPush.open(webPush.settings.parse({ ...settings, ...changes }), pushContext({ platform: 'web', ...options }));
+  return webPush.open(
+    webPush.settings.parse({ ...settings, ...changes }),
+    pushContext({ platform: 'web', ...options }),
+  );
 }
 
 pushContract(webPush, async () => ({
-  server, settings: () => settings, target: (number, origin) => to(server.subscribe(`zqbrowser-${number}`, origin)),
+  server,
+  settings: () => settings,
+  target: (number, origin) => to(server.subscribe(`zqbrowser-${number}`, origin)),
 }));
 
 describe('a message by Web Push', () => {
   it.for([
-    ['HTTP/2', server], ['HTTP/1.1', plain],
+    ['HTTP/2', server],
+    ['HTTP/1.1', plain],
   ] as const)('reaches the browser, which alone can read it, over %s', async ([, service]) => {
     const open = openWebPush();
     const message = pushMessage({
-      subtitle: 'Parcel 7', deepLink: 'https://shop.example.com/orders/7', attachmentUrl: 'https://shop.example.com/7.png',
-      category: 'ORDER', parameters: { order: '7', title: 'theirs' }, ttlSeconds: 60,
+      subtitle: 'Parcel 7',
+      deepLink: 'https://shop.example.com/orders/7',
+      attachmentUrl: 'https://shop.example.com/7.png',
+      category: 'ORDER',
+      parameters: { order: '7', title: 'theirs' },
+      ttlSeconds: 60,
     });
-    const outcomes = await Promise.all([1, 2, 3].map((number) => open.send(to(service.subscribe(`browser-${number}`)), message)));
+    const outcomes = await Promise.all(
+      [1, 2, 3].map((number) => open.send(to(service.subscribe(`browser-${number}`)), message)),
+    );
     expect(outcomes).toEqual(outcomes.map(() => ({ kind: 'sent', providerId: null })));
     await open.close();
-    expect(service.got.slice(-3).map(({ name }) => name).toSorted()).toEqual(['browser-1', 'browser-2', 'browser-3']);
+    expect(
+      service.got
+        .slice(-3)
+        .map(({ name }) => name)
+        .toSorted(),
+    ).toEqual(['browser-1', 'browser-2', 'browser-3']);
     const { headers, message: got } = service.got.at(-1)!;
     expect(headers).toMatchObject({ ttl: '60', urgency: 'high', topic: message.id.replaceAll('-', '') });
     expect(got).toEqual({
-      title: 'Your order', subtitle: 'Parcel 7', body: 'It is on its way', millrace_id: message.id, sound: 'default',
-      deep_linking_url: 'https://shop.example.com/orders/7', push_attachment: 'https://shop.example.com/7.png', push_category: 'ORDER',
+      title: 'Your order',
+      subtitle: 'Parcel 7',
+      body: 'It is on its way',
+      millrace_id: message.id,
+      sound: 'default',
+      deep_linking_url: 'https://shop.example.com/orders/7',
+      push_attachment: 'https://shop.example.com/7.png',
+      push_category: 'ORDER',
       parameters: { order: '7', title: 'theirs' },
     });
   });
@@ -58,13 +81,24 @@ describe('a message by Web Push', () => {
     [{ status: 404 }, { kind: 'gone', since: null }],
     [{ status: 410 }, { kind: 'gone', since: null }],
     [{ status: 413 }, { kind: 'too_big', bytes: null, maxBytes: 4_096 }],
-    [{ status: 429, headers: { 'retry-after': '90' } }, { kind: 'throttled', retryAfterMs: 90_000, scope: 'device' }],
+    [
+      { status: 429, headers: { 'retry-after': '90' } },
+      { kind: 'throttled', retryAfterMs: 90_000, scope: 'device' },
+    ],
     [{ status: 429 }, { kind: 'throttled', retryAfterMs: 60_000, scope: 'device' }],
-    [{ status: 503, headers: { 'retry-after': '999999999' } }, { kind: 'throttled', retryAfterMs: 3_600_000, scope: 'device' }],
+    [
+      { status: 503, headers: { 'retry-after': '999999999' } },
+      { kind: 'throttled', retryAfterMs: 3_600_000, scope: 'device' },
+    ],
     [{ status: 502 }, { kind: 'unknown', reason: `${host} answered 502` }],
-    [{ status: 301, headers: { location: 'https://10.0.0.1/' } }, { kind: 'refused', code: 'HTTP_301', reason: `${host} answered 301` }],
-    [{ status: 400, body: '{"errno": 110, "message": "bad <b>/push/played</b>"}' },
-      { kind: 'refused', code: 'HTTP_400', reason: `${host} answered 400: bad  b *** /b` }],
+    [
+      { status: 301, headers: { location: 'https://10.0.0.1/' } },
+      { kind: 'refused', code: 'HTTP_301', reason: `${host} answered 301` },
+    ],
+    [
+      { status: 400, body: '{"errno": 110, "message": "bad <b>/push/played</b>"}' },
+      { kind: 'refused', code: 'HTTP_400', reason: `${host} answered 400: bad  b *** /b` },
+    ],
   ];
   it.for(OUTCOMES)('that is answered by %j has its outcome, and others go on', async ([fate, outcome]) => {
     const open = openWebPush();
@@ -83,8 +117,11 @@ describe('a message by Web Push', () => {
     const rest = 4_096 - 103 - Buffer.byteLength(JSON.stringify({ body: '', millrace_id: empty.id, parameters: {} }));
     await expect(open.send(target, { ...empty, body: 'x'.repeat(rest) })).resolves.toMatchObject({ kind: 'sent' });
     expect(server.got.at(-1)!.headers['content-length']).toBe('4096');
-    await expect(open.send(target, { ...empty, body: 'x'.repeat(rest + 1) }))
-      .resolves.toEqual({ kind: 'too_big', bytes: 4_097, maxBytes: 4_096 });
+    await expect(open.send(target, { ...empty, body: 'x'.repeat(rest + 1) })).resolves.toEqual({
+      kind: 'too_big',
+      bytes: 4_097,
+      maxBytes: 4_096,
+    });
     await open.close();
   });
 
@@ -92,19 +129,29 @@ describe('a message by Web Push', () => {
     const open = openWebPush();
     const sound = server.subscribe('browser');
     const bad: [Partial<WebPushSubscription>, RegExp][] = [
-      [{ endpoint: sound.endpoint.replace('https', 'http') }, /no https/], [{ endpoint: 'nonsense' }, /no https/],
-      [{ p256dh: 'AAAA' }, /keys/], [{ p256dh: Buffer.alloc(65, 4).toString('base64url') }, /keys/], [{ auth: '' }, /keys/],
+      [{ endpoint: sound.endpoint.replace('https', 'http') }, /no https/],
+      [{ endpoint: 'nonsense' }, /no https/],
+      [{ p256dh: 'AAAA' }, /keys/],
+      [{ p256dh: Buffer.alloc(65, 4).toString('base64url') }, /keys/],
+      [{ auth: '' }, /keys/],
     ];
     for (const [change, words] of bad) {
-      await expect(open.send(to({ ...sound, ...change }), pushMessage()))
-        .resolves.toEqual({ kind: 'refused', code: 'BAD_SUBSCRIPTION', reason: expect.stringMatching(words) });
+      await expect(open.send(to({ ...sound, ...change }), pushMessage())).resolves.toEqual({
+        kind: 'refused',
+        code: 'BAD_SUBSCRIPTION',
+        reason: expect.stringMatching(words),
+      });
     }
     await open.close();
   });
 
   it('leaves for the push services of known browsers alone, unless the operator allows another', async () => {
     const requests = server.got.length;
-    for (const [pushServices, kind] of [['', 'refused'], ['push.example.com, localhost:1', 'refused'], ['localhost', 'sent']] as const) {
+    for (const [pushServices, kind] of [
+      ['', 'refused'],
+      ['push.example.com, localhost:1', 'refused'],
+      ['localhost', 'sent'],
+    ] as const) {
       const open = openWebPush({}, { pushServices });
       const outcome = await open.send(to(server.subscribe('browser')), pushMessage());
       expect(outcome).toMatchObject({ kind });
@@ -113,8 +160,18 @@ describe('a message by Web Push', () => {
       await open.close();
     }
     expect(server.got.length).toBe(requests + 1);
-    const known = ['fcm.googleapis.com', 'updates.push.services.mozilla.com', 'web.push.apple.com', 'db5p.notify.windows.com'];
-    const unknown = ['evilnotify.windows.com.example.com', 'push.services.mozilla.com.', 'xfcm.googleapis.com', 'push.apple.com.evil.org'];
+    const known = [
+      'fcm.googleapis.com',
+      'updates.push.services.mozilla.com',
+      'web.push.apple.com',
+      'db5p.notify.windows.com',
+    ];
+    const unknown = [
+      'evilnotify.windows.com.example.com',
+      'push.services.mozilla.com.',
+      'xfcm.googleapis.com',
+      'push.apple.com.evil.org',
+    ];
     expect(known.map((host) => KNOWN_PUSH_SERVICES.allows(host, 443))).toEqual(known.map(() => true));
     expect(unknown.map((host) => KNOWN_PUSH_SERVICES.allows(host, 443))).toEqual(unknown.map(() => false));
     expect(KNOWN_PUSH_SERVICES.allows('fcm.googleapis.com', 8443)).toBe(false);
@@ -123,8 +180,11 @@ describe('a message by Web Push', () => {
 
   it('is refused by the service when the subscription was made with another key', async () => {
     const open = openWebPush(newVapidKeys());
-    await expect(open.send(to(server.subscribe('browser')), pushMessage()))
-      .resolves.toMatchObject({ kind: 'refused', code: 'HTTP_403', reason: expect.stringMatching(/do not correspond to the credentials/) });
+    await expect(open.send(to(server.subscribe('browser')), pushMessage())).resolves.toMatchObject({
+      kind: 'refused',
+      code: 'HTTP_403',
+      reason: expect.stringMatching(/do not correspond to the credentials/),
+    });
     await open.close();
   });
 
@@ -133,7 +193,10 @@ describe('a message by Web Push', () => {
     const target = to(plain.subscribe('browser'));
     await open.send(target, pushMessage());
     plain.disrupt('drop');
-    await expect(open.send(target, pushMessage())).resolves.toMatchObject({ kind: 'unknown', reason: expect.stringMatching(/broke off/) });
+    await expect(open.send(target, pushMessage())).resolves.toMatchObject({
+      kind: 'unknown',
+      reason: expect.stringMatching(/broke off/),
+    });
     await expect(open.send(target, pushMessage())).resolves.toMatchObject({ kind: 'sent' });
     await open.close();
   });
@@ -145,7 +208,10 @@ describe('a message by Web Push', () => {
       const drip = setInterval(() => response.write('x'), 100);
       response.on('close', () => clearInterval(drip));
     });
-    onTestFinished(() => { dripping.closeAllConnections(); dripping.close(); });
+    onTestFinished(() => {
+      dripping.closeAllConnections();
+      dripping.close();
+    });
     await once(dripping.listen(0, '127.0.0.1'), 'listening');
     const open = openWebPush({}, { limits: { answerMs: 500 } });
     const { port } = dripping.address() as AddressInfo;
@@ -155,7 +221,8 @@ describe('a message by Web Push', () => {
   });
 
   it.for([
-    ['one stream', 1, ['sent', 'not_sent', 'not_sent']], ['no stream any more', 0, ['sent', 'not_sent', 'not_sent']],
+    ['one stream', 1, ['sent', 'not_sent', 'not_sent']],
+    ['no stream any more', 0, ['sent', 'not_sent', 'not_sent']],
   ] as const)('over HTTP/2 is not sent if the service has %s and drips', async ([, streams, kinds]) => {
     const dripping = createSecureServer({ ...tls, settings: { maxConcurrentStreams: 1 } });
     let requests = 0;
@@ -169,20 +236,28 @@ describe('a message by Web Push', () => {
     });
     const sessions = new Set<{ destroy(): void }>();
     dripping.on('session', (session) => sessions.add(session));
-    onTestFinished(() => { for (const session of sessions) session.destroy(); dripping.close(); });
+    onTestFinished(() => {
+      for (const session of sessions) session.destroy();
+      dripping.close();
+    });
     await once(dripping.listen(0, '127.0.0.1'), 'listening');
     const open = openWebPush({}, { limits: { waitMs: 250, answerMs: 2_000, connections: 1 } });
     const target = to(server.subscribe('dripping', `https://localhost:${(dripping.address() as AddressInfo).port}`));
     const outcomes = await Promise.all([1, 2, 3].map(() => open.send(target, pushMessage())));
     expect(outcomes.map(({ kind }) => kind)).toEqual(kinds);
-    expect(outcomes[1]).toMatchObject({ reason: expect.stringMatching(/^localhost:\d+ took no further request in time$/) });
+    expect(outcomes[1]).toMatchObject({
+      reason: expect.stringMatching(/^localhost:\d+ took no further request in time$/),
+    });
     expect(requests).toBe(1);
     await open.close();
   });
 
   it('over HTTP/1.1 is not sent if all connections to the service are taken for too long', async () => {
     const silent = createServer(tls, (request) => void request.resume());
-    onTestFinished(() => { silent.closeAllConnections(); silent.close(); });
+    onTestFinished(() => {
+      silent.closeAllConnections();
+      silent.close();
+    });
     await once(silent.listen(0, '127.0.0.1'), 'listening');
     const open = openWebPush({}, { limits: { waitMs: 500, answerMs: 1_500 } });
     const target = to(server.subscribe('silent', `https://localhost:${(silent.address() as AddressInfo).port}`));
@@ -195,7 +270,11 @@ describe('a message by Web Push', () => {
   it('takes the place of an earlier one with the same key that still waits for the browser', async () => {
     const open = openWebPush();
     const topics = [];
-    for (const collapseKey of ['Ihre Bestellungen für heute, und mehr', 'Ihre Bestellungen für heute, und mehr', 'other']) {
+    for (const collapseKey of [
+      'Ihre Bestellungen für heute, und mehr',
+      'Ihre Bestellungen für heute, und mehr',
+      'other',
+    ]) {
       await open.send(to(server.subscribe('browser')), pushMessage({ collapseKey }));
       topics.push(server.got.at(-1)!.headers['topic']);
     }
@@ -223,10 +302,23 @@ describe('settings of Web Push', () => {
   const another = newVapidKeys();
   it.for([
     ['no address to reach you at', { subject: 'push@example.com' }, /subject must be a mailto: or https:/],
-    ['a public key that is none', { vapid_public_key: 'AAAA' }, /vapid_public_key must be an uncompressed point of P-256/],
+    [
+      'a public key that is none',
+      { vapid_public_key: 'AAAA' },
+      /vapid_public_key must be an uncompressed point of P-256/,
+    ],
     ['a private key that is none', { vapid_private_key: 'AAAA' }, /vapid_private_key must be 32 bytes/],
-    ['a key of another pair', { vapid_private_key: another.vapid_private_key }, /must be the key that vapid_public_key belongs to/],
+    [
+      'a key of another pair',
+      { vapid_private_key: another.vapid_private_key },
+      /must be the key that vapid_public_key belongs to/,
+    ],
   ] as const)('are refused with %s', ([, changes, words]) => {
-    expect(webPush.settings.safeParse({ ...settings, ...changes }).error?.issues.map(({ message }) => message).join('\n')).toMatch(words);
+    expect(
+      webPush.settings
+        .safeParse({ ...settings, ...changes })
+        .error?.issues.map(({ message }) => message)
+        .join('\n'),
+    ).toMatch(words);
   });
 });

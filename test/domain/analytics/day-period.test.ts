@@ -1,16 +1,29 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { DAY_SECONDS, daysOf, lastDays, lastDaysOfPreviousMonth, readDayPeriod } from '../../../domain/analytics/day-period.ts';
+import {
+  DAY_SECONDS,
+  daysOf,
+  lastDays,
+  lastDaysOfPreviousMonth,
+  readDayPeriod,
+} from '../../../domain/analytics/day-period.ts';
 
-const shown = ({ from, until }: { from: Date; until: Date }) => [from.toISOString().slice(0, 10), until.toISOString().slice(0, 10)];
+const shown = ({ from, until }: { from: Date; until: Date }) => [
+  from.toISOString().slice(0, 10),
+  until.toISOString().slice(0, 10),
+];
 
 it('a period has each of its days once, the first and the last included', () => {
-  fc.assert(fc.property(fc.integer({ min: 0, max: 30_000 }), fc.integer({ min: 0, max: 730 }), (first, more) => {
-    const [sd, ed] = [first * DAY_SECONDS, (first + more) * DAY_SECONDS];
-    const days = [...daysOf(readDayPeriod({ sd: String(sd), ed: String(ed) })!)];
-    expect(days.map(({ from }) => from.getTime() / 1_000)).toEqual(Array.from({ length: more + 1 }, (_, at) => sd + at * DAY_SECONDS));
-    expect(days.every(({ from, until }) => until.getTime() - from.getTime() === DAY_SECONDS * 1_000)).toBe(true);
-  }));
+  fc.assert(
+    fc.property(fc.integer({ min: 0, max: 30_000 }), fc.integer({ min: 0, max: 730 }), (first, more) => {
+      const [sd, ed] = [first * DAY_SECONDS, (first + more) * DAY_SECONDS];
+      const days = [...daysOf(readDayPeriod({ sd: String(sd), ed: String(ed) })!)];
+      expect(days.map(({ from }) => from.getTime() / 1_000)).toEqual(
+        Array.from({ length: more + 1 }, (_, at) => sd + at * DAY_SECONDS),
+      );
+      expect(days.every(({ from, until }) => until.getTime() - from.getTime() === DAY_SECONDS * 1_000)).toBe(true);
+    }),
+  );
 });
 
 it('without days, a file of events has the last six, and one of their details the last six of the month before', () => {

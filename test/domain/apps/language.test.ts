@@ -12,13 +12,30 @@ describe('a language', () => {
     expect(labels.filter((label) => !/^\p{Lu}[\p{L} -]+$/u.test(label))).toEqual([]);
   });
 
-  it.each([['en', 'English'], ['fr', 'French'], ['zh', 'Chinese'], ['nb', 'Norwegian Bokmål'], ['tl', 'Tagalog'], ['tw', 'Twi']])(
-    '%s is %s', (code, label) => expect(languageLabel(code)).toBe(label));
+  it.each([
+    ['en', 'English'],
+    ['fr', 'French'],
+    ['zh', 'Chinese'],
+    ['nb', 'Norwegian Bokmål'],
+    ['tl', 'Tagalog'],
+    ['tw', 'Twi'],
+  ])('%s is %s', (code, label) => expect(languageLabel(code)).toBe(label));
 
-  it.each(['', 'e', 'xx', 'EN', 'eng', 'en-US', 'en_US', ' en', 'en\n', 'iw', '__proto__', 'constructor'])('is not %j', (code) => {
-    expect(isLanguage(code)).toBe(false);
-  });
+  it.each(['', 'e', 'xx', 'EN', 'eng', 'en-US', 'en_US', ' en', 'en\n', 'iw', '__proto__', 'constructor'])(
+    'is not %j',
+    (code) => {
+      expect(isLanguage(code)).toBe(false);
+    },
+  );
 
-  it.each([['EN', 'en'], ['en-US', 'en'], ['pt_BR', 'pt'], [' fr', 'fr'], ['iw', 'he'], ['mo-MD', 'ro'], ['xx', null], ['', null]])(
-    'that was meant by %j is %j', (given, meant) => expect(closestLanguage(given)).toBe(meant));
+  it.each([
+    ['EN', 'en'],
+    ['en-US', 'en'],
+    ['pt_BR', 'pt'],
+    [' fr', 'fr'],
+    ['iw', 'he'],
+    ['mo-MD', 'ro'],
+    ['xx', null],
+    ['', null],
+  ])('that was meant by %j is %j', (given, meant) => expect(closestLanguage(given)).toBe(meant));
 });

@@ -18,9 +18,12 @@ describe('a technical name', () => {
     const codePoint = fc.oneof(fc.integer({ min: 0, max: 0x7f }), fc.integer({ min: 0x80, max: 0x10ffff }));
     const other = codePoint.map((code) => String.fromCodePoint(code)).filter((text) => !ALLOWED.includes(text));
     const part = sound({ min: 0, max: 10 });
-    fc.assert(fc.property(part, other, part, (before, wrong, after) => !isTechnicalName(before + wrong + after)), {
-      numRuns: sampledRuns(1_000),
-    });
+    fc.assert(
+      fc.property(part, other, part, (before, wrong, after) => !isTechnicalName(before + wrong + after)),
+      {
+        numRuns: sampledRuns(1_000),
+      },
+    );
   });
 
   it.each(['Name', 'name1', 'a-b', 'a b', 'é', 'ß', 'ａ', 'name\n', ' name', 'a.b', 'ı'])('is not %j', (name) => {

@@ -1,7 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { expect, it } from 'vitest';
 import {
-  CAMPAIGN_STATUSES, CAMPAIGN_TRANSITIONS, type CampaignChange, isDraft, mayChange, STATUS_NAMES,
+  CAMPAIGN_STATUSES,
+  CAMPAIGN_TRANSITIONS,
+  type CampaignChange,
+  isDraft,
+  mayChange,
+  STATUS_NAMES,
 } from '../../../domain/campaigns/campaign-status.ts';
 
 const OPEN = ['scheduled', 'wait_sync', 'ongoing'];
@@ -28,5 +33,7 @@ it('the diagram in docs/campaigns.md shows the transitions', async () => {
   const page = await readFile(new URL('../../../docs/campaigns.md', import.meta.url), 'utf8');
   const arrows = CAMPAIGN_TRANSITIONS.map(({ from, change, to }) => `    ${from} --> ${to}: ${change}`);
   const ends = ENDED.map((status) => `    ${status} --> [*]`);
-  expect(page).toContain(['```mermaid', 'stateDiagram-v2', '    [*] --> draft: create', ...arrows, ...ends, '```'].join('\n'));
+  expect(page).toContain(
+    ['```mermaid', 'stateDiagram-v2', '    [*] --> draft: create', ...arrows, ...ends, '```'].join('\n'),
+  );
 });

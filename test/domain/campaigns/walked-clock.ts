@@ -6,17 +6,26 @@ const DAY = 24 * HOUR;
 const STEP = 30 * MINUTE;
 
 /**
- * With clocks that change by an hour, by half an hour, around midnight or not at all. In 2010 Newfoundland's went back over midnight, from
- * 00:01, and in 2011 Samoa skipped a day.
+ * With clocks that change by an hour, by half an hour, around midnight or not at all. In 2010 Newfoundland's went back
+ * over midnight, from 00:01, and in 2011 Samoa skipped a day.
  */
 export const ZONES = [
-  'UTC', 'Europe/Paris', 'America/New_York', 'Australia/Lord_Howe', 'Asia/Kolkata', 'Asia/Kathmandu', 'America/St_Johns', 'Pacific/Apia',
-  'America/Nuuk', 'Africa/Cairo', '-03:30',
+  'UTC',
+  'Europe/Paris',
+  'America/New_York',
+  'Australia/Lord_Howe',
+  'Asia/Kolkata',
+  'Asia/Kathmandu',
+  'America/St_Johns',
+  'Pacific/Apia',
+  'America/Nuuk',
+  'Africa/Cairo',
+  '-03:30',
 ];
 
 /**
- * A zone's clock as somebody sees it who looks at it each half hour, and each minute where it changes meanwhile: plain and slow, a model
- * for the rules. Times shown are in ms, as if they were UTC's.
+ * A zone's clock as somebody sees it who looks at it each half hour, and each minute where it changes meanwhile: plain
+ * and slow, a model for the rules. Times shown are in ms, as if they were UTC's.
  */
 export type WalkedClock = {
   shownAt(instant: number): number;
@@ -38,7 +47,13 @@ export function walkedClock(zone: string): WalkedClock {
 
 function walk(zone: string): WalkedClock {
   const format = new Intl.DateTimeFormat('en-US', {
-    timeZone: zone, weekday: 'short', year: 'numeric', month: '2-digit', day: '2-digit', hour: '2-digit', minute: '2-digit',
+    timeZone: zone,
+    weekday: 'short',
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+    hour: '2-digit',
+    minute: '2-digit',
     hourCycle: 'h23',
   });
   const looks = new Map<number, { shown: number; weekday: number }>();
@@ -49,7 +64,8 @@ function walk(zone: string): WalkedClock {
   };
   const stepOf = (instant: number) => Math.floor(instant / STEP) * STEP;
   /** For how long the next look can wait: the clock runs evenly until then. */
-  const paceAt = (instant: number) => (lookAt(stepOf(instant) + STEP).shown - lookAt(stepOf(instant)).shown === STEP ? STEP : MINUTE);
+  const paceAt = (instant: number) =>
+    lookAt(stepOf(instant) + STEP).shown - lookAt(stepOf(instant)).shown === STEP ? STEP : MINUTE;
   return {
     shownAt(instant) {
       const passed = instant % paceAt(instant);
@@ -84,21 +100,29 @@ function readClock(text: string): { shown: number; weekday: number } {
 function changesOf(zone: string, year: number): number[] {
   const offsetAt = (instant: number) => walkedClock(zone).shownAt(instant) - instant;
   const days = Array.from({ length: 365 }, (_, index) => Date.UTC(year, 0, 1) + index * DAY);
-  return days.filter((day) => offsetAt(day) !== offsetAt(day + DAY)).map((day) => {
-    let change = day;
-    while (offsetAt(change) === offsetAt(day)) change += MINUTE;
-    return change;
-  });
+  return days
+    .filter((day) => offsetAt(day) !== offsetAt(day + DAY))
+    .map((day) => {
+      let change = day;
+      while (offsetAt(change) === offsetAt(day)) change += MINUTE;
+      return change;
+    });
 }
 
 /** A moment of those years, at each second time within two days of a change of the zone's clock, if there are any. */
 function momentIn(zone: string): fc.Arbitrary<number> {
-  const within = (from: number, until: number) => fc.oneof(
-    fc.integer({ min: from, max: until }), fc.nat({ max: Math.floor((until - from) / STEP) }).map((steps) => from + steps * STEP));
+  const within = (from: number, until: number) =>
+    fc.oneof(
+      fc.integer({ min: from, max: until }),
+      fc.nat({ max: Math.floor((until - from) / STEP) }).map((steps) => from + steps * STEP),
+    );
   const anywhere = YEARS.map((year) => within(Date.UTC(year, 0, 5), Date.UTC(year, 11, 31)));
-  const nearChange = YEARS.flatMap((year) => changesOf(zone, year)).map((change) => within(change - 2 * DAY, change + 2 * DAY));
+  const nearChange = YEARS.flatMap((year) => changesOf(zone, year)).map((change) =>
+    within(change - 2 * DAY, change + 2 * DAY),
+  );
   return nearChange.length === 0 ? fc.oneof(...anywhere) : fc.oneof(fc.oneof(...anywhere), fc.oneof(...nearChange));
 }
 
 export const zoneAndMoment: fc.Arbitrary<{ zone: string; moment: number }> = fc.oneof(
-  ...ZONES.map((zone) => fc.record({ zone: fc.constant(zone), moment: momentIn(zone) })));
+  ...ZONES.map((zone) => fc.record({ zone: fc.constant(zone), moment: momentIn(zone) })),
+);

@@ -105,14 +105,40 @@ function cutAt(file: Buffer, cuts: number[]): Buffer[] {
 
 // Few tokens, so that every combination of them turns up; "x" and the like make records of all lengths.
 const token = fc.constantFrom(
-  '"', '"', '""', ',', ',"', '",', '\n', '\n', '\r\n', '\r', 'x', 'abc', 'é', '\xff', '\ufeff',
+  '"',
+  '"',
+  '""',
+  ',',
+  ',"',
+  '",',
+  '\n',
+  '\n',
+  '\r\n',
+  '\r',
+  'x',
+  'abc',
+  'é',
+  '\xff',
+  '\ufeff',
 );
-const anyFile = fc.array(token, { maxLength: 40 }).map((tokens) => Buffer.concat(tokens.map(
-  (text) => Buffer.from(text, text === '\xff' ? 'latin1' : 'utf8'),
-)));
+const anyFile = fc
+  .array(token, { maxLength: 40 })
+  .map((tokens) => Buffer.concat(tokens.map((text) => Buffer.from(text, text === '\xff' ? 'latin1' : 'utf8'))));
 // Lines that open a field, some of them wherever reading begins, so that one failed record follows on another.
 const openLine = fc.constantFrom(
-  'a","b', 'a","b', '","', '"', '"x', '', 'x', 'x,', 'x"', '""', '"",y","z', '"x",', '"\r',
+  'a","b',
+  'a","b',
+  '","',
+  '"',
+  '"x',
+  '',
+  'x',
+  'x,',
+  'x"',
+  '""',
+  '"",y","z',
+  '"x",',
+  '"\r',
 );
 const openFile = fc.array(openLine, { maxLength: 15 }).map((lines) => Buffer.from(lines.join('\n')));
 const file = fc.oneof(anyFile, openFile);
@@ -120,55 +146,82 @@ const file = fc.oneof(anyFile, openFile);
 describe('the CSV splitter', () => {
   test('splits any bytes as the plain model does, whatever the chunks and runs', () => {
     const cuts = fc.array(fc.nat({ max: 60 }), { maxLength: 5 });
-    fc.assert(fc.property(file, cuts, fc.integer({ min: 1, max: 20 }), fc.integer({ min: 4, max: 30 }), (
-      bytes, places, maxRunBytes, maxRecordBytes,
-    ) => {
-      const chunks = cutAt(bytes, places.map((place) => Math.min(place, bytes.length)));
-      expect(itemsOf(split(chunks, { maxRunBytes, maxRecordBytes }))).toEqual(model(bytes, maxRecordBytes));
-    }), { numRuns: sampledRuns(5000) });
+    fc.assert(
+      fc.property(
+        file,
+        cuts,
+        fc.integer({ min: 1, max: 20 }),
+        fc.integer({ min: 4, max: 30 }),
+        (bytes, places, maxRunBytes, maxRecordBytes) => {
+          const chunks = cutAt(
+            bytes,
+            places.map((place) => Math.min(place, bytes.length)),
+          );
+          expect(itemsOf(split(chunks, { maxRunBytes, maxRecordBytes }))).toEqual(model(bytes, maxRecordBytes));
+        },
+      ),
+      { numRuns: sampledRuns(5000) },
+    );
   });
 
   test('gives the same records with a chunk boundary on every byte', () => {
-    fc.assert(fc.property(file, (bytes) => {
-      const expected = model(bytes, MAX);
-      for (let at = 0; at <= bytes.length; at += 1) {
-        expect(itemsOf(split(cutAt(bytes, [at]), { maxRecordBytes: MAX }))).toEqual(expected);
-      }
-      expect(itemsOf(split(Array.from(bytes, (byte) => Buffer.of(byte)), { maxRecordBytes: MAX }))).toEqual(expected);
-    }), { numRuns: sampledRuns(500) });
+    fc.assert(
+      fc.property(file, (bytes) => {
+        const expected = model(bytes, MAX);
+        for (let at = 0; at <= bytes.length; at += 1) {
+          expect(itemsOf(split(cutAt(bytes, [at]), { maxRecordBytes: MAX }))).toEqual(expected);
+        }
+        expect(
+          itemsOf(
+            split(
+              Array.from(bytes, (byte) => Buffer.of(byte)),
+              { maxRecordBytes: MAX },
+            ),
+          ),
+        ).toEqual(expected);
+      }),
+      { numRuns: sampledRuns(500) },
+    );
   });
 
   test('resumes at the end of any piece and after any record as if it had never stopped', () => {
-    fc.assert(fc.property(file, (bytes) => {
-      const pieces = split([bytes], { maxRecordBytes: MAX });
-      const all = itemsOf(pieces);
-      const places = pieces.flatMap((piece) => (piece.kind === 'bad'
-        ? [{ offset: piece.endOffset, line: piece.endLine }]
-        : Array.from({ length: piece.records }, (_, i) => resumeAfter(piece, i))));
-      for (const { offset, line } of places) {
-        const rest = split([bytes.subarray(offset)], { maxRecordBytes: MAX, startOffset: offset, startLine: line });
-        expect(itemsOf(rest)).toEqual(all.filter((item) => item.offset >= offset));
-      }
-      expect(places).toHaveLength(all.length);
-    }), { numRuns: sampledRuns(2000) });
+    fc.assert(
+      fc.property(file, (bytes) => {
+        const pieces = split([bytes], { maxRecordBytes: MAX });
+        const all = itemsOf(pieces);
+        const places = pieces.flatMap((piece) =>
+          piece.kind === 'bad'
+            ? [{ offset: piece.endOffset, line: piece.endLine }]
+            : Array.from({ length: piece.records }, (_, i) => resumeAfter(piece, i)),
+        );
+        for (const { offset, line } of places) {
+          const rest = split([bytes.subarray(offset)], { maxRecordBytes: MAX, startOffset: offset, startLine: line });
+          expect(itemsOf(rest)).toEqual(all.filter((item) => item.offset >= offset));
+        }
+        expect(places).toHaveLength(all.length);
+      }),
+      { numRuns: sampledRuns(2000) },
+    );
   });
 
   test('gives pieces in order whose bytes are the file’s', () => {
-    fc.assert(fc.property(file, fc.integer({ min: 1, max: 20 }), (bytes, maxRunBytes) => {
-      let reached = 0;
-      for (const piece of split([bytes], { maxRunBytes, maxRecordBytes: MAX })) {
-        expect(piece.offset).toBeGreaterThanOrEqual(reached);
-        expect(piece.endLine).toBe(1 + lineEnds(bytes.subarray(0, piece.endOffset)));
-        if (piece.kind === 'run') expect(piece.bytes).toEqual(bytes.subarray(piece.offset, piece.endOffset));
-        reached = piece.endOffset;
-      }
-    }));
+    fc.assert(
+      fc.property(file, fc.integer({ min: 1, max: 20 }), (bytes, maxRunBytes) => {
+        let reached = 0;
+        for (const piece of split([bytes], { maxRunBytes, maxRecordBytes: MAX })) {
+          expect(piece.offset).toBeGreaterThanOrEqual(reached);
+          expect(piece.endLine).toBe(1 + lineEnds(bytes.subarray(0, piece.endOffset)));
+          if (piece.kind === 'run') expect(piece.bytes).toEqual(bytes.subarray(piece.offset, piece.endOffset));
+          reached = piece.endOffset;
+        }
+      }),
+    );
   });
 });
 
 describe('a dirty file', () => {
-  const lines = (text: string | Buffer, options?: SplitterOptions) => (
-    itemsOf(split([Buffer.from(text)], options)).map(({ what, line, text: found }) => `${line} ${what} ${found}`));
+  const lines = (text: string | Buffer, options?: SplitterOptions) =>
+    itemsOf(split([Buffer.from(text)], options)).map(({ what, line, text: found }) => `${line} ${what} ${found}`);
 
   test('may mix line ends, have empty lines, a BOM and no last line end', () => {
     expect(lines('\ufeffa\n\r\nb\r\n\n\nc\rd\ne')).toEqual(['1 record a', '3 record b', '6 record c\rd', '7 record e']);
@@ -188,13 +241,22 @@ describe('a dirty file', () => {
   });
 
   test('loses one line to a stray quote that a later, sound quote seems to close', () => {
-    expect(lines('u,"x\nb\nv,"y, z"\nc'))
-      .toEqual(['1 stray_quote u,"x', '2 record b', '3 record v,"y, z"', '4 record c']);
+    expect(lines('u,"x\nb\nv,"y, z"\nc')).toEqual([
+      '1 stray_quote u,"x',
+      '2 record b',
+      '3 record v,"y, z"',
+      '4 record c',
+    ]);
   });
 
   test('loses one line to a row that is not UTF-8', () => {
-    expect(lines(Buffer.from('a\nb\xe9\nc\n\xe9\nd', 'latin1')))
-      .toEqual(['1 record a', '2 not_utf8 b\xe9', '3 record c', '4 not_utf8 \xe9', '5 record d']);
+    expect(lines(Buffer.from('a\nb\xe9\nc\n\xe9\nd', 'latin1'))).toEqual([
+      '1 record a',
+      '2 not_utf8 b\xe9',
+      '3 record c',
+      '4 not_utf8 \xe9',
+      '5 record d',
+    ]);
   });
 
   test('loses one record to the limit, whose length is that of the line', () => {
@@ -212,17 +274,27 @@ describe('a dirty file', () => {
 
   test('takes a record of exactly 1 MiB, and one byte more is too long', () => {
     const exact = Buffer.alloc(1024 * 1024, 'x');
-    const kinds = split([exact, Buffer.from('\n'), exact, Buffer.from('x\nb')]).map((piece) => (
-      piece.kind === 'bad' ? `${piece.reason} ${piece.sample.length}` : `${piece.records} of ${piece.bytes.length}`));
+    const kinds = split([exact, Buffer.from('\n'), exact, Buffer.from('x\nb')]).map((piece) =>
+      piece.kind === 'bad' ? `${piece.reason} ${piece.sample.length}` : `${piece.records} of ${piece.bytes.length}`,
+    );
     expect(kinds).toEqual(['1 of 1048577', 'too_long 2048', '1 of 1']);
   });
 
   test('keeps what is not UTF-8, and the first line of a stray quote, whole and apart from the chunk', () => {
     const exact = Buffer.alloc(1024 * 1024 - 3, 'x');
-    const chunk = Buffer.concat([exact, Buffer.from('\xff\r\n"', 'latin1'), exact.subarray(8), Buffer.from('\na"b\n'), exact]);
+    const chunk = Buffer.concat([
+      exact,
+      Buffer.from('\xff\r\n"', 'latin1'),
+      exact.subarray(8),
+      Buffer.from('\na"b\n'),
+      exact,
+    ]);
     const pieces = split([chunk]);
     const bad = pieces.filter((piece) => piece.kind === 'bad');
-    expect(bad.map(({ reason, sample }) => `${reason} ${sample.length}`)).toEqual(['not_utf8 1048574', 'stray_quote 1048566']);
+    expect(bad.map(({ reason, sample }) => `${reason} ${sample.length}`)).toEqual([
+      'not_utf8 1048574',
+      'stray_quote 1048566',
+    ]);
     expect(Math.max(...bad.map(({ sample }) => sample.buffer.byteLength))).toBeLessThan(1024 * 1024);
   });
 });
@@ -244,27 +316,31 @@ describe('a hostile file', () => {
   test('of one long record in tiny chunks is not copied for each of them', () => {
     const splitter = createCsvSplitter();
     const chunk = Buffer.from('xxxxxxxx');
-    expect(cpuTime(() => {
-      for (let size = 0; size < 1024 * 1024; size += chunk.length) expect([...splitter.push(chunk)]).toEqual([]);
-      expect([...splitter.end()]).toMatchObject([{ kind: 'run', records: 1 }]);
-    })).toBeLessThan(5_000);
+    expect(
+      cpuTime(() => {
+        for (let size = 0; size < 1024 * 1024; size += chunk.length) expect([...splitter.push(chunk)]).toEqual([]);
+        expect([...splitter.end()]).toMatchObject([{ kind: 'run', records: 1 }]);
+      }),
+    ).toBeLessThan(5_000);
   });
 
   test.each([
     ['quotes that stay open', 'a","b\n', 1],
-    ['quotes that the next line closes badly', '"abc\n', 8 * 1024 * 1024 / 5 - 1],
+    ['quotes that the next line closes badly', '"abc\n', (8 * 1024 * 1024) / 5 - 1],
     ['two quotes that stay open', '"",a","b\n', 1],
   ])('with %s on every line takes linear time', (_, line, leastBad) => {
-    const lineCount = Math.floor(8 * 1024 * 1024 / line.length);
+    const lineCount = Math.floor((8 * 1024 * 1024) / line.length);
     const bytes = Buffer.from(line.repeat(lineCount));
     const splitter = createCsvSplitter();
     let bad = 0;
-    expect(cpuTime(() => {
-      for (let at = 0; at < bytes.length; at += 65536) {
-        for (const piece of splitter.push(bytes.subarray(at, at + 65536))) bad += piece.kind === 'bad' ? 1 : 0;
-      }
-      for (const piece of splitter.end()) bad += piece.kind === 'bad' ? 1 : 0;
-    })).toBeLessThan(30_000); // a scan of 1 MiB for each line takes half an hour
+    expect(
+      cpuTime(() => {
+        for (let at = 0; at < bytes.length; at += 65536) {
+          for (const piece of splitter.push(bytes.subarray(at, at + 65536))) bad += piece.kind === 'bad' ? 1 : 0;
+        }
+        for (const piece of splitter.end()) bad += piece.kind === 'bad' ? 1 : 0;
+      }),
+    ).toBeLessThan(30_000); // a scan of 1 MiB for each line takes half an hour
     expect(bad).toBeGreaterThanOrEqual(Math.floor(leastBad)); // of quotes that close each other, the last has none
   });
 });

@@ -17,27 +17,41 @@ const cuts = fc.array(fc.nat(100), { maxLength: 10 });
 
 describe('lines', () => {
   it('are the same however the bytes come in', () => {
-    fc.assert(fc.property(texts, cuts, (bytes, at) => { expect(split(bytes, at)).toEqual(split(bytes, [])); }));
+    fc.assert(
+      fc.property(texts, cuts, (bytes, at) => {
+        expect(split(bytes, at)).toEqual(split(bytes, []));
+      }),
+    );
   });
 
   it('hold all bytes, each at its place', () => {
-    fc.assert(fc.property(texts, cuts, (bytes, at) => {
-      const whole = bytes.toString('latin1').split('\n');
-      const expected = whole.at(-1) === '' ? whole.slice(0, -1) : whole;
-      const lines = split(bytes, at);
-      expect(lines.map(({ line }) => line)).toEqual(expected.map((_, nth) => nth + 1));
-      expect(lines.map(({ offset, endOffset }) => bytes.toString('latin1', offset, endOffset).replace(/\n$/, ''))).toEqual(expected);
-      expect(lines.map(({ isTooLong }) => isTooLong)).toEqual(expected.map((text) => text.replace(/\r$/, '').length > LIMIT));
-    }));
+    fc.assert(
+      fc.property(texts, cuts, (bytes, at) => {
+        const whole = bytes.toString('latin1').split('\n');
+        const expected = whole.at(-1) === '' ? whole.slice(0, -1) : whole;
+        const lines = split(bytes, at);
+        expect(lines.map(({ line }) => line)).toEqual(expected.map((_, nth) => nth + 1));
+        expect(
+          lines.map(({ offset, endOffset }) => bytes.toString('latin1', offset, endOffset).replace(/\n$/, '')),
+        ).toEqual(expected);
+        expect(lines.map(({ isTooLong }) => isTooLong)).toEqual(
+          expected.map((text) => text.replace(/\r$/, '').length > LIMIT),
+        );
+      }),
+    );
   });
 
   it('can be read on behind each, with the same outcome', () => {
-    fc.assert(fc.property(texts, cuts, (bytes, at) => {
-      const lines = split(bytes, at);
-      for (const [nth, { endOffset, endLine }] of lines.entries()) {
-        expect(split(bytes.subarray(endOffset), at, { startOffset: endOffset, startLine: endLine })).toEqual(lines.slice(nth + 1));
-      }
-    }));
+    fc.assert(
+      fc.property(texts, cuts, (bytes, at) => {
+        const lines = split(bytes, at);
+        for (const [nth, { endOffset, endLine }] of lines.entries()) {
+          expect(split(bytes.subarray(endOffset), at, { startOffset: endOffset, startLine: endLine })).toEqual(
+            lines.slice(nth + 1),
+          );
+        }
+      }),
+    );
   });
 
   it('come without a BOM at the start of the file, and one that is too long as its beginning', () => {

@@ -8,11 +8,14 @@ const names = fc.array(fc.array(word, { maxLength: 2 }), { maxLength: 40 });
 
 describe('names in a text', () => {
   it('are found where all of their parts stand in it, and only there', () => {
-    fc.assert(fc.property(names, fc.array(word, { maxLength: 8 }), (parts, words) => {
-      const text = words.join(' ');
-      const standing = [...parts.keys()].filter((name) => parts[name]!.every((part) => text.includes(part)));
-      expect([...createNameFinder(parts)(text)].toSorted((a, b) => a - b)).toEqual(standing);
-    }), { numRuns: sampledRuns(2_000) });
+    fc.assert(
+      fc.property(names, fc.array(word, { maxLength: 8 }), (parts, words) => {
+        const text = words.join(' ');
+        const standing = [...parts.keys()].filter((name) => parts[name]!.every((part) => text.includes(part)));
+        expect([...createNameFinder(parts)(text)].toSorted((a, b) => a - b)).toEqual(standing);
+      }),
+      { numRuns: sampledRuns(2_000) },
+    );
   });
 
   it('are found at the edges of a text, and as the whole of it', () => {

@@ -6,17 +6,18 @@ import { sampledRuns } from '../../harness/run/seed.ts';
 it('gives no more turns at once than it has, and the next to whoever has waited longest', async () => {
   const turn = semaphore(2);
   const given: string[] = [];
-  const take = (who: string) => turn(1).then((end) => {
-    given.push(who);
-    return end;
-  });
+  const take = (who: string) =>
+    turn(1).then((end) => {
+      given.push(who);
+      return end;
+    });
   const [first, second] = [await take('first'), await take('second')];
   const third = take('third');
   const fourth = take('fourth');
   await Promise.resolve();
   expect(given).toEqual(['first', 'second']);
   second();
-  second();         // ending a turn twice ends one turn
+  second(); // ending a turn twice ends one turn
   const endThird = await third;
   expect(given).toEqual(['first', 'second', 'third']);
   first();
@@ -30,10 +31,11 @@ it('gives no more turns at once than it has, and the next to whoever has waited 
 it('gives an entity that comes later its turn before all that others have in line', async () => {
   const turn = semaphore(1);
   const given: number[] = [];
-  const take = (entityId: number) => turn(entityId).then((end) => {
-    given.push(entityId);
-    return end;
-  });
+  const take = (entityId: number) =>
+    turn(entityId).then((end) => {
+      given.push(entityId);
+      return end;
+    });
   const crowd = [take(1), ...Array.from({ length: 20 }, () => take(1))];
   const single = [take(2), take(3)];
   (await crowd[0]!)();
@@ -45,29 +47,34 @@ it('gives an entity that comes later its turn before all that others have in lin
 });
 
 it('never gives an entity more than its share of the turns that begin, and leaves none free that may be given', async () => {
-  const coming = fc.array(fc.oneof(fc.record({ take: fc.integer({ min: 1, max: 4 }) }), fc.record({ end: fc.nat() })), { maxLength: 60 });
-  await fc.assert(fc.asyncProperty(fc.integer({ min: 1, max: 4 }), coming, async (atOnce, moves) => {
-    const turn = semaphore(atOnce);
-    const held: { entityId: number; end: () => void }[] = [];
-    const waiting: number[] = [];
-    const heldBy = (entityId: number) => held.filter((one) => one.entityId === entityId).length;
-    const share = () => Math.ceil(atOnce / new Set([...waiting, ...held.map(({ entityId }) => entityId)]).size);
-    for (const move of moves) {
-      if ('take' in move) {
-        const entityId = move.take;
-        waiting.push(entityId);
-        void turn(entityId).then((end) => {
-          expect(heldBy(entityId)).toBeLessThan(share());
-          waiting.splice(waiting.indexOf(entityId), 1);
-          held.push({ entityId, end });
-        });
-      } else if (held.length > 0) held.splice(move.end % held.length, 1)[0]!.end();
-      await new Promise(setImmediate);
-      expect(held.length).toBeLessThanOrEqual(atOnce);
-      const mayBegin = waiting.some((entityId) => heldBy(entityId) < share());
-      if (held.length < atOnce) expect(mayBegin).toBe(false);
-    }
-  }), { numRuns: sampledRuns(1_000) });
+  const coming = fc.array(fc.oneof(fc.record({ take: fc.integer({ min: 1, max: 4 }) }), fc.record({ end: fc.nat() })), {
+    maxLength: 60,
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.integer({ min: 1, max: 4 }), coming, async (atOnce, moves) => {
+      const turn = semaphore(atOnce);
+      const held: { entityId: number; end: () => void }[] = [];
+      const waiting: number[] = [];
+      const heldBy = (entityId: number) => held.filter((one) => one.entityId === entityId).length;
+      const share = () => Math.ceil(atOnce / new Set([...waiting, ...held.map(({ entityId }) => entityId)]).size);
+      for (const move of moves) {
+        if ('take' in move) {
+          const entityId = move.take;
+          waiting.push(entityId);
+          void turn(entityId).then((end) => {
+            expect(heldBy(entityId)).toBeLessThan(share());
+            waiting.splice(waiting.indexOf(entityId), 1);
+            held.push({ entityId, end });
+          });
+        } else if (held.length > 0) held.splice(move.end % held.length, 1)[0]!.end();
+        await new Promise(setImmediate);
+        expect(held.length).toBeLessThanOrEqual(atOnce);
+        const mayBegin = waiting.some((entityId) => heldBy(entityId) < share());
+        if (held.length < atOnce) expect(mayBegin).toBe(false);
+      }
+    }),
+    { numRuns: sampledRuns(1_000) },
+  );
 });
 
 it('says that somebody has to wait, and only then; a turn of one who can not say so goes on', async () => {
@@ -102,17 +109,20 @@ it('refuses callers beyond those who may wait, and leaves the places in line to 
   const turn = semaphore(1, { maxWaitingEach: 3, maxWaiting: 4 });
   const answers: string[] = [];
   const ask = async (entityId: number, name: string) => {
-    void turn(entityId).then((end) => {
-      answers.push(`${name} begins`);
-      end();
-    }, (error: unknown) => answers.push(error instanceof TooManyWait ? `${name} refused` : String(error)));
+    void turn(entityId).then(
+      (end) => {
+        answers.push(`${name} begins`);
+        end();
+      },
+      (error: unknown) => answers.push(error instanceof TooManyWait ? `${name} refused` : String(error)),
+    );
     await new Promise(setImmediate);
   };
   const end = await turn(1);
   for (const name of ['1a', '1b', '1c', '1d']) await ask(1, name);
-  expect(answers).toEqual(['1d refused']);                   // three of one entity
+  expect(answers).toEqual(['1d refused']); // three of one entity
   await ask(2, '2a');
-  await ask(2, '2b');                                        // 1c gives way
+  await ask(2, '2b'); // 1c gives way
   expect(answers.splice(0)).toEqual(['1d refused', '1c refused']);
   await ask(2, '2c');
   await ask(3, '3a');
@@ -128,27 +138,33 @@ it('refuses callers beyond those who may wait, and leaves the places in line to 
 const MOST = 1_000;
 
 it('a budget leaves as much free as any entity holds, whatever comes and goes, and lets each that holds nothing in', () => {
-  const step = fc.record({ entityId: fc.integer({ min: 1, max: 5 }), amount: fc.integer({ min: 1, max: 100 }), isTaken: fc.boolean() });
-  fc.assert(fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
-    const budget = new SharedBudget(MOST);
-    const held = new Map<number, number[]>();
-    const sum = (amounts: Iterable<number>) => [...amounts].reduce((total, amount) => total + amount, 0);
-    for (const { entityId, amount, isTaken } of steps) {
-      const own = held.get(entityId) ?? [];
-      held.set(entityId, own);
-      if (!isTaken) {
-        const back = own.pop();
-        if (back !== undefined) budget.giveBack(entityId, back);
-        continue;
+  const step = fc.record({
+    entityId: fc.integer({ min: 1, max: 5 }),
+    amount: fc.integer({ min: 1, max: 100 }),
+    isTaken: fc.boolean(),
+  });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
+      const budget = new SharedBudget(MOST);
+      const held = new Map<number, number[]>();
+      const sum = (amounts: Iterable<number>) => [...amounts].reduce((total, amount) => total + amount, 0);
+      for (const { entityId, amount, isTaken } of steps) {
+        const own = held.get(entityId) ?? [];
+        held.set(entityId, own);
+        if (!isTaken) {
+          const back = own.pop();
+          if (back !== undefined) budget.giveBack(entityId, back);
+          continue;
+        }
+        const isFirst = own.length === 0;
+        const may = isFirst || amount <= budget.left(entityId);
+        expect(budget.take(entityId, amount)).toBe(may);
+        if (may) own.push(amount);
+        const free = MOST - sum(Array.from(held.values(), sum));
+        if (may && !isFirst) expect(sum(own)).toBeLessThanOrEqual(free);
       }
-      const isFirst = own.length === 0;
-      const may = isFirst || amount <= budget.left(entityId);
-      expect(budget.take(entityId, amount)).toBe(may);
-      if (may) own.push(amount);
-      const free = MOST - sum(Array.from(held.values(), sum));
-      if (may && !isFirst) expect(sum(own)).toBeLessThanOrEqual(free);
-    }
-  }));
+    }),
+  );
 });
 
 it('a budget gives one entity alone half, and another its share beside it', () => {

@@ -11,11 +11,13 @@ test('a text that is cut holds an id as a whole or not at all', () => {
   const between = fc.constantFrom(' ', ', ', '","', ';', '\n', '=');
   const word = fc.oneof(fc.constantFrom(ID, 'of', 'x'.repeat(40)));
   const text = fc.array(fc.tuple(word, between), { minLength: 1, maxLength: 20 }).map((words) => words.flat().join(''));
-  fc.assert(fc.property(text, fc.nat(300), (whole, max) => {
-    const cut = shorten(whole, max);
-    expect(whole.startsWith(cut) && cut.length <= max && !hasPart(cut)).toBe(true);
-    expect(hasPart(withoutCutWord(whole.slice(0, max)))).toBe(false);
-  }));
+  fc.assert(
+    fc.property(text, fc.nat(300), (whole, max) => {
+      const cut = shorten(whole, max);
+      expect(whole.startsWith(cut) && cut.length <= max && !hasPart(cut)).toBe(true);
+      expect(hasPart(withoutCutWord(whole.slice(0, max)))).toBe(false);
+    }),
+  );
 });
 
 test('a text without an end of a word is cut where the limit is, since no id is as long', () => {

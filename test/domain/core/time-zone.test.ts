@@ -9,7 +9,15 @@ describe('a time zone', () => {
   });
 
   it.each([
-    '', 'Europe', 'Europe/Atlantis', '+01:00', 'CET', 'europe/paris', ' Europe/Paris', 'Europe/Paris\n', 'Europe/Paris; x',
+    '',
+    'Europe',
+    'Europe/Atlantis',
+    '+01:00',
+    'CET',
+    'europe/paris',
+    ' Europe/Paris',
+    'Europe/Paris\n',
+    'Europe/Paris; x',
   ])('is not %j', (name) => {
     expect(isTimeZone(name)).toBe(false);
   });

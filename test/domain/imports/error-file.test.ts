@@ -20,8 +20,16 @@ const RULES = { attributes: new Map(), sorDisabled: false };
 
 function errorOf(line: number, raw: string | null, errorType: ImportErrorType, message = 'as it was'): ImportError {
   return {
-    line, errorType, outcome: 'failed', stage: 'parsing', message, customerId: null, attributeKey: null, raw,
-    originalLine: null, customerHash: null,
+    line,
+    errorType,
+    outcome: 'failed',
+    stage: 'parsing',
+    message,
+    customerId: null,
+    attributeKey: null,
+    raw,
+    originalLine: null,
+    customerHash: null,
   };
 }
 
@@ -72,52 +80,91 @@ function readErrorFile(file: string, expected: ImportFormat) {
 }
 
 const text = fc.string({
-  unit: fc.constantFrom('a', 'é', '😀', '"', '""', ',', ';', '\n', '\r\n', '\r', ' ', '\0', '\ufeff', '\ufffd', '='), maxLength: 6,
+  unit: fc.constantFrom('a', 'é', '😀', '"', '""', ',', ';', '\n', '\r\n', '\r', ' ', '\0', '\ufeff', '\ufffd', '='),
+  maxLength: 6,
 });
 const written = fc.array(text, { minLength: 1, maxLength: 6 }).map((fields) => stringify([fields]));
 /** What no CSV writer wrote, among it quotes that stay open over several lines. */
 const scribbled = fc.array(text, { maxLength: 6 }).map((parts) => `${parts.join(',')}\n`);
 const anyFile = fc.array(fc.oneof(written, scribbled), { maxLength: 8 }).map((lines) => `x\n${lines.join('')}`);
 const format = fc.constantFrom<ImportFormat[]>(
-  PLAIN, { ...PLAIN, columns: 3 }, { version: 'v2', columns: 3, hasErrorColumns: false });
+  PLAIN,
+  { ...PLAIN, columns: 3 },
+  { version: 'v2', columns: 3, hasErrorColumns: false },
+);
 
 describe('an error file', () => {
   test('read back gives every row as it was first read', () => {
-    fc.assert(fc.property(anyFile, format, (file, first) => {
-      fc.pre(!file.includes('"\0')); // csv-parse takes a NUL after a closing quote, but not what replaces it
-      const errors = importErrors(file, first);
-      const again = { ...first, hasErrorColumns: true };
-      const rows = readErrorFile(writeErrorFile(errors, first), again);
-      const records = [...readRecords(file)];
-      expect(rows.map((row) => originalLine(row, again))).toEqual(records.map(({ line }) => line));
-      for (const [at, { fields, text: kept }] of records.entries()) {
-        const isSound = fields?.length === first.columns;
-        if (isSound) expect(rowFields(rows[at]!, again)).toEqual(fields.map((field) => field.replaceAll('\0', '\ufffd')));
-        else expect([rows[at]!.slice(0, first.columns).join(''), rows[at]!.at(-1)]).toEqual(['', kept]);
-        if (!isSound) expect(rowFields(rows[at]!, again)).toMatchObject({ kind: 'failed', errorType: 'PARSING_FAILED' });
-      }
-    }), { numRuns: sampledRuns(1000) });
+    fc.assert(
+      fc.property(anyFile, format, (file, first) => {
+        fc.pre(!file.includes('"\0')); // csv-parse takes a NUL after a closing quote, but not what replaces it
+        const errors = importErrors(file, first);
+        const again = { ...first, hasErrorColumns: true };
+        const rows = readErrorFile(writeErrorFile(errors, first), again);
+        const records = [...readRecords(file)];
+        expect(rows.map((row) => originalLine(row, again))).toEqual(records.map(({ line }) => line));
+        for (const [at, { fields, text: kept }] of records.entries()) {
+          const isSound = fields?.length === first.columns;
+          if (isSound)
+            expect(rowFields(rows[at]!, again)).toEqual(fields.map((field) => field.replaceAll('\0', '\ufffd')));
+          else expect([rows[at]!.slice(0, first.columns).join(''), rows[at]!.at(-1)]).toEqual(['', kept]);
+          if (!isSound)
+            expect(rowFields(rows[at]!, again)).toMatchObject({ kind: 'failed', errorType: 'PARSING_FAILED' });
+        }
+      }),
+      { numRuns: sampledRuns(1000) },
+    );
   });
 
   test('of an error file that was imported unchanged holds the same rows, with the lines of the first file', () => {
-    fc.assert(fc.property(anyFile, (file) => {
-      const first = writeErrorFile(importErrors(file, PLAIN), PLAIN);
-      const body = first.slice(first.indexOf('\n') + 1);
-      const second = writeErrorFile(importErrors(body, WITH_ERRORS), WITH_ERRORS);
-      const shown = (errorFile: string) => readErrorFile(errorFile, WITH_ERRORS).map((row) => [...row.slice(0, 5), row.at(-1)]);
-      expect(shown(second)).toEqual(shown(first));
-    }), { numRuns: sampledRuns(300) });
+    fc.assert(
+      fc.property(anyFile, (file) => {
+        const first = writeErrorFile(importErrors(file, PLAIN), PLAIN);
+        const body = first.slice(first.indexOf('\n') + 1);
+        const second = writeErrorFile(importErrors(body, WITH_ERRORS), WITH_ERRORS);
+        const shown = (errorFile: string) =>
+          readErrorFile(errorFile, WITH_ERRORS).map((row) => [...row.slice(0, 5), row.at(-1)]);
+        expect(shown(second)).toEqual(shown(first));
+      }),
+      { numRuns: sampledRuns(300) },
+    );
   });
 
   test('shows a row in its columns, or in original where it has none', () => {
-    expect(errorFileHeader({ columns: 4 }).join()).toBe('user_id,attribute_key,value,action_type,line,error_type,reason,original');
+    expect(errorFileHeader({ columns: 4 }).join()).toBe(
+      'user_id,attribute_key,value,action_type,line,error_type,reason,original',
+    );
     expect(errorFileHeader({ columns: 3 }).join()).toBe('user_id,attribute_key,value,line,error_type,reason,original');
-    expect(errorFileRow(errorOf(2, 'u,k,"a,b",ADD', 'INVALID_VALUE', 'why'), PLAIN))
-      .toEqual(['u', 'k', 'a,b', 'ADD', '2', 'INVALID_VALUE', 'why', '']);
-    expect(errorFileRow(errorOf(3, 'u,k,a,b,ADD', 'PARSING_FAILED', 'why'), PLAIN))
-      .toEqual(['', '', '', '', '3', 'PARSING_FAILED', 'why', 'u,k,a,b,ADD']);
-    expect(errorFileRow(errorOf(4, 'u,k,caf\ufffd,', 'FILE_ENCODING', 'why'), PLAIN))
-      .toEqual(['', '', '', '', '4', 'FILE_ENCODING', 'why', 'u,k,caf\ufffd,']);
+    expect(errorFileRow(errorOf(2, 'u,k,"a,b",ADD', 'INVALID_VALUE', 'why'), PLAIN)).toEqual([
+      'u',
+      'k',
+      'a,b',
+      'ADD',
+      '2',
+      'INVALID_VALUE',
+      'why',
+      '',
+    ]);
+    expect(errorFileRow(errorOf(3, 'u,k,a,b,ADD', 'PARSING_FAILED', 'why'), PLAIN)).toEqual([
+      '',
+      '',
+      '',
+      '',
+      '3',
+      'PARSING_FAILED',
+      'why',
+      'u,k,a,b,ADD',
+    ]);
+    expect(errorFileRow(errorOf(4, 'u,k,caf\ufffd,', 'FILE_ENCODING', 'why'), PLAIN)).toEqual([
+      '',
+      '',
+      '',
+      '',
+      '4',
+      'FILE_ENCODING',
+      'why',
+      'u,k,caf\ufffd,',
+    ]);
   });
 
   test('leaves out erased people and the error of the file as a whole', () => {
@@ -137,8 +184,10 @@ describe('an error file', () => {
       const row = errorFileRow(error, { columns: 3, hasErrorColumns: false })!;
       expect(row.toSpliced(5, 1)).toEqual(['', '', '', '7', error.errorType, '']);
       expect(row[5]).toBe(`${error.message}: correct it in the file that was imported, at line 7`);
-      expect(rowFields(row, { ...PLAIN, columns: 3, hasErrorColumns: true }))
-        .toMatchObject({ errorType: 'PARSING_FAILED', message: expect.stringContaining('nothing to import') });
+      expect(rowFields(row, { ...PLAIN, columns: 3, hasErrorColumns: true })).toMatchObject({
+        errorType: 'PARSING_FAILED',
+        message: expect.stringContaining('nothing to import'),
+      });
     }
   });
 });
@@ -161,14 +210,21 @@ describe('a row of a corrected error file', () => {
     ['a,"b"c', 'the column original: a closing quote is followed by more'],
     ['a,b', 'the record in original has 2 columns instead of 4 (user_id,attribute_key,value,action_type)'],
   ])('that can’t be read says so: %j', (original, message) => {
-    expect(rowFields(['', '', '', '', ...tail(original)], WITH_ERRORS))
-      .toMatchObject({ kind: 'failed', errorType: 'PARSING_FAILED', message: expect.stringContaining(message) });
+    expect(rowFields(['', '', '', '', ...tail(original)], WITH_ERRORS)).toMatchObject({
+      kind: 'failed',
+      errorType: 'PARSING_FAILED',
+      message: expect.stringContaining(message),
+    });
   });
 
   test('with another number of columns is told how many the file has', () => {
-    for (const fields of [['u', 'k', 'v', ''], ['u', 'k', 'v', '', ...tail(''), 'x']]) {
+    for (const fields of [
+      ['u', 'k', 'v', ''],
+      ['u', 'k', 'v', '', ...tail(''), 'x'],
+    ]) {
       expect(rowFields(fields, WITH_ERRORS)).toMatchObject({
-        errorType: 'PARSING_FAILED', message: expect.stringMatching(/^the line has \d columns instead of 8 \(user_id,.*,original\)$/),
+        errorType: 'PARSING_FAILED',
+        message: expect.stringMatching(/^the line has \d columns instead of 8 \(user_id,.*,original\)$/),
       });
       expect(originalLine(fields, WITH_ERRORS)).toBeNull();
     }
@@ -176,10 +232,22 @@ describe('a row of a corrected error file', () => {
 
   test('whose text was not UTF-8 counts once nothing of the damage is left', () => {
     for (const damaged of [
-      ['', '', '', '', ...tail('u,k,caf\ufffd,', 'FILE_ENCODING')], ['u', 'k', 'caf\ufffd', '', ...tail('', 'FILE_ENCODING')],
-    ]) expect(rowFields(damaged, WITH_ERRORS)).toMatchObject({ kind: 'failed', errorType: 'FILE_ENCODING' });
-    expect(rowFields(['', '', '', '', ...tail('u,k,café,', 'FILE_ENCODING')], WITH_ERRORS)).toEqual(['u', 'k', 'café', '']);
-    expect(rowFields(['u', 'k', '\ufffd', '', ...tail('', 'INVALID_VALUE')], WITH_ERRORS)).toEqual(['u', 'k', '\ufffd', '']);
+      ['', '', '', '', ...tail('u,k,caf\ufffd,', 'FILE_ENCODING')],
+      ['u', 'k', 'caf\ufffd', '', ...tail('', 'FILE_ENCODING')],
+    ])
+      expect(rowFields(damaged, WITH_ERRORS)).toMatchObject({ kind: 'failed', errorType: 'FILE_ENCODING' });
+    expect(rowFields(['', '', '', '', ...tail('u,k,café,', 'FILE_ENCODING')], WITH_ERRORS)).toEqual([
+      'u',
+      'k',
+      'café',
+      '',
+    ]);
+    expect(rowFields(['u', 'k', '\ufffd', '', ...tail('', 'INVALID_VALUE')], WITH_ERRORS)).toEqual([
+      'u',
+      'k',
+      '\ufffd',
+      '',
+    ]);
   });
 
   test('tells the line it corrects where one stands', () => {

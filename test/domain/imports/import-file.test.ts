@@ -4,7 +4,12 @@ import { describe, expect, test } from 'vitest';
 import type { Run } from '../../../domain/core/csv-pieces.ts';
 import { parseRun } from '../../../domain/core/csv-records.ts';
 import { createCsvSplitter } from '../../../domain/core/csv-splitter.ts';
-import { badRecordFailure, parseHeader, templateRows, type ImportVersion } from '../../../domain/imports/import-file.ts';
+import {
+  badRecordFailure,
+  parseHeader,
+  templateRows,
+  type ImportVersion,
+} from '../../../domain/imports/import-file.ts';
 import { checkRow } from '../../../domain/imports/import-row.ts';
 
 function header(file: string | Buffer, version: ImportVersion = 'v2') {
@@ -16,27 +21,37 @@ function header(file: string | Buffer, version: ImportVersion = 'v2') {
 describe('the header of an import', () => {
   test('may be that of an error file', () => {
     const after = 'line,error_type,reason,original';
-    expect(header(`user_id,attribute_key,value,${after}\n`))
-      .toMatchObject({ ok: true, format: { version: 'v2', columns: 3, hasErrorColumns: true } });
-    expect(header(`user_id,attribute_key,value,action_type,Line, Error_Type ,REASON,original\n`))
-      .toMatchObject({ ok: true, format: { version: 'v3', columns: 4, hasErrorColumns: true } });
+    expect(header(`user_id,attribute_key,value,${after}\n`)).toMatchObject({
+      ok: true,
+      format: { version: 'v2', columns: 3, hasErrorColumns: true },
+    });
+    expect(header(`user_id,attribute_key,value,action_type,Line, Error_Type ,REASON,original\n`)).toMatchObject({
+      ok: true,
+      format: { version: 'v3', columns: 4, hasErrorColumns: true },
+    });
     expect(header(`user_id,attribute_key,value,line,error_type,reason\n`)).toMatchObject({ ok: false });
     expect(header(`user_id,attribute_key,value,${after},x\n`)).toMatchObject({ ok: false });
   });
 
   test('decides how the file is read', () => {
     const v3 = { version: 'v3', columns: 4, hasErrorColumns: false };
-    expect(header('user_id,attribute_key,value\nu,k,v'))
-      .toEqual({ ok: true, format: { version: 'v2', columns: 3, hasErrorColumns: false }, offset: 28, line: 2 });
+    expect(header('user_id,attribute_key,value\nu,k,v')).toEqual({
+      ok: true,
+      format: { version: 'v2', columns: 3, hasErrorColumns: false },
+      offset: 28,
+      line: 2,
+    });
     expect(header('user_id,attribute_key,value,action_type\n')).toMatchObject({ ok: true, format: v3 });
     expect(header('user_id,attribute_key,value,action_type\n', 'v3')).toMatchObject({ ok: true, format: v3 });
-    expect(header('user_id,attribute_key,value\n', 'v3'))
-      .toMatchObject({ ok: true, format: { ...v3, columns: 3 } });
+    expect(header('user_id,attribute_key,value\n', 'v3')).toMatchObject({ ok: true, format: { ...v3, columns: 3 } });
   });
 
   test('may come after a BOM and empty lines, in quotes, other case and with spaces around', () => {
-    expect(header('\ufeff\r\n\n"User_ID", ATTRIBUTE_KEY ,value\r\n\nu,k,v'))
-      .toMatchObject({ ok: true, offset: 40, line: 5 });
+    expect(header('\ufeff\r\n\n"User_ID", ATTRIBUTE_KEY ,value\r\n\nu,k,v')).toMatchObject({
+      ok: true,
+      offset: 40,
+      line: 5,
+    });
     expect(header('user_id,attribute_key,value')).toMatchObject({ ok: true, offset: 27 });
   });
 
@@ -63,18 +78,26 @@ describe('the header of an import', () => {
 
   test('of a table names its columns and how to map them, and for a sheet how to choose another', () => {
     const [first] = createCsvSplitter().push(Buffer.from('email, plan ,,orders,\n'));
-    const hint = '. If it is a table with a column for each attribute, here "email", "plan", "orders", set columns '
-      + '(millrace import with --customer and --map)';
+    const hint =
+      '. If it is a table with a column for each attribute, here "email", "plan", "orders", set columns ' +
+      '(millrace import with --customer and --map)';
     const reading = parseHeader(first, 'v3');
-    expect(reading).toEqual({ ok: false, errorType: 'PARSING_FAILED', message: expect.stringContaining(`action_type${hint}`) });
-    expect(parseHeader(first, 'v3', { isSheet: true }))
-      .toMatchObject({ message: expect.stringContaining(`${hint}. If the rows stand in another sheet, set sheet`) });
+    expect(reading).toEqual({
+      ok: false,
+      errorType: 'PARSING_FAILED',
+      message: expect.stringContaining(`action_type${hint}`),
+    });
+    expect(parseHeader(first, 'v3', { isSheet: true })).toMatchObject({
+      message: expect.stringContaining(`${hint}. If the rows stand in another sheet, set sheet`),
+    });
     expect(header('email\n')).not.toMatchObject({ message: expect.stringContaining('--map') });
   });
 
   test('names the encoding when that is what is wrong', () => {
     expect(header(Buffer.from('user_id,é\n', 'latin1'))).toMatchObject({
-      ok: false, errorType: 'FILE_ENCODING', message: expect.stringMatching(/not UTF-8.*setting encoding, such as windows-1252/),
+      ok: false,
+      errorType: 'FILE_ENCODING',
+      message: expect.stringMatching(/not UTF-8.*setting encoding, such as windows-1252/),
     });
   });
 });
@@ -93,9 +116,13 @@ describe('the template of an import', () => {
     expect(rest).toEqual([]);
     const reading = parseHeader(run, version);
     if (!reading.ok) throw new Error(reading.message);
-    const attributes = new Map(KEYS.map((key, id) => [key, { id, key, valueType: 'String' as const, disabled: false }]));
+    const attributes = new Map(
+      KEYS.map((key, id) => [key, { id, key, valueType: 'String' as const, disabled: false }]),
+    );
     const context = { ...reading.format, attributes, sorDisabled: false };
-    const outcomes = parseRun(run).slice(1).map((record) => checkRow(record as string[], context));
+    const outcomes = parseRun(run)
+      .slice(1)
+      .map((record) => checkRow(record as string[], context));
     expect(outcomes).toEqual(KEYS.map((key) => expect.objectContaining({ errorType: 'INVALID_CUSTOMER_ID', key })));
   });
 });

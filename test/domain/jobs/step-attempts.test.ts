@@ -1,8 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { countDeaths, judgeAttempt, type NotedAttempt } from '../../../domain/jobs/step-attempts.ts';
 
-const noted = (change: Partial<NotedAttempt> = {}): NotedAttempt => (
-  { attempt: 2, process: 7, isAlone: false, progress: 'a', deaths: 1, ...change });
+const noted = (change: Partial<NotedAttempt> = {}): NotedAttempt => ({
+  attempt: 2,
+  process: 7,
+  isAlone: false,
+  progress: 'a',
+  deaths: 1,
+  ...change,
+});
 const begun = { attempt: 3, progress: 'a', hasDied: true };
 
 describe('deaths of a step', () => {

@@ -10,32 +10,38 @@ describe('when a call happened', () => {
   it('does not hang on what the device has for a clock', () => {
     const age = fc.integer({ min: 0, max: 300 * DAY_MS });
     const wrongBy = fc.integer({ min: -20 * 365 * DAY_MS, max: 20 * 365 * DAY_MS });
-    fc.assert(fc.property(age, wrongBy, fc.integer({ min: 0, max: 60_000 }), fc.boolean(), (ms, skew, underway, isOriginal) => {
-      const sent = RECEIVED_AT - underway + skew;
-      const timestamp = iso(sent - ms);
-      const times = isOriginal ? { originalTimestamp: timestamp, timestamp: iso(0) } : { timestamp };
-      // A clock that differs by no more than a request may take is right.
-      const expected = Math.abs(RECEIVED_AT - sent) <= 60_000 ? Math.min(sent - ms, RECEIVED_AT) : RECEIVED_AT - ms;
-      expect(happenedAt(times, sent)).toBe(expected);
-      expect(happenedAt({ ...times, sentAt: iso(sent) }, 5)).toBe(expected);
-    }));
+    fc.assert(
+      fc.property(age, wrongBy, fc.integer({ min: 0, max: 60_000 }), fc.boolean(), (ms, skew, underway, isOriginal) => {
+        const sent = RECEIVED_AT - underway + skew;
+        const timestamp = iso(sent - ms);
+        const times = isOriginal ? { originalTimestamp: timestamp, timestamp: iso(0) } : { timestamp };
+        // A clock that differs by no more than a request may take is right.
+        const expected = Math.abs(RECEIVED_AT - sent) <= 60_000 ? Math.min(sent - ms, RECEIVED_AT) : RECEIVED_AT - ms;
+        expect(happenedAt(times, sent)).toBe(expected);
+        expect(happenedAt({ ...times, sentAt: iso(sent) }, 5)).toBe(expected);
+      }),
+    );
   });
 
   it('keeps the order of a device whose requests take more or less time', () => {
     const underWay = fc.integer({ min: 0, max: 59_000 });
-    fc.assert(fc.property(underWay, underWay, fc.integer({ min: 0, max: 5_000 }), (first, second, gap) => {
-      // Sent as soon as it happens; received so much later.
-      const received = (at: number, later: number) =>
-        read(call({ timestamp: iso(at) }), { sentAt: at, receivedAt: at + later }).happenedAt;
-      expect(received(RECEIVED_AT, first)).toBeLessThanOrEqual(received(RECEIVED_AT + gap, second));
-    }));
+    fc.assert(
+      fc.property(underWay, underWay, fc.integer({ min: 0, max: 5_000 }), (first, second, gap) => {
+        // Sent as soon as it happens; received so much later.
+        const received = (at: number, later: number) =>
+          read(call({ timestamp: iso(at) }), { sentAt: at, receivedAt: at + later }).happenedAt;
+        expect(received(RECEIVED_AT, first)).toBeLessThanOrEqual(received(RECEIVED_AT + gap, second));
+      }),
+    );
   });
 
   it('is its timestamp where it was sent before it happened: a batch that is sent again with its first time', () => {
     const hour = 3_600_000;
     expect(happenedAt({ timestamp: iso(RECEIVED_AT - hour) }, RECEIVED_AT - 2 * hour)).toBe(RECEIVED_AT - hour);
     expect(happenedAt({ timestamp: iso(RECEIVED_AT - hour) }, RECEIVED_AT - 40 * 24 * hour)).toBe(RECEIVED_AT - hour);
-    expect(happenedAt({ timestamp: iso(RECEIVED_AT - hour), sentAt: iso(RECEIVED_AT - 3 * hour) })).toBe(RECEIVED_AT - hour);
+    expect(happenedAt({ timestamp: iso(RECEIVED_AT - hour), sentAt: iso(RECEIVED_AT - 3 * hour) })).toBe(
+      RECEIVED_AT - hour,
+    );
     // Whole seconds of sentAt; the clock is five hours behind.
     expect(happenedAt({ timestamp: iso(RECEIVED_AT - 5 * hour + 999) }, RECEIVED_AT - 5 * hour)).toBe(RECEIVED_AT);
   });
@@ -54,8 +60,10 @@ describe('when a call happened', () => {
     expect(imported({ originalTimestamp: iso(shown), sentAt: iso(then) })).toBe(shown);
     expect(refusal(call({ timestamp: '1447-09-12T10:00:00Z' }), { isImport: true })).toMatchObject({ code: 'invalid' });
     for (const times of [{}, { timestamp: null, sentAt: iso(then) }]) {
-      expect(refusal(call(times), { isImport: true }))
-        .toMatchObject({ code: 'invalid', message: 'timestamp: must stand in a call of /v1/import' });
+      expect(refusal(call(times), { isImport: true })).toMatchObject({
+        code: 'invalid',
+        message: 'timestamp: must stand in a call of /v1/import',
+      });
     }
     expect(refusal(call({ timestamp: iso(BY.newest + 1) }), { isImport: true }).message).not.toContain('sentAt');
   });
@@ -85,7 +93,8 @@ describe('when a call happened', () => {
     ['2026-02-28T오전 9:04:05.000Z', '2026-02-28T09:04:05.000Z'],
     ['٢٠٢٦-٠٢-٢٨T٣:٠٤:٠٥ م.١٢٣Z', '2026-02-28T15:04:05.123Z'],
     ['2026-02-28T23.15.24Z', '2026-02-28T23:15:24.000Z'],
-    // Calendars whose years say which they are: Buddhist, with a 29th of February that no Gregorian 2567 has, and Persian.
+    // Calendars whose years say which they are: Buddhist, with a 29th of February that no Gregorian 2567 has, and
+    // Persian.
     ['2569-02-28T10:48:29.000Z', '2026-02-28T10:48:29.000Z'],
     ['2568-02-28T10:48:29.000+07:00', '2025-02-28T03:48:29.000Z'],
     ['1404-12-09T10:48:29.000Z', '2026-02-28T10:48:29.000Z'],
@@ -96,14 +105,26 @@ describe('when a call happened', () => {
 });
 
 test.each([
-  '1447-09-11T10:48:29.000Z', '٠٨-٠٢-٢٨T١٠:٤٨:٢٩.٠٠٠Z', '0008-02-28T10:48:29Z', '115-02-28 10:48:29', '1947-12-09T10:48:29Z',
-  '٢٨/٠٢/٢٠٢٦ ١٠:٤٨', '2026-02-28T15:04:05 AM.123Z', '2018-13-05 下午3:04', '0001-01-01T00:00:00Z', '1404-12-31T00:00:00Z',
+  '1447-09-11T10:48:29.000Z',
+  '٠٨-٠٢-٢٨T١٠:٤٨:٢٩.٠٠٠Z',
+  '0008-02-28T10:48:29Z',
+  '115-02-28 10:48:29',
+  '1947-12-09T10:48:29Z',
+  '٢٨/٠٢/٢٠٢٦ ١٠:٤٨',
+  '2026-02-28T15:04:05 AM.123Z',
+  '2018-13-05 下午3:04',
+  '0001-01-01T00:00:00Z',
+  '1404-12-31T00:00:00Z',
 ])('a call of %s happened when it was received, and says so', (timestamp) => {
   expect(read(call({ timestamp, sentAt: iso(RECEIVED_AT - 4_000_000) }))).toMatchObject({
-    happenedAt: RECEIVED_AT, note: 'timestamp: is of another calendar; the time of receipt counts',
+    happenedAt: RECEIVED_AT,
+    note: 'timestamp: is of another calendar; the time of receipt counts',
   });
   // One that says when it was sent says nothing of the clock.
-  expect(read(call({ timestamp: iso(RECEIVED_AT - 5), sentAt: timestamp }))).toMatchObject({ happenedAt: RECEIVED_AT - 5, note: null });
+  expect(read(call({ timestamp: iso(RECEIVED_AT - 5), sentAt: timestamp }))).toMatchObject({
+    happenedAt: RECEIVED_AT - 5,
+    note: null,
+  });
 });
 
 test('times at the edges of what is kept are taken, those beyond are refused', () => {

@@ -2,25 +2,47 @@ import { describe, expect, it, test } from 'vitest';
 import { pushTokenOf } from '../../../domain/tracking/call-fields.ts';
 import { read } from './any-call.ts';
 
-const contextOf = (context: object, timestamp?: string) => read({ type: 'page', userId: 'ada', context, timestamp }).context;
+const contextOf = (context: object, timestamp?: string) =>
+  read({ type: 'page', userId: 'ada', context, timestamp }).context;
 
 test.each([
-  ['fr-FR', 'fr', 'FR'], ['fr_fr', 'fr', 'FR'], ['en-', 'en', null], ['EN', 'en', null], ['zh-Hans-CN', 'zh', 'CN'],
-  ['zh-Hant', 'zh', null], ['es-419', 'es', null], ['fil-PH', 'fil', 'PH'],
-  ['en-US-POSIX', 'en', 'US'], ['fr_FR@euro', 'fr', 'FR'], ['english', null, null],
-  ['en-USA', 'en', null], ['', null, null], [5, null, null], [null, null, null],
+  ['fr-FR', 'fr', 'FR'],
+  ['fr_fr', 'fr', 'FR'],
+  ['en-', 'en', null],
+  ['EN', 'en', null],
+  ['zh-Hans-CN', 'zh', 'CN'],
+  ['zh-Hant', 'zh', null],
+  ['es-419', 'es', null],
+  ['fil-PH', 'fil', 'PH'],
+  ['en-US-POSIX', 'en', 'US'],
+  ['fr_FR@euro', 'fr', 'FR'],
+  ['english', null, null],
+  ['en-USA', 'en', null],
+  ['', null, null],
+  [5, null, null],
+  [null, null, null],
 ])('the locale %j is %s in %s', (locale, lang, country) => {
   expect(contextOf({ locale })).toMatchObject({ lang, country });
 });
 
 test.each([
-  ['be', 'BE'], ['BE', 'BE'], ['Belgium', null], ['BEL', null], ['', 'FR'], [null, 'FR'],
+  ['be', 'BE'],
+  ['BE', 'BE'],
+  ['Belgium', null],
+  ['BEL', null],
+  ['', 'FR'],
+  [null, 'FR'],
 ])('of the place %j the country is %s', (country, expected) => {
   expect(contextOf({ locale: 'fr-FR', location: { country } }).country).toBe(expected);
 });
 
 test.each([
-  [90, -180, 90, -180], [0, 0, 0, 0], [90.1, 0, null, null], [1, 180.1, null, null], [1, undefined, null, null], ['1', '2', null, null],
+  [90, -180, 90, -180],
+  [0, 0, 0, 0],
+  [90.1, 0, null, null],
+  [1, 180.1, null, null],
+  [1, undefined, null, null],
+  ['1', '2', null, null],
 ])('the place %j, %j is %j, %j', (latitude, longitude, ...expected) => {
   const context = contextOf({ location: { latitude, longitude, speed: 5 } });
   expect([context.latitude, context.longitude]).toEqual(expected);
@@ -28,11 +50,18 @@ test.each([
 
 describe('the offset of a device', () => {
   it.each([
-    ['Europe/Paris', '2026-02-01T12:00:00Z', 60], ['Europe/Paris', '2025-07-01T12:00:00Z', 120],
+    ['Europe/Paris', '2026-02-01T12:00:00Z', 60],
+    ['Europe/Paris', '2025-07-01T12:00:00Z', 120],
     ['Asia/Kolkata', '2026-02-01T12:00:00Z', 330],
-    ['America/St_Johns', '2026-02-01T12:00:00Z', -210], ['UTC', '2026-02-01T12:00:00Z', 0], ['GMT', '2026-02-01T12:00:00Z', 0],
-    ['GMT+02:00', '2026-02-01T12:00:00Z', 120], ['GMT-0330', '2026-02-01T12:00:00Z', -210], ['GMT-00:00', '2026-02-01T12:00:00Z', 0],
-    ['GMT+15', '2026-02-01T12:00:00Z', null], ['Europe/Nowhere', '2026-02-01T12:00:00Z', null], ['CEST', '2026-02-01T12:00:00Z', null],
+    ['America/St_Johns', '2026-02-01T12:00:00Z', -210],
+    ['UTC', '2026-02-01T12:00:00Z', 0],
+    ['GMT', '2026-02-01T12:00:00Z', 0],
+    ['GMT+02:00', '2026-02-01T12:00:00Z', 120],
+    ['GMT-0330', '2026-02-01T12:00:00Z', -210],
+    ['GMT-00:00', '2026-02-01T12:00:00Z', 0],
+    ['GMT+15', '2026-02-01T12:00:00Z', null],
+    ['Europe/Nowhere', '2026-02-01T12:00:00Z', null],
+    ['CEST', '2026-02-01T12:00:00Z', null],
     ['x'.repeat(5_000), '2026-02-01T12:00:00Z', null],
   ])('in %s at %s is %j minutes', (timezone, timestamp, expected) => {
     expect(contextOf({ timezone }, timestamp).utcOffset).toBe(expected);
@@ -65,11 +94,20 @@ test.each([
 
 test('what the system does not tell, and what is no text, is nothing', () => {
   const context = contextOf({
-    app: { version: 545, namespace: 'undefined' }, network: { carrier: 'unknown' },
-    os: { version: {} }, device: { model: ' ', token: 'a\0b', pushEnabled: 'x' },
-    library: { version: 'x'.repeat(1_000) }, optOut: true,
+    app: { version: 545, namespace: 'undefined' },
+    network: { carrier: 'unknown' },
+    os: { version: {} },
+    device: { model: ' ', token: 'a\0b', pushEnabled: 'x' },
+    library: { version: 'x'.repeat(1_000) },
+    optOut: true,
   });
-  expect(context).toMatchObject({ appVersion: '545', appNamespace: null, carrier: null, osVersion: null, deviceModel: null });
+  expect(context).toMatchObject({
+    appVersion: '545',
+    appNamespace: null,
+    carrier: null,
+    osVersion: null,
+    deviceModel: null,
+  });
   expect(context.pushToken).toBe('a\uFFFDb');
   expect(context).toMatchObject({ sdkVersion: 'x'.repeat(256), optIn: null, optOut: true });
 });

@@ -12,25 +12,37 @@ const CODES = ['invalid', 'too_large', 'too_old', 'in_the_future', 'nobody'];
 describe('whatever JSON is sent', () => {
   it('each call is read or refused, under its index', () => {
     let reads = 0;
-    fc.assert(fc.property(fc.oneof(anyJson, anyCall), fc.nat(2_500), fc.option(anyJson), (given, index, context) => {
-      const batchContext = typeof context === 'object' && context !== null && !Array.isArray(context) ? { ...context } : {};
-      const outcome = readCall(given, index, { ...BY, batchContext });
-      if ('refused' in outcome) {
-        expect(outcome.refused.index).toBe(index);
-        expect(CODES).toContain(outcome.refused.code);
-        expect(outcome.refused.message).toMatch(/^(?:[a-zA-Z.]+: |a call )./);
-      } else {
-        reads += 1;
-        expectSound(outcome.call, index);
-      }
-    }), { numRuns: sampledRuns(3_000) });
+    fc.assert(
+      fc.property(fc.oneof(anyJson, anyCall), fc.nat(2_500), fc.option(anyJson), (given, index, context) => {
+        const batchContext =
+          typeof context === 'object' && context !== null && !Array.isArray(context) ? { ...context } : {};
+        const outcome = readCall(given, index, { ...BY, batchContext });
+        if ('refused' in outcome) {
+          expect(outcome.refused.index).toBe(index);
+          expect(CODES).toContain(outcome.refused.code);
+          expect(outcome.refused.message).toMatch(/^(?:[a-zA-Z.]+: |a call )./);
+        } else {
+          reads += 1;
+          expectSound(outcome.call, index);
+        }
+      }),
+      { numRuns: sampledRuns(3_000) },
+    );
     expect(reads).toBeGreaterThan(sampledRuns(300));
   });
 
   it('is refused where it nests deeper than any stack goes', () => {
     const deep = (levels: number): unknown => parseExactJson(`${'['.repeat(levels)}${']'.repeat(levels)}`);
-    const call = (levels: number) => ({ type: 'track', event: 'Bought', userId: 'ada', properties: { a: deep(levels) } });
-    expect(refusal(call(5_000))).toMatchObject({ code: 'invalid', message: 'a call must not nest deeper than 64 levels' });
+    const call = (levels: number) => ({
+      type: 'track',
+      event: 'Bought',
+      userId: 'ada',
+      properties: { a: deep(levels) },
+    });
+    expect(refusal(call(5_000))).toMatchObject({
+      code: 'invalid',
+      message: 'a call must not nest deeper than 64 levels',
+    });
     expect(refusal(call(63)).code).toBe('invalid');
     expect(read(call(62)).event?.detail).toEqual({ a: deep(62) });
   });
@@ -47,8 +59,10 @@ function expectSound(call: TrackedCall, index: number): void {
   expect(json).not.toMatch(/\\u(?:0000|d[89a-f])/);
   expect(JSON.parse(json)).toEqual(call);
   expect(call.event === null).toBe(['identify', 'group', 'alias'].includes(call.type));
-  expect(call.event === null || /^[\da-f]{64}$/.test(call.event.fingerprint ?? '') === (call.event.logType === 1)).toBe(true);
-  expect([...call.event?.name ?? 'x'].length).toBeLessThanOrEqual(256);
+  expect(call.event === null || /^[\da-f]{64}$/.test(call.event.fingerprint ?? '') === (call.event.logType === 1)).toBe(
+    true,
+  );
+  expect([...(call.event?.name ?? 'x')].length).toBeLessThanOrEqual(256);
   const { latitude, longitude, country, lang, utcOffset } = call.context;
   expect(latitude === null).toBe(longitude === null);
   expect(country ?? 'FR').toMatch(/^[A-Z]{2}$/);
@@ -119,7 +133,12 @@ test('a message id is a text of up to 256 characters, and may be left out', () =
 });
 
 test('a call of 32 KiB is read, of one byte more refused', () => {
-  const call = (length: number) => ({ type: 'track', event: 'Bought', userId: 'ada', properties: { text: 'x'.repeat(length) } });
+  const call = (length: number) => ({
+    type: 'track',
+    event: 'Bought',
+    userId: 'ada',
+    properties: { text: 'x'.repeat(length) },
+  });
   const room = 32 * 1_024 - JSON.stringify(call(0)).length;
   expect(read(call(room)).event?.detail).toEqual({ text: 'x'.repeat(room) });
   expect(refusal(call(room + 1))).toMatchObject({ code: 'too_large' });
@@ -127,7 +146,9 @@ test('a call of 32 KiB is read, of one byte more refused', () => {
 
 test('the path of a single call says its type', () => {
   for (const type of ['track', 'page', 'screen', 'identify', 'group', 'alias'] satisfies CallType[]) {
-    expect(read({ type: 'nonsense', userId: 'ada', event: 'Bought', groupId: 'g', previousId: 'p' }, { type }).type).toBe(type);
+    expect(
+      read({ type: 'nonsense', userId: 'ada', event: 'Bought', groupId: 'g', previousId: 'p' }, { type }).type,
+    ).toBe(type);
   }
 });
 
@@ -139,7 +160,9 @@ describe('whom a call is of', () => {
 
   it('may be told by numbers, which keep their digits', () => {
     const call = parseExactJson('{"type":"alias","userId":9007199254740993,"anonymousId":12.0,"previousId":5}');
-    expect(readCall(call, 0, BY)).toMatchObject({ call: { userId: '9007199254740993', deviceId: '12', previousId: '5' } });
+    expect(readCall(call, 0, BY)).toMatchObject({
+      call: { userId: '9007199254740993', deviceId: '12', previousId: '5' },
+    });
   });
 
   it('is the device by its own id, else by the anonymous one', () => {
@@ -160,14 +183,22 @@ test.each([
   ['<740f4707 bebcf74f 9b7c25d4>', '740f4707bebcf74f9b7c25d4'],
   ['{length = 32, bytes = 0x740f4707 bebcf74f ... 61bb78ad }', null],
   ['{length=32,bytes=0x740f4707bebcf74f...61bb78ad}', null],
-  ['(null)', null], ['null', null],
+  ['(null)', null],
+  ['null', null],
 ])('a push token that an app sends as %s is %s', (token, expected) => {
-  expect(read({ type: 'track', event: 'Opened', anonymousId: 'a', context: { device: { token } } }).context.pushToken).toBe(expected);
+  expect(
+    read({ type: 'track', event: 'Opened', anonymousId: 'a', context: { device: { token } } }).context.pushToken,
+  ).toBe(expected);
 });
 
 test.each(['000000000000', '0000-0000', '00000000-0000-0000-0000-000000000000', '9774D56D682E549C'])(
-  'the id %s, which many devices have, is none', (id) => {
+  'the id %s, which many devices have, is none',
+  (id) => {
     expect(read({ type: 'track', event: 'Opened', anonymousId: 'a', context: { device: { id } } }).deviceId).toBe('a');
-    expect(read({ type: 'track', event: 'Opened', userId: 'ada', anonymousId: id })).toMatchObject({ userId: 'ada', deviceId: null });
+    expect(read({ type: 'track', event: 'Opened', userId: 'ada', anonymousId: id })).toMatchObject({
+      userId: 'ada',
+      deviceId: null,
+    });
     expect(refusal({ type: 'track', event: 'Opened', anonymousId: id })).toMatchObject({ code: 'nobody' });
-  });
+  },
+);

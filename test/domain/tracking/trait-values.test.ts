@@ -5,9 +5,21 @@ import { parseExactJson } from '../../../domain/core/exact-json.ts';
 import { traitValues } from '../../../domain/tracking/trait-values.ts';
 
 it.each<[unknown, ValueType | null]>([
-  [true, 'Boolean'], [0, 'Number'], [parseExactJson('12345678901234567890'), 'Number'], ['2024-02-29', 'Date'], ['2023-02-29', 'String'],
-  ['2024-02-29T10:00:00Z', 'Datetime'], ['2024-02-29 10:00', 'Datetime'], ['12', 'String'], ['true', 'String'], [['a'], 'Set'], [[], 'Set'],
-  [' ', 'String'], ['', null], [null, null], [{ a: 1 }, null],
+  [true, 'Boolean'],
+  [0, 'Number'],
+  [parseExactJson('12345678901234567890'), 'Number'],
+  ['2024-02-29', 'Date'],
+  ['2023-02-29', 'String'],
+  ['2024-02-29T10:00:00Z', 'Datetime'],
+  ['2024-02-29 10:00', 'Datetime'],
+  ['12', 'String'],
+  ['true', 'String'],
+  [['a'], 'Set'],
+  [[], 'Set'],
+  [' ', 'String'],
+  ['', null],
+  [null, null],
+  [{ a: 1 }, null],
 ])('an attribute whose first value is %j is made as %s', (value, type) => {
   expect(inferValueType(value)).toBe(type);
 });
@@ -23,7 +35,16 @@ it.each<[string, unknown, ValueType | null, [unknown, string?][]]>([
   ['a number as it is where the attribute is a Number', 7, 'Number', [[7]]],
   ['a number as it is where there is no attribute', 7, null, [[7]]],
   ['an array as a whole Set', ['a', 2, true], 'Set', [['a;2;true', 'UPSERT']]],
-  ['an array with the separator by its elements', ['a;b', '', 'c'], 'Set', [[null, 'DEL'], ['a;b', 'ADD'], ['c', 'ADD']]],
+  [
+    'an array with the separator by its elements',
+    ['a;b', '', 'c'],
+    'Set',
+    [
+      [null, 'DEL'],
+      ['a;b', 'ADD'],
+      ['c', 'ADD'],
+    ],
+  ],
   ['an empty array as removal', [], 'Set', [[null]]],
   ['an array of nothing as removal', ['', ''], 'Set', [[null]]],
   ['an array with an element that is too long as this element alone', ['a;b', LONG], 'Set', [[LONG, 'ADD']]],
@@ -31,11 +52,24 @@ it.each<[string, unknown, ValueType | null, [unknown, string?][]]>([
   ['an array with the separator as it is where the attribute is a scalar', ['a;b'], 'String', [[['a;b'], 'UPSERT']]],
   ['an empty array as it is where the attribute is a scalar', [], 'Number', [[[]]]],
   ['a scalar as the only element of a Set', 'x', 'Set', [['x', 'UPSERT']]],
-  ['a scalar with the separator as the only element of a Set', 'x;y', 'Set', [[null, 'DEL'], ['x;y', 'ADD']]],
+  [
+    'a scalar with the separator as the only element of a Set',
+    'x;y',
+    'Set',
+    [
+      [null, 'DEL'],
+      ['x;y', 'ADD'],
+    ],
+  ],
   ['an object as it is, for the merge to refuse', { a: 1 }, 'String', [[{ a: 1 }]]],
   ['an array with an object as it is, for the merge to refuse', [{ a: 1 }], 'Set', [[[{ a: 1 }], 'UPSERT']]],
 ])('a trait is fed: %s', (_, value, type, fed) => {
   const who = { customer_id: 'ada', customer_id_type: 'user_id', attribute_key: 'key' };
-  expect(traitValues({ customerId: 'ada', customerType: 'user_id' }, 'key', value, type))
-    .toEqual(fed.map(([given, action]) => ({ ...who, attribute_value: given, ...action !== undefined && { action_type: action } })));
+  expect(traitValues({ customerId: 'ada', customerType: 'user_id' }, 'key', value, type)).toEqual(
+    fed.map(([given, action]) => ({
+      ...who,
+      attribute_value: given,
+      ...(action !== undefined && { action_type: action }),
+    })),
+  );
 });

@@ -30,7 +30,14 @@ export async function accountPost({ db }: TestStore, mailer?: Mailer): Promise<P
   const { takeMailSlot } = openAllPlaces();
   const used = mailer ?? openMailer({ outbox: folderFiles(outbox), from: 'millrace@example.com' });
   const deliver: Post['deliver'] = async (boundary = () => {}) => {
-    await accountMailSteps({ db, log, mailer: used, takeMailSlot, publicUrl: 'http://millrace.test', boundary }).sendAccountMails();
+    await accountMailSteps({
+      db,
+      log,
+      mailer: used,
+      takeMailSlot,
+      publicUrl: 'http://millrace.test',
+      boundary,
+    }).sendAccountMails();
     return takeMails(outbox);
   };
   const tokenFor = async (email: string) => {

@@ -1,6 +1,8 @@
 import type { Database } from '../../../store/core/database.ts';
 
-/** Rows in every table that has an entity, as the catalog describes them: a table that a migration adds joins by itself. */
+/**
+ * Rows in every table that has an entity, as the catalog describes them: a table that a migration adds joins by itself.
+ */
 
 type Column = { name: string; type: string; is_needed: boolean };
 type Reference = { parent: string; columns: string[]; referenced: string[] };
@@ -8,16 +10,32 @@ type Table = { name: string; columns: Column[]; references: Reference[] };
 
 /** Values of columns whose check refuses the sample of their type, or that need one of several columns. */
 const SAMPLES: Record<string, string> = {
-  'audit_log.actor_kind': `'system'`, 'gdpr_identifiers.kind': `'user_id'`,
-  'gdpr_left_identifiers.kind': `'user_id'`, 'gdpr_identifiers.origin': `'asked'`,
-  'gdpr_left_identifiers.reason': `'shared'`, 'gdpr_mails.kind': `'held'`, 'label_targets.target_kind': `'segment'`,
-  'live_calls.outcome': `'accepted'`, 'push_providers.platform': `'ios'`, 'run_alerts.sync_run_id': 'NULL',
+  'audit_log.actor_kind': `'system'`,
+  'gdpr_identifiers.kind': `'user_id'`,
+  'gdpr_left_identifiers.kind': `'user_id'`,
+  'gdpr_identifiers.origin': `'asked'`,
+  'gdpr_left_identifiers.reason': `'shared'`,
+  'gdpr_mails.kind': `'held'`,
+  'label_targets.target_kind': `'segment'`,
+  'live_calls.outcome': `'accepted'`,
+  'push_providers.platform': `'ios'`,
+  'run_alerts.sync_run_id': 'NULL',
   'tombstone_batches.kind': `'raised'`,
 };
 
 const OF_TYPE: Record<string, string> = {
-  smallint: '1', integer: '1', bigint: '1', 'double precision': '1', text: `'x'`, bytea: `'x'`, boolean: 'false',
-  uuid: 'gen_random_uuid()', jsonb: `'{}'`, json: `'{}'`, date: 'current_date', 'timestamp with time zone': 'now()',
+  smallint: '1',
+  integer: '1',
+  bigint: '1',
+  'double precision': '1',
+  text: `'x'`,
+  bytea: `'x'`,
+  boolean: 'false',
+  uuid: 'gen_random_uuid()',
+  jsonb: `'{}'`,
+  json: `'{}'`,
+  date: 'current_date',
+  'timestamp with time zone': 'now()',
 };
 
 /** Lists the tables with a column `entity_id`. */
@@ -35,7 +53,8 @@ export async function listTablesOfEntities(db: Database): Promise<Table[]> {
          FROM pg_constraint f WHERE f.conrelid = c.oid AND f.contype = 'f' AND f.conparentid = 0) AS "references"
      FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace AND n.nspname = 'public'
      JOIN pg_attribute e ON e.attrelid = c.oid AND e.attname = 'entity_id' AND NOT e.attisdropped
-     WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition ORDER BY c.relname`);
+     WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition ORDER BY c.relname`,
+  );
   return rows;
 }
 
@@ -58,14 +77,27 @@ export async function fillTablesOf(db: Database, entityId: number): Promise<void
 
 async function insertRow(db: Database, { name, columns, references }: Table, entityId: number): Promise<void> {
   if ((await db.query(`SELECT FROM ${name} WHERE entity_id = $1 LIMIT 1`, [entityId])).rowCount! > 0) return;
-  const needed = columns.filter(({ name: column, is_needed: isNeeded }) => isNeeded || SAMPLES[`${name}.${column}`] !== undefined);
-  const values = new Map(needed.map(({ name: column, type }) => (
-    [column, SAMPLES[`${name}.${column}`] ?? (type.endsWith('[]') ? `'{}'` : OF_TYPE[type]!)])));
+  const needed = columns.filter(
+    ({ name: column, is_needed: isNeeded }) => isNeeded || SAMPLES[`${name}.${column}`] !== undefined,
+  );
+  const values = new Map(
+    needed.map(({ name: column, type }) => [
+      column,
+      SAMPLES[`${name}.${column}`] ?? (type.endsWith('[]') ? `'{}'` : OF_TYPE[type]!),
+    ]),
+  );
   for (const { parent, columns: own, referenced } of references) {
     const column = own.at(-1)!;
-    if (values.has(column)) values.set(column, `(SELECT ${referenced.at(-1)!} FROM ${parent} ${parent === 'entities' ? ''
-      : `WHERE ${referenced.includes('entity_id') ? 'entity_id = $1' : 'true'}`} ORDER BY 1 LIMIT 1)`);
+    if (values.has(column))
+      values.set(
+        column,
+        `(SELECT ${referenced.at(-1)!} FROM ${parent} ${
+          parent === 'entities' ? '' : `WHERE ${referenced.includes('entity_id') ? 'entity_id = $1' : 'true'}`
+        } ORDER BY 1 LIMIT 1)`,
+      );
   }
   values.set('entity_id', '$1');
-  await db.query(`INSERT INTO ${name} (${[...values.keys()].join(', ')}) VALUES (${[...values.values()].join(', ')})`, [entityId]);
+  await db.query(`INSERT INTO ${name} (${[...values.keys()].join(', ')}) VALUES (${[...values.values()].join(', ')})`, [
+    entityId,
+  ]);
 }

@@ -1,7 +1,16 @@
 import { deviceFieldType } from '../../../domain/analytics/comparison.ts';
 import {
-  type AttributesFilter, type CampaignsFilter, type DevicesFilter, type EventsFilter, type FilterBlock, type FilterPeriod,
-  type FunnelsFilter, isBlock, type SegmentFilter, type SegmentFilters, type SegmentsFilter,
+  type AttributesFilter,
+  type CampaignsFilter,
+  type DevicesFilter,
+  type EventsFilter,
+  type FilterBlock,
+  type FilterPeriod,
+  type FunnelsFilter,
+  isBlock,
+  type SegmentFilter,
+  type SegmentFilters,
+  type SegmentsFilter,
 } from '../../../domain/analytics/segment-filters.ts';
 import type { ValueType } from '../../../domain/attributes/attribute-value.ts';
 
@@ -19,20 +28,46 @@ export type SampleData = {
   aliases: [previous: string, user: string][];
 };
 export type SampleDevice = {
-  id: string; lastUser: string | null; country: string | null; appVersion: string | null; optIn: boolean | null;
-  uninstalled: boolean | null; sessions: number; lastSeenAt: Date; hasToken: boolean;
+  id: string;
+  lastUser: string | null;
+  country: string | null;
+  appVersion: string | null;
+  optIn: boolean | null;
+  uninstalled: boolean | null;
+  sessions: number;
+  lastSeenAt: Date;
+  hasToken: boolean;
 };
-export type SampleValue = { customer: { type: 'user_id' | 'device_id'; id: string }; key: string; value: string | string[] };
+export type SampleValue = {
+  customer: { type: 'user_id' | 'device_id'; id: string };
+  key: string;
+  value: string | string[];
+};
 export type SampleModelEvent = {
-  app: number; user: string | null; device: string | null; name: string; logType: number; at: Date; detail?: unknown;
+  app: number;
+  user: string | null;
+  device: string | null;
+  name: string;
+  logType: number;
+  at: Date;
+  detail?: unknown;
 };
 /** What campaigns sent, by their number. Those of long ago are kept as counts. */
 export type SampleMessage = {
-  campaign: number; user: string | null; device: string; code: string; at: Date; isOpened: boolean; isShown: boolean; isClicked: boolean;
+  campaign: number;
+  user: string | null;
+  device: string;
+  code: string;
+  at: Date;
+  isOpened: boolean;
+  isShown: boolean;
+  isClicked: boolean;
 };
 
 export type ModelOptions = {
-  now: Date; types: Record<string, ValueType>; apps: string[];
+  now: Date;
+  types: Record<string, ValueType>;
+  apps: string[];
   /** In the order of their numbers; `app`: its number. */
   campaigns: { identifier: string; app: number }[];
   /** Names of events that follow each other within so many ms. */
@@ -82,7 +117,9 @@ export class SegmentModel {
   }
 
   #ownPeople(): string[] {
-    const ofDevices = this.#data.devices.map((device) => this.personOfDevice(device)).filter((person) => person.startsWith('d'));
+    const ofDevices = this.#data.devices
+      .map((device) => this.personOfDevice(device))
+      .filter((person) => person.startsWith('d'));
     const shared = this.#data.seen.map(([device]) => device).filter((device) => this.#onlyUser(device) === null);
     return [...this.#data.seen.map(([, user]) => `u${user}`), ...ofDevices, ...shared.map((device) => `d${device}`)];
   }
@@ -94,7 +131,9 @@ export class SegmentModel {
   found(filters: SegmentFilters): Set<string> {
     const { operator, blocks } = filters;
     this.#filters = filters;
-    return new Set([...this.people(filters)].filter((person) => blocks.length === 0 || this.#isInAll(person, operator, blocks)));
+    return new Set(
+      [...this.people(filters)].filter((person) => blocks.length === 0 || this.#isInAll(person, operator, blocks)),
+    );
   }
 
   /** All ids of those found. */
@@ -105,18 +144,25 @@ export class SegmentModel {
 
   #isInAll(person: string, operator: 'and' | 'or', elements: readonly (SegmentFilter | FilterBlock)[]): boolean {
     const results = elements.map((element) =>
-      (isBlock(element) ? this.#isInAll(person, element.operator, element.filters) : this.#isIn(person, element)));
+      isBlock(element) ? this.#isInAll(person, element.operator, element.filters) : this.#isIn(person, element),
+    );
     return operator === 'and' ? results.every(Boolean) : results.some(Boolean);
   }
 
   #isIn(person: string, filter: SegmentFilter): boolean {
     switch (filter.filter_on) {
-      case 'attributes': return this.#hasValue(person, filter);
-      case 'devices': return this.#hasDevice(person, filter);
-      case 'events': return this.#hasEvents(person, filter);
-      case 'segments': return this.#isMember(person, filter);
-      case 'funnels': return this.#wentThrough(person, filter);
-      case 'campaigns': return this.#gotMessages(person, filter);
+      case 'attributes':
+        return this.#hasValue(person, filter);
+      case 'devices':
+        return this.#hasDevice(person, filter);
+      case 'events':
+        return this.#hasEvents(person, filter);
+      case 'segments':
+        return this.#isMember(person, filter);
+      case 'funnels':
+        return this.#wentThrough(person, filter);
+      case 'campaigns':
+        return this.#gotMessages(person, filter);
     }
   }
 
@@ -127,23 +173,43 @@ export class SegmentModel {
       const device = this.#data.devices.find(({ id }) => id === customer.id);
       return device !== undefined && this.#resolved(this.personOfDevice(device)) === person;
     });
-    return this.#anyMatches(own.map(({ value }) => value), this.#options.types[key]!, operator, values);
+    return this.#anyMatches(
+      own.map(({ value }) => value),
+      this.#options.types[key]!,
+      operator,
+      values,
+    );
   }
 
   #hasDevice(person: string, { field, operator, values }: DevicesFilter): boolean {
-    const own = this.#data.devices.filter((device) => this.#resolved(this.personOfDevice(device)) === person).map((device) => {
-      const value = {
-        country_code: device.country, app_version: device.appVersion, opt_in: device.optIn, uninstalled: device.uninstalled,
-        number_of_sessions: device.sessions, last_opened_app_at: device.lastSeenAt.toISOString(),
-      }[field]!;
-      return value === null ? null : String(value);
-    });
-    return this.#anyMatches(own.filter((value) => value !== null), deviceFieldType(field)!, operator, values);
+    const own = this.#data.devices
+      .filter((device) => this.#resolved(this.personOfDevice(device)) === person)
+      .map((device) => {
+        const value = {
+          country_code: device.country,
+          app_version: device.appVersion,
+          opt_in: device.optIn,
+          uninstalled: device.uninstalled,
+          number_of_sessions: device.sessions,
+          last_opened_app_at: device.lastSeenAt.toISOString(),
+        }[field]!;
+        return value === null ? null : String(value);
+      });
+    return this.#anyMatches(
+      own.filter((value) => value !== null),
+      deviceFieldType(field)!,
+      operator,
+      values,
+    );
   }
 
   #anyMatches(own: (string | string[])[], type: string, operator: string, values: string[]): boolean {
     const negated = {
-      is_not: 'is', is_not_set: 'is_set', does_not_contain: 'contains', not_in_last_days: 'in_last_days', contains_none: 'contains_any',
+      is_not: 'is',
+      is_not_set: 'is_set',
+      does_not_contain: 'contains',
+      not_in_last_days: 'in_last_days',
+      contains_none: 'contains_any',
     }[operator];
     if (negated !== undefined) return !own.some((value) => this.#matches(value, type, negated, values));
     return own.some((value) => this.#matches(value, type, operator, values));
@@ -152,21 +218,35 @@ export class SegmentModel {
   #matches(value: string | string[], type: string, operator: string, values: string[]): boolean {
     if (Array.isArray(value)) {
       if (operator === 'is_set') return value.length > 0;
-      return operator === 'contains_any' ? values.some((one) => value.includes(one)) : values.every((one) => value.includes(one));
+      return operator === 'contains_any'
+        ? values.some((one) => value.includes(one))
+        : values.every((one) => value.includes(one));
     }
     const compare = (other: string): number => compareAs(type, value, other);
     const [first, second] = values;
     switch (operator) {
-      case 'is_set': return true;
-      case 'is': return values.some((other) => compare(other) === 0);
-      case 'contains': return values.some((other) => value.includes(other));
-      case 'starts_with': return values.some((other) => value.startsWith(other));
-      case 'greater_than': case 'after': return compare(first!) > 0;
-      case 'at_least': return compare(first!) >= 0;
-      case 'less_than': case 'before': return compare(first!) < 0;
-      case 'at_most': return compare(first!) <= 0;
-      case 'between': return compare(first!) >= 0 && compare(second!) <= 0;
-      default: return this.#isInDays(new Date(value), { last_days: Number(first) });
+      case 'is_set':
+        return true;
+      case 'is':
+        return values.some((other) => compare(other) === 0);
+      case 'contains':
+        return values.some((other) => value.includes(other));
+      case 'starts_with':
+        return values.some((other) => value.startsWith(other));
+      case 'greater_than':
+      case 'after':
+        return compare(first!) > 0;
+      case 'at_least':
+        return compare(first!) >= 0;
+      case 'less_than':
+      case 'before':
+        return compare(first!) < 0;
+      case 'at_most':
+        return compare(first!) <= 0;
+      case 'between':
+        return compare(first!) >= 0 && compare(second!) <= 0;
+      default:
+        return this.#isInDays(new Date(value), { last_days: Number(first) });
     }
   }
 
@@ -180,52 +260,80 @@ export class SegmentModel {
 
   #hasEvents(person: string, filter: EventsFilter): boolean {
     const { apps } = this.#options;
-    const own = this.#data.events.filter((event) => this.#personOfEvent(event) === person && event.name === filter.log_name
-      && (filter.log_type === 0 || event.logType === filter.log_type) && apps[event.app] === (filter.app_id ?? apps[0])
-      && this.#isInDays(event.at, filter.period) && hasDetail(event.detail, filter.match_details ?? [])).length;
+    const own = this.#data.events.filter(
+      (event) =>
+        this.#personOfEvent(event) === person &&
+        event.name === filter.log_name &&
+        (filter.log_type === 0 || event.logType === filter.log_type) &&
+        apps[event.app] === (filter.app_id ?? apps[0]) &&
+        this.#isInDays(event.at, filter.period) &&
+        hasDetail(event.detail, filter.match_details ?? []),
+    ).length;
     if (filter.operator === 'exactly') return own === filter.count;
     return filter.operator === 'at_least' ? own >= filter.count : own <= filter.count;
   }
 
   #isMember(person: string, { selection, segment_identifiers: identifiers, operator }: SegmentsFilter): boolean {
-    const isIn = identifiers.map((identifier) => this.#data.members[identifier]!.some((member) => this.#resolved(member) === person));
-    const selected = { any_of: isIn.some(Boolean), all_of: isIn.every(Boolean), none_of: !isIn.some(Boolean) }[selection];
+    const isIn = identifiers.map((identifier) =>
+      this.#data.members[identifier]!.some((member) => this.#resolved(member) === person),
+    );
+    const selected = { any_of: isIn.some(Boolean), all_of: isIn.every(Boolean), none_of: !isIn.some(Boolean) }[
+      selection
+    ];
     return operator === 'is_in' ? selected : !selected;
   }
 
   #wentThrough(person: string, { step, outcome, operator, period }: FunnelsFilter): boolean {
     const { steps, maxMs } = this.#options.funnel;
-    const own = this.#data.events.filter((event) => this.#personOfEvent(event) === person && event.app === 0 && event.logType === 2
-      && this.#isInDays(event.at, period)).toSorted((a, b) => Number(a.at) - Number(b.at));
-    const completes = (last: number): boolean => own.some((start, index) => {
-      if (start.name !== steps[0]) return false;
-      let next = 1;
-      for (const event of own.slice(index + 1)) {
-        if (Number(event.at) - Number(start.at) <= maxMs && event.name === steps[next]) next += 1;
-      }
-      return next > last;
-    });
+    const own = this.#data.events
+      .filter(
+        (event) =>
+          this.#personOfEvent(event) === person &&
+          event.app === 0 &&
+          event.logType === 2 &&
+          this.#isInDays(event.at, period),
+      )
+      .toSorted((a, b) => Number(a.at) - Number(b.at));
+    const completes = (last: number): boolean =>
+      own.some((start, index) => {
+        if (start.name !== steps[0]) return false;
+        let next = 1;
+        for (const event of own.slice(index + 1)) {
+          if (Number(event.at) - Number(start.at) <= maxMs && event.name === steps[next]) next += 1;
+        }
+        return next > last;
+      });
     const isIn = outcome === 'completed' ? completes(step) : completes(step - 1) && !completes(step);
     return operator === 'is_in' ? isIn : !isIn;
   }
 
   #gotMessages(
-    person: string, { outcome, campaign_identifiers: named, operator, last_days: days }: CampaignsFilter,
+    person: string,
+    { outcome, campaign_identifiers: named, operator, last_days: days }: CampaignsFilter,
   ): boolean {
     const isIn = this.#data.messages.some((message) => {
       const { identifier, app } = this.#options.campaigns[message.campaign]!;
       const { isOpened, isShown, isClicked } = message;
-      return (named ? named.includes(identifier) : app === 0) && this.#resolved(this.#personOf(message)) === person
-        && (days === undefined || this.#isInDays(message.at, { last_days: days }))
-        && (outcome === 'opened' ? isOpened || isClicked : message.code === 'PUSH_SENT' || isOpened || isShown);
+      return (
+        (named ? named.includes(identifier) : app === 0) &&
+        this.#resolved(this.#personOf(message)) === person &&
+        (days === undefined || this.#isInDays(message.at, { last_days: days })) &&
+        (outcome === 'opened' ? isOpened || isClicked : message.code === 'PUSH_SENT' || isOpened || isShown)
+      );
     });
     return operator === 'is_in' ? isIn : !isIn;
   }
 }
 
 function hasDetail(detail: unknown, objects: readonly Record<string, unknown>[]): boolean {
-  return objects.length === 0 || objects.some((pairs) => Object.entries(pairs).every(([key, value]) =>
-    String((detail as Record<string, unknown> | undefined)?.[key]) === String(value)));
+  return (
+    objects.length === 0 ||
+    objects.some((pairs) =>
+      Object.entries(pairs).every(
+        ([key, value]) => String((detail as Record<string, unknown> | undefined)?.[key]) === String(value),
+      ),
+    )
+  );
 }
 
 function compareAs(type: string, one: string, other: string): number {
@@ -243,7 +351,13 @@ function hundredths(text: string): bigint {
 
 /** NaN, which compares as nothing, where one has no number. */
 function compareVersions(one: string, other: string): number {
-  const [numbers, others] = [one, other].map((text) => /\d[\d.]*/.exec(text)?.[0].split('.').filter((part) => part !== '').map(Number));
+  const [numbers, others] = [one, other].map((text) =>
+    /\d[\d.]*/
+      .exec(text)?.[0]
+      .split('.')
+      .filter((part) => part !== '')
+      .map(Number),
+  );
   if (!numbers || !others) return Number.NaN;
   for (let index = 0; index < Math.max(numbers.length, others.length); index += 1) {
     const difference = (numbers[index] ?? 0) - (others[index] ?? 0);

@@ -16,10 +16,14 @@ export async function insertTokenKey({ db, secrets }: TestStore, entityId: numbe
 
 /** What an app's server says of who its user is: by default for five minutes. */
 export async function signUserToken(
-  { secret }: Pick<TokenKey, 'secret'>, claims: JWTPayload, header: Partial<JWTHeaderParameters> = {},
+  { secret }: Pick<TokenKey, 'secret'>,
+  claims: JWTPayload,
+  header: Partial<JWTHeaderParameters> = {},
 ): Promise<string> {
   const now = Math.floor(Date.now() / 1_000);
-  const token = await new SignJWT({ exp: now + 300, ...claims }).setProtectedHeader({ alg: 'HS256', ...header }).sign(Buffer.from(secret));
+  const token = await new SignJWT({ exp: now + 300, ...claims })
+    .setProtectedHeader({ alg: 'HS256', ...header })
+    .sign(Buffer.from(secret));
   rememberSecret(token);
   return token;
 }

@@ -12,8 +12,12 @@ const NAMES = ['chromium', 'chromium-browser', 'google-chrome'];
 
 /** The first Chromium on PATH; null where there is none, which is a failure in CI. */
 export function findChromium(): string | null {
-  const found = (process.env['PATH'] ?? '').split(delimiter).flatMap((folder) => NAMES.map((name) => join(folder, name))).find(isProgram);
-  if (found === undefined) failInCi(`pages in a browser: no ${NAMES.join(', ')} on PATH; install Debian's package chromium`);
+  const found = (process.env['PATH'] ?? '')
+    .split(delimiter)
+    .flatMap((folder) => NAMES.map((name) => join(folder, name)))
+    .find(isProgram);
+  if (found === undefined)
+    failInCi(`pages in a browser: no ${NAMES.join(', ')} on PATH; install Debian's package chromium`);
   return found ?? null;
 }
 
@@ -34,7 +38,12 @@ export async function renderedPage(chromium: string, html: string): Promise<stri
   const page = join(profile, 'page.html');
   await writeFile(page, html);
   try {
-    const { stdout } = await promisify(execFile)(chromium, [...FLAGS, `--user-data-dir=${profile}`, '--dump-dom', `file://${page}`]);
+    const { stdout } = await promisify(execFile)(chromium, [
+      ...FLAGS,
+      `--user-data-dir=${profile}`,
+      '--dump-dom',
+      `file://${page}`,
+    ]);
     return stdout;
   } finally {
     await deleteProfile(profile);
@@ -53,7 +62,10 @@ function deleteProfile(profile: string): Promise<void> {
 export function openPage(chromium: string, url: string): void {
   const profile = newProfile();
   const browser: ChildProcess = spawn(
-    chromium, [...FLAGS, '--remote-debugging-port=0', `--user-data-dir=${profile}`, url], { stdio: 'ignore' });
+    chromium,
+    [...FLAGS, '--remote-debugging-port=0', `--user-data-dir=${profile}`, url],
+    { stdio: 'ignore' },
+  );
   onFileEnd(async () => {
     const ended = once(browser, 'exit');
     if (browser.exitCode === null && browser.kill()) await ended;

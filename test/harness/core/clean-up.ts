@@ -8,12 +8,14 @@ export function onFileEnd(cleanUp: () => Promise<unknown>): void {
 /** Runs all of them, also where one fails, which fails the file. */
 export async function endFile(): Promise<void> {
   const failures: unknown[] = [];
-  for (let cleanUp = cleanUps.pop(); cleanUp; cleanUp = cleanUps.pop()) await cleanUp().catch((error: unknown) => failures.push(error));
+  for (let cleanUp = cleanUps.pop(); cleanUp; cleanUp = cleanUps.pop())
+    await cleanUp().catch((error: unknown) => failures.push(error));
   if (failures.length > 0) throw failures[0];
 }
 
 if (process.send) {
-  // Vitest's own process has ended in the middle of a run, by Ctrl-C for example: Vitest ends this one when a message can't be sent.
+  // Vitest's own process has ended in the middle of a run, by Ctrl-C for example: Vitest ends this one when a message
+  // can't be sent.
   process.once('disconnect', () => process.send?.(''));
   // Ctrl-C reaches this process as well, which ends as above.
   process.on('SIGINT', () => {});

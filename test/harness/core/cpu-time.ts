@@ -1,6 +1,6 @@
 /**
- * How long this process computes for `work`, in ms. Unlike the clock it tells what `work` costs also while the machine is
- * busy with something else, so it may bound what would otherwise take many times as long.
+ * How long this process computes for `work`, in ms. Unlike the clock it tells what `work` costs also while the machine
+ * is busy with something else, so it may bound what would otherwise take many times as long.
  */
 export function cpuTime(work: () => void): number {
   const before = process.cpuUsage();

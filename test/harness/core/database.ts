@@ -31,7 +31,10 @@ export type TestStore = {
 
 export type StoreOptions = { filesOnS3?: boolean | undefined };
 
-/** A database of this test file's own, cloned from the migrated template, with a folder or bucket for files and fresh keys. */
+/**
+ * A database of this test file's own, cloned from the migrated template, with a folder or bucket for files and fresh
+ * keys.
+ */
 export async function testStore({ filesOnS3 = false }: StoreOptions = {}): Promise<TestStore> {
   const url = await clone(inject('postgres').template);
   const filesFolder = await mkdtemp(join(tmpdir(), 'millrace-files-'));
@@ -64,7 +67,17 @@ async function openStore({ url, filesFolder, s3, secretKey }: Place): Promise<Te
   const outbox = filesIn(files, 'outbox');
   const scratch = await openTestScratch(filesFolder);
   onFileEnd(() => scratch.close());
-  return { db, url, files, filesFolder, outbox, scratch, s3, secrets: knowingColumns(await openSecrets(db, files, secretKey)), secretKey };
+  return {
+    db,
+    url,
+    files,
+    filesFolder,
+    outbox,
+    scratch,
+    s3,
+    secrets: knowingColumns(await openSecrets(db, files, secretKey)),
+    secretKey,
+  };
 }
 
 /** No test seals what a rotation of the data key would not find. */
@@ -81,11 +94,13 @@ function knowingColumns(secrets: Secrets): Secrets {
 }
 
 /**
- * Vacuums and analyzes a table, null: all. Its rows then show as visible to all: here commits wait for no disk, and VACUUM takes a row for
- * visible once its commit is there, so these are written out first.
+ * Vacuums and analyzes a table, null: all. Its rows then show as visible to all: here commits wait for no disk, and
+ * VACUUM takes a row for visible once its commit is there, so these are written out first.
  */
 export async function vacuum(db: Database, table: string | null): Promise<void> {
-  await write(db, (tx) => tx.query(`SELECT pg_logical_emit_message(true, 'test', '')`), { settings: 'SET LOCAL synchronous_commit = on' });
+  await write(db, (tx) => tx.query(`SELECT pg_logical_emit_message(true, 'test', '')`), {
+    settings: 'SET LOCAL synchronous_commit = on',
+  });
   await db.query(`VACUUM (ANALYZE) ${table ?? ''}`);
 }
 

@@ -12,7 +12,11 @@ export async function documented(page: string): Promise<Documented[]> {
   let fence: { language: string; lines: string[] } | null = null;
   for (const line of text.split('\n')) {
     if (fence && line === '```') {
-      pieces.push({ language: fence.language, code: fence.lines.join('\n'), chapter: section ? `${chapter}: ${section}` : chapter });
+      pieces.push({
+        language: fence.language,
+        code: fence.lines.join('\n'),
+        chapter: section ? `${chapter}: ${section}` : chapter,
+      });
       fence = null;
     } else if (fence) fence.lines.push(line);
     else if (line.startsWith('```')) fence = { language: line.slice('```'.length), lines: [] };

@@ -31,17 +31,25 @@ type Services = ProvidedContext & { stop(): Promise<void> };
 
 const TEMPLATE = 'millrace_template';
 
-/** A run outlives no power cut, has many workers at once, and a database for each file, which a vacuum would look into one by one. */
+/**
+ * A run outlives no power cut, has many workers at once, and a database for each file, which a vacuum would look into
+ * one by one.
+ */
 const POSTGRES = {
-  fsync: 'off', full_page_writes: 'off', synchronous_commit: 'off', wal_level: 'minimal', max_wal_senders: '0',
-  max_connections: '500', autovacuum_naptime: '5min',
+  fsync: 'off',
+  full_page_writes: 'off',
+  synchronous_commit: 'off',
+  wal_level: 'minimal',
+  max_wal_senders: '0',
+  max_connections: '500',
+  autovacuum_naptime: '5min',
 };
 const RUNNING = Symbol.for('millrace.test.services');
 const registry = globalThis as { [RUNNING]?: { services: Promise<Services>; projects: number } };
 
 /** Real Postgres and Temporal, started by the first project that asks and stopped by the last. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const running = registry[RUNNING] ??= { services: startServices(), projects: 0 };
+  const running = (registry[RUNNING] ??= { services: startServices(), projects: 0 });
   running.projects += 1;
   const services = await running.services;
   project.provide('postgres', services.postgres);

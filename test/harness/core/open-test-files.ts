@@ -5,7 +5,13 @@ import { s3Files } from '../../../store/core/s3-files.ts';
 import { openScratch, type Scratch } from '../../../store/core/scratch.ts';
 
 /** As settings of a connector that uses S3. */
-export type S3Settings = { endpoint: string; region: string; bucket: string; access_key_id: string; secret_access_key: string };
+export type S3Settings = {
+  endpoint: string;
+  region: string;
+  bucket: string;
+  access_key_id: string;
+  secret_access_key: string;
+};
 
 export const FILES_PREFIX = 'test/files';
 

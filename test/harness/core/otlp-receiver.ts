@@ -9,11 +9,20 @@ import { onFileEnd } from './clean-up.ts';
 
 type OtlpAttribute = { key: string; value: Record<string, unknown> };
 type OtlpSpan = {
-  traceId: string; spanId: string; parentSpanId?: string; name: string; kind: number; traceState?: string;
-  attributes: OtlpAttribute[]; events: { name: string; attributes: OtlpAttribute[] }[]; links: unknown[];
+  traceId: string;
+  spanId: string;
+  parentSpanId?: string;
+  name: string;
+  kind: number;
+  traceState?: string;
+  attributes: OtlpAttribute[];
+  events: { name: string; attributes: OtlpAttribute[] }[];
+  links: unknown[];
   status: { code: number; message?: string };
 };
-type OtlpRequest = { resourceSpans: { resource: { attributes: OtlpAttribute[] }; scopeSpans: { spans: OtlpSpan[] }[] }[] };
+type OtlpRequest = {
+  resourceSpans: { resource: { attributes: OtlpAttribute[] }; scopeSpans: { spans: OtlpSpan[] }[] }[];
+};
 
 /** A span as it was received, its attributes by name. */
 export type ReceivedSpan = Omit<OtlpSpan, 'attributes' | 'events'> & {
@@ -31,7 +40,9 @@ export type OtlpReceiver = {
   answer(status: number): void;
 };
 
-/** A receiver of traces (OTLP 1.x over HTTP, as JSON), which keeps what it gets for the search at the end of the run. */
+/**
+ * A receiver of traces (OTLP 1.x over HTTP, as JSON), which keeps what it gets for the search at the end of the run.
+ */
 export async function otlpReceiver(name: string): Promise<OtlpReceiver> {
   const spans: ReceivedSpan[] = [];
   const bodies: string[] = [];
@@ -55,7 +66,14 @@ export async function otlpReceiver(name: string): Promise<OtlpReceiver> {
     await Promise.all([once(server, 'close'), once(kept, 'close')]);
   });
   const { port } = server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}`, spans, received: () => bodies.join('\n'), answer: (next) => { status = next; } };
+  return {
+    url: `http://127.0.0.1:${port}`,
+    spans,
+    received: () => bodies.join('\n'),
+    answer: (next) => {
+      status = next;
+    },
+  };
 }
 
 function isTraces({ method, url, headers }: IncomingMessage): boolean {
@@ -63,12 +81,16 @@ function isTraces({ method, url, headers }: IncomingMessage): boolean {
 }
 
 function spansOf({ resourceSpans }: OtlpRequest): ReceivedSpan[] {
-  return resourceSpans.flatMap(({ resource, scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans.map((span) => ({
-    ...span,
-    service: byName(resource.attributes)['service.name'],
-    attributes: byName(span.attributes),
-    exceptions: span.events.map(({ attributes }) => byName(attributes)),
-  }))));
+  return resourceSpans.flatMap(({ resource, scopeSpans }) =>
+    scopeSpans.flatMap(({ spans }) =>
+      spans.map((span) => ({
+        ...span,
+        service: byName(resource.attributes)['service.name'],
+        attributes: byName(span.attributes),
+        exceptions: span.events.map(({ attributes }) => byName(attributes)),
+      })),
+    ),
+  );
 }
 
 function byName(attributes: OtlpAttribute[]): Record<string, unknown> {

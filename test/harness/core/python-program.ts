@@ -13,8 +13,8 @@ const MINUTES = 60_000;
 export type PythonProgram = { name: string; version: string; program: string };
 
 /**
- * The path of a program from PyPI, in an environment of its own in the cache folder; the first time it is installed there.
- * Null, also in CI, and said as NOT TESTED, if Python or PyPI is out of reach.
+ * The path of a program from PyPI, in an environment of its own in the cache folder; the first time it is installed
+ * there. Null, also in CI, and said as NOT TESTED, if Python or PyPI is out of reach.
  */
 export async function pythonProgram({ name, version, program }: PythonProgram): Promise<string | null> {
   const cache = process.env.XDG_CACHE_HOME || join(homedir(), '.cache');

@@ -15,8 +15,8 @@ const ESCAPES_IN_A_ROW = 3;
 const MAX_BYTES = 256 * 1024 ** 2;
 
 /**
- * The bytes themselves, and all that they turn into when each of the encodings that Millrace writes, or is sent, is undone: nested
- * in any order. Texts are told as Latin-1 has them, so that nothing is lost of bytes that are none.
+ * The bytes themselves, and all that they turn into when each of the encodings that Millrace writes, or is sent, is
+ * undone: nested in any order. Texts are told as Latin-1 has them, so that nothing is lost of bytes that are none.
  */
 export async function* readings(bytes: Buffer): AsyncGenerator<Pick<Reading, 'bytes' | 'through'>> {
   const seen = new Set<string>();
@@ -27,7 +27,8 @@ export async function* readings(bytes: Buffer): AsyncGenerator<Pick<Reading, 'by
     if (seen.has(digest)) continue;
     seen.add(digest);
     yield reading;
-    if (!reading.isLeaf && reading.through.length < DEPTH && isReadable(reading.bytes)) left.push(...await within(reading));
+    if (!reading.isLeaf && reading.through.length < DEPTH && isReadable(reading.bytes))
+      left.push(...(await within(reading)));
   }
 }
 
@@ -36,7 +37,7 @@ async function within({ bytes, through }: Reading): Promise<Reading[]> {
   const inner: Reading[] = [];
   const last = through.slice(-ESCAPES_IN_A_ROW);
   const isEscapedEnough = last.length === ESCAPES_IN_A_ROW && last.every((name) => name in ESCAPING);
-  for (const [name, decode] of Object.entries({ ...PACKING, ...isEscapedEnough ? {} : ESCAPING })) {
+  for (const [name, decode] of Object.entries({ ...PACKING, ...(isEscapedEnough ? {} : ESCAPING) })) {
     for (const decoded of await decode(text, bytes)) inner.push({ ...toReading(decoded), through: [...through, name] });
   }
   return inner.filter((reading) => reading.bytes.length > 0);
@@ -58,7 +59,8 @@ function isReadable(bytes: Buffer): boolean {
   if (isPacked(bytes)) return true;
   if (UTF16.test(bytes.toString('latin1'))) return true;
   let printable = 0;
-  for (const byte of bytes) if (byte >= 0x20 && byte !== 0x7f && byte < 0xf5 || byte === 9 || byte === 10 || byte === 13) printable += 1;
+  for (const byte of bytes)
+    if ((byte >= 0x20 && byte !== 0x7f && byte < 0xf5) || byte === 9 || byte === 10 || byte === 13) printable += 1;
   return printable >= bytes.length * PRINTABLE;
 }
 
@@ -78,20 +80,23 @@ const PACKING: Record<string, Decoder> = {
 
 /** What writes single characters of a text otherwise. */
 const ESCAPING: Record<string, Decoder> = {
-  percent: (text) => (/%[\da-f]{2}/i.test(text) ? plusAndBlank(text).map((said) => bytesOf(said, /%([\da-f]{2})/gi)) : []),
-  'quoted-printable': (text) => (/=(?:[\da-f]{2}|\r?\n)/i.test(text)
-    ? [bytesOf(text.replaceAll(/=[ \t]*\r?\n/g, ''), /=([\da-f]{2})/gi)] : []),
+  percent: (text) =>
+    /%[\da-f]{2}/i.test(text) ? plusAndBlank(text).map((said) => bytesOf(said, /%([\da-f]{2})/gi)) : [],
+  'quoted-printable': (text) =>
+    /=(?:[\da-f]{2}|\r?\n)/i.test(text) ? [bytesOf(text.replaceAll(/=[ \t]*\r?\n/g, ''), /=([\da-f]{2})/gi)] : [],
   json: (text) => (text.includes('\\') ? [unescaped(text)] : []),
   csv: (text) => (text.includes('""') ? [text.replaceAll('""', '"')] : []),
   entities: (text) => (/&#?\w+;/.test(text) ? [withoutEntities(text)] : []),
 };
 
 /**
- * Runs of digits decoded, from each of the first `starts`, as others may stand right before them. Most of what looks like it was never
- * encoded: what comes of all of them is looked at together, and what may be something is gone into.
+ * Runs of digits decoded, from each of the first `starts`, as others may stand right before them. Most of what looks
+ * like it was never encoded: what comes of all of them is looked at together, and what may be something is gone into.
  */
 function together(encoded: readonly string[], encoding: 'hex' | 'base64', starts: number): Decoded[] {
-  const pieces = encoded.flatMap((run) => Array.from({ length: starts }, (_, skip) => Buffer.from(run.slice(skip), encoding)));
+  const pieces = encoded.flatMap((run) =>
+    Array.from({ length: starts }, (_, skip) => Buffer.from(run.slice(skip), encoding)),
+  );
   const joined = (some: Buffer[]) => Buffer.concat(some.flatMap((piece) => [piece, Buffer.from('\n')]));
   const others = pieces.filter((piece) => !isPacked(piece));
   return [...pieces.filter(isPacked), joined(others.filter(isReadable)), { leaf: joined(others) }];
@@ -110,7 +115,7 @@ function unpacked(unpack: () => Buffer): Buffer[] {
   try {
     return [unpack()];
   } catch {
-    return [];        // its first bytes were another's by chance
+    return []; // its first bytes were another's by chance
   }
 }
 
@@ -129,7 +134,9 @@ async function partsOfMail(bytes: Buffer): Promise<Buffer[]> {
   const { attachments, ...told } = mail;
   return [
     ...[told.text ?? '', told.html ?? '', JSON.stringify(told)].map((text) => Buffer.from(text)),
-    ...attachments.map(({ content }) => (typeof content === 'string' ? Buffer.from(content) : Buffer.from(content as ArrayBuffer))),
+    ...attachments.map(({ content }) =>
+      typeof content === 'string' ? Buffer.from(content) : Buffer.from(content as ArrayBuffer),
+    ),
     ...attachments.map(({ filename }) => Buffer.from(filename ?? '')),
   ];
 }
@@ -146,20 +153,27 @@ const ESCAPES: Record<string, string> = { n: '\n', r: '\r', t: '\t', b: '\b', f:
 
 /** Of JSON and of whatever else escapes by a backslash. */
 function unescaped(text: string): string {
-  const units = (run: string) => run.slice(2).split(/\\u/i).map((digits) => parseInt(digits, 16));
+  const units = (run: string) =>
+    run
+      .slice(2)
+      .split(/\\u/i)
+      .map((digits) => parseInt(digits, 16));
   return text
     .replaceAll(/(?:\\u[\da-f]{4})+/gi, (run) => Buffer.from(String.fromCharCode(...units(run))).toString('latin1'))
     .replaceAll(/\\(.)/gs, (_, letter: string) => ESCAPES[letter] ?? letter);
 }
 
-const ENTITIES: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: '\'' };
+const ENTITIES: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
 
 function withoutEntities(text: string): string {
-  return text.replaceAll(/&(?:#x([\da-f]+)|#(\d+)|(\w+));/gi, (whole, hex?: string, decimal?: string, name?: string) => {
-    if (name !== undefined) return ENTITIES[name] ?? whole;
-    const point = hex === undefined ? Number(decimal) : parseInt(hex, 16);
-    return point > 0x10ffff ? whole : Buffer.from(String.fromCodePoint(point)).toString('latin1');
-  });
+  return text.replaceAll(
+    /&(?:#x([\da-f]+)|#(\d+)|(\w+));/gi,
+    (whole, hex?: string, decimal?: string, name?: string) => {
+      if (name !== undefined) return ENTITIES[name] ?? whole;
+      const point = hex === undefined ? Number(decimal) : parseInt(hex, 16);
+      return point > 0x10ffff ? whole : Buffer.from(String.fromCodePoint(point)).toString('latin1');
+    },
+  );
 }
 
 const runs = (text: string, of: RegExp) => text.match(of) ?? [];
@@ -171,6 +185,6 @@ function base64Runs(text: string): string[] {
 }
 
 function utf16(bytes: Buffer): Buffer[] {
-  const even = Buffer.from(bytes.subarray(0, bytes.length - bytes.length % 2));
+  const even = Buffer.from(bytes.subarray(0, bytes.length - (bytes.length % 2)));
   return [even.toString('utf16le'), even.swap16().toString('utf16le')].map((text) => Buffer.from(text));
 }

@@ -6,7 +6,8 @@ import { rotateDataKey, rotateSecretKey } from '../../../store/core/rotate-keys.
 const [url, folder, from, to, where, times] = process.argv.slice(2) as [string, string, string, string, string, string];
 let left = Number(times);
 const deps = {
-  db: openDatabase({ url }), files: folderFiles(folder),
+  db: openDatabase({ url }),
+  files: folderFiles(folder),
   boundary(at: string) {
     if (at !== where) return;
     left -= 1;

@@ -12,7 +12,13 @@ export async function rowsOfFile({ db }: TestStore, entityId: number, link: stri
   const rows: Cell[][] = [[...columns]];
   for await (const batch of source.rows(db, entityId, query)) rows.push(...batch.map((row) => [...row]));
   for (const [at, column] of columns.entries()) {
-    const types = new Set(rows.slice(1).map((row) => row[at]).filter((cell) => cell !== null).map((cell) => typeof cell));
+    const types = new Set(
+      rows
+        .slice(1)
+        .map((row) => row[at])
+        .filter((cell) => cell !== null)
+        .map((cell) => typeof cell),
+    );
     const isNumber = types.size > 0 && source.numbers.includes(column);
     if (types.has('number') !== isNumber) throw new Error(`${column} of ${kind} is ${[...types].join()}`);
   }

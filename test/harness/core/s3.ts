@@ -3,8 +3,14 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import {
-  CreateBucketCommand, CreateMultipartUploadCommand, DeleteObjectCommand, GetObjectCommand, ListMultipartUploadsCommand,
-  paginateListObjectsV2, PutObjectCommand, S3Client,
+  CreateBucketCommand,
+  CreateMultipartUploadCommand,
+  DeleteObjectCommand,
+  GetObjectCommand,
+  ListMultipartUploadsCommand,
+  paginateListObjectsV2,
+  PutObjectCommand,
+  S3Client,
 } from '@aws-sdk/client-s3';
 import { CannotStart } from '../../../runtime/cannot-start.ts';
 import { findProgram } from '../../../runtime/embedded/binaries.ts';
@@ -37,7 +43,9 @@ let ofFile: Promise<TestS3> | undefined;
 export function sharedS3(): Promise<TestS3> {
   if (!ofFile) {
     ofFile = testS3();
-    onFileEnd(async () => { ofFile = undefined; });
+    onFileEnd(async () => {
+      ofFile = undefined;
+    });
   }
   return ofFile;
 }
@@ -47,10 +55,13 @@ const say = (line: string) => process.stderr.write(`${line}\n`);
 let missing: Promise<string | null> | undefined;
 
 function whyMissing(): Promise<string | null> {
-  return missing ??= findProgram(s3Program, { say }).then(() => null, (error: unknown) => {
-    if (error instanceof CannotStart) return error.message;
-    throw error;
-  });
+  return (missing ??= findProgram(s3Program, { say }).then(
+    () => null,
+    (error: unknown) => {
+      if (error instanceof CannotStart) return error.message;
+      throw error;
+    },
+  ));
 }
 
 /** Returns whether the S3's program can be had; if not, says what is not tested, and fails in CI. */
@@ -73,7 +84,12 @@ export async function testS3(): Promise<TestS3> {
   const [accessKeyId, secretAccessKey] = [randomBytes(8).toString('hex'), randomBytes(20).toString('hex')];
   rememberSecret(secretAccessKey);
   const { endpoint, region, stop } = await startS3({ dataDir, say, accessKeyId, secretAccessKey });
-  const client = new S3Client({ endpoint, region, forcePathStyle: true, credentials: { accessKeyId, secretAccessKey } });
+  const client = new S3Client({
+    endpoint,
+    region,
+    forcePathStyle: true,
+    credentials: { accessKeyId, secretAccessKey },
+  });
   onFileEnd(async () => {
     client.destroy();
     await stop();
@@ -94,17 +110,23 @@ async function bucketOf(client: S3Client, { folder, ...settings }: Reached, Buck
       for (const parent of new Set(paths.map(dirname))) await mkdir(parent, { recursive: true });
       await Promise.all(paths.map((path) => writeFile(path, body)));
     },
-    async put(Key, Body) { await client.send(new PutObjectCommand({ Bucket, Key, Body })); },
+    async put(Key, Body) {
+      await client.send(new PutObjectCommand({ Bucket, Key, Body }));
+    },
     async get(Key) {
       const { Body } = await client.send(new GetObjectCommand({ Bucket, Key }));
       return Buffer.from(await Body!.transformToByteArray());
     },
-    async delete(Key) { await client.send(new DeleteObjectCommand({ Bucket, Key })); },
+    async delete(Key) {
+      await client.send(new DeleteObjectCommand({ Bucket, Key }));
+    },
     async keys(Prefix = '') {
       const pages = await Array.fromAsync(paginateListObjectsV2({ client }, { Bucket, Prefix }));
       return pages.flatMap(({ Contents = [] }) => Contents.map(({ Key }) => Key!));
     },
-    async beginUpload(Key) { await client.send(new CreateMultipartUploadCommand({ Bucket, Key })); },
+    async beginUpload(Key) {
+      await client.send(new CreateMultipartUploadCommand({ Bucket, Key }));
+    },
     async unfinished() {
       const { Uploads = [] } = await client.send(new ListMultipartUploadsCommand({ Bucket }));
       return Uploads.map(({ Key }) => Key!).toSorted();

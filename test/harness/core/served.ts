@@ -23,11 +23,18 @@ export type RunningProcess = {
   stop(): Promise<number | null>;
 };
 
-/** The real `npm run serve` over a test's store, as a process of its own, whose log is searched at the end of the run. */
+/**
+ * The real `npm run serve` over a test's store, as a process of its own, whose log is searched at the end of the run.
+ */
 export async function startServer(stack: Stack, env: Env = {}): Promise<RunningProcess & { url: string }> {
   const { pid, stop, child } = await startProcess('serve', stack, { PORT: '0', ...env });
   const url = await listeningAt(child);
-  await waitFor('a server that is ready', () => fetch(`${url}/health/ready`).then((reply) => reply.ok, () => false));
+  await waitFor('a server that is ready', () =>
+    fetch(`${url}/health/ready`).then(
+      (reply) => reply.ok,
+      () => false,
+    ),
+  );
   return { pid, stop, url };
 }
 
@@ -41,8 +48,11 @@ export async function startWork(stack: Stack, env: Env = {}): Promise<RunningPro
 export function filesEnv({ s3, filesFolder }: Pick<TestStore, 's3' | 'filesFolder'>): Env {
   if (!s3) return { MILLRACE_FILES: `file:${filesFolder}` };
   return {
-    MILLRACE_FILES: `s3://${s3.bucket}/${FILES_PREFIX}`, AWS_ENDPOINT_URL_S3: s3.endpoint, AWS_REGION: s3.region,
-    AWS_ACCESS_KEY_ID: s3.access_key_id, AWS_SECRET_ACCESS_KEY: s3.secret_access_key,
+    MILLRACE_FILES: `s3://${s3.bucket}/${FILES_PREFIX}`,
+    AWS_ENDPOINT_URL_S3: s3.endpoint,
+    AWS_REGION: s3.region,
+    AWS_ACCESS_KEY_ID: s3.access_key_id,
+    AWS_SECRET_ACCESS_KEY: s3.secret_access_key,
   };
 }
 
@@ -52,14 +62,23 @@ type Started = RunningProcess & { child: ChildProcess };
 
 async function startProcess(script: 'serve' | 'work', { store, namespace }: Stack, env: Env): Promise<Started> {
   const dataDir = await mkdtemp(join(tmpdir(), `millrace-${script}-`));
-  const child = spawn(process.execPath, [...nodeFlags(script), fileURLToPath(new URL(`../../../runtime/${script}.ts`, import.meta.url))], {
-    env: {
-      ...programEnv(), MILLRACE_DATA_DIR: dataDir,
-      DATABASE_URL: store.url, ...filesEnv(store), MILLRACE_SECRET_KEY: store.secretKey.toString('base64'),
-      TEMPORAL_ADDRESS: inject('temporal').address, TEMPORAL_NAMESPACE: namespace, ...env,
+  const child = spawn(
+    process.execPath,
+    [...nodeFlags(script), fileURLToPath(new URL(`../../../runtime/${script}.ts`, import.meta.url))],
+    {
+      env: {
+        ...programEnv(),
+        MILLRACE_DATA_DIR: dataDir,
+        DATABASE_URL: store.url,
+        ...filesEnv(store),
+        MILLRACE_SECRET_KEY: store.secretKey.toString('base64'),
+        TEMPORAL_ADDRESS: inject('temporal').address,
+        TEMPORAL_NAMESPACE: namespace,
+        ...env,
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
     },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
+  );
   const ended = once(child, 'exit').then(([code]) => code as number | null);
   keepLog(child, `${LOG_NAMES[script]}-${namespace}-${child.pid}.log`);
   onFileEnd(async () => {

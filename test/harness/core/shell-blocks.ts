@@ -1,6 +1,9 @@
 import { readFile } from 'node:fs/promises';
 
-/** A block of commands of a page, and what stands above it in a comment: why it is not run, or the status other than 0 of one of them. */
+/**
+ * A block of commands of a page, and what stands above it in a comment: why it is not run, or the status other than 0
+ * of one of them.
+ */
 export type ShellBlock = { page: string; line: number; code: string; notRun: string | null; status: number };
 
 /** The blocks of commands of a page, in order. `page` is a path from the project's folder. */
@@ -12,7 +15,9 @@ export async function shellBlocks(page: string): Promise<ShellBlock[]> {
     const end = lines.indexOf('```', at);
     const above = lines[at - 1] ?? '';
     blocks.push({
-      page, line: at + 1, code: lines.slice(at + 1, end).join('\n'),
+      page,
+      line: at + 1,
+      code: lines.slice(at + 1, end).join('\n'),
       notRun: /^<!-- not run: (.*) -->$/.exec(above)?.[1] ?? null,
       status: Number(/^<!-- exits with (\d+):/.exec(above)?.[1] ?? 0),
     });

@@ -43,21 +43,23 @@ export async function smtpServer({ login, tls }: SmtpSettings = {}): Promise<Tes
   const drop = (session: SMTPServerSession) => sockets.get(session.remotePort)?.destroy();
   const answer = (how: Answer | undefined, session: SMTPServerSession, about: string, reply: Reply) => {
     if (how === 'drop') drop(session);
-    else if (typeof how === 'number') reply(Object.assign(new Error(`<${about}> is not for us`), { responseCode: how }));
+    else if (typeof how === 'number')
+      reply(Object.assign(new Error(`<${about}> is not for us`), { responseCode: how }));
     else if (how === undefined) reply();
   };
   const server = new SMTPServer({
     authOptional: login === undefined,
     secure: tls === 'from the start',
-    disabledCommands: [...tls ? [] : ['STARTTLS'], ...login ? [] : ['AUTH']],
+    disabledCommands: [...(tls ? [] : ['STARTTLS']), ...(login ? [] : ['AUTH'])],
     allowInsecureAuth: true,
     disableReverseLookup: true,
     logger: false,
     onConnect: (session, reply) => answer(conduct.greeting, session, 'you', reply),
     onAuth({ username, password }, session, reply) {
       const isRight = username === login?.user && password === login?.password;
-      answer(conduct.login ?? (isRight ? undefined : 535), session, String(username),
-        (error) => reply(error, { user: username }));
+      answer(conduct.login ?? (isRight ? undefined : 535), session, String(username), (error) =>
+        reply(error, { user: username }),
+      );
     },
     onMailFrom: ({ address }, session, reply) => answer(conduct.sender, session, address, reply),
     onRcptTo: ({ address }, session, reply) => answer(conduct.recipients?.[address], session, address, reply),
@@ -81,15 +83,24 @@ export async function smtpServer({ login, tls }: SmtpSettings = {}): Promise<Tes
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const { port } = server.server.address() as AddressInfo;
-  return { port, received, behave: (how) => { conduct = how; } };
+  return {
+    port,
+    received,
+    behave: (how) => {
+      conduct = how;
+    },
+  };
 }
 
 async function readMail(stream: SMTPServerDataStream, session: SMTPServerSession): Promise<ReceivedMail> {
   const bytes = await buffer(stream);
   const { mailFrom, rcptTo } = session.envelope;
   return {
-    from: mailFrom ? mailFrom.address : '', to: rcptTo.map(({ address }) => address),
-    isSecure: session.secure, user: session.user as string | undefined, mail: parseMail(bytes),
+    from: mailFrom ? mailFrom.address : '',
+    to: rcptTo.map(({ address }) => address),
+    isSecure: session.secure,
+    user: session.user as string | undefined,
+    mail: parseMail(bytes),
   };
 }
 
@@ -101,23 +112,31 @@ export function parseMail(bytes: Buffer): ParsedMail {
   const raw = bytes.toString('latin1');
   const end = raw.indexOf('\r\n\r\n');
   const unfolded = raw.slice(0, end).replaceAll(/\r\n(?=[ \t])/g, '');
-  const headers = Object.fromEntries(unfolded.split('\r\n').map((line) => {
-    const colon = line.indexOf(':');
-    return [line.slice(0, colon).toLowerCase(), decodeWords(line.slice(colon + 1).trim())];
-  }));
+  const headers = Object.fromEntries(
+    unfolded.split('\r\n').map((line) => {
+      const colon = line.indexOf(':');
+      return [line.slice(0, colon).toLowerCase(), decodeWords(line.slice(colon + 1).trim())];
+    }),
+  );
   const text = decoded(raw.slice(end + 4), headers['content-transfer-encoding'] ?? '7bit');
   return { headers, text: text.replaceAll('\r\n', '\n'), raw };
 }
 
 function decodeWords(value: string): string {
   const joined = value.replaceAll(/(\?=)\s+(?==\?)/g, '$1');
-  return joined.replaceAll(/=\?utf-8\?([bq])\?([^?]*)\?=/gi, (_, way: string, text: string) => (
-    decoded(way.toLowerCase() === 'b' ? text : text.replaceAll('_', ' '), way.toLowerCase() === 'b' ? 'base64' : 'quoted-printable')));
+  return joined.replaceAll(/=\?utf-8\?([bq])\?([^?]*)\?=/gi, (_, way: string, text: string) =>
+    decoded(
+      way.toLowerCase() === 'b' ? text : text.replaceAll('_', ' '),
+      way.toLowerCase() === 'b' ? 'base64' : 'quoted-printable',
+    ),
+  );
 }
 
 function decoded(text: string, encoding: string): string {
   if (encoding === 'base64') return Buffer.from(text, 'base64').toString();
   if (encoding !== 'quoted-printable') return Buffer.from(text, 'latin1').toString();
-  const bytes = text.replaceAll('=\r\n', '').replaceAll(/=([\dA-F]{2})/gi, (_, hex: string) => String.fromCharCode(parseInt(hex, 16)));
+  const bytes = text
+    .replaceAll('=\r\n', '')
+    .replaceAll(/=([\dA-F]{2})/gi, (_, hex: string) => String.fromCharCode(parseInt(hex, 16)));
   return Buffer.from(bytes, 'latin1').toString();
 }

@@ -48,37 +48,69 @@ export async function openStack(store: TestStore, options: WorkersOptions = {}):
   const temporal = await openTemporalClient({ address: inject('temporal').address, namespace }, 'test-server');
   // A namespace is registered at once, and seen by all of Temporal a moment later.
   const supervisor = { temporal, log: quiet, sweepSeconds: options.sweepSeconds ?? SWEEP_SECONDS };
-  await waitFor('the namespace', () => ensureTemporal(supervisor).then(() => true, () => false));
+  await waitFor('the namespace', () =>
+    ensureTemporal(supervisor).then(
+      () => true,
+      () => false,
+    ),
+  );
   onFileEnd(async () => {
     await endSweep(temporal);
     await temporal.connection.close();
   });
   const newServer = () => newTestServer(store, temporal, namespace);
-  return { store, temporal, namespace, newServer, app: await newServer(), startWorker: workersOver(store, namespace, options) };
+  return {
+    store,
+    temporal,
+    namespace,
+    newServer,
+    app: await newServer(),
+    startWorker: workersOver(store, namespace, options),
+  };
 }
 
 /**
- * Once its workers have ended, which schedule it otherwise anew. Left alone, each namespace of a run would have Temporal start a sweep
- * every few seconds until the run's end: a hundred of them keep it so busy that calls fail.
+ * Once its workers have ended, which schedule it otherwise anew. Left alone, each namespace of a run would have
+ * Temporal start a sweep every few seconds until the run's end: a hundred of them keep it so busy that calls fail.
  */
 export async function endSweep({ schedule }: Client): Promise<void> {
-  await schedule.getHandle(SWEEP).delete().catch((error: unknown) => {
-    if (!(error instanceof ScheduleNotFoundError)) throw error;
-  });
+  await schedule
+    .getHandle(SWEEP)
+    .delete()
+    .catch((error: unknown) => {
+      if (!(error instanceof ScheduleNotFoundError)) throw error;
+    });
 }
 
 /** A server of this process, whose log is searched at the end of the run. */
-export async function newTestServer({ db, files, secrets, scratch }: TestStore, temporal: Client, name: string): Promise<FastifyInstance> {
+export async function newTestServer(
+  { db, files, secrets, scratch }: TestStore,
+  temporal: Client,
+  name: string,
+): Promise<FastifyInstance> {
   const logName = `server-${name}.log`;
   ownLog(logName);
-  const log = createLog({ level: 'info', destination: createWriteStream(join(inject('runFolder'), logName), { flags: 'a' }) });
+  const log = createLog({
+    level: 'info',
+    destination: createWriteStream(join(inject('runFolder'), logName), { flags: 'a' }),
+  });
   const app = await buildServer({
-    db, files, secrets, log, metrics: createMetrics(),
+    db,
+    files,
+    secrets,
+    log,
+    metrics: createMetrics(),
     flows: flowsOver({ db, temporal }, START_WITHIN_MS),
     outside: { allow: NOTHING_ALLOWED, fetch: guardedFetch(NOTHING_ALLOWED), commands: new Map() },
     scratch,
     ready: async () => [],
-    settings: { publicUrl: 'http://127.0.0.1', tokenTtlDays: 1, rateLimitPerMinute: 0, ingestLimitPerMinute: 0, version: 'test' },
+    settings: {
+      publicUrl: 'http://127.0.0.1',
+      tokenTtlDays: 1,
+      rateLimitPerMinute: 0,
+      ingestLimitPerMinute: 0,
+      version: 'test',
+    },
   });
   onFileEnd(() => app.close());
   return app;

@@ -8,8 +8,8 @@ type Field = { where: string; bytes: Buffer };
 type Table = { schema: string; name: string; shown: string; columns: string[] };
 
 /**
- * Every field of every table of a database, partitions one by one, as text; of those that `secrets` sealed what is in them, too. What
- * Postgres itself keeps of their contents, in its statistics and its log, is not told.
+ * Every field of every table of a database, partitions one by one, as text; of those that `secrets` sealed what is in
+ * them, too. What Postgres itself keeps of their contents, in its statistics and its log, is not told.
  */
 export async function* fieldsOfTables(db: Database, secrets: Secrets | undefined): AsyncGenerator<Field> {
   for (const table of await listTables(db)) yield* fieldsOf(db, table);
@@ -19,7 +19,8 @@ export async function* fieldsOfTables(db: Database, secrets: Secrets | undefined
 async function* sealedFields(db: Database, secrets: Secrets): AsyncGenerator<Field> {
   for (const { table, column, entityId, row } of sealedColumns) {
     const { rows } = await db.query<{ entity_id: number; row: string; sealed: string }>(
-      `SELECT ${entityId} AS entity_id, ${row} AS row, ${column} AS sealed FROM ${table} WHERE ${column} IS NOT NULL`);
+      `SELECT ${entityId} AS entity_id, ${row} AS row, ${column} AS sealed FROM ${table} WHERE ${column} IS NOT NULL`,
+    );
     for (const { entity_id: ofEntity, row: ofRow, sealed } of rows) {
       const opened = secrets.open(sealed, { table, column, entityId: ofEntity, row: ofRow });
       yield { where: `${table}.${column}`, bytes: Buffer.from(opened) };
@@ -35,7 +36,8 @@ async function listTables(db: Database): Promise<Table[]> {
      FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
      LEFT JOIN pg_inherits i ON i.inhrelid = c.oid LEFT JOIN pg_class p ON p.oid = i.inhparent
      WHERE c.relkind IN ('r', 'm') AND n.nspname NOT IN ('pg_catalog', 'information_schema') AND n.nspname NOT LIKE 'pg_t%'
-     ORDER BY n.nspname, c.relname`);
+     ORDER BY n.nspname, c.relname`,
+  );
   return rows;
 }
 

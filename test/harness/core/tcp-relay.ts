@@ -14,12 +14,17 @@ export async function tcpRelay(to: string): Promise<TcpRelay> {
   const sockets = new Set<Socket>();
   const server = createServer((near) => {
     const far = connect(Number(port), host);
-    for (const [from, onTo] of [[near, far], [far, near]] as const) {
+    for (const [from, onTo] of [
+      [near, far],
+      [far, near],
+    ] as const) {
       sockets.add(from);
-      from.on('error', () => undefined).on('close', () => {
-        sockets.delete(from);
-        onTo.destroy();
-      });
+      from
+        .on('error', () => undefined)
+        .on('close', () => {
+          sockets.delete(from);
+          onTo.destroy();
+        });
       from.pipe(onTo);
     }
   });

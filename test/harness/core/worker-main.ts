@@ -44,11 +44,17 @@ export type WorkerSettings = {
   /** How long outside systems are waited for; default an hour. */
   keptLimits?: KeptLimits;
   patienceMs?: number;
-  /** Ends this process at the `hit`-th time that it comes to a boundary of that name; or stops it, until it is continued. */
+  /**
+   * Ends this process at the `hit`-th time that it comes to a boundary of that name; or stops it, until it is
+   * continued.
+   */
   kill?: { boundary: string; hit: number; signal?: 'SIGKILL' | 'SIGSTOP' };
 };
 
-/** What the tests tell this process: to be a worker, and to be none any more. Once it is none it says so, and may be one again. */
+/**
+ * What the tests tell this process: to be a worker, and to be none any more. Once it is none it says so, and may be one
+ * again.
+ */
 export type WorkerOrder = { start: WorkerSettings } | 'drain';
 export type WorkerReport = 'drained';
 
@@ -76,16 +82,31 @@ async function startWorker(settings: WorkerSettings): Promise<() => Promise<void
   const allow = readFetchAllow(settings.fetchAllow ?? '127.0.0.1') as FetchAllow;
   const scratch = await openTestScratch(settings.filesFolder);
   const workers = startWorkers({
-    temporal, bundlePath: settings.bundlePath, queues: TASK_QUEUES, identity, log, metrics: createMetrics(),
+    temporal,
+    bundlePath: settings.bundlePath,
+    queues: TASK_QUEUES,
+    identity,
+    log,
+    metrics: createMetrics(),
     maxStepDeaths: settings.maxStepDeaths ?? 1_000,
     ...(settings.patience ? { patience: settings.patience } : {}),
     deps: {
-      db, files, secrets, log, temporal: client, countRows: () => {}, countValues: () => {}, countRecords: () => {},
-      countExportRuns: () => {}, countExportRows: () => {},
+      db,
+      files,
+      secrets,
+      log,
+      temporal: client,
+      countRows: () => {},
+      countValues: () => {},
+      countRecords: () => {},
+      countExportRuns: () => {},
+      countExportRows: () => {},
       batchRecords: settings.batchRecords ?? 1_000,
       ...openAllPlaces(),
       outside: {
-        allow, fetch: guardedFetch(allow), commands: new Map(settings.commands),
+        allow,
+        fetch: guardedFetch(allow),
+        commands: new Map(settings.commands),
         pushServices: readPushServices(settings.pushServices ?? '') as PushServices,
       },
       scratch,

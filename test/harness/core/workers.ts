@@ -14,7 +14,10 @@ import type { WorkerOrder, WorkerReport, WorkerSettings } from './worker-main.ts
 
 const MAIN = fileURLToPath(new URL('./worker-main.ts', import.meta.url));
 
-/** How often a test's sweep looks for lost work. A sweep takes 0.2 s of CPU, so only tests that wait for one have it more often. */
+/**
+ * How often a test's sweep looks for lost work. A sweep takes 0.2 s of CPU, so only tests that wait for one have it
+ * more often.
+ */
 export const SWEEP_SECONDS = 15;
 
 /** When its file is through, a worker that has not drained within this time is killed. */
@@ -35,8 +38,16 @@ export type TestWorker = {
 };
 
 export type WorkerOptions = Pick<
-  WorkerSettings, 'kill' | 'fetchAllow' | 'pushServices'
-  | 'commands' | 'smtpUrl' | 'batchRecords' | 'keptLimits' | 'patienceMs' | 'maxStepDeaths'
+  WorkerSettings,
+  | 'kill'
+  | 'fetchAllow'
+  | 'pushServices'
+  | 'commands'
+  | 'smtpUrl'
+  | 'batchRecords'
+  | 'keptLimits'
+  | 'patienceMs'
+  | 'maxStepDeaths'
 > & {
   /** Beside the environment of the tests; in a process of its own. */
   env?: Record<string, string>;
@@ -51,14 +62,20 @@ export type WorkersOptions = {
   sweepSeconds?: number;
 };
 
-/** Starts workers over a test's store, in processes of their own, and ends those that are left when the file is through. */
+/**
+ * Starts workers over a test's store, in processes of their own, and ends those that are left when the file is through.
+ */
 export function workersOver(store: TestStore, namespace: string, options: WorkersOptions = {}) {
   const { temporalAddress = inject('temporal').address, impatient = false, sweepSeconds = SWEEP_SECONDS } = options;
   const live = new Set<TestWorker>();
-  onFileEnd(() => Promise.all([...live].map(async (worker) => {
-    await Promise.race([worker.stop(), delay(DRAIN_WITHIN_MS)]);
-    if (live.has(worker)) await worker.kill();
-  })));
+  onFileEnd(() =>
+    Promise.all(
+      [...live].map(async (worker) => {
+        await Promise.race([worker.stop(), delay(DRAIN_WITHIN_MS)]);
+        if (live.has(worker)) await worker.kill();
+      }),
+    ),
+  );
   return ({ env, alone = env !== undefined, ...settings }: WorkerOptions = {}): TestWorker => {
     const process = (alone ? undefined : kept.pop()) ?? new WorkerProcess(env);
     const worker = process.work({
@@ -68,7 +85,9 @@ export function workersOver(store: TestStore, namespace: string, options: Worker
       secretKey: store.secretKey.toString('base64'),
       temporalAddress,
       namespace,
-      ...(impatient ? { bundlePath: inject('impatientBundlePath'), patience: IMPATIENCE } : { bundlePath: inject('bundlePath') }),
+      ...(impatient
+        ? { bundlePath: inject('impatientBundlePath'), patience: IMPATIENCE }
+        : { bundlePath: inject('bundlePath') }),
       sweepSeconds,
       ...settings,
     });
@@ -85,7 +104,8 @@ export function workersOver(store: TestStore, namespace: string, options: Worker
 /** Those that have been a worker, and may be another one. */
 const kept: WorkerProcess[] = [];
 
-// Vitest ends this process so. Its workers end first, since the CPU time of a process counts once its parent has waited for it.
+// Vitest ends this process so. Its workers end first, since the CPU time of a process counts once its parent has waited
+// for it.
 process.once('SIGTERM', () => {
   void Promise.allSettled(kept.map((worker) => worker.end())).then(() => process.exit());
 });
@@ -97,10 +117,12 @@ class WorkerProcess {
 
   constructor(env: Record<string, string> = {}) {
     this.#child = spawn(process.execPath, [...nodeFlags('work'), MAIN], {
-      env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     });
     this.#exit = once(this.#child, 'exit').then(([code, signal]) => ({ code, signal }) as Ended);
-    for (const stream of [this.#child.stdout!, this.#child.stderr!]) stream.on('data', (chunk: Buffer) => this.#log?.write(chunk));
+    for (const stream of [this.#child.stdout!, this.#child.stderr!])
+      stream.on('data', (chunk: Buffer) => this.#log?.write(chunk));
     this.#child.once('close', () => this.#log?.end());
   }
 

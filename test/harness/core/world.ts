@@ -23,15 +23,22 @@ export type World = {
 
 /** Keys and types of the attributes that a world's SoR has. */
 const ATTRIBUTES: [string, ValueType][] = [
-  ['plan', 'String'], ['score', 'Number'], ['vip', 'Boolean'], ['born', 'Date'], ['seen', 'Datetime'], ['tags', 'Set'],
+  ['plan', 'String'],
+  ['score', 'Number'],
+  ['vip', 'Boolean'],
+  ['born', 'Date'],
+  ['seen', 'Datetime'],
+  ['tags', 'Set'],
 ];
 
 /** The hash of a password that is written nowhere, as the service stores it. */
-const HASH_OF_NO_PASSWORD = '$argon2id$v=19$m=19456,t=2,p=1$mtolDWJg7K5iWd6FcuWnGw$pyyUe1fTTe9GGOIo9EgAHdx2Ny/3Z2FoCj0zRTb1iCU';
+const HASH_OF_NO_PASSWORD =
+  '$argon2id$v=19$m=19456,t=2,p=1$mtolDWJg7K5iWd6FcuWnGw$pyyUe1fTTe9GGOIo9EgAHdx2Ny/3Z2FoCj0zRTb1iCU';
 
 /** An entity with a user, a token, and a SoR with an attribute of each type. */
 export async function makeWorld(
-  { db, secrets }: TestStore, { rights = RIGHTS, admin = true }: { rights?: readonly Right[]; admin?: boolean } = {},
+  { db, secrets }: TestStore,
+  { rights = RIGHTS, admin = true }: { rights?: readonly Right[]; admin?: boolean } = {},
 ): Promise<World> {
   return write(db, async (tx) => {
     const entity = await insertEntity(tx, secrets, `Entity ${randomBytes(4).toString('hex')}`);

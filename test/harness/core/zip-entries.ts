@@ -11,10 +11,13 @@ export async function readZip(bytes: Buffer): Promise<Zip> {
   const entries: Zip['entries'] = [];
   await new Promise<void>((resolve, reject) => {
     zip.on('entry', (entry: Entry) => {
-      void open(entry).then(buffer).then((content) => {
-        entries.push({ name: entry.fileName, comment: entry.fileComment, content });
-        zip.readEntry();
-      }).catch(reject);
+      void open(entry)
+        .then(buffer)
+        .then((content) => {
+          entries.push({ name: entry.fileName, comment: entry.fileComment, content });
+          zip.readEntry();
+        })
+        .catch(reject);
     });
     zip.once('end', resolve).once('error', reject);
     zip.readEntry();

@@ -10,13 +10,25 @@ export const instant = (text: string): Date => new Date(text);
 
 /** The row of a run, which was asked for unless told otherwise. */
 export async function storedExportRun(
-  { db }: TestStore, { entityId, id }: DataExporter, end: Date, run: Partial<NewExportRun> = {},
+  { db }: TestStore,
+  { entityId, id }: DataExporter,
+  end: Date,
+  run: Partial<NewExportRun> = {},
 ): Promise<ExportRun> {
-  return (await insertExportRun(db, entityId, { exporterId: id, cause: 'request', window: { start: null, end }, ...run }))!;
+  return (await insertExportRun(db, entityId, {
+    exporterId: id,
+    cause: 'request',
+    window: { start: null, end },
+    ...run,
+  }))!;
 }
 
 /** Claims a run as a workflow does; null where it has to wait. */
-export function claimed({ db }: TestStore, { entityId, id, exporterId }: ExportRun, workflow = 'workflow'): Promise<ExportRun | null> {
+export function claimed(
+  { db }: TestStore,
+  { entityId, id, exporterId }: ExportRun,
+  workflow = 'workflow',
+): Promise<ExportRun | null> {
   return write(db, async (tx) => {
     const exporter = await lockExporterById(tx, entityId, exporterId);
     return exporter && claimExportRun(tx, exporter, id, workflow);

@@ -10,7 +10,10 @@ export type Exported = { text: string; rows: number; expected: number; slices: {
 
 /** All that an export of the scope writes, from a place on. */
 export async function readExported(
-  db: Database, type: ExportDataType, scope: ExportScope, from: Checkpoint | null = null,
+  db: Database,
+  type: ExportDataType,
+  scope: ExportScope,
+  from: Checkpoint | null = null,
 ): Promise<Exported> {
   const { session, release } = await exportSession(db);
   try {
@@ -30,9 +33,14 @@ export async function readExported(
 }
 
 /** The rows of an export as CSV, by the names of their columns; null where nothing stands, not even an empty text. */
-export async function exportedRows(db: Database, type: ExportDataType, scope: ExportScope): Promise<Record<string, string | null>[]> {
+export async function exportedRows(
+  db: Database,
+  type: ExportDataType,
+  scope: ExportScope,
+): Promise<Record<string, string | null>[]> {
   const { text } = await readExported(db, type, scope);
   return parse(text, {
-    columns: [...exportColumns(type)], cast: (value, { quoting }) => value === '' && !quoting ? null : value,
+    columns: [...exportColumns(type)],
+    cast: (value, { quoting }) => (value === '' && !quoting ? null : value),
   });
 }

@@ -28,43 +28,68 @@ export const ENCRYPTION_KEY = 'an-exporters-key-of-32-bytes-abc';
 export type ExportWorld = TrackedWorld & { exporter: DataExporter; s3: TestS3; encryptionKey: string | null };
 
 /** An entity with an app, and an exporter into the bucket that begins with `DAY`. */
-export async function makeExportWorld(stack: Stack, s3: TestS3, exporter: Partial<NewExporter> = {}): Promise<ExportWorld> {
+export async function makeExportWorld(
+  stack: Stack,
+  s3: TestS3,
+  exporter: Partial<NewExporter> = {},
+): Promise<ExportWorld> {
   const world = await makeTrackedWorld(stack.store);
-  return { ...world, ...await addExporter(stack, s3, world, exporter), s3 };
+  return { ...world, ...(await addExporter(stack, s3, world, exporter)), s3 };
 }
 
 /** Another exporter of the same entity. */
 export async function addExporter(stack: Stack, s3: TestS3, world: TrackedWorld, exporter: Partial<NewExporter> = {}) {
   const { endpoint, region, bucket, access_key_id: accessKeyId, secret_access_key: secretAccessKey } = s3.settings;
   const encryptionKey = exporter.encryptionType
-    ? ENCRYPTION_KEY.slice(0, Number(/\d+/.exec(exporter.encryptionType)![0]) / 8) : null;
-  const stored = await write(stack.store.db, (tx) => storedExporter(tx, stack.store.secrets, world, {
-    endpoint, region, bucketName: bucket, appIds: [world.app.id], exportsSince: DAY.start, ...exporter,
-    secrets: { accessKeyId, secretAccessKey, encryptionKey },
-  }));
+    ? ENCRYPTION_KEY.slice(0, Number(/\d+/.exec(exporter.encryptionType)![0]) / 8)
+    : null;
+  const stored = await write(stack.store.db, (tx) =>
+    storedExporter(tx, stack.store.secrets, world, {
+      endpoint,
+      region,
+      bucketName: bucket,
+      appIds: [world.app.id],
+      exportsSince: DAY.start,
+      ...exporter,
+      secrets: { accessKeyId, secretAccessKey, encryptionKey },
+    }),
+  );
   return { exporter: stored, encryptionKey };
 }
 
 /** So many events, each a second after the one before, which came in spread over a day. */
 export async function insertEvents(
-  { store }: Stack, { entity, app }: TrackedWorld, count: number, { from = DAY.start, to = DAY.end, name = 'Bought' } = {},
+  { store }: Stack,
+  { entity, app }: TrackedWorld,
+  count: number,
+  { from = DAY.start, to = DAY.end, name = 'Bought' } = {},
 ): Promise<void> {
   await ensurePartitions(store.db, [from, to]);
-  await write(store.db, (tx) => tx.query(
-    `INSERT INTO events (entity_id, app_id, happened_at, received_at, log_type, utc_offset, device_id, user_id, name, detail)
+  await write(store.db, (tx) =>
+    tx.query(
+      `INSERT INTO events (entity_id, app_id, happened_at, received_at, log_type, utc_offset, device_id, user_id, name, detail)
      SELECT $1, $2, at, at, 2, 60, 'device-' || n % 100, replace($6, '-0@', '-' || n % 50 || '@'), $7 || ' ' || n,
        jsonb_build_object('price', n, 'text', 'a "quoted", one' || chr(10) || n)
      FROM (SELECT n, $3::timestamptz + ($4::timestamptz - $3) * (n::float8 / $5) AS at FROM generate_series(0, $5 - 1) n) rows`,
-    [entity.id, app.id, from, to, count, personId(0), name]));
+      [entity.id, app.id, from, to, count, personId(0), name],
+    ),
+  );
 }
 
 /** Asks for a run, and returns it as it stands. */
 export async function askForExport(
-  { store, temporal }: Stack, { exporter }: Pick<ExportWorld, 'exporter'>, run: Partial<NewExportRun> = {},
+  { store, temporal }: Stack,
+  { exporter }: Pick<ExportWorld, 'exporter'>,
+  run: Partial<NewExportRun> = {},
 ): Promise<ExportRun> {
-  const asked = await write(store.db, (tx) => insertExportRun(tx, exporter.entityId, {
-    exporterId: exporter.id, cause: 'request', window: { start: null, end: DAY.end }, ...run,
-  }));
+  const asked = await write(store.db, (tx) =>
+    insertExportRun(tx, exporter.entityId, {
+      exporterId: exporter.id,
+      cause: 'request',
+      window: { start: null, end: DAY.end },
+      ...run,
+    }),
+  );
   assert.ok(asked);
   await startJob(temporal, 'export', jobRefOf(asked));
   return asked;
@@ -76,20 +101,34 @@ export function exportEnded({ store }: Stack, { entityId, identifier }: ExportRu
     const run = await findExportRun(store.db, entityId, identifier);
     const { rows } = await store.db.query<{ is_cleaned: boolean }>(
       `SELECT is_cleaned OR attempt = 0 OR state = 'failed' AS is_cleaned FROM export_runs
-       WHERE entity_id = $1 AND identifier = $2`, [entityId, identifier]);
+       WHERE entity_id = $1 AND identifier = $2`,
+      [entityId, identifier],
+    );
     return run?.endedAt && rows[0]!.is_cleaned ? run : null;
   });
 }
 
 /** Asks for a run and waits for its end. */
-export async function runExport(stack: Stack, world: Pick<ExportWorld, 'exporter'>, run: Partial<NewExportRun> = {}): Promise<ExportRun> {
+export async function runExport(
+  stack: Stack,
+  world: Pick<ExportWorld, 'exporter'>,
+  run: Partial<NewExportRun> = {},
+): Promise<ExportRun> {
   return exportEnded(stack, await askForExport(stack, world, run));
 }
 
-export type ReadExport = { manifest: ExportManifest; rows: Partial<Record<ExportDataType, string[][]>>; content: Record<string, string> };
+export type ReadExport = {
+  manifest: ExportManifest;
+  rows: Partial<Record<ExportDataType, string[][]>>;
+  content: Record<string, string>;
+};
 
 /** Reads what a manifest names as a careful reader does: its signature, then each file's size, hashes and rows. */
-export async function readExport({ store }: Pick<Stack, 'store'>, { s3, encryptionKey }: ExportWorld, folder: string): Promise<ReadExport> {
+export async function readExport(
+  { store }: Pick<Stack, 'store'>,
+  { s3, encryptionKey }: ExportWorld,
+  folder: string,
+): Promise<ReadExport> {
   const given = JSON.parse((await s3.get(`${folder}/manifest.json`)).toString()) as object;
   assert.equal(verifyDocument(given, store.secrets.signingKeys()), 'valid');
   const manifest = manifestSchema.parse(given);
@@ -114,11 +153,19 @@ export async function readExport({ store }: Pick<Stack, 'store'>, { s3, encrypti
 
 type FileEntry = ExportManifest['types'][number]['files'][number];
 
-async function readFile(s3: TestS3, key: string | null, { encryption }: ExportManifest, file: FileEntry): Promise<Buffer> {
+async function readFile(
+  s3: TestS3,
+  key: string | null,
+  { encryption }: ExportManifest,
+  file: FileEntry,
+): Promise<Buffer> {
   const stored = await s3.get(file.key);
   assert.deepEqual({ bytes: stored.length, sha256: sha256(stored) }, { bytes: file.bytes, sha256: file.sha256 });
   const content = encryption ? await decrypted(stored, encryption.type, key!) : stored;
-  assert.deepEqual({ bytes: content.length, sha256: sha256(content) }, { bytes: file.content_bytes, sha256: file.content_sha256 });
+  assert.deepEqual(
+    { bytes: content.length, sha256: sha256(content) },
+    { bytes: file.content_bytes, sha256: file.content_sha256 },
+  );
   return content;
 }
 
@@ -128,7 +175,12 @@ async function recordsOf(format: ExportManifest['format'], content: Buffer): Pro
     return (await parquetReadObjects({ file })).map((row) => Object.values(row).map(String));
   }
   const text = gunzipSync(content).toString();
-  return format === 'csv' ? parse(text) : text.trimEnd().split('\n').map((line) => Object.values(JSON.parse(line) as object).map(String));
+  return format === 'csv'
+    ? parse(text)
+    : text
+        .trimEnd()
+        .split('\n')
+        .map((line) => Object.values(JSON.parse(line) as object).map(String));
 }
 
 async function decrypted(bytes: Buffer, type: string, key: string): Promise<Buffer> {

@@ -18,15 +18,22 @@ export type Entries = Record<'README.txt' | 'data.json' | 'index.html', Buffer> 
 /** The files of an archive; its checksum is the one that was recorded. */
 export async function readArchive({ store: { files } }: Stack, { archive }: GdprPerson): Promise<Entries> {
   const bytes = await buffer(files.read(archive!.key));
-  if (!createHash('sha256').update(bytes).digest().equals(archive!.sha256)) throw new Error('the archive has another checksum');
+  if (!createHash('sha256').update(bytes).digest().equals(archive!.sha256))
+    throw new Error('the archive has another checksum');
   const { entries } = await readZip(bytes);
   return Object.fromEntries(entries.map(({ name, content }) => [name, content])) as Entries;
 }
 
 /** `data.json` as it reads. */
 export type ArchiveData = {
-  version: number; request: string; person: number; company: string; made_at: string; known_by: { kind: string; id: string }[];
-  data: Record<string, Record<string, unknown>[]>; counts: Record<string, number>;
+  version: number;
+  request: string;
+  person: number;
+  company: string;
+  made_at: string;
+  known_by: { kind: string; id: string }[];
+  data: Record<string, Record<string, unknown>[]>;
+  counts: Record<string, number>;
 };
 
 export function dataOf(entries: Entries): ArchiveData {

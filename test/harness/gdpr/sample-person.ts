@@ -42,15 +42,26 @@ export async function samplePerson(store: TestStore, world: World, number: numbe
   await ensureSampleMonths(store.db);
   await write(store.db, async (tx) => {
     const key = { ...person, attributeId: attributes.plan!.id };
-    await mergeAttributeValues(tx, store.secrets, entity.id, sor.id, prepareChanges([
-      { kind: 'value', line: 1, ...key, valueType: 'String', value: 'gold' },
-      { kind: 'set', line: 2, ...key, attributeId: attributes.tags!.id, action: 'ADD', elements: ['a'] },
-    ]));
+    await mergeAttributeValues(
+      tx,
+      store.secrets,
+      entity.id,
+      sor.id,
+      prepareChanges([
+        { kind: 'value', line: 1, ...key, valueType: 'String', value: 'gold' },
+        { kind: 'set', line: 2, ...key, attributeId: attributes.tags!.id, action: 'ADD', elements: ['a'] },
+      ]),
+    );
     const job = await insertUpload(tx, store, { entity, sor }, { file: { fileKey, fileBytes: 1, sourceBytes: 1 } });
     await tx.query(`UPDATE imports SET state = 'finished', ended_at = now() WHERE id = $1`, [job.id]);
     const error = {
-      errorType: 'INVALID_VALUE', outcome: 'failed', stage: 'validation', message: 'is no number', attributeKey: 'score',
-      originalLine: null, customerHash: null,
+      errorType: 'INVALID_VALUE',
+      outcome: 'failed',
+      stage: 'validation',
+      message: 'is no number',
+      attributeKey: 'score',
+      originalLine: null,
+      customerHash: null,
     } as const;
     await insertImportErrors(tx, entity.id, job.id, [
       { ...error, line: 2, customerId, raw: `${customerId},score,many` },
@@ -59,15 +70,29 @@ export async function samplePerson(store: TestStore, world: World, number: numbe
     const operations = [{ line: 4, action: 'ADD', elements: ['a'] }] as const;
     const set = { ...person, attributeId: attributes.tags!.id, operations: [...operations] };
     const elements = [{ element: 'a', since: '2026-01-01T00:00:00Z' }];
-    await dryRunSets(tx, entity.id, sor.id, job.id).save([{ set, elements, saidAt: null, isSame: false, isStored: false, isNew: true }]);
+    await dryRunSets(tx, entity.id, sor.id, job.id).save([
+      { set, elements, saidAt: null, isSame: false, isStored: false, isNew: true },
+    ]);
     await insertIdsOfSets(tx, entity.id, job.id, [set]);
-    const values = [{ customer_id: customerId, attribute_key: 'score', attribute_value: 12 }, { customer_id: `${customerId}0` }];
+    const values = [
+      { customer_id: customerId, attribute_key: 'score', attribute_value: 12 },
+      { customer_id: `${customerId}0` },
+    ];
     await insertFeedRequest(tx, entity.id, { sorId: sor.id, version: 3, valuesIn: 2, body: JSON.stringify(values) });
-    await insertAuditEntry(tx, entity.id, { actorKind: 'system', action: 'read', subjectKind: 'customer', customerHash });
+    await insertAuditEntry(tx, entity.id, {
+      actorKind: 'system',
+      action: 'read',
+      subjectKind: 'customer',
+      customerHash,
+    });
     await sampleSyncs(tx, world, customerId);
     const sdk = { appId: await sampleApp(tx, entity.id), userId: customerId, deviceId };
     await sampleSdkData(tx, entity.id, sdk);
-    await tx.query('UPDATE devices SET push_token = $3 WHERE entity_id = $1 AND device_id = $2', [entity.id, deviceId, pushToken]);
+    await tx.query('UPDATE devices SET push_token = $3 WHERE entity_id = $1 AND device_id = $2', [
+      entity.id,
+      deviceId,
+      pushToken,
+    ]);
     await sampleMessages(tx, entity.id, sdk);
     const filters = attributesFilter(sor.identifier, [customerId]);
     await insertSampleSegment(tx, entity.id, { appId: sdk.appId, filters, people: [`u${customerId}`] });
@@ -80,7 +105,10 @@ export async function samplePerson(store: TestStore, world: World, number: numbe
   await addPendingCustomers(store.db, entity.id);
   const mail = `Subject: =?utf-8?B?${base64(`Row of ${customerId}`)}?=\n\nIt failed.\n`;
   await store.outbox.put(`${entity.identifier}-${number}.eml`, asBytes(mail));
-  await writeFile(join(await mkdtemp(join(store.scratch.folderOf(entity.id), 'command-')), 'state'), JSON.stringify({ after: customerId }));
+  await writeFile(
+    join(await mkdtemp(join(store.scratch.folderOf(entity.id), 'command-')), 'state'),
+    JSON.stringify({ after: customerId }),
+  );
   return { ...person, deviceId, pushToken, alias: `old ${customerId}` };
 }
 
@@ -88,68 +116,101 @@ const base64 = (text: string) => Buffer.from(text).toString('base64');
 
 /** Requests for access and deletion, a hold, and what is kept of them by keyed hashes. */
 async function sampleRequests(
-  tx: Tx, store: TestStore, { entity }: World, { customerId, customerHash }: { customerId: string; customerHash: Buffer },
+  tx: Tx,
+  store: TestStore,
+  { entity }: World,
+  { customerId, customerHash }: { customerId: string; customerHash: Buffer },
 ): Promise<void> {
   for (const type of ['access', 'delete']) {
     const identifier = `gdp_${randomBytes(8).toString('hex')}`;
     const key = type === 'access' ? `access/${identifier}/1-abc.zip` : null;
     if (key) await store.files.put(key, asBytes('PK'));
-    const { rows: [request] } = await tx.query<{ id: number }>(
+    const {
+      rows: [request],
+    } = await tx.query<{ id: number }>(
       `INSERT INTO gdpr_requests (entity_id, identifier, request_type, source, requester_kind) VALUES ($1, $2, $3, 'api', 'user')
-       RETURNING id`, [entity.id, identifier, type]);
+       RETURNING id`,
+      [entity.id, identifier, type],
+    );
     await tx.query(
       `INSERT INTO gdpr_request_people (entity_id, request_id, ordinal, user_id, state, archive_key) VALUES ($1, $2, 1, $3, 'treated', $4)`,
-      [entity.id, request!.id, customerId, key]);
+      [entity.id, request!.id, customerId, key],
+    );
     await tx.query(
       `INSERT INTO gdpr_identifiers (entity_id, request_id, kind, value, ordinal, origin) VALUES ($1, $2, 'user_id', $3, 1, 'asked')`,
-      [entity.id, request!.id, customerId]);
+      [entity.id, request!.id, customerId],
+    );
     await tx.query(
       `INSERT INTO gdpr_left_identifiers (entity_id, request_id, kind, value, ordinal, via, reason)
-       VALUES ($1, $2, 'user_id', $3, 2, 'another', 'unconfirmed')`, [entity.id, request!.id, customerId]);
+       VALUES ($1, $2, 'user_id', $3, 2, 'another', 'unconfirmed')`,
+      [entity.id, request!.id, customerId],
+    );
     await tx.query(
       `INSERT INTO gdpr_receipts (entity_id, identifier, request_identifier, request_type, round, subjects, document)
-       VALUES ($1, $2, $2, $3, 1, ARRAY[$4::bytea], '{}')`, [entity.id, identifier, type, customerHash]);
+       VALUES ($1, $2, $2, $3, 1, ARRAY[$4::bytea], '{}')`,
+      [entity.id, identifier, type, customerHash],
+    );
   }
   const key = `tombstones/${entity.identifier}/${randomBytes(4).toString('hex')}.json`;
   await store.files.put(key, asBytes('{}'));
   await tx.query(
     `INSERT INTO tombstone_batches (entity_id, key, kind, made_at, hashes) VALUES ($1, $2, 'raised', now(), ARRAY[$3::bytea])`,
-    [entity.id, key, customerHash]);
+    [entity.id, key, customerHash],
+  );
   await tx.query(
     `INSERT INTO gdpr_holds (entity_id, identifier, customer_type, customer_id, kind, reason)
      VALUES ($1, $2, 'user_id', $3, 'hold', 'A claim')`,
-    [entity.id, `hld_${randomBytes(8).toString('hex')}`, customerId]);
+    [entity.id, `hld_${randomBytes(8).toString('hex')}`, customerId],
+  );
   await tx.query(
     `INSERT INTO idempotent_requests (entity_id, key_hash, fingerprint, holder, leased_until, http_status, reply)
      VALUES ($1, $2, '', gen_random_uuid(), now(), 200, $3)`,
-    [entity.id, randomBytes(16), JSON.stringify({ result: { user_id: customerId } })]);
+    [entity.id, randomBytes(16), JSON.stringify({ result: { user_id: customerId } })],
+  );
 }
 
 /** A finished file that was asked for by the person's id, and has it. */
 async function sampleFile(
-  tx: Tx, store: TestStore, { entity, user }: World, { userId, deviceId }: { userId: string; deviceId: string },
+  tx: Tx,
+  store: TestStore,
+  { entity, user }: World,
+  { userId, deviceId }: { userId: string; deviceId: string },
 ): Promise<void> {
-  const query = { filter: { appIds: [1], oneOf: { user_id: [userId] } }, fields: ['user_id', 'device_id'], isGrouped: false };
+  const query = {
+    filter: { appIds: [1], oneOf: { user_id: [userId] } },
+    fields: ['user_id', 'device_id'],
+    isGrouped: false,
+  };
   const { identifier } = await findOrInsertFileJob(tx, store.secrets, entity.id, {
-    kind: 'events', format: 'csv', query, email: null, createdBy: user.id,
+    kind: 'events',
+    format: 'csv',
+    query,
+    email: null,
+    createdBy: user.id,
   });
   const key = `files/${identifier}/0.csv`;
   await store.files.put(key, asBytes(`user_id,device_id\r\n${userId},\r\n,${deviceId}\r\n`));
-  await tx.query(`UPDATE file_jobs SET state = 'finished', ended_at = now(), first_ended_at = now(),
-      file_key = $2 WHERE identifier = $1`, [identifier, key]);
+  await tx.query(
+    `UPDATE file_jobs SET state = 'finished', ended_at = now(), first_ended_at = now(),
+      file_key = $2 WHERE identifier = $1`,
+    [identifier, key],
+  );
 }
 
 /** A sync into attributes and one to another destination, each of which knows the person. */
 async function sampleSyncs(tx: Tx, world: World, customerId: string): Promise<void> {
   const into = await storedSync(tx, world);
   const toOther = await storedSync(tx, world, {
-    destination: { connectionId: 2, stream: 'contacts', key: ['id'] }, mapping: { ...into.mapping, customer: null },
+    destination: { connectionId: 2, stream: 'contacts', key: ['id'] },
+    mapping: { ...into.mapping, customer: null },
   });
   const toNamed = await storedSync(tx, world, { destination: { connectionId: 2, stream: 'contacts', key: ['id'] } });
   const cursor = JSON.stringify({ email: customerId });
   const run = await storedRun(tx, into, { state: 'finished' });
-  const records = (sync: Sync, key: string, named: string | null) => upsertRecords(
-    tx, world.entity.id, { syncId: sync.id, runId: run.id, isSeen: false }, [{ key, customerId: named, checksum: Buffer.alloc(16) }]);
+  const records = (sync: Sync, key: string, named: string | null) =>
+    upsertRecords(tx, world.entity.id, { syncId: sync.id, runId: run.id, isSeen: false }, [
+      { key, customerId: named, checksum: Buffer.alloc(16) },
+    ]);
   await records(into, customerId, null);
   await records(toOther, JSON.stringify([customerId]), null);
   await records(toNamed, JSON.stringify([personNumber(customerId)]), customerId);
@@ -157,8 +218,17 @@ async function sampleSyncs(tx: Tx, world: World, customerId: string): Promise<vo
   await tx.query('UPDATE syncs SET cursor = $2, paused_reason = $3 WHERE id = $1', [into.id, cursor, reason]);
   await tx.query(
     `UPDATE sync_runs SET cursor_before = $2, position = $2, fault = $3, failure = $3, removal_reason = $3, sample = $4 WHERE id = $1`,
-    [run.id, cursor, `the source says ${customerId}`, JSON.stringify([{ line: 1, outcome: 'written', customer_id: customerId }])]);
-  const batch = JSON.stringify({ items: [{ source: { email: customerId }, record: null, sent: 0 }], records: [{ id: customerId }] });
+    [
+      run.id,
+      cursor,
+      `the source says ${customerId}`,
+      JSON.stringify([{ line: 1, outcome: 'written', customer_id: customerId }]),
+    ],
+  );
+  const batch = JSON.stringify({
+    items: [{ source: { email: customerId }, record: null, sent: 0 }],
+    records: [{ id: customerId }],
+  });
   await insertBatch(tx, world.entity.id, run.id, { identifier: `${run.identifier}-0`, batch });
   const items = JSON.stringify([{ kind: 'record', record: { email: customerId } }]);
   await insertPinnedBatch(tx, world.entity.id, run.id, { number: 1, recordsBefore: 0, position: cursor, items });

@@ -3,24 +3,38 @@ import { personId } from '../core/people.ts';
 
 const HEADER = 'user_id,attribute_key,value,action_type\n';
 
-/** A v3 file in which every kind of row comes up again and again for each person, and Sets depend on the order of rows. */
+/**
+ * A v3 file in which every kind of row comes up again and again for each person, and Sets depend on the order of rows.
+ */
 export function mixedFile(rows: number, people: number): string {
   const lines: string[] = [];
   // Each round begins with the next person: else one of 7 people, or of 700, would have rows of one kind only.
-  for (let row = 0; row < rows; row += 1) lines.push(mixedRow(row, personId((row + Math.floor(row / people)) % people)));
+  for (let row = 0; row < rows; row += 1)
+    lines.push(mixedRow(row, personId((row + Math.floor(row / people)) % people)));
   return `${HEADER}${lines.join('\n')}\n`;
 }
 
 function mixedRow(row: number, person: string): string {
   const round = Math.floor(row / 7);
   switch (row % 7) {
-    case 0: return `${person},plan,"plan ${round}, ""quoted""",`;
-    case 1: return `${person},score,${round}.5,UPSERT`;
-    case 2: return `${person},tags,t${round % 50};t${round % 7},ADD`;
-    case 3: return `${person},tags,t${round % 7},REMOVE`;
-    case 4: return row % 3 === 0 ? `${person},plan,,DEL` : `${person},born,2001-02-${String((round % 28) + 1).padStart(2, '0')},`;
-    case 5: return row % 20 === 0 ? `${person},score,not a number,` : `${person},vip,${round % 2 === 0},`;
-    default: return row % 30 === 0 ? `${person},unheard of,1,` : `${person},seen,2026-01-01T00:00:${String(round % 60).padStart(2, '0')}Z,`;
+    case 0:
+      return `${person},plan,"plan ${round}, ""quoted""",`;
+    case 1:
+      return `${person},score,${round}.5,UPSERT`;
+    case 2:
+      return `${person},tags,t${round % 50};t${round % 7},ADD`;
+    case 3:
+      return `${person},tags,t${round % 7},REMOVE`;
+    case 4:
+      return row % 3 === 0
+        ? `${person},plan,,DEL`
+        : `${person},born,2001-02-${String((round % 28) + 1).padStart(2, '0')},`;
+    case 5:
+      return row % 20 === 0 ? `${person},score,not a number,` : `${person},vip,${round % 2 === 0},`;
+    default:
+      return row % 30 === 0
+        ? `${person},unheard of,1,`
+        : `${person},seen,2026-01-01T00:00:${String(round % 60).padStart(2, '0')}Z,`;
   }
 }
 
@@ -58,5 +72,9 @@ export function badFile(rounds: number): BadFile {
     lines += raw.split('\n').length;
     return { at, errorType, raw };
   });
-  return { bytes: Buffer.concat([Buffer.from(HEADER), Buffer.alloc(rounds * block.length, block)]), linesPerRound: lines, round };
+  return {
+    bytes: Buffer.concat([Buffer.from(HEADER), Buffer.alloc(rounds * block.length, block)]),
+    linesPerRound: lines,
+    round,
+  };
 }

@@ -11,16 +11,23 @@ const BOUNDARY = 'millrace-test-boundary';
 
 /** A web form with the SoR's credentials and a file, as an HTTP client sends it. */
 export function importForm(
-  world: World, file: string | Buffer, fields: Record<string, string> = {},
+  world: World,
+  file: string | Buffer,
+  fields: Record<string, string> = {},
 ): { headers: Record<string, string>; payload: Buffer } {
   const field = (name: string, value: string) =>
     `--${BOUNDARY}\r\ncontent-disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
   return {
     headers: { 'content-type': `multipart/form-data; boundary=${BOUNDARY}` },
     payload: Buffer.concat([
-      Buffer.from(Object.entries({ sor_id: world.sor.identifier, api_key: world.apiKey, skip_email: 'true', ...fields })
-        .map(([name, value]) => field(name, value)).join('')),
-      Buffer.from(`--${BOUNDARY}\r\ncontent-disposition: form-data; name="file"; filename="values.csv"\r\ncontent-type: text/csv\r\n\r\n`),
+      Buffer.from(
+        Object.entries({ sor_id: world.sor.identifier, api_key: world.apiKey, skip_email: 'true', ...fields })
+          .map(([name, value]) => field(name, value))
+          .join(''),
+      ),
+      Buffer.from(
+        `--${BOUNDARY}\r\ncontent-disposition: form-data; name="file"; filename="values.csv"\r\ncontent-type: text/csv\r\n\r\n`,
+      ),
       Buffer.from(file),
       Buffer.from(`\r\n--${BOUNDARY}--\r\n`),
     ]),
@@ -31,19 +38,33 @@ type PostOptions = { version?: 2 | 3; fields?: Record<string, string> };
 
 /** Posts a file and returns the import's identifier. */
 export async function postImport(
-  app: FastifyInstance, world: World, file: string | Buffer, { version = 3, fields = {} }: PostOptions = {},
+  app: FastifyInstance,
+  world: World,
+  file: string | Buffer,
+  { version = 3, fields = {} }: PostOptions = {},
 ): Promise<string> {
   const { headers, payload } = importForm(world, file, fields);
   const accept = version === 3 ? 'application/vnd.svc.v3' : 'application/json';
-  const reply = await app.inject({ method: 'POST', url: '/api/attribute_values/batch_import', headers: { ...headers, accept }, payload });
+  const reply = await app.inject({
+    method: 'POST',
+    url: '/api/attribute_values/batch_import',
+    headers: { ...headers, accept },
+    payload,
+  });
   if (reply.statusCode !== 200) throw new Error(`the import was refused: ${reply.body}`);
   return (reply.json() as { result: { import_id: string } }).result.import_id;
 }
 
 /** Posts an import without a file, as JSON with the SoR's credentials, and returns its identifier. */
-export async function startImportOf(app: FastifyInstance, world: World, fields: Record<string, unknown>): Promise<string> {
+export async function startImportOf(
+  app: FastifyInstance,
+  world: World,
+  fields: Record<string, unknown>,
+): Promise<string> {
   const reply = await app.inject({
-    method: 'POST', url: '/api/attribute_values/batch_import', headers: { accept: 'application/vnd.svc.v3' },
+    method: 'POST',
+    url: '/api/attribute_values/batch_import',
+    headers: { accept: 'application/vnd.svc.v3' },
     payload: { sor_id: world.sor.identifier, api_key: world.apiKey, skip_email: true, ...fields },
   });
   if (reply.statusCode !== 200) throw new Error(`the import was refused: ${reply.body}`);
@@ -57,13 +78,21 @@ export function importErrors({ db }: TestStore, world: World, { id }: Import): P
 
 /** The row of an accepted import, for tests that need no worker. */
 export function insertUpload(
-  tx: Queryable, { secrets }: TestStore, { entity, sor }: Pick<World, 'entity' | 'sor'>,
+  tx: Queryable,
+  { secrets }: TestStore,
+  { entity, sor }: Pick<World, 'entity' | 'sor'>,
   { file, ...job }: Partial<NewImport> & { file?: Partial<PinnedFile> } = {},
 ): Promise<Import> {
   const none = Buffer.alloc(32);
   const source = {
-    fileKey: `imports/${entity.identifier}.csv`, fileBytes: 0, fileSha256: none, sourceBytes: 0, sourceSha256: none,
-    sourceGzip: false, sourceDefect: null, ...file,
+    fileKey: `imports/${entity.identifier}.csv`,
+    fileBytes: 0,
+    fileSha256: none,
+    sourceBytes: 0,
+    sourceSha256: none,
+    sourceGzip: false,
+    sourceDefect: null,
+    ...file,
   };
   return insertImport(tx, secrets, entity.id, { sorId: sor.id, version: 3, skipEmail: true, source, ...job });
 }

@@ -17,7 +17,10 @@ export async function* allHistories(client: Client): AsyncGenerator<{ workflowId
   }
 }
 
-/** What finds any of them in a text in small letters: a run of all tests has thousands, and a text is gone through once for all. */
+/**
+ * What finds any of them in a text in small letters: a run of all tests has thousands, and a text is gone through once
+ * for all.
+ */
 export type Marks = RegExp;
 
 export function marksOf(texts: readonly string[]): Marks {
@@ -30,20 +33,22 @@ export function marksIn(history: History, marks: Marks): string[] {
 }
 
 /**
- * Everything that Temporal's database holds, value by value: histories of all namespaces, also of closed workflows, and what it keeps of
- * open ones, as the details of heartbeats. Read from its file: by calls, the histories of a whole run take minutes.
+ * Everything that Temporal's database holds, value by value: histories of all namespaces, also of closed workflows, and
+ * what it keeps of open ones, as the details of heartbeats. Read from its file: by calls, the histories of a whole run
+ * take minutes.
  */
 export function* storedByTemporal(path: string): Generator<{ table: string; column: string; bytes: Buffer }> {
   const db = new DatabaseSync(path, { readOnly: true, timeout: 60_000 });
   try {
     const tables = db.prepare(`SELECT name FROM sqlite_master WHERE type = 'table'`).all() as { name: string }[];
     for (const { name: table } of tables) {
-      if (table.includes('_fts_')) continue;        // the index of a column, which is searched itself
+      if (table.includes('_fts_')) continue; // the index of a column, which is searched itself
       const rows = db.prepare(`SELECT * FROM "${table}"`);
       rows.setReadBigInts(true);
       for (const row of rows.iterate()) {
         for (const [column, value] of Object.entries(row)) {
-          if (typeof value === 'string' || value instanceof Uint8Array) yield { table, column, bytes: Buffer.from(value as string) };
+          if (typeof value === 'string' || value instanceof Uint8Array)
+            yield { table, column, bytes: Buffer.from(value as string) };
         }
       }
     }
@@ -56,8 +61,9 @@ export function* storedByTemporal(path: string): Generator<{ table: string; colu
 const DEPTH = 3;
 
 /**
- * The same of what Temporal has stored, in which histories are so encoded. Payloads hold JSON as bytes, which base64 within base64 could
- * hide: every such run is decoded in turn, but for those that are `searched` already, as ids are that stand in each event of a history.
+ * The same of what Temporal has stored, in which histories are so encoded. Payloads hold JSON as bytes, which base64
+ * within base64 could hide: every such run is decoded in turn, but for those that are `searched` already, as ids are
+ * that stand in each event of a history.
  */
 export function marksInBytes(bytes: Buffer, marks: Marks, searched = new Set<string>(), depth = 0): string[] {
   const text = bytes.toString('latin1');
@@ -66,7 +72,9 @@ export function marksInBytes(bytes: Buffer, marks: Marks, searched = new Set<str
   const runs = (text.match(/[A-Za-z0-9+/_-]{16,}={0,2}/g) ?? []).filter((run) => !searched.has(run));
   const within = runs.flatMap((run) => {
     searched.add(run);
-    return [0, 1, 2, 3].flatMap((skip) => marksInBytes(Buffer.from(run.slice(skip), 'base64'), marks, searched, depth + 1));
+    return [0, 1, 2, 3].flatMap((skip) =>
+      marksInBytes(Buffer.from(run.slice(skip), 'base64'), marks, searched, depth + 1),
+    );
   });
   return [...new Set([...here, ...within])];
 }
@@ -84,7 +92,9 @@ function marksInText(text: string, marks: Marks): string[] {
 
 /** The marks that stand in the files of a folder whose names match, and how many bytes those files have. */
 export async function marksInLogs(
-  folder: string, name: RegExp, marks: Marks,
+  folder: string,
+  name: RegExp,
+  marks: Marks,
 ): Promise<{ bytes: number; findings: Finding[] }> {
   const files = (await readdir(folder)).filter((file) => name.test(file));
   let bytes = 0;

@@ -15,11 +15,18 @@ export function readHistory(file: string): Promise<string> {
   return readFile(new URL(file, FOLDER), 'utf8');
 }
 
-/** Replays histories on one worker, which has each of them as the workflow of its name. Returns what was wrong with it, or undefined. */
+/**
+ * Replays histories on one worker, which has each of them as the workflow of its name. Returns what was wrong with it,
+ * or undefined.
+ */
 export async function replay(
-  histories: Record<string, string>, options: Omit<ReplayWorkerOptions, 'dataConverter'>,
+  histories: Record<string, string>,
+  options: Omit<ReplayWorkerOptions, 'dataConverter'>,
 ): Promise<Record<string, Error | undefined>> {
-  const given = Object.entries(histories).map(([workflowId, text]) => ({ workflowId, history: historyFromJSON(JSON.parse(text)) }));
+  const given = Object.entries(histories).map(([workflowId, text]) => ({
+    workflowId,
+    history: historyFromJSON(JSON.parse(text)),
+  }));
   const results = await Array.fromAsync(Worker.runReplayHistories({ ...options, dataConverter }, given));
   return Object.fromEntries(results.map(({ workflowId, error }) => [workflowId, error]));
 }

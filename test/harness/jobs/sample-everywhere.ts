@@ -30,7 +30,10 @@ import { commandsOf } from '../syncs/sample-records.ts';
 import { ask, makeSync, runSync } from '../syncs/syncs.ts';
 import type { Sought } from './whole-search.ts';
 
-/** What somebody is known by, and one value of each kind that may be told of them. Each carries the mark, or is a number of theirs. */
+/**
+ * What somebody is known by, and one value of each kind that may be told of them. Each carries the mark, or is a number
+ * of theirs.
+ */
 export type WholePerson = {
   userId: string;
   /** That they had before they signed in. */
@@ -46,10 +49,18 @@ export type WholePerson = {
 export function wholePerson(name: string, number: number): WholePerson {
   const own = (what: string) => `${PERSON_MARK}-${what}-${name}`;
   return {
-    userId: `${PERSON_MARK}-${name}@example.com`, alias: own('alias'), deviceId: own('device'), pushToken: own('token'),
+    userId: `${PERSON_MARK}-${name}@example.com`,
+    alias: own('alias'),
+    deviceId: own('device'),
+    pushToken: own('token'),
     email: `${PERSON_MARK}.${name}@mail.example.com`,
     values: {
-      plan: own('plan'), tag: own('tag'), trait: own('trait'), detail: own('detail'), city: own('city'), crash: own('crash'),
+      plan: own('plan'),
+      tag: own('tag'),
+      trait: own('trait'),
+      detail: own('detail'),
+      city: own('city'),
+      crash: own('crash'),
       bad: own('bad'),
     },
     numbers: { score: 41_000 + number + 0.625, latitude: 47 + number / 1e5, longitude: 8 + number / 1e5 },
@@ -64,37 +75,72 @@ export function soughtOf({ values, numbers, ...known }: WholePerson): Sought {
 export type Everything = { stack: Stack; world: World; app: KeyedSampleApp };
 
 /** What the worker that runs the samples' syncs has to know. */
-export const QUOTING_TAP: [string, Command][] = [...commandsOf({
-  quoting: { kind: 'singer', command: [process.execPath, new URL('../syncs/quoting-tap.ts', import.meta.url).pathname] },
-})];
+export const QUOTING_TAP: [string, Command][] = [
+  ...commandsOf({
+    quoting: {
+      kind: 'singer',
+      command: [process.execPath, new URL('../syncs/quoting-tap.ts', import.meta.url).pathname],
+    },
+  }),
+];
 
-/** As an app's SDK tells of them: who they are, what they did and where, an error that quotes them, and a call that is no good. */
+/**
+ * As an app's SDK tells of them: who they are, what they did and where, an error that quotes them, and a call that is
+ * no good.
+ */
 export async function track(everything: Everything, person: WholePerson, { accepted = 5 } = {}): Promise<void> {
   const { userId, alias, values, email, deviceId } = person;
-  const crash = { exception_type: `Of.${values.crash}`, message: `${userId} has no ${values.crash}`, stack: ['Pay.now'] };
-  await send(everything, person, deviceId, [
-    { type: 'track', event: 'Opened' },
-    { type: 'identify', userId, traits: { email, hobby: values.trait } },
-    { type: 'alias', previousId: alias, userId },
-    { type: 'track', userId, event: 'Bought', properties: { note: values.detail, price: 9.5 } },
-    { type: 'track', userId, event: 'Application Crashed', properties: crash },
-    { type: 'track', userId, properties: { note: values.bad } },
-  ], { accepted });
+  const crash = {
+    exception_type: `Of.${values.crash}`,
+    message: `${userId} has no ${values.crash}`,
+    stack: ['Pay.now'],
+  };
+  await send(
+    everything,
+    person,
+    deviceId,
+    [
+      { type: 'track', event: 'Opened' },
+      { type: 'identify', userId, traits: { email, hobby: values.trait } },
+      { type: 'alias', previousId: alias, userId },
+      { type: 'track', userId, event: 'Bought', properties: { note: values.detail, price: 9.5 } },
+      { type: 'track', userId, event: 'Application Crashed', properties: crash },
+      { type: 'track', userId, properties: { note: values.bad } },
+    ],
+    { accepted },
+  );
 }
 
 /** The same on a device that is another's, too. */
 export function trackOn(everything: Everything, deviceId: string, person: WholePerson): Promise<void> {
-  return send(everything, person, deviceId, [
-    { type: 'track', userId: person.userId, event: 'Bought', properties: { note: person.values.detail } },
-  ], { accepted: 1 });
+  return send(
+    everything,
+    person,
+    deviceId,
+    [{ type: 'track', userId: person.userId, event: 'Bought', properties: { note: person.values.detail } }],
+    { accepted: 1 },
+  );
 }
 
-async function send({ stack, app }: Everything, person: WholePerson, deviceId: string, calls: object[], expected: { accepted: number }) {
+async function send(
+  { stack, app }: Everything,
+  person: WholePerson,
+  deviceId: string,
+  calls: object[],
+  expected: { accepted: number },
+) {
   const context = {
-    device: { id: deviceId, token: person.pushToken, model: 'iPhone17,1' }, os: { name: 'iOS', version: '18.1' }, locale: 'de-CH',
+    device: { id: deviceId, token: person.pushToken, model: 'iPhone17,1' },
+    os: { name: 'iOS', version: '18.1' },
+    locale: 'de-CH',
     location: { city: person.values.city, latitude: person.numbers.latitude, longitude: person.numbers.longitude },
   };
-  const batch = calls.map((call) => ({ ...call, messageId: randomUUID(), timestamp: new Date().toISOString(), context }));
+  const batch = calls.map((call) => ({
+    ...call,
+    messageId: randomUUID(),
+    timestamp: new Date().toISOString(),
+    context,
+  }));
   const payload = JSON.stringify({ batch });
   const reply = await stack.app.inject({ method: 'POST', url: '/v1/batch', headers: basic(app.apiKey), payload });
   const { accepted } = reply.json<{ accepted: number }>();
@@ -104,35 +150,53 @@ async function send({ stack, app }: Everything, person: WholePerson, deviceId: s
 const HEADER = 'user_id,attribute_key,value,action_type\n';
 
 /** A file with good rows and bad ones, and a dry run of it. */
-export async function importFiles({ stack, world }: Everything, { userId, values, numbers }: WholePerson): Promise<void> {
+export async function importFiles(
+  { stack, world }: Everything,
+  { userId, values, numbers }: WholePerson,
+): Promise<void> {
   const rows = [
-    `${userId},plan,${values.plan},`, `${userId},tags,${values.tag},ADD`, `${userId},score,${numbers.score},`,
-    `${userId},vip,${values.bad},`, `${userId},nowhere,${values.bad},`, `"${userId},plan`,
+    `${userId},plan,${values.plan},`,
+    `${userId},tags,${values.tag},ADD`,
+    `${userId},score,${numbers.score},`,
+    `${userId},vip,${values.bad},`,
+    `${userId},nowhere,${values.bad},`,
+    `"${userId},plan`,
   ];
   for (const isDryRun of ['false', 'true']) {
-    const id = await postImport(stack.app, world, HEADER + rows.join('\n'), { fields: { skip_email: 'false', dry_run: isDryRun } });
+    const id = await postImport(stack.app, world, HEADER + rows.join('\n'), {
+      fields: { skip_email: 'false', dry_run: isDryRun },
+    });
     const { state, rowsOk, rowsFailed } = await importEnded(stack.store, world, id);
-    if (rowsOk !== 3 || rowsFailed !== 2) throw new Error(`an import went otherwise: ${JSON.stringify({ state, rowsOk, rowsFailed })}`);
+    if (rowsOk !== 3 || rowsFailed !== 2)
+      throw new Error(`an import went otherwise: ${JSON.stringify({ state, rowsOk, rowsFailed })}`);
   }
 }
 
 /** Values by the feed, one of which is no number. */
 export async function feed({ stack, world }: Everything, { userId, values }: WholePerson): Promise<void> {
-  const given = [['plan', values.plan], ['score', values.bad]].map(([key, value]) => (
-    { customer_id: userId, attribute_key: key, attribute_value: value }));
+  const given = [
+    ['plan', values.plan],
+    ['score', values.bad],
+  ].map(([key, value]) => ({ customer_id: userId, attribute_key: key, attribute_value: value }));
   await feedDone(stack.store, world, await postFeed(stack.app, world, given));
 }
 
 export type SampleSyncs = { ended: SyncRun; outgoing: SyncRun };
 
-/** A sync in, one that fails and pauses, and one out: their source quotes people in its log, its state and its failures. */
+/**
+ * A sync in, one that fails and pauses, and one out: their source quotes people in its log, its state and its failures.
+ */
 export async function sync(everything: Everything, people: WholePerson[]): Promise<SampleSyncs> {
   const { stack, world } = everything;
   const [good, failing] = [await tap(everything, 'Good', people), await tap(everything, 'Failing', people)];
   const fields = [{ from: 'plan' }, { from: 'score', as: 'number' }, { from: 'tags', as: 'set', separator: ',' }];
   const incoming = (connection: string) => ({
-    source: { connection, stream: 'people' }, destination: { sor: world.sor.identifier }, mode: 'incremental', cursor_field: 'email',
-    mapping: { customer: { field: 'email' }, fields }, alerts: { pause_after: 1 },
+    source: { connection, stream: 'people' },
+    destination: { sor: world.sor.identifier },
+    mode: 'incremental',
+    cursor_field: 'email',
+    mapping: { customer: { field: 'email' }, fields },
+    alerts: { pause_after: 1 },
   });
   const into = await makeSync(stack, world, incoming(good.identifier));
   await runSync(stack, world, into, {}, 'dry_run');
@@ -140,27 +204,42 @@ export async function sync(everything: Everything, people: WholePerson[]): Promi
   const paused = await makeSync(stack, world, incoming(failing.identifier));
   await writeFile(join(failing.folder, 'failure'), `no plan for ${people.at(-1)!.userId}`);
   await runSync(stack, world, paused);
-  const outgoing = await runSync(stack, world, await makeSync(stack, world, {
-    source: { connection: good.identifier, stream: 'people' },
-    destination: { connection: await webhook(everything), stream: 'people', key: ['email'] },
-    mapping: { customer: { field: 'email' }, fields: [{ from: 'email' }, { from: 'plan' }] },
-  }));
-  for (const [run, failed] of [[ended, people.length], [outgoing, people.length]] as const) {
-    if (run.state !== 'finished' || run.progress.failed !== failed) throw new Error(`a sync went otherwise: ${JSON.stringify(run)}`);
+  const outgoing = await runSync(
+    stack,
+    world,
+    await makeSync(stack, world, {
+      source: { connection: good.identifier, stream: 'people' },
+      destination: { connection: await webhook(everything), stream: 'people', key: ['email'] },
+      mapping: { customer: { field: 'email' }, fields: [{ from: 'email' }, { from: 'plan' }] },
+    }),
+  );
+  for (const [run, failed] of [
+    [ended, people.length],
+    [outgoing, people.length],
+  ] as const) {
+    if (run.state !== 'finished' || run.progress.failed !== failed)
+      throw new Error(`a sync went otherwise: ${JSON.stringify(run)}`);
   }
   return { ended, outgoing };
 }
 
 /** Gives two records of each person, of which one has a bad score. */
-async function tap({ stack, world }: Everything, name: string, people: WholePerson[]): Promise<{ identifier: string; folder: string }> {
+async function tap(
+  { stack, world }: Everything,
+  name: string,
+  people: WholePerson[],
+): Promise<{ identifier: string; folder: string }> {
   const folder = await mkdtemp(join(tmpdir(), 'millrace-quoting-'));
   onFileEnd(() => rm(folder, { recursive: true }));
   const records = people.flatMap(({ userId: email, values: { plan, tag, bad }, numbers }) => [
-    { email, plan, score: bad, tags: tag }, { email, plan, score: String(numbers.score), tags: tag },
+    { email, plan, score: bad, tags: tag },
+    { email, plan, score: String(numbers.score), tags: tag },
   ]);
   await writeFile(join(folder, 'records.jsonl'), records.map((record) => JSON.stringify(record)).join('\n'));
   const { identifier } = await ask<{ identifier: string }>(stack.app, world, 'POST', '/api/connections', {
-    name: `${name} ${folder}`, connector: 'singer', settings: { tap: 'quoting', config: { folder } },
+    name: `${name} ${folder}`,
+    connector: 'singer',
+    settings: { tap: 'quoting', config: { folder } },
   });
   return { identifier, folder };
 }
@@ -169,16 +248,19 @@ async function tap({ stack, world }: Everything, name: string, people: WholePers
 async function webhook({ stack, world }: Everything): Promise<string> {
   const web = await httpSource();
   const take = async (request: IncomingMessage, response: ServerResponse) => {
-    const { records } = await json(request) as { records: { email: string; plan: string }[] };
-    const outcomes = records.map(({ email, plan }, nth) => (
-      nth % 2 === 0 ? { ok: true } : { ok: false, message: `${email} may not have ${plan}` }));
+    const { records } = (await json(request)) as { records: { email: string; plan: string }[] };
+    const outcomes = records.map(({ email, plan }, nth) =>
+      nth % 2 === 0 ? { ok: true } : { ok: false, message: `${email} may not have ${plan}` },
+    );
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ outcomes }));
   };
   const url = web.serve('/people', (request, response) => void take(request, response));
   const secret = 'zqwebhooksecret-everywhere';
   rememberSecret(secret);
   const { identifier } = await ask<{ identifier: string }>(stack.app, world, 'POST', '/api/connections', {
-    name: 'Webhook', connector: 'webhook', settings: { url, secret },
+    name: 'Webhook',
+    connector: 'webhook',
+    settings: { url, secret },
   });
   return identifier;
 }
@@ -190,50 +272,99 @@ export async function fileOf({ stack, world, app: { app } }: Everything, { userI
   await fetchFile(stack.app, callback);
 }
 
-/** A segment that they are in, as users and as devices, and one whose filters compare with their id, as do a campaign and a funnel. */
-export async function addToSegments({ stack: { store: { db } }, world, app: { app } }: Everything, people: WholePerson[]): Promise<void> {
+/**
+ * A segment that they are in, as users and as devices, and one whose filters compare with their id, as do a campaign
+ * and a funnel.
+ */
+export async function addToSegments(
+  {
+    stack: {
+      store: { db },
+    },
+    world,
+    app: { app },
+  }: Everything,
+  people: WholePerson[],
+): Promise<void> {
   const members = people.flatMap(({ userId, deviceId }) => [`u${userId}`, `d${deviceId}`]);
   await insertSampleSegment(db, world.entity.id, { appId: app.id, name: 'List', people: members });
-  const filters = attributesFilter(world.sor.identifier, people.map(({ userId }) => userId));
+  const filters = attributesFilter(
+    world.sor.identifier,
+    people.map(({ userId }) => userId),
+  );
   await insertSampleSegment(db, world.entity.id, { appId: app.id, name: 'Named', filters });
   await insertSampleCampaign(db, world.entity.id, app.id, { type: 'classic', status: 'draft', filters });
-  await insertSampleFunnel(db, world, app, people.map(({ userId }) => ({ seller: userId })));
+  await insertSampleFunnel(
+    db,
+    world,
+    app,
+    people.map(({ userId }) => ({ seller: userId })),
+  );
 }
 
 /** A message to them that was sent, and one of a campaign whose attempts are no longer kept. */
-export async function message({ stack, world, app: { app } }: Everything, { userId, values }: WholePerson): Promise<void> {
+export async function message(
+  { stack, world, app: { app } }: Everything,
+  { userId, values }: WholePerson,
+): Promise<void> {
   const entityId = world.entity.id;
-  const campaign = await insertSampleCampaign(stack.store.db, entityId, app.id, { params: { ...PUSH_PARAMS, push_message: '*@plan@*' } });
+  const campaign = await insertSampleCampaign(stack.store.db, entityId, app.id, {
+    params: { ...PUSH_PARAMS, push_message: '*@plan@*' },
+  });
   const messages = [{ user: userId, templateVars: { plan: values.plan } }];
   const body = { campaignKey: [campaign.identifier], messages };
   const { requestId } = await ask<{ requestId: string }>(stack.app, world, 'POST', '/api/transac', body);
   await waitFor('the message', async () => {
-    const { codes } = await ask<{ codes: Record<string, number> }>(stack.app, world, 'GET', `/api/transac/${requestId}`);
+    const { codes } = await ask<{ codes: Record<string, number> }>(
+      stack.app,
+      world,
+      'GET',
+      `/api/transac/${requestId}`,
+    );
     return codes.PUSH_SENT !== undefined;
   });
   await stack.store.db.query(
     `INSERT INTO campaign_people (entity_id, campaign_id, person, sent, opened) VALUES ($1, $2, 'u' || $3, 2, 1)`,
-    [entityId, campaign.id, userId]);
+    [entityId, campaign.id, userId],
+  );
 }
 
 /** What work under way holds for seconds, as a kill may leave it behind. No worker runs. */
 export async function leaveBehind(
-  { stack: { app, store }, world, app: { app: { id: appId } } }: Everything, { userId, values }: WholePerson,
+  {
+    stack: { app, store },
+    world,
+    app: {
+      app: { id: appId },
+    },
+  }: Everything,
+  { userId, values }: WholePerson,
   { ended, outgoing }: SampleSyncs,
 ): Promise<void> {
   const entityId = world.entity.id;
   await postFeed(app, world, [{ customer_id: userId, attribute_key: 'plan', attribute_value: values.plan }]);
-  const dryRun = await postImport(app, world, `${HEADER}${userId},tags,${values.tag},ADD\n`, { fields: { dry_run: 'true' } });
+  const dryRun = await postImport(app, world, `${HEADER}${userId},tags,${values.tag},ADD\n`, {
+    fields: { dry_run: 'true' },
+  });
   const { id: importId } = (await findImport(store.db, entityId, dryRun))!;
   const record = { email: userId, plan: values.plan };
   const campaign = await insertSampleCampaign(store.db, entityId, appId);
   await ask(app, world, 'POST', '/api/transac', {
-    campaignKey: [campaign.identifier], messages: [{ user: userId, templateVars: { plan: values.plan } }],
+    campaignKey: [campaign.identifier],
+    messages: [{ user: userId, templateVars: { plan: values.plan } }],
   });
   await insertSampleAudience(store.db, entityId, campaign.id, { userId, deviceId: `device of ${userId}` });
-  await writeFile(join(await mkdtemp(join(store.scratch.folderOf(entityId), 'command-')), 'state'), JSON.stringify({ after: userId }));
+  await writeFile(
+    join(await mkdtemp(join(store.scratch.folderOf(entityId), 'command-')), 'state'),
+    JSON.stringify({ after: userId }),
+  );
   await write(store.db, async (tx) => {
-    const set = { customerType: 'user_id', customerId: userId, attributeId: world.attributes.tags!.id, operations: [] } as const;
+    const set = {
+      customerType: 'user_id',
+      customerId: userId,
+      attributeId: world.attributes.tags!.id,
+      operations: [],
+    } as const;
     const elements = [{ element: values.tag, since: '2026-01-01T00:00:00Z' }];
     await dryRunSets(tx, entityId, world.sor.id, importId).save([
       { set: { ...set, operations: [] }, elements, saidAt: null, isSame: false, isStored: false, isNew: true },
@@ -252,8 +383,13 @@ export async function quote({ stack: { store }, world }: Everything, { userId, v
   const holder = { keyHash: Buffer.from(randomUUID()), holder: randomUUID() };
   await insertRequest(store.db, world.entity.id, { ...holder, fingerprint: Buffer.from(randomUUID()) });
   const reply = { status: 200, body: JSON.stringify({ result: { user_id: userId } }), identifier: null };
-  if (!await updateReply(store.db, world.entity.id, holder, reply)) throw new Error('the reply was not kept');
+  if (!(await updateReply(store.db, world.entity.id, holder, reply))) throw new Error('the reply was not kept');
   const mailer = openMailer({ outbox: store.outbox, from: 'millrace@example.com' });
   const text = `It says ${userId}, ${values.plan}.\n`;
-  await mailer.send({ messageId: `${randomUUID()}@example.com`, to: [world.user.email], subject: `About ${userId}`, text });
+  await mailer.send({
+    messageId: `${randomUUID()}@example.com`,
+    to: [world.user.email],
+    subject: `About ${userId}`,
+    text,
+  });
 }

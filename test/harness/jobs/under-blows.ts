@@ -21,7 +21,7 @@ export type FlowUnderBlows<Run> = Omit<FlowUnderKill<Run>, 'prepare'> & {
 /** Of the work: so much is done at most between two blows, or so often a boundary is come to. */
 const MAX_BETWEEN = 0.2;
 const MAX_HITS = 8;
-const STARTED = 2;                // PENDING_ACTIVITY_STATE_STARTED
+const STARTED = 2; // PENDING_ACTIVITY_STATE_STARTED
 
 /** One run, broken in its midst again and again: at every moment it is sound, and it ends as an unbroken run. */
 export function survivesBlows<Run>(flow: FlowUnderBlows<Run>): void {
@@ -77,9 +77,13 @@ class Blows<Run> {
   /** In an order that the seed tells. */
   async killAgainAndAgain(): Promise<void> {
     const kills = [
-      ...sampled(`boundaries of ${this.#flow.name}`, this.#flow.boundaries, KILLED_SHARE)
-        .map(({ name }) => () => this.#killAt(name)),
-      () => this.#killUnderWay(), () => this.#killOneOfTwo(),
+      ...sampled(`boundaries of ${this.#flow.name}`, this.#flow.boundaries, KILLED_SHARE).map(
+        ({ name }) =>
+          () =>
+            this.#killAt(name),
+      ),
+      () => this.#killUnderWay(),
+      () => this.#killOneOfTwo(),
     ];
     while (kills.length > 0) {
       const [kill] = kills.splice(Math.floor(this.#random() * kills.length), 1);
@@ -94,7 +98,9 @@ class Blows<Run> {
 
   /** The only worker ends itself there. */
   async #killAt(boundary: string): Promise<void> {
-    const worker = this.#start({ kill: { boundary, hit: 1 + Math.floor(this.#random() * (this.#flow.mostHits ?? MAX_HITS)) } });
+    const worker = this.#start({
+      kill: { boundary, hit: 1 + Math.floor(this.#random() * (this.#flow.mostHits ?? MAX_HITS)) },
+    });
     const { signal } = await waitFor(`a kill at ${boundary}`, async () => {
       await this.#expectUnderWay();
       return worker.exit;
@@ -127,7 +133,11 @@ class Blows<Run> {
     for (let count = 0; count < 3; count += 1) this.#start();
     const busy = await this.#busyOf(this.#workers);
     process.kill(busy.pid, 'SIGSTOP');
-    await waitFor('another to have the step', async () => ![identity(busy), null].includes(await this.#holder()), UNDER_WAY);
+    await waitFor(
+      'another to have the step',
+      async () => ![identity(busy), null].includes(await this.#holder()),
+      UNDER_WAY,
+    );
     await this.#expectUnderWay();
     process.kill(busy.pid, 'SIGCONT');
     await this.#goOn();
@@ -138,7 +148,9 @@ class Blows<Run> {
   async cutSessions(): Promise<void> {
     const busy = await this.#busyOf(this.#workers);
     const { rowCount } = await this.#stack.store.db.query(
-      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1', [identity(busy)]);
+      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1',
+      [identity(busy)],
+    );
     assert.ok(rowCount! > 0, 'there was no session to cut');
     await this.#expectUnderWay();
     await this.#goOn();
@@ -161,8 +173,8 @@ class Blows<Run> {
 
   /** Until some more of the work is done. */
   async #goOn(): Promise<void> {
-    const until = await this.#progress() + 1 + Math.floor(this.#random() * MAX_BETWEEN * this.#flow.size);
-    await waitFor(`progress of ${until}`, async () => await this.#progress() >= until, UNDER_WAY);
+    const until = (await this.#progress()) + 1 + Math.floor(this.#random() * MAX_BETWEEN * this.#flow.size);
+    await waitFor(`progress of ${until}`, async () => (await this.#progress()) >= until, UNDER_WAY);
   }
 
   /** The one that has the step, once some more is done. */
@@ -183,13 +195,13 @@ class Blows<Run> {
 
   async #expectUnderWay(): Promise<void> {
     assert.equal(await this.#flow.hasEnded(this.#stack, this.#run), false, 'the run was over');
-    assert.ok(await this.#progress() < this.#flow.size, 'the work was done');
+    assert.ok((await this.#progress()) < this.#flow.size, 'the work was done');
   }
 
   /** Which worker has the step, as far as Temporal knows: also for a while after it has died. */
   async #holder(): Promise<string | null> {
     const step = await this.#pendingStep();
-    return step?.state === STARTED ? step.lastWorkerIdentity ?? null : null;
+    return step?.state === STARTED ? (step.lastWorkerIdentity ?? null) : null;
   }
 
   /** Temporal names the last worker of a step also while it waits for the next one. */
@@ -204,7 +216,9 @@ type Watched = TestWorker & { exit: Exit | undefined };
 
 function watch(worker: TestWorker): Watched {
   const watched: Watched = { ...worker, exit: undefined };
-  void worker.ended.then((exit) => { watched.exit = exit; });
+  void worker.ended.then((exit) => {
+    watched.exit = exit;
+  });
   return watched;
 }
 

@@ -27,7 +27,10 @@ const RANDOM_KILLS = TRIES_ALL ? 3 : 1;
 /** Share of the boundaries that a run kills at. */
 export const KILLED_SHARE = 1 / 4;
 
-/** Copies of what was prepared: for the unbroken run, for random kills, and for the boundaries: one run may not come to all of them. */
+/**
+ * Copies of what was prepared: for the unbroken run, for random kills, and for the boundaries: one run may not come to
+ * all of them.
+ */
 const COPIES = TRIES_ALL ? 12 : 4;
 
 /** What a killed worker had goes on without the sweep. */
@@ -36,7 +39,10 @@ export const UNDER_KILL: WorkersOptions = { impatient: true, sweepSeconds: 60 };
 /** Waits for what must be hit in its midst. */
 export const UNDER_WAY: WaitOptions = { longestPauseMs: 30 };
 
-/** Ends worker after worker at boundaries drawn by the seed, and at random moments: the outcome is that of an unbroken run. */
+/**
+ * Ends worker after worker at boundaries drawn by the seed, and at random moments: the outcome is that of an unbroken
+ * run.
+ */
 export function survivesKills<Run, Ground>(flow: FlowUnderKill<Run, Ground>): void {
   describe(`${flow.name}, killed`, () => {
     const points = randomPoints(flow);
@@ -58,7 +64,7 @@ export function survivesKills<Run, Ground>(flow: FlowUnderKill<Run, Ground>): vo
       // All of them now: what a run reads may lie in the original, and nobody reads there while it is copied.
       while (copies.length < COPIES) copies.push(await copyStore(store));
       unbroken = inCopy((attempt) => attempt.outcome());
-      unbroken.catch(() => {});         // each test tells of it
+      unbroken.catch(() => {}); // each test tells of it
     });
 
     const some = `${boundaries.length} of ${flow.boundaries.length} boundaries (TEST_SEED=${TEST_SEED})`;
@@ -67,7 +73,7 @@ export function survivesKills<Run, Ground>(flow: FlowUnderKill<Run, Ground>): vo
       while (left.length > 0) {
         const before = left.length;
         const outcome = await inCopy(async (attempt) => {
-          while (left.length > 0 && await attempt.diesAt(left[0]!)) left.shift();
+          while (left.length > 0 && (await attempt.diesAt(left[0]!))) left.shift();
           return attempt.outcome();
         });
         expect(outcome).toEqual(await unbroken);
@@ -100,7 +106,7 @@ class Attempt<Run, Ground> {
 
   /** Begins once the first worker is started. */
   #run(): Promise<Run> {
-    return this.#begun ??= this.#flow.begin(this.#stack, this.#ground);
+    return (this.#begun ??= this.#flow.begin(this.#stack, this.#ground));
   }
 
   /** Whether a worker came to the boundary, and died of it, before the run was over. */
@@ -108,8 +114,10 @@ class Attempt<Run, Ground> {
     const worker = this.#stack.startWorker({ kill: { boundary: kill.name, hit: kill.hit } });
     const run = await this.#run();
     let exit: Awaited<TestWorker['ended']> | undefined;
-    void worker.ended.then((found) => { exit = found; });
-    await waitFor(`a kill at ${kill.name}`, async () => exit ?? await this.#flow.hasEnded(this.#stack, run));
+    void worker.ended.then((found) => {
+      exit = found;
+    });
+    await waitFor(`a kill at ${kill.name}`, async () => exit ?? (await this.#flow.hasEnded(this.#stack, run)));
     if (exit) {
       assert.equal(exit.signal, 'SIGKILL');
       await this.#expectUnderWay(run);
@@ -120,18 +128,22 @@ class Attempt<Run, Ground> {
   }
 
   /**
-   * Kills a worker when so much is committed, and more than the worker before it had committed. Where that one went so far beyond its own
-   * point that nothing more is committed before the run is over, there is nothing to kill.
+   * Kills a worker when so much is committed, and more than the worker before it had committed. Where that one went so
+   * far beyond its own point that nothing more is committed before the run is over, there is nothing to kill.
    */
   async dieAfter(point: number): Promise<void> {
     const worker = this.#stack.startWorker();
     const run = await this.#run();
     const before = await this.#flow.progress(this.#stack, run);
-    const reached = await waitFor(`progress of ${point}`, async () => {
-      const progress = await this.#flow.progress(this.#stack, run);
-      if (before >= point && await this.#flow.hasEnded(this.#stack, run)) return 'over';
-      return progress >= point && (progress > before || point === 0) && 'kill';
-    }, UNDER_WAY);
+    const reached = await waitFor(
+      `progress of ${point}`,
+      async () => {
+        const progress = await this.#flow.progress(this.#stack, run);
+        if (before >= point && (await this.#flow.hasEnded(this.#stack, run))) return 'over';
+        return progress >= point && (progress > before || point === 0) && 'kill';
+      },
+      UNDER_WAY,
+    );
     if (reached === 'over') return worker.stop();
     await worker.kill();
     await this.#expectUnderWay(run);
@@ -155,5 +167,7 @@ class Attempt<Run, Ground> {
 /** Points within the first four fifths of the work, so that there is some left to break; in their order. */
 function randomPoints({ name, size }: { name: string; size: number }): number[] {
   const random = randomFor(`moments of ${name}`);
-  return Array.from({ length: RANDOM_KILLS }, () => Math.floor(random() * size * 0.8)).toSorted((one, other) => one - other);
+  return Array.from({ length: RANDOM_KILLS }, () => Math.floor(random() * size * 0.8)).toSorted(
+    (one, other) => one - other,
+  );
 }

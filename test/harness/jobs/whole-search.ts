@@ -32,13 +32,19 @@ type Everywhere = {
   fileKeys?: { type: string; key: string }[];
 };
 
-/** Where anything of what is sought stands: in plain text or in whatever encoding, in any case of its letters, or as a plain hash. */
+/**
+ * Where anything of what is sought stands: in plain text or in whatever encoding, in any case of its letters, or as a
+ * plain hash.
+ */
 export async function searchEverywhere(everywhere: Everywhere, sought: Sought): Promise<Finding[]> {
   const findings = new Map<string, Finding>();
   for await (const { where, bytes } of pieces(everywhere)) {
     for (const { what, through } of await searchBytes(bytes, sought)) {
       const finding = { where: masked(where, sought), what, through };
-      findings.set(JSON.stringify([finding.where, what]), findings.get(JSON.stringify([finding.where, what])) ?? finding);
+      findings.set(
+        JSON.stringify([finding.where, what]),
+        findings.get(JSON.stringify([finding.where, what])) ?? finding,
+      );
     }
   }
   return [...findings.values()];
@@ -46,7 +52,14 @@ export async function searchEverywhere(everywhere: Everywhere, sought: Sought): 
 
 type Piece = { where: string; bytes: Buffer };
 
-async function* pieces({ db, secrets, files, folders = {}, temporal, fileKeys = [] }: Everywhere): AsyncGenerator<Piece> {
+async function* pieces({
+  db,
+  secrets,
+  files,
+  folders = {},
+  temporal,
+  fileKeys = [],
+}: Everywhere): AsyncGenerator<Piece> {
   if (db) yield* fieldsOfTables(db, secrets);
   if (files) yield* filesOf(files, fileKeys);
   for (const [name, place] of Object.entries(folders)) {
@@ -78,14 +91,17 @@ async function* filesUnder(name: string, folder: string, only = /(?:)/): AsyncGe
     const path = join(entry.parentPath, entry.name);
     const where = `${name}: ${path.slice(folder.length + 1)}`;
     yield { where, bytes: Buffer.from(where) };
-    const bytes = await readFile(path).catch(() => null);        // gone meanwhile
+    const bytes = await readFile(path).catch(() => null); // gone meanwhile
     if (bytes) yield { where, bytes };
   }
 }
 
 async function* historiesOf(temporal: Client): AsyncGenerator<Piece> {
   for await (const { workflowId, history } of allHistories(temporal)) {
-    yield { where: `history of ${workflowId}`, bytes: Buffer.from(protos.temporal.api.history.v1.History.encode(history).finish()) };
+    yield {
+      where: `history of ${workflowId}`,
+      bytes: Buffer.from(protos.temporal.api.history.v1.History.encode(history).finish()),
+    };
   }
 }
 
@@ -95,7 +111,8 @@ export async function searchBytes(bytes: Buffer, sought: Sought): Promise<Omit<F
   for await (const reading of readings(bytes)) {
     const text = reading.bytes.toString('latin1').toLowerCase();
     for (const [what, needles] of needlesOf(sought)) {
-      if (!found.has(what) && needles.some((needle) => text.includes(needle))) found.set(what, { what, through: reading.through });
+      if (!found.has(what) && needles.some((needle) => text.includes(needle)))
+        found.set(what, { what, through: reading.through });
     }
   }
   return [...found.values()];

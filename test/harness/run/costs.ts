@@ -2,7 +2,10 @@ import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 
-/** CPU seconds of a test file and of the processes that it starts; Postgres and Temporal serve all files, and are left out. */
+/**
+ * CPU seconds of a test file and of the processes that it starts; Postgres and Temporal serve all files, and are left
+ * out.
+ */
 export type Cost = { file: string; seconds: number };
 
 const DEAREST = 10;
@@ -21,7 +24,10 @@ export function takeCosts(): Cost[] {
   const path = process.env.TEST_COSTS;
   if (!path) return [];
   try {
-    return readFileSync(path, 'utf8').trimEnd().split('\n').map((line) => JSON.parse(line) as Cost);
+    return readFileSync(path, 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Cost);
   } catch {
     return [];
   } finally {
@@ -35,9 +41,11 @@ export function costLines(seconds: number, costs: readonly Cost[], root: string)
   const dearest = costs.toSorted((one, other) => other.seconds - one.seconds).slice(0, DEAREST);
   return [
     `CPU time of the run and all its processes: ${minutes(seconds)} minutes`,
-    ...costs.length > 0 ? [
-      `  of it ${minutes(ofFiles)} in test files with their workers, the rest in Postgres, Temporal and vitest; the dearest files:`,
-    ] : [],
+    ...(costs.length > 0
+      ? [
+          `  of it ${minutes(ofFiles)} in test files with their workers, the rest in Postgres, Temporal and vitest; the dearest files:`,
+        ]
+      : []),
     ...dearest.map((cost) => `${cost.seconds.toFixed(1).padStart(8)} s  ${relative(root, cost.file)}`),
   ];
 }

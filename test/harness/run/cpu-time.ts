@@ -22,8 +22,8 @@ function usageOf(pid: number | 'self'): Usage | null {
 }
 
 /**
- * Returns the CPU seconds of this process and of all its descendants, those that ended and were waited for included. Returns
- * null where there is no `/proc`.
+ * Returns the CPU seconds of this process and of all its descendants, those that ended and were waited for included.
+ * Returns null where there is no `/proc`.
  */
 export function cpuOfTree(): number | null {
   const own = usageOf('self');

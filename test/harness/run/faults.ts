@@ -14,7 +14,14 @@ const SOURCES = /^(?:worker|server)-.*\.log$/;
 
 type Owner = { log: string; file: string };
 type Expected = { step: string; file: string };
-type Line = { level?: string | number; msg?: string; activity?: string; route?: string; method?: string; errorClass?: string };
+type Line = {
+  level?: string | number;
+  msg?: string;
+  activity?: string;
+  route?: string;
+  method?: string;
+  errorClass?: string;
+};
 
 /** Says that the servers or workers of this test file write a log, by its name in the run's folder. */
 export function ownLog(log: string): void {
@@ -29,15 +36,23 @@ export function keepFault(line: Line): void {
   note(log, line);
 }
 
-/** Announces an internal error that this test file brings about: by the name of the step, or method and route of the request. */
+/**
+ * Announces an internal error that this test file brings about: by the name of the step, or method and route of the
+ * request.
+ */
 export function expectFault(step: string): void {
   note(EXPECTED_FILE, { step, file: currentFile() } satisfies Expected);
 }
 
-/** The internal errors in the logs of a folder that no test announced, each with the test file whose server or worker wrote it. */
+/**
+ * The internal errors in the logs of a folder that no test announced, each with the test file whose server or worker
+ * wrote it.
+ */
 export async function unexpectedFaults(folder: string): Promise<string[]> {
   const owners = Map.groupBy(await readLines<Owner>(folder, OWNERS_FILE), ({ log }) => log);
-  const expected = new Set((await readLines<Expected>(folder, EXPECTED_FILE)).map(({ step, file }) => `${file} ${step}`));
+  const expected = new Set(
+    (await readLines<Expected>(folder, EXPECTED_FILE)).map(({ step, file }) => `${file} ${step}`),
+  );
   const found = new Set<string>();
   for (const log of (await readdir(folder)).filter((name) => SOURCES.test(name))) {
     const files = (owners.get(log) ?? [{ file: 'a test that did not call ownLog' }]).map(({ file }) => file);
@@ -60,13 +75,16 @@ function readLine(line: string): Line | null {
   try {
     return JSON.parse(line) as Line;
   } catch {
-    return null;        // a process was killed while it wrote
+    return null; // a process was killed while it wrote
   }
 }
 
 async function readLines<T>(folder: string, name: string): Promise<T[]> {
   const text = await readFile(join(folder, name), 'utf8').catch(() => '');
-  return text.split('\n').filter(Boolean).map((line) => JSON.parse(line) as T);
+  return text
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as T);
 }
 
 function note(name: string, line: object): void {

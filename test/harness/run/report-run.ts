@@ -11,8 +11,11 @@ export function reportRun(): void {
   registry[REPORTED] = true;
   openCosts();
   const say = (line: string) => process.stderr.write(`${line}\n`);
-  say(TRIES_ALL ? `everything is tried (TEST_SEED=${TEST_SEED})`
-    : `TEST_SEED=${TEST_SEED} draws what this run tries; npm run test:all tries everything`);
+  say(
+    TRIES_ALL
+      ? `everything is tried (TEST_SEED=${TEST_SEED})`
+      : `TEST_SEED=${TEST_SEED} draws what this run tries; npm run test:all tries everything`,
+  );
   // All processes of the run have ended, and were waited for.
   process.once('exit', (code) => {
     const seconds = cpuOfTree();

@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 
 /**
- * The seed of a run of tests, and what it draws: a run tries a sample of what is exhaustive, and the next commit another
- * one. `npm run test:all` tries everything.
+ * The seed of a run of tests, and what it draws: a run tries a sample of what is exhaustive, and the next commit
+ * another one. `npm run test:all` tries everything.
  */
 
 /** Used outside a git repository. */
@@ -41,11 +41,14 @@ export function randomFor(purpose: string, seed = TEST_SEED): () => number {
 }
 
 /**
- * Returns about this share of `all` in its order, with at least one of each group that `groupsOf` names. Returns all of it
- * if the run tries everything.
+ * Returns about this share of `all` in its order, with at least one of each group that `groupsOf` names. Returns all of
+ * it if the run tries everything.
  */
 export function sampled<T>(
-  purpose: string, all: readonly T[], share: number, groupsOf: (item: T) => readonly string[] = () => [purpose],
+  purpose: string,
+  all: readonly T[],
+  share: number,
+  groupsOf: (item: T) => readonly string[] = () => [purpose],
   { seed = TEST_SEED, triesAll = TRIES_ALL } = {},
 ): T[] {
   if (triesAll) return [...all];
@@ -63,7 +66,9 @@ export function sampled<T>(
   return all.filter((item) => drawn.has(item));
 }
 
-/** Returns the size of a test's data, for a claim that holds at any size: `some`, or `all` if the run tries everything. */
+/**
+ * Returns the size of a test's data, for a claim that holds at any size: `some`, or `all` if the run tries everything.
+ */
 export function sampledSize(all: number, some: number): number {
   return TRIES_ALL ? all : some;
 }

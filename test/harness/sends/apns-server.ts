@@ -4,11 +4,32 @@ import { http2Server, type Http2Server, type Received } from './http2-server.ts'
 
 /** Apple's reasons with their statuses (Apple: Handling notification responses from APNs). */
 const STATUSES = {
-  BadCollapseId: 400, BadDeviceToken: 400, BadExpirationDate: 400, BadMessageId: 400, BadPriority: 400, BadTopic: 400,
-  DeviceTokenNotForTopic: 400, IdleTimeout: 400, InvalidPushType: 400, MissingTopic: 400, PayloadEmpty: 400, TopicDisallowed: 400,
-  BadCertificate: 403, BadCertificateEnvironment: 403, ExpiredProviderToken: 403, InvalidProviderToken: 403, MissingProviderToken: 403,
-  BadPath: 404, ExpiredToken: 410, Unregistered: 410, PayloadTooLarge: 413, TooManyProviderTokenUpdates: 429, TooManyRequests: 429,
-  InternalServerError: 500, ServiceUnavailable: 503, Shutdown: 503,
+  BadCollapseId: 400,
+  BadDeviceToken: 400,
+  BadExpirationDate: 400,
+  BadMessageId: 400,
+  BadPriority: 400,
+  BadTopic: 400,
+  DeviceTokenNotForTopic: 400,
+  IdleTimeout: 400,
+  InvalidPushType: 400,
+  MissingTopic: 400,
+  PayloadEmpty: 400,
+  TopicDisallowed: 400,
+  BadCertificate: 403,
+  BadCertificateEnvironment: 403,
+  ExpiredProviderToken: 403,
+  InvalidProviderToken: 403,
+  MissingProviderToken: 403,
+  BadPath: 404,
+  ExpiredToken: 410,
+  Unregistered: 410,
+  PayloadTooLarge: 413,
+  TooManyProviderTokenUpdates: 429,
+  TooManyRequests: 429,
+  InternalServerError: 500,
+  ServiceUnavailable: 503,
+  Shutdown: 503,
 } as const;
 export type ApnsReason = keyof typeof STATUSES;
 
@@ -34,7 +55,13 @@ const MAX_BYTES = 4_096;
 const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
 
 /** APNs over HTTP/2, by the certificate of an app or the key of a team, which refuses what the real one refuses. */
-export async function apnsServer({ key, cert, certificates = [], keys = [], now = Date.now }: ApnsSettings): Promise<ApnsServer> {
+export async function apnsServer({
+  key,
+  cert,
+  certificates = [],
+  keys = [],
+  now = Date.now,
+}: ApnsSettings): Promise<ApnsServer> {
   const fates = new Map<string, { reason: ApnsReason; timestamp?: number | undefined }>();
   const sent: ApnsServer['sent'] = [];
   const shown = new Map<string, { token: string; since: number }>();
@@ -46,7 +73,9 @@ export async function apnsServer({ key, cert, certificates = [], keys = [], now 
       const { kid, alg } = decodeProtectedHeader(token);
       const known = keys.find(({ keyId }) => keyId === kid);
       if (!known || alg !== 'ES256') return 'InvalidProviderToken';
-      const { payload: { iss, iat = 0 } } = await jwtVerify(token, createPublicKey(known.pem));
+      const {
+        payload: { iss, iat = 0 },
+      } = await jwtVerify(token, createPublicKey(known.pem));
       if (iss !== known.teamId) return 'InvalidProviderToken';
       const age = now() / 1_000 - iat;
       if (age > 3_600 || age < -300) return 'ExpiredProviderToken';
@@ -74,11 +103,13 @@ export async function apnsServer({ key, cert, certificates = [], keys = [], now 
   };
 
   const server = await http2Server({
-    key, cert, requestCert: true,
+    key,
+    cert,
+    requestCert: true,
     async answer(request) {
       const { path, headers, body } = request;
       const [, token = ''] = /^\/3\/device\/(.*)$/.exec(path) ?? [];
-      const reason = await credentialsError(request) ?? requestError(path, headers, body);
+      const reason = (await credentialsError(request)) ?? requestError(path, headers, body);
       const id = String(headers['apns-id'] ?? 'B0A0C0DE-0000-4000-8000-000000000000');
       if (reason) return refusal(id, reason);
       const fate = fates.get(token);
@@ -89,7 +120,8 @@ export async function apnsServer({ key, cert, certificates = [], keys = [], now 
     },
   });
   return {
-    ...server, sent,
+    ...server,
+    sent,
     fate(token, reason, timestamp) {
       if (reason === null) fates.delete(token);
       else fates.set(token, { reason, timestamp });
@@ -113,7 +145,8 @@ function requestError(path: string, headers: Received['headers'], body: Buffer):
 function refusal(id: string, reason: ApnsReason, timestamp?: number) {
   const status = STATUSES[reason];
   return {
-    status, headers: { 'apns-id': id, 'content-type': 'application/json' },
+    status,
+    headers: { 'apns-id': id, 'content-type': 'application/json' },
     body: JSON.stringify(status === 410 ? { reason, timestamp: timestamp ?? Date.now() } : { reason }),
   };
 }

@@ -1,20 +1,31 @@
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
-  constants, createSecureServer, type IncomingHttpHeaders, type OutgoingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream,
+  constants,
+  createSecureServer,
+  type IncomingHttpHeaders,
+  type OutgoingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
 } from 'node:http2';
 import { createServer as createHttp1Server } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import type { PeerCertificate, TLSSocket } from 'node:tls';
 import { onFileEnd } from '../core/clean-up.ts';
 
-export type Received = { path: string; headers: IncomingHttpHeaders; body: Buffer; certificate: PeerCertificate | null };
+export type Received = {
+  path: string;
+  headers: IncomingHttpHeaders;
+  body: Buffer;
+  certificate: PeerCertificate | null;
+};
 
 type Answered = { status: number; headers?: OutgoingHttpHeaders; body?: string };
 
 /**
- * What happens to a request instead of an answer: `drop`: the connection breaks once the request is there; `refuse`: its stream is
- * refused unread; `reset`: its stream ends; `goaway`: the connection takes no more, beginning with this request; `silence`: nothing.
+ * What happens to a request instead of an answer: `drop`: the connection breaks once the request is there; `refuse`:
+ * its stream is refused unread; `reset`: its stream ends; `goaway`: the connection takes no more, beginning with this
+ * request; `silence`: nothing.
  */
 export type Disruption = 'drop' | 'refuse' | 'reset' | 'goaway' | 'silence';
 
@@ -44,17 +55,31 @@ export type Http2Server = {
 };
 
 /** A real server for HTTP/2 over TLS on loopback. Ends with the test file. */
-export async function http2Server(
-  { key, cert, streams = 100, requestCert = false, http1Only = false, answer }: ServerSettings,
-): Promise<Http2Server> {
+export async function http2Server({
+  key,
+  cert,
+  streams = 100,
+  requestCert = false,
+  http1Only = false,
+  answer,
+}: ServerSettings): Promise<Http2Server> {
   const sessions = new Set<ServerHttp2Session>();
   const disruptions: Disruption[] = [];
   let connections = 0;
   let underWay = 0;
   let atOnce = 0;
   const server = http1Only
-    ? createHttp1Server({ key, cert }, (request, response) => void overHttp1(request, response, disruptions.shift(), answer))
-    : createSecureServer({ key, cert, settings: { maxConcurrentStreams: streams }, requestCert, rejectUnauthorized: false });
+    ? createHttp1Server(
+        { key, cert },
+        (request, response) => void overHttp1(request, response, disruptions.shift(), answer),
+      )
+    : createSecureServer({
+        key,
+        cert,
+        settings: { maxConcurrentStreams: streams },
+        requestCert,
+        rejectUnauthorized: false,
+      });
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
     connections += 1;
@@ -72,7 +97,9 @@ export async function http2Server(
     if (disruption === 'refuse') return stream.close(constants.NGHTTP2_REFUSED_STREAM);
     underWay += 1;
     atOnce = Math.max(atOnce, underWay);
-    stream.on('close', () => { underWay -= 1; });
+    stream.on('close', () => {
+      underWay -= 1;
+    });
     const chunks: Buffer[] = [];
     stream.on('data', (chunk: Buffer) => chunks.push(chunk));
     stream.on('end', () => {
@@ -85,17 +112,21 @@ export async function http2Server(
   await once(server, 'listening');
   const close = async () => {
     for (const socket of sockets) socket.destroy();
-    await new Promise<void>((resolve) => { server.close(() => resolve()); });
+    await new Promise<void>((resolve) => {
+      server.close(() => resolve());
+    });
   };
   onFileEnd(close);
   const { port } = server.address() as AddressInfo;
   return {
-    port, origin: `https://localhost:${port}`,
+    port,
+    origin: `https://localhost:${port}`,
     connections: () => connections,
     atOnce: () => atOnce,
     disrupt: (...next) => void disruptions.push(...next),
     goAway(reason) {
-      for (const session of sessions) session.goaway(constants.NGHTTP2_NO_ERROR, 0, Buffer.from(JSON.stringify({ reason })));
+      for (const session of sessions)
+        session.goaway(constants.NGHTTP2_NO_ERROR, 0, Buffer.from(JSON.stringify({ reason })));
     },
     close,
   };
@@ -105,7 +136,8 @@ function disrupt(stream: ServerHttp2Stream, disruption: Disruption): void {
   const { session } = stream;
   if (disruption === 'drop') session!.destroy();
   if (disruption === 'reset') stream.close(constants.NGHTTP2_INTERNAL_ERROR);
-  if (disruption === 'goaway') session!.goaway(constants.NGHTTP2_NO_ERROR, stream.id! - 2, Buffer.from('{"reason":"Shutdown"}'));
+  if (disruption === 'goaway')
+    session!.goaway(constants.NGHTTP2_NO_ERROR, stream.id! - 2, Buffer.from('{"reason":"Shutdown"}'));
 }
 
 async function reply(stream: ServerHttp2Stream, request: Received, answer: ServerSettings['answer']): Promise<void> {
@@ -116,13 +148,23 @@ async function reply(stream: ServerHttp2Stream, request: Received, answer: Serve
 }
 
 async function overHttp1(
-  request: IncomingMessage, response: ServerResponse, disruption: Disruption | undefined, answer: ServerSettings['answer'],
+  request: IncomingMessage,
+  response: ServerResponse,
+  disruption: Disruption | undefined,
+  answer: ServerSettings['answer'],
 ): Promise<void> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk as Buffer);
   if (disruption) return void request.socket.destroy();
-  const { status, headers = {}, body = '' } = await answer({
-    path: request.url ?? '', headers: request.headers as IncomingHttpHeaders, body: Buffer.concat(chunks), certificate: null,
+  const {
+    status,
+    headers = {},
+    body = '',
+  } = await answer({
+    path: request.url ?? '',
+    headers: request.headers as IncomingHttpHeaders,
+    body: Buffer.concat(chunks),
+    certificate: null,
   });
   response.writeHead(status, headers as Record<string, string>).end(body);
 }

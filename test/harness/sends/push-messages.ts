@@ -6,8 +6,19 @@ import type { PushMessage, PushPlatform } from '../../../domain/sends/push.ts';
 
 export function pushMessage(message: Partial<PushMessage> = {}): PushMessage {
   return {
-    id: randomUUID(), title: 'Your order', subtitle: null, body: 'It is on its way', deepLink: null, attachmentUrl: null, category: null,
-    sound: 'default', parameters: {}, ttlSeconds: 3_600, collapseKey: null, priority: 'high', ...message,
+    id: randomUUID(),
+    title: 'Your order',
+    subtitle: null,
+    body: 'It is on its way',
+    deepLink: null,
+    attachmentUrl: null,
+    category: null,
+    sound: 'default',
+    parameters: {},
+    ttlSeconds: 3_600,
+    collapseKey: null,
+    priority: 'high',
+    ...message,
   };
 }
 
@@ -20,16 +31,24 @@ export type ContextOptions = Partial<Omit<PushContext, 'allow' | 'limits' | 'pla
   platform?: PushPlatform;
 };
 
-export function pushContext(
-  { allow = 'localhost,127.0.0.1', pushServices = 'localhost', limits, platform = 'android', ...context }: ContextOptions = {},
-): PushContext {
+export function pushContext({
+  allow = 'localhost,127.0.0.1',
+  pushServices = 'localhost',
+  limits,
+  platform = 'android',
+  ...context
+}: ContextOptions = {}): PushContext {
   const read = readFetchAllow(allow);
   if (typeof read === 'string') throw new Error(read);
   const services = readPushServices(pushServices);
   if (typeof services === 'string') throw new Error(services);
   return {
-    app: { packageName: 'com.example.shop', certificate: null }, platform, allow: read, pushServices: services,
+    app: { packageName: 'com.example.shop', certificate: null },
+    platform,
+    allow: read,
+    pushServices: services,
     now: Date.now,
-    ...limits === undefined ? {} : { limits }, ...context,
+    ...(limits === undefined ? {} : { limits }),
+    ...context,
   };
 }

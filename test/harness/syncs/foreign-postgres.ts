@@ -11,7 +11,15 @@ export type ForeignPostgres = {
   db: Database;
   role: string;
   /** Of the connector `postgres`. */
-  settings: { host: string; port: number; database: string; user: string; password: string; tls: 'off'; schema: string };
+  settings: {
+    host: string;
+    port: number;
+    database: string;
+    user: string;
+    password: string;
+    tls: 'off';
+    schema: string;
+  };
 };
 
 /** A schema of its own in the test's database, with a user who may do everything there, as if it were another's. */
@@ -21,11 +29,22 @@ export async function foreignPostgres({ db, url }: TestStore): Promise<ForeignPo
   rememberSecret(password);
   await db.query(`CREATE ROLE ${role} LOGIN PASSWORD '${password}'`);
   await db.query(`CREATE SCHEMA "${schema.replaceAll('"', '""')}" AUTHORIZATION ${role}`);
-  onFileEnd(async () => { await db.query(`DROP OWNED BY ${role} CASCADE; DROP ROLE ${role}`); });
+  onFileEnd(async () => {
+    await db.query(`DROP OWNED BY ${role} CASCADE; DROP ROLE ${role}`);
+  });
   const { hostname, port, pathname } = new URL(url);
   return {
-    db, role,
-    settings: { host: hostname, port: Number(port), database: pathname.slice(1), user: role, password, tls: 'off', schema },
+    db,
+    role,
+    settings: {
+      host: hostname,
+      port: Number(port),
+      database: pathname.slice(1),
+      user: role,
+      password,
+      tls: 'off',
+      schema,
+    },
   };
 }
 
@@ -51,7 +70,9 @@ export async function tlsBefore(port: number, certificate: { key: string; cert: 
   await once(server, 'listening');
   onFileEnd(async () => {
     for (const socket of sockets) socket.destroy();
-    await new Promise<void>((resolve) => { server.close(() => resolve()); });
+    await new Promise<void>((resolve) => {
+      server.close(() => resolve());
+    });
   });
   return (server.address() as AddressInfo).port;
 }

@@ -3,15 +3,24 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
 /**
- * A Singer tap, run as a program, that says what a source may say of people: its state is an id, and it logs whom it reads. It gives the
- * records of `folder`/records.jsonl; where there is a `folder`/failure it quotes that and fails.
+ * A Singer tap, run as a program, that says what a source may say of people: its state is an id, and it logs whom it
+ * reads. It gives the records of `folder`/records.jsonl; where there is a `folder`/failure it quotes that and fails.
  */
 
 const { values } = parseArgs({
-  options: { config: { type: 'string' }, catalog: { type: 'string' }, state: { type: 'string' }, discover: { type: 'boolean' } },
+  options: {
+    config: { type: 'string' },
+    catalog: { type: 'string' },
+    state: { type: 'string' },
+    discover: { type: 'boolean' },
+  },
 });
 const { folder } = JSON.parse(readFileSync(values.config!, 'utf8')) as { folder: string };
-const schema = { properties: Object.fromEntries(['email', 'plan', 'score', 'tags'].map((name) => [name, { type: ['null', 'string'] }])) };
+const schema = {
+  properties: Object.fromEntries(
+    ['email', 'plan', 'score', 'tags'].map((name) => [name, { type: ['null', 'string'] }]),
+  ),
+};
 const say = (message: object) => process.stdout.write(`${JSON.stringify(message)}\n`);
 
 const failure = join(folder, 'failure');

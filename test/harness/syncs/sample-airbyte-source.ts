@@ -4,14 +4,17 @@ import { parseArgs } from 'node:util';
 
 /**
  * An Airbyte source, run as a program: it reads the records of `folder`/records.jsonl, which are in the order of
- * `changed_at`, and wants a token. What lies in `folder`/spoil it prints in their midst; where `folder`/busy lies, it says
- * for how many seconds it can't be asked.
+ * `changed_at`, and wants a token. What lies in `folder`/spoil it prints in their midst; where `folder`/busy lies, it
+ * says for how many seconds it can't be asked.
  */
 
 type Row = { id: number; changed_at: string };
 type StateMessage = { stream: { stream_state: { since: string } } };
 
-const { values, positionals: [verb] } = parseArgs({
+const {
+  values,
+  positionals: [verb],
+} = parseArgs({
   options: { config: { type: 'string' }, catalog: { type: 'string' }, state: { type: 'string' } },
   allowPositionals: true,
 });
@@ -34,7 +37,10 @@ const STREAM = {
 const DESCRIPTOR = { name: STREAM.name, namespace: STREAM.namespace };
 
 if (verb === 'spec') {
-  say({ type: 'SPEC', spec: { connectionSpecification: { type: 'object', required: ['folder', 'token'], properties: {} } } });
+  say({
+    type: 'SPEC',
+    spec: { connectionSpecification: { type: 'object', required: ['folder', 'token'], properties: {} } },
+  });
 } else {
   answer(readJson(values.config!) as { folder: string; token: string });
 }
@@ -58,16 +64,23 @@ function giveUp(seconds: string): void {
   const reset = Date.now() + Number(seconds) * 1_000;
   const reasons = [{ type: 'RATE_LIMITED', rate_limited: { quota_reset: reset } }];
   trace({ type: 'STREAM_STATUS', stream_status: { stream_descriptor: DESCRIPTOR, status: 'RUNNING', reasons } });
-  trace({ type: 'ERROR', error: { message: 'Rate limited', stack_trace: 'Traceback', failure_type: 'transient_error' } });
+  trace({
+    type: 'ERROR',
+    error: { message: 'Rate limited', stack_trace: 'Traceback', failure_type: 'transient_error' },
+  });
   process.exitCode = 1;
 }
 
 function read(folder: string): void {
   const { streams } = readJson(values.catalog!) as { streams: { stream: { name: string } }[] };
-  if (streams.length !== 1 || streams[0]!.stream.name !== STREAM.name) throw new Error('not the one stream is selected');
-  const state = values.state ? readJson(values.state) as StateMessage[] : [];
+  if (streams.length !== 1 || streams[0]!.stream.name !== STREAM.name)
+    throw new Error('not the one stream is selected');
+  const state = values.state ? (readJson(values.state) as StateMessage[]) : [];
   const since = state[0]?.stream.stream_state.since ?? '';
-  const rows = readFileSync(join(folder, 'records.jsonl'), 'utf8').split('\n').filter(Boolean).map((line) => JSON.parse(line) as Row);
+  const rows = readFileSync(join(folder, 'records.jsonl'), 'utf8')
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as Row);
   process.stdout.write('a library greets\n');
   for (const [nth, row] of rows.filter(({ changed_at: at }) => at >= since).entries()) {
     say({ type: 'RECORD', record: { ...DESCRIPTOR, stream: STREAM.name, data: row, emitted_at: 0 } });
@@ -84,7 +97,7 @@ function passed({ changed_at: since }: Row): void {
 }
 
 function trace(value: unknown): void {
-  say({ type: 'TRACE', trace: { emitted_at: 0, ...value as object } });
+  say({ type: 'TRACE', trace: { emitted_at: 0, ...(value as object) } });
 }
 
 function say(message: unknown): void {

@@ -30,11 +30,14 @@ export async function sampleRecords(kind: Command['kind'], file: string, stream:
   const wrong = `zqtoken-${kind}-wrong`;
   for (const secret of [token, wrong]) rememberSecret(secret);
   const records = Array.from({ length: COUNT }, (_, nth) => row(nth));
-  const write = (rows: SampleRow[]) => writeFile(join(folder, 'records.jsonl'), rows.map((one) => JSON.stringify(one)).join('\n'));
+  const write = (rows: SampleRow[]) =>
+    writeFile(join(folder, 'records.jsonl'), rows.map((one) => JSON.stringify(one)).join('\n'));
   await write(records);
   await writeFile(join(folder, 'token'), token);
   return {
-    folder, stream, records,
+    folder,
+    stream,
+    records,
     cursorField: 'changed_at',
     settings: { tap: 'sample', config: { folder, token } },
     wrong: { settings: { tap: 'sample', config: { folder, token: wrong } }, says: /the token \*\*\* is wrong/ },

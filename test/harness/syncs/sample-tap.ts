@@ -3,9 +3,10 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 
 /**
- * A Singer tap, run as a program: it reads the records of `folder`/records.jsonl, which are in the order of `changed_at`,
- * and wants a token. What lies in `folder`/spoil it prints in their midst. By `folder`/said.json it tells of another schema while
- * it reads, and gives each record more fields; in `folder`/discoveries there is a dot for each time that it was asked to discover.
+ * A Singer tap, run as a program: it reads the records of `folder`/records.jsonl, which are in the order of
+ * `changed_at`, and wants a token. What lies in `folder`/spoil it prints in their midst. By `folder`/said.json it tells
+ * of another schema while it reads, and gives each record more fields; in `folder`/discoveries there is a dot for each
+ * time that it was asked to discover.
  */
 
 type Mark = { breadcrumb: string[]; metadata: Record<string, unknown> };
@@ -15,7 +16,10 @@ type Said = { schema: object; more: object };
 
 const { values } = parseArgs({
   options: {
-    config: { type: 'string' }, catalog: { type: 'string' }, properties: { type: 'string' }, state: { type: 'string' },
+    config: { type: 'string' },
+    catalog: { type: 'string' },
+    properties: { type: 'string' },
+    state: { type: 'string' },
     discover: { type: 'boolean' },
   },
 });
@@ -31,13 +35,18 @@ const SCHEMA = {
 };
 
 if (readFileSync(join(config.folder, 'token'), 'utf8') !== config.token) {
-  process.stderr.write(`INFO reading ${config.folder}\nCRITICAL the token ${config.token} is wrong\n(look at https://example.com/)\n`);
+  process.stderr.write(
+    `INFO reading ${config.folder}\nCRITICAL the token ${config.token} is wrong\n(look at https://example.com/)\n`,
+  );
   process.exitCode = 1;
 } else if (values.discover) {
   appendFileSync(join(config.folder, 'discoveries'), '.');
   process.stdout.write(JSON.stringify({ streams: [entry('people', ['changed_at']), entry('pets', [])] }, null, 2));
 } else {
-  sync(readJson(values.catalog ?? values.properties!) as Catalog, values.state ? readJson(values.state) as { since: string } : null);
+  sync(
+    readJson(values.catalog ?? values.properties!) as Catalog,
+    values.state ? (readJson(values.state) as { since: string }) : null,
+  );
 }
 
 function entry(stream: string, keys: string[]): unknown {
@@ -54,14 +63,15 @@ function sync({ streams }: Catalog, state: { since: string } | null): void {
   const lines = readFileSync(join(config.folder, 'records.jsonl'), 'utf8').split('\n').filter(Boolean);
   const rows = lines.map((line) => JSON.parse(line) as Row);
   const path = join(config.folder, 'said.json');
-  const { schema, more } = existsSync(path) ? readJson(path) as Said : { schema: SCHEMA, more: {} };
+  const { schema, more } = existsSync(path) ? (readJson(path) as Said) : { schema: SCHEMA, more: {} };
   say({ type: 'SCHEMA', stream: 'people', schema, key_properties: ['id'] });
   const since = state?.since ?? '';
   for (const [nth, row] of rows.filter(({ changed_at: at }) => at >= since).entries()) {
     say({ type: 'RECORD', stream: 'people', record: { ...row, ...more } });
     if (nth % 1_000 === 999) say({ type: 'STATE', value: { since: row.changed_at } });
     if (nth % 1_000 === 500) say({ type: 'RECORD', stream: 'pets', record: { id: nth } });
-    if (nth === 700 && existsSync(join(config.folder, 'spoil'))) process.stdout.write(readFileSync(join(config.folder, 'spoil')));
+    if (nth === 700 && existsSync(join(config.folder, 'spoil')))
+      process.stdout.write(readFileSync(join(config.folder, 'spoil')));
   }
   if (rows.length > 0) say({ type: 'STATE', value: { since: rows.at(-1)!.changed_at } });
   say({ type: 'ACTIVATE_VERSION', stream: 'people', version: 1 });

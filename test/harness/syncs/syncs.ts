@@ -10,9 +10,18 @@ import { type ForeignPostgres, foreignPostgres } from './foreign-postgres.ts';
 
 /** Asks a server as the world's user, and gives what it answered; a refusal is an error. */
 export async function ask<T>(
-  app: FastifyInstance, world: World, method: 'GET' | 'POST' | 'PUT' | 'DELETE', url: string, payload?: object,
+  app: FastifyInstance,
+  world: World,
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE',
+  url: string,
+  payload?: object,
 ): Promise<T> {
-  const reply = await app.inject({ method, url, headers: { authorization: `Token ${world.token}` }, ...(payload ? { payload } : {}) });
+  const reply = await app.inject({
+    method,
+    url,
+    headers: { authorization: `Token ${world.token}` },
+    ...(payload ? { payload } : {}),
+  });
   if (reply.statusCode !== 200) throw new Error(`${method} ${url} was refused: ${reply.body}`);
   return (reply.json() as { result: T }).result;
 }
@@ -27,7 +36,9 @@ export type Shop = ForeignPostgres & {
 export async function openShop(stack: Stack, world: World, name = 'Shop'): Promise<Shop> {
   const foreign = await foreignPostgres(stack.store);
   const { identifier: connection } = await ask<{ identifier: string }>(stack.app, world, 'POST', '/api/connections', {
-    name, connector: 'postgres', settings: { ...foreign.settings, lag_seconds: 0 },
+    name,
+    connector: 'postgres',
+    settings: { ...foreign.settings, lag_seconds: 0 },
   });
   const schema = foreign.settings.schema.replaceAll('"', '""');
   return { ...foreign, connection, table: (table) => `"${schema}"."${table}"` };
@@ -36,12 +47,17 @@ export async function openShop(stack: Stack, world: World, name = 'Shop'): Promi
 /** Makes a sync, and returns its identifier. */
 export async function makeSync(stack: Stack, world: World, definition: object): Promise<string> {
   const name = `Sync ${Math.random().toString(36).slice(2)}`;
-  return (await ask<{ identifier: string }>(stack.app, world, 'POST', '/api/syncs', { name, ...definition })).identifier;
+  return (await ask<{ identifier: string }>(stack.app, world, 'POST', '/api/syncs', { name, ...definition }))
+    .identifier;
 }
 
 /** Asks for a run, and returns its identifier. */
 export async function askForRun(
-  stack: Stack, world: World, sync: string, body: object = {}, how: 'run' | 'dry_run' = 'run',
+  stack: Stack,
+  world: World,
+  sync: string,
+  body: object = {},
+  how: 'run' | 'dry_run' = 'run',
 ): Promise<string> {
   return (await ask<{ run_id: string }>(stack.app, world, 'POST', `/api/syncs/${sync}/${how}`, body)).run_id;
 }
@@ -56,7 +72,11 @@ export function runEnded({ db }: TestStore, world: World, identifier: string): P
 
 /** Asks for a run and waits for its end. */
 export async function runSync(
-  stack: Stack, world: World, sync: string, body: object = {}, how: 'run' | 'dry_run' = 'run',
+  stack: Stack,
+  world: World,
+  sync: string,
+  body: object = {},
+  how: 'run' | 'dry_run' = 'run',
 ): Promise<SyncRun> {
   return runEnded(stack.store, world, await askForRun(stack, world, sync, body, how));
 }

@@ -24,10 +24,25 @@ export async function makeTrackedWorld(store: TestStore): Promise<TrackedWorld> 
 }
 
 const NO_CONTEXT: TrackedContext = {
-  appNamespace: null, appVersion: null, sdkVersion: null, platform: null, osVersion: null, deviceType: null, deviceModel: null,
-  idiom: null, carrier: null, country: null, lang: null, city: null, latitude: null, longitude: null, utcOffset: null, timezone: null,
+  appNamespace: null,
+  appVersion: null,
+  sdkVersion: null,
+  platform: null,
+  osVersion: null,
+  deviceType: null,
+  deviceModel: null,
+  idiom: null,
+  carrier: null,
+  country: null,
+  lang: null,
+  city: null,
+  latitude: null,
+  longitude: null,
+  utcOffset: null,
+  timezone: null,
   pushToken: null,
-  optIn: null, optOut: null,
+  optIn: null,
+  optOut: null,
 };
 
 /** The start of what sample calls tell of. */
@@ -37,25 +52,52 @@ export function sampleEvent(name: string, event: Partial<TrackedEvent> = {}): Tr
   return { logType: 2, name, detail: null, fingerprint: null, crashTitle: null, transition: null, ...event };
 }
 
-export type SampleCall = Partial<Omit<IngestedCall, 'context'>> & { second?: number; context?: Partial<TrackedContext> };
+export type SampleCall = Partial<Omit<IngestedCall, 'context'>> & {
+  second?: number;
+  context?: Partial<TrackedContext>;
+};
 
 /** A call of the world's app, by default a track of one device without a user, `second` seconds after SAMPLE_START. */
 export function sampleCall({ app, sor }: TrackedWorld, { second = 0, context, ...call }: SampleCall): IngestedCall {
   return {
-    index: 0, messageId: null, type: 'track', happenedAt: SAMPLE_START + second * 1000, note: null, userId: null, deviceId: personId(1),
-    event: sampleEvent('Tapped'), traits: [], previousId: null, appId: app.id, sorId: sor.id, sessionTimeout: 120,
-    ...call, context: { ...NO_CONTEXT, ...context },
+    index: 0,
+    messageId: null,
+    type: 'track',
+    happenedAt: SAMPLE_START + second * 1000,
+    note: null,
+    userId: null,
+    deviceId: personId(1),
+    event: sampleEvent('Tapped'),
+    traits: [],
+    previousId: null,
+    appId: app.id,
+    sorId: sor.id,
+    sessionTimeout: 120,
+    ...call,
+    context: { ...NO_CONTEXT, ...context },
   };
 }
 
 /** As a server takes them in. */
-export async function takeIn(store: Pick<TestStore, 'db' | 'secrets'>, { entity }: World, calls: IngestedCall[]): Promise<CallOutcome[]> {
-  await ensurePartitions(store.db, calls.map(({ happenedAt }) => happenedAt));
+export async function takeIn(
+  store: Pick<TestStore, 'db' | 'secrets'>,
+  { entity }: World,
+  calls: IngestedCall[],
+): Promise<CallOutcome[]> {
+  await ensurePartitions(
+    store.db,
+    calls.map(({ happenedAt }) => happenedAt),
+  );
   await insertNewDefinitions(store.db, store.secrets, entity.id, calls);
   return write(store.db, (tx) => ingestHeld(tx, store.secrets, entity.id, calls), INGESTING);
 }
 
 /** The entity must be there. */
-export async function ingestHeld(tx: Tx, secrets: Secrets, entityId: number, calls: IngestedCall[]): Promise<CallOutcome[]> {
+export async function ingestHeld(
+  tx: Tx,
+  secrets: Secrets,
+  entityId: number,
+  calls: IngestedCall[],
+): Promise<CallOutcome[]> {
   return ingestCalls(tx, secrets, entityId, calls, (await holdEntity(tx, entityId))!);
 }

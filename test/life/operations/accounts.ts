@@ -9,7 +9,9 @@ export const accountOperations: LifeOperations = {
   login: {
     call: ({ entity }) => ({ body: { ...ADMIN, entity: entity.identifier } }),
     expects: 'ok',
-    done({ result }, { entity }) { entity.add('session', { id: (result as { auth_token: string }).auth_token }); },
+    done({ result }, { entity }) {
+      entity.add('session', { id: (result as { auth_token: string }).auth_token });
+    },
   },
   logout: {
     ...remove('session'),
@@ -30,11 +32,16 @@ export const accountOperations: LifeOperations = {
   mailPasswordReset: about('user'),
   resendInvitation: about('invitation'),
   withdrawInvitation: remove('invitation'),
-  acceptInvitation: call(() => ({ body: { token: 'no-link-of-ours', password: 'long enough', first_name: 'Ada', last_name: 'B' } })),
+  acceptInvitation: call(() => ({
+    body: { token: 'no-link-of-ours', password: 'long enough', first_name: 'Ada', last_name: 'B' },
+  })),
   requestPasswordReset: call(() => ({ body: { email: ADMIN.email } })),
   resetPassword: call(() => ({ body: { token: 'no-link-of-ours', password: 'long enough' } })),
   openInvitationPage: call(noLink),
-  submitInvitationPage: call(() => ({ ...noLink(), body: { password: 'long enough', first_name: 'Ada', last_name: '' } })),
+  submitInvitationPage: call(() => ({
+    ...noLink(),
+    body: { password: 'long enough', first_name: 'Ada', last_name: '' },
+  })),
   submitForgottenPasswordPage: call(() => ({ body: { email: ADMIN.email } })),
   openPasswordResetPage: call(noLink),
   submitPasswordResetPage: call(() => ({ ...noLink(), body: { password: 'long enough' } })),

@@ -1,4 +1,13 @@
-import { about, type Draw, list, type LifeOperation, type LifeOperations, make, read, remove } from '../life-operation.ts';
+import {
+  about,
+  type Draw,
+  list,
+  type LifeOperation,
+  type LifeOperations,
+  make,
+  read,
+  remove,
+} from '../life-operation.ts';
 
 /** Apps, groups, keys, certificates, labels and the data wallet. */
 
@@ -17,7 +26,8 @@ function walletPart(name: string, many: string, body: (draw: Draw) => object): L
 }
 
 /** Technical names have letters alone. */
-const technical = (draw: Draw) => `part_${[...String(draw.life.nextOrdinal())].map((digit) => 'abcdefghij'[Number(digit)]).join('')}`;
+const technical = (draw: Draw) =>
+  `part_${[...String(draw.life.nextOrdinal())].map((digit) => 'abcdefghij'[Number(digit)]).join('')}`;
 const says = (draw: Draw) => ({ technical_name: technical(draw), title: { en: 'Another' } });
 const languages = () => ({ body: { languages: [{ identifier: 'fr' }, { identifier: 'en' }] } });
 
@@ -25,17 +35,27 @@ export const appOperations: LifeOperations = {
   listApps: list((draw) => ({ query: draw.chance(0.5) ? { unwanted: true } : {} })),
   viewApp: read('app'),
   createApp: make({ kind: 'app' }, (draw) => ({
-    body: { name: draw.name('App'), package_name: `com.example.app${draw.life.nextOrdinal()}`, app_type: 'Android App' },
+    body: {
+      name: draw.name('App'),
+      package_name: `com.example.app${draw.life.nextOrdinal()}`,
+      app_type: 'Android App',
+    },
   })),
   updateApp: {
     call(draw) {
       const item = draw.spare('app');
-      const named = { name: draw.name('App'), package_name: `com.example.app${draw.life.nextOrdinal()}`, app_type: 'Android App' };
+      const named = {
+        name: draw.name('App'),
+        package_name: `com.example.app${draw.life.nextOrdinal()}`,
+        app_type: 'Android App',
+      };
       return { item, body: { ...named, session_timeout: draw.of([60, 120]) } };
     },
   },
   viewAppGroup: read('app group'),
-  createAppGroup: make({ kind: 'app group' }, (draw) => ({ body: { name: draw.name('Group'), apps: [draw.item('app').id] } })),
+  createAppGroup: make({ kind: 'app group' }, (draw) => ({
+    body: { name: draw.name('Group'), apps: [draw.item('app').id] },
+  })),
   updateAppGroup: about('app group', (draw) => ({ body: { name: draw.name('Group'), apps: [draw.item('app').id] } })),
   deleteAppGroup: remove('app group'),
   listApiKeys: read('app'),
@@ -50,13 +70,22 @@ export const appOperations: LifeOperations = {
   // The sandbox needs no certificate: what a walk sends is none.
   createPushCertificate: about('app', () => ({ body: { x509_pem: 'no certificate', pkey_pem: 'no key' } })),
   updatePushCertificate: about('push certificate', () => ({ body: { revoked: true } })),
-  viewPushProvider: about('app', (draw, { id }) => ({ params: { app_identifier: id, platform: draw.of(['ios', 'android', 'web']) } }),
-    { expects: 'ok' }),
-  updatePushProvider: about('app', (draw, { id }) => (
-    { params: { app_identifier: id, platform: draw.of(['ios', 'android', 'web']) }, body: { provider: 'sandbox' } })),
-  deletePushProvider: about('app', (draw, { id }) => ({ params: { app_identifier: id, platform: draw.of(['ios', 'android', 'web']) } })),
+  viewPushProvider: about(
+    'app',
+    (draw, { id }) => ({ params: { app_identifier: id, platform: draw.of(['ios', 'android', 'web']) } }),
+    { expects: 'ok' },
+  ),
+  updatePushProvider: about('app', (draw, { id }) => ({
+    params: { app_identifier: id, platform: draw.of(['ios', 'android', 'web']) },
+    body: { provider: 'sandbox' },
+  })),
+  deletePushProvider: about('app', (draw, { id }) => ({
+    params: { app_identifier: id, platform: draw.of(['ios', 'android', 'web']) },
+  })),
   checkPush: about('app', () => ({ body: {} })),
-  createLabel: make({ kind: 'label', id: ({ name }: { name: string }) => name }, (draw) => ({ body: { name: draw.name('Label') } })),
+  createLabel: make({ kind: 'label', id: ({ name }: { name: string }) => name }, (draw) => ({
+    body: { name: draw.name('Label') },
+  })),
   renameLabel: {
     call(draw) {
       const item = draw.spare('label');
@@ -74,6 +103,14 @@ export const appOperations: LifeOperations = {
   patchWalletLanguages: about('app', languages),
   ...walletPart('LegalText', 'LegalTexts', (draw) => ({ ...says(draw), text: { en: 'Text' } })),
   ...walletPart('DataCategory', 'DataCategories', (draw) => ({ ...says(draw), description: { en: 'What it is' } })),
-  ...walletPart('Recipient', 'Recipients', (draw) => ({ technical_name: technical(draw), display_name: 'Another', data_elements: [] })),
-  ...walletPart('Purpose', 'Purposes', (draw) => ({ ...says(draw), description: { en: 'What for' }, data_elements: [] })),
+  ...walletPart('Recipient', 'Recipients', (draw) => ({
+    technical_name: technical(draw),
+    display_name: 'Another',
+    data_elements: [],
+  })),
+  ...walletPart('Purpose', 'Purposes', (draw) => ({
+    ...says(draw),
+    description: { en: 'What for' },
+    data_elements: [],
+  })),
 };

@@ -16,21 +16,33 @@ export const attributeOperations: LifeOperations = {
   viewCustomerAttribute: about('attribute'),
   createCustomerAttribute: make({ kind: 'attribute' }, (draw) => ({
     body: {
-      sor_id: draw.item('sor').id, key: `colour_${draw.life.nextOrdinal()}`, value_type: draw.of(['String', 'Number', 'Set']),
+      sor_id: draw.item('sor').id,
+      key: `colour_${draw.life.nextOrdinal()}`,
+      value_type: draw.of(['String', 'Number', 'Set']),
       sensitive: draw.chance(0.5),
     },
   })),
   updateCustomerAttribute: {
     call: (draw) => ({
       item: draw.spare('attribute'),
-      body: { label: draw.name('Label'), disabled: draw.chance(0.5), ...draw.chance(0.2) && { value_type: draw.of(['String', 'Number']) } },
+      body: {
+        label: draw.name('Label'),
+        disabled: draw.chance(0.5),
+        ...(draw.chance(0.2) && { value_type: draw.of(['String', 'Number']) }),
+      },
     }),
   },
   deleteCustomerAttribute: remove('attribute'),
-  readAttributeValues: about('sor', (draw, { id }) => ({ query: { sor_id: id, ...customer(draw), with_validity_dates: true } })),
+  readAttributeValues: about('sor', (draw, { id }) => ({
+    query: { sor_id: id, ...customer(draw), with_validity_dates: true },
+  })),
   readCustomerAttributeValues: about('sor', (draw, { id }) => ({ query: { sor_id: id, ...customer(draw) } })),
   listCustomerProfiles: list((draw) => ({
-    query: draw.of([{}, { customer_ids: draw.person().userId }, { updated_since: new Date(Date.now() - 60_000).toISOString() }]),
+    query: draw.of([
+      {},
+      { customer_ids: draw.person().userId },
+      { updated_since: new Date(Date.now() - 60_000).toISOString() },
+    ]),
   })),
   viewCustomerProfile: call((draw) => ({ params: { customer_id: draw.person().userId } }), { expects: 'ok' }),
 };

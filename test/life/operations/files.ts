@@ -1,5 +1,13 @@
 import type { Item } from '../life.ts';
-import { about, type Answer, type Call, call, type Draw, type LifeOperation, type LifeOperations } from '../life-operation.ts';
+import {
+  about,
+  type Answer,
+  type Call,
+  call,
+  type Draw,
+  type LifeOperation,
+  type LifeOperations,
+} from '../life-operation.ts';
 import { days } from './analytics.ts';
 
 /** File exports of all kinds, as sheets and CSV, and the fetching of what they built. */
@@ -14,13 +22,21 @@ function noteFile({ result }: Answer, { entity }: Draw): void {
 }
 
 /** Both forms of an export, about an object of this kind or about none. */
-function fileExport(id: string, kind: string | null, query: (draw: Draw, item: Item) => Query = () => ({})): LifeOperations {
+function fileExport(
+  id: string,
+  kind: string | null,
+  query: (draw: Draw, item: Item) => Query = () => ({}),
+): LifeOperations {
   const form = (isFormatted: boolean): LifeOperation => ({
     weight: isFormatted ? 1.5 : 0.7,
     call(draw) {
       const item = kind === null ? { id: '' } : draw.item(kind);
-      const asked = { ...query(draw, item), ...draw.chance(0.9) ? { skip_email: true } : {} };
-      return { ...kind === null ? {} : { item }, ...isFormatted ? { params: { format: draw.of(FORMATS) } } : {}, query: asked };
+      const asked = { ...query(draw, item), ...(draw.chance(0.9) ? { skip_email: true } : {}) };
+      return {
+        ...(kind === null ? {} : { item }),
+        ...(isFormatted ? { params: { format: draw.of(FORMATS) } } : {}),
+        query: asked,
+      };
     },
     done: noteFile,
   });
@@ -35,14 +51,22 @@ export const fileOperations: LifeOperations = {
   ...fileExport('exportDevices', 'app', (draw) => draw.of([{}, { device_ids: draw.person().deviceId }])),
   ...fileExport('exportSegmentDevices', 'segment'),
   ...fileExport('exportLocations', 'app'),
-  ...fileExport('exportCustomerProfiles', null, (draw) => (
-    { sor_identifiers: draw.entity.sor.identifier, ...draw.chance(0.3) ? { customer_ids: draw.person().userId } : {} })),
+  ...fileExport('exportCustomerProfiles', null, (draw) => ({
+    sor_identifiers: draw.entity.sor.identifier,
+    ...(draw.chance(0.3) ? { customer_ids: draw.person().userId } : {}),
+  })),
   ...fileExport('exportPerformance', 'app', (_draw, { id }) => ({ apps: id, ...days() })),
   ...fileExport('exportDownloadMetrics', 'app', days),
   ...fileExport('exportEventCounts', 'app', (_draw, { id }) => ({ app: id, ...days() })),
-  ...fileExport('exportEventDetails', 'event definition', (draw, { id }) => (
-    { app: draw.entity.app.identifier, event_id: id, ...days() })),
-  ...fileExport('exportCrashOccurrences', 'crash', (_draw, { id }) => ({ id, date: new Date().toISOString().slice(0, 10) })),
+  ...fileExport('exportEventDetails', 'event definition', (draw, { id }) => ({
+    app: draw.entity.app.identifier,
+    event_id: id,
+    ...days(),
+  })),
+  ...fileExport('exportCrashOccurrences', 'crash', (_draw, { id }) => ({
+    id,
+    date: new Date().toISOString().slice(0, 10),
+  })),
   ...fileExport('exportCampaigns', null),
   downloadFile: {
     ...about('file', (_draw, { id }) => {
@@ -53,7 +77,8 @@ export const fileOperations: LifeOperations = {
   },
   reportCampaignLogs: call(({ entity }) => ({
     query: {
-      apps: entity.app.identifier, from: new Date(Date.now() - 3_600_000).toISOString(),
+      apps: entity.app.identifier,
+      from: new Date(Date.now() - 3_600_000).toISOString(),
       till: new Date(Date.now() - 1_000).toISOString(),
     },
   })),

@@ -1,5 +1,15 @@
 import {
-  about, type Answer, type Call, call, type Draw, list, type LifeOperation, type LifeOperations, make, mustHold, remove,
+  about,
+  type Answer,
+  type Call,
+  call,
+  type Draw,
+  list,
+  type LifeOperation,
+  type LifeOperations,
+  make,
+  mustHold,
+  remove,
 } from '../life-operation.ts';
 import { PEOPLE } from '../people.ts';
 
@@ -25,9 +35,15 @@ type Shown = { progress: { survivors: Record<string, number> }; state: string; t
 
 /** One that is treated has nothing left. */
 function checkRequest({ result }: Answer, _draw: Draw, { item }: Call): void {
-  const { state, type, progress: { survivors } } = result as Shown;
-  mustHold(state !== 'treated' || type !== 'delete' || Object.keys(survivors).length === 0,
-    `request ${item!.id} is treated, and names survivors: ${JSON.stringify(survivors)}`);
+  const {
+    state,
+    type,
+    progress: { survivors },
+  } = result as Shown;
+  mustHold(
+    state !== 'treated' || type !== 'delete' || Object.keys(survivors).length === 0,
+    `request ${item!.id} is treated, and names survivors: ${JSON.stringify(survivors)}`,
+  );
 }
 
 /** The archives of an access request. */
@@ -59,7 +75,12 @@ export const gdprOperations: LifeOperations = {
   listGdprRequests: list((draw) => ({ query: draw.of([{}, { type: 'delete' }, { state: 'waiting' }]) })),
   viewGdprRequest: { ...about('request'), weight: 4, done: checkRequest },
   approveGdprRequest: { ...decide, weight: 0.3 },
-  declineGdprRequest: { ...decide, done(_, { entity }, { item }) { entity.items('waiting request').delete(item!); } },
+  declineGdprRequest: {
+    ...decide,
+    done(_, { entity }, { item }) {
+      entity.items('waiting request').delete(item!);
+    },
+  },
   listGdprIdentifiers: about('request'),
   previewUserIdentifiers: call(byUser),
   listGdprReceipts: about('request'),
@@ -69,7 +90,8 @@ export const gdprOperations: LifeOperations = {
     return { params: { request_id: request, ordinal, signature } };
   }),
   createGdprHold: {
-    ...make({ kind: 'hold' }, (draw) => ({ body: { user_id: draw.person().userId, reason: 'a dispute' } })), weight: 0.5,
+    ...make({ kind: 'hold' }, (draw) => ({ body: { user_id: draw.person().userId, reason: 'a dispute' } })),
+    weight: 0.5,
   },
   releaseGdprHold: { ...remove('hold'), weight: 2 },
   listAliases: call(byUser),

@@ -1,5 +1,16 @@
 import {
-  about, type Answer, type Call, call, cancel, type Draw, type LifeOperation, type LifeOperations, make, mustHold, read, remove,
+  about,
+  type Answer,
+  type Call,
+  call,
+  cancel,
+  type Draw,
+  type LifeOperation,
+  type LifeOperations,
+  make,
+  mustHold,
+  read,
+  remove,
 } from '../life-operation.ts';
 import { PEOPLE } from '../people.ts';
 import { drawFilters } from './analytics.ts';
@@ -8,8 +19,15 @@ import { drawFilters } from './analytics.ts';
 
 export function campaignBody({ entity }: Pick<Draw, 'entity'>, name: string, others: Record<string, unknown> = {}) {
   return {
-    name, type: 'transactional', source: 'API', app_id: entity.app.identifier, includes_push: true, includes_inapp: false,
-    start_date: 'now', params: { push_title: 'Shop', push_message: 'Hello *@name|there@*, order *@order@* leaves' }, ...others,
+    name,
+    type: 'transactional',
+    source: 'API',
+    app_id: entity.app.identifier,
+    includes_push: true,
+    includes_inapp: false,
+    start_date: 'now',
+    params: { push_title: 'Shop', push_message: 'Hello *@name|there@*, order *@order@* leaves' },
+    ...others,
   };
 }
 
@@ -20,11 +38,17 @@ function drawCampaign(draw: Draw) {
     () => campaignBody(draw, name),
     () => campaignBody(draw, name, { type: 'classic', params }),
     () => campaignBody(draw, name, { type: 'classic', params, filters: drawFilters(draw) }),
-    () => campaignBody(draw, name, {
-      type: 'classic', includes_inapp: true, adapt_tz: true,
-      params: { ...params, inapp: 'native', message_title: 'Shop', message_content: 'News', message_btn: 'Ok' },
-      variants: [{ name: 'A', share: 50 }, { name: 'B', share: 50, params: { push_title: 'B' } }],
-    }),
+    () =>
+      campaignBody(draw, name, {
+        type: 'classic',
+        includes_inapp: true,
+        adapt_tz: true,
+        params: { ...params, inapp: 'native', message_title: 'Shop', message_content: 'News', message_btn: 'Ok' },
+        variants: [
+          { name: 'A', share: 50 },
+          { name: 'B', share: 50, params: { push_title: 'B' } },
+        ],
+      }),
   ])();
 }
 
@@ -40,10 +64,11 @@ const sending: LifeOperation = {
   call: (draw) => ({
     body: {
       campaignKey: [draw.item('transactional').id],
-      messages: draw.some(PEOPLE, 4).map((person) => (
-        { user: person.userId, templateVars: { order: draw.int(1_000), name: draw.value(person) } })),
-      ...draw.chance(0.2) ? { sendAt: new Date(Date.now() + draw.int(40_000)).toISOString() } : {},
-      ...draw.chance(0.2) ? { requestKey: draw.name('key') } : {},
+      messages: draw
+        .some(PEOPLE, 4)
+        .map((person) => ({ user: person.userId, templateVars: { order: draw.int(1_000), name: draw.value(person) } })),
+      ...(draw.chance(0.2) ? { sendAt: new Date(Date.now() + draw.int(40_000)).toISOString() } : {}),
+      ...(draw.chance(0.2) ? { requestKey: draw.name('key') } : {}),
     },
   }),
   done: noteSend,
@@ -52,15 +77,19 @@ const sending: LifeOperation = {
 function checkSend({ result }: Answer, _draw: Draw, { item }: Call): void {
   const { state, messages, processed } = result as SendState;
   mustHold(processed <= messages, `send ${item!.id}: ${processed} of ${messages} messages have results`);
-  mustHold(state !== 'finished' || processed === messages,
-    `send ${item!.id} is finished: ${processed} of ${messages} messages have results`);
+  mustHold(
+    state !== 'finished' || processed === messages,
+    `send ${item!.id} is finished: ${processed} of ${messages} messages have results`,
+  );
 }
 
 export const sendOperations: LifeOperations = {
   viewCampaign: read('campaign'),
   createCampaign: { ...make(made, (draw) => ({ body: drawCampaign(draw) })), weight: 2 },
-  duplicateCampaign: make(made, (draw) => (
-    { params: { campaign_identifier: draw.item('campaign').id }, body: { name: draw.name('Copy') } })),
+  duplicateCampaign: make(made, (draw) => ({
+    params: { campaign_identifier: draw.item('campaign').id },
+    body: { name: draw.name('Copy') },
+  })),
   updateCampaign: about('campaign', (draw) => ({ body: campaignBody(draw, draw.name('Changed')) })),
   deleteCampaign: remove('campaign'),
   launchCampaign: { ...about('campaign'), weight: 3 },
@@ -70,7 +99,9 @@ export const sendOperations: LifeOperations = {
     ...about('transactional', (draw) => ({
       body: { users: [draw.person().userId], templateVars: { order: 1, name: draw.value(draw.person()) } },
     })),
-    done({ result }, { entity }) { entity.add('test', { id: (result as { requestId: string }).requestId }); },
+    done({ result }, { entity }) {
+      entity.add('test', { id: (result as { requestId: string }).requestId });
+    },
   },
   viewCampaignTest: about('test'),
   sendMessages: { ...sending, weight: 5 },
@@ -78,6 +109,8 @@ export const sendOperations: LifeOperations = {
   viewSend: { ...about('send'), weight: 4, done: checkSend },
   cancelSend: cancel('send'),
   reportMessages: about('transactional', () => ({ query: { page: 1, page_size: 100 } })),
-  explainMessages: call((draw) => (
-    { params: { identifier: draw.item('transactional').id }, query: { user: draw.person().userId } })),
+  explainMessages: call((draw) => ({
+    params: { identifier: draw.item('transactional').id },
+    query: { user: draw.person().userId },
+  })),
 };

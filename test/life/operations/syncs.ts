@@ -1,5 +1,16 @@
 import {
-  about, type Answer, type Call, call, cancel, type Draw, type LifeOperations, make, mustHold, NothingToCall, read, remove,
+  about,
+  type Answer,
+  type Call,
+  call,
+  cancel,
+  type Draw,
+  type LifeOperations,
+  make,
+  mustHold,
+  NothingToCall,
+  read,
+  remove,
 } from '../life-operation.ts';
 
 /** Connections, and syncs over them: from a Postgres and a file into attributes, and from the Postgres to a webhook. */
@@ -12,7 +23,9 @@ export const sources = new Map<string, SyncSource>();
 const contents = new Map<string, Map<string, string>>();
 
 type Run = {
-  run_id: string; state: string; ended_at: string | null;
+  run_id: string;
+  state: string;
+  ended_at: string | null;
   records: Record<'read' | 'written' | 'unchanged' | 'ignored' | 'failed', number>;
 };
 
@@ -21,11 +34,20 @@ async function changeSource(draw: Draw, sync: string, { attribute, table, file }
   const person = draw.person();
   const value = draw.value(person);
   // The shop's Postgres is killed as well.
-  if (table !== undefined) await draw.life.outside.sell(table, person.userId, value).catch(() => { throw new NothingToCall(); });
+  if (table !== undefined)
+    await draw.life.outside.sell(table, person.userId, value).catch(() => {
+      throw new NothingToCall();
+    });
   // Any run from now on may bring it, one under way too.
   const now = Date.now();
   draw.entity.values.addUncertain({
-    person: person.userId, attribute, value, way: `sync ${sync}`, job: `change to ${value}`, sentAt: now, acknowledgedAt: now,
+    person: person.userId,
+    attribute,
+    value,
+    way: `sync ${sync}`,
+    job: `change to ${value}`,
+    sentAt: now,
+    acknowledgedAt: now,
   });
   const held = contents.get(table ?? file!) ?? new Map<string, string>();
   contents.set(table ?? file!, held.set(person.userId, value));
@@ -42,25 +64,42 @@ function noteRun({ result, sentAt, answeredAt }: Answer, { entity }: Draw, { ite
   if (!source) return;
   for (const [person, value] of contents.get(source.table ?? source.file!) ?? []) {
     entity.values.add({
-      person, attribute: source.attribute, value, way: `sync ${item!.id}`, job: id, sentAt, acknowledgedAt: answeredAt,
+      person,
+      attribute: source.attribute,
+      value,
+      way: `sync ${item!.id}`,
+      job: id,
+      sentAt,
+      acknowledgedAt: answeredAt,
     });
   }
 }
 
 function checkRun({ result }: Answer, { entity }: Draw): void {
-  const { run_id: id, state, ended_at: end, records: { read: all, written, unchanged, ignored, failed } } = result as Run;
-  mustHold(all === written + unchanged + ignored + failed,
-    `sync run ${id}: ${all} read, but ${written} written + ${unchanged} unchanged + ${ignored} ignored + ${failed} failed`);
+  const {
+    run_id: id,
+    state,
+    ended_at: end,
+    records: { read: all, written, unchanged, ignored, failed },
+  } = result as Run;
+  mustHold(
+    all === written + unchanged + ignored + failed,
+    `sync run ${id}: ${all} read, but ${written} written + ${unchanged} unchanged + ${ignored} ignored + ${failed} failed`,
+  );
   if (end !== null) entity.values.ended(id, { isComplete: state === 'finished' && ignored + failed === 0 });
 }
 
 const definition = (draw: Draw) => ({
-  name: draw.name('Another'), source: { connection: draw.item('source').id, stream: 'nowhere' },
-  destination: { sor: draw.entity.sor.identifier }, mapping: { customer: { field: 'email' }, fields: [{ from: 'plan' }] },
+  name: draw.name('Another'),
+  source: { connection: draw.item('source').id, stream: 'nowhere' },
+  destination: { sor: draw.entity.sor.identifier },
+  mapping: { customer: { field: 'email' }, fields: [{ from: 'plan' }] },
 });
 
 const settings = (draw: Draw) => ({
-  name: draw.name('Files'), connector: 'http-file', settings: { url: `${draw.life.outside.url}/nothing.csv`, format: 'csv' },
+  name: draw.name('Files'),
+  connector: 'http-file',
+  settings: { url: `${draw.life.outside.url}/nothing.csv`, format: 'csv' },
 });
 
 export const syncOperations: LifeOperations = {
@@ -68,7 +107,9 @@ export const syncOperations: LifeOperations = {
   createConnection: make({ kind: 'connection' }, (draw) => ({ body: settings(draw) })),
   updateConnection: { call: (draw) => ({ item: draw.spare('connection'), body: { name: draw.name('Renamed') } }) },
   deleteConnection: remove('connection'),
-  checkConnectionSettings: call((draw) => ({ body: { connector: 'http-file', settings: settings(draw).settings, as: 'source' } })),
+  checkConnectionSettings: call((draw) => ({
+    body: { connector: 'http-file', settings: settings(draw).settings, as: 'source' },
+  })),
   checkConnection: about('connection', () => ({ body: {} })),
   listStreams: about('connection'),
   viewSync: read('sync'),
@@ -91,7 +132,9 @@ export const syncOperations: LifeOperations = {
   },
   dryRunSync: {
     ...about('sync', () => ({ body: { records: 100 } })),
-    done({ result }, { entity }, { item }) { entity.add('sync run', { id: (result as Run).run_id, of: item!.id }); },
+    done({ result }, { entity }, { item }) {
+      entity.add('sync run', { id: (result as Run).run_id, of: item!.id });
+    },
   },
   listSyncRuns: read('sync'),
   viewSyncRun: { ...about('sync run'), weight: 6, done: checkRun },
@@ -99,7 +142,9 @@ export const syncOperations: LifeOperations = {
   cancelSyncRun: cancel('sync run'),
   redriveSyncRun: {
     ...about('sync run'),
-    done({ result }, { entity }, { item }) { entity.add('sync run', { id: (result as Run).run_id, of: item!.of! }); },
+    done({ result }, { entity }, { item }) {
+      entity.add('sync run', { id: (result as Run).run_id, of: item!.of! });
+    },
   },
   readSyncLog: about('sync run'),
   viewDryRunSample: about('sync run'),

@@ -1,7 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { SignJWT } from 'jose';
 import {
-  about, type Answer, type Call, call, type Draw, type LifeOperation, type LifeOperations, mustHold, read,
+  about,
+  type Answer,
+  type Call,
+  call,
+  type Draw,
+  type LifeOperation,
+  type LifeOperations,
+  mustHold,
+  read,
 } from '../life-operation.ts';
 import type { Person } from '../people.ts';
 import { noteAccepted, noteSent } from '../traits.ts';
@@ -14,8 +22,10 @@ type SdkCall = Record<string, unknown>;
 
 function contextOf(draw: Draw, person: Person): object {
   return {
-    device: { id: person.deviceId, token: person.pushToken, model: 'iPhone17,1' }, os: { name: 'iOS', version: '18.1' },
-    locale: 'de-CH', timezone: 'Europe/Zurich',
+    device: { id: person.deviceId, token: person.pushToken, model: 'iPhone17,1' },
+    os: { name: 'iOS', version: '18.1' },
+    locale: 'de-CH',
+    timezone: 'Europe/Zurich',
     location: { city: draw.value(person), latitude: 47 + draw.int(1_000) / 1e4, longitude: 8.5 },
   };
 }
@@ -26,28 +36,66 @@ function stamped(draw: Draw, person: Person, sdkCall: SdkCall): SdkCall {
 
 const TYPES: Record<string, (draw: Draw, person: Person) => SdkCall> = {
   track: (draw, person) => ({
-    type: 'track', userId: person.userId, event: draw.of(EVENTS), properties: { note: draw.value(person), price: draw.int(100) },
+    type: 'track',
+    userId: person.userId,
+    event: draw.of(EVENTS),
+    properties: { note: draw.value(person), price: draw.int(100) },
   }),
   // Also calls that come late, and traits of which the first value guesses a type that later ones widen.
   identify: (draw, person) => ({
-    type: 'identify', userId: person.userId, timestamp: new Date(Date.now() - draw.of([0, 60_000, 3_600_000])).toISOString(),
-    traits: { email: person.userId, hobby: draw.value(person), rank: draw.of(RANKS), score: draw.of(RANKS), tags: draw.of(RANKS) },
+    type: 'identify',
+    userId: person.userId,
+    timestamp: new Date(Date.now() - draw.of([0, 60_000, 3_600_000])).toISOString(),
+    traits: {
+      email: person.userId,
+      hobby: draw.value(person),
+      rank: draw.of(RANKS),
+      score: draw.of(RANKS),
+      tags: draw.of(RANKS),
+    },
   }),
-  page: (draw, person) => ({ type: 'page', userId: person.userId, name: 'Cart', properties: { note: draw.value(person) } }),
-  screen: (draw, person) => (
-    { type: 'screen', userId: person.userId, name: 'Cart', properties: { note: draw.value(person) } }),
-  group: (draw, person) => ({ type: 'group', userId: person.userId, groupId: 'acme', traits: { note: draw.value(person) } }),
+  page: (draw, person) => ({
+    type: 'page',
+    userId: person.userId,
+    name: 'Cart',
+    properties: { note: draw.value(person) },
+  }),
+  screen: (draw, person) => ({
+    type: 'screen',
+    userId: person.userId,
+    name: 'Cart',
+    properties: { note: draw.value(person) },
+  }),
+  group: (draw, person) => ({
+    type: 'group',
+    userId: person.userId,
+    groupId: 'acme',
+    traits: { note: draw.value(person) },
+  }),
   alias: (_draw, person) => ({ type: 'alias', userId: person.userId, previousId: person.alias }),
 };
 
-/** Kinds that only a batch has: somebody unknown, an error that quotes its user, a call without an event, and a logout. */
+/**
+ * Kinds that only a batch has: somebody unknown, an error that quotes its user, a call without an event, and a logout.
+ */
 const OTHERS: ((draw: Draw, person: Person) => SdkCall)[] = [
   (draw, { deviceId }) => ({ type: 'track', anonymousId: deviceId, event: draw.of(EVENTS) }),
-  (draw, person) => (
-    { type: 'track', userId: person.alias, event: draw.of(EVENTS), properties: { note: draw.value(person) } }),
-  (draw, person) => ({ type: 'track', userId: person.userId, event: 'Application Crashed', properties: {
-    exception_type: 'Cart.Empty', message: `${person.userId} has no ${draw.value(person)}`, stack: ['Pay.now'],
-  } }),
+  (draw, person) => ({
+    type: 'track',
+    userId: person.alias,
+    event: draw.of(EVENTS),
+    properties: { note: draw.value(person) },
+  }),
+  (draw, person) => ({
+    type: 'track',
+    userId: person.userId,
+    event: 'Application Crashed',
+    properties: {
+      exception_type: 'Cart.Empty',
+      message: `${person.userId} has no ${draw.value(person)}`,
+      stack: ['Pay.now'],
+    },
+  }),
   (draw, person) => ({ type: 'track', userId: person.userId, properties: { note: draw.value(person) } }),
   (_draw, person) => ({ type: 'track', userId: person.userId, event: 'millrace_logout' }),
 ];
@@ -62,9 +110,14 @@ type Ingested = { accepted: number; duplicates: number; refused: { index: number
 function mustCountAll(answer: Answer, { entity }: Draw, { body }: Call): void {
   const { accepted, duplicates, refused } = answer.result as Ingested;
   const { batch: sent = [body as SdkCall] } = body as { batch?: SdkCall[] };
-  mustHold(sent.length === accepted + duplicates + refused.length,
-    `${sent.length} calls sent, but ${accepted} accepted + ${duplicates} duplicates + ${refused.length} refused`);
-  noteAccepted(entity, sent.filter((_, ordinal) => !refused.some(({ index }) => index === ordinal)));
+  mustHold(
+    sent.length === accepted + duplicates + refused.length,
+    `${sent.length} calls sent, but ${accepted} accepted + ${duplicates} duplicates + ${refused.length} refused`,
+  );
+  noteAccepted(
+    entity,
+    sent.filter((_, ordinal) => !refused.some(({ index }) => index === ordinal)),
+  );
 }
 
 const batch: LifeOperation = {
@@ -97,16 +150,23 @@ export const trackingOperations: LifeOperations = {
   sendBatch: { ...batch, weight: 10 },
   sendBatchShort: batch,
   sendImportedBatch: batch,
-  ...Object.fromEntries(Object.keys(TYPES).flatMap((type) => {
-    const name = `send${type[0]!.toUpperCase()}${type.slice(1)}`;
-    return [[name, single(type)], [`${name}Short`, { ...single(type), weight: 0.3 }]];
-  })),
+  ...Object.fromEntries(
+    Object.keys(TYPES).flatMap((type) => {
+      const name = `send${type[0]!.toUpperCase()}${type.slice(1)}`;
+      return [
+        [name, single(type)],
+        [`${name}Short`, { ...single(type), weight: 0.3 }],
+      ];
+    }),
+  ),
   viewSdkSettings: call(({ entity: { app } }) => ({ params: { write_key: app.apiKey } }), { expects: 'ok' }),
   listInappMessages: call((draw) => ({ query: { deviceId: draw.person().deviceId } })),
   verifyDeviceUser: {
     async call(draw) {
       const person = draw.person();
-      return { body: { deviceId: person.deviceId, userToken: await userToken(draw, person), pushToken: person.pushToken } };
+      return {
+        body: { deviceId: person.deviceId, userToken: await userToken(draw, person), pushToken: person.pushToken },
+      };
     },
   },
   requestPrivacyFromDevice: {
@@ -128,7 +188,8 @@ export const trackingOperations: LifeOperations = {
     ...read('app'),
     weight: 2,
     done({ result }, { entity }) {
-      for (const { identifier } of (result as { items: { identifier: string }[] }).items) entity.add('crash', { id: identifier });
+      for (const { identifier } of (result as { items: { identifier: string }[] }).items)
+        entity.add('crash', { id: identifier });
     },
   },
   listCrashOccurrences: about('crash'),

@@ -1,5 +1,13 @@
 import {
-  type Answer, type Call, cancel, type Draw, list, type LifeOperation, type LifeOperations, mustHold, read,
+  type Answer,
+  type Call,
+  cancel,
+  type Draw,
+  list,
+  type LifeOperation,
+  type LifeOperations,
+  mustHold,
+  read,
 } from '../life-operation.ts';
 import type { Person } from '../people.ts';
 
@@ -20,23 +28,40 @@ type Written = { person: Person; value: string | null }[];
 const written = new WeakMap<Call, Written>();
 
 function drawWritten(draw: Draw): Written {
-  const people = new Set(draw.some(['', '', '', ''].map(() => draw.person()), 4));
+  const people = new Set(
+    draw.some(
+      ['', '', '', ''].map(() => draw.person()),
+      4,
+    ),
+  );
   return [...people].map((person) => ({ person, value: draw.chance(0.1) ? null : draw.value(person) }));
 }
 
 function note(draw: Draw, call: Call, { sentAt, answeredAt }: Answer, way: 'import' | 'feed', job: string): void {
   for (const { person, value } of written.get(call) ?? []) {
     draw.entity.values.add({
-      person: person.userId, attribute: SHARED_ATTRIBUTE, value, way, job, sentAt, acknowledgedAt: answeredAt,
+      person: person.userId,
+      attribute: SHARED_ATTRIBUTE,
+      value,
+      way,
+      job,
+      sentAt,
+      acknowledgedAt: answeredAt,
     });
   }
 }
 
-const OTHER_ROWS = (draw: Draw, { userId }: Person) => draw.of([
-  `${userId},score,${draw.int(1_000)},`, `${userId},score,none,`, `${userId},tags,${draw.value(draw.person())},ADD`,
-  `${userId},nowhere,x,`, `${userId},vip,true,`, `${userId},born,1990-01-0${1 + draw.int(9)},`,
-  `${userId},born,1990-01-0${1 + draw.int(9)}T00:00,`, `"${userId},plan`,
-]);
+const OTHER_ROWS = (draw: Draw, { userId }: Person) =>
+  draw.of([
+    `${userId},score,${draw.int(1_000)},`,
+    `${userId},score,none,`,
+    `${userId},tags,${draw.value(draw.person())},ADD`,
+    `${userId},nowhere,x,`,
+    `${userId},vip,true,`,
+    `${userId},born,1990-01-0${1 + draw.int(9)},`,
+    `${userId},born,1990-01-0${1 + draw.int(9)}T00:00,`,
+    `"${userId},plan`,
+  ]);
 
 const importAttributeValues: LifeOperation = {
   weight: 8,
@@ -45,17 +70,24 @@ const importAttributeValues: LifeOperation = {
     const rows = drawWritten(draw);
     const isDryRun = draw.chance(0.15);
     const fields = {
-      sor_id: sor.identifier, api_key: sor.apiKey, skip_email: draw.chance(0.7), dry_run: isDryRun,
-      ...draw.chance(0.3) ? { dates: 'lenient' } : {},
+      sor_id: sor.identifier,
+      api_key: sor.apiKey,
+      skip_email: draw.chance(0.7),
+      dry_run: isDryRun,
+      ...(draw.chance(0.3) ? { dates: 'lenient' } : {}),
     };
-    const lines = rows.map(({ person: { userId }, value }) => (
-      value === null ? `${userId},plan,,DEL` : `${userId},plan,${value},`));
+    const lines = rows.map(({ person: { userId }, value }) =>
+      value === null ? `${userId},plan,,DEL` : `${userId},plan,${value},`,
+    );
     const others = rows.flatMap(({ person }) => Array.from({ length: draw.int(4) }, () => OTHER_ROWS(draw, person)));
     // A table can't remove a value.
     const isTable = draw.chance(0.3) && rows.every(({ value }) => value !== null);
-    const content = isTable ? tableOf(draw, rows) : `user_id,attribute_key,value,action_type\n${[...lines, ...others].join('\n')}\n`;
+    const content = isTable
+      ? tableOf(draw, rows)
+      : `user_id,attribute_key,value,action_type\n${[...lines, ...others].join('\n')}\n`;
     const all = isTable ? { ...fields, columns: TABLE_COLUMNS } : fields;
-    const call = draw.chance(0.2) ? { body: { ...all, file_url: offered(draw, content) } }
+    const call = draw.chance(0.2)
+      ? { body: { ...all, file_url: offered(draw, content) } }
       : { body: isTable ? { ...all, columns: JSON.stringify(TABLE_COLUMNS) } : all, file: { name: 'a.csv', content } };
     if (!isDryRun) written.set(call, rows);
     return call;
@@ -70,7 +102,9 @@ const importAttributeValues: LifeOperation = {
 const TABLE_COLUMNS = { customer: 'who', attributes: { plan: 'plan', points: 'score' } };
 
 function tableOf(draw: Draw, rows: Written): string {
-  const lines = rows.map(({ person, value }) => `${draw.of(['', '7', 'none'])},${value},${draw.value(person)},${person.userId}`);
+  const lines = rows.map(
+    ({ person, value }) => `${draw.of(['', '7', 'none'])},${value},${draw.value(person)},${person.userId}`,
+  );
   return `points,plan,notes,who\n${lines.join('\n')}\n`;
 }
 
@@ -86,8 +120,11 @@ const feedAttributeValues: LifeOperation = {
   call(draw) {
     const { sor } = draw.entity;
     const rows = drawWritten(draw);
-    const values: object[] = rows.map(({ person, value }) => (
-      { customer_id: person.userId, attribute_key: SHARED_ATTRIBUTE, attribute_value: value }));
+    const values: object[] = rows.map(({ person, value }) => ({
+      customer_id: person.userId,
+      attribute_key: SHARED_ATTRIBUTE,
+      attribute_value: value,
+    }));
     for (const attribute of ['score', 'tags', 'nowhere']) {
       const person = draw.person();
       const other = { customer_id: person.userId, attribute_key: attribute, attribute_value: draw.value(person) };
@@ -119,14 +156,17 @@ function checkImport(answer: Answer, { entity }: Draw, { item }: Call): void {
 
 export const wayInOperations: LifeOperations = {
   importAttributeValues,
-  listImportErrors: read('import', (draw, { id }) => ({ query: { import_id: id, ...draw.chance(0.5) ? { open: true } : {} } })),
+  listImportErrors: read('import', (draw, { id }) => ({
+    query: { import_id: id, ...(draw.chance(0.5) ? { open: true } : {}) },
+  })),
   viewImport: { ...read('import'), weight: 6, done: checkImport },
   cancelImport: cancel('import', { done: checkImport }),
   downloadImportErrors: read('import'),
   downloadImportTemplate: list(({ entity: { sor } }) => ({ query: { sor_id: sor.identifier, api_key: sor.apiKey } })),
   feedAttributeValues,
   viewFeedRequest: {
-    ...read('feed'), weight: 6,
+    ...read('feed'),
+    weight: 6,
     done({ result }, { entity }, { item }) {
       const { state, values } = result as ShownFeed;
       if (state !== 'finished') return;

@@ -22,7 +22,9 @@ beforeEach(async () => {
     asked.push(request.url!);
     answer(request, reply);
   });
-  await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve); });
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
   host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
 });
 
@@ -41,7 +43,11 @@ function serve(bytes: Buffer): void {
 
 function program(): Program {
   return {
-    name: 'tool', version: '1.2.3', versionArguments: ['--version'], goModule: 'example.com/tool', instead: 'set TOOL_ADDRESS',
+    name: 'tool',
+    version: '1.2.3',
+    versionArguments: ['--version'],
+    goModule: 'example.com/tool',
+    instead: 'set TOOL_ADDRESS',
     archiveUrl: (system, processor) => `http://${host}/v1.2.3?platform=${system}&arch=${processor}`,
     checksums: Object.fromEntries(MACHINES.map((machine) => [machine, checksum])),
   };
@@ -49,10 +55,17 @@ function program(): Program {
 
 /** Looks with these folders as PATH, and tells what was said. */
 async function find(
-  onPath: string[] = [], wanted = program(), more: Partial<FindOptions> = {},
+  onPath: string[] = [],
+  wanted = program(),
+  more: Partial<FindOptions> = {},
 ): Promise<{ path: string; said: string[] }> {
   const said: string[] = [];
-  const path = await findProgram(wanted, { say: (line) => said.push(line), cacheFolder: cache(), path: onPath.join(':'), ...more });
+  const path = await findProgram(wanted, {
+    say: (line) => said.push(line),
+    cacheFolder: cache(),
+    path: onPath.join(':'),
+    ...more,
+  });
   return { path, said };
 }
 
@@ -89,7 +102,10 @@ test('a program is downloaded once, for this system, and then comes from the cac
   expect(asked).toEqual([expect.stringMatching(/^\/v1\.2\.3\?platform=(linux|darwin)&arch=(amd64|arm64)$/)]);
   expect(first.path).toBe(join(cache(), 'tool-1.2.3'));
   expect(first.said.map((line) => line.replace(/ \(.*s\)$/, ''))).toEqual([
-    'tool: on PATH: not there', `tool: in ${cache()}: not there`, 'tool: 1.2.3 by download …', 'tool: by download: tool version 1.2.3',
+    'tool: on PATH: not there',
+    `tool: in ${cache()}: not there`,
+    'tool: 1.2.3 by download …',
+    'tool: by download: tool version 1.2.3',
   ]);
   expect((await find()).path).toBe(first.path);
   expect(asked).toHaveLength(1);
@@ -102,19 +118,25 @@ test('a program may be in a folder of its archive, named after the system', asyn
   execFileSync('tar', ['-czf', path, '-C', dirname(made), 'tool-here']);
   serve(readFileSync(path));
   const archiveFolder = (system: string) => (system === process.platform ? 'tool-here' : '');
-  expect((await find([], { ...program(), archiveFolder })).said.join('\n')).toContain('tool: by download: tool, a tool');
+  expect((await find([], { ...program(), archiveFolder })).said.join('\n')).toContain(
+    'tool: by download: tool, a tool',
+  );
 });
 
 const S3_ARCHIVES: Record<string, string> = {
-  linux_amd64: 'versitygw_v1.8.0_Linux_x86_64', linux_arm64: 'versitygw_v1.8.0_Linux_arm64',
-  darwin_amd64: 'versitygw_v1.8.0_Darwin_x86_64', darwin_arm64: 'versitygw_v1.8.0_Darwin_arm64',
+  linux_amd64: 'versitygw_v1.8.0_Linux_x86_64',
+  linux_arm64: 'versitygw_v1.8.0_Linux_arm64',
+  darwin_amd64: 'versitygw_v1.8.0_Darwin_x86_64',
+  darwin_arm64: 'versitygw_v1.8.0_Darwin_arm64',
 };
 
 test('versitygw comes from the archive of its release on a machine without Go, if the archive has the pinned checksum', async () => {
   const name = `${process.platform}_${process.arch === 'x64' ? 'amd64' : process.arch}`;
   const release = '/versity/versitygw/releases/download/v1.8.0/';
   for (const [machine, archiveName] of Object.entries(S3_ARCHIVES)) {
-    expect(s3Program.archiveUrl(...machine.split('_') as [string, string])).toBe(`https://github.com${release}${archiveName}.tar.gz`);
+    expect(s3Program.archiveUrl(...(machine.split('_') as [string, string]))).toBe(
+      `https://github.com${release}${archiveName}.tar.gz`,
+    );
     expect(s3Program.checksums[machine]).toMatch(/^[0-9a-f]{64}$/);
   }
   const made = join(folder.path, S3_ARCHIVES[name]!);
@@ -148,7 +170,8 @@ test('a program in the cache that does not run any more is got anew', async () =
 const bad: Record<string, [RequestListener | (() => Buffer), RegExp]> = {
   'an error': [(_, reply) => reply.writeHead(503).end(), /answered 503/],
   'not what is pinned': [
-    (_, reply) => reply.end(archive('echo tool, an evil one')), /is not what is pinned: its SHA-256 is [0-9a-f]{64}, not 0{64}/,
+    (_, reply) => reply.end(archive('echo tool, an evil one')),
+    /is not what is pinned: its SHA-256 is [0-9a-f]{64}, not 0{64}/,
   ],
   'no archive': [() => Buffer.from('<html>sign in</html>'), /is no archive/],
   'half an archive': [() => archive().subarray(0, 100), /is no archive/],
@@ -156,7 +179,10 @@ const bad: Record<string, [RequestListener | (() => Buffer), RegExp]> = {
   'a program that does not run': [() => archive('exit 7'), /does not run \(7\)/],
   'another program': [() => archive('echo something else'), /does not answer as tool/],
   'a broken connection': [
-    (_, reply) => { reply.writeHead(200, { 'content-length': 1000 }).write('x', () => reply.destroy()); }, /broke off \(terminated\)/,
+    (_, reply) => {
+      reply.writeHead(200, { 'content-length': 1000 }).write('x', () => reply.destroy());
+    },
+    /broke off \(terminated\)/,
   ],
 };
 
@@ -165,33 +191,43 @@ function isBytes(served: RequestListener | (() => Buffer)): served is () => Buff
 }
 
 test('without a pinned checksum for this machine nothing is downloaded', async () => {
-  await expect(find([], { ...program(), checksums: {} })).rejects
-    .toThrow(/by download: no checksum of 1\.2\.3 is pinned for (linux|darwin)_(amd64|arm64), so nothing is downloaded\n/);
+  await expect(find([], { ...program(), checksums: {} })).rejects.toThrow(
+    /by download: no checksum of 1\.2\.3 is pinned for (linux|darwin)_(amd64|arm64), so nothing is downloaded\n/,
+  );
   expect(asked).toEqual([]);
 });
 
-test.each(Object.entries(bad))('a download that is %s is refused, and go install is tried next', async (_, [badAnswer, reason]) => {
-  checksum = '0'.repeat(64);
-  if (isBytes(badAnswer)) serve(badAnswer());
-  else answer = badAnswer;
-  const built = putTool(join(folder.path, 'built'));
-  const go = join(folder.path, 'go-folder');
-  mkdirSync(go);
-  // Plays `go install`: refuses anything but what is asked for, and puts the program where it is told to.
-  writeFileSync(join(go, 'go'), `#!/bin/sh
+test.each(Object.entries(bad))(
+  'a download that is %s is refused, and go install is tried next',
+  async (_, [badAnswer, reason]) => {
+    checksum = '0'.repeat(64);
+    if (isBytes(badAnswer)) serve(badAnswer());
+    else answer = badAnswer;
+    const built = putTool(join(folder.path, 'built'));
+    const go = join(folder.path, 'go-folder');
+    mkdirSync(go);
+    // Plays `go install`: refuses anything but what is asked for, and puts the program where it is told to.
+    writeFileSync(
+      join(go, 'go'),
+      `#!/bin/sh
 [ "$*" = "install example.com/tool@v1.2.3" ] && [ "$CGO_ENABLED" = 0 ] || exit 1
-mv ${built}/tool "$GOBIN/tool"\n`, { mode: 0o755 });
-  const { path, said } = await find([go, '/usr/bin', '/bin']);
-  expect(said.find((line) => line.startsWith('tool: by download: '))).toMatch(reason);
-  expect(path).toBe(join(cache(), 'tool-1.2.3'));
-  expect(readdirSync(cache())).toEqual(['tool-1.2.3']);
-});
+mv ${built}/tool "$GOBIN/tool"\n`,
+      { mode: 0o755 },
+    );
+    const { path, said } = await find([go, '/usr/bin', '/bin']);
+    expect(said.find((line) => line.startsWith('tool: by download: '))).toMatch(reason);
+    expect(path).toBe(join(cache(), 'tool-1.2.3'));
+    expect(readdirSync(cache())).toEqual(['tool-1.2.3']);
+  },
+);
 
 test('when there is no way, each is told with its reason, and what to do', async () => {
-  await new Promise((resolve) => { server.close(resolve); });
+  await new Promise((resolve) => {
+    server.close(resolve);
+  });
   const failure = find();
   await expect(failure).rejects.toThrow(/^tool 1\.2\.3 was not to be had:\n/);
-  const { message } = await failure.catch((error: Error) => error) as Error;
+  const { message } = (await failure.catch((error: Error) => error)) as Error;
   expect(message.split('\n').slice(1)).toEqual([
     '  on PATH: not there',
     `  in ${cache()}: not there`,
@@ -203,7 +239,9 @@ test('when there is no way, each is told with its reason, and what to do', async
 
 test('a server that never answers is given up after five seconds', async () => {
   answer = () => {};
-  await expect(find([], program(), { answerMs: 500 })).rejects.toThrow(`by download: ${host} does not answer within 0.5 s`);
+  await expect(find([], program(), { answerMs: 500 })).rejects.toThrow(
+    `by download: ${host} does not answer within 0.5 s`,
+  );
   expect(ANSWER_MS).toBe(5_000);
 });
 

@@ -16,13 +16,22 @@ afterEach(async () => {
 /** Another process that locks the folder, says how that went, and stays. */
 async function holder(path: string): Promise<{ child: ChildProcess; says: string }> {
   const module = new URL('../../../runtime/embedded/data-folder.ts', import.meta.url).href;
-  const child = spawn(process.execPath, ['--input-type=module', '--eval', `
+  const child = spawn(
+    process.execPath,
+    [
+      '--input-type=module',
+      '--eval',
+      `
     import { lockDataFolder } from ${JSON.stringify(module)};
     try { lockDataFolder(process.argv[1]); console.log('locked'); } catch (error) { console.log(error.message); }
     setInterval(() => {}, 1000);
-  `, path], { stdio: ['ignore', 'pipe', 'inherit'] });
+  `,
+      path,
+    ],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  );
   live.add(child);
-  const [says] = await once(createInterface(child.stdout!), 'line') as [string];
+  const [says] = (await once(createInterface(child.stdout!), 'line')) as [string];
   return { child, says };
 }
 

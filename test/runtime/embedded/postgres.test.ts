@@ -1,5 +1,14 @@
 import { spawn } from 'node:child_process';
-import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterEach, describe, expect, it } from 'vitest';
@@ -46,7 +55,8 @@ function area(): string {
   return join(folder.path, 'postgres');
 }
 
-// To make a database takes longer than all else here: most look at the same one, each test at what the one before has left.
+// To make a database takes longer than all else here: most look at the same one, each test at what the one before has
+// left.
 describe('a database', () => {
   useDataFolder(folder, { isShared: true });
 
@@ -59,7 +69,8 @@ describe('a database', () => {
     expect(second.url).toBe(first.url);
     expect(await query(second.url, 'SELECT lower(word) AS word FROM kept')).toEqual([{ word: 'äpfel' }]);
     expect(said).toEqual([
-      'postgres: making the database …', expect.stringMatching(/^postgres: embedded 18, ready in \d+\.\d s$/),
+      'postgres: making the database …',
+      expect.stringMatching(/^postgres: embedded 18, ready in \d+\.\d s$/),
       expect.stringMatching(/^postgres: embedded 18, ready in \d+\.\d s$/),
     ]);
     expect(readdirSync(area())).toEqual(['18']);
@@ -74,8 +85,9 @@ describe('a database', () => {
     expect(statSync(area()).mode & 0o777).toBe(0o700);
     expect(await query(url, 'SHOW listen_addresses')).toEqual([{ listen_addresses: '127.0.0.1' }]);
     const durable = "'fsync', 'synchronous_commit', 'full_page_writes', 'data_checksums'";
-    expect(await query(url, `SELECT setting FROM pg_settings WHERE name IN (${durable})`))
-      .toEqual(Array(4).fill({ setting: 'on' }));
+    expect(await query(url, `SELECT setting FROM pg_settings WHERE name IN (${durable})`)).toEqual(
+      Array(4).fill({ setting: 'on' }),
+    );
   });
 
   it('a start waits for a database that still holds the data, as one that was killed may for a moment', async () => {
@@ -178,10 +190,14 @@ async function crash(url: string, text: string): Promise<void> {
   const victim = new pg.Client({ connectionString: url });
   victim.on('error', () => {});
   await victim.connect();
-  const { rows: [session] } = await victim.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
-  const statement = victim.query(`SELECT pg_sleep(60) /* ${text} */`).then(() => 'finished', () => 'cut off');
-  await waitFor('the statement to run', async () =>
-    (await query(url, SLEEPING, [session!.pid])).length > 0);
+  const {
+    rows: [session],
+  } = await victim.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+  const statement = victim.query(`SELECT pg_sleep(60) /* ${text} */`).then(
+    () => 'finished',
+    () => 'cut off',
+  );
+  await waitFor('the statement to run', async () => (await query(url, SLEEPING, [session!.pid])).length > 0);
   process.kill(session!.pid, 'SIGKILL');
   expect(await statement).toBe('cut off');
   await waitFor('Postgres to be back', () => query(url, 'SELECT 1').catch(() => null));

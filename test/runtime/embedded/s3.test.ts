@@ -15,8 +15,13 @@ test('S3 keeps its objects and its address from one start to the next, and refus
   const said: string[] = [];
   const secretAccessKey = 'a-secret-of-the-embedded-s3';
   rememberSecret(secretAccessKey);
-  const options = { dataDir: folder.path, accessKeyId: 'tester', secretAccessKey, say: (line: string) => said.push(line) };
-  const { endpoint } = s3 = await startS3(options);
+  const options = {
+    dataDir: folder.path,
+    accessKeyId: 'tester',
+    secretAccessKey,
+    say: (line: string) => said.push(line),
+  };
+  const { endpoint } = (s3 = await startS3(options));
   const client = clientOf(s3, secretAccessKey);
   await client.send(new CreateBucketCommand({ Bucket: 'kept' }));
   await client.send(new PutObjectCommand({ Bucket: 'kept', Key: 'a/b', Body: 'words' }));
@@ -26,10 +31,17 @@ test('S3 keeps its objects and its address from one start to the next, and refus
   expect(s3.endpoint).toBe(endpoint);
   const { Body } = await client.send(new GetObjectCommand({ Bucket: 'kept', Key: 'a/b' }));
   expect(await Body!.transformToString()).toBe('words');
-  await expect(clientOf(s3, 'another').send(new GetObjectCommand({ Bucket: 'kept', Key: 'a/b' }))).rejects.toThrow(/signature/i);
+  await expect(clientOf(s3, 'another').send(new GetObjectCommand({ Bucket: 'kept', Key: 'a/b' }))).rejects.toThrow(
+    /signature/i,
+  );
   expect(said.at(-1)).toMatch(/^s3: ready in \d+\.\d s$/);
 });
 
 function clientOf({ endpoint, region }: EmbeddedS3, secretAccessKey: string): S3Client {
-  return new S3Client({ endpoint, region, forcePathStyle: true, credentials: { accessKeyId: 'tester', secretAccessKey } });
+  return new S3Client({
+    endpoint,
+    region,
+    forcePathStyle: true,
+    credentials: { accessKeyId: 'tester', secretAccessKey },
+  });
 }

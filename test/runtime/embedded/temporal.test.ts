@@ -14,17 +14,19 @@ afterEach(() => temporal?.stop());
 test('Temporal keeps its state and its address from one start to the next, closed to other users', async () => {
   const said: string[] = [];
   const options = { dataDir: folder.path, namespace: 'kept', say: (line: string) => said.push(line) };
-  const { address, uiAddress } = temporal = await startTemporal(options);
+  const { address, uiAddress } = (temporal = await startTemporal(options));
   expect((await fetch(uiAddress!)).status).toBe(200);
-  await waitFor('the workflow to be taken', () => workflow(address, (client) =>
-    client.workflow.start('anything', { taskQueue: 'none', workflowId: 'kept' })));
+  await waitFor('the workflow to be taken', () =>
+    workflow(address, (client) => client.workflow.start('anything', { taskQueue: 'none', workflowId: 'kept' })),
+  );
   await temporal.stop();
 
   temporal = await startTemporal({ ...options, headless: true });
   expect(temporal.address).toBe(address);
   expect(temporal.uiAddress).toBeNull();
-  await waitFor('the workflow to be known', () => workflow(address, async (client) =>
-    (await client.workflow.getHandle('kept').describe()).status.name === 'RUNNING'));
+  await waitFor('the workflow to be known', () =>
+    workflow(address, async (client) => (await client.workflow.getHandle('kept').describe()).status.name === 'RUNNING'),
+  );
   expect(said.at(-1)).toMatch(/^temporal: dev server ready in \d+\.\d s$/);
   expect(statSync(dirname(temporalDatabase(folder.path))).mode & 0o777).toBe(0o700);
 });

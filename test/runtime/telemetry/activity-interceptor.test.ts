@@ -12,14 +12,27 @@ const PERSON = 'Planted.Person@example.com';
 const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
 const WHERE = { workflowId: 'import/imp_1', runId: 'run-1' };
 
-type Outcome = { result?: unknown; failure: ApplicationFailure; log: Record<string, unknown>[]; metrics: string; faults: unknown[] };
+type Outcome = {
+  result?: unknown;
+  failure: ApplicationFailure;
+  log: Record<string, unknown>[];
+  metrics: string;
+  faults: unknown[];
+};
 
 const STEP = { entityId: 7, kind: 'import', job: 'imp_1', step: 'mergeBatch' };
 
 /** What becomes of a step under the interceptor: to Temporal, in the log and in the metrics. */
 async function execute(step: () => Promise<unknown>, { aborted = false } = {}): Promise<Outcome> {
   const lines: string[] = [];
-  const log = createLog({ level: 'info', destination: { write: (line) => { lines.push(line); } } });
+  const log = createLog({
+    level: 'info',
+    destination: {
+      write: (line) => {
+        lines.push(line);
+      },
+    },
+  });
   const metrics = createMetrics();
   const info = { activityType: 'mergeBatch', workflowType: 'importAttributes', attempt: 2, workflowExecution: WHERE };
   const context = { info, cancellationSignal: aborted ? AbortSignal.abort() : new AbortController().signal } as Context;
@@ -34,10 +47,15 @@ async function execute(step: () => Promise<unknown>, { aborted = false } = {}): 
     giveUp: async () => false,
   })(context);
   const ref = { entityId: 7, runId: 1, identifier: 'imp_1', generation: 0 };
-  const outcome = await inbound!.execute!({ args: [ref], headers: {} }, step)
-    .then((result) => ({ result }), (failure: ApplicationFailure) => ({ failure }));
+  const outcome = await inbound!.execute!({ args: [ref], headers: {} }, step).then(
+    (result) => ({ result }),
+    (failure: ApplicationFailure) => ({ failure }),
+  );
   return {
-    failure: null as never, ...outcome, faults, metrics: await metrics.text(),
+    failure: null as never,
+    ...outcome,
+    faults,
+    metrics: await metrics.text(),
     log: lines.map((line) => JSON.parse(line) as Record<string, unknown>),
   };
 }
@@ -51,7 +69,9 @@ test('a step that succeeds gives its result, is counted, and is silent', async (
 });
 
 test('a refusal ends the step for good, and tells Temporal and the log no more than its code', async () => {
-  const { failure, log, metrics } = await execute(async () => refuse(400, 'not_a_csv', `line 3 holds ${PERSON}`, { raw: PERSON }));
+  const { failure, log, metrics } = await execute(async () =>
+    refuse(400, 'not_a_csv', `line 3 holds ${PERSON}`, { raw: PERSON }),
+  );
   expect(failure).toBeInstanceOf(ApplicationFailure);
   expect(failure).toMatchObject({ message: 'not_a_csv', type: 'Refusal', nonRetryable: true });
   expect(failure.cause).toBeUndefined();
@@ -62,7 +82,9 @@ test('a refusal ends the step for good, and tells Temporal and the log no more t
 });
 
 test('a step that finds the line full is tried again in a moment, and is silent', async () => {
-  const { failure, log, metrics, faults } = await execute(async () => { throw new TooManyWait(8); });
+  const { failure, log, metrics, faults } = await execute(async () => {
+    throw new TooManyWait(8);
+  });
   expect(failure).toMatchObject({ type: 'Waits', nonRetryable: false, nextRetryDelay: 2_000 });
   expect([log, faults]).toEqual([[], []]);
   expect(metrics).not.toContain('step="mergeBatch"');
@@ -75,10 +97,17 @@ test('a fault is tried again under an id that leads to the log, where class, cod
   });
   expect(failure).toMatchObject({ message: expect.stringMatching(UUID), type: 'RangeError', nonRetryable: false });
   expect(failure.cause).toBeUndefined();
-  expect(log).toMatchObject([{
-    level: 'error', errorId: failure.message, errorClass: 'RangeError', code: '22P02', activity: 'mergeBatch', ...WHERE,
-    frames: expect.arrayContaining([expect.stringContaining('activity-interceptor.test.ts')]),
-  }]);
+  expect(log).toMatchObject([
+    {
+      level: 'error',
+      errorId: failure.message,
+      errorClass: 'RangeError',
+      code: '22P02',
+      activity: 'mergeBatch',
+      ...WHERE,
+      frames: expect.arrayContaining([expect.stringContaining('activity-interceptor.test.ts')]),
+    },
+  ]);
   expect(metrics).toContain('outcome="failed"} 1');
   expect(metrics).toContain('millrace_internal_errors_total{kind="import",step="mergeBatch"} 1');
   expect(faults).toEqual([['failed', STEP, failure.message]]);
@@ -123,7 +152,9 @@ test.each([
   ['a folder that is not empty', failing(new Error('x'), { code: 'ENOTEMPTY' })],
   ['an error of our own', new Error('a slice has no end')],
 ])('%s is an internal error, unless the step was told to end', async (_, error) => {
-  expect((await execute(() => Promise.reject(error))).faults).toMatchObject([['failed', STEP, expect.stringMatching(UUID)]]);
+  expect((await execute(() => Promise.reject(error))).faults).toMatchObject([
+    ['failed', STEP, expect.stringMatching(UUID)],
+  ]);
   const { log, faults } = await execute(() => Promise.reject(error), { aborted: true });
   expect([log.map(({ level }) => level), faults]).toEqual([['warn'], []]);
 });

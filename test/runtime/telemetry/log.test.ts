@@ -3,19 +3,42 @@ import { createLog } from '../../../runtime/telemetry/log.ts';
 
 function logged(write: (log: ReturnType<typeof createLog>) => void, level = 'info'): Record<string, unknown>[] {
   const lines: string[] = [];
-  write(createLog({ level, destination: { write: (line) => { lines.push(line); } } }));
+  write(
+    createLog({
+      level,
+      destination: {
+        write: (line) => {
+          lines.push(line);
+        },
+      },
+    }),
+  );
   return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
 }
 
 test('a line is one JSON object with its level, its time and what was given', () => {
   expect(logged((log) => log.info({ requestId: 'r1', rows: 3 }, 'imported %d', 3))).toEqual([
-    { level: 'info', time: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/), requestId: 'r1', rows: 3, msg: 'imported 3' },
+    {
+      level: 'info',
+      time: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/),
+      requestId: 'r1',
+      rows: 3,
+      msg: 'imported 3',
+    },
   ]);
 });
 
 test('as text a line is for people, with the same left out', () => {
   const lines: string[] = [];
-  const log = createLog({ level: 'warn', format: 'text', destination: { write: (line) => { lines.push(line); } } });
+  const log = createLog({
+    level: 'warn',
+    format: 'text',
+    destination: {
+      write: (line) => {
+        lines.push(line);
+      },
+    },
+  });
   log.warn({ rows: 3, token: 'Pl4nted5ecret' }, 'imported');
   log.error({ err: new Error('alice@example.com') }, 'failed');
   expect(lines[0]).toMatch(/^\[\d\d:\d\d:\d\d\] WARN: imported \{"rows":3,"token":"\(struck out\)"\}\n$/);
@@ -24,7 +47,12 @@ test('as text a line is for people, with the same left out', () => {
 });
 
 test('what lies below the level is left out', () => {
-  expect(logged((log) => { log.info('a'); log.warn('b'); }, 'warn')).toMatchObject([{ msg: 'b' }]);
+  expect(
+    logged((log) => {
+      log.info('a');
+      log.warn('b');
+    }, 'warn'),
+  ).toMatchObject([{ msg: 'b' }]);
 });
 
 test('fields that may hold a secret are struck out, at the top and within', () => {
@@ -38,7 +66,10 @@ test('fields that may hold a secret are struck out, at the top and within', () =
 
 test('of an error its text is left out, however it is logged', () => {
   const value = 'alice@example.com';
-  const error = Object.assign(new TypeError(`invalid value "${value}"`, { cause: new Error(value) }), { code: '22P02', detail: value });
+  const error = Object.assign(new TypeError(`invalid value "${value}"`, { cause: new Error(value) }), {
+    code: '22P02',
+    detail: value,
+  });
   const lines = logged((log) => {
     log.error(error);
     log.error({ err: error });

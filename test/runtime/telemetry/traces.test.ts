@@ -31,11 +31,17 @@ let exitCodes: (number | null)[];
 
 const traceparent = (traceId: string) => `00-${traceId}-${'b7'.repeat(8)}-01`;
 
-/** Server and worker as they are started by their scripts take an import whose first try fails, a feed and some reads. */
+/**
+ * Server and worker as they are started by their scripts take an import whose first try fails, a feed and some reads.
+ */
 beforeAll(async () => {
   world = await makeWorld(stack.store);
   receiver = await otlpReceiver(stack.namespace);
-  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: `${receiver.url}/`, OTEL_SERVICE_NAME: 'our-millrace', OTEL_BSP_SCHEDULE_DELAY: '100' };
+  const env = {
+    OTEL_EXPORTER_OTLP_ENDPOINT: `${receiver.url}/`,
+    OTEL_SERVICE_NAME: 'our-millrace',
+    OTEL_BSP_SCHEDULE_DELAY: '100',
+  };
   const [server, worker] = await Promise.all([startServer(stack, env), startWork(stack, env)]);
   await failOnErrors();
   expectFault('loadRows');
@@ -58,25 +64,31 @@ beforeAll(async () => {
 async function failOnErrors(): Promise<void> {
   await stack.store.db.query(`CREATE FUNCTION quote_row() RETURNS trigger LANGUAGE plpgsql AS
     $$ BEGIN RAISE EXCEPTION 'it was %', '${personId(2)}' USING DETAIL = '${personId(2)}'; END $$`);
-  await stack.store.db.query('CREATE TRIGGER quoting BEFORE INSERT ON import_errors FOR EACH ROW EXECUTE FUNCTION quote_row()');
+  await stack.store.db.query(
+    'CREATE TRIGGER quoting BEFORE INSERT ON import_errors FOR EACH ROW EXECUTE FUNCTION quote_row()',
+  );
 }
 
 async function postImport(url: string): Promise<string> {
   const { headers, payload } = importForm(world, FILE);
   const reply = await fetch(`${url}/api/attribute_values/batch_import`, {
-    method: 'POST', body: new Uint8Array(payload),
+    method: 'POST',
+    body: new Uint8Array(payload),
     headers: { ...headers, ...GREETING, traceparent: traceparent(IMPORT_TRACE), accept: 'application/vnd.svc.v3' },
   });
-  return (await reply.json() as { result: { import_id: string } }).result.import_id;
+  return ((await reply.json()) as { result: { import_id: string } }).result.import_id;
 }
 
 async function postFeed(url: string): Promise<void> {
-  const values = [{ customer_id: personId(3), customer_id_type: 'user_id', attribute_key: 'plan', attribute_value: PERSON_MARK }];
+  const values = [
+    { customer_id: personId(3), customer_id_type: 'user_id', attribute_key: 'plan', attribute_value: PERSON_MARK },
+  ];
   const reply = await fetch(`${url}/api/attribute_values`, {
-    method: 'POST', body: JSON.stringify({ sor: world.sor.identifier, api_key: world.apiKey, customer_attribute_values: values }),
+    method: 'POST',
+    body: JSON.stringify({ sor: world.sor.identifier, api_key: world.apiKey, customer_attribute_values: values }),
     headers: { ...GREETING, traceparent: traceparent(FEED_TRACE), 'content-type': 'application/json' },
   });
-  const { result } = await reply.json() as { result: { requestId: string } };
+  const { result } = (await reply.json()) as { result: { requestId: string } };
   await feedDone(stack.store, world, result.requestId);
 }
 
@@ -84,7 +96,12 @@ async function postFeed(url: string): Promise<void> {
 async function read(url: string): Promise<void> {
   const headers = { authorization: `Token ${world.token}` };
   const person = encodeURIComponent(personId(1));
-  for (const path of [`api/customer_profiles/${person}`, `api/customer_profiles?customer_ids=${person}`, `no/${person}`, 'health/live']) {
+  for (const path of [
+    `api/customer_profiles/${person}`,
+    `api/customer_profiles?customer_ids=${person}`,
+    `no/${person}`,
+    'health/live',
+  ]) {
     await (await fetch(`${url}/${path}`, { headers })).text();
   }
 }
@@ -108,13 +125,16 @@ function pathTo(span: ReceivedSpan): string[] {
   return [...(parent ? pathTo(parent) : []), span.name];
 }
 
-it('a request, the workflow that it starts and each step of that are one trace, which is the caller\'s own', () => {
+it("a request, the workflow that it starts and each step of that are one trace, which is the caller's own", () => {
   expect(imported).toMatchObject({ state: 'finished', rowsIn: 2, rowsOk: 1, rowsFailed: 1 });
   const [last] = named('RunActivity:loadRows').filter(({ status }) => status.code !== ERROR);
   expect(last).toMatchObject({ traceId: IMPORT_TRACE, service: 'our-millrace' });
   expect(pathTo(last!)).toEqual([
-    'POST /api/attribute_values/batch_import', 'StartWorkflow:importAttributes', 'RunWorkflow:importAttributes',
-    'StartActivity:loadRows', 'RunActivity:loadRows',
+    'POST /api/attribute_values/batch_import',
+    'StartWorkflow:importAttributes',
+    'RunWorkflow:importAttributes',
+    'StartActivity:loadRows',
+    'RunActivity:loadRows',
   ]);
   const [root] = named('POST /api/attribute_values/batch_import');
   expect(root!.parentSpanId).toBe('b7'.repeat(8));
@@ -122,7 +142,11 @@ it('a request, the workflow that it starts and each step of that are one trace, 
 
 it('so are values that are fed and the merge of them, while their workflow goes on', () => {
   const [signal] = named('HandleSignal:feedArrived');
-  expect(pathTo(signal!)).toEqual(['POST /api/attribute_values', 'SignalWithStartWorkflow:feedAttributes', 'HandleSignal:feedArrived']);
+  expect(pathTo(signal!)).toEqual([
+    'POST /api/attribute_values',
+    'SignalWithStartWorkflow:feedAttributes',
+    'HandleSignal:feedArrived',
+  ]);
   const [step] = named('RunActivity:drainFeed');
   expect(pathTo(step!)).toEqual(['StartActivity:drainFeed', 'RunActivity:drainFeed']);
   expect([signal!.traceId, step!.traceId]).toEqual([FEED_TRACE, FEED_TRACE]);
@@ -135,21 +159,32 @@ it('a step that fails tells class and code of its error, and is followed by the 
   for (const { status, attributes, exceptions, traceId } of failed) {
     const told = { status, exceptions, traceId, errorType: attributes['error.type'] };
     expect(told).toEqual({
-      status: { code: ERROR }, exceptions: [{ 'exception.type': 'P0001' }], traceId: IMPORT_TRACE, errorType: 'DatabaseError',
+      status: { code: ERROR },
+      exceptions: [{ 'exception.type': 'P0001' }],
+      traceId: IMPORT_TRACE,
+      errorType: 'DatabaseError',
     });
   }
 });
 
 it('a request is named by its route, never by its address; probes are left out', () => {
-  const requests = receiver.spans.filter(({ kind, attributes }) => kind === 2 && attributes['http.request.method'] === 'GET');
+  const requests = receiver.spans.filter(
+    ({ kind, attributes }) => kind === 2 && attributes['http.request.method'] === 'GET',
+  );
   const id = expect.stringMatching(/^[\da-f-]{36}$/);
   const told = (route: string) => ({
-    'http.request.method': 'GET', 'http.route': route, 'http.response.status_code': 200, 'millrace.request_id': id,
+    'http.request.method': 'GET',
+    'http.route': route,
+    'http.response.status_code': 200,
+    'millrace.request_id': id,
   });
   expect(requests.map(({ name, attributes }) => ({ name, attributes }))).toEqual([
     { name: 'GET /api/customer_profiles/:customer_id', attributes: told('/api/customer_profiles/:customer_id') },
     { name: 'GET /api/customer_profiles', attributes: told('/api/customer_profiles') },
-    { name: 'GET', attributes: { 'http.request.method': 'GET', 'http.response.status_code': 404, 'millrace.request_id': id } },
+    {
+      name: 'GET',
+      attributes: { 'http.request.method': 'GET', 'http.response.status_code': 404, 'millrace.request_id': id },
+    },
   ]);
 });
 
@@ -163,7 +198,11 @@ it('what was sent names no person and no secret, also not in its encoding', asyn
   const [error] = await importErrors(stack.store, world, imported);
   expect(error).toMatchObject({ customerId: personId(2) });
   const kept = new RegExp(`^traces-${stack.namespace}\\.log$`);
-  const { bytes, findings } = await marksInLogs(inject('runFolder'), kept, marksOf([PERSON_MARK, world.token, world.apiKey]));
+  const { bytes, findings } = await marksInLogs(
+    inject('runFolder'),
+    kept,
+    marksOf([PERSON_MARK, world.token, world.apiKey]),
+  );
   expect(findings).toEqual([]);
   expect(bytes).toBeGreaterThan(2_000);
 });
@@ -172,13 +211,19 @@ it('Temporal gets to know of a trace its ids, and nothing else that the caller s
   const { events } = await stack.temporal.workflow.getHandle(`import/${imported.identifier}`).fetchHistory();
   const fields = events![0]!.workflowExecutionStartedEventAttributes!.header!.fields!;
   const sent = Object.entries(fields).map(([name, { data }]) => [name, JSON.parse(Buffer.from(data!).toString())]);
-  expect(sent).toEqual([['_tracer-data', { traceparent: expect.stringMatching(`^00-${IMPORT_TRACE}-[\\da-f]{16}-01$`) }]]);
+  expect(sent).toEqual([
+    ['_tracer-data', { traceparent: expect.stringMatching(`^00-${IMPORT_TRACE}-[\\da-f]{16}-01$`) }],
+  ]);
 });
 
 it('what began with traces goes on without them', async () => {
   const replayed = new Set<string>();
   for await (const { workflowId, history } of allHistories(stack.temporal)) {
-    await Worker.runReplayHistory({ workflowBundle: { codePath: inject('bundlePath') }, dataConverter }, history, workflowId);
+    await Worker.runReplayHistory(
+      { workflowBundle: { codePath: inject('bundlePath') }, dataConverter },
+      history,
+      workflowId,
+    );
     replayed.add(workflowId.split(/[/-]/)[0]!);
   }
   expect([...replayed].toSorted()).toEqual(['feed', 'import', 'sweep']);

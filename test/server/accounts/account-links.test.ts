@@ -45,20 +45,32 @@ const login = (email: string, password = PASSWORD) => open('/login', { email, pa
 const accept = (token: string, password = PASSWORD) => open('/invitations/accept', { token, password });
 const confirm = (token: string, password = 'a newer password') => open('/password_resets/confirm', { token, password });
 
-async function invite(email = newEmail(), asked: object = {}, token = world.token): Promise<{ email: string; identifier: string }> {
+async function invite(
+  email = newEmail(),
+  asked: object = {},
+  token = world.token,
+): Promise<{ email: string; identifier: string }> {
   const { status, body } = await call('POST', '/users', { email, ...asked }, token);
   expect(status).toBe(200);
   return body.result;
 }
 
-async function join({ entity }: World, { rights = [], admin = false }: { rights?: Right[]; admin?: boolean } = {}): Promise<User> {
+async function join(
+  { entity }: World,
+  { rights = [], admin = false }: { rights?: Right[]; admin?: boolean } = {},
+): Promise<User> {
   const user = await insertUser(store.db, { email: newEmail(), passwordHash, preferedEntityId: entity.id });
   await insertMembership(store.db, { userId: user.id, entityId: entity.id, rights, admin });
   return user;
 }
 
-const isMember = async (email: string, { entity }: World = world) => (await store.db.query(
-  'SELECT FROM memberships m JOIN users u ON u.id = m.user_id WHERE u.email = $1 AND m.entity_id = $2', [email, entity.id])).rowCount === 1;
+const isMember = async (email: string, { entity }: World = world) =>
+  (
+    await store.db.query(
+      'SELECT FROM memberships m JOIN users u ON u.id = m.user_id WHERE u.email = $1 AND m.entity_id = $2',
+      [email, entity.id],
+    )
+  ).rowCount === 1;
 
 describe('an invitation', () => {
   test('is a mail of our own words with a link, and gives nothing before it is accepted, once', async () => {
@@ -84,16 +96,19 @@ describe('an invitation', () => {
     const { email, identifier } = await invite(newEmail(), { enable: { sor_manage: true } }, own.token);
     const listed = async () => (await call('GET', '/invitations', undefined, own.token)).body.result;
     expect(await listed()).toMatchObject({
-      total_items: 1, items: [{ identifier, email, admin: false, invited_by: own.user.id, mail: { state: 'waiting', reason: null } }],
+      total_items: 1,
+      items: [{ identifier, email, admin: false, invited_by: own.user.id, mail: { state: 'waiting', reason: null } }],
     });
     const first = await post.tokenFor(email);
     expect((await listed()).items[0].mail.state).toBe('filed');
     const again = await call('POST', '/users', { email: email.toUpperCase() }, own.token);
     expect([again.status, again.body.error_message]).toEqual([400, expect.stringContaining('is invited already')]);
-    expect((await call('POST', `/invitations/${identifier}/send`, undefined, own.token)).body.result.identifier).toBe(identifier);
+    expect((await call('POST', `/invitations/${identifier}/send`, undefined, own.token)).body.result.identifier).toBe(
+      identifier,
+    );
     const second = await post.tokenFor(email);
     expect((await accept(first)).body.error_message).toBe(LINK_REFUSED);
-    expect((await call('DELETE', `/invitations/${identifier}`)).status).toBe(404);          // of another entity
+    expect((await call('DELETE', `/invitations/${identifier}`)).status).toBe(404); // of another entity
     expect((await call('DELETE', `/invitations/${identifier}`, undefined, own.token)).body).toEqual({ success: true });
     expect((await accept(second)).body.error_message).toBe(LINK_REFUSED);
     expect(await listed()).toMatchObject({ total_items: 0, items: [] });
@@ -106,7 +121,9 @@ describe('an invitation', () => {
     await store.db.query('UPDATE entities SET active = false WHERE id = $1', [own.entity.id]);
     const inactive = await accept(token);
     await store.db.query('UPDATE entities SET active = true WHERE id = $1', [own.entity.id]);
-    await store.db.query(`UPDATE invitations SET expires_at = now() - interval '1 second' WHERE identifier = $1`, [identifier]);
+    await store.db.query(`UPDATE invitations SET expires_at = now() - interval '1 second' WHERE identifier = $1`, [
+      identifier,
+    ]);
     const [expired, unknown] = [await accept(token), await accept('unknown')];
     expect([inactive.text, unknown.text]).toEqual([expired.text, expired.text]);
     expect((await call('GET', '/invitations', undefined, own.token)).body.result.total_items).toBe(0);
@@ -121,10 +138,16 @@ describe('an invitation', () => {
     const { email } = await invite(newEmail(), { enable: { sor_manage: true } }, own.token);
     const token = await post.tokenFor(email);
     const [entityId, userId] = [own.entity.id, own.user.id];
-    for (const lost of [{ rights: ['sor_manage'], admin: false }, { rights: ['comments'], admin: true }] as const) {
+    for (const lost of [
+      { rights: ['sor_manage'], admin: false },
+      { rights: ['comments'], admin: true },
+    ] as const) {
       await updateMembership(store.db, entityId, userId, lost);
       const refused = await accept(token);
-      expect([refused.status, refused.body.error_message]).toEqual([403, expect.stringContaining('can no longer give these rights')]);
+      expect([refused.status, refused.body.error_message]).toEqual([
+        403,
+        expect.stringContaining('can no longer give these rights'),
+      ]);
     }
     expect(await isMember(email, own)).toBe(false);
     await updateMembership(store.db, entityId, userId, { rights: ['sor_manage'], admin: true });
@@ -154,14 +177,17 @@ describe('an invitation', () => {
     await invite(newEmail(), {}, own.token);
     await store.db.query('UPDATE login_attempts SET failures = 100');
     const refused = await call('POST', '/users', { email: newEmail() }, own.token);
-    expect([refused.status, refused.body.error_message]).toEqual([429, expect.stringContaining('invitations as it may in a day')]);
+    expect([refused.status, refused.body.error_message]).toEqual([
+      429,
+      expect.stringContaining('invitations as it may in a day'),
+    ]);
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(80_000);
     await post.deliver();
   });
 });
 
 describe('a link that sets a new password', () => {
-  test('goes to the account\'s own address, works once, and ends sessions and all other links', async () => {
+  test("goes to the account's own address, works once, and ends sessions and all other links", async () => {
     const user = await join(world, { rights: ['sor_manage'] });
     const session = await insertToken(store.db, user.id, world.entity.id, 1);
     const asked = await call('POST', `/users/${user.uid}/password_reset`);
@@ -169,11 +195,14 @@ describe('a link that sets a new password', () => {
     const mails = await post.deliver();
     expect(mails.map(({ to }) => to)).toEqual([user.email, user.email]);
     for (const { token } of mails) expect(asked.text).not.toContain(token);
-    expect((await login(user.email)).status).toBe(200);             // asking alone changes nothing
+    expect((await login(user.email)).status).toBe(200); // asking alone changes nothing
     expect((await confirm(mails[1]!.link)).body).toEqual({ success: true });
     expect((await server.call('GET', '/api/system_of_records', { token: session })).status).toBe(401);
-    expect([(await login(user.email)).status, (await login(user.email, 'a newer password')).status]).toEqual([401, 200]);
-    for (const { token } of mails) expect((await confirm(token)).body).toMatchObject({ status: 'not_found', error_message: LINK_REFUSED });
+    expect([(await login(user.email)).status, (await login(user.email, 'a newer password')).status]).toEqual([
+      401, 200,
+    ]);
+    for (const { token } of mails)
+      expect((await confirm(token)).body).toMatchObject({ status: 'not_found', error_message: LINK_REFUSED });
   });
 
   test('ends with a password that the user changes, and with an address that a superadmin changes', async () => {
@@ -182,7 +211,9 @@ describe('a link that sets a new password', () => {
     await open('/password_resets', { email: user.email });
     ended.push(await post.tokenFor(user.email));
     const token = await insertToken(store.db, user.id, world.entity.id, 1);
-    expect((await call('PUT', '/users/me/password', { password: PASSWORD, new_password: PASSWORD }, token)).status).toBe(200);
+    expect(
+      (await call('PUT', '/users/me/password', { password: PASSWORD, new_password: PASSWORD }, token)).status,
+    ).toBe(200);
     await open('/password_resets', { email: user.email });
     ended.push(await post.tokenFor(user.email));
     await store.db.query('UPDATE users SET superadmin = true WHERE id = $1', [world.user.id]);
@@ -195,7 +226,9 @@ describe('a link that sets a new password', () => {
     const user = await join(world);
     await open('/password_resets', { email: user.email });
     const token = await post.tokenFor(user.email);
-    await store.db.query(`UPDATE password_resets SET expires_at = now() - interval '1 second' WHERE user_id = $1`, [user.id]);
+    await store.db.query(`UPDATE password_resets SET expires_at = now() - interval '1 second' WHERE user_id = $1`, [
+      user.id,
+    ]);
     expect((await confirm(token)).body.error_message).toBe(LINK_REFUSED);
     await deleteExpiredAccountLinks(store.db);
     expect((await store.db.query('SELECT FROM password_resets WHERE user_id = $1', [user.id])).rowCount).toBe(0);
@@ -206,9 +239,14 @@ describe('a link that sets a new password', () => {
     const asked = async (email: string) => {
       const before = await countResets();
       const { status, text } = await open('/password_resets', { email });
-      return { status, text, written: await countResets() - before };
+      return { status, text, written: (await countResets()) - before };
     };
-    const known = [await asked(user.email), await asked(user.email.toUpperCase()), await asked(user.email), await asked(user.email)];
+    const known = [
+      await asked(user.email),
+      await asked(user.email.toUpperCase()),
+      await asked(user.email),
+      await asked(user.email),
+    ];
     const nobody = newEmail();
     const unknown = [await asked(nobody), await asked(nobody), await asked(nobody), await asked(nobody)];
     expect(known.map(({ written }) => written)).toEqual([1, 1, 1, 0]);
@@ -233,21 +271,23 @@ describe('a link that sets a new password', () => {
     await open('/password_resets', { email: user.email });
     const token = await post.tokenFor(user.email);
     const link = { kind: 'link', name: tokenHash(token).toString('hex') } as const;
-    for (let others = 0; others < 10; others += 1) await countAttempt(store.db, link);       // as many are being hashed
+    for (let others = 0; others < 10; others += 1) await countAttempt(store.db, link); // as many are being hashed
     expect((await confirm(token)).status).toBe(429);
     await deleteFailures(store.db, link);
     expect((await confirm(token)).status).toBe(200);
   });
 });
 
-const countResets = async () => (await store.db.query<{ count: number }>('SELECT count(*) FROM password_resets')).rows[0]!.count;
+const countResets = async () =>
+  (await store.db.query<{ count: number }>('SELECT count(*) FROM password_resets')).rows[0]!.count;
 
 describe('the page that a mailed link opens', () => {
   const HTML = { accept: 'text/html,application/xhtml+xml' };
-  const page = (method: 'GET' | 'POST', path: string, fields?: Record<string, string>) => server.call(method, path, {
-    headers: { ...HTML, ...(fields ? { 'content-type': 'application/x-www-form-urlencoded' } : {}) },
-    ...(fields ? { body: new URLSearchParams(fields).toString() } : {}),
-  } satisfies CallOptions);
+  const page = (method: 'GET' | 'POST', path: string, fields?: Record<string, string>) =>
+    server.call(method, path, {
+      headers: { ...HTML, ...(fields ? { 'content-type': 'application/x-www-form-urlencoded' } : {}) },
+      ...(fields ? { body: new URLSearchParams(fields).toString() } : {}),
+    } satisfies CallOptions);
 
   test('is a form without scripts that nobody else may show or keep, and opening it has no effect', async () => {
     const { email } = await invite(newEmail(), { first_name: '"><script>alert(1)</script>' });
@@ -257,15 +297,19 @@ describe('the page that a mailed link opens', () => {
       expect([status, headers['content-type']]).toEqual([200, 'text/html; charset=utf-8']);
       expect(headers['referrer-policy']).toBe('no-referrer');
       expect(headers['cache-control']).toBe('no-store');
-      expect(headers['content-security-policy'])
-        .toMatch(/^default-src 'none'; style-src 'sha256-\S+'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'$/);
+      expect(headers['content-security-policy']).toMatch(
+        /^default-src 'none'; style-src 'sha256-\S+'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'$/,
+      );
       expect(text).not.toMatch(/<script/i);
       expect(text).not.toContain(token);
       expect(text).toContain(email);
     }
     expect(await isMember(email)).toBe(false);
     const short = await page('POST', `/invite/${token}`, { password: 'short' });
-    expect([short.status, short.text]).toEqual([400, expect.stringContaining('password: must have at least 8 characters')]);
+    expect([short.status, short.text]).toEqual([
+      400,
+      expect.stringContaining('password: must have at least 8 characters'),
+    ]);
     const fields = { password: PASSWORD, first_name: '', last_name: 'Byron' };
     const accepted = await page('POST', `/invite/${token}`, fields);
     expect([accepted.status, accepted.text]).toEqual([200, expect.stringContaining(`Welcome to ${world.entity.name}`)]);
@@ -307,10 +351,11 @@ describe('the page that a mailed link opens', () => {
 });
 
 describe('a mail about an account', () => {
-  const stateOf = async (identifier: string) => (await store.db.query(
-    'SELECT mail_state, mail_tries FROM invitations WHERE identifier = $1', [identifier])).rows[0];
-  const later = (identifier: string) => store.db.query(
-    `UPDATE invitations SET tried_at = now() - interval '1 hour' WHERE identifier = $1`, [identifier]);
+  const stateOf = async (identifier: string) =>
+    (await store.db.query('SELECT mail_state, mail_tries FROM invitations WHERE identifier = $1', [identifier]))
+      .rows[0];
+  const later = (identifier: string) =>
+    store.db.query(`UPDATE invitations SET tried_at = now() - interval '1 hour' WHERE identifier = $1`, [identifier]);
 
   test('that no server took is tried again after a while, with a link that works', async () => {
     const { email, identifier } = await invite();

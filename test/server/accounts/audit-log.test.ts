@@ -31,7 +31,11 @@ describe('the audit log', () => {
       { actor_kind: 'system', actor: null, actor_name: null, subject: 'imp_2' },
       { actor_kind: 'sor_key', actor: world.sor.identifier, actor_name: 'CRM', action: 'import', subject: 'imp_1' },
       {
-        actor_kind: 'user', actor: world.user.uid, actor_name: world.user.email, action: 'create', subject_kind: 'system_of_record',
+        actor_kind: 'user',
+        actor: world.user.uid,
+        actor_name: world.user.email,
+        action: 'create',
+        subject_kind: 'system_of_record',
         address: '127.0.0.1',
       },
     ]);
@@ -52,12 +56,17 @@ describe('the audit log', () => {
 
   test('is filtered by each of its members, and by a person', async () => {
     world = await makeWorld(store);
-    const query = new URLSearchParams({ sor_id: world.sor.identifier, customer_id: personId(1), customer_type: 'user_id' });
+    const query = new URLSearchParams({
+      sor_id: world.sor.identifier,
+      customer_id: personId(1),
+      customer_type: 'user_id',
+    });
     await server.call('GET', `/api/attribute_values?${query}`, { token: world.token });
     await note({ subject: 'a', action: 'create', subjectKind: 'entity' });
     await note({ subject: 'b', action: 'delete', subjectKind: 'user', actorKind: 'user', actorId: world.user.id });
     await note({ subject: 'c', actorKind: 'sor_key', actorId: world.sor.id });
-    const seen = async (filter: Record<string, string>) => subjects((await read({ ...filter, per_page: '10' })).entries);
+    const seen = async (filter: Record<string, string>) =>
+      subjects((await read({ ...filter, per_page: '10' })).entries);
     expect(await seen({ action: 'create' })).toEqual(['a']);
     expect(await seen({ subject_kind: 'user' })).toEqual(['b']);
     expect(await seen({ subject: 'c' })).toEqual(['c']);
@@ -67,7 +76,9 @@ describe('the audit log', () => {
     expect(await seen({ actor: String(world.user.id), actor_kind: 'user', subject_kind: 'user' })).toEqual(['b']);
     const ofPerson = await read({ customer_id: personId(1), subject_kind: 'customer' });
     expect(ofPerson.entries).toMatchObject([{ action: 'read', subject_kind: 'customer' }]);
-    expect((await read({ customer_id: personId(1), customer_id_type: 'device_id', subject_kind: 'customer' })).entries).toEqual([]);
+    expect(
+      (await read({ customer_id: personId(1), customer_id_type: 'device_id', subject_kind: 'customer' })).entries,
+    ).toEqual([]);
     expect((await read({ customer_id: personId(2), subject_kind: 'customer' })).entries).toEqual([]);
   });
 
@@ -76,9 +87,13 @@ describe('the audit log', () => {
     for (const day of [1, 2, 3]) {
       await store.db.query(
         `INSERT INTO audit_log (entity_id, happened_at, actor_kind, action, subject_kind, subject)
-         VALUES ($1, $2, 'system', 'update', 'import', $3)`, [world.entity.id, `2026-03-0${day}T00:00:00Z`, `day ${day}`]);
+         VALUES ($1, $2, 'system', 'update', 'import', $3)`,
+        [world.entity.id, `2026-03-0${day}T00:00:00Z`, `day ${day}`],
+      );
     }
-    expect(subjects((await read({ from: '2026-03-02T00:00:00Z', till: '2026-03-03T00:00:00Z' })).entries)).toEqual(['day 2']);
+    expect(subjects((await read({ from: '2026-03-02T00:00:00Z', till: '2026-03-03T00:00:00Z' })).entries)).toEqual([
+      'day 2',
+    ]);
     expect(subjects((await read({ till: '2026-03-02T00:00:00.001Z' })).entries)).toEqual(['day 2', 'day 1']);
   });
 
@@ -88,7 +103,9 @@ describe('the audit log', () => {
     await store.db.query(
       `INSERT INTO audit_log (entity_id, happened_at, actor_kind, action, subject_kind, subject)
        SELECT $1, timestamptz '2026-03-01T00:00:00.123456Z' + (n / 5) * interval '1 microsecond', 'system', 'update', 'import', n
-       FROM generate_series(0, 52) AS n`, [world.entity.id]);
+       FROM generate_series(0, 52) AS n`,
+      [world.entity.id],
+    );
     const seen: (string | null)[] = [];
     for (let path: string | null = '/api/audit_log?per_page=7&subject_kind=import'; path;) {
       const { result }: { result: Page } = (await server.call('GET', path, { token: world.token })).body;
@@ -101,7 +118,11 @@ describe('the audit log', () => {
 
   test('refuses a cursor that it never gave', async () => {
     world = await makeWorld(store);
-    for (const cursor of ['x', Buffer.from('1.x').toString('base64url'), Buffer.from('99999999999999999999.1').toString('base64url')]) {
+    for (const cursor of [
+      'x',
+      Buffer.from('1.x').toString('base64url'),
+      Buffer.from('99999999999999999999.1').toString('base64url'),
+    ]) {
       const { status, body } = await server.call('GET', `/api/audit_log?cursor=${cursor}`, { token: world.token });
       expect([status, body.messages[0].element]).toEqual([400, 'cursor']);
     }
@@ -115,12 +136,21 @@ describe('the audit log', () => {
       `INSERT INTO audit_log (entity_id, happened_at, actor_kind, action, subject_kind, subject, details)
        SELECT $1, timestamptz '2026-03-01' + (n / 3) * interval '1 microsecond', 'system', 'update', 'import', n,
          '{"name": "a \\"b\\", c"}'
-       FROM generate_series(1, 2500) AS n`, [world.entity.id]);
-    const { status, headers, text } = await server.call('GET', '/api/audit_log.csv?subject_kind=import', { token: world.token });
+       FROM generate_series(1, 2500) AS n`,
+      [world.entity.id],
+    );
+    const { status, headers, text } = await server.call('GET', '/api/audit_log.csv?subject_kind=import', {
+      token: world.token,
+    });
     expect([status, headers['content-disposition']]).toEqual([200, 'attachment; filename="audit_log.csv"']);
     const rows: Record<string, string>[] = parse(text, { columns: true });
     expect(rows.map(({ subject }) => Number(subject))).toEqual(Array.from({ length: 2_500 }, (_, n) => 2_500 - n));
-    expect(rows[0]).toMatchObject({ actor_kind: 'system', actor: '', action: 'update', details: '{"name":"a \\"b\\", c"}' });
+    expect(rows[0]).toMatchObject({
+      actor_kind: 'system',
+      actor: '',
+      action: 'update',
+      details: '{"name":"a \\"b\\", c"}',
+    });
     const none = await server.call('GET', '/api/audit_log.csv?subject=none', { token: world.token });
     expect(none.text.trimEnd().split('\n')).toHaveLength(1);
   });

@@ -40,23 +40,55 @@ const DELETED = 'UPDATE $table SET deleted_at = now() WHERE entity_id = $1';
 
 /** Tables whose rows keep an entity from being deleted, with how the rows go. */
 const HOW_ROWS_GO: Record<string, string> = {
-  sor_api_keys: API, attribute_values: API, customers: API, dry_run_sets: API, dry_run_ids: API, gdpr_holds: API,
-  crashes: PEOPLE, device_users: PEOPLE, devices: PEOPLE, events: PEOPLE, locations: PEOPLE, session_heads: PEOPLE,
-  sessions: PEOPLE, user_aliases: PEOPLE,
-  attribute_change_log: TIME, campaign_audience: TIME, campaign_members: TIME, feed_requests: TIME,
-  file_deletions: TIME, file_jobs: TIME, gdpr_identifiers: TIME, gdpr_left_identifiers: TIME, gdpr_mails: TIME,
-  gdpr_request_people: TIME, gdpr_requests: TIME, import_errors: TIME, import_lanes: TIME, imports: TIME,
-  sync_batches: TIME, sync_log: TIME, sync_pinned_batches: TIME, sync_records: TIME, sync_runs: TIME,
-  connections: DELETED, data_exporters: DELETED, syncs: DELETED,
-  campaigns: CANCELED_CAMPAIGN, sends: CANCELED, systems_of_records: OWN_SORS,
+  sor_api_keys: API,
+  attribute_values: API,
+  customers: API,
+  dry_run_sets: API,
+  dry_run_ids: API,
+  gdpr_holds: API,
+  crashes: PEOPLE,
+  device_users: PEOPLE,
+  devices: PEOPLE,
+  events: PEOPLE,
+  locations: PEOPLE,
+  session_heads: PEOPLE,
+  sessions: PEOPLE,
+  user_aliases: PEOPLE,
+  attribute_change_log: TIME,
+  campaign_audience: TIME,
+  campaign_members: TIME,
+  feed_requests: TIME,
+  file_deletions: TIME,
+  file_jobs: TIME,
+  gdpr_identifiers: TIME,
+  gdpr_left_identifiers: TIME,
+  gdpr_mails: TIME,
+  gdpr_request_people: TIME,
+  gdpr_requests: TIME,
+  import_errors: TIME,
+  import_lanes: TIME,
+  imports: TIME,
+  sync_batches: TIME,
+  sync_log: TIME,
+  sync_pinned_batches: TIME,
+  sync_records: TIME,
+  sync_runs: TIME,
+  connections: DELETED,
+  data_exporters: DELETED,
+  syncs: DELETED,
+  campaigns: CANCELED_CAMPAIGN,
+  sends: CANCELED,
+  systems_of_records: OWN_SORS,
 };
 
 const { store, server, world } = useServer();
 
 /** The world's user is a superadmin. */
 beforeAll(async () => {
-  await store.db.query('UPDATE users SET superadmin = true, password_hash = $2 WHERE id = $1',
-    [world.user.id, await hashPassword(PASSWORD)]);
+  await store.db.query('UPDATE users SET superadmin = true, password_hash = $2 WHERE id = $1', [
+    world.user.id,
+    await hashPassword(PASSWORD),
+  ]);
 });
 
 const call = (method: 'GET' | 'POST' | 'PUT' | 'DELETE', path = '', options: CallOptions = {}) =>
@@ -64,17 +96,29 @@ const call = (method: 'GET' | 'POST' | 'PUT' | 'DELETE', path = '', options: Cal
 const create = async (body: object = {}) => (await call('POST', '', { body: { name: 'Shops', ...body } })).body.result;
 
 async function loginTo(entity: string): Promise<string> {
-  const { body } = await server.call('POST', '/api/login', { body: { email: world.user.email, password: PASSWORD, entity } });
+  const { body } = await server.call('POST', '/api/login', {
+    body: { email: world.user.email, password: PASSWORD, entity },
+  });
   rememberSecret(body.result.auth_token);
   return body.result.auth_token;
 }
 
 describe('an entity', () => {
   test('is created with its global System of Records and its creator as an admin, who then makes its users', async () => {
-    const entity = await create({ description: 'All shops', default_tz: 'America/New_York', data_retention_in_months: 13 });
+    const entity = await create({
+      description: 'All shops',
+      default_tz: 'America/New_York',
+      data_retention_in_months: 13,
+    });
     expect(entity).toMatchObject({
-      name: 'Shops', description: 'All shops', default_tz: 'America/New_York', data_retention_in_months: 13, active: true,
-      identifier: expect.stringMatching(/^ent_/), qa_api_key: expect.any(String), prod_api_key: expect.any(String),
+      name: 'Shops',
+      description: 'All shops',
+      default_tz: 'America/New_York',
+      data_retention_in_months: 13,
+      active: true,
+      identifier: expect.stringMatching(/^ent_/),
+      qa_api_key: expect.any(String),
+      prod_api_key: expect.any(String),
     });
     const token = await loginTo(entity.identifier);
     const { body } = await server.call('GET', '/api/system_of_records', { token });
@@ -87,21 +131,32 @@ describe('an entity', () => {
 
   test('is changed, and takes the defaults where nothing is said', async () => {
     const entity = await create();
-    expect(entity).toMatchObject({ description: '', default_tz: 'Europe/Paris', data_retention_in_months: 25, control_group_percent: 0 });
-    const { body } = await call('PUT', `/${entity.identifier}`, { body: { name: 'Stores', data_retention_in_months: '6' } });
+    expect(entity).toMatchObject({
+      description: '',
+      default_tz: 'Europe/Paris',
+      data_retention_in_months: 25,
+      control_group_percent: 0,
+    });
+    const { body } = await call('PUT', `/${entity.identifier}`, {
+      body: { name: 'Stores', data_retention_in_months: '6' },
+    });
     expect(body.result).toEqual({ ...entity, name: 'Stores', data_retention_in_months: 6 });
     const grouped = await call('PUT', `/${entity.identifier}`, { body: { control_group_percent: 50 } });
     expect(grouped.body.result).toEqual({ ...body.result, control_group_percent: 50 });
     expect((await call('GET', `/${entity.identifier}`)).body.result).toEqual(grouped.body.result);
     const token = await loginTo(entity.identifier);
-    const { entries } = (await server.call('GET', '/api/audit_log?action=update&subject_kind=entity', { token })).body.result;
+    const { entries } = (await server.call('GET', '/api/audit_log?action=update&subject_kind=entity', { token })).body
+      .result;
     expect(entries[0]).toMatchObject({ subject: entity.identifier, details: { changed: 'control_group_percent' } });
   });
 
   test.each([
-    [{ default_tz: 'Europe/Atlantis' }, 'default_tz'], [{ default_tz: '+01:00' }, 'default_tz'],
-    [{ data_retention_in_months: 0 }, 'data_retention_in_months'], [{ data_retention_in_months: 121 }, 'data_retention_in_months'],
-    [{ control_group_percent: 51 }, 'control_group_percent'], [{ control_group_percent: 2.5 }, 'control_group_percent'],
+    [{ default_tz: 'Europe/Atlantis' }, 'default_tz'],
+    [{ default_tz: '+01:00' }, 'default_tz'],
+    [{ data_retention_in_months: 0 }, 'data_retention_in_months'],
+    [{ data_retention_in_months: 121 }, 'data_retention_in_months'],
+    [{ control_group_percent: 51 }, 'control_group_percent'],
+    [{ control_group_percent: 2.5 }, 'control_group_percent'],
     [{ name: ' ' }, 'name'],
   ])('is refused with what is wrong named: %j', async (wrong, element) => {
     const { status, body } = await call('POST', '', { body: { name: 'Shops', ...wrong } });
@@ -114,15 +169,22 @@ describe('an entity', () => {
     const templateOf = () => server.call('GET', `/api/attribute_values/template?${query}`);
     const importInto = () => {
       const file = Buffer.from('user_id,attribute_key,value\n');
-      const form = webForm([['sor_id', other.sor.identifier], ['api_key', other.apiKey], ['file', file]]);
+      const form = webForm([
+        ['sor_id', other.sor.identifier],
+        ['api_key', other.apiKey],
+        ['file', file],
+      ]);
       return server.call('POST', '/api/attribute_values/batch_import', form);
     };
     const statuses = async () => [
       (await server.call('GET', '/api/system_of_records', { token: other.token })).status,
-      (await templateOf()).status, (await importInto()).status,
+      (await templateOf()).status,
+      (await importInto()).status,
     ];
     expect(await statuses()).toEqual([200, 200, 200]);
-    expect((await call('PUT', `/${other.entity.identifier}`, { body: { active: false } })).body.result.active).toBe(false);
+    expect((await call('PUT', `/${other.entity.identifier}`, { body: { active: false } })).body.result.active).toBe(
+      false,
+    );
     expect(await statuses()).toEqual([401, 401, 401]);
     expect((await call('PUT', `/${other.entity.identifier}`, { body: { active: true } })).status).toBe(200);
     expect(await statuses()).toEqual([200, 200, 200]);
@@ -139,11 +201,16 @@ describe('an entity', () => {
     const sor = (await server.call('POST', '/api/system_of_records', { token, body: { name: 'Shop' } })).body.result;
     const refused = await call('DELETE', `/${entity.identifier}`);
     expect(refused.status).toBe(400);
-    expect(refused.body.error_message).toMatch(/holds .*systems of records: set active to false instead, or try again where/);
+    expect(refused.body.error_message).toMatch(
+      /holds .*systems of records: set active to false instead, or try again where/,
+    );
     await store.db.query('DELETE FROM systems_of_records WHERE identifier = $1', [sor.identifier]);
     await store.db.query('DELETE FROM key_lookups WHERE entity_id = $1', [entity.id]);
     expect((await call('DELETE', `/${entity.identifier}`)).body).toEqual({ success: true });
-    expect((await call('GET', `/${entity.identifier}`)).body).toMatchObject({ status: 'not_found', error_message: 'Entity not found' });
+    expect((await call('GET', `/${entity.identifier}`)).body).toMatchObject({
+      status: 'not_found',
+      error_message: 'Entity not found',
+    });
     expect((await server.call('GET', '/api/users', { token })).status).toBe(401);
     expect((await store.db.query('SELECT FROM users WHERE email = $1', [user.email])).rowCount).toBe(0);
     expect((await server.call('GET', '/api/users', { token: world.token })).status).toBe(200);
@@ -153,7 +220,9 @@ describe('an entity', () => {
     const other = await makeWorld(store);
     await store.db.query(
       `INSERT INTO attribute_values (entity_id, sor_id, customer_type, attribute_id, changed_at, customer_id)
-       SELECT entity_id, id, 0, 1, now(), 'x' FROM systems_of_records WHERE entity_id = $1 AND type = 'global'`, [other.entity.id]);
+       SELECT entity_id, id, 0, 1, now(), 'x' FROM systems_of_records WHERE entity_id = $1 AND type = 'global'`,
+      [other.entity.id],
+    );
     await store.db.query(`UPDATE systems_of_records SET deleted_at = now() WHERE id = $1`, [other.sor.id]);
     expect((await call('DELETE', `/${other.entity.id}`)).body.error_message).toContain('attribute values');
   });
@@ -162,18 +231,33 @@ describe('an entity', () => {
     const entity = await create();
     await ensureSampleMonths(store.db);
     await write(store.db, async (tx) => {
-      await sampleSdkData(tx, entity.id, { appId: await sampleApp(tx, entity.id), deviceId: 'd1', userId: personId(1) });
+      await sampleSdkData(tx, entity.id, {
+        appId: await sampleApp(tx, entity.id),
+        deviceId: 'd1',
+        userId: personId(1),
+      });
     });
     const { error_message: refusal } = (await call('DELETE', `/${entity.id}`)).body;
-    for (const kind of ['crashes', 'device users', 'devices', 'events', 'locations', 'session heads', 'sessions',
-      'user aliases']) expect(refusal).toMatch(new RegExp(` ${kind}[,:]`));
+    for (const kind of [
+      'crashes',
+      'device users',
+      'devices',
+      'events',
+      'locations',
+      'session heads',
+      'sessions',
+      'user aliases',
+    ])
+      expect(refusal).toMatch(new RegExp(` ${kind}[,:]`));
     expect(refusal).not.toMatch(/events \d/);
   });
 
   test('is not deleted while a request of people is there; its receipts, which stay, do not keep it', async () => {
     const entity = await create();
     await write(store.db, (tx) => insertSampleGdpr(tx, store.secrets, { ...world, entity }, personId(2)));
-    expect((await call('DELETE', `/${entity.id}`)).body.error_message).toMatch(/holds gdpr request people, gdpr requests:/);
+    expect((await call('DELETE', `/${entity.id}`)).body.error_message).toMatch(
+      /holds gdpr request people, gdpr requests:/,
+    );
     await store.db.query('DELETE FROM gdpr_requests WHERE entity_id = $1', [entity.id]);
     expect((await call('DELETE', `/${entity.id}`)).body).toEqual({ success: true });
     expect((await store.db.query('SELECT FROM gdpr_receipts WHERE entity_id = $1', [entity.id])).rowCount).toBe(1);
@@ -181,8 +265,14 @@ describe('an entity', () => {
 
   test('is deleted with what tells of exporters that are deleted, and not while one is there', async () => {
     const other = await makeWorld(store);
-    await store.db.query(`DELETE FROM customer_attributes WHERE entity_id = $1 AND sor_id = $2`, [other.entity.id, other.sor.id]);
-    await store.db.query('DELETE FROM systems_of_records WHERE entity_id = $1 AND id = $2', [other.entity.id, other.sor.id]);
+    await store.db.query(`DELETE FROM customer_attributes WHERE entity_id = $1 AND sor_id = $2`, [
+      other.entity.id,
+      other.sor.id,
+    ]);
+    await store.db.query('DELETE FROM systems_of_records WHERE entity_id = $1 AND id = $2', [
+      other.entity.id,
+      other.sor.id,
+    ]);
     const exporter = await storedExporter(store.db, store.secrets, other);
     const window = { start: null, end: new Date() };
     await insertExportRun(store.db, other.entity.id, { exporterId: exporter.id, cause: 'request', window });
@@ -192,23 +282,32 @@ describe('an entity', () => {
   });
 
   test('with rows in every table is refused with the names of those that keep it, and is deleted with all others', async () => {
-    const { entity: { id } } = await makeSample(store, entityRoutes.at(-1)!);
+    const {
+      entity: { id },
+    } = await makeSample(store, entityRoutes.at(-1)!);
     await ensurePartitionsAhead(store.db, new Date());
     await fillTablesOf(store.db, id);
     const { error_message: refusal } = (await call('DELETE', `/${id}`)).body;
-    const holds = /this one holds (.*): set active to false/.exec(refusal)![1]!.split(', ').map((name) => name.replaceAll(' ', '_'));
+    const holds = /this one holds (.*): set active to false/
+      .exec(refusal)![1]!
+      .split(', ')
+      .map((name) => name.replaceAll(' ', '_'));
     // A new table needs a line there: nothing keeps an entity for ever.
     expect(new Set(holds)).toEqual(new Set(Object.keys(HOW_ROWS_GO)));
     await write(store.db, async (tx) => {
       for (const [table, how] of Object.entries(HOW_ROWS_GO)) {
-        await tx.query(how.includes('$table') ? how.replace('$table', table) : `DELETE FROM ${table} WHERE entity_id = $1`, [id]);
+        await tx.query(
+          how.includes('$table') ? how.replace('$table', table) : `DELETE FROM ${table} WHERE entity_id = $1`,
+          [id],
+        );
       }
     });
     expect((await call('DELETE', `/${id}`)).body).toEqual({ success: true });
     await deleteRowsOfDeletedEntities(store.db, () => true);
     const left = [];
     for (const { name } of await listTablesOfEntities(store.db)) {
-      if ((await store.db.query(`SELECT FROM ${name} WHERE entity_id = $1 LIMIT 1`, [id])).rowCount! > 0) left.push(name);
+      if ((await store.db.query(`SELECT FROM ${name} WHERE entity_id = $1 LIMIT 1`, [id])).rowCount! > 0)
+        left.push(name);
     }
     expect(left).toEqual(['audit_log', 'gdpr_receipts']);
   });
@@ -220,27 +319,43 @@ describe('an entity', () => {
       await insertSampleWallet(tx, entity.id);
       return sampled;
     });
-    const { rows: [app] } = await store.db.query<{ id: number }>('SELECT id FROM apps WHERE identifier = $1', [appId]);
-    await store.db.query(`INSERT INTO push_certificates
+    const {
+      rows: [app],
+    } = await store.db.query<{ id: number }>('SELECT id FROM apps WHERE identifier = $1', [appId]);
+    await store.db.query(
+      `INSERT INTO push_certificates
        (entity_id, app_id, identifier, fingerprint, x509_pem, pkey_pem, subject, not_before, not_after)
-       VALUES ($1, $2, 'crt_with_entity', '', '', '', '', now(), now())`, [entity.id, app!.id]);
+       VALUES ($1, $2, 'crt_with_entity', '', '', '', '', now(), now())`,
+      [entity.id, app!.id],
+    );
     await write(store.db, async (tx) => {
       await insertEventDefinitions(tx, entity.id, app!.id, [{ logType: 2, name: 'Opened' }]);
       await setLabels(tx, entity.id, { kind: 'event_definition', id: 1 }, ['checkout']);
       await tx.query('UPDATE apps SET parent_id = $2 WHERE entity_id = $1 AND id <> $2', [entity.id, app!.id]);
-      await tx.query(`INSERT INTO devices (entity_id, app_id, device_id, first_seen_at, last_seen_at) VALUES ($1, $2, 'd', now(), now())`,
-        [entity.id, app!.id]);
+      await tx.query(
+        `INSERT INTO devices (entity_id, app_id, device_id, first_seen_at, last_seen_at) VALUES ($1, $2, 'd', now(), now())`,
+        [entity.id, app!.id],
+      );
     });
     // It has sent: the counts of people stay as long as the campaign, which cannot be deleted.
     const campaign = await insertSampleCampaign(store.db, entity.id, app!.id, { type: 'classic', status: 'finished' });
-    await store.db.query(`INSERT INTO campaign_people (entity_id, campaign_id, person, sent, opened) VALUES ($1, $2, $3, 2, 1)`,
-      [entity.id, campaign.id, `u${personId(4)}`]);
+    await store.db.query(
+      `INSERT INTO campaign_people (entity_id, campaign_id, person, sent, opened) VALUES ($1, $2, $3, 2, 1)`,
+      [entity.id, campaign.id, `u${personId(4)}`],
+    );
     expect((await call('DELETE', `/${entity.id}`)).body.error_message).toMatch(/holds devices:/);
     await store.db.query('DELETE FROM devices WHERE entity_id = $1', [entity.id]);
     expect((await call('DELETE', `/${entity.id}`)).body).toEqual({ success: true });
     const tables = [
-      'campaigns', 'campaign_people', 'apps', 'app_api_keys', 'key_lookups', 'systems_of_records',
-      'labels', 'wallet_texts', 'push_certificates',
+      'campaigns',
+      'campaign_people',
+      'apps',
+      'app_api_keys',
+      'key_lookups',
+      'systems_of_records',
+      'labels',
+      'wallet_texts',
+      'push_certificates',
     ];
     for (const table of tables) {
       expect((await store.db.query(`SELECT FROM ${table} WHERE entity_id = $1`, [entity.id])).rowCount).toBe(0);
@@ -256,8 +371,10 @@ describe('an entity', () => {
     expect(await holdEntity(tx, entity.id)).toEqual({ hasErased: false });
     const deletion = call('DELETE', `/${entity.id}`);
     await lockWaits(store);
-    await tx.query(`INSERT INTO devices (entity_id, app_id, device_id, first_seen_at, last_seen_at) VALUES ($1, $2, 'd', now(), now())`,
-      [entity.id, appId]);
+    await tx.query(
+      `INSERT INTO devices (entity_id, app_id, device_id, first_seen_at, last_seen_at) VALUES ($1, $2, 'd', now(), now())`,
+      [entity.id, appId],
+    );
     await tx.query('COMMIT');
     expect((await deletion).body.error_message).toMatch(/holds devices:/);
   });
@@ -265,7 +382,11 @@ describe('an entity', () => {
   test('is not deleted while it has a connection, and is once that is deleted', async () => {
     const entity = await create();
     const connection = await insertConnection(store.db, store.secrets, entity.id, {
-      name: 'Warehouse', connector: 'postgres', settings: {}, secretSettings: {}, createdBy: world.user.id,
+      name: 'Warehouse',
+      connector: 'postgres',
+      settings: {},
+      secretSettings: {},
+      createdBy: world.user.id,
     });
     expect((await call('DELETE', `/${entity.id}`)).body.error_message).toMatch(/holds connections/);
     await deleteConnection(store.db, entity.id, connection!.id);
@@ -293,10 +414,16 @@ describe('an entity', () => {
     const entity = await create();
     await call('PUT', `/${entity.identifier}`, { body: { active: false } });
     await call('DELETE', `/${entity.identifier}`);
-    const { rows } = await store.db.query(
-      'SELECT entity_id, action FROM audit_log WHERE subject = $1 ORDER BY id', [entity.identifier]);
+    const { rows } = await store.db.query('SELECT entity_id, action FROM audit_log WHERE subject = $1 ORDER BY id', [
+      entity.identifier,
+    ]);
     const [own, its] = [world.entity.id, entity.id];
-    expect(rows.map(({ entity_id: at, action }) => [at, action]))
-      .toEqual([[own, 'create'], [its, 'create'], [own, 'update'], [its, 'update'], [own, 'delete']]);
+    expect(rows.map(({ entity_id: at, action }) => [at, action])).toEqual([
+      [own, 'create'],
+      [its, 'create'],
+      [own, 'update'],
+      [its, 'update'],
+      [own, 'delete'],
+    ]);
   });
 });

@@ -23,13 +23,18 @@ async function member(rights: Right[]) {
 }
 
 async function create(token: string, body: object = {}) {
-  const reply = await server.call('POST', PATH, { token, body: { name: 'Load', rights: ['sor_manage'], expires_in_days: 30, ...body } });
+  const reply = await server.call('POST', PATH, {
+    token,
+    body: { name: 'Load', rights: ['sor_manage'], expires_in_days: 30, ...body },
+  });
   if (reply.status === 200) rememberSecret(reply.body.result.token);
   return reply;
 }
 
-const made = async (token: string, body: object = {}) => (await create(token, body)).body.result as { identifier: string; token: string };
-const list = async (token: string) => (await server.call('GET', PATH, { token })).body.result.items as { identifier: string }[];
+const made = async (token: string, body: object = {}) =>
+  (await create(token, body)).body.result as { identifier: string; token: string };
+const list = async (token: string) =>
+  (await server.call('GET', PATH, { token })).body.result.items as { identifier: string }[];
 const sors = async (token: string) => (await server.call('GET', '/api/system_of_records', { token })).status;
 
 describe('a service token', () => {
@@ -39,12 +44,17 @@ describe('a service token', () => {
     const { token, ...record } = body.result;
     expect(token).toMatch(/^mst_[A-Za-z0-9_-]{43}$/);
     expect(record).toMatchObject({
-      identifier: expect.stringMatching(/^stk_/), name: 'Load', rights: ['sor_manage'], last_used_at: null,
+      identifier: expect.stringMatching(/^stk_/),
+      name: 'Load',
+      rights: ['sor_manage'],
+      last_used_at: null,
       created_by: { id: world.user.id, uid: world.user.uid },
     });
     expect(Math.abs(Date.parse(record.expires_at) - Date.now() - 30 * DAY_MS)).toBeLessThan(60_000);
     const { rows } = await store.db.query(
-      'SELECT s.token_hash, s::text AS all FROM service_tokens s WHERE identifier = $1', [record.identifier]);
+      'SELECT s.token_hash, s::text AS all FROM service_tokens s WHERE identifier = $1',
+      [record.identifier],
+    );
     expect(rows[0].token_hash).toEqual(createHash('sha256').update(token).digest());
     expect(rows[0].all).not.toContain(token);
     expect(await sors(token)).toBe(200);
@@ -63,7 +73,8 @@ describe('a service token', () => {
     const { user, token } = await member(['sor_manage', 'comments']);
     const service = await made(token);
     expect(await sors(service.token)).toBe(200);
-    const set = (rights: Right[]) => store.db.query('UPDATE memberships SET rights = $2 WHERE user_id = $1', [user.id, rights]);
+    const set = (rights: Right[]) =>
+      store.db.query('UPDATE memberships SET rights = $2 WHERE user_id = $1', [user.id, rights]);
     await set(['comments']);
     expect(await sors(service.token)).toBe(403);
     await set(['comments', 'sor_manage']);
@@ -79,8 +90,9 @@ describe('a service token', () => {
     const { user, token } = await member(['sor_manage']);
     const service = await made(token);
     const elsewhere = await makeWorld(store);
-    const add = (entityId: number) => insertMembership(store.db, { userId: user.id, entityId, rights: ['sor_manage'], admin: false });
-    await add(elsewhere.entity.id);          // or the account would end with its last entity
+    const add = (entityId: number) =>
+      insertMembership(store.db, { userId: user.id, entityId, rights: ['sor_manage'], admin: false });
+    await add(elsewhere.entity.id); // or the account would end with its last entity
     expect(await sors(service.token)).toBe(200);
     await server.call('DELETE', `/api/users/${user.uid}`, { token: world.token });
     await add(world.entity.id);
@@ -108,21 +120,27 @@ describe('a service token', () => {
     expect(await sors(service.token)).toBe(401);
     await store.db.query('UPDATE entities SET active = true WHERE id = $1', [world.entity.id]);
     expect(await sors(service.token)).toBe(200);
-    expect((await server.call('DELETE', `${PATH}/${service.identifier}`, { token: world.token })).body).toEqual({ success: true });
+    expect((await server.call('DELETE', `${PATH}/${service.identifier}`, { token: world.token })).body).toEqual({
+      success: true,
+    });
     expect(await sors(service.token)).toBe(401);
     expect((await server.call('DELETE', `${PATH}/${service.identifier}`, { token: world.token })).status).toBe(404);
     const old = await made(world.token);
-    await store.db.query(`UPDATE service_tokens SET expires_at = now() - interval '1 second' WHERE identifier = $1`, [old.identifier]);
+    await store.db.query(`UPDATE service_tokens SET expires_at = now() - interval '1 second' WHERE identifier = $1`, [
+      old.identifier,
+    ]);
     expect(await sors(old.token)).toBe(401);
   });
 
   test.each([
-    [{ expires_in_days: undefined }, 'expires_in_days'], [{ expires_in_days: 731 }, 'expires_in_days'],
+    [{ expires_in_days: undefined }, 'expires_in_days'],
+    [{ expires_in_days: 731 }, 'expires_in_days'],
     [{ expires_in_days: 0 }, 'expires_in_days'],
     [{ expires_in_days: undefined, expires_at: '2020-01-01T00:00:00Z' }, 'expires_at'],
     [{ expires_in_days: undefined, expires_at: new Date(Date.now() + 731 * DAY_MS).toISOString() }, 'expires_at'],
     [{ expires_at: new Date(Date.now() + DAY_MS).toISOString() }, 'expires_at'],
-    [{ rights: [] }, 'rights'], [{ rights: ['fly'] }, 'rights.0'],
+    [{ rights: [] }, 'rights'],
+    [{ rights: ['fly'] }, 'rights.0'],
   ])('is refused with what is wrong named: %j', async (wrong, element) => {
     const { status, body } = await create(world.token, wrong);
     expect([status, body.messages?.[0].element]).toEqual([400, element]);
@@ -130,7 +148,9 @@ describe('a service token', () => {
 
   test('may end at a date', async () => {
     const expires_at = new Date(Date.now() + 729 * DAY_MS).toISOString();
-    expect((await create(world.token, { expires_in_days: undefined, expires_at })).body.result.expires_at).toBe(expires_at);
+    expect((await create(world.token, { expires_in_days: undefined, expires_at })).body.result.expires_at).toBe(
+      expires_at,
+    );
   });
 
   test('is seen and revoked by its creator and by admins', async () => {
@@ -145,12 +165,16 @@ describe('a service token', () => {
 
   test('is an actor of its own in the audit log, and its creator owns what it makes', async () => {
     const { token, identifier } = await made(world.token);
-    const sor = (await server.call('POST', '/api/system_of_records', { token, body: { name: 'By machine' } })).body.result;
-    const { entries } = (await server.call('GET', `/api/audit_log?actor=${identifier}`, { token: world.token })).body.result;
+    const sor = (await server.call('POST', '/api/system_of_records', { token, body: { name: 'By machine' } })).body
+      .result;
+    const { entries } = (await server.call('GET', `/api/audit_log?actor=${identifier}`, { token: world.token })).body
+      .result;
     expect(entries).toMatchObject([
       { actor_kind: 'service_token', actor: identifier, actor_name: 'Load', action: 'create', subject: sor.identifier },
     ]);
-    const { rows } = await store.db.query('SELECT created_by FROM systems_of_records WHERE identifier = $1', [sor.identifier]);
+    const { rows } = await store.db.query('SELECT created_by FROM systems_of_records WHERE identifier = $1', [
+      sor.identifier,
+    ]);
     expect(rows).toEqual([{ created_by: world.user.id }]);
   });
 });

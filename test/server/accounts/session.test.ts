@@ -6,10 +6,30 @@ import { useServer } from '../http/use-server.ts';
 
 /** As the reference lists them. */
 const FLAGS = [
-  'apps', 'campaign_view', 'campaign_draft', 'campaign_publish', 'inapp_library_manage', 'transactional_campaigns', 'ab_testing',
-  'dynamic_campaigns', 'web_inbox', 'comments', 'downloads', 'usage_analytics_view', 'usage_analytics_manage', 'crashes_view',
-  'crashes_manage', 'funnels_view', 'funnels_manage', 'segments_view', 'segments_manage', 'sor_manage', 'apps_manage', 'api_keys_manage',
-  'push_certificates_manage', 'gdpr_data_manage',
+  'apps',
+  'campaign_view',
+  'campaign_draft',
+  'campaign_publish',
+  'inapp_library_manage',
+  'transactional_campaigns',
+  'ab_testing',
+  'dynamic_campaigns',
+  'web_inbox',
+  'comments',
+  'downloads',
+  'usage_analytics_view',
+  'usage_analytics_manage',
+  'crashes_view',
+  'crashes_manage',
+  'funnels_view',
+  'funnels_manage',
+  'segments_view',
+  'segments_manage',
+  'sor_manage',
+  'apps_manage',
+  'api_keys_manage',
+  'push_certificates_manage',
+  'gdpr_data_manage',
 ];
 const PASSWORD = 'correct horse battery staple';
 const { store, server, world } = useServer({ world: { rights: ['sor_manage', 'funnels_view'], admin: false } });
@@ -17,7 +37,11 @@ const { store, server, world } = useServer({ world: { rights: ['sor_manage', 'fu
 /** A user of the world's entity, with a password. */
 async function newUser(email: string, superadmin = false) {
   const user = await insertUser(store.db, {
-    email, passwordHash: await hashPassword(PASSWORD), firstName: 'Ada', lastName: 'Byron', superadmin,
+    email,
+    passwordHash: await hashPassword(PASSWORD),
+    firstName: 'Ada',
+    lastName: 'Byron',
+    superadmin,
     preferedEntityId: world.entity.id,
   });
   await insertMembership(store.db, { userId: user.id, entityId: world.entity.id, rights: ['sor_manage'], admin: true });
@@ -37,14 +61,28 @@ describe('a login', () => {
       result: {
         auth_token: expect.stringMatching(/^[A-Za-z0-9_-]{43}$/),
         user: {
-          id: user.id, uid: user.uid, first_name: 'Ada', last_name: 'Byron', full_name: 'Ada Byron',
+          id: user.id,
+          uid: user.uid,
+          first_name: 'Ada',
+          last_name: 'Byron',
+          full_name: 'Ada Byron',
           email: 'ada@example.com',
-          entities: [{
-            id: entity.id, name: entity.name, description: '', identifier: entity.identifier, active: true,
-            qa_api_key: entity.qaApiKey, prod_api_key: entity.prodApiKey, data_retention_in_months: 25,
-          }],
+          entities: [
+            {
+              id: entity.id,
+              name: entity.name,
+              description: '',
+              identifier: entity.identifier,
+              active: true,
+              qa_api_key: entity.qaApiKey,
+              prod_api_key: entity.prodApiKey,
+              data_retention_in_months: 25,
+            },
+          ],
           enable: Object.fromEntries(FLAGS.map((right) => [right, right === 'sor_manage'])),
-          admin: true, superadmin: false, prefered_entity: { id: entity.id, name: entity.name },
+          admin: true,
+          superadmin: false,
+          prefered_entity: { id: entity.id, name: entity.name },
         },
       },
     });
@@ -62,13 +100,25 @@ describe('a login', () => {
 
   test('gives a token that lives for 30 days beyond its last use', async () => {
     const user = await newUser('lasting@example.com');
-    const { body: { result: { auth_token: token } } } = await login({ email: user.email, password: PASSWORD });
+    const {
+      body: {
+        result: { auth_token: token },
+      },
+    } = await login({ email: user.email, password: PASSWORD });
     const use = async () => (await server.call('GET', '/api/system_of_records', { token })).status;
-    const livesFor = async () => (await store.db.query<{ days: number }>(
-      `SELECT extract(epoch FROM expires_at - now())::float8 / 86400 AS days FROM tokens WHERE user_id = $1`, [user.id])).rows[0]!.days;
-    const later = (days: number) => store.db.query(
-      `UPDATE tokens SET used_at = used_at - make_interval(days => $2), expires_at = expires_at - make_interval(days => $2)
-       WHERE user_id = $1`, [user.id, days]);
+    const livesFor = async () =>
+      (
+        await store.db.query<{ days: number }>(
+          `SELECT extract(epoch FROM expires_at - now())::float8 / 86400 AS days FROM tokens WHERE user_id = $1`,
+          [user.id],
+        )
+      ).rows[0]!.days;
+    const later = (days: number) =>
+      store.db.query(
+        `UPDATE tokens SET used_at = used_at - make_interval(days => $2), expires_at = expires_at - make_interval(days => $2)
+       WHERE user_id = $1`,
+        [user.id, days],
+      );
     expect(await livesFor()).toBeCloseTo(30, 1);
     await later(29);
     expect([await use(), Math.round(await livesFor())]).toEqual([200, 30]);
@@ -79,13 +129,19 @@ describe('a login', () => {
   });
 
   test.each([
-    [{ email: 'a@example.com' }], [{ password: 'x' }], [{}], [{ email: '', password: 'x' }],
-    [{ email: 5, password: 'x' }], [[]],
+    [{ email: 'a@example.com' }],
+    [{ password: 'x' }],
+    [{}],
+    [{ email: '', password: 'x' }],
+    [{ email: 5, password: 'x' }],
+    [[]],
   ])('without a field is refused in the words of the reference: %j', async (sent) => {
     const { status, body } = await login(sent);
     expect(status).toBe(400);
     expect(body).toMatchObject({
-      success: false, status: 400, error_message: 'The request must contain the user email and password.',
+      success: false,
+      status: 400,
+      error_message: 'The request must contain the user email and password.',
     });
   });
 
@@ -107,7 +163,7 @@ describe('a login', () => {
     expect(Math.min(...unknown)).toBeGreaterThan(Math.min(...known) / 4);
   });
 
-  test('chooses the entity by id or identifier, among the user\'s own', async () => {
+  test("chooses the entity by id or identifier, among the user's own", async () => {
     const user = await newUser('two@example.com');
     const second = await insertEntity(store.db, store.secrets, 'Second');
     await insertMembership(store.db, { userId: user.id, entityId: second.id, rights: ['crashes_view'], admin: false });
@@ -150,18 +206,22 @@ describe('a login', () => {
   test('is written into the audit log, and nothing of the password into any log', async () => {
     const user = await newUser('audited@example.com');
     await login({ email: user.email, password: PASSWORD });
-    const { rows } = await store.db.query(
-      'SELECT action, subject_kind, address FROM audit_log WHERE actor_id = $1', [user.id]);
+    const { rows } = await store.db.query('SELECT action, subject_kind, address FROM audit_log WHERE actor_id = $1', [
+      user.id,
+    ]);
     expect(rows).toEqual([{ action: 'login', subject_kind: 'session', address: '127.0.0.1' }]);
     expect(JSON.stringify(server.logs)).not.toContain(PASSWORD);
   });
 });
 
 test('failures from one address end in a wait for every account', async () => {
-  const from = (n: number) => server.app.inject({
-    method: 'POST', url: '/api/login', remoteAddress: '10.9.8.7',
-    payload: { email: `guess-${n}@example.com`, password: 'x' },
-  });
+  const from = (n: number) =>
+    server.app.inject({
+      method: 'POST',
+      url: '/api/login',
+      remoteAddress: '10.9.8.7',
+      payload: { email: `guess-${n}@example.com`, password: 'x' },
+    });
   const replies = await Promise.all(Array.from({ length: 55 }, (_, n) => from(n)));
   expect(replies.filter(({ statusCode }) => statusCode === 401)).toHaveLength(50);
   expect(replies.filter(({ statusCode }) => statusCode === 429)).toHaveLength(5);

@@ -34,7 +34,10 @@ type Colleague = { user: User; token: string };
 type Standing = { rights?: Right[]; admin?: boolean; superadmin?: boolean };
 
 /** A user of an entity, by the store's own functions, with a session there. */
-async function join({ entity }: World, { rights = [], admin = false, superadmin = false }: Standing = {}): Promise<Colleague> {
+async function join(
+  { entity }: World,
+  { rights = [], admin = false, superadmin = false }: Standing = {},
+): Promise<Colleague> {
   const user = await insertUser(store.db, { email: newEmail(), passwordHash, superadmin, preferedEntityId: entity.id });
   await insertMembership(store.db, { userId: user.id, entityId: entity.id, rights, admin });
   return { user, token: await session(user, entity.id) };
@@ -66,21 +69,40 @@ const findByEmail = async (email: string, token = world.token) => {
 describe('users', () => {
   test('are invited, accept, log in, are viewed by id and uid, changed and removed', async () => {
     const email = newEmail();
-    await inviteAndAccept({ email, first_name: 'Ada', last_name: 'Byron', enable: { sor_manage: true, comments: 'false' } });
+    await inviteAndAccept({
+      email,
+      first_name: 'Ada',
+      last_name: 'Byron',
+      enable: { sor_manage: true, comments: 'false' },
+    });
     const user = await findByEmail(email);
     expect(user).toMatchObject({
-      id: expect.any(Number), uid: expect.stringMatching(/^usr_/), email, full_name: 'Ada Byron', admin: false, superadmin: false,
+      id: expect.any(Number),
+      uid: expect.stringMatching(/^usr_/),
+      email,
+      full_name: 'Ada Byron',
+      admin: false,
+      superadmin: false,
     });
     expect(Object.entries(user.enable).filter(([, isGiven]) => isGiven)).toEqual([['sor_manage', true]]);
     expect((await login(email)).body.result.user).toMatchObject({ id: user.id, uid: user.uid, enable: user.enable });
     expect((await call('GET', `/${user.id}`)).body.result).toEqual(user);
     expect((await call('GET', `/${user.uid}`)).body.result).toEqual(user);
-    const changed = await call('PUT', `/${user.uid}`, { body: { last_name: 'Lovelace', enable: { comments: true }, admin: true } });
+    const changed = await call('PUT', `/${user.uid}`, {
+      body: { last_name: 'Lovelace', enable: { comments: true }, admin: true },
+    });
     expect(changed.body.result).toEqual({
-      ...user, last_name: 'Lovelace', full_name: 'Ada Lovelace', admin: true, enable: { ...user.enable, comments: true },
+      ...user,
+      last_name: 'Lovelace',
+      full_name: 'Ada Lovelace',
+      admin: true,
+      enable: { ...user.enable, comments: true },
     });
     expect((await call('DELETE', `/${user.id}`)).body).toEqual({ success: true });
-    expect((await call('GET', `/${user.uid}`)).body).toMatchObject({ status: 'not_found', error_message: 'User not found' });
+    expect((await call('GET', `/${user.uid}`)).body).toMatchObject({
+      status: 'not_found',
+      error_message: 'User not found',
+    });
     expect((await login(email)).status).toBe(401);
   });
 
@@ -94,16 +116,22 @@ describe('users', () => {
       const { result }: { result: Page } = (await server.call('GET', path, { token: own.token })).body;
       expect(result).toMatchObject({ total_items: 5, total_pages: 3 });
       seen.push(...result.items.map(({ id }) => id));
-      path = result.navigation.next && new URL(result.navigation.next).pathname + new URL(result.navigation.next).search;
+      path =
+        result.navigation.next && new URL(result.navigation.next).pathname + new URL(result.navigation.next).search;
     }
-    const { rows } = await store.db.query('SELECT user_id FROM memberships WHERE entity_id = $1 ORDER BY user_id', [own.entity.id]);
+    const { rows } = await store.db.query('SELECT user_id FROM memberships WHERE entity_id = $1 ORDER BY user_id', [
+      own.entity.id,
+    ]);
     expect(seen).toEqual(rows.map(({ user_id: id }) => id));
   });
 
   test.each([
-    [{ enable: { fly: true } }, 'enable.fly'], [{ enable: { sor_manage: 'perhaps' } }, 'enable.sor_manage'],
-    [{ email: 'nobody' }, 'email'], [{ password: PASSWORD }, 'password', expect.stringContaining('with the mailed link')],
-    [{ email: undefined }, 'email', 'is required'], [{ enable: ['comments'] }, 'enable', 'must be an object'],
+    [{ enable: { fly: true } }, 'enable.fly'],
+    [{ enable: { sor_manage: 'perhaps' } }, 'enable.sor_manage'],
+    [{ email: 'nobody' }, 'email'],
+    [{ password: PASSWORD }, 'password', expect.stringContaining('with the mailed link')],
+    [{ email: undefined }, 'email', 'is required'],
+    [{ enable: ['comments'] }, 'enable', 'must be an object'],
   ])('are refused with what is wrong named: %j', async (wrong, element, message = expect.any(String)) => {
     const { status, body } = await call('POST', '', { body: { email: newEmail(), ...wrong } });
     expect([status, body.messages[0]]).toMatchObject([400, { element, message }]);
@@ -111,19 +139,25 @@ describe('users', () => {
 
   test('are given, and lose, only rights that the admin has, and may keep those they have', async () => {
     const own = await makeWorld(store, { rights: ['sor_manage'] });
-    const as = (method: Method, path: string, body: object) => server.call(method, `/api/users${path}`, { token: own.token, body });
+    const as = (method: Method, path: string, body: object) =>
+      server.call(method, `/api/users${path}`, { token: own.token, body });
     const { user } = await join(own, { rights: ['comments'] });
     expect((await as('PUT', `/${user.uid}`, { enable: { comments: true, sor_manage: true } })).status).toBe(200);
     const itself = await as('PUT', `/${own.user.uid}`, { enable: { gdpr_data_manage: true } });
     expect([itself.status, itself.body.error_message]).toEqual([403, expect.stringContaining('gdpr_data_manage')]);
     expect((await as('POST', '', { email: newEmail(), enable: { downloads: true } })).status).toBe(403);
     const taken = await as('PUT', `/${user.uid}`, { enable: { comments: false } });
-    expect([taken.status, taken.body.error_message]).toEqual([403, 'Only an admin who has the right comments can take it']);
+    expect([taken.status, taken.body.error_message]).toEqual([
+      403,
+      'Only an admin who has the right comments can take it',
+    ]);
     expect((await as('PUT', `/${user.uid}`, { enable: { sor_manage: false } })).status).toBe(200);
     // To remove somebody takes all their rights.
     const remove = () => call('DELETE', `/${user.uid}`, { token: own.token });
     expect((await remove()).body.error_message).toContain('right comments');
-    expect((await join(own, { superadmin: true }).then(({ token }) => call('DELETE', `/${user.uid}`, { token }))).status).toBe(200);
+    expect(
+      (await join(own, { superadmin: true }).then(({ token }) => call('DELETE', `/${user.uid}`, { token }))).status,
+    ).toBe(200);
   });
 
   test('that exist elsewhere join by their own password, and nothing is told or taken from there', async () => {
@@ -133,21 +167,28 @@ describe('users', () => {
     const token = await post.tokenFor(user.email.toUpperCase());
     // The link alone gives nothing: a scanner of mails has it, too.
     const wrong = await accept(token, { password: 'another password' });
-    expect([wrong.status, wrong.body.error_message]).toEqual([401, 'password: is not that of the account with this e-mail address']);
+    expect([wrong.status, wrong.body.error_message]).toEqual([
+      401,
+      'password: is not that of the account with this e-mail address',
+    ]);
     expect(await findByEmail(user.email)).toBeUndefined();
-    expect((await accept(token, { password: PASSWORD, first_name: 'Eve' })).body.result)
-      .toEqual({ email: user.email.toUpperCase(), entity: { name: world.entity.name } });
+    expect((await accept(token, { password: PASSWORD, first_name: 'Eve' })).body.result).toEqual({
+      email: user.email.toUpperCase(),
+      entity: { name: world.entity.name },
+    });
     const added = await findByEmail(user.email);
     expect(added).toMatchObject({ uid: user.uid, admin: false, first_name: '' });
     expect(Object.values(added.enable)).not.toContain(true);
-    expect((await login(user.email, PASSWORD, other.entity.identifier)).body.result.user.enable.crashes_view).toBe(true);
+    expect((await login(user.email, PASSWORD, other.entity.identifier)).body.result.user.enable.crashes_view).toBe(
+      true,
+    );
     for (const body of [{ email: newEmail() }, { first_name: 'Eve' }]) {
       expect((await call('PUT', `/${user.uid}`, { body })).status).toBe(403);
     }
     const elsewhere = await session(user, other.entity.id);
     expect((await call('PUT', `/${user.uid}`, { body: { enable: { comments: true } } })).status).toBe(200);
     expect((await call('DELETE', `/${user.uid}`)).status).toBe(200);
-    expect(await acts(elsewhere)).toBe(403);              // still a session there, without that right
+    expect(await acts(elsewhere)).toBe(403); // still a session there, without that right
     expect((await login(user.email, PASSWORD)).status).toBe(200);
     const twice = await server.call('POST', '/api/users', { token: other.token, body: { email: user.email } });
     expect([twice.status, twice.body.messages[0].element]).toEqual([400, 'email']);
@@ -156,10 +197,17 @@ describe('users', () => {
   test('are made once, however often they are invited and accept at once', async () => {
     const email = newEmail();
     const replies = await Promise.all(Array.from({ length: 5 }, () => call('POST', '', { body: { email } })));
-    expect(replies.map(({ status }) => status).toSorted((one, other) => one - other)).toEqual([200, 400, 400, 400, 400]);
+    expect(replies.map(({ status }) => status).toSorted((one, other) => one - other)).toEqual([
+      200, 400, 400, 400, 400,
+    ]);
     const token = await post.tokenFor(email);
     const accepted = await Promise.all(Array.from({ length: 3 }, () => accept(token)));
-    expect(accepted.map(({ status }) => status).toSorted((one, other) => one - other).slice(0, 2)).toEqual([200, expect.any(Number)]);
+    expect(
+      accepted
+        .map(({ status }) => status)
+        .toSorted((one, other) => one - other)
+        .slice(0, 2),
+    ).toEqual([200, expect.any(Number)]);
     expect(accepted.filter(({ status }) => status === 200)).toHaveLength(1);
     expect((await store.db.query('SELECT FROM users WHERE email = $1', [email])).rowCount).toBe(1);
   });
@@ -180,9 +228,15 @@ describe('an admin', () => {
   test('cannot set the password of a colleague with more rights, and so never logs in as him', async () => {
     const own = await makeWorld(store, { rights: ['sor_manage'] });
     const { user } = await join(own, { rights: ['sor_manage', 'gdpr_data_manage'], admin: true });
-    const reply = await call('PUT', `/${user.uid}`, { token: own.token, body: { password: 'the password of the admin' } });
+    const reply = await call('PUT', `/${user.uid}`, {
+      token: own.token,
+      body: { password: 'the password of the admin' },
+    });
     expect((await login(user.email, 'the password of the admin')).status).toBe(401);
-    expect([reply.status, reply.body.messages?.[0]]).toMatchObject([400, { element: 'password', message: expect.stringMatching(/reset/) }]);
+    expect([reply.status, reply.body.messages?.[0]]).toMatchObject([
+      400,
+      { element: 'password', message: expect.stringMatching(/reset/) },
+    ]);
     expect((await login(user.email)).status).toBe(200);
   });
 
@@ -205,8 +259,14 @@ describe('superadmins', () => {
     expect((await call('POST', '', { body: { email: newEmail(), superadmin: true } })).status).toBe(403);
     expect((await call('PUT', `/${user.uid}`, { body: { superadmin: true } })).status).toBe(403);
     const { token } = await join(world, { superadmin: true });
-    expect((await call('PUT', `/${user.uid}`, { token, body: { superadmin: true } })).body.result.superadmin).toBe(true);
-    for (const [method, body] of [['PUT', { superadmin: false }], ['PUT', { first_name: 'Eve' }], ['DELETE', undefined]] as const) {
+    expect((await call('PUT', `/${user.uid}`, { token, body: { superadmin: true } })).body.result.superadmin).toBe(
+      true,
+    );
+    for (const [method, body] of [
+      ['PUT', { superadmin: false }],
+      ['PUT', { first_name: 'Eve' }],
+      ['DELETE', undefined],
+    ] as const) {
       expect((await call(method, `/${user.uid}`, body ? { body } : {})).status).toBe(403);
     }
     expect((await call('PUT', `/${user.uid}`, { token, body: { superadmin: false } })).status).toBe(200);
@@ -296,7 +356,8 @@ describe('sessions', () => {
   test('of others end when a user changes the own password, which takes the one in force', async () => {
     const { user, token } = await join(world, { rights: ['sor_manage'] });
     const another = await session(user, world.entity.id);
-    const change = (password: string) => call('PUT', '/me/password', { token, body: { password, new_password: 'a newer password' } });
+    const change = (password: string) =>
+      call('PUT', '/me/password', { token, body: { password, new_password: 'a newer password' } });
     const refused = await change('a wrong password');
     expect([refused.status, refused.body.error_message]).toEqual([401, 'password: is not the one in force']);
     expect((await change(PASSWORD)).body).toEqual({ success: true });
@@ -323,13 +384,25 @@ test('every change of a user is in the audit log, without names, addresses or pa
   const withdrawn = (await as('POST', '', { email })).body.result.identifier;
   await server.call('DELETE', `/api/invitations/${withdrawn}`, { token: own.token });
   const { rows } = await store.db.query(
-    'SELECT actor_kind, actor_id, action, subject_kind, subject, details FROM audit_log WHERE entity_id = $1 ORDER BY id', [own.entity.id]);
-  const [admin, person, system] = [['user', own.user.id], ['user', id], ['system', null]];
+    'SELECT actor_kind, actor_id, action, subject_kind, subject, details FROM audit_log WHERE entity_id = $1 ORDER BY id',
+    [own.entity.id],
+  );
+  const [admin, person, system] = [
+    ['user', own.user.id],
+    ['user', id],
+    ['system', null],
+  ];
   expect(rows.map((row) => [[row.actor_kind, row.actor_id], row.action, row.subject_kind, row.subject])).toEqual([
-    [admin, 'create', 'invitation', identifier], [admin, 'update', 'invitation', identifier], [person, 'accept', 'invitation', identifier],
-    [admin, 'update', 'user', uid], [admin, 'create', 'password_reset', uid], [person, 'accept', 'password_reset', uid],
-    [system, 'create', 'password_reset', uid], [admin, 'delete', 'user', uid],
-    [admin, 'create', 'invitation', withdrawn], [admin, 'delete', 'invitation', withdrawn],
+    [admin, 'create', 'invitation', identifier],
+    [admin, 'update', 'invitation', identifier],
+    [person, 'accept', 'invitation', identifier],
+    [admin, 'update', 'user', uid],
+    [admin, 'create', 'password_reset', uid],
+    [person, 'accept', 'password_reset', uid],
+    [system, 'create', 'password_reset', uid],
+    [admin, 'delete', 'user', uid],
+    [admin, 'create', 'invitation', withdrawn],
+    [admin, 'delete', 'invitation', withdrawn],
   ]);
   expect(rows[3].details).toMatchObject({ changed: 'first_name enable', given: 'comments', taken: 'sor_manage' });
   for (const secret of [email, 'Ada', PASSWORD, 'a newer password']) expect(JSON.stringify(rows)).not.toContain(secret);

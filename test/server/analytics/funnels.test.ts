@@ -13,8 +13,10 @@ let app: { id: number; identifier: string };
 
 const call = (method: 'GET' | 'POST' | 'PUT', path: string, body?: object) =>
   server.call(method, `/api/${path}`, { token: world.token, body });
-const step = (name: string, details?: object[]) => (
-  { match_name: [{ app_id: app.identifier, log_type: 2, log_name: name }], ...details && { match_details: details } });
+const step = (name: string, details?: object[]) => ({
+  match_name: [{ app_id: app.identifier, log_type: 2, log_name: name }],
+  ...(details && { match_details: details }),
+});
 const PERIOD = { from: '2026-11-05', till: '2026-11-06' };
 
 async function stats(funnel: object, query: Record<string, string> = {}) {
@@ -29,9 +31,9 @@ function visits(): SampleEvent[] {
     const of = { appId: app.id, user: `shopper-${nth}`, device: `phone-${nth}` };
     return [
       { ...of, at: at(0), name: 'Viewed', detail: { product: nth % 3 === 0 ? 'lamp' : 'chair' } },
-      ...nth % 2 === 0 ? [{ ...of, at: at(1), name: 'Added', detail: { price: 249.5 } }] : [],
-      ...nth % 8 === 0 ? [{ ...of, at: at(1.5), name: 'Removed' }] : [],
-      ...nth % 4 === 0 ? [{ ...of, at: at(2), name: 'Ordered' }] : [],
+      ...(nth % 2 === 0 ? [{ ...of, at: at(1), name: 'Added', detail: { price: 249.5 } }] : []),
+      ...(nth % 8 === 0 ? [{ ...of, at: at(1.5), name: 'Removed' }] : []),
+      ...(nth % 4 === 0 ? [{ ...of, at: at(2), name: 'Ordered' }] : []),
     ];
   });
 }
@@ -40,47 +42,91 @@ beforeAll(async () => {
   app = await insertSampleApp(store.db, world.entity.id, 'com.example.funnels');
   await ensurePartitions(store.db, [new Date('2026-11-05')]);
   await insertSampleEvents(store.db, world.entity.id, visits());
-  await insertEventDefinitions(store.db, world.entity.id, app.id,
-    ['Viewed', 'Added', 'Removed', 'Ordered'].map((name) => ({ logType: 2, name })));
+  await insertEventDefinitions(
+    store.db,
+    world.entity.id,
+    app.id,
+    ['Viewed', 'Added', 'Removed', 'Ordered'].map((name) => ({ logType: 2, name })),
+  );
 });
 
 describe('a funnel', () => {
   test('whose steps are larger than their bound is refused, also where only Postgres writes so many digits', async () => {
     const message = 'steps: must have at most 256 KiB as JSON';
-    const texts = await call('POST', 'funnels', { name: 'Large', steps: [step('Viewed', [{ product: 'x'.repeat(270_000) }])] });
+    const texts = await call('POST', 'funnels', {
+      name: 'Large',
+      steps: [step('Viewed', [{ product: 'x'.repeat(270_000) }])],
+    });
     expect([texts.status, texts.body.error_message]).toEqual([400, message]);
-    const details = Array.from({ length: 50 }, () => Object.fromEntries(Array.from({ length: 18 }, (_, nth) => [`price${nth}`, 1e308])));
+    const details = Array.from({ length: 50 }, () =>
+      Object.fromEntries(Array.from({ length: 18 }, (_, nth) => [`price${nth}`, 1e308])),
+    );
     const { status, body } = await call('POST', 'funnels', { name: 'Digits', steps: [step('Viewed', details)] });
     expect([status, body.error_message]).toEqual([400, message]);
   });
 
   test('is created, listed, labeled, archived and restored', async () => {
-    const created = await call('POST', 'funnels', { name: 'Sale', steps: [step('Viewed'), step('Ordered')], labels: ['shop'] });
+    const created = await call('POST', 'funnels', {
+      name: 'Sale',
+      steps: [step('Viewed'), step('Ordered')],
+      labels: ['shop'],
+    });
     const { identifier, created_at: at } = created.body.result;
     const whole = {
-      identifier, name: 'Sale', description: null, max_duration: 2_592_000, labels: ['shop'], archived: false, archived_at: null,
-      steps: [{ ...step('Viewed'), match_details: [] }, { ...step('Ordered'), match_details: [] }], created_at: at, updated_at: at,
+      identifier,
+      name: 'Sale',
+      description: null,
+      max_duration: 2_592_000,
+      labels: ['shop'],
+      archived: false,
+      archived_at: null,
+      steps: [
+        { ...step('Viewed'), match_details: [] },
+        { ...step('Ordered'), match_details: [] },
+      ],
+      created_at: at,
+      updated_at: at,
     };
     expect(created.body).toEqual({ success: true, result: whole });
     expect((await call('GET', `funnels/${identifier}`)).body.result).toEqual(whole);
     expect((await call('GET', 'funnels')).body.result).toEqual([whole]);
     const labels = ['autumn', 'web shop'];
     expect((await call('PUT', `funnels/${identifier}`, { labels })).body.result).toMatchObject({ labels });
-    expect((await call('GET', 'labels')).body.result).toMatchObject([{ name: 'shop', targets: 0 }, { targets: 1 }, { targets: 1 }]);
+    expect((await call('GET', 'labels')).body.result).toMatchObject([
+      { name: 'shop', targets: 0 },
+      { targets: 1 },
+      { targets: 1 },
+    ]);
     const archived = (await call('PUT', `funnels/${identifier}/archive`)).body.result;
-    expect(archived).toMatchObject({ archived: true, archived_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/) as string, labels });
+    expect(archived).toMatchObject({
+      archived: true,
+      archived_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/) as string,
+      labels,
+    });
     expect((await call('PUT', `funnels/${identifier}/archive`)).body.result).toEqual(archived);
     expect(await call('PUT', `funnels/${identifier}`, { labels: [] })).toMatchObject({ status: 409 });
-    expect((await call('PUT', `funnels/${identifier}/restore`)).body.result).toMatchObject({ archived: false, archived_at: null, labels });
-    expect((await call('GET', 'funnels/fun_none')).body).toMatchObject({ status: 'not_found', error_message: 'Funnel not found' });
+    expect((await call('PUT', `funnels/${identifier}/restore`)).body.result).toMatchObject({
+      archived: false,
+      archived_at: null,
+      labels,
+    });
+    expect((await call('GET', 'funnels/fun_none')).body).toMatchObject({
+      status: 'not_found',
+      error_message: 'Funnel not found',
+    });
   });
 
   test('is listed, oldest first, by the apps of its steps', async () => {
-    const { body: { result: older } } = await call('GET', 'funnels');
+    const {
+      body: { result: older },
+    } = await call('GET', 'funnels');
     const other = await insertSampleApp(store.db, world.entity.id, 'com.example.other-funnels');
     await insertEventDefinitions(store.db, world.entity.id, other.id, [{ logType: 3, name: 'Application Opened' }]);
     const opened = { match_name: [{ app_id: other.identifier, log_type: 3, log_name: 'Application Opened' }] };
-    const mixed = { match_name: [...opened.match_name, ...step('Viewed').match_name], match_details: [{ product: 'lamp', price: 5 }, {}] };
+    const mixed = {
+      match_name: [...opened.match_name, ...step('Viewed').match_name],
+      match_details: [{ product: 'lamp', price: 5 }, {}],
+    };
     const asked = { name: 'Of both', description: 'Opens, or views', max_duration: 90, steps: [mixed], labels: [] };
     const both = (await call('POST', 'funnels', asked)).body.result;
     expect(both).toMatchObject(asked);
@@ -88,17 +134,25 @@ describe('a funnel', () => {
     const listed = async (query: string) => (await call('GET', `funnels${query}`)).body.result as object[];
     expect(await listed('')).toEqual([...older, both, one]);
     expect(await listed(`?apps=${other.identifier}`)).toEqual([both, one]);
-    for (const query of [`?apps=${app.identifier}`, `?apps[]=${app.identifier}`]) expect(await listed(query)).toEqual([...older, both]);
-    for (const query of [`?apps=${app.identifier},${other.identifier}`, `?apps=${app.identifier}&apps=${other.identifier}`]) {
+    for (const query of [`?apps=${app.identifier}`, `?apps[]=${app.identifier}`])
+      expect(await listed(query)).toEqual([...older, both]);
+    for (const query of [
+      `?apps=${app.identifier},${other.identifier}`,
+      `?apps=${app.identifier}&apps=${other.identifier}`,
+    ]) {
       expect(await listed(query)).toEqual([...older, both, one]);
     }
-    expect((await call('GET', `funnels?apps=${app.identifier},app_none`)).body).toMatchObject({ error_message: 'App not found' });
+    expect((await call('GET', `funnels?apps=${app.identifier},app_none`)).body).toMatchObject({
+      error_message: 'App not found',
+    });
   });
 
   test('is refused by the member of a step that it lacks, and by a log_type that there is not', async () => {
     const { app_id, log_type, log_name } = step('Viewed').match_name[0]!;
-    const faultsOf = async (bad: object) => ((await call('POST', 'funnels', { name: 'Bad', steps: [bad] })).body.messages as
-      { element: string }[]).map(({ element }) => element.replace('steps.0.', ''));
+    const faultsOf = async (bad: object) =>
+      ((await call('POST', 'funnels', { name: 'Bad', steps: [bad] })).body.messages as { element: string }[]).map(
+        ({ element }) => element.replace('steps.0.', ''),
+      );
     expect(await faultsOf({})).toEqual(['match_name']);
     expect(await faultsOf({ match_name: [] })).toEqual(['match_name']);
     expect(await faultsOf({ match_name: [{ log_type, log_name }] })).toEqual(['match_name.0.app_id']);
@@ -112,10 +166,18 @@ describe('a funnel', () => {
   });
 
   test('whose steps no app has sent is refused, by the field, with the nearest name', async () => {
-    const steps = [step('Viewed'), step('Orderd'), { match_name: [{ app_id: 'app_other', log_type: 2, log_name: 'Viewed' }] }];
+    const steps = [
+      step('Viewed'),
+      step('Orderd'),
+      { match_name: [{ app_id: 'app_other', log_type: 2, log_name: 'Viewed' }] },
+    ];
     expect((await call('POST', 'funnels', { name: 'Sale', steps })).body).toMatchObject({
-      status: 'bad_request', messages: [
-        { element: 'steps.1.match_name.0.log_name', message: expect.stringContaining('did you mean Ordered?') as string },
+      status: 'bad_request',
+      messages: [
+        {
+          element: 'steps.1.match_name.0.log_name',
+          message: expect.stringContaining('did you mean Ordered?') as string,
+        },
         { element: 'steps.2.match_name.0.app_id', message: expect.stringContaining('GET /api/apps') as string },
       ],
     });
@@ -137,73 +199,127 @@ describe('quick stats', () => {
     const exclusions = [{ after_step: 1, match_name: step('Removed').match_name }];
     expect(await counts({ steps: steps(), exclusions })).toEqual([320, 160, 40]);
     const none = { average_duration: null, last_completed_at: null };
-    expect((await stats({ steps: steps() }, { from: '2026-11-06' })).body.result)
-      .toEqual([0, 1, 2].map((number) => ({ step: number, completions: 0, ...none })));
+    expect((await stats({ steps: steps() }, { from: '2026-11-06' })).body.result).toEqual(
+      [0, 1, 2].map((number) => ({ step: number, completions: 0, ...none })),
+    );
     expect(await counts({ steps: steps() }, { from: '2026-11-04', till: '2026-11-05' })).toEqual([320, 160, 80]);
     expect(await counts({ steps: steps() }, { from: '2026-11-03', till: '2026-11-04' })).toEqual([0, 0, 0]);
-    expect(await counts({ steps: [{ match_name: [{ ...step('Viewed').match_name[0]!, log_type: 0 }] }] })).toEqual([320]);
+    expect(await counts({ steps: [{ match_name: [{ ...step('Viewed').match_name[0]!, log_type: 0 }] }] })).toEqual([
+      320,
+    ]);
   });
 
   test('are those of a stored funnel, too, with the same query', async () => {
     const funnel = { max_duration: 90, steps: steps() };
-    const { body: { result: { identifier } } } = await call('POST', 'funnels', { name: 'Stored', ...funnel });
+    const {
+      body: {
+        result: { identifier },
+      },
+    } = await call('POST', 'funnels', { name: 'Stored', ...funnel });
     const stored = (query: object, of: string = identifier) =>
-      call('GET', `funnels/${of}/stats?${new URLSearchParams({ app_id: app.identifier, ...PERIOD, ...query }).toString()}`);
-    const queries: Record<string, string>[] = [{}, { breakdown: 'detail.product' }, { mode: 'fast' }, { from: '2026-11-06' }];
+      call(
+        'GET',
+        `funnels/${of}/stats?${new URLSearchParams({ app_id: app.identifier, ...PERIOD, ...query }).toString()}`,
+      );
+    const queries: Record<string, string>[] = [
+      {},
+      { breakdown: 'detail.product' },
+      { mode: 'fast' },
+      { from: '2026-11-06' },
+    ];
     for (const query of queries) {
       const answer = await stored(query);
       expect(answer).toMatchObject({ status: 200, body: (await stats(funnel, query)).body });
       expect(answer.body.result.length).toBeGreaterThan(0);
     }
-    const { rows } = await store.db.query('SELECT details FROM audit_log WHERE subject = $1 AND action = $2', [identifier, 'read']);
+    const { rows } = await store.db.query('SELECT details FROM audit_log WHERE subject = $1 AND action = $2', [
+      identifier,
+      'read',
+    ]);
     expect(rows).toEqual([{ details: { app: app.identifier, breakdown: 'detail.product' } }]);
-    expect((await stored({}, 'fun_none')).body).toMatchObject({ status: 'not_found', error_message: 'Funnel not found' });
+    expect((await stored({}, 'fun_none')).body).toMatchObject({
+      status: 'not_found',
+      error_message: 'Funnel not found',
+    });
   });
 
-  test('count an id that staff confirmed as another one\'s alias as that one with aliases=true, of a stored funnel, too', async () => {
+  test("count an id that staff confirmed as another one's alias as that one with aliases=true, of a stored funnel, too", async () => {
     const day = { from: '2026-11-07', till: '2026-11-07' };
     const at = (minute: number) => new Date(Date.parse('2026-11-07T12:00:00Z') + minute * 60_000);
     await insertSampleEvents(store.db, world.entity.id, [
-      { appId: app.id, user: 'before', at: at(0), name: 'Viewed' }, { appId: app.id, user: 'after', at: at(1), name: 'Ordered' },
+      { appId: app.id, user: 'before', at: at(0), name: 'Viewed' },
+      { appId: app.id, user: 'after', at: at(1), name: 'Ordered' },
     ]);
     await store.db.query(
       `INSERT INTO user_aliases (entity_id, app_id, previous_id, user_id, decision) VALUES ($1, $2, 'before', 'after', 'confirmed')`,
-      [world.entity.id, app.id]);
+      [world.entity.id, app.id],
+    );
     const funnel = { max_duration: 90, steps: [step('Viewed'), step('Ordered')] };
-    const { body: { result: { identifier } } } = await call('POST', 'funnels', { name: 'With aliases', ...funnel });
+    const {
+      body: {
+        result: { identifier },
+      },
+    } = await call('POST', 'funnels', { name: 'With aliases', ...funnel });
     const counted = async (aliases: Record<string, string>) => {
       const query = new URLSearchParams({ app_id: app.identifier, ...day, ...aliases }).toString();
-      const bodies = [await stats(funnel, { ...day, ...aliases }), await call('GET', `funnels/${identifier}/stats?${query}`)];
+      const bodies = [
+        await stats(funnel, { ...day, ...aliases }),
+        await call('GET', `funnels/${identifier}/stats?${query}`),
+      ];
       return bodies.map(({ body }) => (body.result as { completions: number }[]).map(({ completions }) => completions));
     };
-    expect(await counted({})).toEqual([[1, 0], [1, 0]]);
-    expect(await counted({ aliases: 'true' })).toEqual([[1, 1], [1, 1]]);
+    expect(await counted({})).toEqual([
+      [1, 0],
+      [1, 0],
+    ]);
+    expect(await counted({ aliases: 'true' })).toEqual([
+      [1, 1],
+      [1, 1],
+    ]);
   });
 
   test('divide people by a property of their first step', async () => {
-    const { body: { result } } = await stats({ steps: [step('Viewed'), step('Ordered')] }, { breakdown: 'detail.product' });
-    expect((result as { breakdown: string; step: number; completions: number }[])
-      .map(({ breakdown, step: number, completions }) => [breakdown, number, completions]))
-      .toEqual([['chair', 0, 213], ['chair', 1, 53], ['lamp', 0, 107], ['lamp', 1, 27]]);
+    const {
+      body: { result },
+    } = await stats({ steps: [step('Viewed'), step('Ordered')] }, { breakdown: 'detail.product' });
+    expect(
+      (result as { breakdown: string; step: number; completions: number }[]).map(
+        ({ breakdown, step: number, completions }) => [breakdown, number, completions],
+      ),
+    ).toEqual([
+      ['chair', 0, 213],
+      ['chair', 1, 53],
+      ['lamp', 0, 107],
+      ['lamp', 1, 27],
+    ]);
   });
 
   test('list values of events only to those who may read events', async () => {
     const token = await tokenWith(store, world, ['funnels_view']);
     const asked = async (breakdown: string) => {
       const search = new URLSearchParams({ app_id: app.identifier, ...PERIOD, breakdown });
-      return server.call('POST', `/api/funnels/quick_stats?${search.toString()}`, { token, body: { funnel: { steps: steps() } } });
+      return server.call('POST', `/api/funnels/quick_stats?${search.toString()}`, {
+        token,
+        body: { funnel: { steps: steps() } },
+      });
     };
     expect(await asked('detail.product')).toMatchObject({
-      status: 403, body: { status: 'forbidden', message: expect.stringContaining('usage_analytics_view') as string },
+      status: 403,
+      body: { status: 'forbidden', message: expect.stringContaining('usage_analytics_view') as string },
     });
     expect((await asked('device_type')).status).toBe(200);
     const { rows } = await store.db.query(
-      `SELECT DISTINCT details FROM audit_log WHERE entity_id = $1 AND action = 'read' AND subject_kind = 'funnel'`, [world.entity.id]);
+      `SELECT DISTINCT details FROM audit_log WHERE entity_id = $1 AND action = 'read' AND subject_kind = 'funnel'`,
+      [world.entity.id],
+    );
     expect(rows).toEqual([{ details: { app: app.identifier, breakdown: 'detail.product' } }]);
   });
 
   test('estimate in the mode fast, and say how far they may be off', async () => {
-    const { body: { result }, headers } = await stats({ steps: steps() }, { mode: 'fast' });
+    const {
+      body: { result },
+      headers,
+    } = await stats({ steps: steps() }, { mode: 'fast' });
     const errors = String(headers['x-funnel-error']).split(', ').map(Number);
     for (const [number, people] of [320, 160, 80].entries()) {
       const { completions } = (result as { completions: number }[])[number]!;
@@ -212,7 +328,7 @@ describe('quick stats', () => {
     }
   });
 
-  test('refuse what can\'t be counted, and name it', async () => {
+  test("refuse what can't be counted, and name it", async () => {
     const refused = async (funnel: object, query?: Record<string, string>) =>
       (await stats(funnel, query)).body.messages[0].element as string;
     expect(await refused({ steps: [] })).toBe('funnel.steps');
@@ -221,9 +337,12 @@ describe('quick stats', () => {
     expect(await refused({ steps: steps() }, { from: '2026-02-30' })).toBe('from');
     expect(await refused({ steps: steps() }, { mode: 'slow' })).toBe('mode');
     expect(await refused({ steps: steps() }, { breakdown: 'color' })).toBe('breakdown');
-    expect(await refused({ steps: steps(), exclusions: [{ after_step: 2, match_name: step('Removed').match_name }] }))
-      .toBe('funnel.exclusions.0.after_step');
-    expect((await stats({ steps: steps() }, { app_id: 'app_other' })).body).toMatchObject({ error_message: 'App not found' });
+    expect(
+      await refused({ steps: steps(), exclusions: [{ after_step: 2, match_name: step('Removed').match_name }] }),
+    ).toBe('funnel.exclusions.0.after_step');
+    expect((await stats({ steps: steps() }, { app_id: 'app_other' })).body).toMatchObject({
+      error_message: 'App not found',
+    });
   });
 });
 
@@ -238,8 +357,9 @@ test('exploring lists what people do after a step, by what it is called', async 
     { ...of, log_name: 'Removed', display_name: 'Removed', completions: 40, average_duration: 30 },
   ]);
   search.set('position', '2');
-  expect((await call('POST', `funnels/explore?${search.toString()}`, { funnel: { steps: [step('Viewed')] } })).body.messages)
-    .toMatchObject([{ element: 'position' }]);
+  expect(
+    (await call('POST', `funnels/explore?${search.toString()}`, { funnel: { steps: [step('Viewed')] } })).body.messages,
+  ).toMatchObject([{ element: 'position' }]);
 });
 
 describe('a funnel that computes', () => {
@@ -258,38 +378,48 @@ describe('a funnel that computes', () => {
     }
   }
 
-  const ask = (url: string, signal?: AbortSignal) => fetch(
-    `${url}/api/funnels/quick_stats?${new URLSearchParams({ app_id: app.identifier, ...PERIOD }).toString()}`, {
-      method: 'POST', headers: { authorization: `Token ${world.token}`, 'content-type': 'application/json' },
-      body: JSON.stringify({ funnel: { steps: [step('Viewed')] } }), ...signal && { signal },
+  const ask = (url: string, signal?: AbortSignal) =>
+    fetch(`${url}/api/funnels/quick_stats?${new URLSearchParams({ app_id: app.identifier, ...PERIOD }).toString()}`, {
+      method: 'POST',
+      headers: { authorization: `Token ${world.token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ funnel: { steps: [step('Viewed')] } }),
+      ...(signal && { signal }),
     });
 
-  const computing = async () => (await store.db.query(
-    `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)).rows.length;
+  const computing = async () =>
+    (
+      await store.db.query(
+        `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+      )
+    ).rows.length;
 
-  test('ends with its caller, and frees its place', () => whileEventsAreLocked(async (url) => {
-    const hangingUp = new AbortController();
-    const gone = ask(url, hangingUp.signal).catch(() => 'gone');
-    await waitFor('both sessions to compute', async () => await computing() === 2);
-    hangingUp.abort();
-    expect(await gone).toBe('gone');
-    await waitFor('both sessions to end', async () => await computing() === 0);
-  }));
+  test('ends with its caller, and frees its place', () =>
+    whileEventsAreLocked(async (url) => {
+      const hangingUp = new AbortController();
+      const gone = ask(url, hangingUp.signal).catch(() => 'gone');
+      await waitFor('both sessions to compute', async () => (await computing()) === 2);
+      hangingUp.abort();
+      expect(await gone).toBe('gone');
+      await waitFor('both sessions to end', async () => (await computing()) === 0);
+    }));
 
-  test('ends with its server', () => whileEventsAreLocked(async (url, close) => {
-    const asked = [ask(url), ask(url)];
-    await waitFor('both sessions to compute', async () => await computing() === 2);
-    await close();
-    for (const answer of await Promise.all(asked)) {
-      expect(answer.status).toBe(503);
-      expect(answer.headers.get('retry-after')).toBe('1');
-    }
-    await waitFor('both sessions to end', async () => await computing() === 0);
-  }));
+  test('ends with its server', () =>
+    whileEventsAreLocked(async (url, close) => {
+      const asked = [ask(url), ask(url)];
+      await waitFor('both sessions to compute', async () => (await computing()) === 2);
+      await close();
+      for (const answer of await Promise.all(asked)) {
+        expect(answer.status).toBe(503);
+        expect(answer.headers.get('retry-after')).toBe('1');
+      }
+      await waitFor('both sessions to end', async () => (await computing()) === 0);
+    }));
 });
 
 test('a funnel has at most 500 pairs in all of its details', async () => {
-  const pairs = (count: number) => [Object.fromEntries(Array.from({ length: count }, (_, nth) => [`member-${nth}`, nth]))];
+  const pairs = (count: number) => [
+    Object.fromEntries(Array.from({ length: count }, (_, nth) => [`member-${nth}`, nth])),
+  ];
   const steps = (last: number) => [...Array.from({ length: 24 }, () => pairs(20)).flat(), ...pairs(last)];
   expect((await stats({ steps: [step('Viewed', steps(20)), step('Ordered')] })).status).toBe(200);
   const refused = await stats({ steps: [step('Viewed', steps(20)), step('Ordered', pairs(1))] });

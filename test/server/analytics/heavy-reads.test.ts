@@ -10,14 +10,21 @@ const AWAITED = new AbortController().signal;
 function blockedReads() {
   const reads = new HeavyReads();
   const running: { entityId: number; end(): void }[] = [];
-  const ask = (entityId: number, hungUp: AbortSignal = AWAITED): Promise<string | number> => reads.within(entityId, hungUp, (signal) =>
-    new Promise<string>((resolve, reject) => {
-      running.push({ entityId, end: () => resolve('read') });
-      signal.addEventListener('abort', () => reject(new Error('the session ended')));
-    })).catch((error: unknown) => {
-    if (error instanceof Refusal) return error.http;
-    throw error;
-  });
+  const ask = (entityId: number, hungUp: AbortSignal = AWAITED): Promise<string | number> =>
+    reads
+      .within(
+        entityId,
+        hungUp,
+        (signal) =>
+          new Promise<string>((resolve, reject) => {
+            running.push({ entityId, end: () => resolve('read') });
+            signal.addEventListener('abort', () => reject(new Error('the session ended')));
+          }),
+      )
+      .catch((error: unknown) => {
+        if (error instanceof Refusal) return error.http;
+        throw error;
+      });
   return { reads, running, ask };
 }
 
@@ -47,7 +54,7 @@ it('takes callers who hang up out of the line, and ends the read of one that run
   hangingUp.abort();
   expect(await Promise.all(gone)).toEqual([499, 499]);
   await settle();
-  expect(running).toHaveLength(2);      // of the one that stays alone
+  expect(running).toHaveLength(2); // of the one that stays alone
   running[1]!.end();
   expect(await stays).toBe('read');
 });
@@ -59,7 +66,9 @@ it('bounds how many wait in all, and lets the newest of the entity with most giv
   for (let entityId = 1; entityId <= entities + 1; entityId += 1) {
     for (let nth = 0; nth <= MAX_WAITING; nth += 1) {
       const at = answers.push(null) - 1;
-      void ask(entityId).then((answer) => { answers[at] = answer; });
+      void ask(entityId).then((answer) => {
+        answers[at] = answer;
+      });
       await settle();
     }
   }
@@ -67,8 +76,10 @@ it('bounds how many wait in all, and lets the newest of the entity with most giv
   const refused = answers.flatMap((answer, at) => (answer === 429 ? [Math.floor(at / (MAX_WAITING + 1))] : []));
   const running = 2;
   expect(refused).toHaveLength(answers.length - MAX_WAITING_IN_ALL - running);
-  const waitsFor = Array.from({ length: entities + 1 }, (_, entity) =>
-    MAX_WAITING + 1 - refused.filter((one) => one === entity).length - (entity < running ? 1 : 0));
+  const waitsFor = Array.from(
+    { length: entities + 1 },
+    (_, entity) => MAX_WAITING + 1 - refused.filter((one) => one === entity).length - (entity < running ? 1 : 0),
+  );
   expect(Math.max(...waitsFor) - Math.min(...waitsFor)).toBeLessThanOrEqual(1);
 });
 

@@ -19,12 +19,17 @@ let app: { id: number; identifier: string };
 const call = (method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, body?: object) =>
   server.call(method, `/api/${path}`, { token: world.token, body });
 type Record = { identifier: string };
-const create = async (body: object) => (await call('POST', 'segments', { app: app.identifier, ...body })).body.result as Record;
+const create = async (body: object) =>
+  (await call('POST', 'segments', { app: app.identifier, ...body })).body.result as Record;
 const one = (...filters: object[]) => ({ blocks: [{ filters }] });
 const buyers = () => one({ filter_on: 'events', log_name: 'Ordered', count: 2, period: { last_days: 30 } });
-const inSegment = (...identifiers: string[]) => one({
-  filter_on: 'segments', selection: 'any_of', segment_identifiers: identifiers, operator: 'is_in',
-});
+const inSegment = (...identifiers: string[]) =>
+  one({
+    filter_on: 'segments',
+    selection: 'any_of',
+    segment_identifiers: identifiers,
+    operator: 'is_in',
+  });
 
 /** Ten users with a device each, who ordered as often as their number says; every second can be reached by a push. */
 beforeAll(async () => {
@@ -38,37 +43,76 @@ beforeAll(async () => {
     await store.db.query(
       `INSERT INTO devices (entity_id, app_id, device_id, last_user_id, opt_in, push_token, app_version, first_seen_at, last_seen_at)
        VALUES ($1, $2, $3, $4, $5, 'token', $6, now(), now())`,
-      [world.entity.id, app.id, `phone-${number}`, personId(number), number % 2 === 0, `2.${number}`]);
+      [world.entity.id, app.id, `phone-${number}`, personId(number), number % 2 === 0, `2.${number}`],
+    );
   }
-  await insertSampleEvents(store.db, world.entity.id, numbers.flatMap((number) => Array.from({ length: number }, () => (
-    { appId: app.id, at, name: 'Ordered', user: personId(number), device: `phone-${number}` }))));
+  await insertSampleEvents(
+    store.db,
+    world.entity.id,
+    numbers.flatMap((number) =>
+      Array.from({ length: number }, () => ({
+        appId: app.id,
+        at,
+        name: 'Ordered',
+        user: personId(number),
+        device: `phone-${number}`,
+      })),
+    ),
+  );
 });
 
 describe('a segment', () => {
   test('is created, listed, changed and deleted, and shows filters as the reference does, which can be sent back', async () => {
     const created = await create({ name: 'Buyers', description: 'Twice', filters: buyers(), labels: ['shop'] });
     const whole = {
-      identifier: created.identifier, name: 'Buyers', description: 'Twice', app: app.identifier, filters_subs: {},
+      identifier: created.identifier,
+      name: 'Buyers',
+      description: 'Twice',
+      app: app.identifier,
+      filters_subs: {},
       filters: {
-        operator: 'and', blocks: [{
-          operator: 'and', filters: [{
-            value: 'events', options: [{ log_type: 0, log_name: 'Ordered', operator: 'at_least', count: 2, period: { last_days: 30 } }],
-          }],
-        }],
+        operator: 'and',
+        blocks: [
+          {
+            operator: 'and',
+            filters: [
+              {
+                value: 'events',
+                options: [
+                  { log_type: 0, log_name: 'Ordered', operator: 'at_least', count: 2, period: { last_days: 30 } },
+                ],
+              },
+            ],
+          },
+        ],
       },
-      eligible_for_ab_testing: false, snapshot_at: null, reach: { count: 0, optin: 0, token: 0, total: 0 },
-      preview: { people_number: 0, people_percent: 0, push_percent: 0 }, labels: ['shop'], analytics_enabled: false, state: 'computing',
-      failure: null, static: false, last_used_at: null,
+      eligible_for_ab_testing: false,
+      snapshot_at: null,
+      reach: { count: 0, optin: 0, token: 0, total: 0 },
+      preview: { people_number: 0, people_percent: 0, push_percent: 0 },
+      labels: ['shop'],
+      analytics_enabled: false,
+      state: 'computing',
+      failure: null,
+      static: false,
+      last_used_at: null,
     };
     expect(created).toMatchObject(whole);
     expect((await call('GET', `segments?app=${app.identifier}`)).body.result).toEqual([created]);
     expect((await call('GET', 'segments')).body.result).toEqual([created]);
-    expect((await call('GET', 'segments?app=app_none')).body).toMatchObject({ status: 'not_found', error_message: "Couldn't find App" });
+    expect((await call('GET', 'segments?app=app_none')).body).toMatchObject({
+      status: 'not_found',
+      error_message: "Couldn't find App",
+    });
     expect((await call('GET', 'segments/seg_none')).body).toMatchObject({ error_message: "Couldn't find Segment" });
     expect((await call('GET', 'labels')).body.result).toMatchObject([{ name: 'shop', targets: 1 }]);
     const same = (await call('PUT', `segments/${created.identifier}`, created)).body.result as Record;
     expect(same).toMatchObject(whole);
-    const renamed = await call('PUT', `segments/${created.identifier}`, { name: 'Loyal', description: null, labels: [] });
+    const renamed = await call('PUT', `segments/${created.identifier}`, {
+      name: 'Loyal',
+      description: null,
+      labels: [],
+    });
     expect(renamed.body.result).toMatchObject({ ...whole, name: 'Loyal', description: null, labels: [] });
     expect((await call('DELETE', `segments/${created.identifier}`)).status).toBe(200);
     expect((await call('GET', 'segments')).body.result).toEqual([]);
@@ -85,39 +129,58 @@ describe('a segment', () => {
     const preview = async (filters: object) =>
       (await call('POST', 'segments/preview', { app: app.identifier, filters })).body.result as object;
     expect(await preview(buyers())).toEqual({
-      preview: { people_number: 8, people_percent: 80, push_percent: 50 }, reach: { count: 8, optin: 4, token: 8, total: 10 },
+      preview: { people_number: 8, people_percent: 80, push_percent: 50 },
+      reach: { count: 8, optin: 4, token: 8, total: 10 },
     });
     const version = { filter_on: 'devices', field: 'app_version', operator: 'less_than', values: ['2.3'] };
-    expect(await preview({ operator: 'or', blocks: [...buyers().blocks, { operator: 'or', filters: [version] }] }))
-      .toMatchObject({ preview: { people_number: 10 } });
+    expect(
+      await preview({ operator: 'or', blocks: [...buyers().blocks, { operator: 'or', filters: [version] }] }),
+    ).toMatchObject({ preview: { people_number: 10 } });
     expect(await preview({ blocks: [] })).toMatchObject({ preview: { people_number: 10, people_percent: 100 } });
   });
 
-  test('counts an id that staff confirmed as another one\'s alias as that one where its filters say aliases, and shows that', async () => {
+  test("counts an id that staff confirmed as another one's alias as that one where its filters say aliases, and shows that", async () => {
     await store.db.query(
       `INSERT INTO user_aliases (entity_id, app_id, previous_id, user_id, decision) VALUES ($1, $2, $3, $4, 'confirmed')`,
-      [world.entity.id, app.id, personId(1), personId(0)]);
+      [world.entity.id, app.id, personId(1), personId(0)],
+    );
     const found = async (filters: object) =>
-      (await call('POST', 'segments/preview', { app: app.identifier, filters })).body.result.preview.people_number as number;
+      (await call('POST', 'segments/preview', { app: app.identifier, filters })).body.result.preview
+        .people_number as number;
     const once = one({ filter_on: 'events', log_name: 'Ordered', count: 1, period: { last_days: 30 } });
     const twice = buyers();
     expect([await found({ blocks: [] }), await found({ blocks: [], aliases: true })]).toEqual([10, 9]);
-    for (const [filters, people] of [[once, 9], [twice, 8]] as const) {
+    for (const [filters, people] of [
+      [once, 9],
+      [twice, 8],
+    ] as const) {
       expect([await found(filters), await found({ ...filters, aliases: true })]).toEqual([people, people]);
     }
     const created = await create({ name: 'As one', filters: { ...once, aliases: true } });
     expect(created).toMatchObject({ filters: { aliases: true } });
-    expect((await call('PUT', `segments/${created.identifier}`, { filters: once })).body.result.filters).not.toHaveProperty('aliases');
+    expect(
+      (await call('PUT', `segments/${created.identifier}`, { filters: once })).body.result.filters,
+    ).not.toHaveProperty('aliases');
     await call('DELETE', `segments/${created.identifier}`);
     await store.db.query('DELETE FROM user_aliases WHERE entity_id = $1', [world.entity.id]);
   });
 
   test('leaves the keys of its attributes in the audit log, also when it is only counted, and no values', async () => {
-    const richer = (values: string[]) => one({
-      filter_on: 'attributes', sor_identifier: world.sor.identifier, attribute_key: 'score', operator: 'greater_than', values,
-    });
-    const audited = async () => (await store.db.query<{ action: string; details: object }>(
-      `SELECT action, details FROM audit_log WHERE entity_id = $1 AND details ? 'attributes' ORDER BY id`, [world.entity.id])).rows;
+    const richer = (values: string[]) =>
+      one({
+        filter_on: 'attributes',
+        sor_identifier: world.sor.identifier,
+        attribute_key: 'score',
+        operator: 'greater_than',
+        values,
+      });
+    const audited = async () =>
+      (
+        await store.db.query<{ action: string; details: object }>(
+          `SELECT action, details FROM audit_log WHERE entity_id = $1 AND details ? 'attributes' ORDER BY id`,
+          [world.entity.id],
+        )
+      ).rows;
     const attributes = `${world.sor.identifier} score`;
     const { identifier } = await create({ name: 'Rich', filters: richer(['50000']) });
     await call('PUT', `segments/${identifier}`, { filters: richer(['51000']) });
@@ -129,18 +192,38 @@ describe('a segment', () => {
     expect(await audited()).toEqual([
       { action: 'create', details: { name: 'Rich', attributes } },
       { action: 'update', details: { name: 'Rich', filters: true, attributes } },
-      counted, counted,
+      counted,
+      counted,
     ]);
     await call('DELETE', `segments/${identifier}`);
   });
 
   test('keeps each digit of the numbers in its filters, also beyond 2^53, and takes others in any spelling', async () => {
     const digits = ['9007199254740993', '-9223372036854775806.25', '2.5'];
-    const body = JSON.stringify({ app: app.identifier, name: 'Exact', filters: one(
-      { filter_on: 'attributes', sor_identifier: world.sor.identifier, attribute_key: 'score', operator: 'is', values: ['#'] },
-      { filter_on: 'events', log_name: 'Ordered', count: 2, match_details: [{ order: '#0' }], period: { last_days: 30 } },
-    ) }).replace('"#"', digits.join()).replace('"#0"', digits[0]!).replace('"count":2', '"count":2.0');
-    const headers = { 'authorization': `Token ${world.token}`, 'content-type': 'application/json' };
+    const body = JSON.stringify({
+      app: app.identifier,
+      name: 'Exact',
+      filters: one(
+        {
+          filter_on: 'attributes',
+          sor_identifier: world.sor.identifier,
+          attribute_key: 'score',
+          operator: 'is',
+          values: ['#'],
+        },
+        {
+          filter_on: 'events',
+          log_name: 'Ordered',
+          count: 2,
+          match_details: [{ order: '#0' }],
+          period: { last_days: 30 },
+        },
+      ),
+    })
+      .replace('"#"', digits.join())
+      .replace('"#0"', digits[0]!)
+      .replace('"count":2', '"count":2.0');
+    const headers = { authorization: `Token ${world.token}`, 'content-type': 'application/json' };
     const { body: created } = await server.call('POST', '/api/segments', { headers, body });
     expect([created.success, created.error_message]).toEqual([true, undefined]);
     type Shown = { filters: { blocks: [{ filters: { options: [object] }[] }] } };
@@ -152,21 +235,41 @@ describe('a segment', () => {
 
   test('over a sensitive attribute is neither made, changed nor counted without sor_manage, nor is a campaign to its people', async () => {
     const tags = one({
-      filter_on: 'attributes', sor_identifier: world.sor.identifier, attribute_key: 'tags', operator: 'is_set', values: [],
+      filter_on: 'attributes',
+      sor_identifier: world.sor.identifier,
+      attribute_key: 'tags',
+      operator: 'is_set',
+      values: [],
     });
     const { identifier } = await create({ name: 'Tagged', filters: tags });
     await store.db.query('UPDATE segments SET snapshot_at = now() WHERE identifier = $1', [identifier]);
     const [plain, named, list] = await Promise.all([
-      create({ name: 'Plain', filters: buyers() }), create({ name: 'Named', filters: buyers() }), create({ name: 'List', static: true }),
+      create({ name: 'Plain', filters: buyers() }),
+      create({ name: 'Named', filters: buyers() }),
+      create({ name: 'List', static: true }),
     ]);
-    await create({ name: 'Between', filters: inSegment(named.identifier, list.identifier) }).then(({ identifier: between }) =>
-      create({ name: 'Tagged between', filters: one(tags.blocks[0]!.filters[0]!, inSegment(between).blocks[0]!.filters[0]!) }));
+    await create({ name: 'Between', filters: inSegment(named.identifier, list.identifier) }).then(
+      ({ identifier: between }) =>
+        create({
+          name: 'Tagged between',
+          filters: one(tags.blocks[0]!.filters[0]!, inSegment(between).blocks[0]!.filters[0]!),
+        }),
+    );
     const ofCampaign = await create({ name: 'Of a campaign', static: true });
     const toBoth = one(tags.blocks[0]!.filters[0]!, inSegment(ofCampaign.identifier).blocks[0]!.filters[0]!);
     const draft = await call('POST', 'campaign', campaignBody(app.identifier, { type: 'classic', filters: toBoth }));
     const { campaign_id: campaignId } = draft.body.result as { campaign_id: string };
-    const received = one({ filter_on: 'campaigns', outcome: 'received', operator: 'is_in', campaign_identifiers: [campaignId] });
-    const token = await tokenWith(store, world, RIGHTS.filter((right) => right !== 'sor_manage'));
+    const received = one({
+      filter_on: 'campaigns',
+      outcome: 'received',
+      operator: 'is_in',
+      campaign_identifiers: [campaignId],
+    });
+    const token = await tokenWith(
+      store,
+      world,
+      RIGHTS.filter((right) => right !== 'sor_manage'),
+    );
     const ask = async (filters: object) => {
       const campaign = campaignBody(app.identifier, { type: 'classic', filters });
       const replies = [
@@ -185,33 +288,54 @@ describe('a segment', () => {
     // Else the counts of the segment that names these would tell the value of each person who comes or goes.
     const people = { ids: [personId(1)] };
     const changes = [
-      ['PUT', `segments/${named.identifier}`, { filters: one(buyers().blocks[0]!.filters[0]!, buyers().blocks[0]!.filters[0]!) }],
-      ['POST', `segments/${list.identifier}/people`, people], ['DELETE', `segments/${list.identifier}/people`, people],
-      ['POST', `segments/${ofCampaign.identifier}/people`, people], ['PUT', `campaign/${campaignId}/launch`, undefined],
+      [
+        'PUT',
+        `segments/${named.identifier}`,
+        { filters: one(buyers().blocks[0]!.filters[0]!, buyers().blocks[0]!.filters[0]!) },
+      ],
+      ['POST', `segments/${list.identifier}/people`, people],
+      ['DELETE', `segments/${list.identifier}/people`, people],
+      ['POST', `segments/${ofCampaign.identifier}/people`, people],
+      ['PUT', `campaign/${campaignId}/launch`, undefined],
     ] as const;
     for (const [method, path, body] of changes) {
-      expect([path, await server.call(method, `/api/${path}`, { token, body })])
-        .toMatchObject([path, { status: 403, body: { message: expect.stringMatching(/sor_manage.*tags/) as string } }]);
+      expect([path, await server.call(method, `/api/${path}`, { token, body })]).toMatchObject([
+        path,
+        { status: 403, body: { message: expect.stringMatching(/sor_manage.*tags/) as string } },
+      ]);
       expect([path, (await call(method, path, body)).status]).toEqual([path, 200]);
     }
-    expect((await server.call('PUT', `/api/segments/${named.identifier}`, { token, body: { name: 'Renamed' } })).status).toBe(200);
+    expect(
+      (await server.call('PUT', `/api/segments/${named.identifier}`, { token, body: { name: 'Renamed' } })).status,
+    ).toBe(200);
     expect((await call('POST', 'segments/preview', { app: app.identifier, filters: tags })).status).toBe(200);
     // Nor do others see who is in it, or how many.
     await store.db.query(
       `INSERT INTO segment_members (entity_id, segment_id, person) SELECT entity_id, id, $2 FROM segments WHERE identifier = $1`,
-      [identifier, `u${personId(1)}`]);
-    const get = async (path: string, as = world.token) => (await server.call('GET', `/api/${path}`, { token: as })).body;
+      [identifier, `u${personId(1)}`],
+    );
+    const get = async (path: string, as = world.token) =>
+      (await server.call('GET', `/api/${path}`, { token: as })).body;
     const device = `apps/${app.identifier}/devices/phone-1?fields=segments`;
     expect((await get(device)).result).toMatchObject({ segments: [{ segment_id: identifier }] });
     expect((await get(device, token)).result).toMatchObject({ segments: [] });
     expect((await get(`segments/${identifier}`)).result.reach).toMatchObject({ count: 0 });
-    for (const shown of [(await get(`segments/${identifier}`, token)).result,
-      ((await get('segments', token)).result as Record[]).find((segment) => segment.identifier === identifier)]) {
+    for (const shown of [
+      (await get(`segments/${identifier}`, token)).result,
+      ((await get('segments', token)).result as Record[]).find((segment) => segment.identifier === identifier),
+    ]) {
       expect(shown).toMatchObject({ name: 'Tagged', reach: null, preview: null });
     }
-    for (const path of [`segments/${identifier}/devices`, `segments/${identifier}/devices_export.csv?skip_email=true`,
-      `apps/${app.identifier}/devices?segment_ids[]=${identifier}`, `apps/${app.identifier}/events?segment_ids[]=${identifier}`]) {
-      expect([path, await get(path, token)]).toMatchObject([path, { message: expect.stringMatching(/sor_manage.* Tagged /) as string }]);
+    for (const path of [
+      `segments/${identifier}/devices`,
+      `segments/${identifier}/devices_export.csv?skip_email=true`,
+      `apps/${app.identifier}/devices?segment_ids[]=${identifier}`,
+      `apps/${app.identifier}/events?segment_ids[]=${identifier}`,
+    ]) {
+      expect([path, await get(path, token)]).toMatchObject([
+        path,
+        { message: expect.stringMatching(/sor_manage.* Tagged /) as string },
+      ]);
       expect([path, (await server.call('GET', `/api/${path}`, { token: world.token })).status]).toEqual([path, 200]);
     }
     await call('PUT', `customer_attributes/${world.attributes.tags!.identifier}`, { sensitive: false });
@@ -220,47 +344,98 @@ describe('a segment', () => {
 
   test('is refused where its filters name what does not exist, by the field, with what would be right', async () => {
     const errors = async (...filters: unknown[]) => {
-      const { body } = await call('POST', 'segments', { app: app.identifier, name: 'Bad', filters: { blocks: [{ filters }] } });
-      return (body.messages as { element: string; message: string }[]).map(({ element, message }) => `${element} ${message}`);
+      const { body } = await call('POST', 'segments', {
+        app: app.identifier,
+        name: 'Bad',
+        filters: { blocks: [{ filters }] },
+      });
+      return (body.messages as { element: string; message: string }[]).map(
+        ({ element, message }) => `${element} ${message}`,
+      );
     };
-    const attribute = { filter_on: 'attributes', sor_identifier: world.sor.identifier, attribute_key: 'score', operator: 'is' };
+    const attribute = {
+      filter_on: 'attributes',
+      sor_identifier: world.sor.identifier,
+      attribute_key: 'score',
+      operator: 'is',
+    };
     const event = { filter_on: 'events', log_name: 'Ordered', period: { last_days: 30 } };
-    const at = (field: string, start: string) =>
-      [expect.stringMatching(new RegExp(`^filters\\.blocks\\.0\\.filters\\.0${field} ${start}`))];
-    expect(await errors({ ...attribute, sor_identifier: 'sor_none' })).toEqual(at('\\.sor_identifier', 'is no System of Records'));
-    expect(await errors({ ...attribute, attribute_key: 'scor' })).toEqual(at('\\.attribute_key', 'is unknown: did you mean score'));
+    const at = (field: string, start: string) => [
+      expect.stringMatching(new RegExp(`^filters\\.blocks\\.0\\.filters\\.0${field} ${start}`)),
+    ];
+    expect(await errors({ ...attribute, sor_identifier: 'sor_none' })).toEqual(
+      at('\\.sor_identifier', 'is no System of Records'),
+    );
+    expect(await errors({ ...attribute, attribute_key: 'scor' })).toEqual(
+      at('\\.attribute_key', 'is unknown: did you mean score'),
+    );
     expect(await errors({ ...attribute, values: ['many'] })).toEqual(at('\\.values\\.0', 'is not a number'));
-    expect(await errors({ ...attribute, operator: 'starts_with', values: ['1'] })).toEqual(at('\\.operator', 'is unknown: did you mean'));
-    expect(await errors({ ...attribute, operator: 'between', values: [1] })).toEqual(at('\\.values', 'must have 2 values with between'));
-    expect(await errors({ filter_on: 'devices', field: 'country', operator: 'is', values: ['FR'] }))
-      .toEqual(at('\\.field', 'is unknown: did you mean country_code'));
-    expect(await errors({ ...event, log_name: 'Order' })).toEqual(at('\\.log_name', 'is unknown: did you mean Ordered'));
+    expect(await errors({ ...attribute, operator: 'starts_with', values: ['1'] })).toEqual(
+      at('\\.operator', 'is unknown: did you mean'),
+    );
+    expect(await errors({ ...attribute, operator: 'between', values: [1] })).toEqual(
+      at('\\.values', 'must have 2 values with between'),
+    );
+    expect(await errors({ filter_on: 'devices', field: 'country', operator: 'is', values: ['FR'] })).toEqual(
+      at('\\.field', 'is unknown: did you mean country_code'),
+    );
+    expect(await errors({ ...event, log_name: 'Order' })).toEqual(
+      at('\\.log_name', 'is unknown: did you mean Ordered'),
+    );
     expect(await errors({ ...event, app_id: 'app_none' })).toEqual(at('\\.app_id', 'is no app'));
     expect(await errors({ ...event, count: 0 })).toEqual(at('\\.count', 'must be 1 or more with at_least'));
     expect(await errors({ ...event, period: {} })).toEqual(at('\\.period', 'must be {"last_days": 30}'));
-    expect(await errors({ ...event, period: { from: '2026-02-01', till: '2026-01-01' } }))
-      .toEqual(at('\\.period\\.till', 'must not be before'));
-    expect(await errors({ ...event, operater: 'at_least' })).toEqual(at('\\.operater', 'is unknown: did you mean operator'));
+    expect(await errors({ ...event, period: { from: '2026-02-01', till: '2026-01-01' } })).toEqual(
+      at('\\.period\\.till', 'must not be before'),
+    );
+    expect(await errors({ ...event, operater: 'at_least' })).toEqual(
+      at('\\.operater', 'is unknown: did you mean operator'),
+    );
     // Nothing is compared with names that are too many, or too long.
-    expect(await errors({ ...attribute, attribute_key: 'x'.repeat(256) })).toEqual(at('\\.attribute_key', 'is unknown. There are'));
-    expect(await errors(...Array.from({ length: 2_000 }, () => ({ wrong: 1 })))).toEqual(['filters may have at most 50 filters']);
-    expect(await errors({ ...attribute, values: Array.from({ length: 101 }, () => []) })).toEqual(at('\\.values', 'must have at most 100'));
-    expect(await errors({ filter_on: 'segments', segment_identifiers: ['seg_none'] }))
-      .toEqual(at('\\.segment_identifiers\\.0', 'is no segment'));
-    expect(await errors({ filter_on: 'funnels', funnel_identifier: 'fun_none', step: 0, outcome: 'completed', period: { last_days: 1 } }))
-      .toEqual(at('\\.funnel_identifier', 'is no funnel'));
+    expect(await errors({ ...attribute, attribute_key: 'x'.repeat(256) })).toEqual(
+      at('\\.attribute_key', 'is unknown. There are'),
+    );
+    expect(await errors(...Array.from({ length: 2_000 }, () => ({ wrong: 1 })))).toEqual([
+      'filters may have at most 50 filters',
+    ]);
+    expect(await errors({ ...attribute, values: Array.from({ length: 101 }, () => []) })).toEqual(
+      at('\\.values', 'must have at most 100'),
+    );
+    expect(await errors({ filter_on: 'segments', segment_identifiers: ['seg_none'] })).toEqual(
+      at('\\.segment_identifiers\\.0', 'is no segment'),
+    );
+    expect(
+      await errors({
+        filter_on: 'funnels',
+        funnel_identifier: 'fun_none',
+        step: 0,
+        outcome: 'completed',
+        period: { last_days: 1 },
+      }),
+    ).toEqual(at('\\.funnel_identifier', 'is no funnel'));
     const campaign = await insertSampleCampaign(store.db, world.entity.id, app.id);
     const campaigns = { filter_on: 'campaigns', campaign_identifiers: [campaign.identifier] };
-    expect(await errors({ ...campaigns, campaign_identifiers: [campaign.apiIdentifier, 'cmp_none'] }))
-      .toEqual(at('\\.campaign_identifiers\\.1', 'is no campaign of your entity: GET /api/campaigns'));
+    expect(await errors({ ...campaigns, campaign_identifiers: [campaign.apiIdentifier, 'cmp_none'] })).toEqual(
+      at('\\.campaign_identifiers\\.1', 'is no campaign of your entity: GET /api/campaigns'),
+    );
     const others = await makeWorld(store);
     const ofOthers = await insertSampleCampaign(
-      store.db, others.entity.id, (await insertSampleApp(store.db, others.entity.id, 'com.example.others')).id);
-    expect(await errors({ ...campaigns, campaign_identifiers: [ofOthers.identifier] }))
-      .toEqual(at('\\.campaign_identifiers\\.0', 'is no campaign'));
-    expect(await errors({ ...campaigns, campaign_identifiers: [] })).toEqual(at('\\.campaign_identifiers', 'must have at least 1'));
-    expect(await errors({ ...campaigns, outcome: 'clicked' })).toEqual(at('\\.outcome', 'must be one of received, opened'));
-    expect(await errors({ ...campaigns, last_days: 31 })).toEqual(at('\\.last_days', 'must be a whole number from 1 to 30'));
+      store.db,
+      others.entity.id,
+      (await insertSampleApp(store.db, others.entity.id, 'com.example.others')).id,
+    );
+    expect(await errors({ ...campaigns, campaign_identifiers: [ofOthers.identifier] })).toEqual(
+      at('\\.campaign_identifiers\\.0', 'is no campaign'),
+    );
+    expect(await errors({ ...campaigns, campaign_identifiers: [] })).toEqual(
+      at('\\.campaign_identifiers', 'must have at least 1'),
+    );
+    expect(await errors({ ...campaigns, outcome: 'clicked' })).toEqual(
+      at('\\.outcome', 'must be one of received, opened'),
+    );
+    expect(await errors({ ...campaigns, last_days: 31 })).toEqual(
+      at('\\.last_days', 'must be a whole number from 1 to 30'),
+    );
     expect(await errors({ filter_on: 'crashes' })).toEqual(at('\\.filter_on', 'must be one of attributes'));
     expect(await errors('any')).toEqual(at('', 'must be an object'));
     let deep: object = event;
@@ -269,27 +444,37 @@ describe('a segment', () => {
     expect(await errors(...Array.from({ length: 51 }, () => event))).toEqual(['filters may have at most 50 filters']);
   });
 
-  test('finds who received and opened a campaign\'s messages, as long as the campaign lives', async () => {
+  test("finds who received and opened a campaign's messages, as long as the campaign lives", async () => {
     const { id, identifier } = await insertSampleCampaign(store.db, world.entity.id, app.id);
     await store.db.query(
       `INSERT INTO attempts (entity_id, campaign_id, app_id, channel, state, code, settled_at, user_id, device_id, opened_at, shown_at)
        SELECT $1, $2, $3, 'both', 'settled', CASE WHEN n < 4 THEN 'PUSH_SENT' ELSE 'OPT_OUT' END, now(), id, 'phone',
          CASE WHEN n < 3 THEN now() END, CASE WHEN n = 6 THEN now() END
        FROM unnest($4::text[]) WITH ORDINALITY AS given (id, n)`,
-      [world.entity.id, id, app.id, Array.from({ length: 6 }, (_, number) => personId(number))]);
+      [world.entity.id, id, app.id, Array.from({ length: 6 }, (_, number) => personId(number))],
+    );
     const filter = { filter_on: 'campaigns', campaign_identifiers: [identifier] };
-    const { filters } = await create({ name: 'Received', filters: one(filter) }) as unknown as { filters: object };
+    const { filters } = (await create({ name: 'Received', filters: one(filter) })) as unknown as { filters: object };
     expect(filters).toMatchObject({
-      blocks: [{
-        filters: [{ value: 'campaigns', options: [{ outcome: 'received', campaign_identifiers: [identifier], operator: 'is_in' }] }],
-      }],
+      blocks: [
+        {
+          filters: [
+            {
+              value: 'campaigns',
+              options: [{ outcome: 'received', campaign_identifiers: [identifier], operator: 'is_in' }],
+            },
+          ],
+        },
+      ],
     });
     const count = async (changes: object) => {
       const body = { app: app.identifier, filters: one({ ...filter, ...changes }) };
       return (await call('POST', 'segments/preview', body)).body.result.preview.people_number as number;
     };
     const counts = async () => [
-      await count({}), await count({ outcome: 'opened' }), await count({ outcome: 'opened', operator: 'is_not_in' }),
+      await count({}),
+      await count({ outcome: 'opened' }),
+      await count({ outcome: 'opened', operator: 'is_not_in' }),
       await count({ last_days: 30 }),
     ];
     expect(await counts()).toEqual([4, 2, 8, 4]);
@@ -299,46 +484,70 @@ describe('a segment', () => {
     expect(await counts()).toEqual([4, 2, 8, 0]);
   });
 
-  test('names no archived funnel, and no step that people can\'t drop out at', async () => {
+  test("names no archived funnel, and no step that people can't drop out at", async () => {
     const steps = [{ match_name: [{ app_id: app.identifier, log_type: 2, log_name: 'Ordered' }] }];
     const { identifier } = (await call('POST', 'funnels', { name: 'One step', steps })).body.result as Record;
     const preview = async (outcome: string) => {
-      const filter = { filter_on: 'funnels', funnel_identifier: identifier, step: 0, outcome, period: { last_days: 2 } };
+      const filter = {
+        filter_on: 'funnels',
+        funnel_identifier: identifier,
+        step: 0,
+        outcome,
+        period: { last_days: 2 },
+      };
       return (await call('POST', 'segments/preview', { app: app.identifier, filters: one(filter) })).body as object;
     };
     expect(await preview('completed')).toMatchObject({ result: { preview: { people_number: 9 } } });
-    expect(await preview('dropped')).toMatchObject({ messages: [{ element: expect.stringContaining('step') as string }] });
+    expect(await preview('dropped')).toMatchObject({
+      messages: [{ element: expect.stringContaining('step') as string }],
+    });
     await call('PUT', `funnels/${identifier}/archive`);
-    expect(await preview('completed')).toMatchObject({ messages: [{ message: expect.stringContaining('archived') as string }] });
+    expect(await preview('completed')).toMatchObject({
+      messages: [{ message: expect.stringContaining('archived') as string }],
+    });
   });
 
   test('that names others stands in no circle, even where two changes meet, and they stay while it names them', async () => {
-    const [first, second] = [await create({ name: 'First', filters: buyers() }), await create({ name: 'Second', filters: buyers() })];
+    const [first, second] = [
+      await create({ name: 'First', filters: buyers() }),
+      await create({ name: 'Second', filters: buyers() }),
+    ];
     const both = await Promise.all([
       call('PUT', `segments/${first.identifier}`, { filters: inSegment(second.identifier) }),
       call('PUT', `segments/${second.identifier}`, { filters: inSegment(first.identifier) }),
     ]);
     expect(new Set(both.map(({ status }) => status))).toEqual(new Set([200, 400]));
     const refused = both.find(({ status }) => status === 400)!;
-    expect(refused.body.error_message).toMatch(/^filters: must not name the segment itself by way of others: (\w+) → (\w+) → \1$/);
+    expect(refused.body.error_message).toMatch(
+      /^filters: must not name the segment itself by way of others: (\w+) → (\w+) → \1$/,
+    );
     const [kept, using] = refused === both[0] ? [first, second] : [second, first];
     expect((await call('GET', `segments/${kept.identifier}`)).body.result.last_used_at).not.toBeNull();
     expect(await call('DELETE', `segments/${kept.identifier}`)).toMatchObject({
-      status: 409, body: { error_message: expect.stringContaining(using.identifier) as string },
+      status: 409,
+      body: { error_message: expect.stringContaining(using.identifier) as string },
     });
-    expect((await call('POST', 'segments/preview', { app: app.identifier, filters: inSegment(kept.identifier) })).status).toBe(409);
-    for (const { identifier } of [using, kept]) expect((await call('DELETE', `segments/${identifier}`)).status).toBe(200);
+    expect(
+      (await call('POST', 'segments/preview', { app: app.identifier, filters: inSegment(kept.identifier) })).status,
+    ).toBe(409);
+    for (const { identifier } of [using, kept])
+      expect((await call('DELETE', `segments/${identifier}`)).status).toBe(200);
     const itself = await create({ name: 'Itself', filters: buyers() });
-    expect((await call('PUT', `segments/${itself.identifier}`, { filters: inSegment(itself.identifier) })).body.error_message)
-      .toContain('Itself → Itself');
+    expect(
+      (await call('PUT', `segments/${itself.identifier}`, { filters: inSegment(itself.identifier) })).body
+        .error_message,
+    ).toContain('Itself → Itself');
   });
 
   test('that names others in many layers is looked through once for circles: there are 2^40 paths', async () => {
     let below = [(await create({ name: 'Bottom', filters: buyers() })).identifier];
     const bottom = below[0]!;
     for (let layer = 0; layer < 40; layer += 1) {
-      below = (await Promise.all([1, 2].map((side) => create({ name: `Layer ${layer} ${side}`, filters: inSegment(...below) }))))
-        .map(({ identifier }) => identifier);
+      below = (
+        await Promise.all(
+          [1, 2].map((side) => create({ name: `Layer ${layer} ${side}`, filters: inSegment(...below) })),
+        )
+      ).map(({ identifier }) => identifier);
     }
     const { status, body } = await call('PUT', `segments/${bottom}`, { filters: inSegment(...below) });
     expect([status, (body.error_message as string).split(' → ').length]).toEqual([400, 42]);
@@ -363,8 +572,12 @@ describe('a static segment', () => {
     expect((await call('DELETE', people, devices)).body.result).toEqual({ removed: 3, not_there: 0, refused: [] });
     const { rows } = await store.db.query('SELECT person FROM segment_members WHERE entity_id = $1', [world.entity.id]);
     expect(rows).toEqual([{ person: `u${personId(50)}` }]);
-    expect((await call('PUT', `segments/${identifier}`, { filters: buyers() })).body.messages).toMatchObject([{ element: 'filters' }]);
-    expect((await call('POST', 'segments', { app: app.identifier, name: 'None' })).body.messages).toMatchObject([{ element: 'filters' }]);
+    expect((await call('PUT', `segments/${identifier}`, { filters: buyers() })).body.messages).toMatchObject([
+      { element: 'filters' },
+    ]);
+    expect((await call('POST', 'segments', { app: app.identifier, name: 'None' })).body.messages).toMatchObject([
+      { element: 'filters' },
+    ]);
     const dynamic = await create({ name: 'Dynamic', filters: buyers() });
     expect((await call('POST', `segments/${dynamic.identifier}/people`, { ids })).status).toBe(409);
   });

@@ -10,22 +10,33 @@ const call = (method: Method, path = '', body?: object, own: World = world) =>
   server.call(method, `/api/app_groups${path}`, { token: own.token, ...(body ? { body } : {}) });
 const create = async (body: object, own = world) =>
   (await call('POST', '', body, own)).body.result as { identifier: string; created_at: number };
-const makeApp = async (body: object = {}, own = world) => (await server.call('POST', '/api/apps', {
-  token: own.token, body: { name: 'Shop', package_name: `com.example.app${apps += 1}`, app_type: 'iOS App', ...body },
-})).body.result.identifier as string;
+const makeApp = async (body: object = {}, own = world) =>
+  (
+    await server.call('POST', '/api/apps', {
+      token: own.token,
+      body: { name: 'Shop', package_name: `com.example.app${(apps += 1)}`, app_type: 'iOS App', ...body },
+    })
+  ).body.result.identifier as string;
 const groupsOf = async (app: string) =>
   (await server.call('GET', `/api/apps/${app}`, { token: world.token })).body.result.apps[0].app_groups as object[];
-const fault = ({ status, body }: { status: number; body: { messages?: { element: string }[] } }) =>
-  [status, body.messages?.map(({ element }) => element)];
+const fault = ({ status, body }: { status: number; body: { messages?: { element: string }[] } }) => [
+  status,
+  body.messages?.map(({ element }) => element),
+];
 
 describe('a group of apps', () => {
   test('has apps, which show it', async () => {
     const [one, two] = [await makeApp(), await makeApp()];
     const group = await create({ name: 'Retail', apps: [two, one] });
     expect(group).toEqual({
-      identifier: expect.stringMatching(/^grp_/), name: 'Retail', created_at: expect.closeTo(Date.now() / 1_000, -2), apps: [one, two],
+      identifier: expect.stringMatching(/^grp_/),
+      name: 'Retail',
+      created_at: expect.closeTo(Date.now() / 1_000, -2),
+      apps: [one, two],
     });
-    expect(await groupsOf(one)).toEqual([{ identifier: group.identifier, name: 'Retail', created_at: group.created_at }]);
+    expect(await groupsOf(one)).toEqual([
+      { identifier: group.identifier, name: 'Retail', created_at: group.created_at },
+    ]);
     expect((await call('GET', `/${group.identifier}`)).body.result).toEqual(group);
     expect((await call('GET')).body.result).toContainEqual(group);
   });
@@ -33,12 +44,20 @@ describe('a group of apps', () => {
   test('is renamed, gets other apps and is deleted; its apps stay', async () => {
     const [one, two] = [await makeApp(), await makeApp()];
     const { identifier } = await create({ name: 'Before', apps: [one] });
-    expect((await call('PUT', `/${identifier}`, { name: 'After' })).body.result).toMatchObject({ name: 'After', apps: [one] });
-    expect((await call('PUT', `/${identifier}`, { apps: [two] })).body.result).toMatchObject({ name: 'After', apps: [two] });
+    expect((await call('PUT', `/${identifier}`, { name: 'After' })).body.result).toMatchObject({
+      name: 'After',
+      apps: [one],
+    });
+    expect((await call('PUT', `/${identifier}`, { apps: [two] })).body.result).toMatchObject({
+      name: 'After',
+      apps: [two],
+    });
     expect((await call('DELETE', `/${identifier}`)).body).toEqual({ success: true });
     expect(await groupsOf(two)).toEqual([]);
     const { rows } = await store.db.query<{ action: string }>(
-      'SELECT action FROM audit_log WHERE entity_id = $1 AND subject = $2 ORDER BY id', [world.entity.id, identifier]);
+      'SELECT action FROM audit_log WHERE entity_id = $1 AND subject = $2 ORDER BY id',
+      [world.entity.id, identifier],
+    );
     expect(rows.map(({ action }) => action)).toEqual(['create', 'update', 'update', 'delete']);
   });
 
@@ -46,7 +65,8 @@ describe('a group of apps', () => {
     const [a, b] = [await create({ name: 'A' }), await create({ name: 'B' })];
     const app = await makeApp({ app_groups: [b.identifier, a.identifier] });
     expect(await groupsOf(app)).toMatchObject([{ name: 'A' }, { name: 'B' }]);
-    const change = (body: object) => server.call('PUT', `/api/apps/${app}`, { token: world.token, body: { app_type: 'iOS App', ...body } });
+    const change = (body: object) =>
+      server.call('PUT', `/api/apps/${app}`, { token: world.token, body: { app_type: 'iOS App', ...body } });
     await change({ name: 'Still' });
     expect(await groupsOf(app)).toMatchObject([{ name: 'A' }, { name: 'B' }]);
     await change({ app_groups: [b.identifier] });
@@ -69,10 +89,18 @@ describe('a group of apps', () => {
   test('has apps of its entity alone, and is unknown to others', async () => {
     const stranger = await makeWorld(store);
     const theirs = await makeApp({}, stranger);
-    expect(fault(await call('POST', '', { name: 'Mixed', apps: [await makeApp(), theirs] }))).toEqual([400, ['apps.1']]);
+    expect(fault(await call('POST', '', { name: 'Mixed', apps: [await makeApp(), theirs] }))).toEqual([
+      400,
+      ['apps.1'],
+    ]);
     const { identifier } = await create({ name: 'Unseen' });
     for (const method of ['GET', 'PUT', 'DELETE'] as const) {
-      const { status, body } = await call(method, `/${identifier}`, method === 'PUT' ? { name: 'Seen' } : undefined, stranger);
+      const { status, body } = await call(
+        method,
+        `/${identifier}`,
+        method === 'PUT' ? { name: 'Seen' } : undefined,
+        stranger,
+      );
       expect([status, body.status, body.error_message]).toEqual([404, 'not_found', 'App group not found']);
     }
   });

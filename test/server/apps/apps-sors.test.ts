@@ -7,17 +7,28 @@ const { store, server, world } = useServer();
 type Method = 'GET' | 'POST' | 'PUT' | 'DELETE';
 const call = (method: Method, path: string, body?: object, token = world.token) =>
   server.call(method, `/api/${path}`, { token, ...(body ? { body } : {}) });
-const create = async (name: string) => (await call('POST', 'apps', {
-  name, package_name: `com.example.${name.toLowerCase()}`, app_type: 'Web App',
-})).body.result as { identifier: string; sor_id: string };
-const sorOf = async (identifier: string) => (await call('GET', `apps/${identifier}`)).body.result.apps[0].sor_id as string;
+const create = async (name: string) =>
+  (
+    await call('POST', 'apps', {
+      name,
+      package_name: `com.example.${name.toLowerCase()}`,
+      app_type: 'Web App',
+    })
+  ).body.result as { identifier: string; sor_id: string };
+const sorOf = async (identifier: string) =>
+  (await call('GET', `apps/${identifier}`)).body.result.apps[0].sor_id as string;
 const view = async (sor: string) => (await call('GET', `system_of_records/${sor}`)).body.result;
 
 describe('the System of Records of an app', () => {
   test('is made with it, listed, and named after it', async () => {
     const app = await create('Named');
     expect(await view(app.sor_id)).toMatchObject({
-      name: 'Named', identifier: app.sor_id, type: 'app', api_keys: [], attributes_count: 0, disabled: false,
+      name: 'Named',
+      identifier: app.sor_id,
+      type: 'app',
+      api_keys: [],
+      attributes_count: 0,
+      disabled: false,
     });
     const listed = (await call('GET', 'system_of_records?type=app')).body.result as { identifier: string }[];
     expect(listed.map(({ identifier }) => identifier)).toEqual([app.sor_id]);
@@ -41,13 +52,19 @@ describe('the System of Records of an app', () => {
     expect((await call('GET', `system_of_records/${sor_id}`)).status).toBe(404);
     const next = await sorOf(identifier);
     expect(next).not.toBe(sor_id);
-    expect(await view(next)).toMatchObject({ name: 'Anew, renamed', type: 'app', attributes_count: 0, disabled: false });
+    expect(await view(next)).toMatchObject({
+      name: 'Anew, renamed',
+      type: 'app',
+      attributes_count: 0,
+      disabled: false,
+    });
   });
 
   test('that is deleted by several at once, and renamed meanwhile, is there once', async () => {
     const { identifier, sor_id } = await create('Race');
     const replies = await Promise.all([
-      call('DELETE', `system_of_records/${sor_id}`), call('DELETE', `system_of_records/${sor_id}`),
+      call('DELETE', `system_of_records/${sor_id}`),
+      call('DELETE', `system_of_records/${sor_id}`),
       call('PUT', `apps/${identifier}`, { app_type: 'Web App', name: 'Race, renamed' }),
     ]);
     expect(replies.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 200, 404]);

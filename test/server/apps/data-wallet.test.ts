@@ -31,7 +31,10 @@ describe('the settings', () => {
     [{ languages: [] }, 'languages: must not be empty'],
     [{ languages: ['en'] }, 'languages.0: must be an object'],
     [{ languages: [{ identifier: 'xx' }] }, 'languages.0.identifier: xx is no ISO 639-1 code, such as en or fr'],
-    [{ languages: [{ identifier: 'en' }, { identifier: 'FR' }] }, 'languages.1.identifier: FR is no ISO 639-1 code: did you mean fr?'],
+    [
+      { languages: [{ identifier: 'en' }, { identifier: 'FR' }] },
+      'languages.1.identifier: FR is no ISO 639-1 code: did you mean fr?',
+    ],
     [{ languages: [{ identifier: 'en' }, { identifier: 'en' }] }, 'languages.1.identifier: is in the list twice'],
   ])('refuse %j', async (body, message) => {
     expect(await refusal('PUT', 'settings', body)).toEqual([400, 'bad_request', message]);
@@ -41,19 +44,27 @@ describe('the settings', () => {
 
 test('lists come as JSON in a web form', async () => {
   const send = async (method: 'PUT' | 'POST', path: string, fields: Record<string, string>) =>
-    (await server.call(method, `/api/apps/${of.app.identifier}/data_wallet/${path}`, {
-      token: world.token, body: new URLSearchParams(fields).toString(), headers: { 'content-type': 'application/x-www-form-urlencoded' },
-    })).body;
-  expect((await send('PUT', 'settings', { languages: '[{"identifier":"fr"}]' })).result)
-    .toEqual({ languages: [{ identifier: 'fr', label: 'French' }] });
+    (
+      await server.call(method, `/api/apps/${of.app.identifier}/data_wallet/${path}`, {
+        token: world.token,
+        body: new URLSearchParams(fields).toString(),
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      })
+    ).body;
+  expect((await send('PUT', 'settings', { languages: '[{"identifier":"fr"}]' })).result).toEqual({
+    languages: [{ identifier: 'fr', label: 'French' }],
+  });
   const data_elements = JSON.stringify([basket]);
-  expect((await send('POST', 'recipients', { technical_name: 'crm', display_name: 'The CRM', data_elements })).result)
-    .toMatchObject({ count_data_elements: 1, data_elements: [basket] });
+  expect(
+    (await send('POST', 'recipients', { technical_name: 'crm', display_name: 'The CRM', data_elements })).result,
+  ).toMatchObject({ count_data_elements: 1, data_elements: [basket] });
   const named = JSON.stringify([{ technical_name: 'basket', recipient: { technical_name: 'crm' } }]);
-  expect((await send('POST', 'purposes', { technical_name: 'news', data_elements: named })).result)
-    .toMatchObject({ data_elements: [{ technical_name: 'basket' }] });
-  expect((await send('PUT', 'settings', { languages: 'fr' })).error_message)
-    .toBe('languages: must be an array, or in a web form its JSON');
+  expect((await send('POST', 'purposes', { technical_name: 'news', data_elements: named })).result).toMatchObject({
+    data_elements: [{ technical_name: 'basket' }],
+  });
+  expect((await send('PUT', 'settings', { languages: 'fr' })).error_message).toBe(
+    'languages: must be an array, or in a web form its JSON',
+  );
 });
 
 describe.each(PARTS)('of %s', (path, body, name) => {
@@ -66,7 +77,10 @@ describe.each(PARTS)('of %s', (path, body, name) => {
     expect(await result('GET', path)).toContainEqual(made);
     const renamed = { ...made, technical_name: 'renamed' };
     expect(await result('PUT', `${path}/${made.identifier}`, { technical_name: 'renamed' })).toEqual(renamed);
-    expect(await result('PATCH', `${path}/renamed`, { technical_name: 'again' })).toEqual({ ...made, technical_name: 'again' });
+    expect(await result('PATCH', `${path}/renamed`, { technical_name: 'again' })).toEqual({
+      ...made,
+      technical_name: 'again',
+    });
     expect(await refusal('GET', `${path}/renamed`)).toEqual([404, 'not_found', `${name} not found`]);
     expect(await result('DELETE', `${path}/again`)).toEqual({ ...made, technical_name: 'again' });
     for (const method of ['GET', 'DELETE', 'PUT', 'PATCH'] as const) {
@@ -89,16 +103,25 @@ describe.each(PARTS)('of %s', (path, body, name) => {
     expect(statusesOf(replies)).toEqual([200, 400, 400, 400]);
     expect(namesOf(await result('GET', path)).filter((each) => each === body.technical_name)).toHaveLength(1);
     const others = await Promise.all(['a', 'b'].map((each) => result('POST', path, { ...body, technical_name: each })));
-    const renamed = await Promise.all(others.map(({ identifier }) => call('PUT', `${path}/${identifier}`, { technical_name: 'both' })));
+    const renamed = await Promise.all(
+      others.map(({ identifier }) => call('PUT', `${path}/${identifier}`, { technical_name: 'both' })),
+    );
     expect(statusesOf(renamed)).toEqual([200, 400]);
   });
 
-  test.each(['Terms', 'terms1', 'terms-of-use', 'terms of use', 'termes_généraux'])('none is called %s', async (technical_name) => {
-    const message = 'technical_name: must hold only lowercase letters (a to z) and underscores';
-    expect(await refusal('POST', path, { ...body, technical_name })).toEqual([400, 'bad_request', message]);
-    const made = await result('POST', path, body);
-    expect(await refusal('PATCH', `${path}/${made.identifier}`, { technical_name })).toEqual([400, 'bad_request', message]);
-  });
+  test.each(['Terms', 'terms1', 'terms-of-use', 'terms of use', 'termes_généraux'])(
+    'none is called %s',
+    async (technical_name) => {
+      const message = 'technical_name: must hold only lowercase letters (a to z) and underscores';
+      expect(await refusal('POST', path, { ...body, technical_name })).toEqual([400, 'bad_request', message]);
+      const made = await result('POST', path, body);
+      expect(await refusal('PATCH', `${path}/${made.identifier}`, { technical_name })).toEqual([
+        400,
+        'bad_request',
+        message,
+      ]);
+    },
+  );
 
   test('those of another app, or of another entity, are unknown', async () => {
     const made = await result('POST', path, body);
@@ -119,7 +142,8 @@ describe.each(PARTS)('of %s', (path, body, name) => {
     await result('DELETE', `${path}/${identifier}`);
     const { rows } = await store.db.query<{ action: string; subject_kind: string; members: string | null }>(
       `SELECT action, subject_kind, details->>'members' AS members FROM audit_log WHERE entity_id = $1 AND subject = $2 ORDER BY id`,
-      [world.entity.id, identifier]);
+      [world.entity.id, identifier],
+    );
     expect(rows.map(({ action }) => action)).toEqual(['create', 'update', 'update', 'delete']);
     expect(rows.map(({ members }) => members)).toEqual([null, Object.keys(body).join(' '), 'technical_name', null]);
     expect(new Set(rows.map((row) => row.subject_kind))).toEqual(new Set([name.toLowerCase().replace(' ', '_')]));
@@ -130,7 +154,12 @@ describe('texts in several languages', () => {
   test('come back as they were given, in the order of their languages; a change replaces those that it names', async () => {
     const title = { fr: 'Conditions', en: 'Terms', de: 'Bedingungen' };
     const made = await result('POST', 'legal_texts', { technical_name: 'terms', title, text: { en: 'Be kind.' } });
-    expect(made).toEqual({ identifier: expect.stringMatching(/^lgt_/), technical_name: 'terms', title, text: { en: 'Be kind.' } });
+    expect(made).toEqual({
+      identifier: expect.stringMatching(/^lgt_/),
+      technical_name: 'terms',
+      title,
+      text: { en: 'Be kind.' },
+    });
     expect(Object.keys(made.title)).toEqual(['fr', 'en', 'de']);
     const changed = { ...made, title: { en: 'Terms' } };
     expect(await result('PATCH', 'legal_texts/terms', { title: { en: 'Terms' } })).toEqual(changed);
@@ -140,20 +169,30 @@ describe('texts in several languages', () => {
 
   test('need not be in the languages of the settings, and outlive them', async () => {
     await result('PUT', 'settings', { languages: [{ identifier: 'fr' }] });
-    await result('POST', 'purposes', { technical_name: 'news', title: { es: 'Noticias' }, description: { fr: 'Nouvelles' } });
+    await result('POST', 'purposes', {
+      technical_name: 'news',
+      title: { es: 'Noticias' },
+      description: { fr: 'Nouvelles' },
+    });
     await result('PUT', 'settings', { languages: [{ identifier: 'en' }] });
-    expect(await result('GET', 'purposes/news')).toMatchObject({ title: { es: 'Noticias' }, description: { fr: 'Nouvelles' } });
+    expect(await result('GET', 'purposes/news')).toMatchObject({
+      title: { es: 'Noticias' },
+      description: { fr: 'Nouvelles' },
+    });
   });
 
   test('may be long, and come as a web form', async () => {
     const text = { en: '§ '.repeat(100_000) };
     const form = new URLSearchParams({ technical_name: 'terms', text: JSON.stringify(text) }).toString();
     const { body } = await server.call('POST', `/api/apps/${of.app.identifier}/data_wallet/legal_texts`, {
-      token: world.token, body: form, headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      token: world.token,
+      body: form,
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
     });
     expect(body.result).toMatchObject({ title: {}, text });
-    expect((await refusal('PATCH', 'legal_texts/terms', { text: { en: `${text.en}.` } }))[2])
-      .toBe('text.en: must have at most 200000 characters');
+    expect((await refusal('PATCH', 'legal_texts/terms', { text: { en: `${text.en}.` } }))[2]).toBe(
+      'text.en: must have at most 200000 characters',
+    );
   });
 
   test.each([
@@ -165,37 +204,70 @@ describe('texts in several languages', () => {
     [{ title: ['Terms'] }, 'title: must be an object'],
     [{ text: { EN: 'Text' } }, 'text.EN: EN is no ISO 639-1 code: did you mean en?'],
   ])('are refused by their place: %j', async (body, message) => {
-    expect(await refusal('POST', 'legal_texts', { technical_name: 'terms', ...body })).toEqual([400, 'bad_request', message]);
+    expect(await refusal('POST', 'legal_texts', { technical_name: 'terms', ...body })).toEqual([
+      400,
+      'bad_request',
+      message,
+    ]);
   });
 });
 
 describe('the default categories', () => {
   test('come first, by technical name and without an identifier', async () => {
-    await result('POST', 'categories', { technical_name: 'a', title: { en: 'A' }, description: { en: 'First of the alphabet' } });
+    await result('POST', 'categories', {
+      technical_name: 'a',
+      title: { en: 'A' },
+      description: { en: 'First of the alphabet' },
+    });
     const list = await result('GET', 'categories');
     expect(namesOf(list)).toEqual(['usage', 'push_notifications', 'user_profile', 'geolocation', 'a']);
     expect(list[0]).toEqual({
-      identifier: null, technical_name: 'usage', title: { en: 'Usage' }, description: { en: expect.any(String) },
+      identifier: null,
+      technical_name: 'usage',
+      title: { en: 'Usage' },
+      description: { en: expect.any(String) },
     });
     expect(await result('GET', 'categories/usage')).toEqual(list[0]);
-    expect(list[4]).toMatchObject({ identifier: expect.stringMatching(/^cat_/), description: { en: 'First of the alphabet' } });
+    expect(list[4]).toMatchObject({
+      identifier: expect.stringMatching(/^cat_/),
+      description: { en: 'First of the alphabet' },
+    });
   });
 
-  test.each(['usage', 'push_notifications', 'user_profile', 'geolocation'])('cannot be modified or deleted: %s', async (name) => {
-    for (const method of ['PUT', 'PATCH'] as const) {
-      for (const body of [{ technical_name: name, title: { en: 'Mine' } }, { technical_name: 'mine' }, { title: { en: 'Mine' } }, {}]) {
-        expect(await refusal(method, `categories/${name}`, body))
-          .toEqual([405, 'method_not_allowed', 'Cannot modify a static data category']);
+  test.each(['usage', 'push_notifications', 'user_profile', 'geolocation'])(
+    'cannot be modified or deleted: %s',
+    async (name) => {
+      for (const method of ['PUT', 'PATCH'] as const) {
+        for (const body of [
+          { technical_name: name, title: { en: 'Mine' } },
+          { technical_name: 'mine' },
+          { title: { en: 'Mine' } },
+          {},
+        ]) {
+          expect(await refusal(method, `categories/${name}`, body)).toEqual([
+            405,
+            'method_not_allowed',
+            'Cannot modify a static data category',
+          ]);
+        }
       }
-    }
-    expect(await refusal('DELETE', `categories/${name}`)).toEqual([405, 'method_not_allowed', 'Cannot delete a static data category']);
-  });
+      expect(await refusal('DELETE', `categories/${name}`)).toEqual([
+        405,
+        'method_not_allowed',
+        'Cannot delete a static data category',
+      ]);
+    },
+  );
 
   test('keep their technical names to themselves', async () => {
     const message = 'technical_name: is that of a default data category';
     expect(await refusal('POST', 'categories', { technical_name: 'usage' })).toEqual([400, 'bad_request', message]);
     await result('POST', 'categories', { technical_name: 'mine' });
-    expect(await refusal('PUT', 'categories/mine', { technical_name: 'geolocation' })).toEqual([400, 'bad_request', message]);
+    expect(await refusal('PUT', 'categories/mine', { technical_name: 'geolocation' })).toEqual([
+      400,
+      'bad_request',
+      message,
+    ]);
     await result('POST', 'purposes', { technical_name: 'usage' });
   });
 });
@@ -204,20 +276,32 @@ describe('a category', () => {
   test('is changed by its technical name, which is required', async () => {
     const made = await result('POST', 'categories', { technical_name: 'mine' });
     for (const method of ['PUT', 'PATCH'] as const) {
-      expect(await refusal(method, 'categories/mine', { title: { en: 'Mine' } }))
-        .toEqual([400, 'bad_request', 'technical_name: is required']);
+      expect(await refusal(method, 'categories/mine', { title: { en: 'Mine' } })).toEqual([
+        400,
+        'bad_request',
+        'technical_name: is required',
+      ]);
     }
-    expect(await result('PATCH', 'categories/mine', { technical_name: 'mine', title: { en: 'Mine' } }))
-      .toEqual({ ...made, title: { en: 'Mine' } });
+    expect(await result('PATCH', 'categories/mine', { technical_name: 'mine', title: { en: 'Mine' } })).toEqual({
+      ...made,
+      title: { en: 'Mine' },
+    });
   });
 
   test('that a recipient uses cannot be deleted until it does not', async () => {
     await result('POST', 'categories', { technical_name: 'shopping', title: { en: 'Shopping' } });
     const element = { ...basket, data_category: { technical_name: 'shopping' } };
-    const recipient = await result('POST', 'recipients', { technical_name: 'crm', display_name: 'CRM', data_elements: [element] });
+    const recipient = await result('POST', 'recipients', {
+      technical_name: 'crm',
+      display_name: 'CRM',
+      data_elements: [element],
+    });
     expect(recipient.data_elements[0].data_category).toEqual({ technical_name: 'shopping', title: { en: 'Shopping' } });
-    expect(await refusal('DELETE', 'categories/shopping'))
-      .toEqual([405, 'method_not_allowed', 'Cannot delete a data category that is being used']);
+    expect(await refusal('DELETE', 'categories/shopping')).toEqual([
+      405,
+      'method_not_allowed',
+      'Cannot delete a data category that is being used',
+    ]);
     await result('PUT', 'categories/shopping', { technical_name: 'buying' });
     expect((await result('GET', 'recipients/crm')).data_elements[0].data_category.technical_name).toBe('buying');
     await result('PATCH', 'recipients/crm', { data_elements: [basket] });
@@ -230,9 +314,13 @@ describe('a category', () => {
       await result('POST', 'categories', { technical_name: 'fleeting' });
       const element = { ...basket, data_category: { technical_name: 'fleeting' } };
       const [put, gone] = await Promise.all([
-        call('PUT', 'recipients/crm', { data_elements: [element] }), call('DELETE', 'categories/fleeting'),
+        call('PUT', 'recipients/crm', { data_elements: [element] }),
+        call('DELETE', 'categories/fleeting'),
       ]);
-      expect([[200, 405], [400, 200]]).toContainEqual([put.status, gone.status]);
+      expect([
+        [200, 405],
+        [400, 200],
+      ]).toContainEqual([put.status, gone.status]);
       await result('PUT', 'recipients/crm', { data_elements: [] });
       await call('DELETE', 'categories/fleeting');
     }
@@ -247,20 +335,27 @@ describe('a wallet takes no more than its lists can show', () => {
 
   test('of texts 20 MiB', async () => {
     await insertWalletText(store.db, world.entity.id, of.app.id, 'legal_text', {
-      technicalName: 'long', title: {}, body: { en: 'x'.repeat(20 * MIB - 3_000) },
+      technicalName: 'long',
+      title: {},
+      body: { en: 'x'.repeat(20 * MIB - 3_000) },
     });
     expect(await isTaken('legal_texts', 'short', { text: { en: 'x' } })).toBe(true);
-    expect(await refusal('POST', 'legal_texts', { technical_name: 'another', text: { en: 'x'.repeat(3_000) } })).toEqual(tooLarge);
+    expect(
+      await refusal('POST', 'legal_texts', { technical_name: 'another', text: { en: 'x'.repeat(3_000) } }),
+    ).toEqual(tooLarge);
     expect(await refusal('PATCH', 'legal_texts/short', { text: { en: 'x'.repeat(3_000) } })).toEqual(tooLarge);
     expect(await result('GET', 'legal_texts/short')).toMatchObject({ text: { en: 'x' } });
   });
 
   test('of titles as often as elements show them', async () => {
-    const codes = 'aa ab af ak am ar as av ay az ba be bg bi bm bn bo br bs ca ce ch co cr cs cv cy da de dv dz ee el en eo es et eu fa ff';
+    const codes =
+      'aa ab af ak am ar as av ay az ba be bg bi bm bn bo br bs ca ce ch co cr cs cv cy da de dv dz ee el en eo es et eu fa ff';
     const title = Object.fromEntries(codes.split(' ').map((code) => [code, '§'.repeat(256)]));
     const names = Array.from({ length: 250 }, (_, index) => '_'.repeat(index + 1));
     await result('POST', 'recipients', {
-      technical_name: 'crm', display_name: 'The CRM', data_elements: names.map((technical_name) => ({ ...basket, technical_name })),
+      technical_name: 'crm',
+      display_name: 'The CRM',
+      data_elements: names.map((technical_name) => ({ ...basket, technical_name })),
     });
     const data_elements = names.map((technical_name) => ({ technical_name, recipient: { technical_name: 'crm' } }));
     const taken = [];

@@ -17,13 +17,18 @@ let events: string[];
 beforeAll(async () => {
   world = await makeWorld(store);
   app = await insertSampleApp(store.db, world.entity.id, 'com.example.shop');
-  await write(store.db, (tx) => insertEventDefinitions(tx, world.entity.id, app.id, [
-    { logType: 2, name: 'Order Completed' }, { logType: 1, name: 'Application Crashed' }, { logType: 3, name: 'Application Opened' },
-    { logType: 2, name: 'Order Completed' },
-  ]));
+  await write(store.db, (tx) =>
+    insertEventDefinitions(tx, world.entity.id, app.id, [
+      { logType: 2, name: 'Order Completed' },
+      { logType: 1, name: 'Application Crashed' },
+      { logType: 3, name: 'Application Opened' },
+      { logType: 2, name: 'Order Completed' },
+    ]),
+  );
   const definitions = await listEventDefinitions(store.db, world.entity.id, app.id, { offset: 0, limit: 10 });
   events = ['Order Completed', 'Application Crashed', 'Application Opened'].map((name) =>
-    String(definitions.find((definition) => definition.name === name)!.id));
+    String(definitions.find((definition) => definition.name === name)!.id),
+  );
 });
 
 const call = (method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, options: CallOptions = {}) =>
@@ -36,10 +41,16 @@ const change = (event: string, body: CallOptions['body'], headers?: Record<strin
 describe('a label', () => {
   test('is created, listed and renamed as the reference shows it, spaces and all', async () => {
     const created = await call('POST', 'labels', { body: { name: 'Summer / sale 100%' } });
-    expect([created.status, created.body.result]).toEqual([200, { name: 'Summer / sale 100%', targets: 0, created_at: DATE }]);
+    expect([created.status, created.body.result]).toEqual([
+      200,
+      { name: 'Summer / sale 100%', targets: 0, created_at: DATE },
+    ]);
     expect(await labels()).toContainEqual(created.body.result);
     const path = `labels/${encodeURIComponent('Summer / sale 100%')}`;
-    expect((await call('PUT', path, { body: { new_name: 'Été' } })).body.result).toEqual({ ...created.body.result, name: 'Été' });
+    expect((await call('PUT', path, { body: { new_name: 'Été' } })).body.result).toEqual({
+      ...created.body.result,
+      name: 'Été',
+    });
     expect((await labels()).map(({ name }) => name)).toEqual(['Été']);
     expect((await call('PUT', `labels/${encodeURIComponent('Été')}`, { body: { new_name: 'Été' } })).status).toBe(200);
   });
@@ -54,9 +65,13 @@ describe('a label', () => {
   test('of a name that another has is refused', async () => {
     for (const name of ['One', 'Two']) await call('POST', 'labels', { body: { name } });
     const [again, renamed] = [
-      await call('POST', 'labels', { body: { name: 'One' } }), await call('PUT', 'labels/One', { body: { new_name: 'Two' } }),
+      await call('POST', 'labels', { body: { name: 'One' } }),
+      await call('PUT', 'labels/One', { body: { new_name: 'Two' } }),
     ];
-    for (const [answer, element] of [[again, 'name'], [renamed, 'new_name']] as const) {
+    for (const [answer, element] of [
+      [again, 'name'],
+      [renamed, 'new_name'],
+    ] as const) {
       const message = 'is the name of another label already';
       expect([answer.status, answer.body.messages]).toEqual([400, [{ element, severity: 'error', message }]]);
     }
@@ -65,15 +80,24 @@ describe('a label', () => {
   });
 
   test('that is unknown is not found', async () => {
-    for (const answer of [await call('PUT', 'labels/None', { body: { new_name: 'Some' } }), await call('DELETE', 'labels/None')]) {
-      expect([answer.status, answer.body.status, answer.body.error_message]).toEqual([404, 'not_found', 'Label not found']);
+    for (const answer of [
+      await call('PUT', 'labels/None', { body: { new_name: 'Some' } }),
+      await call('DELETE', 'labels/None'),
+    ]) {
+      expect([answer.status, answer.body.status, answer.body.error_message]).toEqual([
+        404,
+        'not_found',
+        'Label not found',
+      ]);
     }
   });
 
   test('renamed to one name by several at once is so by one of them', async () => {
     const names = ['r1', 'r2', 'r3'];
     for (const name of names) await call('POST', 'labels', { body: { name } });
-    const answers = await Promise.all(names.map((name) => call('PUT', `labels/${name}`, { body: { new_name: 'Raced' } })));
+    const answers = await Promise.all(
+      names.map((name) => call('PUT', `labels/${name}`, { body: { new_name: 'Raced' } })),
+    );
     expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 400, 400]);
   });
 });
@@ -83,7 +107,12 @@ describe('the kinds of events of an app', () => {
     const { body } = await call('GET', definitionsPath());
     expect(body.result).toMatchObject({ item_count: 3, total_items: 3, total_pages: 1 });
     expect(body.result.items).toContainEqual({
-      identifier: Number(events[0]), log_type: 2, display_name: 'Order Completed', name: 'Order Completed', goal: false, labels: [],
+      identifier: Number(events[0]),
+      log_type: 2,
+      display_name: 'Order Completed',
+      name: 'Order Completed',
+      goal: false,
+      labels: [],
     });
     const second = (await call('GET', `${definitionsPath()}?page=2&per_page=2`)).body.result;
     expect(second.items).toEqual(body.result.items.slice(2));
@@ -93,10 +122,19 @@ describe('the kinds of events of an app', () => {
   test('get a name, are key events and bear labels; what is left out stays', async () => {
     const [event] = events;
     const given = { display_name: 'Bought', goal: true };
-    const shown = { identifier: Number(event), log_type: 2, name: 'Order Completed', ...given, labels: ['Checkout', 'Money'] };
+    const shown = {
+      identifier: Number(event),
+      log_type: 2,
+      name: 'Order Completed',
+      ...given,
+      labels: ['Checkout', 'Money'],
+    };
     expect((await change(event!, { ...given, labels: ['Money', 'Checkout', 'Money'] })).body.result).toEqual(shown);
     expect((await change(event!, {})).body.result).toEqual(shown);
-    expect((await change(event!, { display_name: null })).body.result).toEqual({ ...shown, display_name: 'Order Completed' });
+    expect((await change(event!, { display_name: null })).body.result).toEqual({
+      ...shown,
+      display_name: 'Order Completed',
+    });
     expect((await change(event!, { goal: false, labels: [] })).body.result).toMatchObject({ goal: false, labels: [] });
   });
 
@@ -124,29 +162,43 @@ describe('the kinds of events of an app', () => {
 
   test('are refused by what is wrong, and unknown ones are not found', async () => {
     const refused = await change(events[0]!, { display_name: ' ', goal: 'yes', labels: [7] });
-    expect(refused.body.errors).toEqual(['display_name: must not be blank', 'goal: must be true or false', 'labels.0: must be a string']);
+    expect(refused.body.errors).toEqual([
+      'display_name: must not be blank',
+      'goal: must be true or false',
+      'labels.0: must be a string',
+    ]);
     expect((await change(events[0]!, { labels: 7 })).body.errors).toEqual(['labels: must be an array']);
     for (const id of ['0', '2147483647', '9999999999', '99999999999', 'x', '-1', `${events[0]}.0`]) {
       const answer = await change(id, { goal: true });
       expect([answer.status, answer.body.error_message]).toEqual([404, 'Event definition not found']);
     }
     const another = await insertSampleApp(store.db, world.entity.id, 'com.example.another');
-    expect((await call('PUT', `apps/${another.identifier}/event_definitions/${events[0]}`, { body: { goal: true } })).status).toBe(404);
+    expect(
+      (await call('PUT', `apps/${another.identifier}/event_definitions/${events[0]}`, { body: { goal: true } })).status,
+    ).toBe(404);
     expect((await call('GET', 'apps/app_none/event_definitions')).body.error_message).toBe('App not found');
   });
 
   test('labelled by several at once all bear what they were given', async () => {
-    const answers = await Promise.all(events.flatMap((event) => [1, 2].map(() => change(event, { labels: ['p', 'q', `Own ${event}`] }))));
+    const answers = await Promise.all(
+      events.flatMap((event) => [1, 2].map(() => change(event, { labels: ['p', 'q', `Own ${event}`] }))),
+    );
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
-    for (const event of events) expect((await change(event, {})).body.result.labels).toEqual([`Own ${event}`, 'p', 'q']);
+    for (const event of events)
+      expect((await change(event, {})).body.result.labels).toEqual([`Own ${event}`, 'p', 'q']);
     expect((await labels()).filter(({ name }) => name === 'p')).toMatchObject([{ targets: 3 }]);
   });
 
   test('that come again write nothing, also of two transactions at once', async () => {
-    const state = async () => (await store.db.query(
-      'SELECT xmin::text, d.* FROM event_definitions d WHERE entity_id = $1 ORDER BY id', [world.entity.id])).rows;
+    const state = async () =>
+      (
+        await store.db.query('SELECT xmin::text, d.* FROM event_definitions d WHERE entity_id = $1 ORDER BY id', [
+          world.entity.id,
+        ])
+      ).rows;
     const kinds = Array.from({ length: 50 }, (_, index) => ({ logType: 2 as const, name: `Event ${index}` }));
-    const come = (some: typeof kinds) => write(store.db, (tx) => insertEventDefinitions(tx, world.entity.id, app.id, some));
+    const come = (some: typeof kinds) =>
+      write(store.db, (tx) => insertEventDefinitions(tx, world.entity.id, app.id, some));
     await Promise.all([come(kinds), come(kinds.toReversed()), come(kinds.slice(10))]);
     const before = await state();
     expect(before).toHaveLength(53);

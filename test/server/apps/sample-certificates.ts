@@ -8,7 +8,7 @@ const made: Promise<Pems>[] = [];
 
 /** A push certificate and its key as Apple gives them out, made once in a file: the same number gives the same one. */
 export function sampleCertificate(number: number): Promise<Pems> {
-  return made[number] ??= newCertificate();
+  return (made[number] ??= newCertificate());
 }
 
 /** `days` until it expires: one of -1 has. */

@@ -14,7 +14,7 @@ export function useWallet() {
   let apps = 0;
   beforeEach(async () => {
     of.owner = served.world;
-    of.app = await insertSampleApp(served.store.db, served.world.entity.id, `com.example.wallet${apps += 1}`);
+    of.app = await insertSampleApp(served.store.db, served.world.entity.id, `com.example.wallet${(apps += 1)}`);
   });
   const call = (method: Method, path: string, body?: Body) => {
     const url = `/api/apps/${of.app.identifier}/data_wallet/${path}`;

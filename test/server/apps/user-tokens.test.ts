@@ -20,14 +20,19 @@ let ada: string;
 let app: KeyedSampleApp;
 
 const keysOf = (of = app) => `/api/apps/${of.app.identifier}/user_token_keys`;
-const call = (method: 'GET' | 'POST' | 'DELETE', path: string, own: World = world) => server.call(method, path, { token: own.token });
+const call = (method: 'GET' | 'POST' | 'DELETE', path: string, own: World = world) =>
+  server.call(method, path, { token: own.token });
 const makeKey = async () => {
-  const { body: { result } } = await call('POST', keysOf());
+  const {
+    body: { result },
+  } = await call('POST', keysOf());
   rememberSecret(result.secret);
   return result as TokenKey & { created_at: string };
 };
-const post = (path: string, body: object) => server.call('POST', path, { body: JSON.stringify(body), headers: basic(app.apiKey) });
-const ask = (userToken: unknown, more: object = {}) => post('/v1/privacy', { type: 'access', deviceId: 'phone', userToken, ...more });
+const post = (path: string, body: object) =>
+  server.call('POST', path, { body: JSON.stringify(body), headers: basic(app.apiKey) });
+const ask = (userToken: unknown, more: object = {}) =>
+  post('/v1/privacy', { type: 'access', deviceId: 'phone', userToken, ...more });
 const inSeconds = (seconds: number) => Math.floor(Date.now() / 1_000) + seconds;
 const expectUser = async (token: string, userId = ada) => {
   expect((await ask(token)).body).toMatchObject({ success: true, result: { covers: 'user' } });
@@ -42,7 +47,7 @@ const expectRefused = async (token: unknown, message: string) => {
 
 beforeEach(async () => {
   app = await insertKeyedApp(store, world);
-  ada = personId(people += 1);
+  ada = personId((people += 1));
   await post('/v1/track', { event: 'Seen', anonymousId: 'phone', userId: personId(2) });
 });
 
@@ -50,22 +55,29 @@ describe('a key', () => {
   test('is random, is listed with its secret, and there are two of an app at most', async () => {
     const first = await makeKey();
     expect(first).toEqual({
-      identifier: expect.stringMatching(/^utk_/), secret: expect.stringMatching(/^[\w-]{43}$/), created_at: expect.any(String),
+      identifier: expect.stringMatching(/^utk_/),
+      secret: expect.stringMatching(/^[\w-]{43}$/),
+      created_at: expect.any(String),
     });
     const answers = await Promise.all([call('POST', keysOf()), call('POST', keysOf())]);
     for (const { body } of answers) if (body.result) rememberSecret(body.result.secret);
     expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409]);
-    const { body: { result } } = await call('GET', keysOf());
+    const {
+      body: { result },
+    } = await call('GET', keysOf());
     expect(result.user_token_keys).toEqual([first, answers.find(({ status }) => status === 200)!.body.result]);
     expect((await call('DELETE', `${keysOf()}/${first.identifier}`)).body).toEqual({ success: true });
     expect((await call('DELETE', `${keysOf()}/${first.identifier}`)).body.message).toBe('User token key not found');
     const third = await makeKey();
     const { rows } = await store.db.query(
       `SELECT action, subject_kind FROM audit_log WHERE entity_id = $1 AND subject = ANY ($2) ORDER BY id`,
-      [world.entity.id, [first.identifier, third.identifier, app.app.identifier]]);
+      [world.entity.id, [first.identifier, third.identifier, app.app.identifier]],
+    );
     expect(rows).toEqual([
-      { action: 'create', subject_kind: 'user_token_key' }, { action: 'read', subject_kind: 'app' },
-      { action: 'delete', subject_kind: 'user_token_key' }, { action: 'create', subject_kind: 'user_token_key' },
+      { action: 'create', subject_kind: 'user_token_key' },
+      { action: 'read', subject_kind: 'app' },
+      { action: 'delete', subject_kind: 'user_token_key' },
+      { action: 'create', subject_kind: 'user_token_key' },
     ]);
   });
 
@@ -80,7 +92,7 @@ describe('a key', () => {
     }
   });
 
-  test('another app\'s can neither be seen nor deleted', async () => {
+  test("another app's can neither be seen nor deleted", async () => {
     const key = await makeKey();
     const another = await insertKeyedApp(store, world);
     expect((await call('GET', keysOf(another))).body.result).toEqual({ user_token_keys: [] });
@@ -91,14 +103,16 @@ describe('a key', () => {
 
 describe('a user token', () => {
   let key: TokenKey;
-  const sign = (claims: JWTPayload = {}, header: Partial<JWTHeaderParameters> = {}) => signUserToken(key, { sub: ada, ...claims }, header);
+  const sign = (claims: JWTPayload = {}, header: Partial<JWTHeaderParameters> = {}) =>
+    signUserToken(key, { sub: ada, ...claims }, header);
 
   beforeEach(async () => {
     key = await insertTokenKey(store, world.entity.id, app.app.id);
   });
 
   test.each([
-    ['of five minutes', () => sign()], ['of an hour, by a clock that is ahead a little', () => sign({ exp: inSeconds(3_630) })],
+    ['of five minutes', () => sign()],
+    ['of an hour, by a clock that is ahead a little', () => sign({ exp: inSeconds(3_630) })],
     ['that ended just now, by a clock that is behind a little', () => sign({ exp: inSeconds(-20) })],
     ['with more than is needed', () => sign({ iss: 'shop', aud: 'x' })],
   ])('%s vouches for its user, whoever was last seen on the device', async (_, make) => {
@@ -121,7 +135,11 @@ describe('a user token', () => {
   });
 
   test.each([
-    ['that has expired', () => sign({ exp: inSeconds(-120) }), 'has expired (exp): the app\'s server has to make a new one'],
+    [
+      'that has expired',
+      () => sign({ exp: inSeconds(-120) }),
+      "has expired (exp): the app's server has to make a new one",
+    ],
     ['for longer than an hour', () => sign({ exp: inSeconds(3_700) }), 'its exp must be at most an hour away'],
     ['for a later time', () => sign({ nbf: inSeconds(120) }), 'its nbf is missing, or not as it must be'],
     ['without an end', () => sign({ exp: undefined }), 'its exp is missing, or not as it must be'],
@@ -129,7 +147,11 @@ describe('a user token', () => {
     ['without a user', () => sign({ sub: undefined }), 'its sub is missing, or not as it must be'],
     ['of a user that is a number', () => sign({ sub: 7 as never }), 'its sub must be a user id: it is no text'],
     ['of nobody', () => sign({ sub: '' }), 'its sub must be a user id: the customer id is empty'],
-    ['of another key', () => signUserToken({ secret: 'x'.repeat(43) }, { sub: ada }), 'is signed by no key that the app has now'],
+    [
+      'of another key',
+      () => signUserToken({ secret: 'x'.repeat(43) }, { sub: ada }),
+      'is signed by no key that the app has now',
+    ],
     ['signed in another way', () => sign({}, { alg: 'HS512' }), 'must be signed with HS256'],
     ['that nobody signed', () => unsigned(), 'must be signed with HS256'],
     ['that is too long', () => sign({ more: 'x'.repeat(8_192) }), 'must have at most 8192 characters'],
@@ -142,7 +164,7 @@ describe('a user token', () => {
     expect((await call('GET', `/api/apps/${app.app.identifier}/privacy_requests`)).body.result.items).toEqual([]);
   });
 
-  test('of another app\'s server is refused', async () => {
+  test("of another app's server is refused", async () => {
     const another = await insertKeyedApp(store, world);
     const foreign = await insertTokenKey(store, world.entity.id, another.app.id);
     await expectRefused(await signUserToken(foreign, { sub: ada }), 'is signed by no key that the app has now');
@@ -155,10 +177,15 @@ describe('a user token', () => {
     expect((await ask(token, { userId: ada })).body.result).toMatchObject({ covers: 'user' });
   });
 
-  test.each([['js', 'Signing: Node'], ['python', 'Signing: Python']])('made as the docs tell is taken: %s', async (language, chapter) => {
+  test.each([
+    ['js', 'Signing: Node'],
+    ['python', 'Signing: Python'],
+  ])('made as the docs tell is taken: %s', async (language, chapter) => {
     const [code = ''] = codeOf(await documented('user-tokens.md'), language, chapter);
-    const [program, args] = language === 'js'
-      ? [process.execPath, ['--input-type=module', '-e', code]] as const : ['python3', ['-c', code]] as const;
+    const [program, args] =
+      language === 'js'
+        ? ([process.execPath, ['--input-type=module', '-e', code]] as const)
+        : (['python3', ['-c', code]] as const);
     const env = { ...process.env, MILLRACE_USER_TOKEN_SECRET: key.secret };
     const token = (await execute(program, args, { cwd: ROOT, env })).stdout.trim();
     rememberSecret(token);

@@ -14,8 +14,14 @@ describe('a customer attribute', () => {
   test('is defined, viewed, relabelled, disabled and deleted', async () => {
     const { body } = await define('city', { label: 'Home town' });
     const record = {
-      identifier: expect.stringMatching(/^atr_/), key: 'city', label: 'Home town', value_type: 'String',
-      disabled: false, is_identifier: false, sensitive: false, sor_id: world.sor.identifier,
+      identifier: expect.stringMatching(/^atr_/),
+      key: 'city',
+      label: 'Home town',
+      value_type: 'String',
+      disabled: false,
+      is_identifier: false,
+      sensitive: false,
+      sor_id: world.sor.identifier,
       sor: { name: 'CRM', identifier: world.sor.identifier, type: 'custom' },
     };
     expect(body.result).toEqual({ ...record, sources: [] });
@@ -27,8 +33,14 @@ describe('a customer attribute', () => {
     expect(await change({ disabled: true })).toMatchObject({ label: 'Town', disabled: true });
     expect(await change({ is_identifier: true })).toMatchObject({ label: 'Town', is_identifier: true });
     expect(await change({ sensitive: true })).toMatchObject({ is_identifier: true, sensitive: true });
-    expect((await define('member', { is_identifier: true })).body.result).toMatchObject({ is_identifier: true, sensitive: false });
-    expect((await define('salary', { sensitive: true })).body.result).toMatchObject({ is_identifier: false, sensitive: true });
+    expect((await define('member', { is_identifier: true })).body.result).toMatchObject({
+      is_identifier: true,
+      sensitive: false,
+    });
+    expect((await define('salary', { sensitive: true })).body.result).toMatchObject({
+      is_identifier: false,
+      sensitive: true,
+    });
     expect((await call('DELETE', path)).body).toEqual({ success: true });
     const gone = await call('GET', path);
     expect([gone.status, gone.body.error_message]).toEqual([404, 'Customer attribute not found']);
@@ -39,7 +51,10 @@ describe('a customer attribute', () => {
     const path = `/${body.result.identifier}`;
     const change = async (value_type: string) => (await call('PUT', path, { body: { value_type }, v3: true })).body;
     expect((await change('String')).messages[0].element).toBe('value_type');
-    const guess = () => store.db.query('UPDATE customer_attributes SET is_guessed = true WHERE identifier = $1', [body.result.identifier]);
+    const guess = () =>
+      store.db.query('UPDATE customer_attributes SET is_guessed = true WHERE identifier = $1', [
+        body.result.identifier,
+      ]);
     await guess();
     expect((await call('GET', path, { v3: true })).body.result).toMatchObject({ value_type: 'Number', guessed: true });
     expect((await change('Date')).messages[0].message).toContain('Number or String');
@@ -60,8 +75,12 @@ describe('a customer attribute', () => {
   });
 
   test.each([
-    ['key', { key: '' }], ['key', { key: 'k'.repeat(257) }], ['key', { key: 5 }],
-    ['value_type', { value_type: 'Text' }], ['value_type', { value_type: null }], ['sor_id', { sor_id: undefined }],
+    ['key', { key: '' }],
+    ['key', { key: 'k'.repeat(257) }],
+    ['key', { key: 5 }],
+    ['value_type', { value_type: 'Text' }],
+    ['value_type', { value_type: null }],
+    ['sor_id', { sor_id: undefined }],
     ['label', { label: '' }],
   ])('is refused by the name of its wrong field: %s', async (element, wrong) => {
     const refused = await define('fine', wrong);
@@ -77,8 +96,13 @@ describe('a customer attribute', () => {
     expect((await call('PUT', path, { body: { label: 'x' } })).status).toBe(400);
     expect((await call('DELETE', path)).status).toBe(400);
     expect((await call('PUT', path, { body: { is_identifier: true, label: 'x' } })).status).toBe(400);
-    expect((await call('PUT', path, { body: { is_identifier: true } })).body.result).toMatchObject({ is_identifier: true });
-    expect((await call('PUT', path, { body: { sensitive: true } })).body.result).toMatchObject({ is_identifier: true, sensitive: true });
+    expect((await call('PUT', path, { body: { is_identifier: true } })).body.result).toMatchObject({
+      is_identifier: true,
+    });
+    expect((await call('PUT', path, { body: { sensitive: true } })).body.result).toMatchObject({
+      is_identifier: true,
+      sensitive: true,
+    });
     expect((await call('GET', path, { v3: true })).status).toBe(404);
     expect((await define('x', { sor_id: 'sor_unknown' })).body.error_message).toBe('System of record not found');
   });

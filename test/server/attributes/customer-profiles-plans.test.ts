@@ -7,8 +7,8 @@ import { makeWorld, type World } from '../../harness/core/world.ts';
 import { testServer } from '../http/test-server.ts';
 
 /**
- * No page of profiles reads a table from its beginning to its end, whatever the planner knows of it; only the total of an entity that is
- * known to have most of the customers counts them so, once.
+ * No page of profiles reads a table from its beginning to its end, whatever the planner knows of it; only the total of
+ * an entity that is known to have most of the customers counts them so, once.
  */
 
 const CUSTOMERS = 30_000;
@@ -29,11 +29,13 @@ beforeAll(async () => {
     db,
     `INSERT INTO attribute_values (entity_id, sor_id, customer_type, attribute_id, customer_id, changed_at, string_value)
      SELECT $1, $2, 0, a, '${key('n')}', now() - interval '2 hours', 'gold' FROM generate_series(1, ${CUSTOMERS}) n, unnest($3::int[]) a`,
-    [...own, [world.attributes.plan!.id]]);
+    [...own, [world.attributes.plan!.id]],
+  );
   await db.query('INSERT INTO customers SELECT DISTINCT entity_id, customer_type, customer_id FROM attribute_values');
   await db.query(
     `INSERT INTO attribute_change_log (entity_id, received_at, sor_id, customer_type, customer_ids)
-     SELECT entity_id, changed_at, sor_id, customer_type, array_agg(customer_id) FROM attribute_values GROUP BY 1, 2, 3, 4`);
+     SELECT entity_id, changed_at, sor_id, customer_type, array_agg(customer_id) FROM attribute_values GROUP BY 1, 2, 3, 4`,
+  );
   await db.end();
   await waitFor('the statistics of the session that made them', async () => (await scans()).scanned >= 2);
 });
@@ -43,7 +45,9 @@ type Scans = { read: number; scanned: number };
 async function scans(): Promise<Scans> {
   const { rows } = await store.db.query<Scans>(
     `SELECT sum(seq_scan) AS scanned, sum(idx_scan) AS read FROM pg_stat_user_tables
-     WHERE relname = ANY ($1)`, [TABLES]);
+     WHERE relname = ANY ($1)`,
+    [TABLES],
+  );
   return { read: Number(rows[0]!.read), scanned: Number(rows[0]!.scanned) };
 }
 

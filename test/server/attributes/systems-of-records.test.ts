@@ -13,8 +13,13 @@ const create = async (name: string, options: CallOptions = {}) =>
 describe('a System of Records', () => {
   test('is created as the reference shows it, in both versions', async () => {
     const record = {
-      name: 'Shop', identifier: expect.stringMatching(/^sor_/), type: 'custom', api_keys: [expect.any(String)],
-      attributes_count: 0, disabled: false, customer_attributes: [],
+      name: 'Shop',
+      identifier: expect.stringMatching(/^sor_/),
+      type: 'custom',
+      api_keys: [expect.any(String)],
+      attributes_count: 0,
+      disabled: false,
+      customer_attributes: [],
     };
     expect(await create('Shop', { v3: true })).toEqual(record);
     const updated_date = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
@@ -38,8 +43,11 @@ describe('a System of Records', () => {
     expect((await call('PUT', `/${identifier}/disable`)).body).toEqual({ success: true });
     expect((await call('GET', `/${identifier}`)).body.result.disabled).toBe(true);
     const again = await call('PUT', `/${identifier}/disable`);
-    expect([again.status, again.body.status, again.body.error_message])
-      .toEqual([400, 'bad_request', 'System of record is already disabled']);
+    expect([again.status, again.body.status, again.body.error_message]).toEqual([
+      400,
+      'bad_request',
+      'System of record is already disabled',
+    ]);
     expect((await call('PUT', `/${identifier}/enable`)).body).toEqual({ success: true });
     expect((await call('PUT', `/${identifier}/enable`)).body.error_message).toBe('System of record is already enabled');
     for (const change of ['disable', 'enable']) {
@@ -47,7 +55,11 @@ describe('a System of Records', () => {
       expect((await call('GET', `/${identifier}`, { v3: true })).body.result.disabled).toBe(change === 'disable');
     }
     expect((await call('DELETE', `/${identifier}`)).body).toEqual({ success: true });
-    for (const [method, path] of [['GET', ''], ['DELETE', ''], ['PUT', '/enable']] as const) {
+    for (const [method, path] of [
+      ['GET', ''],
+      ['DELETE', ''],
+      ['PUT', '/enable'],
+    ] as const) {
       const gone = await call(method, `/${identifier}${path}`);
       expect([gone.status, gone.body.status]).toEqual([404, 'not_found']);
       expect(gone.body.error_message).toBe('System of record not found');
@@ -61,12 +73,13 @@ describe('a System of Records', () => {
     expect(replies.filter(({ status }) => status === 400)).toHaveLength(2);
   });
 
-  test.each([
-    [{}], [{ name: '' }], [{ name: '   ' }], [{ name: 7 }], [{ name: 'x'.repeat(257) }],
-  ])('needs a name: %j', async (body) => {
-    const refused = await call('POST', '', { body });
-    expect([refused.status, refused.body.messages[0].element]).toEqual([400, 'name']);
-  });
+  test.each([[{}], [{ name: '' }], [{ name: '   ' }], [{ name: 7 }], [{ name: 'x'.repeat(257) }]])(
+    'needs a name: %j',
+    async (body) => {
+      const refused = await call('POST', '', { body });
+      expect([refused.status, refused.body.messages[0].element]).toEqual([400, 'name']);
+    },
+  );
 
   test('of another entity is unknown', async () => {
     const stranger = await makeWorld(store);
@@ -80,7 +93,9 @@ describe('a System of Records', () => {
     await call('PUT', `/${identifier}/disable`);
     await call('DELETE', `/${identifier}`);
     const { rows } = await store.db.query<{ action: string }>(
-      'SELECT action FROM audit_log WHERE entity_id = $1 AND subject = $2 ORDER BY id', [world.entity.id, identifier]);
+      'SELECT action FROM audit_log WHERE entity_id = $1 AND subject = $2 ORDER BY id',
+      [world.entity.id, identifier],
+    );
     expect(rows.map(({ action }) => action)).toEqual(['create', 'update', 'update', 'delete']);
   });
 });
@@ -92,8 +107,13 @@ describe('the list', () => {
   };
 
   test.each([
-    ['', ['custom', 'global']], ['?type=custom', ['custom']], ['?type=global', ['global']], ['?type=app', []],
-    ['?type=nonsense', []], ['?type=', []], ['?type=app,global', ['global']],
+    ['', ['custom', 'global']],
+    ['?type=custom', ['custom']],
+    ['?type=global', ['global']],
+    ['?type=app', []],
+    ['?type=nonsense', []],
+    ['?type=', []],
+    ['?type=app,global', ['global']],
     ['?type[]=custom&type[]=global', ['custom', 'global']],
   ])('with %j holds what the type says', async (query, expected) => {
     expect(await types(query)).toEqual(expected);
@@ -113,17 +133,26 @@ describe('the global System of Records', () => {
 
   test('has the attributes that everyone has', async () => {
     expect(global.customer_attributes.map(({ key }) => key)).toEqual([
-      'first_name', 'last_name', 'email', 'date_of_birth', 'gender', 'country', 'city', 'region', 'profile_picture_url',
+      'first_name',
+      'last_name',
+      'email',
+      'date_of_birth',
+      'gender',
+      'country',
+      'city',
+      'region',
+      'profile_picture_url',
     ]);
     expect(global.customer_attributes[0]!.sources).toEqual(['DEFAULT']);
   });
 
   test('cannot be renamed, deleted or disabled, and v3 does not know it', async () => {
-    const tries = (v3: boolean) => Promise.all([
-      call('PUT', `/${global.identifier}`, { body: { name: 'Mine' }, v3 }),
-      call('DELETE', `/${global.identifier}`, { v3 }),
-      call('PUT', `/${global.identifier}/disable`, { v3 }),
-    ]);
+    const tries = (v3: boolean) =>
+      Promise.all([
+        call('PUT', `/${global.identifier}`, { body: { name: 'Mine' }, v3 }),
+        call('DELETE', `/${global.identifier}`, { v3 }),
+        call('PUT', `/${global.identifier}/disable`, { v3 }),
+      ]);
     expect((await tries(false)).map(({ body }) => body.status)).toEqual(['bad_request', 'bad_request', 'bad_request']);
     expect((await tries(true)).map(({ status }) => status)).toEqual([404, 404, 404]);
     expect((await call('GET', `/${global.identifier}`)).body.result).toEqual(global);

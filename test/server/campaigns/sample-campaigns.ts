@@ -8,17 +8,45 @@ export function campaignBody(appIdentifier: string, others: Record<string, unkno
   const { type = 'transactional' } = others;
   const what = type === 'transactional' ? 'parcel *@parcel@*' : 'parcel';
   return {
-    name: 'Parcel', type: 'transactional', source: 'API', app_id: appIdentifier, includes_push: true, includes_inapp: false,
-    start_date: 'now', params: { push_message: `Your ${what} leaves, *@name|dear customer@*` }, ...others,
+    name: 'Parcel',
+    type: 'transactional',
+    source: 'API',
+    app_id: appIdentifier,
+    includes_push: true,
+    includes_inapp: false,
+    start_date: 'now',
+    params: { push_message: `Your ${what} leaves, *@name|dear customer@*` },
+    ...others,
   };
 }
 
 /** Campaigns with a push: a transactional draft, one that takes messages, and a classic draft. */
-export async function insertSampleCampaigns(tx: Queryable, entityId: number, appId: number, userId: number): Promise<SampleCampaigns> {
+export async function insertSampleCampaigns(
+  tx: Queryable,
+  entityId: number,
+  appId: number,
+  userId: number,
+): Promise<SampleCampaigns> {
   const settings: CampaignSettings = {
-    appId, name: 'Parcel', type: 'transactional', includesPush: true, includesInapp: false, startDate: null, endDate: null, adaptTz: false,
-    skipMessageLimit: false, isSensitive: false, filters: null, variants: null, recurrence: null, notifLimit: null, params: {
-      push_message: 'Your parcel *@parcel@* leaves', push_includes_sound: true, push_parameters: [], expire_after: 3_600,
+    appId,
+    name: 'Parcel',
+    type: 'transactional',
+    includesPush: true,
+    includesInapp: false,
+    startDate: null,
+    endDate: null,
+    adaptTz: false,
+    skipMessageLimit: false,
+    isSensitive: false,
+    filters: null,
+    variants: null,
+    recurrence: null,
+    notifLimit: null,
+    params: {
+      push_message: 'Your parcel *@parcel@* leaves',
+      push_includes_sound: true,
+      push_parameters: [],
+      expire_after: 3_600,
       inapp_parameters: [],
     },
   };

@@ -21,6 +21,11 @@ export async function insertSampleExportRuns(tx: Tx, exporter: DataExporter): Pr
   await insertExportRecords(tx, entityId, ended.id, ['logs']);
   const [record] = await listExportRecords(tx, entityId, [ended.id]);
   await endRun(tx, 'export', ended, { state: 'finished', failure: null, alert: null });
-  const waiting = (await insertExportRun(tx, entityId, { exporterId, cause: 'schedule', scheduledFor, window: { start: null, end } }))!;
+  const waiting = (await insertExportRun(tx, entityId, {
+    exporterId,
+    cause: 'schedule',
+    scheduledFor,
+    window: { start: null, end },
+  }))!;
   return { endedRunId: ended.identifier, exportId: record!.identifier, waitingRunId: waiting.identifier };
 }

@@ -24,20 +24,30 @@ export function useExporters() {
 
   beforeAll(async () => {
     for (const secret of [KEYS.aws_secret_access_key, FILE_KEY]) rememberSecret(secret);
-    for (const name of ['com.example.shop', 'com.example.news']) apps.push(await insertSampleApp(store.db, world.entity.id, name));
+    for (const name of ['com.example.shop', 'com.example.news'])
+      apps.push(await insertSampleApp(store.db, world.entity.id, name));
   });
 
-  const ask = (path: string, { method, ...asked }: Asked) => server.call(method, `${PATH}${path}`, { token: world.token, ...asked });
+  const ask = (path: string, { method, ...asked }: Asked) =>
+    server.call(method, `${PATH}${path}`, { token: world.token, ...asked });
 
   /** A body that is taken; `body` goes over it, and undefined takes a member out. */
   const definition = (body: object = {}) => ({
-    export_configuration: 'aws_secret_key', ...KEYS, bucket_name: 'exports', app_ids: [apps[0]!.identifier], exported_data: ['logs'],
+    export_configuration: 'aws_secret_key',
+    ...KEYS,
+    bucket_name: 'exports',
+    app_ids: [apps[0]!.identifier],
+    exported_data: ['logs'],
     ...body,
   });
   const create = (body: object = {}) => ask('', { method: 'POST', body: definition(body) });
 
   return {
-    ...served, apps, ask, definition, create,
+    ...served,
+    apps,
+    ask,
+    definition,
+    create,
     createdId: async (body: object = {}): Promise<string> => resultOf(await create(body)).identifier,
     view: async (id: string) => resultOf(await ask(`/${id}`, { method: 'GET' })),
     list: async () => resultOf(await ask('', { method: 'GET' })),
@@ -47,7 +57,8 @@ export function useExporters() {
     audited: async (subject: string) => {
       const { rows } = await store.db.query<{ action: string; details: unknown }>(
         `SELECT action, details FROM audit_log WHERE entity_id = $1 AND subject_kind = 'data_exporter' AND subject = $2 ORDER BY id`,
-        [world.entity.id, subject]);
+        [world.entity.id, subject],
+      );
       return rows.map(({ action, details }) => [action, details]);
     },
   };

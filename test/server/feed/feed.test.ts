@@ -12,9 +12,13 @@ const { store, server, world } = useServer();
 
 const value = (text: unknown = 'gold') => ({ customer_id: personId(1), attribute_key: 'plan', attribute_value: text });
 
-async function waiting(own = world): Promise<{ identifier: string; values_in: number; version: number; body: string }[]> {
+async function waiting(
+  own = world,
+): Promise<{ identifier: string; values_in: number; version: number; body: string }[]> {
   const { rows } = await store.db.query<{ identifier: string; values_in: number; version: number; body: string }>(
-    'SELECT identifier, values_in, version, body FROM feed_requests WHERE entity_id = $1 ORDER BY id', [own.entity.id]);
+    'SELECT identifier, values_in, version, body FROM feed_requests WHERE entity_id = $1 ORDER BY id',
+    [own.entity.id],
+  );
   return rows;
 }
 
@@ -23,7 +27,12 @@ describe('POST /api/attribute_values', () => {
     const own = await makeWorld(store);
     const reply = await sendFeed(server.app, own, [value(), value(null)], { version: 2 });
     const [stored] = await waiting(own);
-    expect(reply.json()).toEqual({ success: true, result: { requestId: stored!.identifier }, errorMessage: null, errorCode: 0 });
+    expect(reply.json()).toEqual({
+      success: true,
+      result: { requestId: stored!.identifier },
+      errorMessage: null,
+      errorCode: 0,
+    });
     expect(stored).toMatchObject({ values_in: 2, version: 2, body: JSON.stringify([value(), value(null)]) });
     expect(stored!.identifier).toMatch(/^req_/);
   });
@@ -35,11 +44,17 @@ describe('POST /api/attribute_values', () => {
     const { status } = await server.call('POST', '/api/attribute_values', {
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
       body: new URLSearchParams({
-        sor: own.sor.identifier, api_key: own.apiKey, customer_attribute_values: '[{"attribute_value": 12.50}]',
+        sor: own.sor.identifier,
+        api_key: own.apiKey,
+        customer_attribute_values: '[{"attribute_value": 12.50}]',
       }).toString(),
     });
     expect(status).toBe(200);
-    expect(await waiting(own)).toMatchObject([{ values_in: 1 }, { values_in: 0 }, { body: '[{"attribute_value":12.50}]' }]);
+    expect(await waiting(own)).toMatchObject([
+      { values_in: 1 },
+      { values_in: 0 },
+      { body: '[{"attribute_value":12.50}]' },
+    ]);
   });
 
   it('says of a request how many of the values taken have a customer id that hardly is one', async () => {
@@ -53,15 +68,31 @@ describe('POST /api/attribute_values', () => {
     const view = async () => (await server.call('GET', path, { token: own.token })).body.result;
     expect(await view()).toMatchObject({ state: 'accepted', suspicious_ids: 0 });
     await mergeFeed({ ...store, log, countValues, batchRecords: 10, boundary: () => {} }, own.entity.id);
-    expect(await view()).toMatchObject({ state: 'finished', values: { in: 5, ok: 4, ignored: 1, failed: 0 }, suspicious_ids: 3 });
+    expect(await view()).toMatchObject({
+      state: 'finished',
+      values: { in: 5, ok: 4, ignored: 1, failed: 0 },
+      suspicious_ids: 3,
+    });
   });
 
   it('refuses a wrong key or SoR as batch_import does', async () => {
-    for (const wrong of [{ ...world, apiKey: 'wrong' }, { ...world, sor: { ...world.sor, identifier: 'sor_unknown' } }]) {
+    for (const wrong of [
+      { ...world, apiKey: 'wrong' },
+      { ...world, sor: { ...world.sor, identifier: 'sor_unknown' } },
+    ]) {
       const reply = await sendFeed(server.app, wrong, value());
       const message = 'Invalid sor_id or api_key';
-      expect([reply.statusCode, reply.json()]).toEqual([401,
-        { success: false, status: 'unauthorized', error_message: message, message, errorMessage: message, errorCode: 401 }]);
+      expect([reply.statusCode, reply.json()]).toEqual([
+        401,
+        {
+          success: false,
+          status: 'unauthorized',
+          error_message: message,
+          message,
+          errorMessage: message,
+          errorCode: 401,
+        },
+      ]);
     }
   });
 
@@ -111,20 +142,25 @@ describe('POST /api/attribute_values', () => {
   });
 
   it.for([
-    ['requests', { waitingRequests: 3 }], ['bytes', { waitingBytes: 3 * JSON.stringify([value()]).length }],
-  ] as const)('answers 429 while too many %s wait, drops nothing, and takes more once there is room', async ([, limits]) => {
-    const small = await testServer(store, { settings: { limits } });
-    const own = await makeWorld(store);
-    const replies = [];
-    for (let count = 0; count < 5; count += 1) replies.push(await sendFeed(small.app, own, value()));
-    expect(replies.map(({ statusCode }) => statusCode)).toEqual([200, 200, 200, 429, 429]);
-    expect(replies[4]!.headers['retry-after']).toBe('5');
-    expect(replies[4]!.json()).toMatchObject({ status: 'too_many_requests', errorCode: 429 });
-    expect(await waiting(own)).toHaveLength(3);
-    expect((await sendFeed(small.app, await makeWorld(store), value())).statusCode).toBe(200);
-    await store.db.query(
-      'UPDATE feed_requests SET done_at = now(), body = NULL, values_ok = 1, values_ignored = 0, values_failed = 0 WHERE entity_id = $1',
-      [own.entity.id]);
-    await waitFor('room', async () => (await sendFeed(small.app, own, value())).statusCode === 200);
-  });
+    ['requests', { waitingRequests: 3 }],
+    ['bytes', { waitingBytes: 3 * JSON.stringify([value()]).length }],
+  ] as const)(
+    'answers 429 while too many %s wait, drops nothing, and takes more once there is room',
+    async ([, limits]) => {
+      const small = await testServer(store, { settings: { limits } });
+      const own = await makeWorld(store);
+      const replies = [];
+      for (let count = 0; count < 5; count += 1) replies.push(await sendFeed(small.app, own, value()));
+      expect(replies.map(({ statusCode }) => statusCode)).toEqual([200, 200, 200, 429, 429]);
+      expect(replies[4]!.headers['retry-after']).toBe('5');
+      expect(replies[4]!.json()).toMatchObject({ status: 'too_many_requests', errorCode: 429 });
+      expect(await waiting(own)).toHaveLength(3);
+      expect((await sendFeed(small.app, await makeWorld(store), value())).statusCode).toBe(200);
+      await store.db.query(
+        'UPDATE feed_requests SET done_at = now(), body = NULL, values_ok = 1, values_ignored = 0, values_failed = 0 WHERE entity_id = $1',
+        [own.entity.id],
+      );
+      await waitFor('room', async () => (await sendFeed(small.app, own, value())).statusCode === 200);
+    },
+  );
 });

@@ -37,7 +37,11 @@ async function appWithEvents(packageName: string, times: Date[]): Promise<{ iden
   const { id, identifier } = await insertSampleApp(store.db, world.entity.id, packageName);
   await ensurePartitions(store.db, times);
   const bought = { appId: id, name: 'Bought', user: 'u', detail: { of: 'x' } };
-  await insertSampleEvents(store.db, world.entity.id, times.map((at) => ({ ...bought, at })));
+  await insertSampleEvents(
+    store.db,
+    world.entity.id,
+    times.map((at) => ({ ...bought, at })),
+  );
   await insertEventDefinitions(store.db, world.entity.id, id, [{ logType: 2, name: 'Bought' }]);
   const { rows } = await store.db.query<{ id: number }>('SELECT id FROM event_definitions WHERE app_id = $1', [id]);
   return { identifier, event: String(rows[0]!.id) };
@@ -45,7 +49,7 @@ async function appWithEvents(packageName: string, times: Date[]): Promise<{ iden
 
 const refusal = async (path: string, query: Record<string, string> = {}) => {
   const { status, body } = await get(path, query);
-  return [status, body.status, body.error_message, ...body.messages ? [body.messages[0].element] : []];
+  return [status, body.status, body.error_message, ...(body.messages ? [body.messages[0].element] : [])];
 };
 
 beforeAll(async () => {
@@ -57,7 +61,8 @@ beforeAll(async () => {
     ['2026-11-02T23:59:59.999Z', 'phone', null],
     ['2026-11-04T12:00:00Z', 'tablet', 'ben'],
     ['2026-11-05T00:00:00Z', 'watch', null],
-  ] as const) await sampleActivity(store.db, world.entity.id, { appId: app.id, at: new Date(at), deviceId, userId });
+  ] as const)
+    await sampleActivity(store.db, world.entity.id, { appId: app.id, at: new Date(at), deviceId, userId });
   await insertDeviceUsers(store.db, world.entity.id, app.id, 'car', ['anne', 'ben']);
   const event = (at: string, more: object) => ({ appId: app.id, at: new Date(at), name: 'Bought', ...more });
   await insertSampleEvents(store.db, world.entity.id, [
@@ -83,8 +88,9 @@ describe('what export-only files hold', () => {
       ...performanceOf(other, [0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]),
       ...performanceOf(app, [2, 1, 2, 1], [0, 0, 0, 0], [1, 1, 1, 1]),
     ]);
-    expect(await fileOf(`apps/${app.identifier}/analytics/download_metrics`, { ...DAYS, apps: other.identifier })).toEqual(
-      [rows[0], ...performanceOf(app, [2, 1, 2, 1], [0, 0, 0, 0], [1, 1, 1, 1])]);
+    expect(
+      await fileOf(`apps/${app.identifier}/analytics/download_metrics`, { ...DAYS, apps: other.identifier }),
+    ).toEqual([rows[0], ...performanceOf(app, [2, 1, 2, 1], [0, 0, 0, 0], [1, 1, 1, 1])]);
   });
 
   test('events: of each day and event hits, people and sessions', async () => {
@@ -114,43 +120,71 @@ describe('what export-only files hold', () => {
     const [last, first, ...outside] = [1, 6 * DAY_MS, 6 * DAY_MS + 1, -1].map((before) => new Date(month - before));
     const past = await appWithEvents('com.example.past', [last!, first!, ...outside]);
     const rows = await fileOf('event_details_export', { app: past.identifier, event_id: past.event });
-    expect(rows.slice(1).map(([date, id, name]) => [date, id, name]))
-      .toEqual([first, last].map((at) => [at!.toISOString().slice(0, 10), Number(past.event), 'Bought']));
+    expect(rows.slice(1).map(([date, id, name]) => [date, id, name])).toEqual(
+      [first, last].map((at) => [at!.toISOString().slice(0, 10), Number(past.event), 'Bought']),
+    );
   });
 
   test('with aliases=true each counts as one person who an app says two ids are of', async () => {
     const at = new Date('2026-11-03T12:00:00Z');
     const { identifier, event } = await appWithEvents('com.example.aliases', [at]);
-    const { rows: [row] } = await store.db.query<{ id: number }>('SELECT id FROM apps WHERE identifier = $1', [identifier]);
+    const {
+      rows: [row],
+    } = await store.db.query<{ id: number }>('SELECT id FROM apps WHERE identifier = $1', [identifier]);
     const { id: appId } = row!;
-    await insertSampleEvents(store.db, world.entity.id, [{ appId, name: 'Bought', user: 'v', detail: { of: 'x' }, at }]);
-    for (const userId of ['u', 'v']) await sampleActivity(store.db, world.entity.id, { appId, at, deviceId: `of ${userId}`, userId });
+    await insertSampleEvents(store.db, world.entity.id, [
+      { appId, name: 'Bought', user: 'v', detail: { of: 'x' }, at },
+    ]);
+    for (const userId of ['u', 'v'])
+      await sampleActivity(store.db, world.entity.id, { appId, at, deviceId: `of ${userId}`, userId });
     await store.db.query(
       `INSERT INTO user_aliases (entity_id, app_id, previous_id, user_id, decision)
-       VALUES ($1, $2, 'v', 'u', 'confirmed')`, [world.entity.id, appId]);
+       VALUES ($1, $2, 'v', 'u', 'confirmed')`,
+      [world.entity.id, appId],
+    );
     const peopleOf = async (path: string, query: Record<string, string>) => {
       const [header, ...rows] = await fileOf(path, { ...query, sd: day('2026-11-03'), ed: day('2026-11-03') });
-      return rows.filter((cells) => !cells.includes('Application Crashed')).map((cells) => cells[header!.indexOf('people')]);
+      return rows
+        .filter((cells) => !cells.includes('Application Crashed'))
+        .map((cells) => cells[header!.indexOf('people')]);
     };
     for (const [path, query] of [
-      ['performance_export', { apps: identifier }], [`apps/${identifier}/analytics/download_metrics`, {}],
-      ['events_export', { app: identifier }], ['event_details_export', { app: identifier, event_id: event }],
+      ['performance_export', { apps: identifier }],
+      [`apps/${identifier}/analytics/download_metrics`, {}],
+      ['events_export', { app: identifier }],
+      ['event_details_export', { app: identifier, event_id: event }],
     ] as const) {
-      expect([path, await peopleOf(path, query), await peopleOf(path, { ...query, aliases: 'true' })]).toEqual([path, [2], [1]]);
+      expect([path, await peopleOf(path, query), await peopleOf(path, { ...query, aliases: 'true' })]).toEqual([
+        path,
+        [2],
+        [1],
+      ]);
     }
   });
 
   test('occurrences of a crash: those of one UTC day', async () => {
-    const { rows: [crash] } = await store.db.query<{ identifier: string }>('SELECT identifier FROM crashes WHERE app_id = $1', [app.id]);
+    const {
+      rows: [crash],
+    } = await store.db.query<{ identifier: string }>('SELECT identifier FROM crashes WHERE app_id = $1', [app.id]);
     const path = `crashes/${crash!.identifier}/export_occurrences`;
     const rows = await fileOf(`${path}.csv`, { id: crash!.identifier, date: '2026-11-02' });
-    expect(rows).toEqual([['id', 'date'], [expect.stringMatching(/^\d+$/), '2026-11-02'], [expect.stringMatching(/^\d+$/), '2026-11-02']]);
+    expect(rows).toEqual([
+      ['id', 'date'],
+      [expect.stringMatching(/^\d+$/), '2026-11-02'],
+      [expect.stringMatching(/^\d+$/), '2026-11-02'],
+    ]);
     const missing = [400, 'bad_request', 'id or start_day not provided'];
     expect(await refusal(path, { id: crash!.identifier })).toEqual([...missing, 'date']);
     expect(await refusal(path, { date: '2026-11-02' })).toEqual([...missing, 'id']);
-    expect(await refusal(path, { id: 'crs_other', date: '2026-11-02' })).toMatchObject([400, 'bad_request', expect.anything(), 'id']);
-    expect(await refusal('crashes/crs_unknown/export_occurrences', { id: 'crs_unknown', date: '2026-11-02' }))
-      .toMatchObject([404, 'not_found', 'Crash not found']);
+    expect(await refusal(path, { id: 'crs_other', date: '2026-11-02' })).toMatchObject([
+      400,
+      'bad_request',
+      expect.anything(),
+      'id',
+    ]);
+    expect(
+      await refusal('crashes/crs_unknown/export_occurrences', { id: 'crs_unknown', date: '2026-11-02' }),
+    ).toMatchObject([404, 'not_found', 'Crash not found']);
     const blind = await makeWorld(store, { rights: RIGHTS.filter((right) => right !== 'crashes_view'), admin: false });
     const { status, body } = await get(path, { id: crash!.identifier, date: '2026-11-02' }, blind.token);
     expect([status, body.error_message]).toEqual([404, 'You have no access to this app crash']);
@@ -159,16 +193,26 @@ describe('what export-only files hold', () => {
 
 test('they go by mail by default: to the user who asks, and for a service token to its creator', async () => {
   const expiresAt = new Date(Date.now() + 60_000);
-  const machine = await insertServiceToken(store.db, world.entity.id, { name: 'BI', rights: RIGHTS, createdBy: world.user.id, expiresAt });
+  const machine = await insertServiceToken(store.db, world.entity.id, {
+    name: 'BI',
+    rights: RIGHTS,
+    createdBy: world.user.id,
+    expiresAt,
+  });
   rememberSecret(machine.token);
   for (const token of [world.token, machine.token]) {
     for (const [path, query] of [
-      ['performance_export.csv', { ...DAYS, apps: app.identifier }], [`apps/${app.identifier}/analytics/download_metrics`, DAYS],
-      ['events_export', { app: app.identifier }], ['event_details_export.csv', { app: app.identifier, event_id: String(bought) }],
+      ['performance_export.csv', { ...DAYS, apps: app.identifier }],
+      [`apps/${app.identifier}/analytics/download_metrics`, DAYS],
+      ['events_export', { app: app.identifier }],
+      ['event_details_export.csv', { app: app.identifier, event_id: String(bought) }],
     ] as const) {
       const search = new URLSearchParams({ ...query, skip_email: 'false' }).toString();
       const { body } = await server.call('GET', `/api/${path}?${search}`, { token });
-      expect(body).toEqual({ success: true, result: `The report is being generated and will be sent to ${world.user.email}` });
+      expect(body).toEqual({
+        success: true,
+        result: `The report is being generated and will be sent to ${world.user.email}`,
+      });
     }
   }
 });
@@ -177,24 +221,57 @@ test('a wrong request is refused by what is wrong with it', async () => {
   const ofApp = { app: app.identifier };
   const event = { ...ofApp, event_id: String(bought) };
   for (const [path, query] of [
-    ['performance_export', { apps: app.identifier }], [`apps/${app.identifier}/analytics/download_metrics`, {}],
-    ['events_export', ofApp], ['event_details_export.csv', event],
+    ['performance_export', { apps: app.identifier }],
+    [`apps/${app.identifier}/analytics/download_metrics`, {}],
+    ['events_export', ofApp],
+    ['event_details_export.csv', event],
   ] as const) {
     expect(await refusal(path, { ...query, ed: DAYS.ed })).toMatchObject([404, '400', 'Missing start date']);
     expect(await refusal(path, { ...query, sd: DAYS.sd })).toMatchObject([404, '400', 'Missing end date']);
-    expect(await refusal(path, { ...query, sd: '1793491201', ed: DAYS.ed })).toMatchObject([400, 'bad_request', expect.anything(), 'sd']);
-    expect(await refusal(path, { ...query, sd: DAYS.ed, ed: DAYS.sd })).toMatchObject([400, 'bad_request', expect.anything(), 'ed']);
+    expect(await refusal(path, { ...query, sd: '1793491201', ed: DAYS.ed })).toMatchObject([
+      400,
+      'bad_request',
+      expect.anything(),
+      'sd',
+    ]);
+    expect(await refusal(path, { ...query, sd: DAYS.ed, ed: DAYS.sd })).toMatchObject([
+      400,
+      'bad_request',
+      expect.anything(),
+      'ed',
+    ]);
   }
-  expect(await refusal('performance_export', { apps: app.identifier })).toMatchObject([404, '400', 'Missing start date']);
+  expect(await refusal('performance_export', { apps: app.identifier })).toMatchObject([
+    404,
+    '400',
+    'Missing start date',
+  ]);
   expect(await refusal('performance_export', DAYS)).toMatchObject([400, 'bad_request', expect.anything(), 'apps']);
-  expect(await refusal('performance_export', { ...DAYS, apps: `${app.identifier},app_no` }))
-    .toEqual([404, 'not_found', 'App not found', 'apps']);
+  expect(await refusal('performance_export', { ...DAYS, apps: `${app.identifier},app_no` })).toEqual([
+    404,
+    'not_found',
+    'App not found',
+    'apps',
+  ]);
   expect(await refusal('events_export', DAYS)).toMatchObject([400, 'bad_request', expect.anything(), 'app']);
   expect(await refusal('events_export', { app: 'app_no' })).toEqual([404, 'not_found', 'App not found', 'app']);
-  expect(await refusal('event_details_export', ofApp)).toMatchObject([400, 'bad_request', expect.anything(), 'event_id']);
-  expect(await refusal('event_details_export', { ...ofApp, event_id: 'Bought' }))
-    .toMatchObject([400, 'bad_request', expect.anything(), 'event_id']);
-  expect(await refusal('event_details_export', { ...ofApp, event_id: '2147483647' }))
-    .toEqual([404, 'not_found', 'Event not found', 'event_id']);
+  expect(await refusal('event_details_export', ofApp)).toMatchObject([
+    400,
+    'bad_request',
+    expect.anything(),
+    'event_id',
+  ]);
+  expect(await refusal('event_details_export', { ...ofApp, event_id: 'Bought' })).toMatchObject([
+    400,
+    'bad_request',
+    expect.anything(),
+    'event_id',
+  ]);
+  expect(await refusal('event_details_export', { ...ofApp, event_id: '2147483647' })).toEqual([
+    404,
+    'not_found',
+    'Event not found',
+    'event_id',
+  ]);
   expect((await refusal('events_export.ods', ofApp))[0]).toBe(400);
 });

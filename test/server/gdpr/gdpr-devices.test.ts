@@ -23,21 +23,24 @@ const post = (path: string, body: object) =>
 const seen = (deviceId: string, userId?: string) =>
   post('/v1/track', { event: 'Seen', anonymousId: deviceId, ...(userId ? { userId } : {}) });
 const ask = async (body: object) => (await post('/v1/privacy', body)).body.result;
-const decide = (identifier: string, decision: 'approve' | 'decline') => call('POST', `/api/gdpr/requests/${identifier}/${decision}`);
+const decide = (identifier: string, decision: 'approve' | 'decline') =>
+  call('POST', `/api/gdpr/requests/${identifier}/${decision}`);
 const list = async () => (await call('GET', `/api/apps/${app.app.identifier}/privacy_requests`)).body.result;
-const setUp = (settings: object) => call('PUT', `/api/apps/${app.app.identifier}`, { app_type: 'iOS App', ...settings });
+const setUp = (settings: object) =>
+  call('PUT', `/api/apps/${app.app.identifier}`, { app_type: 'iOS App', ...settings });
 const startedOnes = () => started.map(({ identifier }) => identifier);
 
 let members = 0;
 /** Somebody else of the entity, with these rights alone. */
-const insertMember = (...rights: Right[]) => write(store.db, async (tx) => {
-  const email = `member-${members += 1}@example.com`;
-  const user = await insertUser(tx, { email, passwordHash: '', preferedEntityId: world.entity.id });
-  await insertMembership(tx, { userId: user.id, entityId: world.entity.id, rights, admin: false });
-  const token = await insertToken(tx, user.id, world.entity.id, 1);
-  rememberSecret(token);
-  return { email, token };
-});
+const insertMember = (...rights: Right[]) =>
+  write(store.db, async (tx) => {
+    const email = `member-${(members += 1)}@example.com`;
+    const user = await insertUser(tx, { email, passwordHash: '', preferedEntityId: world.entity.id });
+    await insertMembership(tx, { userId: user.id, entityId: world.entity.id, rights, admin: false });
+    const token = await insertToken(tx, user.id, world.entity.id, 1);
+    rememberSecret(token);
+    return { email, token };
+  });
 
 beforeEach(async () => {
   started.length = 0;
@@ -51,7 +54,11 @@ describe('from a device', () => {
     expect(body).toEqual({
       success: true,
       result: {
-        identifier: expect.stringMatching(/^gdp_/), type: 'delete', state: 'waiting', received_at: expect.any(String), covers: 'device',
+        identifier: expect.stringMatching(/^gdp_/),
+        type: 'delete',
+        state: 'waiting',
+        received_at: expect.any(String),
+        covers: 'device',
       },
     });
     expect(await ask({ type: 'delete', anonymousId: 'asking' })).toEqual(body.result);
@@ -60,17 +67,25 @@ describe('from a device', () => {
     expect(access.state).toBe('accepted');
     expect(await ask({ type: 'access', deviceId: 'asking' })).toEqual(access);
     expect(startedOnes()).toEqual([access.identifier]);
-    expect(await list()).toMatchObject({ total_items: 2, items: [
-      { type: 'access', device_id: 'asking', user_id: null, state: 'accepted' },
-      { identifier: body.result.identifier, type: 'delete', state: 'waiting' },
-    ] });
+    expect(await list()).toMatchObject({
+      total_items: 2,
+      items: [
+        { type: 'access', device_id: 'asking', user_id: null, state: 'accepted' },
+        { identifier: body.result.identifier, type: 'delete', state: 'waiting' },
+      ],
+    });
   });
 
   test('it is for the device, whomever that names; with a user token for the user', async () => {
     await seen('asking', personId(8));
     const ofDevice = await ask({ type: 'access', deviceId: 'asking', userId: personId(8) });
-    expect(ofDevice).toMatchObject({ covers: 'device', notice: expect.stringMatching(/^userId counts only with a userToken/) });
-    const userToken = await signUserToken(await insertTokenKey(store, world.entity.id, app.app.id), { sub: personId(9) });
+    expect(ofDevice).toMatchObject({
+      covers: 'device',
+      notice: expect.stringMatching(/^userId counts only with a userToken/),
+    });
+    const userToken = await signUserToken(await insertTokenKey(store, world.entity.id, app.app.id), {
+      sub: personId(9),
+    });
     const ofUser = await ask({ type: 'access', deviceId: 'asking', userToken });
     expect(ofUser).toMatchObject({ covers: 'user', state: 'accepted' });
     expect((await list()).items).toMatchObject([
@@ -99,11 +114,18 @@ describe('from a device', () => {
   test('a deletion that was carried out, or an access of yesterday, does not stand for what is asked for since', async () => {
     await setUp({ gdpr_approval: false });
     await seen('asking', personId(12));
-    const [erased, shown] = [await ask({ type: 'delete', deviceId: 'asking' }), await ask({ type: 'access', deviceId: 'asking' })];
-    await store.db.query(`UPDATE gdpr_requests SET state = 'treated', treated_at = now() WHERE app_id = $1`, [app.app.id]);
+    const [erased, shown] = [
+      await ask({ type: 'delete', deviceId: 'asking' }),
+      await ask({ type: 'access', deviceId: 'asking' }),
+    ];
+    await store.db.query(`UPDATE gdpr_requests SET state = 'treated', treated_at = now() WHERE app_id = $1`, [
+      app.app.id,
+    ]);
     expect((await ask({ type: 'access', deviceId: 'asking' })).identifier).toBe(shown.identifier);
     expect((await ask({ type: 'delete', deviceId: 'asking' })).identifier).not.toBe(erased.identifier);
-    await store.db.query(`UPDATE gdpr_requests SET received_at = received_at - interval '1 day' WHERE app_id = $1`, [app.app.id]);
+    await store.db.query(`UPDATE gdpr_requests SET received_at = received_at - interval '1 day' WHERE app_id = $1`, [
+      app.app.id,
+    ]);
     expect((await ask({ type: 'access', deviceId: 'asking' })).identifier).not.toBe(shown.identifier);
   });
 });
@@ -112,7 +134,11 @@ describe('more requests than a person makes', () => {
   const expectLater = async (body: object, seconds: [least: number, most: number]) => {
     const reply = await post('/v1/privacy', body);
     const { retry_after: after } = reply.body;
-    expect([reply.status, reply.body.status, reply.headers['retry-after']]).toEqual([429, 'too_many_requests', String(after)]);
+    expect([reply.status, reply.body.status, reply.headers['retry-after']]).toEqual([
+      429,
+      'too_many_requests',
+      String(after),
+    ]);
     expect(after).toBeGreaterThanOrEqual(seconds[0]);
     expect(after).toBeLessThanOrEqual(seconds[1]);
   };
@@ -123,12 +149,18 @@ describe('more requests than a person makes', () => {
     const body = { type: 'delete', deviceId: 'asking' };
     for (let n = 0; n < 3; n += 1) {
       expect(await ask(body)).toMatchObject({ state: 'accepted' });
-      await store.db.query(`UPDATE gdpr_requests SET state = 'treated', treated_at = now() WHERE app_id = $1`, [app.app.id]);
+      await store.db.query(`UPDATE gdpr_requests SET state = 'treated', treated_at = now() WHERE app_id = $1`, [
+        app.app.id,
+      ]);
     }
-    await store.db.query(`UPDATE gdpr_requests SET received_at = received_at - interval '20 hours' WHERE app_id = $1`, [app.app.id]);
+    await store.db.query(`UPDATE gdpr_requests SET received_at = received_at - interval '20 hours' WHERE app_id = $1`, [
+      app.app.id,
+    ]);
     await expectLater(body, [4 * 3_600 - 60, 4 * 3_600]);
     expect(await ask({ type: 'access', deviceId: 'asking' })).toMatchObject({ state: 'accepted' });
-    await store.db.query(`UPDATE gdpr_requests SET received_at = received_at - interval '5 hours' WHERE app_id = $1`, [app.app.id]);
+    await store.db.query(`UPDATE gdpr_requests SET received_at = received_at - interval '5 hours' WHERE app_id = $1`, [
+      app.app.id,
+    ]);
     expect(await ask(body)).toMatchObject({ state: 'accepted' });
   });
 
@@ -156,33 +188,45 @@ describe('more requests than a person makes', () => {
     expect(replies.filter(({ status }) => status === 429)).toHaveLength(10);
     const late = bodies[replies.findIndex(({ status }) => status === 429)]!;
     await expectLater(late, [50, 60]);
-    const userToken = await signUserToken(await insertTokenKey(store, world.entity.id, app.app.id), { sub: personId(33) });
+    const userToken = await signUserToken(await insertTokenKey(store, world.entity.id, app.app.id), {
+      sub: personId(33),
+    });
     expect(await ask({ ...late, userToken })).toMatchObject({ covers: 'user' });
-    const age = (seconds: number) => store.db.query(
-      'UPDATE gdpr_requests SET received_at = received_at - make_interval(secs => $2) WHERE app_id = $1', [app.app.id, seconds]);
+    const age = (seconds: number) =>
+      store.db.query(
+        'UPDATE gdpr_requests SET received_at = received_at - make_interval(secs => $2) WHERE app_id = $1',
+        [app.app.id, seconds],
+      );
     await age(61);
     await store.db.query(
       `INSERT INTO gdpr_requests (entity_id, identifier, request_type, source, app_id, requester_kind, state, is_unvouched)
        SELECT $1, 'gdp_hour_' || n, 'delete', 'sdk', $2, 'device', 'declined', true FROM generate_series(1, 99) n`,
-      [world.entity.id, app.app.id]);
+      [world.entity.id, app.app.id],
+    );
     await age(61);
     expect(await ask(late)).toMatchObject({ covers: 'device' });
-    await expectLater({ ...await from(31) }, [3_400, 3_600]);
+    await expectLater({ ...(await from(31)) }, [3_400, 3_600]);
   });
 
-  test('are not open of an app\'s devices, which anybody with its key can make up; users with a token still ask', async () => {
+  test("are not open of an app's devices, which anybody with its key can make up; users with a token still ask", async () => {
     await seen('asking');
     await store.db.query(
       `WITH made AS (
          INSERT INTO gdpr_requests (entity_id, identifier, request_type, source, app_id, requester_kind, state)
          SELECT $1, 'gdp_made_up_' || n, 'delete', 'sdk', $2, 'device', 'waiting' FROM generate_series(1, 999) n RETURNING entity_id, id)
        INSERT INTO gdpr_request_people (entity_id, request_id, ordinal, device_id) SELECT entity_id, id, 1, 'made up ' || id FROM made`,
-      [world.entity.id, app.app.id]);
+      [world.entity.id, app.app.id],
+    );
     const access = await ask({ type: 'access', deviceId: 'asking' });
     await expectLater({ type: 'delete', deviceId: 'asking' }, [3_600, 3_600]);
-    expect(await ask({ type: 'access', deviceId: 'asking' })).toEqual(access);          // what is open is one request as before
-    const userToken = await signUserToken(await insertTokenKey(store, world.entity.id, app.app.id), { sub: personId(32) });
-    expect(await ask({ type: 'delete', deviceId: 'asking', userToken })).toMatchObject({ covers: 'user', state: 'waiting' });
+    expect(await ask({ type: 'access', deviceId: 'asking' })).toEqual(access); // what is open is one request as before
+    const userToken = await signUserToken(await insertTokenKey(store, world.entity.id, app.app.id), {
+      sub: personId(32),
+    });
+    expect(await ask({ type: 'delete', deviceId: 'asking', userToken })).toMatchObject({
+      covers: 'user',
+      state: 'waiting',
+    });
   });
 });
 
@@ -194,18 +238,29 @@ describe('a deletion that waits', () => {
 
   test('begins once it is approved, and is decided about once', async () => {
     const identifier = await waiting('asking', 20);
-    const answers = await Promise.all([decide(identifier, 'approve'), decide(identifier, 'decline'), decide(identifier, 'approve')]);
+    const answers = await Promise.all([
+      decide(identifier, 'approve'),
+      decide(identifier, 'decline'),
+      decide(identifier, 'approve'),
+    ]);
     const [decided, ...late] = answers.toSorted((a, b) => a.status - b.status);
     expect([decided!.status, late.map(({ status }) => status)]).toEqual([200, [409, 409]]);
-    expect(late[0]!.body.message).toMatch(new RegExp(`^Request ${identifier} is (accepted|declined): only one that is waiting`));
+    expect(late[0]!.body.message).toMatch(
+      new RegExp(`^Request ${identifier} is (accepted|declined): only one that is waiting`),
+    );
     const another = await waiting('another', 21);
     started.length = 0;
-    expect((await decide(another, 'approve')).body.result)
-      .toMatchObject({ request_id: another, state: 'accepted', expires_at: null, people: { asked: 1 } });
+    expect((await decide(another, 'approve')).body.result).toMatchObject({
+      request_id: another,
+      state: 'accepted',
+      expires_at: null,
+      people: { asked: 1 },
+    });
     expect(startedOnes()).toEqual([another]);
     const { rows } = await store.db.query(
       `SELECT action, actor_id, details FROM audit_log WHERE entity_id = $1 AND subject = $2 ORDER BY id DESC LIMIT 1`,
-      [world.entity.id, another]);
+      [world.entity.id, another],
+    );
     expect(rows).toEqual([{ action: 'approve', actor_id: world.user.id, details: {} }]);
   });
 
@@ -231,7 +286,10 @@ describe('a member with apps_manage alone', () => {
   test('neither sets who is told nor does without approval, and by naming a victim on a device of theirs reaches nobody', async () => {
     const { token, email } = await insertMember('apps', 'apps_manage');
     for (const settings of [{ gdpr_emails: [email] }, { gdpr_approval: false }]) {
-      const reply = await server.call('PUT', `/api/apps/${app.app.identifier}`, { token, body: { app_type: 'iOS App', ...settings } });
+      const reply = await server.call('PUT', `/api/apps/${app.app.identifier}`, {
+        token,
+        body: { app_type: 'iOS App', ...settings },
+      });
       expect([reply.status, reply.body.status]).toEqual([403, 'forbidden']);
       expect(reply.body.message).toContain('gdpr_data_manage');
     }
@@ -239,7 +297,10 @@ describe('a member with apps_manage alone', () => {
     for (const type of ['access', 'delete']) {
       expect(await ask({ type, deviceId: 'of the attacker', userId: personId(1) })).toMatchObject({ covers: 'device' });
     }
-    const asked = [{ device_id: 'of the attacker', user_id: null }, { device_id: 'of the attacker', user_id: null }];
+    const asked = [
+      { device_id: 'of the attacker', user_id: null },
+      { device_id: 'of the attacker', user_id: null },
+    ];
     expect((await list()).items).toMatchObject(asked);
   });
 });

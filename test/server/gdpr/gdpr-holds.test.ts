@@ -32,23 +32,41 @@ const list = async (query = '') => (await call('GET', query)).body.result;
 /** A deletion that a device asked for, of all it has sent. */
 async function deletionByDevice(appId: number, deviceId: string): Promise<{ id: number; identifier: string }> {
   const identifier = newIdentifier('gdp');
-  const { rows: [request] } = await store.db.query<{ id: number }>(
+  const {
+    rows: [request],
+  } = await store.db.query<{ id: number }>(
     `INSERT INTO gdpr_requests (entity_id, identifier, request_type, source, requester_kind, state, app_id)
-     VALUES ($1, $2, 'delete', 'sdk', 'device', 'accepted', $3) RETURNING id`, [world.entity.id, identifier, appId]);
-  await store.db.query('INSERT INTO gdpr_request_people (entity_id, request_id, ordinal, device_id) VALUES ($1, $2, 1, $3)',
-    [world.entity.id, request!.id, deviceId]);
+     VALUES ($1, $2, 'delete', 'sdk', 'device', 'accepted', $3) RETURNING id`,
+    [world.entity.id, identifier, appId],
+  );
+  await store.db.query(
+    'INSERT INTO gdpr_request_people (entity_id, request_id, ordinal, device_id) VALUES ($1, $2, 1, $3)',
+    [world.entity.id, request!.id, deviceId],
+  );
   return { id: request!.id, identifier };
 }
 
 /** A deletion of this person, in which they stand as told. */
-async function deletion(userId: string, state: 'accepted' | 'running', personState: 'pending' | 'held' | 'treated'): Promise<string> {
+async function deletion(
+  userId: string,
+  state: 'accepted' | 'running',
+  personState: 'pending' | 'held' | 'treated',
+): Promise<string> {
   const { identifier, id } = await requestByApi(store.db, 'delete', world, [userId]);
-  await store.db.query('UPDATE gdpr_requests SET state = $3 WHERE entity_id = $1 AND id = $2', [world.entity.id, id, state]);
-  await store.db.query('UPDATE gdpr_request_people SET state = $3 WHERE entity_id = $1 AND request_id = $2',
-    [world.entity.id, id, personState]);
+  await store.db.query('UPDATE gdpr_requests SET state = $3 WHERE entity_id = $1 AND id = $2', [
+    world.entity.id,
+    id,
+    state,
+  ]);
+  await store.db.query('UPDATE gdpr_request_people SET state = $3 WHERE entity_id = $1 AND request_id = $2', [
+    world.entity.id,
+    id,
+    personState,
+  ]);
   await store.db.query(
     `INSERT INTO gdpr_identifiers (entity_id, request_id, kind, value, ordinal, origin) VALUES ($1, $2, 'user_id', $3, 1, 'alias')`,
-    [world.entity.id, id, `alias of ${userId}`]);
+    [world.entity.id, id, `alias of ${userId}`],
+  );
   return identifier;
 }
 
@@ -60,10 +78,18 @@ beforeEach(() => {
 describe('a hold', () => {
   test('is put on a user or a device, shown, and released', async () => {
     const { deletion_under_way: isUnderWay, ...shown } = (await hold({ user_id: personId(1) })).body.result;
-    expect([isUnderWay, shown]).toEqual([false, {
-      identifier: expect.stringMatching(/^hld_/), user_id: personId(1), device_id: null, kind: 'hold', reason: 'a lawsuit',
-      created_by: world.user.uid, created_at: expect.any(String),
-    }]);
+    expect([isUnderWay, shown]).toEqual([
+      false,
+      {
+        identifier: expect.stringMatching(/^hld_/),
+        user_id: personId(1),
+        device_id: null,
+        kind: 'hold',
+        reason: 'a lawsuit',
+        created_by: world.user.uid,
+        created_at: expect.any(String),
+      },
+    ]);
     const restricted = (await hold({ device_id: 'd-1', kind: 'restriction', reason: 'a dispute' })).body.result;
     expect(restricted).toMatchObject({ user_id: null, device_id: 'd-1', kind: 'restriction' });
     expect(await list(`?user_id=${encodeURIComponent(personId(1))}`)).toMatchObject({ total_items: 1, items: [shown] });
@@ -71,9 +97,19 @@ describe('a hold', () => {
     expect(await list('?per_page=1')).toMatchObject({ total_items: 2, total_pages: 2, items: [shown] });
     expect((await call('DELETE', `/${shown.identifier}`)).body.result).toEqual(shown);
     expect((await call('DELETE', `/${shown.identifier}`)).status).toBe(404);
-    const people = [{ customerType: 'user_id', customerId: personId(1) }, { customerType: 'device_id', customerId: 'd-1' }];
-    expect(await listHoldsOf(store.db, world.entity.id, [...people, ...people]))
-      .toEqual([{ customerType: 'device_id', customerId: 'd-1', kind: 'restriction', reason: 'a dispute', createdAt: expect.any(Date) }]);
+    const people = [
+      { customerType: 'user_id', customerId: personId(1) },
+      { customerType: 'device_id', customerId: 'd-1' },
+    ];
+    expect(await listHoldsOf(store.db, world.entity.id, [...people, ...people])).toEqual([
+      {
+        customerType: 'device_id',
+        customerId: 'd-1',
+        kind: 'restriction',
+        reason: 'a dispute',
+        createdAt: expect.any(Date),
+      },
+    ]);
   });
 
   test('is written down by the hash of whom it is of, as is who looked', async () => {
@@ -82,9 +118,12 @@ describe('a hold', () => {
     await list(`?user_id=${encodeURIComponent(personId(2))}`);
     await call('DELETE', `/${identifier}`);
     const { rows } = await store.db.query(
-      'SELECT action, subject, details FROM audit_log WHERE entity_id = $1 AND customer_hash = $2 ORDER BY id', [world.entity.id, hash]);
+      'SELECT action, subject, details FROM audit_log WHERE entity_id = $1 AND customer_hash = $2 ORDER BY id',
+      [world.entity.id, hash],
+    );
     expect(rows).toEqual([
-      { action: 'create', subject: identifier, details: { kind: 'hold' } }, { action: 'read', subject: null, details: { what: 'holds' } },
+      { action: 'create', subject: identifier, details: { kind: 'hold' } },
+      { action: 'read', subject: null, details: { what: 'holds' } },
       { action: 'delete', subject: identifier, details: { kind: 'hold' } },
     ]);
   });
@@ -94,7 +133,9 @@ describe('a hold', () => {
     expect((await hold({ user_id: personId(3), kind: 'restriction' })).status).toBe(200);
     expect((await hold({ user_id: personId(3) })).body).toMatchObject({ status: 'conflict' });
     const { navigation } = await list(`?user_id=${encodeURIComponent(personId(3))}&per_page=1`);
-    expect((await list(new URL(navigation.last).search)).items).toMatchObject([{ user_id: personId(3), kind: 'restriction' }]);
+    expect((await list(new URL(navigation.last).search)).items).toMatchObject([
+      { user_id: personId(3), kind: 'restriction' },
+    ]);
     const element = async (body: object) => (await hold(body)).body.messages[0].element as string;
     expect(await element({})).toBe('user_id');
     expect(await element({ user_id: personId(3), device_id: 'd' })).toBe('device_id');
@@ -108,7 +149,8 @@ describe('a hold', () => {
     await deletion(personId(10), 'running', 'pending');
     await deletion(personId(11), 'accepted', 'pending');
     await deletion(personId(12), 'running', 'treated');
-    const underWay = async (userId: string) => (await hold({ user_id: userId })).body.result.deletion_under_way as boolean;
+    const underWay = async (userId: string) =>
+      (await hold({ user_id: userId })).body.result.deletion_under_way as boolean;
     expect([await underWay(personId(10)), await underWay(`alias of ${personId(10)}`)]).toEqual([true, true]);
     expect([await underWay(personId(11)), await underWay(personId(12))]).toEqual([false, false]);
   });
@@ -130,13 +172,18 @@ describe('a hold', () => {
     const { app } = await insertKeyedApp(store, world);
     await store.db.query(
       'INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at) VALUES ($1, $2, $3, $4, now())',
-      [world.entity.id, app.id, device, user]);
+      [world.entity.id, app.id, device, user],
+    );
     const { id, identifier } = await deletionByDevice(app.id, device);
-    const standAs = (state: string, personState: string) => Promise.all([
-      store.db.query('UPDATE gdpr_requests SET state = $2 WHERE id = $1', [id, state]),
-      store.db.query('UPDATE gdpr_request_people SET state = $3 WHERE entity_id = $1 AND request_id = $2',
-        [world.entity.id, id, personState]),
-    ]);
+    const standAs = (state: string, personState: string) =>
+      Promise.all([
+        store.db.query('UPDATE gdpr_requests SET state = $2 WHERE id = $1', [id, state]),
+        store.db.query('UPDATE gdpr_request_people SET state = $3 WHERE entity_id = $1 AND request_id = $2', [
+          world.entity.id,
+          id,
+          personState,
+        ]),
+      ]);
     await standAs('running', 'pending');
     const { identifier: held, deletion_under_way: isUnderWay } = (await hold({ user_id: user })).body.result;
     expect(isUnderWay).toBe(true);
@@ -149,12 +196,18 @@ describe('a hold', () => {
   });
 
   test('whose reason names somebody else is listed among what their deletion leaves', async () => {
-    const { identifier } = (await hold({ user_id: personId(40), reason: `a dispute with ${personId(41)}, see the file` })).body.result;
+    const { identifier } = (
+      await hold({ user_id: personId(40), reason: `a dispute with ${personId(41)}, see the file` })
+    ).body.result;
     const [person, other] = [41, 42].map((n) => ({ customerType: 'user_id' as const, customerId: personId(n) }));
     const request = await requestByApi(store.db, 'delete', world, [personId(41)]);
     const listKept = async (...people: KnownBy[]) =>
-      (await write(store.db, (tx) => recordKeptValues(tx, request, people))).filter(({ place }) => place === 'gdpr_holds');
-    expect(await listKept(person!)).toEqual([{ place: 'gdpr_holds', object: identifier, on: 'reason', key: null, values: 1 }]);
+      (await write(store.db, (tx) => recordKeptValues(tx, request, people))).filter(
+        ({ place }) => place === 'gdpr_holds',
+      );
+    expect(await listKept(person!)).toEqual([
+      { place: 'gdpr_holds', object: identifier, on: 'reason', key: null, values: 1 },
+    ]);
     expect(await listKept(other!)).toEqual([]);
   });
 });

@@ -23,7 +23,8 @@ const erase = (...hashes: Buffer[]) => raiseTombstones(store, world.entity.id, h
 const readmit = (body: object) => server.call('POST', '/api/gdpr/readmit', { token: world.token, body });
 const track = async (event: string, userId: string, deviceId: string): Promise<string[]> => {
   const { body } = await server.call('POST', '/v1/batch', {
-    body: JSON.stringify({ batch: [{ type: 'track', event, userId, anonymousId: deviceId }] }), headers: basic(app.apiKey),
+    body: JSON.stringify({ batch: [{ type: 'track', event, userId, anonymousId: deviceId }] }),
+    headers: basic(app.apiKey),
   });
   return body.refused.map(({ code }: { code: string }) => code);
 };
@@ -33,24 +34,35 @@ async function feed(userId: string): Promise<unknown[]> {
   await sendFeed(server.app, world, [{ customer_id: userId, attribute_key: 'plan', attribute_value: 'gold' }]);
   const log = { info() {}, warn() {}, error() {} };
   const deps = { ...store, log, countValues: createMetrics().countValues, batchRecords: 100, boundary: () => {} };
-  while (await mergeFeed(deps, world.entity.id) !== null);
-  return (await store.db.query('SELECT string_value FROM attribute_values WHERE entity_id = $1 AND customer_id = $2',
-    [world.entity.id, userId])).rows;
+  while ((await mergeFeed(deps, world.entity.id)) !== null);
+  return (
+    await store.db.query('SELECT string_value FROM attribute_values WHERE entity_id = $1 AND customer_id = $2', [
+      world.entity.id,
+      userId,
+    ])
+  ).rows;
 }
 
 test('their data comes in again, from SDKs and by the feed; the same twice is done once', async () => {
   const [person, device] = [personId(1), 'device-1'];
   await erase(hashOf('user_id', person), hashOf('device_id', device));
-  expect([await track('Before', person, 'new'), await track('Before', personId(2), device), await feed(person)])
-    .toEqual([['erased'], ['erased'], []]);
+  expect([
+    await track('Before', person, 'new'),
+    await track('Before', personId(2), device),
+    await feed(person),
+  ]).toEqual([['erased'], ['erased'], []]);
   const asked = { users: [person, person, personId(3)], devices: [device] };
   expect((await readmit(asked)).body).toEqual({ success: true, result: { readmitted: 2, unknown: 1 } });
   expect((await readmit(asked)).body.result).toEqual({ readmitted: 0, unknown: 3 });
   expect([await track('After', person, device), await feed(person)]).toEqual([[], [{ string_value: 'gold' }]]);
   expect(await eventNames(store, app)).toEqual(['After']);
   const { rows } = await store.db.query(
-    `SELECT customer_hash FROM audit_log WHERE entity_id = $1 AND action = 'readmit' ORDER BY id`, [world.entity.id]);
-  expect(rows.map((row) => row.customer_hash)).toEqual(expect.arrayContaining([hashOf('user_id', person), hashOf('device_id', device)]));
+    `SELECT customer_hash FROM audit_log WHERE entity_id = $1 AND action = 'readmit' ORDER BY id`,
+    [world.entity.id],
+  );
+  expect(rows.map((row) => row.customer_hash)).toEqual(
+    expect.arrayContaining([hashOf('user_id', person), hashOf('device_id', device)]),
+  );
   expect(rows).toHaveLength(2);
 });
 
@@ -82,5 +94,7 @@ test('nobody, or an id that can be none, is refused and named by its place', asy
   expect(await element({ users: [], devices: [] })).toBe('users');
   expect(await element({ users: [personId(1), ''] })).toBe('users.1');
   expect(await element({ devices: [personId(1), 7] })).toBe('devices.1');
-  expect((await readmit({ users: `${personId(1)},${personId(2)}` })).body.message).toContain('must be an array of user ids');
+  expect((await readmit({ users: `${personId(1)},${personId(2)}` })).body.message).toContain(
+    'must be an array of user ids',
+  );
 });

@@ -13,7 +13,10 @@ export type SampleArchive = { archiveId: string; signature: string };
 const TEXT = 'not even a ZIP file';
 
 export async function insertSampleArchive(
-  tx: Tx, { files, secrets }: Pick<TestStore, 'files' | 'secrets'>, world: World, person: string,
+  tx: Tx,
+  { files, secrets }: Pick<TestStore, 'files' | 'secrets'>,
+  world: World,
+  person: string,
 ): Promise<SampleArchive> {
   const { entity } = world;
   const request = await requestByApi(tx, 'access', world, [person]);
@@ -21,11 +24,14 @@ export async function insertSampleArchive(
   await files.put(key, asBytes(TEXT));
   await tx.query(
     `UPDATE gdpr_request_people SET state = 'treated', treated_at = now(), archive_key = $3, archive_bytes = $4, archive_sha256 = '\\x00'
-     WHERE entity_id = $1 AND request_id = $2`, [entity.id, request.id, key, TEXT.length]);
+     WHERE entity_id = $1 AND request_id = $2`,
+    [entity.id, request.id, key, TEXT.length],
+  );
   await tx.query(
     `UPDATE gdpr_requests SET state = 'treated', treated_at = now(), expires_at = now() + interval '7 days'
      WHERE entity_id = $1 AND id = $2`,
-    [entity.id, request.id]);
+    [entity.id, request.id],
+  );
   const [treated] = await listGdprPeople(tx, entity.id, request.id);
   const signature = archiveUrl('', secrets, request, treated!)!.split('/').at(-1)!;
   rememberSecret(signature);

@@ -15,19 +15,32 @@ export type SampleDeviceRequest = {
   later: string;
 };
 
-/** A deletion that was asked for from a device and waits for approval, somebody on hold, and somebody who was erased. */
+/**
+ * A deletion that was asked for from a device and waits for approval, somebody on hold, and somebody who was erased.
+ */
 export async function insertSampleDeviceRequest(
-  tx: Tx, secrets: Secrets, entityId: number, { appId, userId }: { appId: number; userId: number },
+  tx: Tx,
+  secrets: Secrets,
+  entityId: number,
+  { appId, userId }: { appId: number; userId: number },
 ): Promise<SampleDeviceRequest> {
   const asking = personId(910_000 + entityId);
   const { identifier: requestId } = await deletionByDevice(
-    tx, entityId, { userId: asking, deviceId: `device of ${asking}` }, { appId, emails: ['privacy@example.com'] });
+    tx,
+    entityId,
+    { userId: asking, deviceId: `device of ${asking}` },
+    { appId, emails: ['privacy@example.com'] },
+  );
   const held = { customerType: 'user_id', customerId: personId(920_000 + entityId) } as const;
   const hold = await insertHold(tx, entityId, { ...held, kind: 'hold', reason: 'a lawsuit', createdBy: userId });
   const erased = personId(930_000 + entityId);
   await insertTombstone(tx, entityId, secrets.customerHash(entityId, 'user_id', erased));
   const [earlier, later] = [personId(940_000 + entityId), personId(950_000 + entityId)];
-  await tx.query('INSERT INTO user_aliases (entity_id, app_id, previous_id, user_id) VALUES ($1, $2, $3, $4)',
-    [entityId, appId, earlier, later]);
+  await tx.query('INSERT INTO user_aliases (entity_id, app_id, previous_id, user_id) VALUES ($1, $2, $3, $4)', [
+    entityId,
+    appId,
+    earlier,
+    later,
+  ]);
   return { requestId, holdId: hold!.identifier, erased, earlier, later };
 }

@@ -14,9 +14,15 @@ export async function insertSampleGdpr(tx: Tx, secrets: Secrets, world: World, p
   const { identifier: deletionId } = await requestByApi(tx, 'delete', world, [person]);
   const subject = secrets.customerHash(entity.id, 'user_id', person).toString('hex');
   const { request: receiptedId, receipt: receiptId } = await insertReceipt(tx, secrets, entity.id, {
-    type: 'access', request: newIdentifier('gdp'), round: 1, source: 'api', requested_at: '2026-11-01T08:00:00Z',
-    requested_by: { kind: 'user', id: user.uid }, subjects: [{ subject, identifiers: { user_id: 1, device_id: 0, push_token: 0 } }],
-    places: [{ place: 'attribute_values', shown: 1 }], archives: [{ sha256: 'ab'.repeat(32), bytes: 1_000 }],
+    type: 'access',
+    request: newIdentifier('gdp'),
+    round: 1,
+    source: 'api',
+    requested_at: '2026-11-01T08:00:00Z',
+    requested_by: { kind: 'user', id: user.uid },
+    subjects: [{ subject, identifiers: { user_id: 1, device_id: 0, push_token: 0 } }],
+    places: [{ place: 'attribute_values', shown: 1 }],
+    archives: [{ sha256: 'ab'.repeat(32), bytes: 1_000 }],
   });
   return { accessId, deletionId, receiptedId, receiptId };
 }

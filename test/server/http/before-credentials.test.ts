@@ -38,21 +38,36 @@ describe('a body of more than 64 KiB is not parsed before its credentials hold',
   test('of a feed', async () => {
     const inside = expect.stringContaining('within its first or last 64 KiB');
     expect(await send(FEED, `{"customer_attribute_values":"${FILLING}`)).toEqual([413, inside]);
-    expect(await send(FEED, `{"api_key":"${world.apiKey}","customer_attribute_values":"${FILLING}`)).toEqual([413, inside]);
+    expect(await send(FEED, `{"api_key":"${world.apiKey}","customer_attribute_values":"${FILLING}`)).toEqual([
+      413,
+      inside,
+    ]);
     const wrong = `"sor":"${world.sor.identifier}","api_key":"Wrong-key-1"`;
-    expect(await send(FEED, `{${wrong},"customer_attribute_values":"${FILLING}`)).toEqual([401, 'Invalid sor_id or api_key']);
-    for (const body of [`{${sor()},"v":"${FILLING}`, `{"v":"${FILLING}",${sor()}`]) expect((await send(FEED, body))[0]).toBe(notJson);
+    expect(await send(FEED, `{${wrong},"customer_attribute_values":"${FILLING}`)).toEqual([
+      401,
+      'Invalid sor_id or api_key',
+    ]);
+    for (const body of [`{${sor()},"v":"${FILLING}`, `{"v":"${FILLING}",${sor()}`])
+      expect((await send(FEED, body))[0]).toBe(notJson);
     const hidden = `{"v":"${FILLING}",${sor()},"w":"${FILLING}`;
     expect(await send(FEED, hidden)).toEqual([413, inside]);
-    expect(await send(FEED, `{"customer_attribute_values":"${'x'.repeat(10_000)}`)).toEqual([401, 'Invalid sor_id or api_key']);
+    expect(await send(FEED, `{"customer_attribute_values":"${'x'.repeat(10_000)}`)).toEqual([
+      401,
+      'Invalid sor_id or api_key',
+    ]);
   });
 
   test('of a large feed, which shows its key at its beginning', async () => {
     const large = 'x'.repeat(300_000);
     const { identifier } = world.sor;
-    expect(await send(FEED, `{"v":"${large}","sor":"${identifier}","api_key":"${world.apiKey}"`)).toEqual(
-      [413, 'A body of more than 256 KiB needs api_key within its first 64 KiB']);
-    expect(await send(FEED, `{"api_key":"Wrong-key-1","v":"${large}","sor":"${identifier}"`)).toEqual([401, 'Invalid sor_id or api_key']);
+    expect(await send(FEED, `{"v":"${large}","sor":"${identifier}","api_key":"${world.apiKey}"`)).toEqual([
+      413,
+      'A body of more than 256 KiB needs api_key within its first 64 KiB',
+    ]);
+    expect(await send(FEED, `{"api_key":"Wrong-key-1","v":"${large}","sor":"${identifier}"`)).toEqual([
+      401,
+      'Invalid sor_id or api_key',
+    ]);
     expect((await send(FEED, `{"api_key":"${world.apiKey}","v":"${large}","sor":"${identifier}"`))[0]).toBe(notJson);
     expect((await send(FEED, `{"api_key":"${world.apiKey}","v":"${large}","sor":"sor_of_nobody"`))[0]).toBe(401);
   });
@@ -60,7 +75,9 @@ describe('a body of more than 64 KiB is not parsed before its credentials hold',
   test('of a feed as a web form', async () => {
     const form = { 'content-type': 'application/x-www-form-urlencoded' };
     expect((await send(FEED, `customer_attribute_values=${FILLING}`, form))[0]).toBe(413);
-    expect((await send(FEED, `sor=${world.sor.identifier}&api_key=wrong&customer_attribute_values=${FILLING}`, form))[0]).toBe(401);
+    expect(
+      (await send(FEED, `sor=${world.sor.identifier}&api_key=wrong&customer_attribute_values=${FILLING}`, form))[0],
+    ).toBe(401);
     const good = `sor=${world.sor.identifier}&api_key=${world.apiKey}&customer_attribute_values=${FILLING}`;
     expect((await send(FEED, good, form))[0]).toBe(notJson);
   });
@@ -106,7 +123,8 @@ describe('an address that shows unknown write keys', () => {
     const [known, other] = [app.apiKey, (await insertKeyedApp(store, world)).apiKey];
     expect(await apps.find(known, '192.0.2.8')).not.toBeNull();
     for (const key of ['Unknown-1', 'Unknown-1', 'Unknown-2']) expect(await apps.find(key, at)).toBeNull();
-    for (const key of ['Unknown-1', 'Unknown-3', other]) await expect(apps.find(key, at)).rejects.toMatchObject({ http: 429 });
+    for (const key of ['Unknown-1', 'Unknown-3', other])
+      await expect(apps.find(key, at)).rejects.toMatchObject({ http: 429 });
     expect(await apps.find(known, at)).not.toBeNull();
     expect(await apps.find(other, '192.0.2.8')).not.toBeNull();
   });
@@ -126,11 +144,19 @@ describe('a request that takes its time', () => {
     const { port } = slow.app.server.address() as AddressInfo;
     const open = (path: string, type: string, sent: string | Buffer, headers: string[] = []) => {
       const socket = createConnection(port, '127.0.0.1').on('error', () => {});
-      socket.write([`POST ${path} HTTP/1.1`, 'Host: x', `Content-Type: ${type}`, 'Content-Length: 2000', ...headers, '', ''].join('\r\n'));
+      socket.write(
+        [`POST ${path} HTTP/1.1`, 'Host: x', `Content-Type: ${type}`, 'Content-Length: 2000', ...headers, '', ''].join(
+          '\r\n',
+        ),
+      );
       socket.write(sent);
       return socket;
     };
-    const { body, headers } = webForm([['sor_id', world.sor.identifier], ['api_key', world.apiKey], ['file', Buffer.alloc(400, 'a')]]);
+    const { body, headers } = webForm([
+      ['sor_id', world.sor.identifier],
+      ['api_key', world.apiKey],
+      ['file', Buffer.alloc(400, 'a')],
+    ]);
     const verified = [
       open('/api/attribute_values/batch_import', headers['content-type']!, body.subarray(0, body.length - 100)),
       open('/api/apps', 'application/json', '{', [`Authorization: Token ${world.token}`]),
@@ -154,16 +180,25 @@ describe('bodies whose credentials stand in them', () => {
     await ending.app.listen({ port: 0, host: '127.0.0.1' });
     const { port } = ending.app.server.address() as AddressInfo;
     const bodies: [string, string][] = [
-      ['/v1/batch', `{"batch":[${'1,'.repeat(255 * KIB)}`], [FEED, `{"v":"${FILLING.repeat(4)}`], ['/api/login', `{"v":"${FILLING}`],
+      ['/v1/batch', `{"batch":[${'1,'.repeat(255 * KIB)}`],
+      [FEED, `{"v":"${FILLING.repeat(4)}`],
+      ['/api/login', `{"v":"${FILLING}`],
     ];
     for (const [path, sent] of bodies) {
       const socket = createConnection(port, '127.0.0.1').on('error', () => {});
       const closed = once(socket, 'close');
       // The rest never comes.
-      socket.write([
-        `POST ${path} HTTP/1.1`, 'Host: x', 'Content-Type: application/json', `Content-Length: ${sent.length + 1_000}`, '', sent,
-      ].join('\r\n'));
-      const [answer] = await once(socket, 'data') as [Buffer];
+      socket.write(
+        [
+          `POST ${path} HTTP/1.1`,
+          'Host: x',
+          'Content-Type: application/json',
+          `Content-Length: ${sent.length + 1_000}`,
+          '',
+          sent,
+        ].join('\r\n'),
+      );
+      const [answer] = (await once(socket, 'data')) as [Buffer];
       expect(String(answer)).toMatch(/^HTTP\/1.1 4(?!08)\d\d /);
       socket.resume();
       await closed;
@@ -177,15 +212,25 @@ describe('bodies whose credentials stand in them', () => {
     const { port } = bounded.app.server.address() as AddressInfo;
     const open = (sent: Buffer, length: string) => {
       const socket = createConnection(port, '127.0.0.1').on('error', () => {});
-      socket.write(['POST /api/attribute_values HTTP/1.1', 'Host: x', 'Content-Type: application/json', length, '', ''].join('\r\n'));
+      socket.write(
+        ['POST /api/attribute_values HTTP/1.1', 'Host: x', 'Content-Type: application/json', length, '', ''].join(
+          '\r\n',
+        ),
+      );
       socket.write(sent);
       return socket;
     };
     const answerOf = async (socket: ReturnType<typeof open>) => String((await once(socket, 'data'))[0]);
-    const small = await Promise.all(Array.from({ length: 20 }, () =>
-      answerOf(open(Buffer.from(`{"v":"${'x'.repeat(7 * KIB)}"}`.padEnd(8 * KIB)), `Content-Length: ${8 * KIB}`))));
-    for (const answer of small) expect(answer).toMatch(/^HTTP\/1.1 400 /);      // read, and not counted
-    const held = [open(Buffer.alloc(60 * KIB, '"'), 'Content-Length: 70000'), open(Buffer.from('F000\r\n'), 'Transfer-Encoding: chunked')];
+    const small = await Promise.all(
+      Array.from({ length: 20 }, () =>
+        answerOf(open(Buffer.from(`{"v":"${'x'.repeat(7 * KIB)}"}`.padEnd(8 * KIB)), `Content-Length: ${8 * KIB}`)),
+      ),
+    );
+    for (const answer of small) expect(answer).toMatch(/^HTTP\/1.1 400 /); // read, and not counted
+    const held = [
+      open(Buffer.alloc(60 * KIB, '"'), 'Content-Length: 70000'),
+      open(Buffer.from('F000\r\n'), 'Transfer-Encoding: chunked'),
+    ];
     held[1]!.write(Buffer.alloc(60 * KIB, '"'));
     const refused = await Promise.race(held.map(answerOf));
     expect(refused).toMatch(/^HTTP\/1.1 429 [^]*retry-after: 1\r\n[^]*Too much waits for its credentials/i);

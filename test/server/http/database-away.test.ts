@@ -19,7 +19,10 @@ let sample: Sample;
 let server: TestServer;
 beforeAll(async () => {
   store = await testStore();
-  sample = await makeSample(store, routes.find((route) => nameOf(route) === 'POST /api/login')!);
+  sample = await makeSample(
+    store,
+    routes.find((route) => nameOf(route) === 'POST /api/login')!,
+  );
   server = await testServer({ ...store, db: opened(`postgres://millrace@127.0.0.1:${CLOSED_PORT}/millrace`) });
 });
 
@@ -32,7 +35,9 @@ function opened(url: string): Database {
 /** Answered from memory: the public keys, and the page with the form. */
 const WITHOUT_DATABASE = ['GET /.well-known/jwks.json', 'GET /reset'];
 
-const each = routes.filter((route) => !WITHOUT_DATABASE.includes(nameOf(route))).map((route): [string, Route] => [nameOf(route), route]);
+const each = routes
+  .filter((route) => !WITHOUT_DATABASE.includes(nameOf(route)))
+  .map((route): [string, Route] => [nameOf(route), route]);
 
 it.each(each)('%s answers 503 with Retry-After while the database is away', async (name, route) => {
   const { statusCode, headers, body } = await send(server.app, route, goodCalls[name]!(sample), sample, sample.token);
@@ -99,10 +104,15 @@ it('a request answers 503 soon while Postgres is frozen, in a session that was t
   let isFrozen = false;
   const between = createServer((near) => {
     const far = connect(Number(port), hostname);
-    for (const [one, other] of [[near, far], [far, near]] as const) {
+    for (const [one, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
       ends.push(one.on('error', () => {}).on('close', () => other.destroy()));
       // A frozen process takes bytes, as far as its buffers go, and answers nothing.
-      one.on('data', (bytes) => { if (!isFrozen) other.write(bytes); });
+      one.on('data', (bytes) => {
+        if (!isFrozen) other.write(bytes);
+      });
     }
   });
   between.listen(0, '127.0.0.1');
@@ -127,14 +137,16 @@ it('a statement that takes longer than an answer is waited for while Postgres li
 it('a database that is away is told from an error of ours', async () => {
   const { db } = store;
   const failure = async (work: Promise<unknown>) => {
-    const [{ status, reason }] = await Promise.allSettled([work]) as [{ status: string; reason?: unknown }];
+    const [{ status, reason }] = (await Promise.allSettled([work])) as [{ status: string; reason?: unknown }];
     expect(status).toBe('rejected');
     return reason;
   };
   const session = await db.connect();
   // The pool's end waits for its sessions, also where this test fails on its way.
   onFileEnd(async () => session.release(true));
-  const { rows: [own] } = await session.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+  const {
+    rows: [own],
+  } = await session.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
   const ended = failure(session.query('SELECT pg_sleep(600)'));
   await db.query('SELECT pg_terminate_backend($1)', [own!.pid]);
   const role = `limited_${own!.pid}`;
@@ -159,8 +171,12 @@ it('a database that is away is told from an error of ours', async () => {
     expect([what, isAway(error), isInternal(error)]).toEqual([what, true, false]);
   }
   const ours = [
-    await failure(db.query('SELEC')), await failure(db.query('SELECT 1 / 0')), await failure(readFile('/no-such-file')),
-    new Error('anything'), new TypeError('anything'), 'anything',
+    await failure(db.query('SELEC')),
+    await failure(db.query('SELECT 1 / 0')),
+    await failure(readFile('/no-such-file')),
+    new Error('anything'),
+    new TypeError('anything'),
+    'anything',
   ];
   expect(ours.map(isAway)).toEqual(ours.map(() => false));
 });

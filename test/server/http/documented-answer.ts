@@ -11,7 +11,10 @@ type Document = { components: object; paths: Record<string, Record<string, { res
 
 // Of the other formats the patterns that zod writes beside them say the same.
 const ajv = new Ajv2020({
-  strict: false, logger: false, allErrors: true, formats: { 'date-time': (text: string) => z.iso.datetime().safeParse(text).success },
+  strict: false,
+  logger: false,
+  allErrors: true,
+  formats: { 'date-time': (text: string) => z.iso.datetime().safeParse(text).success },
 });
 const validators = new Map<string, ValidateFunction>();
 
@@ -24,7 +27,9 @@ export function documentedFaults(route: Route, body: unknown): string[] {
   const validate = validators.get(nameOf(route)) ?? ajv.compile(schemaOf(route));
   validators.set(nameOf(route), validate);
   validate(body);
-  return (validate.errors ?? []).map(({ instancePath, message, params }) => `${instancePath} ${message} ${JSON.stringify(params)}`);
+  return (validate.errors ?? []).map(
+    ({ instancePath, message, params }) => `${instancePath} ${message} ${JSON.stringify(params)}`,
+  );
 }
 
 function schemaOf(route: Route): object {

@@ -24,26 +24,35 @@ describe('every POST', () => {
   const posts = routes.filter(({ method }) => method === 'POST');
 
   test('goes by the header, but for those about the token itself or without one, and those of SDKs, which go by their messageIds', () => {
-    expect(posts.filter((each) => !takesIdempotencyKey(each) && each.auth !== 'app_key').map(nameOf))
-      .toEqual([
-        'POST /api/login', 'POST /api/logout', 'POST /api/funnels/quick_stats', 'POST /api/funnels/explore',
-        'POST /api/segments/preview',
-        'POST /api/invitations/accept', 'POST /api/password_resets',
-        'POST /api/password_resets/confirm', 'POST /invite/:token', 'POST /reset/:token', 'POST /reset',
-      ]);
+    expect(posts.filter((each) => !takesIdempotencyKey(each) && each.auth !== 'app_key').map(nameOf)).toEqual([
+      'POST /api/login',
+      'POST /api/logout',
+      'POST /api/funnels/quick_stats',
+      'POST /api/funnels/explore',
+      'POST /api/segments/preview',
+      'POST /api/invitations/accept',
+      'POST /api/password_resets',
+      'POST /api/password_resets/confirm',
+      'POST /invite/:token',
+      'POST /reset/:token',
+      'POST /reset',
+    ]);
   });
 
   test('that goes by the header says so in the API document', async () => {
     type Document = { paths: Record<string, Record<string, { parameters: { name: string }[] }>> };
     const { paths } = (await server.call('GET', '/openapi.json')).body as Document;
-    const documented = Object.entries(paths).flatMap(([path, operations]) => Object.entries(operations)
-      .filter(([, { parameters }]) => parameters.some(({ name }) => name === 'Idempotency-Key'))
-      .map(([method]) => `${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`));
+    const documented = Object.entries(paths).flatMap(([path, operations]) =>
+      Object.entries(operations)
+        .filter(([, { parameters }]) => parameters.some(({ name }) => name === 'Idempotency-Key'))
+        .map(([method]) => `${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/g, ':$1')}`),
+    );
     expect(documented.toSorted()).toEqual(posts.filter(takesIdempotencyKey).map(nameOf).toSorted());
   });
 
   test.for(posts.filter(takesIdempotencyKey).map((each) => ({ name: nameOf(each), each })))(
-    'has one effect under one key, and keeps its reply in the transaction of it: $name', async ({ name, each }) => {
+    'has one effect under one key, and keeps its reply in the transaction of it: $name',
+    async ({ name, each }) => {
       const own = await makeSample(store, each);
       const call = () => send(server.app, each, goodCalls[name]!(own), own, own.token, { 'idempotency-key': 'every' });
       const first = await call();
@@ -54,7 +63,8 @@ describe('every POST', () => {
       if (repeat.statusCode === 409) expect(first.body).toContain((repeat.json() as { identifier: string }).identifier);
       else expect([repeat.body, repeat.headers['idempotency-replayed']]).toEqual([first.body, 'true']);
       expect(server.logs.filter(({ msg, route: path }) => msg === KEPT_LATE && path === each.path)).toEqual([]);
-    });
+    },
+  );
 
   test('that ends or makes a token is done each time', async () => {
     const login = routes.find((each) => nameOf(each) === 'POST /api/login')!;
@@ -91,12 +101,21 @@ describe('every POST', () => {
     const call = (path: string) =>
       own.call('POST', path, { token: world.token, headers: { 'idempotency-key': 'late' } });
     const [first, repeat] = [await call('/careless'), await call('/careless')];
-    expect([first.text, repeat.text]).toEqual(Array.from({ length: 2 }, () => '{"success":true,"result":{"done":true}}'));
-    expect(own.logs.filter(({ msg }) => msg === KEPT_LATE)).toEqual([expect.objectContaining({ level: 50, route: '/careless' })]);
+    expect([first.text, repeat.text]).toEqual(
+      Array.from({ length: 2 }, () => '{"success":true,"result":{"done":true}}'),
+    );
+    expect(own.logs.filter(({ msg }) => msg === KEPT_LATE)).toEqual([
+      expect.objectContaining({ level: 50, route: '/careless' }),
+    ]);
     expect((await call('/streaming')).status).toBe(200);
-    expect((await call('/streaming')).body).toMatchObject({ status: 'conflict', message: expect.stringContaining('not kept') });
+    expect((await call('/streaming')).body).toMatchObject({
+      status: 'conflict',
+      message: expect.stringContaining('not kept'),
+    });
     expect([(await call('/failing')).status, (await call('/failing')).status]).toEqual([503, 503]);
-    const { rows } = await store.db.query('SELECT subject FROM audit_log WHERE entity_id = $1 ORDER BY id', [world.entity.id]);
+    const { rows } = await store.db.query('SELECT subject FROM audit_log WHERE entity_id = $1 ORDER BY id', [
+      world.entity.id,
+    ]);
     expect(rows.map(({ subject }) => subject)).toEqual(['careless', 'streaming', 'failing', 'failing']);
   });
 });
@@ -105,27 +124,34 @@ const PLAIN = { method: 'POST', summary: '', tag: '' } as const;
 const note = (entityId: number, subject: string, db: Queryable = store.db) =>
   insertAuditEntry(db, entityId, { actorKind: 'system', action: 'update', subjectKind: 'session', subject });
 
-const careless = route(operation({ ...PLAIN, id: 'careless', path: '/careless', result: z.object({ done: z.boolean() }) }), async (
-  { caller },
-) => {
-  await note(caller.entityId, 'careless');
-  return { done: true };
-});
+const careless = route(
+  operation({ ...PLAIN, id: 'careless', path: '/careless', result: z.object({ done: z.boolean() }) }),
+  async ({ caller }) => {
+    await note(caller.entityId, 'careless');
+    return { done: true };
+  },
+);
 
 /** Commits and answers nothing, as a process does that is killed just then. */
-const dying = route(operation({ ...PLAIN, id: 'dying', path: '/dying', result: z.object({ done: z.boolean() }) }), async (
-  { caller, keepReply },
-) => {
-  await write(store.db, async (tx) => {
-    await note(caller.entityId, 'dying', tx);
-    return keepReply(tx, { done: true });
-  });
-  throw new Error('killed');
-});
+const dying = route(
+  operation({ ...PLAIN, id: 'dying', path: '/dying', result: z.object({ done: z.boolean() }) }),
+  async ({ caller, keepReply }) => {
+    await write(store.db, async (tx) => {
+      await note(caller.entityId, 'dying', tx);
+      return keepReply(tx, { done: true });
+    });
+    throw new Error('killed');
+  },
+);
 
 const streaming = route(operation({ ...PLAIN, id: 'streaming', path: '/streaming' }), async ({ caller }) => {
   await note(caller.entityId, 'streaming');
-  return streamedResult('rows', (async function* rows() { yield 1; })());
+  return streamedResult(
+    'rows',
+    (async function* rows() {
+      yield 1;
+    })(),
+  );
 });
 
 const failing = route(operation({ ...PLAIN, id: 'failing', path: '/failing' }), async ({ caller, keepReply }) => {
@@ -137,14 +163,19 @@ const failing = route(operation({ ...PLAIN, id: 'failing', path: '/failing' }), 
 async function stateOf({ entity }: Sample): Promise<Record<string, unknown>> {
   const { rows: tables } = await store.db.query<{ name: string }>(
     `SELECT table_name AS name FROM information_schema.columns
-     WHERE table_schema = 'public' AND column_name = 'entity_id' AND table_name <> 'idempotent_requests'`);
+     WHERE table_schema = 'public' AND column_name = 'entity_id' AND table_name <> 'idempotent_requests'`,
+  );
   const state: Record<string, unknown> = {
     files: (await Array.fromAsync(store.files.list('imports/'), ({ key }) => key)).toSorted(),
   };
   for (const { name } of tables) {
     const { rows } = await store.db.query<{ all: string | null }>(
-      `SELECT jsonb_agg(to_jsonb(t) ORDER BY to_jsonb(t)::text)::text AS all FROM ${name} t WHERE entity_id = $1`, [entity.id]);
-    state[name] = createHash('sha256').update(rows[0]!.all ?? '').digest('hex');
+      `SELECT jsonb_agg(to_jsonb(t) ORDER BY to_jsonb(t)::text)::text AS all FROM ${name} t WHERE entity_id = $1`,
+      [entity.id],
+    );
+    state[name] = createHash('sha256')
+      .update(rows[0]!.all ?? '')
+      .digest('hex');
   }
   return state;
 }

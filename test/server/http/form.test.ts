@@ -3,10 +3,29 @@ import { gather } from '../../../server/http/bodies.ts';
 import { cpuTime } from '../../harness/core/cpu-time.ts';
 
 test.each([
-  [[['a', '1'], ['b', '2']], { a: '1', b: '2' }],
-  [[['a', '1'], ['a', '2'], ['a[]', '3']], { a: ['1', '2', '3'] }],
+  [
+    [
+      ['a', '1'],
+      ['b', '2'],
+    ],
+    { a: '1', b: '2' },
+  ],
+  [
+    [
+      ['a', '1'],
+      ['a', '2'],
+      ['a[]', '3'],
+    ],
+    { a: ['1', '2', '3'] },
+  ],
   [[['a[]', '1']], { a: ['1'] }],
-  [[['a', ['1', '2']], ['a[]', '3']], { a: ['1', '2', '3'] }],
+  [
+    [
+      ['a', ['1', '2']],
+      ['a[]', '3'],
+    ],
+    { a: ['1', '2', '3'] },
+  ],
 ] as [[string, unknown][], object][])('pairs %j are gathered by name', (pairs, fields) => {
   expect(gather(pairs)).toEqual(fields);
 });

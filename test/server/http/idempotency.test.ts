@@ -16,7 +16,11 @@ import { useServer } from './use-server.ts';
 const { store, server, world } = useServer();
 
 const post = (key: string, path: string, options: CallOptions = {}): Promise<Answer> =>
-  server.call('POST', path, { token: world.token, ...options, headers: { 'idempotency-key': key, ...options.headers } });
+  server.call('POST', path, {
+    token: world.token,
+    ...options,
+    headers: { 'idempotency-key': key, ...options.headers },
+  });
 const define = (key: string, attribute: string, options: CallOptions = {}): Promise<Answer> =>
   post(key, '/api/customer_attributes', { body: bodyOf(attribute), ...options });
 const bodyOf = (key: string) => ({ sor_id: world.sor.identifier, key, value_type: 'String' });
@@ -25,7 +29,9 @@ const bodyOf = (key: string) => ({ sor_id: world.sor.identifier, key, value_type
 async function definitions(name: string): Promise<number> {
   const { rows } = await store.db.query<{ rows: number }>(
     `SELECT count(*) AS rows FROM audit_log l JOIN customer_attributes a ON a.identifier = l.subject
-     WHERE l.action = 'create' AND a.key = $1`, [name]);
+     WHERE l.action = 'create' AND a.key = $1`,
+    [name],
+  );
   return rows[0]!.rows;
 }
 
@@ -42,7 +48,8 @@ describe('a repeat under the same key', () => {
     expect(repeat.text).toBe(first.text);
     expect(first.headers['idempotency-replayed']).toBeUndefined();
     expect(repeat.headers['idempotency-replayed']).toBe('true');
-    for (const name of ['content-type', 'cache-control', 'vary']) expect(repeat.headers[name]).toBe(first.headers[name]);
+    for (const name of ['content-type', 'cache-control', 'vary'])
+      expect(repeat.headers[name]).toBe(first.headers[name]);
     expect(await definitions('again')).toBe(1);
   });
 
@@ -111,7 +118,10 @@ describe('a repeat under the same key', () => {
   test('whose reply held a secret is told what was created, and the secret is nowhere', async () => {
     const body = { name: 'Kept' };
     const first = await post('secret', '/api/system_of_records', { body });
-    const { identifier, api_keys: [apiKey] } = first.body.result;
+    const {
+      identifier,
+      api_keys: [apiKey],
+    } = first.body.result;
     rememberSecret(apiKey);
     const repeat = await post('secret', '/api/system_of_records', { body });
     expectConflict(repeat, 'its reply holds secrets and was not kept');
@@ -119,18 +129,24 @@ describe('a repeat under the same key', () => {
     const other = await post('secret', '/api/system_of_records', { body: { name: 'Other' } });
     expectConflict(other, 'Another request');
     expect(other.text).not.toContain(identifier);
-    const { rows } = await store.db.query<{ all: string }>('SELECT jsonb_agg(to_jsonb(r))::text AS all FROM idempotent_requests r');
+    const { rows } = await store.db.query<{ all: string }>(
+      'SELECT jsonb_agg(to_jsonb(r))::text AS all FROM idempotent_requests r',
+    );
     expect(rows[0]!.all).toContain(identifier);
     expect(rows[0]!.all).not.toContain(apiKey);
     const { rows: named } = await store.db.query(
-      `SELECT FROM systems_of_records WHERE entity_id = $1 AND name IN ('Kept', 'Other')`, [world.entity.id]);
+      `SELECT FROM systems_of_records WHERE entity_id = $1 AND name IN ('Kept', 'Other')`,
+      [world.entity.id],
+    );
     expect(named).toHaveLength(1);
   });
 });
 
 describe('a key', () => {
   test.each([
-    ['empty', ''], ['longer than 255 characters', 'k'.repeat(256)], ['of other characters than printable ASCII', 'cl\u00e9'],
+    ['empty', ''],
+    ['longer than 255 characters', 'k'.repeat(256)],
+    ['of other characters than printable ASCII', 'cl\u00e9'],
     ['with a tab within', 'a\tb'],
   ])('that is %s is refused by the name of the header', async (_how, key) => {
     const { status, body } = await define(key, 'never');
@@ -154,7 +170,11 @@ describe('a key', () => {
 
   test('of another user, or for another path, is another key', async () => {
     const another = await write(store.db, async (tx) => {
-      const { id } = await insertUser(tx, { email: 'second@example.com', passwordHash: '', preferedEntityId: world.entity.id });
+      const { id } = await insertUser(tx, {
+        email: 'second@example.com',
+        passwordHash: '',
+        preferedEntityId: world.entity.id,
+      });
       await insertMembership(tx, { userId: id, entityId: world.entity.id, rights: [...RIGHTS], admin: false });
       return insertToken(tx, id, world.entity.id, 1);
     });
@@ -177,9 +197,16 @@ describe('a key', () => {
 
   test('is free after 24 hours, and swept away then', async () => {
     const steps = sweepSteps({
-      ...store, log: { info() {}, warn() {}, error() {} }, temporal: undefined as never, boundary() {},
+      ...store,
+      log: { info() {}, warn() {}, error() {} },
+      temporal: undefined as never,
+      boundary() {},
     });
-    const { body: { result: { identifier } } } = await define('aged', 'aged');
+    const {
+      body: {
+        result: { identifier },
+      },
+    } = await define('aged', 'aged');
     const path = `/api/customer_attributes/${identifier}`;
     await passHours(23);
     await steps.deleteExpired();
@@ -200,9 +227,11 @@ describe('a request slower than its lease', () => {
     const held = await holdSor();
     const slow = define('slow', 'slow');
     await lockWaits(store);
-    await store.db.query(`UPDATE idempotent_requests SET leased_until = now() - interval '1 second' WHERE http_status IS NULL`);
+    await store.db.query(
+      `UPDATE idempotent_requests SET leased_until = now() - interval '1 second' WHERE http_status IS NULL`,
+    );
     const repeat = define('slow', 'slow');
-    await lockWaits(store, 2);               // the repeat behind it
+    await lockWaits(store, 2); // the repeat behind it
     await held.release();
     expectConflict(await slow, 'took over');
     const { status, text } = await repeat;
@@ -213,11 +242,14 @@ describe('a request slower than its lease', () => {
 
   test('whose process died leaves the key free after the lease, not before', async () => {
     const before = await define('died', 'died');
-    await store.db.query(
-      `UPDATE idempotent_requests SET http_status = NULL, reply = NULL WHERE reply = $1`, [before.text]);
+    await store.db.query(`UPDATE idempotent_requests SET http_status = NULL, reply = NULL WHERE reply = $1`, [
+      before.text,
+    ]);
     await store.db.query('DELETE FROM customer_attributes WHERE identifier = $1', [before.body.result.identifier]);
     expectConflict(await define('died', 'died'), 'still under way');
-    await store.db.query(`UPDATE idempotent_requests SET leased_until = now() - interval '1 second' WHERE http_status IS NULL`);
+    await store.db.query(
+      `UPDATE idempotent_requests SET leased_until = now() - interval '1 second' WHERE http_status IS NULL`,
+    );
     expect((await define('died', 'died')).status).toBe(200);
     expect(await definitions('died')).toBe(1);
   });
@@ -227,8 +259,14 @@ describe('an upload under a key', () => {
   const PATH = '/api/attribute_values/batch_import';
   const CSV = Buffer.from('user_id,attribute_key,value\nu1,plan,gold\n');
   const upload = (key: string, { sor, apiKey }: World, file = CSV, boundary = 'one'): Promise<Answer> => {
-    const form = webForm([['sor_id', sor.identifier], ['api_key', apiKey], ['file', file]]);
-    const body = Buffer.from(form.body.toString().replaceAll('millrace-test-boundary', boundary).replace('import.csv', `${boundary}.csv`));
+    const form = webForm([
+      ['sor_id', sor.identifier],
+      ['api_key', apiKey],
+      ['file', file],
+    ]);
+    const body = Buffer.from(
+      form.body.toString().replaceAll('millrace-test-boundary', boundary).replace('import.csv', `${boundary}.csv`),
+    );
     const headers = { 'content-type': `multipart/form-data; boundary=${boundary}`, 'idempotency-key': key };
     return server.call('POST', PATH, { body, headers });
   };
@@ -278,5 +316,7 @@ async function underWay(requests: number): Promise<boolean> {
 }
 
 async function passHours(hours: number): Promise<void> {
-  await store.db.query('UPDATE idempotent_requests SET received_at = received_at - make_interval(hours => $1)', [hours]);
+  await store.db.query('UPDATE idempotent_requests SET received_at = received_at - make_interval(hours => $1)', [
+    hours,
+  ]);
 }

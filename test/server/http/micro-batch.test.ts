@@ -26,10 +26,15 @@ it('a round that fails fails its own calls, and the next one is done', async () 
 it('what is of one subject is never in two rounds at once, and the rest does not wait for it', async () => {
   const open: { items: string[]; end(): void }[] = [];
   const done: string[] = [];
-  const work = microBatch(async (items: string[]) => {
-    await new Promise<void>((resolve) => { open.push({ items, end: resolve }); });
-    return items;
-  }, { rounds: 2, calls: 2, weight: 100, weigh: () => 1, subject: (item: string) => item[0] ?? null });
+  const work = microBatch(
+    async (items: string[]) => {
+      await new Promise<void>((resolve) => {
+        open.push({ items, end: resolve });
+      });
+      return items;
+    },
+    { rounds: 2, calls: 2, weight: 100, weigh: () => 1, subject: (item: string) => item[0] ?? null },
+  );
   const all = Promise.all(['a1', 'a2', 'a3', 'b1', 'a4'].map(async (item) => done.push(await work(item))));
   expect(open.map(({ items }) => items)).toEqual([['a1'], ['b1']]);
   open[1]!.end();

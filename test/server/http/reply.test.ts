@@ -28,10 +28,11 @@ const REPLIES: Record<string, (held: ReturnType<typeof heldRows<string[]>>) => P
 
 describe.each(Object.entries(REPLIES))('%s that is written as its rows come', (_, replyWith) => {
   it.each([
-    ['before its first piece is read, as for HEAD', 0], ['while it is read', 1],
+    ['before its first piece is read, as for HEAD', 0],
+    ['while it is read', 1],
   ])('gives back what its rows hold if it ends %s', async (_, pieces) => {
     const source = heldRows(['x'.repeat(100_000)]);
-    const { body } = await replyWith(source) as { body: Readable };
+    const { body } = (await replyWith(source)) as { body: Readable };
     expect(source.held.isHeld).toBe(true);
     const reading = body.iterator({ destroyOnReturn: false });
     for (let read = 0; read < pieces; read += 1) expect((await reading.next()).done).toBe(false);

@@ -8,7 +8,10 @@ import { tokenHash } from '../../../store/core/secrets.ts';
 import { rememberSecret } from '../../harness/core/people.ts';
 import type { World } from '../../harness/core/world.ts';
 
-/** An invitation of somebody without an account, and a link that resets the colleague's password; both as if they had been mailed. */
+/**
+ * An invitation of somebody without an account, and a link that resets the colleague's password; both as if they had
+ * been mailed.
+ */
 export type SampleLinks = { invitationId: string; invitedEmail: string; invitationToken: string; resetToken: string };
 
 export async function insertSampleLinks(tx: Tx, { entity, user }: World, colleague: User): Promise<SampleLinks> {

@@ -113,17 +113,37 @@ function fileCalls(path: string, call: (own: Sample) => Call): Record<string, (o
 function sampleFilters({ app, entity, sor, funnel, staticSegment }: Sample) {
   const period = { last_days: 30 };
   return {
-    operator: 'or', blocks: [{
-      operator: 'and', filters: [
-        { filter_on: 'attributes', sor_identifier: sor.identifier, attribute_key: 'plan', operator: 'is', values: ['gold'] },
-        { filter_on: 'devices', field: 'app_version', operator: 'at_least', values: ['2.10'] },
-        { operator: 'or', filters: [
-          { filter_on: 'events', app_id: app.identifier, log_type: 2, log_name: `Event of ${entity.identifier}`, count: 1, period },
-          { filter_on: 'segments', selection: 'any_of', segment_identifiers: [staticSegment], operator: 'is_in' },
-          { value: 'funnels', options: [{ funnel_identifier: funnel, step: 0, outcome: 'completed', period }] },
-        ] },
-      ],
-    }],
+    operator: 'or',
+    blocks: [
+      {
+        operator: 'and',
+        filters: [
+          {
+            filter_on: 'attributes',
+            sor_identifier: sor.identifier,
+            attribute_key: 'plan',
+            operator: 'is',
+            values: ['gold'],
+          },
+          { filter_on: 'devices', field: 'app_version', operator: 'at_least', values: ['2.10'] },
+          {
+            operator: 'or',
+            filters: [
+              {
+                filter_on: 'events',
+                app_id: app.identifier,
+                log_type: 2,
+                log_name: `Event of ${entity.identifier}`,
+                count: 1,
+                period,
+              },
+              { filter_on: 'segments', selection: 'any_of', segment_identifiers: [staticSegment], operator: 'is_in' },
+              { value: 'funnels', options: [{ funnel_identifier: funnel, step: 0, outcome: 'completed', period }] },
+            ],
+          },
+        ],
+      },
+    ],
   };
 }
 
@@ -140,35 +160,57 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   'GET /api/system_of_records': () => ({ query: { type: 'custom' } }),
   'GET /api/system_of_records/:sor_identifier': (own) => ({ params: { sor_identifier: own.sor.identifier } }),
   'POST /api/system_of_records': () => ({ body: { name: 'Another' } }),
-  'PUT /api/system_of_records/:sor_identifier': (own) => ({ params: { sor_identifier: own.sor.identifier }, body: { name: 'Renamed' } }),
+  'PUT /api/system_of_records/:sor_identifier': (own) => ({
+    params: { sor_identifier: own.sor.identifier },
+    body: { name: 'Renamed' },
+  }),
   'DELETE /api/system_of_records/:sor_identifier': (own) => ({ params: { sor_identifier: own.spareSorId } }),
   'PUT /api/system_of_records/:sor_identifier/disable': (own) => ({ params: { sor_identifier: own.sor.identifier } }),
   'PUT /api/system_of_records/:sor_identifier/enable': (own) => ({ params: { sor_identifier: own.sor.identifier } }),
-  'GET /api/system_of_records/:sor_identifier/notify_emails': (own) => ({ params: { sor_identifier: own.sor.identifier } }),
-  'PUT /api/system_of_records/:sor_identifier/notify_emails': (own) => ({
-    params: { sor_identifier: own.sor.identifier }, body: { notify_emails: ['data@example.com'] },
+  'GET /api/system_of_records/:sor_identifier/notify_emails': (own) => ({
+    params: { sor_identifier: own.sor.identifier },
   }),
-  'GET /api/customer_attributes/:ca_identifier': (own) => ({ params: { ca_identifier: own.attributes.plan!.identifier } }),
+  'PUT /api/system_of_records/:sor_identifier/notify_emails': (own) => ({
+    params: { sor_identifier: own.sor.identifier },
+    body: { notify_emails: ['data@example.com'] },
+  }),
+  'GET /api/customer_attributes/:ca_identifier': (own) => ({
+    params: { ca_identifier: own.attributes.plan!.identifier },
+  }),
   'POST /api/customer_attributes': (own) => ({
     body: { sor_id: own.sor.identifier, key: 'colour', label: 'Colour', value_type: 'String' },
   }),
   'PUT /api/customer_attributes/:ca_identifier': (own) => ({
-    params: { ca_identifier: own.attributes.plan!.identifier }, body: { label: 'Tariff', disabled: true },
+    params: { ca_identifier: own.attributes.plan!.identifier },
+    body: { label: 'Tariff', disabled: true },
   }),
-  'DELETE /api/customer_attributes/:ca_identifier': (own) => ({ params: { ca_identifier: own.attributes.plan!.identifier } }),
+  'DELETE /api/customer_attributes/:ca_identifier': (own) => ({
+    params: { ca_identifier: own.attributes.plan!.identifier },
+  }),
   'GET /api/attribute_values': (own) => ({
-    query: { sor_id: own.sor.identifier, customer_id: own.person, customer_type: 'user_id', with_validity_dates: 'true' },
+    query: {
+      sor_id: own.sor.identifier,
+      customer_id: own.person,
+      customer_type: 'user_id',
+      with_validity_dates: 'true',
+    },
   }),
   'GET /api/customer_attribute_values': (own) => ({
     query: { sor_id: own.sor.identifier, customer_id: own.person, customer_type: 'user_id' },
   }),
   'GET /api/customer_profiles': (own) => ({
     query: {
-      sor_identifiers: own.sor.identifier, attribute_keys: 'plan', customer_ids: own.person, customer_id_type: 'user_id',
+      sor_identifiers: own.sor.identifier,
+      attribute_keys: 'plan',
+      customer_ids: own.person,
+      customer_id_type: 'user_id',
       num_per_page: '10',
     },
   }),
-  'GET /api/customer_profiles/:customer_id': (own) => ({ params: { customer_id: own.person }, query: { customer_id_type: 'user_id' } }),
+  'GET /api/customer_profiles/:customer_id': (own) => ({
+    params: { customer_id: own.person },
+    query: { customer_id_type: 'user_id' },
+  }),
   'GET /api/attribute_values/template': (own) => ({ query: { sor_id: own.sor.identifier, api_key: own.apiKey } }),
   'POST /api/attribute_values/imports/:import_id/cancel': (own) => ({ params: { import_id: own.importId } }),
   'GET /api/attribute_values/imports/:import_id/errors.csv': (own) => ({ params: { import_id: own.importId } }),
@@ -180,12 +222,17 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   'GET /api/users/:user_id': (own) => ({ params: { user_id: own.colleague.uid } }),
   'POST /api/users': (own) => ({
     body: {
-      email: `new-${own.entity.id}@example.com`, first_name: 'Ada', last_name: 'Byron',
-      enable: { sor_manage: true }, admin: false, superadmin: false,
+      email: `new-${own.entity.id}@example.com`,
+      first_name: 'Ada',
+      last_name: 'Byron',
+      enable: { sor_manage: true },
+      admin: false,
+      superadmin: false,
     },
   }),
   'PUT /api/users/:user_id': (own) => ({
-    params: { user_id: own.colleague.uid }, body: { first_name: 'Ada', enable: { comments: true } },
+    params: { user_id: own.colleague.uid },
+    body: { first_name: 'Ada', enable: { comments: true } },
   }),
   'DELETE /api/users/:user_id': (own) => ({ params: { user_id: own.colleague.uid } }),
   'PUT /api/users/me/password': ({ password }) => ({ body: { password, new_password: `${password}, new` } }),
@@ -200,7 +247,8 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   'POST /api/password_resets/confirm': ({ links }) => ({ body: { token: links.resetToken, password: 'long enough' } }),
   'GET /invite/:token': ({ links }) => ({ params: { token: links.invitationToken } }),
   'POST /invite/:token': ({ links }) => ({
-    params: { token: links.invitationToken }, body: { password: 'long enough', first_name: 'Ada', last_name: '' },
+    params: { token: links.invitationToken },
+    body: { password: 'long enough', first_name: 'Ada', last_name: '' },
   }),
   'GET /reset': () => ({}),
   'POST /reset': ({ user }) => ({ body: { email: user.email } }),
@@ -214,23 +262,35 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   'POST /api/entities': () => ({
     body: { name: 'New', description: 'A new one', default_tz: 'Europe/Paris', data_retention_in_months: 12 },
   }),
-  'PUT /api/entities/:entity_id': (own) => ({ params: { entity_id: own.entity.identifier }, body: { name: 'Renamed' } }),
+  'PUT /api/entities/:entity_id': (own) => ({
+    params: { entity_id: own.entity.identifier },
+    body: { name: 'Renamed' },
+  }),
   'DELETE /api/entities/:entity_id': (own) => ({ params: { entity_id: own.emptyEntity.identifier } }),
   'GET /api/attention': () => ({}),
   'GET /api/audit_log': () => ({}),
   'GET /api/audit_log.csv': () => ({}),
   'GET /api/connectors': () => ({}),
   'GET /api/connections': () => ({}),
-  'POST /api/connections': (own) => ({ body: { name: 'Another', connector: 'postgres', settings: own.connection.settings } }),
+  'POST /api/connections': (own) => ({
+    body: { name: 'Another', connector: 'postgres', settings: own.connection.settings },
+  }),
   'GET /api/connections/:connection_id': (own) => ({ params: { connection_id: own.connection.identifier } }),
   'PUT /api/connections/:connection_id': (own) => ({
-    params: { connection_id: own.connection.identifier }, body: { name: 'Renamed', settings: own.connection.settings },
+    params: { connection_id: own.connection.identifier },
+    body: { name: 'Renamed', settings: own.connection.settings },
   }),
   'DELETE /api/connections/:connection_id': (own) => ({ params: { connection_id: own.spareConnectionId } }),
-  'POST /api/connections/check': (own) => ({ body: { connector: 'postgres', settings: own.connection.settings, as: 'source' } }),
-  'POST /api/connections/:connection_id/check': (own) => ({ params: { connection_id: own.connection.identifier }, body: { as: 'source' } }),
+  'POST /api/connections/check': (own) => ({
+    body: { connector: 'postgres', settings: own.connection.settings, as: 'source' },
+  }),
+  'POST /api/connections/:connection_id/check': (own) => ({
+    params: { connection_id: own.connection.identifier },
+    body: { as: 'source' },
+  }),
   'GET /api/connections/:connection_id/streams': (own) => ({
-    params: { connection_id: own.connection.identifier }, query: { as: 'source' },
+    params: { connection_id: own.connection.identifier },
+    query: { as: 'source' },
   }),
   'GET /api/apps': () => ({ query: { unwanted: 'true' } }),
   'GET /api/apps/:app_identifier': ({ apps }) => ({ params: { app_identifier: apps.appId } }),
@@ -240,7 +300,8 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   'GET /api/app_groups/:group_identifier': ({ apps }) => ({ params: { group_identifier: apps.groupId } }),
   'POST /api/app_groups': ({ apps }) => ({ body: { name: 'Another', apps: [apps.appId] } }),
   'PUT /api/app_groups/:group_identifier': ({ apps }) => ({
-    params: { group_identifier: apps.groupId }, body: { name: 'Renamed', apps: [apps.parentId] },
+    params: { group_identifier: apps.groupId },
+    body: { name: 'Renamed', apps: [apps.parentId] },
   }),
   'DELETE /api/app_groups/:group_identifier': ({ apps }) => ({ params: { group_identifier: apps.groupId } }),
   'GET /api/apps/:app_identifier/api_keys': ({ apps }) => ({ params: { app_identifier: apps.appId } }),
@@ -248,22 +309,44 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
     params: { app_identifier: apps.appId, key_identifier: apps.keyId },
   }),
   'POST /api/apps/:app_identifier/api_keys': ({ apps }) => ({
-    params: { app_identifier: apps.appId }, body: { api_key: `Another-key-of-${apps.appId}-1`, revoked: false },
+    params: { app_identifier: apps.appId },
+    body: { api_key: `Another-key-of-${apps.appId}-1`, revoked: false },
   }),
   'PUT /api/apps/:app_identifier/api_keys/:key_identifier': ({ apps }) => ({
-    params: { app_identifier: apps.appId, key_identifier: apps.keyId }, body: { api_key: `New-key-of-${apps.appId}-1`, revoked: true },
+    params: { app_identifier: apps.appId, key_identifier: apps.keyId },
+    body: { api_key: `New-key-of-${apps.appId}-1`, revoked: true },
   }),
-  ...Object.fromEntries(['batch', 'b', 'import'].map((name) => [`POST /v1/${name}`, ({ apps }: Sample): Call => ({
-    body: { writeKey: apps.apiKey, batch: [{ type: 'track', event: 'Tapped', messageId: 'sample', anonymousId: apps.deviceId }] },
-  })])),
-  ...Object.fromEntries([
-    'track', 't', 'identify', 'i', 'page', 'p', 'screen', 's', 'group', 'g', 'alias', 'a',
-  ].map((name) => [`POST /v1/${name}`, ({ apps, person }: Sample): Call => ({
-    body: { writeKey: apps.apiKey, event: 'Tapped', groupId: 'acme', previousId: apps.deviceId, userId: person, messageId: 'sample' },
-  })])),
+  ...Object.fromEntries(
+    ['batch', 'b', 'import'].map((name) => [
+      `POST /v1/${name}`,
+      ({ apps }: Sample): Call => ({
+        body: {
+          writeKey: apps.apiKey,
+          batch: [{ type: 'track', event: 'Tapped', messageId: 'sample', anonymousId: apps.deviceId }],
+        },
+      }),
+    ]),
+  ),
+  ...Object.fromEntries(
+    ['track', 't', 'identify', 'i', 'page', 'p', 'screen', 's', 'group', 'g', 'alias', 'a'].map((name) => [
+      `POST /v1/${name}`,
+      ({ apps, person }: Sample): Call => ({
+        body: {
+          writeKey: apps.apiKey,
+          event: 'Tapped',
+          groupId: 'acme',
+          previousId: apps.deviceId,
+          userId: person,
+          messageId: 'sample',
+        },
+      }),
+    ]),
+  ),
   'GET /v1/projects/:write_key/settings': ({ apps }) => ({ params: { write_key: apps.apiKey } }),
   'GET /v1/inapp': ({ apps }) => ({ query: { deviceId: apps.deviceId }, headers: basic(apps.apiKey) }),
-  'POST /v1/verify': ({ apps }) => ({ body: { writeKey: apps.apiKey, deviceId: apps.deviceId, userToken: apps.userToken } }),
+  'POST /v1/verify': ({ apps }) => ({
+    body: { writeKey: apps.apiKey, deviceId: apps.deviceId, userToken: apps.userToken },
+  }),
   'POST /v1/privacy': ({ apps }) => ({ body: { writeKey: apps.apiKey, type: 'access', deviceId: apps.deviceId } }),
   'GET /api/apps/:app_identifier/user_token_keys': ({ apps }) => ({ params: { app_identifier: apps.appId } }),
   'POST /api/apps/:app_identifier/user_token_keys': ({ apps }) => ({ params: { app_identifier: apps.appId } }),
@@ -271,14 +354,22 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
     params: { app_identifier: apps.appId, key_identifier: apps.tokenKeyId },
   }),
   'GET /api/apps/:app_identifier/privacy_requests': ({ apps }) => ({ params: { app_identifier: apps.appId } }),
-  'GET /api/apps/:app_identifier/live': ({ apps }) => ({ params: { app_identifier: apps.appId }, query: { after: '0' } }),
-  'GET /api/apps/:app_identifier/refused_calls': ({ apps }) => ({
-    params: { app_identifier: apps.appId }, query: { code: 'invalid', message_id: 'sample', per_page: '10' },
+  'GET /api/apps/:app_identifier/live': ({ apps }) => ({
+    params: { app_identifier: apps.appId },
+    query: { after: '0' },
   }),
-  'GET /api/apps/:app_identifier/ingestion': ({ apps }) => ({ params: { app_identifier: apps.appId }, query: { days: '30' } }),
+  'GET /api/apps/:app_identifier/refused_calls': ({ apps }) => ({
+    params: { app_identifier: apps.appId },
+    query: { code: 'invalid', message_id: 'sample', per_page: '10' },
+  }),
+  'GET /api/apps/:app_identifier/ingestion': ({ apps }) => ({
+    params: { app_identifier: apps.appId },
+    query: { days: '30' },
+  }),
   'GET /api/apps/:app_identifier/crashes': ({ apps }) => ({ params: { app_identifier: apps.appId } }),
-  'DELETE /api/apps/:app_identifier/crashes/:crash_identifier': (own) => (
-    { params: { ...ofApp(own).params, crash_identifier: own.crash } }),
+  'DELETE /api/apps/:app_identifier/crashes/:crash_identifier': (own) => ({
+    params: { ...ofApp(own).params, crash_identifier: own.crash },
+  }),
   'GET /api/syncs': () => ({}),
   'POST /api/syncs': (own) => ({ body: anotherSync(own) }),
   'POST /api/syncs/validate': (own) => ({ body: { ...anotherSync(own), sync_id: own.sync.identifier } }),
@@ -301,17 +392,22 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   'GET /api/syncs/:sync_id/runs/:run_id/errors.csv': (own) => ofRun(own, 'endedRunId'),
   'POST /api/attribute_values': (own) => ({
     body: {
-      sor: own.sor.identifier, api_key: own.apiKey,
+      sor: own.sor.identifier,
+      api_key: own.apiKey,
       customer_attribute_values: [{ attribute_key: 'plan', attribute_value: 'gold', customer_id: own.person }],
     },
   }),
   'GET /api/apps/:app_identifier/push_certificates': ofApp,
   'GET /api/apps/:app_identifier/push_certificates/:cert_identifier': ofCertificate,
   'POST /api/apps/:app_identifier/push_certificates': (own) => ({ ...ofApp(own), body: own.anotherCertificate }),
-  'PUT /api/apps/:app_identifier/push_certificates/:cert_identifier': (own) => ({ ...ofCertificate(own), body: { revoked: true } }),
+  'PUT /api/apps/:app_identifier/push_certificates/:cert_identifier': (own) => ({
+    ...ofCertificate(own),
+    body: { revoked: true },
+  }),
   'GET /api/apps/:app_identifier/push_providers/:platform': (own) => ofPlatform(own, 'web'),
   'PUT /api/apps/:app_identifier/push_providers/:platform': (own) => ({
-    ...ofPlatform(own, 'web'), body: { provider: 'web_push', settings: { subject: 'mailto:push@example.com' } },
+    ...ofPlatform(own, 'web'),
+    body: { provider: 'web_push', settings: { subject: 'mailto:push@example.com' } },
   }),
   'DELETE /api/apps/:app_identifier/push_providers/:platform': (own) => ofPlatform(own, 'web'),
   'POST /api/apps/:app_identifier/push_check': (own) => ({ ...ofApp(own), body: { platform: 'android' } }),
@@ -320,88 +416,156 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   'PUT /api/labels/:name': (own) => ({ params: { name: own.label }, body: { new_name: 'Renamed' } }),
   'DELETE /api/labels/:name': (own) => ({ params: { name: own.label } }),
   'GET /api/apps/:app_identifier/analytics/events': (own) => ({
-    ...ofApp(own), query: { sd: '1793491200', ed: '1793577600', only_current: 'true' },
+    ...ofApp(own),
+    query: { sd: '1793491200', ed: '1793577600', only_current: 'true' },
   }),
   'GET /api/crashes/:crash_identifier/occurrences': (own) => ({ params: { crash_identifier: own.crash } }),
-  ...fileCalls('/api/apps/:app_identifier/events_export', (own) => (
-    { ...ofApp(own), query: { fields: 'name', since_date: '2026-01-01', skip_email: 'true' } })),
-  ...fileCalls('/api/apps/:app_identifier/sessions_export', (own) => ({ ...ofApp(own), query: { langs: 'fr', skip_email: 'true' } })),
-  ...fileCalls('/api/apps/:app_identifier/devices_export', (own) => (
-    { ...ofApp(own), query: { segment_ids: own.segment, skip_email: 'true' } })),
-  ...fileCalls('/api/segments/:segment_identifier/devices_export', (own) => (
-    { params: { segment_identifier: own.segment }, query: { skip_email: 'true' } })),
-  ...fileCalls('/api/apps/:app_identifier/locations_export', (own) => ({ ...ofApp(own), query: { skip_email: 'true' } })),
-  ...fileCalls('/api/customer_profiles/export', (own) => (
-    { query: { sor_identifiers: own.sor.identifier, customer_ids: own.person, skip_email: 'true' } })),
-  ...fileCalls('/api/performance_export', (own) => ({ query: { apps: own.app.identifier, ...DAYS, skip_email: 'true' } })),
-  ...fileCalls('/api/apps/:app_identifier/analytics/download_metrics', (own) => (
-    { ...ofApp(own), query: { ...DAYS, skip_email: 'true' } })),
+  ...fileCalls('/api/apps/:app_identifier/events_export', (own) => ({
+    ...ofApp(own),
+    query: { fields: 'name', since_date: '2026-01-01', skip_email: 'true' },
+  })),
+  ...fileCalls('/api/apps/:app_identifier/sessions_export', (own) => ({
+    ...ofApp(own),
+    query: { langs: 'fr', skip_email: 'true' },
+  })),
+  ...fileCalls('/api/apps/:app_identifier/devices_export', (own) => ({
+    ...ofApp(own),
+    query: { segment_ids: own.segment, skip_email: 'true' },
+  })),
+  ...fileCalls('/api/segments/:segment_identifier/devices_export', (own) => ({
+    params: { segment_identifier: own.segment },
+    query: { skip_email: 'true' },
+  })),
+  ...fileCalls('/api/apps/:app_identifier/locations_export', (own) => ({
+    ...ofApp(own),
+    query: { skip_email: 'true' },
+  })),
+  ...fileCalls('/api/customer_profiles/export', (own) => ({
+    query: { sor_identifiers: own.sor.identifier, customer_ids: own.person, skip_email: 'true' },
+  })),
+  ...fileCalls('/api/performance_export', (own) => ({
+    query: { apps: own.app.identifier, ...DAYS, skip_email: 'true' },
+  })),
+  ...fileCalls('/api/apps/:app_identifier/analytics/download_metrics', (own) => ({
+    ...ofApp(own),
+    query: { ...DAYS, skip_email: 'true' },
+  })),
   ...fileCalls('/api/events_export', (own) => ({ query: { app: own.app.identifier, ...DAYS, skip_email: 'true' } })),
-  ...fileCalls('/api/event_details_export', (own) => (
-    { query: { app: own.app.identifier, event_id: own.eventId, ...DAYS, skip_email: 'true' } })),
-  ...fileCalls('/api/crashes/:crash_identifier/export_occurrences', (own) => (
-    { params: { crash_identifier: own.crash }, query: { id: own.crash, date: '2026-11-05', skip_email: 'true' } })),
-  'GET /api/files/:file_identifier': ({ file }) => ({ params: { file_identifier: file.identifier }, query: { token: file.token } }),
+  ...fileCalls('/api/event_details_export', (own) => ({
+    query: { app: own.app.identifier, event_id: own.eventId, ...DAYS, skip_email: 'true' },
+  })),
+  ...fileCalls('/api/crashes/:crash_identifier/export_occurrences', (own) => ({
+    params: { crash_identifier: own.crash },
+    query: { id: own.crash, date: '2026-11-05', skip_email: 'true' },
+  })),
+  'GET /api/files/:file_identifier': ({ file }) => ({
+    params: { file_identifier: file.identifier },
+    query: { token: file.token },
+  }),
   'GET /api/funnels': (own) => ({ query: { apps: own.app.identifier } }),
   'GET /api/funnels/:identifier': (own) => ({ params: { identifier: own.funnel } }),
   'GET /api/funnels/:identifier/stats': (own) => ({
     params: { identifier: own.funnel },
     query: {
-      app_id: own.app.identifier, from: '2026-11-01', till: '2026-11-30', mode: 'accurate', aliases: 'true', breakdown: 'detail.product',
+      app_id: own.app.identifier,
+      from: '2026-11-01',
+      till: '2026-11-30',
+      mode: 'accurate',
+      aliases: 'true',
+      breakdown: 'detail.product',
     },
   }),
   'GET /api/campaigns': ({ app }) => ({ query: { app_ids: app.identifier, order: 'status', status: 'draft,ongoing' } }),
-  ...fileCalls('/api/campaigns/list_export', ({ app }) => (
-    { query: { app_ids: app.identifier, order: 'status', status: 'draft,ongoing', skip_email: 'true' } })),
+  ...fileCalls('/api/campaigns/list_export', ({ app }) => ({
+    query: { app_ids: app.identifier, order: 'status', status: 'draft,ongoing', skip_email: 'true' },
+  })),
   'GET /api/apps_campaign_logs': ({ app }) => ({
     query: {
-      apps: app.identifier, from: new Date(Date.now() - 86_400_000).toISOString(), till: new Date(Date.now() - 1_000).toISOString(),
+      apps: app.identifier,
+      from: new Date(Date.now() - 86_400_000).toISOString(),
+      till: new Date(Date.now() - 1_000).toISOString(),
     },
   }),
   'POST /api/campaign': (own) => ({
     body: campaignBody(own.app.identifier, {
-      type: 'classic', filters: sampleFilters(own),
-      variants: [{ name: 'A', share: 50 }, { name: 'B', share: 50, params: { push_title: 'B' } }],
+      type: 'classic',
+      filters: sampleFilters(own),
+      variants: [
+        { name: 'A', share: 50 },
+        { name: 'B', share: 50, params: { push_title: 'B' } },
+      ],
     }),
   }),
   'POST /api/campaign/:campaign_identifier/duplicate': ({ campaigns }) => ({
-    params: { campaign_identifier: campaigns.ongoing }, body: { name: 'Another parcel' },
+    params: { campaign_identifier: campaigns.ongoing },
+    body: { name: 'Another parcel' },
   }),
   'GET /api/campaign/:campaign_identifier': ({ campaigns }) => ({ params: { campaign_identifier: campaigns.draft } }),
   'PUT /api/campaign/:campaign_identifier': ({ app, campaigns }) => ({
-    params: { campaign_identifier: campaigns.draft }, body: campaignBody(app.identifier),
+    params: { campaign_identifier: campaigns.draft },
+    body: campaignBody(app.identifier),
   }),
-  'DELETE /api/campaign/:campaign_identifier': ({ campaigns }) => ({ params: { campaign_identifier: campaigns.draft } }),
-  'PUT /api/campaign/:campaign_identifier/launch': ({ campaigns }) => ({ params: { campaign_identifier: campaigns.draft } }),
-  'PUT /api/campaign/:campaign_identifier/cancel': ({ campaigns }) => ({ params: { campaign_identifier: campaigns.ongoing } }),
-  ...Object.fromEntries(['transac', 'transac_push'].map((name) => [`POST /api/${name}`, ({ campaigns, person }: Sample): Call => ({
-    body: {
-      campaignKey: [campaigns.ongoing], sendAt: '2027-01-31T09:00:00Z', requestKey: 'parcel 1',
-      messages: [{ user: person, templateVars: { parcel: '17' } }],
-    },
-  })])),
+  'DELETE /api/campaign/:campaign_identifier': ({ campaigns }) => ({
+    params: { campaign_identifier: campaigns.draft },
+  }),
+  'PUT /api/campaign/:campaign_identifier/launch': ({ campaigns }) => ({
+    params: { campaign_identifier: campaigns.draft },
+  }),
+  'PUT /api/campaign/:campaign_identifier/cancel': ({ campaigns }) => ({
+    params: { campaign_identifier: campaigns.ongoing },
+  }),
+  ...Object.fromEntries(
+    ['transac', 'transac_push'].map((name) => [
+      `POST /api/${name}`,
+      ({ campaigns, person }: Sample): Call => ({
+        body: {
+          campaignKey: [campaigns.ongoing],
+          sendAt: '2027-01-31T09:00:00Z',
+          requestKey: 'parcel 1',
+          messages: [{ user: person, templateVars: { parcel: '17' } }],
+        },
+      }),
+    ]),
+  ),
   'GET /api/transac/:request_id': ({ sent }) => ({ params: { request_id: sent.requestId } }),
   'POST /api/campaign/:campaign_identifier/test': ({ campaigns, seen }) => ({
-    params: { campaign_identifier: campaigns.draft }, body: { users: [seen.userId], templateVars: { parcel: '17' } },
+    params: { campaign_identifier: campaigns.draft },
+    body: { users: [seen.userId], templateVars: { parcel: '17' } },
   }),
   'GET /api/campaign_tests/:request_id': ({ sent }) => ({ params: { request_id: sent.testId } }),
   'DELETE /api/transac/:request_id': ({ sent }) => ({ params: { request_id: sent.requestId } }),
   'GET /api/transac/:campaign_key/reports': ({ campaigns, sent }) => ({
-    params: { campaign_key: campaigns.ongoing }, query: { requestId: sent.requestId, page: '1', page_size: '100' },
+    params: { campaign_key: campaigns.ongoing },
+    query: { requestId: sent.requestId, page: '1', page_size: '100' },
   }),
   'GET /api/campaigns/:identifier/why': ({ campaigns, seen }) => ({
-    params: { identifier: campaigns.ongoing }, query: { user: seen.userId },
+    params: { identifier: campaigns.ongoing },
+    query: { user: seen.userId },
   }),
-  'GET /api/campaigns/:identifier/plan': ({ campaigns }) => ({ params: { identifier: campaigns.classic }, query: { limit: '5' } }),
+  'GET /api/campaigns/:identifier/plan': ({ campaigns }) => ({
+    params: { identifier: campaigns.classic },
+    query: { limit: '5' },
+  }),
   'POST /api/funnels': (own) => ({
-    body: { name: 'Sale', description: 'From view to order', max_duration: 3600, steps: sampleSteps(own), labels: [own.label] },
+    body: {
+      name: 'Sale',
+      description: 'From view to order',
+      max_duration: 3600,
+      steps: sampleSteps(own),
+      labels: [own.label],
+    },
   }),
   'PUT /api/funnels/:identifier': (own) => ({ params: { identifier: own.funnel }, body: { labels: [own.label] } }),
   'PUT /api/funnels/:identifier/archive': (own) => ({ params: { identifier: own.funnel } }),
   'PUT /api/funnels/:identifier/restore': (own) => ({ params: { identifier: own.funnel } }),
   'POST /api/funnels/quick_stats': (own) => ({
     query: {
-      app_id: own.app.identifier, from: '2026-11-01', till: '2026-11-30', mode: 'accurate', aliases: 'true', breakdown: 'detail.product',
+      app_id: own.app.identifier,
+      from: '2026-11-01',
+      till: '2026-11-30',
+      mode: 'accurate',
+      aliases: 'true',
+      breakdown: 'detail.product',
     },
     body: { funnel: { max_duration: 60.5, steps: sampleSteps(own), exclusions: [] } },
   }),
@@ -413,37 +577,54 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   'GET /api/segments/:identifier': (own) => ({ params: { identifier: own.segment } }),
   'POST /api/segments': (own) => ({
     body: {
-      name: 'Buyers', app: own.app.identifier, description: 'Twice', filters: sampleFilters(own), static: false, labels: [own.label],
+      name: 'Buyers',
+      app: own.app.identifier,
+      description: 'Twice',
+      filters: sampleFilters(own),
+      static: false,
+      labels: [own.label],
     },
   }),
   'PUT /api/segments/:identifier': (own) => ({
-    params: { identifier: own.segment }, body: { name: 'Loyal', description: 'Twice', filters: sampleFilters(own), labels: [own.label] },
+    params: { identifier: own.segment },
+    body: { name: 'Loyal', description: 'Twice', filters: sampleFilters(own), labels: [own.label] },
   }),
   'DELETE /api/segments/:identifier': (own) => ({ params: { identifier: own.segment } }),
   'POST /api/segments/preview': (own) => ({ body: { app: own.app.identifier, filters: sampleFilters(own) } }),
   'POST /api/segments/:identifier/people': (own) => ({
-    params: { identifier: own.staticSegment }, body: { ids: [own.seen.deviceId], customer_id_type: 'device_id' },
+    params: { identifier: own.staticSegment },
+    body: { ids: [own.seen.deviceId], customer_id_type: 'device_id' },
   }),
   'DELETE /api/segments/:identifier/people': (own) => ({
-    params: { identifier: own.staticSegment }, body: { ids: [own.seen.userId], customer_id_type: 'user_id' },
+    params: { identifier: own.staticSegment },
+    body: { ids: [own.seen.userId], customer_id_type: 'user_id' },
   }),
   'GET /api/apps/:app_identifier/event_definitions': ofApp,
   'GET /api/apps/:app_identifier/events': (own) => ({
-    ...ofApp(own), query: { fields: 'name', since_date: '2026-01-01', segment_ids: own.segment },
+    ...ofApp(own),
+    query: { fields: 'name', since_date: '2026-01-01', segment_ids: own.segment },
   }),
   'GET /api/apps/:app_identifier/devices/:device_identifier/events': (own) => ({
     params: { ...ofApp(own).params, device_identifier: own.seen.deviceId },
   }),
   'GET /api/apps/:app_identifier/devices': (own) => ({ ...ofApp(own), query: { updated_since: '2026-01-01' } }),
   'GET /api/apps/:app_identifier/devices/:device_identifier': (own) => ({
-    params: { ...ofApp(own).params, device_identifier: own.seen.deviceId }, query: { fields: 'users:user_id' },
+    params: { ...ofApp(own).params, device_identifier: own.seen.deviceId },
+    query: { fields: 'users:user_id' },
   }),
   'GET /api/segments/:segment_identifier/devices': (own) => ({
-    params: { segment_identifier: own.segment }, query: { fields: 'segments:name,segments:description' },
+    params: { segment_identifier: own.segment },
+    query: { fields: 'segments:name,segments:description' },
   }),
-  'GET /api/users/:user_id/events': ({ seen }) => ({ params: { user_id: seen.userId }, query: { group: 'true', fields: 'name' } }),
+  'GET /api/users/:user_id/events': ({ seen }) => ({
+    params: { user_id: seen.userId },
+    query: { group: 'true', fields: 'name' },
+  }),
   'GET /api/apps/:app_identifier/sessions': (own) => ({ ...ofApp(own), query: { per_page: '1' } }),
-  'GET /api/apps/:app_identifier/locations': (own) => ({ ...ofApp(own), query: { latitude: '48.85', longitude: '2.35' } }),
+  'GET /api/apps/:app_identifier/locations': (own) => ({
+    ...ofApp(own),
+    query: { latitude: '48.85', longitude: '2.35' },
+  }),
   'PUT /api/apps/:app_identifier/event_definitions/:event_id': (own) => ({
     params: { app_identifier: own.app.identifier, event_id: own.eventId },
     body: { display_name: 'Bought', goal: true, labels: ['Checkout', own.label] },
@@ -462,15 +643,19 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   'PUT /api/data_exporters/:exporter_id/deactivate': ofExporter,
   'POST /api/data_exporters/:exporter_id/check': ofExporter,
   'GET /api/data_exporters/:exporter_id/policy': ofExporter,
-  'GET /api/data_exporters/:exporter_id/exports/:export_identifier': (own) =>
-    ({ params: { ...ofExporter(own).params, export_identifier: own.exporter.exportId } }),
+  'GET /api/data_exporters/:exporter_id/exports/:export_identifier': (own) => ({
+    params: { ...ofExporter(own).params, export_identifier: own.exporter.exportId },
+  }),
   'GET /api/data_exporters/:exporter_id/runs': ofExporter,
   'POST /api/data_exporters/:exporter_id/runs': ofExporter,
   'GET /api/data_exporters/:exporter_id/runs/:run_id': (own) => ofExportRun(own, 'endedRunId'),
   'GET /api/export_runs/:run_id': (own) => ({ params: { run_id: own.exporter.endedRunId } }),
   'POST /api/data_exporters/:exporter_id/runs/:run_id/cancel': (own) => ofExportRun(own, 'waitingRunId'),
   'POST /api/data_exporters/:exporter_id/runs/:run_id/rerun': (own) => ofExportRun(own, 'endedRunId'),
-  'POST /api/data_exporters/:exporter_id/backfills': (own) => ({ ...ofExporter(own), body: { from: '2026-01-01', to: '2026-01-31' } }),
+  'POST /api/data_exporters/:exporter_id/backfills': (own) => ({
+    ...ofExporter(own),
+    body: { from: '2026-01-01', to: '2026-01-31' },
+  }),
   'GET /api/attribute_values/feeds/:request_id': (own) => ({ params: { request_id: own.requestId } }),
   'GET /api/gdpr/requests/:request_id/receipt': (own) => ({ params: { request_id: own.gdpr.receiptedId } }),
   'GET /api/gdpr/receipts': (own) => ({ query: { user_id: own.person } }),
@@ -479,7 +664,11 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   'POST /api/gdpr/delete_user_data': (own) => ({ body: { users: [own.person], skip_email: true } }),
   'GET /api/gdpr_request/delete': (own) => ({ query: { request_id: own.gdpr.deletionId } }),
   'GET /api/gdpr/latest_requests': (own) => ({
-    query: { users: own.person, request_types: 'access,delete', modified_since: new Date(Date.now() - 86_400_000).toISOString() },
+    query: {
+      users: own.person,
+      request_types: 'access,delete',
+      modified_since: new Date(Date.now() - 86_400_000).toISOString(),
+    },
   }),
   'GET /api/gdpr/requests': () => ({}),
   'GET /api/gdpr/downloads/:request_id/:ordinal/:signature': ({ gdpr: { archiveId, signature } }) => ({
@@ -489,13 +678,16 @@ export const goodCalls: Record<string, (own: Sample) => Call> = {
   'POST /api/gdpr/requests/:request_id/approve': ({ asked }) => ({ params: { request_id: asked.requestId } }),
   'POST /api/gdpr/requests/:request_id/decline': ({ asked }) => ({ params: { request_id: asked.requestId } }),
   'GET /api/gdpr/holds': ({ person }) => ({ query: { user_id: person } }),
-  'POST /api/gdpr/holds': () => ({ body: { user_id: personId(1), kind: 'restriction', reason: 'a dispute over what is stored' } }),
+  'POST /api/gdpr/holds': () => ({
+    body: { user_id: personId(1), kind: 'restriction', reason: 'a dispute over what is stored' },
+  }),
   'DELETE /api/gdpr/holds/:hold_id': ({ asked }) => ({ params: { hold_id: asked.holdId } }),
   'GET /api/gdpr/identifiers': ({ person }) => ({ query: { user_id: person } }),
   'GET /api/gdpr/requests/:request_id/identifiers': ({ asked }) => ({ params: { request_id: asked.requestId } }),
   'GET /api/gdpr/aliases': ({ asked }) => ({ query: { user_id: asked.later } }),
-  'PUT /api/gdpr/aliases': ({ asked: { earlier, later } }) => (
-    { body: { previous_id: earlier, user_id: later, decision: 'confirmed' } }),
+  'PUT /api/gdpr/aliases': ({ asked: { earlier, later } }) => ({
+    body: { previous_id: earlier, user_id: later, decision: 'confirmed' },
+  }),
   'POST /api/gdpr/readmit': ({ asked, apps }) => ({ body: { users: [asked.erased], devices: [apps.deviceId] } }),
   ...walletCalls(),
 };
@@ -524,9 +716,16 @@ function ofExportRun({ exporter }: Sample, run: 'endedRunId' | 'waitingRunId'): 
 function walletCalls(): Record<string, (own: Sample) => Call> {
   const path = '/api/apps/:app_identifier/data_wallet';
   const app = ({ wallet }: Sample) => ({ app_identifier: wallet.appId });
-  const languages = (own: Sample) => ({ params: app(own), body: { languages: [{ identifier: 'fr' }, { identifier: 'en' }] } });
+  const languages = (own: Sample) => ({
+    params: app(own),
+    body: { languages: [{ identifier: 'fr' }, { identifier: 'en' }] },
+  });
   const part = (
-    name: string, param: string, body: Call['body'], identifier: keyof SampleWallet, unused = identifier,
+    name: string,
+    param: string,
+    body: Call['body'],
+    identifier: keyof SampleWallet,
+    unused = identifier,
   ): Record<string, (own: Sample) => Call> => {
     const one = (own: Sample) => ({ ...app(own), [param]: own.wallet[identifier] });
     return {
@@ -545,12 +744,29 @@ function walletCalls(): Record<string, (own: Sample) => Call> {
     [`PUT ${path}/settings`]: languages,
     [`PATCH ${path}/settings`]: languages,
     ...part('legal_texts', 'legal_text_identifier', { ...says, text: { en: 'Text' } }, 'legalTextId'),
-    ...part('categories', 'category_identifier', { ...says, description: { en: 'What it is' } }, 'categoryId', 'spareCategoryId'),
-    ...part('recipients', 'recipient_identifier',
-      { technical_name: 'another', display_name: 'Another', data_elements: [element] }, 'recipientId'),
-    ...part('purposes', 'purpose_identifier', {
-      ...says, description: { en: 'What for' }, data_elements: [{ technical_name: 'basket', recipient: { technical_name: 'crm' } }],
-    }, 'purposeId'),
+    ...part(
+      'categories',
+      'category_identifier',
+      { ...says, description: { en: 'What it is' } },
+      'categoryId',
+      'spareCategoryId',
+    ),
+    ...part(
+      'recipients',
+      'recipient_identifier',
+      { technical_name: 'another', display_name: 'Another', data_elements: [element] },
+      'recipientId',
+    ),
+    ...part(
+      'purposes',
+      'purpose_identifier',
+      {
+        ...says,
+        description: { en: 'What for' },
+        data_elements: [{ technical_name: 'basket', recipient: { technical_name: 'crm' } }],
+      },
+      'purposeId',
+    ),
   };
 }
 
@@ -572,7 +788,11 @@ export type SampleOptions = { rights?: readonly []; admin?: boolean; isSuper?: b
  * The enabled SoR that most calls want, or the disabled one that `enable` needs. The user is an admin with every right,
  * and a superadmin where the route needs one.
  */
-export async function makeSample(store: TestStore, route: Route, { isSuper = true, ...options }: SampleOptions = {}): Promise<Sample> {
+export async function makeSample(
+  store: TestStore,
+  route: Route,
+  { isSuper = true, ...options }: SampleOptions = {},
+): Promise<Sample> {
   const world = await makeWorld(store, options);
   const { db, secrets } = store;
   const { entity, sor, user } = world;
@@ -582,20 +802,41 @@ export async function makeSample(store: TestStore, route: Route, { isSuper = tru
   const made = await write(db, async (tx) => {
     const { id: attributeId } = world.attributes.plan!;
     const key = { customerType: 'user_id', customerId: person } as const;
-    await mergeAttributeValues(tx, secrets, entity.id, sor.id, prepareChanges([
-      { kind: 'value', line: 1, attributeId, ...key, valueType: 'String', value: `plan of ${entity.identifier}` },
-    ]));
+    await mergeAttributeValues(
+      tx,
+      secrets,
+      entity.id,
+      sor.id,
+      prepareChanges([
+        { kind: 'value', line: 1, attributeId, ...key, valueType: 'String', value: `plan of ${entity.identifier}` },
+      ]),
+    );
     const job = await insertUpload(tx, store, world);
-    await insertImportErrors(tx, entity.id, job.id, [{
-      line: 2, errorType: 'INVALID_VALUE', outcome: 'failed', stage: 'validation', message: 'is no number', customerId: person,
-      attributeKey: 'score', raw: `${person},score,many`, originalLine: null, customerHash: null,
-    }]);
+    await insertImportErrors(tx, entity.id, job.id, [
+      {
+        line: 2,
+        errorType: 'INVALID_VALUE',
+        outcome: 'failed',
+        stage: 'validation',
+        message: 'is no number',
+        customerId: person,
+        attributeKey: 'score',
+        raw: `${person},score,many`,
+        originalLine: null,
+        customerHash: null,
+      },
+    ]);
     const requestId = await insertFeedRequest(tx, entity.id, { sorId: sor.id, version: 3, valuesIn: 0, body: '[]' });
     return { importId: job.identifier, requestId };
   });
-  if (route.role === 'superadmin' && isSuper) await db.query('UPDATE users SET superadmin = true WHERE id = $1', [user.id]);
-  if (route.path.endsWith('/enable')) await db.query('UPDATE systems_of_records SET disabled = true WHERE id = $1', [sor.id]);
-  const others = { ...await insertOthers(store, world, person), ...await insertBesideApps(store, world, route.path) };
+  if (route.role === 'superadmin' && isSuper)
+    await db.query('UPDATE users SET superadmin = true WHERE id = $1', [user.id]);
+  if (route.path.endsWith('/enable'))
+    await db.query('UPDATE systems_of_records SET disabled = true WHERE id = $1', [sor.id]);
+  const others = {
+    ...(await insertOthers(store, world, person)),
+    ...(await insertBesideApps(store, world, route.path)),
+  };
   return { ...world, ...made, person, password, ...others };
 }
 
@@ -612,10 +853,29 @@ export function untouchedSamples(): (store: TestStore, route: Route, options?: S
 
 /** An app, and what is kept beside it. */
 async function insertBesideApps(
-  { db, files, secrets }: TestStore, world: World, path: string,
-): Promise<Pick<Sample,
-  'app' | 'certificateId' | 'anotherCertificate' | 'label' | 'funnel' | 'segment' | 'staticSegment' | 'campaigns' | 'sent' | 'crash'
-  | 'file' | 'eventId' | 'exporter' | 'asked' | 'seen'>> {
+  { db, files, secrets }: TestStore,
+  world: World,
+  path: string,
+): Promise<
+  Pick<
+    Sample,
+    | 'app'
+    | 'certificateId'
+    | 'anotherCertificate'
+    | 'label'
+    | 'funnel'
+    | 'segment'
+    | 'staticSegment'
+    | 'campaigns'
+    | 'sent'
+    | 'crash'
+    | 'file'
+    | 'eventId'
+    | 'exporter'
+    | 'asked'
+    | 'seen'
+  >
+> {
   const { entity } = world;
   await ensureSampleMonths(db);
   const [certificate, anotherCertificate] = [await sampleCertificate(0), await sampleCertificate(1)];
@@ -628,47 +888,99 @@ async function insertBesideApps(
     await insertEventDefinitions(tx, entity.id, app.id, [{ logType: 2, name: `Event of ${entity.identifier}` }]);
     const [{ id } = { id: 0 }] = await listEventDefinitions(tx, entity.id, app.id, { offset: 0, limit: 1 });
     const { identifier: funnel } = (await insertFunnel(tx, entity.id, {
-      name: 'Funnel', description: null, maxDuration: 60, appIds: [app.id], createdBy: world.user.id,
+      name: 'Funnel',
+      description: null,
+      maxDuration: 60,
+      appIds: [app.id],
+      createdBy: world.user.id,
       steps: [{ match_name: [{ app_id: app.identifier, log_type: 2, log_name: `Event of ${entity.identifier}` }] }],
     }))!;
     const newSegment = { appId: app.id, description: null, createdBy: world.user.id };
     const { identifier: segment } = (await insertSegment(tx, entity.id, {
-      ...newSegment, name: 'Everybody', filters: { operator: 'and', blocks: [] },
+      ...newSegment,
+      name: 'Everybody',
+      filters: { operator: 'and', blocks: [] },
     }))!;
-    const { identifier: staticSegment } = (await insertSegment(tx, entity.id, { ...newSegment, name: 'Static', filters: null }))!;
+    const { identifier: staticSegment } = (await insertSegment(tx, entity.id, {
+      ...newSegment,
+      name: 'Static',
+      filters: null,
+    }))!;
     await tx.query('UPDATE segments SET snapshot_at = now() WHERE entity_id = $1', [entity.id]);
     const campaigns = await insertSampleCampaigns(tx, entity.id, app.id, world.user.id);
     const exporter = await insertSampleExporter(tx, secrets, world, path, app.id);
     const asked = await insertSampleDeviceRequest(tx, secrets, entity.id, { appId: app.id, userId: world.user.id });
     const seen = { deviceId: `device of ${entity.identifier}`, userId: `user of ${entity.identifier}` };
     await sampleActivity(tx, entity.id, { appId: app.id, ...seen });
-    const sent = await insertSampleSend(tx, entity.id, { appId: app.id, campaignIdentifier: campaigns.ongoing, ...seen });
-    const { rows: [crash] } = await tx.query<{ identifier: string }>('SELECT identifier FROM crashes WHERE entity_id = $1', [entity.id]);
+    const sent = await insertSampleSend(tx, entity.id, {
+      appId: app.id,
+      campaignIdentifier: campaigns.ongoing,
+      ...seen,
+    });
+    const {
+      rows: [crash],
+    } = await tx.query<{ identifier: string }>('SELECT identifier FROM crashes WHERE entity_id = $1', [entity.id]);
     const { identifier } = await findOrInsertFileJob(tx, secrets, entity.id, {
-      kind: 'events', format: 'csv', query: ALL_EVENTS, email: null, createdBy: world.user.id,
+      kind: 'events',
+      format: 'csv',
+      query: ALL_EVENTS,
+      email: null,
+      createdBy: world.user.id,
     });
     const key = `files/${identifier}/0.csv`;
     await files.put(key, asBytes('event_id,name\r\n'));
     await tx.query(
       `UPDATE file_jobs SET state = 'finished', ended_at = now(), first_ended_at = now(),
-      file_key = $2, file_bytes = 15 WHERE identifier = $1`, [identifier, key]);
-    const file = { identifier, token: new URL(fileUrl('http://millrace.test', secrets, identifier)).searchParams.get('token')! };
+      file_key = $2, file_bytes = 15 WHERE identifier = $1`,
+      [identifier, key],
+    );
+    const file = {
+      identifier,
+      token: new URL(fileUrl('http://millrace.test', secrets, identifier)).searchParams.get('token')!,
+    };
     const seenToo = { crash: crash!.identifier, eventId: String(id) };
-    const made = { certificateId, anotherCertificate, label, funnel, segment, staticSegment, campaigns, sent, ...seenToo };
+    const made = {
+      certificateId,
+      anotherCertificate,
+      label,
+      funnel,
+      segment,
+      staticSegment,
+      campaigns,
+      sent,
+      ...seenToo,
+    };
     return { app, ...made, file, exporter, asked, seen };
   });
 }
 
 async function insertOthers(
-  { db, files, secrets, url }: TestStore, world: World, person: string,
-): Promise<Pick<
-  Sample,
-  'colleague' | 'links' | 'serviceTokenId' | 'connection' | 'spareConnectionId' | 'spareSorId' | 'sync' | 'apps' | 'wallet' | 'gdpr'
-  | 'emptyEntity'
->> {
+  { db, files, secrets, url }: TestStore,
+  world: World,
+  person: string,
+): Promise<
+  Pick<
+    Sample,
+    | 'colleague'
+    | 'links'
+    | 'serviceTokenId'
+    | 'connection'
+    | 'spareConnectionId'
+    | 'spareSorId'
+    | 'sync'
+    | 'apps'
+    | 'wallet'
+    | 'gdpr'
+    | 'emptyEntity'
+  >
+> {
   const { entity, user } = world;
   return write(db, async (tx) => {
-    const colleague = await insertUser(tx, { email: `colleague-of-${user.email}`, passwordHash: '', preferedEntityId: entity.id });
+    const colleague = await insertUser(tx, {
+      email: `colleague-of-${user.email}`,
+      passwordHash: '',
+      preferedEntityId: entity.id,
+    });
     await insertMembership(tx, { userId: colleague.id, entityId: entity.id, rights: ['sor_manage'], admin: false });
     const expiresAt = new Date(Date.now() + 60_000);
     const asked = { name: 'Load', rights: ['sor_manage'], createdBy: user.id, expiresAt } as const;
@@ -686,8 +998,8 @@ async function insertOthers(
     const apps = await insertSampleApps(tx, secrets, entity.id);
     const wallet = await insertSampleWallet(tx, entity.id);
     const gdpr = {
-      ...await insertSampleGdpr(tx, secrets, world, person),
-      ...await insertSampleArchive(tx, { files, secrets }, world, person),
+      ...(await insertSampleGdpr(tx, secrets, world, person)),
+      ...(await insertSampleArchive(tx, { files, secrets }, world, person)),
     };
     const emptyEntity = await insertEntity(tx, secrets, 'Empty');
     const links = await insertSampleLinks(tx, world, colleague);
@@ -700,12 +1012,24 @@ async function insertOthers(
 export function postgresSettings(url: string): SettingValues & { password: string } {
   const { hostname: host, port, pathname, username: user, password } = new URL(url);
   rememberSecret(decodeURIComponent(password));
-  return { host, port: Number(port), database: pathname.slice(1), user, password: decodeURIComponent(password), tls: 'off' };
+  return {
+    host,
+    port: Number(port),
+    database: pathname.slice(1),
+    user,
+    password: decodeURIComponent(password),
+    tls: 'off',
+  };
 }
 
 /** Sends a call; `token` null sends none. A file goes with the SoR and key of `own`. */
 export async function send(
-  app: FastifyInstance, route: Route, call: Call, own: World, token: string | null, headers: Record<string, string> = {},
+  app: FastifyInstance,
+  route: Route,
+  call: Call,
+  own: World,
+  token: string | null,
+  headers: Record<string, string> = {},
 ) {
   const path = route.path.replaceAll(/:(\w+)/g, (_, name: string) => encodeURIComponent(call.params?.[name] ?? ''));
   const query = new URLSearchParams(call.query).toString();
@@ -714,8 +1038,12 @@ export async function send(
     method: route.method,
     url: query ? `${path}?${query}` : path,
     headers: {
-      accept: 'application/vnd.svc.v3', ...form?.headers, ...(token === null ? {} : { authorization: `Token ${token}` }),
-      ...(call.body === undefined ? {} : { 'content-type': 'application/json' }), ...call.headers, ...headers,
+      accept: 'application/vnd.svc.v3',
+      ...form?.headers,
+      ...(token === null ? {} : { authorization: `Token ${token}` }),
+      ...(call.body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...call.headers,
+      ...headers,
     },
     ...(form ? { payload: form.payload } : call.body === undefined ? {} : { payload: JSON.stringify(call.body) }),
   });

@@ -17,22 +17,55 @@ const SHARED = { summary: 'A test', tag: 'Test' };
 const SECRET = 'zqsecret-in-an-error';
 
 const routes: Route[] = [
-  route(operation({
-    ...SHARED, id: 'echo', method: 'POST', path: '/echo', auth: 'none',
-    body: z.object({ name: text(), inner: z.object({ count: z.number() }).optional(), flag: bodyFlag.optional() }),
-    result: z.unknown(),
-  }), async ({ body }) => body),
-  route(operation({
-    ...SHARED, id: 'param', method: 'GET', path: '/param/:id', auth: 'none', params: z.object({ id: text() }), result: z.string(),
-  }), async ({ params }) => params.id),
-  route(operation({ ...SHARED, id: 'version', method: 'GET', path: '/version', auth: 'none', result: z.int() }),
-    async ({ version }) => version),
-  route(operation({ ...SHARED, id: 'broken', method: 'GET', path: '/broken', auth: 'none' }), async () => { throw new Error(SECRET); }),
-  route(operation({ ...SHARED, id: 'bare', method: 'GET', path: '/bare', auth: 'none' }), async () => bare({ plain: true }, 202)),
-  route(operation({ ...SHARED, id: 'mine', method: 'GET', path: '/mine', result: z.int() }), async ({ caller }) => caller.entityId),
-  route(operation({
-    ...SHARED, id: 'rightful', method: 'GET', path: '/rightful', right: ['sor_manage', 'usage_analytics_view'], result: z.boolean(),
-  }), async () => true),
+  route(
+    operation({
+      ...SHARED,
+      id: 'echo',
+      method: 'POST',
+      path: '/echo',
+      auth: 'none',
+      body: z.object({ name: text(), inner: z.object({ count: z.number() }).optional(), flag: bodyFlag.optional() }),
+      result: z.unknown(),
+    }),
+    async ({ body }) => body,
+  ),
+  route(
+    operation({
+      ...SHARED,
+      id: 'param',
+      method: 'GET',
+      path: '/param/:id',
+      auth: 'none',
+      params: z.object({ id: text() }),
+      result: z.string(),
+    }),
+    async ({ params }) => params.id,
+  ),
+  route(
+    operation({ ...SHARED, id: 'version', method: 'GET', path: '/version', auth: 'none', result: z.int() }),
+    async ({ version }) => version,
+  ),
+  route(operation({ ...SHARED, id: 'broken', method: 'GET', path: '/broken', auth: 'none' }), async () => {
+    throw new Error(SECRET);
+  }),
+  route(operation({ ...SHARED, id: 'bare', method: 'GET', path: '/bare', auth: 'none' }), async () =>
+    bare({ plain: true }, 202),
+  ),
+  route(
+    operation({ ...SHARED, id: 'mine', method: 'GET', path: '/mine', result: z.int() }),
+    async ({ caller }) => caller.entityId,
+  ),
+  route(
+    operation({
+      ...SHARED,
+      id: 'rightful',
+      method: 'GET',
+      path: '/rightful',
+      right: ['sor_manage', 'usage_analytics_view'],
+      result: z.boolean(),
+    }),
+    async () => true,
+  ),
 ];
 
 const { store, server, world } = useServer({ world: { rights: ['sor_manage'] }, server: { routes } });
@@ -40,26 +73,41 @@ const { store, server, world } = useServer({ world: { rights: ['sor_manage'] }, 
 const JSON_BODY = { 'content-type': 'application/json' };
 
 describe('a body', () => {
-  test.each([
-    ['application/json'], ['application/json; charset=utf-8'], ['application/vnd.api+json'],
-  ])('is read as %s', async (type) => {
-    const { body } = await server.call('POST', '/echo', { body: '{"name":"é"}', headers: { 'content-type': type } });
-    expect(body).toEqual({ success: true, result: { name: 'é' } });
-  });
+  test.each([['application/json'], ['application/json; charset=utf-8'], ['application/vnd.api+json']])(
+    'is read as %s',
+    async (type) => {
+      const { body } = await server.call('POST', '/echo', { body: '{"name":"é"}', headers: { 'content-type': type } });
+      expect(body).toEqual({ success: true, result: { name: 'é' } });
+    },
+  );
 
   test('may be a web form', async () => {
     const asked = { body: 'name=a+b&flag=true', headers: { 'content-type': 'application/x-www-form-urlencoded' } };
     expect((await server.call('POST', '/echo', asked)).body.result).toEqual({ name: 'a b', flag: true });
-    expect((await server.call('POST', '/echo', webForm([['name', 'x'], ['flag', '0']]))).body.result)
-      .toEqual({ name: 'x', flag: false });
+    expect(
+      (
+        await server.call(
+          'POST',
+          '/echo',
+          webForm([
+            ['name', 'x'],
+            ['flag', '0'],
+          ]),
+        )
+      ).body.result,
+    ).toEqual({ name: 'x', flag: false });
   });
 
   test('that is empty counts as none, and the missing field is named', async () => {
     const { status, body } = await server.call('POST', '/echo', { headers: JSON_BODY });
     expect(status).toBe(400);
     expect(body).toEqual({
-      success: false, status: 'bad_request', error_message: 'name: is required', message: 'name: is required',
-      messages: [{ element: 'name', severity: 'error', message: 'is required' }], errors: ['name: is required'],
+      success: false,
+      status: 'bad_request',
+      error_message: 'name: is required',
+      message: 'name: is required',
+      messages: [{ element: 'name', severity: 'error', message: 'is required' }],
+      errors: ['name: is required'],
     });
   });
 
@@ -81,8 +129,14 @@ describe('a body', () => {
   test('may have unknown fields and members named like prototypes', async () => {
     const sent = '{"name":"a","constructor":{"prototype":{}},"other":1}';
     expect((await server.call('POST', '/echo', { body: sent, headers: JSON_BODY })).body.result).toEqual({ name: 'a' });
-    const polluting = await server.call('POST', '/echo', { body: '{"name":"a","__proto__":{"polluted":1}}', headers: JSON_BODY });
-    expect([polluting.status, polluting.body.error_message]).toEqual([400, 'body: must not have a member named __proto__']);
+    const polluting = await server.call('POST', '/echo', {
+      body: '{"name":"a","__proto__":{"polluted":1}}',
+      headers: JSON_BODY,
+    });
+    expect([polluting.status, polluting.body.error_message]).toEqual([
+      400,
+      'body: must not have a member named __proto__',
+    ]);
     expect(({} as { polluted?: number }).polluted).toBeUndefined();
   });
 
@@ -103,20 +157,29 @@ describe('a body', () => {
     expect(refused.body.error_message).toBe(message);
   });
 
-  test.each([
-    ['text/plain'], ['application/json; charset=latin1'], ['nonsense'],
-  ])('of type %s is refused', async (type) => {
-    const refused = await server.call('POST', '/echo', { body: 'name', headers: { 'content-type': type } });
-    expect([refused.status, refused.body.status]).toEqual([415, 'unsupported_media_type']);
-  });
+  test.each([['text/plain'], ['application/json; charset=latin1'], ['nonsense']])(
+    'of type %s is refused',
+    async (type) => {
+      const refused = await server.call('POST', '/echo', { body: 'name', headers: { 'content-type': type } });
+      expect([refused.status, refused.body.status]).toEqual([415, 'unsupported_media_type']);
+    },
+  );
 
   test('with a file where none is taken is refused', async () => {
-    const refused = await server.call('POST', '/echo', webForm([['name', 'a'], ['photo', Buffer.from('x')]]));
+    const refused = await server.call(
+      'POST',
+      '/echo',
+      webForm([
+        ['name', 'a'],
+        ['photo', Buffer.from('x')],
+      ]),
+    );
     expect(refused.body.errors).toEqual(['photo: takes no file']);
   });
 
   test.each([
-    ['without a boundary', ''], ['cut off', '; boundary=b'],
+    ['without a boundary', ''],
+    ['cut off', '; boundary=b'],
   ])('that is a form %s is refused', async (_what, boundary) => {
     const refused = await server.call('POST', '/echo', {
       body: '--b\r\nContent-Disposition: form-data; name="name"\r\n\r\nx',
@@ -133,7 +196,8 @@ describe('a path', () => {
     expect((await server.call('GET', `/param/${encodeURIComponent('a/b@c.d')}`)).body.result).toBe('a/b@c.d');
     expect((await server.call('GET', `/param/${'x'.repeat(257)}`)).body.messages[0].element).toBe('id');
     expect((await server.call('GET', `/param/${'x'.repeat(4_096)}`)).body).toMatchObject({
-      status: 'bad_request', error_message: expect.stringContaining('more than 256 characters') as string,
+      status: 'bad_request',
+      error_message: expect.stringContaining('more than 256 characters') as string,
     });
   });
 
@@ -146,11 +210,18 @@ describe('a path', () => {
     const over = (method: string, path: string) => server.app.inject({ method: method as 'GET', url: path });
     expect((await over('QUERY', '/param/1')).statusCode).toBe(405);
     for (const method of ['PROPFIND', 'PURGE', 'M-SEARCH', 'LINK']) {
-      expect({ method, known: (await over(method, '/param/1')).statusCode, unknown: (await over(method, '/nowhere')).statusCode })
-        .toEqual({ method, known: 405, unknown: 404 });
+      expect({
+        method,
+        known: (await over(method, '/param/1')).statusCode,
+        unknown: (await over(method, '/nowhere')).statusCode,
+      }).toEqual({ method, known: 405, unknown: 404 });
     }
     const [got, head] = [await over('GET', '/param/1'), await over('HEAD', '/param/1')];
-    expect([head.statusCode, head.body, head.headers['content-length']]).toEqual([got.statusCode, '', got.headers['content-length']]);
+    expect([head.statusCode, head.body, head.headers['content-length']]).toEqual([
+      got.statusCode,
+      '',
+      got.headers['content-length'],
+    ]);
     expect((await over('HEAD', '/nowhere')).statusCode).toBe(404);
   });
 
@@ -163,16 +234,19 @@ describe('a path', () => {
 });
 
 describe('a caller', () => {
-  test.each([
-    [undefined], ['Token nonsense'], ['Token'], ['Bearer abc'], ['Token a b'],
-  ])('with the header %j gets the 401 of a bad token', async (authorization) => {
-    const refused = await server.call('GET', '/mine', { headers: authorization ? { authorization } : {} });
-    expect(refused.status).toBe(401);
-    expect(refused.body).toEqual({
-      success: false, status: 'unauthorized', error_message: 'Invalid or missing token',
-      message: 'Invalid or missing token',
-    });
-  });
+  test.each([[undefined], ['Token nonsense'], ['Token'], ['Bearer abc'], ['Token a b']])(
+    'with the header %j gets the 401 of a bad token',
+    async (authorization) => {
+      const refused = await server.call('GET', '/mine', { headers: authorization ? { authorization } : {} });
+      expect(refused.status).toBe(401);
+      expect(refused.body).toEqual({
+        success: false,
+        status: 'unauthorized',
+        error_message: 'Invalid or missing token',
+        message: 'Invalid or missing token',
+      });
+    },
+  );
 
   test('acts in the entity of the token', async () => {
     expect((await server.call('GET', '/mine', { token: world.token })).body.result).toBe(world.entity.id);
@@ -213,8 +287,13 @@ describe('a caller', () => {
 
 describe('an answer', () => {
   test.each([
-    ['application/vnd.svc.v3', 3], ['application/json, application/vnd.svc.v3+json;q=0.5', 3],
-    ['application/json', 2], ['*/*', 2], ['application/*', 2], ['application/vnd.svc.v30', 2], ['', 2],
+    ['application/vnd.svc.v3', 3],
+    ['application/json, application/vnd.svc.v3+json;q=0.5', 3],
+    ['application/json', 2],
+    ['*/*', 2],
+    ['application/*', 2],
+    ['application/vnd.svc.v30', 2],
+    ['', 2],
   ])('to Accept: %s is of version %i', async (accept, version) => {
     expect((await server.call('GET', '/version', { headers: { accept } })).body.result).toBe(version);
   });
@@ -232,7 +311,8 @@ describe('an answer', () => {
     expect(answer.text).not.toContain(SECRET);
     expect(server.logs).toContainEqual(expect.objectContaining({ requestId: answer.body.id, msg: 'a request failed' }));
     expect(JSON.stringify(server.logs)).not.toContain(SECRET);
-    await expect.poll(async () => (await store.db.query(`SELECT id, step FROM internal_errors WHERE kind = 'request'`)).rows)
+    await expect
+      .poll(async () => (await store.db.query(`SELECT id, step FROM internal_errors WHERE kind = 'request'`)).rows)
       .toContainEqual({ id: answer.body.id, step: 'GET /broken' });
   });
 
@@ -271,7 +351,10 @@ describe('an operator', () => {
 
   test('gets the answer of a second ago when asking very often', async () => {
     let asked = 0;
-    const counted = await testServer(store, { routes, ready: async () => [{ name: `asked ${asked += 1}`, required: true, ready: true }] });
+    const counted = await testServer(store, {
+      routes,
+      ready: async () => [{ name: `asked ${(asked += 1)}`, required: true, ready: true }],
+    });
     await Promise.all(Array.from({ length: 50 }, () => counted.call('GET', '/health/ready')));
     const before = asked;
     expect(before).toBeLessThan(10);
@@ -286,10 +369,18 @@ describe('an operator', () => {
     rememberSecret(token);
     const guarded = await testServer(store, { routes, settings: { metricsToken: token } });
     for (const authorization of [undefined, `Bearer ${token}x`, 'Bearer', `Token ${token}`, token]) {
-      const refused = await guarded.call('GET', '/metrics', { headers: authorization === undefined ? {} : { authorization } });
-      expect(refused).toMatchObject({ status: 401, headers: { 'www-authenticate': 'Bearer' }, body: { status: 'unauthorized' } });
+      const refused = await guarded.call('GET', '/metrics', {
+        headers: authorization === undefined ? {} : { authorization },
+      });
+      expect(refused).toMatchObject({
+        status: 401,
+        headers: { 'www-authenticate': 'Bearer' },
+        body: { status: 'unauthorized' },
+      });
     }
-    expect((await guarded.call('GET', '/metrics', { headers: { authorization: `bearer ${token}` } })).text).toBe('up 1\n');
+    expect((await guarded.call('GET', '/metrics', { headers: { authorization: `bearer ${token}` } })).text).toBe(
+      'up 1\n',
+    );
     const elsewhere = await testServer(store, { routes, settings: { hasMetricsElsewhere: true } });
     expect((await elsewhere.call('GET', '/metrics')).status).toBe(404);
     expect((await elsewhere.call('GET', '/health/live')).status).toBe(200);
@@ -323,14 +414,22 @@ describe('an operator', () => {
       seen.set(path, text);
       if (path !== '/' && !path.startsWith('/manual/')) continue;
       expect(headers['content-security-policy']).toMatch(/^default-src 'none'; style-src 'sha256-/);
-      const links = [...text.matchAll(/href="([^"#]+)[^"]*"/g)].map(([, link]) => new URL(link!, `http://millrace.test${path}`));
+      const links = [...text.matchAll(/href="([^"#]+)[^"]*"/g)].map(
+        ([, link]) => new URL(link!, `http://millrace.test${path}`),
+      );
       for (const { origin, pathname } of links) {
-        if (origin === 'http://millrace.test' && !seen.has(pathname) && !toRead.includes(pathname)) toRead.push(pathname);
+        if (origin === 'http://millrace.test' && !seen.has(pathname) && !toRead.includes(pathname))
+          toRead.push(pathname);
       }
     }
-    expect([...seen.keys()]).toEqual(expect.arrayContaining(['/docs/', '/openapi.json', '/health/ready', '/manual/first-import.md']));
-    const anchors = [...seen.entries()].flatMap(([path, text]) => [...text.matchAll(/href="([a-z-]*\.md)?#([^"]+)"/g)]
-      .map(([, file, anchor]) => [file === undefined ? path : `/manual/${file}`, decodeURIComponent(anchor!)] as const));
+    expect([...seen.keys()]).toEqual(
+      expect.arrayContaining(['/docs/', '/openapi.json', '/health/ready', '/manual/first-import.md']),
+    );
+    const anchors = [...seen.entries()].flatMap(([path, text]) =>
+      [...text.matchAll(/href="([a-z-]*\.md)?#([^"]+)"/g)].map(
+        ([, file, anchor]) => [file === undefined ? path : `/manual/${file}`, decodeURIComponent(anchor!)] as const,
+      ),
+    );
     expect(anchors.length).toBeGreaterThan(50);
     expect(anchors.filter(([path, anchor]) => !seen.get(path)?.includes(`id="${anchor}"`))).toEqual([]);
     for (const name of ['no-such-page.md', '..%2Fpackage.json', '%2e%2e%2fREADME.md']) {
@@ -343,7 +442,9 @@ describe('over a socket', () => {
   async function talk(port: number, ...sent: string[]): Promise<string> {
     const socket = createConnection(port, '127.0.0.1');
     let heard = '';
-    socket.on('data', (bytes) => { heard += String(bytes); });
+    socket.on('data', (bytes) => {
+      heard += String(bytes);
+    });
     socket.on('error', () => {});
     for (const text of sent) socket.write(text);
     await once(socket, 'close');
@@ -377,7 +478,10 @@ describe('over a socket', () => {
       const socket = createConnection(port, '127.0.0.1');
       socket.on('error', () => {});
       socket.write('GET /bare HTTP/1.1\r\nHost: x\r\n\r\n');
-      const outcome = await Promise.race([once(socket, 'data').then(() => 'answered'), once(socket, 'close').then(() => 'closed')]);
+      const outcome = await Promise.race([
+        once(socket, 'data').then(() => 'answered'),
+        once(socket, 'close').then(() => 'closed'),
+      ]);
       return { socket, outcome };
     };
     const open = [await connect(), await connect(), await connect()];
@@ -391,7 +495,9 @@ describe('over a socket', () => {
 test('a server that ends refuses what still comes, and says when to come back', async () => {
   const { app } = await testServer(store, { routes });
   const late: Response[] = [];
-  app.addHook('preClose', async () => { late.push(await fetch(`http://127.0.0.1:${(app.server.address() as AddressInfo).port}/bare`)); });
+  app.addHook('preClose', async () => {
+    late.push(await fetch(`http://127.0.0.1:${(app.server.address() as AddressInfo).port}/bare`));
+  });
   await app.listen({ port: 0, host: '127.0.0.1' });
   await app.close();
   expect([late[0]!.status, late[0]!.headers.get('retry-after')]).toEqual([503, '1']);

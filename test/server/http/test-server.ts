@@ -61,29 +61,39 @@ export async function testServer(store: TestStore, options: Options = {}): Promi
       done();
     },
   });
-  const app = await buildServer({
-    ...store,
-    outside: outsideOf(options.allowed ?? '127.0.0.1'),
-    log: pino(lines),
-    metrics: {
-      observeRequest: (request) => observed.push(request), countInternalError: () => {}, countCalls: () => {},
-      text: async () => 'up 1\n', contentType: 'text/plain',
+  const app = await buildServer(
+    {
+      ...store,
+      outside: outsideOf(options.allowed ?? '127.0.0.1'),
+      log: pino(lines),
+      metrics: {
+        observeRequest: (request) => observed.push(request),
+        countInternalError: () => {},
+        countCalls: () => {},
+        text: async () => 'up 1\n',
+        contentType: 'text/plain',
+      },
+      flows: {
+        startJob: options.startJob ?? (async (kind, ref) => void started.push([kind, ref])),
+        cancelSend: async () => {},
+        wakeFeed: options.wakeFeed ?? (async (entityId) => void woken.push(entityId)),
+        wakeSegments: options.wakeSegments ?? (async () => {}),
+        followSchedule: options.followSchedule ?? (async () => {}),
+        tellHoldsChanged: options.tellHoldsChanged ?? (async () => {}),
+        followExporter: options.followExporter ?? (async () => {}),
+      },
+      ready: options.ready ?? (async () => []),
+      settings: {
+        publicUrl: 'http://millrace.test',
+        tokenTtlDays: 30,
+        rateLimitPerMinute: 0,
+        ingestLimitPerMinute: 0,
+        version: '0',
+        ...options.settings,
+      },
     },
-    flows: {
-      startJob: options.startJob ?? (async (kind, ref) => void started.push([kind, ref])),
-      cancelSend: async () => {},
-      wakeFeed: options.wakeFeed ?? (async (entityId) => void woken.push(entityId)),
-      wakeSegments: options.wakeSegments ?? (async () => {}),
-      followSchedule: options.followSchedule ?? (async () => {}),
-      tellHoldsChanged: options.tellHoldsChanged ?? (async () => {}),
-      followExporter: options.followExporter ?? (async () => {}),
-    },
-    ready: options.ready ?? (async () => []),
-    settings: {
-      publicUrl: 'http://millrace.test', tokenTtlDays: 30, rateLimitPerMinute: 0, ingestLimitPerMinute: 0, version: '0',
-      ...options.settings,
-    },
-  }, options.routes);
+    options.routes,
+  );
   onFileEnd(() => app.close());
   return { app, started, woken, logs, observed, call: (method, url, asked) => call(app, method, url, asked) };
 }
@@ -94,10 +104,14 @@ function outsideOf(allowed: string): ServerDependencies['outside'] {
 }
 
 async function call(
-  app: FastifyInstance, method: Method, url: string, { token, v3, body, headers }: CallOptions = {},
+  app: FastifyInstance,
+  method: Method,
+  url: string,
+  { token, v3, body, headers }: CallOptions = {},
 ): Promise<Answer> {
   const reply = await app.inject({
-    method, url,
+    method,
+    url,
     ...(body === undefined ? {} : { payload: body }),
     headers: {
       accept: v3 ? 'application/vnd.svc.v3' : 'application/json',
@@ -111,9 +125,10 @@ async function call(
 }
 
 /** A web form with one file, as curl sends it: fields and the file in the order given. */
-export function webForm(
-  parts: [name: string, value: string | Buffer][],
-): { body: Buffer; headers: Record<string, string> } {
+export function webForm(parts: [name: string, value: string | Buffer][]): {
+  body: Buffer;
+  headers: Record<string, string>;
+} {
   const boundary = 'millrace-test-boundary';
   const pieces = parts.flatMap(([name, value]) => {
     const file = Buffer.isBuffer(value) ? '; filename="import.csv"\r\nContent-Type: text/csv' : '';

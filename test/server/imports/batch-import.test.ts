@@ -23,7 +23,10 @@ const { store, server, world } = useServer();
 let credentials: [string, string][];
 
 beforeAll(async () => {
-  credentials = [['sor_id', world.sor.identifier], ['api_key', world.apiKey]];
+  credentials = [
+    ['sor_id', world.sor.identifier],
+    ['api_key', world.apiKey],
+  ];
 });
 
 let keptBefore: string[];
@@ -49,7 +52,8 @@ async function importOf({ body }: Answer) {
 
 describe('an upload', () => {
   test.each([
-    ['before the file', true], ['after it', false],
+    ['before the file', true],
+    ['after it', false],
   ])('with its fields %s is accepted, pinned and started', async (_where, before) => {
     const file: [string, Buffer] = ['file', CSV];
     const answer = await send(before ? [...credentials, file] : [file, ...credentials]);
@@ -58,11 +62,18 @@ describe('an upload', () => {
     const { job, file: pinned, stored } = await importOf(answer);
     expect(stored).toEqual(CSV);
     expect(job).toMatchObject({
-      state: 'accepted', version: 2, skipEmail: false, sorId: world.sor.id, jid: answer.body.result.jid,
+      state: 'accepted',
+      version: 2,
+      skipEmail: false,
+      sorId: world.sor.id,
+      jid: answer.body.result.jid,
       file: { fileBytes: CSV.length, sourceBytes: CSV.length, sourceGzip: false, sourceDefect: null },
     });
     expect(pinned.fileSha256.toString('hex')).toBe(sha256(CSV));
-    expect(server.started).toContainEqual(['import', { entityId: world.entity.id, runId: job.id, identifier: job.identifier }]);
+    expect(server.started).toContainEqual([
+      'import',
+      { entityId: world.entity.id, runId: job.id, identifier: job.identifier },
+    ]);
   });
 
   test('of gzip is known by its content and kept decompressed, with both checksums', async () => {
@@ -79,12 +90,17 @@ describe('an upload', () => {
     const { job } = await importOf(await send([...credentials, ['file', CSV]]));
     const { rows } = await store.db.query(
       'SELECT actor_kind, actor_id, action FROM audit_log WHERE entity_id = $1 AND subject = $2',
-      [world.entity.id, job.identifier]);
+      [world.entity.id, job.identifier],
+    );
     expect(rows).toEqual([{ actor_kind: 'sor_key', actor_id: world.sor.id, action: 'import' }]);
   });
 
   test('whose workflow cannot be started is accepted all the same', async () => {
-    const down = await testServer(store, { startJob: async () => { throw new Error('zqsecret'); } });
+    const down = await testServer(store, {
+      startJob: async () => {
+        throw new Error('zqsecret');
+      },
+    });
     expect((await send([...credentials, ['file', CSV]], { to: down })).status).toBe(200);
     expect(down.logs).toContainEqual(expect.objectContaining({ level: 40, msg: 'an import is left to the sweep' }));
     expect(JSON.stringify(down.logs)).not.toContain('zqsecret');
@@ -97,55 +113,81 @@ describe('an upload', () => {
 });
 
 describe('what is kept of files', () => {
-  const limited = (bytesPerSor: number, bytesPerEntity: number) => testServer(store, { settings: { limits: {
-    keptBytesPerSor: bytesPerSor * CSV.length, keptBytesPerEntity: bytesPerEntity * CSV.length,
-  } } });
+  const limited = (bytesPerSor: number, bytesPerEntity: number) =>
+    testServer(store, {
+      settings: {
+        limits: {
+          keptBytesPerSor: bytesPerSor * CSV.length,
+          keptBytesPerEntity: bytesPerEntity * CSV.length,
+        },
+      },
+    });
 
   test.each([
     ['a System of Records', 2, 9, 'into this System of Records', 'MILLRACE_KEPT_PER_SOR'],
     ['an entity', 9, 2, 'of the entity', 'MILLRACE_KEPT_PER_ENTITY'],
-  ])('has a limit for %s, up to the last byte, until an import ends or its file goes', async (_of, perSor, perEntity, whose, setting) => {
-    const own = await makeWorld(store);
-    const to = await limited(perSor, perEntity);
-    const key: [string, string][] = [['sor_id', own.sor.identifier], ['api_key', own.apiKey]];
-    const upload = () => send([...key, ['file', CSV]], { to });
-    const first = await upload();
-    const second = await upload();
-    expect([first.status, second.status]).toEqual([200, 200]);
-    keptBefore = await kept();
-    const most = 2 * CSV.length;
-    const full = `file: with this file, the files of the imports ${whose} would have over ${most} bytes (${setting}); ${most} are kept`;
-    const ways = [
-      await upload(), await send([['file', Buffer.from('x')], ...key], { to }),
-      await to.call('POST', PATH, { body: { ...Object.fromEntries(key), file_url: 'https://files.example.com/a.csv' } }),
-    ];
-    for (const { status, body, headers } of ways) {
-      expect([status, headers['retry-after']]).toEqual([429, '60']);
-      expect(body.error_message).toContain(`${full}, and none of their imports has ended. Cancel an import`);
-    }
-    expect(await kept()).toEqual(keptBefore);
+  ])(
+    'has a limit for %s, up to the last byte, until an import ends or its file goes',
+    async (_of, perSor, perEntity, whose, setting) => {
+      const own = await makeWorld(store);
+      const to = await limited(perSor, perEntity);
+      const key: [string, string][] = [
+        ['sor_id', own.sor.identifier],
+        ['api_key', own.apiKey],
+      ];
+      const upload = () => send([...key, ['file', CSV]], { to });
+      const first = await upload();
+      const second = await upload();
+      expect([first.status, second.status]).toEqual([200, 200]);
+      keptBefore = await kept();
+      const most = 2 * CSV.length;
+      const full = `file: with this file, the files of the imports ${whose} would have over ${most} bytes (${setting}); ${most} are kept`;
+      const ways = [
+        await upload(),
+        await send([['file', Buffer.from('x')], ...key], { to }),
+        await to.call('POST', PATH, {
+          body: { ...Object.fromEntries(key), file_url: 'https://files.example.com/a.csv' },
+        }),
+      ];
+      for (const { status, body, headers } of ways) {
+        expect([status, headers['retry-after']]).toEqual([429, '60']);
+        expect(body.error_message).toContain(`${full}, and none of their imports has ended. Cancel an import`);
+      }
+      expect(await kept()).toEqual(keptBefore);
 
-    const canceled = await to.call('POST', `/api/attribute_values/imports/${first.body.result.import_id}/cancel`, { token: own.token });
-    expect(canceled.status).toBe(200);
-    const { rows } = await store.db.query('SELECT file_key FROM file_deletions WHERE entity_id = $1', [own.entity.id]);
-    expect(rows).toHaveLength(1);
-    expect((await upload()).status).toBe(200);
-    await store.db.query(`UPDATE imports SET state = 'finished', ended_at = now() - interval '6 days' WHERE identifier = $1`,
-      [second.body.result.import_id]);
-    const later = await upload();
-    expect([later.status, Number(later.headers['retry-after']) > 86_000]).toEqual([429, true]);
-    expect(later.body.error_message).toMatch(/are kept, the first of them until \d{4}-\d\d-\d\dT/);
-    await store.db.query(`UPDATE imports SET state = 'failed' WHERE identifier = $1`, [second.body.result.import_id]);
-    const third = await upload();
-    expect([third.status, (await upload()).status]).toEqual([200, 429]);
-    // An erasure has deleted the file before its import.
-    await store.db.query('UPDATE imports SET file_erased_at = now() WHERE identifier = $1', [third.body.result.import_id]);
-    expect((await upload()).status).toBe(200);
-  });
+      const canceled = await to.call('POST', `/api/attribute_values/imports/${first.body.result.import_id}/cancel`, {
+        token: own.token,
+      });
+      expect(canceled.status).toBe(200);
+      const { rows } = await store.db.query('SELECT file_key FROM file_deletions WHERE entity_id = $1', [
+        own.entity.id,
+      ]);
+      expect(rows).toHaveLength(1);
+      expect((await upload()).status).toBe(200);
+      await store.db.query(
+        `UPDATE imports SET state = 'finished', ended_at = now() - interval '6 days' WHERE identifier = $1`,
+        [second.body.result.import_id],
+      );
+      const later = await upload();
+      expect([later.status, Number(later.headers['retry-after']) > 86_000]).toEqual([429, true]);
+      expect(later.body.error_message).toMatch(/are kept, the first of them until \d{4}-\d\d-\d\dT/);
+      await store.db.query(`UPDATE imports SET state = 'failed' WHERE identifier = $1`, [second.body.result.import_id]);
+      const third = await upload();
+      expect([third.status, (await upload()).status]).toEqual([200, 429]);
+      // An erasure has deleted the file before its import.
+      await store.db.query('UPDATE imports SET file_erased_at = now() WHERE identifier = $1', [
+        third.body.result.import_id,
+      ]);
+      expect((await upload()).status).toBe(200);
+    },
+  );
 
   test('holds also where two servers note files at the same moment', async () => {
     const own = await makeWorld(store);
-    const key: [string, string][] = [['sor_id', own.sor.identifier], ['api_key', own.apiKey]];
+    const key: [string, string][] = [
+      ['sor_id', own.sor.identifier],
+      ['api_key', own.apiKey],
+    ];
     const holder = await store.db.connect();
     await holder.query('BEGIN');
     await lockKeptFiles(holder, own.entity.id, own.sor.id);
@@ -153,12 +195,17 @@ describe('what is kept of files', () => {
     await lockWaits(store, 2);
     await holder.query('COMMIT');
     holder.release();
-    expect((await Promise.all(uploads)).map(({ status }) => status).toSorted((one, other) => one - other)).toEqual([200, 429]);
+    expect((await Promise.all(uploads)).map(({ status }) => status).toSorted((one, other) => one - other)).toEqual([
+      200, 429,
+    ]);
   });
 
   test('counts uploads that are still being received', async () => {
     const quota = new KeptFileQuota(store.db, { bytesPerSor: 100, bytesPerEntity: 150 });
-    const [sor, other] = [{ id: 1_000_001, entityId: world.entity.id }, { id: 1_000_002, entityId: world.entity.id }];
+    const [sor, other] = [
+      { id: 1_000_001, entityId: world.entity.id },
+      { id: 1_000_002, entityId: world.entity.id },
+    ];
     await store.db.query('DELETE FROM imports WHERE entity_id = $1', [world.entity.id]);
     const [one, two, third] = [await quota.meter(sor), await quota.meter(sor), await quota.meter(other)];
     one.take(60);
@@ -179,14 +226,24 @@ describe('a file to be fetched', () => {
     const headers = { Authorization: 'Bearer of-the-source' };
     const url = 'https://files.example.com/exports/a.csv?X-Amz-Signature=of-the-url';
     const fields = { ...Object.fromEntries(credentials), file_url: url };
-    const asJson = await server.call('POST', PATH, { body: { ...fields, request_headers: headers, dry_run: true }, v3: true });
+    const asJson = await server.call('POST', PATH, {
+      body: { ...fields, request_headers: headers, dry_run: true },
+      v3: true,
+    });
     const asForm = await send(Object.entries({ ...fields, request_headers: JSON.stringify(headers) }));
     const misspelt = await send(Object.entries({ ...fields, dryrun: 'true' }));
     expect([misspelt.status, misspelt.body.error_message]).toEqual([400, 'dryrun: is unknown: did you mean dry_run?']);
     for (const answer of [asJson, asForm]) {
-      expect(answer.body).toEqual({ success: true, result: { jid: expect.any(String), import_id: expect.any(String) } });
+      expect(answer.body).toEqual({
+        success: true,
+        result: { jid: expect.any(String), import_id: expect.any(String) },
+      });
       const job = (await findImport(store.db, world.entity.id, answer.body.result.import_id))!;
-      expect(job).toMatchObject({ state: 'accepted', file: null, shownUrl: 'https://files.example.com/exports/a.csv?…' });
+      expect(job).toMatchObject({
+        state: 'accepted',
+        file: null,
+        shownUrl: 'https://files.example.com/exports/a.csv?…',
+      });
       const { rows } = await store.db.query('SELECT imports::text AS row FROM imports WHERE id = $1', [job.id]);
       expect(rows[0].row).not.toMatch(/of-the-source|of-the-url/);
       const claim = (await claimImport(store.db, world.entity.id, job.id, 'run'))!;
@@ -199,19 +256,30 @@ describe('a file to be fetched', () => {
 });
 
 describe('a refused upload leaves nothing behind', () => {
-  const stranger: [string, string][] = [['sor_id', 'sor_unknown'], ['api_key', 'nonsense']];
+  const stranger: [string, string][] = [
+    ['sor_id', 'sor_unknown'],
+    ['api_key', 'nonsense'],
+  ];
   test.each([
     ['an unknown SoR before the file', 401, 'Invalid sor_id or api_key', () => [...stranger, ['file', CSV]]],
     ['an unknown SoR after the file', 401, 'Invalid sor_id or api_key', () => [['file', CSV], ...stranger]],
     ['a wrong key', 401, 'Invalid sor_id or api_key', () => [credentials[0], ['api_key', 'nonsense'], ['file', CSV]]],
     ['no key', 400, 'api_key: is required', () => [credentials[0], ['file', CSV]]],
     ['no SoR', 400, 'sor_id: is required', () => [credentials[1], ['file', CSV]]],
-    ['no file', 400, 'file: is required: send the file as the web-form part `file`, or its address as file_url', () => credentials],
+    [
+      'no file',
+      400,
+      'file: is required: send the file as the web-form part `file`, or its address as file_url',
+      () => credentials,
+    ],
     ['another name', 400, 'csv: takes no file; send one file, as `file`', () => [...credentials, ['csv', CSV]]],
     ['two files', 400, 'The form has more than one file', () => [...credentials, ['file', CSV], ['file', CSV]]],
-    ['a bad flag', 400, 'skip_email: must be true or false', () => [
-      ...credentials, ['skip_email', 'perhaps'], ['file', CSV],
-    ]],
+    [
+      'a bad flag',
+      400,
+      'skip_email: must be true or false',
+      () => [...credentials, ['skip_email', 'perhaps'], ['file', CSV]],
+    ],
   ])('for %s', async (_why, status, message, parts) => {
     const refused = await send(parts() as [string, string | Buffer][]);
     expect([refused.status, refused.body.error_message]).toEqual([status, message]);
@@ -221,7 +289,10 @@ describe('a refused upload leaves nothing behind', () => {
   test.each([
     ['file_url', { file_url: 'ftp://files.example.com/a.csv' }],
     ['file_url', { file_url: 'https://user:secret@files.example.com/a.csv' }],
-    ['request_headers', { file_url: 'https://files.example.com/a.csv', request_headers: { 'Transfer-Encoding': 'chunked' } }],
+    [
+      'request_headers',
+      { file_url: 'https://files.example.com/a.csv', request_headers: { 'Transfer-Encoding': 'chunked' } },
+    ],
     ['request_headers', { file_url: 'https://files.example.com/a.csv', request_headers: 'no JSON' }],
     ['request_headers.X-Number', { file_url: 'https://files.example.com/a.csv', request_headers: { 'X-Number': 1 } }],
     ['request_headers', { request_headers: { 'X-Key': 'k' } }],
@@ -242,7 +313,15 @@ describe('a refused upload leaves nothing behind', () => {
     const other = await makeWorld(store);
     expect((await send([credentials[0]!, ['api_key', other.apiKey], ['file', CSV]])).status).toBe(401);
     await server.call('DELETE', `/api/system_of_records/${other.sor.identifier}`, { token: other.token });
-    expect((await send([['sor_id', other.sor.identifier], ['api_key', other.apiKey], ['file', CSV]])).status).toBe(401);
+    expect(
+      (
+        await send([
+          ['sor_id', other.sor.identifier],
+          ['api_key', other.apiKey],
+          ['file', CSV],
+        ])
+      ).status,
+    ).toBe(401);
     expect(await kept()).toEqual(keptBefore);
   });
 
@@ -271,7 +350,10 @@ describe('a refused upload leaves nothing behind', () => {
     const small = await testServer(store, { settings: { limits: { bodyBytes: 5_000 } } });
     const long: [string, string][] = Array.from({ length: 60 }, (_, index) => [`field_${index}`, 'x'.repeat(100)]);
     const refused = await send([...credentials, ...long, ['file', CSV]], { to: small });
-    expect([refused.status, refused.body.error_message]).toEqual([413, 'The fields of the form are too large together']);
+    expect([refused.status, refused.body.error_message]).toEqual([
+      413,
+      'The fields of the form are too large together',
+    ]);
     expect(await kept()).toEqual(keptBefore);
   });
 });
@@ -302,9 +384,12 @@ describe('over a socket', () => {
   });
 
   test('a wrong key before the file is refused while the file still comes', async () => {
-    const wrong: [string, string][] = [['sor_id', 'sor_unknown'], ['api_key', 'nonsense']];
+    const wrong: [string, string][] = [
+      ['sor_id', 'sor_unknown'],
+      ['api_key', 'nonsense'],
+    ];
     const socket = open([...wrong, ['file', Buffer.alloc(300_000, 'a')]], 1_000_000_000);
-    const [reply] = await once(socket, 'data') as [Buffer];
+    const [reply] = (await once(socket, 'data')) as [Buffer];
     expect(String(reply)).toMatch(/^HTTP\/1.1 401 /);
     socket.destroy();
   });

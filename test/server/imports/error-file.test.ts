@@ -12,11 +12,24 @@ import { useServer } from '../http/use-server.ts';
 
 const HEADER = ['user_id', 'attribute_key', 'value', 'action_type', 'line', 'error_type', 'reason', 'original'];
 const ERROR: ImportError = {
-  line: 2, errorType: 'INVALID_VALUE', outcome: 'failed', stage: 'validation', message: '"x, y" is no number',
-  customerId: personId(1), attributeKey: 'score', raw: `${personId(1)},score,"x, y",ADD`, originalLine: null, customerHash: null,
+  line: 2,
+  errorType: 'INVALID_VALUE',
+  outcome: 'failed',
+  stage: 'validation',
+  message: '"x, y" is no number',
+  customerId: personId(1),
+  attributeKey: 'score',
+  raw: `${personId(1)},score,"x, y",ADD`,
+  originalLine: null,
+  customerHash: null,
 };
 const UNREADABLE: ImportError = {
-  ...ERROR, errorType: 'PARSING_FAILED', stage: 'parsing', message: 'a stray quote', customerId: null, attributeKey: null,
+  ...ERROR,
+  errorType: 'PARSING_FAILED',
+  stage: 'parsing',
+  message: 'a stray quote',
+  customerId: null,
+  attributeKey: null,
 };
 
 const { store, server, world } = useServer();
@@ -43,7 +56,12 @@ describe('the error file of an import', () => {
       { ...ERROR, line: 3, errorType: 'UNDEFINED_ATTRIBUTE', outcome: 'ignored', message: 'unknown', raw: 'a,b,c,' },
       { ...UNREADABLE, line: 4, raw: 'é,"k,v\r' },
       {
-        ...ERROR, line: 5, errorType: 'INVALID_CUSTOMER_ID', message: 'erased', customerId: null, raw: null,
+        ...ERROR,
+        line: 5,
+        errorType: 'INVALID_CUSTOMER_ID',
+        message: 'erased',
+        customerId: null,
+        raw: null,
         customerHash: Buffer.alloc(32),
       },
       { ...UNREADABLE, line: 6, errorType, message, raw: 'the beginning' },
@@ -56,7 +74,16 @@ describe('the error file of an import', () => {
       [personId(1), 'score', 'x, y', 'ADD', '2', 'INVALID_VALUE', '"x, y" is no number', ''],
       ['a', 'b', 'c', '', '3', 'UNDEFINED_ATTRIBUTE', 'unknown', ''],
       ['', '', '', '', '4', 'PARSING_FAILED', 'a stray quote', 'é,"k,v\r'],
-      ['', '', '', '', '6', 'PARSING_FAILED', expect.stringContaining('correct it in the file that was imported, at line 6'), ''],
+      [
+        '',
+        '',
+        '',
+        '',
+        '6',
+        'PARSING_FAILED',
+        expect.stringContaining('correct it in the file that was imported, at line 6'),
+        '',
+      ],
     ]);
     const ofType = rowsOf((await get(job, '?error_type=UNDEFINED_ATTRIBUTE')).text);
     expect(ofType.map((row) => row[4])).toEqual(['line', '3']);
@@ -68,7 +95,11 @@ describe('the error file of an import', () => {
 
   test('comes whole, whatever the number and length of the rows', async () => {
     const short = Array.from({ length: 50_000 }, (_, at) => ({ ...ERROR, line: at + 2 }));
-    const long = Array.from({ length: 12 }, (_, at) => ({ ...UNREADABLE, line: at + 60_000, raw: `"${'x'.repeat(1024 ** 2 - 1)}` }));
+    const long = Array.from({ length: 12 }, (_, at) => ({
+      ...UNREADABLE,
+      line: at + 60_000,
+      raw: `"${'x'.repeat(1024 ** 2 - 1)}`,
+    }));
     const rows = rowsOf((await get(await importWith([...short, ...long]))).text);
     expect(rows.slice(1).map((row) => Number(row[4]))).toEqual([...short, ...long].map(({ line }) => line));
     expect(rows.slice(-12).every((row) => row[7] === long[0]!.raw)).toBe(true);
@@ -77,11 +108,14 @@ describe('the error file of an import', () => {
   test('is its entity’s alone, and who read it stands in the audit log', async () => {
     const job = await importWith([ERROR]);
     const stranger = await makeWorld(store);
-    const refused = await server.call('GET', `/api/attribute_values/imports/${job.identifier}/errors.csv`, { token: stranger.token });
+    const refused = await server.call('GET', `/api/attribute_values/imports/${job.identifier}/errors.csv`, {
+      token: stranger.token,
+    });
     expect([refused.status, refused.body.error_message]).toEqual([404, 'Import not found']);
     await get(job);
-    const { rows } = await store.db.query(
-      'SELECT entity_id, action, actor_id FROM audit_log WHERE subject = $1', [job.identifier]);
+    const { rows } = await store.db.query('SELECT entity_id, action, actor_id FROM audit_log WHERE subject = $1', [
+      job.identifier,
+    ]);
     expect(rows).toEqual([{ entity_id: world.entity.id, action: 'read', actor_id: world.user.id }]);
   });
 });

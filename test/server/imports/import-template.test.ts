@@ -30,7 +30,12 @@ describe('the template of an import', () => {
     await insertCustomerAttribute(db, entity.id, sor.id, { key: 'said, "é"', label: 'x', valueType: 'String' });
     await updateCustomerAttribute(db, entity.id, attributes['plan']!.id, { disabled: true });
     const lines = (await template(own)).text.split('\n');
-    expect(lines).toEqual(['user_id,attribute_key,value', ...KEYS.slice(1).map((key) => `,${key},`), ',"said, ""é""",', '']);
+    expect(lines).toEqual([
+      'user_id,attribute_key,value',
+      ...KEYS.slice(1).map((key) => `,${key},`),
+      ',"said, ""é""",',
+      '',
+    ]);
     await updateSorDisabled(db, entity.id, sor.id, true);
     expect((await template(own)).text).toBe('user_id,attribute_key,value\n');
   });

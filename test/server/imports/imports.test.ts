@@ -12,8 +12,16 @@ import { insertUpload } from '../../harness/imports/imports.ts';
 import { useServer } from '../http/use-server.ts';
 
 const ERROR: ImportError = {
-  line: 2, errorType: 'INVALID_VALUE', outcome: 'failed', stage: 'validation', message: '"x" is no number',
-  customerId: personId(1), attributeKey: 'score', raw: `${personId(1)},score,x`, originalLine: null, customerHash: null,
+  line: 2,
+  errorType: 'INVALID_VALUE',
+  outcome: 'failed',
+  stage: 'validation',
+  message: '"x" is no number',
+  customerId: personId(1),
+  attributeKey: 'score',
+  raw: `${personId(1)},score,x`,
+  originalLine: null,
+  customerHash: null,
 };
 
 const { store, server, world } = useServer();
@@ -21,21 +29,33 @@ let job: Import;
 
 beforeAll(async () => {
   job = await newImport();
-  await write(store.db, (tx) => insertImportErrors(tx, world.entity.id, job.id, [
-    ERROR,
-    { ...ERROR, line: 3, errorType: 'UNDEFINED_ATTRIBUTE', outcome: 'ignored', customerId: personId(2) },
-    {
-      ...ERROR, line: 4, errorType: 'INVALID_CUSTOMER_ID', message: 'erased', customerId: null, raw: null,
-      customerHash: Buffer.alloc(32),
-    },
-  ]));
+  await write(store.db, (tx) =>
+    insertImportErrors(tx, world.entity.id, job.id, [
+      ERROR,
+      { ...ERROR, line: 3, errorType: 'UNDEFINED_ATTRIBUTE', outcome: 'ignored', customerId: personId(2) },
+      {
+        ...ERROR,
+        line: 4,
+        errorType: 'INVALID_CUSTOMER_ID',
+        message: 'erased',
+        customerId: null,
+        raw: null,
+        customerHash: Buffer.alloc(32),
+      },
+    ]),
+  );
 });
 
 function newImport(): Promise<Import> {
   return insertUpload(store.db, store, world, {
-    version: 2, skipEmail: false,
+    version: 2,
+    skipEmail: false,
     file: {
-      fileBytes: 1_000, fileSha256: Buffer.alloc(32, 1), sourceBytes: 100, sourceSha256: Buffer.alloc(32, 2), sourceGzip: true,
+      fileBytes: 1_000,
+      fileSha256: Buffer.alloc(32, 1),
+      sourceBytes: 100,
+      sourceSha256: Buffer.alloc(32, 2),
+      sourceGzip: true,
     },
   });
 }
@@ -52,8 +72,15 @@ test('import jobs are listed with their start, to their entity alone', async () 
 
 describe('import errors', () => {
   const shown = {
-    customer_id: personId(1), key: 'score', date: expect.stringMatching(/T.*Z$/), source: 'validation',
-    message: '"x" is no number', raw: `${personId(1)},score,x`, line: 2, column: null, redriven_by: null,
+    customer_id: personId(1),
+    key: 'score',
+    date: expect.stringMatching(/T.*Z$/),
+    source: 'validation',
+    message: '"x" is no number',
+    raw: `${personId(1)},score,x`,
+    line: 2,
+    column: null,
+    redriven_by: null,
   };
 
   test('come in the shape of each version', async () => {
@@ -71,16 +98,20 @@ describe('import errors', () => {
   });
 
   test('are filtered by customer and type', async () => {
-    const lines = async (filter: string) => (await get(`import_errors?job_id=${job.jid}&${filter}`)).body.result
-      .attribute_errors.map(({ line }: { line: number }) => line);
+    const lines = async (filter: string) =>
+      (await get(`import_errors?job_id=${job.jid}&${filter}`)).body.result.attribute_errors.map(
+        ({ line }: { line: number }) => line,
+      );
     expect(await lines(`customer_id=${encodeURIComponent(personId(2))}`)).toEqual([3]);
     expect(await lines('error_type=INVALID_CUSTOMER_ID')).toEqual([4]);
     expect(await lines('error_type=EMPTY_KEY')).toEqual([]);
   });
 
   test('come a page at a time with `limit` and `after`', async () => {
-    const lines = async (page: string) => (await get(`import_errors?job_id=${job.jid}&${page}`)).body.result
-      .attribute_errors.map(({ line }: { line: number }) => line);
+    const lines = async (page: string) =>
+      (await get(`import_errors?job_id=${job.jid}&${page}`)).body.result.attribute_errors.map(
+        ({ line }: { line: number }) => line,
+      );
     expect(await lines('limit=2')).toEqual([2, 3]);
     expect(await lines('limit=2&after=3')).toEqual([4]);
     expect(await lines('after=2')).toEqual([3, 4]);
@@ -93,15 +124,19 @@ describe('import errors', () => {
   test('need an id of their version that is known here', async () => {
     const missing = await get(`import_errors?import_id=${job.identifier}`);
     expect([missing.status, missing.body.error_message]).toEqual([
-      400, 'job_id: is required: import_id is for v3, which Accept chooses',
+      400,
+      'job_id: is required: import_id is for v3, which Accept chooses',
     ]);
     expect((await get('import_errors', { v3: true })).body.error_message).toBe('import_id: is required');
-    expect((await get('import_errors?import_id=req_unknown', { v3: true })).body.error_message).toBe('Request not found');
+    expect((await get('import_errors?import_id=req_unknown', { v3: true })).body.error_message).toBe(
+      'Request not found',
+    );
     const stranger = await makeWorld(store);
     for (const answer of [
       await get('import_errors?import_id=imp_unknown', { v3: true }),
       await get(`import_errors?import_id=${job.identifier}`, { v3: true, token: stranger.token }),
-    ]) expect([answer.status, answer.body.error_message]).toEqual([404, 'Import not found']);
+    ])
+      expect([answer.status, answer.body.error_message]).toEqual([404, 'Import not found']);
   });
 
   test('of a hundred thousand rows come whole and in order', async () => {
@@ -117,7 +152,9 @@ describe('import errors', () => {
     const { identifier } = await newImport();
     await get(`import_errors?job_id=${identifier}`);
     const { rows } = await store.db.query(
-      'SELECT action, actor_id FROM audit_log WHERE entity_id = $1 AND subject = $2', [world.entity.id, identifier]);
+      'SELECT action, actor_id FROM audit_log WHERE entity_id = $1 AND subject = $2',
+      [world.entity.id, identifier],
+    );
     expect(rows).toEqual([{ action: 'read', actor_id: world.user.id }]);
   });
 });
@@ -129,28 +166,76 @@ describe('an import', () => {
     await claimImport(store.db, world.entity.id, id, 'run');
     const lane = { entityId: world.entity.id, importId: id, generation: 0 };
     await write(store.db, async (tx) => {
-      await updateImportLane(tx, { ...lane, lane: 0 }, {
-        nextOffset: 500, nextLine: 7, rowsIn: 3, rowsOk: 1, rowsIgnored: 1, rowsFailed: 1,
-        cellsEmpty: 0, cellsUnnamed: 0, suspiciousIds: 1, errorsByType: { UNDEFINED_ATTRIBUTE: 1, INVALID_VALUE: 1 },
-      });
-      await updateImportLane(tx, { ...lane, lane: 1 }, {
-        nextOffset: 700, nextLine: 9, rowsIn: 2, rowsOk: 1, rowsIgnored: 0, rowsFailed: 1, cellsEmpty: 0, cellsUnnamed: 0,
-        suspiciousIds: 1, errorsByType: { INVALID_VALUE: 1 },
-      });
+      await updateImportLane(
+        tx,
+        { ...lane, lane: 0 },
+        {
+          nextOffset: 500,
+          nextLine: 7,
+          rowsIn: 3,
+          rowsOk: 1,
+          rowsIgnored: 1,
+          rowsFailed: 1,
+          cellsEmpty: 0,
+          cellsUnnamed: 0,
+          suspiciousIds: 1,
+          errorsByType: { UNDEFINED_ATTRIBUTE: 1, INVALID_VALUE: 1 },
+        },
+      );
+      await updateImportLane(
+        tx,
+        { ...lane, lane: 1 },
+        {
+          nextOffset: 700,
+          nextLine: 9,
+          rowsIn: 2,
+          rowsOk: 1,
+          rowsIgnored: 0,
+          rowsFailed: 1,
+          cellsEmpty: 0,
+          cellsUnnamed: 0,
+          suspiciousIds: 1,
+          errorsByType: { INVALID_VALUE: 1 },
+        },
+      );
     });
     expect((await get(`imports/${identifier}`)).body.result).toEqual({
-      import_id: identifier, jid, state: 'running', stage: null, dry_run: false, file: null, version: 2, failure: null,
-      defect: null, internal_error: null, columns: null,
+      import_id: identifier,
+      jid,
+      state: 'running',
+      stage: null,
+      dry_run: false,
+      file: null,
+      version: 2,
+      failure: null,
+      defect: null,
+      internal_error: null,
+      columns: null,
       sor: { name: 'CRM', identifier: world.sor.identifier, type: 'custom' },
       source: {
-        url: null, bytes: 100, sha256: '02'.repeat(32), compressed: true,
-        decompressed_bytes: 1_000, decompressed_sha256: '01'.repeat(32),
+        url: null,
+        bytes: 100,
+        sha256: '02'.repeat(32),
+        compressed: true,
+        decompressed_bytes: 1_000,
+        decompressed_sha256: '01'.repeat(32),
       },
-      fetched_bytes: null, fetch: null, next_line: 7, parent_id: null, redrives: [], mail: null,
+      fetched_bytes: null,
+      fetch: null,
+      next_line: 7,
+      parent_id: null,
+      redrives: [],
+      mail: null,
       rows: { read: 5, ok: 2, ignored: 1, failed: 2, open: 3 },
-      errors_by_type: { UNDEFINED_ATTRIBUTE: 1, INVALID_VALUE: 2 }, suspicious_ids: 2, similar_ids: null,
-      bytes_read: 500, rate: expect.any(Number), received_at: expect.any(String), started_at: expect.any(String),
-      ended_at: null, expected_end_at: expect.any(String),
+      errors_by_type: { UNDEFINED_ATTRIBUTE: 1, INVALID_VALUE: 2 },
+      suspicious_ids: 2,
+      similar_ids: null,
+      bytes_read: 500,
+      rate: expect.any(Number),
+      received_at: expect.any(String),
+      started_at: expect.any(String),
+      ended_at: null,
+      expected_end_at: expect.any(String),
     });
     expect((await get('imports/imp_unknown')).body.error_message).toBe('Import not found');
     const stranger = await makeWorld(store);
@@ -163,8 +248,11 @@ describe('an import', () => {
     const now = new Date('2026-01-01T00:00:10Z');
     const half = { ...running, state: 'running' as const, startedAt, nextOffset: 500, rowsIn: 25 };
     const alone = { sor: null, parent: null, redrives: [], settled: 0, failure: null, internalError: null };
-    expect(showImportProgress({ job: half, ...alone }, now))
-      .toMatchObject({ rate: 2.5, expected_end_at: '2026-01-01T00:00:20.000Z', sor: null });
+    expect(showImportProgress({ job: half, ...alone }, now)).toMatchObject({
+      rate: 2.5,
+      expected_end_at: '2026-01-01T00:00:20.000Z',
+      sor: null,
+    });
     const ended = { ...half, state: 'finished' as const, endedAt: new Date('2026-01-01T00:00:05Z') };
     expect(showImportProgress({ job: ended, ...alone }, now)).toMatchObject({ rate: 5, expected_end_at: null });
   });

@@ -47,14 +47,17 @@ async function insertFile(entityId: number, state: string, kind = 'events'): Pro
   await sql(
     `INSERT INTO file_jobs (entity_id, identifier, kind, format, asked_hash, state, received_at, ended_at)
      VALUES ($1, $2, $3, 'csv', sha256($2::text::bytea), $4, ${ago('1 hour')}, CASE WHEN $4 = 'failed' THEN now() END)`,
-    [entityId, identifier, kind, state]);
+    [entityId, identifier, kind, state],
+  );
   return identifier;
 }
 
 async function insertSend(entityId: number, campaignId: number | null): Promise<string> {
   const identifier = newIdentifier('snd');
-  await sql(`INSERT INTO sends (entity_id, identifier, message_count, campaign_id, received_at) VALUES ($1, $2, 1, $3, ${ago('1 hour')})`,
-    [entityId, identifier, campaignId]);
+  await sql(
+    `INSERT INTO sends (entity_id, identifier, message_count, campaign_id, received_at) VALUES ($1, $2, 1, $3, ${ago('1 hour')})`,
+    [entityId, identifier, campaignId],
+  );
   return identifier;
 }
 
@@ -62,49 +65,74 @@ async function insertRequest(entityId: number, type: string, state: string): Pro
   const identifier = newIdentifier('gdp');
   await sql(
     `INSERT INTO gdpr_requests (entity_id, identifier, request_type, source, requester_kind, state, received_at)
-     VALUES ($1, $2, $3, 'api', 'user', $4, ${ago('2 hours')})`, [entityId, identifier, type, state]);
+     VALUES ($1, $2, $3, 'api', 'user', $4, ${ago('2 hours')})`,
+    [entityId, identifier, type, state],
+  );
   return identifier;
 }
 
 async function insertExportRun(entityId: number, exporterId: number, set: string): Promise<string> {
   const identifier = newIdentifier('run');
-  await sql(`INSERT INTO export_runs (entity_id, identifier, exporter_id, cause, window_end) VALUES ($1, $2, $3, 'request', now())`,
-    [entityId, identifier, exporterId]);
+  await sql(
+    `INSERT INTO export_runs (entity_id, identifier, exporter_id, cause, window_end) VALUES ($1, $2, $3, 'request', now())`,
+    [entityId, identifier, exporterId],
+  );
   await sql(`UPDATE export_runs SET ${set} WHERE identifier = $1`, [identifier]);
   return identifier;
 }
 
 /** One sample for each source, by kind and object: what the source has to find. */
 const SAMPLES: Record<string, Sample> = {
-  'internal_error import': async (own) => failJob({
-    entityId: own.entity.id, kind: 'import', job: (await insertUpload(store.db, store, own)).identifier, step: 'loadRows',
-  }),
-  'internal_error sync': async (own) => failJob({
-    entityId: own.entity.id, kind: 'sync', step: 'syncRecords',
-    job: (await storedRun(store.db, await storedSync(store.db, own), { state: 'running' })).identifier,
-  }),
+  'internal_error import': async (own) =>
+    failJob({
+      entityId: own.entity.id,
+      kind: 'import',
+      job: (await insertUpload(store.db, store, own)).identifier,
+      step: 'loadRows',
+    }),
+  'internal_error sync': async (own) =>
+    failJob({
+      entityId: own.entity.id,
+      kind: 'sync',
+      step: 'syncRecords',
+      job: (await storedRun(store.db, await storedSync(store.db, own), { state: 'running' })).identifier,
+    }),
   'internal_error exporter': async (own) => {
     const { id } = await storedExporter(store.db, store.secrets, own);
     const job = await insertExportRun(own.entity.id, id, "state = 'running'");
     await failJob({ entityId: own.entity.id, kind: 'export', step: 'exportFiles', job });
   },
-  'internal_error file': async ({ entity: { id } }) => failJob({
-    entityId: id, kind: 'file', job: await insertFile(id, 'running'), step: 'writeFile',
-  }),
-  'internal_error send': async ({ entity: { id } }) => failJob({
-    entityId: id, kind: 'send', job: await insertSend(id, null), step: 'sendMessages',
-  }),
-  'internal_error campaign': async ({ entity: { id } }, appId) => failJob({
-    entityId: id, kind: 'campaign', job: await insertSend(id, (await insertSampleCampaign(store.db, id, appId)).id), step: 'sendToAudience',
-  }),
+  'internal_error file': async ({ entity: { id } }) =>
+    failJob({
+      entityId: id,
+      kind: 'file',
+      job: await insertFile(id, 'running'),
+      step: 'writeFile',
+    }),
+  'internal_error send': async ({ entity: { id } }) =>
+    failJob({
+      entityId: id,
+      kind: 'send',
+      job: await insertSend(id, null),
+      step: 'sendMessages',
+    }),
+  'internal_error campaign': async ({ entity: { id } }, appId) =>
+    failJob({
+      entityId: id,
+      kind: 'campaign',
+      job: await insertSend(id, (await insertSampleCampaign(store.db, id, appId)).id),
+      step: 'sendToAudience',
+    }),
   'internal_error privacy_request': async ({ entity: { id } }) => {
     for (const kind of ['access', 'delete'] as const) {
       await failJob({ entityId: id, kind, job: await insertRequest(id, kind, 'running'), step: 'some step' });
     }
   },
   'internal_error feed': ({ entity: { id } }) => fail({ entityId: id, kind: 'feed', job: '', step: 'drainFeed' }),
-  'internal_error segments': ({ entity: { id } }) => fail({ entityId: id, kind: 'segments', job: '', step: 'refreshSegment' }),
-  'internal_error reports': ({ entity: { id } }) => fail({ entityId: id, kind: 'reports', job: '', step: 'countAttempts' }),
+  'internal_error segments': ({ entity: { id } }) =>
+    fail({ entityId: id, kind: 'segments', job: '', step: 'refreshSegment' }),
+  'internal_error reports': ({ entity: { id } }) =>
+    fail({ entityId: id, kind: 'reports', job: '', step: 'countAttempts' }),
   'internal_error upkeep': () => fail({ entityId: null, kind: 'upkeep', job: '', step: 'deleteExpired' }),
   'internal_error request': async ({ entity: { id } }) => {
     await fail({ entityId: id, kind: 'request', job: '', step: 'GET /api/segments' });
@@ -112,35 +140,52 @@ const SAMPLES: Record<string, Sample> = {
   },
   // Those of an internal error that are accepted are stalled, too.
   'stalled import': async (own) => {
-    await sql(`UPDATE imports SET received_at = ${ago('1 hour')} WHERE id = $1`, [(await insertUpload(store.db, store, own)).id]);
-    await sql(`UPDATE imports SET state = 'running', fetch_failing_since = ${ago('2 hours')}, fetch_fault = 'away' WHERE id = $1`,
-      [(await insertUpload(store.db, store, own)).id]);
+    await sql(`UPDATE imports SET received_at = ${ago('1 hour')} WHERE id = $1`, [
+      (await insertUpload(store.db, store, own)).id,
+    ]);
+    await sql(
+      `UPDATE imports SET state = 'running', fetch_failing_since = ${ago('2 hours')}, fetch_fault = 'away' WHERE id = $1`,
+      [(await insertUpload(store.db, store, own)).id],
+    );
   },
   'stalled sync': async (own) => {
-    const [accepted, waiting] = await Promise.all((['accepted', 'running'] as const).map(async (state) =>
-      storedRun(store.db, await storedSync(store.db, own), { state })));
+    const [accepted, waiting] = await Promise.all(
+      (['accepted', 'running'] as const).map(async (state) =>
+        storedRun(store.db, await storedSync(store.db, own), { state }),
+      ),
+    );
     await sql(`UPDATE sync_runs SET received_at = ${ago('1 hour')} WHERE id = $1`, [accepted!.id]);
     await sql(`UPDATE sync_runs SET failing_since = ${ago('2 hours')}, fault = 'away' WHERE id = $1`, [waiting!.id]);
   },
   'stalled exporter': async (own) => {
-    const [one, other] = [await storedExporter(store.db, store.secrets, own), await storedExporter(store.db, store.secrets, own)];
+    const [one, other] = [
+      await storedExporter(store.db, store.secrets, own),
+      await storedExporter(store.db, store.secrets, own),
+    ];
     await insertExportRun(own.entity.id, one.id, `received_at = ${ago('1 hour')}`);
     await insertExportRun(own.entity.id, other.id, `state = 'running', failing_since = ${ago('2 hours')}`);
   },
-  'stalled file': async ({ entity: { id } }) => void await insertFile(id, 'accepted'),
-  'stalled send': async ({ entity: { id } }) => void await insertSend(id, null),
+  'stalled file': async ({ entity: { id } }) => void (await insertFile(id, 'accepted')),
+  'stalled send': async ({ entity: { id } }) => void (await insertSend(id, null)),
   'stalled campaign': async ({ entity: { id } }, appId) =>
-    void await insertSend(id, (await insertSampleCampaign(store.db, id, appId)).id),
+    void (await insertSend(id, (await insertSampleCampaign(store.db, id, appId)).id)),
   'stalled privacy_request': async ({ entity: { id } }) => {
     await insertRequest(id, 'access', 'accepted');
     await insertRequest(id, 'delete', 'accepted');
-    await sql(`UPDATE gdpr_requests SET location_faults = '{"imports/": {"since": "2026-11-01T12:00:01+00:00", "reason": "it is away"}}'
-      WHERE identifier = $1`, [await insertRequest(id, 'delete', 'running')]);
+    await sql(
+      `UPDATE gdpr_requests SET location_faults = '{"imports/": {"since": "2026-11-01T12:00:01+00:00", "reason": "it is away"}}'
+      WHERE identifier = $1`,
+      [await insertRequest(id, 'delete', 'running')],
+    );
   },
-  'paused sync': async (own) => void await sql(`UPDATE syncs SET paused_at = now(), paused_reason = 'it failed' WHERE id = $1`,
-    [(await storedSync(store.db, own)).id]),
-  'paused exporter': async (own) => void await sql(`UPDATE data_exporters SET paused_at = now(), paused_reason = 'it failed' WHERE id = $1`,
-    [(await storedExporter(store.db, store.secrets, own)).id]),
+  'paused sync': async (own) =>
+    void (await sql(`UPDATE syncs SET paused_at = now(), paused_reason = 'it failed' WHERE id = $1`, [
+      (await storedSync(store.db, own)).id,
+    ])),
+  'paused exporter': async (own) =>
+    void (await sql(`UPDATE data_exporters SET paused_at = now(), paused_reason = 'it failed' WHERE id = $1`, [
+      (await storedExporter(store.db, store.secrets, own)).id,
+    ])),
   'failed sync': async (own) => {
     const sync = await storedSync(store.db, own);
     await storedRun(store.db, sync, { state: 'failed' });
@@ -159,31 +204,48 @@ const SAMPLES: Record<string, Sample> = {
     await write(store.db, (tx) => insertImportErrors(tx, own.entity.id, ids[0]!, [error]));
   },
   'failed file': async ({ entity: { id } }) => {
-    for (const kind of ['customer_profiles', 'campaigns', 'events', 'download_metrics']) await insertFile(id, 'failed', kind);
+    for (const kind of ['customer_profiles', 'campaigns', 'events', 'download_metrics'])
+      await insertFile(id, 'failed', kind);
   },
-  'failed segment': async ({ entity: { id } }, appId) => void await sql(`UPDATE segments SET failure = 'too slow' WHERE id = $1`,
-    [(await insertSampleSegment(store.db, id, { appId })).id]),
-  'failed campaign': async ({ entity: { id } }, appId) => void await sql(
-    `UPDATE campaigns SET status = 'failed', ended_at = now() WHERE id = $1`, [(await insertSampleCampaign(store.db, id, appId)).id]),
-  'failed privacy_request': async ({ entity: { id } }) => void await sql(
-    'UPDATE gdpr_requests SET given_up_at = now() WHERE identifier = $1', [await insertRequest(id, 'delete', 'accepted')]),
+  'failed segment': async ({ entity: { id } }, appId) =>
+    void (await sql(`UPDATE segments SET failure = 'too slow' WHERE id = $1`, [
+      (await insertSampleSegment(store.db, id, { appId })).id,
+    ])),
+  'failed campaign': async ({ entity: { id } }, appId) =>
+    void (await sql(`UPDATE campaigns SET status = 'failed', ended_at = now() WHERE id = $1`, [
+      (await insertSampleCampaign(store.db, id, appId)).id,
+    ])),
+  'failed privacy_request': async ({ entity: { id } }) =>
+    void (await sql('UPDATE gdpr_requests SET given_up_at = now() WHERE identifier = $1', [
+      await insertRequest(id, 'delete', 'accepted'),
+    ])),
   'failed mail': async () => insertUnreadableMail(store.db, 'unreadable/broken.eml'),
-  'waiting_for_approval privacy_request': async ({ entity: { id } }) => void await insertRequest(id, 'delete', 'waiting'),
-  'waiting_for_approval sync': async (own) => void await sql(`UPDATE sync_runs SET removal = 'held' WHERE id = $1`,
-    [(await storedRun(store.db, await storedSync(store.db, own), { state: 'finished' })).id]),
-  'overdue privacy_request': async ({ entity: { id } }) => void await insertRequest(id, 'access', 'running'),
-  'missing_windows exporter': async (own) => void await sql(
-    `UPDATE data_exporters SET active = true, updated_at = ${ago('5 days')}, exported_until = ${ago('4 days')} WHERE id = $1`,
-    [(await storedExporter(store.db, store.secrets, own)).id]),
+  'waiting_for_approval privacy_request': async ({ entity: { id } }) =>
+    void (await insertRequest(id, 'delete', 'waiting')),
+  'waiting_for_approval sync': async (own) =>
+    void (await sql(`UPDATE sync_runs SET removal = 'held' WHERE id = $1`, [
+      (await storedRun(store.db, await storedSync(store.db, own), { state: 'finished' })).id,
+    ])),
+  'overdue privacy_request': async ({ entity: { id } }) => void (await insertRequest(id, 'access', 'running')),
+  'missing_windows exporter': async (own) =>
+    void (await sql(
+      `UPDATE data_exporters SET active = true, updated_at = ${ago('5 days')}, exported_until = ${ago('4 days')} WHERE id = $1`,
+      [(await storedExporter(store.db, store.secrets, own)).id],
+    )),
   'open_rows import': async (own) => {
     const { id } = await insertUpload(store.db, store, own);
     await sql(`UPDATE imports SET state = 'finished', ended_at = now() WHERE id = $1`, [id]);
     await sql('UPDATE import_lanes SET rows_in = 2, rows_failed = 2 WHERE import_id = $1 AND lane = 0', [id]);
   },
-  'open_rows sync': async (own) => void await sql('UPDATE sync_runs SET records_read = 2, records_failed = 2 WHERE id = $1',
-    [(await storedRun(store.db, await storedSync(store.db, own), { state: 'finished' })).id]),
+  'open_rows sync': async (own) =>
+    void (await sql('UPDATE sync_runs SET records_read = 2, records_failed = 2 WHERE id = $1', [
+      (await storedRun(store.db, await storedSync(store.db, own), { state: 'finished' })).id,
+    ])),
   'provider_refuses app': async ({ entity: { id } }, appId) => {
-    const [sent, refused] = [{ appId, provider: 'fcm', code: null }, { appId, provider: 'fcm', code: 'UNAUTHENTICATED' }];
+    const [sent, refused] = [
+      { appId, provider: 'fcm', code: null },
+      { appId, provider: 'fcm', code: 'UNAUTHENTICATED' },
+    ];
     await updateProviderRefusals(store.db, id, [refused]);
     await updateProviderRefusals(store.db, id, [refused, sent]);
     expect((await sql('SELECT FROM provider_refusals')).rowCount).toBe(0);
@@ -205,8 +267,8 @@ describe('an entry ends', () => {
   beforeAll(async () => {
     own = await makeWorld(store);
   });
-  const has = async (place: string, id: string) => (await listed(own.token))
-    .some((item) => placeOf(item) === place && item.object.id === id);
+  const has = async (place: string, id: string) =>
+    (await listed(own.token)).some((item) => placeOf(item) === place && item.object.id === id);
   const errorsOf = (jobId: number, errors: ImportError[]) =>
     write(store.db, (tx) => insertImportErrors(tx, own.entity.id, jobId, errors));
   const hash = Buffer.alloc(32, 7);
@@ -215,9 +277,13 @@ describe('an entry ends', () => {
     const { id, identifier } = await insertUpload(store.db, store, own);
     await sql(`UPDATE imports SET state = 'finished', ended_at = now() WHERE id = $1`, [id]);
     await sql('UPDATE import_lanes SET rows_in = 2, rows_failed = 2 WHERE import_id = $1 AND lane = 0', [id]);
-    await errorsOf(id, [erasedError(2, hash), { ...erasedError(3, hash), message: 'is no number', customerHash: null }]);
-    const open = async () => (await server.call('GET', `/api/attribute_values/imports/${identifier}`, { token: own.token }))
-      .body.result.rows.open as number;
+    await errorsOf(id, [
+      erasedError(2, hash),
+      { ...erasedError(3, hash), message: 'is no number', customerHash: null },
+    ]);
+    const open = async () =>
+      (await server.call('GET', `/api/attribute_values/imports/${identifier}`, { token: own.token })).body.result.rows
+        .open as number;
     expect([await open(), await has('open_rows import', identifier)]).toEqual([1, true]);
     await sql('UPDATE import_errors SET message = $2 WHERE import_id = $1 AND line = 3', [id, UNCLOSED_QUOTE]);
     expect((await listed(own.token)).find((item) => item.object.id === identifier)).toMatchObject({
@@ -235,8 +301,10 @@ describe('an entry ends', () => {
     const sync = await storedSync(store.db, own);
     const run = async (failed: number, ignored = 0) => {
       const { id } = await storedRun(store.db, sync, { state: 'finished' });
-      await sql('UPDATE sync_runs SET records_read = $2::int + $3::int, records_failed = $2, records_ignored = $3 WHERE id = $1',
-        [id, failed, ignored]);
+      await sql(
+        'UPDATE sync_runs SET records_read = $2::int + $3::int, records_failed = $2, records_ignored = $3 WHERE id = $1',
+        [id, failed, ignored],
+      );
       return id;
     };
     const isListed = () => has('open_rows sync', sync.identifier);
@@ -267,8 +335,11 @@ describe('an entry ends', () => {
     const failed = await insertFile(own.entity.id, 'failed');
     expect(await has('failed file', failed)).toBe(true);
     const again = await insertFile(own.entity.id, 'running');
-    await sql(`UPDATE file_jobs SET state = 'finished', asked_hash = (SELECT asked_hash FROM file_jobs WHERE identifier = $2)
-      WHERE identifier = $1`, [again, failed]);
+    await sql(
+      `UPDATE file_jobs SET state = 'finished', asked_hash = (SELECT asked_hash FROM file_jobs WHERE identifier = $2)
+      WHERE identifier = $1`,
+      [again, failed],
+    );
     expect(await has('failed file', failed)).toBe(false);
     const erased = await insertFile(own.entity.id, 'failed');
     await sql(`UPDATE file_jobs SET failure_status = 'erased' WHERE identifier = $1`, [erased]);
@@ -281,12 +352,14 @@ describe('a failed run is listed whatever started it', () => {
   beforeAll(async () => {
     own = await makeWorld(store);
   });
-  const listedRun = async (type: string, id: string) => (await listed(own.token, '&kind=failed'))
-    .find(({ object }) => object.type === type && object.id === id)?.object.run ?? null;
+  const listedRun = async (type: string, id: string) =>
+    (await listed(own.token, '&kind=failed')).find(({ object }) => object.type === type && object.id === id)?.object
+      .run ?? null;
 
   it('of an exporter: a rerun or a backfill, until the next run that exports', async () => {
     const { id, identifier } = await storedExporter(store.db, store.secrets, own);
-    const ended = (state: string, more = '') => insertExportRun(own.entity.id, id, `state = '${state}', ended_at = now()${more}`);
+    const ended = (state: string, more = '') =>
+      insertExportRun(own.entity.id, id, `state = '${state}', ended_at = now()${more}`);
     const failed = await ended('failed', `, cause = 'rerun'`);
     await ended('finished', ', is_covered = true');
     await ended('canceled');
@@ -319,14 +392,19 @@ describe('what needs attention', () => {
   });
 
   it.for(ATTENTION.map((source, ordinal) => ({ name: `${source.kind} ${source.object} (${ordinal})`, source })))(
-    'is found by each source: $name', async ({ source }) => {
-      const found = (await listed(superadmin.token)).filter((item) => placeOf(item) === `${source.kind} ${source.object}`);
+    'is found by each source: $name',
+    async ({ source }) => {
+      const found = (await listed(superadmin.token)).filter(
+        (item) => placeOf(item) === `${source.kind} ${source.object}`,
+      );
       const sources = ATTENTION.filter(({ kind, object }) => kind === source.kind && object === source.object);
       expect(found.length).toBeGreaterThanOrEqual(sources.length);
-      for (const { reason, since } of found) expect([reason.length > 0, Date.parse(since) <= Date.now() + 60_000]).toEqual([true, true]);
-    });
+      for (const { reason, since } of found)
+        expect([reason.length > 0, Date.parse(since) <= Date.now() + 60_000]).toEqual([true, true]);
+    },
+  );
 
-  it('is another entity\'s own', async () => {
+  it("is another entity's own", async () => {
     expect(await listed(world.token)).toEqual([]);
   });
 
@@ -378,10 +456,11 @@ describe('what needs attention', () => {
     const faults = faultRecord(store.db, { info() {}, warn() {}, error() {} });
     const later = faultRecord(store.db, { info() {}, warn() {}, error() {} });
     for (const [kind, job, path, errorIn] of records) {
-      const shown = async () => errorIn((await server.call('GET', path, { token: superadmin.token })).body.result as never);
+      const shown = async () =>
+        errorIn((await server.call('GET', path, { token: superadmin.token })).body.result as never);
       const step = { entityId, kind, job, step: 'some' };
       await faults.failed(step, 'first');
-      const { since } = await shown() as { since: string };
+      const { since } = (await shown()) as { since: string };
       await faults.failed(step, 'second');
       expect([kind, await shown()]).toEqual([kind, { id: 'second', since, step: 'some' }]);
       await later.settled({ ...step, step: 'another' }, 2);
@@ -399,9 +478,16 @@ describe('what needs attention', () => {
 
   it('is mailed to superadmins where it is an internal error, once an hour at most', async () => {
     const sent: Mail[] = [];
-    const mailer: Mailer = { send: async (mail) => { sent.push(mail); return { outcome: 'filed' }; }, close: async () => {} };
+    const mailer: Mailer = {
+      send: async (mail) => {
+        sent.push(mail);
+        return { outcome: 'filed' };
+      },
+      close: async () => {},
+    };
     const { takeMailSlot } = openAllPlaces();
-    const mail = () => mailInternalErrors({ db: store.db, mailer, publicUrl: 'http://millrace.test', boundary: () => {}, takeMailSlot });
+    const mail = () =>
+      mailInternalErrors({ db: store.db, mailer, publicUrl: 'http://millrace.test', boundary: () => {}, takeMailSlot });
     // While all places are taken it waits for its own, and loses no turn.
     const full = await Promise.all(Array.from({ length: LIMITS.mails }, () => takeMailSlot(1)));
     const waiting = [mail(), mail(), mail()];
@@ -409,7 +495,9 @@ describe('what needs attention', () => {
     expect(sent).toEqual([]);
     for (const free of full) free();
     await Promise.all(waiting);
-    expect(sent).toMatchObject([{ to: [superadmin.user.email], text: expect.stringContaining('upkeep deleteExpired\n    since ') }]);
+    expect(sent).toMatchObject([
+      { to: [superadmin.user.email], text: expect.stringContaining('upkeep deleteExpired\n    since ') },
+    ]);
     // An hour later: nothing new, then a new one.
     const later = () => sql(`UPDATE operator_notices SET sent_at = ${ago('61 minutes')}`);
     await later();

@@ -48,25 +48,30 @@ const WORK: Record<string, () => Promise<Work>> = {
     await runs('imports', identifier);
     const { id: importId, ...job } = (await findImport(store.db, world.entity.id, identifier))!;
     return {
-      table: 'imports', path: `/api/attribute_values/imports/${identifier}`,
+      table: 'imports',
+      path: `/api/attribute_values/imports/${identifier}`,
       step: (deps) => importAttributesSteps(deps).loadRows({ ...job, importId, toFetch: false }),
     };
   },
   async sync() {
     const run = await storedRun(store.db, await storedSync(store.db, world), { state: 'running' });
     return {
-      table: 'sync_runs', path: `/api/sync_runs/${run.identifier}`,
+      table: 'sync_runs',
+      path: `/api/sync_runs/${run.identifier}`,
       step: (deps) => runSyncSteps(deps).syncRecords({ ...jobRefOf(run), generation: run.generation }),
     };
   },
   async export() {
     const exporter = await storedExporter(store.db, store.secrets, world);
     const run = (await insertExportRun(store.db, world.entity.id, {
-      exporterId: exporter.id, cause: 'request', window: { start: null, end: new Date() },
+      exporterId: exporter.id,
+      cause: 'request',
+      window: { start: null, end: new Date() },
     }))!;
     await runs('export_runs', run.identifier);
     return {
-      table: 'export_runs', path: `/api/data_exporters/${exporter.identifier}/runs/${run.identifier}`,
+      table: 'export_runs',
+      path: `/api/data_exporters/${exporter.identifier}/runs/${run.identifier}`,
       step: (deps) => exportDailySteps(deps).exportFiles({ ...jobRefOf(run), generation: run.generation }),
     };
   },
@@ -79,7 +84,8 @@ const WORK: Record<string, () => Promise<Work>> = {
     await runs('file_jobs', identifier);
     const job = (await findFileJob(store.db, world.entity.id, identifier))!;
     return {
-      table: 'file_jobs', path: callback.replace(/^https?:\/\/[^/]+/, ''),
+      table: 'file_jobs',
+      path: callback.replace(/^https?:\/\/[^/]+/, ''),
       step: (deps) => buildFileSteps(deps).writeFile({ ...jobRefOf(job), generation: job.generation }),
     };
   },
@@ -87,7 +93,8 @@ const WORK: Record<string, () => Promise<Work>> = {
     const value = { customer_id: personId(1), attribute_key: 'plan', attribute_value: 'gold' };
     const requestId = await postFeed(server.app, world, value);
     return {
-      table: 'feed_waits', path: `/api/attribute_values/feeds/${requestId}`,
+      table: 'feed_waits',
+      path: `/api/attribute_values/feeds/${requestId}`,
       step: (deps) => feedAttributesSteps(deps).drainFeed(world.entity.id),
     };
   },
@@ -95,8 +102,10 @@ const WORK: Record<string, () => Promise<Work>> = {
 
 /** Lists the noted waits: none once no work waits, not even of work that has ended. */
 async function noted(table: string): Promise<(string | null)[]> {
-  const isNoted = table === 'feed_waits' ? `SELECT 'feed' AS stage FROM feed_waits`
-    : `SELECT stage FROM ${table} WHERE stage IS NOT NULL`;
+  const isNoted =
+    table === 'feed_waits'
+      ? `SELECT 'feed' AS stage FROM feed_waits`
+      : `SELECT stage FROM ${table} WHERE stage IS NOT NULL`;
   return (await sql(isNoted)).rows.map(({ stage }) => stage);
 }
 
@@ -104,28 +113,46 @@ async function noted(table: string): Promise<(string | null)[]> {
 function stepIn(take: ReturnType<typeof semaphore>, { step }: Work): Promise<unknown> {
   const metrics = createMetrics();
   const deps = {
-    ...store, takeImportSlot: semaphore(1), takeFeedSlot: semaphore(1), takeBatchSlot: take, takeSyncSlot: take, takeExportSlot: take,
-    draining: new AbortController().signal, batchRecords: 100, boundary: () => {},
-    countRows: metrics.countRows, countValues: metrics.countValues,
+    ...store,
+    takeImportSlot: semaphore(1),
+    takeFeedSlot: semaphore(1),
+    takeBatchSlot: take,
+    takeSyncSlot: take,
+    takeExportSlot: take,
+    draining: new AbortController().signal,
+    batchRecords: 100,
+    boundary: () => {},
+    countRows: metrics.countRows,
+    countValues: metrics.countValues,
   } as object as Dependencies;
   const context = { info: {}, heartbeat: () => {}, cancellationSignal: AbortSignal.abort() } as object as Context;
-  return asyncLocalStorage.run(context, () => step(deps))
+  return asyncLocalStorage
+    .run(context, () => step(deps))
     .catch((error: Error) => expect(error.name).toBe('AbortError'));
 }
 
-it.each(Object.keys(WORK))('%s: leaves its slot of the queue while many of its entity are under way, and says so', async (kind) => {
-  const take = semaphore(2, { maxEach: 1, maxWaitingEach: 0 });
-  const free = await take(world.entity.id);
-  const work = await WORK[kind]!();
-  const context = { info: {}, heartbeat: () => {}, cancellationSignal: AbortSignal.abort() } as object as Context;
-  const deps = { ...store, takeImportSlot: take, takeFeedSlot: take, takeSyncSlot: take, takeExportSlot: take } as object as Dependencies;
-  await expect(asyncLocalStorage.run(context, () => work.step(deps))).rejects.toBeInstanceOf(TooManyWait);
-  expect(await noted(work.table)).toHaveLength(1);
-  (await take(world.entity.id + 1))();
-  free();
-  await stepIn(semaphore(1), work);
-  expect(await noted(work.table)).toEqual([]);
-});
+it.each(Object.keys(WORK))(
+  '%s: leaves its slot of the queue while many of its entity are under way, and says so',
+  async (kind) => {
+    const take = semaphore(2, { maxEach: 1, maxWaitingEach: 0 });
+    const free = await take(world.entity.id);
+    const work = await WORK[kind]!();
+    const context = { info: {}, heartbeat: () => {}, cancellationSignal: AbortSignal.abort() } as object as Context;
+    const deps = {
+      ...store,
+      takeImportSlot: take,
+      takeFeedSlot: take,
+      takeSyncSlot: take,
+      takeExportSlot: take,
+    } as object as Dependencies;
+    await expect(asyncLocalStorage.run(context, () => work.step(deps))).rejects.toBeInstanceOf(TooManyWait);
+    expect(await noted(work.table)).toHaveLength(1);
+    (await take(world.entity.id + 1))();
+    free();
+    await stepIn(semaphore(1), work);
+    expect(await noted(work.table)).toEqual([]);
+  },
+);
 
 it.each(Object.keys(WORK))('%s: the record says that it waits for a slot, and only while it waits', async (kind) => {
   const take = semaphore(1);
@@ -134,7 +161,7 @@ it.each(Object.keys(WORK))('%s: the record says that it waits for a slot, and on
   const shown = async () => (await server.call('GET', work.path, { token: world.token })).body.result.stage as string;
   expect(await shown()).toBeNull();
   const ended = stepIn(take, work);
-  await waitFor('a record that says that its work waits', async () => await shown() === WAITING_FOR_SLOT);
+  await waitFor('a record that says that its work waits', async () => (await shown()) === WAITING_FOR_SLOT);
   free();
   await ended;
   expect(await noted(work.table)).toEqual([]);
@@ -164,7 +191,7 @@ const UNNOTED: Record<string, () => Promise<(deps: Dependencies) => Promise<unkn
     return async (deps) => {
       const steps = runCampaignSteps(deps);
       // Each attempt claims it anew, as after a kill.
-      const claim = await steps.claimCampaign(run, 'run') ?? expect.unreachable('it was not claimed');
+      const claim = (await steps.claimCampaign(run, 'run')) ?? expect.unreachable('it was not claimed');
       return steps.prepareAudience(claim);
     };
   },
@@ -181,10 +208,19 @@ it.each(Object.keys(UNNOTED))('%s: waits for a place of its entity, which anothe
   const step = await UNNOTED[kind]!();
   const take = semaphore(2, { maxEach: 1, maxWaitingEach: 0 });
   const deps = {
-    ...store, takeAudienceSlot: take, takeReportSlot: take, takeDeliverySlot: take, boundary() {}, batchRecords: 100,
+    ...store,
+    takeAudienceSlot: take,
+    takeReportSlot: take,
+    takeDeliverySlot: take,
+    boundary() {},
+    batchRecords: 100,
     draining: new AbortController().signal,
   } as object as Dependencies;
-  const context = { info: {}, heartbeat: () => {}, cancellationSignal: new AbortController().signal } as object as Context;
+  const context = {
+    info: {},
+    heartbeat: () => {},
+    cancellationSignal: new AbortController().signal,
+  } as object as Context;
   const runStep = () => asyncLocalStorage.run(context, () => step(deps));
   const free = await take(world.entity.id);
   await expect(runStep()).rejects.toBeInstanceOf(TooManyWait);
@@ -205,12 +241,15 @@ it('a run of a sync waits for a place from its claim on', async () => {
 });
 
 it.each([
-  ['sync', ['syncs', 'status']], ['export', ['exporters', 'status']],
+  ['sync', ['syncs', 'status']],
+  ['export', ['exporters', 'status']],
 ] as const)('%s: the command line says that it waits', async (kind, command) => {
   const { table } = await WORK[kind]!();
   const last = `SELECT max(id) FROM ${table}`;
   const { rows } = await store.db.query<{ identifier: string }>(
-    `UPDATE ${table} SET stage = $1 WHERE id = (${last}) RETURNING identifier`, [WAITING_FOR_SLOT]);
+    `UPDATE ${table} SET stage = $1 WHERE id = (${last}) RETURNING identifier`,
+    [WAITING_FOR_SLOT],
+  );
   url ??= await server.app.listen({ port: 0, host: '127.0.0.1' });
   const { out } = await runMillrace([...command, rows[0]!.identifier], { url, token: world.token });
   expect(out).toMatch(/^running: .*\nwaiting for a free place\n/);

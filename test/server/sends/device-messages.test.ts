@@ -17,13 +17,23 @@ beforeAll(async () => {
   app = await insertKeyedApp(store, world);
   tokenKey = await insertTokenKey(store, world.entity.id, app.app.id);
   campaign = await insertSampleCampaign(store.db, world.entity.id, app.app.id, { includesInapp: true });
-  for (const [device, user] of [['phone', 'ada'], ['tablet', 'bob']]) await track(device!, 'Application Opened', {}, user);
+  for (const [device, user] of [
+    ['phone', 'ada'],
+    ['tablet', 'bob'],
+  ])
+    await track(device!, 'Application Opened', {}, user);
 });
 
 const track = (device: string, event: string, properties: object = {}, userId?: string) =>
   sendBatch([callOf(device, event, properties, userId)]);
 const callOf = (device: string, event: string, properties: object = {}, userId?: string, context: object = {}) => ({
-  type: 'track', event, properties, userId, messageId: randomUUID(), timestamp: new Date(), context: { device: { id: device, ...context } },
+  type: 'track',
+  event,
+  properties,
+  userId,
+  messageId: randomUUID(),
+  timestamp: new Date(),
+  context: { device: { id: device, ...context } },
 });
 
 async function sendBatch(batch: object[]): Promise<void> {
@@ -32,25 +42,45 @@ async function sendBatch(batch: object[]): Promise<void> {
 }
 
 const INAPP = {
-  kind: 'native', title: 'Hi', content: 'News', button: 'OK', contentUrl: null, contentTitle: null, autoDisplay: false, deepLink: null,
+  kind: 'native',
+  title: 'Hi',
+  content: 'News',
+  button: 'OK',
+  contentUrl: null,
+  contentTitle: null,
+  autoDisplay: false,
+  deepLink: null,
   parameters: {},
 };
 
-async function insertAttempt(deviceId: string, userId: string, { code = 'PUSH_SENT', isInapp = true } = {}): Promise<string> {
-  const { rows: [row] } = await store.db.query<{ id: number }>(
+async function insertAttempt(
+  deviceId: string,
+  userId: string,
+  { code = 'PUSH_SENT', isInapp = true } = {},
+): Promise<string> {
+  const {
+    rows: [row],
+  } = await store.db.query<{ id: number }>(
     `INSERT INTO attempts (entity_id, campaign_id, app_id, channel, state, code, settled_at, device_id, user_id, content, inapp_until)
      VALUES ($1, $2, $3, 'both', 'settled', $7, now(), $4, $5, $6, CASE WHEN $8 THEN now() + interval '1 day' END) RETURNING id`,
-    [world.entity.id, campaign.id, app.app.id, deviceId, userId, JSON.stringify({ inapp: INAPP }), code, isInapp]);
+    [world.entity.id, campaign.id, app.app.id, deviceId, userId, JSON.stringify({ inapp: INAPP }), code, isInapp],
+  );
   return messageIdOf(row!.id);
 }
 
 const received = async (id: string) => {
-  const { rows: [row] } = await store.db.query<Record<'delivered_at' | 'opened_at' | 'shown_at' | 'clicked_at', Date | null>>(
+  const {
+    rows: [row],
+  } = await store.db.query<Record<'delivered_at' | 'opened_at' | 'shown_at' | 'clicked_at', Date | null>>(
     'SELECT delivered_at, opened_at, shown_at, clicked_at FROM attempts WHERE entity_id = $1 AND id = $2',
-    [world.entity.id, Number.parseInt(id.slice(-12), 16)]);
+    [world.entity.id, Number.parseInt(id.slice(-12), 16)],
+  );
   return row!;
 };
-const happened = async (id: string) => Object.entries(await received(id)).filter(([, at]) => at !== null).map(([what]) => what);
+const happened = async (id: string) =>
+  Object.entries(await received(id))
+    .filter(([, at]) => at !== null)
+    .map(([what]) => what);
 
 type Inapp = { messages: { millrace_id: string; content: string }[] };
 const inapp = (deviceId: string, headers: Record<string, string> = {}) =>
@@ -65,7 +95,8 @@ describe('what a device tells of messages', () => {
     await track('phone', 'Push Notification Received', { millrace_id: mine });
     await track('phone', 'Push Notification Tapped', { millrace_id: mine });
     await track('phone', 'In-App Message Clicked', { millrace_id: mine });
-    for (const id of [other, 'nonsense', messageIdOf(4_000_000)]) await track('phone', 'Push Notification Tapped', { millrace_id: id });
+    for (const id of [other, 'nonsense', messageIdOf(4_000_000)])
+      await track('phone', 'Push Notification Tapped', { millrace_id: id });
     expect(await happened(mine)).toEqual(['delivered_at', 'opened_at', 'shown_at', 'clicked_at']);
     expect((await received(mine)).delivered_at).toEqual(first);
     expect(await happened(other)).toEqual([]);
@@ -77,7 +108,8 @@ describe('what a device tells of messages', () => {
     expect(await happened(other)).toEqual(['delivered_at']);
     // Nothing is opened that was never sent, nor shown that the device was never given.
     const unsent = await insertAttempt('phone', 'ada', { code: 'OPT_OUT', isInapp: false });
-    for (const event of ['Push Notification Tapped', 'In-App Message Clicked']) await track('phone', event, { millrace_id: unsent });
+    for (const event of ['Push Notification Tapped', 'In-App Message Clicked'])
+      await track('phone', event, { millrace_id: unsent });
     expect(await happened(unsent)).toEqual([]);
   });
 
@@ -87,25 +119,37 @@ describe('what a device tells of messages', () => {
     const kept = async (token: unknown) => {
       await sendBatch([callOf('browser', 'Application Opened', {}, undefined, { token })]);
       const { rows } = await store.db.query<{ push_token: string }>(
-        'SELECT push_token FROM devices WHERE entity_id = $1 AND device_id = $2', [world.entity.id, 'browser']);
+        'SELECT push_token FROM devices WHERE entity_id = $1 AND device_id = $2',
+        [world.entity.id, 'browser'],
+      );
       return rows[0]!.push_token;
     };
-    for (const token of [subscription, JSON.stringify(subscription)]) expect(JSON.parse(await kept(token))).toEqual(subscription);
+    for (const token of [subscription, JSON.stringify(subscription)])
+      expect(JSON.parse(await kept(token))).toEqual(subscription);
     expect(await kept('f'.repeat(4_096))).toBe('f'.repeat(4_096));
     expect(await kept('g'.repeat(4_097))).toBe('f'.repeat(4_096));
   });
 
   it('shows in-app messages to their device and their user, until they are shown', async () => {
     const id = await insertAttempt('phone', 'ada');
-    const waiting = async () => ((await inapp('phone')).body.result as Inapp).messages.map((message) => message.millrace_id);
+    const waiting = async () =>
+      ((await inapp('phone')).body.result as Inapp).messages.map((message) => message.millrace_id);
     expect(await waiting()).toContain(id);
-    expect(((await inapp('tablet')).body.result as Inapp).messages.map((message) => message.millrace_id)).not.toContain(id);
+    expect(((await inapp('tablet')).body.result as Inapp).messages.map((message) => message.millrace_id)).not.toContain(
+      id,
+    );
     await track('phone', 'Application Opened', {}, 'eve');
     expect(await waiting()).toEqual([]);
     await track('phone', 'Application Opened', {}, 'ada');
-    await store.db.query('UPDATE devices SET opt_out = true WHERE entity_id = $1 AND device_id = $2', [world.entity.id, 'phone']);
+    await store.db.query('UPDATE devices SET opt_out = true WHERE entity_id = $1 AND device_id = $2', [
+      world.entity.id,
+      'phone',
+    ]);
     expect(await waiting()).toEqual([]);
-    await store.db.query('UPDATE devices SET opt_out = false WHERE entity_id = $1 AND device_id = $2', [world.entity.id, 'phone']);
+    await store.db.query('UPDATE devices SET opt_out = false WHERE entity_id = $1 AND device_id = $2', [
+      world.entity.id,
+      'phone',
+    ]);
     await track('phone', 'In-App Message Shown', { millrace_id: id });
     expect(await waiting()).not.toContain(id);
     expect((await inapp('unknown')).status).toBe(404);
@@ -117,8 +161,10 @@ describe('what a device tells of messages', () => {
     await store.db.query(
       `INSERT INTO attempts (entity_id, campaign_id, app_id, channel, state, code, settled_at, device_id, user_id, content, inapp_until)
        SELECT $1, $2, $3, 'both', 'settled', 'PUSH_SENT', now(), 'tablet', 'bob', $4, now() + interval '1 day' FROM generate_series(1, 8)`,
-      [world.entity.id, campaign.id, app.app.id, large]);
-    const waiting = async () => ((await inapp('tablet')).body.result as Inapp).messages.filter(({ content }) => content.length > 1_000);
+      [world.entity.id, campaign.id, app.app.id, large],
+    );
+    const waiting = async () =>
+      ((await inapp('tablet')).body.result as Inapp).messages.filter(({ content }) => content.length > 1_000);
     const first = await waiting();
     expect(first).toHaveLength(6);
     for (const { millrace_id: id } of first) await track('tablet', 'In-App Message Shown', { millrace_id: id });
@@ -135,22 +181,28 @@ describe('what a device tells of messages', () => {
     expect(messages.map((message) => message.millrace_id)).toEqual([id]);
     const verify = (body: object) => server.call('POST', '/v1/verify', { headers: basic(app.apiKey), body });
     expect(await verify({ deviceId: 'phone', userToken: adas })).toMatchObject({
-      status: 200, body: { result: { device_id: 'phone', user_id: 'ada' } },
+      status: 200,
+      body: { result: { device_id: 'phone', user_id: 'ada' } },
     });
-    for (const body of [{ deviceId: 'phone' }, { deviceId: 'phone', userToken: `${adas}x` }]) expect((await verify(body)).status).toBe(401);
+    for (const body of [{ deviceId: 'phone' }, { deviceId: 'phone', userToken: `${adas}x` }])
+      expect((await verify(body)).status).toBe(401);
     expect((await verify({ userToken: adas })).status).toBe(400);
     const { rows } = await store.db.query(
-      'SELECT verified_user_id FROM devices WHERE entity_id = $1 AND device_id = $2', [world.entity.id, 'phone']);
+      'SELECT verified_user_id FROM devices WHERE entity_id = $1 AND device_id = $2',
+      [world.entity.id, 'phone'],
+    );
     expect(rows).toEqual([{ verified_user_id: 'ada' }]);
   });
 
   it('sends to no push token that came without the user token of a verified user', async () => {
     const adas = await signUserToken(tokenKey, { sub: 'ada' });
-    const verify = (body: object) => server.call('POST', '/v1/verify', { headers: basic(app.apiKey), body: { userToken: adas, ...body } });
+    const verify = (body: object) =>
+      server.call('POST', '/v1/verify', { headers: basic(app.apiKey), body: { userToken: adas, ...body } });
     const tell = (token: string) => sendBatch([callOf('owned', 'Application Opened', {}, 'ada', { token })]);
     const receiver = async () => {
-      const [device] = await listUserDevices(store.db, world.entity.id, [app.app.id], ['ada'])
-        .then((devices) => devices.filter(({ deviceId }) => deviceId === 'owned'));
+      const [device] = await listUserDevices(store.db, world.entity.id, [app.app.id], ['ada']).then((devices) =>
+        devices.filter(({ deviceId }) => deviceId === 'owned'),
+      );
       const channels = { type: 'transactional', includesPush: true, includesInapp: false } as const;
       const { push, code } = decideDevice(device!, 'ada', channels, { verifiedUsers: true });
       return push ? device!.pushToken : code;
@@ -165,39 +217,54 @@ describe('what a device tells of messages', () => {
     expect(await receiver()).toBe('hers');
     expect((await verify({ deviceId: 'owned' })).status).toBe(200);
     // The app's key is enough to send this, and what her own app does next must not vouch for it.
-    await tell('a stranger\'s');
+    await tell("a stranger's");
     expect(await receiver()).toBe('USER_NOT_VERIFIED');
     expect((await verify({ deviceId: 'owned' })).status).toBe(400);
     expect(await receiver()).toBe('USER_NOT_VERIFIED');
     expect((await verify({ context: { device: { id: 'owned', token: 'hers' } } })).status).toBe(200);
     expect(await receiver()).toBe('hers');
     // The provider knows the token no more, and the next one is anybody's.
-    await store.db.query(`UPDATE devices SET push_token = NULL WHERE entity_id = $1 AND device_id = 'owned'`, [world.entity.id]);
-    await tell('a stranger\'s');
+    await store.db.query(`UPDATE devices SET push_token = NULL WHERE entity_id = $1 AND device_id = 'owned'`, [
+      world.entity.id,
+    ]);
+    await tell("a stranger's");
     expect(await receiver()).toBe('USER_NOT_VERIFIED');
   });
 
   it('names no user from a logout on, until somebody logs in again', async () => {
-    const state = async () => (await store.db.query<{ current: string | null; last: string | null; verified: string | null }>(
-      `SELECT current_user_id AS current, last_user_id AS last, verified_user_id AS verified FROM devices
-       WHERE entity_id = $1 AND device_id = 'shared'`, [world.entity.id])).rows[0];
-    const codes = async (verifiedUsers: boolean) => (await listUserDevices(store.db, world.entity.id, [app.app.id], ['ada']))
-      .filter(({ deviceId }) => deviceId === 'shared')
-      .flatMap((device) => (['classic', 'dynamic', 'transactional'] as const).map((type) => (
-        decideDevice(device, 'ada', { type, includesPush: true, includesInapp: false }, { verifiedUsers }).code)));
+    const state = async () =>
+      (
+        await store.db.query<{ current: string | null; last: string | null; verified: string | null }>(
+          `SELECT current_user_id AS current, last_user_id AS last, verified_user_id AS verified FROM devices
+       WHERE entity_id = $1 AND device_id = 'shared'`,
+          [world.entity.id],
+        )
+      ).rows[0];
+    const codes = async (verifiedUsers: boolean) =>
+      (await listUserDevices(store.db, world.entity.id, [app.app.id], ['ada']))
+        .filter(({ deviceId }) => deviceId === 'shared')
+        .flatMap((device) =>
+          (['classic', 'dynamic', 'transactional'] as const).map(
+            (type) =>
+              decideDevice(device, 'ada', { type, includesPush: true, includesInapp: false }, { verifiedUsers }).code,
+          ),
+        );
     await sendBatch([callOf('shared', 'Application Opened', {}, 'ada', { token: 'of the shared one' })]);
     const userToken = await signUserToken(tokenKey, { sub: 'ada' });
     const verified = await server.call('POST', '/v1/verify', {
-      headers: basic(app.apiKey), body: { userToken, deviceId: 'shared', pushToken: 'of the shared one' },
+      headers: basic(app.apiKey),
+      body: { userToken, deviceId: 'shared', pushToken: 'of the shared one' },
     });
     expect(verified.status).toBe(200);
     // Said before she logged in, and late.
-    await sendBatch([{ ...callOf('shared', 'millrace_logout', {}, 'ada'), timestamp: new Date(Date.now() - 3_600_000) }]);
+    await sendBatch([
+      { ...callOf('shared', 'millrace_logout', {}, 'ada'), timestamp: new Date(Date.now() - 3_600_000) },
+    ]);
     expect(await state()).toEqual({ current: 'ada', last: 'ada', verified: 'ada' });
     expect(await codes(true)).toEqual(['PENDING', 'PENDING', 'PENDING']);
     await sendBatch([callOf('shared', 'millrace_logout', {}, 'ada')]);
     expect(await state()).toEqual({ current: null, last: 'ada', verified: null });
-    expect(new Set([...await codes(true), ...await codes(false)])).toEqual(new Set(['NOT_ON_LAST_LOGIN']));
+    expect(new Set([...(await codes(true)), ...(await codes(false))])).toEqual(new Set(['NOT_ON_LAST_LOGIN']));
     // Calls without a user log no user in; those of another user do.
     await sendBatch([callOf('shared', 'Application Opened')]);
     expect(await state()).toMatchObject({ current: null });
@@ -206,8 +273,13 @@ describe('what a device tells of messages', () => {
   });
 
   it('shows whether the app is still there', async () => {
-    const uninstalled = async () => (await store.db.query<{ uninstalled: boolean }>(
-      'SELECT uninstalled FROM devices WHERE entity_id = $1 AND device_id = $2', [world.entity.id, 'tablet'])).rows[0]!.uninstalled;
+    const uninstalled = async () =>
+      (
+        await store.db.query<{ uninstalled: boolean }>(
+          'SELECT uninstalled FROM devices WHERE entity_id = $1 AND device_id = $2',
+          [world.entity.id, 'tablet'],
+        )
+      ).rows[0]!.uninstalled;
     await track('tablet', 'Application Uninstalled');
     expect(await uninstalled()).toBe(true);
     await track('tablet', 'Application Opened');

@@ -28,7 +28,7 @@ beforeAll(() => {
 });
 
 let made = 0;
-const newName = () => `Connection ${made += 1}`;
+const newName = () => `Connection ${(made += 1)}`;
 
 async function create(body: object = {}, token = world.token) {
   return server.call('POST', PATH, { token, body: { name: newName(), connector: 'postgres', settings, ...body } });
@@ -37,7 +37,8 @@ async function create(body: object = {}, token = world.token) {
 const createdId = async (body: object = {}) => (await create(body)).body.result.identifier as string;
 const view = async (id: string) => (await server.call('GET', `${PATH}/${id}`, { token: world.token })).body.result;
 const put = (id: string, body: object) => server.call('PUT', `${PATH}/${id}`, { token: world.token, body });
-const check = (id: string, own: TestServer = server) => own.call('POST', `${PATH}/${id}/check`, { token: world.token, body: {} });
+const check = (id: string, own: TestServer = server) =>
+  own.call('POST', `${PATH}/${id}/check`, { token: world.token, body: {} });
 const tryOut = (body: object, own: TestServer = server) =>
   own.call('POST', `${PATH}/check`, { token: world.token, body: { connector: 'postgres', ...body } });
 
@@ -50,7 +51,12 @@ async function silentServer(): Promise<{ port: number; open(): number }> {
   let count = 0;
   const silent = createServer((socket) => {
     count += 1;
-    socket.resume().on('error', () => {}).on('close', () => { count -= 1; });
+    socket
+      .resume()
+      .on('error', () => {})
+      .on('close', () => {
+        count -= 1;
+      });
   }).listen(0, '127.0.0.1');
   await once(silent, 'listening');
   onFileEnd(async () => silent.close());
@@ -75,8 +81,12 @@ describe('a connection', () => {
     expect(status).toBe(200);
     const { password, ...shown } = settings;
     expect(body.result).toMatchObject({
-      identifier: expect.stringMatching(/^con_/), name, connector: 'postgres', revision: 1,
-      created_by: { id: world.user.id, uid: world.user.uid }, settings: { ...shown, password: { set: true } },
+      identifier: expect.stringMatching(/^con_/),
+      name,
+      connector: 'postgres',
+      revision: 1,
+      created_by: { id: world.user.id, uid: world.user.uid },
+      settings: { ...shown, password: { set: true } },
     });
     const id = body.result.identifier as string;
     expect(await view(id)).toEqual(body.result);
@@ -89,8 +99,11 @@ describe('a connection', () => {
 
   test('opens its secrets in its own row only', async () => {
     const [one, other] = [await createdId(), await createdId()];
-    await store.db.query(`UPDATE connections SET sealed_secrets = (SELECT sealed_secrets FROM connections WHERE identifier = $2)
-      WHERE identifier = $1`, [one, other]);
+    await store.db.query(
+      `UPDATE connections SET sealed_secrets = (SELECT sealed_secrets FROM connections WHERE identifier = $2)
+      WHERE identifier = $1`,
+      [one, other],
+    );
     await expect(stored(one)).rejects.toThrow(/authenticate/);
   });
 
@@ -104,10 +117,17 @@ describe('a connection', () => {
     expect([renamed.status, renamed.body.messages?.[0].element]).toEqual([400, 'name']);
     expect((await server.call('DELETE', `${PATH}/${id}`, { token: world.token })).body).toEqual({ success: true });
     expect((await put(other, { name })).body.result).toMatchObject({ name, revision: 1 });
-    const gone = [await server.call('GET', `${PATH}/${id}`, { token: world.token }), await put(id, {}), await check(id),
-      await server.call('DELETE', `${PATH}/${id}`, { token: world.token })];
+    const gone = [
+      await server.call('GET', `${PATH}/${id}`, { token: world.token }),
+      await put(id, {}),
+      await check(id),
+      await server.call('DELETE', `${PATH}/${id}`, { token: world.token }),
+    ];
     expect(gone.map(({ status }) => status)).toEqual([404, 404, 404, 404]);
-    const { rows } = await store.db.query('SELECT settings, secret_names, sealed_secrets FROM connections WHERE identifier = $1', [id]);
+    const { rows } = await store.db.query(
+      'SELECT settings, secret_names, sealed_secrets FROM connections WHERE identifier = $1',
+      [id],
+    );
     expect(rows).toEqual([{ settings: {}, secret_names: [], sealed_secrets: null }]);
   });
 
@@ -132,18 +152,30 @@ describe('a connection', () => {
   });
 
   test.each([
-    ['host', { host: 'db.example.net' }], ['port', { port: 1 }], ['tls', { tls: 'on' }],
+    ['host', { host: 'db.example.net' }],
+    ['port', { port: 1 }],
+    ['tls', { tls: 'on' }],
     ['tls_ca', { tls_ca: '-----BEGIN CERTIFICATE-----' }],
   ])('does not take its secret along elsewhere: %s', async (member, changes) => {
     const id = await createdId();
     const { password, ...shown } = settings;
     const refused = await put(id, { settings: { ...shown, ...changes } });
-    expect([refused.status, refused.body.messages]).toEqual([400, [
-      { element: 'settings.password', severity: 'error', message: expect.stringMatching(`must be given anew, since ${member} changed`) },
-    ]]);
+    expect([refused.status, refused.body.messages]).toEqual([
+      400,
+      [
+        {
+          element: 'settings.password',
+          severity: 'error',
+          message: expect.stringMatching(`must be given anew, since ${member} changed`),
+        },
+      ],
+    ]);
     expect(await view(id)).toMatchObject({ revision: 1, settings: shown });
     expect(refused.text).not.toContain(password);
-    expect((await put(id, { settings: { ...settings, ...changes } })).body.result).toMatchObject({ revision: 2, settings: changes });
+    expect((await put(id, { settings: { ...settings, ...changes } })).body.result).toMatchObject({
+      revision: 2,
+      settings: changes,
+    });
   });
 
   test('cannot lose a secret that it needs', async () => {
@@ -168,22 +200,42 @@ describe('a connection', () => {
     [{ connector: 'postgers' }, 'connector', /^is unknown: did you mean postgres\? There are .*postgres/],
     [{ connector: undefined }, 'connector', /required/],
     [{ name: ' ' }, 'name', /blank/],
-  ])('is refused with what is wrong named: %j', async (wrong: { settings?: object; name?: string; connector?: string }, element, says) => {
-    const body = { connector: 'postgres', name: newName(), ...wrong, settings: { ...settings, ...wrong.settings } };
-    for (const path of 'name' in wrong ? [PATH] : [PATH, `${PATH}/check`]) {
-      const { status, body: answer, text } = await server.call('POST', path, { token: world.token, body });
-      expect([status, answer.messages?.[0]]).toEqual([400, { element, severity: 'error', message: expect.stringMatching(says) }]);
-      expect(text).not.toContain(settings.password);
-    }
-  });
+  ])(
+    'is refused with what is wrong named: %j',
+    async (wrong: { settings?: object; name?: string; connector?: string }, element, says) => {
+      const body = { connector: 'postgres', name: newName(), ...wrong, settings: { ...settings, ...wrong.settings } };
+      for (const path of 'name' in wrong ? [PATH] : [PATH, `${PATH}/check`]) {
+        const { status, body: answer, text } = await server.call('POST', path, { token: world.token, body });
+        expect([status, answer.messages?.[0]]).toEqual([
+          400,
+          { element, severity: 'error', message: expect.stringMatching(says) },
+        ]);
+        expect(text).not.toContain(settings.password);
+      }
+    },
+  );
 
   test('of another entity is not there', async () => {
     const id = await createdId();
     const { token } = await makeWorld(store);
-    const asked = [['GET', ''], ['PUT', ''], ['DELETE', ''], ['POST', '/check'], ['GET', '/streams']] as const;
+    const asked = [
+      ['GET', ''],
+      ['PUT', ''],
+      ['DELETE', ''],
+      ['POST', '/check'],
+      ['GET', '/streams'],
+    ] as const;
     for (const [method, rest] of asked) {
-      const reply = await server.call(method, `${PATH}/${id}${rest}`, { token, ...(method === 'PUT' ? { body: { name: 'Mine' } } : {}) });
-      expect([method, rest, reply.status, reply.body.error_message]).toEqual([method, rest, 404, 'Connection not found']);
+      const reply = await server.call(method, `${PATH}/${id}${rest}`, {
+        token,
+        ...(method === 'PUT' ? { body: { name: 'Mine' } } : {}),
+      });
+      expect([method, rest, reply.status, reply.body.error_message]).toEqual([
+        method,
+        rest,
+        404,
+        'Connection not found',
+      ]);
     }
     expect((await server.call('GET', PATH, { token })).body.result.items).toEqual([]);
   });
@@ -202,11 +254,15 @@ describe('a connection', () => {
     expect(await stored(source)).toMatchObject({ password: settings.password });
     await store.db.query(
       `UPDATE syncs SET connection_id = $2, destination_id = $2, alerts = alerts || jsonb_build_object('connections', ARRAY[$3])
-       WHERE id = $1`, [sync.id, from!.id, target]);
+       WHERE id = $1`,
+      [sync.id, from!.id, target],
+    );
     expect(await remove(target)).toEqual(refusal);
     await deleteSync(store.db, world.entity.id, sync.id);
     const exporter = await storedExporter(store.db, store.secrets, world, { notifyConnections: [target] });
-    expect((await remove(target))[2]).toBe('The connection is used by exporters: "Nightly". Take it out of their notify_connections first');
+    expect((await remove(target))[2]).toBe(
+      'The connection is used by exporters: "Nightly". Take it out of their notify_connections first',
+    );
     await store.db.query('DELETE FROM data_exporters WHERE id = $1', [exporter.id]);
     for (const id of [source, target]) expect((await remove(id))[0]).toBe(200);
   });
@@ -214,18 +270,28 @@ describe('a connection', () => {
   test('of a connector that is no longer there is still shown, renamed and deleted', async () => {
     const id = await createdId();
     await store.db.query(`UPDATE connections SET connector = 'oracle' WHERE identifier = $1`, [id]);
-    expect(await view(id)).toMatchObject({ connector: 'oracle', settings: { host: settings.host, password: { set: true } } });
+    expect(await view(id)).toMatchObject({
+      connector: 'oracle',
+      settings: { host: settings.host, password: { set: true } },
+    });
     expect((await put(id, { name: newName() })).status).toBe(200);
     for (const refused of [await put(id, { settings }), await check(id)]) {
-      expect([refused.status, refused.body.error_message]).toEqual([409, expect.stringContaining('no connector oracle any more')]);
+      expect([refused.status, refused.body.error_message]).toEqual([
+        409,
+        expect.stringContaining('no connector oracle any more'),
+      ]);
     }
     expect((await server.call('DELETE', `${PATH}/${id}`, { token: world.token })).status).toBe(200);
   });
 
-  test('made by a service token counts as its creator\'s', async () => {
+  test("made by a service token counts as its creator's", async () => {
     const expiresAt = new Date(Date.now() + 60_000);
-    const { token } = await insertServiceToken(store.db, world.entity.id,
-      { name: 'Deploy', rights: ['sor_manage'], createdBy: world.user.id, expiresAt });
+    const { token } = await insertServiceToken(store.db, world.entity.id, {
+      name: 'Deploy',
+      rights: ['sor_manage'],
+      createdBy: world.user.id,
+      expiresAt,
+    });
     rememberSecret(token);
     expect((await create({}, token)).body.result.created_by).toEqual({ id: world.user.id, uid: world.user.uid });
   });
@@ -240,11 +306,17 @@ describe('a check', () => {
 
   test('tells what is wrong, in words without the secret', async () => {
     const reply = await tryOut({ settings: { ...settings, password: WRONG } });
-    expect(reply.body.result).toEqual({ ok: false, status: 'source_refused', message: expect.stringMatching(/password/) });
+    expect(reply.body.result).toEqual({
+      ok: false,
+      status: 'source_refused',
+      message: expect.stringMatching(/password/),
+    });
     expect(reply.text).not.toContain(WRONG);
     const closed = await tryOut({ settings: { ...settings, port: CLOSED_PORT } });
     expect(closed.body.result).toMatchObject({
-      ok: false, status: 'source_unavailable', message: expect.stringContaining(String(CLOSED_PORT)),
+      ok: false,
+      status: 'source_unavailable',
+      message: expect.stringContaining(String(CLOSED_PORT)),
     });
   });
 
@@ -262,7 +334,9 @@ describe('a check', () => {
     const { port, open } = await silentServer();
     const id = await createdId({ settings: { ...settings, port } });
     expect((await check(id, hasty)).body.result).toEqual({
-      ok: false, status: 'source_unavailable', message: expect.stringContaining('No answer came within 0.3 s'),
+      ok: false,
+      status: 'source_unavailable',
+      message: expect.stringContaining('No answer came within 0.3 s'),
     });
     const streams = await hasty.call('GET', `${PATH}/${id}/streams`, { token: world.token });
     expect([streams.status, streams.body.status]).toEqual([503, 'source_unavailable']);
@@ -276,7 +350,10 @@ describe('a check', () => {
     await waitFor('four connections', async () => open() === 4);
     const beyond = [tryOut({ settings }, own), tryOut({ settings }, own)];
     const refused = await Promise.race(beyond);
-    expect([refused.status, refused.body]).toEqual([429, expect.objectContaining({ status: 'too_many_requests', retry_after: 10 })]);
+    expect([refused.status, refused.body]).toEqual([
+      429,
+      expect.objectContaining({ status: 'too_many_requests', retry_after: 10 }),
+    ]);
     expect(refused.headers['retry-after']).toBe('10');
     const { token } = await makeWorld(store);
     const elsewhere = await own.call('POST', `${PATH}/check`, { token, body: { connector: 'postgres', settings } });
@@ -285,7 +362,11 @@ describe('a check', () => {
     expect((await Promise.all(beyond)).map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([429, 503]);
     await own.app.close();
     for (const reply of await Promise.all(waiting)) {
-      expect(reply.body.result).toMatchObject({ ok: false, status: 'source_unavailable', message: expect.stringContaining('stopping') });
+      expect(reply.body.result).toMatchObject({
+        ok: false,
+        status: 'source_unavailable',
+        message: expect.stringContaining('stopping'),
+      });
     }
   });
 
@@ -293,28 +374,36 @@ describe('a check', () => {
     const { name, source } = connectors.find((each) => !each.source || !each.destination)!;
     const [is, isNot] = source ? ['source', 'destination'] : ['destination', 'source'];
     const reply = await tryOut({ connector: name, settings: {}, as: isNot });
-    expect([reply.status, reply.body.messages]).toEqual([400, [
-      { element: 'as', severity: 'error', message: `must be ${is}: ${name} is no ${isNot}` },
-    ]]);
+    expect([reply.status, reply.body.messages]).toEqual([
+      400,
+      [{ element: 'as', severity: 'error', message: `must be ${is}: ${name} is no ${isNot}` }],
+    ]);
   });
 });
 
 describe('streams', () => {
   test('tell what can be read, with fields', async () => {
     await store.db.query('CREATE SCHEMA shop');
-    await store.db.query('CREATE TABLE shop.orders (id integer PRIMARY KEY, placed_at timestamptz NOT NULL, note text)');
+    await store.db.query(
+      'CREATE TABLE shop.orders (id integer PRIMARY KEY, placed_at timestamptz NOT NULL, note text)',
+    );
     const id = await createdId({ settings: { ...settings, schema: 'shop' } });
     const { body } = await server.call('GET', `${PATH}/${id}/streams`, { token: world.token });
-    expect(body.result.streams).toEqual([{
-      name: 'orders', key: ['id'], incremental: { fields: expect.arrayContaining(['placed_at']) },
-      fields: [
-        { name: 'id', type: 'integer', nullable: false }, { name: 'placed_at', type: 'datetime', nullable: false },
-        { name: 'note', type: 'string', nullable: true },
-      ],
-    }]);
+    expect(body.result.streams).toEqual([
+      {
+        name: 'orders',
+        key: ['id'],
+        incremental: { fields: expect.arrayContaining(['placed_at']) },
+        fields: [
+          { name: 'id', type: 'integer', nullable: false },
+          { name: 'placed_at', type: 'datetime', nullable: false },
+          { name: 'note', type: 'string', nullable: true },
+        ],
+      },
+    ]);
   });
 
-  test('are refused with the source\'s own reason', async () => {
+  test("are refused with the source's own reason", async () => {
     const id = await createdId({ settings: { ...settings, password: WRONG } });
     const { status, body, text } = await server.call('GET', `${PATH}/${id}/streams`, { token: world.token });
     expect([status, body.status]).toEqual([400, 'source_refused']);
@@ -335,8 +424,12 @@ describe('what is written down', () => {
     const entries = log.body.result.entries as Entry[];
     const failed = { connector: 'postgres', as: 'source', ok: false, status: 'source_refused' };
     expect(entries.slice(0, 6).map(({ action, subject, details }) => [action, subject, details])).toEqual([
-      ['check', null, failed], ['delete', id, {}], ['discover', id, failed], ['check', id, failed],
-      ['update', id, { name: true, settings: 'lag_seconds password' }], ['create', id, { connector: 'postgres' }],
+      ['check', null, failed],
+      ['delete', id, {}],
+      ['discover', id, failed],
+      ['check', id, failed],
+      ['update', id, { name: true, settings: 'lag_seconds password' }],
+      ['create', id, { connector: 'postgres' }],
     ]);
     const said = log.text + JSON.stringify(server.logs);
     for (const secret of [settings.password, WRONG]) expect(said).not.toContain(secret);

@@ -14,16 +14,22 @@ import { waitFor } from '../../harness/core/wait.ts';
 const SECRET = 'the-token-of-a-source';
 
 let logged = '';
-const log = pino({ level: 'debug' }, new Writable({
-  write(line: Buffer, _encoding, done) {
-    logged += line.toString();
-    done();
-  },
-})) as FastifyBaseLogger;
+const log = pino(
+  { level: 'debug' },
+  new Writable({
+    write(line: Buffer, _encoding, done) {
+      logged += line.toString();
+      done();
+    },
+  }),
+) as FastifyBaseLogger;
 
-const newCalls = () => new ConnectorCalls(
-  { allow: NOTHING_ALLOWED, fetch: guardedFetch(NOTHING_ALLOWED), commands: new Map() }, { folderOf: () => tmpdir() },
-  semaphore(2, { maxEach: 1, maxWaitingEach: 0 }));
+const newCalls = () =>
+  new ConnectorCalls(
+    { allow: NOTHING_ALLOWED, fetch: guardedFetch(NOTHING_ALLOWED), commands: new Map() },
+    { folderOf: () => tmpdir() },
+    semaphore(2, { maxEach: 1, maxWaitingEach: 0 }),
+  );
 const call = (withinMs = 60_000) => ({ entityId: 1, withinMs, log, secretSettings: { token: SECRET } });
 const busy = expect.objectContaining({ http: 429, status: 'too_many_requests' }) as Refusal;
 
@@ -33,7 +39,10 @@ test('a connector that heeds no signal is left in time, and keeps its place unti
   const outcome = await calls.run(call(20), () => never);
   expect(outcome).toEqual({ ok: false, refusal: expect.objectContaining({ status: 'source_unavailable' }) as Refusal });
   await expect(calls.run(call(), async () => 'next')).rejects.toEqual(busy);
-  await expect(calls.run({ ...call(), entityId: 2 }, async () => 'another')).resolves.toEqual({ ok: true, value: 'another' });
+  await expect(calls.run({ ...call(), entityId: 2 }, async () => 'another')).resolves.toEqual({
+    ok: true,
+    value: 'another',
+  });
   end('late');
   const next = () => calls.run(call(), async () => 'next').catch(() => false as const);
   expect(await waitFor('its place', next)).toEqual({ ok: true, value: 'next' });
@@ -44,14 +53,19 @@ test('what a connector says or refuses with quotes no secret', async () => {
     context.log(`GET /?token=${SECRET}`);
     throw sourceRefusal('source_unavailable', `no ${SECRET} here`, { retry_after: 7 });
   });
-  expect(outcome).toMatchObject({ ok: false, refusal: { http: 503, message: 'no *** here', extra: { retry_after: 7 } } });
+  expect(outcome).toMatchObject({
+    ok: false,
+    refusal: { http: 503, message: 'no *** here', extra: { retry_after: 7 } },
+  });
   expect(logged).toContain('GET /?token=***');
   expect(logged).not.toContain(SECRET);
 });
 
 test('a fault that is no refusal is thrown, and gives its place free', async () => {
   const calls = newCalls();
-  const bug = () => { throw new TypeError('a bug'); };
+  const bug = () => {
+    throw new TypeError('a bug');
+  };
   for (const broken of [bug, async () => bug()]) await expect(calls.run(call(), broken)).rejects.toThrow(/a bug/);
   await expect(calls.run(call(), async () => 1)).resolves.toEqual({ ok: true, value: 1 });
 });

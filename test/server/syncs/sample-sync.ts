@@ -21,40 +21,90 @@ export type SampleSync = {
 };
 
 /** A sync of attributes that knows one record, with a run of each kind. */
-export async function insertSampleSync(tx: Tx, world: World, connectionId: number, person: string): Promise<SampleSync> {
+export async function insertSampleSync(
+  tx: Tx,
+  world: World,
+  connectionId: number,
+  person: string,
+): Promise<SampleSync> {
   const { entity, user } = world;
   const { id: syncId, identifier } = (await insertSync(tx, entity.id, definition(world, connectionId), user.id))!;
-  const ended = await insertEndedRun(tx, world, { syncId, cause: 'request' }, { failed: 1, errorsByType: { INVALID_VALUE: 1 } });
-  await upsertRecords(tx, entity.id, { syncId, runId: ended.id, isSeen: false }, [{ key: person, customerId: null, checksum: null }]);
+  const ended = await insertEndedRun(
+    tx,
+    world,
+    { syncId, cause: 'request' },
+    { failed: 1, errorsByType: { INVALID_VALUE: 1 } },
+  );
+  await upsertRecords(tx, entity.id, { syncId, runId: ended.id, isSeen: false }, [
+    { key: person, customerId: null, checksum: null },
+  ]);
   await insertImportErrors(tx, entity.id, ended.id, [runError(1, person)]);
   await insertLogLines(tx, entity.id, ended.id, [`read as ${identifier}`]);
-  const dryRun = await insertEndedRun(tx, world, { syncId, cause: 'request', dryRun: true, dryRunRecords: 100 }, { written: 1 });
-  const shown: SampleRecord = { line: 1, outcome: 'written', customer_id: person, changes: [{ key: 'plan', before: null, after: 'gold' }] };
+  const dryRun = await insertEndedRun(
+    tx,
+    world,
+    { syncId, cause: 'request', dryRun: true, dryRunRecords: 100 },
+    { written: 1 },
+  );
+  const shown: SampleRecord = {
+    line: 1,
+    outcome: 'written',
+    customer_id: person,
+    changes: [{ key: 'plan', before: null, after: 'gold' }],
+  };
   await updateSample(tx, dryRun, [shown]);
-  const waiting = (await insertRun(tx, entity.id, { syncId, cause: 'schedule', scheduledFor: new Date('2026-01-01T03:00:00Z') }))!;
+  const waiting = (await insertRun(tx, entity.id, {
+    syncId,
+    cause: 'schedule',
+    scheduledFor: new Date('2026-01-01T03:00:00Z'),
+  }))!;
   return { identifier, endedRunId: ended.identifier, dryRunId: dryRun.identifier, waitingRunId: waiting.identifier };
 }
 
 function definition({ sor }: World, connectionId: number): NewSync {
   return {
-    name: 'Customers of the shop', connectionId, stream: 'customers', destination: { sorId: sor.id },
-    mapping: { customer: { field: 'email', type: 'user_id' }, fields: [{ from: 'plan' }], otherFields: 'drop', empty: 'fail' },
-    mode: 'incremental', cursorField: 'updated_at', removes: false, removalLimit: 50, schedule: { everyMinutes: 15, jitterSeconds: 0 },
-    schemaRule: 'ignore', alerts: { emails: [], connections: [], failedRecords: null, pauseAfter: 5 },
+    name: 'Customers of the shop',
+    connectionId,
+    stream: 'customers',
+    destination: { sorId: sor.id },
+    mapping: {
+      customer: { field: 'email', type: 'user_id' },
+      fields: [{ from: 'plan' }],
+      otherFields: 'drop',
+      empty: 'fail',
+    },
+    mode: 'incremental',
+    cursorField: 'updated_at',
+    removes: false,
+    removalLimit: 50,
+    schedule: { everyMinutes: 15, jitterSeconds: 0 },
+    schemaRule: 'ignore',
+    alerts: { emails: [], connections: [], failedRecords: null, pauseAfter: 5 },
   };
 }
 
 /** As the sample's own but for its name, as a caller says it. */
 export function anotherSync({ connection, sor }: Pick<World, 'sor'> & { connection: { identifier: string } }) {
   return {
-    name: 'Another', source: { connection: connection.identifier, stream: 'customers' }, destination: { sor: sor.identifier },
-    mapping: { customer: { field: 'email' }, fields: [{ from: 'plan' }] }, mode: 'incremental', cursor_field: 'updated_at',
-    schedule: { every_minutes: 15 }, alerts: { emails: ['data@example.com'] }, on_schema_change: 'stop',
+    name: 'Another',
+    source: { connection: connection.identifier, stream: 'customers' },
+    destination: { sor: sor.identifier },
+    mapping: { customer: { field: 'email' }, fields: [{ from: 'plan' }] },
+    mode: 'incremental',
+    cursor_field: 'updated_at',
+    schedule: { every_minutes: 15 },
+    alerts: { emails: ['data@example.com'] },
+    on_schema_change: 'stop',
   };
 }
 
 /** A run that was claimed, counted its records and finished; its other counts are 0. */
-export async function insertEndedRun(tx: Tx, { entity }: World, asked: NewRun, counts: Partial<RunProgress>): Promise<SyncRun> {
+export async function insertEndedRun(
+  tx: Tx,
+  { entity }: World,
+  asked: NewRun,
+  counts: Partial<RunProgress>,
+): Promise<SyncRun> {
   const { id } = (await insertRun(tx, entity.id, asked))!;
   const run = (await claimRun(tx, entity.id, id, 'workflow'))!;
   const progress = { ...run.progress, ...counts };
@@ -67,7 +117,15 @@ export async function insertEndedRun(tx: Tx, { entity }: World, asked: NewRun, c
 /** Of a record of `customerId` whose score was refused. */
 export function runError(line: number, customerId: string): ImportError {
   return {
-    line, errorType: 'INVALID_VALUE', outcome: 'failed', stage: 'validation', message: 'is no number', customerId, attributeKey: 'score',
-    raw: JSON.stringify({ email: customerId, score: 'many' }), originalLine: null, customerHash: null,
+    line,
+    errorType: 'INVALID_VALUE',
+    outcome: 'failed',
+    stage: 'validation',
+    message: 'is no number',
+    customerId,
+    attributeKey: 'score',
+    raw: JSON.stringify({ email: customerId, score: 'many' }),
+    originalLine: null,
+    customerHash: null,
   };
 }

@@ -20,13 +20,25 @@ describe('errors of a run', () => {
 
   test('are listed with their records, and filtered by type, customer, and whether they are open', async () => {
     const id = await createdId();
-    const run = await endedRun(id, { counts: { ignored: 1, failed: 2 }, errors: [runError(1, one), unknown, ofErased] });
+    const run = await endedRun(id, {
+      counts: { ignored: 1, failed: 2 },
+      errors: [runError(1, one), unknown, ofErased],
+    });
     const path = `/${id}/runs/${run.identifier}`;
-    const lines = async (query: string) => resultOf(await get(`${path}/errors?${query}`)).errors.map(({ line }: { line: number }) => line);
+    const lines = async (query: string) =>
+      resultOf(await get(`${path}/errors?${query}`)).errors.map(({ line }: { line: number }) => line);
     expect(resultOf(await get(`${path}/errors`)).errors).toEqual([
       {
-        line: 1, error_type: 'INVALID_VALUE', outcome: 'failed', message: 'is no number', customer_id: one, record_key: null, key: 'score',
-        record: JSON.stringify({ email: one, score: 'many' }), date: expect.any(String), redriven_by: null,
+        line: 1,
+        error_type: 'INVALID_VALUE',
+        outcome: 'failed',
+        message: 'is no number',
+        customer_id: one,
+        record_key: null,
+        key: 'score',
+        record: JSON.stringify({ email: one, score: 'many' }),
+        date: expect.any(String),
+        redriven_by: null,
       },
       expect.objectContaining({ line: 2, error_type: 'UNDEFINED_ATTRIBUTE', outcome: 'ignored', customer_id: other }),
       expect.objectContaining({ line: 3, message: 'erased', customer_id: null, record: null }),
@@ -34,7 +46,9 @@ describe('errors of a run', () => {
     expect(await lines('error_type=UNDEFINED_ATTRIBUTE')).toEqual([2]);
     expect(await lines(`customer_id=${one}`)).toEqual([1]);
     const again = await endedRun(id, { cause: 'redrive', rootId: run.id });
-    await write(store.db, (tx) => updateErrorsRedriven(tx, world.entity.id, run.id, [{ line: 1, column: 0 }], again.id));
+    await write(store.db, (tx) =>
+      updateErrorsRedriven(tx, world.entity.id, run.id, [{ line: 1, column: 0 }], again.id),
+    );
     expect(await lines('open')).toEqual([2]);
     expect(resultOf(await get(`${path}/errors?customer_id=${one}`)).errors[0].redriven_by).toBe(again.identifier);
     expect(resultOf(await get(path))).toMatchObject({ records: { read: 3, ignored: 1, failed: 2 }, open: 1 });
@@ -51,13 +65,16 @@ describe('errors of a run', () => {
     expect(reply.headers['content-disposition']).toContain(run.identifier);
     const record = `"{""email"":""${one}"",""score"":""many""}"`;
     expect(reply.text.split(/\r?\n/).slice(0, 2)).toEqual([
-      'line,error_type,outcome,customer_id,record_key,key,reason,record', `1,INVALID_VALUE,failed,${one},,score,is no number,${record}`,
+      'line,error_type,outcome,customer_id,record_key,key,reason,record',
+      `1,INVALID_VALUE,failed,${one},,score,is no number,${record}`,
     ]);
     expect(reply.text.trimEnd().split(/\r?\n/)).toHaveLength(3);
-    expect((await get(`/${id}/runs/${run.identifier}/errors.csv?customer_id=${other}`)).text.trimEnd().split(/\r?\n/)).toHaveLength(2);
+    expect(
+      (await get(`/${id}/runs/${run.identifier}/errors.csv?customer_id=${other}`)).text.trimEnd().split(/\r?\n/),
+    ).toHaveLength(2);
   });
 
-  test('name the record by its key where it goes elsewhere than to attributes, but not an erased person\'s', async () => {
+  test("name the record by its key where it goes elsewhere than to attributes, but not an erased person's", async () => {
     const id = await createdId({
       destination: { connection: connections.webhook, stream: 'people', key: ['id', 'shop'] },
       mapping: {
@@ -73,7 +90,9 @@ describe('errors of a run', () => {
     const path = `/${id}/runs/${run.identifier}/errors`;
     const keys = resultOf(await get(path)).errors.map(({ record_key: key }: { record_key: unknown }) => key);
     expect(keys).toEqual([{ id: 7, shop: 'one' }, null, null, null]);
-    expect((await get(`${path}.csv?customer_id=${one}`)).text).toContain(`,${one},"{""id"":7,""shop"":""one""}",score,`);
+    expect((await get(`${path}.csv?customer_id=${one}`)).text).toContain(
+      `,${one},"{""id"":7,""shop"":""one""}",score,`,
+    );
   });
 
   test('come beside the log of what was said', async () => {
@@ -81,7 +100,10 @@ describe('errors of a run', () => {
     const run = await endedRun(id);
     await insertLogLines(store.db, world.entity.id, run.id, ['one', 'two']);
     const { lines } = resultOf(await get(`/${id}/runs/${run.identifier}/log`));
-    expect(lines).toEqual([{ at: expect.any(String), line: 'one' }, { at: expect.any(String), line: 'two' }]);
+    expect(lines).toEqual([
+      { at: expect.any(String), line: 'one' },
+      { at: expect.any(String), line: 'two' },
+    ]);
     expect(await audited(run.identifier)).toEqual([['read', 'sync_run', { what: 'log' }]]);
   });
 });
@@ -95,7 +117,11 @@ describe('a re-drive', () => {
     const first = resultOf(await redrive(id, run));
     expect(first).toMatchObject({ cause: 'redrive', state: 'accepted', redrive_of: run.identifier });
     expect(refusalOf(await redrive(id, run))).toEqual([409, 'conflict', expect.stringContaining(first.run_id)]);
-    expect((await audited(id)).at(-1)).toEqual(['create', 'sync_run', { run: first.run_id, redrive_of: run.identifier }]);
+    expect((await audited(id)).at(-1)).toEqual([
+      'create',
+      'sync_run',
+      { run: first.run_id, redrive_of: run.identifier },
+    ]);
     await post(`/${id}/runs/${first.run_id}/cancel`);
     expect(resultOf(await redrive(id, await found(first.run_id)))).toMatchObject({ redrive_of: run.identifier });
   });
@@ -103,12 +129,22 @@ describe('a re-drive', () => {
   test('is refused where there is nothing to bring', async () => {
     const id = await createdId();
     const clean = await endedRun(id, { counts: { written: 3 } });
-    expect(refusalOf(await redrive(id, clean))).toEqual([400, 'bad_request', expect.stringContaining('nothing to bring again')]);
+    expect(refusalOf(await redrive(id, clean))).toEqual([
+      400,
+      'bad_request',
+      expect.stringContaining('nothing to bring again'),
+    ]);
     const dry = await endedRun(id, { dryRun: true, dryRunRecords: 1, errors: [runError(1, personId(23))] });
     expect(refusalOf(await redrive(id, dry))).toEqual([400, 'bad_request', expect.stringContaining('dry run')]);
     const done = await endedRun(id, { errors: [runError(1, personId(23))] });
-    await write(store.db, (tx) => updateErrorsRedriven(tx, world.entity.id, done.id, [{ line: 1, column: 0 }], clean.id));
-    expect(refusalOf(await redrive(id, done))).toEqual([400, 'bad_request', expect.stringContaining('nothing to bring again')]);
+    await write(store.db, (tx) =>
+      updateErrorsRedriven(tx, world.entity.id, done.id, [{ line: 1, column: 0 }], clean.id),
+    );
+    expect(refusalOf(await redrive(id, done))).toEqual([
+      400,
+      'bad_request',
+      expect.stringContaining('nothing to bring again'),
+    ]);
     const waiting = (await insertRun(store.db, world.entity.id, { syncId: (await stored(id)).id, cause: 'schedule' }))!;
     expect(refusalOf(await redrive(id, waiting))).toEqual([409, 'conflict', 'The run has not ended yet']);
   });

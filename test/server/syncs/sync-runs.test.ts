@@ -10,7 +10,8 @@ import { testServer } from '../http/test-server.ts';
 import { runError } from './sample-sync.ts';
 import { mapping, refusalOf, resultOf, useSyncs } from './use-syncs.ts';
 
-const { store, world, ask, connections, definition, createdId, view, get, put, post, stored, endedRun, audited } = useSyncs();
+const { store, world, ask, connections, definition, createdId, view, get, put, post, stored, endedRun, audited } =
+  useSyncs();
 
 const found = async (id: string) => (await findRun(store.db, world.entity.id, id))!;
 
@@ -25,13 +26,23 @@ describe('a run', () => {
     const id = await createdId();
     const run = resultOf(await post(`/${id}/run`, { fresh: true, confirm_removals: true }));
     expect(run).toMatchObject({
-      run_id: expect.stringMatching(/^run_/), cause: 'request', state: 'accepted', dry_run: false, fresh: true, redrive_of: null,
-      started_at: null, records: { read: 0, written: 0, unchanged: 0, ignored: 0, failed: 0 }, errors_by_type: {}, failure: null,
+      run_id: expect.stringMatching(/^run_/),
+      cause: 'request',
+      state: 'accepted',
+      dry_run: false,
+      fresh: true,
+      redrive_of: null,
+      started_at: null,
+      records: { read: 0, written: 0, unchanged: 0, ignored: 0, failed: 0 },
+      errors_by_type: {},
+      failure: null,
     });
     expect(resultOf(await get(`/${id}/runs/${run.run_id}`))).toEqual({ ...run, open: 0 });
     expect(await found(run.run_id)).toMatchObject({ removalsConfirmed: true });
     expect((await view(id)).last_run).toMatchObject({ run_id: run.run_id, state: 'accepted' });
-    expect((await audited(id)).slice(1)).toEqual([['create', 'sync_run', { run: run.run_id, dry_run: false, fresh: true }]]);
+    expect((await audited(id)).slice(1)).toEqual([
+      ['create', 'sync_run', { run: run.run_id, dry_run: false, fresh: true }],
+    ]);
   });
 
   test('is one at a time that waits; a dry run may wait beside it', async () => {
@@ -56,10 +67,15 @@ describe('a run', () => {
     expect((await put(id, { removes: true })).status).toBe(200);
     await claim(run);
     for (const body of [
-      { removes: false }, { mode: 'incremental', cursor_field: 'id', removes: false }, { mapping: { customer: { field: 'mail' } } },
+      { removes: false },
+      { mode: 'incremental', cursor_field: 'id', removes: false },
+      { mapping: { customer: { field: 'mail' } } },
       { source: { connection: connections.postgres, stream: 'others' } },
-    ]) expect(refusalOf(await put(id, body))).toEqual([409, 'conflict', expect.stringContaining(`cancel ${run}`)]);
-    expect((await put(id, { name: definition().name, mapping: mapping({ from: 'plan' }), removal_limit: 7 })).status).toBe(200);
+    ])
+      expect(refusalOf(await put(id, body))).toEqual([409, 'conflict', expect.stringContaining(`cancel ${run}`)]);
+    expect(
+      (await put(id, { name: definition().name, mapping: mapping({ from: 'plan' }), removal_limit: 7 })).status,
+    ).toBe(200);
     resultOf(await post(`/${id}/runs/${run}/cancel`));
     expect((await put(id, { removes: false })).status).toBe(200);
   });
@@ -68,8 +84,15 @@ describe('a run', () => {
     const id = await createdId();
     const { run_id: run } = resultOf(await post(`/${id}/run`));
     await claim(run);
-    expect(resultOf(await post(`/${id}/runs/${run}/cancel`))).toMatchObject({ state: 'canceled', ended_at: expect.any(String) });
-    expect(refusalOf(await post(`/${id}/runs/${run}/cancel`))).toEqual([400, 'bad_request', 'The run has ended already']);
+    expect(resultOf(await post(`/${id}/runs/${run}/cancel`))).toMatchObject({
+      state: 'canceled',
+      ended_at: expect.any(String),
+    });
+    expect(refusalOf(await post(`/${id}/runs/${run}/cancel`))).toEqual([
+      400,
+      'bad_request',
+      'The run has ended already',
+    ]);
     expect(await audited(run)).toEqual([['update', 'sync_run', { change: 'canceled' }]]);
   });
 
@@ -78,11 +101,20 @@ describe('a run', () => {
     const run = await endedRun(id, { errors: [runError(1, personId(1))] });
     const elsewhere = await makeWorld(store);
     const asked = [
-      ['GET', ''], ['GET', '/errors'], ['GET', '/errors.csv'], ['GET', '/log'], ['GET', '/sample'],
-      ['POST', '/cancel'], ['POST', '/redrive'],
+      ['GET', ''],
+      ['GET', '/errors'],
+      ['GET', '/errors.csv'],
+      ['GET', '/log'],
+      ['GET', '/sample'],
+      ['POST', '/cancel'],
+      ['POST', '/redrive'],
     ] as const;
     for (const [method, rest] of asked) {
-      expect(refusalOf(await ask(`/${other}/runs/${run.identifier}${rest}`, { method }))).toEqual([404, 'not_found', 'Run not found']);
+      expect(refusalOf(await ask(`/${other}/runs/${run.identifier}${rest}`, { method }))).toEqual([
+        404,
+        'not_found',
+        'Run not found',
+      ]);
       const reply = await ask(`/${id}/runs/${run.identifier}${rest}`, { method, token: elsewhere.token });
       expect(refusalOf(reply)).toEqual([404, 'not_found', 'Sync not found']);
     }
@@ -95,8 +127,13 @@ describe('a run', () => {
     const last = await endedRun(id, { dryRun: true, dryRunRecords: 1 });
     const page = resultOf(await get(`/${id}/runs?per_page=2`));
     expect(page).toMatchObject({
-      total_items: 3, total_pages: 2, navigation: { next: expect.stringContaining(`/api/syncs/${id}/runs?page=2`) },
-      items: [{ run_id: last.identifier, dry_run: true }, { run_id: again.identifier, redrive_of: first.identifier, open: null }],
+      total_items: 3,
+      total_pages: 2,
+      navigation: { next: expect.stringContaining(`/api/syncs/${id}/runs?page=2`) },
+      items: [
+        { run_id: last.identifier, dry_run: true },
+        { run_id: again.identifier, redrive_of: first.identifier, open: null },
+      ],
     });
     const second = resultOf(await get(`/${id}/runs?per_page=2&page=2`));
     expect(second.items).toMatchObject([{ run_id: first.identifier, records: { read: 3, written: 2, failed: 1 } }]);
@@ -106,7 +143,13 @@ describe('a run', () => {
   test('needs the right sor_manage', async () => {
     const { token } = await makeWorld(store, { rights: [], admin: false });
     const id = await createdId();
-    for (const [method, rest] of [['GET', '/runs'], ['POST', '/run'], ['POST', '/dry_run'], ['POST', '/pause'], ['DELETE', '']] as const) {
+    for (const [method, rest] of [
+      ['GET', '/runs'],
+      ['POST', '/run'],
+      ['POST', '/dry_run'],
+      ['POST', '/pause'],
+      ['DELETE', ''],
+    ] as const) {
       expect((await ask(`/${id}${rest}`, { method, token })).status).toBe(403);
     }
   });
@@ -123,7 +166,9 @@ describe('a dry run', () => {
       expect([status, body.errors]).toEqual([400, ['records: must be a whole number from 1 to 10000']]);
     }
     await post(`/${id}/runs/${usual.run_id}/cancel`);
-    expect(await found(resultOf(await post(`/${id}/dry_run`, { records: 10_000 })).run_id)).toMatchObject({ dryRunRecords: 10_000 });
+    expect(await found(resultOf(await post(`/${id}/dry_run`, { records: 10_000 })).run_id)).toMatchObject({
+      dryRunRecords: 10_000,
+    });
   });
 
   test('shows what it would change; a real one has no such sample', async () => {
@@ -136,8 +181,11 @@ describe('a dry run', () => {
     expect(resultOf(await get(`/${id}/runs/${dry.identifier}/sample`))).toEqual({ records: [shown] });
     expect((await audited(dry.identifier)).at(-1)).toEqual(['read', 'sync_run', { what: 'sample' }]);
     const real = await endedRun(id);
-    expect(refusalOf(await get(`/${id}/runs/${real.identifier}/sample`)))
-      .toEqual([400, 'bad_request', expect.stringContaining('Only a dry run')]);
+    expect(refusalOf(await get(`/${id}/runs/${real.identifier}/sample`))).toEqual([
+      400,
+      'bad_request',
+      expect.stringContaining('Only a dry run'),
+    ]);
   });
 });
 
@@ -146,22 +194,40 @@ describe('a paused sync', () => {
     const id = await createdId({ schedule: { every_minutes: 15 } });
     const { id: syncId } = await stored(id);
     await updateFailures(store.db, world.entity.id, syncId, 3);
-    const insert = async (run: Omit<NewRun, 'syncId'>) => (await insertRun(store.db, world.entity.id, { syncId, ...run }))!.identifier;
-    const [due, asked] = [await insert({ cause: 'schedule', scheduledFor: new Date(0) }), await insert({ cause: 'request' })];
+    const insert = async (run: Omit<NewRun, 'syncId'>) =>
+      (await insertRun(store.db, world.entity.id, { syncId, ...run }))!.identifier;
+    const [due, asked] = [
+      await insert({ cause: 'schedule', scheduledFor: new Date(0) }),
+      await insert({ cause: 'request' }),
+    ];
     const paused = resultOf(await post(`/${id}/pause`));
-    expect(paused).toMatchObject({ state: 'paused', paused_reason: 'by hand', paused_at: expect.any(String), next_runs: [], failures: 3 });
+    expect(paused).toMatchObject({
+      state: 'paused',
+      paused_reason: 'by hand',
+      paused_at: expect.any(String),
+      next_runs: [],
+      failures: 3,
+    });
     expect([(await found(due)).state, (await found(asked)).state]).toEqual(['canceled', 'accepted']);
     const resumed = resultOf(await post(`/${id}/resume`));
     expect(resumed).toMatchObject({ state: 'active', paused_at: null, paused_reason: null, failures: 0 });
     expect(resumed.next_runs).toHaveLength(3);
-    expect((await audited(id)).slice(1)).toEqual([['update', 'sync', { change: 'paused' }], ['update', 'sync', { change: 'resumed' }]]);
+    expect((await audited(id)).slice(1)).toEqual([
+      ['update', 'sync', { change: 'paused' }],
+      ['update', 'sync', { change: 'resumed' }],
+    ]);
   });
 
   test('keeps the reason for which it was paused first, and can be changed', async () => {
     const id = await createdId({ schedule: { every_minutes: 15 } });
     await updatePaused(store.db, world.entity.id, (await stored(id)).id, 'it failed 5 times in a row: no table');
-    expect(resultOf(await post(`/${id}/pause`))).toMatchObject({ paused_reason: 'it failed 5 times in a row: no table' });
-    expect(resultOf(await put(id, { schedule: { every_minutes: 30 } }))).toMatchObject({ state: 'paused', next_runs: [] });
+    expect(resultOf(await post(`/${id}/pause`))).toMatchObject({
+      paused_reason: 'it failed 5 times in a row: no table',
+    });
+    expect(resultOf(await put(id, { schedule: { every_minutes: 30 } }))).toMatchObject({
+      state: 'paused',
+      next_runs: [],
+    });
   });
 });
 
@@ -175,7 +241,7 @@ describe('the fields of the source', () => {
   });
 });
 
-test('what Temporal can\'t be told now is left to the sweep', async () => {
+test("what Temporal can't be told now is left to the sweep", async () => {
   const unreachable = async () => Promise.reject(new Error('no Temporal'));
   const own = await testServer(store, { startJob: unreachable, followSchedule: unreachable });
   const body = definition({ schedule: { every_minutes: 15 } });
@@ -184,5 +250,8 @@ test('what Temporal can\'t be told now is left to the sweep', async () => {
   expect(await found(run.run_id)).toMatchObject({ state: 'accepted' });
   const told = own.logs.filter(({ level }) => level === 40);
   const msg = expect.stringContaining('left to the sweep') as string;
-  expect(told).toMatchObject([{ sync: id, msg }, { syncRun: run.run_id, msg }]);
+  expect(told).toMatchObject([
+    { sync: id, msg },
+    { syncRun: run.run_id, msg },
+  ]);
 });

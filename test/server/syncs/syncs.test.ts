@@ -8,26 +8,54 @@ import { makeWorld } from '../../harness/core/world.ts';
 import { webForm } from '../http/test-server.ts';
 import { mapping, resultOf, useSyncs } from './use-syncs.ts';
 
-const { store, server, world, connections, ask, definition, create, createdId, view, put, post, toWebhook, stored, audited } = useSyncs();
+const {
+  store,
+  server,
+  world,
+  connections,
+  ask,
+  definition,
+  create,
+  createdId,
+  view,
+  put,
+  post,
+  toWebhook,
+  stored,
+  audited,
+} = useSyncs();
 
 /** Notes down that a sync wrote a record. */
 async function writeRecord(id: string, key: string): Promise<void> {
   const sync = await stored(id);
   const noted = { key, customerId: null, checksum: Buffer.alloc(16) };
-  await write(store.db, (tx) => upsertRecords(tx, world.entity.id, { syncId: sync.id, runId: 1, isSeen: false }, [noted]));
+  await write(store.db, (tx) =>
+    upsertRecords(tx, world.entity.id, { syncId: sync.id, runId: 1, isSeen: false }, [noted]),
+  );
 }
 
 describe('a sync', () => {
   test('is made of a name, a source, a destination and a customer; all else has a default', async () => {
     const { body } = await create({ name: 'Customers of the shop' });
     expect(body.result).toMatchObject({
-      identifier: expect.stringMatching(/^syn_/), name: 'Customers of the shop',
+      identifier: expect.stringMatching(/^syn_/),
+      name: 'Customers of the shop',
       source: { connection: connections.postgres, stream: 'customers', name: 'The postgres' },
       destination: { sor: world.sor.identifier, name: world.sor.name },
       mapping: { customer: { field: 'email', type: 'user_id' }, fields: [], other_fields: 'keep', empty: 'fail' },
-      mode: 'full', cursor_field: null, removes: false, removal_limit: 50, schedule: null, on_schema_change: 'ignore',
+      mode: 'full',
+      cursor_field: null,
+      removes: false,
+      removal_limit: 50,
+      schedule: null,
+      on_schema_change: 'ignore',
       alerts: { emails: [world.user.email], failed_records: null, pause_after: 5 },
-      revision: 1, state: 'active', failures: 0, next_runs: [], fields: null, last_run: null,
+      revision: 1,
+      state: 'active',
+      failures: 0,
+      next_runs: [],
+      fields: null,
+      last_run: null,
       created_by: { id: world.user.id, uid: world.user.uid },
     });
     expect(await view(body.result.identifier)).toEqual(body.result);
@@ -38,15 +66,27 @@ describe('a sync', () => {
 
   test('takes every member that it shows, as it shows it', async () => {
     const whole = {
-      source: { connection: connections.postgres, stream: 'orders' }, destination: toWebhook({ key: ['shop', 'id'] }),
+      source: { connection: connections.postgres, stream: 'orders' },
+      destination: toWebhook({ key: ['shop', 'id'] }),
       mapping: {
-        customer: { field: 'mail', type: 'device_id' }, other_fields: 'keep', empty: 'remove', fields: [
-          { from: 'born', to: 'birthday', as: 'date', format: 'dd/MM/yyyy' }, { from: 'sum', as: 'number', decimal: ',' },
-          { from: 'vip', as: 'boolean', true: ['oui'], false: ['non'] }, { from: 'tags', as: 'set', separator: '|' },
-          { to: 'origin', value: 'shop' }, { to: 'old', value: null }, { from: 'notes', drop: true },
+        customer: { field: 'mail', type: 'device_id' },
+        other_fields: 'keep',
+        empty: 'remove',
+        fields: [
+          { from: 'born', to: 'birthday', as: 'date', format: 'dd/MM/yyyy' },
+          { from: 'sum', as: 'number', decimal: ',' },
+          { from: 'vip', as: 'boolean', true: ['oui'], false: ['non'] },
+          { from: 'tags', as: 'set', separator: '|' },
+          { to: 'origin', value: 'shop' },
+          { to: 'old', value: null },
+          { from: 'notes', drop: true },
         ],
       },
-      mode: 'incremental', cursor_field: 'updated_at', removes: false, removal_limit: 0, on_schema_change: 'follow',
+      mode: 'incremental',
+      cursor_field: 'updated_at',
+      removes: false,
+      removal_limit: 0,
+      on_schema_change: 'follow',
       schedule: { cron: '0 3 * * *', zone: 'Europe/Paris', jitter_seconds: 60 },
       alerts: { emails: ['data@example.com'], failed_records: 1, pause_after: null },
     };
@@ -59,15 +99,23 @@ describe('a sync', () => {
 
   test('drops other fields where some are named, and keeps them where told', async () => {
     expect(resultOf(await create({ mapping: mapping({ from: 'plan' }) })).mapping.other_fields).toBe('drop');
-    expect(resultOf(await create({ mapping: { ...mapping({ from: 'plan' }), other_fields: 'keep' } })).mapping.other_fields).toBe('keep');
+    expect(
+      resultOf(await create({ mapping: { ...mapping({ from: 'plan' }), other_fields: 'keep' } })).mapping.other_fields,
+    ).toBe('keep');
   });
 
   test('made by a service token tells nobody unless told to', async () => {
     const expiresAt = new Date(Date.now() + 60_000);
-    const { token } = await insertServiceToken(store.db, world.entity.id,
-      { name: 'Deploy', rights: ['sor_manage'], createdBy: world.user.id, expiresAt });
+    const { token } = await insertServiceToken(store.db, world.entity.id, {
+      name: 'Deploy',
+      rights: ['sor_manage'],
+      createdBy: world.user.id,
+      expiresAt,
+    });
     rememberSecret(token);
-    expect(resultOf(await ask('', { method: 'POST', token, body: definition() }))).toMatchObject({ alerts: { emails: [] } });
+    expect(resultOf(await ask('', { method: 'POST', token, body: definition() }))).toMatchObject({
+      alerts: { emails: [] },
+    });
   });
 
   test('can be made by a web form, with objects as JSON', async () => {
@@ -75,7 +123,12 @@ describe('a sync', () => {
     const parts = Object.entries(objects).map(([member, value]): [string, string] => [member, JSON.stringify(value)]);
     const form = webForm([['name', name], ...parts, ['removes', 'true'], ['removal_limit', '10']]);
     const reply = await server.call('POST', '/api/syncs', { token: world.token, ...form });
-    expect(resultOf(reply)).toMatchObject({ name, removes: true, removal_limit: 10, schedule: { every_minutes: 15, jitter_seconds: 0 } });
+    expect(resultOf(reply)).toMatchObject({
+      name,
+      removes: true,
+      removal_limit: 10,
+      schedule: { every_minutes: 15, jitter_seconds: 0 },
+    });
   });
 
   test('comes in pages with the others, and is not there for another entity', async () => {
@@ -106,7 +159,10 @@ describe('a sync', () => {
     expect((await ask(`/${id}`, { method: 'DELETE' })).status).toBe(404);
     expect((await ask(`/${id}/runs`, { method: 'GET' })).status).toBe(404);
     expect((await create({ name })).status).toBe(200);
-    expect(await audited(id)).toEqual([['create', 'sync', {}], ['delete', 'sync', {}]]);
+    expect(await audited(id)).toEqual([
+      ['create', 'sync', {}],
+      ['delete', 'sync', {}],
+    ]);
   });
 
   test('keeps its connections from being deleted', async () => {
@@ -126,10 +182,13 @@ describe('validate', () => {
     expect((await post('/validate', definition({ sync_id: 'syn_unknown' }))).body.error_message).toBe('Sync not found');
   });
 
-  test('tells that one whose records are known can\'t go elsewhere', async () => {
+  test("tells that one whose records are known can't go elsewhere", async () => {
     const sync_id = await createdId();
     await writeRecord(sync_id, personId(1));
-    const reply = await post('/validate', definition({ sync_id, source: { connection: connections.postgres, stream: 'others' } }));
+    const reply = await post(
+      '/validate',
+      definition({ sync_id, source: { connection: connections.postgres, stream: 'others' } }),
+    );
     expect([reply.status, reply.body.status]).toEqual([409, 'conflict']);
   });
 });
@@ -137,21 +196,28 @@ describe('validate', () => {
 describe('a change', () => {
   test('leaves what it leaves out, and replaces mapping and schedule as they are given', async () => {
     const id = await createdId({
-      mapping: { ...mapping({ from: 'plan' }), empty: 'remove' }, removes: true,
+      mapping: { ...mapping({ from: 'plan' }), empty: 'remove' },
+      removes: true,
       schedule: { cron: '@daily', zone: 'Europe/Paris', jitter_seconds: 5 },
       alerts: { emails: [], failed_records: 7, pause_after: 2 },
     });
     const before = await view(id);
     const renamed = resultOf(await put(id, { name: 'Renamed' }));
     expect(renamed).toEqual({ ...before, name: 'Renamed', revision: 2, updated_at: expect.any(String) });
-    const changed = resultOf(await put(id, { mapping: mapping(), schedule: { cron: '@weekly' }, alerts: { pause_after: null } }));
+    const changed = resultOf(
+      await put(id, { mapping: mapping(), schedule: { cron: '@weekly' }, alerts: { pause_after: null } }),
+    );
     expect(changed).toMatchObject({
-      name: 'Renamed', removes: true, mapping: { fields: [], other_fields: 'keep', empty: 'fail' },
-      schedule: { cron: '@weekly', zone: 'UTC', jitter_seconds: 0 }, alerts: { emails: [], failed_records: 7, pause_after: null },
+      name: 'Renamed',
+      removes: true,
+      mapping: { fields: [], other_fields: 'keep', empty: 'fail' },
+      schedule: { cron: '@weekly', zone: 'UTC', jitter_seconds: 0 },
+      alerts: { emails: [], failed_records: 7, pause_after: null },
     });
     expect(resultOf(await put(id, { schedule: null }))).toMatchObject({ schedule: null, next_runs: [] });
     expect((await audited(id)).slice(1)).toEqual([
-      ['update', 'sync', { members: 'name' }], ['update', 'sync', { members: 'mapping schedule alerts' }],
+      ['update', 'sync', { members: 'name' }],
+      ['update', 'sync', { members: 'mapping schedule alerts' }],
       ['update', 'sync', { members: 'schedule' }],
     ]);
   });
@@ -161,7 +227,8 @@ describe('a change', () => {
     const elsewhere = [
       { source: { connection: connections.postgres, stream: 'people' } },
       { source: { connection: connections['http-file'], stream: 'people' } },
-      { mapping: { customer: { field: 'mail' } } }, { mapping: { customer: { field: 'mail', type: 'device_id' } } },
+      { mapping: { customer: { field: 'mail' } } },
+      { mapping: { customer: { field: 'mail', type: 'device_id' } } },
       { destination: toWebhook() },
     ];
     for (const body of elsewhere) expect((await put(id, body)).status).toBe(200);
@@ -169,16 +236,21 @@ describe('a change', () => {
     const back = [
       { source: { connection: connections.postgres, stream: 'people' } },
       { source: { connection: connections['http-file'], stream: 'others' } },
-      { destination: { sor: world.sor.identifier } }, { destination: toWebhook({ key: ['other'] }) },
+      { destination: { sor: world.sor.identifier } },
+      { destination: toWebhook({ key: ['other'] }) },
       { destination: toWebhook({ stream: 'others' }) },
-      { mapping: { customer: { field: 'mail' } } }, { mapping: {} },
+      { mapping: { customer: { field: 'mail' } } },
+      { mapping: {} },
     ];
     for (const body of back) {
       const refused = await put(id, body);
       expect([refused.status, refused.body.error_message]).toEqual([409, expect.stringContaining('make another sync')]);
     }
     const whole = await view(id);
-    expect((await put(id, { ...whole, mapping: { ...whole.mapping, other_fields: 'drop', fields: [{ from: 'plan' }] } })).status).toBe(200);
+    expect(
+      (await put(id, { ...whole, mapping: { ...whole.mapping, other_fields: 'drop', fields: [{ from: 'plan' }] } }))
+        .status,
+    ).toBe(200);
   });
 
   test('of mode, cursor field or stream begins at the beginning; any other goes on where it was', async () => {
@@ -195,7 +267,10 @@ describe('a change', () => {
     expect(await cursorAfter(elsewhere)).toEqual(['{"at":1}', 'known']);
     expect(await cursorAfter({ cursor_field: 'updated_at', mode: 'incremental' })).toEqual(['{"at":1}', 'known']);
     expect(await cursorAfter({ cursor_field: 'id' })).toEqual([null, 'known']);
-    expect(await cursorAfter({ source: { connection: connections.postgres, stream: 'others' } })).toEqual([null, 'unknown']);
+    expect(await cursorAfter({ source: { connection: connections.postgres, stream: 'others' } })).toEqual([
+      null,
+      'unknown',
+    ]);
     expect(await cursorAfter({ mode: 'full' })).toEqual([null, 'known']);
     expect(await view(id)).toMatchObject({ mode: 'full', cursor_field: null });
   });

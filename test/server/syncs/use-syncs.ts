@@ -19,11 +19,15 @@ const SETTINGS: Record<string, SettingValues> = {
 type AskedRun = Partial<NewRun> & { counts?: Partial<RunProgress>; errors?: ImportError[] };
 type Asked = { method: 'GET' | 'POST' | 'PUT' | 'DELETE'; token?: string; body?: object };
 
-/** A server over a database with a connection of each kind; nothing is reached. What is made is named anew each time. */
+/**
+ * A server over a database with a connection of each kind; nothing is reached. What is made is named anew each time.
+ */
 export function useSyncs() {
   const served = useServer();
   const { store, server, world } = served;
-  /** Identifiers by the connector: postgres is a source and a destination, http-file a source, webhook a destination. */
+  /**
+   * Identifiers by the connector: postgres is a source and a destination, http-file a source, webhook a destination.
+   */
   const connections: Record<string, string> = {};
   let made = 0;
 
@@ -40,16 +44,23 @@ export function useSyncs() {
 
   /** A definition that is taken; `body` goes over it, and undefined takes a member out. */
   const definition = (body: object = {}) => ({
-    name: `Sync ${made += 1}`, source: { connection: connections.postgres, stream: 'customers' },
-    destination: { sor: world.sor.identifier }, mapping: { customer: { field: 'email' } }, ...body,
+    name: `Sync ${(made += 1)}`,
+    source: { connection: connections.postgres, stream: 'customers' },
+    destination: { sor: world.sor.identifier },
+    mapping: { customer: { field: 'email' } },
+    ...body,
   });
 
   return {
-    ...served, connections, ask, definition,
+    ...served,
+    connections,
+    ask,
+    definition,
     create: (body: object = {}): Promise<Answer> => ask('', { method: 'POST', body: definition(body) }),
     /** A destination other than attributes. */
     toWebhook: (more: object = {}) => ({ connection: connections.webhook, stream: 'people', key: ['id'], ...more }),
-    createdId: async (body: object = {}) => resultOf(await ask('', { method: 'POST', body: definition(body) })).identifier as string,
+    createdId: async (body: object = {}) =>
+      resultOf(await ask('', { method: 'POST', body: definition(body) })).identifier as string,
     view: async (id: string) => resultOf(await ask(`/${id}`, { method: 'GET' })),
     get: (path: string): Promise<Answer> => ask(path, { method: 'GET' }),
     put: (id: string, body: object): Promise<Answer> => ask(`/${id}`, { method: 'PUT', body }),
@@ -59,7 +70,12 @@ export function useSyncs() {
     endedRun: async (id: string, { counts = {}, errors = [], ...asked }: AskedRun = {}): Promise<SyncRun> => {
       const { id: syncId } = (await findSync(store.db, world.entity.id, id))!;
       return write(store.db, async (tx) => {
-        const run = await insertEndedRun(tx, world, { syncId, cause: 'request', ...asked }, { failed: errors.length, ...counts });
+        const run = await insertEndedRun(
+          tx,
+          world,
+          { syncId, cause: 'request', ...asked },
+          { failed: errors.length, ...counts },
+        );
         await insertImportErrors(tx, world.entity.id, run.id, errors);
         return run;
       });
@@ -68,7 +84,8 @@ export function useSyncs() {
     audited: async (subject: string) => {
       const { rows } = await store.db.query<{ action: string; subject_kind: string; details: unknown }>(
         'SELECT action, subject_kind, details FROM audit_log WHERE entity_id = $1 AND subject = $2 ORDER BY id',
-        [world.entity.id, subject]);
+        [world.entity.id, subject],
+      );
       return rows.map(({ action, subject_kind: kind, details }) => [action, kind, details]);
     },
   };

@@ -16,12 +16,19 @@ const random = () => randomBytes(8).toString('hex');
 
 /** An app that sends under a key, by default one of its own. */
 export async function insertKeyedApp(
-  { db, secrets }: TestStore, { entity }: World,
+  { db, secrets }: TestStore,
+  { entity }: World,
   { packageName = `com.example.${random()}`, appType = 'iOS App', apiKey = `Key-1-${random()}` }: Options = {},
 ): Promise<KeyedSampleApp> {
   rememberSecret(apiKey);
   return write(db, async (tx) => {
-    const { id, identifier } = await insertApp(tx, secrets, entity.id, { ...APP_DEFAULTS, name: packageName, packageName, appType }, false);
+    const { id, identifier } = await insertApp(
+      tx,
+      secrets,
+      entity.id,
+      { ...APP_DEFAULTS, name: packageName, packageName, appType },
+      false,
+    );
     const key = await insertAppApiKey(tx, secrets, entity.id, { appId: id, apiKey, revoked: false });
     if ('taken' in key) throw new Error('the key of a sample is taken');
     return { app: (await findApp(tx, entity.id, identifier))!, apiKey, keyId: key.identifier };
@@ -35,6 +42,8 @@ export function basic(apiKey: string): Record<string, string> {
 
 /** The names of an app's events, by their messageIds' order of arrival. */
 export async function eventNames({ db }: TestStore, { app }: KeyedSampleApp): Promise<string[]> {
-  const { rows } = await db.query<{ name: string }>('SELECT name FROM events WHERE app_id = $1 ORDER BY name', [app.id]);
+  const { rows } = await db.query<{ name: string }>('SELECT name FROM events WHERE app_id = $1 ORDER BY name', [
+    app.id,
+  ]);
   return rows.map(({ name }) => name);
 }

@@ -9,14 +9,22 @@ test('requests that wait together for a database that does not answer fail toget
   const store = await testStore();
   const world = await makeTrackedWorld(store);
   await takeIn(store, world, [sampleCall(world, { deviceId: 'before' })]);
-  const hasty = openDatabase({ url: `${store.url}?options=${encodeURIComponent('-c transaction_timeout=3000 -c timezone=UTC')}` });
+  const hasty = openDatabase({
+    url: `${store.url}?options=${encodeURIComponent('-c transaction_timeout=3000 -c timezone=UTC')}`,
+  });
   onFileEnd(() => hasty.end());
   // Each transaction that runs out of time takes its session with it.
   let sessions = 0;
-  hasty.on('connect', () => { sessions += 1; });
+  hasty.on('connect', () => {
+    sessions += 1;
+  });
   const intake = trackingIntake(hasty, store.secrets);
-  const send = () => Promise.allSettled(Array.from({ length: 20 }, (_, at) =>
-    intake(world.entity.id, { calls: [sampleCall(world, { deviceId: `d${at}` })], refused: [] })));
+  const send = () =>
+    Promise.allSettled(
+      Array.from({ length: 20 }, (_, at) =>
+        intake(world.entity.id, { calls: [sampleCall(world, { deviceId: `d${at}` })], refused: [] }),
+      ),
+    );
   const holder = await store.db.connect();
   await holder.query('BEGIN; LOCK TABLE events IN ACCESS EXCLUSIVE MODE');
   const held = await send();

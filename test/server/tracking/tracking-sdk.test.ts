@@ -23,7 +23,8 @@ beforeAll(async () => {
   url = await listening(server.app);
 });
 
-const rowsOf = async (text: string, appId: number) => (await store.db.query(text, [appId])).rows as Record<string, unknown>[];
+const rowsOf = async (text: string, appId: number) =>
+  (await store.db.query(text, [appId])).rows as Record<string, unknown>[];
 
 describe('the SDK for Node', () => {
   test('brings all of its calls, in batches', async () => {
@@ -44,22 +45,31 @@ describe('the SDK for Node', () => {
     await sdk.closeAndFlush();
     expect(errors).toEqual([]);
     expect(await eventNames(store, own)).toEqual([
-      ...Array.from({ length: 10 }, (_, nth) => `Bought ${nth}`), 'Tapped', 'Viewed Docs Start Page', 'Viewed Settings Screen',
+      ...Array.from({ length: 10 }, (_, nth) => `Bought ${nth}`),
+      'Tapped',
+      'Viewed Docs Start Page',
+      'Viewed Settings Screen',
     ]);
     const appId = own.app.id;
     const attributes = await rowsOf(
       `SELECT key, value_type FROM customer_attributes a JOIN systems_of_records s ON s.id = a.sor_id
-       WHERE s.app_id = $1 ORDER BY key`, appId);
-    expect(attributes.map((row) => `${String(row.key)} ${String(row.value_type)}`))
-      .toEqual(['group_id String', 'group_name String', 'plan String', 'seats Number']);
-    const bought = await rowsOf(`SELECT detail, user_id FROM events WHERE app_id = $1 AND name = 'Bought 3'`, appId);
-    expect(bought).toEqual([
-      { detail: { price: 9.5 }, user_id: userId },
+       WHERE s.app_id = $1 ORDER BY key`,
+      appId,
+    );
+    expect(attributes.map((row) => `${String(row.key)} ${String(row.value_type)}`)).toEqual([
+      'group_id String',
+      'group_name String',
+      'plan String',
+      'seats Number',
     ]);
+    const bought = await rowsOf(`SELECT detail, user_id FROM events WHERE app_id = $1 AND name = 'Bought 3'`, appId);
+    expect(bought).toEqual([{ detail: { price: 9.5 }, user_id: userId }]);
     const aliases = await rowsOf('SELECT previous_id FROM user_aliases WHERE entity_id = $1', world.entity.id);
     expect(aliases).toEqual([{ previous_id: 'before-1' }]);
     const [tapped] = await rowsOf(
-      `SELECT extract(epoch FROM now() - happened_at)::int AS ago FROM events WHERE app_id = $1 AND name = 'Tapped'`, appId);
+      `SELECT extract(epoch FROM now() - happened_at)::int AS ago FROM events WHERE app_id = $1 AND name = 'Tapped'`,
+      appId,
+    );
     expect(tapped!.ago).toBeGreaterThan(3_500);
   });
 
@@ -70,7 +80,11 @@ describe('the SDK for Node', () => {
       void (async () => {
         const body = Buffer.concat(await Array.fromAsync(request as AsyncIterable<Buffer>));
         const { authorization = '', 'content-type': type = '' } = request.headers;
-        const answer = await fetch(url + request.url!, { method: 'POST', body, headers: { authorization, 'content-type': type } });
+        const answer = await fetch(url + request.url!, {
+          method: 'POST',
+          body,
+          headers: { authorization, 'content-type': type },
+        });
         const text = await answer.text();
         const fails = failures < 3;
         if (fails) failures += 1;
@@ -86,7 +100,8 @@ describe('the SDK for Node', () => {
     await sdk.closeAndFlush();
     expect(failures).toBe(3);
     expect(await eventNames(store, own)).toEqual(Array.from({ length: 10 }, (_, nth) => `Kept ${nth}`));
-    const counts = 'SELECT sum(accepted)::int AS accepted, sum(duplicates)::int AS duplicates FROM ingested_batches WHERE app_id = $1';
+    const counts =
+      'SELECT sum(accepted)::int AS accepted, sum(duplicates)::int AS duplicates FROM ingested_batches WHERE app_id = $1';
     expect(await rowsOf(counts, own.app.id)).toEqual([{ accepted: 10, duplicates: 15 }]);
   });
 });
@@ -96,19 +111,28 @@ describe('a slow client', () => {
     const own = await insertKeyedApp(store, world);
     const limited = await testServer(store, { settings: { limits: { idleBodyMs: 2_000 } } });
     const at = new URL(await listening(limited.app));
-    const body = JSON.stringify({ batch: [{ type: 'track', event: 'Slow', userId: personId(1) }], writeKey: own.apiKey });
+    const body = JSON.stringify({
+      batch: [{ type: 'track', event: 'Slow', userId: personId(1) }],
+      writeKey: own.apiKey,
+    });
     const slow = (send: string) => {
       const socket = createConnection(Number(at.port), '127.0.0.1');
       const heard = { text: '' };
-      socket.on('data', (bytes) => { heard.text += String(bytes); });
-      socket.write(`POST /v1/batch HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: ${body.length}\r\n\r\n${send}`);
+      socket.on('data', (bytes) => {
+        heard.text += String(bytes);
+      });
+      socket.write(
+        `POST /v1/batch HTTP/1.1\r\nHost: x\r\nContent-Type: text/plain\r\nContent-Length: ${body.length}\r\n\r\n${send}`,
+      );
       onFileEnd(async () => socket.destroy());
       return { socket, heard };
     };
     const [stalled, dripping] = [slow(body.slice(0, 10)), slow('')];
     const others = async () => {
       const answer = await fetch(`${at.origin}/v1/track`, {
-        method: 'POST', headers: basic(own.apiKey), body: JSON.stringify({ event: 'Quick', userId: personId(2) }),
+        method: 'POST',
+        headers: basic(own.apiKey),
+        body: JSON.stringify({ event: 'Quick', userId: personId(2) }),
       });
       expect(answer.status).toBe(200);
       return false;
@@ -117,7 +141,7 @@ describe('a slow client', () => {
     // Each drip comes as soon as another client was served.
     await waitFor('the last drip', async () => {
       await others();
-      dripping.socket.write(body.slice(sent, sent += 10));
+      dripping.socket.write(body.slice(sent, (sent += 10)));
       return sent >= body.length;
     });
     await waitFor('the answer to the drips', async () => /^HTTP\/1.1 200 .*"accepted":1/s.test(dripping.heard.text));

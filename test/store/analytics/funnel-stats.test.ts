@@ -1,7 +1,12 @@
 import fc from 'fast-check';
 import { beforeAll, expect, it } from 'vitest';
 import { eventsOfFunnel, type FunnelExclusion, type FunnelStep } from '../../../domain/analytics/funnel.ts';
-import { type FunnelQuery, funnelPeopleSql, parameters, type StepOutcome } from '../../../store/analytics/funnel-sql.ts';
+import {
+  type FunnelQuery,
+  funnelPeopleSql,
+  parameters,
+  type StepOutcome,
+} from '../../../store/analytics/funnel-sql.ts';
 import { countFunnel, exploreFunnel } from '../../../store/analytics/funnel-stats.ts';
 import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
 import { insertDeviceUsers, insertSampleEvents, type SampleEvent } from '../../harness/analytics/sample-events.ts';
@@ -16,11 +21,13 @@ const FROM = new Date('2026-11-01T00:00:00Z');
 const UNTIL = new Date('2026-11-03T00:00:00Z');
 /** Whose an event is: of the two devices, one has had one user, the other two. */
 const PEOPLE: { user: string | null; device: string | null; key: string }[] = [
-  { user: 'ann', device: 'phone', key: 'uann' }, { user: null, device: 'phone', key: 'uann' },
+  { user: 'ann', device: 'phone', key: 'uann' },
+  { user: null, device: 'phone', key: 'uann' },
   { user: 'ben', device: 'shared', key: 'uben' },
-  { user: null, device: 'shared', key: 'dshared' }, { user: 'old', device: null, key: 'uold' },
+  { user: null, device: 'shared', key: 'dshared' },
+  { user: 'old', device: null, key: 'uold' },
 ];
-const DETAILS = [undefined, { color: 'red' }, { color: 'red', size: 1.50 }, { color: 'blue', size: 2 }, 'red'];
+const DETAILS = [undefined, { color: 'red' }, { color: 'red', size: 1.5 }, { color: 'blue', size: 2 }, 'red'];
 
 let store: TestStore;
 let world: World;
@@ -38,7 +45,8 @@ beforeAll(async () => {
     await store.db.query(
       `INSERT INTO user_aliases (entity_id, previous_id, user_id, app_id, decision) VALUES ($1, 'old', 'ann', $2, 'confirmed')
        ON CONFLICT DO NOTHING`,
-      [world.entity.id, appId]);
+      [world.entity.id, appId],
+    );
   }
 });
 
@@ -50,16 +58,29 @@ function often<T>(usual: T, others: T[]): fc.Arbitrary<T> {
 }
 
 const anEvent: fc.Arbitrary<Drawn> = fc.record({
-  person: often(0, [1, 2, 3, 4]), app: often(0, [1]), name: fc.constantFrom('A', 'B', 'C'), logType: often(2, [1]), minute: fc.nat(12),
+  person: often(0, [1, 2, 3, 4]),
+  app: often(0, [1]),
+  name: fc.constantFrom('A', 'B', 'C'),
+  logType: often(2, [1]),
+  minute: fc.nat(12),
   detail: fc.nat(DETAILS.length - 1),
 });
-const names = fc.array(fc.record({
-  app_id: often('0', ['1']), log_type: often(2, [0, 1]), log_name: fc.constantFrom('A', 'B', 'C'),
-}), { minLength: 1, maxLength: 2 }) as fc.Arbitrary<FunnelStep['match_name']>;
+const names = fc.array(
+  fc.record({
+    app_id: often('0', ['1']),
+    log_type: often(2, [0, 1]),
+    log_name: fc.constantFrom('A', 'B', 'C'),
+  }),
+  { minLength: 1, maxLength: 2 },
+) as fc.Arbitrary<FunnelStep['match_name']>;
 const aStep: fc.Arbitrary<FunnelStep> = fc.record({
   match_name: names,
   match_details: often<FunnelStep['match_details']>(undefined, [
-    [{ color: 'red' }], [{ color: 'red', size: '1.5' }, { color: 'blue' }], [{ size: 1.5 }], [{ '': 'red' }], [{ size: null }],
+    [{ color: 'red' }],
+    [{ color: 'red', size: '1.5' }, { color: 'blue' }],
+    [{ size: 1.5 }],
+    [{ '': 'red' }],
+    [{ size: null }],
   ]),
 });
 const aFunnel = fc.record({
@@ -72,8 +93,13 @@ type DrawnFunnel = typeof aFunnel extends fc.Arbitrary<infer T> ? T : never;
 
 /** The plain model: every chain through a person's events is looked at. */
 type Row = Drawn & { id: number; at: number };
-const chained = (row: Row, { match_name: all }: Pick<FunnelStep, 'match_name'>) => all.some((name) =>
-  Number(name.app_id) === row.app && name.log_name === row.name && (name.log_type === 0 || name.log_type === row.logType));
+const chained = (row: Row, { match_name: all }: Pick<FunnelStep, 'match_name'>) =>
+  all.some(
+    (name) =>
+      Number(name.app_id) === row.app &&
+      name.log_name === row.name &&
+      (name.log_type === 0 || name.log_type === row.logType),
+  );
 
 function hasDetails({ detail }: Row, objects: FunnelStep['match_details']): boolean {
   if (!objects || objects.length === 0) return true;
@@ -82,12 +108,20 @@ function hasDetails({ detail }: Row, objects: FunnelStep['match_details']): bool
     if (key === '') return typeof given === 'string' ? given : undefined;
     return typeof given === 'object' ? (given as Record<string, unknown>)[key] : undefined;
   };
-  return objects.some((pairs) => Object.entries(pairs).every(([key, value]) =>
-    (value === null ? member(key) === undefined : member(key) !== undefined && String(member(key)) === String(value))));
+  return objects.some((pairs) =>
+    Object.entries(pairs).every(([key, value]) =>
+      value === null ? member(key) === undefined : member(key) !== undefined && String(member(key)) === String(value),
+    ),
+  );
 }
 
 /** By number of step: for each of the person's rows that completes it the latest start of a chain that does. */
-function completionsOf(rows: Row[], steps: FunnelStep[], exclusions: FunnelExclusion[], maxMs: number): Map<Row, number>[] {
+function completionsOf(
+  rows: Row[],
+  steps: FunnelStep[],
+  exclusions: FunnelExclusion[],
+  maxMs: number,
+): Map<Row, number>[] {
   const completed = steps.map(() => new Map<Row, number>());
   const follow = (chain: Row[]) => {
     const step = chain.length - 1;
@@ -112,26 +146,46 @@ function peopleOf(events: Row[], aliases: boolean): Map<string, Row[]> {
     const { key } = PEOPLE[row.person]!;
     // The alias is of the first app alone.
     const person = aliases && key === 'uold' && row.app === 0 ? 'uann' : key;
-    people.set(person, [...people.get(person) ?? [], row]);
+    people.set(person, [...(people.get(person) ?? []), row]);
   }
   return people;
 }
 
 async function insert(drawn: Drawn[]): Promise<Row[]> {
   await store.db.query('DELETE FROM events WHERE entity_id = $1', [world.entity.id]);
-  await insertSampleEvents(store.db, world.entity.id, drawn.map(({ person, app, name, logType, minute, detail }): SampleEvent => ({
-    appId: apps[app]!, at: new Date(START + minute * MINUTE_MS), name, logType, user: PEOPLE[person]!.user, device: PEOPLE[person]!.device,
-    detail: DETAILS[detail],
-  })));
+  await insertSampleEvents(
+    store.db,
+    world.entity.id,
+    drawn.map(({ person, app, name, logType, minute, detail }): SampleEvent => ({
+      appId: apps[app]!,
+      at: new Date(START + minute * MINUTE_MS),
+      name,
+      logType,
+      user: PEOPLE[person]!.user,
+      device: PEOPLE[person]!.device,
+      detail: DETAILS[detail],
+    })),
+  );
   return drawn.map((one, id) => ({ ...one, id, at: START + one.minute * MINUTE_MS }));
 }
 
-function queryOf({ steps, breaks, minutes, aliases }: DrawnFunnel): { query: FunnelQuery; exclusions: FunnelExclusion[] } {
-  const exclusions = breaks && steps.length > 1
-    ? [{ after_step: Math.min(breaks.after, steps.length - 2), match_name: breaks.match_name }] : [];
-  const events = eventsOfFunnel(steps, exclusions).map(({ appId, ...event }) => ({ ...event, appId: apps[Number(appId)]! }));
+function queryOf({ steps, breaks, minutes, aliases }: DrawnFunnel): {
+  query: FunnelQuery;
+  exclusions: FunnelExclusion[];
+} {
+  const exclusions =
+    breaks && steps.length > 1
+      ? [{ after_step: Math.min(breaks.after, steps.length - 2), match_name: breaks.match_name }]
+      : [];
+  const events = eventsOfFunnel(steps, exclusions).map(({ appId, ...event }) => ({
+    ...event,
+    appId: apps[Number(appId)]!,
+  }));
   const details = steps.map(({ match_details: objects }) => objects ?? []);
-  return { exclusions, query: { events, details, from: FROM, until: UNTIL, maxSeconds: minutes * 60, aliases, oneIn: 1, breakdown: null } };
+  return {
+    exclusions,
+    query: { events, details, from: FROM, until: UNTIL, maxSeconds: minutes * 60, aliases, oneIn: 1, breakdown: null },
+  };
 }
 
 /** As a part of another statement, whose own parameter comes first. */
@@ -140,63 +194,86 @@ async function peopleWith(query: FunnelQuery, outcome: StepOutcome): Promise<str
   const prefix = add('');
   const { rows } = await store.db.query<{ person: string }>(
     `SELECT person FROM (${funnelPeopleSql(query, outcome, add)}) people WHERE starts_with(person, ${prefix}) ORDER BY person`,
-    [world.entity.id, ...values]);
+    [world.entity.id, ...values],
+  );
   return rows.map(({ person }) => person);
 }
 
 const RUNS = { numRuns: sampledRuns(300) };
 
 it('finds every completion of every chain, its time from the latest start and its people, whatever the events and steps', async () => {
-  await fc.assert(fc.asyncProperty(fc.array(anEvent, { maxLength: 18, size: 'max' }), aFunnel, fc.nat(3), async (drawn, funnel, nth) => {
-    const rows = await insert(drawn);
-    const { query, exclusions } = queryOf(funnel);
-    const expected = funnel.steps.map(() => ({ people: 0, seconds: 0, lastAt: null as Date | null }));
-    const completers = funnel.steps.map(() => [] as string[]);
-    for (const [key, person] of peopleOf(rows, funnel.aliases)) {
-      for (const [step, completed] of completionsOf(person, funnel.steps, exclusions, funnel.minutes * MINUTE_MS).entries()) {
-        const first = person.find((row) => completed.has(row));
-        if (!first) continue;
-        completers[step]!.push(key);
-        const last = Math.max(...[...completed.keys()].map(({ at }) => at));
-        const total = expected[step]!;
-        total.people += 1;
-        total.seconds += (first.at - completed.get(first)!) / 1_000;
-        total.lastAt = new Date(Math.max(last, Number(total.lastAt ?? 0)));
-      }
-    }
-    const eventsAtOnce = nth === 0 ? undefined : nth;
-    const counted = await countFunnel(store.db, world.entity.id, query, { maxEventsAtOnce: eventsAtOnce });
-    expect(counted).toEqual([{ property: null, steps: expected }]);
-    const step = nth % funnel.steps.length;
-    expect(await peopleWith(query, { step, outcome: 'completed' })).toEqual(completers[step]!.toSorted());
-    if (step === 0) return;
-    const dropped = completers[step - 1]!.filter((key) => !completers[step]!.includes(key));
-    expect(await peopleWith(query, { step, outcome: 'dropped' })).toEqual(dropped.toSorted());
-  }), RUNS);
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(anEvent, { maxLength: 18, size: 'max' }),
+      aFunnel,
+      fc.nat(3),
+      async (drawn, funnel, nth) => {
+        const rows = await insert(drawn);
+        const { query, exclusions } = queryOf(funnel);
+        const expected = funnel.steps.map(() => ({ people: 0, seconds: 0, lastAt: null as Date | null }));
+        const completers = funnel.steps.map(() => [] as string[]);
+        for (const [key, person] of peopleOf(rows, funnel.aliases)) {
+          for (const [step, completed] of completionsOf(
+            person,
+            funnel.steps,
+            exclusions,
+            funnel.minutes * MINUTE_MS,
+          ).entries()) {
+            const first = person.find((row) => completed.has(row));
+            if (!first) continue;
+            completers[step]!.push(key);
+            const last = Math.max(...[...completed.keys()].map(({ at }) => at));
+            const total = expected[step]!;
+            total.people += 1;
+            total.seconds += (first.at - completed.get(first)!) / 1_000;
+            total.lastAt = new Date(Math.max(last, Number(total.lastAt ?? 0)));
+          }
+        }
+        const eventsAtOnce = nth === 0 ? undefined : nth;
+        const counted = await countFunnel(store.db, world.entity.id, query, { maxEventsAtOnce: eventsAtOnce });
+        expect(counted).toEqual([{ property: null, steps: expected }]);
+        const step = nth % funnel.steps.length;
+        expect(await peopleWith(query, { step, outcome: 'completed' })).toEqual(completers[step]!.toSorted());
+        if (step === 0) return;
+        const dropped = completers[step - 1]!.filter((key) => !completers[step]!.includes(key));
+        expect(await peopleWith(query, { step, outcome: 'dropped' })).toEqual(dropped.toSorted());
+      },
+    ),
+    RUNS,
+  );
 });
 
 it('explores what each person does first after a step, of each kind of event', async () => {
-  await fc.assert(fc.asyncProperty(fc.array(anEvent, { maxLength: 18, size: 'max' }), aFunnel, fc.nat(3), async (drawn, funnel, nth) => {
-    const rows = await insert(drawn);
-    const { query, exclusions } = queryOf(funnel);
-    const position = nth % funnel.steps.length;
-    const expected = new Map<string, { people: number; seconds: number }>();
-    for (const person of peopleOf(rows, funnel.aliases).values()) {
-      const completed = completionsOf(person, funnel.steps, exclusions, funnel.minutes * MINUTE_MS)[position]!;
-      const begin = person.findIndex((row) => completed.has(row));
-      if (begin === -1) continue;
-      const firsts = new Map<string, Row>();
-      for (const row of person.slice(begin + 1)) {
-        const key = `${apps[row.app]}/${row.logType}/${row.name}`;
-        if (!firsts.has(key)) firsts.set(key, row);
-      }
-      for (const [key, row] of firsts) {
-        const { people, seconds } = expected.get(key) ?? { people: 0, seconds: 0 };
-        expected.set(key, { people: people + 1, seconds: seconds + (row.at - person[begin]!.at) / 1_000 });
-      }
-    }
-    const found = await exploreFunnel(store.db, world.entity.id, query, { position, followed: apps });
-    expect(Object.fromEntries(found.map(({ appId, logType, name, ...total }) => [`${appId}/${logType}/${name}`, total])))
-      .toEqual(Object.fromEntries(expected));
-  }), RUNS);
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(anEvent, { maxLength: 18, size: 'max' }),
+      aFunnel,
+      fc.nat(3),
+      async (drawn, funnel, nth) => {
+        const rows = await insert(drawn);
+        const { query, exclusions } = queryOf(funnel);
+        const position = nth % funnel.steps.length;
+        const expected = new Map<string, { people: number; seconds: number }>();
+        for (const person of peopleOf(rows, funnel.aliases).values()) {
+          const completed = completionsOf(person, funnel.steps, exclusions, funnel.minutes * MINUTE_MS)[position]!;
+          const begin = person.findIndex((row) => completed.has(row));
+          if (begin === -1) continue;
+          const firsts = new Map<string, Row>();
+          for (const row of person.slice(begin + 1)) {
+            const key = `${apps[row.app]}/${row.logType}/${row.name}`;
+            if (!firsts.has(key)) firsts.set(key, row);
+          }
+          for (const [key, row] of firsts) {
+            const { people, seconds } = expected.get(key) ?? { people: 0, seconds: 0 };
+            expected.set(key, { people: people + 1, seconds: seconds + (row.at - person[begin]!.at) / 1_000 });
+          }
+        }
+        const found = await exploreFunnel(store.db, world.entity.id, query, { position, followed: apps });
+        expect(
+          Object.fromEntries(found.map(({ appId, logType, name, ...total }) => [`${appId}/${logType}/${name}`, total])),
+        ).toEqual(Object.fromEntries(expected));
+      },
+    ),
+    RUNS,
+  );
 });

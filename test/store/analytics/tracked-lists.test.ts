@@ -5,7 +5,12 @@ import { countFunnel, exploreFunnel } from '../../../store/analytics/funnel-stat
 import { countFiltered } from '../../../store/analytics/segment-counts.ts';
 import type { ResolvedFilter, SegmentQuery } from '../../../store/analytics/segment-sql.ts';
 import {
-  countTracked, findHighestId, listGrouped, listTracked, type PageStart, type TrackedFilter,
+  countTracked,
+  findHighestId,
+  listGrouped,
+  listTracked,
+  type PageStart,
+  type TrackedFilter,
 } from '../../../store/analytics/tracked-lists.ts';
 import { findAudience } from '../../../store/campaigns/audience.ts';
 import type { Database } from '../../../store/core/database.ts';
@@ -20,7 +25,10 @@ const [SINCE, UNTIL] = [new Date('2026-09-03T11:00:00Z'), new Date('2026-09-20T1
 
 let store: TestStore;
 
-/** Half of all is of one of three apps, and a tenth of another entity; a device has some 30 events, and every other one a user. */
+/**
+ * Half of all is of one of three apps, and a tenth of another entity; a device has some 30 events, and every other one
+ * a user.
+ */
 beforeAll(async () => {
   store = await testStore();
   await ensurePartitions(store.db, MONTHS);
@@ -28,7 +36,9 @@ beforeAll(async () => {
     SELECT CASE n % 10 WHEN 0 THEN ${ENTITY + 1} ELSE ${ENTITY} END AS entity_id, (ARRAY[1, 2, 1, 3])[1 + n % 4] AS app_id,
        timestamptz '2026-07-01' + n * interval '120 days' / ${rows} AS at, 'device-' || hashint4(n % 2003) AS device,
     CASE WHEN n % 2003 % 2 = 0 THEN 'user-' || hashint4(n % 2003) END AS user_id, n FROM generate_series(1, ${rows}) n) AS given`;
-  await insertMany(store.db, `
+  await insertMany(
+    store.db,
+    `
     INSERT INTO events (entity_id, app_id, happened_at, session_id, log_type, name, device_id, user_id, detail)
       SELECT entity_id, app_id, at, n / 5, 2, 'Event ' || n % 11, device, user_id, '{"of": "shoes"}' FROM ${given(60_000)};
     INSERT INTO sessions (entity_id, app_id, started_at, ended_at, timeout, subject, device_id, user_id, country)
@@ -38,7 +48,8 @@ beforeAll(async () => {
     INSERT INTO devices (entity_id, app_id, device_id, last_user_id, current_user_id, first_seen_at, last_seen_at, received_at)
       SELECT entity_id, app_id, 'phone-' || n, 'user-' || n, 'user-' || n, at, at, at FROM ${given(20_000)};
     INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at)
-      SELECT entity_id, app_id, device_id, last_user_id, last_seen_at FROM devices`);
+      SELECT entity_id, app_id, device_id, last_user_id, last_seen_at FROM devices`,
+  );
   await recountTracked(store.db);
   for (const table of ['events', 'sessions', 'locations', 'devices', 'device_users', 'tracked_counts']) {
     await vacuum(store.db, table);
@@ -48,17 +59,23 @@ beforeAll(async () => {
 /** The plans of all statements that are run, each as one text. */
 async function plansOf(work: (db: Database) => Promise<unknown>): Promise<string[]> {
   const plans: string[] = [];
-  const explaining = (run: TestStore['db']['query']) => (async (text: string, values?: unknown[]) => {
-    const statement = text.startsWith('DECLARE') ? text.replace(/^.*? FOR /s, '') : text;
-    if (/^\s*(SELECT|WITH)/.test(statement)) {
-      const { rows } = await (run as Database['query'])<Record<string, string>>(`EXPLAIN ${statement}`, values);
-      plans.push(rows.map((line) => line['QUERY PLAN']).join('\n'));
-    }
-    return (run as Database['query'])(text, values);
-  }) as Database['query'];
+  const explaining = (run: TestStore['db']['query']) =>
+    (async (text: string, values?: unknown[]) => {
+      const statement = text.startsWith('DECLARE') ? text.replace(/^.*? FOR /s, '') : text;
+      if (/^\s*(SELECT|WITH)/.test(statement)) {
+        const { rows } = await (run as Database['query'])<Record<string, string>>(`EXPLAIN ${statement}`, values);
+        plans.push(rows.map((line) => line['QUERY PLAN']).join('\n'));
+      }
+      return (run as Database['query'])(text, values);
+    }) as Database['query'];
   const connect = async () => {
     const tx = await store.db.connect();
-    return { query: explaining(tx.query.bind(tx) as Database['query']), release: (error?: Error) => { tx.release(error); } };
+    return {
+      query: explaining(tx.query.bind(tx) as Database['query']),
+      release: (error?: Error) => {
+        tx.release(error);
+      },
+    };
   };
   await work({ query: explaining(store.db.query.bind(store.db)), connect } as unknown as Database);
   return plans;
@@ -69,7 +86,9 @@ const IN_SEPTEMBER = { ...APP_ALONE, since: SINCE, until: UNTIL };
 
 async function page(list: TrackedListName, filter: TrackedFilter, start: PageStart = { offset: 0 }): Promise<string> {
   const fields = returnedFields(list, undefined, false);
-  const plans = await plansOf((db) => Array.fromAsync(listTracked(db, list, ENTITY, filter, { fields, start, limit: 101 })));
+  const plans = await plansOf((db) =>
+    Array.fromAsync(listTracked(db, list, ENTITY, filter, { fields, start, limit: 101 })),
+  );
   expect(plans).toHaveLength(1);
   return plans[0]!;
 }
@@ -83,55 +102,64 @@ async function onlyPlan(work: (db: Database) => Promise<unknown>): Promise<strin
 /** Plans that name no table of another month. */
 const ofMonths = (months: string) => new RegExp(`^(?:(?!_2026_(?!${months})\\d\\d).)*$`, 's');
 
-it.each(['events', 'sessions', 'locations'] as const)('%s are read by keys, from the months asked for alone', async (list) => {
-  const by = (index: string) => new RegExp(`Index Scan using ${list}_2026_\\d\\d_${index}`);
-  const cursor = { after: ['2026-09-05Z', '30000'], upTo: await findHighestId(store.db, list) };
-  const first = await page(list, APP_ALONE);
-  const [next, ofTime] = [await page(list, APP_ALONE, cursor), await page(list, IN_SEPTEMBER)];
-  for (const plan of [first, next, ofTime]) {
-    expect(plan).toMatch(by('pkey'));
-    expect(plan).not.toMatch(/Seq Scan|Sort/);
-  }
-  expect(next).toMatch(ofMonths('09|10'));
-  expect(ofTime).toMatch(ofMonths('09'));
+it.each(['events', 'sessions', 'locations'] as const)(
+  '%s are read by keys, from the months asked for alone',
+  async (list) => {
+    const by = (index: string) => new RegExp(`Index Scan using ${list}_2026_\\d\\d_${index}`);
+    const cursor = { after: ['2026-09-05Z', '30000'], upTo: await findHighestId(store.db, list) };
+    const first = await page(list, APP_ALONE);
+    const [next, ofTime] = [await page(list, APP_ALONE, cursor), await page(list, IN_SEPTEMBER)];
+    for (const plan of [first, next, ofTime]) {
+      expect(plan).toMatch(by('pkey'));
+      expect(plan).not.toMatch(/Seq Scan|Sort/);
+    }
+    expect(next).toMatch(ofMonths('09|10'));
+    expect(ofTime).toMatch(ofMonths('09'));
 
-  const ofUser = { ...IN_SEPTEMBER, oneOf: { user_id: ['user-5', 'user-6'] } };
-  const ofDevice = { ...APP_ALONE, oneOf: { device_id: ['device-5', 'device-6'] } };
-  for (const plan of [await page(list, ofUser), await onlyPlan((db) => countTracked(db, list, ENTITY, ofUser))]) {
-    expect(plan).toMatch(/Index Scan (using|on) \w+_user_id_/);
-    expect(plan).toMatch(ofMonths('09'));
-    expect(plan).not.toMatch('Seq Scan');
-  }
-  for (const plan of [await page(list, ofDevice), await onlyPlan((db) => countTracked(db, list, ENTITY, ofDevice))]) {
-    expect(plan).toMatch(/Index Scan (using|on) \w+_(device_id|subject)_/);
-    expect(plan).not.toMatch('Seq Scan');
-  }
+    const ofUser = { ...IN_SEPTEMBER, oneOf: { user_id: ['user-5', 'user-6'] } };
+    const ofDevice = { ...APP_ALONE, oneOf: { device_id: ['device-5', 'device-6'] } };
+    for (const plan of [await page(list, ofUser), await onlyPlan((db) => countTracked(db, list, ENTITY, ofUser))]) {
+      expect(plan).toMatch(/Index Scan (using|on) \w+_user_id_/);
+      expect(plan).toMatch(ofMonths('09'));
+      expect(plan).not.toMatch('Seq Scan');
+    }
+    for (const plan of [await page(list, ofDevice), await onlyPlan((db) => countTracked(db, list, ENTITY, ofDevice))]) {
+      expect(plan).toMatch(/Index Scan (using|on) \w+_(device_id|subject)_/);
+      expect(plan).not.toMatch('Seq Scan');
+    }
 
-  const late = { ...APP_ALONE, updatedSince: new Date(Date.now() + 86_400_000) };
-  for (const plan of [await page(list, late), await onlyPlan((db) => countTracked(db, list, ENTITY, late))]) {
-    expect(plan).toMatch(/Bitmap Index Scan on \w+_received/);
-    expect(plan).not.toMatch('Seq Scan');
-  }
+    const late = { ...APP_ALONE, updatedSince: new Date(Date.now() + 86_400_000) };
+    for (const plan of [await page(list, late), await onlyPlan((db) => countTracked(db, list, ENTITY, late))]) {
+      expect(plan).toMatch(/Bitmap Index Scan on \w+_received/);
+      expect(plan).not.toMatch('Seq Scan');
+    }
 
-  const total = await onlyPlan((db) => countTracked(db, list, ENTITY, IN_SEPTEMBER));
-  expect(total).toMatch(/Index Cond: .*day >= '2026-09-04'::date\) AND \(day < '2026-09-20'::date/);
-  expect(total.match(new RegExp(`(on|using) ${list}_2026_09_pkey`, 'g'))).toHaveLength(2);         // what lies before and after whole days
-  expect(total).not.toMatch('Seq Scan');
-  const all = await onlyPlan((db) => countTracked(db, list, ENTITY, APP_ALONE));
-  expect(all).toMatch('tracked_counts');
-  expect(all).not.toMatch(list);
-});
+    const total = await onlyPlan((db) => countTracked(db, list, ENTITY, IN_SEPTEMBER));
+    expect(total).toMatch(/Index Cond: .*day >= '2026-09-04'::date\) AND \(day < '2026-09-20'::date/);
+    // what lies before and after whole days
+    expect(total.match(new RegExp(`(on|using) ${list}_2026_09_pkey`, 'g'))).toHaveLength(2);
+    expect(total).not.toMatch('Seq Scan');
+    const all = await onlyPlan((db) => countTracked(db, list, ENTITY, APP_ALONE));
+    expect(all).toMatch('tracked_counts');
+    expect(all).not.toMatch(list);
+  },
+);
 
 it('events by session or name are read from the app and time asked for, and so are groups', async () => {
   for (const filter of [{ session_id: [7_000] }, { name: ['Event 3'] }, { name: ['none'] }]) {
     const asked = { ...IN_SEPTEMBER, oneOf: filter };
-    for (const plan of [await page('events', asked), await onlyPlan((db) => countTracked(db, 'events', ENTITY, asked))]) {
+    for (const plan of [
+      await page('events', asked),
+      await onlyPlan((db) => countTracked(db, 'events', ENTITY, asked)),
+    ]) {
       expect(plan).toMatch(/events_2026_09_pkey.*\n.*Index Cond: .*app_id = 1.*happened_at >= .*happened_at <= /);
       expect(plan).toMatch(ofMonths('09'));
       expect(plan).not.toMatch('Seq Scan');
     }
   }
-  const groups = await onlyPlan((db) => Array.fromAsync(listGrouped(db, ENTITY, IN_SEPTEMBER, { fields: ['name'], offset: 0, limit: 10 })));
+  const groups = await onlyPlan((db) =>
+    Array.fromAsync(listGrouped(db, ENTITY, IN_SEPTEMBER, { fields: ['name'], offset: 0, limit: 10 })),
+  );
   expect(groups).toMatch(/Index Scan using events_2026_09_pkey.*\n.*Index Cond: .*happened_at >= /);
   expect(groups).toMatch(ofMonths('09'));
   const ofUser = await page('events', { appIds: null, oneOf: { user_id: ['user-5'] } });
@@ -141,7 +169,8 @@ it('events by session or name are read from the app and time asked for, and so a
 
 it('devices are read by their ids, or by who uses them', async () => {
   const plans = {
-    first: await page('devices', APP_ALONE), next: await page('devices', APP_ALONE, { after: ['phone-5'], upTo: null }),
+    first: await page('devices', APP_ALONE),
+    next: await page('devices', APP_ALONE, { after: ['phone-5'], upTo: null }),
     ofUser: await page('devices', { ...APP_ALONE, oneOf: { current_user_id: ['user-9'] } }),
     total: await onlyPlan((db) => countTracked(db, 'devices', ENTITY, APP_ALONE)),
   };
@@ -158,11 +187,20 @@ it('no event or device of a small app beside a large one is compared with each o
   const period = { from: SINCE, until: UNTIL };
   const kind = { appId, logType: 2, name: 'Event 3' } as const;
   const query: FunnelQuery = {
-    ...period, events: [{ ...kind, steps: [0, 1], breaksAfter: [] }], details: [[], []], maxSeconds: 60, aliases: false, oneIn: 1,
+    ...period,
+    events: [{ ...kind, steps: [0, 1], breaksAfter: [] }],
+    details: [[], []],
+    maxSeconds: 60,
+    aliases: false,
+    oneIn: 1,
     breakdown: null,
   };
   const counted: ResolvedFilter = { on: 'events', ...kind, details: null, operator: 'at_least', count: 2, period };
-  const segment: SegmentQuery = { appId, now: UNTIL, filters: { operator: 'and', blocks: [{ operator: 'and', filters: [counted] }] } };
+  const segment: SegmentQuery = {
+    appId,
+    now: UNTIL,
+    filters: { operator: 'and', blocks: [{ operator: 'and', filters: [counted] }] },
+  };
   const ways: Record<string, (db: Database) => Promise<unknown>> = {
     countFunnel: (db) => countFunnel(db, ENTITY, query),
     exploreFunnel: (db) => exploreFunnel(db, ENTITY, query, { position: 0, followed: [appId] }),

@@ -29,10 +29,14 @@ it('a database starts with its own file store alone, whichever of its processes 
   const { db } = await testStore();
   await Promise.all([checkFileStore(db, own), checkFileStore(db, own), checkFileStore(db, own)]);
   await checkFileStore(db, own);
-  await expect(checkFileStore(db, empty)).rejects.toThrow(/^MILLRACE_FILES: this file store is empty or lacks its marker \(store\/id\)/);
+  await expect(checkFileStore(db, empty)).rejects.toThrow(
+    /^MILLRACE_FILES: this file store is empty or lacks its marker \(store\/id\)/,
+  );
   const another = await testStore();
   await checkFileStore(another.db, empty);
-  await expect(checkFileStore(db, empty)).rejects.toThrow(/^MILLRACE_FILES: this file store belongs to another database/);
+  await expect(checkFileStore(db, empty)).rejects.toThrow(
+    /^MILLRACE_FILES: this file store belongs to another database/,
+  );
   // As a backup from before the id, or after the loss of the store is told.
   await db.query('DELETE FROM file_store');
   await checkFileStore(db, own);
@@ -54,12 +58,24 @@ it('mails of a data folder move into the file store, and what is no mail stays',
 /** Lists what each use of a store throws; null: nothing. */
 async function failures(files: Files): Promise<(Error | null)[]> {
   const uses: (() => Promise<unknown>)[] = [
-    () => files.put('imports/new.csv', asBytes('x')), () => files.readAll('imports/none.csv'), () => files.size('imports/none.csv'),
-    () => buffer(files.read('imports/one.csv')), () => openFile(files, 'imports/one.csv'), () => Array.fromAsync(files.list('imports/')),
-    () => files.delete('imports/one.csv'), () => files.check(), () => filesIn(files, 'outbox').check(),
+    () => files.put('imports/new.csv', asBytes('x')),
+    () => files.readAll('imports/none.csv'),
+    () => files.size('imports/none.csv'),
+    () => buffer(files.read('imports/one.csv')),
+    () => openFile(files, 'imports/one.csv'),
+    () => Array.fromAsync(files.list('imports/')),
+    () => files.delete('imports/one.csv'),
+    () => files.check(),
+    () => filesIn(files, 'outbox').check(),
   ];
   const thrown: (Error | null)[] = [];
-  for (const use of uses) thrown.push(await use().then(() => null, (error: unknown) => error as Error));
+  for (const use of uses)
+    thrown.push(
+      await use().then(
+        () => null,
+        (error: unknown) => error as Error,
+      ),
+    );
   return thrown;
 }
 
@@ -73,19 +89,23 @@ it('a folder that is gone, empty or another store while the service runs is away
   const moved = `${folder}-moved`;
   onFileEnd(() => rm(moved, { recursive: true, force: true }));
   await rename(folder, moved);
-  const sayAway = (errors: (Error | null)[]) => expect(errors.map((error) => [error?.name, isAway(error), isInternal(error)]))
-    .toEqual(errors.map(() => ['FileStoreAway', true, false]));
+  const sayAway = (errors: (Error | null)[]) =>
+    expect(errors.map((error) => [error?.name, isAway(error), isInternal(error)])).toEqual(
+      errors.map(() => ['FileStoreAway', true, false]),
+    );
   sayAway(await failures(files));
   await expect(stat(folder)).rejects.toMatchObject({ code: 'ENOENT' });
   await expect(checkFileStore(db, folderFiles(folder))).rejects.toThrow('is empty or lacks its marker');
   await expect(stat(folder)).rejects.toMatchObject({ code: 'ENOENT' });
-  await mkdir(folder);                                // as a volume leaves it that is not mounted
+  await mkdir(folder); // as a volume leaves it that is not mounted
   sayAway(await failures(files));
   await expect(files.check()).rejects.toThrow('the file store lacks its marker (store/id)');
   expect(await readdir(folder)).toEqual([]);
   await rm(folder, { recursive: true });
   await rename(another, folder);
-  await expect(files.put('imports/new.csv', asBytes('x'))).rejects.toThrow('another file store is in place of this database\'s (store/id)');
+  await expect(files.put('imports/new.csv', asBytes('x'))).rejects.toThrow(
+    "another file store is in place of this database's (store/id)",
+  );
   expect(await readdir(folder)).not.toContain('imports');
   await rm(folder, { recursive: true });
   await rename(moved, folder);
@@ -94,7 +114,9 @@ it('a folder that is gone, empty or another store while the service runs is away
 });
 
 it('a bucket that lost its marker, or is gone, is away', async () => {
-  const { settings: { endpoint, region, ...settings } } = await testS3();
+  const {
+    settings: { endpoint, region, ...settings },
+  } = await testS3();
   const { db } = await testStore();
   const bare = filesIn(filesInS3({ endpoint, region, ...settings }), 'marked');
   const files = await checkFileStore(db, bare);
@@ -106,7 +128,10 @@ it('a bucket that lost its marker, or is gone, is away', async () => {
   await expect(Array.fromAsync(files.list('imports/'))).rejects.toThrow('lacks its marker');
   expect(await bare.size('imports/one.csv')).toBe(3);
   const credentials = { accessKeyId: settings.access_key_id, secretAccessKey: settings.secret_access_key };
-  const none = s3Files({ bucket: 'no-such-bucket', prefix: '' }, { endpoint, region, forcePathStyle: true, credentials });
+  const none = s3Files(
+    { bucket: 'no-such-bucket', prefix: '' },
+    { endpoint, region, forcePathStyle: true, credentials },
+  );
   await expect(none.check()).rejects.toMatchObject({ name: 'FileStoreAway' });
 });
 

@@ -41,8 +41,10 @@ const STORES: Store[] = [
 ];
 
 const inPieces = (bytes: Buffer, size = 70_001): Readable =>
-  Readable.from(Array.from({ length: Math.ceil(bytes.length / size) }, (_, nth) => bytes.subarray(nth * size, (nth + 1) * size)),
-    { objectMode: false });
+  Readable.from(
+    Array.from({ length: Math.ceil(bytes.length / size) }, (_, nth) => bytes.subarray(nth * size, (nth + 1) * size)),
+    { objectMode: false },
+  );
 
 async function keys(files: Files, prefix: string): Promise<string[]> {
   return (await Array.fromAsync(files.list(prefix), ({ key }) => key)).toSorted();
@@ -50,7 +52,9 @@ async function keys(files: Files, prefix: string): Promise<string[]> {
 
 describe.each(STORES)('files in $name', ({ open, unfinished }) => {
   let files: Files;
-  beforeAll(() => { files = open(); });
+  beforeAll(() => {
+    files = open();
+  });
 
   it('are given back as they were put, also by a part', async () => {
     const bytes = randomBytes(300_000);
@@ -74,7 +78,9 @@ describe.each(STORES)('files in $name', ({ open, unfinished }) => {
     const bytes = randomBytes(21 * MIB);
     expect(await files.put('sizes/large', inPieces(bytes))).toEqual({ sizeBytes: bytes.length });
     expect((await buffer(files.read('sizes/large'))).equals(bytes)).toBe(true);
-    expect((await buffer(files.read('sizes/large', 9 * MIB, 8 * MIB))).equals(bytes.subarray(9 * MIB, 17 * MIB))).toBe(true);
+    expect((await buffer(files.read('sizes/large', 9 * MIB, 8 * MIB))).equals(bytes.subarray(9 * MIB, 17 * MIB))).toBe(
+      true,
+    );
   });
 
   it('that are put again are the later ones', async () => {
@@ -124,15 +130,18 @@ describe.each(STORES)('files in $name', ({ open, unfinished }) => {
     expect(Math.abs(listed!.modifiedAt.getTime() - Date.now())).toBeLessThan(120_000);
   });
 
-  it.each([10, 11 * MIB, 40 * MIB])('whose source breaks after %i bytes leave nothing, and the error is the source\'s', async (bytes) => {
-    async function* broken() {
-      for (let at = 0; at < bytes; at += MIB) yield randomBytes(Math.min(MIB, bytes - at));
-      throw new Error('the caller hung up');
-    }
-    await expect(files.put('broken/key', broken())).rejects.toThrow('the caller hung up');
-    expect(await keys(files, 'broken/')).toEqual([]);
-    expect(await unfinished()).toEqual([]);
-  });
+  it.each([10, 11 * MIB, 40 * MIB])(
+    "whose source breaks after %i bytes leave nothing, and the error is the source's",
+    async (bytes) => {
+      async function* broken() {
+        for (let at = 0; at < bytes; at += MIB) yield randomBytes(Math.min(MIB, bytes - at));
+        throw new Error('the caller hung up');
+      }
+      await expect(files.put('broken/key', broken())).rejects.toThrow('the caller hung up');
+      expect(await keys(files, 'broken/')).toEqual([]);
+      expect(await unfinished()).toEqual([]);
+    },
+  );
 });
 
 it('a file in a folder whose name is no key gets one, and stops no other', async () => {
@@ -142,10 +151,15 @@ it('a file in a folder whose name is no key gets one, and stops no other', async
   const files = folderFiles(root, { onRenamed: (key) => seen.push(key) });
   for (const key of ['outbox/a.eml', 'outbox/z.eml', 'keys/data-1']) await files.put(key, inPieces(Buffer.from(key)));
   await mkdir(join(root, 'outbox', 'old mails'));
-  for (const name of ['mail (copy).eml', 'old mails/x.eml', 'no ending+']) await writeFile(join(root, 'outbox', name), name);
+  for (const name of ['mail (copy).eml', 'old mails/x.eml', 'no ending+'])
+    await writeFile(join(root, 'outbox', name), name);
   const listed = await keys(files, 'outbox/');
   expect(listed).toEqual(['outbox/a.eml', ...seen.toSorted(), 'outbox/z.eml']);
-  expect(seen.map((key) => key.replace(/-[0-9a-f-]{36}/, '')).toSorted()).toEqual(['outbox/stray', 'outbox/stray.eml', 'outbox/stray.eml']);
+  expect(seen.map((key) => key.replace(/-[0-9a-f-]{36}/, '')).toSorted()).toEqual([
+    'outbox/stray',
+    'outbox/stray.eml',
+    'outbox/stray.eml',
+  ]);
   const texts = await Promise.all(seen.map(async (key) => String(await files.readAll(key))));
   expect(texts.toSorted()).toEqual(['mail (copy).eml', 'no ending+', 'old mails/x.eml']);
   expect(await keys(files, 'outbox/')).toEqual(listed);
@@ -160,7 +174,9 @@ it('a file in a folder that can be given no key fails the list once it has all o
   await writeFile(stuck, 'x');
   const change = (attribute: string) => spawnSync('/usr/bin/env', ['chattr', attribute, stuck]).status === 0;
   if (!change('+i')) skip('only root can make a file immutable, on some file systems');
-  onTestFinished(() => { change('-i'); });
+  onTestFinished(() => {
+    change('-i');
+  });
   const listed: string[] = [];
   await expect(async () => {
     for await (const { key } of files.list('imports/')) listed.push(key);
@@ -168,7 +184,7 @@ it('a file in a folder that can be given no key fails the list once it has all o
   expect(listed.toSorted()).toEqual(['imports/a.csv', 'imports/z.csv']);
 });
 
-it.runIf(platform() === 'linux')('a file that can not be deleted fails with the system\'s own code', async () => {
+it.runIf(platform() === 'linux')("a file that can not be deleted fails with the system's own code", async () => {
   await expect(folderFiles('/proc/self').delete('status')).rejects.toMatchObject({ code: 'EPERM' });
 });
 
@@ -178,7 +194,10 @@ describe('what a crash left of an upload', () => {
   it('goes from a folder when nobody has written to it for an hour', async () => {
     const files = folderFiles(folder);
     const unfinished = join(folder, '.unfinished');
-    for (const [name, minutes] of [['dead', 61], ['living', 59]] as const) {
+    for (const [name, minutes] of [
+      ['dead', 61],
+      ['living', 59],
+    ] as const) {
       const time = new Date(Date.now() - minutes * 60_000);
       await writeFile(join(unfinished, name), 'half');
       await utimes(join(unfinished, name), time, time);
@@ -204,7 +223,9 @@ describe('what a crash left of an upload', () => {
 describe('files in an S3 that fails now and then', () => {
   const bytes = randomBytes(20 * MIB);
   let files: Files;
-  beforeAll(() => { files = filesInS3({ ...s3.settings, endpoint: broken.endpoint }); });
+  beforeAll(() => {
+    files = filesInS3({ ...s3.settings, endpoint: broken.endpoint });
+  });
 
   it('are put whole although every third request is told to slow down', async () => {
     broken.breakBy((_, nth) => (nth % 3 === 0 ? 'slow down' : null));
@@ -225,7 +246,9 @@ describe('files in an S3 that fails now and then', () => {
     expect((await buffer(files.read('faults/cut'))).equals(bytes)).toBe(true);
     expect(broken.broken()).toBe(8);
     broken.breakBy(({ method }, nth) => (method === 'GET' && nth < 2 ? { after: MIB } : null));
-    expect((await buffer(files.read('faults/cut', 5 * MIB, 3 * MIB))).equals(bytes.subarray(5 * MIB, 8 * MIB))).toBe(true);
+    expect((await buffer(files.read('faults/cut', 5 * MIB, 3 * MIB))).equals(bytes.subarray(5 * MIB, 8 * MIB))).toBe(
+      true,
+    );
     expect(broken.broken()).toBe(2);
   });
 

@@ -13,16 +13,25 @@ let entityId: number;
 
 beforeAll(async () => {
   store = await testStore();
-  ({ entity: { id: entityId } } = await makeWorld(store));
+  ({
+    entity: { id: entityId },
+  } = await makeWorld(store));
 });
 
 /** Two requests with one key, of which the first has it and has outlived its lease. */
 async function outlived() {
   const keyHash = randomBytes(32);
-  const [first, second] = [randomUUID(), randomUUID()].map((holder) => ({ keyHash, holder, fingerprint: randomBytes(32) }));
+  const [first, second] = [randomUUID(), randomUUID()].map((holder) => ({
+    keyHash,
+    holder,
+    fingerprint: randomBytes(32),
+  }));
   expect(await insertRequest(store.db, entityId, first!)).toBeNull();
   expect(await insertRequest(store.db, entityId, second!)).toEqual({ fingerprint: first!.fingerprint, reply: null });
-  await store.db.query(`UPDATE idempotent_requests SET leased_until = now() - interval '1 second' WHERE key_hash = $1`, [keyHash]);
+  await store.db.query(
+    `UPDATE idempotent_requests SET leased_until = now() - interval '1 second' WHERE key_hash = $1`,
+    [keyHash],
+  );
   return { first: first!, second: second! };
 }
 
@@ -49,7 +58,7 @@ describe('a key whose lease is over', () => {
     expect(await insertRequest(store.db, entityId, first)).toEqual({ fingerprint: second.fingerprint, reply: REPLY });
   });
 
-  it('stays its holder\'s while that one commits', async () => {
+  it("stays its holder's while that one commits", async () => {
     const { first, found } = await asksMeanwhile('COMMIT');
     expect(found).toEqual({ fingerprint: first.fingerprint, reply: REPLY });
   });
@@ -79,10 +88,13 @@ describe('a key', () => {
     await store.db.query(
       `INSERT INTO idempotent_requests (entity_id, key_hash, fingerprint, holder, received_at, leased_until)
        SELECT $1, int4send(n), ''::bytea, gen_random_uuid(), now() - make_interval(hours => n % 50), now()
-       FROM generate_series(0, 11999) AS n`, [entityId]);
+       FROM generate_series(0, 11999) AS n`,
+      [entityId],
+    );
     await deleteOldRequests(store.db);
     const { rows } = await store.db.query<{ left: number; oldest: number }>(
-      `SELECT count(*) AS left, extract(epoch FROM max(now() - received_at))::int / 3600 AS oldest FROM idempotent_requests`);
+      `SELECT count(*) AS left, extract(epoch FROM max(now() - received_at))::int / 3600 AS oldest FROM idempotent_requests`,
+    );
     expect(rows[0]!.left).toBe(24 * 240);
     expect(rows[0]!.oldest).toBe(23);
   });

@@ -12,12 +12,16 @@ const files = (await readdir(FOLDER)).toSorted();
 /** As the release before this migration left it, with one entity, whose id is 1. */
 async function databaseBefore(migration: string): Promise<Database> {
   const db = await emptyDatabase();
-  await db.query('CREATE TABLE schema_migrations (file text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())');
+  await db.query(
+    'CREATE TABLE schema_migrations (file text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())',
+  );
   for (const file of files.filter((name) => name < migration)) {
     await db.query(await readFile(new URL(file, FOLDER), 'utf8'));
     await db.query('INSERT INTO schema_migrations (file) VALUES ($1)', [file]);
   }
-  await db.query(`INSERT INTO entities (identifier, name, qa_api_key, prod_api_key) VALUES ('ent_1', 'One', 'sealed', 'sealed')`);
+  await db.query(
+    `INSERT INTO entities (identifier, name, qa_api_key, prod_api_key) VALUES ('ent_1', 'One', 'sealed', 'sealed')`,
+  );
   return db;
 }
 
@@ -26,13 +30,19 @@ type Asked = { state: string; source: string; userId: string | null; deviceId: s
 /** Each a request for one person. */
 async function insertRequests(db: Database, requests: Asked[]): Promise<void> {
   for (const [index, { state, source, userId, deviceId, subject }] of requests.entries()) {
-    const { rows: [request] } = await db.query<{ id: string }>(`
+    const {
+      rows: [request],
+    } = await db.query<{ id: string }>(
+      `
       INSERT INTO gdpr_requests (entity_id, identifier, request_type, source, requester_kind, state)
       VALUES (1, $1, 'delete', $2, $3, $4) RETURNING id`,
-    [`gdpr_${index}`, source, source === 'sdk' ? 'device' : 'user', state]);
-    await db.query(`
+      [`gdpr_${index}`, source, source === 'sdk' ? 'device' : 'user', state],
+    );
+    await db.query(
+      `
       INSERT INTO gdpr_request_people (entity_id, request_id, ordinal, user_id, device_id, subject) VALUES (1, $1, 1, $2, $3, $4)`,
-    [request!.id, userId, deviceId, subject ?? null]);
+      [request!.id, userId, deviceId, subject ?? null],
+    );
   }
 }
 
@@ -43,17 +53,19 @@ describe('a database of an earlier release', () => {
     await insertRequests(db, [
       { ...fromDevice, state: 'waiting' },
       { ...fromDevice, state: 'accepted' },
-      { ...fromDevice, state: 'accepted', subject: Buffer.from('hash') },       // its person was gathered: it has begun
+      { ...fromDevice, state: 'accepted', subject: Buffer.from('hash') }, // its person was gathered: it has begun
       { ...fromDevice, state: 'running' },
       { ...fromDevice, state: 'treated' },
       { ...fromDevice, state: 'accepted', source: 'api', deviceId: null },
     ]);
     await migrate(db);
-    const { rows } = await db.query<{ userId: string | null }>('SELECT user_id "userId" FROM gdpr_request_people ORDER BY request_id');
+    const { rows } = await db.query<{ userId: string | null }>(
+      'SELECT user_id "userId" FROM gdpr_request_people ORDER BY request_id',
+    );
     expect(rows.map(({ userId }) => userId)).toEqual([null, null, 'ann', 'ann', 'ann', 'ann']);
   });
 
-  it('has those aliases count whose earlier id was used on no device but the user\'s', async () => {
+  it("has those aliases count whose earlier id was used on no device but the user's", async () => {
     const db = await databaseBefore('0024');
     await db.query(`INSERT INTO user_aliases (entity_id, previous_id, user_id) VALUES
       (1, 'unknown', 'ann'), (1, 'on her phone', 'ann'), (1, 'on another phone, too', 'ann')`);
@@ -69,20 +81,30 @@ describe('a database of an earlier release', () => {
 describe('a database with refused rows of an earlier release', () => {
   it('has those of erased people settled, and no other for what its message says', async () => {
     const db = await databaseBefore('0245');
-    const insert = (line: number, message: string, raw: string | null, hash: Buffer | null) => db.query(
-      `INSERT INTO import_errors (entity_id, import_id, line, error_type, outcome, stage, message, raw, customer_hash)
-       VALUES (1, 1, $1, 'DELIVERY_FAILED', 'failed', 'merge', $2, $3, $4)`, [line, message, raw, hash]);
+    const insert = (line: number, message: string, raw: string | null, hash: Buffer | null) =>
+      db.query(
+        `INSERT INTO import_errors (entity_id, import_id, line, error_type, outcome, stage, message, raw, customer_hash)
+       VALUES (1, 1, $1, 'DELIVERY_FAILED', 'failed', 'merge', $2, $3, $4)`,
+        [line, message, raw, hash],
+      );
     await insert(1, 'erased', null, Buffer.alloc(32));
     await insert(2, 'erased', '', null);
     await insert(3, 'erased', '{"id":1}', null);
     await insert(4, 'is no number', null, null);
-    const pinned = [{ kind: 'malformed', raw: '', message: 'erased' }, { kind: 'record', record: { raw: '', message: 'erased' } }];
-    await db.query(`INSERT INTO sync_pinned_batches (entity_id, run_id, number, records_before, items) VALUES (1, 1, 1, 0, $1)`,
-      [JSON.stringify(pinned)]);
+    const pinned = [
+      { kind: 'malformed', raw: '', message: 'erased' },
+      { kind: 'record', record: { raw: '', message: 'erased' } },
+    ];
+    await db.query(
+      `INSERT INTO sync_pinned_batches (entity_id, run_id, number, records_before, items) VALUES (1, 1, 1, 0, $1)`,
+      [JSON.stringify(pinned)],
+    );
     await migrate(db);
     const { rows } = await db.query<{ line: number }>('SELECT line FROM import_errors WHERE is_erased ORDER BY line');
     expect(rows.map(({ line }) => line)).toEqual([1, 2]);
-    const { rows: [batch] } = await db.query<{ items: string }>('SELECT items FROM sync_pinned_batches');
+    const {
+      rows: [batch],
+    } = await db.query<{ items: string }>('SELECT items FROM sync_pinned_batches');
     expect(JSON.parse(batch!.items)).toEqual([{ ...pinned[0], isErased: true }, pinned[1]]);
   });
 });
@@ -99,7 +121,9 @@ describe('a database with events of an earlier release', () => {
     expect(await countTracked(db, 'events', 1, { appIds: [1], since: new Date('2026-11-01'), oneOf: {} })).toBe(2);
     const { rows } = await db.query('SELECT day, events, sessions, locations FROM tracked_counts ORDER BY day');
     expect(rows).toEqual([
-      { day: '2026-10-31', events: 1, sessions: 1, locations: 0 }, { day: '2026-11-01', events: 2, sessions: 0, locations: 0 }]);
+      { day: '2026-10-31', events: 1, sessions: 1, locations: 0 },
+      { day: '2026-11-01', events: 2, sessions: 0, locations: 0 },
+    ]);
   });
 });
 

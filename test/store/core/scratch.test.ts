@@ -29,12 +29,14 @@ async function killedProcess(name: string): Promise<void> {
 }
 
 describe('the scratch area', () => {
-  it('removes a step\'s folder in all cases, and no error of that hides the step\'s own', async () => {
+  it("removes a step's folder in all cases, and no error of that hides the step's own", async () => {
     const scratch = await open('one');
-    expect(await scratch.withFolder(1, 'archive', async (folder) => {
-      await writeFile(join(folder, 'events.csv'), 'x');
-      return 'done';
-    })).toBe('done');
+    expect(
+      await scratch.withFolder(1, 'archive', async (folder) => {
+        await writeFile(join(folder, 'events.csv'), 'x');
+        return 'done';
+      }),
+    ).toBe('done');
     expect(await readdir(scratch.folderOf(1))).toEqual([]);
     // A writer that goes on: the folder is never empty when it is to be removed.
     let isOver = false;
@@ -42,10 +44,12 @@ describe('the scratch area', () => {
     const writeOn = async (folder: string) => {
       while (!isOver) await writeFile(join(folder, `${performance.now()}`), 'x').catch(() => {});
     };
-    await expect(scratch.withFolder(1, 'archive', async (folder) => {
-      writing = writeOn(folder);
-      throw new Error('the job is gone');
-    })).rejects.toThrow('the job is gone');
+    await expect(
+      scratch.withFolder(1, 'archive', async (folder) => {
+        writing = writeOn(folder);
+        throw new Error('the job is gone');
+      }),
+    ).rejects.toThrow('the job is gone');
     isOver = true;
     await writing;
     await scratch.close();
@@ -56,9 +60,18 @@ describe('the scratch area', () => {
     const one = await open('one');
     await one.withFolder(7, 'archive', async (folder) => {
       await killedProcess('killed');
-      const steps = async () => (await Array.fromAsync(one.list(7))).map(({ path, step, isOfLivingProcess }) => [
-        path === folder ? 'one' : 'another', step, isOfLivingProcess]);
-      expect(new Set(await steps())).toEqual(new Set([['another', 'archive', false], ['one', 'archive', true]]));
+      const steps = async () =>
+        (await Array.fromAsync(one.list(7))).map(({ path, step, isOfLivingProcess }) => [
+          path === folder ? 'one' : 'another',
+          step,
+          isOfLivingProcess,
+        ]);
+      expect(new Set(await steps())).toEqual(
+        new Set([
+          ['another', 'archive', false],
+          ['one', 'archive', true],
+        ]),
+      );
       const two = await open('two');
       expect(new Set(await readdir(area))).toEqual(new Set(['one', 'two']));
       await killedProcess('killed');

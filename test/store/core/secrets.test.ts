@@ -10,15 +10,30 @@ import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { useServer } from '../../server/http/use-server.ts';
 
 const manifest: UnsignedManifest = {
-  version: 1, exporter: 'exp_1', exporter_name: 'Daily', entity: 'ent_1', run: 'run_1', cause: 'schedule',
-  window: { kind: 'received', start: null, end: '2026-11-20T23:00:00Z' }, generation: 1, written_at: '2026-11-21T01:17:05Z',
-  format: 'csv', compression: 'gzip', include_headers: false, encryption: null, types: [], rows: 0, bytes: 0,
+  version: 1,
+  exporter: 'exp_1',
+  exporter_name: 'Daily',
+  entity: 'ent_1',
+  run: 'run_1',
+  cause: 'schedule',
+  window: { kind: 'received', start: null, end: '2026-11-20T23:00:00Z' },
+  generation: 1,
+  written_at: '2026-11-21T01:17:05Z',
+  format: 'csv',
+  compression: 'gzip',
+  include_headers: false,
+  encryption: null,
+  types: [],
+  rows: 0,
+  bytes: 0,
 };
 
 describe('the signing key', () => {
   let store: TestStore;
 
-  beforeAll(async () => { store = await testStore(); });
+  beforeAll(async () => {
+    store = await testStore();
+  });
 
   const reopen = (): Promise<Secrets> => openSecrets(store.db, store.files, store.secretKey);
   const path = (id: number) => join(store.filesFolder, 'keys', `signature-${id}`);
@@ -26,7 +41,7 @@ describe('the signing key', () => {
   const insertKey = (id: number, wrapped: string) =>
     store.db.query('INSERT INTO server_keys (name, id, wrapped) VALUES ($1, $2, $3)', ['signature', id, wrapped]);
 
-  it('signs what its published half verifies, under an id that tells it from other servers\' keys', async () => {
+  it("signs what its published half verifies, under an id that tells it from other servers' keys", async () => {
     expect(verifyDocument(signed(), store.secrets.signingKeys())).toBe('valid');
     const other = await testStore();
     expect(verifyDocument(signed(), other.secrets.signingKeys())).toBe('unknown_key');
@@ -34,10 +49,16 @@ describe('the signing key', () => {
 
   it('has the thumbprint of RFC 7638 for its id, as the example of RFC 8037 has it', () => {
     const seed = Buffer.from('nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A', 'base64url');
-    expect(makeSigner([seed]).signingKeys()).toEqual([{
-      kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo', use: 'sig', alg: 'EdDSA',
-      kid: 'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k',
-    }]);
+    expect(makeSigner([seed]).signingKeys()).toEqual([
+      {
+        kty: 'OKP',
+        crv: 'Ed25519',
+        x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo',
+        use: 'sig',
+        alg: 'EdDSA',
+        kid: 'kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k',
+      },
+    ]);
   });
 
   it('is the same after a restart, and when the database or the file store has lost it', async () => {
@@ -48,7 +69,9 @@ describe('the signing key', () => {
     await rm(path(1));
     expect((await reopen()).signingKeys()).toEqual([key]);
     expect(await readFile(path(1), 'utf8')).toBe(
-      (await store.db.query<{ wrapped: string }>("SELECT wrapped FROM server_keys WHERE name = 'signature'")).rows[0]!.wrapped);
+      (await store.db.query<{ wrapped: string }>("SELECT wrapped FROM server_keys WHERE name = 'signature'")).rows[0]!
+        .wrapped,
+    );
   });
 
   it('lies nowhere unwrapped', async () => {
@@ -106,5 +129,7 @@ describe('GET /.well-known/jwks.json', () => {
 function wrapKey(secretKey: Buffer, id: number): string {
   const nonce = randomBytes(12);
   const cipher = createCipheriv('aes-256-gcm', secretKey, nonce).setAAD(Buffer.from(`server_keys/signature/${id}`));
-  return Buffer.concat([nonce, cipher.update(randomBytes(32)), cipher.final(), cipher.getAuthTag()]).toString('base64url');
+  return Buffer.concat([nonce, cipher.update(randomBytes(32)), cipher.final(), cipher.getAuthTag()]).toString(
+    'base64url',
+  );
 }

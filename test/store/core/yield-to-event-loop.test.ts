@@ -26,17 +26,21 @@ test('each has a turn of the event loop of its own, in their order', async () =>
 test('beyond so many nobody waits', async () => {
   const turn = yieldToEventLoop(2);
   const seen: string[] = [];
-  await Promise.all(['a', 'b', 'c'].map(async (name) => {
-    await turn();
-    seen.push(name);
-  }));
+  await Promise.all(
+    ['a', 'b', 'c'].map(async (name) => {
+      await turn();
+      seen.push(name);
+    }),
+  );
   expect(seen).toEqual(['c', 'a', 'b']);
 });
 
 test('long work goes on in slices, and does all of it', async () => {
   const done: number[] = [];
   const work = (item: number) => {
-    for (const end = performance.now() + 1; performance.now() < end;) { /* computes */ }
+    for (const end = performance.now() + 1; performance.now() < end;) {
+      /* computes */
+    }
     done.push(item);
   };
   const items = Array.from({ length: 60 }, (_, item) => item);
@@ -45,13 +49,19 @@ test('long work goes on in slices, and does all of it', async () => {
 });
 
 test('short work passes long work, which continues meanwhile', async () => {
-  const compute = () => { for (const end = performance.now() + 3; performance.now() < end;) { /* computes */ } };
+  const compute = () => {
+    for (const end = performance.now() + 3; performance.now() < end;) {
+      /* computes */
+    }
+  };
   const ended: string[] = [];
   let longDone = 0;
-  const long = Array.from({ length: 5 }, (_, nth) => inSlices(Array.from({ length: 40 }), () => {
-    compute();
-    longDone += 1;
-  }).then(() => ended.push(`long ${nth}`)));
+  const long = Array.from({ length: 5 }, (_, nth) =>
+    inSlices(Array.from({ length: 40 }), () => {
+      compute();
+      longDone += 1;
+    }).then(() => ended.push(`long ${nth}`)),
+  );
   await oneTurn();
   let duringShort = 0;
   for (let nth = 0; nth < 20; nth += 1) {
@@ -61,11 +71,14 @@ test('short work passes long work, which continues meanwhile', async () => {
     ended.push('short');
   }
   // In their order, each of four slices would wait for one of each of the five.
-  expect(duringShort).toBeLessThan(20 * 4 * 5 / 2);
+  expect(duringShort).toBeLessThan((20 * 4 * 5) / 2);
   expect(duringShort).toBeGreaterThan(0);
   expect(ended.slice(0, 20)).toEqual(Array.from({ length: 20 }, () => 'short'));
   await Promise.all(long);
   expect(ended.length).toBe(25);
 });
 
-const oneTurn = () => new Promise((resolve) => { setImmediate(resolve); });
+const oneTurn = () =>
+  new Promise((resolve) => {
+    setImmediate(resolve);
+  });

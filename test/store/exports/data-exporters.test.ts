@@ -2,8 +2,19 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { write } from '../../../store/core/database.ts';
 import type { DataExporter } from '../../../store/exports/data-exporter-record.ts';
 import {
-  deleteExporter, findExporter, findExporterById, listExporters, lockExporter, lockExporterById, openExporterSecrets,
-  updateActive, updateExportedUntil, updateExporter, updateFailures, updatePaused, updateScheduledUntil,
+  deleteExporter,
+  findExporter,
+  findExporterById,
+  listExporters,
+  lockExporter,
+  lockExporterById,
+  openExporterSecrets,
+  updateActive,
+  updateExportedUntil,
+  updateExporter,
+  updateFailures,
+  updatePaused,
+  updateScheduledUntil,
 } from '../../../store/exports/data-exporters.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { rememberSecret } from '../../harness/core/people.ts';
@@ -13,7 +24,11 @@ import { storedExporter } from '../../harness/exports/stored-exporters.ts';
 let store: TestStore;
 let world: World;
 
-const SECRETS = { accessKeyId: 'AKIDOFATEST', secretAccessKey: 'a secret key of a test', encryptionKey: 'a key for files!' };
+const SECRETS = {
+  accessKeyId: 'AKIDOFATEST',
+  secretAccessKey: 'a secret key of a test',
+  encryptionKey: 'a key for files!',
+};
 
 beforeAll(async () => {
   store = await testStore();
@@ -21,7 +36,8 @@ beforeAll(async () => {
   for (const secret of Object.values(SECRETS)) rememberSecret(secret);
 });
 
-const stored = (changes: Parameters<typeof storedExporter>[3] = {}) => storedExporter(store.db, store.secrets, world, changes);
+const stored = (changes: Parameters<typeof storedExporter>[3] = {}) =>
+  storedExporter(store.db, store.secrets, world, changes);
 const again = async ({ id }: DataExporter) => (await findExporterById(store.db, world.entity.id, id))!;
 const secretsOf = ({ entityId, id }: DataExporter) => openExporterSecrets(store.db, store.secrets, entityId, id);
 
@@ -30,11 +46,15 @@ describe('the secrets of an exporter', () => {
     const [one, other] = [await stored({ encryptionType: 'AES-128-CBC', secrets: SECRETS }), await stored()];
     expect(await secretsOf(one)).toEqual(SECRETS);
     expect(await secretsOf(other)).toMatchObject({ encryptionKey: null });
-    const { rows } = await store.db.query<{ row: string }>('SELECT x::text AS row FROM data_exporters x WHERE id = $1', [one.id]);
+    const { rows } = await store.db.query<{ row: string }>(
+      'SELECT x::text AS row FROM data_exporters x WHERE id = $1',
+      [one.id],
+    );
     for (const secret of Object.values(SECRETS)) expect(rows[0]!.row).not.toContain(secret);
     await store.db.query(
       'UPDATE data_exporters SET aws_access_key_id = aws_secret_access_key, aws_secret_access_key = aws_access_key_id WHERE id = $1',
-      [other.id]);
+      [other.id],
+    );
     await expect(secretsOf(other)).rejects.toThrow(/authenticate/);
   });
 
@@ -44,13 +64,18 @@ describe('the secrets of an exporter', () => {
     const { entityId, id, identifier } = exporter;
     const found = [await findExporter(store.db, entityId, identifier), await findExporterById(store.db, entityId, id)];
     const held = await write(store.db, async (tx) => [
-      await lockExporter(tx, entityId, identifier), await lockExporterById(tx, entityId, id),
+      await lockExporter(tx, entityId, identifier),
+      await lockExporterById(tx, entityId, id),
     ]);
     expect([...found, ...held]).toEqual([null, null, null, null]);
     expect((await listExporters(store.db, entityId)).map(({ id: other }) => other)).not.toContain(id);
     const { rows } = await store.db.query(
-      'SELECT active, aws_access_key_id, aws_secret_access_key, encryption_key FROM data_exporters WHERE id = $1', [id]);
-    expect(rows).toEqual([{ active: false, aws_access_key_id: null, aws_secret_access_key: null, encryption_key: null }]);
+      'SELECT active, aws_access_key_id, aws_secret_access_key, encryption_key FROM data_exporters WHERE id = $1',
+      [id],
+    );
+    expect(rows).toEqual([
+      { active: false, aws_access_key_id: null, aws_secret_access_key: null, encryption_key: null },
+    ]);
   });
 });
 
@@ -59,12 +84,23 @@ describe('an exporter', () => {
     const exportsSince = new Date('2026-01-01T00:00:00Z');
     const made = await stored({ exportsSince, notifyEmails: ['data@example.com'], partBytes: 5 * 1024 ** 3 });
     expect(made).toMatchObject({
-      identifier: expect.stringMatching(/^exp_/) as string, active: false, failures: 0, paused: null, exportedUntil: null, revision: 1,
-      partBytes: 5 * 1024 ** 3, exportsSince, notifyEmails: ['data@example.com'],
+      identifier: expect.stringMatching(/^exp_/) as string,
+      active: false,
+      failures: 0,
+      paused: null,
+      exportedUntil: null,
+      revision: 1,
+      partBytes: 5 * 1024 ** 3,
+      exportsSince,
+      notifyEmails: ['data@example.com'],
       createdBy: { id: world.user.id, uid: world.user.uid },
     });
     const role = {
-      ...made, type: 'aws_account_id', accountId: '123456789012', roleName: 'millrace-exporter', format: 'parquet',
+      ...made,
+      type: 'aws_account_id',
+      accountId: '123456789012',
+      roleName: 'millrace-exporter',
+      format: 'parquet',
       secrets: { accessKeyId: null, secretAccessKey: null, encryptionKey: null },
     } as const;
     await write(store.db, (tx) => updateExporter(tx, store.secrets, made, role));
@@ -83,7 +119,7 @@ describe('an exporter', () => {
     const active = await again(exporter);
     expect(active).toMatchObject({ active: true, failures: 0, paused: null, scheduledUntil: null, revision: 2 });
     const until = new Date('2027-01-01T00:00:00Z');
-    await updateScheduledUntil(store.db, exporter, until);         // of the revision before
+    await updateScheduledUntil(store.db, exporter, until); // of the revision before
     expect((await again(exporter)).scheduledUntil).toBeNull();
     await updateScheduledUntil(store.db, active, until);
     expect((await again(exporter)).scheduledUntil).toEqual(until);
@@ -95,7 +131,8 @@ describe('an exporter', () => {
   test('goes on where the last good window ended, and never back', async () => {
     const exporter = await stored();
     const at = (day: number) => new Date(Date.UTC(2026, 0, day));
-    const ended = (until: Date, startedAt: Date) => updateExportedUntil(store.db, world.entity.id, exporter.id, { until, startedAt });
+    const ended = (until: Date, startedAt: Date) =>
+      updateExportedUntil(store.db, world.entity.id, exporter.id, { until, startedAt });
     await ended(at(3), at(4));
     expect(await again(exporter)).toMatchObject({ exportedUntil: at(3), initialRunAt: at(4), lastRunAt: at(4) });
     await ended(at(2), at(5));

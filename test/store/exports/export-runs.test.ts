@@ -6,7 +6,13 @@ import { findWindowOpenMs } from '../../../store/core/open-window.ts';
 import type { DataExporter } from '../../../store/exports/data-exporter-record.ts';
 import { deleteExporter, findExporterById, updateExportedUntil } from '../../../store/exports/data-exporters.ts';
 import type { ExportRun } from '../../../store/exports/export-run-record.ts';
-import { cancelExportRun, cancelExportRunsOf, coverExportTime, listExportRuns, lockExportRun } from '../../../store/exports/export-runs.ts';
+import {
+  cancelExportRun,
+  cancelExportRunsOf,
+  coverExportTime,
+  listExportRuns,
+  lockExportRun,
+} from '../../../store/exports/export-runs.ts';
 import { findSnapshot } from '../../../store/exports/export-sources.ts';
 import { listUnclaimedJobs, resetJob } from '../../../store/jobs/jobs-across-entities.ts';
 import { endRun, findNextJob } from '../../../store/jobs/jobs.ts';
@@ -30,13 +36,18 @@ beforeEach(async () => {
   exporter = await storedExporter(store.db, store.secrets, world);
 });
 
-const [MONDAY, TUESDAY, WEDNESDAY] = [instant('2026-11-02T00:00:00Z'), instant('2026-11-03T00:00:00Z'), instant('2026-11-04T00:00:00Z')];
+const [MONDAY, TUESDAY, WEDNESDAY] = [
+  instant('2026-11-02T00:00:00Z'),
+  instant('2026-11-03T00:00:00Z'),
+  instant('2026-11-04T00:00:00Z'),
+];
 const at = (day: Date, hour: number) => new Date(day.getTime() + hour * 3_600_000);
 const scheduled = (day: Date) => storedExportRun(store, exporter, day, { cause: 'schedule', scheduledFor: at(day, 3) });
 const cover = (day: Date, hour = 3) =>
   coverExportTime(store.db, exporter.entityId, exporter.id, { scheduledFor: at(day, hour), windowEnd: day });
 const finish = (run: ExportRun) => endRun(store.db, 'export', run, { state: 'finished', failure: null, alert: null });
-const moveCursor = (until: Date) => updateExportedUntil(store.db, exporter.entityId, exporter.id, { until, startedAt: until });
+const moveCursor = (until: Date) =>
+  updateExportedUntil(store.db, exporter.entityId, exporter.id, { until, startedAt: until });
 
 /** Transactions of other databases count, too: between two snapshots the next one may go on. */
 async function parsedSnapshot(session: Queryable): Promise<{ database: string; nextTransaction: number }> {
@@ -50,8 +61,14 @@ describe('the window of a run', () => {
     await moveCursor(MONDAY);
     const first = (await claimed(store, run))!;
     expect(first).toMatchObject({
-      state: 'running', window: { kind: 'received', start: MONDAY, end: TUESDAY }, isCovered: false, startedAt: expect.any(Date),
-      definition: { folder: `daily/${exporter.identifier}/2026-11-02T00-00-00Z_2026-11-03T00-00-00Z`, exportedData: ['logs'] },
+      state: 'running',
+      window: { kind: 'received', start: MONDAY, end: TUESDAY },
+      isCovered: false,
+      startedAt: expect.any(Date),
+      definition: {
+        folder: `daily/${exporter.identifier}/2026-11-02T00-00-00Z_2026-11-03T00-00-00Z`,
+        exportedData: ['logs'],
+      },
     });
     await moveCursor(TUESDAY);
     expect(await claimed(store, run)).toEqual(first);
@@ -60,7 +77,8 @@ describe('the window of a run', () => {
 
   it('begins with all there is, or where the exporter says, where none was good yet', async () => {
     expect(await claimed(store, await scheduled(MONDAY))).toMatchObject({
-      window: { start: null, end: MONDAY }, definition: { folder: `daily/${exporter.identifier}/beginning_2026-11-02T00-00-00Z` },
+      window: { start: null, end: MONDAY },
+      definition: { folder: `daily/${exporter.identifier}/beginning_2026-11-02T00-00-00Z` },
     });
     exporter = await storedExporter(store.db, store.secrets, world, { exportsSince: MONDAY, subfolder: '' });
     const since = await claimed(store, await scheduled(TUESDAY));
@@ -74,21 +92,32 @@ describe('the window of a run', () => {
     await finish(run);
     const window = { start: '-infinity' as const, end: TUESDAY };
     const rerun = await storedExportRun(store, exporter, TUESDAY, { cause: 'rerun', rerunOf: run.id, window });
-    expect(await claimed(store, rerun)).toMatchObject({ isCovered: false, window: { kind: 'received', start: null, end: TUESDAY } });
+    expect(await claimed(store, rerun)).toMatchObject({
+      isCovered: false,
+      window: { kind: 'received', start: null, end: TUESDAY },
+    });
   });
 
   it('of a backfill has its days, and a folder of its own', async () => {
     const days = { from: '2026-11-02', to: '2026-11-02' };
-    const run = await storedExportRun(store, exporter, TUESDAY, { cause: 'backfill', days, window: { start: MONDAY, end: TUESDAY } });
+    const run = await storedExportRun(store, exporter, TUESDAY, {
+      cause: 'backfill',
+      days,
+      window: { start: MONDAY, end: TUESDAY },
+    });
     await moveCursor(WEDNESDAY);
     expect(await claimed(store, run)).toMatchObject({
-      isCovered: false, days, window: { kind: 'happened', start: MONDAY, end: TUESDAY },
+      isCovered: false,
+      days,
+      window: { kind: 'happened', start: MONDAY, end: TUESDAY },
       definition: { folder: `daily/${exporter.identifier}/backfill/2026-11-02_2026-11-02` },
     });
   });
 
   it('is open for 30 s after its end, and while a transaction that began before still writes', async () => {
-    const { rows: [{ now }] } = await store.db.query<{ now: Date }>('SELECT now()') as unknown as { rows: [{ now: Date }] };
+    const {
+      rows: [{ now }],
+    } = (await store.db.query<{ now: Date }>('SELECT now()')) as unknown as { rows: [{ now: Date }] };
     expect(await findWindowOpenMs(store.db, now)).toBeGreaterThan(29_000);
     const past = new Date(now.getTime() - 31_000);
     expect(await findWindowOpenMs(store.db, past)).toBe(0);
@@ -133,17 +162,22 @@ describe('a scheduled time is covered', () => {
     const run = await scheduled(MONDAY);
     for (const day of [TUESDAY, MONDAY, WEDNESDAY, TUESDAY]) expect(await cover(day)).toBe(true);
     expect(await runNow(store, run)).toMatchObject({
-      scheduledFor: at(MONDAY, 3), covers: [at(TUESDAY, 3), at(WEDNESDAY, 3)], window: { end: WEDNESDAY },
+      scheduledFor: at(MONDAY, 3),
+      covers: [at(TUESDAY, 3), at(WEDNESDAY, 3)],
+      window: { end: WEDNESDAY },
     });
   });
 
-  it('by one that exports, or has exported, all until its window\'s end; not by one of less', async () => {
+  it("by one that exports, or has exported, all until its window's end; not by one of less", async () => {
     const run = (await claimed(store, await storedExportRun(store, exporter, at(TUESDAY, 1))))!;
     expect(await cover(TUESDAY)).toBe(true);
     expect(await cover(WEDNESDAY)).toBe(false);
     await finish(run);
     expect(await cover(TUESDAY, 4)).toBe(true);
-    expect(await runNow(store, run)).toMatchObject({ covers: [at(TUESDAY, 3), at(TUESDAY, 4)], window: { end: at(TUESDAY, 1) } });
+    expect(await runNow(store, run)).toMatchObject({
+      covers: [at(TUESDAY, 3), at(TUESDAY, 4)],
+      window: { end: at(TUESDAY, 1) },
+    });
   });
 
   it('by none that failed, was canceled, exports days or a window again, or was asked for earlier', async () => {
@@ -155,18 +189,22 @@ describe('a scheduled time is covered', () => {
     const canceled = await scheduled(WEDNESDAY);
     await cancelExportRun(store.db, exporter.entityId, canceled.identifier);
     expect(await cover(TUESDAY)).toBe(false);
-    expect(await cover(WEDNESDAY)).toBe(true);          // somebody did not want this one
+    expect(await cover(WEDNESDAY)).toBe(true); // somebody did not want this one
   });
 });
 
-describe('of an exporter\'s runs', () => {
+describe("of an exporter's runs", () => {
   it('one is under way at a time, oldest first, also after a workflow was lost', async () => {
     const [first, second] = [await scheduled(MONDAY), await storedExportRun(store, exporter, TUESDAY)];
     expect(await claimed(store, second, 'second')).toBeNull();
     const { generation } = (await claimed(store, first, 'first'))!;
     expect(await claimed(store, first, 'another')).toBeNull();
     await resetJob(store.db, 'export', {
-      entityId: exporter.entityId, runId: first.id, identifier: first.identifier, workflowRunId: 'first', generation,
+      entityId: exporter.entityId,
+      runId: first.id,
+      identifier: first.identifier,
+      workflowRunId: 'first',
+      generation,
     });
     expect(await write(store.db, (tx) => lockExportRun(tx, keyOf(first)))).toBeNull();
     expect(await claimed(store, second, 'second')).toBeNull();
@@ -182,7 +220,8 @@ describe('of an exporter\'s runs', () => {
   it('those of the schedule that wait are canceled apart from the others', async () => {
     const running = (await claimed(store, await scheduled(MONDAY)))!;
     const [due, asked] = [await scheduled(TUESDAY), await storedExportRun(store, exporter, TUESDAY)];
-    const states = async () => (await Promise.all([running, due, asked].map((run) => runNow(store, run)))).map(({ state }) => state);
+    const states = async () =>
+      (await Promise.all([running, due, asked].map((run) => runNow(store, run)))).map(({ state }) => state);
     await cancelExportRunsOf(store.db, exporter.entityId, exporter.id, 'scheduled');
     expect(await states()).toEqual(['running', 'canceled', 'accepted']);
     await cancelExportRunsOf(store.db, exporter.entityId, exporter.id, 'all');
@@ -196,16 +235,25 @@ describe('of an exporter\'s runs', () => {
     await deleteExporter(store.db, exporter.entityId, id);
     const rows = async () => (await store.db.query('SELECT FROM data_exporters WHERE id = $1', [id])).rowCount;
     const age = (days: number) =>
-      store.db.query('UPDATE data_exporters SET deleted_at = now() - make_interval(days => $2) WHERE id = $1', [id, days]);
+      store.db.query('UPDATE data_exporters SET deleted_at = now() - make_interval(days => $2) WHERE id = $1', [
+        id,
+        days,
+      ]);
     exporter = await storedExporter(store.db, store.secrets, world);
     await finish(await scheduled(MONDAY));
     await age(29);
     await deleteOldExportRuns(store.db);
-    expect([await rows(), (await listExportRuns(store.db, world.entity.id, id, { offset: 0, limit: 9 })).length]).toEqual([1, 2]);
+    expect([
+      await rows(),
+      (await listExportRuns(store.db, world.entity.id, id, { offset: 0, limit: 9 })).length,
+    ]).toEqual([1, 2]);
     await age(31);
     await store.db.query(`UPDATE export_runs SET state = 'running', ended_at = NULL WHERE id = $1`, [gone[0]!.id]);
     await deleteOldExportRuns(store.db);
-    expect([await rows(), (await listExportRuns(store.db, world.entity.id, id, { offset: 0, limit: 9 })).length]).toEqual([1, 1]);
+    expect([
+      await rows(),
+      (await listExportRuns(store.db, world.entity.id, id, { offset: 0, limit: 9 })).length,
+    ]).toEqual([1, 1]);
     await cancelExportRunsOf(store.db, world.entity.id, id, 'all');
     await deleteOldExportRuns(store.db);
     expect(await rows()).toBe(0);

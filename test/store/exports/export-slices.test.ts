@@ -3,7 +3,14 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { openDatabase } from '../../../store/core/database.ts';
 import { copyOut } from '../../../store/core/copy-out.ts';
 import { exportSession, holdSnapshot, letSnapshotGo } from '../../../store/exports/export-session.ts';
-import { countExpected, countLate, type ExportScope, findSnapshot, isReadAtOnce, slicesOf } from '../../../store/exports/export-sources.ts';
+import {
+  countExpected,
+  countLate,
+  type ExportScope,
+  findSnapshot,
+  isReadAtOnce,
+  slicesOf,
+} from '../../../store/exports/export-sources.ts';
 import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
 import { copyStore, testStore, type TestStore, vacuum } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
@@ -20,7 +27,10 @@ beforeAll(async () => {
 const END = new Date('2027-01-01T00:00:00Z');
 
 const scopeOf = (entityId: number, window: Partial<ExportScope['window']> = {}): ExportScope => ({
-  entityId, apps: [{ id: 1, identifier: 'app_one' }], sors: [], format: 'csv',
+  entityId,
+  apps: [{ id: 1, identifier: 'app_one' }],
+  sors: [],
+  format: 'csv',
   window: { kind: 'received', start: null, end: END, ...window },
 });
 
@@ -30,7 +40,8 @@ async function insertEvents(entityId: number, events: readonly Times[]): Promise
   await store.db.query(
     `INSERT INTO events (entity_id, app_id, happened_at, received_at, log_type, name, device_id)
      SELECT $1, 1, h, r, 2, 'Tapped', $4 FROM unnest($2::timestamptz[], $3::timestamptz[]) AS given (h, r)`,
-    [entityId, events.map(({ happenedAt }) => happenedAt), events.map(({ receivedAt }) => receivedAt), personId(1)]);
+    [entityId, events.map(({ happenedAt }) => happenedAt), events.map(({ receivedAt }) => receivedAt), personId(1)],
+  );
 }
 
 /** Events of two months that lie as they came, in over five slices. */
@@ -39,7 +50,9 @@ async function insertManyEvents(entityId: number): Promise<void> {
     `INSERT INTO events (entity_id, app_id, happened_at, received_at, log_type, name, detail)
      SELECT $1, 1 + i % 11 / 10, '2026-10-25'::timestamptz + i * interval '40 seconds', '2026-11-01'::timestamptz + i * interval '1 ms', 2,
        'Tapped ' || i, '{"a": 1, "b": "two"}'
-     FROM generate_series(1, 45000) AS i`, [entityId]);
+     FROM generate_series(1, 45000) AS i`,
+    [entityId],
+  );
 }
 
 const ids = async (scope: ExportScope, type: 'logs' | 'sessions' = 'logs') =>
@@ -47,8 +60,13 @@ const ids = async (scope: ExportScope, type: 'logs' | 'sessions' = 'logs') =>
 
 describe('a window', () => {
   it('begins with its start, to the microsecond, and ends before its end', async () => {
-    await insertEvents(1, ['09:59:59.999999', '10:00:00', '10:59:59.999999', '11:00:00'].map((time) =>
-      ({ happenedAt: '2026-11-03T00:00:00Z', receivedAt: `2026-11-03T${time}Z` })));
+    await insertEvents(
+      1,
+      ['09:59:59.999999', '10:00:00', '10:59:59.999999', '11:00:00'].map((time) => ({
+        happenedAt: '2026-11-03T00:00:00Z',
+        receivedAt: `2026-11-03T${time}Z`,
+      })),
+    );
     const all = await ids(scopeOf(1));
     const window = { start: new Date('2026-11-03T10:00:00Z'), end: new Date('2026-11-03T11:00:00Z') };
     expect(await ids(scopeOf(1, window))).toEqual(all.slice(1, 3));
@@ -56,9 +74,14 @@ describe('a window', () => {
   });
 
   it('over the time of events is told by what they tell, across months', async () => {
-    await insertEvents(2, ['2026-10-31T23:59:59.999Z', '2026-11-01T00:00:00Z', '2026-11-01T23:59:59.999Z', '2026-11-02T00:00:00Z']
-      .map((happenedAt) => ({ happenedAt, receivedAt: '2026-11-05T00:00:00Z' })));
-    const happened = (start: string, end: string) => ids(scopeOf(2, { kind: 'happened', start: new Date(start), end: new Date(end) }));
+    await insertEvents(
+      2,
+      ['2026-10-31T23:59:59.999Z', '2026-11-01T00:00:00Z', '2026-11-01T23:59:59.999Z', '2026-11-02T00:00:00Z'].map(
+        (happenedAt) => ({ happenedAt, receivedAt: '2026-11-05T00:00:00Z' }),
+      ),
+    );
+    const happened = (start: string, end: string) =>
+      ids(scopeOf(2, { kind: 'happened', start: new Date(start), end: new Date(end) }));
     const all = await ids(scopeOf(2));
     expect(await happened('2026-11-01T00:00:00Z', '2026-11-02T00:00:00Z')).toEqual(all.slice(1, 3));
     expect(await happened('2026-10-31T23:59:59.999Z', '2026-11-01T00:00:00Z')).toEqual(all.slice(0, 1));
@@ -70,34 +93,48 @@ describe('a window', () => {
     const start = Date.UTC(2026, 9, 20);
     const moment = fc.integer({ min: 0, max: 20 * 24 * 60 }).map((minutes) => start + minutes * 60_000);
     const event = fc.record({ happened: moment, received: moment, microseconds: fc.integer({ min: 0, max: 999_999 }) });
-    await fc.assert(fc.asyncProperty(
-      fc.array(event, { minLength: 1, maxLength: 60 }), fc.array(moment, { maxLength: 4 }), fc.constantFrom('received', 'happened'),
-      async (events, cuts, kind) => {
-        entityId += 1;
-        const precise = (at: number, microseconds: number) =>
-          new Date(at).toISOString().replace('.000', `.${String(microseconds).padStart(6, '0')}`);
-        await insertEvents(entityId, events.map(({ happened, received, microseconds }) =>
-          ({ happenedAt: precise(happened, microseconds), receivedAt: precise(received, microseconds) })));
-        const bounds = [null, ...cuts.toSorted((a, b) => a - b).map((cut) => new Date(cut)), END];
-        const found: number[] = [];
-        for (const [at, end] of bounds.slice(1).entries()) {
-          found.push(...await ids(scopeOf(entityId, { kind, start: bounds[at]!, end: end! })));
-        }
-        const all = await ids(scopeOf(entityId));
-        expect(all).toHaveLength(events.length);
-        expect(found.toSorted((a, b) => a - b)).toEqual(all.toSorted((a, b) => a - b));
-      }), { numRuns: sampledRuns(15) });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(event, { minLength: 1, maxLength: 60 }),
+        fc.array(moment, { maxLength: 4 }),
+        fc.constantFrom('received', 'happened'),
+        async (events, cuts, kind) => {
+          entityId += 1;
+          const precise = (at: number, microseconds: number) =>
+            new Date(at).toISOString().replace('.000', `.${String(microseconds).padStart(6, '0')}`);
+          await insertEvents(
+            entityId,
+            events.map(({ happened, received, microseconds }) => ({
+              happenedAt: precise(happened, microseconds),
+              receivedAt: precise(received, microseconds),
+            })),
+          );
+          const bounds = [null, ...cuts.toSorted((a, b) => a - b).map((cut) => new Date(cut)), END];
+          const found: number[] = [];
+          for (const [at, end] of bounds.slice(1).entries()) {
+            found.push(...(await ids(scopeOf(entityId, { kind, start: bounds[at]!, end: end! }))));
+          }
+          const all = await ids(scopeOf(entityId));
+          expect(all).toHaveLength(events.length);
+          expect(found.toSorted((a, b) => a - b)).toEqual(all.toSorted((a, b) => a - b));
+        },
+      ),
+      { numRuns: sampledRuns(15) },
+    );
   });
 
   it('loses what changes after it to the next one', async () => {
     await store.db.query(
       `INSERT INTO sessions (entity_id, app_id, started_at, ended_at, received_at, timeout, subject)
-       SELECT 3, 1, '2026-11-03', '2026-11-03', '2026-11-03T10:00:00Z', 120, 'u' FROM generate_series(1, 3)`);
+       SELECT 3, 1, '2026-11-03', '2026-11-03', '2026-11-03T10:00:00Z', 120, 'u' FROM generate_series(1, 3)`,
+    );
     const first = scopeOf(3, { end: new Date('2026-11-04') });
     const next = scopeOf(3, { start: new Date('2026-11-04') });
     const before = await ids(first, 'sessions');
     await store.db.query(
-      `UPDATE sessions SET ended_at = '2026-11-03T00:01:00Z', received_at = '2026-11-05' WHERE entity_id = 3 AND id = $1`, [before[1]]);
+      `UPDATE sessions SET ended_at = '2026-11-03T00:01:00Z', received_at = '2026-11-05' WHERE entity_id = 3 AND id = $1`,
+      [before[1]],
+    );
     expect(await ids(first, 'sessions')).toEqual([before[0], before[2]]);
     expect(await ids(next, 'sessions')).toEqual([before[1]]);
   });
@@ -141,7 +178,9 @@ describe('slices', () => {
     const { session, release } = await exportSession(store.db);
     try {
       for await (const { statement } of slicesOf(session, 'logs', of, null)) {
-        const { rows } = await session.query<Record<string, string>>(`EXPLAIN ${/^COPY \((.*)\) TO STDOUT/s.exec(statement)![1]}`);
+        const { rows } = await session.query<Record<string, string>>(
+          `EXPLAIN ${/^COPY \((.*)\) TO STDOUT/s.exec(statement)![1]}`,
+        );
         return rows.map((line) => line['QUERY PLAN']).join('\n');
       }
       return '';
@@ -152,7 +191,12 @@ describe('slices', () => {
 });
 
 describe('late rows', () => {
-  const lateIn = async (db: TestStore['db'], type: Parameters<typeof countLate>[1], of: ExportScope, snapshot: string) => {
+  const lateIn = async (
+    db: TestStore['db'],
+    type: Parameters<typeof countLate>[1],
+    of: ExportScope,
+    snapshot: string,
+  ) => {
     const { session, release } = await exportSession(db);
     try {
       return await countLate(session, type, of, snapshot);
@@ -160,7 +204,9 @@ describe('late rows', () => {
       release();
     }
   };
-  const event = (name: string) => `INSERT INTO events (entity_id, app_id, happened_at, received_at, log_type, name, detail)
+  const event = (
+    name: string,
+  ) => `INSERT INTO events (entity_id, app_id, happened_at, received_at, log_type, name, detail)
     VALUES (6, 1, '2026-11-03', '2026-11-03', 1, '${name}', '{"a": 1, "b": 2}')`;
 
   it('are those of the window that were committed after the snapshot, whenever they say that they came', async () => {
@@ -195,15 +241,21 @@ describe('late rows', () => {
 describe('a session for exports', () => {
   it('ends with a stream that is broken off, and leaves the pool as it was', async () => {
     const { session, release } = await exportSession(store.db);
-    const { rows: [found] } = await session.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
-    for await (const bytes of copyOut(session, `COPY (SELECT repeat('x', 1000) FROM generate_series(1, 1000000)) TO STDOUT`).bytes) {
+    const {
+      rows: [found],
+    } = await session.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+    for await (const bytes of copyOut(
+      session,
+      `COPY (SELECT repeat('x', 1000) FROM generate_series(1, 1000000)) TO STDOUT`,
+    ).bytes) {
       expect(bytes.length).toBeGreaterThan(0);
       break;
     }
     await expect(session.query('SELECT 1')).rejects.toThrow(/closed|not queryable/);
     release();
     const { rows } = await store.db.query<{ pid: number; timeout: string }>(
-      `SELECT pg_backend_pid() AS pid, current_setting('transaction_timeout') AS timeout`);
+      `SELECT pg_backend_pid() AS pid, current_setting('transaction_timeout') AS timeout`,
+    );
     expect(rows[0]!.pid).not.toBe(found!.pid);
     expect(rows[0]!.timeout).toBe('30s');
   });
@@ -224,7 +276,10 @@ describe('a session for exports', () => {
   it('tells of a statement that fails, before its first row and after', async () => {
     for (const divisor of ['0', 'i - 200000']) {
       const { session, release } = await exportSession(store.db);
-      const { bytes, rows } = copyOut(session, `COPY (SELECT 1 / (${divisor}) FROM generate_series(1, 300000) AS i) TO STDOUT`);
+      const { bytes, rows } = copyOut(
+        session,
+        `COPY (SELECT 1 / (${divisor}) FROM generate_series(1, 300000) AS i) TO STDOUT`,
+      );
       await expect(Array.fromAsync(bytes)).rejects.toMatchObject({ code: '22012' });
       expect(rows).toThrow(/counted when/);
       release();
@@ -233,9 +288,14 @@ describe('a session for exports', () => {
 
   it('tells of a server that goes away', async () => {
     const { session, release } = await exportSession(store.db);
-    const { rows: [found] } = await session.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+    const {
+      rows: [found],
+    } = await session.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
     const reading = (async () => {
-      for await (const bytes of copyOut(session, `COPY (SELECT repeat('x', 1000) FROM generate_series(1, 1000000)) TO STDOUT`).bytes) {
+      for await (const bytes of copyOut(
+        session,
+        `COPY (SELECT repeat('x', 1000) FROM generate_series(1, 1000000)) TO STDOUT`,
+      ).bytes) {
         if (bytes.length > 0) await store.db.query('SELECT pg_terminate_backend($1, 5000)', [found!.pid]);
       }
     })();
@@ -256,7 +316,8 @@ describe('rows of a time that is not over', () => {
     await store.db.query(
       `INSERT INTO sessions (entity_id, app_id, started_at, ended_at, timeout, subject, device_model)
        SELECT 7, 1, '2026-11-03'::timestamptz + i * interval '1 s', '2026-11-04', 120, 'd' || i, repeat('m', 200)
-       FROM generate_series(1, 20000) AS i`);
+       FROM generate_series(1, 20000) AS i`,
+    );
     // Room at the front for rows to move to.
     await store.db.query(`DELETE FROM sessions WHERE entity_id = 7 AND started_at < '2026-11-03 01:00'`);
     await store.db.query('VACUUM sessions');
@@ -268,9 +329,15 @@ describe('rows of a time that is not over', () => {
       expect(await countExpected(session, 'sessions', scope)).toBe(16_401);
       for await (const { statement } of slicesOf(session, 'sessions', scope, null)) {
         const text = Buffer.concat(await Array.fromAsync(copyOut(session, statement).bytes)).toString();
-        seen.push(...text.trimEnd().split('\n').map((line) => line.slice(0, line.indexOf(','))));
+        seen.push(
+          ...text
+            .trimEnd()
+            .split('\n')
+            .map((line) => line.slice(0, line.indexOf(','))),
+        );
         await store.db.query(
-          `UPDATE sessions SET ended_at = '2026-11-04 00:01', received_at = now() WHERE entity_id = 7 AND started_at > '2026-11-03 05:00'`);
+          `UPDATE sessions SET ended_at = '2026-11-04 00:01', received_at = now() WHERE entity_id = 7 AND started_at > '2026-11-03 05:00'`,
+        );
       }
     } finally {
       release();

@@ -4,7 +4,13 @@ import { write } from '../../../store/core/database.ts';
 import { deleteNotedFiles } from '../../../store/core/file-deletions.ts';
 import { asBytes } from '../../../store/core/files.ts';
 import {
-  type FileJob, findOrInsertFileJob, finishFile, isFileKept, lockFileAttempt, updateFileKey, updateRowsWritten,
+  type FileJob,
+  findOrInsertFileJob,
+  finishFile,
+  isFileKept,
+  lockFileAttempt,
+  updateFileKey,
+  updateRowsWritten,
 } from '../../../store/files/file-jobs.ts';
 import { deleteFileJob, findFileJobOfLink, listExpiredFiles } from '../../../store/files/file-jobs-across-entities.ts';
 import type { FileKind } from '../../../store/files/file-sources.ts';
@@ -22,7 +28,9 @@ let counted: number;
 
 const person = personId(660);
 const people: KnownBy[] = [{ customerType: 'user_id', customerId: person }];
-const tally: LocationDependencies['tally'] = async (_tx, rows) => { counted += rows; };
+const tally: LocationDependencies['tally'] = async (_tx, rows) => {
+  counted += rows;
+};
 
 beforeAll(async () => {
   store = await testStore();
@@ -36,15 +44,27 @@ type Begun = { identifier: string; claim: { entityId: number; runId: number; gen
 
 /** A job whose file is being written. */
 async function begin(
-  what: string, format: 'csv' | 'xlsx', key?: string, asked: { kind: FileKind; query: object } = { kind: 'events', query: { what } },
+  what: string,
+  format: 'csv' | 'xlsx',
+  key?: string,
+  asked: { kind: FileKind; query: object } = { kind: 'events', query: { what } },
 ): Promise<Begun> {
-  const { entityId, runId, identifier } = await write(store.db, (tx) => findOrInsertFileJob(tx, store.secrets, world.entity.id, {
-    ...asked, format, email: null, createdBy: world.user.id,
-  }));
+  const { entityId, runId, identifier } = await write(store.db, (tx) =>
+    findOrInsertFileJob(tx, store.secrets, world.entity.id, {
+      ...asked,
+      format,
+      email: null,
+      createdBy: world.user.id,
+    }),
+  );
   return goOn({ entityId, runId, identifier }, format, key);
 }
 
-async function goOn(ref: { entityId: number; runId: number; identifier: string }, format: string, key?: string): Promise<Begun> {
+async function goOn(
+  ref: { entityId: number; runId: number; identifier: string },
+  format: string,
+  key?: string,
+): Promise<Begun> {
   const { generation } = (await claimJob<{ generation: number }>(store.db, 'file', ref, `run ${ref.runId}`))!;
   const claim = { ...ref, generation };
   const own = key ?? `files/${ref.identifier}/${generation}a.${format}`;
@@ -64,9 +84,14 @@ async function finished(what: string, format: 'csv' | 'xlsx', text: string): Pro
 }
 
 const jobOf = async ({ identifier }: Begun): Promise<FileJob> => (await findFileJobOfLink(store.db, identifier))!;
-const now = async () => new Date((await store.db.query<{ at: Date }>('SELECT clock_timestamp() AS at')).rows[0]!.at.getTime() + 1);
-const erasure = async (more: Partial<Erasure> = {}): Promise<Erasure> =>
-  ({ round: 'gdp_x/1', wasInTables: true, filesBefore: await now(), ...more });
+const now = async () =>
+  new Date((await store.db.query<{ at: Date }>('SELECT clock_timestamp() AS at')).rows[0]!.at.getTime() + 1);
+const erasure = async (more: Partial<Erasure> = {}): Promise<Erasure> => ({
+  round: 'gdp_x/1',
+  wasInTables: true,
+  filesBefore: await now(),
+  ...more,
+});
 const erase = (by: Erasure, deps: Partial<LocationDependencies> = {}) =>
   files.erase!({ ...store, ...deps, erasure: by, tally }, world.entity.id, people);
 const count = (by: Erasure) => files.count({ ...store, erasure: by }, world.entity.id, people);
@@ -78,7 +103,8 @@ describe('files of an erased person', () => {
     expect(first.identifier).not.toBe(second.identifier);
     const by = await erasure();
     expect([await erase(by), counted]).toEqual([3, 3]);
-    for (const file of [first, second, third]) expect(await jobOf(file)).toMatchObject({ state: 'accepted', file: null });
+    for (const file of [first, second, third])
+      expect(await jobOf(file)).toMatchObject({ state: 'accepted', file: null });
     await finish(await goOn(third.claim as never, 'xlsx', `files/${third.identifier}/again.xlsx`), 'new');
     const keys = await Promise.all([first, second, third].map(async (file) => (await jobOf(file)).file?.key));
     expect(keys).toEqual(Array.from({ length: 3 }, () => `files/${third.identifier}/again.xlsx`));
@@ -90,13 +116,17 @@ describe('files of an erased person', () => {
     const states = await Promise.all([first, second, third, fourth].map(async (file) => (await jobOf(file)).state));
     expect(states).toEqual(['accepted', 'accepted', 'accepted', 'accepted']);
     await finish(await goOn(fourth.claim as never, 'xlsx', `files/${fourth.identifier}/again.xlsx`), 'newer');
-    for (const file of [first, second, third]) expect((await jobOf(file)).file?.key).toBe(`files/${fourth.identifier}/again.xlsx`);
+    for (const file of [first, second, third])
+      expect((await jobOf(file)).file?.key).toBe(`files/${fourth.identifier}/again.xlsx`);
   });
 
   it('begin again as sheets do if their rows tell of people without naming them', async () => {
     const told: [FileKind, object][] = [
-      ['event_details', {}], ['events', { fields: ['name', 'detail'] }], ['sessions', { fields: ['user_id', 'start_date_utc'] }],
-      ['devices', { fields: ['device_id', 'last_city'] }], ['devices', { fields: ['device_id', 'current_user_id', 'users', 'last_city'] }],
+      ['event_details', {}],
+      ['events', { fields: ['name', 'detail'] }],
+      ['sessions', { fields: ['user_id', 'start_date_utc'] }],
+      ['devices', { fields: ['device_id', 'last_city'] }],
+      ['devices', { fields: ['device_id', 'current_user_id', 'users', 'last_city'] }],
       ['segment_devices', { fields: ['device_id', 'last_user_id', 'last_city'] }],
       ['events', { fields: ['user_id', 'device_id', 'detail'] }],
       ['devices', { fields: ['device_id', 'current_user_id', 'users', 'last_user_id', 'last_city'] }],
@@ -113,15 +143,20 @@ describe('files of an erased person', () => {
 
   it('are neither searched nor counted once they were begun after the tables were erased, and are counted once', async () => {
     const [named, other, sheet] = [
-      await finished('a', 'csv', `user_id\r\n${person}\r\n`), await finished('b', 'csv', 'user_id\r\nu\r\n'),
+      await finished('a', 'csv', `user_id\r\n${person}\r\n`),
+      await finished('b', 'csv', 'user_id\r\nu\r\n'),
       await finished('c', 'xlsx', 'x'),
     ];
     const running = await begin('d', 'csv');
     const by = await erasure();
     expect(await count(by)).toBe(3);
     await erase(by);
-    expect(await Promise.all([named, other, sheet, running].map(async (file) => (await jobOf(file)).state)))
-      .toEqual(['accepted', 'finished', 'accepted', 'accepted']);
+    expect(await Promise.all([named, other, sheet, running].map(async (file) => (await jobOf(file)).state))).toEqual([
+      'accepted',
+      'finished',
+      'accepted',
+      'accepted',
+    ]);
     // What another person's event says of them stands in the file that is built anew.
     await finish(await goOn(named.claim as never, 'csv', `files/${named.identifier}/b.csv`), `detail\r\n${person}\r\n`);
     await finish(await goOn(sheet.claim as never, 'xlsx', `files/${sheet.identifier}/b.xlsx`), 'x');
@@ -134,19 +169,26 @@ describe('files of an erased person', () => {
 
   it('stay where no table had the person, but for those in which the id stands', async () => {
     const [sheet, running, named] = [
-      await finished('a', 'xlsx', 'x'), await begin('b', 'csv'), await finished('c', 'csv', `detail\r\n${person}\r\n`),
+      await finished('a', 'xlsx', 'x'),
+      await begin('b', 'csv'),
+      await finished('c', 'csv', `detail\r\n${person}\r\n`),
     ];
     const by = await erasure({ wasInTables: false });
     expect([await count(by), await erase(by), counted]).toEqual([1, 1, 1]);
-    expect(await Promise.all([sheet, running, named].map(async (file) => (await jobOf(file)).state)))
-      .toEqual(['finished', 'running', 'accepted']);
+    expect(await Promise.all([sheet, running, named].map(async (file) => (await jobOf(file)).state))).toEqual([
+      'finished',
+      'running',
+      'accepted',
+    ]);
     await updateRowsWritten(store.db, running.claim, running.key, 7);
   });
 
   it('keep the end of their seven days, however often they are built anew', async () => {
     const file = await finished('a', 'xlsx', 'x');
     await store.db.query(
-      `UPDATE file_jobs SET first_ended_at = now() - interval '6 days 23 hours' WHERE identifier = $1`, [file.identifier]);
+      `UPDATE file_jobs SET first_ended_at = now() - interval '6 days 23 hours' WHERE identifier = $1`,
+      [file.identifier],
+    );
     await erase(await erasure());
     await finish(await goOn(file.claim as never, 'xlsx', `files/${file.identifier}/b.xlsx`), 'x');
     const soon = new Date(Date.now() + 2 * 3_600_000);
@@ -156,7 +198,12 @@ describe('files of an erased person', () => {
   it('go after the commit that says so: a kill between leaves a note, by which a repeat deletes them', async () => {
     const file = await finished('a', 'xlsx', 'x');
     const by = await erasure();
-    const killed = { ...store.files, delete: async () => { throw new Error('killed'); } };
+    const killed = {
+      ...store.files,
+      delete: async () => {
+        throw new Error('killed');
+      },
+    };
     await expect(erase(by, { files: killed })).rejects.toThrow('killed');
     expect([(await jobOf(file)).state, await store.files.size(file.key), await count(by)]).toEqual(['accepted', 1, 1]);
     await erase(by);
@@ -180,10 +227,15 @@ describe('the job of a file', () => {
     const file = await finished('a', 'xlsx', 'x');
     const leading = await begin('a', 'xlsx');
     await erase(await erasure());
-    await store.db.query(`UPDATE file_jobs SET first_ended_at = now() - interval '8 days' WHERE identifier = $1`, [leading.identifier]);
-    const expired = async () => (await listExpiredFiles(store.db)).filter(({ entityId }) => entityId === world.entity.id);
+    await store.db.query(`UPDATE file_jobs SET first_ended_at = now() - interval '8 days' WHERE identifier = $1`, [
+      leading.identifier,
+    ]);
+    const expired = async () =>
+      (await listExpiredFiles(store.db)).filter(({ entityId }) => entityId === world.entity.id);
     expect(await expired()).toEqual([]);
-    await store.db.query(`UPDATE file_jobs SET first_ended_at = now() - interval '8 days' WHERE identifier = $1`, [file.identifier]);
+    await store.db.query(`UPDATE file_jobs SET first_ended_at = now() - interval '8 days' WHERE identifier = $1`, [
+      file.identifier,
+    ]);
     for (let left = 2; left > 0; left -= 1) {
       const [job, ...more] = await expired();
       expect(more).toEqual([]);

@@ -24,12 +24,15 @@ const fromDevice = (deviceId: string, of = world) =>
   deletionByDevice(store.db, of.entity.id, { userId: null, deviceId }, { state: 'accepted' });
 const byApi = () => requestByApi(store.db, 'delete', world, [personId(1)]);
 const begin = async ({ entityId, id: runId, identifier }: GdprRequest) =>
-  await claimGdprRequest(store.db, { entityId, runId, identifier }, `run of ${identifier}`) !== null;
+  (await claimGdprRequest(store.db, { entityId, runId, identifier }, `run of ${identifier}`)) !== null;
 const end = ({ entityId, id }: GdprRequest) => write(store.db, (tx) => treatRequest(tx, entityId, id));
 const next = async () => (await findNextUnvouched(store.db, world.entity.id))?.identifier;
-const startedBySweep = async () => (await listUnclaimedJobs(store.db, 'delete', 0))
-  .filter(({ entityId }) => entityId === world.entity.id).map(({ identifier }) => identifier);
-const set = (columns: string, { id }: GdprRequest) => store.db.query(`UPDATE gdpr_requests SET ${columns} WHERE id = $1`, [id]);
+const startedBySweep = async () =>
+  (await listUnclaimedJobs(store.db, 'delete', 0))
+    .filter(({ entityId }) => entityId === world.entity.id)
+    .map(({ identifier }) => identifier);
+const set = (columns: string, { id }: GdprRequest) =>
+  store.db.query(`UPDATE gdpr_requests SET ${columns} WHERE id = $1`, [id]);
 
 it('requests from devices wait for those of others, and run one after the other', async () => {
   const [first, second] = [await fromDevice('first'), await fromDevice('second')];
@@ -41,7 +44,11 @@ it('requests from devices wait for those of others, and run one after the other'
   expect(await begin(other)).toBe(true);
   expect([await begin(first), await next()]).toEqual([false, undefined]);
   await end(other);
-  expect([await begin(second), await next(), await startedBySweep()]).toEqual([false, first.identifier, [first.identifier]]);
+  expect([await begin(second), await next(), await startedBySweep()]).toEqual([
+    false,
+    first.identifier,
+    [first.identifier],
+  ]);
   expect([await begin(first), await begin(second), await next()]).toEqual([true, false, undefined]);
   expect(await begin(await fromDevice('of another entity', await makeWorld(store)))).toBe(true);
   await end(first);
@@ -58,7 +65,11 @@ it('a request from a device waits ten minutes at most, and not for what a fault,
   expect(await begin(second)).toBe(true);
   await end(second);
   const third = await fromDevice('third');
-  for (const kept of [`stage = 'on hold'`, `fault = 'the file store is away'`, `location_faults = '{ "imports/": {} }'`]) {
+  for (const kept of [
+    `stage = 'on hold'`,
+    `fault = 'the file store is away'`,
+    `location_faults = '{ "imports/": {} }'`,
+  ]) {
     await set(`stage = NULL, fault = NULL, location_faults = '{}'`, other);
     expect(await next()).toBeUndefined();
     await set(kept, other);

@@ -24,35 +24,55 @@ const user = (n: number): Person => ({ customerType: 'user_id', customerId: pers
 const device = (id: string): Person => ({ customerType: 'device_id', customerId: id });
 const hashesOf = (...people: Person[]) =>
   people.map(({ customerType, customerId }) => store.secrets.customerHash(world.entity.id, customerType, customerId));
-const stand = async ({ db }: TestStore, ...people: Person[]) => (await db.query(
-  'SELECT FROM tombstones WHERE entity_id = $1 AND customer_hash = ANY ($2)', [world.entity.id, hashesOf(...people)])).rowCount;
+const stand = async ({ db }: TestStore, ...people: Person[]) =>
+  (
+    await db.query('SELECT FROM tombstones WHERE entity_id = $1 AND customer_hash = ANY ($2)', [
+      world.entity.id,
+      hashesOf(...people),
+    ])
+  ).rowCount;
 const folder = () => join(store.filesFolder, 'tombstones', world.entity.identifier);
 
 /**
- * Ids as places have them: 1 is a customer, 2 a key of a sync, 3 stands in a feed's body, 4 is another's former id, 7 is in a
- * segment, staff typed 8 into a funnel and 10 into a request whose reply is kept; and a device.
+ * Ids as places have them: 1 is a customer, 2 a key of a sync, 3 stands in a feed's body, 4 is another's former id, 7
+ * is in a segment, staff typed 8 into a funnel and 10 into a request whose reply is kept; and a device.
  */
 async function addPeople(): Promise<void> {
   const { db } = store;
   const { id } = world.entity;
-  await db.query('INSERT INTO customers (entity_id, customer_type, customer_id) VALUES ($1, 0, $2), ($1, 0, $3)',
-    [id, personId(1), personId(9)]);
-  await db.query(`INSERT INTO user_aliases (entity_id, previous_id, user_id) VALUES ($1, $2, $3)`, [id, personId(4), personId(9)]);
-  await db.query(
-    `INSERT INTO sync_records (entity_id, sync_id, key, run_id) VALUES ($1, 1, $2, 1)`, [id, personId(2)]);
+  await db.query('INSERT INTO customers (entity_id, customer_type, customer_id) VALUES ($1, 0, $2), ($1, 0, $3)', [
+    id,
+    personId(1),
+    personId(9),
+  ]);
+  await db.query(`INSERT INTO user_aliases (entity_id, previous_id, user_id) VALUES ($1, $2, $3)`, [
+    id,
+    personId(4),
+    personId(9),
+  ]);
+  await db.query(`INSERT INTO sync_records (entity_id, sync_id, key, run_id) VALUES ($1, 1, $2, 1)`, [id, personId(2)]);
   await db.query(
     `INSERT INTO feed_requests (entity_id, identifier, sor_id, version, body, body_bytes, values_in)
      VALUES ($1, 'req_1', $2, 3, $3, 10, 1)`,
-    [id, world.sor.id, JSON.stringify([{ customer_id: personId(3), attribute_key: 'plan', value: 'gold' }, 'a hash'])]);
-  await db.query('INSERT INTO segment_members (entity_id, segment_id, person) VALUES ($1, 1, $2)', [id, `u${personId(7)}`]);
+    [id, world.sor.id, JSON.stringify([{ customer_id: personId(3), attribute_key: 'plan', value: 'gold' }, 'a hash'])],
+  );
+  await db.query('INSERT INTO segment_members (entity_id, segment_id, person) VALUES ($1, 1, $2)', [
+    id,
+    `u${personId(7)}`,
+  ]);
   await db.query(
     `INSERT INTO funnels (entity_id, identifier, name, max_duration, app_ids, steps) VALUES ($1, 'fun_1', 'Funnel', 60, '{}', $2)`,
-    [id, JSON.stringify([{ match_details: [{ note: personId(8) }] }])]);
+    [id, JSON.stringify([{ match_details: [{ note: personId(8) }] }])],
+  );
   await db.query(
     `INSERT INTO idempotent_requests (entity_id, key_hash, fingerprint, holder, leased_until, http_status, reply)
-     VALUES ($1, 'key', 'body', gen_random_uuid(), now(), 200, $2)`, [id, JSON.stringify({ result: { filters: [personId(10)] } })]);
+     VALUES ($1, 'key', 'body', gen_random_uuid(), now(), 200, $2)`,
+    [id, JSON.stringify({ result: { filters: [personId(10)] } })],
+  );
   await db.query(
-    `INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at) VALUES ($1, 1, 'phone', $2, now())`, [id, personId(9)]);
+    `INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at) VALUES ($1, 1, 'phone', $2, now())`,
+    [id, personId(9)],
+  );
 }
 
 describe('a database that went back to a backup', () => {
@@ -72,8 +92,12 @@ describe('a database that went back to a backup', () => {
     expect(await stand(restored, user(5), user(9))).toBe(0);
     const { rows } = await restored.db.query<{ user_id: string | null; device_id: string | null }>(
       `SELECT user_id, device_id FROM gdpr_request_people p JOIN gdpr_requests r ON r.entity_id = p.entity_id AND r.id = p.request_id
-       WHERE r.entity_id = $1 AND r.source = 'restore' AND r.request_type = 'delete' AND r.state = 'accepted'`, [world.entity.id]);
-    expect(new Set(rows.map((row) => row.user_id ?? row.device_id))).toEqual(new Set([1, 2, 3, 4, 7, 8, 10].map(personId)).add('phone'));
+       WHERE r.entity_id = $1 AND r.source = 'restore' AND r.request_type = 'delete' AND r.state = 'accepted'`,
+      [world.entity.id],
+    );
+    expect(new Set(rows.map((row) => row.user_id ?? row.device_id))).toEqual(
+      new Set([1, 2, 3, 4, 7, 8, 10].map(personId)).add('phone'),
+    );
     expect(rows).toHaveLength(8);
     expect(await countRestoredPeople(restored.db)).toEqual({ people: 8, requests: 1 });
     expect(await reconcileTombstones(restored)).toEqual(NOTHING);
@@ -96,9 +120,14 @@ describe('a database that went back to a backup', () => {
 
 /** By a type that another column names, or by the type of the request. */
 const SEARCHED_OTHERWISE = [
-  'attribute_values.customer_id', 'attribute_change_log.customer_ids', 'customers.customer_id', 'dry_run_sets.customer_id',
+  'attribute_values.customer_id',
+  'attribute_change_log.customer_ids',
+  'customers.customer_id',
+  'dry_run_sets.customer_id',
   'dry_run_ids.customer_id',
-  'gdpr_holds.customer_id', 'gdpr_request_people.device_id', 'gdpr_request_people.user_id',
+  'gdpr_holds.customer_id',
+  'gdpr_request_people.device_id',
+  'gdpr_request_people.user_id',
 ];
 /** Hashes, and no ids of people. */
 const NO_IDS = ['audit_log.subject', 'push_certificates.subject'];
@@ -108,8 +137,11 @@ it('searches every column that holds an id', async () => {
     `SELECT c.table_name || '.' || c.column_name AS column FROM information_schema.columns c
      WHERE c.table_schema = 'public' AND c.data_type IN ('text', 'ARRAY')
        AND c.column_name ~ '(^|_)(user|device|customer|previous)_ids?$|^person$|^subject$'
-       AND NOT EXISTS (SELECT FROM pg_inherits i JOIN pg_class k ON k.oid = i.inhrelid WHERE k.relname = c.table_name)`);
-  const searched = Object.entries(ID_COLUMNS).flatMap(([table, columns]) => Object.keys(columns).map((column) => `${table}.${column}`));
+       AND NOT EXISTS (SELECT FROM pg_inherits i JOIN pg_class k ON k.oid = i.inhrelid WHERE k.relname = c.table_name)`,
+  );
+  const searched = Object.entries(ID_COLUMNS).flatMap(([table, columns]) =>
+    Object.keys(columns).map((column) => `${table}.${column}`),
+  );
   const known = new Set([...searched, ...SEARCHED_OTHERWISE, ...NO_IDS]);
   expect(rows.map(({ column }) => column).filter((column) => !known.has(column))).toEqual([]);
   expect([...known].filter((column) => !rows.some((row) => row.column === column))).toEqual(['sync_records.key']);
@@ -120,7 +152,12 @@ it('writes the files again when the file store lost them, and keeps what it can 
   await rm(folder(), { recursive: true });
   expect(await reconcileTombstones(store)).toEqual({ ...NOTHING, written: before.length });
   expect(new Set(await readdir(folder()))).toEqual(new Set(before));
-  await store.files.put('tombstones/ent_gone/1.json', (async function* () { yield Buffer.from('{}'); })());
+  await store.files.put(
+    'tombstones/ent_gone/1.json',
+    (async function* () {
+      yield Buffer.from('{}');
+    })(),
+  );
   await writeFile(join(folder(), 'damaged.json'), '{"version":1');
   expect(await reconcileTombstones(store)).toEqual({ ...NOTHING, unknown: 1, unreadable: 1 });
 });
@@ -132,9 +169,10 @@ it('reads no batch where there is nothing to do, however many there are', async 
   await busy.db.query(
     `INSERT INTO tombstone_batches (entity_id, key, kind, made_at, hashes)
      SELECT $1, 'tombstones/' || $2 || '/' || n, 'raised', now(), '{}' FROM unnest($3::integer[]) AS n`,
-    [entity.id, entity.identifier, numbers]);
+    [entity.id, entity.identifier, numbers],
+  );
   const there = join(busy.filesFolder, 'tombstones', entity.identifier);
   await mkdir(there, { recursive: true });
-  await Promise.all(numbers.map((n) => writeFile(join(there, String(n)), '')));      // none of them is read
+  await Promise.all(numbers.map((n) => writeFile(join(there, String(n)), ''))); // none of them is read
   expect(await reconcileTombstones(busy)).toEqual(NOTHING);
 });

@@ -18,14 +18,25 @@ beforeAll(async () => {
   world = await makeWorld(store);
 });
 
-const hashesOf = (...people: number[]) => people.map((n) => store.secrets.customerHash(world.entity.id, 'user_id', personId(n)));
+const hashesOf = (...people: number[]) =>
+  people.map((n) => store.secrets.customerHash(world.entity.id, 'user_id', personId(n)));
 const folder = () => join(store.filesFolder, 'tombstones', world.entity.identifier);
 const keys = async () => (await readdir(folder()).catch(() => [])).toSorted((a, b) => (a < b ? -1 : 1));
-const newest = async () => JSON.parse(await readFile(join(folder(), (await keys()).at(-1)!), 'utf8')) as { kind: string; hashes: string[] };
-const stand = async (...people: number[]) => (await store.db.query(
-  'SELECT FROM tombstones WHERE entity_id = $1 AND customer_hash = ANY ($2)', [world.entity.id, hashesOf(...people)])).rowCount;
-const batches = async () => (await store.db.query<{ made_at: Date }>(
-  'SELECT made_at FROM tombstone_batches WHERE entity_id = $1 ORDER BY key', [world.entity.id])).rows.map((row) => row.made_at.getTime());
+const newest = async () =>
+  JSON.parse(await readFile(join(folder(), (await keys()).at(-1)!), 'utf8')) as { kind: string; hashes: string[] };
+const stand = async (...people: number[]) =>
+  (
+    await store.db.query('SELECT FROM tombstones WHERE entity_id = $1 AND customer_hash = ANY ($2)', [
+      world.entity.id,
+      hashesOf(...people),
+    ])
+  ).rowCount;
+const batches = async () =>
+  (
+    await store.db.query<{ made_at: Date }>('SELECT made_at FROM tombstone_batches WHERE entity_id = $1 ORDER BY key', [
+      world.entity.id,
+    ])
+  ).rows.map((row) => row.made_at.getTime());
 
 it('puts tombstones into the file store and the database, once however often it is asked', async () => {
   const since = await raiseTombstones(store, world.entity.id, hashesOf(1, 2));
@@ -38,15 +49,21 @@ it('puts tombstones into the file store and the database, once however often it 
 
 it('raises none that the file store did not take', async () => {
   const broken: Files = { ...store.files, put: () => Promise.reject(new Error('the disk is full')) };
-  await expect(raiseTombstones({ db: store.db, files: broken }, world.entity.id, hashesOf(4))).rejects.toThrow('the disk is full');
+  await expect(raiseTombstones({ db: store.db, files: broken }, world.entity.id, hashesOf(4))).rejects.toThrow(
+    'the disk is full',
+  );
   expect(await stand(4)).toBe(0);
 });
 
 it('lets somebody in again with what is noted of it, and writes the file when a repeat finds it missing', async () => {
   const broken: Files = { ...store.files, put: () => Promise.reject(new Error('the disk is full')) };
   const noted: number[] = [];
-  const note = async (_: unknown, readmitted: Buffer[]) => { noted.push(readmitted.length); };
-  await expect(readmit({ db: store.db, files: broken }, world.entity.id, hashesOf(1, 9), note)).rejects.toThrow('the disk is full');
+  const note = async (_: unknown, readmitted: Buffer[]) => {
+    noted.push(readmitted.length);
+  };
+  await expect(readmit({ db: store.db, files: broken }, world.entity.id, hashesOf(1, 9), note)).rejects.toThrow(
+    'the disk is full',
+  );
   expect(await stand(1)).toBe(0);
   expect(await readmit(store, world.entity.id, hashesOf(1, 9), note)).toBe(0);
   expect(noted).toEqual([1, 0]);
@@ -62,7 +79,10 @@ it('dates each batch after those before it, however many come at once', async ()
 
 it('looks for the erased among many people without holding up others', async () => {
   await raiseTombstones(store, world.entity.id, hashesOf(200));
-  const people = Array.from({ length: 40_000 }, (_, n) => ({ customerType: 'user_id' as const, customerId: personId(200 + n) }));
+  const people = Array.from({ length: 40_000 }, (_, n) => ({
+    customerType: 'user_id' as const,
+    customerId: personId(200 + n),
+  }));
   const hashedIn = new Set<number>();
   let erased = new Map<string, Buffer>();
   await turnsDuring(async (turnsSoFar) => {

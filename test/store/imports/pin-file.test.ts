@@ -41,13 +41,16 @@ async function keys(): Promise<string[]> {
 describe('a pinned file', () => {
   test('is what was sent, gzipped or not, in pieces of any size', async () => {
     const pieceSize = fc.integer({ min: 1, max: 700 });
-    await fc.assert(fc.asyncProperty(fc.uint8Array({ maxLength: 5_000 }), pieceSize, async (array, size) => {
-      const bytes = Buffer.concat([Buffer.from('u'), array]);
-      expect((await pin(bytes, size)).stored).toEqual(bytes);
-      const gzip = await pin(gzipSync(bytes), size);
-      expect(gzip.stored).toEqual(bytes);
-      expect(gzip.pinned).toMatchObject({ sourceGzip: true, sourceDefect: null });
-    }), { numRuns: sampledRuns(40) });
+    await fc.assert(
+      fc.asyncProperty(fc.uint8Array({ maxLength: 5_000 }), pieceSize, async (array, size) => {
+        const bytes = Buffer.concat([Buffer.from('u'), array]);
+        expect((await pin(bytes, size)).stored).toEqual(bytes);
+        const gzip = await pin(gzipSync(bytes), size);
+        expect(gzip.stored).toEqual(bytes);
+        expect(gzip.pinned).toMatchObject({ sourceGzip: true, sourceDefect: null });
+      }),
+      { numRuns: sampledRuns(40) },
+    );
   });
 
   test('may be of several gzip members', async () => {
@@ -64,13 +67,16 @@ describe('a pinned file', () => {
     const bytes = Buffer.from(randomBytes(100_000).toString('hex'));
     const gzip = gzipSync(bytes);
     const cuts = fc.integer({ min: 2, max: gzip.length - 1 });
-    await fc.assert(fc.asyncProperty(cuts, fc.integer({ min: 500, max: 50_000 }), async (cut, size) => {
-      const { pinned, stored } = await pin(gzip.subarray(0, cut), size);
-      expect(pinned.sourceDefect).toMatch(/cut off/);
-      expect(pinned.sourceBytes).toBe(cut);
-      expect(bytes.subarray(0, stored.length).equals(stored)).toBe(true);
-      expect(stored.length).toBeGreaterThan(bytes.length * (cut / gzip.length) - 70_000);
-    }), { numRuns: sampledRuns(25) });
+    await fc.assert(
+      fc.asyncProperty(cuts, fc.integer({ min: 500, max: 50_000 }), async (cut, size) => {
+        const { pinned, stored } = await pin(gzip.subarray(0, cut), size);
+        expect(pinned.sourceDefect).toMatch(/cut off/);
+        expect(pinned.sourceBytes).toBe(cut);
+        expect(bytes.subarray(0, stored.length).equals(stored)).toBe(true);
+        expect(stored.length).toBeGreaterThan(bytes.length * (cut / gzip.length) - 70_000);
+      }),
+      { numRuns: sampledRuns(25) },
+    );
     expect((await pin(gzip.subarray(0, gzip.length - 1))).stored.equals(bytes)).toBe(true);
   });
 
@@ -89,22 +95,31 @@ describe('a pinned file', () => {
     const bytes = Buffer.from(`user_id,attribute_key,value\n${randomBytes(300).toString('hex')}`);
     const gzip = gzipSync(bytes);
     const bits = fc.integer({ min: 16, max: gzip.length * 8 - 1 });
-    await fc.assert(fc.asyncProperty(bits, fc.integer({ min: 1, max: 400 }), async (bit, size) => {
-      const damaged = Buffer.from(gzip);
-      damaged[bit >> 3]! ^= 1 << (bit & 7);
-      const { pinned, stored } = await pin(damaged, size);
-      if (pinned.sourceDefect === null) expect(stored).toEqual(bytes);
-      else expect(pinned.sourceDefect).toMatch(bit >= (gzip.length - 8) * 8 ? /corrupt/ : /corrupt|cut off/);
-    }), { numRuns: sampledRuns(200) });
+    await fc.assert(
+      fc.asyncProperty(bits, fc.integer({ min: 1, max: 400 }), async (bit, size) => {
+        const damaged = Buffer.from(gzip);
+        damaged[bit >> 3]! ^= 1 << (bit & 7);
+        const { pinned, stored } = await pin(damaged, size);
+        if (pinned.sourceDefect === null) expect(stored).toEqual(bytes);
+        else expect(pinned.sourceDefect).toMatch(bit >= (gzip.length - 8) * 8 ? /corrupt/ : /corrupt|cut off/);
+      }),
+      { numRuns: sampledRuns(200) },
+    );
   });
 
   test('with bytes behind its end holds all of it, and says so unless they are zeros', async () => {
-    const fixture = await readFile(new URL('../../fixtures/imports/gzip-with-bytes-behind-its-end.csv.gz', import.meta.url));
+    const fixture = await readFile(
+      new URL('../../fixtures/imports/gzip-with-bytes-behind-its-end.csv.gz', import.meta.url),
+    );
     const bytes = Buffer.from(randomBytes(20_000).toString('hex'));
     const cases: [Buffer, string, RegExp | null][] = [
       [fixture, 'user_id,attribute_key,value\nb03@x,s,gold\n', /bytes that are no gzip/],
       [Buffer.concat([gzipSync(bytes), Buffer.from('\r\n')]), bytes.toString(), /bytes that are no gzip/],
-      [Buffer.concat([gzipSync(bytes), gzipSync('x'), Buffer.alloc(700, 'x')]), `${bytes.toString()}x`, /bytes that are no gzip/],
+      [
+        Buffer.concat([gzipSync(bytes), gzipSync('x'), Buffer.alloc(700, 'x')]),
+        `${bytes.toString()}x`,
+        /bytes that are no gzip/,
+      ],
       [Buffer.concat([gzipSync(bytes), Buffer.alloc(512)]), bytes.toString(), null],
       [Buffer.concat([gzipSync(bytes), gzipSync('x').subarray(0, 9)]), bytes.toString(), /cut off/],
     ];
@@ -121,8 +136,9 @@ describe('a pinned file', () => {
   test('of a decompression bomb is refused before memory or disk are filled', async () => {
     const bomb = gzipSync(Buffer.alloc(300 * 1024 ** 2));
     const before = process.memoryUsage.rss();
-    await expect(pinFile(files, inPieces(bomb, 64 * 1024), { ...LIMITS, decompressedBytes: 50 * 1024 ** 2 }))
-      .rejects.toMatchObject({ http: 413 });
+    await expect(
+      pinFile(files, inPieces(bomb, 64 * 1024), { ...LIMITS, decompressedBytes: 50 * 1024 ** 2 }),
+    ).rejects.toMatchObject({ http: 413 });
     expect(process.memoryUsage.rss() - before).toBeLessThan(200 * 1024 ** 2);
   });
 

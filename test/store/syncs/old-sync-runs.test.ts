@@ -29,10 +29,20 @@ beforeEach(async () => {
 async function runWithAll(sync: Sync, state: RunState, daysAgo = 0): Promise<SyncRun> {
   return write(store.db, async (tx) => {
     const run = await storedRun(tx, sync, { state, daysAgo });
-    await insertImportErrors(tx, sync.entityId, run.id, [{
-      line: 1, errorType: 'INVALID_VALUE', outcome: 'failed', stage: 'validation', message: 'is no number', customerId: personId(81),
-      attributeKey: 'score', raw: '{}', originalLine: null, customerHash: null,
-    }]);
+    await insertImportErrors(tx, sync.entityId, run.id, [
+      {
+        line: 1,
+        errorType: 'INVALID_VALUE',
+        outcome: 'failed',
+        stage: 'validation',
+        message: 'is no number',
+        customerId: personId(81),
+        attributeKey: 'score',
+        raw: '{}',
+        originalLine: null,
+        customerHash: null,
+      },
+    ]);
     await insertLogLines(tx, sync.entityId, run.id, ['reading', 'read']);
     await insertBatch(tx, sync.entityId, run.id, { identifier: `${run.identifier}-0`, batch: '{}' });
     await insertPinnedBatch(tx, sync.entityId, run.id, { number: 1, recordsBefore: 0, position: null, items: '[]' });
@@ -45,13 +55,22 @@ async function runWithAll(sync: Sync, state: RunState, daysAgo = 0): Promise<Syn
 /** Rows of a run: itself, its errors, log, batch, and the records that it wrote. */
 async function rowsOf({ entityId, id }: SyncRun): Promise<number[]> {
   const tables = [
-    ['sync_runs', 'id'], ['import_errors', 'import_id'], ['sync_log', 'run_id'], ['sync_batches', 'run_id'],
-    ['sync_pinned_batches', 'run_id'], ['sync_records', 'run_id'],
+    ['sync_runs', 'id'],
+    ['import_errors', 'import_id'],
+    ['sync_log', 'run_id'],
+    ['sync_batches', 'run_id'],
+    ['sync_pinned_batches', 'run_id'],
+    ['sync_records', 'run_id'],
   ];
-  return Promise.all(tables.map(async ([table, column]) => {
-    const { rowCount } = await store.db.query(`SELECT FROM ${table} WHERE entity_id = $1 AND ${column} = $2`, [entityId, id]);
-    return rowCount!;
-  }));
+  return Promise.all(
+    tables.map(async ([table, column]) => {
+      const { rowCount } = await store.db.query(`SELECT FROM ${table} WHERE entity_id = $1 AND ${column} = $2`, [
+        entityId,
+        id,
+      ]);
+      return rowCount!;
+    }),
+  );
 }
 
 async function isThere({ entityId, id }: Sync): Promise<boolean> {
@@ -65,7 +84,9 @@ describe('the sweep deletes', () => {
     const sync = await storedSync(store.db, world);
     const [old, young] = [await runWithAll(sync, 'finished', 31), await runWithAll(sync, 'failed', 29)];
     const runningFor = await runWithAll(sync, 'running');
-    await store.db.query(`UPDATE sync_runs SET received_at = now() - interval '60 days' WHERE id = $1`, [runningFor.id]);
+    await store.db.query(`UPDATE sync_runs SET received_at = now() - interval '60 days' WHERE id = $1`, [
+      runningFor.id,
+    ]);
     await deleteOldSyncRuns(store.db);
     expect(await rowsOf(old)).toEqual([0, 0, 0, 0, 0, 1]);
     for (const run of [young, runningFor]) expect(await rowsOf(run)).toEqual(WHOLE);
@@ -107,7 +128,9 @@ describe('the sweep deletes', () => {
     const sync = await storedSync(store.db, world);
     await store.db.query(
       `INSERT INTO sync_runs (entity_id, identifier, sync_id, cause, state, ended_at)
-       SELECT $1, 'run_' || n, $2, 'request', 'finished', now() FROM generate_series(1, 150) n`, [world.entity.id, sync.id]);
+       SELECT $1, 'run_' || n, $2, 'request', 'finished', now() FROM generate_series(1, 150) n`,
+      [world.entity.id, sync.id],
+    );
     await deleteSync(store.db, world.entity.id, sync.id);
     await deleteOldSyncRuns(store.db);
     expect(await isThere(sync)).toBe(true);

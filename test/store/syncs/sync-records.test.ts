@@ -14,14 +14,20 @@ let store: TestStore;
 beforeAll(async () => {
   store = await testStore();
   await store.db.query('ALTER TABLE sync_records SET (autovacuum_enabled = off)');
-  const people = Array.from({ length: COUNT }, (_, index) => ({ key: personId(index), customerId: null, checksum: Buffer.from([1]) }));
+  const people = Array.from({ length: COUNT }, (_, index) => ({
+    key: personId(index),
+    customerId: null,
+    checksum: Buffer.from([1]),
+  }));
   await write(store.db, (tx) => upsertRecords(tx, ENTITY, { ...SYNC, isSeen: false }, people));
 });
 
 type Scans = { whole: number; keyed: number };
 
 async function scansIn(db: Pick<Tx, 'query'>, view: string): Promise<Scans> {
-  const { rows } = await db.query<Scans>(`SELECT seq_scan AS whole, idx_scan AS keyed FROM ${view} WHERE relname = 'sync_records'`);
+  const { rows } = await db.query<Scans>(
+    `SELECT seq_scan AS whole, idx_scan AS keyed FROM ${view} WHERE relname = 'sync_records'`,
+  );
   return rows[0]!;
 }
 
@@ -33,7 +39,7 @@ describe.each(['before', 'after'])('%s anybody has counted the records of syncs'
   it('those of a batch are looked up by their keys', async () => {
     const scans = () => scansIn(store.db, 'pg_stat_user_tables');
     const before = await scans();
-    const db = openDatabase({ url: store.url, max: 1 });         // one session, which tells of its scans when it ends
+    const db = openDatabase({ url: store.url, max: 1 }); // one session, which tells of its scans when it ends
     const known = await findKnownRecords(db, ENTITY, SYNC.syncId, [...keys, 'nobody']);
     await db.end();
     expect([...known.keys()].toSorted((a, b) => (a < b ? -1 : 1))).toEqual(keys.toSorted((a, b) => (a < b ? -1 : 1)));

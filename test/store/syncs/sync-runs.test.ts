@@ -22,12 +22,15 @@ beforeAll(async () => {
 
 beforeEach(async () => {
   world = await makeWorld(store);
-  sync = await storedSync(store.db, world, { alerts: { emails: [], connections: [], failedRecords: null, pauseAfter: 1 } });
+  sync = await storedSync(store.db, world, {
+    alerts: { emails: [], connections: [], failedRecords: null, pauseAfter: 1 },
+  });
 });
 
 const asked = async (run: Partial<NewRun> = {}) =>
   (await write(store.db, (tx) => insertRun(tx, world.entity.id, { syncId: sync.id, cause: 'request', ...run })))!;
-const claim = ({ id }: SyncRun, workflow: string) => write(store.db, (tx) => claimRun(tx, world.entity.id, id, workflow));
+const claim = ({ id }: SyncRun, workflow: string) =>
+  write(store.db, (tx) => claimRun(tx, world.entity.id, id, workflow));
 const stateOf = async ({ id }: SyncRun) => (await findRunById(store.db, world.entity.id, id))!.state;
 
 describe('runs of a sync', () => {
@@ -36,7 +39,11 @@ describe('runs of a sync', () => {
     const begun = (await claim(first, 'lost'))!;
     await write(store.db, (tx) => updateRunBegun(tx, begun, { position: '[1]', missingFields: [] }));
     await resetJob(store.db, 'sync', {
-      entityId: world.entity.id, runId: first.id, identifier: first.identifier, workflowRunId: 'lost', generation: begun.generation,
+      entityId: world.entity.id,
+      runId: first.id,
+      identifier: first.identifier,
+      workflowRunId: 'lost',
+      generation: begun.generation,
     });
     expect(await claim(second, 'hasty')).toBeNull();
     expect((await claim(dry, 'dry'))?.state).toBe('running');
@@ -50,7 +57,11 @@ describe('runs of a sync', () => {
   });
 
   it('that their schedule started and that wait are canceled where too many before them have failed', async () => {
-    const [first, due, byHand] = [await asked(), await asked({ cause: 'schedule', scheduledFor: new Date() }), await asked()];
+    const [first, due, byHand] = [
+      await asked(),
+      await asked({ cause: 'schedule', scheduledFor: new Date() }),
+      await asked(),
+    ];
     await claim(first, 'failing');
     const key = { entityId: world.entity.id, runId: first.id, generation: 0 };
     await endSyncRun(deps(), key, { status: 'source_refused', message: 'no such table' });

@@ -27,16 +27,33 @@ function keeper(months: number): Promise<Keeper> {
   });
 }
 
-async function activity({ entityId, appId }: Keeper, at: string, who: { deviceId: string | null; userId: string | null }): Promise<void> {
+async function activity(
+  { entityId, appId }: Keeper,
+  at: string,
+  who: { deviceId: string | null; userId: string | null },
+): Promise<void> {
   await ensurePartitions(store.db, [new Date(at)]);
-  await write(store.db, (tx) => sampleActivity(tx, entityId, { appId, at: new Date(at), ...who, title: `crash at ${at}` }));
+  await write(store.db, (tx) =>
+    sampleActivity(tx, entityId, { appId, at: new Date(at), ...who, title: `crash at ${at}` }),
+  );
 }
 
 /** How many rows each table has of the entity; those without are left out. */
 async function rowsOf({ entityId }: Keeper): Promise<Record<string, number>> {
   const counts: Record<string, number> = {};
-  for (const table of ['events', 'sessions', 'locations', 'session_heads', 'devices', 'device_users', 'user_aliases', 'crashes']) {
-    const { rows } = await store.db.query<{ count: number }>(`SELECT count(*) FROM ${table} WHERE entity_id = $1`, [entityId]);
+  for (const table of [
+    'events',
+    'sessions',
+    'locations',
+    'session_heads',
+    'devices',
+    'device_users',
+    'user_aliases',
+    'crashes',
+  ]) {
+    const { rows } = await store.db.query<{ count: number }>(`SELECT count(*) FROM ${table} WHERE entity_id = $1`, [
+      entityId,
+    ]);
     if (rows[0]!.count > 0) counts[table] = rows[0]!.count;
   }
   return counts;
@@ -44,7 +61,8 @@ async function rowsOf({ entityId }: Keeper): Promise<Record<string, number>> {
 
 async function monthsOfEvents(): Promise<string[]> {
   const { rows } = await store.db.query<{ name: string }>(
-    `SELECT c.relname AS name FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE inhparent = 'events'::regclass ORDER BY 1`);
+    `SELECT c.relname AS name FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE inhparent = 'events'::regclass ORDER BY 1`,
+  );
   return rows.map(({ name }) => name.slice('events_'.length));
 }
 
@@ -111,11 +129,15 @@ describe('an entity whose retention', () => {
     await store.db.query(
       `INSERT INTO events (entity_id, app_id, happened_at, log_type, name)
        SELECT $1, $2, '2026-01-15'::timestamptz + make_interval(secs => n / 7), 2, 'Opened' FROM generate_series(1, 12000) AS n`,
-      [short.entityId, short.appId]);
+      [short.entityId, short.appId],
+    );
     const left: (number | undefined)[] = [];
     for (let pass = 0; pass < 2; pass += 1) {
       let transactions = 0;
-      await keep('2026-06-01T12:00:00Z', () => { transactions += 1; return transactions <= 5; });     // four look at what goes by age
+      await keep('2026-06-01T12:00:00Z', () => {
+        transactions += 1;
+        return transactions <= 5;
+      }); // four look at what goes by age
       left.push((await rowsOf(short))['events']);
     }
     await keep('2026-06-01T12:00:00Z');
@@ -124,14 +146,20 @@ describe('an entity whose retention', () => {
 
   it('has many devices that stay is cleared of the old ones among them, also by passes that each see a part', async () => {
     const only = await keeper(3);
-    const insertDevices = (name: string, many: number, seen: string) => store.db.query(
-      `INSERT INTO devices (entity_id, app_id, device_id, first_seen_at, last_seen_at)
-       SELECT $1, $2, $3 || n, $4, $4 FROM generate_series(1, $5) AS n`, [only.entityId, only.appId, name, seen, many]);
+    const insertDevices = (name: string, many: number, seen: string) =>
+      store.db.query(
+        `INSERT INTO devices (entity_id, app_id, device_id, first_seen_at, last_seen_at)
+       SELECT $1, $2, $3 || n, $4, $4 FROM generate_series(1, $5) AS n`,
+        [only.entityId, only.appId, name, seen, many],
+      );
     await insertDevices('a', 12_000, '2026-05-30T12:00:00Z');
     await insertDevices('z', 1, '2026-01-15T12:00:00Z');
     for (let pass = 0; pass < 8; pass += 1) {
       let transactions = 0;
-      await keep('2026-06-01T12:00:00Z', () => { transactions += 1; return transactions <= 5; });     // three look at what goes by age
+      await keep('2026-06-01T12:00:00Z', () => {
+        transactions += 1;
+        return transactions <= 5;
+      }); // three look at what goes by age
     }
     expect(await rowsOf(only)).toEqual({ devices: 12_000 });
     // The next day begins anew.
@@ -167,9 +195,13 @@ describe('what is remembered of devices and users', () => {
     await activity(only, '2026-01-15T13:00:00Z', { deviceId: 'd', userId: 'u' });
     await store.db.query(
       `INSERT INTO user_aliases (entity_id, previous_id, user_id, first_seen_at)
-       VALUES ($1, 'old', 'u', '2026-01-15'), ($1, 'older', 'u', '2026-01-15')`, [only.entityId]);
+       VALUES ($1, 'old', 'u', '2026-01-15'), ($1, 'older', 'u', '2026-01-15')`,
+      [only.entityId],
+    );
     await store.db.query(
-      `INSERT INTO customers (entity_id, customer_type, customer_id) VALUES ($1, 1, 'd'), ($1, 0, 'old')`, [only.entityId]);
+      `INSERT INTO customers (entity_id, customer_type, customer_id) VALUES ($1, 1, 'd'), ($1, 0, 'old')`,
+      [only.entityId],
+    );
     await keep('2026-07-01T12:00:00Z');
     expect(await rowsOf(only)).toEqual({ device_users: 1, user_aliases: 1 });
     await store.db.query('DELETE FROM customers');
@@ -183,19 +215,32 @@ it('message ids go after 90 days, refused calls after 30, counts of batches afte
   const days = [29, 31, 89, 91, 399, 401];
   for (const day of days) {
     const at = new Date(Date.UTC(2026, 0) - day * 86_400_000);
-    await store.db.query('INSERT INTO event_messages (entity_id, app_id, message_hash, received_at) VALUES ($1, 1, $2, $3)',
-      [entityId, Buffer.from([day % 256]), at]);
-    await store.db.query(`INSERT INTO refused_calls (entity_id, index, code, message, received_at) VALUES ($1, 0, 'nobody', 'x', $2)`,
-      [entityId, at]);
-    await store.db.query('INSERT INTO ingested_batches (entity_id, accepted, duplicates, refused, received_at) VALUES ($1, 1, 0, 0, $2)',
-      [entityId, at]);
+    await store.db.query(
+      'INSERT INTO event_messages (entity_id, app_id, message_hash, received_at) VALUES ($1, 1, $2, $3)',
+      [entityId, Buffer.from([day % 256]), at],
+    );
+    await store.db.query(
+      `INSERT INTO refused_calls (entity_id, index, code, message, received_at) VALUES ($1, 0, 'nobody', 'x', $2)`,
+      [entityId, at],
+    );
+    await store.db.query(
+      'INSERT INTO ingested_batches (entity_id, accepted, duplicates, refused, received_at) VALUES ($1, 1, 0, 0, $2)',
+      [entityId, at],
+    );
   }
   for (const at of ['2025-12-31T22:59:00Z', '2025-12-31T23:01:00Z']) {
     await store.db.query(
-      `INSERT INTO live_calls (entity_id, received_at, outcome, call) VALUES ($1, $2, 'accepted', '{}')`, [entityId, at]);
+      `INSERT INTO live_calls (entity_id, received_at, outcome, call) VALUES ($1, $2, 'accepted', '{}')`,
+      [entityId, at],
+    );
   }
   await keep('2026-01-01T00:00:00Z');
-  for (const [table, left] of [['event_messages', 3], ['refused_calls', 1], ['ingested_batches', 5], ['live_calls', 1]] as const) {
+  for (const [table, left] of [
+    ['event_messages', 3],
+    ['refused_calls', 1],
+    ['ingested_batches', 5],
+    ['live_calls', 1],
+  ] as const) {
     const { rows } = await store.db.query<{ count: number }>(`SELECT count(*) FROM ${table}`);
     expect([table, rows[0]!.count]).toEqual([table, left]);
   }

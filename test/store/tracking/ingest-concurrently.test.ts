@@ -7,7 +7,12 @@ import { onFileEnd } from '../../harness/core/clean-up.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
 import {
-  ingestHeld, makeTrackedWorld, SAMPLE_START, sampleCall, sampleEvent, type TrackedWorld,
+  ingestHeld,
+  makeTrackedWorld,
+  SAMPLE_START,
+  sampleCall,
+  sampleEvent,
+  type TrackedWorld,
 } from '../../harness/tracking/tracked-calls.ts';
 
 const SERVERS = 2;
@@ -28,39 +33,61 @@ beforeAll(async () => {
 function callOf(number: number): IngestedCall {
   const device = number % DEVICES;
   return sampleCall(world, {
-    messageId: `message ${number}`, deviceId: `${['a', '\u{1F600}', '\uFFFD', 'Z'][device % 4]}${device}`, userId: personId(device % 5),
-    second: (number * 37) % 20_000, context: { latitude: number % 90, longitude: 0 },
-    event: number % 10 === 0
-      ? sampleEvent('Application Crashed', { logType: 1, fingerprint: String(number % 3).repeat(64), crashTitle: 'Fault' })
-      : sampleEvent(`Event ${number % 13}`),
-    ...number % 7 === 0 && { type: 'alias', previousId: personId(100 + number % 11), event: null },
+    messageId: `message ${number}`,
+    deviceId: `${['a', '\u{1F600}', '\uFFFD', 'Z'][device % 4]}${device}`,
+    userId: personId(device % 5),
+    second: (number * 37) % 20_000,
+    context: { latitude: number % 90, longitude: 0 },
+    event:
+      number % 10 === 0
+        ? sampleEvent('Application Crashed', {
+            logType: 1,
+            fingerprint: String(number % 3).repeat(64),
+            crashTitle: 'Fault',
+          })
+        : sampleEvent(`Event ${number % 13}`),
+    ...(number % 7 === 0 && { type: 'alias', previousId: personId(100 + (number % 11)), event: null }),
   });
 }
 
 /** Each batch has a third of all messages, some of them twice, in an order of its own. */
 function batchOf(number: number): IngestedCall[] {
-  return Array.from({ length: MESSAGES / 3 + 10 }, (_, at) => callOf((number * 53 + at * (7 + number % 4)) % MESSAGES));
+  return Array.from({ length: MESSAGES / 3 + 10 }, (_, at) =>
+    callOf((number * 53 + at * (7 + (number % 4))) % MESSAGES),
+  );
 }
 
 it('batches that overlap, of two servers at once, neither deadlock nor double anything', async () => {
   const servers = Array.from({ length: SERVERS }, () => openDatabase({ url: store.url, max: AT_ONCE, name: 'server' }));
-  onFileEnd(async () => { for (const db of servers) await db.end(); });
+  onFileEnd(async () => {
+    for (const db of servers) await db.end();
+  });
   await ensurePartitions(store.db, [SAMPLE_START]);
   let runs = 0;
   const outcomes: CallOutcome[] = [];
   const taken = new Set<number>();
-  await Promise.all(servers.flatMap((db, server) => Array.from({ length: AT_ONCE }, async (_, lane) => {
-    for (let round = 0; round < ROUNDS; round += 1) {
-      const number = (round * AT_ONCE + lane) * SERVERS + server;
-      const batch = batchOf(number);
-      for (const call of batch) taken.add(Number(call.messageId!.split(' ')[1]));
-      outcomes.push(...await write(db, async (tx) => {
-        runs += 1;
-        return ingestHeld(tx, store.secrets, world.entity.id, batch);
-      }, INGESTING));
-    }
-  })));
-  expect(runs).toBe(SERVERS * AT_ONCE * ROUNDS);         // nobody had to start again
+  await Promise.all(
+    servers.flatMap((db, server) =>
+      Array.from({ length: AT_ONCE }, async (_, lane) => {
+        for (let round = 0; round < ROUNDS; round += 1) {
+          const number = (round * AT_ONCE + lane) * SERVERS + server;
+          const batch = batchOf(number);
+          for (const call of batch) taken.add(Number(call.messageId!.split(' ')[1]));
+          outcomes.push(
+            ...(await write(
+              db,
+              async (tx) => {
+                runs += 1;
+                return ingestHeld(tx, store.secrets, world.entity.id, batch);
+              },
+              INGESTING,
+            )),
+          );
+        }
+      }),
+    ),
+  );
+  expect(runs).toBe(SERVERS * AT_ONCE * ROUNDS); // nobody had to start again
   expect(outcomes.filter((outcome) => outcome === 'accepted').length).toBe(taken.size);
   const { rows } = await store.db.query<Record<string, number>>(
     `SELECT (SELECT count(*) FROM event_messages WHERE entity_id = $1) AS messages,
@@ -75,11 +102,21 @@ it('batches that overlap, of two servers at once, neither deadlock nor double an
        (SELECT count(*) FROM events e LEFT JOIN sessions s ON s.entity_id = e.entity_id AND s.id = e.session_id
           AND e.happened_at BETWEEN s.started_at AND s.ended_at WHERE e.entity_id = $1 AND s.id IS NULL) AS without_session,
        (SELECT count(*) FROM sessions a JOIN sessions b ON b.subject = a.subject AND b.entity_id = a.entity_id AND b.id <> a.id
-          AND b.started_at BETWEEN a.started_at AND a.ended_at WHERE a.entity_id = $1) AS overlapping`, [world.entity.id]);
+          AND b.started_at BETWEEN a.started_at AND a.ended_at WHERE a.entity_id = $1) AS overlapping`,
+    [world.entity.id],
+  );
   const calls = [...taken].map(callOf);
   const crashes = calls.filter(({ event }) => event?.logType === 1).length;
   expect(rows[0]).toEqual({
-    messages: taken.size, accepted: taken.size, locations: taken.size, events: calls.filter(({ event }) => event !== null).length,
-    devices: DEVICES, crashes, device_crashes: crashes, sessions_beside: 0, without_session: 0, overlapping: 0,
+    messages: taken.size,
+    accepted: taken.size,
+    locations: taken.size,
+    events: calls.filter(({ event }) => event !== null).length,
+    devices: DEVICES,
+    crashes,
+    device_crashes: crashes,
+    sessions_beside: 0,
+    without_session: 0,
+    overlapping: 0,
   });
 });

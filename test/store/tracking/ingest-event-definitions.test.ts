@@ -10,7 +10,12 @@ import { onFileEnd } from '../../harness/core/clean-up.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
 import {
-  makeTrackedWorld, sampleCall, type SampleCall, sampleEvent, takeIn, type TrackedWorld,
+  makeTrackedWorld,
+  sampleCall,
+  type SampleCall,
+  sampleEvent,
+  takeIn,
+  type TrackedWorld,
 } from '../../harness/tracking/tracked-calls.ts';
 
 let store: TestStore;
@@ -24,19 +29,23 @@ beforeAll(async () => {
 
 /** An app of its own, with what its calls define. */
 async function newApp() {
-  const app = await insertSampleApp(store.db, world.entity.id, `com.example.kinds${apps += 1}`);
+  const app = await insertSampleApp(store.db, world.entity.id, `com.example.kinds${(apps += 1)}`);
   return {
     call: (name: string, given: SampleCall = {}, logType: LogType = 2) =>
       sampleCall({ ...world, app }, { ...given, event: sampleEvent(name, { logType }) }),
     appId: app.id,
     async names() {
       const { rows } = await store.db.query<{ name: string }>(
-        'SELECT name FROM event_definitions WHERE entity_id = $1 AND app_id = $2 ORDER BY id', [world.entity.id, app.id]);
+        'SELECT name FROM event_definitions WHERE entity_id = $1 AND app_id = $2 ORDER BY id',
+        [world.entity.id, app.id],
+      );
       return rows.map(({ name }) => name);
     },
     async events() {
       const { rows } = await store.db.query<{ name: string }>(
-        'SELECT name FROM events WHERE entity_id = $1 AND app_id = $2 ORDER BY id', [world.entity.id, app.id]);
+        'SELECT name FROM events WHERE entity_id = $1 AND app_id = $2 ORDER BY id',
+        [world.entity.id, app.id],
+      );
       return rows.map(({ name }) => name);
     },
   };
@@ -47,10 +56,19 @@ const define = (calls: ReturnType<typeof sampleCall>[], most?: number, db = stor
 
 test('an app has so many definitions and no more, and further events are taken in all the same', async () => {
   const { call, names, events } = await newApp();
-  await define(['a', 'b'].map((name) => call(name)), 3);
-  await define(['b', 'd', 'c', 'a'].map((name) => call(name)), 3);
+  await define(
+    ['a', 'b'].map((name) => call(name)),
+    3,
+  );
+  await define(
+    ['b', 'd', 'c', 'a'].map((name) => call(name)),
+    3,
+  );
   expect(await names()).toEqual(['a', 'b', 'd']);
-  await define(['c', 'e'].map((name) => call(name)), 3);
+  await define(
+    ['c', 'e'].map((name) => call(name)),
+    3,
+  );
   expect(await names()).toEqual(['d', 'c', 'e']);
   await define([call('a', {}, 1)], 3);
   expect(await names()).toEqual(['c', 'e', 'a']);
@@ -61,9 +79,20 @@ test('an app has so many definitions and no more, and further events are taken i
 test('servers that define at once make no more than an app may have, and each kind once', async () => {
   const { call, names } = await newApp();
   const servers = [1, 2, 3].map(() => openDatabase({ url: store.url, max: 4 }));
-  onFileEnd(async () => { for (const db of servers) await db.end(); });
-  await Promise.all(servers.flatMap((db, at) => [0, 1, 2].map((nth) =>
-    define(Array.from({ length: 10 }, (_, of) => call(`Event ${at * 4 + nth * 7 + of}`)), 25, db))));
+  onFileEnd(async () => {
+    for (const db of servers) await db.end();
+  });
+  await Promise.all(
+    servers.flatMap((db, at) =>
+      [0, 1, 2].map((nth) =>
+        define(
+          Array.from({ length: 10 }, (_, of) => call(`Event ${at * 4 + nth * 7 + of}`)),
+          25,
+          db,
+        ),
+      ),
+    ),
+  );
   expect(new Set(await names()).size).toBe(25);
   expect(await names()).toHaveLength(25);
 });
@@ -73,7 +102,9 @@ test('what is known is looked up no more, and a new kind among them is still def
   let sessions = 0;
   const db = openDatabase({ url: store.url, max: 1 });
   onFileEnd(() => db.end());
-  db.on('acquire', () => { sessions += 1; });
+  db.on('acquire', () => {
+    sessions += 1;
+  });
   await define([call('a'), call('b')], undefined, db);
   expect(sessions).toBeGreaterThan(0);
   const before = sessions;
@@ -85,7 +116,11 @@ test('what is known is looked up no more, and a new kind among them is still def
 
 test('somebody who was erased defines nothing', async () => {
   const { call, names } = await newApp();
-  await insertTombstone(store.db, world.entity.id, store.secrets.customerHash(world.entity.id, 'user_id', personId(70)));
+  await insertTombstone(
+    store.db,
+    world.entity.id,
+    store.secrets.customerHash(world.entity.id, 'user_id', personId(70)),
+  );
   const calls = [call('Theirs', { userId: personId(70) }), call('Another', { userId: personId(71) })];
   expect(await takeIn(store, world, calls)).toEqual(['erased', 'accepted']);
   expect(await names()).toEqual(['Another']);
@@ -96,15 +131,28 @@ test('somebody who was erased defines nothing', async () => {
 test('10,000 made-up names keep no new event out, and push out none that staff touched or that came on more days', async () => {
   const { call, names, appId } = await newApp();
   const most = 200;
-  await define(['Bought', 'Labelled', 'Goal', 'Daily', 'Seldom', 'Also seldom'].map((name) => call(name)), most);
-  const set = (name: string, change: string) => store.db.query(
-    `UPDATE event_definitions SET ${change} WHERE entity_id = $1 AND app_id = $2 AND name = $3`, [world.entity.id, appId, name]);
+  await define(
+    ['Bought', 'Labelled', 'Goal', 'Daily', 'Seldom', 'Also seldom'].map((name) => call(name)),
+    most,
+  );
+  const set = (name: string, change: string) =>
+    store.db.query(`UPDATE event_definitions SET ${change} WHERE entity_id = $1 AND app_id = $2 AND name = $3`, [
+      world.entity.id,
+      appId,
+      name,
+    ]);
   await set('Bought', `display_name = 'Order'`);
   await set('Goal', 'goal = true');
   await set('Daily', 'last_seen_on = last_seen_on - 1');
-  const { rows: [labelled] } = await store.db.query<{ id: number }>(
-    `SELECT id FROM event_definitions WHERE entity_id = $1 AND app_id = $2 AND name = 'Labelled'`, [world.entity.id, appId]);
-  await write(store.db, (tx) => setLabels(tx, world.entity.id, { kind: 'event_definition', id: labelled!.id }, ['Shop']));
+  const {
+    rows: [labelled],
+  } = await store.db.query<{ id: number }>(
+    `SELECT id FROM event_definitions WHERE entity_id = $1 AND app_id = $2 AND name = 'Labelled'`,
+    [world.entity.id, appId],
+  );
+  await write(store.db, (tx) =>
+    setLabels(tx, world.entity.id, { kind: 'event_definition', id: labelled!.id }, ['Shop']),
+  );
   // Servers that know nothing yet: the event comes on a second day.
   const server = () => {
     const db = openDatabase({ url: store.url, max: 1 });
@@ -112,7 +160,12 @@ test('10,000 made-up names keep no new event out, and push out none that staff t
     return db;
   };
   await define([call('Daily')], most, server());
-  const flood = (from: number) => define(Array.from({ length: 300 }, (_, n) => call(`made up ${from + n}`)), most, server());
+  const flood = (from: number) =>
+    define(
+      Array.from({ length: 300 }, (_, n) => call(`made up ${from + n}`)),
+      most,
+      server(),
+    );
   await flood(0);
   await flood(300);
   await define([call('Really new')], most, server());
@@ -126,7 +179,12 @@ test('a flood of names replaces no more than 500 definitions in five minutes by 
   const { call, names } = await newApp();
   const db = openDatabase({ url: store.url, max: 1 });
   onFileEnd(() => db.end());
-  const flood = (from: number) => define(Array.from({ length: 300 }, (_, n) => call(`${from + n}`)), 300, db);
+  const flood = (from: number) =>
+    define(
+      Array.from({ length: 300 }, (_, n) => call(`${from + n}`)),
+      300,
+      db,
+    );
   await flood(0);
   const first = await names();
   for (const from of [1_000, 2_000, 3_000]) await flood(from);
@@ -141,14 +199,22 @@ test('an app has so many kinds of errors, and those that came least give way', a
   const { call, appId } = await newApp();
   const crash = (nth: number) => {
     const { event, ...error } = call('Application Crashed', { second: nth }, 1);
-    return { ...error, event: { ...event!, fingerprint: nth.toString(16).padStart(64, '0'), crashTitle: `Kind ${nth}` } };
+    return {
+      ...error,
+      event: { ...event!, fingerprint: nth.toString(16).padStart(64, '0'), crashTitle: `Kind ${nth}` },
+    };
   };
   const come = async (calls: ReturnType<typeof crash>[]) => {
     await takeIn(store, world, calls);
     await deleteExcessCrashes(store.db, world.entity.id, calls, { most: 5, every: 10 });
   };
-  const titles = async () => (await store.db.query<{ title: string }>(
-    'SELECT title FROM crashes WHERE entity_id = $1 AND app_id = $2 ORDER BY id', [world.entity.id, appId])).rows.map(({ title }) => title);
+  const titles = async () =>
+    (
+      await store.db.query<{ title: string }>(
+        'SELECT title FROM crashes WHERE entity_id = $1 AND app_id = $2 ORDER BY id',
+        [world.entity.id, appId],
+      )
+    ).rows.map(({ title }) => title);
   await come([crash(1), crash(1), crash(2)]);
   await come([3, 4, 5, 6].map(crash));
   expect(await titles()).toHaveLength(6);
@@ -156,6 +222,9 @@ test('an app has so many kinds of errors, and those that came least give way', a
   expect(await titles()).toEqual(['Kind 1', 'Kind 5', 'Kind 6', 'Kind 7', 'Kind 8']);
   await come([crash(2)]);
   expect(await titles()).toContain('Kind 2');
-  const { rows } = await store.db.query('SELECT FROM events WHERE entity_id = $1 AND app_id = $2', [world.entity.id, appId]);
+  const { rows } = await store.db.query('SELECT FROM events WHERE entity_id = $1 AND app_id = $2', [
+    world.entity.id,
+    appId,
+  ]);
   expect(rows).toHaveLength(11);
 });

@@ -9,7 +9,11 @@ import { deleteCampaign } from '../../../store/campaigns/campaigns.ts';
 import { write } from '../../../store/core/database.ts';
 import { insertTombstone } from '../../../store/gdpr/tombstones.ts';
 import {
-  fromCountry, inSegments, insertSampleSegment, insertSampleUsers, listMembers,
+  fromCountry,
+  inSegments,
+  insertSampleSegment,
+  insertSampleUsers,
+  listMembers,
 } from '../../harness/analytics/sample-segments.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { personId } from '../../harness/core/people.ts';
@@ -29,38 +33,59 @@ beforeAll(async () => {
   stack.startWorker({ batchRecords: 7 });
   world = await makeWorld(stack.store);
   app = await insertSampleApp(stack.store.db, world.entity.id, 'com.example.refreshed');
-  await insertSampleUsers(stack.store.db, world.entity.id, app.id, Array.from({ length: USERS }, (_, number) => personId(number)));
+  await insertSampleUsers(
+    stack.store.db,
+    world.entity.id,
+    app.id,
+    Array.from({ length: USERS }, (_, number) => personId(number)),
+  );
 });
 
 type Answer = {
-  identifier: string; state: string; failure: string | null; snapshot_at: string; filters: object; preview: object; reach: object;
+  identifier: string;
+  state: string;
+  failure: string | null;
+  snapshot_at: string;
+  filters: object;
+  preview: object;
+  reach: object;
 };
 
 async function call(method: 'GET' | 'POST' | 'PUT', path: string, payload?: object): Promise<Answer> {
   const headers = { authorization: `Token ${world.token}` };
-  const reply = await stack.app.inject({ method, url: `/api/${path}`, headers, ...payload && { payload } });
+  const reply = await stack.app.inject({ method, url: `/api/${path}`, headers, ...(payload && { payload }) });
   return reply.json<{ result: Answer }>().result;
 }
 
-const settled = (identifier: string, since?: string) => waitFor('the snapshot', async () => {
-  const segment = await call('GET', `segments/${identifier}`);
-  return segment.state !== 'computing' && segment.snapshot_at !== since && segment;
-});
+const settled = (identifier: string, since?: string) =>
+  waitFor('the snapshot', async () => {
+    const segment = await call('GET', `segments/${identifier}`);
+    return segment.state !== 'computing' && segment.snapshot_at !== since && segment;
+  });
 
 async function idOf(identifier: string): Promise<number> {
-  const { rows } = await stack.store.db.query<{ id: number }>('SELECT id FROM segments WHERE identifier = $1', [identifier]);
+  const { rows } = await stack.store.db.query<{ id: number }>('SELECT id FROM segments WHERE identifier = $1', [
+    identifier,
+  ]);
   return rows[0]!.id;
 }
 
-const french = Array.from({ length: USERS }, (_, number) => number).filter((number) => (number + 1) % 3 === 0)
-  .map((number) => `u${personId(number)}`).toSorted();
+const french = Array.from({ length: USERS }, (_, number) => number)
+  .filter((number) => (number + 1) % 3 === 0)
+  .map((number) => `u${personId(number)}`)
+  .toSorted();
 
 describe('a segment', () => {
   it('has the people, the counts and the reach that its preview said, and the same members after every refresh', async () => {
     const filters = fromCountry('FR');
     const created = await call('POST', 'segments', { name: 'French', app: app.identifier, filters });
     const segment = await settled(created.identifier);
-    expect(segment).toMatchObject({ state: 'active', failure: null, analytics_enabled: true, eligible_for_ab_testing: true });
+    expect(segment).toMatchObject({
+      state: 'active',
+      failure: null,
+      analytics_enabled: true,
+      eligible_for_ab_testing: true,
+    });
     const { preview, reach } = segment;
     expect(await call('POST', 'segments/preview', { app: app.identifier, filters })).toEqual({ preview, reach });
     expect(preview).toEqual({ people_number: 10, people_percent: 33.33, push_percent: 50 });
@@ -68,7 +93,8 @@ describe('a segment', () => {
     const id = await idOf(created.identifier);
     expect(await listMembers(stack.store.db, world.entity.id, id)).toEqual(french);
 
-    const versions = () => stack.store.db.query('SELECT xmin, ctid FROM segment_members WHERE segment_id = $1 ORDER BY person', [id]);
+    const versions = () =>
+      stack.store.db.query('SELECT xmin, ctid FROM segment_members WHERE segment_id = $1 ORDER BY person', [id]);
     const { rows: before } = await versions();
     await write(stack.store.db, (tx) => wantRefresh(tx, world.entity.id, id));
     await wakeSegments(stack.temporal, world.entity.id);
@@ -78,52 +104,84 @@ describe('a segment', () => {
 
   it('follows those that it names, and changes of its filters, of which the older members go', async () => {
     const guests = await call('POST', 'segments', { name: 'Guests', app: app.identifier, static: true });
-    const named = await call('POST', 'segments', { name: 'Named', app: app.identifier, filters: inSegments(guests.identifier) });
+    const named = await call('POST', 'segments', {
+      name: 'Named',
+      app: app.identifier,
+      filters: inSegments(guests.identifier),
+    });
     expect(await settled(named.identifier)).toMatchObject({ preview: { people_number: 0 } });
     const { snapshot_at: since } = await settled(guests.identifier);
     await call('POST', `segments/${guests.identifier}/people`, { ids: [personId(1), personId(2), personId(77)] });
     await settled(guests.identifier, since);
-    expect(await waitFor('the people', async () => {
-      const segment = await call('GET', `segments/${named.identifier}`);
-      return (segment.preview as { people_number: number }).people_number > 0 && segment;
-    })).toMatchObject({ preview: { people_number: 2 } });
+    expect(
+      await waitFor('the people', async () => {
+        const segment = await call('GET', `segments/${named.identifier}`);
+        return (segment.preview as { people_number: number }).people_number > 0 && segment;
+      }),
+    ).toMatchObject({ preview: { people_number: 2 } });
 
     await call('PUT', `segments/${named.identifier}`, { filters: fromCountry('FR') });
     await settled(named.identifier);
     expect(await listMembers(stack.store.db, world.entity.id, await idOf(named.identifier))).toEqual(french);
   });
 
-  it('that can\'t be computed says why, and keeps no other from it', async () => {
-    const { identifier } = await call('POST', 'segments', { name: 'Failing', app: app.identifier, filters: fromCountry('FR') });
+  it("that can't be computed says why, and keeps no other from it", async () => {
+    const { identifier } = await call('POST', 'segments', {
+      name: 'Failing',
+      app: app.identifier,
+      filters: fromCountry('FR'),
+    });
     await settled(identifier);
     const broken = JSON.stringify(inSegments('seg_gone'));
     await stack.store.db.query(
       `UPDATE segments SET filters = $2, generation = generation + 1, refresh_wanted_at = now()
-       WHERE identifier = $1`, [identifier, broken]);
+       WHERE identifier = $1`,
+      [identifier, broken],
+    );
     await wakeSegments(stack.temporal, world.entity.id);
     await waitFor('the failure', async () => (await call('GET', `segments/${identifier}`)).state === 'failed');
-    expect(await call('GET', `segments/${identifier}`)).toMatchObject({ failure: expect.stringContaining('is no segment') as string });
+    expect(await call('GET', `segments/${identifier}`)).toMatchObject({
+      failure: expect.stringContaining('is no segment') as string,
+    });
     // No code expects this error of the database.
     expectFault('refreshSegment');
-    const tooMany = { filter_on: 'events', log_type: 0, log_name: 'Any', operator: 'at_least', count: 1e30, period: { last_days: 1 } };
+    const tooMany = {
+      filter_on: 'events',
+      log_type: 0,
+      log_name: 'Any',
+      operator: 'at_least',
+      count: 1e30,
+      period: { last_days: 1 },
+    };
     await stack.store.db.query(
-      `INSERT INTO event_definitions (entity_id, app_id, log_type, name) VALUES ($1, $2, 2, 'Any')`, [world.entity.id, app.id]);
+      `INSERT INTO event_definitions (entity_id, app_id, log_type, name) VALUES ($1, $2, 2, 'Any')`,
+      [world.entity.id, app.id],
+    );
     await stack.store.db.query(
       `UPDATE segments SET filters = $2, generation = generation + 1, failure = NULL, refresh_wanted_at = now() - interval '1 day'
-       WHERE identifier = $1`, [identifier, JSON.stringify({ operator: 'and', blocks: [{ operator: 'and', filters: [tooMany] }] })]);
+       WHERE identifier = $1`,
+      [identifier, JSON.stringify({ operator: 'and', blocks: [{ operator: 'and', filters: [tooMany] }] })],
+    );
     const other = await call('POST', 'segments', { name: 'Other', app: app.identifier, filters: fromCountry('DE') });
     expect(await settled(other.identifier)).toMatchObject({ preview: { people_number: 20 } });
     expect(await call('GET', `segments/${identifier}`)).toMatchObject({
-      state: 'failed', failure: expect.stringMatching(/^An error in Millrace \(22\w+\): it is tried again$/) as string,
+      state: 'failed',
+      failure: expect.stringMatching(/^An error in Millrace \(22\w+\): it is tried again$/) as string,
     });
   });
 
   it('that names one whose filters change has no snapshot until both are refreshed', async () => {
     const own = await makeWorld(stack.store);
     const { id: appId } = await insertSampleApp(stack.store.db, own.entity.id, 'com.example.changed');
-    const changed = await insertSampleSegment(stack.store.db, own, appId, { name: 'Changed', filters: fromCountry('FR') });
-    const naming = await insertSampleSegment(
-      stack.store.db, own, appId, { name: 'Naming', filters: inSegments(changed.identifier), uses: [changed.id] });
+    const changed = await insertSampleSegment(stack.store.db, own, appId, {
+      name: 'Changed',
+      filters: fromCountry('FR'),
+    });
+    const naming = await insertSampleSegment(stack.store.db, own, appId, {
+      name: 'Naming',
+      filters: inSegments(changed.identifier),
+      uses: [changed.id],
+    });
     await stack.store.db.query('UPDATE segments SET snapshot_at = now() WHERE entity_id = $1', [own.entity.id]);
     await write(stack.store.db, (tx) => wantRefresh(tx, own.entity.id, changed.id, { isChanged: true }));
     for (const { identifier } of [changed, naming]) {
@@ -134,8 +192,11 @@ describe('a segment', () => {
   it('whose refresh was lost with its process keeps no other that is due', async () => {
     const own = await makeWorld(stack.store);
     const { id: appId } = await insertSampleApp(stack.store.db, own.entity.id, 'com.example.lost');
-    const [first, second] = await Promise.all(['First', 'Second'].map((name) => (
-      insertSampleSegment(stack.store.db, own, appId, { name, filters: fromCountry('FR') }))));
+    const [first, second] = await Promise.all(
+      ['First', 'Second'].map((name) =>
+        insertSampleSegment(stack.store.db, own, appId, { name, filters: fromCountry('FR') }),
+      ),
+    );
     const claimed = [];
     for (let time = 0; time < 3; time += 1) claimed.push((await claimDueSegment(stack.store.db, own.entity.id))!.id);
     expect(new Set(claimed.slice(0, 2))).toEqual(new Set([first!.id, second!.id]));
@@ -148,11 +209,19 @@ describe('a segment', () => {
     const { id, identifier } = await insertSampleSegment(stack.store.db, own, appId, { name: 'Listed', filters: null });
     await stack.store.db.query(
       `INSERT INTO segment_members (entity_id, segment_id, person) SELECT $1, $2, unnest($3::text[])`,
-      [own.entity.id, id, [`ddevice of ${personId(300)}`, 'dunseen', `u${personId(301)}`]]);
+      [own.entity.id, id, [`ddevice of ${personId(300)}`, 'dunseen', `u${personId(301)}`]],
+    );
     await insertSampleUsers(stack.store.db, own.entity.id, appId, [personId(300), personId(301)]);
     await wakeSegments(stack.temporal, own.entity.id);
-    await waitFor('the snapshot', async () => (await findSegment(stack.store.db, own.entity.id, identifier))!.snapshotAt !== null);
-    expect(await listMembers(stack.store.db, own.entity.id, id)).toEqual(['dunseen', `u${personId(300)}`, `u${personId(301)}`]);
+    await waitFor(
+      'the snapshot',
+      async () => (await findSegment(stack.store.db, own.entity.id, identifier))!.snapshotAt !== null,
+    );
+    expect(await listMembers(stack.store.db, own.entity.id, id)).toEqual([
+      'dunseen',
+      `u${personId(300)}`,
+      `u${personId(301)}`,
+    ]);
     expect((await findSegment(stack.store.db, own.entity.id, identifier))!.counts).toMatchObject({ people: 2 });
   });
 
@@ -168,17 +237,25 @@ describe('a segment', () => {
       await wantRefresh(tx, world.entity.id, id);
     });
     await wakeSegments(stack.temporal, world.entity.id);
-    expect(await waitFor('the failure', async () => {
-      const segment = await call('GET', `segments/${identifier}`);
-      return segment.state === 'failed' && segment;
-    })).toMatchObject({
-      failure: 'filters.blocks.0.filters.0.campaign_identifiers.0: is no campaign of your entity: GET /api/campaigns lists them',
+    expect(
+      await waitFor('the failure', async () => {
+        const segment = await call('GET', `segments/${identifier}`);
+        return segment.state === 'failed' && segment;
+      }),
+    ).toMatchObject({
+      failure:
+        'filters.blocks.0.filters.0.campaign_identifiers.0: is no campaign of your entity: GET /api/campaigns lists them',
     });
   });
 
   it('is refreshed after an erasure whose id a number in its filters equals: what is left can be sent back', async () => {
-    const score = (operator: string, ...values: string[]) => (
-      { filter_on: 'attributes', sor_identifier: world.sor.identifier, attribute_key: 'score', operator, values });
+    const score = (operator: string, ...values: string[]) => ({
+      filter_on: 'attributes',
+      sor_identifier: world.sor.identifier,
+      attribute_key: 'score',
+      operator,
+      values,
+    });
     const scores = [score('at_least', '25'), score('is', '25'), score('is', '26')];
     const filters = { operator: 'or', blocks: [{ operator: 'or', filters: scores }] };
     const { identifier } = await call('POST', 'segments', { name: 'Scores', app: app.identifier, filters });
@@ -187,12 +264,20 @@ describe('a segment', () => {
     await segments.erase!(stack.store, world.entity.id, [{ customerType: 'user_id', customerId: '25' }]);
     await wakeSegments(stack.temporal, world.entity.id);
     expect(await settled(identifier, since)).toMatchObject({ state: 'active', failure: null });
-    const { rows: [left] } = await stack.store.db.query<{ filters: typeof filters }>(
-      'SELECT filters FROM segments WHERE identifier = $1', [identifier]);
+    const {
+      rows: [left],
+    } = await stack.store.db.query<{ filters: typeof filters }>('SELECT filters FROM segments WHERE identifier = $1', [
+      identifier,
+    ]);
     expect(left!.filters.blocks[0]!.filters.map(({ values }) => values)).toEqual([['25'], [], ['26']]);
-    expect(await call('POST', 'segments/preview', { app: app.identifier, filters: left!.filters })).toMatchObject({ preview: {} });
+    expect(await call('POST', 'segments/preview', { app: app.identifier, filters: left!.filters })).toMatchObject({
+      preview: {},
+    });
     const { filters: shown } = await call('GET', `segments/${identifier}`);
-    expect(await call('PUT', `segments/${identifier}`, { filters: shown })).toMatchObject({ state: 'active', filters: shown });
+    expect(await call('PUT', `segments/${identifier}`, { filters: shown })).toMatchObject({
+      state: 'active',
+      filters: shown,
+    });
   });
 
   it('leaves out people who were erased, also those who are members already', async () => {
@@ -201,7 +286,10 @@ describe('a segment', () => {
     const people = [personId(200), personId(201), personId(202)];
     await insertSampleUsers(stack.store.db, own.entity.id, appId, people);
     const everybody = { operator: 'and', blocks: [] } as const;
-    const { id } = await insertSampleSegment(stack.store.db, own, appId, { name: 'All', filters: { ...everybody, blocks: [] } });
+    const { id } = await insertSampleSegment(stack.store.db, own, appId, {
+      name: 'All',
+      filters: { ...everybody, blocks: [] },
+    });
     await wakeSegments(stack.temporal, own.entity.id);
     await waitFor('the members', async () => (await listMembers(stack.store.db, own.entity.id, id)).length === 3);
     await write(stack.store.db, async (tx) => {

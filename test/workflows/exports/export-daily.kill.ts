@@ -3,7 +3,13 @@ import type { ExportRun } from '../../../store/exports/export-run-record.ts';
 import { findExportRun } from '../../../store/exports/export-runs.ts';
 import { sharedS3 } from '../../harness/core/s3.ts';
 import type { Stack } from '../../harness/core/stack.ts';
-import { askForExport, type ExportWorld, insertEvents, makeExportWorld, readExport } from '../../harness/exports/exports.ts';
+import {
+  askForExport,
+  type ExportWorld,
+  insertEvents,
+  makeExportWorld,
+  readExport,
+} from '../../harness/exports/exports.ts';
 import type { FlowUnderKill } from '../../harness/jobs/under-kill.ts';
 
 const EVENTS = 18_000;
@@ -36,8 +42,12 @@ export const exportDailyUnderKill: FlowUnderKill<ExportUnderKill> = {
   },
   size: ROWS,
   hasEnded: async (stack, { asked }) => {
-    const { rows: [row] } = await stack.store.db.query<{ is_over: boolean }>(
-      'SELECT is_cleaned AND ended_at IS NOT NULL AS is_over FROM export_runs WHERE id = $1', [asked.id]);
+    const {
+      rows: [row],
+    } = await stack.store.db.query<{ is_over: boolean }>(
+      'SELECT is_cleaned AND ended_at IS NOT NULL AS is_over FROM export_runs WHERE id = $1',
+      [asked.id],
+    );
     return row!.is_over;
   },
   outcome: exportOutcome,
@@ -45,9 +55,11 @@ export const exportDailyUnderKill: FlowUnderKill<ExportUnderKill> = {
 
 /** Asks for an export of so many events, into a bucket of its own. */
 export async function beginExport(stack: Stack, events: number, partBytes = 128 * 1024): Promise<ExportUnderKill> {
-  const s3 = await (await sharedS3()).bucket(`bucket-${buckets += 1}`);
+  const s3 = await (await sharedS3()).bucket(`bucket-${(buckets += 1)}`);
   const world = await makeExportWorld(stack, s3, {
-    exportedData: ['logs', 'details'], partBytes, encryptionType: 'AES-256-CTR',
+    exportedData: ['logs', 'details'],
+    partBytes,
+    encryptionType: 'AES-256-CTR',
   });
   await insertEvents(stack, world, events);
   return { world, asked: await askForExport(stack, world) };
@@ -62,14 +74,29 @@ export async function exportOutcome(stack: Stack, { world, asked }: ExportUnderK
   const stored = await world.s3.keys();
   const records = await listExportRecords(stack.store.db, asked.entityId, [asked.id]);
   return {
-    state: run.state, failure: run.failure,
-    rows: rows.logs!.map(([, , name]) => name), prices: rows.details!.map(([, key, value]) => [key, value]),
-    files: manifest.types.map(({ type, files, expected }) => ({ type, expected, files: files.map((file) => [file.part, file.rows]) })),
+    state: run.state,
+    failure: run.failure,
+    rows: rows.logs!.map(([, , name]) => name),
+    prices: rows.details!.map(([, key, value]) => [key, value]),
+    files: manifest.types.map(({ type, files, expected }) => ({
+      type,
+      expected,
+      files: files.map((file) => [file.part, file.rows]),
+    })),
     unnamed: stored.filter((key) => !named.includes(key) && key !== `${folder}/manifest.json`),
     missing: named.filter((key) => !stored.includes(key)),
     unfinished: await world.s3.unfinished(),
-    records: records.map(({ dataType, expected, rows: count, files, isDone }) => ({ dataType, expected, count, files, isDone })),
-    exportedUntil: (await stack.store.db.query<{ until: Date }>(
-      'SELECT exported_until AS until FROM data_exporters WHERE id = $1', [world.exporter.id])).rows[0]!.until,
+    records: records.map(({ dataType, expected, rows: count, files, isDone }) => ({
+      dataType,
+      expected,
+      count,
+      files,
+      isDone,
+    })),
+    exportedUntil: (
+      await stack.store.db.query<{ until: Date }>('SELECT exported_until AS until FROM data_exporters WHERE id = $1', [
+        world.exporter.id,
+      ])
+    ).rows[0]!.until,
   };
 }

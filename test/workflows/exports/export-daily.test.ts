@@ -8,7 +8,15 @@ import { testS3, type TestS3 } from '../../harness/core/s3.ts';
 import { useStack } from '../../harness/core/stack.ts';
 import { ingestSamples } from '../../harness/exports/export-samples.ts';
 import {
-  addExporter, askForExport, DAY, type ExportWorld, exportEnded, insertEvents, makeExportWorld, readExport, runExport,
+  addExporter,
+  askForExport,
+  DAY,
+  type ExportWorld,
+  exportEnded,
+  insertEvents,
+  makeExportWorld,
+  readExport,
+  runExport,
 } from '../../harness/exports/exports.ts';
 
 const stack = useStack();
@@ -20,7 +28,8 @@ beforeAll(async () => {
   stack.startWorker();
 });
 
-const exporterOf = async ({ exporter }: ExportWorld) => (await findExporterById(stack.store.db, exporter.entityId, exporter.id))!;
+const exporterOf = async ({ exporter }: ExportWorld) =>
+  (await findExporterById(stack.store.db, exporter.entityId, exporter.id))!;
 
 it('an export names in a signed manifest what it wrote, and nothing else lies in the bucket', async () => {
   const world = await makeExportWorld(stack, s3, { exportedData: ['logs', 'details'] });
@@ -29,11 +38,18 @@ it('an export names in a signed manifest what it wrote, and nothing else lies in
   expect(run).toMatchObject({ state: 'finished', failure: null, attempt: 1 });
   const { folder } = run.definition!;
   const { manifest, rows } = await readExport(stack, world, folder);
-  expect(manifest).toMatchObject({ exporter: world.exporter.identifier, run: run.identifier, generation: 1, rows: 9_000 });
+  expect(manifest).toMatchObject({
+    exporter: world.exporter.identifier,
+    run: run.identifier,
+    generation: 1,
+    rows: 9_000,
+  });
   expect(manifest.window).toEqual({ kind: 'received', start: DAY.start.toISOString(), end: DAY.end.toISOString() });
   expect(new Set(rows.logs!.map(([, , name]) => name)).size).toBe(3_000);
   expect(await s3.keys(folder)).toEqual([
-    `${folder}/0001/details-0001.csv.gz`, `${folder}/0001/logs-0001.csv.gz`, `${folder}/manifest.json`,
+    `${folder}/0001/details-0001.csv.gz`,
+    `${folder}/0001/logs-0001.csv.gz`,
+    `${folder}/manifest.json`,
   ]);
   expect(await s3.unfinished()).toEqual([]);
   expect(await exporterOf(world)).toMatchObject({ exportedUntil: DAY.end, failures: 0 });
@@ -75,7 +91,11 @@ it('a window in which nothing came has a manifest without files', async () => {
 it('a file ends with the slice that reaches part_bytes, and all parts together are the whole', async () => {
   const whole = await makeExportWorld(stack, s3, { exportedData: ['logs'] });
   await insertEvents(stack, whole, 40_000);
-  const asParts = await addExporter(stack, s3, whole, { exportedData: ['logs'], partBytes: 1024 ** 2, includeHeaders: true });
+  const asParts = await addExporter(stack, s3, whole, {
+    exportedData: ['logs'],
+    partBytes: 1024 ** 2,
+    includeHeaders: true,
+  });
   const parted = { ...whole, ...asParts };
   const [one, many] = [await runExport(stack, whole), await runExport(stack, parted)];
   const read = await readExport(stack, parted, many.definition!.folder);
@@ -92,7 +112,10 @@ it('the next run begins where the last one ended, whatever day that was', async 
   const first = await runExport(stack, world, { window: { start: null, end: middle } });
   const second = await runExport(stack, world);
   expect(second.window).toMatchObject({ start: middle, end: DAY.end });
-  const [one, two] = [await readExport(stack, world, first.definition!.folder), await readExport(stack, world, second.definition!.folder)];
+  const [one, two] = [
+    await readExport(stack, world, first.definition!.folder),
+    await readExport(stack, world, second.definition!.folder),
+  ];
   const names = [...one.rows.logs!, ...two.rows.logs!].map(([, , name]) => name);
   expect(names).toHaveLength(1_000);
   expect(new Set(names).size).toBe(1_000);
@@ -100,7 +123,10 @@ it('the next run begins where the last one ended, whatever day that was', async 
 
 it('without a beginning the first run exports all there is', async () => {
   const world = await makeExportWorld(stack, s3, { exportsSince: null });
-  await insertEvents(stack, world, 10, { from: new Date('2026-09-30T10:00:00Z'), to: new Date('2026-10-02T10:00:00Z') });
+  await insertEvents(stack, world, 10, {
+    from: new Date('2026-09-30T10:00:00Z'),
+    to: new Date('2026-10-02T10:00:00Z'),
+  });
   const run = await runExport(stack, world);
   const { manifest } = await readExport(stack, world, run.definition!.folder);
   expect(run.definition!.folder).toMatch(/\/beginning_2026-11-20T23-00-00Z$/);
@@ -110,14 +136,20 @@ it('without a beginning the first run exports all there is', async () => {
 describe('a rerun', () => {
   it('gives the same content, takes the place of what was there, and moves nothing else', async () => {
     const world = await makeExportWorld(stack, s3, {
-      exportedData: ['logs', 'details'], partBytes: 1024 ** 2, encryptionType: 'AES-256-CBC',
+      exportedData: ['logs', 'details'],
+      partBytes: 1024 ** 2,
+      encryptionType: 'AES-256-CBC',
     });
     await insertEvents(stack, world, 20_000);
     const first = await runExport(stack, world);
     const { folder } = first.definition!;
     const before = await readExport(stack, world, folder);
     const exporter = await exporterOf(world);
-    const second = await runExport(stack, world, { cause: 'rerun', rerunOf: first.id, window: { start: DAY.start, end: DAY.end } });
+    const second = await runExport(stack, world, {
+      cause: 'rerun',
+      rerunOf: first.id,
+      window: { start: DAY.start, end: DAY.end },
+    });
     const after = await readExport(stack, world, folder);
     expect(after.content).toEqual(before.content);
     expect(after.manifest).toMatchObject({ generation: 2, cause: 'rerun', run: second.identifier });
@@ -134,9 +166,15 @@ describe('a rerun', () => {
     const first = await runExport(stack, world);
     const { folder } = first.definition!;
     const seen = new Set([(await readExport(stack, world, folder)).manifest.generation]);
-    const asked = await askForExport(stack, world, { cause: 'rerun', rerunOf: first.id, window: { start: DAY.start, end: DAY.end } });
+    const asked = await askForExport(stack, world, {
+      cause: 'rerun',
+      rerunOf: first.id,
+      window: { start: DAY.start, end: DAY.end },
+    });
     let isOver = false;
-    const ended = exportEnded(stack, asked).finally(() => { isOver = true; });
+    const ended = exportEnded(stack, asked).finally(() => {
+      isOver = true;
+    });
     while (!isOver) {
       const { manifest, rows } = await readAgainWhereGone(() => readExport(stack, world, folder));
       seen.add(manifest.generation);
@@ -164,7 +202,9 @@ it('a backfill exports by when things happened, to a folder of its own', async (
   await insertEvents(stack, world, 100);
   await stack.store.db.query('UPDATE events SET received_at = now() WHERE entity_id = $1', [world.entity.id]);
   const run = await runExport(stack, world, {
-    cause: 'backfill', days: { from: '2026-11-20', to: '2026-11-20' }, window: { start: DAY.start, end: DAY.end },
+    cause: 'backfill',
+    days: { from: '2026-11-20', to: '2026-11-20' },
+    window: { start: DAY.start, end: DAY.end },
   });
   expect(run.definition!.folder).toBe(`daily/${world.exporter.identifier}/backfill/2026-11-20_2026-11-20`);
   const { manifest } = await readExport(stack, world, run.definition!.folder);
@@ -176,13 +216,17 @@ it('a run that is canceled leaves nothing in the bucket', async () => {
   const world = await makeExportWorld(stack, s3, { exportedData: ['logs', 'details'], partBytes: 64 * 1024 });
   await insertEvents(stack, world, 60_000);
   const asked = await askForExport(stack, world);
-  await expect.poll(async () => (await listExportRecords(stack.store.db, world.entity.id, [asked.id]))[0]?.files).toBeGreaterThan(0);
+  await expect
+    .poll(async () => (await listExportRecords(stack.store.db, world.entity.id, [asked.id]))[0]?.files)
+    .toBeGreaterThan(0);
   await write(stack.store.db, (tx) => cancelExportRun(tx, world.entity.id, asked.identifier));
   const run = await exportEnded(stack, asked);
   expect(run.state).toBe('canceled');
   expect(await s3.keys(run.definition!.folder)).toEqual([]);
   expect((await s3.unfinished()).filter((key) => key.startsWith(run.definition!.folder))).toEqual([]);
-  expect((await listExportFiles(stack.store.db, world.entity.id, [run.id])).every(({ removedAt }) => removedAt !== null)).toBe(true);
+  expect(
+    (await listExportFiles(stack.store.db, world.entity.id, [run.id])).every(({ removedAt }) => removedAt !== null),
+  ).toBe(true);
   expect(await exporterOf(world)).toMatchObject({ exportedUntil: null });
 });
 
@@ -198,6 +242,10 @@ it('rows that come late into a window are noted, and a rerun brings them', async
   expect(record).toMatchObject({ rows: 50, lateRows: 3 });
   const third = await runExport(stack, world, { window: { start: null, end: new Date(end.getTime() + HOUR_MS) } });
   expect(third.alert).toBeNull();
-  const rerun = await runExport(stack, world, { cause: 'rerun', rerunOf: first.id, window: { start: DAY.start, end: DAY.end } });
+  const rerun = await runExport(stack, world, {
+    cause: 'rerun',
+    rerunOf: first.id,
+    window: { start: DAY.start, end: DAY.end },
+  });
   expect((await readExport(stack, world, rerun.definition!.folder)).manifest.rows).toBe(53);
 });

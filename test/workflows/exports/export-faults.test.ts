@@ -10,7 +10,14 @@ import { useStack } from '../../harness/core/stack.ts';
 import { testSts, type TestSts } from '../../harness/exports/sts.ts';
 import { waitFor } from '../../harness/core/wait.ts';
 import {
-  askForExport, DAY, exportEnded, type ExportWorld, insertEvents, makeExportWorld, readExport, runExport,
+  askForExport,
+  DAY,
+  exportEnded,
+  type ExportWorld,
+  insertEvents,
+  makeExportWorld,
+  readExport,
+  runExport,
 } from '../../harness/exports/exports.ts';
 import { ask } from '../../harness/syncs/syncs.ts';
 
@@ -33,7 +40,11 @@ beforeAll(async () => {
 beforeEach(() => proxy.clear());
 
 async function worldBehindProxy(exporter: Partial<NewExporter> = {}): Promise<ExportWorld> {
-  const world = await makeExportWorld(stack, s3, { exportedData: ['logs', 'details'], endpoint: proxy.endpoint, ...exporter });
+  const world = await makeExportWorld(stack, s3, {
+    exportedData: ['logs', 'details'],
+    endpoint: proxy.endpoint,
+    ...exporter,
+  });
   await insertEvents(stack, world, EVENTS);
   return world;
 }
@@ -62,15 +73,26 @@ it.for([
 
 it('a bucket that is away for longer is waited for, and the run tells why', async () => {
   const world = await worldBehindProxy();
-  proxy.meet({ key: new RegExp(`${world.exporter.identifier}.*details`) }, s3Error(503, 'SlowDown', 'Wait', { 'retry-after': '1' }), 1_000);
+  proxy.meet(
+    { key: new RegExp(`${world.exporter.identifier}.*details`) },
+    s3Error(503, 'SlowDown', 'Wait', { 'retry-after': '1' }),
+    1_000,
+  );
   const asked = await askForExport(stack, world);
   const waiting = await waitFor('the run to wait', async () => {
     const run = await findExportRun(stack.store.db, asked.entityId, asked.identifier);
     return run!.waitsUntil && run;
   });
   expect(waiting.fault).toContain('503 SlowDown');
-  expect((await listExportRecords(stack.store.db, asked.entityId, [asked.id])).map(({ dataType, isDone }) => [dataType, isDone]))
-    .toEqual([['logs', true], ['details', false]]);
+  expect(
+    (await listExportRecords(stack.store.db, asked.entityId, [asked.id])).map(({ dataType, isDone }) => [
+      dataType,
+      isDone,
+    ]),
+  ).toEqual([
+    ['logs', true],
+    ['details', false],
+  ]);
   proxy.clear();
   const run = await exportEnded(stack, asked);
   await expectWhole(world, run);
@@ -80,22 +102,35 @@ it('a bucket that is gone fails the run in the words of the provider, and the ne
   const world = await worldBehindProxy({ bucketName: 'gone-for-good' });
   const chat = await httpSource();
   const posted: string[] = [];
-  const url = chat.serve('/chat', (request, response) => void text(request).then((body) => {
-    posted.push(body);
-    response.writeHead(200).end();
-  }));
+  const url = chat.serve(
+    '/chat',
+    (request, response) =>
+      void text(request).then((body) => {
+        posted.push(body);
+        response.writeHead(200).end();
+      }),
+  );
   const { identifier } = await ask<{ identifier: string }>(stack.app, world, 'POST', '/api/connections', {
-    name: 'Chat', connector: 'slack', settings: { url },
+    name: 'Chat',
+    connector: 'slack',
+    settings: { url },
   });
-  await ask(stack.app, world, 'PUT', `/api/data_exporters/${world.exporter.identifier}`, { notify_connections: [identifier] });
+  await ask(stack.app, world, 'PUT', `/api/data_exporters/${world.exporter.identifier}`, {
+    notify_connections: [identifier],
+  });
   const failed = await runExport(stack, world);
   expect(failed).toMatchObject({ state: 'failed', failure: { status: 'source_refused' }, alert: 'failed' });
   await waitFor('the alert', async () => posted.length === 1);
   expect(JSON.parse(posted[0]!)).toEqual({
-    text: expect.stringMatching(new RegExp(`^Exporter ${world.exporter.identifier}: a run failed\\. .* http://millrace\\.test/api/`)),
+    text: expect.stringMatching(
+      new RegExp(`^Exporter ${world.exporter.identifier}: a run failed\\. .* http://millrace\\.test/api/`),
+    ),
   });
   expect(failed.failure!.message).toContain('NoSuchBucket');
-  await stack.store.db.query('UPDATE data_exporters SET bucket_name = $2 WHERE id = $1', [world.exporter.id, s3.settings.bucket]);
+  await stack.store.db.query('UPDATE data_exporters SET bucket_name = $2 WHERE id = $1', [
+    world.exporter.id,
+    s3.settings.bucket,
+  ]);
   const end = new Date(DAY.end.getTime() + 3_600_000);
   const next = await runExport(stack, world, { window: { start: null, end } });
   expect(next.window).toMatchObject({ start: DAY.start, end });
@@ -119,7 +154,11 @@ it('a run of a role whose credentials expire meanwhile goes on with new ones', a
 
 it('a secret that the provider quotes is not kept', async () => {
   const world = await worldBehindProxy();
-  proxy.meet({ key: new RegExp(world.exporter.identifier) }, s3Error(403, 'AccessDenied', `no ${s3.settings.secret_access_key} here`), 100);
+  proxy.meet(
+    { key: new RegExp(world.exporter.identifier) },
+    s3Error(403, 'AccessDenied', `no ${s3.settings.secret_access_key} here`),
+    100,
+  );
   const run = await runExport(stack, world);
   expect(run.state).toBe('failed');
   expect(JSON.stringify(run)).not.toContain(s3.settings.secret_access_key);

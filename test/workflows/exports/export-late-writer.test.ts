@@ -3,7 +3,13 @@ import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
 import { testS3, type TestS3 } from '../../harness/core/s3.ts';
 import { useStack } from '../../harness/core/stack.ts';
 import { waitFor } from '../../harness/core/wait.ts';
-import { askForExport, exportEnded, type ExportWorld, makeExportWorld, readExport } from '../../harness/exports/exports.ts';
+import {
+  askForExport,
+  exportEnded,
+  type ExportWorld,
+  makeExportWorld,
+  readExport,
+} from '../../harness/exports/exports.ts';
 
 const LATE_MS = 29_000;
 
@@ -15,7 +21,10 @@ beforeAll(async () => {
   stack.startWorker();
 });
 
-/** A transaction that has written an event and is not committed; it may last longer than ours do, should the machine be slow. */
+/**
+ * A transaction that has written an event and is not committed; it may last longer than ours do, should the machine be
+ * slow.
+ */
 async function beginWriter({ entity, app }: ExportWorld) {
   await ensurePartitions(stack.store.db, [new Date()]);
   const writer = await stack.store.db.connect();
@@ -23,7 +32,8 @@ async function beginWriter({ entity, app }: ExportWorld) {
   await writer.query('BEGIN');
   await writer.query(
     `INSERT INTO events (entity_id, app_id, happened_at, log_type, device_id, name) VALUES ($1, $2, now(), 2, 'device-1', 'Late')`,
-    [entity.id, app.id]);
+    [entity.id, app.id],
+  );
   return writer;
 }
 

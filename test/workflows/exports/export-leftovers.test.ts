@@ -9,7 +9,15 @@ import { type S3Proxy, s3Error, s3Proxy } from '../../harness/core/s3-proxy.ts';
 import { testS3, type TestS3 } from '../../harness/core/s3.ts';
 import { useStack } from '../../harness/core/stack.ts';
 import {
-  askForExport, DAY, ENCRYPTION_KEY, type ExportWorld, exportEnded, insertEvents, makeExportWorld, readExport, runExport,
+  askForExport,
+  DAY,
+  ENCRYPTION_KEY,
+  type ExportWorld,
+  exportEnded,
+  insertEvents,
+  makeExportWorld,
+  readExport,
+  runExport,
 } from '../../harness/exports/exports.ts';
 
 const stack = useStack();
@@ -34,7 +42,11 @@ async function exportedDay(): Promise<{ world: ExportWorld; first: ExportRun; fo
 /** Begins to export the window again, and gives up when a file is on its way. */
 async function cancelRerun(world: ExportWorld, { id, definition }: ExportRun): Promise<void> {
   const held = proxy.hold({ operation: 'PutObject', key: new RegExp(`${definition!.folder}/.*logs`) });
-  const rerun = await askForExport(stack, world, { cause: 'rerun', rerunOf: id, window: { start: DAY.start, end: DAY.end } });
+  const rerun = await askForExport(stack, world, {
+    cause: 'rerun',
+    rerunOf: id,
+    window: { start: DAY.start, end: DAY.end },
+  });
   await held.reached;
   await write(stack.store.db, (tx) => cancelExportRun(tx, world.entity.id, rerun.identifier));
   held.release();
@@ -53,7 +65,11 @@ it('a manifest that somebody has spoiled costs no file, and holds no later run u
   await s3.put(`${folder}/manifest.json`, 'no JSON at all');
   await cancelRerun(world, first);
   expect(await s3.keys(folder)).toEqual([...files, `${folder}/manifest.json`]);
-  const rerun = await runExport(stack, world, { cause: 'rerun', rerunOf: first.id, window: { start: DAY.start, end: DAY.end } });
+  const rerun = await runExport(stack, world, {
+    cause: 'rerun',
+    rerunOf: first.id,
+    window: { start: DAY.start, end: DAY.end },
+  });
   expect(rerun.state).toBe('finished');
   expect((await readExport(stack, world, folder)).manifest).toMatchObject({ run: rerun.identifier, rows: 2_000 });
 });
@@ -61,7 +77,10 @@ it('a manifest that somebody has spoiled costs no file, and holds no later run u
 it('a run whose leftovers could not be removed keeps its files when that is done later, whatever became of its manifest', async () => {
   const world = await makeExportWorld(stack, s3, { exportedData: ['logs'], endpoint: proxy.endpoint });
   await insertEvents(stack, world, 2_000);
-  proxy.meet({ operation: 'GetObject', key: new RegExp(`${world.exporter.identifier}.*manifest`) }, s3Error(403, 'AllAccessDisabled'));
+  proxy.meet(
+    { operation: 'GetObject', key: new RegExp(`${world.exporter.identifier}.*manifest`) },
+    s3Error(403, 'AllAccessDisabled'),
+  );
   const asked = await askForExport(stack, world);
   await expect.poll(() => stateOf(asked)).toBe('finished');
   const [{ key } = { key: '' }] = await listExportFiles(stack.store.db, world.entity.id, [asked.id]);
@@ -74,10 +93,15 @@ it('a run whose leftovers could not be removed keeps its files when that is done
 
 it('a run has one key: one that is given meanwhile is that of the next run, which exports all of it', async () => {
   const world = await makeExportWorld(stack, s3, {
-    exportedData: ['logs', 'details'], encryptionType: 'AES-256-GCM', endpoint: proxy.endpoint,
+    exportedData: ['logs', 'details'],
+    encryptionType: 'AES-256-GCM',
+    endpoint: proxy.endpoint,
   });
   await insertEvents(stack, world, 2_000);
-  const of = (type: string) => ({ operation: 'PutObject' as const, key: new RegExp(`${world.exporter.identifier}.*${type}`) });
+  const of = (type: string) => ({
+    operation: 'PutObject' as const,
+    key: new RegExp(`${world.exporter.identifier}.*${type}`),
+  });
   const held = proxy.hold(of('logs'));
   proxy.meet(of('details'), s3Error(403, 'AllAccessDisabled'));
   const asked = await askForExport(stack, world);
@@ -89,7 +113,10 @@ it('a run has one key: one that is given meanwhile is that of the next run, whic
   await updateExporter(db, secrets, world.exporter, { ...world.exporter, secrets: { ...keys, encryptionKey } });
   held.release();
   const run = await exportEnded(stack, asked);
-  expect(run).toMatchObject({ state: 'failed', failure: { message: expect.stringContaining('encryption_key') as string } });
+  expect(run).toMatchObject({
+    state: 'failed',
+    failure: { message: expect.stringContaining('encryption_key') as string },
+  });
   const next = await runExport(stack, world);
   expect(next).toMatchObject({ state: 'finished', window: { start: DAY.start } });
   const { manifest } = await readExport(stack, { ...world, encryptionKey }, next.definition!.folder);
@@ -97,7 +124,11 @@ it('a run has one key: one that is given meanwhile is that of the next run, whic
 });
 
 it('a table that is written anew between two attempts costs no row', async () => {
-  const world = await makeExportWorld(stack, s3, { exportedData: ['logs'], partBytes: 256 * 1024, endpoint: proxy.endpoint });
+  const world = await makeExportWorld(stack, s3, {
+    exportedData: ['logs'],
+    partBytes: 256 * 1024,
+    endpoint: proxy.endpoint,
+  });
   const { db } = stack.store;
   const earlier = { from: new Date(DAY.start.getTime() - 3_600_000), to: DAY.start, name: 'Earlier' };
   await insertEvents(stack, world, 20_000, earlier);

@@ -18,13 +18,25 @@ beforeAll(async () => {
 
 type File = { key: string; state: string | null; rows: number };
 type Window = {
-  window: { start: string | null; end: string }; state: string; reason: string | null; run: string | null; rows: number; elsewhere: boolean;
+  window: { start: string | null; end: string };
+  state: string;
+  reason: string | null;
+  run: string | null;
+  rows: number;
+  elsewhere: boolean;
   types: { type: string; expected: number; written: number; late: number | null; files: File[] }[];
   manifest: { key: string; state: string | null } | null;
 };
 
-async function reconcile({ exporter, token }: ExportWorld, query = ''): Promise<{ items: Window[]; total_items: number }> {
-  const { status, body } = await server.call('GET', `/api/data_exporters/${exporter.identifier}/reconciliation${query}`, { token });
+async function reconcile(
+  { exporter, token }: ExportWorld,
+  query = '',
+): Promise<{ items: Window[]; total_items: number }> {
+  const { status, body } = await server.call(
+    'GET',
+    `/api/data_exporters/${exporter.identifier}/reconciliation${query}`,
+    { token },
+  );
   expect(status).toBe(200);
   return (body as unknown as { result: { items: Window[]; total_items: number } }).result;
 }
@@ -41,7 +53,10 @@ describe('the reconciliation of an exporter', () => {
     await insertEvents(stack, world, 24_000);
     runs = [];
     for (const hours of [8, 16]) runs.push(await runExport(stack, world, { window: { start: null, end: at(hours) } }));
-    await stack.store.db.query('UPDATE data_exporters SET exported_until = $2 WHERE id = $1', [world.exporter.id, at(20)]);
+    await stack.store.db.query('UPDATE data_exporters SET exported_until = $2 WHERE id = $1', [
+      world.exporter.id,
+      at(20),
+    ]);
     runs.push(await runExport(stack, world));
   });
 
@@ -55,7 +70,8 @@ describe('the reconciliation of an exporter', () => {
       { start: seconds(at(20)), end: seconds(at(24)), state: 'exported', run: runs[2]!.identifier, rows: 12_000 },
     ]);
     expect(items[0]!.types.map(({ type, expected, written, late }) => [type, expected, written, late])).toEqual([
-      ['logs', 8_000, 8_000, 0], ['details', 16_000, 16_000, 0],
+      ['logs', 8_000, 8_000, 0],
+      ['details', 16_000, 16_000, 0],
     ]);
     expect(items[0]!.types[0]!.files.map(({ state }) => state)).not.toContain('ok');
     expect(items[0]!.manifest!.state).toBeNull();
@@ -63,8 +79,12 @@ describe('the reconciliation of an exporter', () => {
 
   it('finds in the bucket what is there, what is gone, and what is another file', async () => {
     const first = await reconcile(world, '?verify=true');
-    const states = ({ types, manifest }: Window) => [...types.flatMap(({ files }) => files.map(({ state }) => state)), manifest!.state];
-    for (const window of first.items.filter(({ state }) => state === 'exported')) expect(new Set(states(window))).toEqual(new Set(['ok']));
+    const states = ({ types, manifest }: Window) => [
+      ...types.flatMap(({ files }) => files.map(({ state }) => state)),
+      manifest!.state,
+    ];
+    for (const window of first.items.filter(({ state }) => state === 'exported'))
+      expect(new Set(states(window))).toEqual(new Set(['ok']));
     const files = first.items[1]!.types.flatMap((type) => type.files);
     await s3.delete(files[0]!.key);
     await s3.put(files.at(-1)!.key, 'something else');
@@ -80,10 +100,13 @@ describe('the reconciliation of an exporter', () => {
     const some = await reconcile(world, `?from=${seconds(at(8))}&to=${seconds(at(17))}`);
     expect(some.items.map(({ run }) => run)).toEqual([runs[1]!.identifier]);
     const page = await reconcile(world, '?per_page=1&page=3');
-    expect(page.items.map(({ state, run }) => [state, run])).toEqual([['gap', null], ['exported', runs[2]!.identifier]]);
+    expect(page.items.map(({ state, run }) => [state, run])).toEqual([
+      ['gap', null],
+      ['exported', runs[2]!.identifier],
+    ]);
   });
 
-  it('is refused in the bucket\'s words where the secret is not the key\'s', async () => {
+  it("is refused in the bucket's words where the secret is not the key's", async () => {
     const [path, { token }] = [`/api/data_exporters/${world.exporter.identifier}`, world];
     const set = (secret: string) => server.call('PUT', path, { token, body: { aws_secret_access_key: secret } });
     expect((await set('not the secret')).status).toBe(200);
@@ -112,7 +135,9 @@ it('what was due and is not exported is missing, with the reason that its run ga
   const run = await runExport(stack, world, { cause: 'schedule', scheduledFor: DAY.end });
   await stack.store.db.query(
     `UPDATE data_exporters SET active = true, updated_at = now() - interval '3 days', exports_since = now() - interval '3 days'
-     WHERE id = $1`, [world.exporter.id]);
+     WHERE id = $1`,
+    [world.exporter.id],
+  );
   await stack.store.db.query(`UPDATE export_runs SET window_end = now() WHERE id = $1`, [run.id]);
   const { items } = await reconcile(world);
   expect(items).toMatchObject([{ state: 'missing', run: run.identifier, rows: 0, manifest: null }]);

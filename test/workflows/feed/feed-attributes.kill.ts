@@ -31,20 +31,26 @@ export const feedAttributesUnderKill: FlowUnderKill<World> = {
   },
   async progress({ store }, { entity }) {
     const { rows } = await store.db.query<{ done: number }>(
-      'SELECT coalesce(sum(values_in), 0)::integer AS done FROM feed_requests WHERE entity_id = $1 AND done_at IS NOT NULL', [entity.id]);
+      'SELECT coalesce(sum(values_in), 0)::integer AS done FROM feed_requests WHERE entity_id = $1 AND done_at IS NOT NULL',
+      [entity.id],
+    );
     return rows[0]!.done;
   },
   size: REQUESTS * VALUES,
   async hasEnded(stack, world) {
-    return await this.progress(stack, world) === this.size;
+    return (await this.progress(stack, world)) === this.size;
   },
   async outcome(stack, world) {
     const { rows: requests } = await stack.store.db.query(
       `SELECT values_in, values_ok, values_ignored, values_failed, body FROM feed_requests
-       WHERE entity_id = $1 ORDER BY id`, [world.entity.id]);
+       WHERE entity_id = $1 ORDER BY id`,
+      [world.entity.id],
+    );
     const { rows: errors } = await stack.store.db.query(
       `SELECT line, error_type, outcome, stage, message, customer_id, attribute_key, raw FROM import_errors
-       WHERE entity_id = $1 ORDER BY import_id, line`, [world.entity.id]);
+       WHERE entity_id = $1 ORDER BY import_id, line`,
+      [world.entity.id],
+    );
     return { requests, errors, values: await importedValues(stack, world) };
   },
 };

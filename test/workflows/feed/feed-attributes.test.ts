@@ -25,7 +25,11 @@ beforeAll(async () => {
 
 async function feed(values: GivenValue | GivenValue[] | string, version: 2 | 3 = 3) {
   const requestId = await postFeed(stack.app, world, values, { version });
-  return { requestId, request: await feedDone(stack.store, world, requestId), errors: await feedErrors(stack.store, world, requestId) };
+  return {
+    requestId,
+    request: await feedDone(stack.store, world, requestId),
+    errors: await feedErrors(stack.store, world, requestId),
+  };
 }
 
 /** Holds the inbox: until it is let go, whatever is accepted waits. */
@@ -49,74 +53,138 @@ describe('a feed', () => {
     ]);
     expect(request).toMatchObject({ valuesIn: 4, valuesOk: 2, valuesIgnored: 1, valuesFailed: 1 });
     expect(errors).toMatchObject([
-      { line: 1, errorType: 'UNDEFINED_ATTRIBUTE', outcome: 'ignored', customerId: personId(1), attributeKey: 'nothing' },
       {
-        line: 3, errorType: 'INVALID_VALUE', outcome: 'failed', customerId: personId(2), stage: 'validation',
+        line: 1,
+        errorType: 'UNDEFINED_ATTRIBUTE',
+        outcome: 'ignored',
+        customerId: personId(1),
+        attributeKey: 'nothing',
+      },
+      {
+        line: 3,
+        errorType: 'INVALID_VALUE',
+        outcome: 'failed',
+        customerId: personId(2),
+        stage: 'validation',
         raw: `{"customer_id":"${personId(2)}","attribute_key":"score","attribute_value":"many","note":1}`,
       },
     ]);
     expect(await importedValues(stack, world)).toMatchObject([
-      { customer_id: personId(1), key: 'plan', string_value: 'gold' }, { key: 'tags', set_elements: ['a;b'] },
+      { customer_id: personId(1), key: 'plan', string_value: 'gold' },
+      { key: 'tags', set_elements: ['a;b'] },
     ]);
     const view = await get(`/api/attribute_values/feeds/${requestId}`);
     expect(view.json()).toMatchObject({
       result: { request_id: requestId, state: 'finished', values: { in: 4, ok: 2, ignored: 1, failed: 1 } },
     });
     const v3 = await get(`/api/attribute_values/import_errors?import_id=${requestId}`);
-    expect(v3.json()).toMatchObject({ result: { attribute_errors: [
-      { import_id: requestId, error_type: 'UNDEFINED_ATTRIBUTE', line: 1 },
-      { error_type: 'INVALID_VALUE', line: 3, sor: world.sor.identifier },
-    ] } });
+    expect(v3.json()).toMatchObject({
+      result: {
+        attribute_errors: [
+          { import_id: requestId, error_type: 'UNDEFINED_ATTRIBUTE', line: 1 },
+          { error_type: 'INVALID_VALUE', line: 3, sor: world.sor.identifier },
+        ],
+      },
+    });
     const v2 = await get(`/api/attribute_values/import_errors?job_id=${requestId}`, 'application/json');
-    expect(v2.json()).toMatchObject({ result: { attribute_errors: [{ job_id: requestId, line: 1 }, { job_id: requestId, line: 3 }] } });
+    expect(v2.json()).toMatchObject({
+      result: {
+        attribute_errors: [
+          { job_id: requestId, line: 1 },
+          { job_id: requestId, line: 3 },
+        ],
+      },
+    });
   });
 
   it('does to a value and to a Set what its action says, in each version', async () => {
     const own = await makeWorld(stack.store);
-    const value = (of: number, attribute_value: unknown, action_type?: string, attribute_key = 'plan') =>
-      ({ customer_id: personId(of), attribute_key, attribute_value, ...action_type && { action_type } });
+    const value = (of: number, attribute_value: unknown, action_type?: string, attribute_key = 'plan') => ({
+      customer_id: personId(of),
+      attribute_key,
+      attribute_value,
+      ...(action_type && { action_type }),
+    });
     const tags = (of: number, action: string, elements: string | null = null) => value(of, elements, action, 'tags');
     const before = [
-      ...[1, 2, 3, 4, 5, 6, 11, 12].map((of) => value(of, 'a')), tags(1, 'UPSERT', 'a;b;c'), tags(2, 'UPSERT', 'a;b'), tags(3, 'ADD', 'a'),
-      tags(4, 'ADD', 'a'), tags(11, 'ADD', 'a'),
+      ...[1, 2, 3, 4, 5, 6, 11, 12].map((of) => value(of, 'a')),
+      tags(1, 'UPSERT', 'a;b;c'),
+      tags(2, 'UPSERT', 'a;b'),
+      tags(3, 'ADD', 'a'),
+      tags(4, 'ADD', 'a'),
+      tags(11, 'ADD', 'a'),
     ];
     const inV3 = [
-      value(1, 'b'), value(2, 'b', 'REMOVE'), value(3, 'b', 'DEL'), value(4, null), value(5, 'b', 'ADD'), value(6, 'b', 'UPSERT'),
-      tags(1, 'ADD', 'd;e'), tags(1, 'REMOVE', 'b'), tags(1, 'REMOVE', 'none'), tags(2, 'DEL'), tags(3, 'UPSERT', 'b;c'),
+      value(1, 'b'),
+      value(2, 'b', 'REMOVE'),
+      value(3, 'b', 'DEL'),
+      value(4, null),
+      value(5, 'b', 'ADD'),
+      value(6, 'b', 'UPSERT'),
+      tags(1, 'ADD', 'd;e'),
+      tags(1, 'REMOVE', 'b'),
+      tags(1, 'REMOVE', 'none'),
+      tags(2, 'DEL'),
+      tags(3, 'UPSERT', 'b;c'),
       value(4, null, undefined, 'tags'),
     ];
     const inV2 = [value(11, 'b', 'DEL'), value(12, null), tags(11, 'ADD', 'b')];
-    for (const [values, version] of [[before, 3], [inV3, 3], [inV2, 2]] as const) {
+    for (const [values, version] of [
+      [before, 3],
+      [inV3, 3],
+      [inV2, 2],
+    ] as const) {
       await feedDone(stack.store, own, await postFeed(stack.app, own, [...values], { version }));
     }
     const stored = async (of: number) => {
-      const query = new URLSearchParams({ sor_id: own.sor.identifier, customer_type: 'user_id', customer_id: personId(of) });
+      const query = new URLSearchParams({
+        sor_id: own.sor.identifier,
+        customer_type: 'user_id',
+        customer_id: personId(of),
+      });
       const headers = { authorization: `Token ${own.token}` };
       const reply = await stack.app.inject({ url: `/api/attribute_values?${query.toString()}`, headers });
       return reply.json<{ result: { attribute_values: object } }>().result.attribute_values;
     };
     expect(await Promise.all([1, 2, 3, 4, 5, 6, 11, 12].map(stored))).toEqual([
-      { plan: 'b', tags: ['a', 'c', 'd;e'] }, { plan: 'b', tags: [] }, { tags: ['b', 'c'] }, { tags: [] }, { plan: 'b' }, { plan: 'b' },
-      { plan: 'b', tags: ['a', 'b'] }, {},
+      { plan: 'b', tags: ['a', 'c', 'd;e'] },
+      { plan: 'b', tags: [] },
+      { tags: ['b', 'c'] },
+      { tags: [] },
+      { plan: 'b' },
+      { plan: 'b' },
+      { plan: 'b', tags: ['a', 'b'] },
+      {},
     ]);
   });
 
   it('keeps every digit of a number', async () => {
     const values = ['9007199254740993', '12.50', '-0.1000000000000000055511151231257827'];
-    const { request } = await feed(`[${values.map((number, index) =>
-      `{"customer_id": "${personId(10 + index)}", "attribute_key": "score", "attribute_value": ${number}}`).join()}]`, 2);
+    const { request } = await feed(
+      `[${values
+        .map(
+          (number, index) =>
+            `{"customer_id": "${personId(10 + index)}", "attribute_key": "score", "attribute_value": ${number}}`,
+        )
+        .join()}]`,
+      2,
+    );
     expect(request).toMatchObject({ valuesOk: 3 });
-    const stored = await importedValues(stack, world) as { customer_id: string; number_value: string }[];
+    const stored = (await importedValues(stack, world)) as { customer_id: string; number_value: string }[];
     for (const [index, number] of values.entries()) {
       expect(stored.find((value) => value.customer_id === personId(10 + index))?.number_value).toBe(number);
     }
-    const { errors } = await feed(`{"customer_id": "${personId(13)}", "attribute_key": "plan", "attribute_value": 9007199254740993}`);
+    const { errors } = await feed(
+      `{"customer_id": "${personId(13)}", "attribute_key": "plan", "attribute_value": 9007199254740993}`,
+    );
     expect(errors[0]!.raw).toContain('9007199254740993');
   });
 
   it('empties its body once it is done', async () => {
     await feed([{ customer_id: personId(20), attribute_key: 'plan', attribute_value: 'x' }]);
-    const { rows } = await stack.store.db.query('SELECT FROM feed_requests WHERE entity_id = $1 AND body IS NOT NULL', [world.entity.id]);
+    const { rows } = await stack.store.db.query('SELECT FROM feed_requests WHERE entity_id = $1 AND body IS NOT NULL', [
+      world.entity.id,
+    ]);
     expect(rows).toEqual([]);
   });
 
@@ -138,11 +206,18 @@ describe('a feed', () => {
   it('merges a request that commits after later ones were merged', async () => {
     const own = await makeWorld(stack.store);
     const { db } = stack.store;
-    const value = (key: string) => ({ customer_id: personId(31), attribute_key: key, attribute_value: key === 'vip' ? true : 'late' });
+    const value = (key: string) => ({
+      customer_id: personId(31),
+      attribute_key: key,
+      attribute_value: key === 'vip' ? true : 'late',
+    });
     await write(db, async (tx) => {
       // Its id is drawn, and its transaction stays open while a later request is accepted and merged.
-      await tx.query(`INSERT INTO feed_requests (entity_id, identifier, sor_id, version, values_in, body, body_bytes)
-        VALUES ($1, 'req_late', $2, 3, 1, $3, 1)`, [own.entity.id, own.sor.id, JSON.stringify([value('plan')])]);
+      await tx.query(
+        `INSERT INTO feed_requests (entity_id, identifier, sor_id, version, values_in, body, body_bytes)
+        VALUES ($1, 'req_late', $2, 3, 1, $3, 1)`,
+        [own.entity.id, own.sor.id, JSON.stringify([value('plan')])],
+      );
       await feedDone(stack.store, own, await postFeed(stack.app, own, value('vip')));
     });
     // The sweep wakes the feed for it, or the next request does.
@@ -182,12 +257,16 @@ describe('a feed', () => {
     const place = personalData.find(({ name }) => name === 'feed_requests')!;
     const { db } = stack.store;
     const own = await makeWorld(stack.store);
-    const body = JSON.stringify([60, 61, 60].map((number) =>
-      ({ customer_id: personId(number), attribute_key: 'plan', attribute_value: 'x' })));
+    const body = JSON.stringify(
+      [60, 61, 60].map((number) => ({ customer_id: personId(number), attribute_key: 'plan', attribute_value: 'x' })),
+    );
     const customerHash = stack.store.secrets.customerHash(own.entity.id, 'user_id', personId(60));
     // Accepted without waking anybody: erased before the sweep comes by.
-    await db.query(`INSERT INTO feed_requests (entity_id, identifier, sor_id, version, values_in, body, body_bytes)
-      VALUES ($1, 'req_erased', $2, 3, 3, $3, 1)`, [own.entity.id, own.sor.id, body]);
+    await db.query(
+      `INSERT INTO feed_requests (entity_id, identifier, sor_id, version, values_in, body, body_bytes)
+      VALUES ($1, 'req_erased', $2, 3, 3, $3, 1)`,
+      [own.entity.id, own.sor.id, body],
+    );
     const count = (writtenBefore: Date) => place.count({ ...stack.store, writtenBefore }, own.entity.id, [person]);
     expect([await count(new Date(0)), await count(new Date(Date.now() + 60_000))]).toEqual([0, 2]);
     expect(await place.erase!(stack.store, own.entity.id, [person])).toBe(2);
@@ -203,7 +282,9 @@ describe('a feed', () => {
     const value = { customer_id: personId(70), attribute_key: 'plan', attribute_value: 'x' };
     const first = await whileHeld(own, async () => {
       const id = await postFeed(stack.app, own, value);
-      await write(stack.store.db, (tx) => updateCustomerAttribute(tx, own.entity.id, own.attributes.plan!.id, { disabled: true }));
+      await write(stack.store.db, (tx) =>
+        updateCustomerAttribute(tx, own.entity.id, own.attributes.plan!.id, { disabled: true }),
+      );
       return id;
     });
     await feedDone(stack.store, own, first);
@@ -214,7 +295,9 @@ describe('a feed', () => {
       return id;
     });
     await feedDone(stack.store, own, second);
-    expect(await feedErrors(stack.store, own, second)).toMatchObject([{ errorType: 'EMPTY_SOR', customerId: personId(70) }]);
+    expect(await feedErrors(stack.store, own, second)).toMatchObject([
+      { errorType: 'EMPTY_SOR', customerId: personId(70) },
+    ]);
     expect((await sendFeed(stack.app, own, value)).statusCode).toBe(401);
   });
 
@@ -232,7 +315,8 @@ describe('a feed', () => {
 it('a feed that is woken again and again goes on in a new run, and misses nothing', async () => {
   const own = await makeWorld(stack.store);
   const workflowId = `feed/${own.entity.id}`;
-  const post = (text: string) => postFeed(stack.app, own, { customer_id: personId(90), attribute_key: 'plan', attribute_value: text });
+  const post = (text: string) =>
+    postFeed(stack.app, own, { customer_id: personId(90), attribute_key: 'plan', attribute_value: text });
   const ids = [await post('first')];
   const describe = (runId?: string) => stack.temporal.workflow.getHandle(workflowId, runId).describe();
   const { runId } = await waitFor('the feed', () => describe().catch(() => null));
@@ -256,7 +340,7 @@ it('what a killed server had accepted is merged, each request once', async () =>
     for (;;) {
       const headers = { 'content-type': 'application/json' };
       const reply = await fetch(`${server.url}/api/attribute_values`, { method: 'POST', body, headers });
-      const answer = await reply.json() as { result: { requestId: string } };
+      const answer = (await reply.json()) as { result: { requestId: string } };
       accepted.push(answer.result.requestId);
       if (accepted.length === 100) process.kill(server.pid, 'SIGKILL');
     }

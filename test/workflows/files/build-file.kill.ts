@@ -17,7 +17,9 @@ type Run = { world: World; link: string; identifier: string };
 export const buildFileUnderKill: FlowUnderKill<Run, Ground> = {
   name: 'a file of 400,000 events',
   boundaries: [
-    { name: 'file: claimed', hit: 1 }, { name: 'file: key noted', hit: 1 }, { name: 'file: written', hit: 1 },
+    { name: 'file: claimed', hit: 1 },
+    { name: 'file: key noted', hit: 1 },
+    { name: 'file: written', hit: 1 },
   ],
   async prepare({ store }) {
     const world = await makeWorld(store);
@@ -27,7 +29,9 @@ export const buildFileUnderKill: FlowUnderKill<Run, Ground> = {
       store.db,
       `INSERT INTO events (entity_id, app_id, happened_at, session_id, user_id, log_type, name)
        SELECT $1, $2, timestamptz '2026-11-05' + n * interval '1 second', 7, 'user ' || n % 100, 2, 'Event ' || n
-       FROM generate_series(1, ${ROWS}) n`, [world.entity.id, app.id]);
+       FROM generate_series(1, ${ROWS}) n`,
+      [world.entity.id, app.id],
+    );
     return { world, app };
   },
   async begin({ app: server }, { world, app }) {

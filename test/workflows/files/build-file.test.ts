@@ -25,14 +25,21 @@ const links: string[] = [];
 let early: Awaited<ReturnType<typeof get>>;
 
 beforeAll(async () => {
-  const { store: { db } } = stack;
+  const {
+    store: { db },
+  } = stack;
   smtp = await smtpServer();
   world = await makeWorld(stack.store);
   app = await insertSampleApp(db, world.entity.id, 'com.example.files');
   const at = new Date('2026-11-05T10:00:00Z');
   await ensurePartitions(db, [at]);
   for (const nth of [1, 2, 3]) {
-    await sampleActivity(db, world.entity.id, { appId: app.id, at, deviceId: `téléphone;"${nth}"`, userId: `=user-${nth}` });
+    await sampleActivity(db, world.entity.id, {
+      appId: app.id,
+      at,
+      deviceId: `téléphone;"${nth}"`,
+      userId: `=user-${nth}`,
+    });
   }
   for (const people of [['u=user-1', 'u=user-3'], ['u=user-1']]) {
     segments.push(await insertSampleSegment(db, world.entity.id, { appId: app.id, people }));
@@ -41,8 +48,11 @@ beforeAll(async () => {
     `INSERT INTO events (entity_id, app_id, happened_at, session_id, user_id, log_type, name, detail, utc_offset)
      SELECT $1, $2, $3::timestamptz + n * interval '1 second', 7, 'busy', 2, 'Tapped',
        CASE n % 3 WHEN 0 THEN '{"price": 12345678901234567890.10, "note": "a\\nb"}' WHEN 1 THEN '"plain, text"' END::jsonb, 60
-     FROM generate_series(1, 2500) n`, [world.entity.id, app.id, at]);
-  for (let time = 0; time < 2; time += 1) links.push(await callbackOf(`apps/${app.identifier}/events_export.csv?names=Tapped`));
+     FROM generate_series(1, 2500) n`,
+    [world.entity.id, app.id, at],
+  );
+  for (let time = 0; time < 2; time += 1)
+    links.push(await callbackOf(`apps/${app.identifier}/events_export.csv?names=Tapped`));
   early = await get(links[0]!);
   stack.startWorker({ smtpUrl: `smtp://127.0.0.1:${smtp.port}` });
 });
@@ -61,69 +71,114 @@ const csvOf = async (path: string) => parse(await fileOf(path), { columns: true 
 /** A value of the JSON result as a CSV file has it. */
 function asText(value: unknown): string {
   if (value === null || value === undefined) return '';
-  if (Array.isArray(value)) return value.map((element: Record<string, string>) => element.user_id ?? element.segment_id).join(';');
+  if (Array.isArray(value))
+    return value.map((element: Record<string, string>) => element.user_id ?? element.segment_id).join(';');
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 describe('a file', () => {
   const LISTS = ['events', 'sessions', 'devices', 'locations', 'devices of a segment'];
   it.for(LISTS)('of %s has what the JSON result has, whole', async (list) => {
-    const path = list === 'devices of a segment' ? `segments/${segments[0]!.identifier}/devices` : `apps/${app.identifier}/${list}`;
+    const path =
+      list === 'devices of a segment'
+        ? `segments/${segments[0]!.identifier}/devices`
+        : `apps/${app.identifier}/${list}`;
     const { items } = (await get(`${path}?per_page=10000`)).body.result as { items: Record<string, unknown>[] };
     const rows = parse(await fileAt(`${path}_export.csv`), { columns: true }) as Record<string, string>[];
     expect(Object.keys(rows[0]!)).toEqual(Object.keys(items[0]!));
-    const shown = (row: Record<string, unknown>) => Object.fromEntries(Object.entries(row)
-      // What Postgres writes has a space after each colon; digits are compared by the text below.
-      .filter(([key]) => key !== 'detail').map(([key, value]) => [key, asText(value)]));
+    const shown = (row: Record<string, unknown>) =>
+      Object.fromEntries(
+        Object.entries(row)
+          // What Postgres writes has a space after each colon; digits are compared by the text below.
+          .filter(([key]) => key !== 'detail')
+          .map(([key, value]) => [key, asText(value)]),
+      );
     expect(rows.map(shown)).toEqual(items.map(shown));
   });
 
-  it('of devices has the ids of their segments, and those of a segment\'s people alone', async () => {
+  it("of devices has the ids of their segments, and those of a segment's people alone", async () => {
     const [both, first] = segments.map(({ identifier }) => identifier);
     const shown = async (query: string) =>
       (await csvOf(`devices_export.csv?${query}`)).map(({ current_user_id: user, segments: ids }) => [user, ids]);
-    const all = [['=user-1', `${both};${first}`], ['=user-3', both]];
+    const all = [
+      ['=user-1', `${both};${first}`],
+      ['=user-3', both],
+    ];
     expect(await shown('fields=current_user_id,segments:name')).toEqual([all[0], ['=user-2', ''], all[1]]);
     expect(await shown(`segment_ids=${both}`)).toEqual(all);
-    expect([await csvOf('devices_export.csv?updated_since=2100-01-01'), await csvOf('events_export.csv?since_date=2100-01-01')])
-      .toEqual([[], []]);
-    const events = await csvOf(`events_export.csv?segment_ids=${first}&fields=user_id&group=true&until_date=2026-11-06`);
+    expect([
+      await csvOf('devices_export.csv?updated_since=2100-01-01'),
+      await csvOf('events_export.csv?since_date=2100-01-01'),
+    ]).toEqual([[], []]);
+    const events = await csvOf(
+      `events_export.csv?segment_ids=${first}&fields=user_id&group=true&until_date=2026-11-06`,
+    );
     expect(events).toEqual([{ user_id: '=user-1', count: '1' }]);
   });
 
   it('keeps all digits of a detail, and a text as it is', async () => {
     const rows = await csvOf('events_export.csv?names=Tapped&fields=detail,name');
     expect(rows).toHaveLength(2_500);
-    expect(rows.slice(0, 3).map(({ detail }) => detail))
-      .toEqual(['plain, text', '', '{"note": "a\\nb", "price": 12345678901234567890.10}']);
+    expect(rows.slice(0, 3).map(({ detail }) => detail)).toEqual([
+      'plain, text',
+      '',
+      '{"note": "a\\nb", "price": 12345678901234567890.10}',
+    ]);
   });
 
   it('of profiles has semicolons between its columns', async () => {
-    const { store: { db, secrets } } = stack;
-    const { entity, sor, attributes: { plan } } = world;
-    const value = { kind: 'value', line: 1, valueType: 'String', customerType: 'user_id', customerId: '=user-1', value: 'a;b' } as const;
-    await write(db, (tx) => mergeAttributeValues(
-      tx, secrets, entity.id, sor.id, prepareChanges([{ ...value, attributeId: plan!.id }])));
+    const {
+      store: { db, secrets },
+    } = stack;
+    const {
+      entity,
+      sor,
+      attributes: { plan },
+    } = world;
+    const value = {
+      kind: 'value',
+      line: 1,
+      valueType: 'String',
+      customerType: 'user_id',
+      customerId: '=user-1',
+      value: 'a;b',
+    } as const;
+    await write(db, (tx) =>
+      mergeAttributeValues(tx, secrets, entity.id, sor.id, prepareChanges([{ ...value, attributeId: plan!.id }])),
+    );
     expect(String(await fileAt('customer_profiles/export.csv'))).toBe(
-      'system_of_record_identifier;customer_attribute_identifier;customer_attribute_key;customer_attribute_value;customer_id_type;'
-        + `customer_id\r\n${sor.identifier};${plan!.identifier};plan;"a;b";user_id;=user-1\r\n`);
+      'system_of_record_identifier;customer_attribute_identifier;customer_attribute_key;customer_attribute_value;customer_id_type;' +
+        `customer_id\r\n${sor.identifier};${plan!.identifier};plan;"a;b";user_id;=user-1\r\n`,
+    );
   });
 
   it('counts combinations where they are asked for', async () => {
     const rows = await csvOf('events_export.csv?group=true&fields=name&until_date=2026-11-06');
-    expect(rows).toEqual([{ name: 'Application Crashed', count: '3' }, { name: 'Tapped', count: '2500' }]);
+    expect(rows).toEqual([
+      { name: 'Application Crashed', count: '3' },
+      { name: 'Tapped', count: '2500' },
+    ]);
   });
 
   it('keeps the digits of a detail in a workbook of groups', async () => {
     const book = read(await fileOf('events_export.xlsx?group=true&fields=detail&names=Tapped&until_date=2026-11-06'));
     const rows = utils.sheet_to_json<{ detail?: string; count: number }>(book.Sheets[book.SheetNames[0]!]!);
-    expect(rows.map(({ detail, count }) => [detail, count])).toEqual(expect.arrayContaining([
-      ['{"note": "a\\nb", "price": 12345678901234567890.10}', 833], ['plain, text', 834], [undefined, 833]]));
+    expect(rows.map(({ detail, count }) => [detail, count])).toEqual(
+      expect.arrayContaining([
+        ['{"note": "a\\nb", "price": 12345678901234567890.10}', 833],
+        ['plain, text', 834],
+        [undefined, 833],
+      ]),
+    );
   });
 
   it('is an XLS workbook by default, in which no text is a formula', async () => {
     const [compoundFile, zip] = ['d0cf11e0', '504b0304'];
-    for (const [path, begins] of [['devices_export', compoundFile], ['devices_export.xls', compoundFile], ['devices_export.xlsx', zip]]) {
+    for (const [path, begins] of [
+      ['devices_export', compoundFile],
+      ['devices_export.xls', compoundFile],
+      ['devices_export.xlsx', zip],
+    ]) {
       const file = await fileOf(`${path}?fields=current_user_id,number_of_sessions`);
       expect(file.toString('hex', 0, 4)).toBe(begins);
       const book = read(file);
@@ -151,15 +206,24 @@ describe('a file', () => {
     }
     await stack.store.db.query(`UPDATE file_jobs SET first_ended_at = now() - interval '7 days'
       WHERE kind = 'locations' AND state = 'finished'`);
-    expect(await get(link)).toMatchObject({ status: 400, body: { error_message: expect.stringContaining('kept for 7 days') as string } });
-    await waitFor('the sweep', async () =>
-      (await stack.store.db.query(`SELECT FROM file_jobs WHERE first_ended_at < now() - interval '6 days'`)).rowCount === 0);
+    expect(await get(link)).toMatchObject({
+      status: 400,
+      body: { error_message: expect.stringContaining('kept for 7 days') as string },
+    });
+    await waitFor(
+      'the sweep',
+      async () =>
+        (await stack.store.db.query(`SELECT FROM file_jobs WHERE first_ended_at < now() - interval '6 days'`))
+          .rowCount === 0,
+    );
   });
 
   it('says why it failed, and where else it may be had', async () => {
     await stack.store.db.query(
       `INSERT INTO events (entity_id, app_id, happened_at, user_id, log_type, name, detail)
-       VALUES ($1, $2, '2026-11-06', 'u', 2, 'Long', to_jsonb(repeat('x', 40000)))`, [world.entity.id, app.id]);
+       VALUES ($1, $2, '2026-11-06', 'u', 2, 'Long', to_jsonb(repeat('x', 40000)))`,
+      [world.entity.id, app.id],
+    );
     const link = await callbackOf(`apps/${app.identifier}/events_export?names=Long`);
     const answer = await waitFor('the failure', async () => {
       const reply = await get(link);
@@ -179,11 +243,21 @@ describe('a file', () => {
 
   it('refuses what the list refuses, and an unknown format', async () => {
     const answer = (file: string) => get(`apps/${app.identifier}/${file}`);
-    expect(await answer('events_export.csv?since_date=soon')).toMatchObject({ body: { error_message: 'Wrong date format' } });
+    expect(await answer('events_export.csv?since_date=soon')).toMatchObject({
+      body: { error_message: 'Wrong date format' },
+    });
     expect(await answer('events_export.csv?fields=nam')).toMatchObject({ status: 400 });
-    expect(await answer('events_export.pdf')).toMatchObject({ status: 400, body: { messages: [{ element: 'format' }] } });
-    expect(await get('apps/app_other/devices_export.csv')).toMatchObject({ status: 404, body: { error_message: 'Couldn\'t find App' } });
-    expect(await get('segments/seg_none/devices_export')).toMatchObject({ status: 404, body: { error_message: 'Couldn\'t find Segment' } });
+    expect(await answer('events_export.pdf')).toMatchObject({
+      status: 400,
+      body: { messages: [{ element: 'format' }] },
+    });
+    expect(await get('apps/app_other/devices_export.csv')).toMatchObject({
+      status: 404,
+      body: { error_message: "Couldn't find App" },
+    });
+    expect(await get('segments/seg_none/devices_export')).toMatchObject({
+      status: 404,
+      body: { error_message: "Couldn't find Segment" },
+    });
   });
 });
-

@@ -48,25 +48,35 @@ async function begin(stack: Stack): Promise<GdprRequest> {
     store.db,
     `INSERT INTO events (entity_id, app_id, happened_at, user_id, log_type, name)
      SELECT $1, $2, timestamptz '2026-11-02T00:00:00Z' + n * interval '1 second', person, 2, 'Event ' || n
-     FROM unnest($3::text[]) AS person, generate_series(1, ${EVENTS}) n`, [world.entity.id, appId, PEOPLE]);
+     FROM unnest($3::text[]) AS person, generate_series(1, ${EVENTS}) n`,
+    [world.entity.id, appId, PEOPLE],
+  );
   return askFor(stack, 'access', world, [...PEOPLE, personId(685)]);
 }
 
-/** What people get, and that no file lies there which no row names. Archives of other runs over the same files are none of it. */
+/**
+ * What people get, and that no file lies there which no row names. Archives of other runs over the same files are none
+ * of it.
+ */
 async function outcome(stack: Stack, { entityId, id, identifier }: GdprRequest): Promise<object> {
   const { db, files } = stack.store;
   const people = await listGdprPeople(db, entityId, id);
-  const shown = await Promise.all(people.map(async (person) => {
-    const data = person.archive && dataOf(await readArchive(stack, person)).data;
-    return { state: person.state, message: person.message, events: data?.events!.map(({ name }) => name) };
-  }));
+  const shown = await Promise.all(
+    people.map(async (person) => {
+      const data = person.archive && dataOf(await readArchive(stack, person)).data;
+      return { state: person.state, message: person.message, events: data?.events!.map(({ name }) => name) };
+    }),
+  );
   const stored = await Array.fromAsync(files.list(`access/${identifier}/`), ({ key }) => key);
   const named = people.flatMap(({ archive }) => archive?.key ?? []);
   const receipts = await listReceipts(db, entityId, identifier);
   return {
-    shown, unnamed: stored.filter((key) => !named.includes(key)), missing: named.filter((key) => !stored.includes(key)),
+    shown,
+    unnamed: stored.filter((key) => !named.includes(key)),
+    missing: named.filter((key) => !stored.includes(key)),
     receipts: receipts.map((receipt) => ({
-      people: receipt.subjects.map(({ identifiers }) => identifiers), places: receipt.places,
+      people: receipt.subjects.map(({ identifiers }) => identifiers),
+      places: receipt.places,
       archives: receipt.type === 'access' && receipt.archives.length,
     })),
   };

@@ -31,7 +31,7 @@ let worker: TestWorker;
 let world: World;
 let appId: number;
 let people = 600;
-const newPerson = () => personId(people += 1);
+const newPerson = () => personId((people += 1));
 
 beforeAll(async () => {
   mails = await smtpServer();
@@ -49,12 +49,22 @@ async function used(userId: string | null, deviceId: string | null): Promise<voi
 }
 
 async function valued(customerId: string, score: string, name = 'gold'): Promise<void> {
-  const { store: { db, secrets } } = stack;
+  const {
+    store: { db, secrets },
+  } = stack;
   const key = { customerType: 'user_id', customerId } as const;
-  await write(db, (tx) => mergeAttributeValues(tx, secrets, world.entity.id, world.sor.id, prepareChanges([
-    { kind: 'value', line: 1, ...key, attributeId: world.attributes.plan!.id, valueType: 'String', value: name },
-    { kind: 'value', line: 2, ...key, attributeId: world.attributes.score!.id, valueType: 'Number', value: score },
-  ])));
+  await write(db, (tx) =>
+    mergeAttributeValues(
+      tx,
+      secrets,
+      world.entity.id,
+      world.sor.id,
+      prepareChanges([
+        { kind: 'value', line: 1, ...key, attributeId: world.attributes.plan!.id, valueType: 'String', value: name },
+        { kind: 'value', line: 2, ...key, attributeId: world.attributes.score!.id, valueType: 'Number', value: score },
+      ]),
+    ),
+  );
 }
 
 it('each person gets an archive of their own, with all that is known of them and of nobody else', async () => {
@@ -72,9 +82,16 @@ it('each person gets an archive of their own, with all that is known of them and
   const entries = await readArchive(stack, anas!);
   const { data, counts, known_by: known, ...head } = dataOf(entries);
   expect(head).toMatchObject({ version: 1, request: request.identifier, person: 1, company: world.entity.name });
-  expect(known).toEqual([{ kind: 'user_id', id: ana }, { kind: 'device_id', id: 'd-ana' }]);
+  expect(known).toEqual([
+    { kind: 'user_id', id: ana },
+    { kind: 'device_id', id: 'd-ana' },
+  ]);
   expect(counts).toEqual(Object.fromEntries(Object.entries(data).map(([place, rows]) => [place, rows.length])));
-  expect(data.events!.map((row) => [row.device_id, row.user_id])).toEqual([['d-ana', ana], ['d-ana', null], ['d-both', ana]]);
+  expect(data.events!.map((row) => [row.device_id, row.user_id])).toEqual([
+    ['d-ana', ana],
+    ['d-ana', null],
+    ['d-both', ana],
+  ]);
   expect(data.events![0]).toMatchObject({ app_name: 'App', happened_at: '2026-11-05T10:00:00.000Z' });
   // Ben used it last; what nobody did by name on it may be either's.
   expect(data.devices!.map((row) => [row.device_id, row.last_user_id])).toEqual([['d-ana', ana]]);
@@ -85,11 +102,18 @@ it('each person gets an archive of their own, with all that is known of them and
   expect(page).toMatch(/<html lang="en">[^]*What you did[^]*What happened in apps[^]*5 November 2026, 10:00/);
   expect(page).not.toMatch(/<script|<b>|https?:\/\//);
   // The tables have what the JSON has.
-  const tables = Object.entries(counts).filter(([, rows]) => rows > 0).map(([place]) => `csv/${place.replace('/', '')}.csv`);
-  expect(new Set(Object.keys(entries).filter((name) => name.startsWith('csv/')))).toEqual(new Set([...tables, 'csv/fields.csv']));
-  expect(csvOf(entries, 'events').map(({ happened_at: at, detail }) => [at, detail === '' ? null : JSON.parse(detail!)]))
-    .toEqual(data.events!.map(({ happened_at: at, detail }) => [at, detail]));
-  const values = csvOf(entries, 'attribute_values').map(({ string_value: text, number_value: number }) => text || number);
+  const tables = Object.entries(counts)
+    .filter(([, rows]) => rows > 0)
+    .map(([place]) => `csv/${place.replace('/', '')}.csv`);
+  expect(new Set(Object.keys(entries).filter((name) => name.startsWith('csv/')))).toEqual(
+    new Set([...tables, 'csv/fields.csv']),
+  );
+  expect(
+    csvOf(entries, 'events').map(({ happened_at: at, detail }) => [at, detail === '' ? null : JSON.parse(detail!)]),
+  ).toEqual(data.events!.map(({ happened_at: at, detail }) => [at, detail]));
+  const values = csvOf(entries, 'attribute_values').map(
+    ({ string_value: text, number_value: number }) => text || number,
+  );
   expect(new Set(values)).toEqual(new Set(['12345678901234567890.10', `<b>"gold" & co</b>`]));
   expect(csvOf(entries, 'fields')).toContainEqual({ file: 'events.csv', column: 'happened_at', meaning: 'When' });
   expect(dataOf(await readArchive(stack, bens!)).data.events!.map((row) => row.user_id)).toEqual([ben]);
@@ -97,7 +121,10 @@ it('each person gets an archive of their own, with all that is known of them and
   const [receipt] = await listReceipts(stack.store.db, world.entity.id, request.identifier);
   expect(receipt).toMatchObject({
     type: 'access',
-    archives: [anas, bens].map((person) => ({ bytes: person!.archive!.bytes, sha256: person!.archive!.sha256.toString('hex') })),
+    archives: [anas, bens].map((person) => ({
+      bytes: person!.archive!.bytes,
+      sha256: person!.archive!.sha256.toString('hex'),
+    })),
   });
   expect(receipt!.subjects.map(({ identifiers }) => identifiers.user_id)).toEqual([1, 1, 1]);
   expect(receipt!.places).toContainEqual({ place: 'events', shown: 4 });
@@ -105,14 +132,17 @@ it('each person gets an archive of their own, with all that is known of them and
   expect(rows).toEqual([]);
 });
 
-it('whoever asked is told by mail where each archive is, and nobody\'s id is in it', async () => {
+it("whoever asked is told by mail where each archive is, and nobody's id is in it", async () => {
   const ana = newPerson();
   await used(ana, null);
   const request = await askFor(stack, 'access', world, [ana, newPerson()], { skipEmail: false });
   await accessEnded(stack, request);
   const found = () => mails.received.find(({ mail }) => mail.headers.subject!.includes(request.identifier));
   await waitFor('the mail', async () => found() !== undefined);
-  const { to, mail: { text } } = found()!;
+  const {
+    to,
+    mail: { text },
+  } = found()!;
   expect(to).toEqual([world.user.email]);
   expect(text).toContain(`2. ${NOTHING}`);
   expect(text).not.toContain(ana);
@@ -125,8 +155,11 @@ it('a mail says that a deletion is done; a request that skips the mail sends non
   const [ana, ben, cleo] = [newPerson(), newPerson(), newPerson()];
   const told = await askFor(stack, 'delete', world, [ana], { skipEmail: false });
   const quiet = [await askFor(stack, 'access', world, [ben]), await askFor(stack, 'delete', world, [cleo])];
-  await Promise.all(quiet.map(({ type, identifier }) => stack.temporal.workflow.getHandle(jobWorkflowId(type, identifier)).result()));
-  const mailsOf = (identifier: string) => mails.received.filter(({ mail }) => mail.headers.subject!.includes(identifier));
+  await Promise.all(
+    quiet.map(({ type, identifier }) => stack.temporal.workflow.getHandle(jobWorkflowId(type, identifier)).result()),
+  );
+  const mailsOf = (identifier: string) =>
+    mails.received.filter(({ mail }) => mail.headers.subject!.includes(identifier));
   const { to, mail } = await waitFor('the mail', async () => mailsOf(told.identifier)[0] ?? null);
   expect([to, mail.headers.subject]).toEqual([[world.user.email], `Deletion request ${told.identifier}: treated`]);
   expect(mail.text).not.toContain(ana);
@@ -134,11 +167,19 @@ it('a mail says that a deletion is done; a request that skips the mail sends non
 });
 
 it('somebody on hold, or whose data is restricted, can see it', async () => {
-  const { store: { db } } = stack;
+  const {
+    store: { db },
+  } = stack;
   const ana = newPerson();
   await used(ana, null);
   for (const kind of ['hold', 'restriction'] as const) {
-    const hold = { customerType: 'user_id', customerId: ana, kind, reason: 'a suit', createdBy: world.user.id } as const;
+    const hold = {
+      customerType: 'user_id',
+      customerId: ana,
+      kind,
+      reason: 'a suit',
+      createdBy: world.user.id,
+    } as const;
     await write(db, (tx) => insertHold(tx, world.entity.id, hold));
   }
   const [anas] = await accessEnded(stack, await askFor(stack, 'access', world, [ana]));
@@ -154,7 +195,9 @@ it('many events of one person are one archive, within bounded memory', async () 
     stack.store.db,
     `INSERT INTO events (entity_id, app_id, happened_at, user_id, device_id, log_type, name, detail)
      SELECT $1, $2, timestamptz '2026-11-02T00:00:00Z' + n * interval '1 second', $3, 'd-many', 2, 'Event ' || n % 100,
-       jsonb_build_object('price', n, 'text', md5(n::text)) FROM generate_series(1, ${MANY}) n`, [world.entity.id, appId, ana]);
+       jsonb_build_object('price', n, 'text', md5(n::text)) FROM generate_series(1, ${MANY}) n`,
+    [world.entity.id, appId, ana],
+  );
   const [anas] = await accessEnded(stack, await askFor(stack, 'access', world, [ana]));
   expect(peakMib(worker.pid) - before).toBeLessThan(150);
   const { 'data.json': json, 'index.html': page, 'csv/events.csv': table } = await readArchive(stack, anas!);
@@ -176,7 +219,9 @@ async function countEvents(json: Buffer): Promise<number> {
 }
 
 it('the workflow of a request ends when it is mailed; the sweep discards it with its archives when its week is over', async () => {
-  const { store: { db, files } } = stack;
+  const {
+    store: { db, files },
+  } = stack;
   const ana = newPerson();
   await used(ana, null);
   const request = await askFor(stack, 'access', world, [ana]);
@@ -184,25 +229,31 @@ it('the workflow of a request ends when it is mailed; the sweep discards it with
   await stack.temporal.workflow.getHandle(jobWorkflowId('access', request.identifier)).result();
   expect(await files.size(anas!.archive!.key)).not.toBeNull();
   await db.query(`UPDATE gdpr_requests SET expires_at = now() - interval '1 second' WHERE id = $1`, [request.id]);
-  await waitFor('the request to go', async () => await findGdprRequestById(db, world.entity.id, request.id) === null);
+  await waitFor('the request to go', async () => (await findGdprRequestById(db, world.entity.id, request.id)) === null);
   // Its row goes first: the file is deleted after that commit.
-  await waitFor('the archive to go', async () => await files.size(anas!.archive!.key) === null);
+  await waitFor('the archive to go', async () => (await files.size(anas!.archive!.key)) === null);
   expect(await listReceipts(db, world.entity.id, request.identifier)).toHaveLength(1);
 });
 
 it('of somebody who is erased meanwhile no archive stays', async () => {
-  const { store: { db, files } } = stack;
+  const {
+    store: { db, files },
+  } = stack;
   const [ana, ben] = [newPerson(), newPerson()];
   await used(ben, null);
   await insertMany(
     stack.store.db,
     `INSERT INTO events (entity_id, app_id, happened_at, user_id, log_type, name)
      SELECT $1, $2, timestamptz '2026-11-02T00:00:00Z' + n * interval '1 second', $3, 2, 'Event' FROM generate_series(1, 100000) n`,
-    [world.entity.id, appId, ana]);
+    [world.entity.id, appId, ana],
+  );
   const request = await askFor(stack, 'access', world, [ana, ben]);
   const building = async () => (await listGdprPeople(db, world.entity.id, request.id))[0]?.state === 'building';
   await waitFor('the archive to be begun', building);
-  await db.query('DELETE FROM gdpr_request_people WHERE entity_id = $1 AND request_id = $2 AND ordinal = 1', [world.entity.id, request.id]);
+  await db.query('DELETE FROM gdpr_request_people WHERE entity_id = $1 AND request_id = $2 AND ordinal = 1', [
+    world.entity.id,
+    request.id,
+  ]);
   const [bens] = await accessEnded(stack, request);
   expect(bens!.ordinal).toBe(2);
   const kept = await Array.fromAsync(files.list(`access/${request.identifier}/`), ({ key }) => key);
@@ -210,18 +261,38 @@ it('of somebody who is erased meanwhile no archive stays', async () => {
 });
 
 it('requests of made-up devices begin behind those of others, one after the other', async () => {
-  const { store: { db }, temporal } = stack;
+  const {
+    store: { db },
+    temporal,
+  } = stack;
   const entityId = world.entity.id;
-  const madeUp = await Promise.all(Array.from({ length: 6 }, (_, device) => insertGdprRequest(db, entityId, {
-    type: 'access', source: 'sdk', appId, requester: { kind: 'device', id: null }, skipEmail: false, emails: [], state: 'accepted',
-    people: [{ userId: null, deviceId: `made up ${device}` }],
-  })));
-  await Promise.all(madeUp.map(({ id: runId, identifier }) => startJob(temporal, 'access', { entityId, runId, identifier })));
+  const madeUp = await Promise.all(
+    Array.from({ length: 6 }, (_, device) =>
+      insertGdprRequest(db, entityId, {
+        type: 'access',
+        source: 'sdk',
+        appId,
+        requester: { kind: 'device', id: null },
+        skipEmail: false,
+        emails: [],
+        state: 'accepted',
+        people: [{ userId: null, deviceId: `made up ${device}` }],
+      }),
+    ),
+  );
+  await Promise.all(
+    madeUp.map(({ id: runId, identifier }) => startJob(temporal, 'access', { entityId, runId, identifier })),
+  );
   const own = await askFor(stack, 'access', world, [newPerson()]);
   await accessEnded(stack, own);
-  const startedAndTreated = async (isUnvouched: boolean) => (await db.query<{ state: string; from: Date; until: Date }>(
-    `SELECT state, started_at AS from, treated_at AS until FROM gdpr_requests WHERE entity_id = $1 AND is_unvouched = $2
-     ORDER BY started_at`, [entityId, isUnvouched])).rows;
+  const startedAndTreated = async (isUnvouched: boolean) =>
+    (
+      await db.query<{ state: string; from: Date; until: Date }>(
+        `SELECT state, started_at AS from, treated_at AS until FROM gdpr_requests WHERE entity_id = $1 AND is_unvouched = $2
+     ORDER BY started_at`,
+        [entityId, isUnvouched],
+      )
+    ).rows;
   await waitFor('all to be treated', async () => {
     const devices = await startedAndTreated(true);
     expect(devices.filter(({ state }) => state === 'running').length).toBeLessThanOrEqual(1);

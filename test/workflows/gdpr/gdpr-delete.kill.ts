@@ -22,8 +22,12 @@ const OTHERS = Array.from({ length: 20 }, (_, number) => personId(600_000 + numb
 
 /** The tables in which the entity has rows: only these have a step. */
 const TABLES = ['attribute_values', 'events', 'devices', 'device_users', 'gdpr_identifiers', 'gdpr_request_people'];
-/** All places with a step: between any two of them nothing may be lost. The seed draws those that join the boundaries. */
-const PLACES = personalData.filter(({ erase }) => erase !== null).map(({ name }) => name)
+/**
+ * All places with a step: between any two of them nothing may be lost. The seed draws those that join the boundaries.
+ */
+const PLACES = personalData
+  .filter(({ erase }) => erase !== null)
+  .map(({ name }) => name)
   .filter((name) => name.endsWith('/') || TABLES.includes(name));
 const SHARE_OF_PLACES = 0.25;
 /** Of one export, which was asked for twice. */
@@ -37,7 +41,9 @@ async function insertSheet({ db, files, secrets }: Stack['store'], { entity, use
   await files.put(key, asBytes('x'));
   await db.query(
     `UPDATE file_jobs SET state = 'finished', ended_at = now(), first_ended_at = now(), begun_at = now(), file_key = $2, file_bytes = 1
-     WHERE identifier = $1`, [identifier, key]);
+     WHERE identifier = $1`,
+    [identifier, key],
+  );
 }
 
 /** Several people who are in several places. */
@@ -82,12 +88,20 @@ export const gdprDeleteUnderKill: FlowUnderKill<{ world: TrackedWorld; request: 
     const receipts = await listReceipts(store.db, request.entityId, request.identifier);
     const of = (ids: string[]) => leftOf(store, world.entity.id, ids);
     return {
-      state: found.state, round: found.round, erased: found.erased, survivors: found.survivors, fault: found.fault,
+      state: found.state,
+      round: found.round,
+      erased: found.erased,
+      survivors: found.survivors,
+      fault: found.fault,
       faults: found.locationFaults,
-      people: people.map(({ state, round }) => `${state} ${round}`), left: await of(IDS), others: await of(OTHERS),
+      people: people.map(({ state, round }) => `${state} ${round}`),
+      left: await of(IDS),
+      others: await of(OTHERS),
       identifiers: (await store.db.query('SELECT FROM gdpr_identifiers WHERE request_id = $1', [request.id])).rowCount,
       receipts: receipts.map((receipt) => ({
-        round: receipt.round, subjects: receipt.subjects.length, places: 'copies' in receipt ? receipt.places : null,
+        round: receipt.round,
+        subjects: receipt.subjects.length,
+        places: 'copies' in receipt ? receipt.places : null,
       })),
     };
   },

@@ -42,10 +42,12 @@ async function erasedOf({ store }: Stack, { entityId, identifier }: GdprRequest)
   const [receipt] = receipts;
   if (receipt?.type !== 'erasure') throw new Error('no receipt of an erasure');
   expect(receipt.places.filter(({ survivors }) => survivors > 0)).toEqual([]);
-  return Object.fromEntries(receipt.places.filter(({ erased }) => erased > 0).map(({ place, erased }) => [place, erased]));
+  return Object.fromEntries(
+    receipt.places.filter(({ erased }) => erased > 0).map(({ place, erased }) => [place, erased]),
+  );
 }
 
-describe('while Millrace\'s own S3 is away', () => {
+describe("while Millrace's own S3 is away", () => {
   let stack: Stack;
   let s3: BrokenS3;
   let world: TrackedWorld;
@@ -55,25 +57,43 @@ describe('while Millrace\'s own S3 is away', () => {
   beforeAll(async () => {
     const store = await testStore({ filesOnS3: true });
     s3 = await brokenS3(store.s3!.endpoint);
-    stack = await openStack({ ...store, s3: { ...store.s3!, endpoint: s3.endpoint } }, { impatient: true, sweepSeconds: 5 });
-    ({ world, ids: [other = '', ...ids] } = await ground(stack, 3));
+    stack = await openStack(
+      { ...store, s3: { ...store.s3!, endpoint: s3.endpoint } },
+      { impatient: true, sweepSeconds: 5 },
+    );
+    ({
+      world,
+      ids: [other = '', ...ids],
+    } = await ground(stack, 3));
     stack.startWorker();
   });
 
-  const refuse = (what: RegExp) => s3.breakBy(({ method, url }) => what.test(`${method} ${decodeURIComponent(url!)}`) ? 'no answer' : null);
+  const refuse = (what: RegExp) =>
+    s3.breakBy(({ method, url }) => (what.test(`${method} ${decodeURIComponent(url!)}`) ? 'no answer' : null));
   const heal = () => s3.breakBy(() => null);
   /** A location is named, with why, and since when. */
   async function faultyAt(request: GdprRequest, location: string): Promise<void> {
-    const { locationFaults, state } = await requestWhen(stack.store, request, `with a fault at ${location}`, (found) =>
-      location in found.locationFaults);
-    expect([locationFaults, state]).toEqual([{ [location]: {
-      since: expect.stringMatching(/^20\d\d-/) as string,
-      reason: expect.stringMatching(/^\w+\/ could not be erased \(\w+\); it is tried again$/) as string,
-    } }, 'running']);
+    const { locationFaults, state } = await requestWhen(
+      stack.store,
+      request,
+      `with a fault at ${location}`,
+      (found) => location in found.locationFaults,
+    );
+    expect([locationFaults, state]).toEqual([
+      {
+        [location]: {
+          since: expect.stringMatching(/^20\d\d-/) as string,
+          reason: expect.stringMatching(/^\w+\/ could not be erased \(\w+\); it is tried again$/) as string,
+        },
+      },
+      'running',
+    ]);
   }
   /** The status says so, and of nobody. */
   async function faulty(request: GdprRequest, says: RegExp): Promise<void> {
-    const { fault, state } = await requestWhen(stack.store, request, `with ${says}`, (found) => says.test(found.fault ?? ''));
+    const { fault, state } = await requestWhen(stack.store, request, `with ${says}`, (found) =>
+      says.test(found.fault ?? ''),
+    );
     expect(fault).not.toContain(PERSON_MARK);
     expect(state).toBe('running');
   }
@@ -81,11 +101,17 @@ describe('while Millrace\'s own S3 is away', () => {
   it('a request for access is started all the same, says what keeps it, and is treated once S3 answers', async () => {
     refuse(/imports\/|PUT .*access\//);
     const request = await requestByApi(stack.store.db, 'access', world, [other]);
-    await stack.store.db.query(`UPDATE gdpr_requests SET received_at = now() - interval '1 minute' WHERE id = $1`, [request.id]);
+    await stack.store.db.query(`UPDATE gdpr_requests SET received_at = now() - interval '1 minute' WHERE id = $1`, [
+      request.id,
+    ]);
     await faulty(request, /^an archive could not be written \(\w+\); it is tried again$/);
     heal();
     const [person] = await accessEnded(stack, request);
-    expect(dataOf(await readArchive(stack, person!)).counts).toMatchObject({ attribute_values: 1, devices: 1, events: 3 });
+    expect(dataOf(await readArchive(stack, person!)).counts).toMatchObject({
+      attribute_values: 1,
+      devices: 1,
+      events: 3,
+    });
     expect(await listFiles(stack.store, `access/${request.identifier}/`)).toEqual([person!.archive!.key]);
     expect((await findGdprRequestById(stack.store.db, world.entity.id, request.id))!.fault).toBeNull();
   });
@@ -106,18 +132,35 @@ describe('while Millrace\'s own S3 is away', () => {
     refuse(/(GET|DELETE) .*imports\//);
     await faultyAt(request, 'imports/');
     // The other locations are erased meanwhile.
-    await requestWhen(store, request, 'erased elsewhere', ({ erased }) => erased['access/'] === 1 && erased['gdpr_request_people'] === 1);
-    expect((await findGdprRequestById(store.db, world.entity.id, request.id))!.erased).toMatchObject({ attribute_values: 2, events: 6 });
+    await requestWhen(
+      store,
+      request,
+      'erased elsewhere',
+      ({ erased }) => erased['access/'] === 1 && erased['gdpr_request_people'] === 1,
+    );
+    expect((await findGdprRequestById(store.db, world.entity.id, request.id))!.erased).toMatchObject({
+      attribute_values: 2,
+      events: 6,
+    });
     expect(await listReceipts(store.db, world.entity.id, request.identifier)).toEqual([]);
     heal();
     const treated = await requestTreated(store, request);
     expect([treated.fault, treated.locationFaults]).toEqual([null, {}]);
     expect(await left(stack, request, ids)).toEqual({});
     expect(await erasedOf(stack, request)).toMatchObject({
-      attribute_values: 2, devices: 2, device_users: 2, events: 6, 'imports/': 1, 'access/': 1, gdpr_request_people: 1,
+      attribute_values: 2,
+      devices: 2,
+      device_users: 2,
+      events: 6,
+      'imports/': 1,
+      'access/': 1,
+      gdpr_request_people: 1,
     });
     expect(await listFiles(store, 'tombstones/')).toHaveLength(1);
-    expect([await listFiles(store, 'imports/'), await listFiles(store, `access/${access.identifier}/`)]).toEqual([[], []]);
+    expect([await listFiles(store, 'imports/'), await listFiles(store, `access/${access.identifier}/`)]).toEqual([
+      [],
+      [],
+    ]);
   });
 });
 
@@ -132,35 +175,53 @@ describe('with a mail server that comes and goes', () => {
   });
 
   type MailRow = { mail_state: string; mail_tries: number };
-  const mailOf = async ({ id }: GdprRequest, kind: string) => (await stack.store.db.query<MailRow>(
-    'SELECT mail_state, mail_tries FROM gdpr_mails WHERE request_id = $1 AND kind = $2', [id, kind])).rows[0];
-  const tried = (request: GdprRequest, kind: string) => waitFor(`an attempt to mail ${kind}`, async () => {
-    const mail = await mailOf(request, kind);
-    return mail?.mail_state === 'not_sent' && mail;
-  });
+  const mailOf = async ({ id }: GdprRequest, kind: string) =>
+    (
+      await stack.store.db.query<MailRow>(
+        'SELECT mail_state, mail_tries FROM gdpr_mails WHERE request_id = $1 AND kind = $2',
+        [id, kind],
+      )
+    ).rows[0];
+  const tried = (request: GdprRequest, kind: string) =>
+    waitFor(`an attempt to mail ${kind}`, async () => {
+      const mail = await mailOf(request, kind);
+      return mail?.mail_state === 'not_sent' && mail;
+    });
   const received = (request: GdprRequest, headline: string) =>
     smtp.received.filter(({ mail }) => mail.headers.subject === `Deletion request ${request.identifier}: ${headline}`);
-  const arrival = (request: GdprRequest, headline: string) => waitFor(`the mail "${headline}"`, async () => received(request, headline)[0]);
-  const triedAgo = (request: GdprRequest, interval: string, tries: number) => stack.store.db.query(
-    'UPDATE gdpr_mails SET tried_at = now() - $2::interval, mail_tries = $3 WHERE request_id = $1', [request.id, interval, tries]);
-  const fromDevice = ({ entity, app }: TrackedWorld, userId: string) => write(stack.store.db, (tx) => deletionByDevice(
-    tx, entity.id, { userId, deviceId: `device of ${userId}` }, { appId: app.id }));
+  const arrival = (request: GdprRequest, headline: string) =>
+    waitFor(`the mail "${headline}"`, async () => received(request, headline)[0]);
+  const triedAgo = (request: GdprRequest, interval: string, tries: number) =>
+    stack.store.db.query(
+      'UPDATE gdpr_mails SET tried_at = now() - $2::interval, mail_tries = $3 WHERE request_id = $1',
+      [request.id, interval, tries],
+    );
+  const fromDevice = ({ entity, app }: TrackedWorld, userId: string) =>
+    write(stack.store.db, (tx) =>
+      deletionByDevice(tx, entity.id, { userId, deviceId: `device of ${userId}` }, { appId: app.id }),
+    );
 
   it('a deletion from a device that waits is told of once, to those whom the app names, however long the server was away', async () => {
     const { world, ids } = await ground(stack, 2);
     const { user, app } = world;
-    await stack.store.db.query('UPDATE apps SET gdpr_emails = $2 WHERE id = $1', [app.id, [user.email, 'nobody@example.com']]);
+    await stack.store.db.query('UPDATE apps SET gdpr_emails = $2 WHERE id = $1', [
+      app.id,
+      [user.email, 'nobody@example.com'],
+    ]);
     smtp.behave({ greeting: 421 });
     const first = await fromDevice(world, ids[0]!);
     expect(await tried(first, 'waiting')).toMatchObject({ mail_tries: 1 });
     const second = await fromDevice(world, ids[1]!);
     await tried(second, 'waiting');
-    expect(await mailOf(first, 'waiting')).toMatchObject({ mail_tries: 1 });      // not with each sweep
+    expect(await mailOf(first, 'waiting')).toMatchObject({ mail_tries: 1 }); // not with each sweep
     smtp.behave({});
     await triedAgo(first, '2 minutes', 1);
     await triedAgo(second, '6 hours 1 minute', 50);
     for (const [n, request] of [first, second].entries()) {
-      const { to, mail: { text } } = await arrival(request, 'waits for approval');
+      const {
+        to,
+        mail: { text },
+      } = await arrival(request, 'waits for approval');
       expect(to).toEqual([user.email]);
       expect(text).toContain(`http://millrace.test/api/gdpr/requests/${request.identifier}`);
       expect(text).toContain(`millrace gdpr approve ${request.identifier}`);
@@ -171,18 +232,29 @@ describe('with a mail server that comes and goes', () => {
 
   it('of a request of 26 days whoever asked is told once, and /metrics counts it', async () => {
     const { world, ids } = await ground(stack, 1);
-    await write(stack.store.db, (tx) => insertHold(tx, world.entity.id, {
-      customerType: 'user_id', customerId: ids[0]!, kind: 'hold', reason: 'a lawsuit', createdBy: world.user.id,
-    }));
+    await write(stack.store.db, (tx) =>
+      insertHold(tx, world.entity.id, {
+        customerType: 'user_id',
+        customerId: ids[0]!,
+        kind: 'hold',
+        reason: 'a lawsuit',
+        createdBy: world.user.id,
+      }),
+    );
     smtp.behave({ greeting: 421 });
     const request = await askFor(stack, 'delete', world, ids, { skipEmail: false });
     await tried(request, 'held');
-    await stack.store.db.query(`UPDATE gdpr_requests SET received_at = now() - interval '26 days' WHERE id = $1`, [request.id]);
+    await stack.store.db.query(`UPDATE gdpr_requests SET received_at = now() - interval '26 days' WHERE id = $1`, [
+      request.id,
+    ]);
     await tried(request, 'near_deadline');
     smtp.behave({});
-    await triedAgo(request, '6 hours 1 minute', 7);       // more often than its workflow tries
+    await triedAgo(request, '6 hours 1 minute', 7); // more often than its workflow tries
     await arrival(request, 'a person is on hold');
-    const { to, mail: { text } } = await arrival(request, '3 days left');
+    const {
+      to,
+      mail: { text },
+    } = await arrival(request, '3 days left');
     expect(to).toEqual([world.user.email]);
     expect(text).toContain('It is not treated, and 3 days of its 30 are left.');
     expect(text).toContain(`http://millrace.test/api/gdpr/requests/${request.identifier}`);
@@ -210,20 +282,32 @@ it('who came back with a restored backup is refused at once, and erased again by
 
   const restored = await openStack(backup);
   const { url } = await startServer(restored);
-  expect(await takeIn(backup, world, [sampleCall(world, { userId: gone[0]!, deviceId: 'another' })])).toEqual(['erased']);
-  const restore = async () => (await (await fetch(`${url}/health/ready`)).text()).match(/people of a restored backup/g)?.length ?? 0;
+  expect(await takeIn(backup, world, [sampleCall(world, { userId: gone[0]!, deviceId: 'another' })])).toEqual([
+    'erased',
+  ]);
+  const restore = async () =>
+    (await (await fetch(`${url}/health/ready`)).text()).match(/people of a restored backup/g)?.length ?? 0;
   expect(await restore()).toBe(1);
   const withoutWorker = async () => {
-    const { parts } = await (await fetch(`${url}/health/ready?parts=all`)).json() as { parts: { name: string; ready: boolean }[] };
+    const { parts } = (await (await fetch(`${url}/health/ready?parts=all`)).json()) as {
+      parts: { name: string; ready: boolean }[];
+    };
     return parts.filter(({ ready }) => !ready).map(({ name }) => name);
   };
   expect(await withoutWorker()).toEqual(TASK_QUEUES.map((queue) => `worker of ${queue}`));
-  const { rows: [row] } = await backup.db.query<{ id: number }>(`SELECT id FROM gdpr_requests WHERE source = 'restore'`);
+  const {
+    rows: [row],
+  } = await backup.db.query<{ id: number }>(`SELECT id FROM gdpr_requests WHERE source = 'restore'`);
   restored.startWorker();
   const request = await requestTreated(backup, (await findGdprRequestById(backup.db, world.entity.id, row!.id))!);
   expect(await left(restored, request, gone)).toEqual({});
   expect(await left(restored, request, ids.slice(2))).toMatchObject({ attribute_values: 1, devices: 1, events: 3 });
-  expect(await erasedOf(restored, request)).toMatchObject({ attribute_values: 2, devices: 2, device_users: 2, events: 6 });
+  expect(await erasedOf(restored, request)).toMatchObject({
+    attribute_values: 2,
+    devices: 2,
+    device_users: 2,
+    events: 6,
+  });
   const [receipt] = await listReceipts(backup.db, world.entity.id, request.identifier);
   expect(receipt).toMatchObject({ source: 'restore', requested_by: { kind: 'system', id: null } });
   expect(await restore()).toBe(0);
@@ -245,12 +329,20 @@ it('of two workers one is killed in the middle of a deletion: the other ends it 
     await gate.query('SELECT pg_advisory_lock(77)');
     request = await askFor(stack, 'delete', world, ids);
     await requestWhen(stack.store, request, 'in the middle', ({ erased }) => (erased.devices ?? 0) > 0);
-    await waitFor('a worker at the gate', async () =>
-      (await db.query(`SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = 77 AND NOT granted`)).rowCount! > 0);
+    await waitFor(
+      'a worker at the gate',
+      async () =>
+        (await db.query(`SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = 77 AND NOT granted`)).rowCount! >
+        0,
+    );
     const handle = stack.temporal.workflow.getHandle(jobWorkflowId('delete', request.identifier));
     const busy = await waitFor('the worker that has the step', async () => {
-      const { raw: { pendingActivities } } = await handle.describe();
-      return workers.find(({ pid }) => pendingActivities?.some(({ lastWorkerIdentity }) => lastWorkerIdentity === `test-worker-${pid}`));
+      const {
+        raw: { pendingActivities },
+      } = await handle.describe();
+      return workers.find(({ pid }) =>
+        pendingActivities?.some(({ lastWorkerIdentity }) => lastWorkerIdentity === `test-worker-${pid}`),
+      );
     });
     await busy.kill();
   } finally {
@@ -258,5 +350,10 @@ it('of two workers one is killed in the middle of a deletion: the other ends it 
   }
   await requestTreated(stack.store, request);
   expect(await left(stack, request, ids)).toEqual({});
-  expect(await erasedOf(stack, request)).toMatchObject({ attribute_values: 300, devices: 300, device_users: 300, events: 900 });
+  expect(await erasedOf(stack, request)).toMatchObject({
+    attribute_values: 300,
+    devices: 300,
+    device_users: 300,
+    events: 900,
+  });
 });

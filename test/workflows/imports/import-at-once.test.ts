@@ -31,14 +31,16 @@ async function look(): Promise<Standing[]> {
   const { rows } = await stack.store.db.query<Standing>(
     `SELECT i.identifier, sum(l.rows_in)::bigint AS rows, i.ended_at AS "endedAt"
      FROM imports i JOIN import_lanes l ON l.entity_id = i.entity_id AND l.import_id = i.id
-     GROUP BY i.entity_id, i.id ORDER BY i.received_at`);
+     GROUP BY i.entity_id, i.id ORDER BY i.received_at`,
+  );
   return rows;
 }
 
 const ofLarge = (standing: Standing[]) => standing.filter(({ identifier }) => identifier !== small.id);
 
 // One worker process; nine files are there before it comes, so that none has a start. Three
-// of them go into each of three SoRs: slots are shared out by entity, so that only entities with as many files get on alike.
+// of them go into each of three SoRs: slots are shared out by entity, so that only entities with as many files get on
+// alike.
 beforeAll(async () => {
   const file = mixedFile(ROWS, PEOPLE);
   const worlds = await Promise.all(Array.from({ length: 3 }, () => makeWorld(stack.store)));
@@ -78,10 +80,17 @@ describe('ten imports at once, on one worker', () => {
   it('each ends with exact counts', async () => {
     for (const { world, id } of large) {
       expect(await importEnded(stack.store, world, id)).toMatchObject({
-        state: 'finished', rowsIn: ROWS, rowsOk: ROWS - IGNORED - FAILED, rowsIgnored: IGNORED, rowsFailed: FAILED,
+        state: 'finished',
+        rowsIn: ROWS,
+        rowsOk: ROWS - IGNORED - FAILED,
+        rowsIgnored: IGNORED,
+        rowsFailed: FAILED,
       });
     }
-    expect(await importEnded(stack.store, small.world, small.id)).toMatchObject({ state: 'finished', rowsIn: SMALL_ROWS });
+    expect(await importEnded(stack.store, small.world, small.id)).toMatchObject({
+      state: 'finished',
+      rowsIn: SMALL_ROWS,
+    });
   });
 
   it('all together are merged in bounded memory', () => {

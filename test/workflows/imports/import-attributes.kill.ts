@@ -60,6 +60,8 @@ export async function importedValues({ store }: Stack, world: World): Promise<un
     `SELECT v.customer_id, a.key, v.removed_at IS NOT NULL AS removed, v.string_value, v.number_value, v.boolean_value,
             v.date_value, v.datetime_value, v.set_elements
      FROM attribute_values v JOIN customer_attributes a ON a.entity_id = v.entity_id AND a.id = v.attribute_id
-     WHERE v.entity_id = $1 ORDER BY v.customer_id, a.key`, [world.entity.id]);
+     WHERE v.entity_id = $1 ORDER BY v.customer_id, a.key`,
+    [world.entity.id],
+  );
   return rows;
 }

@@ -52,12 +52,20 @@ describe('an import', () => {
       `${personId(2)},tags,a;b;a,ADD`,
     );
     expect(job).toMatchObject({
-      state: 'finished', rowsIn: 5, rowsOk: 3, rowsIgnored: 1, rowsFailed: 1,
+      state: 'finished',
+      rowsIn: 5,
+      rowsOk: 3,
+      rowsIgnored: 1,
+      rowsFailed: 1,
       errorsByType: { UNDEFINED_ATTRIBUTE: 1, INVALID_VALUE: 1 },
     });
     expect(errors).toMatchObject([
       {
-        line: 4, errorType: 'UNDEFINED_ATTRIBUTE', outcome: 'ignored', customerId: personId(1), attributeKey: 'nothing',
+        line: 4,
+        errorType: 'UNDEFINED_ATTRIBUTE',
+        outcome: 'ignored',
+        customerId: personId(1),
+        attributeKey: 'nothing',
         raw: `${personId(1)},nothing,1,`,
       },
       { line: 5, errorType: 'INVALID_VALUE', outcome: 'failed', customerId: personId(2), attributeKey: 'score' },
@@ -73,7 +81,10 @@ describe('an import', () => {
       ['EMPTY_VALUE', `${personId(3)},plan,,`],
       ['INVALID_VALUE', `${personId(3)},born,2001-02-29,`],
       ['TOO_LONG_VALUE', `${personId(3)},plan,${long},`],
-      ['TOO_LONG_SET_SIZE', `${personId(3)},tags,${Array.from({ length: 1001 }, (_, number) => `e${number}`).join(';')},ADD`],
+      [
+        'TOO_LONG_SET_SIZE',
+        `${personId(3)},tags,${Array.from({ length: 1001 }, (_, number) => `e${number}`).join(';')},ADD`,
+      ],
       ['UNDEFINED_ATTRIBUTE', `${personId(3)},nothing,1,`],
       ['DISABLED_ATTRIBUTE', `${personId(3)},vip,true,`],
       ['INVALID_ACTION', `${personId(3)},plan,gold,REPLACE`],
@@ -81,7 +92,9 @@ describe('an import', () => {
       ['PARSING_FAILED', `${personId(3)},plan,"go"ld,`],
     ];
     const { job, errors } = await importLines(...rows.map(([, row]) => row), `${personId(3)},plan,silver,`);
-    expect(errors.map(({ line, errorType }) => [line, errorType])).toEqual(rows.map(([type], index) => [index + 2, type]));
+    expect(errors.map(({ line, errorType }) => [line, errorType])).toEqual(
+      rows.map(([type], index) => [index + 2, type]),
+    );
     expect(job).toMatchObject({ rowsIn: 13, rowsOk: 1, rowsIgnored: 1, rowsFailed: 11 });
   });
 
@@ -91,24 +104,34 @@ describe('an import', () => {
     expect(job).toMatchObject({ state: 'finished', rowsIn: 2, rowsOk: 1, rowsFailed: 1 });
     expect(errors.map(({ line, errorType }) => [line, errorType])).toEqual([[2, 'PARSING_FAILED']]);
     expect(JSON.stringify(await importedValues(stack, world))).not.toContain('injected');
-    const open = await importLines(`${personId(5)},plan,silver,`, `${personId(3)},plan,${cell.slice(0, -1)}`, `${personId(6)},plan,gold,`);
+    const open = await importLines(
+      `${personId(5)},plan,silver,`,
+      `${personId(3)},plan,${cell.slice(0, -1)}`,
+      `${personId(6)},plan,gold,`,
+    );
     expect(open.job).toMatchObject({ state: 'finished', rowsIn: 2, rowsOk: 1, rowsFailed: 1 });
-    expect(open.errors).toMatchObject([{ line: 3, message: expect.stringMatching(/not closed .* to the end of the file was read$/) }]);
+    expect(open.errors).toMatchObject([
+      { line: 3, message: expect.stringMatching(/not closed .* to the end of the file was read$/) },
+    ]);
     expect(JSON.stringify(await importedValues(stack, world))).not.toContain('injected');
   });
 
   it('fails as a whole for a wrong header and for an empty file, with one error and no row', async () => {
     const damaged = Buffer.from(gzipSync(`${HEADER}\n${personId(1)},plan,gold,\n`));
     damaged[damaged.length - 5]! ^= 1;
-    for (const [file, errorType] of [['', PARSING], ['id,key,value\na,b,c\n', PARSING], [damaged, 'FILE_TRANSFER_ERROR']] as const) {
+    for (const [file, errorType] of [
+      ['', PARSING],
+      ['id,key,value\na,b,c\n', PARSING],
+      [damaged, 'FILE_TRANSFER_ERROR'],
+    ] as const) {
       const id = await postImport(stack.app, world, file);
       const job = await importEnded(stack.store, world, id);
       expect(job).toMatchObject({ state: 'failed', rowsIn: 0, errorsByType: {} });
-      await waitFor('the file to go', async () => await stack.store.files.size(job.file!.fileKey) === null);
+      await waitFor('the file to go', async () => (await stack.store.files.size(job.file!.fileKey)) === null);
       const [error] = await errorsOf(id);
       expect(error).toMatchObject({ line: 0, errorType });
       const status = await viewImportProgress(stack.store.db, job, new Date());
-      const defect = file === damaged ? expect.stringContaining('checksum') as string : null;
+      const defect = file === damaged ? (expect.stringContaining('checksum') as string) : null;
       expect(status).toMatchObject({ failure: error!.message, defect });
     }
   });
@@ -117,7 +140,13 @@ describe('an import', () => {
     const whole = gzipSync([HEADER, `${personId(1)},plan,gold,`, `${personId(2)},plan,gold,`].join('\n'), { level: 0 });
     const id = await postImport(stack.app, world, whole.subarray(0, -10));
     const job = await importEnded(stack.store, world, id);
-    expect(job).toMatchObject({ state: 'finished', rowsIn: 2, rowsOk: 1, rowsFailed: 1, errorsByType: { FILE_TRANSFER_ERROR: 1 } });
+    expect(job).toMatchObject({
+      state: 'finished',
+      rowsIn: 2,
+      rowsOk: 1,
+      rowsFailed: 1,
+      errorsByType: { FILE_TRANSFER_ERROR: 1 },
+    });
     expect(await errorsOf(id)).toMatchObject([{ line: 0 }, { line: 3, errorType: 'FILE_TRANSFER_ERROR' }]);
     const { defect } = await viewImportProgress(stack.store.db, job, new Date());
     expect(defect).toBe('the gzip file is cut off: its end is missing');
@@ -133,24 +162,44 @@ describe('an import', () => {
     await insertTombstone(stack.store.db, world.entity.id, hash);
     const { job, errors } = await importLines(`${erased},plan,gold,`, `${personId(5)},plan,gold,`);
     expect(job).toMatchObject({ rowsIn: 2, rowsOk: 1, rowsFailed: 1 });
-    expect(errors).toMatchObject([{
-      line: 2, errorType: 'INVALID_CUSTOMER_ID', message: 'erased', customerId: null, raw: null, customerHash: hash, attributeKey: null,
-    }]);
+    expect(errors).toMatchObject([
+      {
+        line: 2,
+        errorType: 'INVALID_CUSTOMER_ID',
+        message: 'erased',
+        customerId: null,
+        raw: null,
+        customerHash: hash,
+        attributeKey: null,
+      },
+    ]);
   });
 
-  it('keeps nothing of an erased person\'s bad rows either', async () => {
+  it("keeps nothing of an erased person's bad rows either", async () => {
     const erased = personId(40);
-    await insertTombstone(stack.store.db, world.entity.id, stack.store.secrets.customerHash(world.entity.id, 'user_id', erased));
+    await insertTombstone(
+      stack.store.db,
+      world.entity.id,
+      stack.store.secrets.customerHash(world.entity.id, 'user_id', erased),
+    );
     const { job, errors } = await importLines(
-      `${erased},score,many,`, `${erased},nothing,secret,`, `${erased},plan`, `"${erased}",plan,"gold"x,`, `${personId(41)},score,many,`);
+      `${erased},score,many,`,
+      `${erased},nothing,secret,`,
+      `${erased},plan`,
+      `"${erased}",plan,"gold"x,`,
+      `${personId(41)},score,many,`,
+    );
     expect(job).toMatchObject({ rowsIn: 5, rowsFailed: 5, errorsByType: { INVALID_CUSTOMER_ID: 4, INVALID_VALUE: 1 } });
-    for (const error of errors.slice(0, 4)) expect(error).toMatchObject({ message: 'erased', customerId: null, raw: null });
+    for (const error of errors.slice(0, 4))
+      expect(error).toMatchObject({ message: 'erased', customerId: null, raw: null });
   });
 
   it('names the customer and the key where only the merge could refuse a row', async () => {
     const full = Array.from({ length: 1000 }, (_, index) => `e${index}`).join(';');
     const { errors } = await importLines(`${personId(42)},tags,${full},`, `${personId(42)},tags,one more,ADD`);
-    expect(errors).toMatchObject([{ errorType: 'TOO_LONG_SET_SIZE', customerId: personId(42), attributeKey: 'tags', line: 3 }]);
+    expect(errors).toMatchObject([
+      { errorType: 'TOO_LONG_SET_SIZE', customerId: personId(42), attributeKey: 'tags', line: 3 },
+    ]);
   });
 
   it('merges many Sets in several transactions, so that none lasts too long', async () => {
@@ -159,7 +208,8 @@ describe('an import', () => {
     expect(job).toMatchObject({ rowsIn: 4_000, rowsOk: 4_000 });
     const { rows } = await stack.store.db.query<{ sets: number }>(
       `SELECT count(*) AS sets FROM attribute_values WHERE entity_id = $1 AND customer_id = ANY ($2) GROUP BY xmin`,
-      [world.entity.id, people]);
+      [world.entity.id, people],
+    );
     for (const { sets } of rows) expect(sets).toBeLessThan(3_000);
     expect(rows.length).toBeGreaterThan(2);
   });
@@ -179,13 +229,26 @@ describe('an import', () => {
 describe('imports at once', () => {
   it('into one SoR end with exact counts, and every element of both', async () => {
     const shared = await makeWorld(stack.store);
-    const file = (tag: string) => [HEADER, ...Array.from({ length: 6_000 }, (_, row) =>
-      (row % 2 === 0 ? `${personId(row % 400)},plan,${tag},` : `${personId(row % 401)},tags,${tag},ADD`))].join('\n');
+    const file = (tag: string) =>
+      [
+        HEADER,
+        ...Array.from({ length: 6_000 }, (_, row) =>
+          row % 2 === 0 ? `${personId(row % 400)},plan,${tag},` : `${personId(row % 401)},tags,${tag},ADD`,
+        ),
+      ].join('\n');
     const ids = await Promise.all(['left', 'right'].map((tag) => postImport(stack.app, shared, file(tag))));
     for (const id of ids) {
-      expect(await importEnded(stack.store, shared, id)).toMatchObject({ state: 'finished', rowsIn: 6_000, rowsOk: 6_000 });
+      expect(await importEnded(stack.store, shared, id)).toMatchObject({
+        state: 'finished',
+        rowsIn: 6_000,
+        rowsOk: 6_000,
+      });
     }
-    const values = await importedValues(stack, shared) as { key: string; string_value: string; set_elements: string[] }[];
+    const values = (await importedValues(stack, shared)) as {
+      key: string;
+      string_value: string;
+      set_elements: string[];
+    }[];
     for (const { key, string_value: plan, set_elements: tags } of values) {
       if (key === 'plan') expect(['left', 'right']).toContain(plan);
       else expect(tags.toSorted()).toEqual(['left', 'right']);
@@ -202,8 +265,10 @@ describe('a step whose run was given up', () => {
       const job = await findImport(db, lost.entity.id, id);
       return job!.rowsIn > 0 && job;
     });
-    await db.query(`UPDATE imports SET generation = generation + 1, state = 'accepted', run_id = NULL WHERE entity_id = $1 AND id = $2`,
-      [lost.entity.id, running.id]);
+    await db.query(
+      `UPDATE imports SET generation = generation + 1, state = 'accepted', run_id = NULL WHERE entity_id = $1 AND id = $2`,
+      [lost.entity.id, running.id],
+    );
     expect(await write(db, (tx) => lockImport(tx, lost.entity.id, running.id, running.generation))).toBeNull();
     // The old run ends without effect, and the sweep starts one of the new generation.
     const job = await importEnded(stack.store, lost, id);

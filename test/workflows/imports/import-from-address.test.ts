@@ -38,7 +38,11 @@ describe('a worker killed', () => {
     expect((await doomed.ended).signal).toBe('SIGKILL');
     expect(await findImport(stack.store.db, world.entity.id, id)).toMatchObject({ state: 'running', rowsIn: 0 });
     const worker = stack.startWorker();
-    expect(await importEnded(stack.store, world, id)).toMatchObject({ state: 'finished', rowsIn: 2_000, rowsOk: 2_000 });
+    expect(await importEnded(stack.store, world, id)).toMatchObject({
+      state: 'finished',
+      rowsIn: 2_000,
+      rowsOk: 2_000,
+    });
     expect(source.asked.filter((each) => each.path === path)).toHaveLength(fetches);
     await worker.stop();
   });
@@ -65,13 +69,27 @@ describe('a file from an address', () => {
     stack.startWorker({ patienceMs: PATIENCE_MS, keptLimits: KEPT_LIMITS });
   });
 
-  it('is imported, gzipped or not, with the request\'s headers, which are kept no longer than that', async () => {
+  it("is imported, gzipped or not, with the request's headers, which are kept no longer than that", async () => {
     for (const bytes of [rows('gold'), gzipSync(rows('silver'))]) {
       const url = source.serve('/values.csv', file(bytes));
-      const { id, job } = await imported({ file_url: `${url}?signature=${SECRET}`, request_headers: { 'X-Key': SECRET } });
-      expect(job).toMatchObject({ state: 'finished', rowsIn: 1, rowsOk: 1, shownUrl: `${url}?…`, fetchedBytes: bytes.length });
-      expect(source.asked.at(-1)).toMatchObject({ path: `/values.csv?signature=${SECRET}`, headers: { 'x-key': SECRET } });
-      const { rows: [kept] } = await stack.store.db.query('SELECT file_url, request_headers FROM imports WHERE identifier = $1', [id]);
+      const { id, job } = await imported({
+        file_url: `${url}?signature=${SECRET}`,
+        request_headers: { 'X-Key': SECRET },
+      });
+      expect(job).toMatchObject({
+        state: 'finished',
+        rowsIn: 1,
+        rowsOk: 1,
+        shownUrl: `${url}?…`,
+        fetchedBytes: bytes.length,
+      });
+      expect(source.asked.at(-1)).toMatchObject({
+        path: `/values.csv?signature=${SECRET}`,
+        headers: { 'x-key': SECRET },
+      });
+      const {
+        rows: [kept],
+      } = await stack.store.db.query('SELECT file_url, request_headers FROM imports WHERE identifier = $1', [id]);
       expect(kept).toEqual({ file_url: null, request_headers: null });
     }
     expect(await planOf(personId(0))).toBe('silver');
@@ -79,7 +97,10 @@ describe('a file from an address', () => {
 
   it('is fetched through redirects, and the headers go to no other origin', async () => {
     const there = elsewhere.serve('/real.csv', file(rows('platinum')));
-    const { job } = await imported({ file_url: source.serve('/moved', redirect(there)), request_headers: { 'X-Key': SECRET } });
+    const { job } = await imported({
+      file_url: source.serve('/moved', redirect(there)),
+      request_headers: { 'X-Key': SECRET },
+    });
     expect(job.state).toBe('finished');
     expect(source.asked.at(-1)!.headers['x-key']).toBe(SECRET);
     expect(elsewhere.asked.at(-1)!.headers['x-key']).toBeUndefined();
@@ -87,7 +108,10 @@ describe('a file from an address', () => {
 
   it('whose transfer breaks goes on where it broke', async () => {
     const bytes = rows('bronze', 5_000);
-    const url = source.serve('/broken.csv', inTurn(file(bytes, { etag: '"1"', breaksAfter: 100_000 }), file(bytes, { etag: '"1"' })));
+    const url = source.serve(
+      '/broken.csv',
+      inTurn(file(bytes, { etag: '"1"', breaksAfter: 100_000 }), file(bytes, { etag: '"1"' })),
+    );
     const { job } = await imported({ file_url: url });
     expect(job).toMatchObject({ state: 'finished', rowsOk: 5_000, fetchTries: 1 });
     expect(source.asked.at(-1)!.headers.range).toMatch(/^bytes=[1-9]\d*-$/);
@@ -95,10 +119,14 @@ describe('a file from an address', () => {
 
   it('whose source changes between two attempts is wholly of one version', async () => {
     const [old, young] = [rows('old', 5_000), rows('young', 5_000)];
-    const url = source.serve('/changing.csv', inTurn(
-      file(old, { etag: '"old"', breaksAfter: 100_000 }), file(young, { etag: '"young"', breaksAfter: 100_000 }),
-      file(young, { etag: '"young"' }),
-    ));
+    const url = source.serve(
+      '/changing.csv',
+      inTurn(
+        file(old, { etag: '"old"', breaksAfter: 100_000 }),
+        file(young, { etag: '"young"', breaksAfter: 100_000 }),
+        file(young, { etag: '"young"' }),
+      ),
+    );
     const { job } = await imported({ file_url: url });
     expect(job).toMatchObject({ state: 'finished', rowsIn: 5_000, rowsOk: 5_000, file: { fileBytes: young.length } });
     for (const row of [0, 1_000, 4_999]) expect(await planOf(personId(row))).toBe('young');
@@ -107,30 +135,40 @@ describe('a file from an address', () => {
 
   it('that decompresses to more than may be kept fails its import, and nothing of it stays', async () => {
     const before = await listFiles(stack.store, 'imports/');
-    const { job, errors } = await imported({ file_url: source.serve('/large.csv.gz', file(gzipSync(Buffer.alloc(11_000_000, ' ')))) });
+    const { job, errors } = await imported({
+      file_url: source.serve('/large.csv.gz', file(gzipSync(Buffer.alloc(11_000_000, ' ')))),
+    });
     expect(job).toMatchObject({ state: 'failed', rowsIn: 0, file: null });
-    expect(errors)
-      .toMatchObject([{ errorType: 'FILE_TRANSFER_ERROR', message: expect.stringContaining('would have over 10000000 bytes') }]);
+    expect(errors).toMatchObject([
+      { errorType: 'FILE_TRANSFER_ERROR', message: expect.stringContaining('would have over 10000000 bytes') },
+    ]);
     expect(await listFiles(stack.store, 'imports/')).toEqual(before);
   });
 
   it('whose place others have filled meanwhile fails its import, and nothing of it stays', async () => {
     const { id: other } = await imported({ file_url: source.serve('/other.csv', file(rows('other'))) });
-    const setBytes = (bytes: number) => stack.store.db.query('UPDATE imports SET file_bytes = $2 WHERE identifier = $1', [other, bytes]);
+    const setBytes = (bytes: number) =>
+      stack.store.db.query('UPDATE imports SET file_bytes = $2 WHERE identifier = $1', [other, bytes]);
     const before = await listFiles(stack.store, 'imports/');
     const { promise: filled, resolve: fill } = Promise.withResolvers<void>();
     const bytes = rows('late', 100);
-    const id = await start({ file_url: source.serve('/meanwhile.csv', (_, response) => {
-      response.writeHead(200, { 'content-length': bytes.length }).write(bytes.subarray(0, 1_000));
-      void filled.then(() => response.end(bytes.subarray(1_000)));
-    }) });
-    await waitFor('the first bytes', async () => (await findImport(stack.store.db, world.entity.id, id))!.fetchedBytes === 1_000);
+    const id = await start({
+      file_url: source.serve('/meanwhile.csv', (_, response) => {
+        response.writeHead(200, { 'content-length': bytes.length }).write(bytes.subarray(0, 1_000));
+        void filled.then(() => response.end(bytes.subarray(1_000)));
+      }),
+    });
+    await waitFor(
+      'the first bytes',
+      async () => (await findImport(stack.store.db, world.entity.id, id))!.fetchedBytes === 1_000,
+    );
     await setBytes(KEPT_LIMITS.bytesPerSor - 1_000);
     fill();
     const job = await importEnded(stack.store, world, id);
     expect(job).toMatchObject({ state: 'failed', rowsIn: 0, file: null });
-    expect(await importErrors(stack.store, world, job))
-      .toMatchObject([{ errorType: 'FILE_TRANSFER_ERROR', message: expect.stringContaining('would have over 10000000 bytes') }]);
+    expect(await importErrors(stack.store, world, job)).toMatchObject([
+      { errorType: 'FILE_TRANSFER_ERROR', message: expect.stringContaining('would have over 10000000 bytes') },
+    ]);
     expect(await listFiles(stack.store, 'imports/')).toEqual(before);
     await setBytes(1_000);
   });
@@ -144,11 +182,16 @@ describe('a file from an address', () => {
     });
     expect(waiting).toMatchObject({ state: 'running', rowsIn: 0 });
     expect(waiting.fetchFault).toContain('503');
-    expect(await importEnded(stack.store, world, id)).toMatchObject({ state: 'finished', rowsOk: 1, fetchTries: 3, fetchFault: null });
+    expect(await importEnded(stack.store, world, id)).toMatchObject({
+      state: 'finished',
+      rowsOk: 1,
+      fetchTries: 3,
+      fetchFault: null,
+    });
   });
 });
 
-describe('a file that can\'t be fetched fails its import with one error that helps', () => {
+describe("a file that can't be fetched fails its import with one error that helps", () => {
   const answers: [what: string, answer: Parameters<typeof source.serve>[1], words: RegExp][] = [
     ['is not there', status(404), /404/],
     ['is forbidden', status(403), /403.*request_headers/],
@@ -157,11 +200,15 @@ describe('a file that can\'t be fetched fails its import with one error that hel
   it.for(answers)('where it %s', async ([, answer, words]) => {
     const { job, errors } = await imported({ file_url: source.serve('/nothing.csv', answer) });
     expect(job).toMatchObject({ state: 'failed', rowsIn: 0, file: null, errorsByType: {} });
-    expect(errors).toMatchObject([{ line: 0, errorType: 'FILE_TRANSFER_ERROR', stage: 'transfer', message: expect.stringMatching(words) }]);
+    expect(errors).toMatchObject([
+      { line: 0, errorType: 'FILE_TRANSFER_ERROR', stage: 'transfer', message: expect.stringMatching(words) },
+    ]);
   });
 
   it('where it never comes, after the time that was promised, however short the waits that the source asks for', async () => {
-    const { job, errors } = await imported({ file_url: source.serve('/never.csv', status(503, { 'retry-after': '0' })) });
+    const { job, errors } = await imported({
+      file_url: source.serve('/never.csv', status(503, { 'retry-after': '0' })),
+    });
     expect(job).toMatchObject({ state: 'failed', rowsIn: 0, errorsByType: {} });
     expect(job.endedAt!.getTime() - job.startedAt!.getTime()).toBeGreaterThanOrEqual(PATIENCE_MS);
     expect(job.fetchTries).toBeLessThan(10);
@@ -175,7 +222,9 @@ describe('a file that can\'t be fetched fails its import with one error that hel
   });
 
   it('where a redirect leads into this network', async () => {
-    const { job, errors } = await imported({ file_url: source.serve('/inwards', redirect('http://169.254.169.254/latest/meta-data')) });
+    const { job, errors } = await imported({
+      file_url: source.serve('/inwards', redirect('http://169.254.169.254/latest/meta-data')),
+    });
     expect(job.state).toBe('failed');
     expect(errors[0]!.message).toMatch(/169\.254\.169\.254/);
   });
@@ -184,15 +233,24 @@ describe('a file that can\'t be fetched fails its import with one error that hel
 it('an import is canceled while its file is being fetched, and nothing is left of the file', async () => {
   const before = await listFiles(stack.store, 'imports/');
   const id = await start({ file_url: source.serve('/slow.csv', file(rows('slow', 5_000), { stopsAfter: 1_000 })) });
-  await waitFor('the first bytes', async () => (await findImport(stack.store.db, world.entity.id, id))!.fetchedBytes === 1_000);
+  await waitFor(
+    'the first bytes',
+    async () => (await findImport(stack.store.db, world.entity.id, id))!.fetchedBytes === 1_000,
+  );
   const reply = await stack.app.inject({
-    method: 'POST', url: `/api/attribute_values/imports/${id}/cancel`, headers: { authorization: `Token ${world.token}` },
+    method: 'POST',
+    url: `/api/attribute_values/imports/${id}/cancel`,
+    headers: { authorization: `Token ${world.token}` },
   });
   expect(reply.json()).toMatchObject({ result: { state: 'canceled', fetched_bytes: 1_000, rows: { read: 0 } } });
-  const { rows: [kept] } = await stack.store.db.query('SELECT file_url, request_headers FROM imports WHERE identifier = $1', [id]);
+  const {
+    rows: [kept],
+  } = await stack.store.db.query('SELECT file_url, request_headers FROM imports WHERE identifier = $1', [id]);
   expect(kept).toEqual({ file_url: null, request_headers: null });
-  await waitFor('the workflow\'s end', async () => {
-    const { status: { name } } = await stack.temporal.workflow.getHandle(`import/${id}`).describe();
+  await waitFor("the workflow's end", async () => {
+    const {
+      status: { name },
+    } = await stack.temporal.workflow.getHandle(`import/${id}`).describe();
     return name === 'COMPLETED';
   });
   expect(await listFiles(stack.store, 'imports/')).toEqual(before);

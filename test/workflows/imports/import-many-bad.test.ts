@@ -39,20 +39,36 @@ describe('a file of many bad rows alone', () => {
     const job = (await findImport(stack.store.db, world.entity.id, id))!;
     const errorsByType: Record<string, number> = {};
     for (const { errorType } of file.round) errorsByType[errorType] = (errorsByType[errorType] ?? 0) + ROUNDS;
-    expect(job).toMatchObject({ state: 'finished', rowsIn: rows, rowsOk: 0, rowsIgnored: 0, rowsFailed: rows, errorsByType });
+    expect(job).toMatchObject({
+      state: 'finished',
+      rowsIn: rows,
+      rowsOk: 0,
+      rowsIgnored: 0,
+      rowsFailed: rows,
+      errorsByType,
+    });
     expect(peakMib(worker.pid)).toBeLessThan(MAX_MIB);
   });
 
-  it('keeps every row\'s error, with its line, its type and the row itself', async () => {
+  it("keeps every row's error, with its line, its type and the row itself", async () => {
     const { rows: kept } = await stack.store.db.query(
       `SELECT ((line - 2) % $3)::integer AS at, error_type AS "errorType", raw, count(*)::integer AS times,
          count(DISTINCT line)::integer AS lines, min(line)::integer AS first, max(line)::integer AS last
        FROM import_errors e JOIN imports i ON i.entity_id = e.entity_id AND i.id = e.import_id
        WHERE i.entity_id = $1 AND i.identifier = $2 GROUP BY 1, 2, 3 ORDER BY 1`,
-      [world.entity.id, id, file.linesPerRound]);
-    expect(kept).toEqual(file.round.map(({ at, errorType, raw }) => ({
-      at, errorType, raw, times: ROUNDS, lines: ROUNDS, first: 2 + at, last: 2 + at + (ROUNDS - 1) * file.linesPerRound,
-    })));
+      [world.entity.id, id, file.linesPerRound],
+    );
+    expect(kept).toEqual(
+      file.round.map(({ at, errorType, raw }) => ({
+        at,
+        errorType,
+        raw,
+        times: ROUNDS,
+        lines: ROUNDS,
+        first: 2 + at,
+        last: 2 + at + (ROUNDS - 1) * file.linesPerRound,
+      })),
+    );
   });
 
   it('is read over HTTP to the last error, as JSON and as a file, while others that read stand still, in bounded memory', async () => {
@@ -64,7 +80,10 @@ describe('a file of many bad rows alone', () => {
       expect(reply.status).toBe(200);
       return reply.body as ReadableStream<Uint8Array>;
     };
-    const [json, csv] = [`/api/attribute_values/import_errors?import_id=${id}`, `/api/attribute_values/imports/${id}/errors.csv`];
+    const [json, csv] = [
+      `/api/attribute_values/import_errors?import_id=${id}`,
+      `/api/attribute_values/imports/${id}/errors.csv`,
+    ];
     // An answer that is not read is not to be gathered.
     const still = [await read(json), await read(csv)];
     await Promise.all([

@@ -33,12 +33,16 @@ survivesBlows({
 
 /** Each row that was read is counted once, and each that was refused has its error: in one snapshot. */
 async function expectSound({ store }: Stack, { world, identifier }: Run): Promise<void> {
-  const { rows: [counts] } = await store.db.query<Record<'read' | 'told' | 'refused' | 'errors', number>>(
+  const {
+    rows: [counts],
+  } = await store.db.query<Record<'read' | 'told' | 'refused' | 'errors', number>>(
     `SELECT sum(rows_in)::bigint AS read, sum(rows_ok + rows_ignored + rows_failed)::bigint AS told,
        sum(rows_ignored + rows_failed)::bigint AS refused,
        (SELECT count(*) FROM import_errors e WHERE e.entity_id = $1 AND e.import_id = i.id) AS errors
      FROM imports i JOIN import_lanes l ON l.entity_id = i.entity_id AND l.import_id = i.id
-     WHERE i.entity_id = $1 AND i.identifier = $2 GROUP BY i.id`, [world.entity.id, identifier]);
+     WHERE i.entity_id = $1 AND i.identifier = $2 GROUP BY i.id`,
+    [world.entity.id, identifier],
+  );
   expect(counts!.told).toBe(counts!.read);
   expect(counts!.errors).toBe(counts!.refused);
 }

@@ -22,13 +22,22 @@ const stack = useStack({ impatient: true, sweepSeconds: 2 });
 const maxStepDeaths = 3;
 
 const call = async (world: World, method: 'GET' | 'POST', url: string) => {
-  const reply = await stack.app.inject({ method, url: `/api/${url}`, headers: { authorization: `Token ${world.token}` } });
+  const reply = await stack.app.inject({
+    method,
+    url: `/api/${url}`,
+    headers: { authorization: `Token ${world.token}` },
+  });
   return reply.json<{ result: never }>().result;
 };
 
 const attentionOf = async (world: World, id: string) => {
-  const { attention } = await call(world, 'GET', 'attention') as { attention: { kind: string; object: { id: string } }[] };
-  return attention.filter(({ object }) => object.id === id).map(({ kind }) => kind).toSorted();
+  const { attention } = (await call(world, 'GET', 'attention')) as {
+    attention: { kind: string; object: { id: string } }[];
+  };
+  return attention
+    .filter(({ object }) => object.id === id)
+    .map(({ kind }) => kind)
+    .toSorted();
 };
 
 /** So many workers, one after another, end at a boundary. */
@@ -48,13 +57,18 @@ async function withWorker<T>(work: (worker: TestWorker) => Promise<T>): Promise<
 
 it('a file whose step kills its process three times fails with the reason, while an import beside it goes through', async () => {
   expectFault('writeFile');
-  const { store: { db } } = stack;
+  const {
+    store: { db },
+  } = stack;
   const world = await makeWorld(stack.store);
   const app = await insertSampleApp(db, world.entity.id, 'com.example.killed');
   const other = await imports.begin(stack);
   await call(world, 'GET', `apps/${app.identifier}/devices_export.csv`);
-  const { rows: [asked] } = await db.query<{ identifier: string }>(
-    'SELECT identifier FROM file_jobs WHERE entity_id = $1', [world.entity.id]);
+  const {
+    rows: [asked],
+  } = await db.query<{ identifier: string }>('SELECT identifier FROM file_jobs WHERE entity_id = $1', [
+    world.entity.id,
+  ]);
   const { identifier } = asked!;
   const file = async () => (await findFileJob(db, world.entity.id, identifier))!;
 
@@ -66,7 +80,9 @@ it('a file whose step kills its process three times fails with the reason, while
   });
   expect(await imports.outcome(stack, other)).toMatchObject({ counts: { state: 'finished', rowsIn: imports.size } });
   expect((await file()).state).toBe('failed');
-  expect((await file()).failure!.message).toMatch(/^an error in Millrace: the step writeFile ended its process several times/);
+  expect((await file()).failure!.message).toMatch(
+    /^an error in Millrace: the step writeFile ended its process several times/,
+  );
   expect(await attentionOf(world, identifier)).toEqual(['failed', 'internal_error']);
 });
 
@@ -89,7 +105,9 @@ it('a deletion with a location that kills its process erases the others, and end
     expect(await attentionOf(world, request.identifier)).toEqual(['failed', 'internal_error']);
     // The sweep starts what is accepted, and comes to requests of people last.
     const later = await askFor(stack, 'delete', world, [personId(2)]);
-    await store.db.query(`UPDATE gdpr_requests SET received_at = now() - interval '1 minute' WHERE id = $1`, [request.id]);
+    await store.db.query(`UPDATE gdpr_requests SET received_at = now() - interval '1 minute' WHERE id = $1`, [
+      request.id,
+    ]);
     await requestTreated(store, later);
     expect(await requestWhen(store, request, 'known', () => true)).toMatchObject({ state: 'accepted' });
     await call(world, 'POST', `gdpr/requests/${request.identifier}/approve`);
@@ -107,7 +125,9 @@ it('an import that is killed from outside again and again, and goes further betw
 
 it('suspected steps run alone one after another, and one whose process lives is not counted', async () => {
   const { store } = stack;
-  const { entity: { id: entityId } } = await makeWorld(store);
+  const {
+    entity: { id: entityId },
+  } = await makeWorld(store);
   const processes = ['one', 'two', 'three'].map((name) => {
     const db = openDatabase({ url: store.url, name });
     const attempts = stepAttempts(db, createLog({ level: 'fatal' }), maxStepDeaths);
@@ -117,17 +137,26 @@ it('suspected steps run alone one after another, and one whose process lives is 
     });
     return { name, ...attempts };
   });
-  const [one, two, three] = processes as [typeof processes[0], typeof processes[0], typeof processes[0]];
+  const [one, two, three] = processes as [(typeof processes)[0], (typeof processes)[0], (typeof processes)[0]];
   const end = async ({ name }: { name: string }) => {
     await store.db.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1', [name]);
-    await waitFor('the end of its sessions', async () =>
-      (await store.db.query('SELECT FROM pg_stat_activity WHERE application_name = $1', [name])).rowCount === 0);
+    await waitFor(
+      'the end of its sessions',
+      async () =>
+        (await store.db.query('SELECT FROM pg_stat_activity WHERE application_name = $1', [name])).rowCount === 0,
+    );
   };
   const step = (job: string, attempt: number): JobStep => ({ entityId, kind: 'file', job, activity: 'run/1', attempt });
 
   // A location of a deletion: its workflow tries it again by another activity.
-  const at = (attempt: number): JobStep =>
-    ({ entityId, kind: 'delete', job: 'd', activity: 'eraseLocation/events', attempt, location: 'events' });
+  const at = (attempt: number): JobStep => ({
+    entityId,
+    kind: 'delete',
+    job: 'd',
+    activity: 'eraseLocation/events',
+    attempt,
+    location: 'events',
+  });
   expect(await one.begin(at(1))).toBe('runs');
   expect(await one.begin(at(2))).toBe('runs');
   await one.ended(at(2), 'failed');
@@ -141,7 +170,13 @@ it('suspected steps run alone one after another, and one whose process lives is 
   await two.ended(at(1), 'given up');
 
   // Temporal missed its heartbeats, whichever process has the next attempt.
-  for (const [attempt, process] of [[2, one], [3, two], [4, three], [5, one], [6, two]] as const) {
+  for (const [attempt, process] of [
+    [2, one],
+    [3, two],
+    [4, three],
+    [5, one],
+    [6, two],
+  ] as const) {
     expect(await process.begin(step('living', attempt))).toBe('runs');
   }
   expect(await one.begin(step('b', 2))).toBe('runs');

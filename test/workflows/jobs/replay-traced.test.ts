@@ -12,13 +12,16 @@ describe('a run that began without traces', () => {
 
   beforeAll(async () => {
     const count = {
-      fn: ({ workflowId }: { workflowId: string }, given: unknown[]) => { spans[workflowId] = (spans[workflowId] ?? 0) + given.length; },
+      fn: ({ workflowId }: { workflowId: string }, given: unknown[]) => {
+        spans[workflowId] = (spans[workflowId] ?? 0) + given.length;
+      },
       callDuringReplay: true,
     };
     const histories: Record<string, string> = {};
     for (const file of kept) histories[file] = await readHistory(file);
     outcomes = await replay(histories, {
-      workflowBundle: { codePath: await workflowBundle(BUNDLES, { traced: true }) }, sinks: { exporter: { export: count } },
+      workflowBundle: { codePath: await workflowBundle(BUNDLES, { traced: true }) },
+      sinks: { exporter: { export: count } },
     });
   });
 

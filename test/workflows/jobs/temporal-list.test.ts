@@ -25,7 +25,9 @@ it('the view that the docs name shows work alone, and a finished request of a pe
   await stack.temporal.workflow.getHandle(jobWorkflowId('access', identifier)).result();
   await waitFor('Temporal to list all of them', async () => {
     const all = new Set(await list(''));
-    return ['sweep COMPLETED', 'syncTick RUNNING', 'exportTick RUNNING', 'gdprAccess COMPLETED'].every((entry) => all.has(entry));
+    return ['sweep COMPLETED', 'syncTick RUNNING', 'exportTick RUNNING', 'gdprAccess COMPLETED'].every((entry) =>
+      all.has(entry),
+    );
   });
   expect(await list(view)).toEqual(['gdprAccess COMPLETED']);
   for (const tick of ['syncTick', 'exportTick']) await stack.temporal.workflow.getHandle(tick).terminate();

@@ -67,14 +67,22 @@ it('a feed takes values in while Temporal is down, and merges them in order when
   await server.stop();
   const ids: string[] = [];
   for (let number = 0; number < 10; number += 1) {
-    ids.push(await postFeed(app, world, { customer_id: personId(1), attribute_key: 'plan', attribute_value: `plan ${number}` }));
+    ids.push(
+      await postFeed(app, world, {
+        customer_id: personId(1),
+        attribute_key: 'plan',
+        attribute_value: `plan ${number}`,
+      }),
+    );
   }
 
   server = await start();
   startWorker = workersOver(store, NAMESPACE, { temporalAddress: server.address });
   startWorker();
   for (const id of ids) expect(await feedDone(store, world, id)).toMatchObject({ valuesIn: 1, valuesOk: 1 });
-  const { rows } = await store.db.query('SELECT string_value FROM attribute_values WHERE entity_id = $1', [world.entity.id]);
+  const { rows } = await store.db.query('SELECT string_value FROM attribute_values WHERE entity_id = $1', [
+    world.entity.id,
+  ]);
   expect(rows).toEqual([{ string_value: 'plan 9' }]);
   await app.close();
   await client.connection.close();

@@ -22,26 +22,39 @@ type Run = { world: World; received: Map<string, string> };
 export const aggregateReportsUnderKill: FlowUnderKill<Run> = {
   name: `the count of ${ATTEMPTS} attempts`,
   boundaries: [
-    { name: 'reports: between days', hit: 3 }, { name: 'reports: before counted until', hit: 1 },
-    { name: 'reports: between days of control groups', hit: 2 }, { name: 'reports: between deletions', hit: 1 },
-    { name: 'outcomes: noted', hit: 2 }, { name: 'outcomes: sent', hit: 1 },
+    { name: 'reports: between days', hit: 3 },
+    { name: 'reports: before counted until', hit: 1 },
+    { name: 'reports: between days of control groups', hit: 2 },
+    { name: 'reports: between deletions', hit: 1 },
+    { name: 'outcomes: noted', hit: 2 },
+    { name: 'outcomes: sent', hit: 1 },
   ],
   async begin({ store, temporal }) {
     const receiver = await httpSource();
     const received = new Map<string, string>();
-    const url = receiver.serve('/outcomes', (request, response) => void buffer(request).then((bytes) => {
-      const { batch_id: id, outcomes } = JSON.parse(bytes.toString()) as { batch_id: string; outcomes: { device_id: string }[] };
-      const devices = outcomes.map(({ device_id: device }) => device).join(' ');
-      // The same batch has the same outcomes, as often as it comes.
-      received.set(id, received.has(id) && received.get(id) !== devices ? 'another content' : devices);
-      response.writeHead(204).end();
-    }));
+    const url = receiver.serve(
+      '/outcomes',
+      (request, response) =>
+        void buffer(request).then((bytes) => {
+          const { batch_id: id, outcomes } = JSON.parse(bytes.toString()) as {
+            batch_id: string;
+            outcomes: { device_id: string }[];
+          };
+          const devices = outcomes.map(({ device_id: device }) => device).join(' ');
+          // The same batch has the same outcomes, as often as it comes.
+          received.set(id, received.has(id) && received.get(id) !== devices ? 'another content' : devices);
+          response.writeHead(204).end();
+        }),
+    );
     const world = await makeWorld(store);
     const { db, secrets } = store;
     const app = await insertSampleApp(db, world.entity.id, 'com.example.counts');
     const campaign = await insertSampleCampaign(db, world.entity.id, app.id);
     const connection = (await insertConnection(db, secrets, world.entity.id, {
-      name: 'outcomes', connector: 'webhook', createdBy: world.user.id, settings: { url, batch_records: 50 },
+      name: 'outcomes',
+      connector: 'webhook',
+      createdBy: world.user.id,
+      settings: { url, batch_records: 50 },
       secretSettings: { secret: SECRET },
     }))!;
     await write(db, async (tx) => {
@@ -53,21 +66,32 @@ export const aggregateReportsUnderKill: FlowUnderKill<Run> = {
          SELECT $1, $2, $3, 'push', 'settled', CASE n % 7 WHEN 0 THEN 'OPT_OUT' WHEN 1 THEN 'CONTROL_GROUP' ELSE 'PUSH_SENT' END,
            'device ' || n, 'user ' || n % 100, at, at, CASE n % 5 WHEN 0 THEN at END
          FROM (SELECT n, CASE WHEN n <= 200 THEN now() - interval '10 minutes' ELSE now() - (n % 40 + 1) * interval '1 day' END AS at
-           FROM generate_series(1, ${ATTEMPTS}) n) made`, [world.entity.id, campaign.id, app.id]);
+           FROM generate_series(1, ${ATTEMPTS}) n) made`,
+        [world.entity.id, campaign.id, app.id],
+      );
     });
     // As it was counted when those were new that are old now.
     await db.query(
       `INSERT INTO report_rollups (entity_id, counted_until, kept_since)
-       VALUES ($1, '-infinity', (now() - interval '60 days')::date)`, [world.entity.id]);
+       VALUES ($1, '-infinity', (now() - interval '60 days')::date)`,
+      [world.entity.id],
+    );
     await temporal.workflow.start('aggregateReports', {
-      workflowId: reportsWorkflowId(world.entity.id), taskQueue: 'flows', args: [world.entity.id],
-      workflowIdConflictPolicy: 'USE_EXISTING', workflowIdReusePolicy: 'REJECT_DUPLICATE',
+      workflowId: reportsWorkflowId(world.entity.id),
+      taskQueue: 'flows',
+      args: [world.entity.id],
+      workflowIdConflictPolicy: 'USE_EXISTING',
+      workflowIdReusePolicy: 'REJECT_DUPLICATE',
     });
     return { world, received };
   },
   async progress(stack, run) {
-    const { rows: [row] } = await stack.store.db.query<{ counted: number }>(
-      'SELECT coalesce(sum(attempts), 0)::integer AS counted FROM campaign_days WHERE entity_id = $1', [run.world.entity.id]);
+    const {
+      rows: [row],
+    } = await stack.store.db.query<{ counted: number }>(
+      'SELECT coalesce(sum(attempts), 0)::integer AS counted FROM campaign_days WHERE entity_id = $1',
+      [run.world.entity.id],
+    );
     return row!.counted;
   },
   size: ATTEMPTS,
@@ -81,7 +105,8 @@ export const aggregateReportsUnderKill: FlowUnderKill<Run> = {
           WHERE entity_id = $1) AS people,
          (SELECT jsonb_agg(jsonb_build_array(current_date - day, people, devices, targeted_people, due_at > now()) ORDER BY day)
           FROM control_group_days WHERE entity_id = $1) AS held`,
-      [world.entity.id]);
+      [world.entity.id],
+    );
     return { ...rows[0], delivered: [...received.values()] };
   },
 };

@@ -46,7 +46,8 @@ beforeAll(async () => {
   world = await makeWorld(stack.store);
   app = await insertSampleApp(stack.store.db, world.entity.id, 'com.example.fcm', 'Android App');
   await ask('PUT', `apps/${app.identifier}/push_providers/android`, {
-    provider: 'fcm', settings: { service_account: fcm.serviceAccount, endpoint: fcm.origin },
+    provider: 'fcm',
+    settings: { service_account: fcm.serviceAccount, endpoint: fcm.origin },
   });
   await insertDevices(app.id, 'phone', tokenOf('@').replace(/0+@/, '@'));
 });
@@ -59,14 +60,20 @@ async function insertDevices(appId: number, name: string, token: string, count =
        INSERT INTO devices (entity_id, app_id, device_id, current_user_id, last_user_id, push_token, first_seen_at, last_seen_at)
        SELECT $1, $2, $4 || ' ' || user_id, user_id, user_id, replace($3, '@', lpad(user_id, 21, '0')), now(), now() FROM users)
      INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at)
-     SELECT $1, $2, $4 || ' ' || user_id, user_id, now() FROM users`, [world.entity.id, appId, token, name]);
-  await stack.store.db.query('ANALYZE devices, device_users');     // as Postgres does within a minute
+     SELECT $1, $2, $4 || ' ' || user_id, user_id, now() FROM users`,
+    [world.entity.id, appId, token, name],
+  );
+  await stack.store.db.query('ANALYZE devices, device_users'); // as Postgres does within a minute
 }
 
 const ask = <T>(method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, payload?: object) =>
   askOf<T>(stack.app, world, method, `/api/${path}`, payload);
-const trusting = (): WorkerOptions => ({ env: { NODE_EXTRA_CA_CERTS: ca }, fetchAllow: 'localhost,127.0.0.1', pushServices: 'localhost' });
-const work = (kill?: { boundary: string; hit: number }) => stack.startWorker({ ...trusting(), ...kill && { kill } });
+const trusting = (): WorkerOptions => ({
+  env: { NODE_EXTRA_CA_CERTS: ca },
+  fetchAllow: 'localhost,127.0.0.1',
+  pushServices: 'localhost',
+});
+const work = (kill?: { boundary: string; hit: number }) => stack.startWorker({ ...trusting(), ...(kill && { kill }) });
 
 const params = { ...PUSH_PARAMS, push_message: '*@text|Hello@*' };
 const campaignOf = (appId: number, options: Parameters<typeof insertSampleCampaign>[3] = {}) =>
@@ -83,37 +90,50 @@ async function send(campaigns: readonly { identifier: string }[], messages: read
 
 type State = { state: string; codes: Record<string, number>; ended_at: string | null; next_at: string | null };
 const stateOf = (requestId: string) => ask<State>('GET', `transac/${requestId}`);
-const ended = (requestId: string) => waitFor('the end of the send', async () => {
-  const state = await stateOf(requestId);
-  return state.ended_at !== null && state;
-});
+const ended = (requestId: string) =>
+  waitFor('the end of the send', async () => {
+    const state = await stateOf(requestId);
+    return state.ended_at !== null && state;
+  });
 type Row = { user: string; device_id: string; code: string; details: string | null };
 const report = async ({ identifier }: { identifier: string }) =>
-  (await ask<{ reports: { campaignStatus: Row[] }[] }>('GET', `transac/${identifier}/reports`)).reports[0]!.campaignStatus;
+  (await ask<{ reports: { campaignStatus: Row[] }[] }>('GET', `transac/${identifier}/reports`)).reports[0]!
+    .campaignStatus;
 
 async function codesOf({ id }: { id: number }): Promise<Record<string, number>> {
   const { rows } = await stack.store.db.query<{ code: string; count: number }>(
-    'SELECT code, count(*)::integer FROM attempts WHERE entity_id = $1 AND campaign_id = $2 GROUP BY code', [world.entity.id, id]);
+    'SELECT code, count(*)::integer FROM attempts WHERE entity_id = $1 AND campaign_id = $2 GROUP BY code',
+    [world.entity.id, id],
+  );
   return Object.fromEntries(rows.map(({ code, count }) => [code, count]));
 }
 
 /** Browsers that take the messages of an app. */
 async function browsersOf(web: { identifier: string }, { http1Only = false } = {}): Promise<WebPushServer> {
-  const { settings } = await ask<{ settings: { vapid_public_key: string } }>('PUT', `apps/${web.identifier}/push_providers/web`, {
-    provider: 'web_push', settings: { subject: 'mailto:push@example.com' },
-  });
+  const { settings } = await ask<{ settings: { vapid_public_key: string } }>(
+    'PUT',
+    `apps/${web.identifier}/push_providers/web`,
+    {
+      provider: 'web_push',
+      settings: { subject: 'mailto:push@example.com' },
+    },
+  );
   return webPushServer({ ...tls, http1Only, vapidPublicKey: settings.vapid_public_key });
 }
 
 async function usersWithContent({ id }: { id: number }): Promise<string[]> {
   const { rows } = await stack.store.db.query<{ user_id: string }>(
-    'SELECT user_id FROM attempts WHERE entity_id = $1 AND campaign_id = $2 AND content IS NOT NULL', [world.entity.id, id]);
+    'SELECT user_id FROM attempts WHERE entity_id = $1 AND campaign_id = $2 AND content IS NOT NULL',
+    [world.entity.id, id],
+  );
   return rows.map(({ user_id: user }) => user);
 }
 
 async function tokensOf(...devices: string[]): Promise<(string | null)[]> {
   const { rows } = await stack.store.db.query<{ push_token: string | null }>(
-    'SELECT push_token FROM devices WHERE entity_id = $1 AND device_id = ANY ($2) ORDER BY device_id', [world.entity.id, devices]);
+    'SELECT push_token FROM devices WHERE entity_id = $1 AND device_id = ANY ($2) ORDER BY device_id',
+    [world.entity.id, devices],
+  );
   return rows.map(({ push_token: token }) => token);
 }
 
@@ -127,7 +147,10 @@ describe('messages through FCM', () => {
     const worker = work({ boundary: 'send: sent', hit: 10 });
     const campaign = await campaignOf(app.id, { isSensitive: true });
     const overHttp1 = await campaignOf(web.id);
-    const requestId = await send([campaign, overHttp1], Array.from({ length: MESSAGES }, (_, n) => String(n + 1)));
+    const requestId = await send(
+      [campaign, overHttp1],
+      Array.from({ length: MESSAGES }, (_, n) => String(n + 1)),
+    );
     expect(await worker.ended).toMatchObject({ signal: 'SIGKILL' });
     answer();
     const streams = STREAMS * fcm.connections();
@@ -154,19 +177,28 @@ describe('messages through FCM', () => {
     const worker = work();
     const campaign = await campaignOf(app.id);
     const one = fcm.holdAnswers(tokenOf('7'));
-    const first = await send([campaign], Array.from({ length: 100 }, (_, n) => String(n + 1)));
+    const first = await send(
+      [campaign],
+      Array.from({ length: 100 }, (_, n) => String(n + 1)),
+    );
     await waitFor('all but one answer', async () => (await stateOf(first)).codes.PUSH_SENT === 99);
     expect(await stateOf(first)).toMatchObject({ ended_at: null, next_at: null, codes: { PUSH_SENT: 99, PENDING: 1 } });
     one();
     expect((await ended(first)).codes).toEqual({ PUSH_SENT: 100 });
     const before = fcm.sent.length;
     const all = fcm.holdAnswers();
-    const second = await send([campaign], Array.from({ length: MESSAGES }, (_, n) => String(n + 1)));
+    const second = await send(
+      [campaign],
+      Array.from({ length: MESSAGES }, (_, n) => String(n + 1)),
+    );
     await waitFor('as much at FCM as it takes', async () => fcm.sent.length - before >= STREAMS);
     await ask('DELETE', `transac/${second}`);
     await waitFor('the cancel', async () => ((await stateOf(second)).codes.CANCELED ?? 0) >= MESSAGES - MAX_UNKNOWN);
     all();
-    const { state, codes: { CANCELED: canceled = 0, ...codes } } = await ended(second);
+    const {
+      state,
+      codes: { CANCELED: canceled = 0, ...codes },
+    } = await ended(second);
     expect([state, codes]).toEqual(['canceled', { PUSH_SENT: MESSAGES - canceled }]);
     expect(fcm.sent.length - before).toBe(MESSAGES - canceled);
     await worker.stop();
@@ -183,7 +215,8 @@ describe('messages through FCM', () => {
     answer();
     await lockWaits(stack.store);
     await db.query(
-      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`);
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+    );
     await holder.query('COMMIT');
     holder.release();
     expect(await ended(requestId)).toMatchObject({ state: 'finished', codes: { PUSH_SENT: 2 } });
@@ -192,7 +225,9 @@ describe('messages through FCM', () => {
 
   it('whose worker is given up before FCM answers are unknown until the answer comes, and then what it says', async () => {
     const relay = await tcpRelay(inject('temporal').address);
-    const lost = workersOver(stack.store, stack.namespace, { temporalAddress: relay.address, impatient: true })(trusting());
+    const lost = workersOver(stack.store, stack.namespace, { temporalAddress: relay.address, impatient: true })(
+      trusting(),
+    );
     const before = fcm.sent.length;
     const answer = fcm.holdAnswers();
     const campaign = await campaignOf(app.id);
@@ -219,15 +254,23 @@ describe('messages through FCM', () => {
     await waitFor('what waits', async () => (await stateOf(requestId)).next_at !== null);
     const outcomes = async () => (await report(campaign)).map(({ user, code, details }) => [user, code, details]);
     const settled = [
-      ['1', 'OPT_OUT', 'the provider no longer knows the push token'], ['2', 'REFUSED', 'SENDER_ID_MISMATCH: SenderId mismatch'],
-      ['4', 'PUSH_SENT', null], ['5', 'MESSAGE_TO_BIG', expect.stringMatching(/^4\d\d\d bytes, and 4096 are the most$/)],
+      ['1', 'OPT_OUT', 'the provider no longer knows the push token'],
+      ['2', 'REFUSED', 'SENDER_ID_MISMATCH: SenderId mismatch'],
+      ['4', 'PUSH_SENT', null],
+      ['5', 'MESSAGE_TO_BIG', expect.stringMatching(/^4\d\d\d bytes, and 4096 are the most$/)],
     ];
-    expect(await outcomes()).toEqual([...settled.slice(0, 2), ['3', 'PENDING', 'the provider asks for time'], ...settled.slice(2)]);
+    expect(await outcomes()).toEqual([
+      ...settled.slice(0, 2),
+      ['3', 'PENDING', 'the provider asks for time'],
+      ...settled.slice(2),
+    ]);
     expect(await tokensOf('phone 1', 'phone 2')).toEqual([null, tokenOf('2')]);
     expect(await usersWithContent(campaign)).toEqual(['3']);
     const hurried = await campaignOf(app.id, { params: { ...params, expire_after: 30 }, isSensitive: true });
     expect((await ended(await send([hurried], ['3']))).codes).toEqual({ EXPIRED: 1 });
-    expect(await report(hurried)).toMatchObject([{ user: '3', code: 'EXPIRED', details: 'the provider asks for time' }]);
+    expect(await report(hurried)).toMatchObject([
+      { user: '3', code: 'EXPIRED', details: 'the provider asks for time' },
+    ]);
     fcm.fate(tokenOf('3'), null);
     await stack.store.db.query(`UPDATE attempts SET due_at = now() WHERE state = 'waiting'`);
     await stack.temporal.workflow.getHandle(`transac/${requestId}`).signal('sendCanceled');
@@ -248,7 +291,10 @@ describe('messages through APNs and Web Push', () => {
     const pems = await newCertificate();
     const apple = await apnsServer({ ...tls, certificates: [{ pem: pems.x509_pem, topic: 'com.example.shop' }] });
     await ask('POST', `apps/${ios.identifier}/push_certificates`, pems);
-    await ask('PUT', `apps/${ios.identifier}/push_providers/ios`, { provider: 'apns', settings: { endpoint: apple.origin } });
+    await ask('PUT', `apps/${ios.identifier}/push_providers/ios`, {
+      provider: 'apns',
+      settings: { endpoint: apple.origin },
+    });
     const browsers = await browsersOf(web);
     const [iphone, oldIphone] = ['a1'.repeat(32), 'b2'.repeat(32)];
     const subscriptions = ['firefox', 'closed'].map((name) => JSON.stringify(browsers.subscribe(name)));
@@ -267,14 +313,23 @@ describe('messages through APNs and Web Push', () => {
     const outcomes = async () =>
       (await Promise.all(campaigns.map(report))).flat().map(({ device_id: id, code, details }) => [id, code, details]);
     expect(await outcomes()).toEqual([
-      ['iphone', 'PUSH_SENT', null], ['iphone of old', 'OPT_OUT', gone],
-      ['browser', 'PUSH_SENT', null], ['browser of old', 'OPT_OUT', gone],
+      ['iphone', 'PUSH_SENT', null],
+      ['iphone of old', 'OPT_OUT', gone],
+      ['browser', 'PUSH_SENT', null],
+      ['browser of old', 'OPT_OUT', gone],
     ]);
     const content = { alert: { title: 'News', body: 'Ivy, hello' }, sound: 'default' };
     expect(apple.sent).toMatchObject([{ token: iphone, payload: { aps: content, millrace_id: expect.any(String) } }]);
-    expect(browsers.got).toMatchObject([{ name: 'firefox', message: { ...content.alert, millrace_id: expect.any(String) } }]);
+    expect(browsers.got).toMatchObject([
+      { name: 'firefox', message: { ...content.alert, millrace_id: expect.any(String) } },
+    ]);
     expect(browsers.refused).toEqual([]);
-    expect(await tokensOf('iphone', 'iphone of old', 'browser', 'browser of old')).toEqual([subscriptions[0], null, iphone, null]);
+    expect(await tokensOf('iphone', 'iphone of old', 'browser', 'browser of old')).toEqual([
+      subscriptions[0],
+      null,
+      iphone,
+      null,
+    ]);
     expect((await ended(await send(campaigns, ['olaf']))).codes).toEqual({ OPT_OUT: 2 });
     expect((await outcomes()).filter(([, , details]) => details === 'no push token')).toHaveLength(2);
     await worker.stop();
@@ -290,8 +345,13 @@ describe('messages through APNs and Web Push', () => {
     const worker = work();
     const requestId = await send([await campaignOf(app.id), await campaignOf(web.id)], users);
     // Some lost their tokens in the tests before.
-    await waitFor('the pushes of the other app', async () => (await stateOf(requestId)).codes.PUSH_SENT! > MESSAGES - 10);
-    const { rows: [down] } = await db.query<{ tries: number }>('SELECT max(tries) AS tries FROM attempts WHERE app_id = $1', [web.id]);
+    await waitFor(
+      'the pushes of the other app',
+      async () => (await stateOf(requestId)).codes.PUSH_SENT! > MESSAGES - 10,
+    );
+    const {
+      rows: [down],
+    } = await db.query<{ tries: number }>('SELECT max(tries) AS tries FROM attempts WHERE app_id = $1', [web.id]);
     expect(down!.tries).toBeLessThanOrEqual(3);
     await worker.kill();
   });

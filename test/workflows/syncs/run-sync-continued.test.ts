@@ -25,18 +25,24 @@ beforeAll(async () => {
 });
 
 const emailOf = (n: number) => `continued-${String(n).padStart(5, '0')}`;
-const BYTES = Buffer.from(['email,tariff', ...Array.from({ length: ROWS }, (_, n) => `${emailOf(n)},${n % 900 + 100}`), ''].join('\n'));
+const BYTES = Buffer.from(
+  ['email,tariff', ...Array.from({ length: ROWS }, (_, n) => `${emailOf(n)},${(n % 900) + 100}`), ''].join('\n'),
+);
 
 /** A file that breaks off again and again, and can be gone on with. */
 async function syncOfBreaking(name: string): Promise<string> {
   const answer: Answer = (request, response, nth) => {
-    file(BYTES, { etag: '"1"', ...nth === 0 ? {} : { breaksAfter: BREAKS_AFTER } })(request, response, nth);
+    file(BYTES, { etag: '"1"', ...(nth === 0 ? {} : { breaksAfter: BREAKS_AFTER }) })(request, response, nth);
   };
   const { identifier: connection } = await ask<{ identifier: string }>(stack.app, world, 'POST', '/api/connections', {
-    name, connector: 'http-file', settings: { url: web.serve(`/${name}.csv`, answer), format: 'csv' },
+    name,
+    connector: 'http-file',
+    settings: { url: web.serve(`/${name}.csv`, answer), format: 'csv' },
   });
   return makeSync(stack, world, {
-    source: { connection, stream: `${name}.csv` }, destination: { sor: world.sor.identifier }, mode: 'incremental',
+    source: { connection, stream: `${name}.csv` },
+    destination: { sor: world.sor.identifier },
+    mode: 'incremental',
     mapping: { customer: { field: 'email' }, fields: [{ from: 'tariff', to: 'score', as: 'number' }] },
   });
 }
@@ -46,7 +52,8 @@ async function begin(sync: string): Promise<SyncRun> {
   const { id: syncId } = (await findSync(stack.store.db, world.entity.id, sync))!;
   const run = (await insertRun(stack.store.db, world.entity.id, { syncId, cause: 'request' }))!;
   await stack.temporal.workflow.start('runSync', {
-    workflowId: jobWorkflowId('sync', run.identifier), taskQueue: 'flows',
+    workflowId: jobWorkflowId('sync', run.identifier),
+    taskQueue: 'flows',
     args: [{ entityId: world.entity.id, runId: run.id, identifier: run.identifier }, WAITS_OF_A_RUN],
   });
   return run;
@@ -60,7 +67,11 @@ async function runsOfWorkflow({ identifier }: SyncRun): Promise<Set<string>> {
 async function expectExact(sync: string, run: SyncRun): Promise<void> {
   const ended = await runEnded(stack.store, world, run.identifier);
   expect(ended).toMatchObject({
-    state: 'finished', generation: run.generation, tries: 0, fault: null, cursorBefore: null,
+    state: 'finished',
+    generation: run.generation,
+    tries: 0,
+    fault: null,
+    cursorBefore: null,
     progress: { read: ROWS, written: ROWS, unchanged: 0, ignored: 0, failed: 0 },
   });
   const { cursor } = (await findSync(stack.store.db, world.entity.id, sync))!;
@@ -68,9 +79,10 @@ async function expectExact(sync: string, run: SyncRun): Promise<void> {
   const path = `/api/syncs/${sync}/runs/${run.identifier}/log`;
   const { lines } = await ask<{ lines: { line: string }[] }>(stack.app, world, 'GET', path);
   expect(lines).toEqual([]);
-  const values = await importedValues(stack, world) as { customer_id: string; number_value: string }[];
-  expect(values.map(({ customer_id: id, number_value: value }) => [id, Number(value)]))
-    .toEqual(Array.from({ length: ROWS }, (_, n) => [emailOf(n), n % 900 + 100]));
+  const values = (await importedValues(stack, world)) as { customer_id: string; number_value: string }[];
+  expect(values.map(({ customer_id: id, number_value: value }) => [id, Number(value)])).toEqual(
+    Array.from({ length: ROWS }, (_, n) => [emailOf(n), (n % 900) + 100]),
+  );
 }
 
 describe('a run that waits so often that its workflow goes on in a new one', () => {

@@ -8,7 +8,16 @@ import { personId } from '../../harness/core/people.ts';
 import { useStack } from '../../harness/core/stack.ts';
 import { waitFor } from '../../harness/core/wait.ts';
 import { askFor, insertPeople, leftOf, requestTreated } from '../../harness/gdpr/gdpr.ts';
-import { ask, askForRun, makeSync, openShop, runEnded, runErrors, runSync, type Shop } from '../../harness/syncs/syncs.ts';
+import {
+  ask,
+  askForRun,
+  makeSync,
+  openShop,
+  runEnded,
+  runErrors,
+  runSync,
+  type Shop,
+} from '../../harness/syncs/syncs.ts';
 import { makeTrackedWorld, type TrackedWorld } from '../../harness/tracking/tracked-calls.ts';
 
 const stack = useStack();
@@ -24,25 +33,38 @@ beforeAll(async () => {
 });
 
 /** A sync of a file of people, which comes up to the row `until`, and the rest of it once it is let go. */
-async function syncOfHeldFile(name: string, people: string[], until: number): Promise<{ sync: string; release(): void }> {
+async function syncOfHeldFile(
+  name: string,
+  people: string[],
+  until: number,
+): Promise<{ sync: string; release(): void }> {
   const lines = ['email,tariff', ...people.map((id) => `${id},silver`)].map((line) => `${line}\n`);
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const held: Answer = (_, response) => {
-    response.writeHead(200, { 'content-length': Buffer.byteLength(lines.join('')) }).write(lines.slice(0, until + 1).join(''));
+    response
+      .writeHead(200, { 'content-length': Buffer.byteLength(lines.join('')) })
+      .write(lines.slice(0, until + 1).join(''));
     void released.then(() => response.end(lines.slice(until + 1).join('')));
   };
   const { identifier: connection } = await ask<{ identifier: string }>(stack.app, world, 'POST', '/api/connections', {
-    name, connector: 'http-file', settings: { url: web.serve(`/${name}.csv`, held), format: 'csv' },
+    name,
+    connector: 'http-file',
+    settings: { url: web.serve(`/${name}.csv`, held), format: 'csv' },
   });
   const sync = await makeSync(stack, world, {
-    source: { connection, stream: `${name}.csv` }, destination: { sor: world.sor.identifier },
+    source: { connection, stream: `${name}.csv` },
+    destination: { sor: world.sor.identifier },
     mapping: { customer: { field: 'email' }, fields: [{ from: 'tariff', to: 'plan' }] },
   });
   return { sync, release };
 }
 
 const bury = (person: string) =>
-  insertTombstone(stack.store.db, world.entity.id, stack.store.secrets.customerHash(world.entity.id, 'user_id', person));
+  insertTombstone(
+    stack.store.db,
+    world.entity.id,
+    stack.store.secrets.customerHash(world.entity.id, 'user_id', person),
+  );
 const runOf = async (run: string) => (await findRun(stack.store.db, world.entity.id, run))!;
 
 describe('somebody who is erased while a sync has read them', () => {
@@ -85,10 +107,13 @@ describe('somebody who is erased while a sync has read them', () => {
     const path = `/api/syncs/${sync}/runs/${run}/sample`;
     const { records } = await ask<{ records: object[] }>(stack.app, world, 'GET', path);
     expect(records).toMatchObject([
-      { customer_id: 'living', outcome: 'written' }, { customer_id: null, outcome: 'failed', message: 'erased' },
+      { customer_id: 'living', outcome: 'written' },
+      { customer_id: null, outcome: 'failed', message: 'erased' },
     ]);
     expect(JSON.stringify(records)).not.toContain(person);
-    expect(await runErrors(stack.store, world, ended)).toMatchObject([{ line: 2, message: 'erased', customerId: null, raw: null }]);
+    expect(await runErrors(stack.store, world, ended)).toMatchObject([
+      { line: 2, message: 'erased', customerId: null, raw: null },
+    ]);
   });
 });
 
@@ -110,20 +135,29 @@ describe('somebody who was erased, and whom the source still has, last of all', 
       `SELECT s.cursor, r.position, r.cursor_before, r.sample, b.batch, p.position AS pinned
        FROM syncs s JOIN sync_runs r ON r.sync_id = s.id
        LEFT JOIN sync_batches b ON b.run_id = r.id LEFT JOIN sync_pinned_batches p ON p.run_id = r.id
-       WHERE s.entity_id = $1 AND s.identifier = $2`, [world.entity.id, sync]);
+       WHERE s.entity_id = $1 AND s.identifier = $2`,
+      [world.entity.id, sync],
+    );
     expect(rows.length).toBeGreaterThan(0);
     return { text: JSON.stringify(rows), hasPlace: rows[0]!.cursor !== null };
   }
 
   async function webhook(name: string): Promise<string> {
-    const url = web.serve(`/${name}`, (request, response) => { request.resume().on('end', () => response.writeHead(200).end()); });
-    return (await ask<{ identifier: string }>(stack.app, world, 'POST', '/api/connections', {
-      name, connector: 'webhook', settings: { url, secret: 'secret of 32 bytes for the tests..' },
-    })).identifier;
+    const url = web.serve(`/${name}`, (request, response) => {
+      request.resume().on('end', () => response.writeHead(200).end());
+    });
+    return (
+      await ask<{ identifier: string }>(stack.app, world, 'POST', '/api/connections', {
+        name,
+        connector: 'webhook',
+        settings: { url, secret: 'secret of 32 bytes for the tests..' },
+      })
+    ).identifier;
   }
 
   const toSor = async () => ({
-    destination: { sor: world.sor.identifier }, mapping: { customer: { field: 'email' }, fields: [{ from: 'tariff', to: 'plan' }] },
+    destination: { sor: world.sor.identifier },
+    mapping: { customer: { field: 'email' }, fields: [{ from: 'tariff', to: 'plan' }] },
   });
   const outside = async (name: string, key = ['email']) => ({
     destination: { connection: await webhook(name), stream: 'people', key },
@@ -131,35 +165,52 @@ describe('somebody who was erased, and whom the source still has, last of all', 
   });
 
   it.each([
-    ['few people', 'few', 3, toSor], ['many people, who are pinned', 'many', 4_500, toSor], ['people sent elsewhere', 'sent', 3, outside],
-  ] as const)('is named by no place of a sync of %s, which goes on once there is somebody behind them', async (_, name, count, way) => {
-    const erased = personId(91_000 + count + name.length);
-    await bury(erased);
-    const rows = await table(name, count, erased);
-    const sync = await makeSync(stack, world, {
-      source: { connection: shop.connection, stream: name }, mode: 'incremental', cursor_field: 'changed_at', ...await way(name),
-    });
-    const dry = await runSync(stack, world, sync, { records: count + 1 }, 'dry_run');
-    expect(dry).toMatchObject({ state: 'finished', progress: { read: count + 1, failed: 1 } });
-    expect((await places(sync)).text).not.toContain(erased);
-    expect(await runSync(stack, world, sync)).toMatchObject({
-      state: 'finished', progress: { read: count + 1, written: count, failed: 1, errorsByType: { INVALID_CUSTOMER_ID: 1 } },
-    });
-    expect((await places(sync)).text).not.toContain(erased);
-    expect(await runSync(stack, world, sync)).toMatchObject({ state: 'finished', progress: { written: 0, failed: 1 } });
-    await shop.db.query(`INSERT INTO ${rows} VALUES ('${name}-new', 'gold', '2026-02-02')`);
-    expect(await runSync(stack, world, sync)).toMatchObject({ state: 'finished', progress: { written: 1, failed: 1 } });
-    expect(await places(sync)).toEqual({ text: expect.not.stringContaining(erased) as string, hasPlace: true });
-    expect((await runSync(stack, world, sync)).progress).toMatchObject({ read: 0 });
-  });
+    ['few people', 'few', 3, toSor],
+    ['many people, who are pinned', 'many', 4_500, toSor],
+    ['people sent elsewhere', 'sent', 3, outside],
+  ] as const)(
+    'is named by no place of a sync of %s, which goes on once there is somebody behind them',
+    async (_, name, count, way) => {
+      const erased = personId(91_000 + count + name.length);
+      await bury(erased);
+      const rows = await table(name, count, erased);
+      const sync = await makeSync(stack, world, {
+        source: { connection: shop.connection, stream: name },
+        mode: 'incremental',
+        cursor_field: 'changed_at',
+        ...(await way(name)),
+      });
+      const dry = await runSync(stack, world, sync, { records: count + 1 }, 'dry_run');
+      expect(dry).toMatchObject({ state: 'finished', progress: { read: count + 1, failed: 1 } });
+      expect((await places(sync)).text).not.toContain(erased);
+      expect(await runSync(stack, world, sync)).toMatchObject({
+        state: 'finished',
+        progress: { read: count + 1, written: count, failed: 1, errorsByType: { INVALID_CUSTOMER_ID: 1 } },
+      });
+      expect((await places(sync)).text).not.toContain(erased);
+      expect(await runSync(stack, world, sync)).toMatchObject({
+        state: 'finished',
+        progress: { written: 0, failed: 1 },
+      });
+      await shop.db.query(`INSERT INTO ${rows} VALUES ('${name}-new', 'gold', '2026-02-02')`);
+      expect(await runSync(stack, world, sync)).toMatchObject({
+        state: 'finished',
+        progress: { written: 1, failed: 1 },
+      });
+      expect(await places(sync)).toEqual({ text: expect.not.stringContaining(erased) as string, hasPlace: true });
+      expect((await runSync(stack, world, sync)).progress).toMatchObject({ read: 0 });
+    },
+  );
 
   it('has nobody sent twice where no key names records', async () => {
     const erased = personId(91_100);
     await bury(erased);
     await table('keyless', 3, erased);
     const sync = await makeSync(stack, world, {
-      source: { connection: shop.connection, stream: 'keyless' }, mode: 'incremental', cursor_field: 'changed_at',
-      ...await outside('keyless', []),
+      source: { connection: shop.connection, stream: 'keyless' },
+      mode: 'incremental',
+      cursor_field: 'changed_at',
+      ...(await outside('keyless', [])),
     });
     expect((await runSync(stack, world, sync)).progress).toMatchObject({ read: 4, written: 3, failed: 1 });
     expect((await runSync(stack, world, sync)).progress).toMatchObject({ read: 0 });

@@ -5,7 +5,15 @@ import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { findRun } from '../../../store/syncs/sync-runs.ts';
 import { findSync } from '../../../store/syncs/syncs.ts';
-import { type Answer, endlessBytes, file, httpSource, inTurn, silence, status } from '../../harness/core/http-source.ts';
+import {
+  type Answer,
+  endlessBytes,
+  file,
+  httpSource,
+  inTurn,
+  silence,
+  status,
+} from '../../harness/core/http-source.ts';
 import { rememberSecret } from '../../harness/core/people.ts';
 import { smtpServer } from '../../harness/core/smtp.ts';
 import { useStack } from '../../harness/core/stack.ts';
@@ -36,11 +44,15 @@ const csv = (...rows: string[]) => csvOf(rows);
 /** A sync of a file that the address gives. */
 async function syncOfFile(url: string, more: object = {}): Promise<string> {
   const { identifier: connection } = await ask<{ identifier: string }>(stack.app, world, 'POST', '/api/connections', {
-    name: url, connector: 'http-file', settings: { url, format: 'csv', request_headers: { 'x-key': 'zqfilekey' } },
+    name: url,
+    connector: 'http-file',
+    settings: { url, format: 'csv', request_headers: { 'x-key': 'zqfilekey' } },
   });
   return makeSync(stack, world, {
-    source: { connection, stream: url.split('/').at(-1) }, destination: { sor: world.sor.identifier },
-    mapping: { customer: { field: 'email' }, fields: [{ from: 'tariff', to: 'plan' }] }, ...more,
+    source: { connection, stream: url.split('/').at(-1) },
+    destination: { sor: world.sor.identifier },
+    mapping: { customer: { field: 'email' }, fields: [{ from: 'tariff', to: 'plan' }] },
+    ...more,
   });
 }
 
@@ -48,15 +60,24 @@ const stateOf = async (sync: string) => (await findSync(stack.store.db, world.en
 const runOf = async (run: string) => (await findRun(stack.store.db, world.entity.id, run))!;
 const mailsOf = (sync: string) => smtp.received.map(({ mail }) => mail).filter(({ text }) => text.includes(sync));
 
-describe('a source that can\'t be read for now', () => {
+describe("a source that can't be read for now", () => {
   it('is left alone for as long as it asks, and then read', async () => {
-    const url = web.serve('/busy.csv', inTurn(csv('busy-1,gold'), status(429, { 'retry-after': '2' }), csv('busy-1,gold')));
+    const url = web.serve(
+      '/busy.csv',
+      inTurn(csv('busy-1,gold'), status(429, { 'retry-after': '2' }), csv('busy-1,gold')),
+    );
     const sync = await syncOfFile(url);
     const run = await askForRun(stack, world, sync);
     const waiting = await waitFor('the run to wait', async () => ((await runOf(run)).waitsUntil ? runOf(run) : null));
     expect(waiting).toMatchObject({ state: 'running', tries: 1, fault: expect.stringContaining('429') as string });
     const ended = await runEnded(stack.store, world, run);
-    expect(ended).toMatchObject({ state: 'finished', tries: 0, fault: null, waitsUntil: null, progress: { read: 1, written: 1 } });
+    expect(ended).toMatchObject({
+      state: 'finished',
+      tries: 0,
+      fault: null,
+      waitsUntil: null,
+      progress: { read: 1, written: 1 },
+    });
     expect(ended.endedAt!.getTime() - ended.startedAt!.getTime()).toBeGreaterThan(2_000);
   });
 
@@ -65,27 +86,38 @@ describe('a source that can\'t be read for now', () => {
     const run = await askForRun(stack, world, sync);
     const waiting = await waitFor('the run to wait', async () => ((await runOf(run)).waitsUntil ? runOf(run) : null));
     expect(waiting.failingSince!.getTime()).toBeLessThan(waiting.waitsUntil!.getTime());
-    await stack.store.db.query(`UPDATE sync_runs SET failing_since = failing_since - interval '1 hour' WHERE identifier = $1`, [run]);
+    await stack.store.db.query(
+      `UPDATE sync_runs SET failing_since = failing_since - interval '1 hour' WHERE identifier = $1`,
+      [run],
+    );
     expect(await runEnded(stack.store, world, run)).toMatchObject({
-      state: 'failed', failure: { status: 'source_unavailable', message: expect.stringContaining('503') as string },
+      state: 'failed',
+      failure: { status: 'source_unavailable', message: expect.stringContaining('503') as string },
     });
   });
 
   it('is not read for ever where it always breaks off, and is read from its start each time', async () => {
     const rows = Array.from({ length: 7_000 }, (_, n) => `breaking-${n},gold`);
-    const breaking: Answer = (request, response, nth) => csvOf(rows, nth === 0 ? {} : { breaksAfter: 120_000 })(request, response, nth);
+    const breaking: Answer = (request, response, nth) =>
+      csvOf(rows, nth === 0 ? {} : { breaksAfter: 120_000 })(request, response, nth);
     const sync = await syncOfFile(web.serve('/breaking.csv', breaking));
     const run = await askForRun(stack, world, sync);
     const tried = await waitFor('three tries', async () => {
       const now = await runOf(run);
       return now.tries >= 3 && now.waitsUntil && now;
     });
-    expect(tried.progress).toMatchObject({ read: 5_000 * tried.tries, written: 5_000, unchanged: 5_000 * (tried.tries - 1) });
+    expect(tried.progress).toMatchObject({
+      read: 5_000 * tried.tries,
+      written: 5_000,
+      unchanged: 5_000 * (tried.tries - 1),
+    });
     await ask(stack.app, world, 'POST', `/api/syncs/${sync}/runs/${run}/cancel`);
   });
 
   it('is gone on with by the next run, also where the sync was changed meanwhile', async () => {
-    const bytes = Buffer.from(['email,tariff', ...Array.from({ length: 7_000 }, (_, n) => `renamed-${n},gold`), ''].join('\n'));
+    const bytes = Buffer.from(
+      ['email,tariff', ...Array.from({ length: 7_000 }, (_, n) => `renamed-${n},gold`), ''].join('\n'),
+    );
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
     const held: Answer = (_, response) => {
       response.writeHead(200, { 'content-length': bytes.length, etag: '"1"' }).write(bytes.subarray(0, 120_000));
@@ -114,7 +146,10 @@ describe('a source that can\'t be read for now', () => {
     const url = web.serve('/silent.csv', inTurn(csv('silent-1,gold'), silence, csv('silent-1,gold')));
     const sync = await syncOfFile(url);
     const first = await askForRun(stack, world, sync);
-    await waitFor('the source to be asked', async () => web.asked.filter(({ path }) => path === '/silent.csv').length >= 2);
+    await waitFor(
+      'the source to be asked',
+      async () => web.asked.filter(({ path }) => path === '/silent.csv').length >= 2,
+    );
     const second = await askForRun(stack, world, sync);
     expect((await runOf(second)).state).toBe('accepted');
     await ask(stack.app, world, 'POST', `/api/syncs/${sync}/runs/${first}/cancel`);
@@ -135,15 +170,25 @@ describe('a source that can\'t be read for now', () => {
 });
 
 /** An address that keeps what is posted there, and a connection to it. */
-async function channel(name: string, connector: 'slack' | 'webhook', answer: number): Promise<{ connection: string; posted: Posted[] }> {
+async function channel(
+  name: string,
+  connector: 'slack' | 'webhook',
+  answer: number,
+): Promise<{ connection: string; posted: Posted[] }> {
   const posted: Posted[] = [];
-  const url = web.serve(`/${name}/zqchannelsecret`, (request, response) => void (async () => {
-    posted.push({ headers: request.headers, text: await text(request) });
-    response.writeHead(answer).end('ok');
-  })());
+  const url = web.serve(
+    `/${name}/zqchannelsecret`,
+    (request, response) =>
+      void (async () => {
+        posted.push({ headers: request.headers, text: await text(request) });
+        response.writeHead(answer).end('ok');
+      })(),
+  );
   const settings = connector === 'slack' ? { url } : { url, secret: WEBHOOK_SECRET };
   const { identifier: connection } = await ask<{ identifier: string }>(stack.app, world, 'POST', '/api/connections', {
-    name, connector, settings,
+    name,
+    connector,
+    settings,
   });
   return { connection, posted };
 }
@@ -166,36 +211,55 @@ describe('a sync that keeps failing', () => {
     });
     const by = new Map(alerted.map(({ connection, ...outcome }) => [connection, outcome]));
     expect(connections.map((connection) => by.get(connection))).toEqual([
-      { state: 'sent', tries: 1, reason: null }, { state: 'sent', tries: 1, reason: null },
+      { state: 'sent', tries: 1, reason: null },
+      { state: 'sent', tries: 1, reason: null },
       { state: 'not_sent', tries: 1, reason: expect.stringContaining('404') },
     ]);
     expect(by.get(gone.connection)!.reason).not.toContain('zqchannelsecret');
     const line = `Sync ${sync}: a run failed. The outside system, or its settings, must be corrected first. The link shows the details.`;
-    expect(chat.posted.map(({ text: body }) => JSON.parse(body))).toEqual([{ text: `${line} http://millrace.test${path}` }]);
+    expect(chat.posted.map(({ text: body }) => JSON.parse(body))).toEqual([
+      { text: `${line} http://millrace.test${path}` },
+    ]);
     const [{ headers, text: body }] = hook.posted as [Posted];
-    expect([hook.posted.length, JSON.parse(body)]).toEqual([1, {
-      alert: {
-        kind: 'sync', identifier: sync, run: run.identifier, alert: 'failed', failure: 'source_refused', text: line,
-        link: `http://millrace.test${path}`, ended_at: run.endedAt!.toISOString(),
+    expect([hook.posted.length, JSON.parse(body)]).toEqual([
+      1,
+      {
+        alert: {
+          kind: 'sync',
+          identifier: sync,
+          run: run.identifier,
+          alert: 'failed',
+          failure: 'source_refused',
+          text: line,
+          link: `http://millrace.test${path}`,
+          ended_at: run.endedAt!.toISOString(),
+        },
       },
-    }]);
+    ]);
     const [, time, signature] = /^t=(\d+),v1=(\w+)$/.exec(String(headers['x-millrace-signature']))!;
     expect(createHmac('sha256', WEBHOOK_SECRET).update(`${time}.${body}`).digest('hex')).toBe(signature);
   });
 
   it('is paused and mails; once it works again it says so', async () => {
     const url = web.serve('/failing.csv', inTurn(status(404), status(404), csv('back-1,gold')));
-    const sync = await syncOfFile(url, { name: 'Win at evil.example', alerts: { emails: ['ops@example.com'], pause_after: 2 } });
+    const sync = await syncOfFile(url, {
+      name: 'Win at evil.example',
+      alerts: { emails: ['ops@example.com'], pause_after: 2 },
+    });
     await runSync(stack, world, sync);
     await runSync(stack, world, sync);
     const reason = expect.stringMatching(/^it failed 2 times in a row: .*404/) as string;
     expect(await stateOf(sync)).toMatchObject({ failures: 2, paused: { reason } });
     await waitFor('both mails', async () => mailsOf(sync).length === 2);
     expect(mailsOf(sync).map(({ headers }) => headers.subject)).toEqual([
-      expect.stringMatching(/: a run failed$/), expect.stringMatching(/: paused, since it keeps failing$/)]);
-    // Nothing that somebody chose to send to strangers: not the sync's name, not the address, not what its host answered.
-    for (const { headers, text } of mailsOf(sync)) expect(headers.subject + text).not.toMatch(/evil|failing\.csv|127\.0\.0\.1|404/);
-    await runSync(stack, world, sync);      // by hand, since it is paused
+      expect.stringMatching(/: a run failed$/),
+      expect.stringMatching(/: paused, since it keeps failing$/),
+    ]);
+    // Nothing that somebody chose to send to strangers: not the sync's name, not the address, not what its host
+    // answered.
+    for (const { headers, text } of mailsOf(sync))
+      expect(headers.subject + text).not.toMatch(/evil|failing\.csv|127\.0\.0\.1|404/);
+    await runSync(stack, world, sync); // by hand, since it is paused
     const isBack = () => mailsOf(sync).some(({ headers }) => headers.subject!.endsWith('works again'));
     await waitFor('the mail that it works again', async () => isBack());
     expect((await stateOf(sync)).failures).toBe(0);
@@ -211,19 +275,25 @@ describe('a sync that keeps failing', () => {
   });
 });
 
-describe('a change of the source\'s fields', () => {
+describe("a change of the source's fields", () => {
   const tableOf = async (name: string) => {
     const table = shop.table(name);
-    await shop.db.query(`CREATE TABLE ${table} (email text PRIMARY KEY, plan text); ALTER TABLE ${table} OWNER TO ${shop.role};
+    await shop.db
+      .query(`CREATE TABLE ${table} (email text PRIMARY KEY, plan text); ALTER TABLE ${table} OWNER TO ${shop.role};
       INSERT INTO ${table} VALUES ('${name}-1', 'gold')`);
     return table;
   };
-  const syncOf = (stream: string, rule: string) => makeSync(stack, world, {
-    source: { connection: shop.connection, stream }, destination: { sor: world.sor.identifier }, on_schema_change: rule,
-    mapping: { customer: { field: 'email' }, other_fields: 'keep' },
-  });
-  const valuesOf = async (customer: string) => (await importedValues(stack, world) as { customer_id: string; key: string }[])
-    .filter(({ customer_id: id }) => id === customer).map(({ key }) => key);
+  const syncOf = (stream: string, rule: string) =>
+    makeSync(stack, world, {
+      source: { connection: shop.connection, stream },
+      destination: { sor: world.sor.identifier },
+      on_schema_change: rule,
+      mapping: { customer: { field: 'email' }, other_fields: 'keep' },
+    });
+  const valuesOf = async (customer: string) =>
+    ((await importedValues(stack, world)) as { customer_id: string; key: string }[])
+      .filter(({ customer_id: id }) => id === customer)
+      .map(({ key }) => key);
 
   it('stops a sync that is to stop, until somebody accepts it', async () => {
     const table = await tableOf('stopping');
@@ -232,8 +302,10 @@ describe('a change of the source\'s fields', () => {
     await shop.db.query(`ALTER TABLE ${table} ADD COLUMN score integer DEFAULT 7`);
     const stopped = await runSync(stack, world, sync);
     expect(stopped).toMatchObject({
-      state: 'failed', failure: { status: 'schema_changed', message: expect.stringContaining('new: score (integer)') as string },
-      schemaChange: { added: [{ name: 'score', type: 'integer' }], removed: [], retyped: [] }, progress: { read: 0 },
+      state: 'failed',
+      failure: { status: 'schema_changed', message: expect.stringContaining('new: score (integer)') as string },
+      schemaChange: { added: [{ name: 'score', type: 'integer' }], removed: [], retyped: [] },
+      progress: { read: 0 },
     });
     await ask(stack.app, world, 'POST', `/api/syncs/${sync}/accept_schema`);
     expect(await runSync(stack, world, sync)).toMatchObject({ state: 'finished', progress: { written: 1 } });
@@ -246,7 +318,9 @@ describe('a change of the source\'s fields', () => {
     await runSync(stack, world, sync);
     await shop.db.query(`ALTER TABLE ${table} ADD COLUMN score integer DEFAULT 7`);
     expect(await runSync(stack, world, sync)).toMatchObject({
-      state: 'finished', schemaChange: { added: [{ name: 'score' }] }, progress: { unchanged: 1 },
+      state: 'finished',
+      schemaChange: { added: [{ name: 'score' }] },
+      progress: { unchanged: 1 },
     });
     expect(await valuesOf('ignoring-1')).toEqual(['plan']);
   });
@@ -256,9 +330,12 @@ describe('a change of the source\'s fields', () => {
     await shop.db.query(`ALTER TABLE ${table} ADD COLUMN "Shoe size" numeric DEFAULT 42.5`);
     const sync = await syncOf('following', 'follow');
     await runSync(stack, world, sync);
-    await shop.db.query(`ALTER TABLE ${table} ADD COLUMN languages text[] DEFAULT '{fr}', ADD COLUMN raw json DEFAULT '{}'`);
+    await shop.db.query(
+      `ALTER TABLE ${table} ADD COLUMN languages text[] DEFAULT '{fr}', ADD COLUMN raw json DEFAULT '{}'`,
+    );
     expect(await runSync(stack, world, sync)).toMatchObject({
-      state: 'finished', progress: { written: 1, unmappedFields: ['raw'] },
+      state: 'finished',
+      progress: { written: 1, unmappedFields: ['raw'] },
       schemaChange: { added: [{ name: 'languages' }, { name: 'raw' }] },
     });
     expect((await valuesOf('following-1')).toSorted()).toEqual(['Shoe size', 'languages', 'plan']);
@@ -267,32 +344,50 @@ describe('a change of the source\'s fields', () => {
 
   it('names the nearest field where the mapping names one that the source does not have', async () => {
     await tableOf('naming');
-    const mapped = (mapping: object, more: object = {}) => makeSync(stack, world, {
-      source: { connection: shop.connection, stream: 'naming' }, destination: { sor: world.sor.identifier }, mapping, ...more,
-    });
+    const mapped = (mapping: object, more: object = {}) =>
+      makeSync(stack, world, {
+        source: { connection: shop.connection, stream: 'naming' },
+        destination: { sor: world.sor.identifier },
+        mapping,
+        ...more,
+      });
     const customer = { field: 'email' };
     const failureOf = async (sync: string) => (await runSync(stack, world, sync)).failure?.message;
-    expect(await failureOf(await mapped({ customer: { field: 'emial' } })))
-      .toBe('mapping.customer.field: the source has no field emial: did you mean email?');
-    expect(await failureOf(await mapped({ customer }, { mode: 'incremental', cursor_field: 'pln' })))
-      .toBe('cursor_field: the source has no field pln: did you mean plan?');
-    expect(await failureOf(await mapped({ customer }, { mode: 'incremental' }))).toMatch(/^cursor_field is missing: use a column/);
+    expect(await failureOf(await mapped({ customer: { field: 'emial' } }))).toBe(
+      'mapping.customer.field: the source has no field emial: did you mean email?',
+    );
+    expect(await failureOf(await mapped({ customer }, { mode: 'incremental', cursor_field: 'pln' }))).toBe(
+      'cursor_field: the source has no field pln: did you mean plan?',
+    );
+    expect(await failureOf(await mapped({ customer }, { mode: 'incremental' }))).toMatch(
+      /^cursor_field is missing: use a column/,
+    );
     const sync = await mapped({ customer, fields: [{ from: 'plam', to: 'plan' }] });
     const run = await runSync(stack, world, sync);
     expect(run).toMatchObject({ state: 'finished', missingFields: ['plam'] });
-    const { lines } = await ask<{ lines: { line: string }[] }>(stack.app, world, 'GET', `/api/syncs/${sync}/runs/${run.identifier}/log`);
+    const { lines } = await ask<{ lines: { line: string }[] }>(
+      stack.app,
+      world,
+      'GET',
+      `/api/syncs/${sync}/runs/${run.identifier}/log`,
+    );
     expect(lines[0]!.line).toContain('plam: did you mean plan?');
   });
 
   it('alerts once where the source has lost a field that the mapping names, and keeps its values', async () => {
     const table = await tableOf('thinning');
     const sync = await makeSync(stack, world, {
-      source: { connection: shop.connection, stream: 'thinning' }, destination: { sor: world.sor.identifier },
+      source: { connection: shop.connection, stream: 'thinning' },
+      destination: { sor: world.sor.identifier },
       mapping: { customer: { field: 'email' }, fields: [{ from: 'plan' }] },
     });
     expect((await runSync(stack, world, sync)).alert).toBeNull();
     await shop.db.query(`ALTER TABLE ${table} RENAME COLUMN plan TO tier`);
-    expect(await runSync(stack, world, sync)).toMatchObject({ state: 'finished', missingFields: ['plan'], alert: 'fields' });
+    expect(await runSync(stack, world, sync)).toMatchObject({
+      state: 'finished',
+      missingFields: ['plan'],
+      alert: 'fields',
+    });
     expect((await runSync(stack, world, sync)).alert).toBeNull();
     expect(await valuesOf('thinning-1')).toEqual(['plan']);
   });
@@ -302,7 +397,8 @@ describe('a change of the source\'s fields', () => {
     const sync = await syncOf('losing', 'ignore');
     await shop.db.query(`ALTER TABLE ${table} RENAME TO loosing`);
     expect((await runSync(stack, world, sync)).failure).toEqual({
-      status: 'source_refused', message: 'The source has no stream losing: did you mean loosing?',
+      status: 'source_refused',
+      message: 'The source has no stream losing: did you mean loosing?',
     });
   });
 });

@@ -47,17 +47,32 @@ describe('40 syncs that are due at once, at a source that says nothing', () => {
   it('keep no import waiting, and come to their end each in its turn', async () => {
     const { url, release, mostAtOnce } = heldFile();
     const { identifier: connection } = await ask<{ identifier: string }>(stack.app, world, 'POST', '/api/connections', {
-      name: 'Held', connector: 'http-file', settings: { url, format: 'csv' },
+      name: 'Held',
+      connector: 'http-file',
+      settings: { url, format: 'csv' },
     });
-    const runs = await Promise.all(Array.from({ length: SYNCS }, async () => askForRun(stack, world, await makeSync(stack, world, {
-      source: { connection, stream: 'held.csv' }, destination: { sor: world.sor.identifier },
-      mapping: { customer: { field: 'email' }, fields: [{ from: 'tariff', to: 'plan' }] },
-    }))));
+    const runs = await Promise.all(
+      Array.from({ length: SYNCS }, async () =>
+        askForRun(
+          stack,
+          world,
+          await makeSync(stack, world, {
+            source: { connection, stream: 'held.csv' },
+            destination: { sor: world.sor.identifier },
+            mapping: { customer: { field: 'email' }, fields: [{ from: 'tariff', to: 'plan' }] },
+          }),
+        ),
+      ),
+    );
     const stateOf = async (run: string) => (await findRun(stack.store.db, world.entity.id, run))!.state;
     const states = () => Promise.all(runs.map(stateOf));
     await waitFor('as many readings as may be at once', async () => mostAtOnce() >= PLACES.syncs);
     await waitFor('all runs to be claimed', async () => (await states()).every((state) => state === 'running'));
-    const id = await postImport(stack.app, world, `user_id,attribute_key,value,action_type\n${personId(1)},plan,gold,\n`);
+    const id = await postImport(
+      stack.app,
+      world,
+      `user_id,attribute_key,value,action_type\n${personId(1)},plan,gold,\n`,
+    );
     expect(await importEnded(stack.store, world, id)).toMatchObject({ state: 'finished', rowsOk: 1 });
     expect(new Set(await states())).toEqual(new Set(['running']));
     expect(mostAtOnce()).toBe(PLACES.syncs);

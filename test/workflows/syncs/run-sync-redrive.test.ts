@@ -16,7 +16,12 @@ beforeAll(async () => {
 });
 
 async function redrive(sync: string, { identifier }: SyncRun): Promise<SyncRun> {
-  const { run_id: id } = await ask<{ run_id: string }>(stack.app, world, 'POST', `/api/syncs/${sync}/runs/${identifier}/redrive`);
+  const { run_id: id } = await ask<{ run_id: string }>(
+    stack.app,
+    world,
+    'POST',
+    `/api/syncs/${sync}/runs/${identifier}/redrive`,
+  );
   return runEnded(stack.store, world, id);
 }
 
@@ -24,28 +29,37 @@ const openOf = async (sync: string, { identifier }: SyncRun) =>
   (await ask<{ open: number }>(stack.app, world, 'GET', `/api/syncs/${sync}/runs/${identifier}`)).open;
 
 const planOf = async (customer: string) => {
-  const values = await importedValues(stack, world) as { customer_id: string; key: string; string_value: string }[];
+  const values = (await importedValues(stack, world)) as { customer_id: string; key: string; string_value: string }[];
   return values.find(({ customer_id: id, key }) => id === customer && key === 'plan')?.string_value;
 };
 
-const mappingOf = (...more: object[]) => ({ customer: { field: 'email' }, fields: [{ from: 'tariff', to: 'plan' }, ...more] });
+const mappingOf = (...more: object[]) => ({
+  customer: { field: 'email' },
+  fields: [{ from: 'tariff', to: 'plan' }, ...more],
+});
 
 async function syncOf(name: string, rows: string, more: object = {}): Promise<{ sync: string; table: string }> {
   const table = shop.table(name);
-  await shop.db.query(`CREATE TABLE ${table} (id integer PRIMARY KEY, email text, tariff text, since text, changed integer);
+  await shop.db
+    .query(`CREATE TABLE ${table} (id integer PRIMARY KEY, email text, tariff text, since text, changed integer);
     ALTER TABLE ${table} OWNER TO ${shop.role}; INSERT INTO ${table} VALUES ${rows}`);
   const sync = await makeSync(stack, world, {
-    source: { connection: shop.connection, stream: name }, destination: { sor: world.sor.identifier },
-    mode: 'incremental', cursor_field: 'changed',
-    mapping: mappingOf({ from: 'since', to: 'born', as: 'date' }), ...more,
+    source: { connection: shop.connection, stream: name },
+    destination: { sor: world.sor.identifier },
+    mode: 'incremental',
+    cursor_field: 'changed',
+    mapping: mappingOf({ from: 'since', to: 'born', as: 'date' }),
+    ...more,
   });
   return { sync, table };
 }
 
 describe('records that failed', () => {
   it('come after all, once the mapping is mended, and are open no more', async () => {
-    const { sync } = await syncOf('mended',
-      `(1, 'm-1', 'gold', '24.12.1990', 1), (2, 'm-2', 'iron', 'never', 2), (3, 'm-3', 'iron', '2001-02-03', 3)`);
+    const { sync } = await syncOf(
+      'mended',
+      `(1, 'm-1', 'gold', '24.12.1990', 1), (2, 'm-2', 'iron', 'never', 2), (3, 'm-3', 'iron', '2001-02-03', 3)`,
+    );
     const first = await runSync(stack, world, sync);
     expect(first.progress).toMatchObject({ read: 3, written: 1, failed: 2 });
     expect(await openOf(sync, first)).toBe(2);
@@ -56,9 +70,12 @@ describe('records that failed', () => {
     expect(second).toMatchObject({ cause: 'redrive', rootId: first.id, progress: { read: 2, written: 1, failed: 1 } });
     expect(await openOf(sync, first)).toBe(1);
     expect(await runErrors(stack.store, world, first)).toMatchObject([
-      { line: 1, redrivenBy: second.identifier }, { line: 2, redrivenBy: null }]);
+      { line: 1, redrivenBy: second.identifier },
+      { line: 2, redrivenBy: null },
+    ]);
     expect(await runErrors(stack.store, world, second)).toMatchObject([
-      { line: 2, originalLine: 2, message: expect.stringContaining('never') as string }]);
+      { line: 2, originalLine: 2, message: expect.stringContaining('never') as string },
+    ]);
     // A re-drive of the re-drive brings what is open in the first run, and settles both.
     await ask(stack.app, world, 'PUT', `/api/syncs/${sync}`, { mapping: mappingOf() });
     const third = await redrive(sync, second);

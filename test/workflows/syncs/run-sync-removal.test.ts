@@ -16,22 +16,29 @@ beforeAll(async () => {
 
 type Value = { customer_id: string; key: string; removed: boolean };
 
-const keysOf = async (customer: string) => (await importedValues(stack, world) as Value[])
-  .filter(({ customer_id: id, removed }) => id === customer && !removed).map(({ key }) => key).toSorted();
+const keysOf = async (customer: string) =>
+  ((await importedValues(stack, world)) as Value[])
+    .filter(({ customer_id: id, removed }) => id === customer && !removed)
+    .map(({ key }) => key)
+    .toSorted();
 
 /** A table of three buyers, named after it. */
 async function buyers(name: string): Promise<string> {
   const table = shop.table(name);
-  await shop.db.query(`CREATE TABLE ${table} (id integer PRIMARY KEY, email text, tariff text, score integer, vip boolean);
+  await shop.db
+    .query(`CREATE TABLE ${table} (id integer PRIMARY KEY, email text, tariff text, score integer, vip boolean);
     ALTER TABLE ${table} OWNER TO ${shop.role};
     INSERT INTO ${table} SELECT n, '${name}-' || n, 'gold', n, true FROM generate_series(1, 3) n`);
   return table;
 }
 
-const syncOf = (stream: string, fields: object[], more: object = {}, mapping: object = {}) => makeSync(stack, world, {
-  source: { connection: shop.connection, stream }, destination: { sor: world.sor.identifier },
-  mapping: { customer: { field: 'email' }, fields, ...mapping }, ...more,
-});
+const syncOf = (stream: string, fields: object[], more: object = {}, mapping: object = {}) =>
+  makeSync(stack, world, {
+    source: { connection: shop.connection, stream },
+    destination: { sor: world.sor.identifier },
+    mapping: { customer: { field: 'email' }, fields, ...mapping },
+    ...more,
+  });
 
 describe('what has vanished', () => {
   it('loses the values of all its fields, also in the run after these were accepted', async () => {
@@ -48,7 +55,10 @@ describe('what has vanished', () => {
   it('keeps the values of attributes that only others write', async () => {
     const table = await buyers('others');
     await runSync(stack, world, await syncOf('others', [{ from: 'score' }, { from: 'vip' }]));
-    const fields = [{ from: 'vip', drop: true }, { from: 'score', to: 'plan', as: 'string' }];
+    const fields = [
+      { from: 'vip', drop: true },
+      { from: 'score', to: 'plan', as: 'string' },
+    ];
     const sync = await syncOf('others', fields, { removes: true }, { other_fields: 'keep' });
     await runSync(stack, world, sync);
     expect(await keysOf('others-1')).toEqual(['plan', 'score', 'vip']);

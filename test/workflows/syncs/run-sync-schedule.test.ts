@@ -19,27 +19,39 @@ beforeAll(async () => {
   world = await makeWorld(stack.store);
   shop = await openShop(stack, world);
   const table = shop.table('buyers');
-  await shop.db.query(`CREATE TABLE ${table} (email text PRIMARY KEY, plan text); ALTER TABLE ${table} OWNER TO ${shop.role};
+  await shop.db
+    .query(`CREATE TABLE ${table} (email text PRIMARY KEY, plan text); ALTER TABLE ${table} OWNER TO ${shop.role};
     INSERT INTO ${table} VALUES ('${personId(77)}', 'gold')`);
 });
 
-const syncWith = (more: object) => makeSync(stack, world, {
-  source: { connection: shop.connection, stream: 'buyers' }, destination: { sor: world.sor.identifier },
-  mapping: { customer: { field: 'email' } }, ...more,
-});
+const syncWith = (more: object) =>
+  makeSync(stack, world, {
+    source: { connection: shop.connection, stream: 'buyers' },
+    destination: { sor: world.sor.identifier },
+    mapping: { customer: { field: 'email' } },
+    ...more,
+  });
 
 const found = async (sync: string): Promise<Sync> => (await findSync(stack.store.db, world.entity.id, sync))!;
-const runsOf = async (sync: string) => listRuns(stack.store.db, world.entity.id, (await found(sync)).id, { offset: 0, limit: 100 });
-const scheduleOf = (sync: string) => stack.temporal.schedule.getHandle(`sync/${sync}`).describe().catch((error: unknown) => {
-  if (error instanceof ScheduleNotFoundError) return null;
-  throw error;
-});
+const runsOf = async (sync: string) =>
+  listRuns(stack.store.db, world.entity.id, (await found(sync)).id, { offset: 0, limit: 100 });
+const scheduleOf = (sync: string) =>
+  stack.temporal.schedule
+    .getHandle(`sync/${sync}`)
+    .describe()
+    .catch((error: unknown) => {
+      if (error instanceof ScheduleNotFoundError) return null;
+      throw error;
+    });
 /** As Temporal tells it, a moment late. */
 const nextMinute = async (sync: string) => (await scheduleOf(sync))!.info.nextActionTimes[0]?.getUTCMinutes();
 const refOf = ({ entityId, id: syncId, identifier }: Sync) => ({ entityId, syncId, identifier });
 const tick = (sync: Sync, at: Date) => {
   const { db } = stack.store;
-  return syncTickSteps({ db, temporal: stack.temporal, boundary: () => {} }).startScheduledRun(refOf(sync), at.toISOString());
+  return syncTickSteps({ db, temporal: stack.temporal, boundary: () => {} }).startScheduledRun(
+    refOf(sync),
+    at.toISOString(),
+  );
 };
 
 describe('a sync with a schedule', () => {
@@ -52,7 +64,10 @@ describe('a sync with a schedule', () => {
     const run = await waitFor('the scheduled run', async () => (await runsOf(sync))[0] ?? null);
     expect(run).toMatchObject({ cause: 'schedule', missed: 0 });
     expect(times).toContainEqual(run.scheduledFor);
-    expect(await runEnded(stack.store, world, run.identifier)).toMatchObject({ state: 'finished', progress: { read: 1 } });
+    expect(await runEnded(stack.store, world, run.identifier)).toMatchObject({
+      state: 'finished',
+      progress: { read: 1 },
+    });
     await worker.stop();
   });
 
@@ -65,7 +80,7 @@ describe('a sync with a schedule', () => {
     expect(runs).toMatchObject([{ state: 'accepted', missed: 2 }]);
     const worker = stack.startWorker();
     const ended = await runEnded(stack.store, world, runs[0]!.identifier);
-    await tick(sync, hour(4));                                         // it was due before that run began, which read all there was
+    await tick(sync, hour(4)); // it was due before that run began, which read all there was
     expect(await runsOf(sync.identifier)).toMatchObject([{ missed: 3 }]);
     await tick(sync, new Date(ended.startedAt!.getTime() + 1));
     expect(await runsOf(sync.identifier)).toHaveLength(2);
@@ -91,12 +106,13 @@ describe('a sync with a schedule', () => {
     const sync = await syncWith({ schedule: { cron: '0 3 * * *' } });
     await stack.temporal.schedule.getHandle(`sync/${sync}`).delete();
     await stack.temporal.schedule.create({
-      scheduleId: 'sync/syn_unknown', spec: { calendars: [{ year: 2099 }] },
+      scheduleId: 'sync/syn_unknown',
+      spec: { calendars: [{ year: 2099 }] },
       action: { type: 'startWorkflow', workflowType: 'syncTick', taskQueue: 'flows', args: [] },
     });
     const worker = stack.startWorker();
-    await waitFor('the schedule', async () => await scheduleOf(sync) !== null);
-    await waitFor('the unknown one to go', async () => await scheduleOf('syn_unknown') === null);
+    await waitFor('the schedule', async () => (await scheduleOf(sync)) !== null);
+    await waitFor('the unknown one to go', async () => (await scheduleOf('syn_unknown')) === null);
     expect((await found(sync)).scheduledUntil).not.toBeNull();
     await worker.stop();
   });

@@ -36,11 +36,20 @@ export const runSyncUnderKill: FlowUnderKill<Run, Ground> = {
     const emails = `replace('${personId(0)}', '-0@', '-' || n || '@')`;
     await shop.db.query(`INSERT INTO ${table} SELECT n, ${emails}, 'gold', n FROM generate_series(1, ${ROWS}) n`);
     const sync = await makeSync(stack, world, {
-      source: { connection: shop.connection, stream: 'buyers' }, destination: { sor: world.sor.identifier }, removes: true,
-      mapping: { customer: { field: 'email' }, fields: [{ from: 'tariff', to: 'plan' }, { from: 'points', to: 'score' }] },
+      source: { connection: shop.connection, stream: 'buyers' },
+      destination: { sor: world.sor.identifier },
+      removes: true,
+      mapping: {
+        customer: { field: 'email' },
+        fields: [
+          { from: 'tariff', to: 'plan' },
+          { from: 'points', to: 'score' },
+        ],
+      },
     });
     await writeAll(stack, world, sync);
-    await shop.db.query(`UPDATE ${table} SET tariff = 'iron' WHERE id % 3 > 0; UPDATE ${table} SET points = 'many' WHERE id % 50 = 1;
+    await shop.db
+      .query(`UPDATE ${table} SET tariff = 'iron' WHERE id % 3 > 0; UPDATE ${table} SET points = 'many' WHERE id % 50 = 1;
       DELETE FROM ${table} WHERE id > ${ROWS - REMOVED};
       INSERT INTO ${table} SELECT n, ${emails}, 'new', n FROM generate_series(${ROWS + 1}, ${ROWS + REMOVED}) n`);
     return { world, sync };
@@ -55,9 +64,14 @@ export const runSyncUnderKill: FlowUnderKill<Run, Ground> = {
     const errors = await runErrors(stack.store, run.world, ended);
     const { rows } = await stack.store.db.query(
       `SELECT key, checksum IS NOT NULL AS is_written, seen_by = $2 AS is_seen FROM sync_records
-       WHERE entity_id = $1 ORDER BY key`, [run.world.entity.id, ended.id]);
+       WHERE entity_id = $1 ORDER BY key`,
+      [run.world.entity.id, ended.id],
+    );
     return {
-      counts: { ...progress, position: null }, state, removed, removal,
+      counts: { ...progress, position: null },
+      state,
+      removed,
+      removal,
       errors: errors.map(({ happenedAt: _, ...error }) => error),
       records: rows as unknown[],
       values: await importedValues(stack, run.world),
