@@ -1,3 +1,4 @@
+// Migrations of the database, and the take-over of a database of an older Millrace.
 import { readdir, readFile } from 'node:fs/promises';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { Database, Tx } from './database.ts';
@@ -6,6 +7,13 @@ const FOLDER = new URL('../migrations/', import.meta.url);
 /** Any number that no other program takes as an advisory lock of this database. */
 const MIGRATION_LOCK = 5_717_023_440;
 const FORMAT = /^\d{4}_[a-z0-9_]+\.sql$/;
+
+const TAKE_OVER = 'take-over.sql';
+/** The last of the migrations that hold what the old ones made. */
+const LAST_SQUASHED = '0015_jobs.sql';
+/** Old migrations: the first, by which their databases are recognized, and the last one before take-over.sql. */
+const FIRST_OLD = '0001_house.sql';
+const LAST_BEFORE_TAKE_OVER = '0062_messages_side_by_side.sql';
 
 export type Migrated = { version: number; applied: string[] };
 
@@ -48,17 +56,40 @@ export async function refuseMissingMigrations(db: Database): Promise<void> {
 async function applyMissing(session: Tx, files: string[]): Promise<string[]> {
   await session.query(`CREATE TABLE IF NOT EXISTS schema_migrations (
     file text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())`);
-  const { rows } = await session.query<{ file: string }>('SELECT file FROM schema_migrations');
-  const known = new Set(rows.map(({ file }) => file));
-  refuseNewerDatabase(known, files);
+  const old = await listApplied(session);
+  if (old.has(FIRST_OLD)) await takeOver(session, old, files);
+  const known = await listApplied(session);
+  refuseNewerDatabase(known, (file) => files.includes(file));
   const missing = files.filter((file) => !known.has(file));
-  for (const file of missing) await apply(session, file);
-  return missing;
+  for (const file of missing) await apply(session, await readFile(new URL(file, FOLDER), 'utf8'), [file]);
+  return old.has(FIRST_OLD) ? [TAKE_OVER, ...missing] : missing;
+}
+
+async function listApplied(session: Tx): Promise<Set<string>> {
+  const { rows } = await session.query<{ file: string }>('SELECT file FROM schema_migrations');
+  return new Set(rows.map(({ file }) => file));
+}
+
+/** Brings a database of the old migrations to the squashed ones, in one transaction (migrations/take-over.sql). */
+async function takeOver(session: Tx, known: Set<string>, files: string[]): Promise<void> {
+  const [, ...parts] = (await readFile(new URL(TAKE_OVER, FOLDER), 'utf8')).split(/^-- (\d{4}_[a-z_]+\.sql)$/m);
+  const names = parts.filter((_, index) => index % 2 === 0);
+  refuseNewerDatabase(known, (file) => file <= LAST_BEFORE_TAKE_OVER || names.includes(file));
+  if (!known.has(LAST_BEFORE_TAKE_OVER)) {
+    refuse(
+      500,
+      'older_database',
+      'The database was migrated by a Millrace from before commit a7bb75c: start that first.',
+    );
+  }
+  const missing = names.flatMap((name, index) => (known.has(name) ? [] : [parts[2 * index + 1]!]));
+  const squashed = files.filter((file) => file <= LAST_SQUASHED);
+  await apply(session, [...missing, 'DELETE FROM schema_migrations;'].join('\n'), squashed);
 }
 
 /** An older Millrace on a newer database would write rows that the newer one does not expect. */
-function refuseNewerDatabase(known: Set<string>, files: string[]): void {
-  const unknown = [...known].filter((file) => !files.includes(file));
+function refuseNewerDatabase(known: Set<string>, isOurs: (file: string) => boolean): void {
+  const unknown = [...known].filter((file) => !isOurs(file));
   if (unknown.length === 0) return;
   refuse(
     500,
@@ -67,15 +98,15 @@ function refuseNewerDatabase(known: Set<string>, files: string[]): void {
   );
 }
 
-async function apply(session: Tx, file: string): Promise<void> {
-  const statements = await readFile(new URL(file, FOLDER), 'utf8');
+/** Runs the statements and records the files, in one transaction. */
+async function apply(session: Tx, statements: string, files: string[]): Promise<void> {
   await session.query('BEGIN');
   try {
     await session.query(statements);
-    await session.query('INSERT INTO schema_migrations (file) VALUES ($1)', [file]);
+    await session.query('INSERT INTO schema_migrations (file) SELECT unnest($1::text[])', [files]);
     await session.query('COMMIT');
   } catch (error) {
-    await session.query('ROLLBACK');
+    await session.query('ROLLBACK').catch(() => {});
     throw error;
   }
 }

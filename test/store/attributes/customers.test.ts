@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { AttributeChange } from '../../../domain/attributes/attribute-change.ts';
@@ -355,28 +354,5 @@ describe('the change log', () => {
     await deleteOldChanges(store.db);
     expect(await keysOf(LOGGED, world)).toEqual([`0 ${personId(2)}`, `0 ${personId(3)}`]);
     expect(await keysOf('customers', world)).toEqual([1, 2, 3].map((who) => `0 ${personId(who)}`));
-  });
-
-  it('and the customers of values from before it are made by the migration', async () => {
-    const world = await makeWorld(store);
-    const places = await makePlaces(world);
-    for (const place of places) {
-      await write(store.db, (tx) =>
-        merge(
-          tx,
-          world,
-          place,
-          [1, 2].flatMap((who) =>
-            (['user_id', 'device_id'] as const).map((type) => ({ who, type, key: 'plan', isRemoval: false }) as const),
-          ),
-        ),
-      );
-    }
-    const before = [await keysOf('customers', world), await keysOf(LOGGED, world)];
-    await store.db.query('DROP TABLE customers, attribute_change_log; DROP FUNCTION date_change_log_entry');
-    await store.db.query(
-      await readFile(new URL('../../../store/migrations/0010_profiles.sql', import.meta.url), 'utf8'),
-    );
-    expect([await keysOf('customers', world), await keysOf(LOGGED, world)]).toEqual(before);
   });
 });

@@ -1,90 +1,124 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import { countTracked } from '../../../store/analytics/tracked-lists.ts';
 import type { Database } from '../../../store/core/database.ts';
 import { migrate } from '../../../store/core/migrate.ts';
-import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
-import { emptyDatabase } from '../../harness/core/database.ts';
+import { emptyDatabase, testStore } from '../../harness/core/database.ts';
+import { waitFor } from '../../harness/core/wait.ts';
 
-const FOLDER = new URL('../../../store/migrations/', import.meta.url);
-const files = (await readdir(FOLDER)).toSorted();
+const files = (await readdir(new URL('../../../store/migrations/', import.meta.url)))
+  .filter((file) => file !== 'take-over.sql')
+  .toSorted();
 
-/** As the release before this migration left it, with one entity, whose id is 1. */
-async function databaseBefore(migration: string): Promise<Database> {
+/** A database of an older Millrace, with a row in each table (pg_dump of that commit's schema). */
+async function databaseOf(commit: string): Promise<Database> {
   const db = await emptyDatabase();
-  await db.query(
-    'CREATE TABLE schema_migrations (file text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())',
-  );
-  for (const file of files.filter((name) => name < migration)) {
-    await db.query(await readFile(new URL(file, FOLDER), 'utf8'));
-    await db.query('INSERT INTO schema_migrations (file) VALUES ($1)', [file]);
-  }
-  await db.query(
-    `INSERT INTO entities (identifier, name, qa_api_key, prod_api_key) VALUES ('ent_1', 'One', 'sealed', 'sealed')`,
-  );
+  await db.query(await readFile(new URL(`../../dumps/${commit}.sql`, import.meta.url), 'utf8'));
   return db;
 }
 
-type Asked = { state: string; source: string; userId: string | null; deviceId: string | null; subject?: Buffer };
+const IN_PUBLIC = `relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p', 'S') AND NOT relispartition
+  AND relname <> 'schema_migrations'`;
 
-/** Each a request for one person. */
-async function insertRequests(db: Database, requests: Asked[]): Promise<void> {
-  for (const [index, { state, source, userId, deviceId, subject }] of requests.entries()) {
-    const {
-      rows: [request],
-    } = await db.query<{ id: string }>(
-      `
-      INSERT INTO gdpr_requests (entity_id, identifier, request_type, source, requester_kind, state)
-      VALUES (1, $1, 'delete', $2, $3, $4) RETURNING id`,
-      [`gdpr_${index}`, source, source === 'sdk' ? 'device' : 'user', state],
-    );
-    await db.query(
-      `
-      INSERT INTO gdpr_request_people (entity_id, request_id, ordinal, user_id, device_id, subject) VALUES (1, $1, 1, $2, $3, $4)`,
-      [request!.id, userId, deviceId, subject ?? null],
-    );
-  }
+/** Describes the schema by a line for each column, constraint, index, trigger, function and sequence. */
+async function describeSchema(db: Database): Promise<string[]> {
+  const { rows } = await db.query<{ line: string }>(`
+    WITH tables AS (SELECT oid, relkind, relpersistence, reloptions FROM pg_class WHERE ${IN_PUBLIC})
+    SELECT concat_ws(' ', oid::regclass, relkind, relpersistence, reloptions, pg_get_partkeydef(oid)) AS line FROM tables
+    UNION ALL
+    SELECT concat_ws(' ', t.oid::regclass, attname, format_type(atttypid, atttypmod), attnotnull, attidentity, attstorage,
+      attcollation::regcollation, pg_get_expr(adbin, adrelid))
+    FROM tables t JOIN pg_attribute ON attrelid = t.oid LEFT JOIN pg_attrdef ON adrelid = t.oid AND adnum = attnum
+    WHERE attnum > 0 AND NOT attisdropped AND relkind <> 'S'
+    UNION ALL
+    SELECT concat_ws(' ', t.oid::regclass, conname, pg_get_constraintdef(c.oid))
+    FROM tables t JOIN pg_constraint c ON conrelid = t.oid
+    UNION ALL
+    SELECT pg_get_indexdef(indexrelid) FROM tables t JOIN pg_index ON indrelid = t.oid
+    UNION ALL
+    SELECT pg_get_triggerdef(g.oid) FROM tables t JOIN pg_trigger g ON tgrelid = t.oid WHERE NOT tgisinternal
+    UNION ALL
+    SELECT pg_get_functiondef(oid) FROM pg_proc WHERE pronamespace = 'public'::regnamespace
+    UNION ALL
+    SELECT concat_ws(' ', seqrelid::regclass, seqtypid::regtype, seqincrement, seqstart) FROM pg_sequence`);
+  return rows.map(({ line }) => line).toSorted();
 }
 
-describe('a database of an earlier release', () => {
-  it('has of requests from devices those that have not begun cover the device alone, and no other', async () => {
-    const db = await databaseBefore('0023');
-    const fromDevice = { source: 'sdk', userId: 'ann', deviceId: 'phone' };
-    await insertRequests(db, [
-      { ...fromDevice, state: 'waiting' },
-      { ...fromDevice, state: 'accepted' },
-      { ...fromDevice, state: 'accepted', subject: Buffer.from('hash') }, // its person was gathered: it has begun
-      { ...fromDevice, state: 'running' },
-      { ...fromDevice, state: 'treated' },
-      { ...fromDevice, state: 'accepted', source: 'api', deviceId: null },
-    ]);
-    await migrate(db);
-    const { rows } = await db.query<{ userId: string | null }>(
-      'SELECT user_id "userId" FROM gdpr_request_people ORDER BY request_id',
+/** The rows of each table, without the names of their columns. */
+async function rowsOf(db: Database): Promise<Map<string, string[]>> {
+  const { rows: tables } = await db.query<{ relname: string }>(
+    `SELECT relname FROM pg_class WHERE ${IN_PUBLIC} AND relkind <> 'S' ORDER BY relname`,
+  );
+  const found = new Map<string, string[]>();
+  for (const { relname } of tables) {
+    const { rows } = await db.query<{ row: string }>(`SELECT t::text AS row FROM ${relname} t ORDER BY 1`);
+    found.set(
+      relname,
+      rows.map(({ row }) => row),
     );
-    expect(rows.map(({ userId }) => userId)).toEqual([null, null, 'ann', 'ann', 'ann', 'ann']);
+  }
+  return found;
+}
+
+describe('a database of an older Millrace', () => {
+  it('of the last commit before the migrations were squashed is taken over as it is', async () => {
+    const db = await databaseOf('7730069f');
+    const before = await rowsOf(db);
+    expect((await migrate(db)).applied).toEqual(['take-over.sql']);
+    expect(await rowsOf(db)).toEqual(before);
+    expect(await describeSchema(db)).toEqual(await describeSchema((await testStore()).db));
+    expect(await migrate(db)).toEqual({ version: files.length, applied: [] });
   });
 
-  it("has those aliases count whose earlier id was used on no device but the user's", async () => {
-    const db = await databaseBefore('0024');
-    await db.query(`INSERT INTO user_aliases (entity_id, previous_id, user_id) VALUES
-      (1, 'unknown', 'ann'), (1, 'on her phone', 'ann'), (1, 'on another phone, too', 'ann')`);
-    await db.query(`INSERT INTO device_users (entity_id, app_id, device_id, user_id, last_seen_at) VALUES
-      (1, 1, 'hers', 'ann', now()), (1, 1, 'hers', 'on her phone', now()),
-      (1, 1, 'hers', 'on another phone, too', now()), (1, 1, 'other', 'on another phone, too', now())`);
+  it('of commit a7bb75c is taken over by processes that start together, with all rows and the schema of a new one', async () => {
+    const db = await databaseOf('a7bb75c');
+    const before = await rowsOf(db);
+    const applied = await Promise.all([migrate(db), migrate(db)]);
+    expect(applied.flatMap((migrated) => migrated.applied)).toEqual(['take-over.sql']);
+    const after = await rowsOf(db);
+    for (const [table, rows] of before) {
+      expect({ table, rows: after.get(table)!.length }).toEqual({
+        table,
+        rows: table === 'live_calls' ? 0 : rows.length,
+      });
+    }
+    // New columns are the last ones.
+    expect(after.get('data_exporters')![0]).toContain(before.get('data_exporters')![0]!.slice(0, -1));
+    expect(await describeSchema(db)).toEqual(await describeSchema((await testStore()).db));
+  });
+
+  it('is taken over again after an interruption', async () => {
+    const db = await databaseOf('a7bb75c');
+    const before = [await describeSchema(db), await rowsOf(db)];
+    const holder = await db.connect();
+    await holder.query('BEGIN; LOCK TABLE sync_pinned_batches');
+    const interrupted = migrate(db).catch((error: Error) => error.message);
+    await waitFor('the take-over to wait for a lock', async () => {
+      const { rows } = await db.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock'`);
+      return rows.length > 0;
+    });
+    expect(await interrupted).toContain('terminating connection');
+    await holder.query('ROLLBACK');
+    holder.release();
+    expect([await describeSchema(db), await rowsOf(db)]).toEqual(before);
     await migrate(db);
-    const { rows } = await db.query('SELECT previous_id FROM user_aliases WHERE witnessed ORDER BY previous_id');
-    expect(rows).toEqual([{ previous_id: 'on her phone' }, { previous_id: 'unknown' }]);
+    expect(await describeSchema(db)).toEqual(await describeSchema((await testStore()).db));
+  });
+
+  it('of before commit a7bb75c is refused', async () => {
+    const db = await databaseOf('a7bb75c');
+    await db.query(`DELETE FROM schema_migrations WHERE file = '0062_messages_side_by_side.sql'`);
+    await expect(migrate(db)).rejects.toThrow('from before commit a7bb75c');
   });
 });
 
 describe('a database with refused rows of an earlier release', () => {
   it('has those of erased people settled, and no other for what its message says', async () => {
-    const db = await databaseBefore('0245');
+    const db = await databaseOf('a7bb75c');
     const insert = (line: number, message: string, raw: string | null, hash: Buffer | null) =>
       db.query(
         `INSERT INTO import_errors (entity_id, import_id, line, error_type, outcome, stage, message, raw, customer_hash)
-       VALUES (1, 1, $1, 'DELIVERY_FAILED', 'failed', 'merge', $2, $3, $4)`,
+       VALUES (1, 2, $1, 'DELIVERY_FAILED', 'failed', 'merge', $2, $3, $4)`,
         [line, message, raw, hash],
       );
     await insert(1, 'erased', null, Buffer.alloc(32));
@@ -96,34 +130,18 @@ describe('a database with refused rows of an earlier release', () => {
       { kind: 'record', record: { raw: '', message: 'erased' } },
     ];
     await db.query(
-      `INSERT INTO sync_pinned_batches (entity_id, run_id, number, records_before, items) VALUES (1, 1, 1, 0, $1)`,
+      `INSERT INTO sync_pinned_batches (entity_id, run_id, number, records_before, items) VALUES (1, 2, 1, 0, $1)`,
       [JSON.stringify(pinned)],
     );
     await migrate(db);
-    const { rows } = await db.query<{ line: number }>('SELECT line FROM import_errors WHERE is_erased ORDER BY line');
+    const { rows } = await db.query<{ line: number }>(
+      'SELECT line FROM import_errors WHERE is_erased AND import_id = 2 ORDER BY line',
+    );
     expect(rows.map(({ line }) => line)).toEqual([1, 2]);
-    const {
-      rows: [batch],
-    } = await db.query<{ items: string }>('SELECT items FROM sync_pinned_batches');
-    expect(JSON.parse(batch!.items)).toEqual([{ ...pinned[0], isErased: true }, pinned[1]]);
-  });
-});
-
-describe('a database with events of an earlier release', () => {
-  it('has them counted by UTC day', async () => {
-    const db = await databaseBefore('0044');
-    await ensurePartitions(db, [Date.UTC(2026, 9, 31), Date.UTC(2026, 10, 1)]);
-    await db.query(`INSERT INTO events (entity_id, app_id, happened_at, log_type, name)
-      SELECT 1, 1, at::timestamptz, 2, 'Tapped' FROM unnest(ARRAY['2026-10-31 23:59:59.999Z', '2026-11-01Z', '2026-11-01 12:00Z']) AS at`);
-    await db.query(`INSERT INTO sessions (entity_id, app_id, started_at, ended_at, timeout, subject)
-      VALUES (1, 1, '2026-10-31 23:00Z', '2026-11-01 01:00Z', 120, 'u1')`);
-    await migrate(db);
-    expect(await countTracked(db, 'events', 1, { appIds: [1], since: new Date('2026-11-01'), oneOf: {} })).toBe(2);
-    const { rows } = await db.query('SELECT day, events, sessions, locations FROM tracked_counts ORDER BY day');
-    expect(rows).toEqual([
-      { day: '2026-10-31', events: 1, sessions: 1, locations: 0 },
-      { day: '2026-11-01', events: 2, sessions: 0, locations: 0 },
-    ]);
+    const { rows: batches } = await db.query<{ items: string }>(
+      'SELECT items FROM sync_pinned_batches ORDER BY length(items) DESC LIMIT 1',
+    );
+    expect(JSON.parse(batches[0]!.items)).toEqual([{ ...pinned[0], isErased: true }, pinned[1]]);
   });
 });
 
@@ -136,8 +154,9 @@ describe('migrations', () => {
   });
 
   it('of a newer Millrace are left alone by an older one, which says what to do', async () => {
-    const db = await databaseBefore('0002');
-    await db.query(`INSERT INTO schema_migrations (file) VALUES ('9999_from_the_future.sql')`);
+    const db = await emptyDatabase();
+    await db.query(`CREATE TABLE schema_migrations (file text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now());
+      INSERT INTO schema_migrations (file) VALUES ('9999_from_the_future.sql')`);
     await expect(migrate(db)).rejects.toThrow(/newer Millrace \(9999_from_the_future\.sql\): start that version/);
     const { rows } = await db.query(`SELECT to_regclass('systems_of_records') AS found`);
     expect(rows).toEqual([{ found: null }]);
