@@ -1,7 +1,6 @@
 import type { Client } from '@temporalio/client';
 import { type JobKind, type JobRef, jobWorkflow, jobWorkflowId } from '../../domain/jobs/job.ts';
 import type { TaskQueue } from '../../domain/jobs/workflow-id.ts';
-import type { ImportRef } from '../imports/import-claim.ts';
 
 const QUEUE: TaskQueue = 'flows';
 
@@ -17,6 +16,6 @@ export async function startJob(temporal: Client, kind: JobKind, ref: JobRef): Pr
 }
 
 /** The input that histories of imports have. */
-function importRef({ entityId, runId: importId, identifier }: JobRef): ImportRef {
+function importRef({ entityId, runId: importId, identifier }: JobRef) {
   return { entityId, importId, identifier };
 }
