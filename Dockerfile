@@ -19,6 +19,7 @@ COPY domain domain
 COPY runtime runtime
 COPY server server
 COPY store store
+COPY temporal temporal
 COPY workflows workflows
 RUN install -d -o node -g node -m 0700 /var/lib/millrace
 ENV NODE_ENV=production HOST=0.0.0.0 MILLRACE_DATA_DIR=/var/lib/millrace npm_config_update_notifier=false

@@ -16,7 +16,7 @@ import { openScratchOf } from './scratch.ts';
 import { reachDatabase } from './start-errors.ts';
 import { openTraces } from './telemetry/open-traces.ts';
 import type { Traces } from './telemetry/traces.ts';
-import { openTemporalClient, type TemporalSettings } from './temporal-client.ts';
+import { openTemporalClient, type TemporalSettings } from '../temporal/client.ts';
 
 /** Where Postgres and Temporal are, embedded or not, and the secret key. */
 export type Backends = {

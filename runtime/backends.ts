@@ -6,7 +6,7 @@ import { startPostgres } from './embedded/postgres.ts';
 import type { Say } from './embedded/say.ts';
 import { drawnSecretKey, keptSecretKey } from './embedded/secret-key.ts';
 import { startTemporal } from './embedded/temporal.ts';
-import type { TemporalSettings } from './temporal-client.ts';
+import type { TemporalSettings } from '../temporal/client.ts';
 
 export type EmbeddedBackends = Backends & {
   temporalUi: string | null;

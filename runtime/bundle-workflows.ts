@@ -2,7 +2,7 @@ import { rename, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { bundleWorkflowCode } from '@temporalio/worker';
-import { FAILURE_CONVERTER } from './temporal-client.ts';
+import { FAILURE_CONVERTER } from '../temporal/client.ts';
 
 const TRACING = '@temporalio/interceptors-opentelemetry/lib/workflow-interceptors.js';
 

@@ -1,10 +1,10 @@
 import type { Client } from '@temporalio/client';
-import { wakeSegments } from '../activities/analytics/wake-segments.ts';
-import { wakeFeed } from '../activities/feed/wake-feed.ts';
-import { tellHoldsChanged } from '../activities/gdpr/tell-holds-changed.ts';
-import { followExporter, followSchedule } from '../activities/jobs/follow-schedule.ts';
-import { startJob } from '../activities/jobs/start-job.ts';
-import { cancelSend } from '../activities/sends/cancel-send.ts';
+import { wakeSegments } from '../temporal/wake-segments.ts';
+import { wakeFeed } from '../temporal/wake-feed.ts';
+import { tellHoldsChanged } from '../temporal/tell-holds-changed.ts';
+import { followExporter, followSchedule } from '../temporal/follow-schedule.ts';
+import { startJob } from '../temporal/start-job.ts';
+import { cancelSend } from '../temporal/cancel-send.ts';
 import type { ServerDependencies } from '../server/dependencies.ts';
 import type { Database } from '../store/core/database.ts';
 

@@ -12,7 +12,7 @@ import { activityInterceptor, type Watch } from './telemetry/activity-intercepto
 import { faultRecord } from './telemetry/fault-record.ts';
 import type { Metrics } from './telemetry/metrics.ts';
 import type { Traces } from './telemetry/traces.ts';
-import { connectionOptions, dataConverter, type TemporalSettings } from './temporal-client.ts';
+import { connectionOptions, dataConverter, type TemporalSettings } from '../temporal/client.ts';
 
 export type WorkersOptions = {
   temporal: TemporalSettings;

@@ -39,15 +39,15 @@ import { listEntitiesToCount } from '../../store/sends/report-rollups-across-ent
 import { ensurePartitionsAhead } from '../../store/tracking/event-partitions.ts';
 import { keepRetention } from '../../store/tracking/event-retention.ts';
 import { foldTrackedCounts } from '../../store/tracking/fold-tracked-counts.ts';
-import { wakeSegments } from '../analytics/wake-segments.ts';
+import { wakeSegments } from '../../temporal/wake-segments.ts';
 import { atMostEach } from '../core/at-most-each.ts';
 import { doAll } from '../core/do-all.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { wakeFeed } from '../feed/wake-feed.ts';
-import { repairSchedules } from './follow-schedule.ts';
-import { startReports } from '../sends/start-reports.ts';
+import { wakeFeed } from '../../temporal/wake-feed.ts';
+import { repairSchedules } from '../../temporal/follow-schedule.ts';
+import { startReports } from '../../temporal/start-reports.ts';
 import { settleRunsOf } from '../syncs/abandoned-batches.ts';
-import { startJob } from './start-job.ts';
+import { startJob } from '../../temporal/start-job.ts';
 
 /** A row younger than this is left to the request that is just starting its workflow. */
 export const GRACE_SECONDS = 5;

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { homedir, hostname, tmpdir } from 'node:os';
 import { parseArgs } from 'node:util';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
-import { openTemporalClient } from '../../runtime/temporal-client.ts';
+import { openTemporalClient } from '../../temporal/client.ts';
 
 /**
  * `npm run record-history -- --address HOST:PORT --workflow ID --as NAME`: keeps the history of a closed

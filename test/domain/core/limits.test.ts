@@ -6,7 +6,7 @@ import { BOUNDS, type Limit, openPlaces, PLACES } from '../../../domain/core/lim
 import { type Bounds, TooManyWait } from '../../../domain/core/semaphore.ts';
 import { QUEUE_OF, STEPS_OF_QUEUE } from '../../../domain/jobs/queues.ts';
 
-const FOLDERS = ['domain', 'store', 'connectors', 'activities', 'server', 'runtime'];
+const FOLDERS = ['domain', 'store', 'connectors', 'temporal', 'activities', 'server', 'runtime'];
 
 const expectTooMany = (error: unknown) => expect(error).toBeInstanceOf(TooManyWait);
 

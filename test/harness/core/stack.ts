@@ -10,7 +10,7 @@ import { flowsOver } from '../../../runtime/flows.ts';
 import { ensureTemporal, SWEEP } from '../../../runtime/supervisor.ts';
 import { createLog } from '../../../runtime/telemetry/log.ts';
 import { createMetrics } from '../../../runtime/telemetry/metrics.ts';
-import { openTemporalClient } from '../../../runtime/temporal-client.ts';
+import { openTemporalClient } from '../../../temporal/client.ts';
 import { buildServer } from '../../../server/app.ts';
 import { ownLog } from '../run/faults.ts';
 import { onFileEnd } from './clean-up.ts';

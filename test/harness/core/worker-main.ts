@@ -9,7 +9,7 @@ import { TASK_QUEUES } from '../../../domain/jobs/workflow-id.ts';
 import { superviseTemporal } from '../../../runtime/supervisor.ts';
 import { createLog } from '../../../runtime/telemetry/log.ts';
 import { createMetrics } from '../../../runtime/telemetry/metrics.ts';
-import { openTemporalClient } from '../../../runtime/temporal-client.ts';
+import { openTemporalClient } from '../../../temporal/client.ts';
 import { installTemporalRuntime, type Patience, startWorkers } from '../../../runtime/workers.ts';
 import { openDatabase } from '../../../store/core/database.ts';
 import { filesIn } from '../../../store/core/files.ts';

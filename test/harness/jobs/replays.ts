@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { historyFromJSON } from '@temporalio/common/lib/proto-utils.js';
 import { type ReplayWorkerOptions, Worker } from '@temporalio/worker';
-import { dataConverter } from '../../../runtime/temporal-client.ts';
+import { dataConverter } from '../../../temporal/client.ts';
 import '../core/temporal-runtime.ts';
 
 const FOLDER = new URL('../../histories/', import.meta.url);

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import { Worker } from '@temporalio/worker';
 import { beforeAll, expect, inject, it } from 'vitest';
-import { dataConverter } from '../../../runtime/temporal-client.ts';
+import { dataConverter } from '../../../temporal/client.ts';
 import type { Import } from '../../../store/imports/import-record.ts';
 import { otlpReceiver, type OtlpReceiver, type ReceivedSpan } from '../../harness/core/otlp-receiver.ts';
 import { PERSON_MARK, personId } from '../../harness/core/people.ts';

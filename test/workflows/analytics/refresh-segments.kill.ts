@@ -1,4 +1,4 @@
-import { wakeSegments } from '../../../activities/analytics/wake-segments.ts';
+import { wakeSegments } from '../../../temporal/wake-segments.ts';
 import {
   fromCountry,
   inSegments,

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { startTemporal, temporalDatabase, type EmbeddedTemporal } from '../../../runtime/embedded/temporal.ts';
-import { openTemporalClient } from '../../../runtime/temporal-client.ts';
+import { openTemporalClient } from '../../../temporal/client.ts';
 import { findImport } from '../../../store/imports/imports.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';

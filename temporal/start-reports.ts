@@ -1,5 +1,5 @@
 import type { Client } from '@temporalio/client';
-import { reportsWorkflowId, type TaskQueue } from '../../domain/jobs/workflow-id.ts';
+import { reportsWorkflowId, type TaskQueue } from '../domain/jobs/workflow-id.ts';
 
 const QUEUE: TaskQueue = 'flows';
 

@@ -1,5 +1,5 @@
 import type { Client } from '@temporalio/client';
-import { FEED_ARRIVED, feedWorkflowId, type TaskQueue } from '../../domain/jobs/workflow-id.ts';
+import { FEED_ARRIVED, feedWorkflowId, type TaskQueue } from '../domain/jobs/workflow-id.ts';
 
 const QUEUE: TaskQueue = 'flows';
 

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { tellHoldsChanged } from '../../../activities/gdpr/tell-holds-changed.ts';
-import { startJob } from '../../../activities/jobs/start-job.ts';
-import { jobWorkflowId } from '../../../domain/jobs/job.ts';
-import { GDPR_HOLDS_CHANGED } from '../../../domain/jobs/workflow-id.ts';
-import { useStack } from '../../harness/core/stack.ts';
+import { tellHoldsChanged } from '../../temporal/tell-holds-changed.ts';
+import { startJob } from '../../temporal/start-job.ts';
+import { jobWorkflowId } from '../../domain/jobs/job.ts';
+import { GDPR_HOLDS_CHANGED } from '../../domain/jobs/workflow-id.ts';
+import { useStack } from '../harness/core/stack.ts';
 
 const stack = useStack();
 

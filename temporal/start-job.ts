@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
-import { type JobKind, type JobRef, jobWorkflow, jobWorkflowId } from '../../domain/jobs/job.ts';
-import type { TaskQueue } from '../../domain/jobs/workflow-id.ts';
+import { type JobKind, type JobRef, jobWorkflow, jobWorkflowId } from '../domain/jobs/job.ts';
+import type { TaskQueue } from '../domain/jobs/workflow-id.ts';
 
 const QUEUE: TaskQueue = 'flows';
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { expect, it } from 'vitest';
-import { openTemporalClient } from '../../runtime/temporal-client.ts';
+import { openTemporalClient } from '../../temporal/client.ts';
 import { onFileEnd } from '../harness/core/clean-up.ts';
 
 it('a call that waits to be tried again ends when its client is closed, and not the process', async () => {

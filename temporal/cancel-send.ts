@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client';
-import { jobWorkflow, jobWorkflowId } from '../../domain/jobs/job.ts';
-import type { SendRef } from '../../store/sends/sends.ts';
-import { SEND_CANCELED, type TaskQueue } from '../../domain/jobs/workflow-id.ts';
+import { jobWorkflow, jobWorkflowId } from '../domain/jobs/job.ts';
+import type { SendRef } from '../store/sends/sends.ts';
+import { SEND_CANCELED, type TaskQueue } from '../domain/jobs/workflow-id.ts';
 
 const QUEUE: TaskQueue = 'flows';
 

@@ -9,8 +9,8 @@ import {
   ScheduleOverlapPolicy,
   ServiceError,
 } from '@temporalio/client';
-import type { TaskQueue } from '../../domain/jobs/workflow-id.ts';
-import { nextRuns, type SyncSchedule } from '../../domain/syncs/sync-schedule.ts';
+import type { TaskQueue } from '../domain/jobs/workflow-id.ts';
+import { nextRuns, type SyncSchedule } from '../domain/syncs/sync-schedule.ts';
 
 /** What has Schedules: how their names begin, those of the ticks that they start, and what these are. */
 export type ScheduleKind = { prefix: string; tickPrefix: string; tick: 'syncTick' | 'exportTick' };

@@ -1,12 +1,13 @@
-import { exportSchedule } from '../../domain/exports/export-schedule.ts';
-import { runsBetween, type SyncSchedule } from '../../domain/syncs/sync-schedule.ts';
-import { findEntityZone } from '../../store/accounts/entities.ts';
-import type { DataExporter } from '../../store/exports/data-exporter-record.ts';
-import { updateScheduledUntil as updateExporterScheduledUntil } from '../../store/exports/data-exporters.ts';
-import { listScheduledExporters, listScheduledSyncs } from '../../store/jobs/jobs-across-entities.ts';
-import type { Sync } from '../../store/syncs/sync-record.ts';
-import { updateScheduledUntil } from '../../store/syncs/syncs.ts';
-import type { Dependencies } from '../dependencies.ts';
+import type { Client } from '@temporalio/client';
+import { exportSchedule } from '../domain/exports/export-schedule.ts';
+import { runsBetween, type SyncSchedule } from '../domain/syncs/sync-schedule.ts';
+import { findEntityZone } from '../store/accounts/entities.ts';
+import type { Database } from '../store/core/database.ts';
+import type { DataExporter } from '../store/exports/data-exporter-record.ts';
+import { updateScheduledUntil as updateExporterScheduledUntil } from '../store/exports/data-exporters.ts';
+import { listScheduledExporters, listScheduledSyncs } from '../store/jobs/jobs-across-entities.ts';
+import type { Sync } from '../store/syncs/sync-record.ts';
+import { updateScheduledUntil } from '../store/syncs/syncs.ts';
 import {
   deleteSchedule,
   EXPORTER_SCHEDULES,
@@ -18,7 +19,7 @@ import {
   type TickRef,
 } from './schedules.ts';
 
-type FollowDependencies = Pick<Dependencies, 'db' | 'temporal'>;
+type FollowDependencies = { db: Database; temporal: Client };
 
 /** What a row says of its Schedule. */
 type Wanted = {
@@ -49,7 +50,7 @@ export async function followExporter(deps: FollowDependencies, exporter: DataExp
  * Makes Temporal's Schedules what the rows say: those that are missing, of an earlier revision, running out, or too
  * many.
  */
-export async function repairSchedules(deps: Pick<Dependencies, 'db' | 'temporal' | 'boundary'>): Promise<void> {
+export async function repairSchedules(deps: FollowDependencies & { boundary(name: string): void }): Promise<void> {
   await repair(deps, SYNC_SCHEDULES, async () =>
     (await listScheduledSyncs(deps.db)).map((sync) => wantedBySync(deps, sync)),
   );
@@ -91,7 +92,7 @@ async function follow(
 }
 
 async function repair(
-  deps: Pick<Dependencies, 'db' | 'temporal' | 'boundary'>,
+  deps: FollowDependencies & { boundary(name: string): void },
   kind: ScheduleKind,
   listRows: () => Promise<Wanted[]>,
 ): Promise<void> {
