@@ -96,6 +96,11 @@ export default {
       { pathNot: '^(store|connectors/postgres|test|bench)/' },
       { path: 'node_modules/(@types/)?pg(-copy-streams)?/' },
     ),
+    forbid(
+      'only-temporal-to-client',
+      { pathNot: ['^(temporal|runtime|test|bench)/', '^activities/dependencies\\.ts$'] },
+      { path: 'node_modules/@temporalio/client/' },
+    ),
     forbid('no-cycle', {}, { circular: true }),
     forbid('not-to-unresolvable', {}, { couldNotResolve: true }),
   ],

@@ -19,7 +19,7 @@ import { countRequestsUnderWay } from '../store/gdpr/across-entities.ts';
 import type { AppContext } from './app-context.ts';
 import { ConfigError, readAddress } from './config.ts';
 import { ensureFirstUser, type FirstUser } from './first-user.ts';
-import { flowsOver } from './flows.ts';
+import { flowsOver } from '../temporal/flows.ts';
 import { releaseUnusedMemory } from './memory.ts';
 import { takeOverOutbox } from './outbox-folder.ts';
 import { readiness } from './readiness.ts';

@@ -1,16 +1,13 @@
 import type { Logger } from 'pino';
 import { MAX_NESTING } from '../api/core/input.ts';
 import type { WaysOut } from '../connectors/core/contract.ts';
-import type { JobKind, JobRef } from '../domain/jobs/job.ts';
 import type { KeptFigures } from '../store/apps/app-figures.ts';
 import type { Database } from '../store/core/database.ts';
 import type { Files } from '../store/core/files.ts';
-import type { SendRef } from '../store/sends/sends.ts';
 import type { Scratch } from '../store/core/scratch.ts';
 import type { Secrets } from '../store/core/secrets.ts';
-import type { DataExporter } from '../store/exports/data-exporter-record.ts';
 import { FILE_LIMITS } from '../store/imports/pin-file.ts';
-import type { Sync } from '../store/syncs/sync-record.ts';
+import type { Flows } from '../temporal/flows.ts';
 import type { HeavyReads } from './analytics/heavy-reads.ts';
 import type { FeedAdmissionLimit } from './feed/feed-admission-limit.ts';
 import type { FeedIntake } from './feed/feed-intake.ts';
@@ -126,17 +123,8 @@ export type ServerDependencies = {
   };
   /** Where traces are on. */
   traceRequest?: TraceRequest | undefined;
-  /** Starts what a request has written down; a start that fails is made up for by the sweep. */
-  flows: {
-    startJob(kind: JobKind, ref: JobRef): Promise<void>;
-    wakeFeed(entityId: number): Promise<void>;
-    wakeSegments(entityId: number): Promise<void>;
-    cancelSend(ref: SendRef): Promise<void>;
-    followSchedule(sync: Sync): Promise<void>;
-    /** Of these requests, by their identifiers. */
-    tellHoldsChanged(requests: readonly string[]): Promise<void>;
-    followExporter(exporter: DataExporter): Promise<void>;
-  };
+  /** Starts what a request has written down. The sweep makes up for a start that fails. */
+  flows: Flows;
   outside: WaysOut;
   /** Where calls of connectors have their folders. */
   scratch: Pick<Scratch, 'folderOf'>;

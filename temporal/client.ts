@@ -1,5 +1,7 @@
+// The client of Temporal: how it connects, and what it does with texts of errors.
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+import { type Interceptor, InterceptingCall, Metadata, status } from '@grpc/grpc-js';
 import {
   Client,
   Connection,
@@ -9,7 +11,6 @@ import {
   type WorkflowClientInterceptor,
 } from '@temporalio/client';
 import type { DataConverter } from '@temporalio/common';
-import { endCallsOnceClosed } from './ended-calls.ts';
 
 /** The module that keeps texts out of histories; client, worker and workflow bundle each load it. */
 export const FAILURE_CONVERTER = fileURLToPath(new URL('../workflows/failure-converter.ts', import.meta.url));
@@ -57,4 +58,27 @@ export async function connectionOptions({ address, apiKey, tls }: TemporalSettin
     ...(apiKey ? { apiKey } : {}),
     ...(tls ? { tls: { ...(ca ? { serverRootCACertificate: ca } : {}), ...pair } } : {}),
   };
+}
+
+/**
+ * A call that its retry begins again after the connection was closed ends as canceled. Without this the retry, which
+ * runs in a timer, would end the process: a closed channel throws.
+ */
+const endCallsOnceClosed: Interceptor = (options, nextCall) => {
+  try {
+    return new InterceptingCall(nextCall(options));
+  } catch (error) {
+    return endedCall((error as Error).message);
+  }
+};
+
+/** Its answer comes at once, and nothing is sent. */
+function endedCall(details: string): InterceptingCall {
+  const ended = { code: status.CANCELLED, details, metadata: new Metadata() };
+  return new InterceptingCall(null as never, {
+    start: (_metadata, listener) => listener.onReceiveStatus(ended),
+    sendMessage() {},
+    halfClose() {},
+    cancel() {},
+  });
 }

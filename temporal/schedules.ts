@@ -1,3 +1,4 @@
+// Temporal's Schedules of syncs and exporters: makes them what the rows say.
 import {
   type CalendarSpec,
   type Client,
@@ -10,33 +11,141 @@ import {
   ServiceError,
 } from '@temporalio/client';
 import type { TaskQueue } from '../domain/jobs/workflow-id.ts';
-import { nextRuns, type SyncSchedule } from '../domain/syncs/sync-schedule.ts';
+import { nextRuns, runsBetween, type SyncSchedule } from '../domain/syncs/sync-schedule.ts';
+import { exportSchedule } from '../domain/exports/export-schedule.ts';
+import { findEntityZone } from '../store/accounts/entities.ts';
+import type { Database } from '../store/core/database.ts';
+import type { DataExporter } from '../store/exports/data-exporter-record.ts';
+import { updateScheduledUntil as updateExporterScheduledUntil } from '../store/exports/data-exporters.ts';
+import { listScheduledExporters, listScheduledSyncs } from '../store/jobs/jobs-across-entities.ts';
+import type { Sync } from '../store/syncs/sync-record.ts';
+import { updateScheduledUntil } from '../store/syncs/syncs.ts';
 
-/** What has Schedules: how their names begin, those of the ticks that they start, and what these are. */
-export type ScheduleKind = { prefix: string; tickPrefix: string; tick: 'syncTick' | 'exportTick' };
+/**
+ * Rows of a kind that have Schedules: how the ids of these begin, how those of their ticks begin, and the ticks'
+ * workflow.
+ */
+type ScheduleKind = { prefix: string; tickPrefix: string; tick: 'syncTick' | 'exportTick' };
 
 export const SYNC_SCHEDULES: ScheduleKind = { prefix: 'sync/', tickPrefix: 'sync-tick/', tick: 'syncTick' };
 export const EXPORTER_SCHEDULES: ScheduleKind = { prefix: 'exporter/', tickPrefix: 'export-tick/', tick: 'exportTick' };
 
-/** What the tick is told: the row, and the name that the API shows. */
-export type TickRef = { entityId: number; identifier: string } & Record<string, number | string>;
+/** The tick's input: the row, and the name that the API shows. */
+type TickRef = { entityId: number; identifier: string } & Record<string, number | string>;
 
-/** A row that has a Schedule: of which revision of it, and until when its times are known. */
-export type ListedSchedule = { identifier: string; revision: number; until: Date };
+/** A row with a Schedule, the row's revision that the Schedule has, and until when the Schedule has times. */
+type ListedSchedule = { identifier: string; revision: number; until: Date };
 
 const FLOWS: TaskQueue = 'flows';
 const TIMES = 100;
 /** Temporal's calendars end with this year. */
 const LAST_YEAR = 2_100;
-/** Another process may make or delete the Schedule between two calls, though hardly so often. */
+/** How often a Schedule is replaced or made: another process may make or delete it between the two calls. */
 const ATTEMPTS = 5;
 /** gRPC's FAILED_PRECONDITION: the Schedule was deleted while Temporal answered. */
 const DELETED_MEANWHILE = 9;
 const NOTE = /^revision (?<revision>\d+), until (?<until>\S+)$/;
 
+type FollowDependencies = { db: Database; temporal: Client };
+
+/** The Schedule that a row wants. */
+type Wanted = {
+  kind: ScheduleKind;
+  ref: TickRef;
+  /** Null: none. */
+  schedule: SyncSchedule | null;
+  revision: number;
+  scheduledUntil: Date | null;
+  /** Records until when the Schedule of this revision has times. */
+  note(until: Date): Promise<void>;
+};
+
+/** A Schedule with fewer times left gets more. */
+const TIMES_LEFT = 50;
+
+/** Makes Temporal's Schedule of a sync what its row says: none if the sync has none or is paused. */
+export function followSync(deps: FollowDependencies, sync: Sync): Promise<void> {
+  return follow(deps, wantedBySync(deps, sync));
+}
+
 /**
- * Makes or replaces the Schedule of a row, which starts its tick at each of the next 100 runs, and returns the
- * last of them: whoever wants more puts it again before. Runs that are due but still wait out their jitter stay due.
+ * Does the same for an exporter, by the clocks of its entity: none while it is not active, is paused, or is deleted.
+ */
+export async function followExporter(deps: FollowDependencies, exporter: DataExporter): Promise<void> {
+  return follow(deps, wantedByExporter(deps, exporter, await findEntityZone(deps.db, exporter.entityId)));
+}
+
+/**
+ * Makes missing Schedules, replaces those of an earlier revision or with few times left, and deletes those without a
+ * row.
+ */
+export async function repairSchedules(deps: FollowDependencies & { boundary(name: string): void }): Promise<void> {
+  await repair(deps, SYNC_SCHEDULES, async () =>
+    (await listScheduledSyncs(deps.db)).map((sync) => wantedBySync(deps, sync)),
+  );
+  await repair(deps, EXPORTER_SCHEDULES, async () =>
+    (await listScheduledExporters(deps.db)).map(({ exporter, zone }) => wantedByExporter(deps, exporter, zone)),
+  );
+}
+
+function wantedBySync({ db }: FollowDependencies, sync: Sync): Wanted {
+  const { entityId, id: syncId, identifier, schedule, revision, paused, scheduledUntil } = sync;
+  return {
+    kind: SYNC_SCHEDULES,
+    ref: { entityId, syncId, identifier },
+    schedule: paused ? null : schedule,
+    revision,
+    scheduledUntil,
+    note: (until) => updateScheduledUntil(db, sync, until),
+  };
+}
+
+function wantedByExporter({ db }: FollowDependencies, exporter: DataExporter, zone: string): Wanted {
+  const { entityId, id: exporterId, identifier, active, paused, revision, scheduledUntil } = exporter;
+  return {
+    kind: EXPORTER_SCHEDULES,
+    ref: { entityId, exporterId, identifier },
+    schedule: active && !paused ? exportSchedule(identifier, zone) : null,
+    revision,
+    scheduledUntil,
+    note: (until) => updateExporterScheduledUntil(db, exporter, until),
+  };
+}
+
+async function follow(
+  { temporal }: FollowDependencies,
+  { kind, ref, schedule, revision, note }: Wanted,
+): Promise<void> {
+  if (!schedule) return deleteSchedule(temporal, kind, ref.identifier);
+  await note(await putSchedule(temporal, kind, { ref, schedule, revision }, new Date()));
+}
+
+async function repair(
+  deps: FollowDependencies & { boundary(name: string): void },
+  kind: ScheduleKind,
+  listRows: () => Promise<Wanted[]>,
+): Promise<void> {
+  const listed = new Map<string, ListedSchedule>();
+  for await (const schedule of listSchedules(deps.temporal, kind)) listed.set(schedule.identifier, schedule);
+  // Listed after the Schedules: one that a new row gets in between would otherwise be deleted.
+  for (const wanted of await listRows()) {
+    const found = listed.get(wanted.ref.identifier);
+    listed.delete(wanted.ref.identifier);
+    if (isCurrent(wanted, found)) continue;
+    await follow(deps, wanted);
+    deps.boundary('sweep: between schedules');
+  }
+  for (const { identifier } of listed.values()) await deleteSchedule(deps.temporal, kind, identifier);
+}
+
+function isCurrent({ schedule, revision, scheduledUntil }: Wanted, found: ListedSchedule | undefined): boolean {
+  if (!found || found.revision !== revision || scheduledUntil === null) return false;
+  return runsBetween(schedule!, new Date(), found.until, TIMES_LEFT) === TIMES_LEFT;
+}
+
+/**
+ * Makes or replaces the Schedule of a row, which starts its tick at each of the next 100 runs, and returns the time of
+ * the last of them. Runs that are due but still wait for their jitter stay due.
  */
 export async function putSchedule(
   temporal: Client,
@@ -66,7 +175,7 @@ export async function putSchedule(
   return until;
 }
 
-/** Deletes the Schedule of a row; none is fine. */
+/** Deletes the Schedule of a row, if it has one. */
 export async function deleteSchedule(temporal: Client, { prefix }: ScheduleKind, identifier: string): Promise<void> {
   await temporal.schedule
     .getHandle(prefix + identifier)
@@ -75,8 +184,8 @@ export async function deleteSchedule(temporal: Client, { prefix }: ScheduleKind,
 }
 
 /**
- * All Schedules of a kind, as Temporal's list shows them: a moment late. One whose note an operator has changed (as
- * pausing it does) has the revision -1, which no row has.
+ * Lists all Schedules of a kind, as Temporal shows them: a moment late. A Schedule whose note an operator has changed
+ * (pausing it does) has the revision -1, which no row has.
  */
 export async function* listSchedules(temporal: Client, { prefix }: ScheduleKind): AsyncGenerator<ListedSchedule> {
   for await (const { scheduleId, state } of temporal.schedule.list()) {

@@ -7,7 +7,7 @@ import { findNextJob } from '../../store/jobs/jobs.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { startJob } from '../../temporal/start-job.ts';
+import { startJob } from '../../temporal/flows.ts';
 import { endExportRun } from './export-end.ts';
 import { mailExportAlert } from './export-mail.ts';
 import { exportFiles } from './files.ts';

@@ -5,7 +5,7 @@ import { type Tx, write } from '../../store/core/database.ts';
 import { lockExporterById } from '../../store/exports/data-exporters.ts';
 import { coverExportTime, insertExportRun } from '../../store/exports/export-runs.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { startJob } from '../../temporal/start-job.ts';
+import { startJob } from '../../temporal/flows.ts';
 
 /** Which exporter, by its row and by the name that the API shows. */
 export type ExporterRef = { entityId: number; exporterId: number; identifier: string };

@@ -3,7 +3,7 @@ import type { JobClaim, JobRef } from '../../domain/jobs/job.ts';
 import { claimGdprRequest } from '../../store/gdpr/progress.ts';
 import { findNextUnvouched } from '../../store/gdpr/device-requests.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { startJob } from '../../temporal/start-job.ts';
+import { startJob } from '../../temporal/flows.ts';
 
 /** `isTreated`: only its time is waited for. */
 export type ClaimedRequest = JobClaim & { isTreated: boolean };

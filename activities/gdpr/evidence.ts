@@ -24,7 +24,7 @@ import { deleteGoneUnreadableMails } from '../../store/gdpr/unreadable-mails.ts'
 import { listRunsOfFailed } from '../../store/sends/sends.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { cancelSend } from '../../temporal/cancel-send.ts';
+import { cancelSend } from '../../temporal/flows.ts';
 import { LOCATIONS } from './erase.ts';
 import { listPendingIdentifiers, listPendingPeople } from './pending-people.ts';
 import { tellSubjects } from './receipt-subjects.ts';

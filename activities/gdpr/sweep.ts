@@ -12,11 +12,10 @@ import { deleteGoneUnreadableMails } from '../../store/gdpr/unreadable-mails.ts'
 import { listUnclaimedJobs } from '../../store/jobs/jobs-across-entities.ts';
 import { mailInTurn } from '../core/mail-once.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { startJob } from '../../temporal/start-job.ts';
+import { startJob, tellHoldsChanged } from '../../temporal/flows.ts';
 import { GRACE_SECONDS } from '../jobs/sweep.ts';
 import { discardGdprRequest } from './discard.ts';
 import { mailDigest, mailGdpr } from './gdpr-mail.ts';
-import { tellHoldsChanged } from '../../temporal/tell-holds-changed.ts';
 
 export type GdprSweepSteps = ReturnType<typeof gdprSweepSteps>;
 type SweepDependencies = Pick<

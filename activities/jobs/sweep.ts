@@ -1,6 +1,5 @@
-import { type Client, WorkflowNotFoundError } from '@temporalio/client';
 import { internalErrorOf } from '../../domain/core/internal-error.ts';
-import { JOB_KINDS, jobWorkflowId, logOfJob } from '../../domain/jobs/job.ts';
+import { JOB_KINDS, logOfJob } from '../../domain/jobs/job.ts';
 import { deleteExpiredAccountLinks } from '../../store/accounts/account-links-across-entities.ts';
 import { deleteRowsOfDeletedEntities } from '../../store/accounts/deleted-entities-across-entities.ts';
 import { deleteOldAttempts } from '../../store/accounts/login-attempts.ts';
@@ -39,15 +38,12 @@ import { listEntitiesToCount } from '../../store/sends/report-rollups-across-ent
 import { ensurePartitionsAhead } from '../../store/tracking/event-partitions.ts';
 import { keepRetention } from '../../store/tracking/event-retention.ts';
 import { foldTrackedCounts } from '../../store/tracking/fold-tracked-counts.ts';
-import { wakeSegments } from '../../temporal/wake-segments.ts';
+import { isJobHeld, startJob, startReports, wakeFeed, wakeSegments } from '../../temporal/flows.ts';
 import { atMostEach } from '../core/at-most-each.ts';
 import { doAll } from '../core/do-all.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { wakeFeed } from '../../temporal/wake-feed.ts';
-import { repairSchedules } from '../../temporal/follow-schedule.ts';
-import { startReports } from '../../temporal/start-reports.ts';
+import { repairSchedules } from '../../temporal/schedules.ts';
 import { settleRunsOf } from '../syncs/abandoned-batches.ts';
-import { startJob } from '../../temporal/start-job.ts';
 
 /** A row younger than this is left to the request that is just starting its workflow. */
 export const GRACE_SECONDS = 5;
@@ -92,7 +88,7 @@ export const sweepSteps = (
   async resetLostRuns(): Promise<void> {
     for (const kind of JOB_KINDS) {
       for (const job of await listRunningJobs(db, kind)) {
-        if (await isAlive(temporal, jobWorkflowId(kind, job.identifier), job.workflowRunId)) continue;
+        if (await isJobHeld(temporal, kind, job)) continue;
         if (await resetJob(db, kind, job)) {
           const { fields, name } = logOfJob(kind, job.identifier);
           log.warn({ ...fields, lostRun: job.workflowRunId }, `${name} whose workflow is lost starts again`);
@@ -258,15 +254,4 @@ export async function deleteOrphanedFiles(db: Database, files: Files): Promise<v
     () => doAll(deletionsOf(files.list('access/'), (key) => isArchiveNamed(db, key))),
     () => doAll(deletionsOf(files.list('files/'), (key) => isFileOfJob(db, key))),
   ]);
-}
-
-/** True while the very run that claimed the row is open. */
-async function isAlive(temporal: Client, workflowId: string, runId: string): Promise<boolean> {
-  try {
-    const { status, raw } = await temporal.workflow.getHandle(workflowId).describe();
-    return status.name === 'RUNNING' && raw.workflowExecutionInfo?.firstRunId === runId;
-  } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return false;
-    throw error;
-  }
 }

@@ -6,7 +6,7 @@ import { lockSyncById } from '../../store/syncs/syncs.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { startJob } from '../../temporal/start-job.ts';
+import { startJob } from '../../temporal/flows.ts';
 import { settleAbandonedBatches, settleRunsOf } from './abandoned-batches.ts';
 import { endSyncRun } from './end.ts';
 import { mailAlert } from './mail.ts';

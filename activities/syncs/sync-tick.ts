@@ -3,7 +3,7 @@ import { write } from '../../store/core/database.ts';
 import { coverScheduledTime, insertRun } from '../../store/syncs/sync-runs.ts';
 import { lockSyncById } from '../../store/syncs/syncs.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { startJob } from '../../temporal/start-job.ts';
+import { startJob } from '../../temporal/flows.ts';
 
 /** Which sync, by its row and by the name that the API shows. */
 export type SyncRef = { entityId: number; syncId: number; identifier: string };

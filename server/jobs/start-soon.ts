@@ -1,3 +1,4 @@
+// Calls of Temporal that follow from a request. One that fails never fails the request: the sweep makes up for it.
 import { setTimeout as delay } from 'node:timers/promises';
 import type { FastifyBaseLogger } from 'fastify';
 import { internalErrorOf } from '../../domain/core/internal-error.ts';
@@ -7,14 +8,9 @@ import type { SendRef } from '../../store/sends/sends.ts';
 import type { Sync } from '../../store/syncs/sync-record.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 
-/**
- * What follows from a request once it is written down. A failure is none of the request, since the sweep makes up for
- * it.
- */
-
 const START_WITHIN_MS = 2_000;
 
-/** A start that takes long is not waited for either: the job is accepted already. */
+/** Starts the workflow of a job. Waits for two seconds at most: the job is accepted already. */
 export async function startSoon(
   { flows }: RouteDependencies,
   log: FastifyBaseLogger,
@@ -27,7 +23,7 @@ export async function startSoon(
   await Promise.race([started, delay(START_WITHIN_MS, undefined, { signal: waiting.signal }).catch(() => {})]);
 }
 
-/** A refresh of one of the entity's segments is due. */
+/** Asks for a refresh of the entity's segments. */
 export async function refreshSegmentsSoon(
   { flows }: RouteDependencies,
   log: FastifyBaseLogger,
@@ -36,7 +32,7 @@ export async function refreshSegmentsSoon(
   await leftToSweep(log, flows.wakeSegments(entityId), { entityId }, 'the refresh of segments');
 }
 
-/** Wakes a send that is canceled, or begins it, so that what it has not sent is settled. */
+/** Wakes a canceled send, or starts it, so that it settles its messages. */
 export async function cancelSendSoon(
   { flows }: RouteDependencies,
   log: FastifyBaseLogger,
@@ -45,16 +41,16 @@ export async function cancelSendSoon(
   await leftToSweep(log, flows.cancelSend(ref), { send: ref.identifier }, 'a canceled send');
 }
 
-/** Wakes a send whose messages need wait no longer. */
+/** Wakes a send whose messages need not wait longer. */
 export async function wakeSendSoon({ flows }: RouteDependencies, log: FastifyBaseLogger, ref: SendRef): Promise<void> {
   await leftToSweep(log, flows.cancelSend(ref), { send: ref.identifier }, 'a send whose quiet hours changed');
 }
 
 export async function followSyncSoon({ flows }: RouteDependencies, log: FastifyBaseLogger, sync: Sync): Promise<void> {
-  await leftToSweep(log, flows.followSchedule(sync), { sync: sync.identifier }, 'the schedule of a sync');
+  await leftToSweep(log, flows.followSync(sync), { sync: sync.identifier }, 'the schedule of a sync');
 }
 
-/** One that was deleted is followed as one that is not active. */
+/** Call it for a deleted exporter with `active: false`. */
 export async function followExporterSoon(
   { flows }: RouteDependencies,
   log: FastifyBaseLogger,

@@ -6,7 +6,7 @@ import { type Client, ScheduleNotFoundError } from '@temporalio/client';
 import type { FastifyInstance } from 'fastify';
 import { NOTHING_ALLOWED } from '../../../connectors/core/fetch-allow.ts';
 import { guardedFetch } from '../../../connectors/core/guarded-fetch.ts';
-import { flowsOver } from '../../../runtime/flows.ts';
+import { flowsOver } from '../../../temporal/flows.ts';
 import { ensureTemporal, SWEEP } from '../../../runtime/supervisor.ts';
 import { createLog } from '../../../runtime/telemetry/log.ts';
 import { createMetrics } from '../../../runtime/telemetry/metrics.ts';

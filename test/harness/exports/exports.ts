@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { gunzipSync } from 'node:zlib';
 import { parse } from 'csv-parse/sync';
 import { parquetReadObjects } from 'hyparquet';
-import { startJob } from '../../../temporal/start-job.ts';
+import { startJob } from '../../../temporal/flows.ts';
 import { verifyDocument } from '../../../domain/core/signed-document.ts';
 import type { ExportDataType } from '../../../domain/exports/export-data-type.ts';
 import { type ExportManifest, manifestSchema } from '../../../domain/exports/export-manifest.ts';

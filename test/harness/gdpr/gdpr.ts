@@ -1,4 +1,4 @@
-import { startJob } from '../../../temporal/start-job.ts';
+import { startJob } from '../../../temporal/flows.ts';
 import { jobRefOf } from '../../../domain/jobs/job.ts';
 import { write } from '../../../store/core/database.ts';
 import { personalData } from '../../../store/gdpr/personal-data.ts';

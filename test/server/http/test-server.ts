@@ -7,6 +7,7 @@ import type { JobKind, JobRef } from '../../../domain/jobs/job.ts';
 import { buildServer } from '../../../server/app.ts';
 import type { ObservedRequest, Readiness, ServerDependencies, ServerSettings } from '../../../server/dependencies.ts';
 import type { Route } from '../../../server/http/route.ts';
+import type { Flows } from '../../../temporal/flows.ts';
 import { onFileEnd } from '../../harness/core/clean-up.ts';
 import type { TestStore } from '../../harness/core/database.ts';
 import { keepFault } from '../../harness/run/faults.ts';
@@ -39,13 +40,7 @@ type Options = {
   ready?: () => Promise<Readiness[]>;
   /** MILLRACE_FETCH_ALLOW. */
   allowed?: string;
-  startJob?: ServerDependencies['flows']['startJob'];
-  wakeSegments?: ServerDependencies['flows']['wakeSegments'];
-  wakeFeed?: ServerDependencies['flows']['wakeFeed'];
-  followSchedule?: ServerDependencies['flows']['followSchedule'];
-  tellHoldsChanged?: ServerDependencies['flows']['tellHoldsChanged'];
-  followExporter?: ServerDependencies['flows']['followExporter'];
-};
+} & Partial<Flows>;
 
 /** The HTTP surface over a test's store; workflows are only noted down. */
 export async function testServer(store: TestStore, options: Options = {}): Promise<TestServer> {
@@ -74,13 +69,14 @@ export async function testServer(store: TestStore, options: Options = {}): Promi
         contentType: 'text/plain',
       },
       flows: {
-        startJob: options.startJob ?? (async (kind, ref) => void started.push([kind, ref])),
+        startJob: async (kind, ref) => void started.push([kind, ref]),
         cancelSend: async () => {},
-        wakeFeed: options.wakeFeed ?? (async (entityId) => void woken.push(entityId)),
-        wakeSegments: options.wakeSegments ?? (async () => {}),
-        followSchedule: options.followSchedule ?? (async () => {}),
-        tellHoldsChanged: options.tellHoldsChanged ?? (async () => {}),
-        followExporter: options.followExporter ?? (async () => {}),
+        wakeFeed: async (entityId) => void woken.push(entityId),
+        wakeSegments: async () => {},
+        followSync: async () => {},
+        tellHoldsChanged: async () => {},
+        followExporter: async () => {},
+        ...options,
       },
       ready: options.ready ?? (async () => []),
       settings: {

@@ -243,7 +243,7 @@ describe('the fields of the source', () => {
 
 test("what Temporal can't be told now is left to the sweep", async () => {
   const unreachable = async () => Promise.reject(new Error('no Temporal'));
-  const own = await testServer(store, { startJob: unreachable, followSchedule: unreachable });
+  const own = await testServer(store, { startJob: unreachable, followSync: unreachable });
   const body = definition({ schedule: { every_minutes: 15 } });
   const { identifier: id } = resultOf(await own.call('POST', '/api/syncs', { token: world.token, body }));
   const run = resultOf(await own.call('POST', `/api/syncs/${id}/run`, { token: world.token, body: {} }));

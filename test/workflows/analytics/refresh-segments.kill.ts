@@ -1,4 +1,4 @@
-import { wakeSegments } from '../../../temporal/wake-segments.ts';
+import { wakeSegments } from '../../../temporal/flows.ts';
 import {
   fromCountry,
   inSegments,

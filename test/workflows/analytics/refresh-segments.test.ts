@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { wakeSegments } from '../../../temporal/wake-segments.ts';
+import { wakeSegments } from '../../../temporal/flows.ts';
 import { segments } from '../../../store/analytics/personal-data/segments.ts';
 import { deleteMembersOfDeleted } from '../../../store/jobs/retention-across-entities.ts';
 import { listErasedPeople } from '../../../store/analytics/segment-members.ts';

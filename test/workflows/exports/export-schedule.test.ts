@@ -1,8 +1,7 @@
 import { ScheduleNotFoundError, ScheduleOverlapPolicy } from '@temporalio/client';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { type ExporterRef, exportTickSteps } from '../../../activities/exports/export-tick.ts';
-import { followExporter } from '../../../temporal/follow-schedule.ts';
-import { EXPORTER_SCHEDULES, putSchedule } from '../../../temporal/schedules.ts';
+import { EXPORTER_SCHEDULES, followExporter, putSchedule } from '../../../temporal/schedules.ts';
 import { exportSchedule, lastMidnight } from '../../../domain/exports/export-schedule.ts';
 import { jobWorkflowId } from '../../../domain/jobs/job.ts';
 import { nextRuns } from '../../../domain/syncs/sync-schedule.ts';

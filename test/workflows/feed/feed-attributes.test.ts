@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { wakeFeed } from '../../../temporal/wake-feed.ts';
+import { wakeFeed } from '../../../temporal/flows.ts';
 import { updateCustomerAttribute } from '../../../store/attributes/customer-attributes.ts';
 import { deleteSor } from '../../../store/attributes/systems-of-records.ts';
 import { write } from '../../../store/core/database.ts';

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { beforeAll, beforeEach, expect, it } from 'vitest';
 import { parser } from 'stream-json';
-import { startJob } from '../../../temporal/start-job.ts';
+import { startJob } from '../../../temporal/flows.ts';
 import { jobWorkflowId } from '../../../domain/jobs/job.ts';
 import { mergeAttributeValues, prepareChanges } from '../../../store/attributes/merge-attribute-values.ts';
 import { write } from '../../../store/core/database.ts';

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { startReports } from '../../../temporal/start-reports.ts';
+import { startReports } from '../../../temporal/flows.ts';
 import { isInControlGroup } from '../../../domain/campaigns/control-group.ts';
 import { variantOf } from '../../../domain/campaigns/variants.ts';
 import { reportsWorkflowId } from '../../../domain/jobs/workflow-id.ts';

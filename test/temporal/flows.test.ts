@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect, it } from 'vitest';
-import { tellHoldsChanged } from '../../temporal/tell-holds-changed.ts';
-import { startJob } from '../../temporal/start-job.ts';
+import { startJob, tellHoldsChanged } from '../../temporal/flows.ts';
 import { jobWorkflowId } from '../../domain/jobs/job.ts';
 import { GDPR_HOLDS_CHANGED } from '../../domain/jobs/workflow-id.ts';
 import { useStack } from '../harness/core/stack.ts';
