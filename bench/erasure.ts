@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { insertEntity } from '../store/accounts/entities.ts';
 import { type Database, openDatabase, write } from '../store/core/database.ts';
-import { folderFiles } from '../store/core/files.ts';
+import { folderFiles } from '../connectors/file-store/folder-files.ts';
 import { migrate } from '../store/core/migrate.ts';
 import { openScratch } from '../store/core/scratch.ts';
 import { openSecrets, type Secrets } from '../store/core/secrets.ts';

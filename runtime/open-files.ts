@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { s3Error } from '../connectors/s3/s3-refusal.ts';
 import { SERVER_SIDE_ENCRYPTIONS, type ServerSideEncryption } from '../domain/core/server-side-encryption.ts';
-import { asBytes, type Files, folderFiles } from '../store/core/files.ts';
-import { s3Files } from '../store/core/s3-files.ts';
+import { folderFiles } from '../connectors/file-store/folder-files.ts';
+import { asBytes, type Files } from '../store/core/files.ts';
+import { s3Files } from '../connectors/file-store/s3-files.ts';
 import { CannotStart } from './cannot-start.ts';
 import type { Config } from './config.ts';
 

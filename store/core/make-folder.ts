@@ -7,15 +7,8 @@ import { dirname } from 'node:path';
 
 type Mode = { mode?: number };
 
-/**
- * Makes a folder and those above it, unless they are there; with `within`, only those inside of that folder. Throws the
- * error of the first that can't be made.
- */
-export async function makeFolder(
-  path: string,
-  { mode = 0o777, within }: Mode & { within?: string } = {},
-): Promise<void> {
-  if (path === within) return;
+/** Makes a folder and those above it, unless they are there. Throws the error of the first that can't be made. */
+export async function makeFolder(path: string, { mode = 0o777 }: Mode = {}): Promise<void> {
   try {
     await mkdir(path, { mode });
   } catch (error) {
@@ -26,8 +19,8 @@ export async function makeFolder(
       )
     )
       return;
-    if (!isOfParent(error, path) || dirname(path) === within) throw error;
-    await makeFolder(dirname(path), { mode, ...(within !== undefined && { within }) });
+    if (!isOfParent(error, path)) throw error;
+    await makeFolder(dirname(path), { mode });
     await mkdir(path, { mode }).catch(ignoreExisting);
   }
 }

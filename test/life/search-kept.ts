@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { Database } from '../../store/core/database.ts';
-import { folderFiles } from '../../store/core/files.ts';
+import { folderFiles } from '../../connectors/file-store/folder-files.ts';
 import { openSecrets } from '../../store/core/secrets.ts';
 import { marksInBytes, marksOf, storedByTemporal } from '../harness/jobs/history-search.ts';
 import { type Finding, searchEverywhere, type Sought } from '../harness/jobs/whole-search.ts';

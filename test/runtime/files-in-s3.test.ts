@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { asBytes } from '../../store/core/files.ts';
-import { s3Files } from '../../store/core/s3-files.ts';
+import { s3Files } from '../../connectors/file-store/s3-files.ts';
 import { onFileEnd } from '../harness/core/clean-up.ts';
 import { listFiles } from '../harness/core/files.ts';
 import { rememberSecret } from '../harness/core/people.ts';

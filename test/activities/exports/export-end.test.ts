@@ -20,7 +20,7 @@ import { type Answer, httpSource, inTurn, status } from '../../harness/core/http
 import { makeWorld, type World } from '../../harness/core/world.ts';
 import { claimed, instant, keyOf, runNow, storedExportRun } from '../../harness/exports/export-runs.ts';
 import { storedExporter } from '../../harness/exports/stored-exporters.ts';
-import { folderFiles } from '../../../store/core/files.ts';
+import { folderFiles } from '../../../connectors/file-store/folder-files.ts';
 
 let store: TestStore;
 let world: World;

@@ -9,7 +9,8 @@ import { onFileEnd } from '../../harness/core/clean-up.ts';
 import { CLOSED_PORT } from '../../harness/core/closed-port.ts';
 import { personId, rememberSecret } from '../../harness/core/people.ts';
 import { parseMail, type SmtpConduct, smtpServer } from '../../harness/core/smtp.ts';
-import { filesIn, folderFiles } from '../../../store/core/files.ts';
+import { folderFiles } from '../../../connectors/file-store/folder-files.ts';
+import { filesIn } from '../../../store/core/files.ts';
 
 const folder = await mkdtemp(join(tmpdir(), 'millrace-mail-'));
 onFileEnd(() => rm(folder, { recursive: true, force: true }));

@@ -11,7 +11,7 @@ import { onFileEnd } from '../core/clean-up.ts';
 import type { TestStore } from '../core/database.ts';
 import { rememberSecret } from '../core/people.ts';
 import { parseMail } from '../core/smtp.ts';
-import { folderFiles } from '../../../store/core/files.ts';
+import { folderFiles } from '../../../connectors/file-store/folder-files.ts';
 
 export type AccountMail = { to: string; subject: string; text: string; link: string; token: string };
 

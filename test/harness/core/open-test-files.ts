@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
-import { type Files, folderFiles } from '../../../store/core/files.ts';
-import { s3Files } from '../../../store/core/s3-files.ts';
+import { folderFiles } from '../../../connectors/file-store/folder-files.ts';
+import type { Files } from '../../../store/core/files.ts';
+import { s3Files } from '../../../connectors/file-store/s3-files.ts';
 import { openScratch, type Scratch } from '../../../store/core/scratch.ts';
 
 /** As settings of a connector that uses S3. */

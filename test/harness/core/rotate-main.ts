@@ -1,5 +1,5 @@
 import { openDatabase } from '../../../store/core/database.ts';
-import { folderFiles } from '../../../store/core/files.ts';
+import { folderFiles } from '../../../connectors/file-store/folder-files.ts';
 import { rotateDataKey, rotateSecretKey } from '../../../store/core/rotate-keys.ts';
 
 /** A rotation that ends by SIGKILL the nth time it gets somewhere: `<url> <files> <from> <to, or -> <boundary> <n>`. */

@@ -15,7 +15,7 @@ import { smtpServer } from '../../harness/core/smtp.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
 import type { CallOptions } from '../http/test-server.ts';
 import { useServer } from '../http/use-server.ts';
-import { folderFiles } from '../../../store/core/files.ts';
+import { folderFiles } from '../../../connectors/file-store/folder-files.ts';
 
 /** Invitations and links that set a password: what they give, and what they never give. */
 

@@ -6,7 +6,8 @@ import { Readable } from 'node:stream';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Files, folderFiles } from '../../../store/core/files.ts';
+import { folderFiles } from '../../../connectors/file-store/folder-files.ts';
+import type { Files } from '../../../store/core/files.ts';
 import { pinFile } from '../../../store/imports/pin-file.ts';
 import { sampledRuns } from '../../harness/run/seed.ts';
 

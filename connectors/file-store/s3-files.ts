@@ -14,7 +14,7 @@ import {
 import { Upload } from '@aws-sdk/lib-storage';
 import { FileStoreAway } from '../../domain/core/internal-error.ts';
 import { encryptionMembers, type ServerSideEncryption } from '../../domain/core/server-side-encryption.ts';
-import { checkedKey, type Files, isFileKey, type StoredFile } from './files.ts';
+import { checkedKey, isFileKey } from './folder-files.ts';
 import { readObject } from './s3-object.ts';
 
 /** Where files lie in S3: the prefix is `''`, or as keys are. `encryption`: what uploads ask the bucket for. */
@@ -39,10 +39,7 @@ const UNFINISHED_FOR_MS = 24 * 3_600_000;
  * Files in a bucket of S3, or of a store that speaks its protocol. Credentials, region and endpoint are found by the
  * SDK (its environment, its files, the machine's role), unless `settings` has them.
  */
-export function s3Files(
-  { bucket: Bucket, prefix, encryption = null }: S3Location,
-  settings: S3ClientConfig = {},
-): Files {
+export function s3Files({ bucket: Bucket, prefix, encryption = null }: S3Location, settings: S3ClientConfig = {}) {
   const client = new S3Client({
     maxAttempts: ATTEMPTS,
     responseChecksumValidation: 'WHEN_REQUIRED',
@@ -56,17 +53,18 @@ export function s3Files(
     return found && Buffer.from(await found.Body!.transformToByteArray());
   };
   return {
-    put: (key, bytes) => putObject(client, { ...object(key), ...encryptionMembers(encryption) }, bytes),
-    read: (key, start = 0, length = Infinity) =>
+    put: (key: string, bytes: AsyncIterable<Uint8Array>) =>
+      putObject(client, { ...object(key), ...encryptionMembers(encryption) }, bytes),
+    read: (key: string, start = 0, length = Infinity) =>
       Readable.from(readObject(client, object(key), start, length), { objectMode: false }),
     readAll,
-    size: (key) =>
+    size: (key: string) =>
       client.send(new HeadObjectCommand(object(key))).then(({ ContentLength }) => ContentLength!, nullIfMissing),
-    async delete(key) {
+    async delete(key: string) {
       await client.send(new DeleteObjectCommand(object(key)));
     },
-    list: (start) => listObjects(client, Bucket, root, start),
-    deleteUnfinished: (now) => abortUploads(client, Bucket, root, now.getTime() - UNFINISHED_FOR_MS),
+    list: (start: string) => listObjects(client, Bucket, root, start),
+    deleteUnfinished: (now: Date) => abortUploads(client, Bucket, root, now.getTime() - UNFINISHED_FOR_MS),
     async create() {}, // a start has tried the bucket
     async check() {
       await readAll('probes/none');
@@ -116,7 +114,7 @@ class Source {
 }
 
 /** What else lies in the bucket, such as the folders that consoles make, are no files of ours. */
-async function* listObjects(client: S3Client, Bucket: string, root: string, start: string): AsyncGenerator<StoredFile> {
+async function* listObjects(client: S3Client, Bucket: string, root: string, start: string) {
   for await (const { Contents = [] } of paginateListObjectsV2({ client }, { Bucket, Prefix: root + start })) {
     for (const { Key = '', LastModified } of Contents) {
       const key = Key.slice(root.length);
