@@ -46,7 +46,7 @@ export * from './sends/campaign-tests.ts';
 export * from './sends/device-messages.ts';
 export * from './sends/transactional.ts';
 export * from './tracking/event-definitions.ts';
-export * from './tracking/ingestion.ts';
+export * from './tracking/call-reports.ts';
 export * from './tracking/tracking-privacy.ts';
 export * from './tracking/tracking.ts';
 export * from './gdpr/gdpr-holds.ts';

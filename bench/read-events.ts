@@ -7,7 +7,7 @@ import pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
 import { LIST_FIELDS, type ListField } from '../domain/analytics/tracked-lists.ts';
 import { isoUtc } from '../store/core/iso-time.ts';
-import { EVENT_COLUMNS } from '../store/tracking/tracked-columns.ts';
+import { EVENT_COLUMNS } from '../store/tracking/list-columns.ts';
 import type { BenchContext, Line, Size } from './line.ts';
 import { forgetPeak, peakMemoryMib } from './peak-memory.ts';
 import { atLeast, atMost, atMostTimes, type Figure, median } from './report.ts';

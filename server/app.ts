@@ -38,8 +38,8 @@ import { ConnectorCalls } from './syncs/connector-calls.ts';
 import { LiveCalls } from './tracking/live-calls.ts';
 import { serveTracking } from './tracking/serve-tracking.ts';
 import { TrackingAdmissionLimit } from './tracking/tracking-admission-limit.ts';
-import { TrackingApps } from './tracking/tracking-apps.ts';
-import { trackingIntake } from './tracking/tracking-intake.ts';
+import { TrackingApps } from './tracking/write-keys.ts';
+import { trackingIntake } from './tracking/write-calls.ts';
 
 /** The whole HTTP surface, ready to listen. `routes` is for tests of the surface itself. */
 export async function buildServer(

@@ -20,8 +20,8 @@ import type { KeptFileQuota } from './imports/kept-file-quota.ts';
 import type { ConnectorCalls } from './syncs/connector-calls.ts';
 import type { LiveCalls } from './tracking/live-calls.ts';
 import type { TrackingAdmissionLimit } from './tracking/tracking-admission-limit.ts';
-import type { TrackingApps } from './tracking/tracking-apps.ts';
-import type { TrackingIntake } from './tracking/tracking-intake.ts';
+import type { TrackingApps } from './tracking/write-keys.ts';
+import type { TrackingIntake } from './tracking/write-calls.ts';
 
 /** What bounds a request. Sizes are in bytes. */
 export type Limits = {

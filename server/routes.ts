@@ -65,7 +65,7 @@ import { syncErrorRoutes } from './syncs/sync-errors.ts';
 import { syncRunRoutes } from './syncs/sync-runs.ts';
 import { syncRoutes } from './syncs/syncs.ts';
 import { eventDefinitionRoutes } from './tracking/event-definitions.ts';
-import { ingestionRoutes } from './tracking/ingestion.ts';
+import { ingestionRoutes } from './tracking/call-reports.ts';
 import { trackingPrivacyRoutes } from './tracking/tracking-privacy.ts';
 import { trackingRoutes } from './tracking/tracking.ts';
 

@@ -37,7 +37,7 @@ import {
 import { listEntitiesToCount } from '../../store/sends/report-rollups-across-entities.ts';
 import { ensurePartitionsAhead } from '../../store/tracking/event-partitions.ts';
 import { keepRetention } from '../../store/tracking/event-retention.ts';
-import { foldTrackedCounts } from '../../store/tracking/fold-tracked-counts.ts';
+import { foldTrackedCounts } from '../../store/tracking/fold-day-counts.ts';
 import { isJobHeld, startJob, startReports, wakeFeed, wakeSegments } from '../../temporal/flows.ts';
 import { atMostEach } from '../core/at-most-each.ts';
 import { doAll } from '../core/do-all.ts';

@@ -53,7 +53,7 @@ export type OutgoingPush = {
   limited: Limited | null;
 };
 /** A push of an app with a limit, which counts when it leaves. */
-export type Limited = LimitedPush & { limit: number; periodSeconds: number };
+type Limited = LimitedPush & { limit: number; periodSeconds: number };
 /** What a step of a send knows of all its messages. */
 export type SendingContext = {
   send: Send;

@@ -34,9 +34,9 @@ export type MessageSource = {
 };
 
 /** What of a portion goes out now; whether the portion is as large as it may be. */
-export type Portion = { outgoing: OutgoingPush[]; isFull: boolean };
+type Portion = { outgoing: OutgoingPush[]; isFull: boolean };
 
-export type Sending = Dependencies & { providers: SendingProviders };
+type Sending = Dependencies & { providers: SendingProviders };
 
 /** So many messages are planned, and sent, at once: what they hold in memory stays bounded. */
 const PORTION = 1_000;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { CallType } from '../../domain/tracking/tracked-call.ts';
+import type { CallType } from '../../domain/tracking/call.ts';
 import { identifier } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 

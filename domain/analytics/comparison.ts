@@ -10,7 +10,7 @@ import { isLongerThan, isStorable, MAX_CODE_POINTS } from '../core/text-limits.t
  */
 export type ComparedType = ValueType | 'Version';
 
-export type ComparisonOperator =
+type ComparisonOperator =
   | 'is_set'
   | 'is'
   | 'contains'

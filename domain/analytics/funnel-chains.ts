@@ -2,7 +2,7 @@
 export type ChainRules = { steps: number; maxMicros: number };
 
 /** Of one person's completions of a step: the first, the start of its chain, and the last; all in microseconds. */
-export type Completion = { first: number; start: number; last: number };
+type Completion = { first: number; start: number; last: number };
 
 /**
  * The chains of one person, whose events come in the order of their time and id. A chain that starts later leaves more

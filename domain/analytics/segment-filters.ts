@@ -19,7 +19,7 @@ export type SegmentFilter =
   | SegmentsFilter
   | FunnelsFilter
   | CampaignsFilter;
-export type FilterKind = SegmentFilter['filter_on'];
+type FilterKind = SegmentFilter['filter_on'];
 
 export type AttributesFilter = {
   filter_on: 'attributes';
@@ -30,7 +30,7 @@ export type AttributesFilter = {
   values_erased?: ValuesErased;
 };
 /** How many values, or objects of `match_details`, erasures removed. A filter that has none left finds no person. */
-export type ValuesErased = number | undefined;
+type ValuesErased = number | undefined;
 export type DevicesFilter = { filter_on: 'devices'; field: string; operator: string; values: string[] };
 export type EventsFilter = Pick<MatchName, 'log_type' | 'log_name'> & {
   filter_on: 'events';

@@ -7,7 +7,7 @@ import {
 } from './placeholders.ts';
 
 /** A parameter of a message, for the app. */
-export type MessageParameter = { key: string; value: string };
+type MessageParameter = { key: string; value: string };
 
 /** The messages of a campaign, under the names of the reference (Campaign body, Transactional campaigns). */
 export type CampaignParams = {
@@ -34,7 +34,7 @@ export type CampaignParams = {
 };
 
 /** The parameters of a message by their keys: the app gets them as they are. */
-export type MessageParameters = Readonly<Record<string, string>>;
+type MessageParameters = Readonly<Record<string, string>>;
 
 /** A push as a device gets it, in the words of no provider. */
 export type PushContent = {
@@ -74,7 +74,7 @@ export type InappContent = {
  * A message; or the names of its placeholders that have neither a value nor a default; or that it has over
  * MAX_MESSAGE_BYTES.
  */
-export type Rendered<Content> = { message: Content } | { missing: string[] } | { isTooBig: true };
+type Rendered<Content> = { message: Content } | { missing: string[] } | { isTooBig: true };
 
 /** A message of a campaign, compiled once and rendered for each recipient. */
 export type CompiledMessage<Content> = { placeholders: Placeholder[]; render(vars: TemplateVars): Rendered<Content> };

@@ -29,7 +29,7 @@ export const STATUS_NAMES: Record<CampaignStatus, string> = {
  * find.
  */
 export const REACH_STATES = ['none', 'computing', 'counted'] as const;
-export type ReachState = (typeof REACH_STATES)[number];
+type ReachState = (typeof REACH_STATES)[number];
 
 /**
  * Only a classic campaign counts its audience. One that is a draft, or ended before its audience was found, has none.

@@ -17,7 +17,7 @@ export const EXACT_WITHIN_MS = 3_600_000;
 const FIND_EVERY_MS = { adaptTz: 600_000, appZone: 3_600_000 };
 
 /** `lookedAt`: of the last look; null: there was none. */
-export type LookClock = { launchedAt: Date; lookedAt: Date | null; now: Date };
+type LookClock = { launchedAt: Date; lookedAt: Date | null; now: Date };
 
 /**
  * The window of a zone in which a look now sends: one that is open, or an exact time that has come since the last look.

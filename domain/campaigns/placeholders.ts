@@ -16,7 +16,7 @@ export type TemplateVars = { readonly [name: string]: unknown };
 export const MAX_MESSAGE_BYTES = 32 * 1024;
 
 /** A text that was read once, to be rendered for many messages. */
-export type Template = {
+type Template = {
   /** Each name once, by first occurrence. */
   placeholders: Placeholder[];
   startsWithPlaceholder: boolean;

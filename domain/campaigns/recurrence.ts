@@ -39,7 +39,7 @@ export function* windowsBetween(
 }
 
 /** What a user got of a campaign so far. */
-export type Notified = { count: number; lastAt: Date | null };
+type Notified = { count: number; lastAt: Date | null };
 
 /** Whether a user may get one more notification: `maximum` of them in all, `interval` hours after the last. */
 export function mayNotify({ maximum, interval }: NotifLimit, { count, lastAt }: Notified, now: Date): boolean {

@@ -41,12 +41,12 @@ export function scheduleOf({
 }
 
 /** The launch, or for a draft now; and the moment from which on sends are of interest. */
-export type PlanStart = { launchedAt: Date; from: Date };
+type PlanStart = { launchedAt: Date; from: Date };
 
 /** Devices of the audience whose clocks go alike; null: not counted. */
 export type ZoneDevices = { zone: string; devices: number | null };
 
-export type PlannedSend = {
+type PlannedSend = {
   at: Date;
   /** Messages go as people enter the audience, until before this; null: all at `at`. */
   until: Date | null;
@@ -56,7 +56,7 @@ export type PlannedSend = {
   devices: number | null;
 };
 
-export type SendPlan = { sends: PlannedSend[]; hasMore: boolean };
+type SendPlan = { sends: PlannedSend[]; hasMore: boolean };
 
 /**
  * The first `limit` sends of a campaign from `from` on, in order of time. Zones with the same moment, or the same

@@ -3,7 +3,7 @@ import type { PushContent } from '../campaigns/campaign-params.ts';
 import type { PushMessage, PushOutcome } from './push.ts';
 
 /** What the ledger says of an attempt that a provider answered: settled, or to be tried again at `dueAt`. */
-export type SettledAttempt = {
+type SettledAttempt = {
   code: AttemptCode;
   details: string | null;
   providerMessageId: string | null;

@@ -17,13 +17,13 @@ export type TargetDevice = {
 };
 
 /** What of a campaign decides with the device. */
-export type CampaignChannels = { type: CampaignType; includesPush: boolean; includesInapp: boolean };
+type CampaignChannels = { type: CampaignType; includesPush: boolean; includesInapp: boolean };
 
 /**
  * `push`: it goes to the provider; `inapp`: the device gets the in-app message; a code where it is settled without a
  * provider.
  */
-export type DeviceDecision = { push: boolean; inapp: boolean; code: AttemptCode; details: string | null };
+type DeviceDecision = { push: boolean; inapp: boolean; code: AttemptCode; details: string | null };
 
 const NEITHER = { push: false, inapp: false };
 

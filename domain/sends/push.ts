@@ -91,7 +91,7 @@ export function apnsPayload(message: PushMessage): string {
   return JSON.stringify({ ...message.parameters, ...ownMembers(message), aps: apsOf(message) });
 }
 
-export type ApnsHeaders = { 'apns-expiration': string; 'apns-priority': string; 'apns-collapse-id': string };
+type ApnsHeaders = { 'apns-expiration': string; 'apns-priority': string; 'apns-collapse-id': string };
 
 export function apnsHeaders({ id, collapseKey, ttlSeconds, priority }: PushMessage, now: number): ApnsHeaders {
   return {
@@ -101,7 +101,7 @@ export function apnsHeaders({ id, collapseKey, ttlSeconds, priority }: PushMessa
   };
 }
 
-export type FcmMessage = {
+type FcmMessage = {
   token: string;
   notification: Record<string, string>;
   data: Record<string, string>;

@@ -1,8 +1,16 @@
 import { type Json, plainJson } from '../core/plain-json.ts';
-import { isLongerThan, MAX_CODE_POINTS, storable } from '../core/text-limits.ts';
-import { type CallError, type Fields, fieldsOf, invalid, isAbsent, isCallError, textOrNumber } from './call-fields.ts';
-import { crashOf, type Sha256 } from './crash-report.ts';
-import type { CallType, TrackedEvent } from './tracked-call.ts';
+import { isLongerThan, MAX_CODE_POINTS, shorten, storable } from '../core/text-limits.ts';
+import {
+  type CallError,
+  type Fields,
+  fieldsOf,
+  invalid,
+  isAbsent,
+  isCallError,
+  isObject,
+  textOrNumber,
+} from './call-fields.ts';
+import type { CallType, TrackedEvent } from './call.ts';
 
 /** Events of Segment's mobile spec that tell of an app's going and coming. */
 const TRANSITIONS = new Map<string, 'background' | 'foreground'>([
@@ -66,4 +74,92 @@ function readView(type: 'page' | 'screen', fields: Fields, properties: Fields): 
 
 function tooLong(field: string, where = ''): CallError {
   return invalid(field, `must have at most ${MAX_CODE_POINTS} characters${where}`);
+}
+
+/** SHA-256 of a text, in hex. A rule has no built-ins: it is given one. */
+export type Sha256 = (text: string) => string;
+
+const MAX_TITLE = 256;
+const MAX_FRAME = 500;
+
+const KINDS = ['type', 'name', 'class'];
+const KINDS_AT_TOP = [
+  'exception_type',
+  'exceptionType',
+  'exception_name',
+  'exceptionName',
+  'error_type',
+  'errorType',
+  'error_name',
+  'errorName',
+];
+const MESSAGES = ['message', 'reason'];
+const STACKS = ['stack', 'stacktrace', 'stackTrace', 'stack_trace', 'backtrace', 'frames'];
+/** The type before the message, as in `java.io.IOException: disk full`. */
+const TYPE = /^[\w.$]+(?=:|$)/;
+/** A line of JavaScript's, Java's, .NET's, Apple's, Dart's or Python's stacks, rather than the message before it. */
+const FRAME = /^\s*(?:at\s|#?\d+\s|File ")|@[^\s@]*:\d/;
+
+/**
+ * What groups an error with others of its kind, 32 bytes in hex: its event's name, its exception's type, and the first
+ * frame of its stack without line numbers and addresses, which change from build to build. Where neither is told, its
+ * message without digits. SDKs have no common shape for it: the properties themselves are looked at, and `exception`
+ * and
+ * `error` in them.
+ */
+export function crashOf(name: string, properties: Fields, sha256: Sha256): { fingerprint: string; crashTitle: string } {
+  const nested = [properties.exception, properties.error].filter(isObject);
+  const exception = typeof properties.exception === 'string' ? properties.exception : undefined;
+  const kind = firstText([properties], KINDS_AT_TOP) ?? firstText(nested, KINDS) ?? TYPE.exec(exception ?? '')?.[0];
+  const message = firstText([properties], [...MESSAGES, 'error']) ?? firstText(nested, MESSAGES) ?? exception;
+  const frame = firstFrame([...nested, properties]);
+  const cause = kind === undefined && frame === undefined ? message?.slice(0, MAX_FRAME).replaceAll(/\d+/g, '') : frame;
+  const fingerprint = sha256(JSON.stringify([name, kind ?? null, cause ?? null]));
+  return { fingerprint, crashTitle: shorten(message ?? kind ?? name, MAX_TITLE) };
+}
+
+function firstText(sources: Fields[], names: string[]): string | undefined {
+  for (const source of sources) {
+    const found = names.map((name) => source[name]).find((value) => typeof value === 'string' && value.trim() !== '');
+    if (typeof found === 'string') return found.trim();
+  }
+  return undefined;
+}
+
+function firstFrame(sources: Fields[]): string | undefined {
+  for (const source of sources) {
+    for (const name of STACKS) {
+      const frame = frameOf(source[name]);
+      if (frame !== undefined && frame !== '') return frame;
+    }
+  }
+  return undefined;
+}
+
+/** A stack is a text of lines, or an array of lines or of frames. */
+function frameOf(stack: unknown): string | undefined {
+  if (Array.isArray(stack) && isObject(stack[0])) return generalise(sayFrame(stack[0]));
+  const lines: unknown[] = typeof stack === 'string' ? stack.split('\n') : Array.isArray(stack) ? stack : [];
+  const texts = lines.filter((line) => typeof line === 'string');
+  const told = texts.map((line) => line.slice(0, MAX_FRAME)).filter((line) => line.trim() !== '');
+  const frame = told.find((line) => FRAME.test(line)) ?? told[0];
+  return frame === undefined ? undefined : generalise(frame);
+}
+
+function sayFrame(frame: Fields): string {
+  const where = firstText([frame], ['class', 'className', 'module', 'file', 'filename', 'fileName']) ?? '';
+  const what = firstText([frame], ['function', 'method', 'methodName', 'symbol', 'name']) ?? '';
+  return `${where} ${what}`.slice(0, MAX_FRAME);
+}
+
+function generalise(frame: string): string {
+  return frame
+    .trim()
+    .replace(/^#?\d+\s+/, '')
+    .replaceAll(/0x[\da-f]+/gi, '')
+    .replaceAll(/:\d+/g, '')
+    .replaceAll(/\bline \d+/gi, '')
+    .replace(/\+\s?\d+$/, '')
+    .replaceAll(/\s+/g, ' ')
+    .trim();
 }

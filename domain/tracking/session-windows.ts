@@ -13,7 +13,7 @@ export type SessionWindow = {
 export type TimedCall = { happenedAt: number; transition: 'background' | 'foreground' | null };
 
 /** What calls come to: all sessions in the order of time, and the one of each call, in the order of the calls. */
-export type PlacedCalls = { sessions: SessionWindow[]; ofCalls: SessionWindow[] };
+type PlacedCalls = { sessions: SessionWindow[]; ofCalls: SessionWindow[] };
 
 /** A call that would make a session last longer begins another. */
 const LONGEST_SESSION_MS = 24 * 3600 * 1000;

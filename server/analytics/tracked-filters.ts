@@ -28,7 +28,7 @@ type Period = { since_date?: Date | undefined; until_date?: Date | undefined; re
 /** Of lists of locations and devices (reference: Errors). */
 export const NO_APP = "Couldn't find App";
 
-export type EventQuery = Period & { group?: boolean | undefined; session_ids?: Texts; names?: Texts; details?: Texts };
+type EventQuery = Period & { group?: boolean | undefined; session_ids?: Texts; names?: Texts; details?: Texts };
 
 /** What all lists of events have. */
 export function eventFilter(query: EventQuery) {

@@ -1,8 +1,7 @@
 import * as api from '../../api/sends/device-messages.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { messageIdOf } from '../../domain/sends/attempt-outcome.ts';
-import { fieldsOf, isCallError, isObject, pushTokenOf } from '../../domain/tracking/call-fields.ts';
-import { readSubject } from '../../domain/tracking/call-subject.ts';
+import { fieldsOf, isCallError, isObject, pushTokenOf, readSubject } from '../../domain/tracking/call-fields.ts';
 import { listAppTokenKeys } from '../../store/apps/app-token-keys.ts';
 import { write } from '../../store/core/database.ts';
 import {
@@ -14,7 +13,7 @@ import {
 import type { TrackingTarget } from '../../store/tracking/tracking-target.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import { type Route, route } from '../http/route.ts';
-import { requireTarget } from '../tracking/tracking-target.ts';
+import { requireTarget } from '../tracking/write-keys.ts';
 import { verifyUserToken } from '../tracking/user-token.ts';
 
 const MAX_INAPP = 100;

@@ -6,8 +6,8 @@ import type { Secrets } from '../../store/core/secrets.ts';
 import type { Person } from '../../store/gdpr/tombstones.ts';
 import { insertLiveCalls, type LiveCall, MAX_LIVE_CALLS } from '../../store/tracking/live-calls.ts';
 import type { TrackingTarget } from '../../store/tracking/tracking-target.ts';
-import { peopleIn, rawOf, type TrackedRequest } from './tracked-request.ts';
-import type { TakenIn } from './tracking-intake.ts';
+import { peopleIn, rawOf, type TrackedRequest } from './read-calls.ts';
+import type { TakenIn } from './write-calls.ts';
 
 const WRITE_EVERY_MS = 1_000;
 /** Maximum number for all entities in a second: of more, each entity's share is shown. */

@@ -2,8 +2,7 @@ import { GDPR_TYPES } from '../../api/gdpr/gdpr.ts';
 import * as api from '../../api/tracking/tracking-privacy.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { jobRefOf } from '../../domain/jobs/job.ts';
-import { fieldsOf, isCallError, isObject } from '../../domain/tracking/call-fields.ts';
-import { readSubject } from '../../domain/tracking/call-subject.ts';
+import { fieldsOf, isCallError, isObject, readSubject } from '../../domain/tracking/call-fields.ts';
 import { insertAuditEntry } from '../../store/accounts/audit-log.ts';
 import { listAppTokenKeys } from '../../store/apps/app-token-keys.ts';
 import { type Tx, write } from '../../store/core/database.ts';
@@ -28,7 +27,7 @@ import { audit } from '../http/audit.ts';
 import { rowsOf, showPage } from '../http/page.ts';
 import { type Route, route } from '../http/route.ts';
 import { startSoon } from '../jobs/start-soon.ts';
-import { requireTarget } from './tracking-target.ts';
+import { requireTarget } from './write-keys.ts';
 import { verifyUserToken } from './user-token.ts';
 
 const ask = route(api.requestPrivacyFromDevice, async ({ body, log, ...circumstances }, deps) => {

@@ -1,16 +1,16 @@
 import * as api from '../../api/tracking/tracking.ts';
 import { refuse } from '../../domain/core/refusal.ts';
-import { readBatch, type TrackedBatch } from '../../domain/tracking/read-batch.ts';
-import type { RefusedCall } from '../../domain/tracking/tracked-call.ts';
-import type { IngestedCall } from '../../store/tracking/ingested-call.ts';
+import { readBatch, type TrackedBatch } from '../../domain/tracking/read-call.ts';
+import type { RefusedCall } from '../../domain/tracking/call.ts';
+import type { IngestedCall } from '../../store/tracking/app-call.ts';
 import type { TrackingTarget } from '../../store/tracking/tracking-target.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import { bare, type Reply } from '../http/reply.ts';
 import { type Circumstances, type Route, route } from '../http/route.ts';
-import { type OfPath, readRequest } from './tracked-request.ts';
-import { bytesOfBody } from './tracking-bodies.ts';
-import type { TakenIn } from './tracking-intake.ts';
-import { requireTarget } from './tracking-target.ts';
+import { type OfPath, readRequest } from './read-calls.ts';
+import { bytesOfBody } from './serve-tracking.ts';
+import type { TakenIn } from './write-calls.ts';
+import { requireTarget } from './write-keys.ts';
 
 const batchRoutes = [api.sendBatch, ...api.otherBatches, api.sendImportedBatch].map((operation) =>
   route(operation, async ({ body, ...circumstances }, deps) => {

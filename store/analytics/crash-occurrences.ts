@@ -15,7 +15,7 @@ export async function findCrash(db: Queryable, entityId: number, identifier: str
 /** Rows that are held at once. */
 const PORTION = 1_000;
 
-export type CrashOccurrence = { id: string; at: Date };
+type CrashOccurrence = { id: string; at: Date };
 
 /** By date, then id, a portion at a time; between portions no transaction is open. */
 export async function* listCrashOccurrences(

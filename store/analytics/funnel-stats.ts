@@ -7,9 +7,9 @@ import { countedSql, type FunnelQuery, funnelSql, parameters, type Shard } from 
 /** Of the people who completed a step: how many, their seconds since step 0 in all, and when the last of them did. */
 export type StepTotal = { people: number; seconds: number; lastAt: Date | null };
 /** Of one value of the property that divides people, or of all. */
-export type FunnelTotals = { property: string | null; steps: StepTotal[] };
+type FunnelTotals = { property: string | null; steps: StepTotal[] };
 /** Events of a kind that people had after a step. */
-export type Followed = { appId: number; logType: number; name: string; people: number; seconds: number };
+type Followed = { appId: number; logType: number; name: string; people: number; seconds: number };
 
 /** More values than these are none to divide people by. */
 export const MAX_PROPERTIES = 1_000;

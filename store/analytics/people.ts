@@ -5,7 +5,7 @@ import { COUNTS, IS_CUSTOMER } from '../gdpr/shared-ids.ts';
  * How to tell whose an event is: `with` and `joins` go into a statement over rows `e` of events, $1 being the entity.
  * `unjoined`: the same person where the event alone says it, so that it is known before the joins; else NULL.
  */
-export type PersonSql = { with: string[]; joins: string; person: string; unjoined: string };
+type PersonSql = { with: string[]; joins: string; person: string; unjoined: string };
 
 /**
  * A person, in analytics: the event's user; else the only user that its app saw on the device; else the device. As

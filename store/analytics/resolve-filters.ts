@@ -30,7 +30,7 @@ import { type Funnel, findFunnel } from './funnels.ts';
 import type { ResolvedBlock, ResolvedFilter, ResolvedFilters, SegmentQuery } from './segment-sql.ts';
 
 /** `failure`: why it has no newer snapshot. */
-export type NamedSegment = {
+type NamedSegment = {
   id: number;
   identifier: string;
   name: string;
@@ -42,7 +42,7 @@ export type NamedSegment = {
  * `errors`: of each filter that names something unknown, by its path. `query` stands where there are none. `failure`:
  * an erasure removed a value by which the filters left people out, so they find no person.
  */
-export type Resolution = {
+type Resolution = {
   errors: FieldError[];
   query: SegmentQuery | null;
   segments: NamedSegment[];

@@ -44,7 +44,7 @@ export async function listErasedPeople(
 }
 
 /** A device of a list that the app has seen with a user since: the member, and the person that it is now. */
-export type MovedMember = { member: string; person: string };
+type MovedMember = { member: string; person: string };
 
 /**
  * Lists devices that are members and have become a user's, at most `limit`. By the primary keys of members and devices.

@@ -71,7 +71,7 @@ export async function lockSegments(tx: Tx, entityId: number): Promise<void> {
   await tx.query('SELECT FROM entities WHERE id = $1 FOR NO KEY UPDATE', [entityId]);
 }
 
-export type NewSegment = Pick<Segment, 'appId' | 'name' | 'description' | 'filters'> & { createdBy: number };
+type NewSegment = Pick<Segment, 'appId' | 'name' | 'description' | 'filters'> & { createdBy: number };
 
 /** The entity's segments are locked. Null: it has MAX_SEGMENTS already. */
 export async function insertSegment(

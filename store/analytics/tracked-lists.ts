@@ -13,7 +13,7 @@ import {
   SESSION_COLUMNS,
   sessionsOfDevice,
   usersOfDevice,
-} from '../tracking/tracked-columns.ts';
+} from '../tracking/list-columns.ts';
 import { type EarlierId, personOfDevice, personOfEvent } from './people.ts';
 import {
   devicesOfSegment,
@@ -57,7 +57,7 @@ const FILTER_TYPES = {
   longitude: 'float8',
   current_user_id: 'text',
 } as const;
-export type FilterColumn = keyof typeof FILTER_TYPES;
+type FilterColumn = keyof typeof FILTER_TYPES;
 
 /**
  * What follows from a filter whose column no index has, and is found by one: sessions_by_subject, device_users_by_user.

@@ -30,7 +30,7 @@ function personOfRows({ aliases = false }: Period): { with: string; joins: strin
   };
 }
 
-export type AppDay = { date: string; sessions: number; people: number; crashes: number; newDevices: number };
+type AppDay = { date: string; sessions: number; people: number; crashes: number; newDevices: number };
 
 /**
  * Each day of the period, also one without any: sessions that began, the people of these, errors, and devices seen for
@@ -62,7 +62,7 @@ export function listAppDays(db: Database, entityId: number, appId: number, perio
   );
 }
 
-export type EventDay = {
+type EventDay = {
   /** Null: of an event that has no definition. */
   eventId: number | null;
   name: string;
@@ -100,7 +100,7 @@ export function listEventCounts(
   );
 }
 
-export type EventDetail = { key: string; value: string | null; hits: number; people: number; sessions: number };
+type EventDetail = { key: string; value: string | null; hits: number; people: number; sessions: number };
 
 /**
  * What apps sent with one kind of event in a period (a day, say): each member of its detail with each value; a plain

@@ -2,11 +2,11 @@ import type { AppType } from '../../domain/apps/app.ts';
 import type { QuietHours } from '../../domain/apps/quiet-hours.ts';
 import type { Secrets } from '../core/secrets.ts';
 
-export type Localization = { language: string; original_name: string; name: string; description: string | null };
+type Localization = { language: string; original_name: string; name: string; description: string | null };
 /** Addresses of images. */
 export type AppIcon = { thumb: string | null; medium: string | null; large: string | null };
 /** A version in its store, as domain/app-statuses reads it. */
-export type AppStatus = { cdate: number; state: string; version_number: string };
+type AppStatus = { cdate: number; state: string; version_number: string };
 
 /** What its makers say of an app. */
 export type AppSettings = {

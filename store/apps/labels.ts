@@ -11,7 +11,7 @@ export type Label = {
 };
 
 /** What may bear labels, by its integer id. */
-export type LabelTarget = { kind: 'event_definition' | 'funnel' | 'segment'; id: number };
+type LabelTarget = { kind: 'event_definition' | 'funnel' | 'segment'; id: number };
 
 // Counted along the primary key of label_targets, which begins with the label.
 const LABELS = `SELECT l.id, l.name, l.created_at,

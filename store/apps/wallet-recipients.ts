@@ -3,7 +3,7 @@ import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 
 /** What a recipient has of a user; `id` is null of the default recipient's. */
-export type WalletElement = {
+type WalletElement = {
   id: number | null;
   technicalName: string;
   displayName: string;

@@ -8,7 +8,7 @@ export type WalletTextKind = 'legal_text' | 'data_category' | 'purpose';
 
 /** `body`: the text of a legal text, the description of the others. */
 export type WalletText = { id: number; identifier: string; technicalName: string; title: Texts; body: Texts };
-export type NewWalletText = Pick<WalletText, 'technicalName' | 'title' | 'body'>;
+type NewWalletText = Pick<WalletText, 'technicalName' | 'title' | 'body'>;
 
 const COLUMNS = 'id, identifier, technical_name, title, body';
 const PREFIXES: Record<WalletTextKind, IdentifierKind> = { legal_text: 'lgt', data_category: 'cat', purpose: 'pur' };

@@ -9,7 +9,7 @@ import type { Queryable, Tx } from '../core/database.ts';
 import { isLoggedOut } from './send-targets.ts';
 import type { SendRef } from './sends.ts';
 
-export type AttemptState = 'waiting' | 'sending' | 'settled';
+type AttemptState = 'waiting' | 'sending' | 'settled';
 
 /** An attempt as it is written first. `content`: what the device gets, as JSON. */
 export type NewAttempt = {

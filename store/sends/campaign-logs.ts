@@ -3,7 +3,7 @@ import { readRows } from '../core/camel-row.ts';
 import type { Database } from '../core/database.ts';
 
 /** An attempt as a campaign log has it. */
-export type LoggedAttempt = {
+type LoggedAttempt = {
   id: number;
   campaignIdentifier: string;
   campaignName: string;

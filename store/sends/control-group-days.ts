@@ -8,7 +8,7 @@ import type { CampaignDay } from './report-rollups.ts';
  * `people` that a campaign held back, with their devices, and those it did not; of both, those who opened the app
  * since.
  */
-export type ControlGroupFigures = {
+type ControlGroupFigures = {
   people: number;
   devices: number;
   openedApp: number;

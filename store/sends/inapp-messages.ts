@@ -1,13 +1,13 @@
 import type { InappContent } from '../../domain/campaigns/campaign-params.ts';
 import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
-import { movePushToken } from '../tracking/push-tokens.ts';
+import { movePushToken } from '../tracking/devices.ts';
 
 /**
  * A device that asks for its messages; `currentUserId`: who it says is logged in; `optOut`: of analytics, and so of
  * messages.
  */
-export type InappDevice = {
+type InappDevice = {
   appId: number;
   deviceId: string;
   currentUserId: string | null;

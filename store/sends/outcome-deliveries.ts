@@ -4,13 +4,13 @@ import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
 /** How often delivering failed in a row, and since when. */
-export type DeliveryTrouble = { tries: number; failingSince: Date | null };
+type DeliveryTrouble = { tries: number; failingSince: Date | null };
 
 /** An app whose outcomes go to a connection. */
 export type OutcomeDelivery = DeliveryTrouble & { appId: number; app: string; connection: string };
 
 /** Times as Postgres writes them, since they have microseconds. */
-export type OutcomeBatch = { deliveredAt: string; deliveredId: number; sendingAt: string; sendingId: number };
+type OutcomeBatch = { deliveredAt: string; deliveredId: number; sendingAt: string; sendingId: number };
 
 export type SettledOutcome = {
   id: number;

@@ -121,7 +121,7 @@ function cellOf(entityId: number, appId: number, platform: PushPlatform, column:
 }
 
 /** What providers answered to some pushes of an app: `code` of a refusal, null if one was sent. */
-export type ProviderAnswer = { appId: number; provider: string; code: string | null };
+type ProviderAnswer = { appId: number; provider: string; code: string | null };
 
 /**
  * Notes which apps' providers refuse pushes at present. An app whose provider has sent one of these is no longer noted.

@@ -33,7 +33,7 @@ export async function findRollup(db: Queryable, entityId: number): Promise<Rollu
 }
 
 /** A day of which attempts changed, from one of them to another. */
-export type ChangedDay = CampaignDay & { firstId: number; lastId: number };
+type ChangedDay = CampaignDay & { firstId: number; lastId: number };
 
 /**
  * The days of campaigns with attempts that changed since then, among days that are kept. By the BRIN index on

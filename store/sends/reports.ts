@@ -6,7 +6,7 @@ import type { Queryable } from '../core/database.ts';
 /** For so long attempts can be read. */
 export const REPORT_DAYS = 30;
 
-export type ReportRow = {
+type ReportRow = {
   userId: string | null;
   deviceId: string | null;
   createdAt: Date;

@@ -8,7 +8,7 @@ import type { Queryable } from '../core/database.ts';
 export const isLoggedOut = (row: string): string =>
   `(${row}.current_user_id IS NULL AND ${row}.current_user_id_said_at IS NOT NULL)`;
 
-export type UserDevice = TargetDevice & { userId: string; appId: number };
+type UserDevice = TargetDevice & { userId: string; appId: number };
 
 /** `device_id` null: the app saw the user on a device of which nothing is left. */
 type UserDeviceRow = {

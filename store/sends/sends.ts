@@ -40,7 +40,7 @@ export type NewMessage = {
   vars: Readonly<Record<string, string>> | null;
 };
 
-export type NewSend = {
+type NewSend = {
   sendAt: Date | null;
   campaignIds: readonly number[];
   messages: readonly NewMessage[];

@@ -1,9 +1,10 @@
 import { ERASED } from '../../domain/core/erased.ts';
-import type { Tx } from '../core/database.ts';
+import { readRows } from '../core/camel-row.ts';
+import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
 import { findErasedTexts } from '../gdpr/erased-texts.ts';
-import { type IngestedCall, timestamp } from './ingested-call.ts';
+import { type IngestedCall, timestamp } from './app-call.ts';
 
 type Crash = {
   appId: number;
@@ -17,7 +18,7 @@ type Crash = {
 type Found = { id: number; ordinal: number; title: string };
 
 /** Errors of one kind that came together, and the id of their kind. */
-export type CountedCrash = Crash & { id: number };
+type CountedCrash = Crash & { id: number };
 
 /** The kinds of errors among calls, made where they are new. What they count is added by `updateCrashCounts`. */
 export async function findOrInsertCrashes(
@@ -154,4 +155,102 @@ async function insertCrashes(tx: Tx, entityId: number, crashes: Crash[]): Promis
       crashes.map(({ lastAt }) => timestamp(lastAt)),
     ],
   );
+}
+
+/** An app has hardly more kinds of errors: those that came least give way to new ones. */
+const MAX_CRASHES = 10_000;
+
+/** How many errors of an app come until this process counts its kinds again. */
+const ERRORS_A_COUNT = 1_000;
+
+/** How many errors of each app have come since. */
+const errorsSince = new WeakMap<Database, Map<number, number>>();
+
+/**
+ * Deletes kinds of errors of these calls' apps beyond `most`: those that came least often, of these the oldest. Their
+ * errors stay, without a kind. Call it before the transaction that takes calls in, which must not hold rows of others.
+ * An app may have more for a while: as many as come until the next count.
+ */
+export async function deleteExcessCrashes(
+  db: Database,
+  entityId: number,
+  calls: readonly IngestedCall[],
+  { most = MAX_CRASHES, every = ERRORS_A_COUNT } = {},
+): Promise<void> {
+  const apps = errorsSince.get(db) ?? new Map<number, number>();
+  errorsSince.set(db, apps);
+  const errors = calls.filter(({ event }) => event?.fingerprint);
+  for (const [appId, { length }] of Map.groupBy(errors, (call) => call.appId)) {
+    const since = (apps.get(appId) ?? 0) + length;
+    apps.set(appId, since < every ? since : 0);
+    if (since >= every) await deleteBeyond(db, entityId, appId, most);
+  }
+}
+
+async function deleteBeyond(db: Database, entityId: number, appId: number, most: number): Promise<void> {
+  const {
+    rows: [counted],
+  } = await db.query<{ count: number }>('SELECT count(*) FROM crashes WHERE entity_id = $1 AND app_id = $2', [
+    entityId,
+    appId,
+  ]);
+  const excess = counted!.count - most;
+  if (excess <= 0) return;
+  // By crashes_by_occurrences.
+  await write(db, (tx) =>
+    tx.query(
+      `DELETE FROM crashes WHERE entity_id = $1 AND id = ANY (ARRAY(
+       SELECT id FROM crashes WHERE entity_id = $1 AND app_id = $2 ORDER BY occurrences, id LIMIT $3 FOR UPDATE SKIP LOCKED))`,
+      [entityId, appId, excess],
+    ),
+  );
+}
+
+/**
+ * Its errors stay, without a kind; the next such error makes another one. Returns false if the app has no such crash.
+ */
+export async function deleteCrash(
+  tx: Queryable,
+  entityId: number,
+  appId: number,
+  identifier: string,
+): Promise<boolean> {
+  const { rowCount } = await tx.query('DELETE FROM crashes WHERE entity_id = $1 AND app_id = $2 AND identifier = $3', [
+    entityId,
+    appId,
+    identifier,
+  ]);
+  return rowCount === 1;
+}
+
+/** Errors of one kind. */
+type StoredCrash = {
+  identifier: string;
+  title: string;
+  firstSeenAt: Date;
+  lastSeenAt: Date;
+  occurrences: number;
+};
+
+/** The one last seen first. */
+export async function listCrashes(
+  db: Queryable,
+  entityId: number,
+  appId: number,
+  { offset, limit }: { offset: number; limit: number },
+): Promise<{ total: number; crashes: StoredCrash[] }> {
+  const {
+    rows: [counted],
+  } = await db.query<{ total: number }>('SELECT count(*) AS total FROM crashes WHERE entity_id = $1 AND app_id = $2', [
+    entityId,
+    appId,
+  ]);
+  const crashes = readRows<StoredCrash>(
+    await db.query(
+      `SELECT identifier, title, first_seen_at, last_seen_at, occurrences FROM crashes WHERE entity_id = $1 AND app_id = $2
+     ORDER BY last_seen_at DESC, id DESC OFFSET $3 LIMIT $4`,
+      [entityId, appId, offset, limit],
+    ),
+  );
+  return { total: counted!.total, crashes };
 }

@@ -1,6 +1,9 @@
-import type { LogType } from '../../domain/tracking/tracked-call.ts';
+import type { LogType } from '../../domain/tracking/call.ts';
 import { readRow, readRows } from '../core/camel-row.ts';
-import type { Queryable } from '../core/database.ts';
+import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
+import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
+import type { Secrets } from '../core/secrets.ts';
+import { findErasedCalls, type IngestedCall } from './app-call.ts';
 
 /** Events of one log type and name, and what people call them. */
 export type EventDefinition = {
@@ -15,7 +18,7 @@ export type EventDefinition = {
 };
 
 /** What a definition is made by. */
-export type EventKey = Pick<EventDefinition, 'logType' | 'name'>;
+type EventKey = Pick<EventDefinition, 'logType' | 'name'>;
 
 /** An app has no more: further ones take the places of those that came least. */
 export const MAX_DEFINITIONS = 10_000;
@@ -29,7 +32,7 @@ const DEFINITIONS = `SELECT d.id, d.log_type, d.name, d.display_name, d.goal,
   FROM event_definitions d`;
 
 /** Those of these events that have no definition in the app, each once. */
-export async function listUndefined(
+async function listUndefined(
   db: Queryable,
   entityId: number,
   appId: number,
@@ -119,7 +122,7 @@ async function deleteLeastSeen(
 }
 
 /** Notes that these events came today, once a day (UTC). One that another transaction holds is left to it. */
-export async function updateDaysSeen(
+async function updateDaysSeen(
   tx: Queryable,
   entityId: number,
   appId: number,
@@ -238,4 +241,116 @@ export async function listDisplayNames(
   );
   const names = new Map(rows.map(({ key, display_name: shown }) => [key, shown]));
   return ({ appId, logType, name }) => names.get(`${appId}/${logType}/${name}`) ?? name;
+}
+
+/** Of all apps together; a name has at most 256 characters. */
+const MAX_KNOWN = 10_000;
+
+/**
+ * How long what was looked up counts as known. Definitions go meanwhile: staff delete them, and new ones take their
+ * places.
+ */
+const KNOWN_FOR_MS = 5 * 60_000;
+/** Maximum number of definitions of an app that this process replaces in that time. */
+const MAX_REPLACED = 500;
+
+/** The events of one app that were looked up, by `keyOf`, and how many more may take the place of another. */
+type KnownDefinitions = { keys: Set<string>; until: number; mayReplace: number };
+
+/** The definitions that this process has seen. */
+const seen = new WeakMap<Database, Map<number, KnownDefinitions>>();
+
+/**
+ * Makes the definitions of events that an app's calls tell of for the first time, and notes that known ones came, in
+ * transactions of their own: to be called before the one that takes the calls in, which others would wait for. Costs
+ * nothing while this process knows the definitions. Calls of erased people define none. Repeats are not added apart
+ * here: what they repeat has defined theirs.
+ */
+export async function insertNewDefinitions(
+  db: Database,
+  secrets: Secrets,
+  entityId: number,
+  calls: readonly IngestedCall[],
+  most = MAX_DEFINITIONS,
+): Promise<void> {
+  const apps = seenIn(db);
+  for (const [appId, own] of Map.groupBy(calls, (call) => call.appId)) {
+    const known = knownOf(apps, appId);
+    if (known.mayReplace === 0) continue;
+    const keys = eventsIn(own, known.keys);
+    if (keys.size === 0) continue;
+    const { defined, replaced } = await write(
+      db,
+      async (tx) => {
+        await updateDaysSeen(tx, entityId, appId, [...keys.values()]);
+        if ((await listUndefined(tx, entityId, appId, [...keys.values()])).length === 0)
+          return { defined: keys, replaced: 0 };
+        // Only now: hardly any batch has a new event.
+        const living = await eventsOfLiving(tx, secrets, entityId, own);
+        return {
+          defined: living,
+          replaced: await insertEventDefinitions(tx, entityId, appId, [...living.values()], most, known.mayReplace),
+        };
+      },
+      { settings: LOOK_UP_BY_KEY },
+    );
+    known.mayReplace -= replaced;
+    // Some of them may have given way.
+    if (replaced > 0) known.keys.clear();
+    remember(apps, appId, known, defined);
+  }
+}
+
+function knownOf(apps: Map<number, KnownDefinitions>, appId: number): KnownDefinitions {
+  const known = apps.get(appId);
+  return known !== undefined && performance.now() < known.until
+    ? known
+    : { keys: new Set(), until: performance.now() + KNOWN_FOR_MS, mayReplace: MAX_REPLACED };
+}
+
+async function eventsOfLiving(
+  tx: Tx,
+  secrets: Secrets,
+  entityId: number,
+  calls: readonly IngestedCall[],
+): Promise<Map<string, EventKey>> {
+  const erased = await findErasedCalls(tx, secrets, entityId, calls);
+  return eventsIn(calls.filter((call) => !erased.has(call)));
+}
+
+/** The events of calls, by `keyOf`, each once; without those that are known. */
+function eventsIn(calls: readonly IngestedCall[], known: ReadonlySet<string> = new Set()): Map<string, EventKey> {
+  const keys = new Map<string, EventKey>();
+  for (const { event } of calls) {
+    if (event === null) continue;
+    const key = keyOf(event);
+    if (!known.has(key) && !keys.has(key)) keys.set(key, { logType: event.logType, name: event.name });
+  }
+  return keys;
+}
+
+function keyOf({ logType, name }: EventKey): string {
+  return `${logType} ${name}`;
+}
+
+function seenIn(db: Database): Map<number, KnownDefinitions> {
+  const apps = seen.get(db) ?? new Map<number, KnownDefinitions>();
+  seen.set(db, apps);
+  return apps;
+}
+
+function remember(
+  apps: Map<number, KnownDefinitions>,
+  appId: number,
+  known: KnownDefinitions,
+  defined: Map<string, EventKey>,
+): void {
+  let size = defined.size;
+  for (const { keys } of apps.values()) size += keys.size + 1;
+  if (size > MAX_KNOWN) {
+    for (const { keys } of apps.values()) keys.clear();
+    known.keys.clear();
+  }
+  for (const key of defined.keys()) known.keys.add(key);
+  apps.set(appId, known);
 }

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { TrackedCall } from '../../domain/tracking/tracked-call.ts';
+import type { TrackedCall } from '../../domain/tracking/call.ts';
 import type { Tx } from '../core/database.ts';
 
 /** So many bytes tell messages apart. */

@@ -1,5 +1,5 @@
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
-import { deleteDayCounts } from './tracked-counts.ts';
+import { deleteDayCounts } from './day-counts.ts';
 
 /**
  * The tables that are partitioned by the UTC month of what they tell of. Sessions change while they last: their pages

@@ -1,7 +1,7 @@
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import { dropOldPartitions, listPartitions, nameOf, type Partition } from './event-partitions.ts';
-import { type CountedTable, subtractDeleted, TIME_OF } from './tracked-counts.ts';
+import { type CountedTable, subtractDeleted, TIME_OF } from './day-counts.ts';
 
 /** Rows that one short transaction looks at. */
 const BATCH = 5_000;

@@ -4,7 +4,7 @@ import type { Secrets } from '../core/secrets.ts';
 import { findErasedTexts } from '../gdpr/erased-texts.ts';
 import { findErased, type Person, personKey } from '../gdpr/tombstones.ts';
 import { subjectsOf } from './refused-calls.ts';
-import { OF_NO_APP } from './ingestion-reports.ts';
+import { OF_NO_APP } from './call-counts.ts';
 
 export type LiveCall = {
   /** Null where its key is shared and it told of no app. */

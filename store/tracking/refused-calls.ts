@@ -1,10 +1,14 @@
+import { ERASED } from '../../domain/core/erased.ts';
 import { storable } from '../../domain/core/text-limits.ts';
-import type { RefusedCall } from '../../domain/tracking/tracked-call.ts';
-import type { Tx } from '../core/database.ts';
+import type { ListCursor } from '../../domain/core/list-cursor.ts';
+import type { RefusalCode, RefusedCall } from '../../domain/tracking/call.ts';
+import type { Queryable, Tx } from '../core/database.ts';
+import type { Secrets } from '../core/secrets.ts';
+import { findErasedTexts } from '../gdpr/erased-texts.ts';
 import { subjectOf } from '../gdpr/people-keys.ts';
-import type { Person } from '../gdpr/tombstones.ts';
+import { findErased, type Person, personKey } from '../gdpr/tombstones.ts';
 import { messageHash } from './event-messages.ts';
-import type { DayCount } from './tracked-counts.ts';
+import { insertIngestedBatches, OF_NO_APP } from './call-counts.ts';
 
 /**
  * A refused call as it is kept: the call, shortened and storable, with the ids that it gives itself; or of an erased
@@ -16,45 +20,8 @@ export type KeptRefusal = RefusedCall &
     | { raw: null; people?: never; customerHash: Buffer | null; messageHash?: string | null }
   );
 
-/** What a transaction took in of an app's calls; `appId` null: of calls that told of no app. */
-export type TakenIn = { appId: number | null; accepted: number; duplicates: number; refused: number };
-
 /** Longest texts that are kept of a call that may be anything. */
 const MESSAGE_ID_LENGTH = 256;
-
-/**
- * Along with them what they add to the counts of days: a statement of its own would be another turn of the connection.
- */
-export async function insertIngestedBatches(
-  tx: Tx,
-  entityId: number,
-  batches: readonly TakenIn[],
-  counts: readonly DayCount[] = [],
-): Promise<void> {
-  if (batches.length === 0) return;
-  await tx.query({
-    name: 'insert-ingested-batches',
-    text: `WITH counted AS (
-             INSERT INTO tracked_counts (entity_id, app_id, day, events, sessions, locations)
-             SELECT $1, app_id, 'epoch'::date + day, events, sessions, locations
-             FROM unnest($6::integer[], $7::integer[], $8::integer[], $9::integer[], $10::integer[])
-               AS given (app_id, day, events, sessions, locations))
-           INSERT INTO ingested_batches (entity_id, app_id, accepted, duplicates, refused)
-           SELECT $1, given.* FROM unnest($2::integer[], $3::integer[], $4::integer[], $5::integer[]) AS given`,
-    values: [
-      entityId,
-      batches.map(({ appId }) => appId),
-      batches.map(({ accepted }) => accepted),
-      batches.map(({ duplicates }) => duplicates),
-      batches.map(({ refused }) => refused),
-      counts.map(({ appId }) => appId),
-      counts.map(({ day }) => day),
-      counts.map(({ events }) => events),
-      counts.map(({ sessions }) => sessions),
-      counts.map(({ locations }) => locations),
-    ],
-  });
-}
 
 /** The column `subjects` as JSON, which a statement about several calls takes as one text for each. */
 export function subjectsOf(people: readonly Person[]): string {
@@ -112,4 +79,125 @@ export async function keepRefusedCalls(
 function hashOfMessage(call: KeptRefusal): string | null {
   if (call.messageId !== null) return messageHash(call.messageId);
   return 'messageHash' in call ? (call.messageHash ?? null) : null;
+}
+
+/** A refused call with what came, shortened, and all whom it may be of. */
+export type RefusedWith = RefusedCall & { appId: number | null; raw: string; people: Person[] };
+
+/**
+ * Notes down the refused calls of one or of several requests; one of an erased person, or that names one, without what
+ * came.
+ */
+export async function insertRefusals(
+  tx: Tx,
+  secrets: Secrets,
+  entityId: number,
+  refused: readonly RefusedWith[],
+): Promise<void> {
+  if (refused.length === 0) return;
+  const kept = await redactRefusals(tx, secrets, entityId, refused);
+  const byApp = Map.groupBy(refused.keys(), (index) => refused[index]!.appId);
+  for (const [appId, own] of [...byApp].toSorted(([a], [b]) => (a ?? Infinity) - (b ?? Infinity))) {
+    await insertRefusedCalls(
+      tx,
+      entityId,
+      appId,
+      own.map((index) => kept[index]!),
+    );
+  }
+}
+
+/**
+ * The reason of a refusal stays, unless it quotes the person; so does the hash of its messageId, by which repeats are
+ * known.
+ */
+async function redactRefusals(
+  tx: Tx,
+  secrets: Secrets,
+  entityId: number,
+  refused: readonly RefusedWith[],
+): Promise<KeptRefusal[]> {
+  const erased = await findErased(tx, secrets, entityId, () => refused.flatMap(({ people }) => people));
+  const texts = refused.map(({ messageId, message, raw }) => [raw, message, messageId ?? ''].join('\n'));
+  const named = await findErasedTexts(tx, secrets, entityId, texts, { byWords: true });
+  const hashes = refused.map(({ people }, index) => {
+    const person = people.find((each) => erased.has(personKey(each)));
+    return person === undefined ? named.get(index) : erased.get(personKey(person))!;
+  });
+  const messages = refused.map(({ message }, index) => (hashes[index] === undefined ? '' : message));
+  const quoting = await findErasedTexts(tx, secrets, entityId, messages, { byWords: true });
+  const messageIds = refused.map(({ messageId }, index) => (hashes[index] === undefined ? '' : (messageId ?? '')));
+  const naming = await findErasedTexts(tx, secrets, entityId, messageIds, { byWords: true });
+  return refused.map(({ index: place, messageId, code, message, raw, people }, index): KeptRefusal => {
+    const customerHash = hashes[index];
+    if (customerHash === undefined) return { index: place, messageId, code, message, raw, people };
+    const hash = messageId === null || naming.has(index) ? null : messageHash(messageId);
+    return {
+      index: place,
+      messageId: null,
+      code,
+      message: quoting.has(index) ? ERASED : message,
+      raw: null,
+      customerHash,
+      messageHash: hash,
+    };
+  });
+}
+
+/** A refused call as it is kept for 30 days; `raw` null of an erased person. */
+export type StoredRefusal = {
+  id: number;
+  receivedAt: Date;
+  micros: number;
+  /** Whether the app is that of the call; false where its key is shared and it told of none. */
+  isOfApp: boolean;
+  index: number;
+  messageId: string | null;
+  code: RefusalCode;
+  message: string;
+  raw: string | null;
+};
+
+type RefusalFilter = { code?: RefusalCode | undefined; messageId?: string | undefined };
+
+type RefusalRow = {
+  id: number;
+  received_at: Date;
+  micros: number;
+  app_id: number | null;
+  index: number;
+  message_id: string | null;
+  code: RefusalCode;
+  message: string;
+  raw: string | null;
+};
+
+/** Newest first: those of an app, and where it shares a key those that told of no app. */
+export async function listRefusedCalls(
+  db: Queryable,
+  entityId: number,
+  appId: number,
+  { code, messageId }: RefusalFilter,
+  after: ListCursor | null,
+  limit: number,
+): Promise<StoredRefusal[]> {
+  const { rows } = await db.query<RefusalRow>(
+    `SELECT id, received_at, (extract(epoch FROM received_at) * 1000000)::bigint AS micros, app_id, index, message_id, code, message, raw
+     FROM refused_calls
+     WHERE entity_id = $1 AND (app_id = $2 OR ${OF_NO_APP}) AND ($3::text IS NULL OR code = $3) AND ($4::text IS NULL OR message_id = $4)
+       AND ($5::bigint IS NULL OR (received_at, id) < (timestamptz 'epoch' + $5 * interval '1 microsecond', $6))
+     ORDER BY received_at DESC, id DESC LIMIT $7`,
+    [entityId, appId, code ?? null, messageId ?? null, after?.micros ?? null, after?.id ?? null, limit],
+  );
+  return rows.map((row) => ({
+    id: row.id,
+    receivedAt: row.received_at,
+    micros: row.micros,
+    isOfApp: row.app_id !== null,
+    index: row.index,
+    messageId: row.message_id,
+    code: row.code,
+    message: row.message,
+    raw: row.raw,
+  }));
 }

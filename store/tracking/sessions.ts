@@ -1,4 +1,5 @@
-import type { TrackedContext } from '../../domain/tracking/tracked-call.ts';
+import type { TrackedContext } from '../../domain/tracking/call.ts';
+import { placeCalls, reachOf, type SessionWindow } from '../../domain/tracking/session-windows.ts';
 import type { Tx } from '../core/database.ts';
 import {
   firstOf,
@@ -6,13 +7,13 @@ import {
   lastOf,
   type PlacedSession,
   type PlacedSubject,
+  type SessionsOfCalls,
   type SubjectCalls,
   timestamp,
-} from './ingested-call.ts';
-import type { SessionRow } from './session-heads.ts';
+} from './app-call.ts';
 
 /** Where sessions of a subject begin: milliseconds, both inclusive. `ordinal` is the caller's. */
-export type Reach = Pick<SubjectCalls, 'appId' | 'subject'> & { ordinal: number; from: number; to: number };
+type Reach = Pick<SubjectCalls, 'appId' | 'subject'> & { ordinal: number; from: number; to: number };
 
 /** Whole seconds in the foreground. */
 export const foregroundSeconds = (alias: string): string =>
@@ -34,7 +35,7 @@ const CONTEXT = {
 const COLUMNS = Object.keys(CONTEXT) as (keyof typeof CONTEXT)[];
 
 /** In the order of time. */
-export async function listSessionsWithin(tx: Tx, entityId: number, reaches: Reach[]): Promise<SessionRow[]> {
+async function listSessionsWithin(tx: Tx, entityId: number, reaches: Reach[]): Promise<SessionRow[]> {
   // By the bounds of all, months are left out before any is opened; then each is looked up in sessions_by_subject.
   const { rows } = await tx.query<SessionRow>(
     `SELECT g.ordinal, s.id, s.started_at, s.ended_at, NULL AS backgrounded_at
@@ -58,7 +59,7 @@ export async function listSessionsWithin(tx: Tx, entityId: number, reaches: Reac
 }
 
 /** Ids for so many sessions. */
-export async function drawSessionIds(tx: Tx, count: number): Promise<number[]> {
+async function drawSessionIds(tx: Tx, count: number): Promise<number[]> {
   const { rows } = await tx.query<{ id: number }>(`SELECT nextval('session_ids') AS id FROM generate_series(1, $1)`, [
     count,
   ]);
@@ -94,7 +95,7 @@ const LEAD = `UPDATE session_heads h
  * tell of their latest. Returns the extended ones that are there no more. Of an extended one a column that was empty is
  * filled; its user is the last one seen. In one statement: between two of them the session waits for this process.
  */
-export async function upsertSessions(
+async function upsertSessions(
   tx: Tx,
   entityId: number,
   placed: PlacedSession[],
@@ -157,4 +158,195 @@ function contextOf(calls: IngestedCall[]): Partial<Record<keyof typeof CONTEXT, 
     if (value !== null) told[column] = value;
   }
   return told;
+}
+
+type SessionRow = {
+  ordinal: number;
+  id: number;
+  started_at: Date;
+  ended_at: Date;
+  backgrounded_at: Date | null;
+};
+
+/** A subject's latest session, null before its first, and an id that a session may have which it begins. */
+type SessionHead = { latest: SessionWindow | null; freshId: number };
+
+type HeadRow = { ordinal: number; fresh_id: number; added: number } & (Omit<SessionRow, 'ordinal'> | { id: null });
+
+/** Stands for the first session of a subject, which is still to be made. */
+const NO_SESSION = 0;
+
+/**
+ * The latest session of each subject, in their order. Until the transaction ends nobody else changes these subjects'
+ * sessions or devices. All are locked in the order of the key before any is read: a conflict locks the row, also where
+ * it then updates nothing. FOR NO KEY UPDATE reads each as it is by then, and not as it was when the statement began.
+ */
+async function lockSessionHeads(tx: Tx, entityId: number, subjects: SubjectCalls[]): Promise<SessionHead[]> {
+  const { rows } = await tx.query<HeadRow>({
+    name: 'lock-session-heads',
+    text: `WITH given AS MATERIALIZED (
+             SELECT app_id, subject COLLATE "C" AS subject, ordinal, nextval('session_ids') AS fresh_id
+             FROM unnest($2::integer[], $3::text[]) WITH ORDINALITY AS asked (app_id, subject, ordinal)
+           ), added AS (
+             INSERT INTO session_heads (entity_id, app_id, subject, session_id, started_at, ended_at)
+             SELECT $1, app_id, subject, ${NO_SESSION}, 'epoch', 'epoch' FROM given ORDER BY app_id, subject
+             ON CONFLICT (entity_id, app_id, subject) DO UPDATE SET session_id = excluded.session_id WHERE false
+             RETURNING 1
+           ), counted AS MATERIALIZED (SELECT count(*) AS added FROM added)
+           SELECT g.ordinal, g.fresh_id, c.added, h.* FROM counted c CROSS JOIN given g
+           LEFT JOIN LATERAL (
+             SELECT session_id AS id, started_at, ended_at, backgrounded_at FROM session_heads
+             WHERE c.added >= 0 AND entity_id = $1 AND app_id = g.app_id AND subject = g.subject FOR NO KEY UPDATE) h ON true`,
+    values: [entityId, subjects.map(({ appId }) => appId), subjects.map(({ subject }) => subject)],
+  });
+  const heads: SessionHead[] = subjects.map(() => ({ latest: null, freshId: NO_SESSION }));
+  const unread: number[] = [];
+  for (const row of rows) {
+    heads[row.ordinal - 1] = {
+      latest: row.id === null || row.id === NO_SESSION ? null : toWindow(row),
+      freshId: row.fresh_id,
+    };
+    if (row.id === null) unread.push(row.ordinal - 1);
+  }
+  // More than were added: others added them after this statement began, so that it does not see them.
+  if (unread.length > (rows[0]?.added ?? 0)) await readAdded(tx, entityId, subjects, unread, heads);
+  return heads;
+}
+
+async function readAdded(
+  tx: Tx,
+  entityId: number,
+  subjects: SubjectCalls[],
+  unread: number[],
+  heads: SessionHead[],
+): Promise<void> {
+  const { rows } = await tx.query<SessionRow>({
+    name: 'find-session-heads',
+    text: `SELECT g.ordinal, h.session_id AS id, h.started_at, h.ended_at, h.backgrounded_at
+           FROM (SELECT $1::integer AS entity_id, app_id, subject COLLATE "C" AS subject, ordinal
+             FROM unnest($2::integer[], $3::text[], $4::integer[]) AS given (app_id, subject, ordinal) OFFSET 0) g
+           JOIN session_heads h ON h.entity_id = g.entity_id AND h.app_id = g.app_id AND h.subject = g.subject`,
+    values: [
+      entityId,
+      unread.map((ordinal) => subjects[ordinal]!.appId),
+      unread.map((ordinal) => subjects[ordinal]!.subject),
+      unread,
+    ],
+  });
+  for (const row of rows) if (row.id !== NO_SESSION) heads[row.ordinal]!.latest = toWindow(row);
+}
+
+function toWindow(row: Omit<SessionRow, 'ordinal'>): SessionWindow {
+  return {
+    id: row.id,
+    startedAt: row.started_at.getTime(),
+    endedAt: row.ended_at.getTime(),
+    backgroundedAt: row.backgrounded_at?.getTime() ?? null,
+    backgroundSeconds: 0,
+  };
+}
+
+/**
+ * Puts each call into a session. Holds the heads of all these subjects until the transaction ends, so that nobody else
+ * changes their sessions or devices meanwhile.
+ */
+export async function ingestSessions(
+  tx: Tx,
+  entityId: number,
+  subjects: SubjectCalls[],
+): Promise<{ subjects: PlacedSubject[]; sessions: SessionsOfCalls }> {
+  const heads = await lockSessionHeads(tx, entityId, subjects);
+  const known = await findKnown(
+    tx,
+    entityId,
+    subjects,
+    heads.map(({ latest }) => latest),
+  );
+  const placedSubjects = subjects.map((subject, at) => placeSubject(subject, known[at]!));
+  await giveIds(tx, placedSubjects, heads);
+  const placed = placedSubjects.flatMap((subject) => subject.placed);
+  const gone = await upsertSessions(tx, entityId, placed, placedSubjects);
+  if (gone.length > 0) await beginAnew(tx, entityId, gone, placedSubjects);
+  const sessions = new Map<IngestedCall, SessionWindow>();
+  for (const { session, calls } of placed) for (const call of calls) sessions.set(call, session);
+  return { subjects: placedSubjects, sessions };
+}
+
+/** Hardly any subject begins more than one session in a batch. */
+async function giveIds(tx: Tx, subjects: PlacedSubject[], heads: SessionHead[]): Promise<void> {
+  const without: SessionWindow[] = [];
+  for (const [at, { placed }] of subjects.entries()) {
+    const [first, ...others] = placed.filter(({ foundAt }) => foundAt === null);
+    if (first) first.session.id = heads[at]!.freshId;
+    without.push(...others.map(({ session }) => session));
+  }
+  if (without.length === 0) return;
+  const ids = await drawSessionIds(tx, without.length);
+  for (const [at, session] of without.entries()) session.id = ids[at]!;
+}
+
+/** Sessions that were erased since: their calls begin others. */
+async function beginAnew(tx: Tx, entityId: number, gone: PlacedSession[], subjects: PlacedSubject[]): Promise<void> {
+  const ids = await drawSessionIds(tx, gone.length);
+  for (const [at, placed] of gone.entries()) {
+    placed.foundAt = null;
+    const [startedAt, endedAt] = [placed.calls[0]!.happenedAt, placed.calls.at(-1)!.happenedAt];
+    Object.assign(placed.session, { id: ids[at]!, startedAt, endedAt, backgroundSeconds: 0 });
+  }
+  await upsertSessions(
+    tx,
+    entityId,
+    gone,
+    subjects.filter(({ placed }) => placed.some((each) => gone.includes(each))),
+  );
+}
+
+/**
+ * The sessions of each subject that its calls may fall into: its latest, and where a call is earlier, all around that
+ * call.
+ */
+async function findKnown(
+  tx: Tx,
+  entityId: number,
+  subjects: SubjectCalls[],
+  heads: (SessionWindow | null)[],
+): Promise<SessionWindow[][]> {
+  const known = heads.map((head) => (head === null ? [] : [head]));
+  const reaches = subjects.flatMap((subject, ordinal) => {
+    const head = heads[ordinal]!;
+    return head === null ? [] : reachesBefore(subject, head, ordinal);
+  });
+  if (reaches.length === 0) return known;
+  for (const row of await listSessionsWithin(tx, entityId, reaches)) {
+    // The latest stands at the end already, with all that its head knows.
+    if (row.id !== heads[row.ordinal]!.id) known[row.ordinal]!.splice(-1, 0, toWindow(row));
+  }
+  return known;
+}
+
+/** Where sessions begin that calls before the latest session may fall into; those that overlap are one. */
+function reachesBefore({ appId, subject, calls }: SubjectCalls, head: SessionWindow, ordinal: number): Reach[] {
+  const reaches: Reach[] = [];
+  for (const { happenedAt, sessionTimeout } of calls) {
+    if (happenedAt >= head.startedAt) break;
+    const { from, to } = reachOf(happenedAt, sessionTimeout);
+    const last = reaches.at(-1);
+    if (last && from <= last.to) last.to = to;
+    else reaches.push({ appId, subject, ordinal, from, to });
+  }
+  return reaches;
+}
+
+function placeSubject(subject: SubjectCalls, known: SessionWindow[]): PlacedSubject {
+  const timed = subject.calls.map(({ happenedAt, event }) => ({ happenedAt, transition: event?.transition ?? null }));
+  const { sessions, ofCalls } = placeCalls(known, timed, subject.calls[0]!.sessionTimeout);
+  const foundAt = new Map(known.map(({ id, startedAt }) => [id, startedAt]));
+  const bySession = new Map<SessionWindow, PlacedSession>();
+  for (const [at, session] of ofCalls.entries()) {
+    const call = subject.calls[at]!;
+    const placed = bySession.get(session);
+    if (placed) placed.calls.push(call);
+    else bySession.set(session, { subject, session, foundAt: foundAt.get(session.id) ?? null, calls: [call] });
+  }
+  return { ...subject, latest: sessions.at(-1)!, placed: [...bySession.values()] };
 }

@@ -1,6 +1,6 @@
 import type { Tx } from '../core/database.ts';
 import { OF_ANY_APP } from '../gdpr/rows-of-people.ts';
-import type { IngestedCall } from './ingested-call.ts';
+import type { IngestedCall } from './app-call.ts';
 
 /**
  * So many aliases lead to a user, and so many from an earlier id: with an app's key one could write any number. Those

@@ -1,5 +1,5 @@
 import { segmentIdsOfDevice } from '../../analytics/segment-devices.ts';
-import { crashesOfDevice, DEVICE_COLUMNS, sessionsOfDevice, usersOfDevice } from '../../tracking/tracked-columns.ts';
+import { crashesOfDevice, DEVICE_COLUMNS, sessionsOfDevice, usersOfDevice } from '../../tracking/list-columns.ts';
 import { type ExportScope, literal } from './export-scope.ts';
 import { ofApps } from './of-apps.ts';
 import { appIdentifier, selectList } from './printed.ts';

@@ -1,4 +1,4 @@
-import { LOCATION_COLUMNS } from '../../tracking/tracked-columns.ts';
+import { LOCATION_COLUMNS } from '../../tracking/list-columns.ts';
 import { OF_EVENTS, ofApps } from './of-apps.ts';
 import { appIdentifier, selectList } from './printed.ts';
 import { noJoins, type TableSource } from './table-source.ts';

@@ -1,4 +1,4 @@
-import { SESSION_COLUMNS } from '../../tracking/tracked-columns.ts';
+import { SESSION_COLUMNS } from '../../tracking/list-columns.ts';
 import type { ExportScope } from './export-scope.ts';
 import { OF_SESSIONS, ofApps } from './of-apps.ts';
 import { appIdentifier, selectList } from './printed.ts';

@@ -1,7 +1,7 @@
 import { type Database, read, type Tx, write } from '../../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../../core/look-up-by-key.ts';
 import { listPartitions, nameOf, type Partition } from '../../tracking/event-partitions.ts';
-import { subtractDeleted, TIME_OF } from '../../tracking/tracked-counts.ts';
+import { subtractDeleted, TIME_OF } from '../../tracking/day-counts.ts';
 import { countRows, type LocationDependencies } from '../personal-data-location.ts';
 
 /** So many rows go in a transaction: a second or two, however their pages lie. */

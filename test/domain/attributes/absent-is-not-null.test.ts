@@ -12,8 +12,7 @@ import { checkPieces, type Rules } from '../../../domain/imports/import-batch.ts
 import { checkRow } from '../../../domain/imports/import-row.ts';
 import { prepareMapping, type SourceRecord } from '../../../domain/syncs/record-mapping.ts';
 import { checkRecord } from '../../../domain/syncs/record-values.ts';
-import { readTraits } from '../../../domain/tracking/call-traits.ts';
-import { traitValues } from '../../../domain/tracking/trait-values.ts';
+import { readTraits, traitValues } from '../../../domain/tracking/call-traits.ts';
 import { sampledRuns } from '../../harness/run/seed.ts';
 
 /**

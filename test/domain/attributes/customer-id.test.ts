@@ -5,7 +5,7 @@ import { checkFeed } from '../../../domain/feed/feed-batch.ts';
 import { checkRow } from '../../../domain/imports/import-row.ts';
 import { checkRecord } from '../../../domain/syncs/record-values.ts';
 import { parseExactJson } from '../../../domain/core/exact-json.ts';
-import { isNoDevice } from '../../../domain/tracking/call-subject.ts';
+import { isNoDevice } from '../../../domain/tracking/call-fields.ts';
 import { read, refusal } from '../tracking/any-call.ts';
 
 test('a customer id has 1 to 256 code points', () => {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { parseExactJson } from '../../../domain/core/exact-json.ts';
 import { type ReadBy, readCall } from '../../../domain/tracking/read-call.ts';
-import type { RefusedCall, TrackedCall } from '../../../domain/tracking/tracked-call.ts';
+import type { RefusedCall, TrackedCall } from '../../../domain/tracking/call.ts';
 
 export const RECEIVED_AT = Date.parse('2026-03-01T12:00:00.000Z');
 export const DAY_MS = 86_400_000;

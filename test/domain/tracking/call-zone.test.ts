@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { utcOffsetOf, zoneNameOf } from '../../../domain/tracking/call-zone.ts';
+import { utcOffsetOf, zoneNameOf } from '../../../domain/tracking/call-context.ts';
 
 const WINTER = Date.UTC(2026, 0, 15, 12);
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { readBatch } from '../../../domain/tracking/read-batch.ts';
+import { readBatch } from '../../../domain/tracking/read-call.ts';
 import { sampledRuns } from '../../harness/run/seed.ts';
 import { anyJson, read } from './any-call.ts';
 

@@ -3,7 +3,7 @@ import { describe, expect, it, test } from 'vitest';
 import { parseExactJson } from '../../../domain/core/exact-json.ts';
 import { parseJsonAtOnce, ProtoError } from '../../../domain/core/parse-json.ts';
 import { readCall } from '../../../domain/tracking/read-call.ts';
-import type { CallType, TrackedCall } from '../../../domain/tracking/tracked-call.ts';
+import type { CallType, TrackedCall } from '../../../domain/tracking/call.ts';
 import { sampledRuns } from '../../harness/run/seed.ts';
 import { anyCall, anyJson, BY, read, refusal } from './any-call.ts';
 

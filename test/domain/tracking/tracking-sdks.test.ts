@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import { parseExactJson } from '../../../domain/core/exact-json.ts';
-import { readBatch } from '../../../domain/tracking/read-batch.ts';
-import { readCall } from '../../../domain/tracking/read-call.ts';
-import type { TrackedCall, TrackedContext } from '../../../domain/tracking/tracked-call.ts';
+import { readBatch, readCall } from '../../../domain/tracking/read-call.ts';
+import type { TrackedCall, TrackedContext } from '../../../domain/tracking/call.ts';
 import { BY, RECEIVED_AT } from './any-call.ts';
 
 /** As these libraries send them: calls made five seconds before they were sent, by clocks that run an hour slow. */

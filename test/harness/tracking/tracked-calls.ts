@@ -1,12 +1,12 @@
-import type { TrackedContext, TrackedEvent } from '../../../domain/tracking/tracked-call.ts';
+import type { TrackedContext, TrackedEvent } from '../../../domain/tracking/call.ts';
 import { holdEntity } from '../../../store/accounts/entities.ts';
 import type { App } from '../../../store/apps/apps.ts';
 import { type Tx, write } from '../../../store/core/database.ts';
 import type { Secrets } from '../../../store/core/secrets.ts';
 import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
-import { type CallOutcome, ingestCalls, INGESTING } from '../../../store/tracking/ingest-calls.ts';
-import { insertNewDefinitions } from '../../../store/tracking/ingest-event-definitions.ts';
-import type { IngestedCall } from '../../../store/tracking/ingested-call.ts';
+import { type CallOutcome, ingestCalls, INGESTING } from '../../../store/tracking/insert-calls.ts';
+import { insertNewDefinitions } from '../../../store/tracking/event-definitions.ts';
+import type { IngestedCall } from '../../../store/tracking/app-call.ts';
 import { insertSampleApp } from '../apps/apps.ts';
 import type { TestStore } from '../core/database.ts';
 import { personId } from '../core/people.ts';

@@ -3,7 +3,7 @@ import { type AddressInfo, createConnection } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { networkOf } from '../../../server/http/network-of.ts';
-import { TrackingApps } from '../../../server/tracking/tracking-apps.ts';
+import { TrackingApps } from '../../../server/tracking/write-keys.ts';
 import type { TestStore } from '../../harness/core/database.ts';
 import { waitFor } from '../../harness/core/wait.ts';
 import type { World } from '../../harness/core/world.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { timestamp } from '../../../store/tracking/ingested-call.ts';
+import { timestamp } from '../../../store/tracking/app-call.ts';
 
 test('a time is written in ISO 8601, whatever was written before it', () => {
   const instant = fc.oneof(fc.date({ noInvalidDate: true }).map(Number), fc.integer({ min: -120_000, max: 120_000 }));

@@ -11,7 +11,7 @@ import type { GdprRequest } from '../../../store/gdpr/request-record.ts';
 import { findGdprRequest, findGdprRequestById, listGdprPeople } from '../../../store/gdpr/requests.ts';
 import type { Person } from '../../../store/gdpr/tombstones.ts';
 import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
-import { INGESTING } from '../../../store/tracking/ingest-calls.ts';
+import { INGESTING } from '../../../store/tracking/insert-calls.ts';
 import { personId } from '../../harness/core/people.ts';
 import { useStack } from '../../harness/core/stack.ts';
 import { waitFor } from '../../harness/core/wait.ts';

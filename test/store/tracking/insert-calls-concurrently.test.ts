@@ -1,8 +1,8 @@
 import { beforeAll, expect, it } from 'vitest';
 import { openDatabase, write } from '../../../store/core/database.ts';
 import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
-import { type CallOutcome, INGESTING } from '../../../store/tracking/ingest-calls.ts';
-import type { IngestedCall } from '../../../store/tracking/ingested-call.ts';
+import { type CallOutcome, INGESTING } from '../../../store/tracking/insert-calls.ts';
+import type { IngestedCall } from '../../../store/tracking/app-call.ts';
 import { onFileEnd } from '../../harness/core/clean-up.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { IngestedCall } from '../../../store/tracking/ingested-call.ts';
+import type { IngestedCall } from '../../../store/tracking/app-call.ts';
 import { onFileEnd } from '../../harness/core/clean-up.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { lockWaits } from '../../harness/core/lock-waits.ts';

@@ -1,6 +1,6 @@
 import type { Tx } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
-import type { IngestedCall, PlacedSubject } from './ingested-call.ts';
+import type { IngestedCall, PlacedSubject } from './app-call.ts';
 
 /** The tables whose rows are counted by app and UTC day, with the column of their time. */
 export const TIME_OF = { events: 'happened_at', sessions: 'started_at', locations: 'happened_at' } as const;

@@ -5,18 +5,17 @@ import {
   fieldsOf,
   isAbsent,
   isCallError,
+  isNoDevice,
   isObject,
   textOrNumber,
 } from '../../domain/tracking/call-fields.ts';
-import type { TrackedBatch } from '../../domain/tracking/read-batch.ts';
-import { isNoDevice } from '../../domain/tracking/call-subject.ts';
-import { readCall } from '../../domain/tracking/read-call.ts';
-import type { CallType, RefusedCall } from '../../domain/tracking/tracked-call.ts';
+import type { CallType, RefusedCall } from '../../domain/tracking/call.ts';
+import { readCall, type TrackedBatch } from '../../domain/tracking/read-call.ts';
 import type { Person } from '../../store/gdpr/tombstones.ts';
-import type { IngestedCall } from '../../store/tracking/ingested-call.ts';
-import type { RefusedWith } from '../../store/tracking/refusals.ts';
+import type { IngestedCall } from '../../store/tracking/app-call.ts';
+import type { RefusedWith } from '../../store/tracking/refused-calls.ts';
 import type { TrackingTarget } from '../../store/tracking/tracking-target.ts';
-import { appOfCall } from './tracking-apps.ts';
+import { appOfCall } from './write-keys.ts';
 
 /** A request's calls as they go to the store, and those that can't. */
 export type TrackedRequest = { calls: IngestedCall[]; refused: RefusedWith[] };

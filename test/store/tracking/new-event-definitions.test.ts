@@ -1,10 +1,10 @@
 import { beforeAll, expect, test } from 'vitest';
-import type { LogType } from '../../../domain/tracking/tracked-call.ts';
+import type { LogType } from '../../../domain/tracking/call.ts';
 import { openDatabase, write } from '../../../store/core/database.ts';
 import { insertTombstone } from '../../../store/gdpr/tombstones.ts';
 import { setLabels } from '../../../store/apps/labels.ts';
-import { deleteExcessCrashes } from '../../../store/tracking/excess-crashes.ts';
-import { insertNewDefinitions } from '../../../store/tracking/ingest-event-definitions.ts';
+import { deleteExcessCrashes } from '../../../store/tracking/crashes.ts';
+import { insertNewDefinitions } from '../../../store/tracking/event-definitions.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { onFileEnd } from '../../harness/core/clean-up.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { TrackingApps } from '../../../server/tracking/tracking-apps.ts';
+import { TrackingApps } from '../../../server/tracking/write-keys.ts';
 import { testStore } from '../../harness/core/database.ts';
 import { heldBytes } from '../../harness/core/memory.ts';
 import { makeWorld } from '../../harness/core/world.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { REFUSAL_CODES } from '../../domain/tracking/tracked-call.ts';
+import { REFUSAL_CODES } from '../../domain/tracking/call.ts';
 import { identifier, pageNumber, text } from '../core/input.ts';
 import { listCursor } from '../core/list-cursor.ts';
 import { operation } from '../core/operation.ts';

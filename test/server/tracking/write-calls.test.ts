@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { trackingIntake } from '../../../server/tracking/tracking-intake.ts';
+import { trackingIntake } from '../../../server/tracking/write-calls.ts';
 import { openDatabase } from '../../../store/core/database.ts';
 import { onFileEnd } from '../../harness/core/clean-up.ts';
 import { testStore } from '../../harness/core/database.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { mergeFeed } from '../../../activities/feed/feed-merge.ts';
-import type { Trait } from '../../../domain/tracking/tracked-call.ts';
+import type { Trait } from '../../../domain/tracking/call.ts';
 import { elementText } from '../../../domain/attributes/json-value.ts';
 import { parseExactJson } from '../../../domain/core/exact-json.ts';
 import type { SegmentFilters } from '../../../domain/analytics/segment-filters.ts';
@@ -24,7 +24,7 @@ import { write } from '../../../store/core/database.ts';
 import { insertFeedRequest } from '../../../store/feed/feed-requests.ts';
 import { insertTombstone } from '../../../store/gdpr/tombstones.ts';
 import { listLiveCalls } from '../../../store/tracking/live-calls.ts';
-import { insertNewAttributes } from '../../../store/tracking/ingest-traits.ts';
+import { insertNewAttributes } from '../../../store/tracking/insert-traits.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
 import {

@@ -1,18 +1,18 @@
 import { isAway } from '../../domain/core/internal-error.ts';
 import { refuse } from '../../domain/core/refusal.ts';
-import type { RefusedCall } from '../../domain/tracking/tracked-call.ts';
+import type { RefusedCall } from '../../domain/tracking/call.ts';
 import { holdEntity } from '../../store/accounts/entities.ts';
 import { type Database, isTimedOut, type Tx, write } from '../../store/core/database.ts';
 import type { Secrets } from '../../store/core/secrets.ts';
 import { ensurePartitions } from '../../store/tracking/event-partitions.ts';
-import { deleteExcessCrashes } from '../../store/tracking/excess-crashes.ts';
-import { type CallOutcome, ingestCalls, INGESTING, STORE_REFUSALS } from '../../store/tracking/ingest-calls.ts';
-import { insertNewDefinitions } from '../../store/tracking/ingest-event-definitions.ts';
-import { insertNewAttributes } from '../../store/tracking/ingest-traits.ts';
-import type { IngestedCall } from '../../store/tracking/ingested-call.ts';
-import { insertRefusals } from '../../store/tracking/refusals.ts';
+import { deleteExcessCrashes } from '../../store/tracking/crashes.ts';
+import { type CallOutcome, ingestCalls, INGESTING, STORE_REFUSALS } from '../../store/tracking/insert-calls.ts';
+import { insertNewDefinitions } from '../../store/tracking/event-definitions.ts';
+import { insertNewAttributes } from '../../store/tracking/insert-traits.ts';
+import type { IngestedCall } from '../../store/tracking/app-call.ts';
+import { insertRefusals } from '../../store/tracking/refused-calls.ts';
 import { microBatch } from '../http/micro-batch.ts';
-import type { TrackedRequest } from './tracked-request.ts';
+import type { TrackedRequest } from './read-calls.ts';
 
 /** What became of a request's calls; the refused ones in the order of their index. */
 export type TakenIn = {

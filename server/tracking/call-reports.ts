@@ -1,16 +1,11 @@
 import { writeListCursor } from '../../api/core/list-cursor.ts';
-import * as api from '../../api/tracking/ingestion.ts';
+import * as api from '../../api/tracking/call-reports.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { write } from '../../store/core/database.ts';
-import { deleteCrash } from '../../store/tracking/excess-crashes.ts';
-import {
-  type IngestedDay,
-  listCrashes,
-  listIngestedDays,
-  listRefusedCalls,
-  type StoredRefusal,
-} from '../../store/tracking/ingestion-reports.ts';
+import { type IngestedDay, listIngestedDays } from '../../store/tracking/call-counts.ts';
+import { deleteCrash, listCrashes } from '../../store/tracking/crashes.ts';
 import { listLiveCalls, type StoredLiveCall } from '../../store/tracking/live-calls.ts';
+import { listRefusedCalls, type StoredRefusal } from '../../store/tracking/refused-calls.ts';
 import { requireApp } from '../apps/find-app.ts';
 import { audit } from '../http/audit.ts';
 import { rowsOf, showPage } from '../http/page.ts';

@@ -1,6 +1,7 @@
 import { apiKeyError } from '../../domain/apps/api-key.ts';
-import { type CallError, invalid } from '../../domain/tracking/call-fields.ts';
-import type { TrackedContext } from '../../domain/tracking/tracked-call.ts';
+import { refuse } from '../../domain/core/refusal.ts';
+import { type CallError, invalid, isObject } from '../../domain/tracking/call-fields.ts';
+import type { TrackedContext } from '../../domain/tracking/call.ts';
 import type { KeyedApp } from '../../store/apps/app-api-keys.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import type { Secrets } from '../../store/core/secrets.ts';
@@ -96,4 +97,33 @@ export function appOfCall(
     `must be the package name of one of the ${apps.length} apps that share this key`,
   );
   return { code: 'unknown_app', message };
+}
+
+type Dependencies = { trackingApps: TrackingApps; keyRates: KeyRates };
+
+/**
+ * Where the requests of a write key go. Refuses a key that is unknown or revoked, and what is beyond its rate.
+ */
+export async function targetOfKey(
+  { trackingApps, keyRates }: Dependencies,
+  writeKey: string,
+  address: string,
+): Promise<TrackingTarget> {
+  const target = await trackingApps.find(writeKey, address);
+  if (target === null) return refuse(401, 'unauthorized', 'Invalid or missing write key');
+  keyRates.take(writeKey);
+  return target;
+}
+
+/**
+ * Where a request's calls go: by the user of Basic authentication, known before the body is read, else by `writeKey` of
+ * the body.
+ */
+export async function requireTarget(
+  deps: Dependencies,
+  { trackingTarget, address }: { trackingTarget: TrackingTarget | null; address: string },
+  body: unknown,
+): Promise<TrackingTarget> {
+  if (trackingTarget) return trackingTarget;
+  return targetOfKey(deps, isObject(body) && typeof body.writeKey === 'string' ? body.writeKey : '', address);
 }

@@ -2,7 +2,7 @@ import type { ValueType } from '../../domain/attributes/attribute-value.ts';
 import { inferValueType } from '../../domain/attributes/infer-value-type.ts';
 import { widensType } from '../../domain/attributes/widen-type.ts';
 import { isLongerThan, isStorable, MAX_CODE_POINTS } from '../../domain/core/text-limits.ts';
-import { traitValues } from '../../domain/tracking/trait-values.ts';
+import { traitValues } from '../../domain/tracking/call-traits.ts';
 import { insertAuditEntries } from '../accounts/audit-log.ts';
 import { raiseSorRevision } from '../attributes/customer-attributes.ts';
 import { lockSorRules } from '../attributes/sor-rules-lock.ts';
@@ -11,8 +11,7 @@ import { type Database, type Queryable, type Tx, write } from '../core/database.
 import { newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
 import { insertFeedRequests, type NewFeedRequest } from '../feed/feed-requests.ts';
-import { findErasedCalls } from './erased-calls.ts';
-import type { IngestedCall } from './ingested-call.ts';
+import { findErasedCalls, type IngestedCall } from './app-call.ts';
 import { insertLiveCalls } from './live-calls.ts';
 
 /** A System of Records gets no more attributes by itself; what comes beyond is ignored as undefined. */
