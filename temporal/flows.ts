@@ -40,14 +40,7 @@ export function flowsOver({ db, temporal }: { db: Database; temporal: Client }, 
 
 /** Starts the workflow of a job, unless it is running. */
 export function startJob(temporal: Client, kind: JobKind, ref: JobRef): Promise<void> {
-  const { entityId, runId: importId, identifier } = ref;
-  // Histories of imports have this input.
-  return start(
-    temporal,
-    jobWorkflow(kind),
-    jobWorkflowId(kind, identifier),
-    kind === 'import' ? { entityId, importId, identifier } : ref,
-  );
+  return start(temporal, jobWorkflow(kind), jobWorkflowId(kind, ref.identifier), ref);
 }
 
 /** Starts counting an entity's attempts and delivering their outcomes, unless that is running. */

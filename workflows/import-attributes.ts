@@ -1,6 +1,6 @@
 import { proxyActivities, workflowInfo } from '@temporalio/workflow';
 import type { ImportAttributesSteps } from '../activities/imports/import-attributes.ts';
-import type { ImportRef } from '../activities/imports/import-claim.ts';
+import type { JobRef } from '../domain/jobs/job.ts';
 import { BULK_STEPS, MAIL_STEPS, SHORT_STEPS, untilSettled } from './job-steps.ts';
 
 const { claimImport, endImport } = proxyActivities<ImportAttributesSteps>(SHORT_STEPS);
@@ -8,7 +8,7 @@ const { fetchFile, loadRows } = proxyActivities<ImportAttributesSteps>(BULK_STEP
 const { mailReport } = proxyActivities<ImportAttributesSteps>(MAIL_STEPS);
 
 /** Brings each row of a file into a customer's profile or into the list of errors, and tells of it. */
-export async function importAttributes(ref: ImportRef): Promise<void> {
+export async function importAttributes(ref: JobRef): Promise<void> {
   const claim = await claimImport(ref, workflowInfo().firstExecutionRunId);
   if (!claim) return; // another run has it, or it has ended
   if (claim.toFetch) await untilSettled(() => fetchFile(claim));

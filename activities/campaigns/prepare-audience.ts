@@ -183,7 +183,7 @@ async function deleteAll(
 async function replaceAudience(deps: Dependencies, run: Run, query: SegmentQuery, whileOurs: WhileOurs): Promise<void> {
   const { db, secrets, boundary, draining } = deps;
   const {
-    send: { entityId, id: runId },
+    send: { entityId, id: jobId },
     campaign,
   } = run;
   await deleteAll(deps, run.send, deleteAudience, whileOurs);
@@ -203,7 +203,7 @@ async function replaceAudience(deps: Dependencies, run: Run, query: SegmentQuery
         tx,
         living
           .map((device) =>
-            audienceLine(entityId, runId, { dueAt: dueOf(device), person: device.person, deviceId: device.device_id }),
+            audienceLine(entityId, jobId, { dueAt: dueOf(device), person: device.person, deviceId: device.device_id }),
           )
           .join(''),
       );
@@ -232,7 +232,7 @@ async function replaceAudience(deps: Dependencies, run: Run, query: SegmentQuery
     await writing.catch(() => {});
   }
   await insert(portion);
-  await whileOurs((tx) => endAudience(tx, entityId, { runId, campaignId: campaign.id }, reach));
+  await whileOurs((tx) => endAudience(tx, entityId, { jobId, campaignId: campaign.id }, reach));
   boundary('campaign: audience is there');
 }
 

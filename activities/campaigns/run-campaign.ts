@@ -24,8 +24,8 @@ export type RunCampaignSteps = ReturnType<typeof runCampaignSteps>;
 
 export const runCampaignSteps = (deps: Dependencies, providers = new SendingProviders(deps)) => ({
   /** Makes the row this run's; null when it is another's, or over. */
-  async claimCampaign(ref: JobRef, runId: string): Promise<JobClaim | null> {
-    const claimed = await claimJob<{ generation: number }>(deps.db, 'campaign', ref, runId);
+  async claimCampaign(ref: JobRef, workflowRunId: string): Promise<JobClaim | null> {
+    const claimed = await claimJob<{ generation: number }>(deps.db, 'campaign', ref, workflowRunId);
     deps.boundary('campaign: claimed');
     return claimed && { ...ref, generation: claimed.generation };
   },

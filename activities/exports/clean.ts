@@ -32,7 +32,7 @@ export async function cleanRunsBefore(
       await bucket.abortUnfinished(job.definition.folder);
       await cleanRun(deps, job, bucket);
     }
-    await write(deps.db, (tx) => updateCleaned(tx, { entityId: run.entityId, runId: id }));
+    await write(deps.db, (tx) => updateCleaned(tx, { entityId: run.entityId, jobId: id }));
   }
 }
 
@@ -43,13 +43,13 @@ export async function cleanRunsBefore(
 export async function cleanEnded(deps: Dependencies, claim: JobClaim): Promise<void> {
   const job = await findExportJob(deps, claim);
   if (!job || job.run.state === 'running' || job.run.attempt === 0) return;
-  const { entityId, runId } = claim;
+  const { entityId, jobId } = claim;
   const open = await openBucketOf(deps, job, Context.current().cancellationSignal).catch(nullWhereRefused);
   if (!open) return;
   try {
     await cleanRun(deps, job, open.bucket);
     deps.boundary('export: after the old was removed');
-    await write(deps.db, (tx) => updateCleaned(tx, { entityId, runId }));
+    await write(deps.db, (tx) => updateCleaned(tx, { entityId, jobId }));
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     deps.log.warn(

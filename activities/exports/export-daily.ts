@@ -20,12 +20,12 @@ export const exportDailySteps = (deps: Dependencies) => ({
    * run of the exporter. `isCovered`: there is nothing to be written.
    */
   async claimExport(ref: JobRef, workflowRunId: string): Promise<(JobClaim & { isCovered: boolean }) | null> {
-    const found = await findExportRunById(deps.db, ref.entityId, ref.runId);
+    const found = await findExportRunById(deps.db, ref.entityId, ref.jobId);
     const claimed =
       found &&
       (await write(deps.db, async (tx) => {
         const exporter = await lockExporterById(tx, ref.entityId, found.exporterId);
-        return exporter && claimExportRun(tx, exporter, ref.runId, workflowRunId);
+        return exporter && claimExportRun(tx, exporter, ref.jobId, workflowRunId);
       }));
     deps.boundary('export: claimed');
     return claimed && { ...ref, generation: claimed.generation, isCovered: claimed.isCovered };
@@ -34,8 +34,8 @@ export const exportDailySteps = (deps: Dependencies) => ({
   /**
    * Null once no transaction writes into the window any more; else when to look again. A backfill takes what is there.
    */
-  async windowClosed({ entityId, runId }: JobClaim): Promise<RetryAfter | null> {
-    const run = await findExportRunById(deps.db, entityId, runId);
+  async windowClosed({ entityId, jobId }: JobClaim): Promise<RetryAfter | null> {
+    const run = await findExportRunById(deps.db, entityId, jobId);
     if (run?.state !== 'running' || run.window.kind === 'happened') return null;
     const openMs = await findWindowOpenMs(deps.db, run.window.end);
     return openMs > 0 ? { againInMs: openMs } : null;
@@ -47,9 +47,9 @@ export const exportDailySteps = (deps: Dependencies) => ({
   /**
    * Ends a run that had nothing to write, and starts the one that waits for it. Tells whether anybody wants to be told.
    */
-  async endExport({ entityId, runId, generation }: JobClaim): Promise<{ mails: boolean }> {
-    const run = await findExportRunById(deps.db, entityId, runId);
-    if (run?.isCovered) await endExportRun(deps, { entityId, runId, generation }, { failure: null });
+  async endExport({ entityId, jobId, generation }: JobClaim): Promise<{ mails: boolean }> {
+    const run = await findExportRunById(deps.db, entityId, jobId);
+    if (run?.isCovered) await endExportRun(deps, { entityId, jobId, generation }, { failure: null });
     if (run?.state === 'canceled') deps.countExportRuns('canceled');
     const next = run && (await findNextJob(deps.db, 'export', entityId, run.exporterId));
     if (next) await startJob(deps.temporal, 'export', next);

@@ -42,7 +42,7 @@ export async function endExportRun(
   { failure, alongside }: ExportEnd,
 ): Promise<boolean> {
   const ended = await write(deps.db, async (tx) => {
-    const found = await findExportRunById(tx, key.entityId, key.runId);
+    const found = await findExportRunById(tx, key.entityId, key.jobId);
     // The exporter before its run, as whoever cancels or claims does.
     const exporter = found && (await lockExporterById(tx, key.entityId, found.exporterId));
     const run = await lockExportRun(tx, key);

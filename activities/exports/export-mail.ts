@@ -17,9 +17,9 @@ import { sendRunAlerts } from '../syncs/alert-connections.ts';
  */
 export async function mailExportAlert(
   deps: Dependencies,
-  { entityId, runId }: Omit<JobKey, 'generation'>,
+  { entityId, jobId }: Omit<JobKey, 'generation'>,
 ): Promise<RetryAfter | null> {
-  const run = await findExportRunById(deps.db, entityId, runId);
+  const run = await findExportRunById(deps.db, entityId, jobId);
   const exporter = run && (await findExporterById(deps.db, entityId, run.exporterId));
   if (!exporter || !run.alert) return null;
   const to = exporter.notifyEmails.length > 0 ? exporter.notifyEmails : await makerOf(deps, exporter);
@@ -28,7 +28,7 @@ export async function mailExportAlert(
   const { exporterId: identifier, alert, failure, link, endedAt } = report;
   return sendRunAlerts(
     deps,
-    { kind: 'export', entityId, runId },
+    { kind: 'export', entityId, jobId },
     {
       to,
       subject,

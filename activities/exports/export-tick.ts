@@ -40,5 +40,5 @@ async function writeDueRun(tx: Tx, { entityId, exporterId }: ExporterRef, due: D
     covers,
     window: { start: null, end: windowEnd },
   });
-  return run && { entityId, runId: run.id, identifier: run.identifier };
+  return run && { entityId, jobId: run.id, identifier: run.identifier };
 }

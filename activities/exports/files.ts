@@ -82,14 +82,14 @@ async function moved(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | 
  * Makes the run this attempt's, and its records where there are none; null where it has ended or is another workflow's.
  */
 async function beginAttempt(deps: Dependencies, claim: JobClaim): Promise<AttemptKey | null> {
-  const { entityId, runId, generation } = claim;
+  const { entityId, jobId, generation } = claim;
   const job = await findExportJob(deps, claim);
   if (job?.run.state !== 'running') return null;
   const key = await write(deps.db, async (tx) => {
-    const attempt = await raiseAttempt(tx, { entityId, runId, generation });
+    const attempt = await raiseAttempt(tx, { entityId, jobId, generation });
     if (attempt === null) return null;
-    await insertExportRecords(tx, entityId, runId, typesOf(job.definition));
-    return { entityId, runId, generation, attempt };
+    await insertExportRecords(tx, entityId, jobId, typesOf(job.definition));
+    return { entityId, jobId, generation, attempt };
   });
   if (key) deps.boundary('export: attempt begun');
   return key;
@@ -113,8 +113,8 @@ async function exportAll(deps: Dependencies, given: OpenAttempt): Promise<void> 
 }
 
 async function writeAll(deps: Dependencies, attempt: Attempt): Promise<void> {
-  const { entityId, runId } = attempt.key;
-  for (const record of await listExportRecords(deps.db, entityId, [runId])) {
+  const { entityId, jobId } = attempt.key;
+  for (const record of await listExportRecords(deps.db, entityId, [jobId])) {
     if (!record.isDone) await writeType(deps, attempt, record);
   }
   await lookForLateRows(deps, attempt);

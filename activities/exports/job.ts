@@ -14,9 +14,9 @@ export type ExportJob = { run: ExportRun; definition: ExportDefinition; exporter
  */
 export async function findExportJob(
   { db }: Pick<Dependencies, 'db'>,
-  { entityId, runId, generation }: JobClaim,
+  { entityId, jobId, generation }: JobClaim,
 ): Promise<ExportJob | null> {
-  const run = await findExportRunById(db, entityId, runId);
+  const run = await findExportRunById(db, entityId, jobId);
   if (run?.generation !== generation || !run.definition) return null;
   const exporter = await findExporterById(db, entityId, run.exporterId);
   return exporter && { run, definition: run.definition, exporter };

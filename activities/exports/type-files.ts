@@ -60,7 +60,7 @@ async function isWhole(
   scope: ExportScope,
 ): Promise<boolean> {
   if (!APPEND_ONLY.has(dataType) || scope.window.kind !== 'received') return true;
-  const records = await listExportRecords(db, key.entityId, [key.runId]);
+  const records = await listExportRecords(db, key.entityId, [key.jobId]);
   const { rows, expected } = records.find((record) => record.dataType === dataType)!;
   return rows >= expected! ? rows === expected : rows >= (await countExpected(session, dataType, scope));
 }
@@ -140,7 +140,7 @@ async function recordFile(
   const [{ rows, next }, file]: [Awaited<Part['read']>, PartWritten] = await Promise.all([read, written]);
   deps.boundary('export: after a file was uploaded');
   await writeHeld(deps, key, async (tx) => {
-    await insertExportFile(tx, key.entityId, key.runId, { ...name, ...file, rows }, next);
+    await insertExportFile(tx, key.entityId, key.jobId, { ...name, ...file, rows }, next);
     await updateFaultGone(tx, key);
   });
   deps.boundary('export: after a file was recorded');

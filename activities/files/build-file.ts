@@ -33,8 +33,8 @@ export type BuildFileSteps = ReturnType<typeof buildFileSteps>;
 
 export const buildFileSteps = (deps: Dependencies) => ({
   /** Makes the row this run's; null when it is another's, or over. */
-  async claimFile(ref: JobRef, runId: string): Promise<JobClaim | null> {
-    const claimed = await claimJob<{ generation: number }>(deps.db, 'file', ref, runId);
+  async claimFile(ref: JobRef, workflowRunId: string): Promise<JobClaim | null> {
+    const claimed = await claimJob<{ generation: number }>(deps.db, 'file', ref, workflowRunId);
     deps.boundary('file: claimed');
     return claimed && { ...ref, generation: claimed.generation };
   },

@@ -30,7 +30,7 @@ export async function startNextUnvouched(
   if (!next) return;
   await startJob(temporal, next.type, next).catch((error: unknown) => {
     log.warn(
-      { entityId, gdprRequestId: next.runId, ...internalErrorOf(error) },
+      { entityId, gdprRequestId: next.jobId, ...internalErrorOf(error) },
       'the next request from a device is left to the sweep',
     );
   });

@@ -16,9 +16,9 @@ const LOOK_EVERY_MS = 24 * 3_600_000;
  */
 export async function discardGdprRequest(
   { db, files, boundary }: Pick<Dependencies, 'db' | 'files' | 'boundary'>,
-  { entityId, runId }: Pick<JobRef, 'entityId' | 'runId'>,
+  { entityId, jobId }: Pick<JobRef, 'entityId' | 'jobId'>,
 ): Promise<RetryAfter | null> {
-  const request = await findGdprRequestById(db, entityId, runId);
+  const request = await findGdprRequestById(db, entityId, jobId);
   if (!request?.expiresAt) return null;
   const leftMs = request.expiresAt.getTime() - Date.now();
   if (leftMs > 0) return { againInMs: Math.min(leftMs + 1_000, LOOK_EVERY_MS) };

@@ -84,7 +84,7 @@ export async function finishRound(deps: Dependencies, claim: JobClaim): Promise<
     deps.boundary('gdpr: before the receipt commits');
   });
   deps.boundary('gdpr: after the receipt committed');
-  const now = await findGdprRequestById(deps.db, claim.entityId, claim.runId);
+  const now = await findGdprRequestById(deps.db, claim.entityId, claim.jobId);
   return { isTreated: now?.state === 'treated' };
 }
 

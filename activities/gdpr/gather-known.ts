@@ -8,10 +8,10 @@ export async function gatherKnown(
   { db, secrets, boundary }: Dependencies,
   claim: JobClaim,
 ): Promise<{ added: number }> {
-  const { entityId, runId } = claim;
+  const { entityId, jobId } = claim;
   await updateStage(db, claim, 'gathering');
-  await updateSubjects(db, secrets, entityId, runId);
-  const found = await collectIdentifiers(db, entityId, runId);
+  await updateSubjects(db, secrets, entityId, jobId);
+  const found = await collectIdentifiers(db, entityId, jobId);
   boundary('gdpr: collected');
   return found;
 }

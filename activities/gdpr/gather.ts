@@ -27,9 +27,9 @@ export async function gatherPeople(deps: Dependencies, claim: JobClaim): Promise
 /** From here on nothing of them is taken in. When that was, by the database's clock. */
 export async function refusePeople(deps: Dependencies, claim: JobClaim): Promise<{ sinceMs: number }> {
   const { db } = deps;
-  const { entityId, runId } = claim;
+  const { entityId, jobId } = claim;
   await updateStage(db, claim, 'raising tombstones');
-  const people = hashed(deps, entityId, await listIdsToRefuse(db, entityId, runId));
+  const people = hashed(deps, entityId, await listIdsToRefuse(db, entityId, jobId));
   await raiseTombstones(
     deps,
     entityId,
@@ -82,13 +82,13 @@ async function sortOnce(
   claim: JobClaim,
   { begins, letIn }: { begins: boolean; letIn: ReadonlySet<string> },
 ): Promise<Sorted & { refused: Person[] }> {
-  const { entityId, runId } = claim;
+  const { entityId, jobId } = claim;
   // Whoever takes tombstones away locks them first, and requests after that.
   if (begins) await lockBatches(tx, entityId);
   const request = await holdGdprRequest(tx, claim);
   const counted = await setApart(tx, claim, letIn);
   if (!begins || counted.refused.length > 0) return { ...counted, isMissing: false };
-  const hashes = hashesOf(deps.secrets, entityId, await listIdsToRefuse(tx, entityId, runId));
+  const hashes = hashesOf(deps.secrets, entityId, await listIdsToRefuse(tx, entityId, jobId));
   const isMissing = (await listMissingTombstones(tx, entityId, hashes)).length > 0;
   if (!isMissing) await beginErasing(tx, request);
   return { ...counted, isMissing };
@@ -99,8 +99,8 @@ async function sortOnce(
  * that turned out to be somebody else's, too. Nobody whom another request has erased since, or is erasing.
  */
 async function takeInAgain(deps: Dependencies, claim: JobClaim, devices: readonly Person[]): Promise<void> {
-  const { entityId, runId } = claim;
-  const held = (await listGdprPeople(deps.db, entityId, runId))
+  const { entityId, jobId } = claim;
+  const held = (await listGdprPeople(deps.db, entityId, jobId))
     .filter(({ state }) => state === 'held')
     .map(({ ordinal }) => ordinal);
   const raised = hashed(deps, entityId, [...(await listRaised(deps.db, claim, held)), ...devices]);

@@ -31,8 +31,8 @@ export const gdprAccessSteps = (deps: Dependencies) => ({
       await startNextUnvouched(deps, claim);
     }),
 
-  mailAboutAccess: ({ entityId, runId: requestId }: JobClaim): Promise<RetryAfter | null> =>
-    heartbeating(() => mailGdpr(deps, { entityId, requestId }, 'treated')),
+  mailAboutAccess: (claim: JobClaim): Promise<RetryAfter | null> =>
+    heartbeating(() => mailGdpr(deps, claim, 'treated')),
 
   /** Null once it is gone; else when its time is over. */
   discardAccess: (ref: JobRef): Promise<RetryAfter | null> => heartbeating(() => discardGdprRequest(deps, ref)),

@@ -59,8 +59,8 @@ export const gdprDeleteSteps = (deps: Dependencies) => ({
     }),
   waitForHolds: (claim: JobClaim): Promise<void> => updateWaitsForHolds(deps.db, claim),
 
-  mailAboutDeletion: ({ entityId, runId: requestId }: JobClaim, kind: 'held' | 'treated'): Promise<RetryAfter | null> =>
-    heartbeating(() => mailGdpr(deps, { entityId, requestId }, kind)),
+  mailAboutDeletion: (claim: JobClaim, kind: 'held' | 'treated'): Promise<RetryAfter | null> =>
+    heartbeating(() => mailGdpr(deps, claim, kind)),
 
   /** Null once it is gone; else when its time is over. */
   discardDeletion: (ref: JobRef): Promise<RetryAfter | null> => heartbeating(() => discardGdprRequest(deps, ref)),

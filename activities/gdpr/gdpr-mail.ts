@@ -5,6 +5,7 @@ import {
   type GdprMailKind,
   type GdprReport,
 } from '../../domain/gdpr/gdpr-mail.ts';
+import type { JobRef } from '../../domain/jobs/job.ts';
 import { listAppsById } from '../../store/apps/apps.ts';
 import { write } from '../../store/core/database.ts';
 import type { Digest } from '../../store/gdpr/across-entities.ts';
@@ -36,10 +37,10 @@ const DAY_MS = 86_400_000;
  */
 export async function mailGdpr(
   deps: GdprMailDependencies,
-  { entityId, requestId }: { entityId: number; requestId: number },
+  { entityId, jobId }: Pick<JobRef, 'entityId' | 'jobId'>,
   kind: GdprMailKind,
 ): Promise<RetryAfter | null> {
-  const request = await findGdprRequestById(deps.db, entityId, requestId);
+  const request = await findGdprRequestById(deps.db, entityId, jobId);
   if (!request || request.skipEmail || request.isUnvouched) return null;
   const to = await recipientsOf(deps, request, kind);
   const { id, identifier } = await write(deps.db, async (tx) => {

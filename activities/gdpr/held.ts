@@ -18,17 +18,17 @@ export async function setApart(
   letIn: ReadonlySet<string>,
 ): Promise<Counted & { refused: Person[] }> {
   const counted = await updateHeld(tx, key, await findHeld(tx, key));
-  return { ...counted, refused: await deleteSharedDevices(tx, key.entityId, key.runId, letIn) };
+  return { ...counted, refused: await deleteSharedDevices(tx, key.entityId, key.jobId, letIn) };
 }
 
 /**
  * The ordinals of people with an id on hold, of those who can't be told apart from them, and of devices that one of
  * them has used.
  */
-async function findHeld(tx: Tx, { entityId, runId: requestId }: JobKey): Promise<number[]> {
-  const held = new Set(await listOrdinalsOnHold(tx, entityId, requestId));
+async function findHeld(tx: Tx, { entityId, jobId }: JobKey): Promise<number[]> {
+  const held = new Set(await listOrdinalsOnHold(tx, entityId, jobId));
   if (held.size === 0) return [];
-  const links = await listLinkedPeople(tx, entityId, requestId);
+  const links = await listLinkedPeople(tx, entityId, jobId);
   for (let size = 0; size !== held.size;) {
     size = held.size;
     for (const pair of links)

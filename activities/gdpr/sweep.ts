@@ -39,16 +39,16 @@ export const gdprSweepSteps = (deps: SweepDependencies, mailsWithinMs?: number) 
     await tellHoldsChanged(temporal, await listReleased(db));
     await mailInTurn(
       await listDueMails(db),
-      ({ entityId, requestId, kind }) =>
-        alone(deps, { entityId, runId: requestId }, 'a mail about a request of people could not be sent', () =>
-          mailGdpr(deps, { entityId, requestId }, kind),
+      ({ entityId, jobId, kind }) =>
+        alone(deps, { entityId, jobId }, 'a mail about a request of people could not be sent', () =>
+          mailGdpr(deps, { entityId, jobId }, kind),
         ),
       mailsWithinMs,
     );
     for (const app of await listAppsToDigest(db)) {
       await alone(
         deps,
-        { entityId: app.entityId, runId: 0 },
+        { entityId: app.entityId, jobId: 0 },
         'requests from devices could not be put into a digest',
         () => write(db, (tx) => gatherDigest(tx, app)),
       );
@@ -58,7 +58,7 @@ export const gdprSweepSteps = (deps: SweepDependencies, mailsWithinMs?: number) 
       (digest) =>
         alone(
           deps,
-          { entityId: digest.entityId, runId: digest.id },
+          { entityId: digest.entityId, jobId: digest.id },
           'a digest of requests from devices could not be sent',
           () => mailDigest(deps, digest),
         ),
@@ -77,11 +77,11 @@ export const gdprSweepSteps = (deps: SweepDependencies, mailsWithinMs?: number) 
 
 async function alone(
   { log }: SweepDependencies,
-  { entityId, runId }: { entityId: number; runId: number },
+  { entityId, jobId }: { entityId: number; jobId: number },
   words: string,
   work: () => Promise<unknown>,
 ): Promise<void> {
   await work().catch((error: unknown) =>
-    log.warn({ entityId, gdprRequestId: runId, ...internalErrorOf(error) }, words),
+    log.warn({ entityId, gdprRequestId: jobId, ...internalErrorOf(error) }, words),
   );
 }

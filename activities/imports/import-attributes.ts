@@ -1,5 +1,6 @@
 import { Context } from '@temporalio/activity';
 import type { FileFailure } from '../../domain/imports/import-file.ts';
+import type { JobClaim, JobRef } from '../../domain/jobs/job.ts';
 import { addPendingCustomers } from '../../store/attributes/customers.ts';
 import { findSimilarLines } from '../../store/attributes/similar-ids.ts';
 import { isQueryCanceled, read } from '../../store/core/database.ts';
@@ -10,7 +11,6 @@ import { inSlot } from '../core/in-slot.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { noteWaitOf } from '../jobs/note-wait.ts';
-import type { ImportClaim, ImportRef } from './import-claim.ts';
 import { fetchFile } from './import-fetch.ts';
 import { readableImport } from './import-file.ts';
 import { loadLanes, type Outcome } from './import-lanes.ts';
@@ -22,21 +22,21 @@ export type ImportAttributesSteps = ReturnType<typeof importAttributesSteps>;
 
 export const importAttributesSteps = (deps: Dependencies) => ({
   /** Makes the row this run's; null when it is another's, or over. */
-  async claimImport(ref: ImportRef, runId: string): Promise<ImportClaim | null> {
-    const claimed = await claimImport(deps.db, ref.entityId, ref.importId, runId);
+  async claimImport(ref: JobRef, workflowRunId: string): Promise<(JobClaim & { toFetch: boolean }) | null> {
+    const claimed = await claimImport(deps.db, ref.entityId, ref.jobId, workflowRunId);
     deps.boundary('import: claimed');
     return claimed && { ...ref, generation: claimed.generation, toFetch: !claimed.isPinned };
   },
 
   /** Fetches and pins the file of an address. */
-  fetchFile: (claim: ImportClaim): Promise<RetryAfter | null> =>
+  fetchFile: (claim: JobClaim): Promise<RetryAfter | null> =>
     heartbeating(() => inTurn(deps, claim, () => fetchFile(deps, claim))),
 
   /**
    * Merges what is left of the file, batch by batch; each lane's part commits with its counts, its errors and its
    * cursor.
    */
-  loadRows: (claim: ImportClaim): Promise<RetryAfter | null> =>
+  loadRows: (claim: JobClaim): Promise<RetryAfter | null> =>
     heartbeating(() =>
       inTurn(deps, claim, async () => {
         try {
@@ -53,7 +53,7 @@ export const importAttributesSteps = (deps: Dependencies) => ({
     ),
 
   /** The file is through. Tells whether anybody wants to be told. */
-  async endImport(claim: ImportClaim): Promise<{ mails: boolean }> {
+  async endImport(claim: JobClaim): Promise<{ mails: boolean }> {
     const job = await findClaimed(deps, claim);
     if (job) await finishImport(deps, job);
     const ended = await findImport(deps.db, claim.entityId, claim.identifier);
@@ -61,26 +61,21 @@ export const importAttributesSteps = (deps: Dependencies) => ({
     return { mails: isOurs && !ended.skipEmail };
   },
 
-  mailReport: (claim: ImportClaim): Promise<RetryAfter | null> => heartbeating(() => mailReport(deps, claim)),
+  mailReport: (claim: JobClaim): Promise<RetryAfter | null> => heartbeating(() => mailReport(deps, claim)),
 });
 
 function inTurn(
   deps: Dependencies,
-  claim: ImportClaim,
+  claim: JobClaim,
   step: () => Promise<RetryAfter | null>,
 ): Promise<RetryAfter | null> {
-  return inSlot(
-    deps.takeImportSlot,
-    claim.entityId,
-    step,
-    noteWaitOf(deps, 'import', { ...claim, runId: claim.importId }),
-  );
+  return inSlot(deps.takeImportSlot, claim.entityId, step, noteWaitOf(deps, 'import', claim));
 }
 
 /** Null when another generation has taken over, or the import has ended. */
 async function findClaimed(
   { db }: Dependencies,
-  { entityId, identifier, generation }: ImportClaim,
+  { entityId, identifier, generation }: JobClaim,
 ): Promise<PinnedImport | null> {
   const job = await findImport(db, entityId, identifier);
   return job?.state === 'running' && job.generation === generation && job.file ? { ...job, file: job.file } : null;
@@ -88,7 +83,7 @@ async function findClaimed(
 
 async function loadFromCursor(deps: Dependencies, pinned: PinnedImport): Promise<Outcome> {
   const fail = async (failure: FileFailure) => {
-    await failImport(deps, { ...pinned, importId: pinned.id }, failure);
+    await failImport(deps, { ...pinned, jobId: pinned.id }, failure);
     return 'done' as const;
   };
   const job = await readableImport(deps, pinned);

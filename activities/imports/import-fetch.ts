@@ -2,6 +2,7 @@ import { Context } from '@temporalio/activity';
 import { download } from '../../connectors/core/download.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { refuseBeyond } from '../../domain/imports/kept-files.ts';
+import type { JobClaim } from '../../domain/jobs/job.ts';
 import { waitBeforeRetry } from '../../domain/jobs/patience.ts';
 import type { Tx } from '../../store/core/database.ts';
 import {
@@ -15,7 +16,6 @@ import { FILE_LIMITS, pinFile } from '../../store/imports/pin-file.ts';
 import { sumKeptFiles } from '../../store/imports/kept-files.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
-import type { ImportClaim } from './import-claim.ts';
 import { failImport } from './import-merge.ts';
 import { noteKeptFile } from './note-kept-file.ts';
 
@@ -25,7 +25,7 @@ const PROGRESS_EVERY_MS = 1_000;
  * Fetches the file of an import and pins it, whole or not at all: an attempt that breaks off leaves nothing, and the
  * next one begins at the beginning. A source that can't be fetched fails the import, in words for its owner.
  */
-export async function fetchFile(deps: Dependencies, claim: ImportClaim): Promise<RetryAfter | null> {
+export async function fetchFile(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | null> {
   const source = await findImportSource(deps.db, deps.secrets, claim);
   if (!source) return null; // fetched already, or not wanted any more
   const unwanted = new AbortController();
@@ -41,7 +41,7 @@ export async function fetchFile(deps: Dependencies, claim: ImportClaim): Promise
 
 async function pinSource(
   deps: Dependencies,
-  claim: ImportClaim,
+  claim: JobClaim,
   { url, headers, sorId }: RemoteSource & { sorId: number },
   unwanted: AbortController,
 ): Promise<void> {
@@ -80,7 +80,7 @@ async function pinSource(
 
 async function waitOrGiveUp(
   deps: Dependencies,
-  claim: ImportClaim,
+  claim: JobClaim,
   { status, message, extra }: Refusal,
 ): Promise<RetryAfter | null> {
   const trouble = await updateFetchError(deps.db, claim, message);

@@ -71,7 +71,7 @@ class Lanes {
     this.#done = cursors;
     this.#cursors = [...cursors];
     this.#tails = cursors.map(() => Promise.resolve());
-    this.#noteWait = noteWaitOf(deps, 'import', { ...job, runId: job.id });
+    this.#noteWait = noteWaitOf(deps, 'import', { ...job, jobId: job.id });
     this.#overtaken = new OvertakenLines(deps, job);
     this.#rules = rules;
   }

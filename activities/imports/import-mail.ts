@@ -1,21 +1,21 @@
 import type { Mail } from '../../connectors/smtp/mailer.ts';
 import { importMail, type ImportReport } from '../../domain/imports/import-mail.ts';
+import type { JobClaim } from '../../domain/jobs/job.ts';
 import { findMailFacts } from '../../store/imports/import-mails.ts';
 import type { Import } from '../../store/imports/import-record.ts';
 import { findImport, findImportById } from '../../store/imports/imports.ts';
 import { mailOnce } from '../core/mail-once.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
-import type { ImportClaim } from './import-claim.ts';
 
 /** Tells the people of the System of Records how the import ended. */
 export async function mailReport(
   deps: Dependencies,
-  { entityId, importId, identifier }: ImportClaim,
+  { entityId, jobId, identifier }: JobClaim,
 ): Promise<RetryAfter | null> {
   const job = await findImport(deps.db, entityId, identifier);
   if (!job) return null;
-  return mailOnce(deps, { table: 'imports', entityId, id: importId, identifier }, await composed(deps, job), 'import');
+  return mailOnce(deps, { table: 'imports', entityId, id: jobId, identifier }, await composed(deps, job), 'import');
 }
 
 /** All that can fail without a mail on its way. */

@@ -2,6 +2,7 @@ import { erasedError } from '../../domain/gdpr/erased-error.ts';
 import { rowError } from '../../domain/imports/import-batch.ts';
 import { fileError, type ImportError } from '../../domain/imports/import-error.ts';
 import type { FileFailure } from '../../domain/imports/import-file.ts';
+import type { JobKey } from '../../domain/jobs/job.ts';
 import { mergeAttributeValues, type MergeRefusal } from '../../store/attributes/merge-attribute-values.ts';
 import type { Said } from '../../store/attributes/merge-scalars.ts';
 import { holdSorRevision } from '../../store/attributes/systems-of-records.ts';
@@ -152,14 +153,8 @@ function countIgnored(errors: ImportError[]): number {
   return errors.filter(({ outcome }) => outcome === 'ignored').length;
 }
 
-type ImportKey = { entityId: number; importId: number; generation: number };
-
 /** The file as a whole can't be imported any further: one error. Rows that were merged stay. */
-export async function failImport(
-  deps: Dependencies,
-  job: ImportKey,
-  { errorType, message }: FileFailure,
-): Promise<void> {
+export async function failImport(deps: Dependencies, job: JobKey, { errorType, message }: FileFailure): Promise<void> {
   await endWith(deps, job, 'failed', fileError(errorType, message));
 }
 
@@ -168,7 +163,7 @@ export async function finishImport(deps: Dependencies, job: Import): Promise<voi
   const defect = job.file?.sourceDefect ?? null;
   const error = defect === null ? null : fileError('FILE_TRANSFER_ERROR', defect);
   if (job.columnMapping !== null && job.parentId !== null && !job.dryRun) await settleTable(deps, job, job.parentId);
-  await endWith(deps, { ...job, importId: job.id }, 'finished', error);
+  await endWith(deps, { ...job, jobId: job.id }, 'finished', error);
 }
 
 /** The lines that failed as a whole in the tables that this one repeats are open no more. */
@@ -182,14 +177,14 @@ async function settleTable(deps: Dependencies, { entityId, id, generation }: Imp
 /** An error of the file as a whole is none of a row, and so in no count. */
 async function endWith(
   deps: Dependencies,
-  { entityId, importId, generation }: ImportKey,
+  { entityId, jobId, generation }: JobKey,
   state: 'finished' | 'failed',
   error: ImportError | null,
 ): Promise<void> {
   const ended = await write(deps.db, async (tx) => {
-    const held = await lockImport(tx, entityId, importId, generation);
+    const held = await lockImport(tx, entityId, jobId, generation);
     if (!held) return null;
-    if (error) await insertImportErrors(tx, entityId, importId, [error]);
+    if (error) await insertImportErrors(tx, entityId, jobId, [error]);
     await updateImportEnded(tx, held, state);
     deps.boundary('import: before the end commits');
     return held;

@@ -29,8 +29,8 @@ const STATUS = '500';
 const DELETED_AT_ONCE = 20_000;
 
 const GIVE_UP: Record<JobKind, GiveUp> = {
-  import: (deps, { entityId, runId: importId, generation }, message) =>
-    failImport(deps, { entityId, importId, generation }, { errorType: INTERNAL_FAILURE, message }),
+  import: (deps, { entityId, jobId, generation }, message) =>
+    failImport(deps, { entityId, jobId, generation }, { errorType: INTERNAL_FAILURE, message }),
   sync: (deps, key, message) => endSyncRun(deps, key, { status: STATUS, message }),
   export: (deps, key, message) => endExportRun(deps, key, { failure: { status: STATUS, message } }),
   file: giveUpFile,
@@ -101,6 +101,6 @@ async function giveUpSend({ db }: Dependencies, key: JobKey, message: string): P
   });
   if (!isOurs) return;
   for (const deleteSome of [deleteMessagesLeft, deleteAudience, deleteCampaignMembers]) {
-    while ((await write(db, (tx) => deleteSome(tx, key.entityId, key.runId, DELETED_AT_ONCE))) > 0);
+    while ((await write(db, (tx) => deleteSome(tx, key.entityId, key.jobId, DELETED_AT_ONCE))) > 0);
   }
 }

@@ -98,7 +98,7 @@ export async function sendMessages(
 
 async function settleLeft({ db }: Sending, claim: JobClaim): Promise<void> {
   await write(db, async (tx) => {
-    if (await lockSend(tx, claim)) await settleInterrupted(tx, claim.entityId, claim.runId);
+    if (await lockSend(tx, claim)) await settleInterrupted(tx, claim.entityId, claim.jobId);
   });
 }
 

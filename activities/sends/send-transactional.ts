@@ -13,8 +13,8 @@ export type SendTransactionalSteps = ReturnType<typeof sendTransactionalSteps>;
 
 export const sendTransactionalSteps = (deps: Dependencies, providers = new SendingProviders(deps)) => ({
   /** Makes the row this run's; null when it is another's, or over. */
-  async claimSend(ref: JobRef, runId: string): Promise<JobClaim | null> {
-    const claimed = await claimJob<{ generation: number }>(deps.db, 'send', ref, runId);
+  async claimSend(ref: JobRef, workflowRunId: string): Promise<JobClaim | null> {
+    const claimed = await claimJob<{ generation: number }>(deps.db, 'send', ref, workflowRunId);
     deps.boundary('send: claimed');
     return claimed && { ...ref, generation: claimed.generation };
   },

@@ -15,7 +15,7 @@ const MAX_SENDING_MS = 25_000;
 const NO_ANSWER = `no answer came within ${MAX_SENDING_MS / 1_000} s`;
 
 /** A run whose alert is sent, by its kind. */
-export type AlertedRun = { kind: 'sync' | 'export'; entityId: number; runId: number };
+export type AlertedRun = { kind: 'sync' | 'export'; entityId: number; jobId: number };
 
 /** A run's mail to the addresses `to`, and its alert to connections. */
 type RunAlerts = { to: string[]; subject: string; text: string; connections: readonly string[]; alert: Alert };
@@ -26,8 +26,8 @@ export async function sendRunAlerts(
   run: AlertedRun,
   { to, subject, text, connections, alert }: RunAlerts,
 ): Promise<RetryAfter | null> {
-  const { kind, entityId, runId } = run;
-  const mailed = { table: `${kind}_runs`, entityId, id: runId, identifier: alert.run } as const;
+  const { kind, entityId, jobId } = run;
+  const mailed = { table: `${kind}_runs`, entityId, id: jobId, identifier: alert.run } as const;
   return sendAll([
     ...(to.length === 0 ? [] : [mailOnce(deps, mailed, { to, subject, text }, kind)]),
     ...connections.map((identifier) => alertOne(deps, run, identifier, alert)),

@@ -19,7 +19,7 @@ import { noteAnsweredOfFailed } from './deliver.ts';
  */
 export async function endSyncRun(deps: Dependencies, key: JobKey, failure: SyncRun['failure']): Promise<void> {
   await write(deps.db, async (tx) => {
-    const found = await findRunById(tx, key.entityId, key.runId);
+    const found = await findRunById(tx, key.entityId, key.jobId);
     // The sync before its run, as whoever cancels or claims does.
     const sync = found && (await lockSyncById(tx, key.entityId, found.syncId));
     const run = await lockRun(tx, key);

@@ -16,12 +16,12 @@ export type SyncJob = { run: SyncRun; sync: Sync; key: JobKey };
 /** Null when another generation has taken over, or the run has ended, or the sync is deleted. */
 export async function findJob(
   { db }: Pick<Dependencies, 'db'>,
-  { entityId, runId, generation }: JobClaim,
+  { entityId, jobId, generation }: JobClaim,
 ): Promise<SyncJob | null> {
-  const run = await findRunById(db, entityId, runId);
+  const run = await findRunById(db, entityId, jobId);
   if (run?.state !== 'running' || run.generation !== generation) return null;
   const sync = await findSyncById(db, entityId, run.syncId);
-  return sync && { run, sync, key: { entityId, runId, generation } };
+  return sync && { run, sync, key: { entityId, jobId, generation } };
 }
 
 /** What a run reaches outside. */

@@ -7,8 +7,8 @@ import type { Dependencies } from '../dependencies.ts';
 import { sendRunAlerts } from './alert-connections.ts';
 
 /** Tells the addresses and connections that the sync names of a run that needs attention, side by side. */
-export async function mailAlert(deps: Dependencies, { entityId, runId }: JobClaim): Promise<RetryAfter | null> {
-  const run = await findRunById(deps.db, entityId, runId);
+export async function mailAlert(deps: Dependencies, { entityId, jobId }: JobClaim): Promise<RetryAfter | null> {
+  const run = await findRunById(deps.db, entityId, jobId);
   const sync = run && (await findSyncById(deps.db, entityId, run.syncId));
   if (!sync || !run.alert) return null;
   const { emails, connections } = sync.alerts;
@@ -28,7 +28,7 @@ export async function mailAlert(deps: Dependencies, { entityId, runId }: JobClai
   });
   return sendRunAlerts(
     deps,
-    { kind: 'sync', entityId, runId },
+    { kind: 'sync', entityId, jobId },
     {
       to: emails,
       subject,

@@ -120,13 +120,13 @@ function mergerOf(
   { prepared: { rules }, erased }: { prepared: Prepared; erased: Erased },
 ): Merger {
   return async (tx, changes, end) => {
-    const run = await findRunById(tx, entityId, key.runId);
+    const run = await findRunById(tx, entityId, key.jobId);
     if (!run || run.generation !== key.generation || run.state !== 'running' || !part.isNext(run.progress))
       throw new Hindered('moved');
     const revision = await holdSorRevision(tx, entityId, sorId);
     if (!rules.sorDeleted && revision !== rules.revision) throw new Hindered('rules');
     if (changes.length === 0) return end();
-    const said = { runId: key.runId };
+    const said = { runId: key.jobId };
     for (const refusal of await mergeAttributeValues(tx, secrets, entityId, sorId, prepareChanges(changes), { said })) {
       // A whole Set and its emptying always find room.
       if ('erasedHash' in refusal) erased.set(refusal.line, refusal.erasedHash);

@@ -101,7 +101,7 @@ async function removeAttributes(
         if (vanished.length === 0) return null;
         const keys = vanished.map((record) => record.key);
         const changes = removals(keys, attributes, sync.mapping.customer!.type);
-        const said = { runId: key.runId };
+        const said = { runId: key.jobId };
         if (changes.length > 0)
           await mergeAttributeValues(tx, deps.secrets, entityId, sorId, prepareChanges(changes), { said });
         await deleteRecords(tx, entityId, syncId, keys);

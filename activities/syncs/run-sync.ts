@@ -19,12 +19,12 @@ export const runSyncSteps = (deps: Dependencies) => ({
    * Makes the row this workflow run's; null when it is another's, or over, or has to wait for another run of the sync.
    */
   async claimSyncRun(ref: JobRef, workflowRunId: string): Promise<JobClaim | null> {
-    const found = await findRunById(deps.db, ref.entityId, ref.runId);
+    const found = await findRunById(deps.db, ref.entityId, ref.jobId);
     if (!found) return null;
     const claimed = await write(deps.db, async (tx) => {
       const sync = await lockSyncById(tx, ref.entityId, found.syncId);
       if (sync) await settleAbandonedBatches(tx, deps, sync);
-      return sync && claimRun(tx, ref.entityId, ref.runId, workflowRunId);
+      return sync && claimRun(tx, ref.entityId, ref.jobId, workflowRunId);
     });
     deps.boundary('sync: claimed');
     return claimed && { ...ref, generation: claimed.generation };
@@ -34,9 +34,9 @@ export const runSyncSteps = (deps: Dependencies) => ({
   syncRecords: (claim: JobClaim): Promise<RetryAfter | null> => heartbeating(() => syncRecords(deps, claim)),
 
   /** Ends what has not failed, and starts the run that waits for it. Tells whether anybody wants to be told. */
-  async endSyncRun({ entityId, runId, generation }: JobClaim): Promise<{ mails: boolean }> {
-    await endSyncRun(deps, { entityId, runId, generation }, null);
-    const ended = await findRunById(deps.db, entityId, runId);
+  async endSyncRun({ entityId, jobId, generation }: JobClaim): Promise<{ mails: boolean }> {
+    await endSyncRun(deps, { entityId, jobId, generation }, null);
+    const ended = await findRunById(deps.db, entityId, jobId);
     if (ended?.state === 'canceled') await settleRunsOf(deps, entityId, ended.syncId);
     const next = ended && (await findNextJob(deps.db, 'sync', entityId, ended.syncId));
     if (next) await startJob(deps.temporal, 'sync', next);

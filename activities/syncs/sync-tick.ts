@@ -19,7 +19,7 @@ export const syncTickSteps = ({ db, temporal, boundary }: Pick<Dependencies, 'db
       if (!sync || sync.paused || !sync.schedule) return null;
       if (await coverScheduledTime(tx, entityId, syncId, due)) return null;
       const run = await insertRun(tx, entityId, { syncId, cause: 'schedule', scheduledFor: due });
-      return run && { entityId, runId: run.id, identifier: run.identifier };
+      return run && { entityId, jobId: run.id, identifier: run.identifier };
     });
     boundary('sync: due run written');
     // One that can't be started now is started by the sweep.

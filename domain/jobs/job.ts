@@ -1,7 +1,7 @@
 import { Refusal } from '../core/refusal.ts';
 
 /** What a workflow works on, by its row and by the name that the API shows. */
-export type JobRef = { entityId: number; runId: number; identifier: string };
+export type JobRef = { entityId: number; jobId: number; identifier: string };
 /** The same as one workflow holds it: a step of an older generation ends without effect. */
 export type JobClaim = JobRef & { generation: number };
 /** The same where no identifier is needed. */
@@ -9,14 +9,14 @@ export type JobKey = Omit<JobClaim, 'identifier'>;
 
 export function jobRefOf({
   entityId,
-  id: runId,
+  id: jobId,
   identifier,
 }: {
   entityId: number;
   id: number;
   identifier: string;
 }): JobRef {
-  return { entityId, runId, identifier };
+  return { entityId, jobId, identifier };
 }
 
 /** Each kind of job: the type of its workflow, how the ids of its workflows begin, and how logs name one. */

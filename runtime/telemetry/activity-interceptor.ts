@@ -61,7 +61,8 @@ export function activityInterceptor(log: Log, metrics: Metrics, { faults, attemp
   };
   return ({ info, cancellationSignal }: Context): ActivityInterceptors => ({
     inbound: {
-      async execute(input, next) {
+      async execute({ args: given, headers }, next) {
+        const args = given.map(withJobId);
         const start = performance.now();
         const observe = (outcome: 'ok' | 'refused' | 'failed') =>
           metrics.observeActivity({
@@ -69,13 +70,13 @@ export function activityInterceptor(log: Log, metrics: Metrics, { faults, attemp
             outcome,
             seconds: (performance.now() - start) / 1000,
           });
-        const step = stepOf(info, input.args[0]);
-        const jobStep = jobStepOf(step, info, input.args[1]);
+        const step = stepOf(info, args[0]);
+        const jobStep = jobStepOf(step, info, args[1]);
         const verdict = jobStep === null ? 'runs' : await attempts.begin(jobStep);
         if (verdict === 'waits') throw waits();
         try {
           if (verdict === 'given up') return await giveUpStep(step, jobStep!);
-          const result = await next(input);
+          const result = await next({ args, headers });
           observe('ok');
           if (jobStep) await attempts.ended(jobStep, 'done');
           await faults.settled(step, info.attempt);
@@ -153,6 +154,17 @@ function jobStepOf(
   return isOfLocation
     ? { entityId, kind, job, activity: `${step}/${location}`, attempt, location }
     : { entityId, kind, job, activity: `${workflowExecution?.runId ?? ''}/${activityId}`, attempt };
+}
+
+/**
+ * Renames the id in the input of a step whose workflow began when it was called `runId` or, of an import, `importId`.
+ * This is the one place that knows the old names: workflows hand on their inputs and claims without reading them.
+ */
+function withJobId(input: unknown): unknown {
+  if (!isRef(input)) return input;
+  const { runId, importId, ...rest }: Record<string, unknown> = input;
+  const jobId = runId ?? importId;
+  return jobId === undefined ? input : { ...rest, jobId };
 }
 
 function isRef(input: unknown): input is Pick<JobRef, 'entityId' | 'identifier'> {

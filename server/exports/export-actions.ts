@@ -80,8 +80,8 @@ async function startRun(exporterId: string, { log, keepReply, ...who }: Who, dep
     await audit(tx, who, { action: 'create', subjectKind: 'export_run', subject: exporterId, details });
     return keepReply(tx, await showExportRun(tx, made));
   });
-  const { id: runId, identifier: name } = made!;
-  await startSoon(deps, log, 'export', { entityId, runId, identifier: name });
+  const { id: jobId, identifier: name } = made!;
+  await startSoon(deps, log, 'export', { entityId, jobId, identifier: name });
   return answer;
 }
 

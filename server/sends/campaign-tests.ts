@@ -62,7 +62,7 @@ const test = route(
         subject: identifier,
         details: { test_of: campaign.identifier, messages: messages.length },
       });
-      return { ref: { entityId, runId: id, identifier }, answer: await keepReply(tx, { requestId: identifier }) };
+      return { ref: { entityId, jobId: id, identifier }, answer: await keepReply(tx, { requestId: identifier }) };
     });
     await startSoon(deps, who.log, 'send', ref);
     return answer;

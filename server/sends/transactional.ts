@@ -69,7 +69,7 @@ async function send({ body, keepReply, ...who }: Asked, deps: RouteDependencies)
           messages: body.messages.length,
         },
       });
-      return { ref: { entityId, runId: id, identifier }, answer: await keepReply(tx, { requestId: identifier }) };
+      return { ref: { entityId, jobId: id, identifier }, answer: await keepReply(tx, { requestId: identifier }) };
     },
     { collide: true },
   );
@@ -141,7 +141,7 @@ const cancel = route(api.cancelSend, async ({ params, ...who }, deps) => {
     await audit(tx, who, { action: 'delete', subjectKind: 'send', subject: locked.identifier });
     return locked;
   });
-  await cancelSendSoon(deps, who.log, { kind: 'send', entityId, runId: found.id, identifier: found.identifier });
+  await cancelSendSoon(deps, who.log, { kind: 'send', entityId, jobId: found.id, identifier: found.identifier });
   return showSend(deps.db, (await findSend(deps.db, entityId, found.identifier))!);
 });
 

@@ -23,7 +23,7 @@ export async function insertCampaignRun(
     row!.id,
     id,
   ]);
-  return { entityId, runId: row!.id, identifier };
+  return { entityId, jobId: row!.id, identifier };
 }
 
 /** How many devices of an app have their clocks in each zone. */
@@ -79,12 +79,12 @@ export async function endCampaignsOf(tx: Tx, entityId: number, sendId: number): 
 export type Reach = { count: number; optin: number; total: number };
 
 /** A step begins to find or look at the audience of a run that `tx` holds; the number that it goes by. */
-export async function raiseAudienceRound(tx: Tx, entityId: number, runId: number): Promise<number> {
+export async function raiseAudienceRound(tx: Tx, entityId: number, jobId: number): Promise<number> {
   const {
     rows: [row],
   } = await tx.query<{ audience_round: number }>(
     'UPDATE sends SET audience_round = audience_round + 1 WHERE entity_id = $1 AND id = $2 RETURNING audience_round',
-    [entityId, runId],
+    [entityId, jobId],
   );
   return row!.audience_round;
 }
@@ -93,12 +93,12 @@ export async function raiseAudienceRound(tx: Tx, entityId: number, runId: number
 export async function endAudience(
   tx: Tx,
   entityId: number,
-  { runId, campaignId }: { runId: number; campaignId: number },
+  { jobId, campaignId }: { jobId: number; campaignId: number },
   { count, optin, total }: Reach,
 ): Promise<void> {
   await tx.query('UPDATE sends SET audience_at = now(), message_count = $3 WHERE entity_id = $1 AND id = $2', [
     entityId,
-    runId,
+    jobId,
     count,
   ]);
   await tx.query(

@@ -2,7 +2,7 @@ import type { Queryable, Tx } from '../core/database.ts';
 import { NO_TROUBLE } from '../jobs/jobs.ts';
 
 /** A run as one attempt at its files holds it: what an older one does ends without effect. */
-export type AttemptKey = { entityId: number; runId: number; generation: number; attempt: number };
+export type AttemptKey = { entityId: number; jobId: number; generation: number; attempt: number };
 
 /**
  * Begins an attempt at a run's files, and returns its number, which is new among the runs of the exporter that write
@@ -10,7 +10,7 @@ export type AttemptKey = { entityId: number; runId: number; generation: number; 
  */
 export async function raiseAttempt(
   tx: Tx,
-  { entityId, runId, generation }: Omit<AttemptKey, 'attempt'>,
+  { entityId, jobId, generation }: Omit<AttemptKey, 'attempt'>,
 ): Promise<number | null> {
   // Two attempts at once wait for each other at the row; the later one sees what the other has made of `r`.
   const { rows } = await tx.query<{ attempt: number }>(
@@ -18,7 +18,7 @@ export async function raiseAttempt(
        SELECT max(o.attempt) FROM export_runs o WHERE o.entity_id = $1 AND o.exporter_id = r.exporter_id
          AND o.window_end = r.window_end AND o.definition->>'folder' = r.definition->>'folder'))
      WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state = 'running' RETURNING attempt`,
-    [entityId, runId, generation],
+    [entityId, jobId, generation],
   );
   return rows[0]?.attempt ?? null;
 }
@@ -26,22 +26,22 @@ export async function raiseAttempt(
 /**
  * Holds the run until the transaction ends; false when another attempt or generation has taken over, or it has ended.
  */
-export async function lockAttempt(tx: Tx, { entityId, runId, generation, attempt }: AttemptKey): Promise<boolean> {
+export async function lockAttempt(tx: Tx, { entityId, jobId, generation, attempt }: AttemptKey): Promise<boolean> {
   const { rowCount } = await tx.query(
     `SELECT FROM export_runs WHERE entity_id = $1 AND id = $2 AND generation = $3 AND attempt = $4 AND state = 'running'
      FOR NO KEY UPDATE`,
-    [entityId, runId, generation, attempt],
+    [entityId, jobId, generation, attempt],
   );
   return rowCount === 1;
 }
 
 export async function isAttemptCurrent(
   db: Queryable,
-  { entityId, runId, generation, attempt }: AttemptKey,
+  { entityId, jobId, generation, attempt }: AttemptKey,
 ): Promise<boolean> {
   const { rowCount } = await db.query(
     `SELECT FROM export_runs WHERE entity_id = $1 AND id = $2 AND generation = $3 AND attempt = $4 AND state = 'running'`,
-    [entityId, runId, generation, attempt],
+    [entityId, jobId, generation, attempt],
   );
   return rowCount === 1;
 }
@@ -51,55 +51,55 @@ const SAME_FOLDER = ['folder', 'bucketName', 'endpoint']
   .map((member) => `r.definition->>'${member}' IS NOT DISTINCT FROM c.definition->>'${member}'`)
   .join(' AND ');
 
-type Key = { entityId: number; runId: number };
+type Key = { entityId: number; jobId: number };
 
 /**
  * Takes down, with the first of its attempts, what tells a run's encryption key from others; false where that was
  * another.
  */
-export async function keepKeyHash(tx: Tx, { entityId, runId }: Key, hash: string): Promise<boolean> {
+export async function keepKeyHash(tx: Tx, { entityId, jobId }: Key, hash: string): Promise<boolean> {
   const { rows } = await tx.query<{ is_same: boolean }>(
     `UPDATE export_runs SET definition = jsonb_build_object('keyHash', $3::text) || definition
      WHERE entity_id = $1 AND id = $2 RETURNING definition->>'keyHash' = $3 AS is_same`,
-    [entityId, runId, hash],
+    [entityId, jobId, hash],
   );
   return rows[0]!.is_same;
 }
 
 /** The bucket took something: it is well. */
-export async function updateFaultGone(tx: Tx, { entityId, runId }: Key): Promise<void> {
+export async function updateFaultGone(tx: Tx, { entityId, jobId }: Key): Promise<void> {
   await tx.query(
     `UPDATE export_runs SET ${NO_TROUBLE}
      WHERE entity_id = $1 AND id = $2 AND (tries, fault, waits_until) IS DISTINCT FROM (0, NULL::text, NULL::timestamptz)`,
-    [entityId, runId],
+    [entityId, jobId],
   );
 }
 
 /** The manifest lies in the bucket. */
 export async function updatePublished(
   tx: Tx,
-  { entityId, runId }: Key,
+  { entityId, jobId }: Key,
   { key, sha256 }: { key: string; sha256: Buffer },
 ): Promise<void> {
   await tx.query(
     'UPDATE export_runs SET manifest_key = $3, manifest_sha256 = $4, published_at = now() WHERE entity_id = $1 AND id = $2',
-    [entityId, runId, key, sha256],
+    [entityId, jobId, key, sha256],
   );
 }
 
 /** So many rows more came late into windows that earlier runs exported. */
-export async function addLateRowsFound(tx: Tx, { entityId, runId }: Key, rows: number): Promise<void> {
+export async function addLateRowsFound(tx: Tx, { entityId, jobId }: Key, rows: number): Promise<void> {
   await tx.query('UPDATE export_runs SET late_rows_found = late_rows_found + $3 WHERE entity_id = $1 AND id = $2', [
     entityId,
-    runId,
+    jobId,
     rows,
   ]);
 }
 
-export async function findLateRowsFound(db: Queryable, { entityId, runId }: Key): Promise<number> {
+export async function findLateRowsFound(db: Queryable, { entityId, jobId }: Key): Promise<number> {
   const { rows } = await db.query<{ late_rows_found: number }>(
     'SELECT late_rows_found FROM export_runs WHERE entity_id = $1 AND id = $2',
-    [entityId, runId],
+    [entityId, jobId],
   );
   return rows[0]?.late_rows_found ?? 0;
 }
@@ -118,7 +118,7 @@ export async function listRunsToClean(db: Queryable, entityId: number, exporterI
  * Nothing that no manifest names is left of a run: of its own files where it was not finished, else of those of the
  * runs before it that wrote into the same folder of the same bucket.
  */
-export async function updateCleaned(tx: Tx, { entityId, runId }: Key): Promise<void> {
+export async function updateCleaned(tx: Tx, { entityId, jobId }: Key): Promise<void> {
   await tx.query(
     `WITH cleaned AS (UPDATE export_runs SET is_cleaned = true WHERE entity_id = $1 AND id = $2 RETURNING *)
      UPDATE export_files f SET removed_at = now() FROM cleaned c, export_runs r
@@ -126,7 +126,7 @@ export async function updateCleaned(tx: Tx, { entityId, runId }: Key): Promise<v
        AND CASE WHEN c.state <> 'finished' THEN r.id = c.id
          ELSE r.attempt < c.attempt AND r.state NOT IN ('accepted', 'running') AND r.window_end = c.window_end
            AND ${SAME_FOLDER} END`,
-    [entityId, runId],
+    [entityId, jobId],
   );
 }
 

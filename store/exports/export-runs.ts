@@ -144,7 +144,7 @@ export async function claimExportRun(
   workflowRunId: string,
 ): Promise<ExportRun | null> {
   const { entityId } = exporter;
-  const found = await claimJob<ExportRunColumns>(tx, 'export', { entityId, runId: id }, workflowRunId);
+  const found = await claimJob<ExportRunColumns>(tx, 'export', { entityId, jobId: id }, workflowRunId);
   if (!found) return null;
   const start = found.windowStart ?? exporter.exportedUntil ?? exporter.exportsSince;
   return readRow(

@@ -64,7 +64,7 @@ export async function findOrInsertFileJob(
     `SELECT id, identifier FROM file_jobs WHERE entity_id = $1 AND asked_hash = $2 AND state IN ('accepted', 'running')`,
     [entityId, asked],
   );
-  if (standing) return { entityId, runId: standing.id, identifier: standing.identifier };
+  if (standing) return { entityId, jobId: standing.id, identifier: standing.identifier };
   return insertFileJob(tx, entityId, asked, job);
 }
 
@@ -121,7 +121,7 @@ async function insertFileJob(
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id`,
     [entityId, identifier, kind, format, JSON.stringify(query), asked, email, createdBy],
   );
-  return { entityId, runId: inserted!.id, identifier };
+  return { entityId, jobId: inserted!.id, identifier };
 }
 
 export async function findFileJob(db: Queryable, entityId: number, identifier: string): Promise<FileJob | null> {
@@ -131,7 +131,7 @@ export async function findFileJob(db: Queryable, entityId: number, identifier: s
   );
 }
 
-type Claimed = { entityId: number; runId: number; generation: number };
+type Claimed = { entityId: number; jobId: number; generation: number };
 
 /**
  * Notes the key under which the file is about to be written, and the file of an earlier attempt for deletion. What the
@@ -149,7 +149,7 @@ export async function updateRowsWritten(db: Queryable, claim: Claimed, key: stri
   const { rowCount } = await db.query(
     `UPDATE file_jobs SET rows_written = $5
      WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state = 'running' AND file_key = $4`,
-    [claim.entityId, claim.runId, claim.generation, key, rows],
+    [claim.entityId, claim.jobId, claim.generation, key, rows],
   );
   if (rowCount !== 1) throw new JobGone();
 }

@@ -11,7 +11,7 @@ const NEAR_DEADLINE = `interval '25 days'`;
 
 type RefRow = { entity_id: number; id: number; identifier: string };
 
-const toRef = (row: RefRow): JobRef => ({ entityId: row.entity_id, runId: row.id, identifier: row.identifier });
+const toRef = (row: RefRow): JobRef => ({ entityId: row.entity_id, jobId: row.id, identifier: row.identifier });
 
 /** Those whose time is over. */
 export async function listExpiredRequests(db: Queryable): Promise<JobRef[]> {
@@ -32,7 +32,7 @@ export async function listReleased(db: Queryable): Promise<string[]> {
   return rows.map(({ identifier }) => identifier);
 }
 
-export type DueMail = { entityId: number; requestId: number; kind: GdprMailKind };
+export type DueMail = { entityId: number; jobId: number; kind: GdprMailKind };
 
 /**
  * A mail that no server took is tried again as long as there is somebody to tell: after 2, 4, 8, … minutes, then each 6
@@ -68,7 +68,7 @@ export async function listDueMails(db: Queryable): Promise<DueMail[]> {
      WHERE NOT r.is_unvouched AND ((m.mail_state IS NULL AND r.kind <> 'held') OR (${IS_DUE_AGAIN}))
      ORDER BY row_number() OVER (PARTITION BY r.entity_id ORDER BY r.id), r.entity_id LIMIT 1000`,
   );
-  return rows.map(({ entity_id: entityId, id: requestId, kind }) => ({ entityId, requestId, kind }));
+  return rows.map(({ entity_id: entityId, id: jobId, kind }) => ({ entityId, jobId, kind }));
 }
 
 /** Returns the apps with unvouched requests that no digest tells of yet. */

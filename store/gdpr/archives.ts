@@ -43,7 +43,7 @@ export async function beginArchive(tx: Tx, claim: JobKey): Promise<BegunArchive 
 }
 
 /** Lets go of an archive of a request that is being written; its file is noted for deletion. `tx` holds the request. */
-export async function cancelBegunArchive(tx: Tx, { entityId, runId }: JobKey): Promise<void> {
+export async function cancelBegunArchive(tx: Tx, { entityId, jobId }: JobKey): Promise<void> {
   await tx.query(
     `WITH begun AS (
        SELECT ordinal, archive_key FROM gdpr_request_people
@@ -53,7 +53,7 @@ export async function cancelBegunArchive(tx: Tx, { entityId, runId }: JobKey): P
        ON CONFLICT DO NOTHING)
      UPDATE gdpr_request_people p SET state = 'pending', archive_key = NULL
      FROM begun WHERE p.entity_id = $1 AND p.request_id = $2 AND p.ordinal = begun.ordinal`,
-    [entityId, runId],
+    [entityId, jobId],
   );
 }
 
@@ -63,8 +63,8 @@ const BEGUN = `entity_id = $1 AND request_id = $2 AND ordinal = $3 AND archive_k
   AND state = 'building' AND EXISTS (
   SELECT FROM gdpr_requests r WHERE r.entity_id = $1 AND r.id = $2 AND r.generation = $5 AND r.state = 'running')`;
 
-function begunKeys({ entityId, runId, ordinal, key, generation }: ArchiveKey<string | null>): unknown[] {
-  return [entityId, runId, ordinal, key, generation];
+function begunKeys({ entityId, jobId, ordinal, key, generation }: ArchiveKey<string | null>): unknown[] {
+  return [entityId, jobId, ordinal, key, generation];
 }
 
 /**
@@ -122,7 +122,7 @@ export async function recordArchive(
  */
 export async function listIdentifiersOf(
   db: Queryable,
-  { entityId, runId }: JobKey,
+  { entityId, jobId }: JobKey,
   { userId, deviceId }: GdprPerson,
 ): Promise<KnownBy[]> {
   const { rows } = await db.query<GatheredId>(
@@ -141,7 +141,7 @@ export async function listIdentifiersOf(
            AND d.${OF_ANY_APP})
        ELSE true END
      ORDER BY kind DESC, value`,
-    [entityId, runId, userId === null ? 'device_id' : 'user_id', userId ?? deviceId],
+    [entityId, jobId, userId === null ? 'device_id' : 'user_id', userId ?? deviceId],
   );
   return rows.map(knownByOf);
 }
@@ -164,16 +164,16 @@ export type ShownToPeople = {
   archives: { sha256: string; bytes: number }[];
 };
 
-export async function findShown(tx: Queryable, { entityId, runId }: JobKey): Promise<ShownToPeople> {
+export async function findShown(tx: Queryable, { entityId, jobId }: JobKey): Promise<ShownToPeople> {
   const { rows: people } = await tx.query<{ archive_sha256: Buffer; archive_bytes: number }>(
     `SELECT archive_sha256, archive_bytes FROM gdpr_request_people
      WHERE entity_id = $1 AND request_id = $2 AND archive_sha256 IS NOT NULL AND subject IS NOT NULL ORDER BY ordinal`,
-    [entityId, runId],
+    [entityId, jobId],
   );
   const { rows: places } = await tx.query<{ place: string; shown: number }>(
     `SELECT place, sum(records::bigint)::bigint AS shown FROM gdpr_request_people p, jsonb_each_text(p.shown) AS of_place (place, records)
      WHERE p.entity_id = $1 AND p.request_id = $2 GROUP BY place ORDER BY place`,
-    [entityId, runId],
+    [entityId, jobId],
   );
   return {
     places,
@@ -185,6 +185,6 @@ export async function findShown(tx: Queryable, { entityId, runId }: JobKey): Pro
 }
 
 /** What the people of a request are known by, once all of them are treated. */
-export async function deleteIdentifiers(tx: Queryable, { entityId, runId }: JobKey): Promise<void> {
-  await tx.query('DELETE FROM gdpr_identifiers WHERE entity_id = $1 AND request_id = $2', [entityId, runId]);
+export async function deleteIdentifiers(tx: Queryable, { entityId, jobId }: JobKey): Promise<void> {
+  await tx.query('DELETE FROM gdpr_identifiers WHERE entity_id = $1 AND request_id = $2', [entityId, jobId]);
 }

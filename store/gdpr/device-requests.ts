@@ -185,7 +185,7 @@ export async function findNextUnvouched(db: Queryable, entityId: number): Promis
   // Uses the index gdpr_requests_to_work_off.
   return readRow(
     await db.query(
-      `SELECT j.entity_id, j.id AS run_id, j.identifier, j.request_type AS type FROM gdpr_requests j
+      `SELECT j.entity_id, j.id AS job_id, j.identifier, j.request_type AS type FROM gdpr_requests j
      WHERE j.entity_id = $1 AND j.state = 'accepted' AND j.is_unvouched AND j.given_up_at IS NULL AND ${HAS_TURN}
      ORDER BY j.id LIMIT 1`,
       [entityId],

@@ -20,7 +20,7 @@ export async function claimGdprRequest(db: Database, ref: JobRef, workflowRunId:
   });
 }
 
-async function hasTurn(tx: Tx, { entityId, runId: id }: JobRef): Promise<boolean> {
+async function hasTurn(tx: Tx, { entityId, jobId: id }: JobRef): Promise<boolean> {
   await lockDeviceRequests(tx, entityId); // of two that ask at once, the second sees that the first runs
   const { rowCount } = await tx.query(
     `UPDATE gdpr_requests j SET stage = $3 WHERE j.entity_id = $1 AND j.id = $2 AND j.state = 'accepted' AND NOT ${HAS_TURN}`,
@@ -90,13 +90,13 @@ export async function updateLocationFault(db: Queryable, key: JobKey, location: 
 /** Does nothing for a location without a fault. */
 export async function deleteLocationFault(
   db: Queryable,
-  { entityId, runId, generation }: JobKey,
+  { entityId, jobId, generation }: JobKey,
   location: string,
 ): Promise<void> {
   await db.query(
     `UPDATE gdpr_requests SET location_faults = location_faults - $4
      WHERE entity_id = $1 AND id = $2 AND generation = $3 AND location_faults ? $4`,
-    [entityId, runId, generation, location],
+    [entityId, jobId, generation, location],
   );
 }
 
@@ -129,7 +129,7 @@ export async function findErasure(db: Database, key: JobKey, begins = false): Pr
     } = await tx.query<{ files_before: Date }>(
       `SELECT coalesce(files_before, date_trunc('milliseconds', clock_timestamp()) + interval '1 ms') AS files_before
        FROM gdpr_requests WHERE entity_id = $1 AND id = $2`,
-      [key.entityId, key.runId],
+      [key.entityId, key.jobId],
     );
     const filesBefore = at!.files_before;
     if (begins) await updateJob(tx, REQUEST, key, 'files_before = $4', [filesBefore]);
@@ -147,7 +147,7 @@ export async function updateSurvivors(db: Queryable, key: JobKey, survivors: Rec
 }
 
 /** Some of its people are at something else: whoever polls for news is told. `tx` holds the request. */
-export async function touchRequest(tx: Tx, { entityId, runId: id }: Pick<JobKey, 'entityId' | 'runId'>): Promise<void> {
+export async function touchRequest(tx: Tx, { entityId, jobId: id }: Pick<JobKey, 'entityId' | 'jobId'>): Promise<void> {
   await tx.query('UPDATE gdpr_requests SET updated_at = now() WHERE entity_id = $1 AND id = $2', [entityId, id]);
 }
 
@@ -157,7 +157,7 @@ export async function touchRequest(tx: Tx, { entityId, runId: id }: Pick<JobKey,
  */
 export async function updateHeld(
   tx: Tx,
-  { entityId, runId: id }: JobKey,
+  { entityId, jobId: id }: JobKey,
   held: readonly number[],
 ): Promise<{ going: number; held: number }> {
   const { rowCount: changed } = await tx.query(
@@ -166,7 +166,7 @@ export async function updateHeld(
        AND state <> CASE WHEN ordinal = ANY ($3) THEN 'held' ELSE 'pending' END`,
     [entityId, id, held],
   );
-  if (changed! > 0) await touchRequest(tx, { entityId, runId: id });
+  if (changed! > 0) await touchRequest(tx, { entityId, jobId: id });
   const {
     rows: [counted],
   } = await tx.query<{ going: number; held: number }>(
@@ -189,11 +189,11 @@ export async function beginErasing(tx: Tx, { entityId, id, round }: GdprRequest)
 /** Since when the round of a request erases; null of one that began before this was noted. */
 export async function findErasingSince(
   db: Queryable,
-  { entityId, runId }: Pick<JobKey, 'entityId' | 'runId'>,
+  { entityId, jobId }: Pick<JobKey, 'entityId' | 'jobId'>,
 ): Promise<Date | null> {
   const { rows } = await db.query<{ erasing_since: Date | null }>(
     'SELECT erasing_since FROM gdpr_requests WHERE entity_id = $1 AND id = $2',
-    [entityId, runId],
+    [entityId, jobId],
   );
   return rows[0]?.erasing_since ?? null;
 }

@@ -1,4 +1,5 @@
 import { redactedUrl } from '../../domain/core/source-url.ts';
+import type { JobKey } from '../../domain/jobs/job.ts';
 import { readRow } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import type { Secrets } from '../core/secrets.ts';
@@ -6,8 +7,6 @@ import type { PinnedFile } from './import-record.ts';
 
 /** Where a file is fetched from. Its query may hold a signature, its headers a password: both are kept sealed. */
 export type RemoteSource = { url: string; headers: Record<string, string> };
-
-type ImportKey = { entityId: number; importId: number; generation: number };
 
 /** The source as it is stored. */
 export function sealSource(
@@ -27,12 +26,12 @@ export function sealSource(
 export async function findImportSource(
   db: Queryable,
   secrets: Secrets,
-  { entityId, importId, generation }: ImportKey,
+  { entityId, jobId, generation }: JobKey,
 ): Promise<(RemoteSource & { sorId: number }) | null> {
   const { rows } = await db.query<{ identifier: string; sor_id: number; file_url: string; request_headers: string }>(
     `SELECT identifier, sor_id, file_url, request_headers FROM imports
      WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state = 'running' AND file_key IS NULL`,
-    [entityId, importId, generation],
+    [entityId, jobId, generation],
   );
   if (!rows[0]) return null;
   const { identifier, sor_id: sorId, file_url: url, request_headers: headers } = rows[0];
@@ -46,12 +45,12 @@ export async function findImportSource(
 /** How much of the file has come. False when the import is not this generation's any more, or has ended. */
 export async function updateFetchedBytes(
   db: Queryable,
-  { entityId, importId, generation }: ImportKey,
+  { entityId, jobId, generation }: JobKey,
   bytes: number,
 ): Promise<boolean> {
   const { rowCount } = await db.query(
     `UPDATE imports SET fetched_bytes = $4 WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state = 'running'`,
-    [entityId, importId, generation, bytes],
+    [entityId, jobId, generation, bytes],
   );
   return rowCount === 1;
 }
@@ -62,7 +61,7 @@ export async function updateFetchedBytes(
  */
 export async function updateFetchError(
   db: Queryable,
-  { entityId, importId, generation }: ImportKey,
+  { entityId, jobId, generation }: JobKey,
   fault: string,
 ): Promise<{ tries: number; failingForMs: number } | null> {
   return readRow(
@@ -71,7 +70,7 @@ export async function updateFetchError(
        fetch_failing_since = coalesce(fetch_failing_since, now())
      WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state = 'running'
      RETURNING fetch_tries AS tries, 1000 * extract(epoch FROM now() - fetch_failing_since)::float8 AS failing_for_ms`,
-      [entityId, importId, generation, fault],
+      [entityId, jobId, generation, fault],
     ),
   );
 }
@@ -82,7 +81,7 @@ export async function updateFetchError(
  */
 export async function updateImportFile(
   tx: Tx,
-  { entityId, importId, generation }: ImportKey,
+  { entityId, jobId, generation }: JobKey,
   file: PinnedFile,
 ): Promise<boolean> {
   const { rowCount } = await tx.query(
@@ -92,7 +91,7 @@ export async function updateImportFile(
      WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state = 'running' AND file_key IS NULL`,
     [
       entityId,
-      importId,
+      jobId,
       generation,
       file.fileKey,
       file.fileBytes,

@@ -135,14 +135,14 @@ export async function claimImport(
   const row = await claimJob<{ generation: number; fileKey: string | null }>(
     db,
     'import',
-    { entityId, runId: id },
+    { entityId, jobId: id },
     workflowRunId,
   );
   return row && { generation: row.generation, isPinned: row.fileKey !== null };
 }
 
 export async function lockImport(tx: Tx, entityId: number, id: number, generation: number): Promise<Import | null> {
-  const row = await lockJob<ImportColumns>(tx, 'import', { entityId, runId: id, generation }, { select: IMPORTS });
+  const row = await lockJob<ImportColumns>(tx, 'import', { entityId, jobId: id, generation }, { select: IMPORTS });
   return row && toImport(row);
 }
 

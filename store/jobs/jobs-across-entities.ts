@@ -21,7 +21,7 @@ export async function listUnclaimedJobs(db: Queryable, kind: JobKind, graceSecon
   const stored = STORED_JOBS[kind];
   return readRows<JobRef>(
     await db.query(
-      `SELECT entity_id, id AS run_id, identifier FROM ${stored.table} j
+      `SELECT entity_id, id AS job_id, identifier FROM ${stored.table} j
      WHERE state = 'accepted' AND ${stored.only ?? 'true'} AND received_at < now() - make_interval(secs => $1)
        AND ${isFree(stored)} AND ${stored.mayStart ?? 'true'}
      ORDER BY received_at LIMIT 1000`,
@@ -34,7 +34,7 @@ export async function listRunningJobs(db: Queryable, kind: JobKind): Promise<Run
   const { table, only = 'true' } = STORED_JOBS[kind];
   return readRows<RunningJob>(
     await db.query(
-      `SELECT entity_id, id AS run_id, identifier, run_id AS workflow_run_id, generation FROM ${table}
+      `SELECT entity_id, id AS job_id, identifier, run_id AS workflow_run_id, generation FROM ${table}
      WHERE state = 'running' AND ${only} ORDER BY received_at LIMIT 1000`,
     ),
   );
@@ -47,7 +47,7 @@ export async function listRunningJobs(db: Queryable, kind: JobKind): Promise<Run
 export async function resetJob(
   db: Queryable,
   kind: JobKind,
-  { entityId, runId, workflowRunId, generation }: RunningJob,
+  { entityId, jobId, workflowRunId, generation }: RunningJob,
 ): Promise<boolean> {
   const { table, alsoReset } = STORED_JOBS[kind];
   const { rowCount } = await db.query(
@@ -56,7 +56,7 @@ export async function resetJob(
        WHERE entity_id = $1 AND id = $2 AND state = 'running' AND run_id = $3 AND generation = $4
        RETURNING generation)${alsoReset === undefined ? '' : `, also AS (${alsoReset})`}
      SELECT FROM reset`,
-    [entityId, runId, workflowRunId, generation],
+    [entityId, jobId, workflowRunId, generation],
   );
   return rowCount! > 0;
 }

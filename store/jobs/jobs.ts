@@ -75,7 +75,7 @@ export function isFree({ table, owner, isBeside = () => 'false' }: StoredKind, b
 export async function claimJob<R extends object>(
   tx: Queryable,
   kind: JobKind,
-  { entityId, runId }: Pick<JobRef, 'entityId' | 'runId'>,
+  { entityId, jobId }: Pick<JobRef, 'entityId' | 'jobId'>,
   workflowRunId: string,
 ): Promise<R | null> {
   const stored = STORED_JOBS[kind];
@@ -87,7 +87,7 @@ export async function claimJob<R extends object>(
      WHERE entity_id = $1 AND id = $2 AND (state = 'accepted' OR (state IN ('running', '${heldAs}') AND run_id = $3))
        AND ${isFree(stored, 'o.id < j.id')}
      RETURNING *`,
-      [entityId, runId, workflowRunId],
+      [entityId, jobId, workflowRunId],
     ),
   );
 }
@@ -105,7 +105,7 @@ type Selected = {
 export async function lockJob<R extends object>(
   tx: Tx,
   kind: JobKind,
-  { entityId, runId, generation }: JobKey,
+  { entityId, jobId, generation }: JobKey,
   { select, states = ['running'], isShared = false }: Selected = {},
 ): Promise<R | null> {
   return readRow<R>(
@@ -113,7 +113,7 @@ export async function lockJob<R extends object>(
       `${select ?? `SELECT j.* FROM ${STORED_JOBS[kind].table} j`}
      WHERE j.entity_id = $1 AND j.id = $2 AND j.generation = $3 AND j.state = ANY ($4)
      FOR ${isShared ? 'SHARE' : 'NO KEY UPDATE'} OF j`,
-      [entityId, runId, generation, states],
+      [entityId, jobId, generation, states],
     ),
   );
 }
@@ -122,11 +122,11 @@ export async function lockJob<R extends object>(
 export async function isJobCurrent(
   db: Queryable,
   kind: JobKind,
-  { entityId, runId, generation }: JobKey,
+  { entityId, jobId, generation }: JobKey,
 ): Promise<boolean> {
   const { rowCount } = await db.query(
     `SELECT FROM ${STORED_JOBS[kind].table} WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state = 'running'`,
-    [entityId, runId, generation],
+    [entityId, jobId, generation],
   );
   return rowCount === 1;
 }
@@ -138,13 +138,13 @@ export async function isJobCurrent(
 export async function updateJob(
   db: Queryable,
   kind: JobKind,
-  { entityId, runId, generation }: JobKey,
+  { entityId, jobId, generation }: JobKey,
   set: string,
   values: unknown[],
 ): Promise<void> {
   const { rowCount } = await db.query(
     `UPDATE ${STORED_JOBS[kind].table} SET ${set} WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state = 'running'`,
-    [entityId, runId, generation, ...values],
+    [entityId, jobId, generation, ...values],
   );
   if (rowCount !== 1) throw new JobGone();
 }
@@ -158,13 +158,13 @@ export type StagedKind = Extract<JobKind, 'import' | 'sync' | 'export' | 'file'>
 export async function updateJobStage(
   db: Queryable,
   kind: StagedKind,
-  { entityId, runId, generation }: JobKey,
+  { entityId, jobId, generation }: JobKey,
   stage: string | null,
 ): Promise<void> {
   await db.query(
     `UPDATE ${STORED_JOBS[kind].table} SET stage = $4
      WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state = 'running' AND stage IS DISTINCT FROM $4`,
-    [entityId, runId, generation, stage],
+    [entityId, jobId, generation, stage],
   );
 }
 
@@ -198,7 +198,7 @@ export async function beginJob(
     await db.query(
       `UPDATE ${table} SET state = 'running', started_at = coalesce(started_at, now())
      WHERE entity_id = $1 AND identifier = $2 AND state IN ('accepted', 'running') AND ${only}
-     RETURNING entity_id, id AS run_id, generation`,
+     RETURNING entity_id, id AS job_id, generation`,
       [entityId, identifier],
     ),
   );
@@ -272,7 +272,7 @@ export async function findNextJob(
      ORDER BY id LIMIT 1`,
     [entityId, ownerId],
   );
-  return rows[0] ? { entityId, runId: rows[0].id, identifier: rows[0].identifier } : null;
+  return rows[0] ? { entityId, jobId: rows[0].id, identifier: rows[0].identifier } : null;
 }
 
 /** Identifiers of some jobs by their ids. */

@@ -22,7 +22,7 @@ export async function listExpiredImports(db: Queryable): Promise<JobRef[]> {
      WHERE received_at < now() - interval '7 days' AND ended_at < now() - interval '7 days'
      ORDER BY received_at LIMIT 100`,
   );
-  return rows.map((row) => ({ entityId: row.entity_id, runId: row.id, identifier: row.identifier }));
+  return rows.map((row) => ({ entityId: row.entity_id, jobId: row.id, identifier: row.identifier }));
 }
 
 /** What dry runs that have ended left beside the values. */
@@ -39,17 +39,17 @@ export async function deleteDryRunRemains(db: Database): Promise<void> {
 }
 
 /** Deletes the errors in bounded batches, then the job, and notes its pinned file for deletion. */
-export async function deleteImport(db: Database, { entityId, runId: importId }: JobRef): Promise<void> {
+export async function deleteImport(db: Database, { entityId, jobId }: JobRef): Promise<void> {
   await inBatches(
     db,
     `DELETE FROM import_errors WHERE entity_id = $1 AND import_id = $2 AND line IN (
     SELECT line FROM import_errors WHERE entity_id = $1 AND import_id = $2 ORDER BY line LIMIT ${BATCH})`,
-    [entityId, importId],
+    [entityId, jobId],
   );
   await write(db, async (tx) => {
     const { rows } = await tx.query<{ file_key: string | null }>(
       'DELETE FROM imports WHERE entity_id = $1 AND id = $2 RETURNING file_key',
-      [entityId, importId],
+      [entityId, jobId],
     );
     await noteFileDeletions(
       tx,

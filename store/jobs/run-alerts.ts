@@ -10,11 +10,11 @@ const RUN_COLUMN = { sync: 'sync_run_id', export: 'export_run_id' } as const;
 export async function insertRunAlert(
   db: Queryable,
   kind: 'sync' | 'export',
-  { entityId, runId }: { entityId: number; runId: number },
+  { entityId, jobId }: { entityId: number; jobId: number },
   connectionId: number,
 ): Promise<number> {
   const column = RUN_COLUMN[kind];
-  const values = [entityId, runId, connectionId];
+  const values = [entityId, jobId, connectionId];
   await db.query(
     `INSERT INTO run_alerts (entity_id, ${column}, connection_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
     values,

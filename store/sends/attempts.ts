@@ -259,9 +259,9 @@ export async function listQuietSends(
      ORDER BY s.id LIMIT $4`,
     [entityId, appId, WAITS_FOR.quiet, limit],
   );
-  return rows.map(({ id: runId, identifier, is_campaign: isCampaign }) => ({
+  return rows.map(({ id: jobId, identifier, is_campaign: isCampaign }) => ({
     entityId,
-    runId,
+    jobId,
     identifier,
     kind: isCampaign ? 'campaign' : 'send',
   }));

@@ -143,9 +143,9 @@ export async function listOpenSends(
      WHERE c.entity_id = $1 AND c.campaign_id = $2 AND s.state IN ('accepted', 'running') ORDER BY s.id LIMIT $3`,
     [entityId, campaignId, limit],
   );
-  return rows.map(({ id: runId, identifier, is_campaign: isCampaign }) => ({
+  return rows.map(({ id: jobId, identifier, is_campaign: isCampaign }) => ({
     entityId,
-    runId,
+    jobId,
     identifier,
     kind: isCampaign ? 'campaign' : 'send',
   }));
@@ -162,7 +162,7 @@ export async function listRunsOfFailed(db: Queryable, entityId: number): Promise
      ORDER BY s.id`,
     [entityId],
   );
-  return rows.map(({ id: runId, identifier }) => ({ entityId, runId, identifier, kind: 'campaign' }));
+  return rows.map(({ id: jobId, identifier }) => ({ entityId, jobId, identifier, kind: 'campaign' }));
 }
 
 /** Held until the transaction ends; null where another generation has taken over, or it has ended. */

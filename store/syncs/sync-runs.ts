@@ -134,7 +134,7 @@ export async function findRunUnderWay(db: Queryable, entityId: number, syncId: n
  * not be seen by a later one in between. One that begins takes the cursor of its sync. `tx` holds the sync.
  */
 export async function claimRun(tx: Tx, entityId: number, id: number, workflowRunId: string): Promise<SyncRun | null> {
-  const row = await claimJob<RunColumns>(tx, 'sync', { entityId, runId: id }, workflowRunId);
+  const row = await claimJob<RunColumns>(tx, 'sync', { entityId, jobId: id }, workflowRunId);
   if (!row || row.isBegun || row.fresh || row.rootId !== null) return row && toRun(row);
   return readRow(
     await tx.query(

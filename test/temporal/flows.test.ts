@@ -9,7 +9,7 @@ const stack = useStack();
 
 it('the flow of each request hears that a hold was released, whichever of them are over', async () => {
   const [open, over] = [`gdp_${randomBytes(6).toString('hex')}`, `gdp_${randomBytes(6).toString('hex')}`];
-  await startJob(stack.temporal, 'delete', { entityId: 1, runId: 2, identifier: open });
+  await startJob(stack.temporal, 'delete', { entityId: 1, jobId: 2, identifier: open });
   await tellHoldsChanged(stack.temporal, [over, open]);
   const handle = stack.temporal.workflow.getHandle(jobWorkflowId('delete', open));
   const { events } = await handle.fetchHistory();

@@ -53,7 +53,7 @@ async function known(count: number): Promise<string[]> {
 
 async function claimed(type: GdprRequestType, userIds: string[]): Promise<JobClaim> {
   const { id, identifier } = await requestByApi(store.db, type, world, userIds);
-  const ref = { entityId: world.entity.id, runId: id, identifier };
+  const ref = { entityId: world.entity.id, jobId: id, identifier };
   const { generation } = (await claimGdprRequest(store.db, ref, `run of ${identifier}`))!;
   return { ...ref, generation };
 }
@@ -66,18 +66,18 @@ const alias = (previousId: string, userId: string, { decision = null as string |
     'INSERT INTO user_aliases (entity_id, previous_id, user_id, witnessed, decision) VALUES ($1, $2, $3, $4, $5)',
     [world.entity.id, previousId, userId, witnessed, decision],
   );
-const leftOf = async ({ runId }: JobClaim) =>
+const leftOf = async ({ jobId }: JobClaim) =>
   (
     await store.db.query<{ kind: string; value: string; via: string; reason: string }>(
       'SELECT kind, value, via, reason FROM gdpr_left_identifiers WHERE entity_id = $1 AND request_id = $2 ORDER BY ordinal, kind DESC, value',
-      [world.entity.id, runId],
+      [world.entity.id, jobId],
     )
   ).rows.map(({ kind, value, via, reason }) => [kind, value, via, reason]);
 const hashOf = (id: string, type: 'user_id' | 'device_id' = 'user_id') =>
   store.secrets.customerHash(world.entity.id, type, id);
 const receiptsOf = (hash: Buffer) => listReceiptsOf(store.db, world.entity.id, [hash], { offset: 0, limit: 10 });
-const idsOf = async ({ runId }: JobClaim) =>
-  (await listIdentifiers(store.db, world.entity.id, runId)).map(({ customerId }) => customerId);
+const idsOf = async ({ jobId }: JobClaim) =>
+  (await listIdentifiers(store.db, world.entity.id, jobId)).map(({ customerId }) => customerId);
 
 describe('a receipt is found by each id of a person, also those that were only gathered', () => {
   it('of what was erased', async () => {
@@ -248,11 +248,11 @@ describe('a device that asks for itself', () => {
       WHERE entity_id = $1`,
       [world.entity.id],
     );
-    const ref = { entityId: world.entity.id, runId: id, identifier };
+    const ref = { entityId: world.entity.id, jobId: id, identifier };
     return { ...ref, generation: (await claimGdprRequest(store.db, ref, `run of ${identifier}`))!.generation };
   };
   const countAll = async (claim: JobClaim) => {
-    const ids = await listIdentifiers(store.db, world.entity.id, claim.runId);
+    const ids = await listIdentifiers(store.db, world.entity.id, claim.jobId);
     const counts = await Promise.all(
       personalData.map(async (place) => [place.name, await place.count(store, world.entity.id, ids)] as const),
     );
@@ -269,7 +269,7 @@ describe('a device that asks for itself', () => {
     await gatherPeople(deps, claim);
     expect(new Set(await idsOf(claim))).toEqual(new Set([`device of ${mine}`])); // its token may be anybody's
     expect(await countAll(claim)).toEqual({ events: 3, devices: 1, device_users: 2 });
-    const ids = await listIdentifiers(store.db, world.entity.id, claim.runId);
+    const ids = await listIdentifiers(store.db, world.entity.id, claim.jobId);
     const events = personalData.find(({ name }) => name === 'events')!;
     expect(await Array.fromAsync(events.export(store, world.entity.id, ids))).toHaveLength(3);
     for (const place of personalData)
@@ -385,7 +385,7 @@ it('a request that is approved while another deletes its person is worked off, t
 it('a request that waits for a slot says so, and only while it waits', async () => {
   const slots = { ...store, takeGdprSlot: semaphore(1) };
   const [one, other] = [await claimed('delete', await known(1)), await claimed('access', await known(2))];
-  const stageOf = async ({ runId }: JobClaim) => (await findGdprRequestById(store.db, world.entity.id, runId))!.stage;
+  const stageOf = async ({ jobId }: JobClaim) => (await findGdprRequestById(store.db, world.entity.id, jobId))!.stage;
   const { promise: ended, resolve: end } = Promise.withResolvers<void>();
   const working = inGdprSlot(slots, one, 'erasing', () => ended);
   await waitFor('a request that erases', async () => (await stageOf(one)) === 'erasing');
@@ -414,7 +414,7 @@ it('steps of requests leave their slots of the queue while many of their entity 
   ] as [JobClaim, () => Promise<unknown>][]) {
     await updateStage(store.db, claim, 'erasing');
     await expect(asyncLocalStorage.run(context, step)).rejects.toBeInstanceOf(TooManyWait);
-    expect(await findGdprRequestById(store.db, world.entity.id, claim.runId)).toMatchObject({
+    expect(await findGdprRequestById(store.db, world.entity.id, claim.jobId)).toMatchObject({
       stage: WAITING_FOR_SLOT,
       fault: null,
     });
@@ -423,16 +423,16 @@ it('steps of requests leave their slots of the queue while many of their entity 
 });
 
 it('who polls for news is told of states, and not of every batch', async () => {
-  const updatedAt = async ({ runId }: JobClaim) =>
+  const updatedAt = async ({ jobId }: JobClaim) =>
     (
-      await store.db.query<{ updated_at: Date }>('SELECT updated_at FROM gdpr_requests WHERE id = $1', [runId])
+      await store.db.query<{ updated_at: Date }>('SELECT updated_at FROM gdpr_requests WHERE id = $1', [jobId])
     ).rows[0]!.updated_at.getTime();
   const deletion = await claimed('delete', await known(1));
   const before = await updatedAt(deletion);
   await updateStage(store.db, deletion, 'erasing');
   await addErased(store.db, deletion, 'events', 3);
   expect(await updatedAt(deletion)).toBe(before);
-  expect(await findGdprRequestById(store.db, world.entity.id, deletion.runId)).toMatchObject({
+  expect(await findGdprRequestById(store.db, world.entity.id, deletion.jobId)).toMatchObject({
     stage: 'erasing',
     erased: { events: 3 },
   });

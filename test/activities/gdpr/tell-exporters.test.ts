@@ -195,7 +195,7 @@ it('a bucket that refuses for good is told of as not notified in its own words, 
 it('a request says which exporter keeps it and what the bucket answers, and needs attention, until the bucket takes the list', async () => {
   const { db, secrets } = stack.store;
   const request = await requestByApi(db, 'delete', world, [personId(9)]);
-  const ref = { entityId: world.entity.id, runId: request.id, identifier: request.identifier };
+  const ref = { entityId: world.entity.id, jobId: request.id, identifier: request.identifier };
   const { generation } = (await claimGdprRequest(db, ref, 'a run'))!;
   round = { ...round, requestIdentifier: request.identifier };
   const allow = readFetchAllow('127.0.0.1') as FetchAllow;

@@ -263,7 +263,7 @@ const ENDINGS: Record<JobKind, Ending> = {
           write(store.db, (tx) => findOrInsertFileJob(tx, store.secrets, world.entity.id, { ...file, query: { app } })),
         ),
       );
-      await sql(`UPDATE file_jobs SET file_key = 'files/' || identifier || '/half.csv' WHERE id = $1`, [one!.runId]);
+      await sql(`UPDATE file_jobs SET file_key = 'files/' || identifier || '/half.csv' WHERE id = $1`, [one!.jobId]);
       return { job: one!.identifier, next: next!.identifier };
     },
     record: async () => ({ path: '' }),

@@ -115,7 +115,7 @@ describe('a run that fails', () => {
     [3, { read: 3, written: 3 }, '"3"'],
   ])('counts the %i records of its last batch that were answered', async (answered, progress, cursor) => {
     const { sync, run } = await runWithBatch({ answered, sent: 3 });
-    const key = { entityId: world.entity.id, runId: run.id, generation: run.generation };
+    const key = { entityId: world.entity.id, jobId: run.id, generation: run.generation };
     await endSyncRun(deps(), key, { status: 'source_refused', message: 'no such table' });
     expect(await found(run)).toMatchObject({ state: 'failed', answered: 0, progress: { ...progress, failed: 0 } });
     expect([await cursorOf(sync), await findBatch(store.db, world.entity.id, run.id)]).toEqual([cursor, null]);

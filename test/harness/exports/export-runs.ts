@@ -35,8 +35,8 @@ export function claimed(
   });
 }
 
-export function keyOf({ entityId, id: runId, generation }: ExportRun): JobKey {
-  return { entityId, runId, generation };
+export function keyOf({ entityId, id: jobId, generation }: ExportRun): JobKey {
+  return { entityId, jobId, generation };
 }
 
 export async function runNow({ db }: TestStore, { entityId, id }: ExportRun): Promise<ExportRun> {

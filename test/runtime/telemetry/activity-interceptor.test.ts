@@ -1,12 +1,16 @@
 import type { Context } from '@temporalio/activity';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
+import { historyFromJSON } from '@temporalio/common/lib/proto-utils.js';
+import type { ActivityExecuteInput } from '@temporalio/worker';
 import { expect, test } from 'vitest';
 import { OutsideError } from '../../../domain/core/internal-error.ts';
 import { refuse } from '../../../domain/core/refusal.ts';
 import { TooManyWait } from '../../../domain/core/semaphore.ts';
+import { jobKindOf } from '../../../domain/jobs/job.ts';
 import { activityInterceptor } from '../../../runtime/telemetry/activity-interceptor.ts';
 import { createLog } from '../../../runtime/telemetry/log.ts';
 import { createMetrics } from '../../../runtime/telemetry/metrics.ts';
+import { keptHistories, readHistory } from '../../harness/jobs/replays.ts';
 
 const PERSON = 'Planted.Person@example.com';
 const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
@@ -22,8 +26,13 @@ type Outcome = {
 
 const STEP = { entityId: 7, kind: 'import', job: 'imp_1', step: 'mergeBatch' };
 
+const REF = { entityId: 7, jobId: 1, identifier: 'imp_1', generation: 0 };
+
 /** What becomes of a step under the interceptor: to Temporal, in the log and in the metrics. */
-async function execute(step: () => Promise<unknown>, { aborted = false } = {}): Promise<Outcome> {
+async function execute(
+  step: (input: ActivityExecuteInput) => Promise<unknown>,
+  { aborted = false, ref = REF as unknown } = {},
+): Promise<Outcome> {
   const lines: string[] = [];
   const log = createLog({
     level: 'info',
@@ -46,7 +55,6 @@ async function execute(step: () => Promise<unknown>, { aborted = false } = {}): 
     attempts: { begin: async () => 'runs', ended: async () => {}, close: async () => {} },
     giveUp: async () => false,
   })(context);
-  const ref = { entityId: 7, runId: 1, identifier: 'imp_1', generation: 0 };
   const outcome = await inbound!.execute!({ args: [ref], headers: {} }, step).then(
     (result) => ({ result }),
     (failure: ApplicationFailure) => ({ failure }),
@@ -157,4 +165,23 @@ test.each([
   ]);
   const { log, faults } = await execute(() => Promise.reject(error), { aborted: true });
   expect([log.map(({ level }) => level), faults]).toEqual([['warn'], []]);
+});
+
+test('a step of a workflow that began under an older version gets the id of its job by its present name', async () => {
+  const files = await keptHistories();
+  const names = new Set<string>();
+  for (const file of files.filter((path) => jobKindOf(path.split('/')[0]!))) {
+    const { events } = historyFromJSON(JSON.parse(await readHistory(file)));
+    for (const { activityTaskScheduledEventAttributes: step } of events!) {
+      const payload = step?.input?.payloads?.[0];
+      if (!payload) continue;
+      const given = JSON.parse(Buffer.from(payload.data!).toString()) as Record<string, unknown>;
+      const { runId, importId, ...ref } = given;
+      for (const name of Object.keys(given)) names.add(name);
+      const { result } = await execute(async ({ args }) => args, { ref: given });
+      expect(result).toEqual([{ ...ref, jobId: given.jobId ?? runId ?? importId }]);
+    }
+  }
+  expect(names).toContain('runId');
+  expect(names).toContain('importId');
 });

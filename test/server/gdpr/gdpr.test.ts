@@ -78,7 +78,7 @@ describe('a request', () => {
         result: { callback_url: `http://millrace.test${STATUS[type]}?request_id=${id}` },
       });
       const request = await found(id);
-      expect(started).toEqual([[{ entityId: world.entity.id, runId: request.id, identifier: id }, type]]);
+      expect(started).toEqual([[{ entityId: world.entity.id, jobId: request.id, identifier: id }, type]]);
       expect((await listGdprPeople(store.db, world.entity.id, request.id)).map(({ userId }) => userId)).toEqual([
         BOB,
         ALICE,

@@ -72,7 +72,7 @@ describe('an upload', () => {
     expect(pinned.fileSha256.toString('hex')).toBe(sha256(CSV));
     expect(server.started).toContainEqual([
       'import',
-      { entityId: world.entity.id, runId: job.id, identifier: job.identifier },
+      { entityId: world.entity.id, jobId: job.id, identifier: job.identifier },
     ]);
   });
 
@@ -248,7 +248,7 @@ describe('a file to be fetched', () => {
       expect(rows[0].row).not.toMatch(/of-the-source|of-the-url/);
       const claim = (await claimImport(store.db, world.entity.id, job.id, 'run'))!;
       expect(claim.isPinned).toBe(false);
-      const ref = { entityId: world.entity.id, importId: job.id, generation: claim.generation };
+      const ref = { entityId: world.entity.id, jobId: job.id, generation: claim.generation };
       expect(await findImportSource(store.db, store.secrets, ref)).toEqual({ url, headers, sorId: world.sor.id });
     }
     expect((await findImport(store.db, world.entity.id, asJson.body.result.import_id))!.dryRun).toBe(true);

@@ -46,11 +46,11 @@ const WORK: Record<string, () => Promise<Work>> = {
     const file = `user_id,attribute_key,value,action_type\n${personId(1)},plan,gold,\n`;
     const identifier = await postImport(server.app, world, file);
     await runs('imports', identifier);
-    const { id: importId, ...job } = (await findImport(store.db, world.entity.id, identifier))!;
+    const { id: jobId, ...job } = (await findImport(store.db, world.entity.id, identifier))!;
     return {
       table: 'imports',
       path: `/api/attribute_values/imports/${identifier}`,
-      step: (deps) => importAttributesSteps(deps).loadRows({ ...job, importId, toFetch: false }),
+      step: (deps) => importAttributesSteps(deps).loadRows({ ...job, jobId }),
     };
   },
   async sync() {
@@ -199,7 +199,7 @@ const UNNOTED: Record<string, () => Promise<(deps: Dependencies) => Promise<unkn
   'counts of messages': async () => (deps) => aggregateReportsSteps(deps).countAttempts(world.entity.id),
   'deletions of old messages': async () => (deps) => aggregateReportsSteps(deps).dropAttempts(world.entity.id),
   async 'lists of deletions for buckets'() {
-    const claim = { entityId: world.entity.id, runId: 0, identifier: 'gdp_none', generation: 1 };
+    const claim = { entityId: world.entity.id, jobId: 0, identifier: 'gdp_none', generation: 1 };
     return (deps) => gdprDeleteSteps(deps).tellExporters(claim);
   },
 };

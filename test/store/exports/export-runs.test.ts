@@ -201,20 +201,20 @@ describe("of an exporter's runs", () => {
     expect(await claimed(store, first, 'another')).toBeNull();
     await resetJob(store.db, 'export', {
       entityId: exporter.entityId,
-      runId: first.id,
+      jobId: first.id,
       identifier: first.identifier,
       workflowRunId: 'first',
       generation,
     });
     expect(await write(store.db, (tx) => lockExportRun(tx, keyOf(first)))).toBeNull();
     expect(await claimed(store, second, 'second')).toBeNull();
-    const unclaimed = (await listUnclaimedJobs(store.db, 'export', 0)).map(({ runId }) => runId);
+    const unclaimed = (await listUnclaimedJobs(store.db, 'export', 0)).map(({ jobId }) => jobId);
     expect(unclaimed).toEqual(expect.arrayContaining([first.id, second.id]));
     const again = (await claimed(store, first, 'third'))!;
     expect(again).toMatchObject({ generation: 1, startedAt: expect.any(Date) });
     expect(await findNextJob(store.db, 'export', exporter.entityId, exporter.id)).toBeNull();
     await finish(again);
-    expect(await findNextJob(store.db, 'export', exporter.entityId, exporter.id)).toMatchObject({ runId: second.id });
+    expect(await findNextJob(store.db, 'export', exporter.entityId, exporter.id)).toMatchObject({ jobId: second.id });
   });
 
   it('those of the schedule that wait are canceled apart from the others', async () => {

@@ -40,7 +40,7 @@ beforeEach(async () => {
   counted = 0;
 });
 
-type Begun = { identifier: string; claim: { entityId: number; runId: number; generation: number }; key: string };
+type Begun = { identifier: string; claim: { entityId: number; jobId: number; generation: number }; key: string };
 
 /** A job whose file is being written. */
 async function begin(
@@ -49,7 +49,7 @@ async function begin(
   key?: string,
   asked: { kind: FileKind; query: object } = { kind: 'events', query: { what } },
 ): Promise<Begun> {
-  const { entityId, runId, identifier } = await write(store.db, (tx) =>
+  const { entityId, jobId, identifier } = await write(store.db, (tx) =>
     findOrInsertFileJob(tx, store.secrets, world.entity.id, {
       ...asked,
       format,
@@ -57,15 +57,15 @@ async function begin(
       createdBy: world.user.id,
     }),
   );
-  return goOn({ entityId, runId, identifier }, format, key);
+  return goOn({ entityId, jobId, identifier }, format, key);
 }
 
 async function goOn(
-  ref: { entityId: number; runId: number; identifier: string },
+  ref: { entityId: number; jobId: number; identifier: string },
   format: string,
   key?: string,
 ): Promise<Begun> {
-  const { generation } = (await claimJob<{ generation: number }>(store.db, 'file', ref, `run ${ref.runId}`))!;
+  const { generation } = (await claimJob<{ generation: number }>(store.db, 'file', ref, `run ${ref.jobId}`))!;
   const claim = { ...ref, generation };
   const own = key ?? `files/${ref.identifier}/${generation}a.${format}`;
   await write(store.db, (tx) => updateFileKey(tx, claim, own));
@@ -74,7 +74,7 @@ async function goOn(
 
 async function finish({ claim, key }: Begun, text: string): Promise<void> {
   const { sizeBytes } = await store.files.put(key, asBytes(text));
-  await write(store.db, (tx) => finishFile(tx, { entityId: claim.entityId, id: claim.runId }, sizeBytes, 1));
+  await write(store.db, (tx) => finishFile(tx, { entityId: claim.entityId, id: claim.jobId }, sizeBytes, 1));
 }
 
 async function finished(what: string, format: 'csv' | 'xlsx', text: string): Promise<Begun> {

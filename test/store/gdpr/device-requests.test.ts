@@ -23,8 +23,8 @@ beforeEach(async () => {
 const fromDevice = (deviceId: string, of = world) =>
   deletionByDevice(store.db, of.entity.id, { userId: null, deviceId }, { state: 'accepted' });
 const byApi = () => requestByApi(store.db, 'delete', world, [personId(1)]);
-const begin = async ({ entityId, id: runId, identifier }: GdprRequest) =>
-  (await claimGdprRequest(store.db, { entityId, runId, identifier }, `run of ${identifier}`)) !== null;
+const begin = async ({ entityId, id: jobId, identifier }: GdprRequest) =>
+  (await claimGdprRequest(store.db, { entityId, jobId, identifier }, `run of ${identifier}`)) !== null;
 const end = ({ entityId, id }: GdprRequest) => write(store.db, (tx) => treatRequest(tx, entityId, id));
 const next = async () => (await findNextUnvouched(store.db, world.entity.id))?.identifier;
 const startedBySweep = async () =>

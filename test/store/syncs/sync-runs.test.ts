@@ -40,7 +40,7 @@ describe('runs of a sync', () => {
     await write(store.db, (tx) => updateRunBegun(tx, begun, { position: '[1]', missingFields: [] }));
     await resetJob(store.db, 'sync', {
       entityId: world.entity.id,
-      runId: first.id,
+      jobId: first.id,
       identifier: first.identifier,
       workflowRunId: 'lost',
       generation: begun.generation,
@@ -51,8 +51,8 @@ describe('runs of a sync', () => {
     expect(await claim(second, 'hasty')).toBeNull();
     const unclaimed = await listUnclaimedJobs(store.db, 'sync', 0);
     expect(unclaimed.filter(({ entityId }) => entityId === world.entity.id)).toEqual([]);
-    await endSyncRun(deps(), { entityId: world.entity.id, runId: first.id, generation: 1 }, null);
-    expect(await findNextJob(store.db, 'sync', world.entity.id, sync.id)).toMatchObject({ runId: second.id });
+    await endSyncRun(deps(), { entityId: world.entity.id, jobId: first.id, generation: 1 }, null);
+    expect(await findNextJob(store.db, 'sync', world.entity.id, sync.id)).toMatchObject({ jobId: second.id });
     expect((await claim(second, 'hasty'))?.state).toBe('running');
   });
 
@@ -63,7 +63,7 @@ describe('runs of a sync', () => {
       await asked(),
     ];
     await claim(first, 'failing');
-    const key = { entityId: world.entity.id, runId: first.id, generation: 0 };
+    const key = { entityId: world.entity.id, jobId: first.id, generation: 0 };
     await endSyncRun(deps(), key, { status: 'source_refused', message: 'no such table' });
     expect(await Promise.all([first, due, byHand].map(stateOf))).toEqual(['failed', 'canceled', 'accepted']);
   });

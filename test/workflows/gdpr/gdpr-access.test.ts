@@ -281,7 +281,7 @@ it('requests of made-up devices begin behind those of others, one after the othe
     ),
   );
   await Promise.all(
-    madeUp.map(({ id: runId, identifier }) => startJob(temporal, 'access', { entityId, runId, identifier })),
+    madeUp.map(({ id: jobId, identifier }) => startJob(temporal, 'access', { entityId, jobId, identifier })),
   );
   const own = await askFor(stack, 'access', world, [newPerson()]);
   await accessEnded(stack, own);

@@ -47,14 +47,14 @@ async function syncOfBreaking(name: string): Promise<string> {
   });
 }
 
-/** A run whose workflow goes on in a new one after each wait. */
-async function begin(sync: string): Promise<SyncRun> {
+/** A run whose workflow continues as new after each wait. Older versions named the run's id `runId` in the input. */
+async function begin(sync: string, idName: 'jobId' | 'runId' = 'jobId'): Promise<SyncRun> {
   const { id: syncId } = (await findSync(stack.store.db, world.entity.id, sync))!;
   const run = (await insertRun(stack.store.db, world.entity.id, { syncId, cause: 'request' }))!;
   await stack.temporal.workflow.start('runSync', {
     workflowId: jobWorkflowId('sync', run.identifier),
     taskQueue: 'flows',
-    args: [{ entityId: world.entity.id, runId: run.id, identifier: run.identifier }, WAITS_OF_A_RUN],
+    args: [{ entityId: world.entity.id, [idName]: run.id, identifier: run.identifier }, WAITS_OF_A_RUN],
   });
   return run;
 }
@@ -98,7 +98,7 @@ describe('a run that waits so often that its workflow goes on in a new one', () 
   it('does so too when a worker is killed as the new one begins', async () => {
     const doomed = stack.startWorker();
     const sync = await syncOfBreaking('killed');
-    const run = await begin(sync);
+    const run = await begin(sync, 'runId');
     const handle = stack.temporal.workflow.getHandle(jobWorkflowId('sync', run.identifier));
     const { runId: first } = await handle.describe();
     await waitFor('the next run of the workflow', async () => (await handle.describe()).runId !== first);
