@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import { s3Error } from '../connectors/s3/s3-refusal.ts';
+import { s3Error } from '../connectors/s3/s3-requests.ts';
+import { FileStoreAway } from '../domain/core/internal-error.ts';
 import { SERVER_SIDE_ENCRYPTIONS, type ServerSideEncryption } from '../domain/core/server-side-encryption.ts';
 import { folderFiles } from '../connectors/file-store/folder-files.ts';
 import { asBytes, type Files } from '../store/core/files.ts';
@@ -87,7 +88,7 @@ const ADVICE: Record<string, string> = {
 
 /** S3's own messages may quote keys, and stay out. */
 function adviceOn(error: unknown): string {
-  const { code: name = '', message, status } = s3Error(error);
+  const { code: name = '', message, status } = s3Error(error instanceof FileStoreAway ? error.cause : error);
   const answered = status === undefined ? '' : `it answered ${status} ${name}: `;
   if (ADVICE[name]) return answered + ADVICE[name];
   if (message === 'Region is missing') return 'there is no region: set AWS_REGION';

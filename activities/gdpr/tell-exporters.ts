@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Context } from '@temporalio/activity';
 import { redacted } from '../../connectors/core/redacted.ts';
-import { type ExportBucket, openExportBucket } from '../../connectors/s3/export-bucket.ts';
-import { PATIENCE } from '../../connectors/s3/export-client.ts';
+import { type ExportBucket, openExportBucket, PATIENCE } from '../../connectors/s3/export-bucket.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { shorten } from '../../domain/core/text-limits.ts';
 import { exportFolder } from '../../domain/exports/export-window.ts';

@@ -1,70 +1,70 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { Readable } from 'node:stream';
-import {
-  AbortMultipartUploadCommand,
-  DeleteObjectCommand,
-  GetObjectCommand,
-  HeadObjectCommand,
-  ListMultipartUploadsCommand,
-  type ListMultipartUploadsCommandOutput,
-  type MultipartUpload,
-  paginateListObjectsV2,
-  S3Client,
-  type S3ClientConfig,
-} from '@aws-sdk/client-s3';
-import { Upload } from '@aws-sdk/lib-storage';
+import { DeleteObjectCommand, S3Client, type S3ClientConfig } from '@aws-sdk/client-s3';
 import { FileStoreAway } from '../../domain/core/internal-error.ts';
-import { encryptionMembers, type ServerSideEncryption } from '../../domain/core/server-side-encryption.ts';
+import type { ServerSideEncryption } from '../../domain/core/server-side-encryption.ts';
+import { BucketObjects } from '../s3/bucket-objects.ts';
+import { S3_RIGHTS, s3Error, s3Requests } from '../s3/s3-requests.ts';
 import { checkedKey, isFileKey } from './folder-files.ts';
-import { readObject } from './s3-object.ts';
 
 /** Where files lie in S3: the prefix is `''`, or as keys are. `encryption`: what uploads ask the bucket for. */
 export type S3Location = { bucket: string; prefix: string; encryption?: ServerSideEncryption | null };
 
-/** With the 10,000 parts that S3 takes, 80 GB: more than any file may have (store/imports/pin-file.ts). */
-const PART_BYTES = 8 * 1024 * 1024;
-/** Of one file. Each is in memory while it is on its way. */
-const PARTS_AT_ONCE = 2;
-/** The SDK repeats what failed for now, with waits that grow to some seconds. */
-const ATTEMPTS = 6;
+const MIB = 1024 * 1024;
+/** More than any file may have (store/imports/pin-file.ts). */
+const MAX_BYTES = 80 * 10 ** 9;
+/** Two parts of a file are on their way while a third is filled. */
+const UPLOAD_LIMITS = { parts: 10_000, leastPartBytes: 8 * MIB, heldBytes: 24 * MIB };
+/** Longer outages are left to the retries of steps. */
+const RETRY = { retryMs: 5_000, firstWaitMs: 100 };
 const CONNECT_WITHIN_MS = 5_000;
-/**
- * A socket on which so long nothing came or went is given up; so is that of a reader who takes his time, who is
- * connected again.
- */
+/** How long a socket may be idle. A reader who takes longer is connected again. */
 const IDLE_MS = 60_000;
-/** So long no upload takes. When one was begun S3 tells, and not when it was last written to. */
+/** How long an upload may take: S3 tells when it was begun, and not when it was last written to. */
 const UNFINISHED_FOR_MS = 24 * 3_600_000;
 
 /**
  * Files in a bucket of S3, or of a store that speaks its protocol. Credentials, region and endpoint are found by the
  * SDK (its environment, its files, the machine's role), unless `settings` has them.
  */
-export function s3Files({ bucket: Bucket, prefix, encryption = null }: S3Location, settings: S3ClientConfig = {}) {
+export function s3Files({ bucket, prefix, encryption = null }: S3Location, settings: S3ClientConfig = {}) {
   const client = new S3Client({
-    maxAttempts: ATTEMPTS,
+    maxAttempts: 1,
     responseChecksumValidation: 'WHEN_REQUIRED',
     requestHandler: { connectionTimeout: CONNECT_WITHIN_MS, socketTimeout: IDLE_MS },
     ...settings,
   });
+  const ask = s3Requests(client, { retry: RETRY, errorOf });
+  const objects = new BucketObjects(bucket, ask, encryption);
   const root = prefix === '' ? '' : `${prefix}/`;
-  const object = (key: string) => ({ Bucket, Key: root + checkedKey(key) });
-  const readAll = async (key: string) => {
-    const found = await client.send(new GetObjectCommand(object(key))).catch(nullIfMissing);
-    return found && Buffer.from(await found.Body!.transformToByteArray());
-  };
+  const path = (key: string) => root + checkedKey(key);
+  const readAll = async (key: string) => objects.readAll(path(key));
   return {
-    put: (key: string, bytes: AsyncIterable<Uint8Array>) =>
-      putObject(client, { ...object(key), ...encryptionMembers(encryption) }, bytes),
-    read: (key: string, start = 0, length = Infinity) =>
-      Readable.from(readObject(client, object(key), start, length), { objectMode: false }),
-    readAll,
-    size: (key: string) =>
-      client.send(new HeadObjectCommand(object(key))).then(({ ContentLength }) => ContentLength!, nullIfMissing),
-    async delete(key: string) {
-      await client.send(new DeleteObjectCommand(object(key)));
+    async put(key: string, bytes: AsyncIterable<Uint8Array>) {
+      const { bytes: sizeBytes } = await objects.upload(path(key), bytes, MAX_BYTES, UPLOAD_LIMITS);
+      return { sizeBytes };
     },
-    list: (start: string) => listObjects(client, Bucket, root, start),
-    deleteUnfinished: (now: Date) => abortUploads(client, Bucket, root, now.getTime() - UNFINISHED_FOR_MS),
+    read: (key: string, start = 0, length = Infinity) =>
+      Readable.from(readObject(objects, path(key), start, start + length), { objectMode: false }),
+    readAll,
+    size: async (key: string) => (await objects.head(path(key)))?.bytes ?? null,
+    async delete(key: string) {
+      const command = new DeleteObjectCommand({ Bucket: bucket, Key: path(key) });
+      await ask(S3_RIGHTS.delete, (_, options) => client.send(command, options));
+    },
+    /** Leaves out what else lies in the bucket, such as the folders that consoles make. */
+    async *list(start: string) {
+      for await (const { key: found, modifiedAt } of objects.list(root + start)) {
+        const key = found.slice(root.length);
+        if (isFileKey(key)) yield { key, modifiedAt };
+      }
+    },
+    async deleteUnfinished(now: Date) {
+      const beforeMs = now.getTime() - UNFINISHED_FOR_MS;
+      for await (const { key, uploadId, begunAt } of objects.listUploads(root)) {
+        if (begunAt && begunAt.getTime() < beforeMs) await objects.abort(key, uploadId);
+      }
+    },
     async create() {}, // a start has tried the bucket
     async check() {
       await readAll('probes/none');
@@ -72,77 +72,58 @@ export function s3Files({ bucket: Bucket, prefix, encryption = null }: S3Locatio
   };
 }
 
-type Place = { Bucket: string; Key: string } & ReturnType<typeof encryptionMembers>;
+/** How often in a row an answer may break off without having brought anything. */
+const MAX_BREAKS = 6;
+const FIRST_BREAK_MS = 100;
 
-/** An object appears with its last part. What fails takes its parts along; those that a crash leaves no reader sees. */
-async function putObject(
-  client: S3Client,
-  place: Place,
-  bytes: AsyncIterable<Uint8Array>,
-): Promise<{ sizeBytes: number }> {
-  const source = new Source(bytes);
-  const params = { ...place, Body: Readable.from(source.pieces(), { objectMode: false }) };
-  try {
-    await new Upload({ client, params, partSize: PART_BYTES, queueSize: PARTS_AT_ONCE }).done();
-  } catch (error) {
-    throw source.error ?? error;
-  }
-  return { sizeBytes: source.sizeBytes };
-}
-
-/** Knows how much came, and what the source itself failed with: taking the parts back may fail as well. */
-class Source {
-  readonly #bytes: AsyncIterable<Uint8Array>;
-  sizeBytes = 0;
-  error: unknown;
-
-  constructor(bytes: AsyncIterable<Uint8Array>) {
-    this.#bytes = bytes;
-  }
-
-  async *pieces(): AsyncGenerator<Uint8Array> {
+/**
+ * The bytes of an object from `start` up to `end`: none where it has no more. It is asked for when the first are
+ * wanted. An answer that breaks off, as one does whose reader lets it wait for long, goes on where it was, and only in
+ * the same object.
+ */
+async function* readObject(
+  objects: BucketObjects,
+  key: string,
+  start: number,
+  end: number,
+): AsyncGenerator<Uint8Array> {
+  let from = start;
+  let etag: string | undefined;
+  for (let breaks = 0; from < end;) {
+    const part = { from, end: end === Infinity ? undefined : end, etag };
+    const opened = await objects.open(key, part).catch(nullBehindTheEnd);
+    if (!opened) return;
     try {
-      for await (const piece of this.#bytes) {
-        this.sizeBytes += piece.byteLength;
+      if (from > 0 && opened.from !== from) throw new WrongPart();
+      ({ etag } = opened);
+      for await (const piece of opened.chunks) {
         yield piece;
+        from += piece.byteLength;
+        breaks = 0;
       }
+      return;
     } catch (error) {
-      this.error = error;
-      throw error;
+      breaks += 1;
+      if (breaks >= MAX_BREAKS || error instanceof WrongPart) throw error;
+      await delay(FIRST_BREAK_MS * 2 ** breaks);
+    } finally {
+      opened.end();
     }
   }
 }
 
-/** What else lies in the bucket, such as the folders that consoles make, are no files of ours. */
-async function* listObjects(client: S3Client, Bucket: string, root: string, start: string) {
-  for await (const { Contents = [] } of paginateListObjectsV2({ client }, { Bucket, Prefix: root + start })) {
-    for (const { Key = '', LastModified } of Contents) {
-      const key = Key.slice(root.length);
-      if (isFileKey(key)) yield { key, modifiedAt: LastModified! };
-    }
-  }
+class WrongPart extends Error {
+  override readonly name = 'WrongPart';
+  override readonly message = 'S3 sent another part of an object than was asked for';
 }
 
-async function abortUploads(client: S3Client, Bucket: string, prefix: string, beforeMs: number): Promise<void> {
-  for await (const { Key, UploadId, Initiated } of listUploads(client, Bucket, prefix)) {
-    if (!Initiated || Initiated.getTime() >= beforeMs) continue;
-    await client.send(new AbortMultipartUploadCommand({ Bucket, Key, UploadId })).catch(nullIfMissing);
-  }
-}
-
-async function* listUploads(client: S3Client, Bucket: string, Prefix: string): AsyncGenerator<MultipartUpload> {
-  let place: { KeyMarker?: string; UploadIdMarker?: string } | null = {};
-  while (place) {
-    const page: ListMultipartUploadsCommandOutput = await client.send(
-      new ListMultipartUploadsCommand({ Bucket, Prefix, ...place }),
-    );
-    yield* page.Uploads ?? [];
-    place = page.IsTruncated ? { KeyMarker: page.NextKeyMarker, UploadIdMarker: page.NextUploadIdMarker } : null;
-  }
-}
-
-function nullIfMissing(error: Error): null {
-  if (error.name === 'NoSuchBucket') throw new FileStoreAway('the bucket of the file store is not there');
-  if (['NoSuchKey', 'NotFound', 'NoSuchUpload'].includes(error.name)) return null;
+/** S3 calls a range that begins there, or any of an empty object, one that it can't satisfy. */
+function nullBehindTheEnd(error: unknown): null {
+  if (s3Error(error).status === 416) return null;
   throw error;
+}
+
+function errorOf(error: unknown): unknown {
+  if (s3Error(error).code !== 'NoSuchBucket') return error;
+  return new FileStoreAway('the bucket of the file store is not there', { cause: error });
 }

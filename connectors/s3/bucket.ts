@@ -1,90 +1,70 @@
-import { GetObjectCommand, ListObjectsV2Command, type ListObjectsV2CommandOutput, S3Client } from '@aws-sdk/client-s3';
 import { Refusal } from '../../domain/core/refusal.ts';
 import type { ConnectorContext } from '../core/contract.ts';
-import { sourceRefusal } from '../core/source-refusal.ts';
+import { systemLookup } from '../core/address-guard.ts';
+import { guardedRequest } from '../core/guarded-request.ts';
+import { refusalOfAnswer, refusalOfFailure, sourceRefusal } from '../core/source-refusal.ts';
 import type { FileBytes, OpenFile } from '../files/file-bytes.ts';
-import { amazonS3 } from './amazon-s3.ts';
-import { guardedHandler } from './guarded-handler.ts';
-import { refusalOfS3 } from './s3-refusal.ts';
+import { BucketObjects } from './bucket-objects.ts';
+import { s3Address, s3Client } from './s3-client.ts';
+import { isPassingStatus, s3Error, s3Requests } from './s3-requests.ts';
 import type { BucketSettings } from './s3-settings.ts';
 
 export type BucketFile = { key: string; etag: string; modifiedMs: number };
 
 export type Bucket = {
-  /**
-   * The files whose keys begin with `prefix`, behind the key `after`, in the order of their keys; empty ones are left
-   * out.
-   */
+  /** Lists files whose keys begin with `prefix`, behind the key `after`, in order, and leaves out empty ones. */
   list(prefix: string, after: string | null): AsyncGenerator<BucketFile, void, undefined>;
   open(key: string): OpenFile;
 };
 
-type Part = Parameters<OpenFile>[0];
+/** A run of a sync tries again by itself. */
+const NO_RETRIES = { retryMs: 0 };
 
 /** A bucket, reached with these settings and no others: the SDK asks neither the environment nor the machine's host. */
 export function openBucket(settings: BucketSettings, context: ConnectorContext): Bucket {
   const { allow, fetch, signal } = context;
-  const { bucket: Bucket } = settings;
-  const endpoint = settings.endpoint ?? amazonS3(settings.region);
-  const client = new S3Client({
+  const { region, endpoint = null } = settings;
+  const { host } = new URL(s3Address({ region, endpoint }));
+  const way = { allow, lookup: systemLookup, limits: fetch.limits };
+  const client = s3Client({
+    region,
     endpoint,
-    region: settings.region,
-    forcePathStyle: settings.endpoint !== undefined,
     credentials: { accessKeyId: settings.access_key_id, secretAccessKey: settings.secret_access_key },
-    requestHandler: guardedHandler(allow, fetch.limits),
-    maxAttempts: 1,
-    responseChecksumValidation: 'WHEN_REQUIRED',
+    send: (url, asked) => guardedRequest(url, asked, way),
   });
-  const { host } = new URL(endpoint);
-  const asked = async <T>(answer: Promise<T>): Promise<T> =>
-    answer.catch((error: unknown) => {
-      signal.throwIfAborted();
-      throw refusalOfS3(host, error);
-    });
-  const getObject = async (key: string, part: Part): Promise<FileBytes> => {
-    const range = part === undefined ? {} : { Range: `bytes=${part.from}-`, IfMatch: part.version };
-    const command = new GetObjectCommand({ Bucket, Key: key, ...range });
-    const ending = new AbortController();
-    const abortSignal = AbortSignal.any([signal, ending.signal]);
-    const { Body, ETag, ContentRange, ContentLength } = await asked(client.send(command, { abortSignal }));
-    const body = Body as AsyncIterable<Buffer> & { destroy(): unknown };
-    // The SDK's stream reads ahead: without the signal its connection would stay for as long as the bucket sends
-    // nothing.
-    const end = async () => {
-      body.destroy();
-      ending.abort();
-    };
-    const from = part !== undefined && ContentRange?.startsWith(`bytes ${part.from}-`) ? part.from : 0;
-    const version = ETag ?? null;
-    const bytes = ContentLength ?? null;
-    if (ContentRange === undefined || from > 0)
-      return { from, version, mark: version, bytes, chunks: body, context, end };
-    await end();
+  const ask = s3Requests(client, { signal, retry: NO_RETRIES, errorOf: (error) => refusalOfS3(host, error) });
+  const objects = new BucketObjects(settings.bucket, ask);
+  const open = async (key: string, part?: Parameters<OpenFile>[0]): Promise<FileBytes> => {
+    const {
+      etag,
+      bytes = null,
+      chunks,
+      end,
+      from,
+    } = await objects.open(key, part && { from: part.from, etag: part.version });
+    const file = { from, version: etag ?? null, mark: etag ?? null, bytes, chunks, context, end: async () => end() };
+    if (from === 0 || from === part?.from) return file;
+    end();
     throw sourceRefusal('transfer_broken', `${host} sends another part of the file than the rest`);
   };
   return {
     open: (key) => async (part) => {
-      if (part === undefined) return getObject(key, undefined);
-      const rest = await getObject(key, part).catch(nullWhereChanged);
+      if (part === undefined) return open(key);
+      const rest = await open(key, part).catch(nullIfChanged);
       if (rest !== null && rest.version === part.version) return rest;
       await rest?.end();
-      return getObject(key, undefined);
+      return open(key);
     },
     async *list(prefix, after) {
-      for (let token: string | undefined, isFirst = true; isFirst || token !== undefined; isFirst = false) {
-        const place = token === undefined ? { StartAfter: after ?? undefined } : { ContinuationToken: token };
-        const page = await asked(
-          client.send(new ListObjectsV2Command({ Bucket, Prefix: prefix, ...place }), { abortSignal: signal }),
-        );
-        yield* filesOf(page).filter(({ key }) => !isMark(key, prefix));
-        token = page.IsTruncated ? page.NextContinuationToken : undefined;
+      for await (const { key, bytes, etag, modifiedAt } of objects.list(prefix, after ?? undefined)) {
+        if (bytes > 0 && !isMark(key, prefix)) yield { key, etag, modifiedMs: modifiedAt.getTime() };
       }
     },
   };
 }
 
 /** The version is another now (412), or shorter than what was read (416). */
-function nullWhereChanged(error: unknown): null {
+function nullIfChanged(error: unknown): null {
   if (error instanceof Refusal && [412, 416].includes(error.extra['source_status'] as number)) return null;
   throw error;
 }
@@ -102,8 +82,31 @@ export function isMark(key: string, prefix: string): boolean {
   );
 }
 
-function filesOf({ Contents = [] }: ListObjectsV2CommandOutput): BucketFile[] {
-  return Contents.flatMap(({ Key, ETag = '', LastModified, Size }) =>
-    Key === undefined || Size === 0 ? [] : [{ key: Key, etag: ETag, modifiedMs: LastModified?.getTime() ?? 0 }],
-  );
+/** By S3's error codes (Amazon S3 API reference: Error responses). */
+const ADVICE: Record<string, string> = {
+  InvalidAccessKeyId: 'it does not know this access_key_id',
+  XAdminUserNotFound: 'it does not know this access_key_id', // versitygw's
+  SignatureDoesNotMatch: 'check secret_access_key: it does not fit access_key_id',
+  AccessDenied: 'access_key_id lacks a right: it needs s3:GetObject and, for a prefix, s3:ListBucket',
+  NoSuchBucket: 'check bucket: there is none of this name',
+  NoSuchKey: 'check key: there is no such file',
+  InvalidObjectState: 'the file is archived: restore it first',
+  PermanentRedirect: 'check region: the bucket is in another',
+  AuthorizationHeaderMalformed: 'check region: the bucket is in another',
+  RequestTimeTooSkewed: 'its clock and the one here are over 15 minutes apart: set them right',
+};
+
+/** The refusal for what a request to S3 came to; S3's own messages quote keys and are not passed on. */
+function refusalOfS3(host: string, error: unknown): Refusal {
+  if (error instanceof Refusal) return error;
+  const { code: name, status, headers } = s3Error(error);
+  if (status === undefined) return refusalOfFailure(host, error);
+  if (isPassingStatus(status)) return refusalOfAnswer(host, status, headers['retry-after']);
+  const code = name !== undefined && Object.hasOwn(ADVICE, name) ? name : undefined;
+  const why = code === undefined ? 'check endpoint, bucket and key' : ADVICE[code]!;
+  const answered = status < 300 ? 'in something that is not S3' : `${status}${code === undefined ? '' : ` ${code}`}`;
+  return sourceRefusal('source_refused', `${host} answered ${answered}: ${why}`, {
+    source_status: status,
+    ...(code === undefined ? {} : { source_code: code }),
+  });
 }

@@ -2,26 +2,14 @@ import { Refusal } from '../../domain/core/refusal.ts';
 import { shorten } from '../../domain/core/text-limits.ts';
 import { redacted } from '../core/redacted.ts';
 import { refusalOfAnswer, refusalOfFailure, sourceRefusal } from '../core/source-refusal.ts';
-import { isPassingStatus, type S3Error, s3Error } from './s3-refusal.ts';
-
-/** What a bucket has to allow; named as IAM names it. */
-export const EXPORT_RIGHTS = {
-  put: 's3:PutObject',
-  get: 's3:GetObject',
-  delete: 's3:DeleteObject',
-  list: 's3:ListBucket',
-  abort: 's3:AbortMultipartUpload',
-  listUploads: 's3:ListBucketMultipartUploads',
-} as const;
-
-export type ExportRight = (typeof EXPORT_RIGHTS)[keyof typeof EXPORT_RIGHTS];
+import { isPassingStatus, PASSING_CODES, S3_RIGHTS, type S3Error, s3Error, type S3Right } from './s3-requests.ts';
 
 /** What a request was about: for the words of its refusal. */
 export type BucketRequest = {
   host: string;
   bucket: string;
   region: string;
-  right: ExportRight;
+  right: S3Right;
   isRole: boolean;
   /** Whether uploads name an encryption, and requests carry Content-MD5. */
   isEncryptionAsked: boolean;
@@ -48,7 +36,7 @@ const ADVICE: Record<string, Advice> = {
   SignatureDoesNotMatch: 'check aws_secret_access_key: it does not fit aws_access_key_id',
   AccessDenied: (asked, error) => {
     const lacks = `the ${asked.isRole ? 'role' : 'key'} lacks ${missingRight(asked, error)}: see the policy of the exporter`;
-    return asked.right === EXPORT_RIGHTS.put && !asked.isEncryptionAsked
+    return asked.right === S3_RIGHTS.put && !asked.isEncryptionAsked
       ? `${lacks}, or the bucket denies uploads that name no encryption: a check of the exporter finds out`
       : lacks;
   },
@@ -65,21 +53,6 @@ const ADVICE: Record<string, Advice> = {
   XMinioStorageFull: 'the storage is full: make room',
   InvalidStorageClass: 'the bucket does not take files of the standard class',
 };
-
-/** Codes of 4xx that come of the moment or of the way there, not of the request. */
-const PASSING = new Set([
-  'RequestTimeout',
-  'SlowDown',
-  'Throttling',
-  'ThrottlingException',
-  'TooManyRequests',
-  'OperationAborted',
-  'BadDigest',
-  'XAmzContentChecksumMismatch',
-  'XAmzContentSHA256Mismatch',
-  'IncompleteBody',
-  'ConditionalRequestConflict',
-]);
 
 const LONGEST_MESSAGE = 500;
 
@@ -125,7 +98,9 @@ function codeOf({ code, status }: S3Error): string | undefined {
 }
 
 function isPassing({ isRole }: BucketRequest, status: number, code: string | undefined): boolean {
-  return isPassingStatus(status) || (code !== undefined && PASSING.has(code)) || (code === 'ExpiredToken' && isRole);
+  return (
+    isPassingStatus(status) || (code !== undefined && PASSING_CODES.has(code)) || (code === 'ExpiredToken' && isRole)
+  );
 }
 
 function wordsOf(

@@ -3,7 +3,7 @@ import { fromNodeProviderChain } from '@aws-sdk/credential-providers';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { awsPartition } from '../../domain/exports/aws-partition.ts';
 import { refusalOfAnswer, refusalOfFailure, sourceRefusal } from '../core/source-refusal.ts';
-import { isPassingStatus, s3Error } from './s3-refusal.ts';
+import { isPassingStatus, s3Error } from './s3-requests.ts';
 
 /** A role in a customer's AWS account, and what its trust policy asks for. */
 export type ExportRole = { accountId: string; roleName: string; externalId: string };

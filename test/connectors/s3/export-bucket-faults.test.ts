@@ -1,8 +1,7 @@
 import { beforeAll, beforeEach, expect, it } from 'vitest';
-import type { ExportBucket } from '../../../connectors/s3/export-bucket.ts';
-import type { Patience } from '../../../connectors/s3/export-client.ts';
+import type { ExportBucket, Patience } from '../../../connectors/s3/export-bucket.ts';
 import { probeBucket } from '../../../connectors/s3/probe-bucket.ts';
-import { FIRST_WAIT_MS } from '../../../connectors/s3/with-retries.ts';
+import { FIRST_WAIT_MS } from '../../../connectors/s3/s3-requests.ts';
 import { certificate, trust } from '../../harness/core/http-source.ts';
 import {
   breakAfter,

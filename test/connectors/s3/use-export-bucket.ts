@@ -1,8 +1,13 @@
 import { expect } from 'vitest';
 import { type FetchAllow, readFetchAllow } from '../../../connectors/core/fetch-allow.ts';
 import { guardedFetch } from '../../../connectors/core/guarded-fetch.ts';
-import { type BucketAccess, type ExportBucket, openExportBucket } from '../../../connectors/s3/export-bucket.ts';
-import { type Patience, PATIENCE } from '../../../connectors/s3/export-client.ts';
+import {
+  type BucketAccess,
+  type ExportBucket,
+  openExportBucket,
+  type Patience,
+  PATIENCE,
+} from '../../../connectors/s3/export-bucket.ts';
 import { Refusal } from '../../../domain/core/refusal.ts';
 import { onFileEnd } from '../../harness/core/clean-up.ts';
 import type { TestS3 } from '../../harness/core/s3.ts';

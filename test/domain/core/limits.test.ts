@@ -69,7 +69,6 @@ const WITHOUT_PLACES: Record<string, string> = {
   'server/exports/export-verification.ts length: AT_ONCE }': OWN_WORK,
   'server/imports/kept-file-quota.ts #underWay = new': 'counted for each System of Records and entity',
   'server/syncs/connector-calls.ts #underWay = new': 'lists the calls that have places',
-  'connectors/file-store/s3-files.ts queueSize: PARTS_AT_ONCE': OWN_WORK,
 };
 
 /**

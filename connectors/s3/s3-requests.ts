@@ -1,0 +1,153 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { S3Client } from '@aws-sdk/client-s3';
+import { Refusal } from '../../domain/core/refusal.ts';
+
+// The one way to send requests to S3: the right that each needs, what its errors say, and when it is tried again.
+
+/** What a bucket has to allow, by IAM's names. */
+export const S3_RIGHTS = {
+  put: 's3:PutObject',
+  get: 's3:GetObject',
+  delete: 's3:DeleteObject',
+  list: 's3:ListBucket',
+  abort: 's3:AbortMultipartUpload',
+  listUploads: 's3:ListBucketMultipartUploads',
+} as const;
+
+export type S3Right = (typeof S3_RIGHTS)[keyof typeof S3_RIGHTS];
+
+/** Sends a request that needs `right`, and repeats it if that helps. `again`: an earlier try may have got through. */
+export type Ask = <T>(
+  right: S3Right,
+  send: (client: S3Client, options: { abortSignal: AbortSignal }, again: boolean) => Promise<T>,
+  how?: { signal?: AbortSignal; isCleanUp?: boolean },
+) => Promise<T>;
+
+/** `retryMs`: how long after the first failure a try may begin. `firstWaitMs`: the first wait; it doubles each time. */
+export type RetryLimits = { retryMs: number; firstWaitMs?: number };
+
+type RequestOptions = {
+  signal?: AbortSignal;
+  retry: RetryLimits;
+  /** Credentials that expire and can be renewed. */
+  credentials?: { held(): unknown; renew(used: unknown): Promise<unknown> } | null;
+  /** Returns the error to throw in place of one of the SDK. */
+  errorOf(error: unknown, right: S3Right): unknown;
+};
+
+export const FIRST_WAIT_MS = 250;
+const MAX_WAIT_MS = 10_000;
+/** Of credentials that are refused as soon as they are given. */
+const MAX_RENEWALS = 3;
+/** How long requests may take that tidy up after all else has been given up. */
+const CLEAN_UP_MS = 15_000;
+
+/** The one way to send requests to S3. The client must not try again by itself (`maxAttempts: 1`). */
+export function s3Requests(client: S3Client, { signal, retry, credentials = null, errorOf }: RequestOptions): Ask {
+  return async (right, send, { signal: own, isCleanUp = false } = {}) => {
+    const signals = [signal, own].filter((one) => one !== undefined);
+    const abortSignal = isCleanUp ? AbortSignal.timeout(CLEAN_UP_MS) : AbortSignal.any(signals);
+    let deadline: number | undefined;
+    let renewals = 0;
+    for (let tries = 0; ; tries += 1) {
+      const used = credentials?.held();
+      try {
+        return await send(client, { abortSignal }, tries > 0);
+      } catch (sdkError) {
+        abortSignal.throwIfAborted();
+        const error = errorOf(sdkError, right);
+        if (!isPassing(error)) throw error;
+        if (credentials && answerOf(error).code === 'ExpiredToken' && renewals < MAX_RENEWALS) {
+          renewals += 1;
+          await credentials.renew(used);
+          continue;
+        }
+        const now = performance.now();
+        deadline ??= now + retry.retryMs;
+        const waitMs = waitAfter((retry.firstWaitMs ?? FIRST_WAIT_MS) * 2 ** tries, error);
+        if (now + waitMs > deadline) throw error;
+        await delay(waitMs, undefined, { signal: abortSignal }).catch(() => abortSignal.throwIfAborted());
+      }
+    }
+  };
+}
+
+/** Half of it is random, so that requests which failed together do not come back together. */
+function waitAfter(usualMs: number, error: unknown): number {
+  const asked = error instanceof Refusal ? error.extra['retry_after'] : undefined;
+  const least = typeof asked === 'number' ? asked * 1_000 : 0;
+  const most = Math.min(usualMs, MAX_WAIT_MS);
+  return Math.max(least, most / 2 + (Math.random() * most) / 2);
+}
+
+/** What the SDK's errors tell: S3's code, which is their name, its message, and the answer they came with. */
+export type S3Error = {
+  code: string | undefined;
+  message: string;
+  status: number | undefined;
+  headers: Record<string, string>;
+};
+
+type SdkError = {
+  name?: unknown;
+  code?: unknown;
+  $metadata?: { httpStatusCode?: number; clockSkewCorrected?: boolean };
+  $response?: { statusCode?: number; headers?: Record<string, string> };
+};
+
+export function s3Error(error: unknown): S3Error {
+  const { name, $metadata, $response } = error as SdkError;
+  return {
+    code: typeof name === 'string' ? name : undefined,
+    message: error instanceof Error ? error.message : '',
+    status: $response?.statusCode ?? $metadata?.httpStatusCode,
+    headers: $response?.headers ?? {},
+  };
+}
+
+/** Whether the object or upload is not there, by an error of the SDK or a refusal. */
+export function isNotFound(error: unknown): boolean {
+  const { code, status } = answerOf(error);
+  return status === 404 && code !== 'NoSuchBucket';
+}
+
+/** Whether the bucket refused for lack of a right, by an error of the SDK or a refusal. */
+export const isDenied = (error: unknown): boolean => answerOf(error).code === 'AccessDenied';
+
+function answerOf(error: unknown): { code: unknown; status: unknown } {
+  return error instanceof Refusal
+    ? { code: error.extra['source_code'], status: error.extra['source_status'] }
+    : s3Error(error);
+}
+
+/** Whether an answer says nothing against the request, but that it comes at a bad time. */
+export function isPassingStatus(status: number): boolean {
+  return status >= 500 || status === 408 || status === 429;
+}
+
+/** Codes of 4xx that come of the moment or of the way there, not of the request. */
+export const PASSING_CODES = new Set<unknown>([
+  'RequestTimeout',
+  'SlowDown',
+  'Throttling',
+  'ThrottlingException',
+  'TooManyRequests',
+  'OperationAborted',
+  'BadDigest',
+  'XAmzContentChecksumMismatch',
+  'XAmzContentSHA256Mismatch',
+  'IncompleteBody',
+  'ConditionalRequestConflict',
+]);
+const PASSING_REFUSALS = new Set<unknown>(['source_unavailable', 'transfer_broken']);
+/** Node's codes of connections that fail. */
+const CONNECTION_CODES = /^(?:ECONN|EPIPE$|ETIMEDOUT$|EHOST|ENET|ENOTFOUND$|EAI_)/;
+
+function isPassing(error: unknown): boolean {
+  if (error instanceof Refusal) return PASSING_REFUSALS.has(error.status);
+  const { code, status } = s3Error(error);
+  const { code: nodeCode, $metadata } = error as SdkError;
+  if (status !== undefined)
+    return isPassingStatus(status) || PASSING_CODES.has(code) || $metadata?.clockSkewCorrected === true;
+  return code === 'TimeoutError' || CONNECTION_CODES.test(String(nodeCode));
+}
