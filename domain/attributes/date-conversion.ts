@@ -1,6 +1,6 @@
 import { isDate, readDatetime, saysZone } from '../core/date-value.ts';
 import { readNumber } from '../core/number-value.ts';
-import { datetimeIn, dayIn, offsetsIn, type WrittenTime } from '../core/zoned-time.ts';
+import { datetimeIn, dayIn, type WrittenTime, zoneClock } from '../core/zone-clock.ts';
 import { formatReader } from './date-format.ts';
 
 /**
@@ -18,10 +18,10 @@ export type DateConversion = { as: 'date' | 'datetime'; format?: string; zone?: 
 export function dateReader({ as, format, zone }: DateConversion): (text: string) => string | undefined {
   const read = timeReader(format);
   const written = as === 'date' ? dayIn : datetimeIn;
-  const offsetAt = offsetsIn(zone);
+  const clock = zoneClock(zone);
   return (text) => {
     const time = read(text);
-    return time && written(offsetAt, time);
+    return time && written(clock, time);
   };
 }
 

@@ -1,5 +1,5 @@
 import { DateTime, FixedOffsetZone, IANAZone } from 'luxon';
-import { offsetsOf, toInstant, type WrittenTime } from '../core/zoned-time.ts';
+import { type WrittenTime, zoneClock } from '../core/zone-clock.ts';
 import { suggestDateFormat } from './suggest-date-format.ts';
 
 const UTC = { zone: FixedOffsetZone.utcInstance, setZone: true } as const;
@@ -23,7 +23,7 @@ export function formatReader(format: string): (text: string) => WrittenTime | un
     if (saysOffset) return { kind: 'instant', ms: time.toMillis() };
     const localMs = time.toMillis() + Math.round(time.offset * 60_000);
     if (!saysZoneName) return { kind: 'local', ms: localMs };
-    return { kind: 'instant', ms: toInstant(offsetsOf(time.zone), localMs) };
+    return { kind: 'instant', ms: zoneClock(time.zone).instantOf(localMs, { gap: 'later' }) };
   };
 }
 

@@ -46,11 +46,11 @@ function offsetName(offset: number): string {
 export function localMoment(start: Date, homeZone: string, zone: string, notBefore: Date): Date {
   const clock = zoneClock(zone);
   const time = zoneClock(homeZone).timeAt(start.getTime());
-  const moment = clock.timeAt(start.getTime()) === time ? start.getTime() : clock.instantOf(time);
+  const moment = clock.timeAt(start.getTime()) === time ? start.getTime() : clock.instantOf(time, { gap: 'end' });
   if (moment >= notBefore.getTime()) return new Date(moment);
   const daysPassed = Math.floor((clock.timeAt(notBefore.getTime()) - time) / DAY_MS);
   for (let next = time + daysPassed * DAY_MS; ; next += DAY_MS) {
-    const instant = clock.instantOf(next);
+    const instant = clock.instantOf(next, { gap: 'end' });
     if (instant >= notBefore.getTime()) return new Date(instant);
   }
 }

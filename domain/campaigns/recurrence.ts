@@ -1,4 +1,4 @@
-import { type ZoneClock, zoneClock } from '../core/zone-clock.ts';
+import { dayAt, type ZoneClock, zoneClock } from '../core/zone-clock.ts';
 import type { NotifLimit, Recurrence } from './campaign-body.ts';
 
 /** When messages may go: from one instant until before another, or at `from` alone where `until` is null. */
@@ -29,8 +29,8 @@ export function* windowsBetween(
   const clock = zoneClock(zone);
   // A day more at both ends: where clocks change around midnight, a time may lie on the day after its own, or a day
   // begin before it shows.
-  const last = dayAt(clock, until) + DAY_MS;
-  for (let day = dayAt(clock, after) - DAY_MS; day <= last; day += DAY_MS) {
+  const last = dayAt(clock, until.getTime()) + DAY_MS;
+  for (let day = dayAt(clock, after.getTime()) - DAY_MS; day <= last; day += DAY_MS) {
     if (!recurrence.day_of_week.includes(new Date(day).getUTCDay())) continue;
     const window = windowOn(day, recurrence, clock);
     const clipped = window && clip(window, after, until);
@@ -47,15 +47,10 @@ export function mayNotify({ maximum, interval }: NotifLimit, { count, lastAt }: 
   return interval === undefined || lastAt === null || now.getTime() - lastAt.getTime() >= interval * HOUR_MS;
 }
 
-/** Midnight of the day that the clocks show, as if they were UTC's. */
-function dayAt(clock: ZoneClock, instant: Date): number {
-  return Math.floor(clock.timeAt(instant.getTime()) / DAY_MS) * DAY_MS;
-}
-
 /** Before it is clipped: a period that the clocks skip is empty. */
 function windowOn(day: number, { start_time: start, end_time: end }: Recurrence, clock: ZoneClock): SendWindow | null {
   const instantOf = ({ hour, min }: { hour: number; min: number }) =>
-    new Date(clock.instantOf(day + hour * HOUR_MS + min * MINUTE_MS));
+    new Date(clock.instantOf(day + hour * HOUR_MS + min * MINUTE_MS, { gap: 'end' }));
   const midnight = instantOf({ hour: 0, min: 0 });
   const nextMidnight = instantOf({ hour: 24, min: 0 });
   if (midnight >= nextMidnight) return null; // a day that was skipped, as 30 December 2011 in Samoa

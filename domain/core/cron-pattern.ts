@@ -64,7 +64,7 @@ function* fixedRuns(cron: string, zone: string, after: Date): Generator<Date> {
   const clock = zoneClock(zone);
   let last = after.getTime();
   for (const time of new Cron(cron, { ...FIVE_PARTS, timezone: 'UTC' }).enumerate(new Date(clock.timeAt(last)))) {
-    const instant = clock.instantOf(time.getTime());
+    const instant = clock.instantOf(time.getTime(), { gap: 'end' });
     if (instant <= last) continue;
     last = instant;
     yield new Date(instant);

@@ -1,5 +1,5 @@
 import { laneOf } from '../core/lane.ts';
-import { zoneClock } from '../core/zone-clock.ts';
+import { dayAt, zoneClock } from '../core/zone-clock.ts';
 import { type CronSchedule, nextRuns } from '../syncs/sync-schedule.ts';
 
 /** Minutes of the local day: after midnight, and before people come to work. */
@@ -33,8 +33,8 @@ export function latestDue(schedule: CronSchedule, due: Date, now: Date): Date {
 export function lastMidnight(zone: string, instant: Date): Date {
   const clock = zoneClock(zone);
   const ms = instant.getTime();
-  const today = Math.floor(clock.timeAt(ms) / DAY_MS) * DAY_MS;
+  const today = dayAt(clock, ms);
   // Clocks that go back over midnight show a day that had ended; one that nobody had (Samoa's) begins with the next.
-  const starts = [today + DAY_MS, today, today - DAY_MS].map((time) => clock.instantOf(time));
+  const starts = [today + DAY_MS, today, today - DAY_MS].map((time) => clock.instantOf(time, { gap: 'end' }));
   return new Date(starts.find((start) => start <= ms)!);
 }

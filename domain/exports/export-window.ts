@@ -1,4 +1,4 @@
-import { zoneClock } from '../core/zone-clock.ts';
+import { dayAt, zoneClock } from '../core/zone-clock.ts';
 
 /**
  * What a run exports, [start, end): by when it was received, or of a backfill when it happened. A start of null is that
@@ -21,14 +21,14 @@ export function backfillWindow({ from, to }: ExportDays, zone: string): ExportWi
   const clock = zoneClock(zone);
   return {
     kind: 'happened',
-    start: new Date(clock.instantOf(dayMs(from)!)),
-    end: new Date(clock.instantOf(dayMs(to)! + DAY_MS)),
+    start: new Date(clock.instantOf(dayMs(from)!, { gap: 'end' })),
+    end: new Date(clock.instantOf(dayMs(to)! + DAY_MS, { gap: 'end' })),
   };
 }
 
 export function daysError({ from, to }: ExportDays, zone: string, now: Date): DaysError | undefined {
   const [first, last] = [dayMs(from), dayMs(to)];
-  const today = Math.floor(zoneClock(zone).timeAt(now.getTime()) / DAY_MS) * DAY_MS;
+  const today = dayAt(zoneClock(zone), now.getTime());
   if (first === undefined) return { element: 'from', message: 'must be a day such as 2026-01-31' };
   if (last === undefined) return { element: 'to', message: 'must be a day such as 2026-01-31' };
   if (last < first) return { element: 'to', message: 'must not be before from' };

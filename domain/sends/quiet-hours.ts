@@ -1,31 +1,34 @@
-import { DateTime } from 'luxon';
+import { DAY_MS, MINUTE_MS } from '../core/durations.ts';
+import { dayAt, type ZoneClock, zoneClock } from '../core/zone-clock.ts';
 
 /** When an app's people are left alone, in minutes of the day; one that ends before it starts goes over midnight. */
 export type QuietHours = { start: number; end: number; timezone: string };
 
-const DAY_MINUTES = 1_440;
 /** Clocks that were set forward or back show quiet hours again, twice at most. */
 const MAX_STEPS = 4;
 
 /** When a message may go: `now`, or the first moment outside the quiet hours, if there are any, that it falls into. */
 export function endOfQuiet(quiet: QuietHours | null, now: Date): Date {
   if (quiet === null) return now;
-  let at: DateTime = DateTime.fromJSDate(now, { zone: quiet.timezone });
-  for (let step = 0; step < MAX_STEPS && isQuiet(quiet, at); step += 1) at = nextEnd(quiet, at);
-  return at.toJSDate();
+  const clock = zoneClock(quiet.timezone);
+  let at = now.getTime();
+  for (let step = 0; step < MAX_STEPS && isQuiet(quiet, minuteAt(clock, at)); step += 1) at = nextEnd(quiet, clock, at);
+  return new Date(at);
 }
 
-function isQuiet({ start, end }: QuietHours, at: DateTime): boolean {
-  const minute = minuteOf(at);
+function isQuiet({ start, end }: QuietHours, minute: number): boolean {
   return start <= end ? minute >= start && minute < end : minute >= start || minute < end;
 }
 
-function nextEnd({ end }: QuietHours, at: DateTime): DateTime {
-  const left = end - minuteOf(at);
-  const day = left > 0 ? at : at.plus({ days: 1 });
-  const ends = day.set({ hour: Math.floor(end / 60), minute: end % 60, second: 0, millisecond: 0 });
-  // Of a time that the clock shows twice, `set` takes the first, which may be over.
-  return ends > at ? ends : at.startOf('minute').plus({ minutes: left > 0 ? left : left + DAY_MINUTES });
+function nextEnd({ end }: QuietHours, clock: ZoneClock, at: number): number {
+  const leftMs = (end - minuteAt(clock, at)) * MINUTE_MS;
+  const daysMs = leftMs > 0 ? 0 : DAY_MS;
+  const ends = clock.instantOf(dayAt(clock, at) + daysMs + end * MINUTE_MS, { gap: 'later' });
+  // A time that the clocks show twice is the first of both, which may be over.
+  return ends > at ? ends : Math.floor(at / MINUTE_MS) * MINUTE_MS + leftMs + daysMs;
 }
 
-const minuteOf = (at: DateTime) => at.hour * 60 + at.minute;
+/** The minute of the day that the clocks show. */
+function minuteAt(clock: ZoneClock, at: number): number {
+  return Math.floor((clock.timeAt(at) - dayAt(clock, at)) / MINUTE_MS);
+}

@@ -1,6 +1,6 @@
 import { numberText } from '../core/exact-json.ts';
 import { isTimeZone } from '../core/time-zone.ts';
-import { type OffsetAt, offsetsIn } from '../core/zoned-time.ts';
+import { type ZoneClock, zoneClock } from '../core/zone-clock.ts';
 import {
   type CallError,
   type Fields,
@@ -168,7 +168,7 @@ const FIXED = /^(?:GMT|UTC)?(?<sign>[+-])(?<hours>\d{1,2}):?(?<minutes>\d{2})?$/
 
 /** More than there are zones: what is none is remembered, too. */
 const MAX_ZONES = 2_000;
-type Zone = { name: string; offsetAt: OffsetAt };
+type Zone = { name: string; clock: ZoneClock };
 const zones = new Map<string, Zone | null>();
 
 /**
@@ -181,7 +181,7 @@ export function utcOffsetOf(timezone: unknown, instantMs: number): number | null
   const fixed = FIXED.exec(timezone)?.groups;
   if (fixed !== undefined) return fixedOffset(fixed);
   const zone = zoneNamed(timezone);
-  return zone && Math.round(zone.offsetAt(instantMs) / MINUTE_MS);
+  return zone && Math.round(zone.clock.offsetAt(instantMs) / MINUTE_MS);
 }
 
 /**
@@ -210,7 +210,7 @@ function zoneNamed(name: string): Zone | null {
   let zone = zones.get(spelled);
   if (zone === undefined) {
     const proper = isTimeZone(name) ? properName(name) : null;
-    zone = proper === null ? null : { name: proper, offsetAt: offsetsIn(proper) };
+    zone = proper === null ? null : { name: proper, clock: zoneClock(proper) };
     if (zones.size >= MAX_ZONES) zones.clear();
     zones.set(spelled, zone);
   }

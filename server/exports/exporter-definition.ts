@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type * as api from '../../api/exports/data-exporters.ts';
 import { type FieldError, refuseFields } from '../../domain/core/refusal.ts';
-import { offsetsIn, toInstant } from '../../domain/core/zoned-time.ts';
+import { zoneClock } from '../../domain/core/zone-clock.ts';
 import { exportDataType } from '../../domain/exports/export-data-type.ts';
 import { encryptionKeyError } from '../../domain/exports/file-encryption.ts';
 import { findEntityZone } from '../../store/accounts/entities.ts';
@@ -281,7 +281,8 @@ async function readSince(
 }
 
 async function startOfDay(db: Queryable, entityId: number, day: string): Promise<Date> {
-  return new Date(toInstant(offsetsIn(await findEntityZone(db, entityId)), Date.parse(`${day}T00:00:00Z`)));
+  const clock = zoneClock(await findEntityZone(db, entityId));
+  return new Date(clock.instantOf(Date.parse(`${day}T00:00:00Z`), { gap: 'later' }));
 }
 
 /** As times of exporters are shown. */
