@@ -5,6 +5,7 @@ import pg from 'pg';
 import { insertEntity } from '../store/accounts/entities.ts';
 import { type Database, openDatabase, write } from '../store/core/database.ts';
 import { folderFiles } from '../connectors/file-store/folder-files.ts';
+import { DAY_MS } from '../domain/core/durations.ts';
 import { migrate } from '../store/core/migrate.ts';
 import { openScratch } from '../store/core/scratch.ts';
 import { openSecrets, type Secrets } from '../store/core/secrets.ts';
@@ -16,7 +17,6 @@ import { atMostTimes, type Figure, median } from './report.ts';
 
 const ORIGINAL = 'bench_erasure';
 const COPY = 'bench_erasure_copy';
-const DAY_MS = 86_400_000;
 const DAYS = 60;
 const EVENTS_OF_A_PERSON = 100;
 

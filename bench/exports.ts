@@ -6,6 +6,7 @@ import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
 import { Upload } from '@aws-sdk/lib-storage';
 import pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
+import { DAY_MS } from '../domain/core/durations.ts';
 import { startS3 } from '../runtime/embedded/s3.ts';
 import { openDatabase } from '../store/core/database.ts';
 import type { ExportScope } from '../store/exports/export-sources.ts';
@@ -20,7 +21,6 @@ const BUCKET = 'bench';
 const SUBFOLDER = 'exports';
 /** Of the upload: as ours. */
 const PART_BYTES = 8 * 1024 ** 2;
-const DAY_MS = 86_400_000;
 const TABLES = 'events, event_messages, sessions, session_heads, devices, device_users, locations, crashes';
 
 const EVENTS: Record<Size, number> = { quick: 200_000, full: 5_000_000 };

@@ -5,6 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
 import { Pool } from 'undici';
+import { DAY_MS, MINUTE_MS } from '../domain/core/durations.ts';
 import type { BenchContext, Line, Size } from './line.ts';
 import { atLeast, atMost, type Figure, median } from './report.ts';
 import { call, type RunningService } from './service.ts';
@@ -16,8 +17,6 @@ const DEVICES_PER_BATCH = 5;
 const PER_DEVICE = 200;
 /** Requests under way at once. */
 const CLIENTS = 32;
-const DAY_MS = 86_400_000;
-const MINUTE_MS = 60_000;
 
 /** Whatever a batch writes. */
 const TABLES = [

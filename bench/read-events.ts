@@ -6,6 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
 import { LIST_FIELDS, type ListField } from '../domain/analytics/tracked-lists.ts';
+import { DAY_MS } from '../domain/core/durations.ts';
 import { isoUtc } from '../store/core/iso-time.ts';
 import { EVENT_COLUMNS } from '../store/tracking/list-columns.ts';
 import type { BenchContext, Line, Size } from './line.ts';
@@ -27,7 +28,7 @@ const PER_PAGE = 1_000;
 const TURNS = { runs: 15, warmUps: 30 };
 const MEMORY_MIB = 512;
 const SINCE = Date.UTC(2026, 7);
-const PERIOD_MS = 90 * 86_400_000;
+const PERIOD_MS = 90 * DAY_MS;
 /** What is returned of an event, and is in a file of them, by the same expressions as ours. */
 const EXPRESSIONS: Record<ListField<'events'>, string> = {
   ...EVENT_COLUMNS,

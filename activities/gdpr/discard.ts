@@ -6,9 +6,10 @@ import { deleteGdprRequest } from '../../store/gdpr/progress.ts';
 import { findGdprRequestById } from '../../store/gdpr/requests.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
+import { DAY_MS } from '../../domain/core/durations.ts';
 
 /** Not to be slept for in one go: the time may be changed meanwhile. */
-const LOOK_EVERY_MS = 24 * 3_600_000;
+const LOOK_EVERY_MS = DAY_MS;
 
 /**
  * Takes a request away whose time is over, and then its archives, which its rows named. Null: it is gone, or is kept

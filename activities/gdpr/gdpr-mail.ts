@@ -24,12 +24,12 @@ import { countPeopleOfRequests, findGdprRequestById, listGdprPeople } from '../.
 import { type MailDependencies, mailOnce } from '../core/mail-once.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
+import { DAY_MS } from '../../domain/core/durations.ts';
 
 type GdprMailDependencies = MailDependencies & Pick<Dependencies, 'secrets'>;
 
 /** What the law gives for a request (GDPR, article 12 (3): one month). */
 const DAYS = 30;
-const DAY_MS = 86_400_000;
 
 /**
  * Mails the user who asked, or for a request from a device the addresses that the app names; once for each kind. Sends

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { Context } from '@temporalio/activity';
 import { redacted } from '../../connectors/core/redacted.ts';
 import { type ExportBucket, openExportBucket, PATIENCE } from '../../connectors/s3/export-bucket.ts';
+import { DAY_MS } from '../../domain/core/durations.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { shorten } from '../../domain/core/text-limits.ts';
 import { exportFolder } from '../../domain/exports/export-window.ts';
@@ -34,7 +35,7 @@ export type TellDependencies = Pick<Dependencies, 'db' | 'secrets' | 'boundary'>
 /** A bucket that is troubled for longer is asked again later. */
 const PATIENCE_OF_A_TRY = { ...PATIENCE, retryMs: 5_000 };
 /** An exporter is told for so long; then the receipt says that it was not. */
-const TOLD_FOR_MS = 24 * 3_600_000;
+const TOLD_FOR_MS = DAY_MS;
 /** Of a try that dies with its process. */
 const LEASE_MS = 60_000;
 /** A run of an exporter puts at most so many of the lists that its bucket did not take. */

@@ -1,3 +1,4 @@
+import { DAY_MS, HOUR_MS } from '../../domain/core/durations.ts';
 import { internalErrorOf } from '../../domain/core/internal-error.ts';
 import { JOB_KINDS, logOfJob } from '../../domain/jobs/job.ts';
 import { deleteExpiredAccountLinks } from '../../store/accounts/account-links-across-entities.ts';
@@ -58,7 +59,7 @@ const CANCELED_SECONDS = 15;
 const PENDING_SECONDS = 30;
 
 /** A pinned file gets its row within the same request; no request lasts this long. */
-const ORPHANED_AFTER_MS = 24 * 3_600_000;
+const ORPHANED_AFTER_MS = DAY_MS;
 
 /**
  * So long one sweep folds counts, and deletes what SDKs sent; the next goes on. Others wait to be started meanwhile.
@@ -68,7 +69,7 @@ const RETENTION_MS = 5_000;
 export type SweepSteps = ReturnType<typeof sweepSteps>;
 
 /** A listing of the file areas goes through all that is kept in them: so often a process makes one. */
-const ORPHANS_EVERY_MS = 3_600_000;
+const ORPHANS_EVERY_MS = HOUR_MS;
 
 export const sweepSteps = (
   {

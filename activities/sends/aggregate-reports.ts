@@ -25,6 +25,7 @@ import { REPORT_DAYS } from '../../store/sends/reports.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import { inSlot } from '../core/in-slot.ts';
 import type { Dependencies } from '../dependencies.ts';
+import { DAY_MS } from '../../domain/core/durations.ts';
 import { deliverOutcomes, type Delivering } from './deliver-outcomes.ts';
 
 export type AggregateReportsSteps = ReturnType<typeof aggregateReportsSteps>;
@@ -59,7 +60,6 @@ function inReportSlot(
   return heartbeating(() => inSlot(deps.takeReportSlot, entityId, work));
 }
 
-const DAY_MS = 86_400_000;
 const NEVER = new Date(0);
 
 /** Attempts that were made before this day are not kept. */

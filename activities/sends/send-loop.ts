@@ -16,6 +16,7 @@ import { lockSend, type Send } from '../../store/sends/sends.ts';
 import { inSlot } from '../core/in-slot.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
+import { DAY_MS } from '../../domain/core/durations.ts';
 import { contextOf, type OutgoingPush, type SendingContext, waitsForOthers } from './plan-attempts.ts';
 import { PushesUnderWay } from './pushes-under-way.ts';
 import { sendAgain } from './send-attempts.ts';
@@ -196,7 +197,7 @@ async function freeFromQuiet(tx: Tx, { send, apps, now }: SendingContext): Promi
 }
 
 /** As long as a timer of Temporal's may take, and a look now and then at what changed meanwhile. */
-const MAX_WAIT_MS = 86_400_000;
+const MAX_WAIT_MS = DAY_MS;
 
 function waitUntil(at: Date, now: Date): RetryAfter {
   return { againInMs: Math.min(Math.max(at.getTime() - now.getTime(), 100), MAX_WAIT_MS) };

@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import type { PushFinding } from '../push/contract.ts';
+import { DAY_MS } from '../../domain/core/durations.ts';
 
 export type ApnsEnvironment = 'production' | 'sandbox';
 
@@ -8,7 +9,7 @@ const EXTENSIONS: Record<ApnsEnvironment, Buffer> = {
   sandbox: Buffer.from('060a2a864886f76364060301', 'hex'),
   production: Buffer.from('060a2a864886f76364060302', 'hex'),
 };
-const SOON_MS = 30 * 86_400_000;
+const SOON_MS = 30 * DAY_MS;
 
 /** What can be seen of a push certificate without asking Apple. */
 export function checkCertificate(

@@ -1,10 +1,12 @@
+import { DAY_MS } from '../../domain/core/durations.ts';
+
 /**
  * Odd cursors: values of a cursor's field that are NaN, infinite, or over a day ahead of the source's clock. Behind one
  * of them nothing new would ever come. So each reading brings their records, and the cursor stays before them.
  */
 
 /** How far ahead of the source's clock a time still moves the cursor, ms. */
-export const AHEAD_MS = 24 * 3_600_000;
+export const AHEAD_MS = DAY_MS;
 
 /** Whether a time is an odd cursor; both in ms since 1970. */
 export const isAhead = (timeMs: number, clockMs: number) => timeMs > clockMs + AHEAD_MS;

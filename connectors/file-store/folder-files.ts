@@ -2,12 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { mkdir, open, opendir, readdir, readFile, rename, stat, unlink } from 'node:fs/promises';
 import { dirname, join, parse, relative, resolve, sep } from 'node:path';
+import { HOUR_MS } from '../../domain/core/durations.ts';
 import { FileStoreAway } from '../../domain/core/internal-error.ts';
 
 const KEY = /^(?!.*\.\.)[A-Za-z0-9._-]+(\/[A-Za-z0-9._-]+)*$/;
 const UNFINISHED = '.unfinished';
 /** An upload that nobody has written to for so long is dead: an idle body is given up much earlier. */
-const UNFINISHED_FOR_MS = 3_600_000;
+const UNFINISHED_FOR_MS = HOUR_MS;
 const READ_BYTES = 256 * 1024;
 
 /**

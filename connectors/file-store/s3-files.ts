@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Readable } from 'node:stream';
 import { DeleteObjectCommand, S3Client, type S3ClientConfig } from '@aws-sdk/client-s3';
+import { DAY_MS } from '../../domain/core/durations.ts';
 import { FileStoreAway } from '../../domain/core/internal-error.ts';
 import type { ServerSideEncryption } from '../../domain/core/server-side-encryption.ts';
 import { BucketObjects } from '../s3/bucket-objects.ts';
@@ -21,7 +22,7 @@ const CONNECT_WITHIN_MS = 5_000;
 /** How long a socket may be idle. A reader who takes longer is connected again. */
 const IDLE_MS = 60_000;
 /** How long an upload may take: S3 tells when it was begun, and not when it was last written to. */
-const UNFINISHED_FOR_MS = 24 * 3_600_000;
+const UNFINISHED_FOR_MS = DAY_MS;
 
 /**
  * Files in a bucket of S3, or of a store that speaks its protocol. Credentials, region and endpoint are found by the

@@ -1,8 +1,9 @@
 import type { PushOutcome } from '../../domain/sends/push.ts';
 import { retryAfterSeconds } from '../core/source-refusal.ts';
+import { HOUR_MS } from '../../domain/core/durations.ts';
 
 /** A time in an answer counts up to this, so that no other side stops sends for days. */
-const MAX_RETRY_MS = 3_600_000;
+const MAX_RETRY_MS = HOUR_MS;
 
 /** Retry-After of an answer in milliseconds; `otherwise` where it names none. */
 export function retryAfterMs(header: string | string[] | undefined, otherwise: number): number {

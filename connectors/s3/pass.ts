@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { isAhead } from '../core/odd-cursors.ts';
 import { fileCursor } from '../files/file-portions.ts';
+import { DAY_MS, HOUR_MS } from '../../domain/core/durations.ts';
 import type { BucketFile } from './bucket.ts';
 
 /** A file that was read: a hash of its key and entity tag, and when it was modified, in ms. */
@@ -41,9 +42,9 @@ export const FIRST_PASS: Pass = {
 /** They stand in each cursor. */
 const MAX_SEEN = 1_000;
 /** A file may be seen so much later than it says it was modified: one that is put in parts tells when that began. */
-const LATE_MS = 24 * 3_600_000;
+const LATE_MS = DAY_MS;
 /** After this, no file of the same second comes any more. */
-const SETTLED_MS = 3_600_000;
+const SETTLED_MS = HOUR_MS;
 
 export function isDue({ since, done }: Pass, file: BucketFile): boolean {
   if (since === null) return true;

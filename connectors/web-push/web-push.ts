@@ -14,6 +14,7 @@ import {
 import { harmless, secret } from '../core/contract.ts';
 import { redacted } from '../core/redacted.ts';
 import { type OpenPushProvider, type PushContext, pushProvider, type PushRoute } from '../push/contract.ts';
+import { HOUR_MS } from '../../domain/core/durations.ts';
 import { Origins } from './origins.ts';
 import { KNOWN_PUSH_SERVICES, type PushServices } from './push-services.ts';
 import { vapidKeysError } from './vapid-keys.ts';
@@ -42,7 +43,7 @@ type WebPushSettings = z.output<typeof WebPushSettings>;
 
 /** A signature counts for a day at most (RFC 8292, 2), and is made once for the messages of half a day. */
 const SIGNED_SECONDS = 12 * 3_600;
-const RENEW_BEFORE_MS = 3_600_000;
+const RENEW_BEFORE_MS = HOUR_MS;
 const MAX_SIGNED = 1_000;
 
 /**

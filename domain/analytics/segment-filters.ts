@@ -1,3 +1,4 @@
+import { DAY_MS } from '../core/durations.ts';
 import type { DetailPairs, MatchName } from './funnel.ts';
 
 /** The grammar of a segment's filters, as they are stored; a campaign's are the same (docs/segments.md). */
@@ -119,8 +120,6 @@ export function sizeError(filters: SegmentFilters): string | null {
 function depthOf(elements: readonly (SegmentFilter | FilterBlock)[]): number {
   return Math.max(0, ...elements.map((element) => (isBlock(element) ? 1 + depthOf(element.filters) : 0)));
 }
-
-const DAY_MS = 86_400_000;
 
 /** As instants, the end excluded. */
 export function periodOf(period: FilterPeriod, now: Date): { from: Date; until: Date } {

@@ -1,3 +1,5 @@
+import { DAY_MS } from '../core/durations.ts';
+
 const DEVICE_FIELDS = [
   'device_id',
   'application_id',
@@ -81,7 +83,7 @@ const GROUPED_DAYS = 60;
  * (reference: Events).
  */
 export function groupedSince(since: Date | undefined, until: Date | undefined, now: Date): Date {
-  const earliest = (until ?? now).getTime() - GROUPED_DAYS * 86_400_000;
+  const earliest = (until ?? now).getTime() - GROUPED_DAYS * DAY_MS;
   return new Date(Math.max(since?.getTime() ?? earliest, earliest));
 }
 

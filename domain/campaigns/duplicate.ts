@@ -1,3 +1,4 @@
+import { DAY_MS } from '../core/durations.ts';
 import { MAX_CODE_POINTS } from '../core/text-limits.ts';
 import { CAMPAIGN_DAYS, type CampaignType } from './campaign-status.ts';
 
@@ -14,7 +15,7 @@ export function nameOfDuplicate(name: string): string {
 
 type Dates = { startDate: Date | null; endDate: Date | null };
 
-const CAMPAIGN_MS = CAMPAIGN_DAYS * 86_400_000;
+const CAMPAIGN_MS = CAMPAIGN_DAYS * DAY_MS;
 
 /**
  * Dates that have passed are left out: the duplicate starts at its launch and ends by default, as does one whose

@@ -1,10 +1,10 @@
+import { DAY_MS } from '../core/durations.ts';
 import { isTimeZone } from '../core/time-zone.ts';
 import { zoneClock } from '../core/zone-clock.ts';
 
 /** Where a device's clock stands: a zone of the IANA database, and minutes east of UTC. */
 type DeviceZone = { timezone: string | null; utcOffsetMinutes: number | null };
 
-const DAY_MS = 86_400_000;
 /** No zone has an offset so large; one that says more is a mistake. */
 const MAX_OFFSET_MINUTES = 15 * 60;
 

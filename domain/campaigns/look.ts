@@ -1,3 +1,4 @@
+import { HOUR_MS } from '../core/durations.ts';
 import type { NotifLimit } from './campaign-body.ts';
 import { mayNotify, type SendWindow } from './recurrence.ts';
 import { type SendSchedule, windowsOf } from './send-plan.ts';
@@ -9,12 +10,12 @@ export const LOOK_EVERY_MS = 60_000;
  * What could not go within so long after its exact time does not go: a message for the morning is not one for the
  * afternoon.
  */
-export const EXACT_WITHIN_MS = 3_600_000;
+export const EXACT_WITHIN_MS = HOUR_MS;
 /**
  * Devices may come to a zone in which there were none, and the app's zone may change: the next look is found anew so
  * often.
  */
-const FIND_EVERY_MS = { adaptTz: 600_000, appZone: 3_600_000 };
+const FIND_EVERY_MS = { adaptTz: 600_000, appZone: HOUR_MS };
 
 /** `lookedAt`: of the last look; null: there was none. */
 type LookClock = { launchedAt: Date; lookedAt: Date | null; now: Date };

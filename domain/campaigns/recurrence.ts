@@ -1,12 +1,9 @@
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../core/durations.ts';
 import { dayAt, type ZoneClock, zoneClock } from '../core/zone-clock.ts';
 import type { NotifLimit, Recurrence } from './campaign-body.ts';
 
 /** When messages may go: from one instant until before another, or at `from` alone where `until` is null. */
 export type SendWindow = { from: Date; until: Date | null };
-
-const DAY_MS = 86_400_000;
-const HOUR_MS = 3_600_000;
-const MINUTE_MS = 60_000;
 
 /** The first of `windowsBetween`. */
 export function nextWindow(recurrence: Recurrence, zone: string, after: Date, until: Date): SendWindow | null {

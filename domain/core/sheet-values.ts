@@ -1,3 +1,4 @@
+import { DAY_MS } from './durations.ts';
 import { readNumber } from './number-value.ts';
 
 /** What the cells of an Excel file (ECMA-376, SpreadsheetML) stand for, as texts of CSV. */
@@ -31,7 +32,6 @@ export function dateFormatOf(id: number, code: string | null): DateFormat | null
   return hasDate || hasTime ? { hasDate, hasTime } : null;
 }
 
-const DAY_MS = 86_400_000;
 /** Days are counted from here; in the older system the 60th is a 29 February 1900 that never was. */
 const EPOCHS = { 1900: Date.UTC(1899, 11, 30), 1904: Date.UTC(1904, 0, 1) };
 const END = Date.UTC(10_000, 0, 1);

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../core/durations.ts';
 import { laneOf } from '../core/lane.ts';
 import { dayAt, zoneClock } from '../core/zone-clock.ts';
 import { type CronSchedule, nextRuns } from '../syncs/sync-schedule.ts';
@@ -5,7 +6,6 @@ import { type CronSchedule, nextRuns } from '../syncs/sync-schedule.ts';
 /** Minutes of the local day: after midnight, and before people come to work. */
 const FIRST_MINUTE = 5;
 const LAST_MINUTE = 5 * 60 + 59;
-const DAY_MS = 86_400_000;
 
 /**
  * Once a local day, between 00:05 and 05:59: which minute tells the exporter's identifier, so that not all start at

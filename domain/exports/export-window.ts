@@ -1,3 +1,4 @@
+import { DAY_MS } from '../core/durations.ts';
 import { dayAt, zoneClock } from '../core/zone-clock.ts';
 
 /**
@@ -9,7 +10,6 @@ export type ExportWindow = { kind: 'received' | 'happened'; start: Date | null; 
 /** Local days of a backfill, both included: `2026-01-01`. */
 export type ExportDays = { from: string; to: string };
 
-const DAY_MS = 86_400_000;
 const MAX_DAYS = 400;
 const DAY = /^\d{4}-\d\d-\d\d$/;
 

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../core/durations.ts';
 import type { Refusal } from '../core/refusal.ts';
 
 /**
@@ -7,7 +8,7 @@ import type { Refusal } from '../core/refusal.ts';
 const FIRST_WAIT_MS = 1_000;
 const MAX_WAIT_MS = 5 * 60_000;
 /** What an outside system may ask for by itself (`Retry-After`). */
-const MAX_ASKED_MS = 24 * 3_600_000;
+const MAX_ASKED_MS = DAY_MS;
 
 /** Errors of an outside system that may pass by themselves: for every other one somebody has to change something. */
 const PASSING = new Set<string | number>(['source_unavailable', 'transfer_broken', 'source_changed']);

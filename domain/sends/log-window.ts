@@ -1,9 +1,8 @@
+import { DAY_MS } from '../core/durations.ts';
 import type { FieldError } from '../core/refusal.ts';
 
 /** What campaign logs are asked for; both times are included. */
 export type LogWindow = { from: Date; till: Date };
-
-const DAY_MS = 86_400_000;
 
 /** What is wrong with a window: `till` lies in the past, and not before `from`. */
 export function logWindowErrors({ from, till }: LogWindow, now: Date): FieldError[] {

@@ -1,6 +1,7 @@
 import type { CampaignType } from '../campaigns/campaign-status.ts';
 import { MAX_MESSAGE_BYTES } from '../campaigns/placeholders.ts';
 import type { CompiledMessage, InappContent, PushContent } from '../campaigns/campaign-params.ts';
+import { DAY_MS } from '../core/durations.ts';
 import { type AttemptCode, WAITS_FOR } from './attempt-code.ts';
 import { decideDevice, type TargetDevice } from './device-decision.ts';
 
@@ -95,7 +96,7 @@ export type PlannedAttempt = {
 };
 
 /** An in-app message is kept as long as its attempt. */
-const MAX_INAPP_MS = 30 * 86_400_000;
+const MAX_INAPP_MS = 30 * DAY_MS;
 
 const TOO_BIG = `with its values the message has more than ${MAX_MESSAGE_BYTES} bytes`;
 

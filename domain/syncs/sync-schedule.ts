@@ -1,4 +1,5 @@
 import { closestRunsMinutes, cronError, cronRuns } from '../core/cron-pattern.ts';
+import { MINUTE_MS } from '../core/durations.ts';
 import { isTimeZone } from '../core/time-zone.ts';
 
 /** When a sync runs by itself: at the times of a cron in a time zone, or every so many minutes. */
@@ -8,7 +9,6 @@ export type IntervalSchedule = { everyMinutes: number; jitterSeconds: number };
 
 const MAX_MINUTES = 10_080;
 const MAX_JITTER_SECONDS = 3_600;
-const MINUTE_MS = 60_000;
 
 /** What is wrong with a schedule, by its wire element, and what would be right. */
 export function scheduleError(schedule: SyncSchedule): { element: string; message: string } | undefined {

@@ -1,3 +1,4 @@
+import { MINUTE_MS } from '../core/durations.ts';
 import { numberText } from '../core/exact-json.ts';
 import { isTimeZone } from '../core/time-zone.ts';
 import { type ZoneClock, zoneClock } from '../core/zone-clock.ts';
@@ -163,7 +164,6 @@ function word(context: Fields, part: string, name: string): string {
   return isObject(of) ? (sharedWordOf(of[name])?.toLowerCase() ?? '') : '';
 }
 
-const MINUTE_MS = 60_000;
 const FIXED = /^(?:GMT|UTC)?(?<sign>[+-])(?<hours>\d{1,2}):?(?<minutes>\d{2})?$/;
 
 /** More than there are zones: what is none is remembered, too. */

@@ -1,4 +1,5 @@
 import { isDate, readDatetime } from '../core/date-value.ts';
+import { DAY_MS } from '../core/durations.ts';
 import { type CallError, type Fields, invalid, isAbsent, isCallError } from './call-fields.ts';
 
 /** All in ms since the epoch. Calls from before `oldest` or after `newest` are refused. */
@@ -201,7 +202,6 @@ const PERSIAN = new Intl.DateTimeFormat('en-u-ca-persian-nu-latn', {
   month: 'numeric',
   day: 'numeric',
 });
-const DAY_MS = 86_400_000;
 
 /** Undefined: the calendar has no such day. */
 function fromPersian(year: number, month: number, day: number): string | undefined {

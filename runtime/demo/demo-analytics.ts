@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from '../../api/client.ts';
 import { table } from '../../cli/core/table.ts';
+import { DAY_MS } from '../../domain/core/durations.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { DemoServer } from './demo-server.ts';
 
@@ -37,7 +38,7 @@ export async function demoAnalytics(
 async function showFunnel(client: Client, app: string, say: Say): Promise<string> {
   const steps = STEPS.map((name) => ({ match_name: [{ app_id: app, log_type: 2 as const, log_name: name }] }));
   const { identifier } = await client.createFunnel({ body: { name: 'From a product to an order', steps } });
-  const day = (ago: number) => new Date(Date.now() - ago * 86_400_000).toISOString().slice(0, 10);
+  const day = (ago: number) => new Date(Date.now() - ago * DAY_MS).toISOString().slice(0, 10);
   const stats = await client.quickFunnelStats({
     query: { app_id: app, from: day(1), till: day(0) },
     body: { funnel: { steps } },

@@ -1,6 +1,7 @@
+import { MINUTE_MS } from '../../domain/core/durations.ts';
+
 const DEVICES = 20;
 const VISITS = 2;
-const MINUTE_MS = 60_000;
 /** Between the first visit's beginning and now. */
 const SINCE_MS = 180 * MINUTE_MS;
 /** Longer than a session without an event lasts. */

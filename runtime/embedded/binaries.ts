@@ -7,6 +7,7 @@ import { delimiter, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
+import { DAY_MS } from '../../domain/core/durations.ts';
 import { makeFolder } from '../../store/core/make-folder.ts';
 import { cacheFolder } from '../cache-folder.ts';
 import { CannotStart } from '../cannot-start.ts';
@@ -146,7 +147,7 @@ async function intoCache(cached: string, make: (folder: string) => Promise<Found
 
 const UNFINISHED = 'unfinished-';
 /** Longer than any download or build takes. */
-const ABANDONED_AFTER_MS = 86_400_000;
+const ABANDONED_AFTER_MS = DAY_MS;
 
 /** What a killed process left half-made. */
 async function clearAbandoned(cache: string): Promise<void> {

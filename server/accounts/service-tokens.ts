@@ -1,5 +1,6 @@
 import * as api from '../../api/accounts/service-tokens.ts';
 import { RIGHTS } from '../../domain/accounts/rights.ts';
+import { DAY_MS } from '../../domain/core/durations.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import {
   countServiceTokens,
@@ -15,8 +16,6 @@ import { rowsOf, showPage } from '../http/page.ts';
 import { noResult } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 import { refuseGiving } from './user-rules.ts';
-
-const DAY_MS = 24 * 60 * 60 * 1_000;
 
 const listTheServiceTokens = route(api.listServiceTokens, async ({ query, caller }, { db, settings }) => {
   const { entityId } = caller;

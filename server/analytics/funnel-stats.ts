@@ -1,5 +1,6 @@
 import * as api from '../../api/analytics/funnels.ts';
 import { type FunnelExclusion, type FunnelStep, SAMPLED_ONE_IN, sampleError } from '../../domain/analytics/funnel.ts';
+import { DAY_MS } from '../../domain/core/durations.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { sayUnknown } from '../../domain/core/say-unknown.ts';
 import {
@@ -110,8 +111,6 @@ const explore = route(
     return estimated(result, found, asked.oneIn);
   },
 );
-
-const DAY_MS = 86_400_000;
 
 type StatsQuery = { from: string; till: string; mode: 'accurate' | 'fast'; aliases?: boolean | undefined };
 type AskedFunnel = { max_duration: number; steps: FunnelStep[]; exclusions?: FunnelExclusion[] | undefined };

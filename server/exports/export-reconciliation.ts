@@ -1,5 +1,6 @@
 import * as api from '../../api/exports/export-reconciliation.ts';
 import { openExportBucket } from '../../connectors/s3/export-bucket.ts';
+import { DAY_MS, HOUR_MS } from '../../domain/core/durations.ts';
 import { exportSchedule, lastMidnight, latestDue } from '../../domain/exports/export-schedule.ts';
 import { findEntityZone, findExternalId } from '../../store/accounts/entities.ts';
 import type { Queryable } from '../../store/core/database.ts';
@@ -126,9 +127,8 @@ async function verifyRuns(
   return new Map([...manifests].map(([id, manifest]) => [id, { files: states, manifest }]));
 }
 
-const DAY_MS = 86_400_000;
 /** A run that is due waits for writers, and then takes its time. */
-const GRACE_MS = 3_600_000;
+const GRACE_MS = HOUR_MS;
 
 /**
  * Until where an exporter should have exported by now: an hour after it was due. Null: nothing was due since it became

@@ -1,5 +1,6 @@
 import * as api from '../../api/files/usage-files.ts';
 import { type DayPeriod, lastDays, lastDaysOfPreviousMonth, readDayPeriod } from '../../domain/analytics/day-period.ts';
+import { DAY_MS } from '../../domain/core/durations.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import type { App } from '../../store/apps/apps.ts';
 import { findEventDefinition } from '../../store/tracking/event-definitions.ts';
@@ -73,8 +74,6 @@ const eventDetails = fileRoutes(api.exportEventDetails, async ({ query, caller: 
     audits: [auditOf(app, 'event_details')],
   };
 });
-
-const DAY_MS = 86_400_000;
 
 const crashOccurrences = fileRoutes(api.exportCrashOccurrences, async ({ params, query, caller }, { db }) => {
   const crash = await requireCrash(db, caller, params.crash_identifier);

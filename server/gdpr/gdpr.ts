@@ -1,4 +1,5 @@
 import * as api from '../../api/gdpr/gdpr.ts';
+import { DAY_MS } from '../../domain/core/durations.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { jobRefOf } from '../../domain/jobs/job.ts';
 import { type Tx, write } from '../../store/core/database.ts';
@@ -37,7 +38,7 @@ const viewDeletion = route(api.viewDeletionRequest, async ({ query: { request_id
   return { ...shown, would_erase: await countBeforeApproval(deps, asked) };
 });
 
-const WEEK_MS = 7 * 24 * 3_600_000;
+const WEEK_MS = 7 * DAY_MS;
 
 const pollLatest = route(
   api.listLatestGdprRequests,

@@ -1,6 +1,7 @@
 import * as api from '../../api/sends/campaign-tests.ts';
 import { placeholdersOf } from '../../domain/campaigns/campaign-params.ts';
 import type { CampaignVariant } from '../../domain/campaigns/variants.ts';
+import { DAY_MS } from '../../domain/core/durations.ts';
 import { refuse, refuseField, refuseFields } from '../../domain/core/refusal.ts';
 import { findTestedCampaign } from '../../store/campaigns/campaign-tests.ts';
 import {
@@ -20,7 +21,7 @@ import { startSoon } from '../jobs/start-soon.ts';
 import { MAX_DECISIONS, newMessages, showDecision, textsOf } from './transactional.ts';
 
 /** Its in-app messages wait no longer for the testers' devices. */
-const TEST_MS = 86_400_000;
+const TEST_MS = DAY_MS;
 
 const test = route(
   api.testCampaign,

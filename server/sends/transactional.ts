@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import * as api from '../../api/sends/transactional.ts';
 import type { PushContent } from '../../domain/campaigns/campaign-params.ts';
 import { templateText } from '../../domain/campaigns/placeholders.ts';
+import { DAY_MS } from '../../domain/core/durations.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { ATTEMPT_CODES } from '../../domain/sends/attempt-code.ts';
 import { type Campaign, findCampaignByKey, listCampaignsByKeys } from '../../store/campaigns/campaigns.ts';
@@ -169,7 +170,6 @@ async function showSend(db: Queryable, found: Send): Promise<api.SendState> {
 }
 
 const isoOf = (at: Date | null) => at?.toISOString() ?? null;
-const DAY_MS = 86_400_000;
 const dayOf = (at: Date) => at.toISOString().slice(0, 10);
 
 const report = route(api.reportMessages, async ({ params, query, ...who }, { db }) => {

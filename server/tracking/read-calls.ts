@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { DAY_MS } from '../../domain/core/durations.ts';
 import { shorten } from '../../domain/core/text-limits.ts';
 import {
   type Fields,
@@ -21,7 +22,7 @@ import { appOfCall } from './write-keys.ts';
 export type TrackedRequest = { calls: IngestedCall[]; refused: RefusedWith[] };
 
 /** A device's clock may be ahead by so much. */
-const AHEAD_MS = 86_400_000;
+const AHEAD_MS = DAY_MS;
 /** Of a refused call so much is kept. */
 const RAW_LENGTH = 4_000;
 

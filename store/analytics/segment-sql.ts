@@ -7,6 +7,7 @@ import type {
   SegmentSelection,
 } from '../../domain/analytics/segment-filters.ts';
 import type { WidenedFrom } from '../../domain/attributes/widen-type.ts';
+import { DAY_MS } from '../../domain/core/durations.ts';
 import { TEST_COPIES } from '../campaigns/campaign-tests.ts';
 import { isoUtc } from '../core/iso-time.ts';
 import { foregroundSeconds } from '../tracking/sessions.ts';
@@ -265,7 +266,7 @@ const DEVICE_COLUMNS: Record<DeviceField, string> = {
   updated_at: 'd.received_at',
 };
 
-const RECENT_MS = 30 * 86_400_000;
+const RECENT_MS = 30 * DAY_MS;
 
 /** What some fields are computed from, for all devices of the app at once. */
 function deviceJoin(field: DeviceField, { app, now, add }: Asked): string {

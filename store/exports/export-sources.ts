@@ -1,5 +1,6 @@
 import { APPEND_ONLY, type ExportDataType } from '../../domain/exports/export-data-type.ts';
 import type { ValueType } from '../../domain/attributes/attribute-value.ts';
+import { DAY_MS } from '../../domain/core/durations.ts';
 import { isLogKept } from '../attributes/attribute-change-log.ts';
 import type { ExportSession } from './export-session.ts';
 import { type LogCheckpoint, sliceLog } from './export-sources/attribute-log-slices.ts';
@@ -131,7 +132,7 @@ function isOfNothing(type: ExportDataType, { apps, sors }: ExportScope): boolean
 }
 
 /** Of a step of a run, with a day to spare: until then the log has to be there. */
-const LONGEST_READING_MS = 8 * 86_400_000;
+const LONGEST_READING_MS = 8 * DAY_MS;
 
 /** Whoever goes on stays with what he began with. */
 async function isReadByLog(

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../domain/core/durations.ts';
 import type { FileFormat } from '../../domain/files/file-format.ts';
 import { FILE_DAYS } from '../../domain/files/file-format.ts';
 import { JobGone, type JobRef } from '../../domain/jobs/job.ts';
@@ -189,5 +190,5 @@ export async function failFile(
 
 /** Whether its link still works. */
 export function isFileKept({ firstEndedAt }: Pick<FileJob, 'firstEndedAt'>, now: Date): boolean {
-  return firstEndedAt === null || now.getTime() - firstEndedAt.getTime() < FILE_DAYS * 86_400_000;
+  return firstEndedAt === null || now.getTime() - firstEndedAt.getTime() < FILE_DAYS * DAY_MS;
 }

@@ -1,3 +1,4 @@
+import { MINUTE_MS } from '../../domain/core/durations.ts';
 import type { TrackedCall } from '../../domain/tracking/call.ts';
 import type { SessionWindow } from '../../domain/tracking/session-windows.ts';
 import type { Queryable } from '../core/database.ts';
@@ -31,7 +32,6 @@ export type PlacedSubject = SubjectCalls & { latest: SessionWindow; placed: Plac
 /** The session of each call; it has its id by now. */
 export type SessionsOfCalls = ReadonlyMap<IngestedCall, SessionWindow>;
 
-const MINUTE_MS = 60_000;
 /**
  * Up to its seconds, the minute of the last one: calls go to the store in the order of time, and to write all of it
  * takes longer.

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../domain/core/durations.ts';
 import type { Tx } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import type { IngestedCall, PlacedSubject } from './app-call.ts';
@@ -9,8 +10,6 @@ export type CountedTable = keyof typeof TIME_OF;
 
 /** What a transaction adds to an app's day. `day` counts from 1970-01-01. */
 export type DayCount = { appId: number; day: number } & Record<CountedTable, number>;
-
-const DAY_MS = 86_400_000;
 
 /**
  * What new calls add once they have their sessions: events, locations, and sessions that begin, or begin at another

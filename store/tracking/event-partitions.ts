@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../domain/core/durations.ts';
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
 import { deleteDayCounts } from './day-counts.ts';
 
@@ -16,8 +17,6 @@ type Month = string;
  * database.
  */
 const PARTITIONS_LOCK = 5_717_023_442;
-
-const DAY_MS = 86_400_000;
 
 /** Retention is a month at least: of months that ended later than this nobody drops a partition. */
 const SAFE_MS = 27 * DAY_MS;
