@@ -28,12 +28,6 @@ const directions = Object.entries(MAY_IMPORT).flatMap(([from, allowed]) =>
 const WITH_FEATURES = '(?:domain|api|store|activities|server|cli)';
 /** Every call has rights and entries in the audit log, and most have ids of customers. */
 const EVERYWHERE = '^domain/(accounts/(audit|rights)|attributes/customer-id)\\.ts$';
-/**
- * Each location lies in the folder of its feature; the registry lists them, and copies elsewhere are found by those of
- * syncs.
- */
-const PERSONAL_DATA = ['^store/[^/]+/personal-data/', '^store/gdpr/(personal-data|copies)\\.ts$'];
-
 const BUILT_IN = { dependencyTypes: ['core'] };
 /** Without I/O; of luxon only what asks no clock, which its users see to. */
 const PURE_PACKAGES =
@@ -62,7 +56,7 @@ export default {
     ),
     forbid(
       'feature-not-into-another',
-      { path: '^([^/]+/[^/]+/)', pathNot: ['^(?:test|bench)/', ...PERSONAL_DATA] },
+      { path: '^([^/]+/[^/]+/)', pathNot: '^(?:test|bench)/' },
       { path: `^${WITH_FEATURES}/[^/]+/[^/]+/`, pathNot: '^$1' },
     ),
     forbid(

@@ -10,7 +10,7 @@ import { migrate } from '../store/core/migrate.ts';
 import { openScratch } from '../store/core/scratch.ts';
 import { openSecrets, type Secrets } from '../store/core/secrets.ts';
 import type { KnownBy, LocationDependencies } from '../store/gdpr/personal-data-location.ts';
-import { personalData } from '../store/gdpr/personal-data.ts';
+import { personalData } from '../store/gdpr/personal-data-registry.ts';
 import { ensurePartitions } from '../store/tracking/event-partitions.ts';
 import type { Line, Size } from './line.ts';
 import { atMostTimes, type Figure, median } from './report.ts';

@@ -11,7 +11,6 @@ import {
   TimeoutFailure,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { LocationToErase } from '../activities/gdpr/erase.ts';
 import type { GdprDeleteSteps } from '../activities/gdpr/gdpr-delete.ts';
 import type { JobClaim, JobRef } from '../domain/jobs/job.ts';
 import { GDPR_HOLDS_CHANGED } from '../domain/jobs/workflow-id.ts';
@@ -97,14 +96,16 @@ async function eraseLocations(claim: JobClaim): Promise<boolean> {
   }
 }
 
+type Locations = Awaited<ReturnType<typeof listLocations>>;
+
 /**
  * Erases each of some locations, and returns how many rows and files went. One that fails is tried again by itself,
  * with those that come after it; the others go on. Returns null if the workflow must continue as new.
  */
-async function eraseEach(claim: JobClaim, locations: readonly LocationToErase[]): Promise<number | null> {
+async function eraseEach(claim: JobClaim, locations: Locations): Promise<number | null> {
   let erased = 0;
   for (let [left, tries] = [locations, 1]; ; tries += 1) {
-    const failed: LocationToErase[] = [];
+    const failed: Locations = [];
     for (const location of left) {
       const isHeldUp = failed.some(({ name }) => location.after.includes(name));
       const rows = isHeldUp ? null : await eraseOne(claim, location.name);

@@ -1,11 +1,10 @@
 import type { JobClaim } from '../../domain/jobs/job.ts';
 import { write } from '../../store/core/database.ts';
 import { deleteIdentifiers, findShown } from '../../store/gdpr/archives.ts';
-import { findRequesterName } from '../../store/gdpr/evidence.ts';
+import { findRequesterName, insertReceipt } from '../../store/gdpr/receipts.ts';
 import { listIdentifiers } from '../../store/gdpr/identifiers.ts';
 import { hashesOf } from '../../store/gdpr/people-keys.ts';
 import { lockGdprRequest, treatRequest } from '../../store/gdpr/progress.ts';
-import { insertReceipt } from '../../store/gdpr/receipts.ts';
 import { listGdprPeople } from '../../store/gdpr/requests.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { tellSubjects } from './receipt-subjects.ts';

@@ -2,8 +2,12 @@ import { type JobClaim, JobGone } from '../../domain/jobs/job.ts';
 import { write } from '../../store/core/database.ts';
 import { findSyncCopies, noteSyncCopies } from '../../store/gdpr/copies.ts';
 import type { ErasingLocation, KnownBy } from '../../store/gdpr/personal-data-location.ts';
-import { personalData } from '../../store/gdpr/personal-data.ts';
-import { listOccupiedTables } from '../../store/gdpr/occupied-tables.ts';
+import {
+  erasingLocations,
+  listLocations,
+  type LocationToErase,
+  toErase,
+} from '../../store/gdpr/personal-data-registry.ts';
 import {
   addErased,
   deleteLocationFault,
@@ -25,12 +29,7 @@ import { recordError } from './record-error.ts';
 const PEOPLE_AT_ONCE = 1_000;
 const IDS_AT_ONCE = 5_000;
 
-/** Where anything of people may be. What the others have is named nowhere. */
-export const LOCATIONS = personalData.filter((location): location is ErasingLocation => location.erase !== null);
-
 export type Pass = { erased: number; survivors: number };
-/** `after`: the locations that are erased before. */
-export type LocationToErase = { name: string; after: readonly string[] };
 
 /**
  * Returns the locations that may have something of the people who go, in the order in which they are erased: each area
@@ -39,18 +38,7 @@ export type LocationToErase = { name: string; after: readonly string[] };
 export async function listLocationsToErase(deps: Dependencies, claim: JobClaim): Promise<LocationToErase[]> {
   await updateStage(deps.db, claim, 'erasing');
   await noteCopies(deps, claim, chunksOf(await listPendingIdentifiers(deps.db, claim)));
-  const occupied = new Set(
-    await listOccupiedTables(
-      deps.db,
-      claim.entityId,
-      LOCATIONS.map(({ name }) => name),
-    ),
-  );
-  return LOCATIONS.filter(({ name }) => name.endsWith('/') || occupied.has(name)).map(toErase);
-}
-
-function toErase({ name, after = [] }: ErasingLocation): LocationToErase {
-  return { name, after };
+  return listLocations(deps.db, claim.entityId);
 }
 
 /**
@@ -58,7 +46,7 @@ function toErase({ name, after = [] }: ErasingLocation): LocationToErase {
  * location that fails, until it is erased.
  */
 export async function eraseOneLocation(deps: Dependencies, claim: JobClaim, name: string): Promise<number> {
-  const location = LOCATIONS.find((found) => found.name === name);
+  const location = erasingLocations.find((found) => found.name === name);
   if (!location) return 0; // of another version
   await throwIfOver(deps, claim);
   return inGdprSlot(deps, claim, 'erasing', async () => {
@@ -82,7 +70,7 @@ export function listSurvivingLocations(deps: Dependencies, claim: JobClaim): Pro
     const left: ErasingLocation[] = [];
     const survivors: Record<string, number> = {};
     const writtenBefore = await findErasingSince(deps.db, claim);
-    for (const location of LOCATIONS) {
+    for (const location of erasingLocations) {
       await throwIfOver(deps, claim);
       try {
         const rows = await countAt(deps, claim, location, chunks, writtenBefore);
@@ -128,7 +116,7 @@ async function throwIfOver(deps: Dependencies, claim: JobClaim): Promise<void> {
 export async function erasePeople(deps: Dependencies, claim: JobClaim): Promise<Pass> {
   await listLocationsToErase(deps, claim);
   let erased = 0;
-  for (const { name } of LOCATIONS) erased += await eraseOneLocation(deps, claim, name);
+  for (const { name } of erasingLocations) erased += await eraseOneLocation(deps, claim, name);
   return { erased, survivors: (await listSurvivingLocations(deps, claim)).length };
 }
 

@@ -4,9 +4,10 @@ import { TELLING_EXPORTERS } from '../../domain/gdpr/request-fault.ts';
 import type { JobClaim } from '../../domain/jobs/job.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import { listCopies } from '../../store/gdpr/copies.ts';
-import { findNow, findRequesterName } from '../../store/gdpr/evidence.ts';
+import { findNow, findRequesterName, insertReceipt } from '../../store/gdpr/receipts.ts';
 import { insertDeletionLists, listExportersThatWait } from '../../store/gdpr/export-deletions.ts';
 import { hashesOf } from '../../store/gdpr/people-keys.ts';
+import { erasingLocations } from '../../store/gdpr/personal-data-registry.ts';
 import {
   endRound,
   holdGdprRequest,
@@ -15,7 +16,6 @@ import {
   updateGdprError,
   updateStage,
 } from '../../store/gdpr/progress.ts';
-import { insertReceipt } from '../../store/gdpr/receipts.ts';
 import { recordKeptValues } from '../../store/gdpr/kept-values.ts';
 import type { GdprRequest } from '../../store/gdpr/request-record.ts';
 import { findGdprRequestById } from '../../store/gdpr/requests.ts';
@@ -25,7 +25,6 @@ import { listRunsOfFailed } from '../../store/sends/sends.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { cancelSend } from '../../temporal/flows.ts';
-import { LOCATIONS } from './erase.ts';
 import { listPendingIdentifiers, listPendingPeople } from './pending-people.ts';
 import { tellSubjects } from './receipt-subjects.ts';
 import { type TellDependencies, tellExporters } from './tell-exporters.ts';
@@ -106,7 +105,11 @@ async function tellOfRound(
     requested_by: { kind: requester.kind, id: await findRequesterName(tx, request) },
     subjects,
     tombstones_at: since.toISOString(),
-    places: LOCATIONS.map(({ name }) => ({ place: name, erased: erased[name] ?? 0, survivors: survivors[name] ?? 0 })),
+    places: erasingLocations.map(({ name }) => ({
+      place: name,
+      erased: erased[name] ?? 0,
+      survivors: survivors[name] ?? 0,
+    })),
     copies: await listCopies(tx, { entityId, requestIdentifier: identifier, round }),
   };
 }

@@ -1,13 +1,21 @@
 import { type JobClaim, JobGone } from '../../domain/jobs/job.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import { findOlderWritersMs } from '../../store/core/open-window.ts';
-import { findNow } from '../../store/gdpr/evidence.ts';
+import { findNow } from '../../store/gdpr/receipts.ts';
 import { hashesOf } from '../../store/gdpr/people-keys.ts';
 import { beginErasing, holdGdprRequest, updateStage } from '../../store/gdpr/progress.ts';
-import { type Hashed, listNotErased, listRaised, updateRaised } from '../../store/gdpr/raised.ts';
+import {
+  type Hashed,
+  listMissingTombstones,
+  listNotErased,
+  listRaised,
+  lockBatches,
+  raiseTombstones,
+  readmit,
+  updateRaised,
+} from '../../store/gdpr/tombstone-batches.ts';
 import { listGdprPeople } from '../../store/gdpr/requests.ts';
 import { listIdsToRefuse } from '../../store/gdpr/shared-ids.ts';
-import { listMissingTombstones, lockBatches, raiseTombstones, readmit } from '../../store/gdpr/tombstone-batches.ts';
 import type { Person } from '../../store/gdpr/tombstones.ts';
 import { isJobCurrent } from '../../store/jobs/jobs.ts';
 import type { RetryAfter } from '../core/retry-after.ts';

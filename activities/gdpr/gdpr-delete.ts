@@ -1,4 +1,5 @@
 import type { JobClaim, JobRef } from '../../domain/jobs/job.ts';
+import type { LocationToErase } from '../../store/gdpr/personal-data-registry.ts';
 import { updateLocationFault, updateWaitsForHolds } from '../../store/gdpr/progress.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import { inSlot } from '../core/in-slot.ts';
@@ -6,14 +7,7 @@ import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { type ClaimedRequest, claimRequest, startNextUnvouched } from './claim.ts';
 import { discardGdprRequest } from './discard.ts';
-import {
-  eraseOneLocation,
-  erasePeople,
-  listLocationsToErase,
-  listSurvivingLocations,
-  type LocationToErase,
-  type Pass,
-} from './erase.ts';
+import { eraseOneLocation, erasePeople, listLocationsToErase, listSurvivingLocations, type Pass } from './erase.ts';
 import { finishRound, listForExporters, tellExportersOf } from './evidence.ts';
 import { beginErasingPeople, type Gathered, gatherPeople, refusePeople, waitForOlderWriters } from './gather.ts';
 import { mailGdpr } from './gdpr-mail.ts';

@@ -9,12 +9,15 @@ import type { JobRef } from '../../domain/jobs/job.ts';
 import { listAppsById } from '../../store/apps/apps.ts';
 import { write } from '../../store/core/database.ts';
 import type { Digest } from '../../store/gdpr/across-entities.ts';
-import { archiveUrl } from '../../store/gdpr/archive-link.ts';
-import { type DigestEntry, listDigestEntries, settleDigest, updateDigestRecipients } from '../../store/gdpr/digests.ts';
+import { archiveUrl } from '../../store/gdpr/archives.ts';
 import {
+  type DigestEntry,
   findRequesterEmail,
   listAppRecipients,
+  listDigestEntries,
   listMembersToNotify,
+  settleDigest,
+  updateDigestRecipients,
   updateNoRecipients,
   updateRecipients,
   upsertGdprMail,

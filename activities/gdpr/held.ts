@@ -1,6 +1,6 @@
 import type { JobKey } from '../../domain/jobs/job.ts';
 import type { Tx } from '../../store/core/database.ts';
-import { listOrdinalsOnHold } from '../../store/gdpr/held-ids.ts';
+import { listOrdinalsOnHold } from '../../store/gdpr/holds.ts';
 import { updateHeld } from '../../store/gdpr/progress.ts';
 import { deleteSharedDevices, listLinkedPeople } from '../../store/gdpr/shared-ids.ts';
 import type { Person } from '../../store/gdpr/tombstones.ts';

@@ -2,7 +2,7 @@ import type { GdprReceipt } from '../../domain/gdpr/gdpr-receipt.ts';
 import type { Tx } from '../../store/core/database.ts';
 import type { Secrets } from '../../store/core/secrets.ts';
 import type { GdprIdentifier } from '../../store/gdpr/identifiers.ts';
-import { forgetVia, type LeftHash, listLeftHashes } from '../../store/gdpr/left-identifiers.ts';
+import { forgetVia, type LeftHash, listLeftHashes } from '../../store/gdpr/shared-ids.ts';
 import type { GdprPerson, GdprRequest } from '../../store/gdpr/request-record.ts';
 
 type Subjects = GdprReceipt['subjects'];

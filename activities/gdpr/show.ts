@@ -21,7 +21,7 @@ import {
 import { listFileRecipients } from '../../store/gdpr/export-deletions.ts';
 import { idsOfType } from '../../store/gdpr/people-keys.ts';
 import type { KnownBy } from '../../store/gdpr/personal-data-location.ts';
-import { personalData } from '../../store/gdpr/personal-data.ts';
+import { personalData } from '../../store/gdpr/personal-data-registry.ts';
 import { atMostEach } from '../core/at-most-each.ts';
 import { stopIfAsked } from '../core/stop-if-asked.ts';
 import type { Dependencies } from '../dependencies.ts';

@@ -7,7 +7,7 @@ import {
   listExpiredRequests,
   listReleased,
 } from '../../store/gdpr/across-entities.ts';
-import { gatherDigest } from '../../store/gdpr/digests.ts';
+import { gatherDigest } from '../../store/gdpr/mails.ts';
 import { deleteGoneUnreadableMails } from '../../store/gdpr/unreadable-mails.ts';
 import { listUnclaimedJobs } from '../../store/jobs/jobs-across-entities.ts';
 import { mailInTurn } from '../core/mail-once.ts';

@@ -9,7 +9,7 @@ import { type Database, write } from '../../store/core/database.ts';
 import { deleteNotedFile, listNotedFiles } from '../../store/core/file-deletions.ts';
 import type { Files, StoredFile } from '../../store/core/files.ts';
 import { deleteFileJob, isFileOfJob, listExpiredFiles } from '../../store/files/file-jobs-across-entities.ts';
-import { isArchiveNamed } from '../../store/gdpr/archives-across-entities.ts';
+import { isArchiveNamed } from '../../store/gdpr/across-entities.ts';
 import { deleteOldInternalErrors } from '../../store/jobs/internal-errors.ts';
 import { listUnnamedFiles } from '../../store/imports/pinned-files-across-entities.ts';
 import {

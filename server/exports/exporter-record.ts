@@ -7,7 +7,7 @@ import type { Secrets } from '../../store/core/secrets.ts';
 import type { DataExporter, ExporterSecrets } from '../../store/exports/data-exporter-record.ts';
 import { findExporter } from '../../store/exports/data-exporters.ts';
 import { listRecentExports, type RecentExport } from '../../store/exports/recent-exports.ts';
-import { findDeletionKey } from '../../store/gdpr/deletion-keys.ts';
+import { findDeletionKey } from '../../store/gdpr/export-deletions.ts';
 import { wholeSeconds } from '../http/whole-seconds.ts';
 
 /** The caller's exporter, found or, with `lockExporter`, held. */

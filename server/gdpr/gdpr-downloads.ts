@@ -3,8 +3,8 @@ import { refuse } from '../../domain/core/refusal.ts';
 import { insertAuditEntry } from '../../store/accounts/audit-log.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
 import { openFile } from '../../store/core/open-file.ts';
-import { isArchiveSignature } from '../../store/gdpr/archive-link.ts';
-import { findArchive, type FoundArchive } from '../../store/gdpr/archives-across-entities.ts';
+import { isArchiveSignature } from '../../store/gdpr/archives.ts';
+import { findArchive, type FoundArchive } from '../../store/gdpr/across-entities.ts';
 import { bare, Reply } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 

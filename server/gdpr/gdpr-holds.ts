@@ -3,8 +3,15 @@ import * as api from '../../api/gdpr/gdpr-holds.ts';
 import { internalErrorOf } from '../../domain/core/internal-error.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { write } from '../../store/core/database.ts';
-import { deleteHold, type GdprHold, insertHold, listHolds, listHoldsOf } from '../../store/gdpr/holds.ts';
-import { lockOpenDeletions, noteReleasedHold } from '../../store/gdpr/open-deletions.ts';
+import {
+  deleteHold,
+  type GdprHold,
+  insertHold,
+  listHolds,
+  listHoldsOf,
+  lockOpenDeletions,
+  noteReleasedHold,
+} from '../../store/gdpr/holds.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import { audit, auditReads } from '../http/audit.ts';
 import { rowsOf, showPage } from '../http/page.ts';

@@ -1,6 +1,6 @@
 import * as api from '../../api/gdpr/gdpr-readmission.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
-import { lockOpenDeletions, type OpenDeletion } from '../../store/gdpr/open-deletions.ts';
+import { lockOpenDeletions, type OpenDeletion } from '../../store/gdpr/holds.ts';
 import { readmit } from '../../store/gdpr/tombstone-batches.ts';
 import type { Person } from '../../store/gdpr/tombstones.ts';
 import { auditEach } from '../http/audit.ts';

@@ -4,12 +4,16 @@ import { faultsOf } from '../../domain/gdpr/request-fault.ts';
 import { type App, listAppsById } from '../../store/apps/apps.ts';
 import { listSimilarIds } from '../../store/attributes/similar-ids.ts';
 import type { Queryable, Tx } from '../../store/core/database.ts';
-import { archiveUrl } from '../../store/gdpr/archive-link.ts';
-import type { PolledPerson } from '../../store/gdpr/latest.ts';
+import { archiveUrl } from '../../store/gdpr/archives.ts';
+import {
+  countPeopleOfRequests,
+  findGdprRequest,
+  listGdprPeople,
+  type PolledPerson,
+} from '../../store/gdpr/requests.ts';
 import { findRequesterEmail } from '../../store/gdpr/mails.ts';
 import type { GdprPerson, GdprRequest, GdprRequestType } from '../../store/gdpr/request-record.ts';
-import { countPeopleOfRequests, findGdprRequest, listGdprPeople } from '../../store/gdpr/requests.ts';
-import { listWaitingPeople, type WaitingPerson } from '../../store/gdpr/waiting.ts';
+import { listWaitingPeople, type WaitingPerson } from '../../store/gdpr/holds.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import { findInternalError, findInternalErrors } from '../jobs/show-internal-error.ts';
 

@@ -4,10 +4,14 @@ import { refuse } from '../../domain/core/refusal.ts';
 import { jobRefOf } from '../../domain/jobs/job.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import { countBeforeApproval } from '../../store/gdpr/count-before-approval.ts';
-import { updateDecision } from '../../store/gdpr/decisions.ts';
-import { listLatestRequests } from '../../store/gdpr/latest.ts';
+import {
+  countGdprRequests,
+  findGdprRequest,
+  listGdprRequests,
+  listLatestRequests,
+  updateDecision,
+} from '../../store/gdpr/requests.ts';
 import type { GdprRequest } from '../../store/gdpr/request-record.ts';
-import { countGdprRequests, findGdprRequest, listGdprRequests } from '../../store/gdpr/requests.ts';
 import { deleteInternalErrorsOfJob } from '../../store/jobs/internal-errors.ts';
 import { audit, auditReads } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';

@@ -1,5 +1,5 @@
 import { replaceBetween } from '../../domain/core/replace-between.ts';
-import { personalData } from '../../store/gdpr/personal-data.ts';
+import { personalData } from '../../store/gdpr/personal-data-registry.ts';
 
 const [START, END] = ['<!-- locations: made from the registry by `npm run docs` -->', '<!-- end of locations -->'];
 

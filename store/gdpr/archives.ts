@@ -1,8 +1,9 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, timingSafeEqual } from 'node:crypto';
 import type { JobKey } from '../../domain/jobs/job.ts';
 import { readRow } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { noteFileDeletions } from '../core/file-deletions.ts';
+import type { Secrets } from '../core/secrets.ts';
 import { type GatheredId, knownByOf } from './identifiers.ts';
 import type { KnownBy } from './personal-data-location.ts';
 import { holdGdprRequest, touchRequest } from './progress.ts';
@@ -187,4 +188,35 @@ export async function findShown(tx: Queryable, { entityId, jobId }: JobKey): Pro
 /** What the people of a request are known by, once all of them are treated. */
 export async function deleteIdentifiers(tx: Queryable, { entityId, jobId }: JobKey): Promise<void> {
   await tx.query('DELETE FROM gdpr_identifiers WHERE entity_id = $1 AND request_id = $2', [entityId, jobId]);
+}
+
+/** What a link is made of: the request, whose archive of it, and where that lies. */
+type ArchiveOf = { request: Pick<GdprRequest, 'identifier'>; person: Pick<GdprPerson, 'ordinal' | 'archive'> };
+
+/**
+ * Where a person's archive can be downloaded without a login, for as long as their request exists: an address that
+ * nobody can guess, under the server's look-up key, and that names nobody. Null while there is none.
+ */
+export function archiveUrl(
+  publicUrl: string,
+  secrets: Secrets,
+  request: ArchiveOf['request'],
+  person: ArchiveOf['person'],
+): string | null {
+  const signature = signatureOf(secrets, { request, person });
+  return (
+    signature &&
+    `${publicUrl}/api/gdpr/downloads/${request.identifier}/${person.ordinal}/${signature.toString('base64url')}`
+  );
+}
+
+/** Whether an address is one that `archiveUrl` gave for this person's archive as it is now. */
+export function isArchiveSignature(secrets: Secrets, of: ArchiveOf, shown: string): boolean {
+  const signature = signatureOf(secrets, of);
+  const claimed = Buffer.from(shown, 'base64url');
+  return signature !== null && claimed.length === signature.length && timingSafeEqual(claimed, signature);
+}
+
+function signatureOf(secrets: Secrets, { request, person: { ordinal, archive } }: ArchiveOf): Buffer | null {
+  return archive && secrets.lookup(`archive/${request.identifier}/${ordinal}/${archive.key}`);
 }

@@ -1,7 +1,7 @@
 import type { ReceiptCopy } from '../../domain/gdpr/gdpr-receipt.ts';
 import { readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
-import { syncRecords } from '../syncs/personal-data/sync-records.ts';
+import { syncRecords } from '../syncs/personal-data.ts';
 import type { DeletionRound, ExportDeletion } from './export-deletions.ts';
 import type { KnownBy, LocationDependencies } from './personal-data-location.ts';
 

@@ -1,7 +1,7 @@
 import type { Queryable } from '../core/database.ts';
 import { previewIdentifiers } from './links.ts';
-import { type ErasingLocation, type LocationDependencies, TABLES_OF_FILES } from './personal-data-location.ts';
-import { personalData } from './personal-data.ts';
+import { type LocationDependencies, TABLES_OF_FILES } from './personal-data-location.ts';
+import { erasingLocations } from './personal-data-registry.ts';
 import type { GdprRequest } from './request-record.ts';
 import { listGdprPeople } from './requests.ts';
 
@@ -9,9 +9,7 @@ import { listGdprPeople } from './requests.ts';
 
 /** Locations without ids of known type, which have nothing of a device. */
 const WITHOUT_TYPES = new Set(['outbox/', 'scratch/']);
-const COUNTED = personalData
-  .filter((location): location is ErasingLocation => location.erase !== null)
-  .filter(({ name }) => !WITHOUT_TYPES.has(name));
+const COUNTED = erasingLocations.filter(({ name }) => !WITHOUT_TYPES.has(name));
 
 /** The most bytes of file exports that are searched for it. */
 const MAX_FILE_BYTES = 64 * 1024 ** 2;

@@ -1,7 +1,7 @@
 import { possibleIds } from '../../domain/gdpr/ids-in-text.ts';
 import type { Queryable } from '../core/database.ts';
 import type { Secrets } from '../core/secrets.ts';
-import { peopleFinder } from './personal-data/named-in.ts';
+import { peopleFinder } from './named-in.ts';
 import type { KnownBy } from './personal-data-location.ts';
 import { hasErased, listErased, personKey } from './tombstones.ts';
 

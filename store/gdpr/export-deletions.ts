@@ -1,11 +1,10 @@
-import { createHmac, createSecretKey } from 'node:crypto';
+import { createHmac, createSecretKey, randomBytes } from 'node:crypto';
 import type { FileRecipient } from '../../domain/gdpr/archive-page.ts';
 import type { ListedHmacs } from '../../domain/gdpr/deletion-list.ts';
 import { readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
-import { findDeletionKey } from './deletion-keys.ts';
 import { isCustomer } from './people-keys.ts';
 import type { KnownBy } from './personal-data-location.ts';
 import type { Person } from './tombstones.ts';
@@ -272,4 +271,44 @@ export async function updateNeverNotified(db: Queryable, { entityId, id }: ListK
      WHERE entity_id = $1 AND id = $2 AND state <> 'notified'`,
     [entityId, id, DELETED_EXPORTER],
   );
+}
+
+const KEY_BYTES = 32;
+
+type KeyRow = { identifier: string; deletion_key: string | null; is_deleted: boolean };
+type Exporter = { entityId: number; id: number };
+
+/**
+ * The key under which lists of whom to delete name people in an exporter's bucket, in hexadecimal; drawn when it is
+ * first asked for. Null: the exporter is deleted. Whoever shows it writes that down in the audit log.
+ */
+export async function findDeletionKey(tx: Queryable, secrets: Secrets, exporter: Exporter): Promise<string | null> {
+  const row = await findRow(tx, exporter);
+  if (!row || row.is_deleted) return null;
+  const sealed = row.deletion_key ?? (await drawKey(tx, secrets, exporter, row.identifier));
+  return secrets.open(sealed, cellOf(exporter, row.identifier));
+}
+
+/** Of two who draw one, the first one's counts. */
+async function drawKey(tx: Queryable, secrets: Secrets, exporter: Exporter, identifier: string): Promise<string> {
+  const drawn = secrets.seal(randomBytes(KEY_BYTES).toString('hex'), cellOf(exporter, identifier));
+  const {
+    rows: [row],
+  } = await tx.query<{ deletion_key: string }>(
+    `UPDATE data_exporters SET deletion_key = coalesce(deletion_key, $3) WHERE entity_id = $1 AND id = $2 RETURNING deletion_key`,
+    [exporter.entityId, exporter.id, drawn],
+  );
+  return row!.deletion_key;
+}
+
+async function findRow(tx: Queryable, { entityId, id }: Exporter): Promise<KeyRow | undefined> {
+  const { rows } = await tx.query<KeyRow>(
+    `SELECT identifier, deletion_key, deleted_at IS NOT NULL AS is_deleted FROM data_exporters WHERE entity_id = $1 AND id = $2`,
+    [entityId, id],
+  );
+  return rows[0];
+}
+
+function cellOf({ entityId }: Exporter, identifier: string) {
+  return { table: 'data_exporters', column: 'deletion_key', entityId, row: identifier };
 }

@@ -3,8 +3,11 @@ import type { KeptValue } from '../../domain/gdpr/gdpr-receipt.ts';
 import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
+import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
+import { namedIn, namesOf } from './named-in.ts';
 import type { KnownBy } from './personal-data-location.ts';
-import { namedIn, namesOf } from './personal-data/named-in.ts';
+import type { GdprPersonState } from './request-record.ts';
+import { OF_ANY_APP } from './rows-of-people.ts';
 import type { Person } from './tombstones.ts';
 
 /** While it stands, nobody who is known by this id is deleted. */
@@ -105,4 +108,100 @@ export async function listHoldsNaming(
     namesOf(entityId, people),
   );
   return rows.map(({ identifier: object }) => ({ place: 'gdpr_holds', object, on: 'reason', key: null, values: 1 }));
+}
+
+/** Ids of the people of a request: SQL that each question about holds is made of, so that all follow one rule. */
+
+/** Selects `ordinal`, `kind` and `value` of the ids that were asked for or found in a request. Arguments are SQL. */
+const ownIds = (entityId: string, requestId: string) => `
+  SELECT o.ordinal, CASE WHEN o.user_id IS NULL THEN 'device_id' ELSE 'user_id' END AS kind, coalesce(o.user_id, o.device_id) AS value
+  FROM gdpr_request_people o WHERE o.entity_id = ${entityId} AND o.request_id = ${requestId}
+  UNION ALL SELECT o.ordinal, o.kind, o.value FROM gdpr_identifiers o WHERE o.entity_id = ${entityId} AND o.request_id = ${requestId}`;
+
+/**
+ * The same with the users of a device that asks for itself, since what they did there is erased with it: a hold on any
+ * of these ids keeps the person of this ordinal.
+ */
+const holdableIds = (entityId: string, requestId: string) => `${ownIds(entityId, requestId)}
+  UNION ALL SELECT o.ordinal, 'user_id', d.user_id
+  FROM gdpr_request_people o JOIN gdpr_requests q ON q.entity_id = ${entityId} AND q.id = o.request_id AND q.source = 'sdk'
+    JOIN device_users d ON d.entity_id = ${entityId} AND d.${OF_ANY_APP} AND d.device_id = o.device_id
+  WHERE o.entity_id = ${entityId} AND o.request_id = ${requestId} AND o.user_id IS NULL`;
+
+/** Lists the ordinals of those people of a request that a hold keeps, by any of their ids. */
+export async function listOrdinalsOnHold(tx: Tx, entityId: number, requestId: number): Promise<number[]> {
+  await tx.query(LOOK_UP_BY_KEY);
+  // Holds are few.
+  const { rows } = await tx.query<{ ordinal: number }>(
+    `SELECT DISTINCT k.ordinal FROM (${holdableIds('$1', '$2')}) k
+       JOIN gdpr_holds h ON h.entity_id = $1 AND h.customer_id = k.value AND h.customer_type = k.kind`,
+    [entityId, requestId],
+  );
+  return rows.map(({ ordinal }) => ordinal);
+}
+
+export type OpenDeletion = { identifier: string; state: 'accepted' | 'running' };
+
+/** Stage of a request that waited for a hold, from the release until its workflow looks again. */
+export const HOLD_RELEASED = 'hold released';
+
+/**
+ * Notes in requests that one of their people is no longer on hold. The sweep tells their workflows, should the server
+ * not come to it. `tx` releases the hold.
+ */
+export async function noteReleasedHold(tx: Tx, entityId: number, requests: readonly OpenDeletion[]): Promise<void> {
+  await tx.query('UPDATE gdpr_requests SET stage = $3 WHERE entity_id = $1 AND identifier = ANY ($2)', [
+    entityId,
+    requests.map(({ identifier }) => identifier),
+    HOLD_RELEASED,
+  ]);
+}
+
+/**
+ * States of people that count, and which ids of theirs: also of users whose data goes with a device, if holds are asked
+ * about.
+ */
+type OpenPeople = { states: readonly GdprPersonState[]; ids: 'own' | 'holdable' };
+
+/**
+ * Lists and locks the open requests that delete any of these people, by an id that was asked for or found: those in
+ * which such a person is in one of the states. None of them begins until the transaction ends. Leaves out requests that
+ * were given up: once staff start one again, it raises its tombstones and looks for holds anew.
+ */
+export async function lockOpenDeletions(
+  tx: Tx,
+  entityId: number,
+  people: readonly Person[],
+  { states, ids }: OpenPeople,
+): Promise<OpenDeletion[]> {
+  const idsOf = ids === 'own' ? ownIds : holdableIds;
+  // By the keys of people and identifiers, of the requests that are open.
+  const { rows } = await tx.query<OpenDeletion>(
+    `WITH asked AS (SELECT * FROM unnest($2::text[], $3::text[]) AS a (customer_type, customer_id))
+     SELECT r.identifier, r.state FROM gdpr_requests r
+     WHERE r.entity_id = $1 AND r.request_type = 'delete' AND r.state IN ('accepted', 'running')
+       AND r.given_up_at IS NULL AND EXISTS (
+       SELECT FROM (${idsOf('r.entity_id', 'r.id')}) k
+         JOIN gdpr_request_people p ON p.entity_id = r.entity_id AND p.request_id = r.id AND p.ordinal = k.ordinal
+       WHERE p.state = ANY ($4) AND (k.kind, k.value) IN (SELECT * FROM asked))
+     ORDER BY r.id FOR SHARE OF r`,
+    [entityId, people.map(({ customerType }) => customerType), people.map(({ customerId }) => customerId), states],
+  );
+  return rows;
+}
+
+export type WaitingPerson = { ordinal: number; kind: 'hold' | 'restriction'; reason: string; since: Date };
+
+/** What the held people of a request are waiting for: of each the hold that has stood longest, if one still does. */
+export async function listWaitingPeople(db: Queryable, entityId: number, requestId: number): Promise<WaitingPerson[]> {
+  // By the keys of people and identifiers, all of the request; holds are few.
+  const { rows } = await db.query<{ ordinal: number; kind: WaitingPerson['kind']; reason: string; created_at: Date }>(
+    `SELECT DISTINCT ON (held.ordinal) held.ordinal, h.kind, h.reason, h.created_at
+     FROM gdpr_request_people held JOIN (${holdableIds('$1', '$2')}) k USING (ordinal)
+       JOIN gdpr_holds h ON h.entity_id = $1 AND h.customer_id = k.value AND h.customer_type = k.kind
+     WHERE held.entity_id = $1 AND held.request_id = $2 AND held.state = 'held'
+     ORDER BY held.ordinal, h.id`,
+    [entityId, requestId],
+  );
+  return rows.map(({ ordinal, kind, reason, created_at: since }) => ({ ordinal, kind, reason, since }));
 }

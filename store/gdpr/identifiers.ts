@@ -2,10 +2,18 @@ import type { ORIGINS } from '../../domain/gdpr/gdpr-codes.ts';
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import type { Secrets } from '../core/secrets.ts';
-import { deleteFollowed, deleteLeft, type FoundId, insertLeftDevices, type LinkedId } from './left-identifiers.ts';
+import {
+  COUNTS,
+  deleteFollowed,
+  deleteLeft,
+  type FoundId,
+  insertLeftDevices,
+  IS_CUSTOMER,
+  type LinkedId,
+  listShared,
+} from './shared-ids.ts';
 import type { KnownBy } from './personal-data-location.ts';
 import { OF_ANY_APP } from './rows-of-people.ts';
-import { COUNTS, IS_CUSTOMER, listShared } from './shared-ids.ts';
 
 /** So many ids of a kind are followed of one person, those known first: claims may link any number. */
 const MAX_IDS_OF_A_PERSON = 1_000;

@@ -1,6 +1,9 @@
 import type { GdprMailKind } from '../../domain/gdpr/gdpr-mail.ts';
-import type { Queryable } from '../core/database.ts';
-import type { GdprRequest } from './request-record.ts';
+import { readRows } from '../core/camel-row.ts';
+import type { Queryable, Tx } from '../core/database.ts';
+import { type Digest, WITH_MAILS } from './across-entities.ts';
+import { lockDeviceRequests } from './device-requests.ts';
+import { type GdprRequest, type RequestColumns, toGdprRequest } from './request-record.ts';
 
 /** The one mail of a kind that a request has; its row is made at the first call. */
 export async function upsertGdprMail(
@@ -101,4 +104,86 @@ export async function findRequesterEmail(
     [entityId, requester.id],
   );
   return rows[0]?.email ?? null;
+}
+
+/** One mail of an app tells of all its requests from devices without a user token. */
+
+const IS_UNSENT = `coalesce(m.mail_state, 'not_sent') = 'not_sent'`;
+const OF_APP = `gdpr_mails m JOIN gdpr_requests r ON r.entity_id = m.entity_id AND r.id = m.request_id
+  WHERE m.entity_id = $1 AND r.app_id IS NOT DISTINCT FROM $2::integer AND r.is_unvouched`;
+
+/** Puts what is to be told of an app's requests into its next digest, unless the app had one within the last hour. */
+export async function gatherDigest(
+  tx: Tx,
+  { entityId, appId }: { entityId: number; appId: number | null },
+): Promise<void> {
+  await lockDeviceRequests(tx, entityId);
+  const {
+    rows: [last],
+  } = await tx.query<{ id: number; is_unsent: boolean; is_recent: boolean }>(
+    `SELECT m.id, ${IS_UNSENT} AS is_unsent, m.tried_at > now() - interval '1 hour' AS is_recent
+     FROM ${OF_APP} AND m.digest_id = m.id ORDER BY m.tried_at DESC NULLS FIRST LIMIT 1`,
+    [entityId, appId],
+  );
+  if (last && !last.is_unsent && last.is_recent) return;
+  await tx.query(
+    `INSERT INTO gdpr_mails (entity_id, request_id, kind, identifier)
+     SELECT entity_id, id, kind, identifier || '.' || kind FROM ${WITH_MAILS} r
+     WHERE entity_id = $1 AND app_id IS NOT DISTINCT FROM $2::integer AND is_unvouched ORDER BY id
+     ON CONFLICT (entity_id, request_id, kind) DO NOTHING`,
+    [entityId, appId],
+  );
+  await tx.query(
+    `WITH open AS (SELECT m.id FROM ${OF_APP} AND m.digest_id IS NULL AND ${IS_UNSENT})
+     UPDATE gdpr_mails SET digest_id = coalesce($3, (SELECT min(id) FROM open)) WHERE entity_id = $1 AND id IN (SELECT id FROM open)`,
+    [entityId, appId, last?.is_unsent ? last.id : null],
+  );
+}
+
+export type DigestEntry = { mailId: number; kind: GdprMailKind; request: GdprRequest };
+
+/**
+ * Returns what a digest tells, in the order of the requests, without those that staff have decided on or released
+ * meanwhile.
+ */
+export async function listDigestEntries(db: Queryable, { entityId, id }: Digest): Promise<DigestEntry[]> {
+  return readRows<RequestColumns & { mailId: number; mailKind: GdprMailKind }, DigestEntry>(
+    await db.query(
+      `SELECT r.*, m.id AS mail_id, m.kind AS mail_kind
+     FROM gdpr_mails m JOIN gdpr_requests r ON r.entity_id = m.entity_id AND r.id = m.request_id
+     WHERE m.entity_id = $1 AND m.digest_id = $2
+       AND CASE m.kind WHEN 'waiting' THEN r.state = 'waiting' WHEN 'held' THEN r.stage = 'on hold' ELSE true END
+     ORDER BY r.id, m.id`,
+      [entityId, id],
+    ),
+    ({ mailId, mailKind: kind, ...columns }) => ({ mailId, kind, request: toGdprRequest(columns) }),
+  );
+}
+
+/** Notes down the recipients of a digest in its requests. */
+export async function updateDigestRecipients(
+  tx: Queryable,
+  { entityId, id }: Digest,
+  emails: readonly string[],
+): Promise<void> {
+  await tx.query(
+    `UPDATE gdpr_requests SET emails = $3 WHERE entity_id = $1 AND emails <> $3
+       AND id IN (SELECT request_id FROM gdpr_mails WHERE entity_id = $1 AND digest_id = $2)`,
+    [entityId, id, emails],
+  );
+}
+
+/** Notes what came of a digest in all that it told of. What joined it too late to be told waits for the next. */
+export async function settleDigest(tx: Tx, { entityId, id }: Digest, told: readonly number[]): Promise<void> {
+  await tx.query(
+    `UPDATE gdpr_mails m SET mail_state = d.mail_state, mail_reason = d.mail_reason, tried_at = d.tried_at, sent_at = d.sent_at
+     FROM gdpr_mails d WHERE d.entity_id = $1 AND d.id = $2 AND m.entity_id = $1 AND m.digest_id = $2 AND m.id <> $2 AND m.id = ANY ($3)`,
+    [entityId, id, told],
+  );
+  await tx.query(
+    `UPDATE gdpr_mails m SET digest_id = NULL FROM gdpr_mails d
+     WHERE d.entity_id = $1 AND d.id = $2 AND d.mail_state NOT IN ('not_sent', 'sending')
+       AND m.entity_id = $1 AND m.digest_id = $2 AND m.id <> $2 AND NOT m.id = ANY ($3)`,
+    [entityId, id, told],
+  );
 }

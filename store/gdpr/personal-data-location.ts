@@ -1,3 +1,4 @@
+/** A location of personal data: what it says of itself, and how people are counted, shown and erased there. */
 import type { CustomerType } from '../../domain/attributes/customer-id.ts';
 import type { Database, Queryable } from '../core/database.ts';
 import type { Files } from '../core/files.ts';
@@ -70,8 +71,6 @@ export type PersonalDataLocation = {
   columns: string[];
   /** The other columns of the table. */
   otherColumns: string[];
-  /** Locations that are erased before: what is left there would come back here, or could not be found any more. */
-  after?: readonly string[];
   /** It needs to know of the erasure: its files are built from TABLES_OF_FILES. */
   isBuiltFromTables?: boolean;
   /** What it may hold, in Markdown, for the documentation (docs/privacy.md). */
@@ -87,6 +86,16 @@ export type PersonalDataLocation = {
   /** Takes it away in bounded batches, and tells how many rows or files it changed. Null: nothing here names anyone. */
   erase: ((deps: LocationDependencies, entityId: number, people: KnownBy[]) => Promise<number>) | null;
 };
+
+/** A location as its feature describes it. `columns` and `otherColumns` are lists as in SQL. */
+export type DescribedLocation = Omit<
+  PersonalDataLocation,
+  'columns' | 'otherColumns' | 'count' | 'export' | 'erase'
+> & { columns: string; otherColumns: string };
+
+export function withColumns({ columns, otherColumns, ...described }: DescribedLocation) {
+  return { ...described, columns: columns.split(/,\s+/), otherColumns: otherColumns.split(/,\s+/) };
+}
 
 /** A location that names people. */
 export type ErasingLocation = PersonalDataLocation & { erase: NonNullable<PersonalDataLocation['erase']> };

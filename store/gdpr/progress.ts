@@ -2,7 +2,7 @@ import { JobGone, type JobKey, type JobKind, type JobRef, WAITING_FOR_SLOT } fro
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
 import { claimJob, lockJob, updateJob } from '../jobs/jobs.ts';
 import { HAS_TURN, lockDeviceRequests } from './device-requests.ts';
-import { HOLD_RELEASED } from './open-deletions.ts';
+import { HOLD_RELEASED } from './holds.ts';
 import { type Erasure, TABLES_OF_FILES } from './personal-data-location.ts';
 import { type GdprRequest, KEPT_FOR, type RequestColumns, toGdprRequest } from './request-record.ts';
 

@@ -3,8 +3,7 @@ import { type Database, type Tx, write } from '../core/database.ts';
 import type { Files } from '../core/files.ts';
 import type { Secrets } from '../core/secrets.ts';
 import { eraseRestoredPeople } from './restored-people.ts';
-import { putTombstoneBatch, readTombstoneBatchFile, TOMBSTONES_AREA } from './tombstone-batch-files.ts';
-import { lockBatches } from './tombstone-batches.ts';
+import { lockBatches, putTombstoneBatch, readTombstoneBatchFile, TOMBSTONES_AREA } from './tombstone-batches.ts';
 
 export type Reconciled = {
   /** Batches that only the file store had, as after the database went back to a backup. */

@@ -1,45 +1,68 @@
+/** Builders of locations each of whose rows belongs to one person, whose id stands in a column. */
 import { cursorRows } from '../core/cursor-rows.ts';
-import { type Database, read, write } from '../core/database.ts';
-import { changeRows } from '../core/in-batches.ts';
+import { read, write } from '../core/database.ts';
+import { changeRows, inBatches } from '../core/in-batches.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
-import { rowIdsOf } from './people-keys.ts';
-import { BATCH, countRows, type LocationDependencies, type PersonalDataLocation } from './personal-data-location.ts';
+import { hashesOf, hashesOfUsers, knownToSors, peopleKeys, rowIdsOf } from './people-keys.ts';
+import {
+  BATCH,
+  countRows,
+  type DescribedLocation,
+  type ErasingLocation,
+  type KnownBy,
+  type LocationDependencies,
+  type PersonalDataLocation,
+  withColumns,
+} from './personal-data-location.ts';
 
-/**
- * Rows of a table that are somebody's as a whole. `keys`: its primary key behind the entity; `found`: a query for the
- * keys of people's rows, each once, from $1 the entity, $2 user ids, $3 device ids, $4 devices of which all is asked
- * for, and $5 user ids that are vouched for; `shown`: what an archive shows of a row, called `r`.
- */
-type RowsOfPeople = {
-  table: string;
-  keys: Record<string, 'integer' | 'text' | 'timestamptz' | 'bigint'>;
+/** `shown`: the columns that an archive shows, as a SELECT lists them; the row is called `r`. */
+type ShownRows = DescribedLocation & { shown: string };
+
+export type RowsOfPeople = ShownRows & {
+  /** The primary key behind the entity. */
+  key: string;
+  /**
+   * A query for the keys of people's rows, each once, from $1 the entity, $2 user ids, $3 device ids, $4 devices that
+   * ask for all that they sent, and $5 user ids that are vouched for.
+   */
   found: string;
-  shown: string;
+  /** What erasure sets in the row `r` instead of deleting it; $6 has the hashes of the users of $2. */
+  emptied?: string;
 };
 
-/** Ways to count, show and delete them, by the indexes that `found` names, a batch in a transaction. */
-export function rowsOfPeople(rows: RowsOfPeople): Pick<PersonalDataLocation, 'count' | 'export' | 'erase'> {
+/** Makes a location whose rows an indexed query finds, a batch in a transaction. */
+export function rowsOfPeople({ key, found, shown, emptied, ...described }: RowsOfPeople): ErasingLocation {
+  const { name } = described;
   return {
+    ...withColumns(described),
     count: ({ db }, entityId, people) =>
-      read(db, (tx) => countRows(tx, allOf(rows.found), rowIdsOf(entityId, people)), { settings: LOOK_UP_BY_KEY }),
-    export: ({ db }, entityId, people) => listRows(db, rows, rowIdsOf(entityId, people)),
-    erase: (deps, entityId, people) =>
-      changeFound(deps, `DELETE FROM ${rows.table} AS r USING found`, rows, rowIdsOf(entityId, people)),
+      read(db, (tx) => countRows(tx, allOf(found), rowIdsOf(entityId, people)), { settings: LOOK_UP_BY_KEY }),
+    // In the order of the key: the records of an app follow those of another, by time.
+    export: ({ db }, entityId, people) =>
+      cursorRows(
+        db,
+        `SELECT ${shown} FROM (SELECT r.* FROM (SELECT * FROM ${allOf(found)} ORDER BY ${key} OFFSET 0) AS found
+         JOIN ${name} AS r ON r.entity_id = $1 AND ${isFound(key)}) AS r`,
+        rowIdsOf(entityId, people),
+      ),
+    erase: (deps, entityId, people) => {
+      const ids = rowIdsOf(entityId, people);
+      if (emptied === undefined) return changeFound(deps, `DELETE FROM ${name} AS r USING found`, { key, found }, ids);
+      const hashes = hashesOfUsers(deps.secrets, entityId, people);
+      return changeFound(deps, `UPDATE ${name} AS r SET ${emptied} FROM found`, { key, found }, [...ids, hashes]);
+    },
   };
 }
 
-/**
- * Changes the rows in batches, each of those found first, until few are left: `change` is all of the statement before
- * WHERE.
- */
+/** Changes rows in batches until few are left, each batch found anew. `change`: the statement up to its WHERE. */
 export async function changeFound(
   { db, tally }: Pick<LocationDependencies, 'db' | 'tally'>,
   change: string,
-  { keys, found }: Pick<RowsOfPeople, 'keys' | 'found'>,
+  { key, found }: Pick<RowsOfPeople, 'key' | 'found'>,
   parameters: unknown[],
 ): Promise<number> {
   const statement = `WITH found AS MATERIALIZED (SELECT * FROM ${allOf(found)} LIMIT ${BATCH})
-    ${change} WHERE r.entity_id = $1 AND ${isFound(keys)}`;
+    ${change} WHERE r.entity_id = $1 AND ${isFound(key)}`;
   for (let total = 0; ;) {
     const changed = await write(db, (tx) => changeRows(tx, statement, parameters, tally), { settings: LOOK_UP_BY_KEY });
     total += changed;
@@ -47,49 +70,101 @@ export async function changeFound(
   }
 }
 
-/** A condition: any app of the entity. Where an index has the app before what is looked for. */
+/** A condition that finds any app of the entity. It lets a query use an index that has the app before the id. */
 export const OF_ANY_APP = 'app_id = ANY (ARRAY(SELECT a.id FROM apps a WHERE a.entity_id = $1))';
 
-/**
- * What a table with user_id and device_id has of people: of most devices only what nobody did by name. No row is in two
- * parts.
- */
-export const byUserOrDevice = (key: string, table: string) => `
-  SELECT ${key} FROM ${table} WHERE entity_id = $1 AND user_id = ANY ($2)
-  UNION ALL SELECT ${key} FROM ${table} WHERE entity_id = $1 AND device_id = ANY ($3) AND user_id IS NULL
-  UNION ALL SELECT ${key} FROM ${table} WHERE entity_id = $1 AND device_id = ANY ($4) AND user_id IS NOT NULL AND user_id <> ALL ($2)`;
-
-/** The subjects of sessions of these users or devices. */
+/** Arrays of users and devices as columns hold them that name either in one text (`subjectOf`). */
 export const USER_SUBJECTS = `ARRAY(SELECT 'u' || id FROM unnest($2::text[]) AS p (id))`;
 export const DEVICE_SUBJECTS = `ARRAY(SELECT 'd' || id FROM unnest($3::text[]) AS p (id))`;
 export const WHOLE_SUBJECTS = `ARRAY(SELECT 'd' || id FROM unnest($4::text[]) AS p (id))`;
 
 /**
- * In a change of rows `r` with user_id: the keyed hash of its user, if that is one of $2; $6 has their hashes
- * (`hashesOfUsers`).
+ * Returns a query for the rows that a table with user_id and device_id has of people: of most devices only rows without
+ * a user. No row is in two of its parts.
  */
+export function byUserOrDevice(
+  table: string,
+  key: string,
+  { device, devices, whole } = { device: 'device_id', devices: '$3', whole: '$4' },
+): string {
+  return `
+  SELECT ${key} FROM ${table} WHERE entity_id = $1 AND user_id = ANY ($2)
+  UNION ALL SELECT ${key} FROM ${table} WHERE entity_id = $1 AND ${device} = ANY (${devices}) AND user_id IS NULL
+  UNION ALL SELECT ${key} FROM ${table} WHERE entity_id = $1 AND ${device} = ANY (${whole}) AND user_id IS NOT NULL AND user_id <> ALL ($2)`;
+}
+
+/** In `emptied`: the keyed hash of the row's user, if that user is erased. */
 export const HASH_OF_USER = `coalesce((SELECT decode(p.hash, 'hex') FROM unnest($2::text[], $6::text[]) AS p (id, hash)
   WHERE p.id = r.user_id), r.user_hash)`;
 
-/** In the order of the key: of what happened, one app's after another's, by time. */
-function listRows(
-  db: Database,
-  { table, keys, found, shown }: RowsOfPeople,
-  parameters: unknown[],
-): AsyncGenerator<Record<string, unknown>> {
-  return cursorRows(
-    db,
-    `SELECT ${shown} FROM (SELECT * FROM ${allOf(found)} ORDER BY ${Object.keys(keys).join(', ')} OFFSET 0) AS found
-     JOIN ${table} AS r ON r.entity_id = $1 AND ${isFound(keys)}`,
-    parameters,
-  );
+type RowsOfCustomers = ShownRows & {
+  /** The condition on the row `r`; without it, `customer_id` and `customer_type` decide. $1 is the entity. */
+  where?: string;
+  /** The condition's parameters. */
+  parameters?: (entityId: number, people: KnownBy[]) => unknown[];
+  /** Tables that an archive shows beside the row. */
+  joins?: string;
+  order?: string;
+};
+
+/** A condition on a customer's id and type. $3 holds the types as codes. */
+export const OF_CUSTOMERS = '(r.customer_id, r.customer_type) IN (SELECT * FROM unnest($2::text[], $3::smallint[]))';
+
+/** Makes a location each of whose rows belongs to one customer; erasure deletes the rows. */
+export function rowsOfCustomers({
+  where = OF_CUSTOMERS,
+  parameters = (entityId, people) => peopleKeys(entityId, knownToSors(people)),
+  shown,
+  joins = '',
+  order,
+  ...described
+}: RowsOfCustomers): ErasingLocation {
+  const { name } = described;
+  const condition = `WHERE r.entity_id = $1 AND ${where}`;
+  return {
+    ...withColumns(described),
+    count: ({ db }, entityId, people) => countRows(db, `${name} r ${condition}`, parameters(entityId, people)),
+    async *export({ db }, entityId, people) {
+      const { rows } = await db.query(
+        `SELECT ${shown} FROM ${name} r ${joins} ${condition} ${order === undefined ? '' : `ORDER BY ${order}`}`,
+        parameters(entityId, people),
+      );
+      yield* rows;
+    },
+    erase: ({ db, tally }, entityId, people) =>
+      inBatches(
+        db,
+        `DELETE FROM ${name} WHERE ctid = ANY (ARRAY(SELECT r.ctid FROM ${name} r ${condition} LIMIT ${BATCH}))`,
+        parameters(entityId, people),
+        tally,
+      ),
+  };
 }
 
-/** Postgres wants to know the type of each parameter, also where a query is about users or devices only. */
+type KeyedHashes = Omit<DescribedLocation, 'foundBy' | 'erasedBy'> & {
+  /** A query from $1 the entity and $2 the hashes of people. */
+  shown: string;
+};
+
+/** Makes a location that holds keyed hashes only: it names no person, and stays. */
+export function keyedHashes({ shown, ...described }: KeyedHashes): PersonalDataLocation {
+  return {
+    ...withColumns({ ...described, foundBy: 'a keyed hash', erasedBy: 'never; it holds no id' }),
+    count: async () => 0,
+    async *export({ db, secrets }, entityId, people) {
+      const { rows } = await db.query<Record<string, unknown>>(shown, [entityId, hashesOf(secrets, entityId, people)]);
+      yield* rows;
+    },
+    erase: null,
+  };
+}
+
+/** Postgres needs the type of each parameter, also in a query about users or devices only. */
 const allOf = (found: string) => `(${found}) AS f WHERE ($2::text[], $3::text[], $4::text[], $5::text[]) IS NOT NULL`;
 
-function isFound(keys: RowsOfPeople['keys']): string {
-  return Object.keys(keys)
+function isFound(key: string): string {
+  return key
+    .split(', ')
     .map((column) => `r.${column} = found.${column}`)
     .join(' AND ');
 }

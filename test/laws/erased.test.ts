@@ -8,7 +8,7 @@ import { readSigningKeys, verifyDocument } from '../../domain/core/signed-docume
 import { decryptStream } from '../../domain/exports/file-encryption.ts';
 import { type GdprReceipt, receiptSchema } from '../../domain/gdpr/gdpr-receipt.ts';
 import type { DataExporter } from '../../store/exports/data-exporter-record.ts';
-import { personalData } from '../../store/gdpr/personal-data.ts';
+import { personalData } from '../../store/gdpr/personal-data-registry.ts';
 import { insertTokenKey, signUserToken, type TokenKey } from '../harness/apps/user-tokens.ts';
 import { testS3, type TestS3 } from '../harness/core/s3.ts';
 import { useStack } from '../harness/core/stack.ts';

@@ -14,10 +14,10 @@ import { write } from '../../../store/core/database.ts';
 import { newIdentifier } from '../../../store/core/identifiers.ts';
 import { deleteExporter } from '../../../store/exports/data-exporters.ts';
 import { listCopies } from '../../../store/gdpr/copies.ts';
-import { findDeletionKey } from '../../../store/gdpr/deletion-keys.ts';
 import {
   type DeletionRound,
   type ExportDeletion,
+  findDeletionKey,
   insertDeletionLists,
   listDeletions,
 } from '../../../store/gdpr/export-deletions.ts';

@@ -1,7 +1,7 @@
 import { startJob } from '../../../temporal/flows.ts';
 import { jobRefOf } from '../../../domain/jobs/job.ts';
 import { write } from '../../../store/core/database.ts';
-import { personalData } from '../../../store/gdpr/personal-data.ts';
+import { personalData } from '../../../store/gdpr/personal-data-registry.ts';
 import type { GdprRequest, GdprRequestType } from '../../../store/gdpr/request-record.ts';
 import { findGdprRequestById, type NewGdprRequest } from '../../../store/gdpr/requests.ts';
 import type { Person } from '../../../store/gdpr/tombstones.ts';

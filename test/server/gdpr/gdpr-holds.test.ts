@@ -1,11 +1,9 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { write } from '../../../store/core/database.ts';
 import { newIdentifier } from '../../../store/core/identifiers.ts';
-import { listOrdinalsOnHold } from '../../../store/gdpr/held-ids.ts';
-import { listHoldsOf } from '../../../store/gdpr/holds.ts';
+import { listHoldsOf, listOrdinalsOnHold, listWaitingPeople } from '../../../store/gdpr/holds.ts';
 import { recordKeptValues } from '../../../store/gdpr/kept-values.ts';
 import type { KnownBy } from '../../../store/gdpr/personal-data-location.ts';
-import { listWaitingPeople } from '../../../store/gdpr/waiting.ts';
 import { personId } from '../../harness/core/people.ts';
 import { requestByApi } from '../../harness/gdpr/gdpr-requests.ts';
 import { useServer } from '../http/use-server.ts';

@@ -1,6 +1,6 @@
 import type { Tx } from '../../../store/core/database.ts';
 import { asBytes } from '../../../store/core/files.ts';
-import { archiveUrl } from '../../../store/gdpr/archive-link.ts';
+import { archiveUrl } from '../../../store/gdpr/archives.ts';
 import { listGdprPeople } from '../../../store/gdpr/requests.ts';
 import type { TestStore } from '../../harness/core/database.ts';
 import { rememberSecret } from '../../harness/core/people.ts';

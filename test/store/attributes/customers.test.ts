@@ -6,7 +6,7 @@ import { addPendingCustomers } from '../../../store/attributes/customers.ts';
 import { mergeAttributeValues, prepareChanges } from '../../../store/attributes/merge-attribute-values.ts';
 import { insertCustomSor } from '../../../store/attributes/systems-of-records.ts';
 import { openDatabase, type Tx, write } from '../../../store/core/database.ts';
-import { personalData } from '../../../store/gdpr/personal-data.ts';
+import { personalData } from '../../../store/gdpr/personal-data-registry.ts';
 import {
   deleteOldChanges,
   deleteRemains,

@@ -10,7 +10,7 @@ import { folderFiles } from '../../../connectors/file-store/folder-files.ts';
 import { asBytes, filesIn, type Files } from '../../../store/core/files.ts';
 import { openFile } from '../../../store/core/open-file.ts';
 import { s3Files } from '../../../connectors/file-store/s3-files.ts';
-import { personalData } from '../../../store/gdpr/personal-data.ts';
+import { personalData } from '../../../store/gdpr/personal-data-registry.ts';
 import { onFileEnd } from '../../harness/core/clean-up.ts';
 import { testStore } from '../../harness/core/database.ts';
 import { filesInS3 } from '../../harness/core/open-test-files.ts';

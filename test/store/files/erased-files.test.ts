@@ -14,7 +14,7 @@ import {
 } from '../../../store/files/file-jobs.ts';
 import { deleteFileJob, findFileJobOfLink, listExpiredFiles } from '../../../store/files/file-jobs-across-entities.ts';
 import type { FileKind } from '../../../store/files/file-sources.ts';
-import { files } from '../../../store/files/personal-data/files.ts';
+import { files } from '../../../store/files/personal-data.ts';
 import type { Erasure, KnownBy, LocationDependencies } from '../../../store/gdpr/personal-data-location.ts';
 import { claimJob } from '../../../store/jobs/jobs.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';

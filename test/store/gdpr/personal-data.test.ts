@@ -10,7 +10,7 @@ import { updateUser } from '../../../store/accounts/users.ts';
 import { write } from '../../../store/core/database.ts';
 import { checkFileStore } from '../../../store/core/file-store-marker.ts';
 import { asBytes } from '../../../store/core/files.ts';
-import { personalData, withoutPersonalData } from '../../../store/gdpr/personal-data.ts';
+import { personalData, withoutPersonalData } from '../../../store/gdpr/personal-data-registry.ts';
 import type { Person } from '../../../store/gdpr/tombstones.ts';
 import { deleteGoneUnreadableMails, listUnreadableMails } from '../../../store/gdpr/unreadable-mails.ts';
 import { insertImportErrors } from '../../../store/imports/import-errors.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { write } from '../../../store/core/database.ts';
-import { personalData } from '../../../store/gdpr/personal-data.ts';
+import { personalData } from '../../../store/gdpr/personal-data-registry.ts';
 import { insertTombstone } from '../../../store/gdpr/tombstones.ts';
 import { INGESTING } from '../../../store/tracking/insert-calls.ts';
 import type { IngestedCall } from '../../../store/tracking/app-call.ts';

@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { write } from '../../../store/core/database.ts';
 import type { KnownBy } from '../../../store/gdpr/personal-data-location.ts';
-import { personalData } from '../../../store/gdpr/personal-data.ts';
+import { personalData } from '../../../store/gdpr/personal-data-registry.ts';
 import type { Person } from '../../../store/gdpr/tombstones.ts';
 import { insertSampleSegment } from '../../harness/analytics/segments.ts';
 import { insertSampleCampaign } from '../../harness/sends/campaigns.ts';

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { wakeSegments } from '../../../temporal/flows.ts';
-import { segments } from '../../../store/analytics/personal-data/segments.ts';
+import { segments } from '../../../store/analytics/personal-data.ts';
 import { deleteMembersOfDeleted } from '../../../store/jobs/retention-across-entities.ts';
 import { listErasedPeople } from '../../../store/analytics/segment-members.ts';
 import { claimDueSegment } from '../../../store/analytics/segment-refresh.ts';

@@ -4,7 +4,7 @@ import { updateCustomerAttribute } from '../../../store/attributes/customer-attr
 import { deleteSor } from '../../../store/attributes/systems-of-records.ts';
 import { write } from '../../../store/core/database.ts';
 import { lockFeed } from '../../../store/feed/feed-requests.ts';
-import { personalData } from '../../../store/gdpr/personal-data.ts';
+import { personalData } from '../../../store/gdpr/personal-data-registry.ts';
 import { insertTombstone } from '../../../store/gdpr/tombstones.ts';
 import { personId } from '../../harness/core/people.ts';
 import { startServer } from '../../harness/core/served.ts';

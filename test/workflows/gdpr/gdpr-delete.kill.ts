@@ -1,7 +1,7 @@
 import { write } from '../../../store/core/database.ts';
 import { asBytes } from '../../../store/core/files.ts';
 import { findOrInsertFileJob } from '../../../store/files/file-jobs.ts';
-import { personalData } from '../../../store/gdpr/personal-data.ts';
+import { personalData } from '../../../store/gdpr/personal-data-registry.ts';
 import { listReceipts } from '../../../store/gdpr/receipts.ts';
 import type { GdprRequest } from '../../../store/gdpr/request-record.ts';
 import { findGdprRequestById, listGdprPeople } from '../../../store/gdpr/requests.ts';

@@ -3,7 +3,7 @@ import { PLACES } from '../../../domain/core/limits.ts';
 import { write } from '../../../store/core/database.ts';
 import { insertTombstone } from '../../../store/gdpr/tombstones.ts';
 import { cancelWaiting, settleAttempts } from '../../../store/sends/attempts.ts';
-import { attempts } from '../../../store/sends/personal-data/attempts.ts';
+import { attempts } from '../../../store/sends/personal-data.ts';
 import { insertSend } from '../../../store/sends/sends.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { useStack } from '../../harness/core/stack.ts';

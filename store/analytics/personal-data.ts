@@ -1,0 +1,64 @@
+/**
+ * Locations of personal data in analytics: members of segments, and values in the filters of segments and the steps of
+ * funnels.
+ */
+import type { PersonalDataLocation } from '../gdpr/personal-data-location.ts';
+import { DEVICE_SUBJECTS, rowsOfPeople, USER_SUBJECTS } from '../gdpr/rows-of-people.ts';
+import { filtersOfPeople } from './filters-of-people.ts';
+import { wantRefresh } from './segments.ts';
+
+/** Details of events that the steps of stored funnels compare with. */
+const funnels = filtersOfPeople({
+  name: 'funnels',
+  column: 'steps',
+  holds: 'details of events that stored steps compare with',
+  erasedBy: 'removing the value',
+  otherColumns: `entity_id, id, identifier, name, description, max_duration, app_ids, created_by, created_at,
+    updated_at, archived_at`,
+});
+
+/** The filters of segments. Once they change, the segment and all that name it are due for a refresh. */
+export const segments = filtersOfPeople({
+  name: 'segments',
+  column: 'filters',
+  holds: 'filters: values of attributes and details of events that they compare with',
+  erasedBy: 'removing the value; the segment, and those that name it, are due for a refresh',
+  otherColumns: `entity_id, id, identifier, app_id, name, description, created_by, created_at, updated_at,
+    last_used_at, refresh_wanted_at, refresh_begun_at, generation, snapshot_at, failure, people_count, people_total,
+    people_push, reach_count, reach_optin, reach_token, reach_total`,
+  async changed(tx, entityId, ids) {
+    await tx.query(
+      'UPDATE segments SET generation = generation + 1, refresh_begun_at = NULL WHERE entity_id = $1 AND id = ANY ($2)',
+      [entityId, ids],
+    );
+    for (const id of ids) await wantRefresh(tx, entityId, id);
+  },
+});
+
+const ofSegment = (column: string, name = column) =>
+  `(SELECT s.${column} FROM segments s WHERE s.entity_id = r.entity_id AND s.id = r.segment_id) AS ${name}`;
+
+/**
+ * Uses the index segment_members_by_person. A device is a person in a segment if the segment's app knows no user of it,
+ * or several: then it is theirs if no other person uses it in that app, or if it asks for itself.
+ */
+const segmentMembers = rowsOfPeople({
+  name: 'segment_members',
+  key: 'segment_id, person',
+  columns: 'segment_id, person',
+  otherColumns: 'entity_id',
+  holds: 'the fact that a person is in a segment',
+  foundBy:
+    "user id; device id, if no one else uses the device in the segment's app, or if [the device " +
+    'itself](gdpr.md#from-a-device) makes the request',
+  erasedBy: 'deleting the rows; a refresh leaves out erased people',
+  found: `SELECT segment_id, person FROM segment_members WHERE entity_id = $1 AND person = ANY (${USER_SUBJECTS})
+    UNION ALL SELECT segment_id, person FROM segment_members AS m
+      WHERE entity_id = $1 AND person = ANY (${DEVICE_SUBJECTS}) AND (substr(person, 2) = ANY ($4) OR NOT EXISTS (
+        SELECT FROM segments s JOIN device_users u ON u.entity_id = $1 AND u.app_id = s.app_id
+        WHERE s.entity_id = $1 AND s.id = m.segment_id AND u.device_id = substr(m.person, 2) AND u.user_id <> ALL ($2::text[])))`,
+  shown: `${ofSegment('app_id')}, ${ofSegment('identifier', 'segment')}, ${ofSegment('name')},
+    ${ofSegment('description')}, substr(r.person, 2) AS customer_id`,
+});
+
+export const analyticsData: PersonalDataLocation[] = [funnels, segments, segmentMembers];

@@ -1,0 +1,66 @@
+/** Locations of personal data in attributes: values, the log of their changes, customers. */
+import { idsOfType, peopleAndDeviceKeys } from '../gdpr/people-keys.ts';
+import { type KnownBy, type PersonalDataLocation, withColumns } from '../gdpr/personal-data-location.ts';
+import { OF_CUSTOMERS, rowsOfCustomers } from '../gdpr/rows-of-people.ts';
+import { countLogged, eraseFromChangeLog, listLogged } from './attribute-change-log.ts';
+
+const attributeValues = rowsOfCustomers({
+  name: 'attribute_values',
+  columns: `customer_id, customer_type, string_value, number_value, boolean_value, date_value, datetime_value,
+    set_elements, set_times, changed_at, removed_at`,
+  otherColumns: 'entity_id, sor_id, attribute_id, said_at',
+  holds: 'the values, and when they changed',
+  foundBy:
+    'customer type and id, in each System of Records; if [the device itself](gdpr.md#from-a-device) makes the ' +
+    'request, in those of apps and the global one',
+  erasedBy: 'deleting the rows',
+  // One range of the primary key for each SoR and person. A device that asks for itself ($4) has sent nothing to a
+  // custom SoR.
+  where: `r.sor_id IN (SELECT id FROM systems_of_records WHERE entity_id = $1) AND ${OF_CUSTOMERS}
+    AND (r.customer_type = 0 OR r.customer_id <> ALL ($4::text[])
+      OR r.sor_id IN (SELECT id FROM systems_of_records WHERE entity_id = $1 AND type <> 'custom'))`,
+  parameters: peopleAndDeviceKeys,
+  shown: `s.identifier AS system_of_record, s.name AS system_of_record_name, a.key, a.value_type, customer_id,
+    string_value, number_value, boolean_value, date_value, datetime_value, set_elements, set_times, changed_at,
+    removed_at`,
+  joins: `JOIN systems_of_records s ON s.entity_id = r.entity_id AND s.id = r.sor_id
+    JOIN customer_attributes a ON a.entity_id = r.entity_id AND a.id = r.attribute_id`,
+});
+
+const idsByType = (people: KnownBy[]): [users: string[], devices: string[], wholeDevices: string[]] => [
+  idsOfType(people, 'user_id'),
+  idsOfType(people, 'device_id'),
+  idsOfType(people, 'whole_device'),
+];
+
+const attributeChangeLog: PersonalDataLocation = {
+  ...withColumns({
+    name: 'attribute_change_log',
+    columns: 'customer_type, customer_ids, received_at, committed_at',
+    otherColumns: 'entity_id, id, sor_id, pending',
+    holds: 'whose values changed and when, for 40 days',
+    foundBy: 'customer type and id, through all entries of the entity',
+    erasedBy: 'replacing the ids with NULL',
+  }),
+  count: ({ db }, entityId, people) => countLogged(db, entityId, idsByType(people)),
+  export: ({ db }, entityId, people) => listLogged(db, entityId, idsByType(people)),
+  erase: ({ db, tally }, entityId, people) => eraseFromChangeLog(db, entityId, idsByType(people), tally),
+};
+
+const customers = rowsOfCustomers({
+  name: 'customers',
+  columns: 'customer_id, customer_type',
+  otherColumns: 'entity_id',
+  holds: 'the fact that a customer has values',
+  foundBy: 'customer type and id',
+  erasedBy: 'deleting the rows',
+  // A device that asks for itself ($4) stays a customer while a custom SoR has values of it.
+  where: `${OF_CUSTOMERS} AND (r.customer_type = 0 OR r.customer_id <> ALL ($4::text[]) OR NOT EXISTS (
+    SELECT FROM systems_of_records s JOIN attribute_values v
+      ON v.entity_id = $1 AND v.sor_id = s.id AND v.customer_id = r.customer_id AND v.customer_type = 1
+    WHERE s.entity_id = $1 AND s.type = 'custom'))`,
+  parameters: peopleAndDeviceKeys,
+  shown: 'customer_id, customer_type',
+});
+
+export const attributesData: PersonalDataLocation[] = [attributeValues, attributeChangeLog, customers];

@@ -1,0 +1,155 @@
+/** The location of personal data in feeds: requests whose values wait to be merged. */
+import { textOf } from '../../domain/attributes/json-value.ts';
+import { parseExactJson } from '../../domain/core/exact-json.ts';
+import { createNameFinder } from '../../domain/core/name-finder.ts';
+import type { WaitingValue } from '../../domain/feed/feed-batch.ts';
+import { type FeedValue, readCustomerType } from '../../domain/feed/feed-value.ts';
+import { type Queryable, type Tx, write } from '../core/database.ts';
+import type { Secrets } from '../core/secrets.ts';
+import { isVouchedFor, knownToSors } from '../gdpr/people-keys.ts';
+import {
+  type KnownBy,
+  type LocationDependencies,
+  type PersonalDataLocation,
+  withColumns,
+} from '../gdpr/personal-data-location.ts';
+import type { Person } from '../gdpr/tombstones.ts';
+import { lockFeed } from './feed-requests.ts';
+
+/** Values of a JSON feed that wait to be merged. */
+export const feedRequests: PersonalDataLocation = {
+  ...withColumns({
+    name: 'feed_requests',
+    columns: 'body',
+    otherColumns: `entity_id, id, identifier, sor_id, version, received_at, body_bytes, values_in, values_ok,
+      values_ignored, values_failed, done_at, app_id, said_at, suspicious_ids`,
+    holds: 'the values of a JSON feed until Millrace has merged them; then the body is gone',
+    foundBy: 'customer id and type of each value',
+    erasedBy: 'replacing the value with the keyed hash; Millrace merges all others',
+  }),
+  // The merge refuses the person in later requests, and empties these.
+  async count({ db, writtenBefore }, entityId, people) {
+    return (await Array.fromAsync(listWaitingValuesOf(db, entityId, people, writtenBefore))).length;
+  },
+  export: ({ db }, entityId, people) => listWaitingValuesOf(db, entityId, people),
+  erase: eraseWaitingValuesOf,
+};
+
+/** So many bodies at once, each of up to 10 MB. */
+const PAGE = 4;
+
+type Waiting = { id: number; values: WaitingValue[] };
+
+/** Whose of these people a value is. A value with an unknown type may be of any user with the id. */
+type Finder = {
+  isAnySought: boolean;
+  mayName: (body: string) => boolean;
+  personOf: (value: WaitingValue) => Person | undefined;
+};
+
+/** Yields the waiting values of these people; with `before`, only of requests that came before that. */
+async function* listWaitingValuesOf(
+  db: Queryable,
+  entityId: number,
+  people: KnownBy[],
+  before: Date | null = null,
+): AsyncGenerator<FeedValue> {
+  const finder = finderOf(people);
+  if (!finder.isAnySought) return;
+  for (let after = 0; ;) {
+    const { waiting, last } = await listPage(db, entityId, finder, { after, before });
+    for (const { values } of waiting) yield* values.filter((value) => finder.personOf(value)) as FeedValue[];
+    if (last === undefined) return;
+    after = last;
+  }
+}
+
+/**
+ * Puts the keyed hash in the place of each of their waiting values, so that all other values of the request are still
+ * merged and these are counted as failed. Returns how many there were.
+ */
+async function eraseWaitingValuesOf(
+  { db, secrets, tally }: Pick<LocationDependencies, 'db' | 'secrets' | 'tally'>,
+  entityId: number,
+  people: KnownBy[],
+): Promise<number> {
+  const finder = finderOf(people);
+  if (!finder.isAnySought) return 0;
+  let erased = 0;
+  for (let after = 0; ;) {
+    const page = await write(db, async (tx) => {
+      await lockFeed(tx, entityId);
+      const { waiting, last } = await listPage(tx, entityId, finder, { after, before: null });
+      let changed = 0;
+      for (const each of waiting) changed += await eraseIn(tx, secrets, entityId, each, finder);
+      if (changed > 0) await tally?.(tx, changed);
+      return { changed, last };
+    });
+    erased += page.changed;
+    if (page.last === undefined) return erased;
+    after = page.last;
+  }
+}
+
+async function eraseIn(
+  tx: Tx,
+  secrets: Secrets,
+  entityId: number,
+  { id, values }: Waiting,
+  { personOf }: Finder,
+): Promise<number> {
+  let changed = 0;
+  const left = values.map((value) => {
+    const person = personOf(value);
+    if (!person) return value;
+    changed += 1;
+    return secrets.customerHash(entityId, person.customerType, person.customerId).toString('hex');
+  });
+  if (changed === 0) return 0;
+  const body = JSON.stringify(left);
+  await tx.query(
+    'UPDATE feed_requests SET body = $3, body_bytes = $4 WHERE entity_id = $1 AND id = $2 AND done_at IS NULL',
+    [entityId, id, body, Buffer.byteLength(body)],
+  );
+  return changed;
+}
+
+/** Of the next waiting requests those in whose body one of the ids stands; the last one that was looked at. */
+async function listPage(
+  db: Queryable,
+  entityId: number,
+  { mayName }: Finder,
+  { after, before }: { after: number; before: Date | null },
+): Promise<{ waiting: Waiting[]; last: number | undefined }> {
+  const { rows } = await db.query<{ id: number; body: string }>(
+    `SELECT id, body FROM feed_requests WHERE entity_id = $1 AND done_at IS NULL AND id > $2
+       AND ($3::timestamptz IS NULL OR received_at < $3) ORDER BY id LIMIT ${PAGE}`,
+    [entityId, after, before],
+  );
+  const naming = rows.filter(({ body }) => mayName(body));
+  return {
+    waiting: naming.map(({ id, body }) => ({ id, values: parseExactJson(body) as WaitingValue[] })),
+    last: rows.at(-1)?.id,
+  };
+}
+
+function finderOf(people: KnownBy[]): Finder {
+  const customers = knownToSors(people);
+  const byId = Map.groupBy(customers, ({ customerId }) => customerId);
+  // As JSON.stringify wrote both.
+  let find: ReturnType<typeof createNameFinder> | undefined;
+  return {
+    isAnySought: customers.length > 0,
+    mayName(body) {
+      find ??= createNameFinder([...byId.keys()].map((id) => [JSON.stringify(id).slice(1, -1)]));
+      return find(body).size > 0;
+    },
+    personOf(value) {
+      if (typeof value === 'string') return undefined;
+      const customerType = readCustomerType(value.customer_id_type);
+      return byId
+        .get(textOf(value.customer_id) ?? '')
+        ?.find((person) => (customerType === undefined ? isVouchedFor(person) : customerType === person.customerType));
+    },
+  };
+}

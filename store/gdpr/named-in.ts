@@ -1,0 +1,142 @@
+/** Finds ids of people within texts: as conditions of SQL, and in texts that are read. */
+import { ERASED } from '../../domain/core/erased.ts';
+import { createNameFinder } from '../../domain/core/name-finder.ts';
+import type { Secrets } from '../core/secrets.ts';
+import { isVouchedFor } from './people-keys.ts';
+import type { KnownBy } from './personal-data-location.ts';
+
+/** Whether one of the ids, `named`, stands in a text. */
+const standsIn = (text: string) =>
+  `CASE WHEN position(named.part IN ${text}) > 0 THEN (${text}) COLLATE "default" ~ named.pattern END`;
+
+/**
+ * A condition on a text: one of the ids stands in it as a word of its own. The statement's $2 and $3 are what `namesOf`
+ * gives. The part spares nearly all texts the pattern, of which Postgres keeps no more than a few at hand: by CASE,
+ * since of AND either side may come first. A text that was erased already names nobody, whatever the id.
+ */
+export const namedIn = (text: string) => `(${text} <> '${ERASED}' AND EXISTS (
+  SELECT FROM unnest($2::text[], $3::text[]) AS named (part, pattern)
+  WHERE ${standsIn(text)}))`;
+
+/**
+ * The keyed hash of the first person whose row it is by `isOwn`, a condition on `named.id` and `named.type`, or else of
+ * the first one who stands in one of the texts. The statement's parameters are what `textNames` gives.
+ */
+export const hashOfNamed = (texts: string[], isOwn: string) => `(
+  SELECT named.hash FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::bytea[]) WITH ORDINALITY
+    AS named (part, pattern, id, type, hash, ordinal)
+  WHERE (${isOwn}) OR ${texts.map(standsIn).join(' OR ')} ORDER BY (${isOwn}) DESC NULLS LAST, named.ordinal LIMIT 1)`;
+
+/**
+ * The first parameters of a statement with `namedIn`: the entity, a part and a pattern of each id that is vouched for.
+ */
+export function namesOf(entityId: number, people: readonly KnownBy[]): [number, string[], string[]] {
+  const vouched = people.filter(isVouchedFor).map(({ customerId }) => customerId);
+  return [entityId, vouched.map(longestPart), vouched.map(patternOf)];
+}
+
+/**
+ * As `namesOf` for all ids, with part and pattern NULL for an id that is not vouched for; then the ids themselves,
+ * their types and keyed hashes.
+ */
+export function textNames(secrets: Secrets, entityId: number, people: readonly KnownBy[]): TextNames {
+  const ofVouched = (tell: (id: string) => string) =>
+    people.map((known) => (isVouchedFor(known) ? tell(known.customerId) : null));
+  return [
+    entityId,
+    ofVouched(longestPart),
+    ofVouched(patternOf),
+    people.map(({ customerId }) => customerId),
+    people.map(({ customerType }) => customerType),
+    people.map(({ customerType, customerId }) => secrets.customerHash(entityId, customerType, customerId)),
+  ];
+}
+
+export type TextNames = [
+  entityId: number,
+  parts: (string | null)[],
+  patterns: (string | null)[],
+  ids: string[],
+  types: KnownBy['customerType'][],
+  hashes: Buffer[],
+];
+
+type PeopleFinder = (text: string) => KnownBy[];
+
+/** All places are asked with the same people, one after another. */
+const finders = new WeakMap<readonly KnownBy[], PeopleFinder>();
+
+/** Returns which of the people may stand in a text: all that `namedIn` would find there, and few others. */
+export function peopleFinder(people: readonly KnownBy[]): PeopleFinder {
+  if (!finders.has(people)) finders.set(people, createPeopleFinder(people));
+  return finders.get(people)!;
+}
+
+function createPeopleFinder(all: readonly KnownBy[]): PeopleFinder {
+  const people = all.filter(isVouchedFor);
+  const [plain, others] = [people.filter(isWrittenAsItIs), people.filter((known) => !isWrittenAsItIs(known))];
+  const findPlain = createNameFinder(plain.map(({ customerId }) => partsOf(customerId)));
+  const findOthers = createNameFinder(
+    others.map(({ customerId }) => customerId.split(/["\\/]+/).filter((part) => part !== '')),
+  );
+  return (text) => {
+    const found = Array.from(findPlain(text), (place) => plain[place]!);
+    if (others.length === 0) return found;
+    const places = new Set([...findOthers(text), ...findOthers(unescaped(text))]);
+    return [...found, ...Array.from(places, (place) => others[place]!)];
+  };
+}
+
+/** Whether something of the id stands in every text as it is. */
+function isWrittenAsItIs({ customerId }: KnownBy): boolean {
+  return partsOf(customerId).length > 0;
+}
+
+/** What `asWritten` takes for a character that is not written as it is, put back. */
+function unescaped(text: string): string {
+  return text.replaceAll(/(?<!\\)\\+u([0-9A-Fa-f]{4})|(?:%[0-9A-Fa-f]{2})+/g, (escaped, unit?: string) =>
+    unit ? String.fromCharCode(Number.parseInt(unit, 16)) : Buffer.from(escaped.replaceAll('%', ''), 'hex').toString(),
+  );
+}
+
+/** What every way of writing leaves as it is. */
+function partsOf(id: string): string[] {
+  return id.split(/[^A-Za-z0-9_.~-]+/).filter((part) => part !== '');
+}
+
+function longestPart(id: string): string {
+  return partsOf(id).reduce((longest, part) => (part.length > longest.length ? part : longest), '');
+}
+
+/** What may stand before a word though it ends with a letter or digit: an escape of JSON or of an address. */
+const ESCAPE_BEFORE = String.raw`\\[bfnrt]|\\u00[01][0-9A-Fa-f]|%[0-9A-Fa-f]{2}`;
+
+/**
+ * A regular expression of Postgres that finds an id as it is, in CSV, in JSON, in JSON within JSON, and in an address.
+ */
+function patternOf(id: string): string {
+  return `(^|[^[:alnum:]_]|${ESCAPE_BEFORE})${[...id].map(asWritten).join('')}($|[^[:alnum:]_])`;
+}
+
+function asWritten(character: string): string {
+  if (/[A-Za-z0-9_]/.test(character)) return character;
+  if (/[.~-]/.test(character)) return `\\${character}`;
+  const units = Array.from({ length: character.length }, (_, index) => character.charCodeAt(index));
+  const escaped = units.map((unit) => String.raw`\\+u${anyCase(unit.toString(16).padStart(4, '0'))}`).join('');
+  const inAddress = [...Buffer.from(character)]
+    .map((byte) => `%${anyCase(byte.toString(16).padStart(2, '0'))}`)
+    .join('');
+  return `(${asItIs(character)}|${escaped}|${inAddress})`;
+}
+
+/** JSON has quotes and backslashes behind backslashes, and some write / so, too; CSV doubles quotes. */
+function asItIs(character: string): string {
+  if (character === '"') return String.raw`\\*"+`;
+  if (character === '\\') return String.raw`\\+`;
+  if (character === '/') return String.raw`\\*/`;
+  return character <= '~' ? `\\${character}` : character;
+}
+
+function anyCase(digits: string): string {
+  return digits.replaceAll(/[a-f]/g, (digit) => `[${digit}${digit.toUpperCase()}]`);
+}
