@@ -42,6 +42,8 @@ export type Dependencies = {
   takeFeedSlot: Semaphore;
   /** Taken for each batch: imports that run at once take turns, and what they hold in memory stays bounded. */
   takeBatchSlot: Semaphore;
+  /** Taken while a part of a batch of an import, a feed or a sync is checked or commits, and held through no wait. */
+  takePartSlot: Semaphore;
   /**
    * Taken by each run of a sync for as long as it reads: what they hold in memory stays bounded. Runs that began when
    * they shared a queue with imports may come beside them.

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { internalErrorOf } from '../domain/core/internal-error.ts';
 import { type Database, openDatabase } from '../store/core/database.ts';
 import { checkFileStore } from '../store/core/file-store-marker.ts';
+import type { CpuShare } from '../domain/core/cpu-share.ts';
 import type { Files } from '../store/core/files.ts';
 import { migrate } from '../store/core/migrate.ts';
 import { sayRunning } from '../store/core/running.ts';
@@ -12,6 +13,7 @@ import { chooseSecretKey } from '../store/core/server-keys.ts';
 import { reconcileTombstones } from '../store/gdpr/reconcile-tombstones.ts';
 import type { Config } from './config.ts';
 import { openFiles } from './open-files.ts';
+import { openCpuShare } from './cpu-share.ts';
 import { openScratchOf } from './scratch.ts';
 import { reachDatabase } from './start-errors.ts';
 import { openTraces } from './telemetry/open-traces.ts';
@@ -35,6 +37,7 @@ export type AppContext = {
   files: Files;
   secrets: Secrets;
   scratch: Scratch;
+  cpuShare: CpuShare;
   temporal: Client;
   temporalSettings: TemporalSettings;
   /** Null when they are off. */
@@ -107,6 +110,7 @@ async function openParts(
     files,
     secrets,
     scratch,
+    cpuShare: openCpuShare(),
     temporal: client,
     temporalSettings: temporal,
     traces,

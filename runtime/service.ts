@@ -90,7 +90,7 @@ function announce(firstUser: FirstUser | null): void {
 }
 
 async function startAllWorkers(context: AppContext, metrics: Metrics): Promise<Workers> {
-  const { config, db, files, secrets, scratch, temporal, temporalSettings, traces, identity, log } = context;
+  const { config, db, files, secrets, scratch, cpuShare, temporal, temporalSettings, traces, identity, log } = context;
   installTemporalRuntime(log);
   const url = publicUrl(context);
   const outbox = filesIn(files, OUTBOX);
@@ -116,7 +116,7 @@ async function startAllWorkers(context: AppContext, metrics: Metrics): Promise<W
       countRecords: metrics.countRecords,
       countExportRuns: metrics.countExportRuns,
       countExportRows: metrics.countExportRows,
-      ...openAllPlaces(),
+      ...openAllPlaces(cpuShare),
       batchRecords: IMPORT_BATCH_RECORDS,
       boundary: () => {},
       mailer,
@@ -165,7 +165,7 @@ function keptLimits({ config }: AppContext): KeptLimits {
 }
 
 async function listen(context: AppContext, metrics: Metrics, workers: Workers | null): Promise<FastifyInstance> {
-  const { config, db, files, secrets, scratch, log, traces } = context;
+  const { config, db, files, secrets, scratch, cpuShare, log, traces } = context;
   const { bytesPerSor: keptBytesPerSor, bytesPerEntity: keptBytesPerEntity } = keptLimits(context);
   const app = await buildServer({
     db: impatient(db),
@@ -176,6 +176,7 @@ async function listen(context: AppContext, metrics: Metrics, workers: Workers | 
     traceRequest: traces?.traceRequest,
     flows: flowsOver(context, START_WITHIN_MS),
     outside: outside(context),
+    cpuShare,
     scratch,
     ready: () => readiness(context, workers),
     settings: {

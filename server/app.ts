@@ -49,7 +49,7 @@ export async function buildServer(
   const limits = { ...LIMITS, ...deps.settings.limits };
   const feedWaker = new FeedWaker(deps);
   const liveCalls = new LiveCalls(deps);
-  const heavyReads = new HeavyReads();
+  const heavyReads = new HeavyReads(deps.cpuShare);
   const connectorCalls = new ConnectorCalls(deps.outside, deps.scratch);
   const routeDependencies: RouteDependencies = {
     ...deps,

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { MAX_NESTING } from '../api/core/input.ts';
 import type { WaysOut } from '../connectors/core/contract.ts';
+import type { CpuShare } from '../domain/core/cpu-share.ts';
 import type { KeptFigures } from '../store/apps/app-figures.ts';
 import type { Database } from '../store/core/database.ts';
 import type { Files } from '../store/core/files.ts';
@@ -126,6 +127,8 @@ export type ServerDependencies = {
   /** Starts what a request has written down. The sweep makes up for a start that fails. */
   flows: Flows;
   outside: WaysOut;
+  /** The workers of this process have it, too. */
+  cpuShare: CpuShare;
   /** Where calls of connectors have their folders. */
   scratch: Pick<Scratch, 'folderOf'>;
   /** One entry for each part of the service. */

@@ -1,3 +1,4 @@
+import type { CpuShare } from '../../domain/core/cpu-share.ts';
 import { openPlaces } from '../../domain/core/limits.ts';
 import type { Dependencies } from '../dependencies.ts';
 
@@ -6,6 +7,7 @@ type Places = Pick<
   | 'takeImportSlot'
   | 'takeFeedSlot'
   | 'takeBatchSlot'
+  | 'takePartSlot'
   | 'takeSyncSlot'
   | 'takeExportSlot'
   | 'takeGdprSlot'
@@ -16,19 +18,20 @@ type Places = Pick<
   | 'takeDeliverySlot'
 >;
 
-/** Opens the places that the steps of a process share, once for the process. */
-export function openAllPlaces(): Places {
+/** Opens the places that the steps of a process share, once for the process; `cpuShare` is what its server has, too. */
+export function openAllPlaces(cpuShare?: CpuShare): Places {
   return {
-    takeImportSlot: openPlaces('imports'),
-    takeFeedSlot: openPlaces('feeds'),
-    takeBatchSlot: openPlaces('importBatches'),
-    takeSyncSlot: openPlaces('syncs'),
-    takeExportSlot: openPlaces('exports'),
-    takeGdprSlot: openPlaces('gdpr'),
-    takeSendSlot: openPlaces('sends'),
-    takeMailSlot: openPlaces('mails'),
-    takeAudienceSlot: openPlaces('audiences'),
-    takeReportSlot: openPlaces('reports'),
-    takeDeliverySlot: openPlaces('deliveries'),
+    takeImportSlot: openPlaces('imports', cpuShare),
+    takeFeedSlot: openPlaces('feeds', cpuShare),
+    takeBatchSlot: openPlaces('importBatches', cpuShare),
+    takePartSlot: openPlaces('batchParts', cpuShare),
+    takeSyncSlot: openPlaces('syncs', cpuShare),
+    takeExportSlot: openPlaces('exports', cpuShare),
+    takeGdprSlot: openPlaces('gdpr', cpuShare),
+    takeSendSlot: openPlaces('sends', cpuShare),
+    takeMailSlot: openPlaces('mails', cpuShare),
+    takeAudienceSlot: openPlaces('audiences', cpuShare),
+    takeReportSlot: openPlaces('reports', cpuShare),
+    takeDeliverySlot: openPlaces('deliveries', cpuShare),
   };
 }

@@ -1,7 +1,7 @@
 import type { HeaderReading } from '../../domain/imports/import-file.ts';
 import { listImportLanes } from '../../store/imports/import-lanes.ts';
 import type { ReadableImport } from '../../store/imports/import-record.ts';
-import { type NoteWait, takeSlot } from '../core/in-slot.ts';
+import { inSlot, type NoteWait, takeSlot } from '../core/in-slot.ts';
 import { stopIfAsked } from '../core/stop-if-asked.ts';
 import { noteWaitOf } from '../jobs/note-wait.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -97,18 +97,22 @@ class Lanes {
     this.#isFirst = false;
     let end: Promise<unknown> = Promise.resolve();
     try {
-      const { value: batch, done } = await batches.next();
-      if (done) return null;
-      try {
-        await this.#handOver(batch);
-      } finally {
+      const isBegun = await this.#asPart(async () => {
+        const { value: batch, done } = await batches.next();
+        if (!done) await this.#handOver(batch);
+        return !done;
+      }).finally(() => {
         end = Promise.all(this.#tails);
-      }
-      return { end };
+      });
+      return isBegun ? { end } : null;
     } finally {
       // a failure goes to the caller that waits for the end; after an earlier one none may
       end.then(freeSlot, freeSlot);
     }
+  }
+
+  #asPart<T>(work: () => Promise<T>): Promise<T> {
+    return inSlot(this.#deps.takePartSlot, this.#job.entityId, work);
   }
 
   async #handOver(batch: Batch): Promise<void> {
@@ -120,7 +124,7 @@ class Lanes {
 
   async #merge(part: LanePart): Promise<void> {
     if (part.offsets.nextOffset <= this.#cursors[part.lane]!) return;
-    const rules = await mergePart(this.#deps, this.#job, part, this.#cursors[part.lane]!);
+    const rules = await this.#asPart(() => mergePart(this.#deps, this.#job, part, this.#cursors[part.lane]!));
     if (!rules) throw new LaneMoved();
     this.#rules = rules;
     this.#cursors[part.lane] = part.offsets.nextOffset;

@@ -1,5 +1,5 @@
 import { ERASED } from '../../domain/core/erased.ts';
-import { laneOf } from '../../domain/core/lane.ts';
+import { laneOf } from '../../domain/core/hash.ts';
 import { JobGone } from '../../domain/jobs/job.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import { deletePinnedBatch, insertPinnedBatch, listPinnedBatches } from '../../store/syncs/pinned-batches.ts';

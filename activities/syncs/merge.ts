@@ -7,6 +7,7 @@ import { findKnownRecords, type KnownRecord } from '../../store/syncs/sync-recor
 import { updateRunProgress } from '../../store/syncs/sync-run-progress.ts';
 import type { RunProgress } from '../../store/syncs/sync-run-record.ts';
 import { findRunById, lockRun } from '../../store/syncs/sync-runs.ts';
+import { inSlot } from '../core/in-slot.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { changesOf, checkAgain, type CheckedBatch, type CheckedRecord } from './attributes.ts';
 import { erasedAmong } from './erased.ts';
@@ -62,19 +63,21 @@ class Hindered extends Error {
  */
 export async function mergePart(deps: Dependencies, job: SyncJob, target: Target, part: Part): Promise<Merged | null> {
   const { entityId, id: syncId } = job.sync;
-  for (let { checked } = part; ;) {
-    const known = await findKnownRecords(
-      deps.db,
-      entityId,
-      syncId,
-      checked.records.flatMap(({ key }) => key ?? []),
-    );
-    const outcomes = decideOutcomes(checked.records, known, job.run);
-    const outcome = await mergePrepared(deps, job, target, part, { ...checked, known, outcomes });
-    if (outcome === 'moved') return null;
-    if (outcome !== 'rules') return outcome;
-    checked = await checkAgain(deps, job.sync, target, checked.records);
-  }
+  return inSlot(deps.takePartSlot, entityId, async () => {
+    for (let { checked } = part; ;) {
+      const known = await findKnownRecords(
+        deps.db,
+        entityId,
+        syncId,
+        checked.records.flatMap(({ key }) => key ?? []),
+      );
+      const outcomes = decideOutcomes(checked.records, known, job.run);
+      const outcome = await mergePrepared(deps, job, target, part, { ...checked, known, outcomes });
+      if (outcome === 'moved') return null;
+      if (outcome !== 'rules') return outcome;
+      checked = await checkAgain(deps, job.sync, target, checked.records);
+    }
+  });
 }
 
 async function mergePrepared(

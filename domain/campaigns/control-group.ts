@@ -1,4 +1,4 @@
-import { spreadHash } from '../core/fnv1a.ts';
+import { spreadHash } from '../core/hash.ts';
 
 /**
  * The people of an entity that only transactional campaigns reach. `salt`: the entity's own, so that each has other

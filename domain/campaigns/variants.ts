@@ -1,4 +1,4 @@
-import { spreadHash } from '../core/fnv1a.ts';
+import { spreadHash } from '../core/hash.ts';
 import type { FieldError } from '../core/refusal.ts';
 import type { CampaignParams } from './campaign-params.ts';
 

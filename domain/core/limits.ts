@@ -1,3 +1,4 @@
+import type { CpuShare } from './cpu-share.ts';
 import { type Bounds, type Semaphore, semaphore } from './semaphore.ts';
 
 /**
@@ -7,6 +8,8 @@ import { type Bounds, type Semaphore, semaphore } from './semaphore.ts';
 export const PLACES = {
   /** Batches of imports and feeds: bounds what they hold in memory. */
   importBatches: 4,
+  /** Parts of batches of imports, feeds and syncs that are being checked or committed. */
+  batchParts: 32,
   /** Runs of syncs: each holds a few batches for as long as its source takes. */
   syncs: 6,
   /** Runs of exporters and files: each holds two database sessions, and up to two files on their way to a bucket. */
@@ -64,7 +67,14 @@ export const BOUNDS = {
   streamedLists: { maxEach: 4, maxWaitingEach: 100, maxWaiting: 500 },
 } as const satisfies Partial<Record<Limit, Bounds>>;
 
+/**
+ * The limits whose work takes the machine's cores a portion at a time: `CpuShare` shares the cores out between them.
+ * Portions of the others wait for outside systems, or last for minutes.
+ */
+const BY_CPU_SHARE: ReadonlySet<Limit> = new Set(['batchParts', 'gdpr', 'sends', 'reports', 'heavyReads']);
+
 /** Opens the places of a limit, once for a process. */
-export function openPlaces(limit: Limit): Semaphore {
-  return semaphore(PLACES[limit], (BOUNDS as Partial<Record<Limit, Bounds>>)[limit]);
+export function openPlaces(limit: Limit, cpuShare?: CpuShare): Semaphore {
+  const take = semaphore(PLACES[limit], (BOUNDS as Partial<Record<Limit, Bounds>>)[limit]);
+  return cpuShare && BY_CPU_SHARE.has(limit) ? cpuShare.within(limit, take) : take;
 }

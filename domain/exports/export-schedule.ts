@@ -1,5 +1,5 @@
 import { DAY_MS } from '../core/durations.ts';
-import { laneOf } from '../core/lane.ts';
+import { laneOf } from '../core/hash.ts';
 import { dayAt, zoneClock } from '../core/zone-clock.ts';
 import { type CronSchedule, nextRuns } from '../syncs/sync-schedule.ts';
 

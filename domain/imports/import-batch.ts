@@ -4,7 +4,7 @@ import { isSuspiciousId, newCustomerIdError } from '../attributes/customer-id.ts
 import { refused, type RefusedRow, sorDeleted } from '../attributes/value-row.ts';
 import { isCut, recordBytes, type Bad, type Piece, type Run } from '../core/csv-pieces.ts';
 import { parseRun, writeRecord } from '../core/csv-records.ts';
-import { laneOf } from '../core/lane.ts';
+import { laneOf } from '../core/hash.ts';
 import { quote, withoutCutWord } from '../core/text-limits.ts';
 import { originalColumn, originalLine, rowFields } from './error-file.ts';
 import type { ImportError } from './import-error.ts';

@@ -1,5 +1,7 @@
+import type { CpuShare } from '../../domain/core/cpu-share.ts';
 import { openPlaces } from '../../domain/core/limits.ts';
 import { Refusal, refuse } from '../../domain/core/refusal.ts';
+import type { Semaphore } from '../../domain/core/semaphore.ts';
 import { FUNNEL_TIMEOUT_MS } from '../../store/analytics/funnel-stats.ts';
 import { isQueryCanceled } from '../../store/core/database.ts';
 import { refuseWait } from '../http/refuse-wait.ts';
@@ -15,8 +17,12 @@ export const HEAVY_READ_MS = FUNNEL_TIMEOUT_MS;
  * computing for them.
  */
 export class HeavyReads {
-  readonly #take = openPlaces('heavyReads');
+  readonly #take: Semaphore;
   readonly #closing = new AbortController();
+
+  constructor(cpuShare: CpuShare) {
+    this.#take = openPlaces('heavyReads', cpuShare);
+  }
 
   /**
    * Refuses with 429 where too many wait, and with 503 where it took too long or the server ends. `read` ends its

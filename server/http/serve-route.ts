@@ -30,11 +30,12 @@ declare module 'fastify' {
 }
 
 /** Finds out who asks before the request is counted, so that a token has a share of its own. */
-export function authenticate(app: FastifyInstance, { db, settings }: RouteDependencies): void {
+export function authenticate(app: FastifyInstance, { db, settings, cpuShare }: RouteDependencies): void {
   app.decorateRequest('caller', null);
   app.addHook('onRequest', async (request) => {
     if (request.routeOptions.config.route?.auth !== 'token') return;
     request.caller = await findCaller(db, request.headers.authorization, settings.tokenTtlDays);
+    if (request.caller) cpuShare.noteCall(request.caller.entityId);
   });
 }
 

@@ -11,6 +11,7 @@ import { ensureTemporal, SWEEP } from '../../../runtime/supervisor.ts';
 import { createLog } from '../../../runtime/telemetry/log.ts';
 import { createMetrics } from '../../../runtime/telemetry/metrics.ts';
 import { openTemporalClient } from '../../../temporal/client.ts';
+import { openCpuShare } from '../../../runtime/cpu-share.ts';
 import { buildServer } from '../../../server/app.ts';
 import { ownLog } from '../run/faults.ts';
 import { onFileEnd } from './clean-up.ts';
@@ -103,6 +104,7 @@ export async function newTestServer(
     flows: flowsOver({ db, temporal }, START_WITHIN_MS),
     outside: { allow: NOTHING_ALLOWED, fetch: guardedFetch(NOTHING_ALLOWED), commands: new Map() },
     scratch,
+    cpuShare: openCpuShare(),
     ready: async () => [],
     settings: {
       publicUrl: 'http://127.0.0.1',

@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { BOUNDS } from '../../../domain/core/limits.ts';
 import { Refusal } from '../../../domain/core/refusal.ts';
+import { openCpuShare } from '../../../runtime/cpu-share.ts';
 import { HeavyReads } from '../../../server/analytics/heavy-reads.ts';
 
 const { maxWaitingEach: MAX_WAITING, maxWaiting: MAX_WAITING_IN_ALL } = BOUNDS.heavyReads;
@@ -8,7 +9,7 @@ const AWAITED = new AbortController().signal;
 
 /** Reads that run until their signal aborts or a test ends them. */
 function blockedReads() {
-  const reads = new HeavyReads();
+  const reads = new HeavyReads(openCpuShare());
   const running: { entityId: number; end(): void }[] = [];
   const ask = (entityId: number, hungUp: AbortSignal = AWAITED): Promise<string | number> =>
     reads

@@ -2,7 +2,7 @@
  * A hash of 32 bits (Fowler, Noll and Vo's FNV-1a over UTF-16), negative for half of all texts. It never changes: work
  * goes on by it.
  */
-export function fnv1a(text: string): number {
+function fnv1a(text: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
   return hash;
@@ -17,4 +17,12 @@ export function spreadHash(text: string): number {
   const first = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
   const second = Math.imul(first ^ (first >>> 13), 0xc2b2ae35);
   return (second ^ (second >>> 16)) >>> 0;
+}
+
+/**
+ * Returns the lane of a customer's rows. It is the same at all times: a lane continues where it stopped under another
+ * process.
+ */
+export function laneOf(customerId: string, lanes: number): number {
+  return lanes === 1 ? 0 : (fnv1a(customerId) >>> 8) % lanes;
 }

@@ -1,0 +1,138 @@
+import type { Semaphore } from './semaphore.ts';
+
+/** How long a portion counts: one that lasts longer waits for an outside system, or would hold up its own entity. */
+export const COUNTED_MS = 2_000;
+/** How long an entity counts as present after a call. */
+export const PRESENT_MS = 1_500;
+/** How often the share looks at the clock while portions wait. */
+const LOOK_MS = 100;
+
+/** Milliseconds that never run backwards, and a timer. */
+export type Clock = { now(): number; later(ms: number, callback: () => void): void };
+
+type Waiting = { kind: string; begin(): void };
+type Entity = {
+  /** The moments when its portions began. */
+  running: Set<{ since: number }>;
+  waiting: Waiting[];
+  /** The number of each kind's last turn. */
+  turns: Map<string, number>;
+};
+
+/**
+ * Shares a machine's cores out by entity, whatever kinds of work their portions belong to. An entity that is alone is
+ * not limited. While n entities compute or wait, none begins a portion while ⌈cores / n⌉ of its own run; while others
+ * only call, one core is left to them. Among the portions of one entity the kinds take turns, so its messages do not
+ * wait for a whole import. A portion counts for two seconds at most.
+ */
+export class CpuShare {
+  readonly #cores: number;
+  readonly #clock: Clock;
+  readonly #entities = new Map<number, Entity>();
+  /** When each entity called last. */
+  readonly #called = new Map<number, number>();
+  #turn = 0;
+  #looks = false;
+
+  constructor(cores: number, clock: Clock) {
+    this.#cores = cores;
+    this.#clock = clock;
+  }
+
+  /** Notes a call of an entity, which finds a core free of the long work of others from now on. */
+  noteCall(entityId: number): void {
+    const now = this.#clock.now();
+    this.#called.delete(entityId); // the map keeps the order of the calls
+    this.#called.set(entityId, now);
+    for (const [id, at] of this.#called) {
+      if (now - at < PRESENT_MS) return;
+      this.#called.delete(id);
+    }
+  }
+
+  /** Makes a portion wait for its entity's share once it has its place. */
+  within(kind: string, take: Semaphore): Semaphore {
+    return async (entityId, onWait, signal) => {
+      const leave = await take(entityId, onWait, signal);
+      try {
+        const end = await this.take(entityId, kind, signal);
+        return () => {
+          end();
+          leave();
+        };
+      } catch (error) {
+        leave();
+        throw error;
+      }
+    };
+  }
+
+  /** Begins a portion as soon as the share allows it. The result ends it. Fails with an aborted signal's reason. */
+  async take(entityId: number, kind: string, signal?: AbortSignal): Promise<() => void> {
+    signal?.throwIfAborted();
+    const entity: Entity = this.#entities.get(entityId) ?? { running: new Set(), waiting: [], turns: new Map() };
+    this.#entities.set(entityId, entity);
+    if (entity.waiting.length === 0 && this.#mayBegin(entityId, entity)) return this.#begin(entityId, entity, kind);
+    const { promise, resolve, reject } = Promise.withResolvers<() => void>();
+    const waiting = { kind, begin: () => resolve(this.#begin(entityId, entity, kind)) };
+    const onAbort = () => {
+      entity.waiting = entity.waiting.filter((one) => one !== waiting);
+      this.#settle(entityId, entity);
+      reject(signal!.reason as Error);
+    };
+    entity.waiting.push(waiting);
+    signal?.addEventListener('abort', onAbort, { once: true });
+    this.#lookLater();
+    return promise.finally(() => signal?.removeEventListener('abort', onAbort));
+  }
+
+  #begin(entityId: number, entity: Entity, kind: string): () => void {
+    const portion = { since: this.#clock.now() };
+    entity.running.add(portion);
+    entity.turns.set(kind, (this.#turn += 1));
+    return () => {
+      entity.running.delete(portion);
+      this.#settle(entityId, entity);
+    };
+  }
+
+  /** Forgets an entity that has nothing left, and begins what the shares of the others allow now. */
+  #settle(entityId: number, entity: Entity): void {
+    if (entity.running.size === 0 && entity.waiting.length === 0) this.#entities.delete(entityId);
+    this.#beginWaiting();
+  }
+
+  #beginWaiting(): void {
+    for (const [entityId, entity] of this.#entities) {
+      while (entity.waiting.length > 0 && this.#mayBegin(entityId, entity)) {
+        const turnOf = ({ kind }: Waiting) => entity.turns.get(kind) ?? 0;
+        const next = entity.waiting.reduce((first, one) => (turnOf(one) < turnOf(first) ? one : first));
+        entity.waiting = entity.waiting.filter((one) => one !== next);
+        next.begin();
+      }
+    }
+  }
+
+  #mayBegin(entityId: number, { running }: Entity): boolean {
+    const now = this.#clock.now();
+    const held = [...running].filter(({ since }) => now - since < COUNTED_MS).length;
+    return held < this.#shareOf(entityId, now);
+  }
+
+  #shareOf(entityId: number, now: number): number {
+    if (this.#entities.size > 1) return Math.ceil(this.#cores / this.#entities.size);
+    const isCalled = [...this.#called].some(([id, at]) => id !== entityId && now - at < PRESENT_MS);
+    return isCalled ? Math.max(1, this.#cores - 1) : Infinity;
+  }
+
+  /** Time alone may free a share: portions stop counting, callers go. */
+  #lookLater(): void {
+    if (this.#looks) return;
+    this.#looks = true;
+    this.#clock.later(LOOK_MS, () => {
+      this.#looks = false;
+      this.#beginWaiting();
+      if ([...this.#entities.values()].some(({ waiting }) => waiting.length > 0)) this.#lookLater();
+    });
+  }
+}
