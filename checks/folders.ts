@@ -26,7 +26,7 @@ const FEATURES = [
 const LAYERS: Record<string, string[]> = {
   domain: [],
   api: ['operations.ts', 'client.ts'],
-  store: ['migrations'],
+  store: ['migrations', 'schema.ts'],
   activities: ['index.ts', 'dependencies.ts'],
   server: ['http', 'app.ts', 'dependencies.ts', 'routes.ts'],
   cli: ['main.ts', 'millrace.js', 'run-command.ts', 'program.ts', 'command-line-page.ts', 'strip-types.js'],

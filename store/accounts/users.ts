@@ -1,30 +1,16 @@
 import type { Right } from '../../domain/accounts/rights.ts';
+import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 
-export type User = {
-  id: number;
-  uid: string;
-  email: string;
-  firstName: string;
-  lastName: string;
-  passwordHash: string;
-  superadmin: boolean;
-  preferedEntityId: number | null;
-};
+const USER = 'id, uid, email, first_name, last_name, password_hash, superadmin, prefered_entity_id';
 
-export type Membership = { userId: number; entityId: number; rights: Right[]; admin: boolean };
+export type User = Row<
+  'users',
+  'id' | 'uid' | 'email' | 'firstName' | 'lastName' | 'passwordHash' | 'superadmin' | 'preferedEntityId'
+>;
 
-type UserRow = {
-  id: number;
-  uid: string;
-  email: string;
-  first_name: string;
-  last_name: string;
-  password_hash: string;
-  superadmin: boolean;
-  prefered_entity_id: number | null;
-};
+export type Membership = Row<'memberships', 'userId' | 'entityId' | 'admin', { rights: Right[] }>;
 
 export type NewUser = {
   email: string;
@@ -36,9 +22,9 @@ export type NewUser = {
 };
 
 export async function insertUser(tx: Queryable, user: NewUser): Promise<User> {
-  const { rows } = await tx.query<UserRow>(
+  const inserted = await tx.query(
     `INSERT INTO users (uid, email, first_name, last_name, password_hash, superadmin, prefered_entity_id)
-     VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING *`,
+     VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING ${USER}`,
     [
       newIdentifier('usr'),
       user.email,
@@ -49,7 +35,7 @@ export async function insertUser(tx: Queryable, user: NewUser): Promise<User> {
       user.preferedEntityId,
     ],
   );
-  return toUser(rows[0]!);
+  return readRow<User>(inserted)!;
 }
 
 export async function insertMembership(tx: Queryable, { userId, entityId, rights, admin }: Membership): Promise<void> {
@@ -68,20 +54,17 @@ export async function hasUsers(db: Queryable): Promise<boolean> {
 }
 
 export async function findUser(db: Queryable, userId: number): Promise<User | null> {
-  const { rows } = await db.query<UserRow>('SELECT * FROM users WHERE id = $1', [userId]);
-  return rows[0] ? toUser(rows[0]) : null;
+  return readRow<User>(await db.query(`SELECT ${USER} FROM users WHERE id = $1`, [userId]));
 }
 
 /** E-mail addresses are compared without regard to case. */
 export async function findUserByEmail(db: Queryable, email: string): Promise<User | null> {
-  const { rows } = await db.query<UserRow>('SELECT * FROM users WHERE lower(email) = lower($1)', [email]);
-  return rows[0] ? toUser(rows[0]) : null;
+  return readRow<User>(await db.query(`SELECT ${USER} FROM users WHERE lower(email) = lower($1)`, [email]));
 }
 
 /** As findUserByEmail; the user stays until the transaction ends. */
 export async function lockUserByEmail(tx: Queryable, email: string): Promise<User | null> {
-  const { rows } = await tx.query<UserRow>('SELECT * FROM users WHERE lower(email) = lower($1) FOR SHARE', [email]);
-  return rows[0] ? toUser(rows[0]) : null;
+  return readRow<User>(await tx.query(`SELECT ${USER} FROM users WHERE lower(email) = lower($1) FOR SHARE`, [email]));
 }
 
 /** The membership of a user whose password is still the one that was checked; both stay until the transaction ends. */
@@ -121,30 +104,16 @@ export async function updateUser(tx: Queryable, userId: number, changes: UserCha
 
 /** The ids of the entities that a user belongs to. */
 export async function listEntityIdsOf(db: Queryable, userId: number): Promise<number[]> {
-  const { rows } = await db.query<{ entity_id: number }>(
-    'SELECT entity_id FROM memberships WHERE user_id = $1 ORDER BY entity_id',
-    [userId],
+  const memberships = readRows<Row<'memberships', 'entityId'>>(
+    await db.query('SELECT entity_id FROM memberships WHERE user_id = $1 ORDER BY entity_id', [userId]),
   );
-  return rows.map((row) => row.entity_id);
+  return memberships.map(({ entityId }) => entityId);
 }
 
 /** How many superadmins there are; they stay so until the transaction ends. */
 export async function lockSuperadmins(tx: Queryable): Promise<number> {
   const { rows } = await tx.query('SELECT FROM users WHERE superadmin ORDER BY id FOR UPDATE');
   return rows.length;
-}
-
-function toUser(row: UserRow): User {
-  return {
-    id: row.id,
-    uid: row.uid,
-    email: row.email,
-    firstName: row.first_name,
-    lastName: row.last_name,
-    passwordHash: row.password_hash,
-    superadmin: row.superadmin,
-    preferedEntityId: row.prefered_entity_id,
-  };
 }
 
 export async function findEmail(db: Queryable, id: number): Promise<string> {

@@ -1,7 +1,16 @@
+// Types of rows from the schema, and rows of a query as records: the same members in camel case. For rows read by the
+// million, a mapper is faster.
+import type { Tables } from '../schema.ts';
+
 /**
- * Rows of a query as records: the same members in camel case. For what is read by the row: by the million, a mapper is
- * faster.
+ * Columns of a table, as readRows returns them. `Typed` has columns with a narrower type: of JSON, of codes, of columns
+ * that the query keeps from being null.
  */
+export type Row<
+  Table extends keyof Tables,
+  Column extends keyof Tables[Table],
+  Typed extends { [C in keyof Typed]: C extends keyof Tables[Table] ? Tables[Table][C] : never } = {},
+> = Pick<Tables[Table], Exclude<Column, keyof Typed>> & Typed;
 
 const names = new Map<string, string>();
 

@@ -4,6 +4,7 @@ import type { Database } from '../../../store/core/database.ts';
 import { migrate } from '../../../store/core/migrate.ts';
 import { emptyDatabase, testStore } from '../../harness/core/database.ts';
 import { waitFor } from '../../harness/core/wait.ts';
+import { schemaModule } from '../../harness/run/write-schema.ts';
 
 const files = (await readdir(new URL('../../../store/migrations/', import.meta.url)))
   .filter((file) => file !== 'take-over.sql')
@@ -160,5 +161,10 @@ describe('migrations', () => {
     await expect(migrate(db)).rejects.toThrow(/newer Millrace \(9999_from_the_future\.sql\): start that version/);
     const { rows } = await db.query(`SELECT to_regclass('systems_of_records') AS found`);
     expect(rows).toEqual([{ found: null }]);
+  });
+
+  it('and store/schema.ts have the same columns: npm run schema writes them', async () => {
+    const written = await readFile(new URL('../../../store/schema.ts', import.meta.url), 'utf8');
+    expect(written).toBe(await schemaModule((await testStore()).db));
   });
 });
