@@ -1,4 +1,4 @@
-import { proxyActivities } from '@temporalio/workflow';
+import { proxyActivities, setCurrentDetails } from '@temporalio/workflow';
 import type { AggregateReportsSteps } from '../activities/sends/aggregate-reports.ts';
 import { BULK_STEPS } from './job-steps.ts';
 
@@ -9,7 +9,10 @@ const { countAttempts, dropAttempts, deliverOutcomes } = proxyActivities<Aggrega
  * apps' webhooks.
  */
 export async function aggregateReports(entityId: number): Promise<void> {
+  setCurrentDetails('Counting attempts');
   await countAttempts(entityId);
+  setCurrentDetails('Deleting old attempts');
   await dropAttempts(entityId);
+  setCurrentDetails('Delivering outcomes to webhooks');
   await deliverOutcomes(entityId);
 }

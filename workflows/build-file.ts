@@ -1,7 +1,7 @@
-import { proxyActivities, workflowInfo } from '@temporalio/workflow';
+import { proxyActivities } from '@temporalio/workflow';
 import type { BuildFileSteps } from '../activities/files/build-file.ts';
 import type { JobRef } from '../domain/jobs/job.ts';
-import { BULK_STEPS, MAIL_STEPS, SHORT_STEPS, untilSettled } from './job-steps.ts';
+import { BULK_STEPS, claimed, MAIL_STEPS, SHORT_STEPS, untilSettled } from './job-steps.ts';
 
 const { claimFile } = proxyActivities<BuildFileSteps>(SHORT_STEPS);
 const { writeFile } = proxyActivities<BuildFileSteps>(BULK_STEPS);
@@ -9,8 +9,8 @@ const { mailFile } = proxyActivities<BuildFileSteps>(MAIL_STEPS);
 
 /** Builds a file that somebody asked for, and sends its link. */
 export async function buildFile(ref: JobRef): Promise<void> {
-  const claim = await claimFile(ref, workflowInfo().firstExecutionRunId);
-  if (!claim) return; // another run has it, or it has ended
-  await untilSettled(() => writeFile(claim));
-  await untilSettled(() => mailFile(claim));
+  const claim = await claimed(claimFile, ref);
+  if (!claim) return;
+  await untilSettled('Writing the file', () => writeFile(claim));
+  await untilSettled('Mailing the link', () => mailFile(claim));
 }

@@ -3,6 +3,7 @@ import {
   continueAsNew,
   defineSignal,
   proxyActivities,
+  setCurrentDetails,
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow';
@@ -31,9 +32,11 @@ export async function feedAttributes(entityId: number): Promise<void> {
   });
   for (let steps = 1; hasArrived; steps += 1) {
     hasArrived = false; // what comes from here on is looked for again
+    setCurrentDetails(`Merging values (batch ${steps} of this run)`);
     const { isEmpty } = await drainFeed(entityId);
     if (steps === STEPS_OF_A_RUN || workflowInfo().continueAsNewSuggested)
       return continueAsNew<typeof feedAttributes>(entityId);
+    setCurrentDetails(`Waiting ${IDLE} for more values`);
     if (isEmpty) await condition(() => hasArrived, IDLE);
     else hasArrived = true;
   }

@@ -1,8 +1,9 @@
-import { patched, proxyActivities, workflowInfo } from '@temporalio/workflow';
+import { patched, proxyActivities, setCurrentDetails } from '@temporalio/workflow';
 import type { GdprAccessSteps } from '../activities/gdpr/gdpr-access.ts';
 import type { JobRef } from '../domain/jobs/job.ts';
 import {
   BULK_STEPS,
+  claimed,
   isJobGone,
   MAIL_STEPS,
   SHORT_STEPS,
@@ -20,19 +21,22 @@ const { mailAboutAccess } = proxyActivities<GdprAccessSteps>(MAIL_STEPS);
  * request.
  */
 export async function gdprAccess(ref: JobRef, waitsOfARun = WAITS_OF_A_RUN): Promise<void> {
-  const claim = await claimAccess(ref, workflowInfo().firstExecutionRunId);
-  if (!claim) return; // another has it, or it is over
+  const claim = await claimed(claimAccess, ref);
+  if (!claim) return;
   try {
     if (!claim.isTreated) {
-      await untilSettledInRuns(() => gatherToShow(claim), ref, waitsOfARun);
+      await untilSettledInRuns('Collecting identifiers', () => gatherToShow(claim), ref, waitsOfARun);
+      setCurrentDetails('Writing the archives');
       await writeArchives(claim);
+      setCurrentDetails('Writing the receipt');
       await writeAccessReceipt(claim);
     }
   } catch (error) {
     if (!isJobGone(error)) throw error; // another workflow has it, or its entity is deleted
     return;
   }
-  await untilSettled(() => mailAboutAccess(claim));
+  await untilSettled('Mailing about the end of the request', () => mailAboutAccess(claim));
   // The sweep discards the request after its week. Runs that began to wait for that before the sweep did it go on.
-  if (!patched('sweep-discards')) await untilSettled(() => discardAccess(ref));
+  if (!patched('sweep-discards'))
+    await untilSettled('Keeping the archives until the request expires', () => discardAccess(ref));
 }

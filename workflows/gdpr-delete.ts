@@ -6,15 +6,24 @@ import {
   isCancellation,
   patched,
   proxyActivities,
+  setCurrentDetails,
   setHandler,
-  sleep,
   TimeoutFailure,
   workflowInfo,
 } from '@temporalio/workflow';
 import type { GdprDeleteSteps } from '../activities/gdpr/gdpr-delete.ts';
 import type { JobClaim, JobRef } from '../domain/jobs/job.ts';
 import { GDPR_HOLDS_CHANGED } from '../domain/jobs/workflow-id.ts';
-import { BULK_STEPS, isJobGone, MAIL_STEPS, SHORT_STEPS, untilSettled, WAITS_OF_A_RUN } from './job-steps.ts';
+import {
+  BULK_STEPS,
+  claimed,
+  isJobGone,
+  MAIL_STEPS,
+  pause,
+  SHORT_STEPS,
+  untilSettled,
+  WAITS_OF_A_RUN,
+} from './job-steps.ts';
 
 const { claimDeletion, olderWriters, waitForHolds, giveUpLocation } = proxyActivities<GdprDeleteSteps>(SHORT_STEPS);
 const {
@@ -47,8 +56,8 @@ export async function gdprDelete(ref: JobRef, waitsOfARun = WAITS_OF_A_RUN): Pro
   setHandler(defineSignal(GDPR_HOLDS_CHANGED), () => {
     haveHoldsChanged = true;
   });
-  const claim = await claimDeletion(ref, workflowInfo().firstExecutionRunId);
-  if (!claim) return; // another has it, or it is over
+  const claim = await claimed(claimDeletion, ref);
+  if (!claim) return;
   try {
     for (let rounds = 1; !claim.isTreated; rounds += 1) {
       haveHoldsChanged = false; // what changes from here on is looked for again
@@ -56,16 +65,18 @@ export async function gdprDelete(ref: JobRef, waitsOfARun = WAITS_OF_A_RUN): Pro
       if (rounds === waitsOfARun || workflowInfo().continueAsNewSuggested)
         return await continueAsNew<typeof gdprDelete>(ref, waitsOfARun);
       await waitForHolds(claim);
-      await untilSettled(() => mailAboutDeletion(claim, 'held'));
+      await untilSettled('Mailing that people are held', () => mailAboutDeletion(claim, 'held'));
+      setCurrentDetails(`Waiting for holds to be released (round ${rounds})`);
       await condition(() => haveHoldsChanged, LOOK_FOR_HOLDS_EVERY);
     }
   } catch (error) {
     if (!isJobGone(error)) throw error; // another workflow has it, or its entity is deleted
     return;
   }
-  await untilSettled(() => mailAboutDeletion(claim, 'treated'));
+  await untilSettled('Mailing about the end of the request', () => mailAboutDeletion(claim, 'treated'));
   // The sweep discards the request after its week. Runs that began to wait for that before the sweep did it go on.
-  if (!patched('sweep-discards')) await untilSettled(() => discardDeletion(ref));
+  if (!patched('sweep-discards'))
+    await untilSettled('Keeping the request until it expires', () => discardDeletion(ref));
 }
 
 /** A round: those of its people whom nothing holds. True once all of the request's are treated. */
@@ -73,8 +84,10 @@ async function eraseThoseWhoGo(claim: JobClaim): Promise<boolean> {
   const { going } = await keepOut(claim);
   if (going === 0) return false;
   if (!(await (patched('erase-by-location') ? eraseLocations(claim) : erasePasses(claim)))) return false;
+  setCurrentDetails('Listing deletions for exporters');
   await listForExporters(claim);
-  await untilSettled(() => tellExporters(claim));
+  await untilSettled('Writing lists of deletions to buckets', () => tellExporters(claim));
+  setCurrentDetails('Writing the receipt');
   const { isTreated } = await writeReceipt(claim);
   return isTreated;
 }
@@ -88,11 +101,12 @@ async function eraseLocations(claim: JobClaim): Promise<boolean> {
   for (let idle = 0; ;) {
     const erased = await eraseEach(claim, left);
     if (erased === null) return false;
+    setCurrentDetails(`Looking for survivors: ${erased} rows and files erased in this pass`);
     left = await listSurvivors(claim);
     if (left.length === 0) return true; // the second look found nothing
     if (workflowInfo().continueAsNewSuggested) return false;
     idle = erased === 0 ? idle + 1 : 0;
-    if (idle > 0) await sleep(backOff(idle));
+    if (idle > 0) await pause(backOff(idle), idle);
   }
 }
 
@@ -106,7 +120,10 @@ async function eraseEach(claim: JobClaim, locations: Locations): Promise<number 
   let erased = 0;
   for (let [left, tries] = [locations, 1]; ; tries += 1) {
     const failed: Locations = [];
-    for (const location of left) {
+    for (const [index, location] of left.entries()) {
+      setCurrentDetails(
+        `Erasing ${location.name} (${index + 1} of ${left.length} locations): ${erased} rows and files erased so far`,
+      );
       const isHeldUp = failed.some(({ name }) => location.after.includes(name));
       const rows = isHeldUp ? null : await eraseOne(claim, location.name);
       if (rows === null) failed.push(location);
@@ -115,7 +132,8 @@ async function eraseEach(claim: JobClaim, locations: Locations): Promise<number 
     if (failed.length === 0) return erased;
     if (workflowInfo().continueAsNewSuggested) return null;
     left = failed;
-    await sleep(backOff(tries));
+    setCurrentDetails(`Failed in ${failed.map(({ name }) => name).join(', ')}`);
+    await pause(backOff(tries), tries);
   }
 }
 
@@ -133,11 +151,12 @@ async function eraseOne(claim: JobClaim, name: string): Promise<number | null> {
 /** As histories have it from before each location had a step of its own. */
 async function erasePasses(claim: JobClaim): Promise<boolean> {
   for (let idle = 0; ;) {
+    setCurrentDetails('Erasing a pass over all locations');
     const { erased, survivors } = await erasePass(claim);
     if (survivors === 0) return true;
     if (workflowInfo().continueAsNewSuggested) return false;
     idle = erased === 0 ? idle + 1 : 0;
-    if (idle > 0) await sleep(backOff(idle));
+    if (idle > 0) await pause(backOff(idle), idle);
   }
 }
 
@@ -152,8 +171,10 @@ function backOff(tries: number): number {
 async function keepOut(claim: JobClaim): Promise<{ going: number }> {
   let collected = await collect(claim); // before anything is gone
   while (collected) {
+    setCurrentDetails('Raising tombstones');
     const { sinceMs } = await raiseTombstones(claim); // nothing new comes in from here on
-    await untilSettled(() => olderWriters(claim, sinceMs)); // those that looked before the tombstones
+    // They may have looked for tombstones before these were raised.
+    await untilSettled('Waiting for older writers', () => olderWriters(claim, sinceMs));
     collected = await collect(claim); // what they linked meanwhile
     const begun = collected?.added === 0 ? await beginErasing(claim) : null;
     if (begun) return begun;
@@ -163,10 +184,11 @@ async function keepOut(claim: JobClaim): Promise<{ going: number }> {
 
 /** Returns null if the workflow must continue as new. */
 async function collect(claim: JobClaim): Promise<{ added: number } | null> {
-  for (;;) {
+  for (let waits = 1; ; waits += 1) {
+    setCurrentDetails('Collecting identifiers');
     const found = await collectIdentifiers(claim);
     if (!('againInMs' in found)) return found;
     if (workflowInfo().continueAsNewSuggested) return null;
-    await sleep(found.againInMs);
+    await pause(found.againInMs, waits);
   }
 }

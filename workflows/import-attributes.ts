@@ -1,7 +1,7 @@
-import { proxyActivities, workflowInfo } from '@temporalio/workflow';
+import { proxyActivities } from '@temporalio/workflow';
 import type { ImportAttributesSteps } from '../activities/imports/import-attributes.ts';
 import type { JobRef } from '../domain/jobs/job.ts';
-import { BULK_STEPS, MAIL_STEPS, SHORT_STEPS, untilSettled } from './job-steps.ts';
+import { BULK_STEPS, claimed, MAIL_STEPS, SHORT_STEPS, untilSettled } from './job-steps.ts';
 
 const { claimImport, endImport } = proxyActivities<ImportAttributesSteps>(SHORT_STEPS);
 const { fetchFile, loadRows } = proxyActivities<ImportAttributesSteps>(BULK_STEPS);
@@ -9,10 +9,10 @@ const { mailReport } = proxyActivities<ImportAttributesSteps>(MAIL_STEPS);
 
 /** Brings each row of a file into a customer's profile or into the list of errors, and tells of it. */
 export async function importAttributes(ref: JobRef): Promise<void> {
-  const claim = await claimImport(ref, workflowInfo().firstExecutionRunId);
-  if (!claim) return; // another run has it, or it has ended
-  if (claim.toFetch) await untilSettled(() => fetchFile(claim));
-  await untilSettled(() => loadRows(claim));
+  const claim = await claimed(claimImport, ref);
+  if (!claim) return;
+  if (claim.toFetch) await untilSettled('Fetching the file', () => fetchFile(claim));
+  await untilSettled('Loading the rows', () => loadRows(claim));
   const { mails } = (await endImport(claim)) ?? { mails: false }; // older runs got no answer
-  if (mails) await untilSettled(() => mailReport(claim));
+  if (mails) await untilSettled('Mailing the report', () => mailReport(claim));
 }

@@ -5,6 +5,8 @@ import {
   condition,
   continueAsNew,
   defineSignal,
+  getCurrentDetails,
+  setCurrentDetails,
   setHandler,
   sleep,
   workflowInfo,
@@ -31,26 +33,56 @@ function longSteps(taskQueue: TaskQueue): ActivityOptions {
 /** After so many waits a flow goes on in a new run, so that no history grows long. */
 export const WAITS_OF_A_RUN = 50;
 
-/** Takes a step as often as it asks for, after the time that it says. */
-export async function untilSettled(step: () => Promise<RetryAfter | null>): Promise<void> {
-  for (let again = await step(); again; again = await step()) await sleep(again.againInMs);
+/**
+ * Calls a step until it asks for no further call, and waits between calls as long as it says. `doing`: what Temporal's
+ * page shows meanwhile, with the time until which it waits.
+ */
+export async function untilSettled(
+  doing: string,
+  step: () => Promise<RetryAfter | null>,
+  wait: (ms: number) => Promise<void> = sleep,
+): Promise<void> {
+  for (let waits = 1; ; waits += 1) {
+    setCurrentDetails(doing);
+    const again = await step();
+    if (!again) return;
+    await pause(again.againInMs, waits, wait);
+  }
+}
+
+/** Waits, and adds until when to what Temporal's page shows. `waits`: how many waits of this kind there were. */
+export async function pause(ms: number, waits: number, wait: (ms: number) => Promise<void> = sleep): Promise<void> {
+  setCurrentDetails(`${getCurrentDetails()}: waits until ${new Date(Date.now() + ms).toISOString()} (wait ${waits})`);
+  await wait(ms);
 }
 
 type JobFlow = (ref: JobRef, waitsOfARun: number) => Promise<void>;
 
-/** The same of a step that may wait long: after so many waits the job goes on in a new run of its flow. */
+/** The same of a step that may wait long: after so many waits the job continues in a new run of its workflow. */
 export async function untilSettledInRuns(
+  doing: string,
   step: () => Promise<RetryAfter | null>,
   ref: JobRef,
   waitsOfARun: number,
   wait: (ms: number) => Promise<void> = sleep,
 ): Promise<void> {
   let waits = 0;
-  for (let again = await step(); again; again = await step()) {
-    await wait(again.againInMs);
+  await untilSettled(doing, step, async (ms) => {
+    await wait(ms);
     waits += 1;
     if (waits === waitsOfARun || workflowInfo().continueAsNewSuggested) await continueAsNew<JobFlow>(ref, waitsOfARun);
-  }
+  });
+}
+
+/** Claims the job of this workflow. Returns null if another workflow run has it, or it has ended. */
+export async function claimed<Claim>(
+  claim: (ref: JobRef, workflowRunId: string) => Promise<Claim | null>,
+  ref: JobRef,
+): Promise<Claim | null> {
+  setCurrentDetails('Claiming the job');
+  const ours = await claim(ref, workflowInfo().firstExecutionRunId);
+  if (!ours) setCurrentDetails('Nothing to do: another workflow has the job, or it has ended');
+  return ours;
 }
 
 /** A wait that ends early when the send is canceled. */

@@ -3,6 +3,7 @@ import {
   continueAsNew,
   defineSignal,
   proxyActivities,
+  setCurrentDetails,
   setHandler,
   workflowInfo,
 } from '@temporalio/workflow';
@@ -31,9 +32,11 @@ export async function refreshSegments(entityId: number): Promise<void> {
   });
   for (let steps = 1; isDue; steps += 1) {
     isDue = false; // what comes from here on is looked for again
+    setCurrentDetails(`Refreshing a segment (${steps - 1} done in this run)`);
     const { isIdle } = await refreshSegment(entityId);
     if (steps === STEPS_OF_A_RUN || workflowInfo().continueAsNewSuggested)
       return continueAsNew<typeof refreshSegments>(entityId);
+    setCurrentDetails(`Waiting ${IDLE} for more segments`);
     if (isIdle) await condition(() => isDue, IDLE);
     else isDue = true;
   }

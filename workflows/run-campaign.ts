@@ -1,13 +1,14 @@
-import { proxyActivities, workflowInfo } from '@temporalio/workflow';
+import { proxyActivities, setCurrentDetails } from '@temporalio/workflow';
 import type { RunCampaignSteps } from '../activities/campaigns/run-campaign.ts';
 import type { JobRef } from '../domain/jobs/job.ts';
 import {
   BULK_STEPS,
+  claimed,
   SEND_STEPS,
   SHORT_STEPS,
   untilSettledInRuns,
-  waitUnlessCanceled,
   WAITS_OF_A_RUN,
+  waitUnlessCanceled,
 } from './job-steps.ts';
 
 const { claimCampaign } = proxyActivities<RunCampaignSteps>(SHORT_STEPS);
@@ -20,7 +21,13 @@ const { sendToAudience } = proxyActivities<RunCampaignSteps>(SEND_STEPS);
  */
 export async function runCampaign(ref: JobRef, waitsOfARun = WAITS_OF_A_RUN): Promise<void> {
   const wait = waitUnlessCanceled();
-  const claim = await claimCampaign(ref, workflowInfo().firstExecutionRunId);
-  if (!claim) return; // another run has it, or it has ended
-  await untilSettledInRuns(async () => (await prepareAudience(claim)) ?? sendToAudience(claim), ref, waitsOfARun, wait);
+  const claim = await claimed(claimCampaign, ref);
+  if (!claim) return;
+  const prepareAndSend = async () => {
+    const early = await prepareAudience(claim);
+    if (early) return early;
+    setCurrentDetails('Sending to the audience');
+    return sendToAudience(claim);
+  };
+  await untilSettledInRuns('Preparing the audience', prepareAndSend, ref, waitsOfARun, wait);
 }

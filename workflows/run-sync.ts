@@ -1,7 +1,15 @@
-import { proxyActivities, workflowInfo } from '@temporalio/workflow';
+import { proxyActivities } from '@temporalio/workflow';
 import type { RunSyncSteps } from '../activities/syncs/run-sync.ts';
 import type { JobRef } from '../domain/jobs/job.ts';
-import { MAIL_STEPS, SHORT_STEPS, SYNC_STEPS, untilSettled, untilSettledInRuns, WAITS_OF_A_RUN } from './job-steps.ts';
+import {
+  claimed,
+  MAIL_STEPS,
+  SHORT_STEPS,
+  SYNC_STEPS,
+  untilSettled,
+  untilSettledInRuns,
+  WAITS_OF_A_RUN,
+} from './job-steps.ts';
 
 const { claimSyncRun, endSyncRun } = proxyActivities<RunSyncSteps>(SHORT_STEPS);
 const { syncRecords } = proxyActivities<RunSyncSteps>(SYNC_STEPS);
@@ -12,9 +20,9 @@ const { mailSyncAlert } = proxyActivities<RunSyncSteps>(MAIL_STEPS);
  * test may have it go on in a new run after fewer waits.
  */
 export async function runSync(ref: JobRef, waitsOfARun = WAITS_OF_A_RUN): Promise<void> {
-  const claim = await claimSyncRun(ref, workflowInfo().firstExecutionRunId);
-  if (!claim) return; // another has it, it has ended, or the run before it starts it
-  await untilSettledInRuns(() => syncRecords(claim), ref, waitsOfARun);
+  const claim = await claimed(claimSyncRun, ref);
+  if (!claim) return;
+  await untilSettledInRuns('Syncing records', () => syncRecords(claim), ref, waitsOfARun);
   const { mails } = await endSyncRun(claim);
-  if (mails) await untilSettled(() => mailSyncAlert(claim));
+  if (mails) await untilSettled('Sending the alerts of the run', () => mailSyncAlert(claim));
 }

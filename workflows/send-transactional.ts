@@ -1,7 +1,14 @@
-import { proxyActivities, workflowInfo } from '@temporalio/workflow';
+import { proxyActivities } from '@temporalio/workflow';
 import type { SendTransactionalSteps } from '../activities/sends/send-transactional.ts';
 import type { JobRef } from '../domain/jobs/job.ts';
-import { SEND_STEPS, SHORT_STEPS, untilSettledInRuns, waitUnlessCanceled, WAITS_OF_A_RUN } from './job-steps.ts';
+import {
+  claimed,
+  SEND_STEPS,
+  SHORT_STEPS,
+  untilSettledInRuns,
+  WAITS_OF_A_RUN,
+  waitUnlessCanceled,
+} from './job-steps.ts';
 
 const { claimSend } = proxyActivities<SendTransactionalSteps>(SHORT_STEPS);
 const { sendMessages } = proxyActivities<SendTransactionalSteps>(SEND_STEPS);
@@ -12,7 +19,7 @@ const { sendMessages } = proxyActivities<SendTransactionalSteps>(SEND_STEPS);
  */
 export async function sendTransactional(ref: JobRef, waitsOfARun = WAITS_OF_A_RUN): Promise<void> {
   const wait = waitUnlessCanceled();
-  const claim = await claimSend(ref, workflowInfo().firstExecutionRunId);
-  if (!claim) return; // another run has it, or it has ended
-  await untilSettledInRuns(() => sendMessages(claim), ref, waitsOfARun, wait);
+  const claim = await claimed(claimSend, ref);
+  if (!claim) return;
+  await untilSettledInRuns('Sending the messages', () => sendMessages(claim), ref, waitsOfARun, wait);
 }

@@ -1,4 +1,4 @@
-import { isCancellation, patched, proxyActivities } from '@temporalio/workflow';
+import { isCancellation, patched, proxyActivities, setCurrentDetails } from '@temporalio/workflow';
 import type { AccountMailSteps } from '../activities/accounts/account-mails.ts';
 import type { GdprSweepSteps } from '../activities/gdpr/sweep.ts';
 import type { SweepSteps } from '../activities/jobs/sweep.ts';
@@ -11,21 +11,24 @@ const steps = proxyActivities<SweepSteps & GdprSweepSteps & AccountMailSteps>({
   retry: { maximumAttempts: 3 },
 });
 
+const STEPS = [
+  'resetLostRuns',
+  'startUnclaimed',
+  'repairSchedules',
+  'addCustomers',
+  'careForRequests',
+  'sendAccountMails',
+  'deleteExpired',
+  'keepEvents',
+] as const;
+
 /** Starts the never-started, restarts the lost, deletes the expired. A step that fails holds up no other. */
 export async function sweep(): Promise<void> {
   if (!patched('isolates-steps')) return sweepUntilFailure();
   const failures: unknown[] = [];
-  for (const step of [
-    steps.resetLostRuns,
-    steps.startUnclaimed,
-    steps.repairSchedules,
-    steps.addCustomers,
-    steps.careForRequests,
-    steps.sendAccountMails,
-    steps.deleteExpired,
-    steps.keepEvents,
-  ]) {
-    await step().catch((error: unknown) => {
+  for (const [index, step] of STEPS.entries()) {
+    setCurrentDetails(`${step} (step ${index + 1} of ${STEPS.length}); ${failures.length} steps failed`);
+    await steps[step]().catch((error: unknown) => {
       if (isCancellation(error)) throw error;
       failures.push(error);
     });

@@ -53,6 +53,7 @@ const PLACES: Record<string, Event> = {
   'failure cause': failure({ message: 'x', cause: { message: PLANTED } }),
   'failure details': failure({ applicationFailureInfo: { details: payloads } }),
   heartbeat: failure({ timeoutFailureInfo: { lastHeartbeatDetails: payloads } }),
+  'summary and details of an event': { userMetadata: { summary: payload } },
   'workflow id': { workflowExecutionStartedEventAttributes: { workflowId: `import/${PLANTED}` } },
   identity: { workflowTaskStartedEventAttributes: { identity: PLANTED } },
 };

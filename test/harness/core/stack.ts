@@ -43,6 +43,12 @@ export function useStack({ filesOnS3, ...options }: StoreOptions & WorkersOption
   return stack;
 }
 
+/** Returns what Temporal's page shows as the current details of a workflow. */
+export async function currentDetails({ temporal }: Stack, workflowId: string): Promise<string> {
+  const handle = temporal.workflow.getHandle(workflowId);
+  return (await handle.query<{ currentDetails: string }>('__temporal_workflow_metadata')).currentDetails;
+}
+
 /** The same over a database that stands. */
 export async function openStack(store: TestStore, options: WorkersOptions = {}): Promise<Stack> {
   const namespace = `test-${randomBytes(5).toString('hex')}`;

@@ -12,7 +12,7 @@ import type { Person } from '../../../store/gdpr/tombstones.ts';
 import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
 import { INGESTING } from '../../../store/tracking/insert-calls.ts';
 import { personId } from '../../harness/core/people.ts';
-import { useStack } from '../../harness/core/stack.ts';
+import { currentDetails, useStack } from '../../harness/core/stack.ts';
 import { waitFor } from '../../harness/core/wait.ts';
 import { attributesFilter, insertSampleSegment } from '../../harness/analytics/segments.ts';
 import { accessEnded, dataOf, readArchive } from '../../harness/gdpr/archives.ts';
@@ -312,6 +312,11 @@ describe('somebody on hold', () => {
     await requestWhen(stack.store, request, 'on hold', ({ stage }) => stage === 'on hold');
     expect(await left([ana!])).toEqual({});
     expect(await left([ben!])).toMatchObject({ attribute_values: 1, events: 3 });
+    await waitFor('the wait', async () =>
+      /^Waiting for holds to be released \(round [12]\)$/.test(
+        await currentDetails(stack, `gdpr/${request.identifier}`),
+      ),
+    );
     expect((await listGdprPeople(stack.store.db, world.entity.id, request.id)).map(({ state }) => state)).toEqual([
       'treated',
       'held',

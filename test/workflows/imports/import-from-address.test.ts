@@ -5,7 +5,7 @@ import { findImport } from '../../../store/imports/imports.ts';
 import { listFiles } from '../../harness/core/files.ts';
 import { file, hangUp, httpSource, inTurn, redirect, status } from '../../harness/core/http-source.ts';
 import { personId, rememberSecret } from '../../harness/core/people.ts';
-import { useStack } from '../../harness/core/stack.ts';
+import { currentDetails, useStack } from '../../harness/core/stack.ts';
 import { waitFor } from '../../harness/core/wait.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
 import { importEnded, importErrors, startImportOf } from '../../harness/imports/imports.ts';
@@ -237,6 +237,7 @@ it('an import is canceled while its file is being fetched, and nothing is left o
     'the first bytes',
     async () => (await findImport(stack.store.db, world.entity.id, id))!.fetchedBytes === 1_000,
   );
+  expect(await currentDetails(stack, `import/${id}`)).toBe('Fetching the file');
   const reply = await stack.app.inject({
     method: 'POST',
     url: `/api/attribute_values/imports/${id}/cancel`,

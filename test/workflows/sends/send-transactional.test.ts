@@ -6,7 +6,7 @@ import { cancelWaiting, settleAttempts } from '../../../store/sends/attempts.ts'
 import { attempts } from '../../../store/sends/personal-data.ts';
 import { insertSend } from '../../../store/sends/sends.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
-import { useStack } from '../../harness/core/stack.ts';
+import { currentDetails, useStack } from '../../harness/core/stack.ts';
 import { waitFor } from '../../harness/core/wait.ts';
 import { makeWorld, type World } from '../../harness/core/world.ts';
 import { insertSampleCampaign, insertSampleDevice, PUSH_PARAMS } from '../../harness/sends/campaigns.ts';
@@ -364,6 +364,9 @@ describe('messages of transactional campaigns', () => {
     );
     expect(attempt!.settled_at.getTime()).toBeGreaterThanOrEqual(attempt!.send_at.getTime());
     expect(attempt!.content).toBeNull();
+    expect(await currentDetails(stack, `transac/${later.requestId}`)).toMatch(
+      /^Sending the messages: waits until \d{4}-\S+Z \(wait 1\)$/,
+    );
     expect(await call('DELETE', `transac/${later.requestId}`)).toMatchObject({ status: 200 });
     expect(await ended(later.requestId)).toMatchObject({ state: 'canceled', codes: { CANCELED: 1 } });
     expect(await call('DELETE', `transac/${later.requestId}`)).toMatchObject({ status: 409 });
