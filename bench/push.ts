@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { readFetchAllow } from '../connectors/core/fetch-allow.ts';
-import { AccessToken } from '../connectors/fcm/access-token.ts';
+import { AccessToken } from '../connectors/fcm/fcm.ts';
 import { fcm } from '../connectors/fcm/fcm.ts';
 import type { ServiceAccount } from '../connectors/fcm/service-account.ts';
 import type { PushContext } from '../connectors/push/contract.ts';

@@ -6,7 +6,7 @@ import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { CreateBucketCommand, PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
-import { readCatalog, select } from '../connectors/singer/singer-catalog.ts';
+import { readCatalog, select } from '../connectors/singer/singer.ts';
 import { type EmbeddedS3, startS3 } from '../runtime/embedded/s3.ts';
 import type { Line, Size } from './line.ts';
 import { atLeast } from './report.ts';

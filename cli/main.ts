@@ -1,4 +1,70 @@
-import { runCommand } from './run-command.ts';
+import { Console } from 'node:console';
+import { readFileSync } from 'node:fs';
+import { CommanderError } from 'commander';
+import { stringify } from '../api/client.ts';
+import { Refusal } from '../domain/core/refusal.ts';
+import type { ProcessIo, Run } from './core/command-context.ts';
+import { keepLastResult, type LastResult, withoutKeys } from './core/last-result.ts';
+import { openClient } from './core/open-client.ts';
+import { escapeControls, nowhere, readable, readableText } from './core/readable.ts';
+import { terminalOf } from './core/terminal.ts';
+import { buildProgram } from './program.ts';
+
+/** The command could not be done. */
+const FAILED = 1;
+
+/** Does what the arguments ask for, of the server that the environment names, and returns the exit status. */
+export async function runCommand(args: readonly string[], { env, stdin, stdout, stderr }: ProcessIo): Promise<number> {
+  const server = { url: env.MILLRACE_URL ?? 'http://127.0.0.1:8080', token: env.MILLRACE_TOKEN };
+  const terminal = terminalOf({ env, stdout });
+  const last: LastResult = { isSet: false, value: undefined };
+  let [status, isJson] = [0, false];
+  const run: Run = async (work) => {
+    const client = openClient(server, terminal.command);
+    // Text for people must not stand beside the document, on either stream, nor keys in it go into a log of errors.
+    const [out, err] = isJson ? [nowhere, nowhere] : [readable(stdout), readable(stderr)];
+    const console = new Console({ stdout: out, stderr: err, ignoreErrors: false });
+    status = await work({
+      env,
+      stdin,
+      stdout,
+      stderr,
+      server,
+      console,
+      terminal,
+      isJson,
+      client: isJson ? keepLastResult(client, last) : client,
+      setResult: (value) => {
+        Object.assign(last, { isSet: true, value });
+      },
+    });
+    if (isJson && last.isSet) stdout.write(`${escapeControls(stringify(withoutKeys(last.value ?? null)))}\n`);
+  };
+  const program = await buildProgram(
+    run,
+    {
+      version: version(),
+      output: { writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(readableText(text)) },
+      setJson: (json) => {
+        isJson = json;
+      },
+    },
+    args[0],
+  );
+  try {
+    await program.parseAsync(args, { from: 'user' });
+    return status;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode; // what was wrong, or the help, has been printed
+    if (!(error instanceof Refusal)) throw error;
+    stderr.write(readableText(`${error.message}\n`));
+    return FAILED;
+  }
+}
+
+function version(): string {
+  return (JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string }).version;
+}
 
 // A reader of the output may stop at any time, as `head` does: that is no failure.
 for (const stream of [process.stdout, process.stderr]) {

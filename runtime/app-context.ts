@@ -1,24 +1,25 @@
+import { availableParallelism } from 'node:os';
 import type { Client } from '@temporalio/client';
 import type { Logger } from 'pino';
+import { CpuShare } from '../domain/core/cpu-share.ts';
 import { internalErrorOf } from '../domain/core/internal-error.ts';
 import { type Database, openDatabase } from '../store/core/database.ts';
 import { checkFileStore } from '../store/core/file-store-marker.ts';
-import type { CpuShare } from '../domain/core/cpu-share.ts';
 import type { Files } from '../store/core/files.ts';
 import { migrate } from '../store/core/migrate.ts';
 import { sayRunning } from '../store/core/running.ts';
-import type { Scratch } from '../store/core/scratch.ts';
+import { openScratch, type Scratch } from '../store/core/scratch.ts';
 import { openSecrets, type Secrets } from '../store/core/secrets.ts';
 import { chooseSecretKey } from '../store/core/server-keys.ts';
 import { reconcileTombstones } from '../store/gdpr/reconcile-tombstones.ts';
+import { openTemporalClient, type TemporalSettings } from '../temporal/client.ts';
 import type { Config } from './config.ts';
+import { area } from './embedded/data-folder.ts';
+import { identify } from './embedded/process-identity.ts';
 import { openFiles } from './open-files.ts';
-import { openCpuShare } from './cpu-share.ts';
-import { openScratchOf } from './scratch.ts';
 import { reachDatabase } from './start-errors.ts';
 import { openTraces } from './telemetry/open-traces.ts';
 import type { Traces } from './telemetry/traces.ts';
-import { openTemporalClient, type TemporalSettings } from '../temporal/client.ts';
 
 /** Where Postgres and Temporal are, embedded or not, and the secret key. */
 export type Backends = {
@@ -160,4 +161,24 @@ async function keepErased({
       { files: unreadable },
       'files under tombstones/ can not be read: restore them from a backup of the files',
     );
+}
+
+/** Opens the share of this machine's cores, once for a process. */
+export function openCpuShare(): CpuShare {
+  return new CpuShare(availableParallelism(), {
+    now: () => performance.now(),
+    later: (ms, callback) => void setTimeout(callback, ms).unref(),
+  });
+}
+
+/**
+ * Opens the scratch area of the data folder, which several processes may share, and removes what processes that are
+ * gone left there.
+ */
+function openScratchOf(dataDir: string, log: Logger): Promise<Scratch> {
+  const startedAt = identify(process.pid)?.startedAt ?? new Date().toISOString();
+  return openScratch(area(dataDir, 'scratch'), {
+    process: `${process.pid}-${startedAt.replaceAll(/[^A-Za-z0-9]+/g, '-')}`,
+    onError: (error) => log.warn({ ...internalErrorOf(error) }, 'a scratch folder could not be removed'),
+  });
 }

@@ -1,17 +1,18 @@
 import { parseArgs } from 'node:util';
+import { table } from '../cli/core/table.ts';
 import { type Database, openDatabase } from '../store/core/database.ts';
 import { checkFileStore } from '../store/core/file-store-marker.ts';
 import type { Files } from '../store/core/files.ts';
 import { migrate } from '../store/core/migrate.ts';
 import { rotateDataKey, rotateSecretKey } from '../store/core/rotate-keys.ts';
 import { haveAlone } from '../store/core/running.ts';
-import { chooseSecretKey, fingerprintOf } from '../store/core/server-keys.ts';
+import { countSealed } from '../store/core/sealed-columns.ts';
+import { chooseSecretKey, fingerprintOf, keyFile, listWrappedKeys } from '../store/core/server-keys.ts';
 import { withDatabase } from './backends.ts';
 import { CannotStart } from './cannot-start.ts';
 import { type Config, readConfig } from './config.ts';
 import { drawSecretKey, replaceSecretKey } from './embedded/secret-key.ts';
 import { saidPlainly } from './entry.ts';
-import { keyTable } from './key-table.ts';
 import { openFiles } from './open-files.ts';
 import { folderError, reachDatabase } from './start-errors.ts';
 
@@ -105,4 +106,24 @@ async function wrap(
 
 function refuseNoKey(): never {
   throw new CannotStart('MILLRACE_NEW_SECRET_KEY is required here: openssl rand -base64 32, and keep it');
+}
+
+/** The server's keys in lines: what each is, since when, and by which secret key it is wrapped. None of them itself. */
+async function keyTable(db: Database, files: Files): Promise<string> {
+  const sealed = await countSealed(db);
+  const rows = await Promise.all(
+    (await listWrappedKeys(db)).map(async ({ name, id, created_at: createdAt, ...row }) => {
+      const copy = (await files.readAll(keyFile(name, id)))?.toString();
+      const inFiles = copy === undefined ? 'missing' : copy === row.wrapped ? 'the same' : 'another';
+      return [
+        name,
+        String(id),
+        createdAt.toISOString().slice(0, 10),
+        row.wrapped_by ?? 'unknown until the next start',
+        inFiles,
+        name === 'data' ? String(sealed.get(id) ?? 0) : '',
+      ];
+    }),
+  );
+  return table(['key', 'id', 'drawn', 'wrapped by', 'file store', 'values sealed'], rows);
 }

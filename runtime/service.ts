@@ -1,6 +1,8 @@
-import { readFile } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { chmod, readdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { FastifyInstance } from 'fastify';
 import { openAllPlaces } from '../activities/core/open-all-places.ts';
 import { type Commands, readCommandsFile } from '../connectors/commands/commands-file.ts';
@@ -9,19 +11,24 @@ import { type FetchAllow, readFetchAllow } from '../connectors/core/fetch-allow.
 import { guardedFetch } from '../connectors/core/guarded-fetch.ts';
 import { openMailer } from '../connectors/smtp/mail.ts';
 import { type PushServices, readPushServices } from '../connectors/web-push/push-services.ts';
+import { RIGHTS } from '../domain/accounts/rights.ts';
 import { internalErrorOf } from '../domain/core/internal-error.ts';
+import { isTimeZone } from '../domain/core/time-zone.ts';
 import type { KeptLimits } from '../domain/imports/kept-files.ts';
 import { TASK_QUEUES } from '../domain/jobs/workflow-id.ts';
+import { hashPassword } from '../server/accounts/passwords.ts';
 import { buildMetricsServer, buildServer } from '../server/app.ts';
+import { insertEntity } from '../store/accounts/entities.ts';
+import { hasUsers, insertMembership, insertUser } from '../store/accounts/users.ts';
+import { write } from '../store/core/database.ts';
+import { type Files, filesIn } from '../store/core/files.ts';
 import { impatient } from '../store/core/impatient-database.ts';
-import { filesIn } from '../store/core/files.ts';
+import { makeFolder } from '../store/core/make-folder.ts';
 import { countRequestsUnderWay } from '../store/gdpr/across-entities.ts';
+import { flowsOver } from '../temporal/flows.ts';
 import type { AppContext } from './app-context.ts';
 import { ConfigError, readAddress } from './config.ts';
-import { ensureFirstUser, type FirstUser } from './first-user.ts';
-import { flowsOver } from '../temporal/flows.ts';
 import { releaseUnusedMemory } from './memory.ts';
-import { takeOverOutbox } from './outbox-folder.ts';
 import { readiness } from './readiness.ts';
 import { ensureTemporal, sayUnreachable, superviseTemporal } from './supervisor.ts';
 import { createMetrics, type Metrics } from './telemetry/metrics.ts';
@@ -237,4 +244,55 @@ export function askedToEnd(): Promise<null> {
     };
     for (const signal of signals) process.on(signal, heard);
   });
+}
+
+/** The first user as made by this start; `password` only when it was drawn here, and then this once. */
+type FirstUser = { email: string; password: string | null; passwordPath: string | null };
+
+const FIRST_ENTITY = 'Millrace';
+/** Among processes that start together, one makes the first user. */
+const FIRST_USER_LOCK = 5_717_023_442;
+
+/** On a database without users: one entity, and a superadmin with every right. Null when somebody is there already. */
+async function ensureFirstUser({ config, db, secrets }: AppContext): Promise<FirstUser | null> {
+  if (await hasUsers(db)) return null;
+  const defaultTz = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const email = config.MILLRACE_ADMIN_EMAIL;
+  const password = config.MILLRACE_ADMIN_PASSWORD ?? randomBytes(15).toString('base64url');
+  const passwordHash = await hashPassword(password);
+  const isMade = await write(db, async (tx) => {
+    await tx.query('SELECT pg_advisory_xact_lock($1)', [FIRST_USER_LOCK]);
+    if (await hasUsers(tx)) return false;
+    const entity = await insertEntity(
+      tx,
+      secrets,
+      FIRST_ENTITY,
+      isTimeZone(defaultTz) ? { defaultTz } : { defaultTz: 'UTC' },
+    );
+    const user = await insertUser(tx, { email, passwordHash, superadmin: true, preferedEntityId: entity.id });
+    await insertMembership(tx, { userId: user.id, entityId: entity.id, rights: [...RIGHTS], admin: true });
+    return true;
+  });
+  if (!isMade) return null;
+  if (config.MILLRACE_ADMIN_PASSWORD) return { email, password: null, passwordPath: null };
+  const passwordPath = join(config.MILLRACE_DATA_DIR, 'admin-password');
+  await makeFolder(dirname(passwordPath));
+  await writeFile(passwordPath, `${password}\n`, { mode: 0o600 });
+  await chmod(passwordPath, 0o600);
+  return { email, password, passwordPath };
+}
+
+/** Moves mails of earlier versions, which kept them in the data folder of each process, into the file store. */
+export async function takeOverOutbox(dataDir: string, outbox: Pick<Files, 'put'>): Promise<void> {
+  const folder = join(dataDir, 'outbox');
+  const names = await readdir(folder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return [];
+    throw error;
+  });
+  for (const name of names.filter((each) => /^[A-Za-z0-9_-][A-Za-z0-9._-]*\.eml$/.test(each))) {
+    await outbox.put(name, createReadStream(join(folder, name)));
+    await rm(join(folder, name), { force: true });
+  }
+  // What is no mail stays, and the folder with it.
+  await rmdir(folder).catch(() => {});
 }

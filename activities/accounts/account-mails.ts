@@ -1,6 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import type { Mail } from '../../connectors/smtp/mailer.ts';
 import { invitationMail, resetMail } from '../../domain/accounts/account-mail.ts';
 import { internalErrorOf } from '../../domain/core/internal-error.ts';
+import { TooManyWait } from '../../domain/core/semaphore.ts';
+import { internalErrorMail } from '../../domain/jobs/internal-error-mail.ts';
 import {
   deleteResetsOfNobody,
   type DueReset,
@@ -11,14 +14,15 @@ import { insertAuditEntry } from '../../store/accounts/audit-log.ts';
 import { findEntityName } from '../../store/accounts/entities.ts';
 import type { Invitation } from '../../store/accounts/invitations.ts';
 import { bindPasswordReset, deletePasswordReset } from '../../store/accounts/password-resets.ts';
-import { findUser, findUserByEmail, listEntityIdsOf } from '../../store/accounts/users.ts';
+import { findUser, findUserByEmail, listEntityIdsOf, listSuperadminAddresses } from '../../store/accounts/users.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import { newToken } from '../../store/core/identifiers.ts';
 import type { LinkRow } from '../../store/core/mails.ts';
 import { tokenHash } from '../../store/core/secrets.ts';
-import { type MailDependencies, mailInTurn, mailOnce } from '../core/mail-once.ts';
+import { listNewInternalErrors, takeInternalErrorNotice } from '../../store/jobs/internal-errors.ts';
+import { inSlot } from '../core/in-slot.ts';
+import { type MailDependencies, mailInTurn, mailOnce, TO_OPERATOR } from '../core/mail-once.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { mailInternalErrors } from './mail-internal-errors.ts';
 
 type AccountMailDependencies = MailDependencies & Pick<Dependencies, 'log'>;
 
@@ -104,4 +108,24 @@ async function alone(
   await work().catch((error: unknown) =>
     log.warn({ accountLink: identifier, ...internalErrorOf(error) }, 'a mail about an account was not sent'),
   );
+}
+
+/**
+ * Mails superadmins about new internal errors, all processes together once an hour at most. The turn is taken before
+ * the mail is sent.
+ */
+export async function mailInternalErrors(deps: MailDependencies): Promise<void> {
+  await inSlot(deps.takeMailSlot, TO_OPERATOR, () => mailInSlot(deps)).catch((error: unknown) => {
+    // The next sweep tries again; the mails of accounts come first.
+    if (!(error instanceof TooManyWait)) throw error;
+  });
+}
+
+async function mailInSlot({ db, mailer, publicUrl }: MailDependencies): Promise<void> {
+  if (!(await takeInternalErrorNotice(db))) return;
+  const to = await listSuperadminAddresses(db);
+  const errors = await listNewInternalErrors(db);
+  if (to.length === 0 || errors.length === 0) return;
+  const messageId = `<internal-errors.${randomUUID()}@${new URL(publicUrl).hostname}>`;
+  await mailer.send({ to, messageId, ...internalErrorMail(errors, publicUrl) });
 }

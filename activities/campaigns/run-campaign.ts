@@ -1,24 +1,274 @@
-import type { JobClaim, JobRef } from '../../domain/jobs/job.ts';
+import { everybody } from '../../domain/analytics/segment-filters.ts';
+import { localMoment, zonesOfDevices } from '../../domain/campaigns/local-time.ts';
+import { scheduleOf } from '../../domain/campaigns/send-plan.ts';
+import { type JobClaim, JobGone, type JobRef } from '../../domain/jobs/job.ts';
 import type { TargetDevice } from '../../domain/sends/device-decision.ts';
 import type { PlannedMessage } from '../../domain/sends/plan-messages.ts';
+import { resolveFilters } from '../../store/analytics/resolve-filters.ts';
+import { listErasedPeople } from '../../store/analytics/segment-members.ts';
+import type { SegmentQuery } from '../../store/analytics/segment-sql.ts';
+import { updateLastUsed } from '../../store/analytics/segments.ts';
 import {
+  type AudienceDevice,
   type AudienceKey,
-  type DueDevice,
+  audienceLine,
+  countAppDevices,
   deleteAudience,
+  type DueDevice,
+  findAudience,
   findNextOfAudience,
+  insertAudience,
   takeAudience,
 } from '../../store/campaigns/audience.ts';
-import { deleteCampaignMembers } from '../../store/campaigns/campaign-members.ts';
-import { updateCampaignStatus } from '../../store/campaigns/campaign-runs.ts';
-import type { Tx } from '../../store/core/database.ts';
-import { claimJob } from '../../store/jobs/jobs.ts';
+import { deleteCampaignMembers, updateNextLookAt } from '../../store/campaigns/campaign-members.ts';
+import {
+  endAudience,
+  endCampaignsOf,
+  raiseAudienceRound,
+  type Reach,
+  updateCampaignStatus,
+} from '../../store/campaigns/campaign-runs.ts';
+import { listCampaignsById } from '../../store/campaigns/campaigns.ts';
+import { isQueryCanceled, type Tx, write } from '../../store/core/database.ts';
+import { claimJob, endJob } from '../../store/jobs/jobs.ts';
+import { cancelWaiting } from '../../store/sends/attempts.ts';
+import { lockSend, type Send } from '../../store/sends/sends.ts';
 import { heartbeating } from '../core/heartbeat.ts';
+import { inSlot } from '../core/in-slot.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { planPortion, type SendingContext, type Targets } from '../sends/plan-attempts.ts';
 import { type MessageSource, sendMessages } from '../sends/send-loop.ts';
 import { SendingProviders } from '../sends/sending-provider.ts';
-import { prepareAudience } from './prepare-audience.ts';
+import { findDueWindows, findNextLook, listZones, lookForPeople, type Run, type WhileOurs } from './look-for-people.ts';
+
+/** So many devices are written in a transaction. */
+const PORTION = 10_000;
+/** Segments that the filters name are looked at again after this. */
+const SEGMENTS_MS = 2_000;
+const TOO_LONG = 'Its audience takes more than ten minutes to find: use fewer filters, or shorter periods';
+
+async function prepareAudience(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | null> {
+  const begun = await write(deps.db, (tx) => begin(tx, claim));
+  if (begun === null || 'againInMs' in begun) return begun;
+  const whileOurs = whileOursOf(deps, claim, begun.send.audienceRound);
+  try {
+    const find = begun.campaign.type === 'dynamic' ? lookIfDue : findOnce;
+    const ended = await inSlot(deps.takeAudienceSlot, claim.entityId, () => find(deps, begun, whileOurs));
+    if (ended === null || 'againInMs' in ended) return ended;
+    await fail(deps, begun, whileOurs, ended.failure);
+  } catch (error) {
+    if (!(error instanceof JobGone)) throw error;
+  }
+  return null;
+}
+
+/**
+ * Null: there is nothing to find, for now. Else the run with the number of this step, by which older ones that live on
+ * end.
+ */
+async function begin(tx: Tx, claim: JobClaim): Promise<Run | RetryAfter | null> {
+  const send = await lockSend(tx, claim);
+  if (!send || send.audienceAt !== null || send.cancelRequestedAt !== null) return null;
+  const now = Date.now();
+  const startsInMs = send.sendAt!.getTime() - now;
+  if (startsInMs > 0) return { againInMs: startsInMs };
+  if (send.nextLookAt !== null && send.nextLookAt.getTime() > now) return null;
+  const [campaign] = await listCampaignsById(tx, claim.entityId, [send.campaignId!]);
+  if (campaign!.status === 'scheduled') {
+    await updateCampaignStatus(
+      tx,
+      claim.entityId,
+      campaign!.id,
+      campaign!.type === 'dynamic' ? 'ongoing' : 'wait_sync',
+    );
+  }
+  return {
+    send: { ...send, audienceRound: await raiseAudienceRound(tx, claim.entityId, send.id) },
+    campaign: campaign!,
+  };
+}
+
+/** The work holds the run; an older step, or one whose run was canceled, ends. */
+function whileOursOf({ db }: Dependencies, claim: JobClaim, round: number): WhileOurs {
+  return (work) =>
+    write(db, async (tx) => {
+      const send = await lockSend(tx, claim);
+      if (send?.audienceRound !== round || send.cancelRequestedAt !== null) throw new JobGone();
+      return work(tx);
+    });
+}
+
+/** The audience of a classic campaign, once. */
+async function findOnce(deps: Dependencies, run: Run, whileOurs: WhileOurs): Promise<RetryAfter | Failure | null> {
+  const resolved = await resolveAudience(deps, run, new Date());
+  if (!('query' in resolved)) return resolved;
+  return unlessTooLong(replaceAudience(deps, run, resolved.query, whileOurs));
+}
+
+/** Looks at the audience of a dynamic campaign where a window is open, and notes when to look next. */
+async function lookIfDue(deps: Dependencies, run: Run, whileOurs: WhileOurs): Promise<Failure | null> {
+  const {
+    send: { entityId, id },
+  } = run;
+  const now = new Date();
+  const zones = await listZones(deps.db, run);
+  const windows = findDueWindows(run, zones, now);
+  const lookAt = (next: Date) => whileOurs((tx) => updateNextLookAt(tx, entityId, id, next)).then(() => null);
+  if (windows.size === 0) return lookAt(findNextLook(run, zones, now));
+  const resolved = await resolveAudience(deps, run, now);
+  // What is due meanwhile is sent.
+  if ('againInMs' in resolved) return lookAt(new Date(now.getTime() + resolved.againInMs));
+  if ('failure' in resolved) return resolved;
+  return unlessTooLong(lookForPeople(deps, { ...run, zones, windows, now }, resolved.query, whileOurs));
+}
+
+type Failure = { failure: string };
+
+/** How to find the audience now, unless segments that the filters name have no members yet. */
+async function resolveAudience(
+  { db }: Dependencies,
+  { send: { entityId }, campaign }: Run,
+  now: Date,
+): Promise<{ query: SegmentQuery } | RetryAfter | Failure> {
+  const {
+    errors: [error],
+    query,
+    segments,
+    failure,
+  } = await resolveFilters(db, entityId, {
+    appId: campaign.appId,
+    filters: campaign.filters ?? everybody(),
+    now,
+    isStored: true,
+  });
+  if (error) return { failure: `${error.element}: ${error.message}` };
+  if (failure !== null) return { failure };
+  const waited = segments.filter(({ snapshotAt }) => snapshotAt === null);
+  const broken = waited.find((segment) => segment.failure !== null);
+  if (broken)
+    return { failure: `The segment "${broken.name}", which its filters name, has no members: ${broken.failure}` };
+  if (waited.length > 0) return { againInMs: SEGMENTS_MS };
+  await updateLastUsed(
+    db,
+    entityId,
+    segments.map(({ id }) => id),
+  );
+  return { query: query! };
+}
+
+async function unlessTooLong(finding: Promise<void>): Promise<Failure | null> {
+  try {
+    await finding;
+    return null;
+  } catch (error) {
+    if (!isQueryCanceled(error)) throw error;
+    return { failure: TOO_LONG };
+  }
+}
+
+/** What it has not sent is not sent, and what it has found goes. */
+async function fail(deps: Dependencies, { send, campaign }: Run, whileOurs: WhileOurs, failure: string): Promise<void> {
+  const { entityId, id } = send;
+  for (const found of [deleteAudience, deleteCampaignMembers]) await deleteAll(deps, send, found, whileOurs);
+  await whileOurs(async (tx) => {
+    await cancelWaiting(tx, entityId, id, [campaign.id]);
+    await updateCampaignStatus(tx, entityId, campaign.id, 'failed', failure);
+    await endJob(tx, 'campaign', send, 'failed');
+    await endCampaignsOf(tx, entityId, id);
+  });
+}
+
+/** By portions. */
+async function deleteAll(
+  { boundary }: Dependencies,
+  { entityId, id }: Send,
+  deleteSome: typeof deleteAudience,
+  whileOurs: WhileOurs,
+): Promise<void> {
+  while ((await whileOurs((tx) => deleteSome(tx, entityId, id, PORTION))) > 0) boundary('campaign: between deletions');
+}
+
+/** From the start, also after a kill: what was found before may be another audience. */
+async function replaceAudience(deps: Dependencies, run: Run, query: SegmentQuery, whileOurs: WhileOurs): Promise<void> {
+  const { db, secrets, boundary, draining } = deps;
+  const {
+    send: { entityId, id: jobId },
+    campaign,
+  } = run;
+  await deleteAll(deps, run.send, deleteAudience, whileOurs);
+  const dueOf = dueTimes(run);
+  const reach: Reach = { count: 0, optin: 0, total: await countAppDevices(db, entityId, campaign.appId) };
+  const insert = async (devices: readonly AudienceDevice[]) => {
+    draining.throwIfAborted();
+    const written = await whileOurs(async (tx) => {
+      const erased = await listErasedPeople(
+        tx,
+        secrets,
+        entityId,
+        devices.flatMap((device) => [device.person, `d${device.device_id}`]),
+      );
+      const living = devices.filter((device) => !erased.has(device.person) && !erased.has(`d${device.device_id}`));
+      await insertAudience(
+        tx,
+        living
+          .map((device) =>
+            audienceLine(entityId, jobId, { dueAt: dueOf(device), person: device.person, deviceId: device.device_id }),
+          )
+          .join(''),
+      );
+      boundary('campaign: before a portion commits');
+      return living;
+    });
+    reach.count += written.length;
+    reach.optin += written.filter(({ opt_in: optIn }) => optIn).length;
+    boundary('campaign: after a portion committed');
+  };
+  // A portion is written while the next is read.
+  let writing = Promise.resolve();
+  let portion: AudienceDevice[] = [];
+  try {
+    for await (const device of findAudience(db, entityId, query)) {
+      portion.push(device);
+      if (portion.length < PORTION) continue;
+      await writing;
+      writing = insert(portion);
+      writing.catch(() => {}); // awaited before the next
+      portion = [];
+    }
+    await writing;
+  } finally {
+    // A repeat of the step begins with deleting: nothing may be written after that.
+    await writing.catch(() => {});
+  }
+  await insert(portion);
+  await whileOurs((tx) => endAudience(tx, entityId, { jobId, campaignId: campaign.id }, reach));
+  boundary('campaign: audience is there');
+}
+
+/**
+ * When each device is due, as ISO: all at once, or at the time that its clock shows; at the end, those whose time comes
+ * after it. Devices share a few zones.
+ */
+function dueTimes({ send, campaign }: Run): (device: AudienceDevice) => string {
+  const start = send.sendAt!.toISOString();
+  const { startDate, adaptTz, appZone, endDate } = scheduleOf(campaign);
+  if (!adaptTz) return () => start;
+  const zoneFor = zonesOfDevices(appZone);
+  const known = new Map<string, string>();
+  return ({ timezone, utc_offset: utcOffsetMinutes }) => {
+    const zone = zoneFor({ timezone, utcOffsetMinutes });
+    const due = known.get(zone) ?? dueIn(zone);
+    known.set(zone, due);
+    return due;
+  };
+
+  function dueIn(zone: string): string {
+    // The first moment of those zones that were known at the launch: one that came later has none before.
+    const moment = localMoment(startDate!, appZone, zone, send.sendAt!);
+    return (endDate !== null && endDate < moment ? endDate : moment).toISOString();
+  }
+}
 
 export type RunCampaignSteps = ReturnType<typeof runCampaignSteps>;
 

@@ -1,9 +1,43 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { CustomerType } from '../../domain/attributes/customer-id.ts';
+import { textOf } from '../../domain/attributes/json-value.ts';
+import { refused } from '../../domain/attributes/value-row.ts';
+import { parseExactJson } from '../../domain/core/exact-json.ts';
+import { internalErrorOf } from '../../domain/core/internal-error.ts';
+import {
+  type CheckedFeed,
+  checkFeed,
+  type FeedError,
+  valueAt,
+  valueError,
+  type WaitingRequest,
+  type WaitingValue,
+} from '../../domain/feed/feed-batch.ts';
+import type { FeedValue } from '../../domain/feed/feed-value.ts';
+import { erasedError } from '../../domain/gdpr/erased-error.ts';
+import { type ImportError, isOfErased } from '../../domain/imports/import-error.ts';
+import {
+  mergeAttributeValues,
+  type MergeRefusal,
+  prepareChanges,
+} from '../../store/attributes/merge-attribute-values.ts';
+import { holdSorRevision } from '../../store/attributes/systems-of-records.ts';
+import { type Tx, write } from '../../store/core/database.ts';
+import {
+  type FeedCounts,
+  listWaitingFeedRequests,
+  lockFeed,
+  updateFeedRequestsDone,
+  type WaitingFeedRequest,
+} from '../../store/feed/feed-requests.ts';
 import { deleteFeedWait, upsertFeedWait } from '../../store/feed/feed-waits.ts';
+import { insertErrorsOf } from '../../store/imports/import-errors.ts';
+import { insertLiveCalls, MAX_LIVE_CALLS } from '../../store/tracking/live-calls.ts';
+import { sorRules } from '../attributes/sor-rules.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import { inSlot, type NoteWait, takeSlot } from '../core/in-slot.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { feedBatchValues, mergeFeed } from './feed-merge.ts';
+import { redactErased } from '../gdpr/redact-erased.ts';
 
 export type FeedAttributesSteps = ReturnType<typeof feedAttributesSteps>;
 
@@ -40,4 +74,191 @@ async function mergeInTurn(deps: Dependencies, entityId: number, note: NoteWait)
   } finally {
     freeSlot();
   }
+}
+
+/** A batch ends before it comes to more than this; a larger request is one of its own. */
+const BATCH_BYTES = 4 * 1024 ** 2;
+/** Where each of them changes a Set of 1,000 elements, a transaction takes half of the time that it may take. */
+const BATCH_VALUES = 3_000;
+
+type FeedDependencies = Pick<Dependencies, 'db' | 'secrets' | 'log' | 'countValues' | 'batchRecords' | 'boundary'>;
+
+/** How many values a batch has where enough wait. */
+function feedBatchValues({ batchRecords }: Pick<Dependencies, 'batchRecords'>): number {
+  return Math.min(batchRecords, BATCH_VALUES);
+}
+
+/**
+ * Merges the oldest requests of an entity's inbox: their values, their errors and that they are done commit in one
+ * transaction. Of two that do so at once the second waits, and then finds what the first has left. Returns how many
+ * values there were, or null when no request waited.
+ */
+export async function mergeFeed(deps: FeedDependencies, entityId: number): Promise<number | null> {
+  let failed: FailedTrait[] = [];
+  const counts = await write(
+    deps.db,
+    async (tx) => {
+      await lockFeed(tx, entityId);
+      const waiting = await listWaitingFeedRequests(tx, entityId, {
+        values: feedBatchValues(deps),
+        bytes: BATCH_BYTES,
+      });
+      if (waiting.length === 0) return null;
+      const requests = waiting.map(({ body, ...request }) => ({
+        ...request,
+        values: parseExactJson(body) as WaitingValue[],
+      }));
+      const errors: FeedError[] = [];
+      const [older, suspicious]: number[][] = [[], []];
+      // In the order of the SoRs, so that merges wait for each other's rules in no circle.
+      const sorIds = [...new Set(requests.map(({ sorId }) => sorId))].toSorted((a, b) => a - b);
+      for (const sorId of sorIds) {
+        const own = requests.filter((request) => request.sorId === sorId);
+        const merged = await mergeInto(tx, deps, { entityId, sorId }, own);
+        for (const error of merged.errors) errors.push(error);
+        for (const line of merged.older) older!.push(valueAt(own, line).request.id);
+        for (const line of merged.suspicious) suspicious!.push(valueAt(own, line).request.id);
+      }
+      failed = failedTraits(waiting, errors);
+      await insertErrorsOf(
+        tx,
+        entityId,
+        errors.map(({ requestId, error }) => ({ importId: requestId, error })),
+      );
+      const done = countsOf(requests, errors, { older: older!, suspicious: suspicious! });
+      await updateFeedRequestsDone(tx, entityId, done);
+      deps.boundary('feed: before a batch commits');
+      return done;
+    },
+    { collide: true },
+  );
+  if (counts === null) return null;
+  deps.boundary('feed: after a batch committed');
+  await showFailedTraits(deps, entityId, failed);
+  return countValues(deps, counts);
+}
+
+type FailedTrait = Parameters<typeof insertLiveCalls>[3][number];
+
+/**
+ * The errors of traits, as the live list of their app shows them: at most as many of an app as are kept; none of the
+ * erased.
+ */
+function failedTraits(waiting: readonly WaitingFeedRequest[], errors: readonly FeedError[]): FailedTrait[] {
+  const appOf = new Map(waiting.flatMap(({ id, traits }) => (traits ? [[id, traits.appId] as const] : [])));
+  const ofTraits = errors.filter(({ requestId, error }) => appOf.has(requestId) && !isOfErased(error));
+  const byApp = Map.groupBy(ofTraits, ({ requestId }) => appOf.get(requestId)!);
+  return [...byApp].flatMap(([appId, own]) =>
+    own.slice(-MAX_LIVE_CALLS).map(({ error }): FailedTrait => ({
+      appId,
+      receivedAt: new Date(),
+      outcome: 'failed',
+      code: error.errorType,
+      message: error.message,
+      messageId: null,
+      call: error.raw ?? '',
+      people: error.customerId === null ? [] : [{ customerType: typeOf(error), customerId: error.customerId }],
+    })),
+  );
+}
+
+/** Apart from the merge: what can't be written is not shown. */
+async function showFailedTraits(
+  { db, secrets, log }: FeedDependencies,
+  entityId: number,
+  failed: readonly FailedTrait[],
+): Promise<void> {
+  if (failed.length === 0) return;
+  await write(db, (tx) => insertLiveCalls(tx, secrets, entityId, failed)).catch((error: unknown) => {
+    log.warn({ entityId, ...internalErrorOf(error) }, 'traits that failed could not be shown');
+  });
+}
+
+type Target = { entityId: number; sorId: number };
+
+/** The type of the customer id in an error's value, as the value says it. */
+function typeOf({ raw }: ImportError): CustomerType {
+  return /"customer_id_type": ?"device_id"/.test(raw ?? '') ? 'device_id' : 'user_id';
+}
+
+/** By the SoR's rules as they are now, and stay until the transaction ends. */
+async function mergeInto(
+  tx: Tx,
+  { secrets }: FeedDependencies,
+  { entityId, sorId }: Target,
+  requests: WaitingRequest[],
+): Promise<Omit<CheckedFeed, 'changes'>> {
+  await holdSorRevision(tx, entityId, sorId);
+  const { changes, errors, older, suspicious } = checkFeed(requests, await sorRules(tx, entityId, sorId));
+  const met = requests.some(({ traits }) => traits) ? new Set<number>() : undefined;
+  const said = { at: requests.at(-1)!.receivedAt, isFeed: true, ...(met && { older: met }) };
+  const refusals = await mergeAttributeValues(tx, secrets, entityId, sorId, prepareChanges(changes), { said });
+  const told = await redactErased(
+    tx,
+    { secrets },
+    entityId,
+    errors.map(({ error }) => error),
+    typeOf,
+  );
+  // A value of the JSON feed that is older counts as merged: of two requests under way at the same time each may be the
+  // first.
+  for (const line of met ?? []) if (valueAt(requests, line).request.traits) older.add(line);
+  return {
+    older,
+    suspicious,
+    errors: [
+      ...errors.map(({ requestId }, index) => ({ requestId, error: told[index]! })),
+      ...refusals.map((refusal) => refusalError(requests, refusal)),
+    ],
+  };
+}
+
+function refusalError(requests: WaitingRequest[], refusal: MergeRefusal): FeedError {
+  const { request, ordinal } = valueAt(requests, refusal.line);
+  if ('erasedHash' in refusal) return { requestId: request.id, error: erasedError(ordinal, refusal.erasedHash) };
+  const value = request.values[ordinal] as FeedValue;
+  const row = refused(refusal.errorType, refusal.message, textOf(value.customer_id), textOf(value.attribute_key));
+  return { requestId: request.id, error: valueError(ordinal, value, row, 'merge') };
+}
+
+/**
+ * The request of each trait that was older than the value it met, and of each value whose customer id hardly is one.
+ */
+type Noted = { older: readonly number[]; suspicious: readonly number[] };
+
+/** Returns the outcomes of each request's values. */
+function countsOf(
+  requests: WaitingRequest[],
+  errors: FeedError[],
+  { older, suspicious }: Noted,
+): ({ id: number } & FeedCounts)[] {
+  const counts = new Map(
+    requests.map(({ id, values }) => [
+      id,
+      { id, valuesOk: values.length, valuesIgnored: 0, valuesFailed: 0, suspiciousIds: 0 },
+    ]),
+  );
+  for (const { requestId, error } of errors) {
+    const own = counts.get(requestId)!;
+    own.valuesOk -= 1;
+    if (error.outcome === 'ignored') own.valuesIgnored += 1;
+    else own.valuesFailed += 1;
+  }
+  for (const requestId of older) {
+    const own = counts.get(requestId)!;
+    own.valuesOk -= 1;
+    own.valuesIgnored += 1;
+  }
+  for (const requestId of suspicious) counts.get(requestId)!.suspiciousIds += 1;
+  return [...counts.values()];
+}
+
+/** Returns how many values there were. */
+function countValues({ countValues: count }: FeedDependencies, counts: FeedCounts[]): number {
+  const sum = (outcome: keyof FeedCounts) => counts.reduce((total, request) => total + request[outcome], 0);
+  const [ok, ignored, failed] = [sum('valuesOk'), sum('valuesIgnored'), sum('valuesFailed')];
+  count('ok', ok);
+  count('ignored', ignored);
+  count('failed', failed);
+  return ok + ignored + failed;
 }

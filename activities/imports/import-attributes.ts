@@ -1,22 +1,125 @@
 import { Context } from '@temporalio/activity';
-import type { FileFailure } from '../../domain/imports/import-file.ts';
+import { download } from '../../connectors/core/download.ts';
+import { canonicalFile } from '../../connectors/files/canonical-file.ts';
+import type { Mail } from '../../connectors/smtp/mailer.ts';
+import { Refusal } from '../../domain/core/refusal.ts';
+import type { FileFailure, HeaderReading } from '../../domain/imports/import-file.ts';
+import { importMail, type ImportReport } from '../../domain/imports/import-mail.ts';
+import { refuseBeyond } from '../../domain/imports/kept-files.ts';
+import { isDamage } from '../../domain/imports/source-defect.ts';
 import type { JobClaim, JobRef } from '../../domain/jobs/job.ts';
+import { waitBeforeRetry } from '../../domain/jobs/patience.ts';
 import { addPendingCustomers } from '../../store/attributes/customers.ts';
 import { findSimilarLines } from '../../store/attributes/similar-ids.ts';
-import { isQueryCanceled, read } from '../../store/core/database.ts';
-import type { PinnedImport } from '../../store/imports/import-record.ts';
-import { claimImport, findImport, updateImportFormat, updateSimilarIds } from '../../store/imports/imports.ts';
+import { isQueryCanceled, read, type Tx } from '../../store/core/database.ts';
+import { deleteNotedFiles } from '../../store/core/file-deletions.ts';
+import { listImportLanes } from '../../store/imports/import-lanes.ts';
+import { findMailFacts } from '../../store/imports/import-mails.ts';
+import type { Import, ImportFileFormat, PinnedImport, ReadableImport } from '../../store/imports/import-record.ts';
+import {
+  findImportSource,
+  type RemoteSource,
+  updateFetchedBytes,
+  updateFetchError,
+  updateImportFile,
+} from '../../store/imports/import-source.ts';
+import {
+  claimImport,
+  findImport,
+  findImportById,
+  updateImportConverted,
+  updateImportFormat,
+  updateSimilarIds,
+} from '../../store/imports/imports.ts';
+import { sumKeptFiles } from '../../store/imports/kept-files.ts';
+import { FILE_LIMITS, pinFile, storeFile } from '../../store/imports/pin-file.ts';
 import { heartbeating } from '../core/heartbeat.ts';
-import { inSlot } from '../core/in-slot.ts';
+import { inSlot, type NoteWait, takeSlot } from '../core/in-slot.ts';
+import { mailOnce } from '../core/mail-once.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
+import { stopIfAsked } from '../core/stop-if-asked.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { noteWaitOf } from '../jobs/note-wait.ts';
-import { fetchFile } from './import-fetch.ts';
-import { readableImport } from './import-file.ts';
-import { loadLanes, type Outcome } from './import-lanes.ts';
-import { mailReport } from './import-mail.ts';
-import { failImport, finishImport } from './import-merge.ts';
-import { pinnedHeader } from './import-rules.ts';
+import { type Batch, readBatches } from './import-batches.ts';
+import { checkBatch, type LanePart } from './import-check.ts';
+import { failImport, finishImport, mergePart } from './import-merge.ts';
+import { OvertakenLines } from './import-overtaken.ts';
+import { importRules, type ImportRules, pinnedHeader } from './import-rules.ts';
+import { noteKeptFile } from './note-kept-file.ts';
+
+const PROGRESS_EVERY_MS = 1_000;
+
+/**
+ * Fetches the file of an import and pins it, whole or not at all: an attempt that breaks off leaves nothing, and the
+ * next one begins at the beginning. A source that can't be fetched fails the import, in words for its owner.
+ */
+async function fetchFile(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | null> {
+  const source = await findImportSource(deps.db, deps.secrets, claim);
+  if (!source) return null; // fetched already, or not wanted any more
+  const unwanted = new AbortController();
+  try {
+    await pinSource(deps, claim, source, unwanted);
+    return null;
+  } catch (error) {
+    if (unwanted.signal.aborted) return null;
+    if (error instanceof Refusal) return waitOrGiveUp(deps, claim, error);
+    throw error;
+  }
+}
+
+async function pinSource(
+  deps: Dependencies,
+  claim: JobClaim,
+  { url, headers, sorId }: RemoteSource & { sorId: number },
+  unwanted: AbortController,
+): Promise<void> {
+  const { db, files, boundary } = deps;
+  let fetchedBytes = 0;
+  const progress = setInterval(() => {
+    updateFetchedBytes(db, claim, fetchedBytes).then(
+      (isWanted) => {
+        if (!isWanted) unwanted.abort();
+      },
+      () => {},
+    );
+  }, PROGRESS_EVERY_MS);
+  try {
+    const signal = AbortSignal.any([unwanted.signal, Context.current().cancellationSignal]);
+    const onBytes = (bytes: number) => {
+      fetchedBytes += bytes;
+    };
+    const bytes = download(deps.outside.fetch, url, { headers, signal, maxBytes: FILE_LIMITS.uploadBytes, onBytes });
+    const kept = await sumKeptFiles(db, claim.entityId, sorId);
+    let storedBytes = 0;
+    const onStore = (piece: number) => {
+      refuseBeyond(kept, deps.keptLimits, (storedBytes += piece), new Date());
+    };
+    const pinned = await pinFile(files, bytes, { ...FILE_LIMITS, signal, onStore });
+    boundary('import: file stored');
+    const { fileKey, fileBytes } = pinned;
+    const note = (tx: Tx) => updateImportFile(tx, claim, pinned);
+    const isTaken = await noteKeptFile(deps, { ...claim, sorId }, { fileKey, more: fileBytes }, note);
+    boundary('import: file noted');
+    if (!isTaken) await files.delete(fileKey);
+  } finally {
+    clearInterval(progress);
+  }
+}
+
+async function waitOrGiveUp(
+  deps: Dependencies,
+  claim: JobClaim,
+  { status, message, extra }: Refusal,
+): Promise<RetryAfter | null> {
+  const trouble = await updateFetchError(deps.db, claim, message);
+  if (trouble === null) return null; // canceled, or another generation's
+  const { tries } = trouble;
+  const againInMs = waitBeforeRetry({ status, extra }, { ...trouble, patienceMs: deps.patienceMs });
+  if (againInMs !== null) return { againInMs };
+  const often = tries > 1 ? ` (tried ${tries} times)` : '';
+  await failImport(deps, claim, { errorType: 'FILE_TRANSFER_ERROR', message: message + often });
+  return null;
+}
 
 export type ImportAttributesSteps = ReturnType<typeof importAttributesSteps>;
 
@@ -117,4 +220,239 @@ async function compareIds({ db }: Dependencies, job: PinnedImport): Promise<void
     if (!isQueryCanceled(error)) throw error;
     await updateSimilarIds(db, job, null);
   }
+}
+
+/**
+ * The import with its file as CSV in UTF-8. A file in another form is converted once: the result is pinned in place of
+ * the file as it came, whose size and checksum stay; a step that is killed before begins again. `moved`: another
+ * attempt has done it.
+ */
+async function readableImport(deps: Dependencies, job: PinnedImport): Promise<ReadableImport | FileFailure | 'moved'> {
+  const { files } = deps;
+  if ((await files.size(job.file.fileKey)) !== job.file.fileBytes) {
+    return {
+      errorType: 'FILE_TRANSFER_ERROR',
+      message: 'the stored copy of the file is gone or damaged: import it again',
+    };
+  }
+  if (isDamage(job.file.sourceDefect)) {
+    return {
+      errorType: 'FILE_TRANSFER_ERROR',
+      message: `${job.file.sourceDefect!}, so no row of it was read: send it again`,
+    };
+  }
+  if (job.fileFormat !== null) return { ...job, fileFormat: job.fileFormat };
+  const pinned = files.read(job.file.fileKey);
+  try {
+    const signal = AbortSignal.any([deps.draining, Context.current().cancellationSignal]);
+    const {
+      format: table,
+      isConverted,
+      chunks,
+    } = await canonicalFile(pinned, job.fileSettings, {
+      scratch: deps.scratch.folderOf(job.entityId),
+      signal,
+      maxBytes: FILE_LIMITS.decompressedBytes,
+    });
+    const fileFormat = {
+      ...table,
+      decimal: table.format === 'xlsx' ? ('.' as const) : (job.fileSettings.decimal ?? '.'),
+    };
+    return isConverted ? await storeConverted(deps, job, chunks, fileFormat) : { ...job, fileFormat };
+  } catch (error) {
+    if (error instanceof Refusal) return failureOf(error);
+    throw error;
+  } finally {
+    pinned.destroy();
+  }
+}
+
+async function storeConverted(
+  deps: Dependencies,
+  job: PinnedImport,
+  chunks: AsyncIterable<Buffer>,
+  fileFormat: ImportFileFormat,
+): Promise<ReadableImport | 'moved'> {
+  const { db, files, boundary } = deps;
+  const kept = await sumKeptFiles(db, job.entityId, job.sorId);
+  // It comes in place of the file as it came, which is counted.
+  let more = -job.file.fileBytes;
+  const onStore = (bytes: number) => {
+    more += bytes;
+    if (more > 0) refuseBeyond(kept, deps.keptLimits, more, new Date());
+  };
+  const converted = await storeFile(files, chunks, { onStore });
+  boundary('import: file converted');
+  const { fileKey } = converted;
+  const isTaken = await noteKeptFile(deps, job, { fileKey, more }, (tx) =>
+    updateImportConverted(tx, job, converted, fileFormat),
+  );
+  boundary('import: conversion noted');
+  if (isTaken) await deleteNotedFiles(deps, job.entityId, job.file.fileKey);
+  else await files.delete(fileKey);
+  return isTaken ? { ...job, file: { ...job.file, ...converted }, fileFormat } : 'moved';
+}
+
+function failureOf({ status, message }: Refusal): FileFailure {
+  const isTransfer = status === 'too_large' || status === 'transfer_broken' || status === 'too_many_requests';
+  return { errorType: isTransfer ? 'FILE_TRANSFER_ERROR' : 'PARSING_FAILED', message };
+}
+
+/** `moved`: another attempt at this step has committed meanwhile, and the cursors are to be read again. */
+type Outcome = 'done' | 'moved';
+
+/** A lane is not where this attempt left it. */
+class LaneMoved extends Error {
+  override readonly name = 'LaneMoved';
+}
+
+/** So many batches of an import may be on their way at once: one is merged while the next waits for its lanes. */
+const BATCHES_AHEAD = 2;
+
+/**
+ * Merges what is left of the pinned file: batch by batch, each batch's rows spread over the lanes, each lane in a
+ * session of its own. A lane takes its parts in the order of the file; lanes don't wait for each other, but for
+ * the batches that may be on their way.
+ */
+async function loadLanes(
+  deps: Dependencies,
+  job: ReadableImport,
+  header: HeaderReading & { ok: true },
+): Promise<Outcome> {
+  const cursors = (await listImportLanes(deps.db, job.entityId, job.id)).map(({ nextOffset }) => nextOffset);
+  const start = job.nextOffset > 0 ? { offset: job.nextOffset, line: job.nextLine } : header;
+  const open = () => deps.files.read(job.file.fileKey, start.offset);
+  const rowsOfRecord = header.format.layout?.cells.length ?? 1;
+  const batches = readBatches(open, job.fileFormat, start.offset, start.line, deps.batchRecords / rowsOfRecord);
+  const lanes = new Lanes(deps, job, cursors, await importRules(deps.db, job, header.format));
+  try {
+    await lanes.takeAll(batches);
+    return 'done';
+  } catch (error) {
+    if (error instanceof LaneMoved) return 'moved';
+    throw error;
+  } finally {
+    await lanes.settled();
+    await batches.return(undefined); // and closes the file
+  }
+}
+
+class Lanes {
+  readonly #deps: Dependencies;
+  readonly #job: ReadableImport;
+  /** Where each lane stood at the beginning: rows before it are done. */
+  readonly #done: readonly number[];
+  /** Where each lane stands now. */
+  readonly #cursors: number[];
+  /** The last part of each lane, and all before it. */
+  readonly #tails: Promise<void>[];
+  readonly #noteWait: NoteWait;
+  readonly #overtaken: OvertakenLines;
+  #rules: ImportRules;
+  /** Whether no batch has begun yet. */
+  #isFirst = true;
+
+  constructor(deps: Dependencies, job: ReadableImport, cursors: readonly number[], rules: ImportRules) {
+    this.#deps = deps;
+    this.#job = job;
+    this.#done = cursors;
+    this.#cursors = [...cursors];
+    this.#tails = cursors.map(() => Promise.resolve());
+    this.#noteWait = noteWaitOf(deps, 'import', { ...job, jobId: job.id });
+    this.#overtaken = new OvertakenLines(deps, job);
+    this.#rules = rules;
+  }
+
+  async takeAll(batches: AsyncGenerator<Batch>): Promise<void> {
+    const underWay: Promise<unknown>[] = [];
+    for (let merged = await this.#begin(batches); merged; merged = await this.#begin(batches)) {
+      underWay.push(merged.end);
+      if (underWay.length >= BATCHES_AHEAD) await underWay.shift();
+      stopIfAsked(this.#deps);
+    }
+    await Promise.all(underWay);
+  }
+
+  /** What has begun ends before the step does, so that nothing of it goes on behind the step's back. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#tails);
+  }
+
+  /** Reads and checks the next batch, and hands it to the lanes; it keeps its turn until they have merged it. */
+  async #begin(batches: AsyncGenerator<Batch>): Promise<{ end: Promise<unknown> } | null> {
+    const freeSlot = await takeSlot(this.#deps.takeBatchSlot, this.#job.entityId, this.#noteWait, this.#isFirst);
+    this.#isFirst = false;
+    let end: Promise<unknown> = Promise.resolve();
+    try {
+      const isBegun = await this.#asPart(async () => {
+        const { value: batch, done } = await batches.next();
+        if (!done) await this.#handOver(batch);
+        return !done;
+      }).finally(() => {
+        end = Promise.all(this.#tails);
+      });
+      return isBegun ? { end } : null;
+    } finally {
+      // a failure goes to the caller that waits for the end; after an earlier one none may
+      end.then(freeSlot, freeSlot);
+    }
+  }
+
+  #asPart<T>(work: () => Promise<T>): Promise<T> {
+    return inSlot(this.#deps.takePartSlot, this.#job.entityId, work);
+  }
+
+  async #handOver(batch: Batch): Promise<void> {
+    const rules = { ...this.#rules, overtaken: await this.#overtaken.in(batch.offsets, this.#rules) };
+    for await (const parts of checkBatch(this.#deps, this.#job, batch, this.#done, rules)) {
+      for (const part of parts) this.#tails[part.lane] = this.#tails[part.lane]!.then(() => this.#merge(part));
+    }
+  }
+
+  async #merge(part: LanePart): Promise<void> {
+    if (part.offsets.nextOffset <= this.#cursors[part.lane]!) return;
+    const rules = await this.#asPart(() => mergePart(this.#deps, this.#job, part, this.#cursors[part.lane]!));
+    if (!rules) throw new LaneMoved();
+    this.#rules = rules;
+    this.#cursors[part.lane] = part.offsets.nextOffset;
+  }
+}
+
+/** Tells the people of the System of Records how the import ended. */
+async function mailReport(deps: Dependencies, { entityId, jobId, identifier }: JobClaim): Promise<RetryAfter | null> {
+  const job = await findImport(deps.db, entityId, identifier);
+  if (!job) return null;
+  return mailOnce(deps, { table: 'imports', entityId, id: jobId, identifier }, await composed(deps, job), 'import');
+}
+
+/** All that can fail without a mail on its way. */
+async function composed({ db, publicUrl }: Dependencies, job: Import): Promise<Omit<Mail, 'messageId'>> {
+  const { sorIdentifier, to } = await findMailFacts(db, job.entityId, job.sorId);
+  const parent = job.parentId === null ? null : await findImportById(db, job.entityId, job.parentId);
+  const facts = {
+    sorId: sorIdentifier,
+    hasFileError: job.state === 'failed',
+    publicUrl,
+    parentId: parent?.identifier ?? null,
+  };
+  const { subject, text } = importMail(reportOf(job, facts));
+  return { to, subject, text };
+}
+
+type Facts = Pick<ImportReport, 'sorId' | 'hasFileError' | 'parentId'> & { publicUrl: string };
+
+function reportOf(job: Import, { publicUrl, ...facts }: Facts): ImportReport {
+  return {
+    ...facts,
+    importId: job.identifier,
+    jid: job.jid,
+    state: job.state === 'finished' ? 'finished' : 'failed',
+    dryRun: job.dryRun,
+    rows: { read: job.rowsIn, ok: job.rowsOk, ignored: job.rowsIgnored, failed: job.rowsFailed },
+    errorsByType: job.errorsByType,
+    hasDefect: (job.file?.sourceDefect ?? null) !== null,
+    startedAt: (job.startedAt ?? job.receivedAt).toISOString(),
+    endedAt: (job.endedAt ?? job.receivedAt).toISOString(),
+    link: `${publicUrl}/api/attribute_values/imports/${job.identifier}`,
+  };
 }

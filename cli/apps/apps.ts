@@ -1,13 +1,23 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { type Command, Option } from 'commander';
-import type { App, ApiKey, BodyOf } from '../../api/client.ts';
+import {
+  type ApiKey,
+  type App,
+  type BodyOf,
+  type Crash,
+  type EventDefinition,
+  type LiveCall,
+  stringify,
+} from '../../api/client.ts';
 import { APP_TYPES } from '../../domain/apps/app.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
 import { addGroup } from '../core/group.ts';
 import { readJsonObject } from '../core/read-json.ts';
 import { readPassword } from '../core/read-password.ts';
+import { escapeControls } from '../core/readable.ts';
+import { printable } from '../core/table.ts';
+import { untilAnswered } from '../core/until-answered.ts';
 import { APP, appParams, findApp } from './find-app.ts';
-import { addCrashes, addEvents } from './sdk-kinds.ts';
-import { tail } from './tail.ts';
 
 type AppOptions = {
   name?: string;
@@ -175,4 +185,117 @@ function addKeys(apps: Command, run: Run): void {
       })),
     ],
   });
+}
+
+/** The commands about the kinds of events and of errors that an app sends. */
+
+const PER_PAGE = 1_000;
+const EVENT = ['<event>', 'its identifier'] as const;
+const CRASH = ['<crash>', 'its identifier'] as const;
+
+function addEvents(apps: Command, run: Run): void {
+  addGroup<EventDefinition>(apps, run, {
+    name: 'events',
+    description: 'the kinds of events that an app has sent',
+    columns: {
+      identifier: (event) => String(event.identifier),
+      type: (event) => String(event.log_type),
+      name: (event) => event.name,
+      shown: (event) => (event.display_name === event.name ? '' : event.display_name),
+      goal: (event) => (event.goal ? 'goal' : ''),
+      labels: (event) => event.labels.join(', '),
+    },
+    commands: [
+      {
+        name: 'list',
+        isDefault: true,
+        description: 'list them',
+        args: [APP],
+        async does({ client, setResult }, _, given: string) {
+          const query = { per_page: PER_PAGE };
+          const events = await Array.fromAsync(
+            client.each.listEventDefinitions({ params: await appParams(client, given), query }),
+          );
+          setResult(events);
+          return events;
+        },
+      },
+      {
+        name: 'remove',
+        description: 'delete one, after asking; its events stay, and make another one once they come again',
+        args: [APP, EVENT],
+        deletes: async (_, app, event) => `the event definition ${event} of ${app}`,
+        does: async ({ client }: CommandContext, _: unknown, given: string, event: string) =>
+          client.deleteEventDefinition({ params: { ...(await appParams(client, given)), event_id: event } }),
+      },
+    ],
+  });
+}
+
+function addCrashes(apps: Command, run: Run): void {
+  addGroup<Crash>(apps, run, {
+    name: 'crashes',
+    description: 'the kinds of errors that an app has sent',
+    columns: {
+      identifier: (crash) => crash.identifier,
+      errors: (crash) => String(crash.occurrences),
+      last: (crash) => crash.last_seen_at.slice(0, 16),
+      title: (crash) => crash.title,
+    },
+    commands: [
+      {
+        name: 'list',
+        isDefault: true,
+        description: 'list them, the one that came last first',
+        args: [APP],
+        async does({ client, setResult }, _, given: string) {
+          const query = { per_page: PER_PAGE };
+          const crashes = await Array.fromAsync(
+            client.each.listCrashes({ params: await appParams(client, given), query }),
+          );
+          setResult(crashes);
+          return crashes;
+        },
+      },
+      {
+        name: 'remove',
+        description: 'delete one, after asking; its errors stay, and make another one once they come again',
+        args: [APP, CRASH],
+        deletes: async (_, app, crash) => `the crash ${crash} of ${app}`,
+        does: async ({ client }: CommandContext, _: unknown, given: string, crash: string) =>
+          client.deleteCrash({ params: { ...(await appParams(client, given)), crash_identifier: crash } }),
+      },
+    ],
+  });
+}
+
+const ASK_EVERY_MS = 1_000;
+
+/**
+ * Prints an app's last calls, then each as it comes in, oldest first, also after a restart of the server; with `once`
+ * those that are there. With --json it prints one object a line.
+ */
+async function tail(
+  { client, console, stdout, isJson, setResult }: CommandContext,
+  { once }: { once?: true },
+  given: string,
+): Promise<void> {
+  const params = await appParams(client, given);
+  for (let after = 0; ; await delay(ASK_EVERY_MS)) {
+    const ask = () => client.listLiveCalls({ params, query: { after } });
+    const { calls } = once ? await ask() : await untilAnswered(ask, (text) => console.error(text));
+    for (const call of calls.toReversed()) {
+      if (isJson && !once) stdout.write(`${escapeControls(stringify(call))}\n`);
+      else console.log(lineOf(call));
+    }
+    after = calls[0]?.id ?? after;
+    if (!once) continue;
+    setResult(calls);
+    return;
+  }
+}
+
+function lineOf({ received_at: at, outcome, code, message, call }: LiveCall): string {
+  const why = message === null ? '' : ` (${code === null ? '' : `${code}: `}${message})`;
+  return printable(`${new Date(at).toLocaleTimeString('en-GB')} ${outcome}${why} ${call}`);
 }

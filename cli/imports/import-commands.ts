@@ -1,15 +1,19 @@
+import { openAsBlob } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { basename } from 'node:path';
 import { type Command, Option } from 'commander';
-import { DELIMITERS, ENCODINGS } from '../../domain/core/csv-bytes.ts';
+import type { Client, ImportProgress } from '../../api/client.ts';
+import { type Delimiter, DELIMITERS, type Encoding, ENCODINGS } from '../../domain/core/csv-bytes.ts';
 import { refuse } from '../../domain/core/refusal.ts';
-import { DATE_RULES, DECIMALS } from '../../domain/core/table-format.ts';
+import { DATE_RULES, type DateRule, type Decimal, DECIMALS } from '../../domain/core/table-format.ts';
+import type { ColumnMapping } from '../../domain/imports/table-columns.ts';
 import { findSorId } from '../attributes/find-sor.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
 import { writeOut } from '../core/write-out.ts';
+import { follow, type Shown } from '../jobs/follow.ts';
 import { errorOptions, type ErrorsOptions, IMPORT_HEADS, printErrorList, TABLE_HEADS } from './error-list.ts';
-import { followImport, viewImport } from './follow-import.ts';
 import { exitStatus, hasEnded, report } from './import-status.ts';
 import { findSorKey } from './sor-key.ts';
-import { type FileOptions, type ImportOptions, startImport } from './start-import.ts';
 
 /** How the file is read, where it does not tell by itself. */
 const withFileOptions = (command: Command) =>
@@ -194,4 +198,136 @@ const COMMANDS = [
 /** The commands about imports. */
 export function addImportCommands(program: Command, run: Run): void {
   for (const addCommand of COMMANDS) addCommand(program, run);
+}
+
+const ROWS = '{bar} {percentage}% | {rows} rows | {rate} rows/s | {left} left';
+const WAITING = '{stage} | {rows} rows';
+const FETCHING = 'fetching the file | {fetched} MiB';
+
+/** How an import stands now. */
+function viewImport(client: Client, id: string): Promise<ImportProgress> {
+  return client.viewImport({ params: { import_id: id } });
+}
+
+/** Shows how far an import is until it has ended. */
+function followImport(context: CommandContext, id: string): Promise<ImportProgress> {
+  return follow<ImportProgress>(context, {
+    view: () => viewImport(context.client, id),
+    hasEnded,
+    shown,
+    name: 'import',
+    toFollow: `status ${id}`,
+    toCancel: `cancel ${id}`,
+  });
+}
+
+function shown(status: ImportProgress): Shown {
+  const { decompressed_bytes: size } = status.source;
+  return {
+    phase: status.stage !== null ? WAITING : size === null && !hasEnded(status) ? FETCHING : ROWS,
+    stage: status.stage ?? '',
+    value: status.bytes_read,
+    total: Math.max(size ?? 0, 1),
+    fetched: ((status.fetched_bytes ?? 0) / 2 ** 20).toFixed(1),
+    rows: status.rows.read,
+    rate: Math.round(status.rate ?? 0),
+    left: timeLeft(status),
+  };
+}
+
+function timeLeft({ expected_end_at: end, ended_at: ended }: ImportProgress): string {
+  if (ended !== null || end === null) return ended === null ? 'unknown' : '0 s';
+  return `${Math.max(0, Math.round((Date.parse(end) - Date.now()) / 1000))} s`;
+}
+
+/** How the file is read. */
+type FileOptions = {
+  delimiter?: Delimiter | 'tab';
+  encoding?: Encoding;
+  decimal?: Decimal;
+  sheet?: string;
+  nullMarker?: string;
+  dates?: DateRule;
+};
+
+type ImportOptions = FileOptions & {
+  sor: string;
+  apiKey?: string | undefined;
+  dryRun?: boolean;
+  /** The import of which this one brings the corrected rows. */
+  redriveOf?: string;
+  /** For a table: the customer's column, and the others, each as `column=attribute`. */
+  customer?: string;
+  map?: string[];
+  /** For the server's fetching of a URL, each as `Name: value`. */
+  header?: string[];
+};
+
+/** Sends a file, or names the URL that the server fetches it from, and returns the import's identifier. */
+async function startImport(context: CommandContext, source: string, options: ImportOptions): Promise<string> {
+  const isUrl = /^https?:\/\//i.test(source);
+  const requestHeaders = parseHeaders(options.header ?? [], isUrl);
+  const columns = mappingOf(options);
+  const file = isUrl ? null : await openFile(source);
+  const sor = await findSorId(context.client, options.sor);
+  const fields = {
+    sor_id: sor,
+    api_key: options.apiKey ?? (await findSorKey(context, sor)),
+    skip_email: true,
+    dry_run: options.dryRun,
+    redrive_of: options.redriveOf,
+    delimiter: options.delimiter,
+    encoding: options.encoding,
+    decimal: options.decimal,
+    sheet: options.sheet,
+    null_marker: options.nullMarker,
+    dates: options.dates,
+    columns,
+  };
+  const { import_id: id } = await context.client.importAttributeValues(
+    file
+      ? { body: fields, file: new File([file], basename(source)) }
+      : { body: { ...fields, file_url: source, request_headers: requestHeaders } },
+  );
+  return id;
+}
+
+/** The last = of a pair separates it: names of columns are less tidy than keys. */
+function mappingOf({ customer, map = [] }: ImportOptions): ColumnMapping | undefined {
+  if (customer === undefined && map.length === 0) return undefined;
+  if (customer === undefined)
+    return refuse(400, 'no_customer', '--map needs --customer: the column with the customer ids.');
+  if (map.length === 0) return refuse(400, 'no_map', '--customer needs --map for each column that is to be imported.');
+  const pairs = map.map((pair): [string, string] => {
+    const [, column, key] = /^(.+)=([^=]+)$/s.exec(pair) ?? [pair, pair, pair];
+    return [column!, key!];
+  });
+  const twice = pairs.find(([column], at) => pairs.findIndex(([other]) => other === column) !== at);
+  if (twice) return refuse(400, 'bad_map', `--map names the column ${twice[0]} twice.`);
+  return { customer, attributes: Object.fromEntries(pairs) };
+}
+
+async function openFile(path: string): Promise<Blob> {
+  try {
+    if ((await stat(path)).isFile()) return await openAsBlob(path);
+  } catch (error) {
+    return refuse(
+      400,
+      'unreadable',
+      `${path} cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unreadable'}).`,
+    );
+  }
+  return refuse(400, 'unreadable', `${path} cannot be read: it is no file.`);
+}
+
+/** A header may be a secret: a wrong one is not quoted. */
+function parseHeaders(headers: string[], isUrl: boolean): Record<string, string> {
+  if (headers.length > 0 && !isUrl) return refuse(400, 'bad_header', '--header is for an import by URL only.');
+  return Object.fromEntries(
+    headers.map((header) => {
+      const [, name, value] =
+        /^([^\s:]+):(.*)$/s.exec(header) ?? refuse(400, 'bad_header', "--header takes 'Name: value'.");
+      return [name!, value!.trim()];
+    }),
+  );
 }

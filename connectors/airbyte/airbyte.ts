@@ -1,3 +1,5 @@
+import { z } from 'zod';
+import { parseExactJson } from '../../domain/core/exact-json.ts';
 import { shorten } from '../../domain/core/text-limits.ts';
 import type { Line } from '../commands/bounded-lines.ts';
 import { type CommandFile, commandLines } from '../commands/command-lines.ts';
@@ -6,13 +8,89 @@ import { type CommandSettings, commandSettings, findCommand, type NamedCommand }
 import { handedOver } from '../commands/handed-over.ts';
 import { schemaFields } from '../commands/schema-fields.ts';
 import { type Batcher, batcher } from '../core/batcher.ts';
-import { type Batch, connector, type ConnectorContext, type Reading } from '../core/contract.ts';
+import {
+  type Batch,
+  connector,
+  type ConnectorContext,
+  type Cursor,
+  type Field,
+  type Reading,
+  type Stream,
+} from '../core/contract.ts';
 import { isObject, recordItem } from '../core/json-record.ts';
 import { malformed } from '../core/malformed.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
-import { type AirbyteStream, configured, findStream, nameOf, readCatalog, streamOf } from './airbyte-catalog.ts';
-import { type AirbyteState, airbyteState } from './airbyte-state.ts';
-import { type SourceVoice, sourceVoice } from './source-voice.ts';
+
+/** AirbyteStream of the Airbyte protocol, version 0. */
+const airbyteStream = z.looseObject({
+  name: z.string(),
+  namespace: z.string().nullish(),
+  json_schema: z.record(z.string(), z.unknown()),
+  supported_sync_modes: z.array(z.string()).nullish(),
+  source_defined_cursor: z.boolean().nullish(),
+  default_cursor_field: z.array(z.string()).nullish(),
+  source_defined_primary_key: z.array(z.array(z.string())).nullish(),
+  is_resumable: z.boolean().nullish(),
+});
+
+const catalog = z.looseObject({ streams: z.array(airbyteStream) });
+
+type AirbyteStream = z.output<typeof airbyteStream>;
+
+/** Null where it is none. */
+function readCatalog(told: unknown): AirbyteStream[] | null {
+  const read = catalog.safeParse(told);
+  return read.success ? read.data.streams : null;
+}
+
+function streamOf(stream: AirbyteStream): Stream {
+  const fields = schemaFields(stream.json_schema);
+  const paths = stream.source_defined_primary_key ?? [];
+  // A key within an object is none that a record could be named by here.
+  const key = paths.every((path) => path.length === 1) ? paths.flat() : [];
+  return { name: nameOf(stream), fields, key, incremental: incrementalOf(stream, fields) };
+}
+
+function findStream(streams: AirbyteStream[], name: string): AirbyteStream {
+  const found = streams.find((stream) => nameOf(stream) === name);
+  if (!found)
+    throw sourceRefusal(
+      'source_refused',
+      'stream: the source has no stream of this name; choose one of those it tells',
+    );
+  return found;
+}
+
+/** ConfiguredAirbyteCatalog with just this stream. */
+function configured(stream: AirbyteStream, { mode, cursorField }: Reading): unknown {
+  const cursor = cursorField === null ? (stream.default_cursor_field ?? []) : [cursorField];
+  return {
+    streams: [
+      {
+        stream,
+        sync_mode: mode === 'full' ? 'full_refresh' : 'incremental',
+        cursor_field: cursor,
+        primary_key: stream.source_defined_primary_key ?? [],
+        destination_sync_mode: 'append',
+      },
+    ],
+  };
+}
+
+function nameOf({ name, namespace }: { name: string; namespace?: string | null | undefined }): string {
+  return namespace ? `${namespace}.${name}` : name;
+}
+
+const ORDERED = new Set(['string', 'date', 'datetime', 'integer', 'number']);
+
+/** The source's own cursor, or the field that a user names; the one that it proposes comes first. */
+function incrementalOf(stream: AirbyteStream, fields: Field[]): Stream['incremental'] {
+  if (!stream.supported_sync_modes?.includes('incremental')) return { fields: [] };
+  if (stream.source_defined_cursor) return 'own';
+  const proposed = stream.default_cursor_field?.length === 1 ? stream.default_cursor_field : [];
+  const others = fields.filter(({ type }) => ORDERED.has(type)).map(({ name }) => name);
+  return { fields: [...new Set([...proposed, ...others])] };
+}
 
 const catalogs = handedOver<AirbyteStream[]>();
 
@@ -162,4 +240,101 @@ const MEMBER = { SPEC: 'spec', CONNECTION_STATUS: 'connectionStatus', CATALOG: '
 
 function configFile({ config }: NamedCommand): CommandFile {
   return { name: 'config.json', text: config };
+}
+
+type AirbyteState = {
+  /** Takes what a STATE message holds, and gives the text that the source wants back with --state. */
+  take(state: unknown): string;
+};
+
+/**
+ * The source's state as it is passed back (Airbyte protocol, version 0): of streams and of all together as a list of
+ * their last messages; of the first kind as the object itself. A later message stands for an earlier one of the same
+ * stream.
+ */
+export function airbyteState(cursor: Cursor | null): AirbyteState {
+  const known = new Map<string, unknown>();
+  const before = typeof cursor === 'string' ? parseExactJson(cursor) : [];
+  for (const message of Array.isArray(before) ? (before as unknown[]) : [])
+    if (isObject(message)) known.set(placeOf(message), message);
+  return {
+    take(state) {
+      const message = isObject(state) ? state : {};
+      const kind = message['type'];
+      if (kind !== 'STREAM' && kind !== 'GLOBAL') return JSON.stringify(message['data'] ?? {});
+      // What else is in it counts records, and is not asked for.
+      const member = kind.toLowerCase();
+      if (kind === 'GLOBAL') known.clear();
+      known.set(placeOf(message), { type: kind, [member]: message[member] });
+      return JSON.stringify([...known.values()]);
+    },
+  };
+}
+
+function placeOf({ stream }: Record<string, unknown>): string {
+  const descriptor = isObject(stream) ? stream['stream_descriptor'] : undefined;
+  const { namespace, name } = isObject(descriptor) ? descriptor : {};
+  return JSON.stringify([namespace ?? null, name ?? null]);
+}
+
+const LOGGED_LINES = 1_000;
+const LOGGED_LETTERS = 2_000;
+const LEVELS = new Set(['FATAL', 'ERROR', 'WARN', 'INFO']);
+
+/** What an Airbyte source says about itself: its LOG and TRACE messages. */
+type SourceVoice = {
+  /** Passes on a LOG, remembers a TRACE; others it leaves alone. */
+  hear(message: Message): void;
+  /** A line for the run's log. */
+  say(text: string): void;
+  /** Refuses where the source has told of an error. */
+  throwFailure(): void;
+};
+
+function sourceVoice({ name, redact }: NamedCommand, { log, signal }: ConnectorContext): SourceVoice {
+  let lines = 0;
+  let failure: { kind: unknown; words: string } | undefined;
+  let quietUntil: number | undefined;
+
+  const say = (text: string) => {
+    lines += 1;
+    if (lines <= LOGGED_LINES) log(`${name}: ${shorten(redact(text.trim()), LOGGED_LETTERS)}`);
+    else if (lines === LOGGED_LINES + 1) log(`${name}: and more lines, left out`);
+  };
+
+  const hearTrace = (trace: Record<string, unknown>) => {
+    const { error, stream_status: status } = trace;
+    if (trace['type'] === 'ERROR' && isObject(error)) {
+      const { message, failure_type: kind } = error;
+      // The stack and the internal message may hold records.
+      failure = { kind, words: shorten(redact(typeof message === 'string' ? message : 'it does not say why'), 500) };
+    }
+    if (trace['type'] === 'STREAM_STATUS' && isObject(status)) quietUntil = resetOf(status) ?? quietUntil;
+  };
+
+  return {
+    say,
+    hear({ type, log: entry, trace }) {
+      if (type === 'TRACE' && isObject(trace)) hearTrace(trace);
+      if (type !== 'LOG' || !isObject(entry) || typeof entry['message'] !== 'string') return;
+      if (typeof entry['level'] === 'string' && LEVELS.has(entry['level'])) say(entry['message']);
+    },
+    throwFailure() {
+      if (!failure || signal.aborted) return;
+      const message = `${name} failed: ${failure.words}`;
+      if (failure.kind === 'config_error') throw sourceRefusal('source_refused', message);
+      const seconds = quietUntil === undefined ? 0 : Math.ceil((quietUntil - Date.now()) / 1_000);
+      throw sourceRefusal('source_unavailable', message, seconds > 0 ? { retry_after: seconds } : {});
+    },
+  };
+}
+
+/** When the outside system counts anew, in ms since 1970, where the source waits for that. */
+function resetOf(status: Record<string, unknown>): number | undefined {
+  const reasons = Array.isArray(status['reasons']) ? (status['reasons'] as unknown[]) : [];
+  for (const reason of reasons) {
+    const limited = isObject(reason) && reason['type'] === 'RATE_LIMITED' ? reason['rate_limited'] : undefined;
+    if (isObject(limited) && typeof limited['quota_reset'] === 'number') return limited['quota_reset'];
+  }
+  return undefined;
 }

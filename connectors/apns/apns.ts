@@ -1,4 +1,7 @@
+import { createHash, createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
+import { SignJWT } from 'jose';
 import { z } from 'zod';
+import { DAY_MS } from '../../domain/core/durations.ts';
 import {
   APNS_MAX_BYTES,
   apnsHeaders,
@@ -9,7 +12,7 @@ import {
 } from '../../domain/sends/push.ts';
 import { harmless, secret } from '../core/contract.ts';
 import { refineBy } from '../core/refine-by.ts';
-import { BackOff } from '../push/back-off.ts';
+import { BackOff, retryAfterMs } from '../push/back-off.ts';
 import {
   type OpenPushProvider,
   type PushContext,
@@ -20,9 +23,183 @@ import {
 import { endpointSetting } from '../push/endpoint-setting.ts';
 import { Http2Client } from '../push/http2-client.ts';
 import type { PostResult } from '../push/http2-session.ts';
-import { apnsOutcome, reasonOf, sayReason } from './apns-outcome.ts';
-import { checkCertificate } from './check-certificate.ts';
-import { providerToken, readTokenKey, renewedToken, type TokenKey } from './provider-token.ts';
+
+type TokenKey = { key: string; key_id: string; team_id: string };
+
+/**
+ * Apple refuses a token after an hour, and a new one within 20 minutes of the last (Apple: Establishing a token-based
+ * connection).
+ */
+const RENEW_AFTER_MS = 40 * 60_000;
+const RENEW_AT_EARLIEST_MS = 20 * 60_000;
+const MAX_KEYS = 1_000;
+
+type Signed = { token: Promise<string>; at: number };
+
+/** One for the whole process: Apple counts the renewals of a key across all its connections. */
+const signed = new Map<string, Signed>();
+
+/** Null where it is no private key on the curve P-256, which is all that Apple gives out. */
+function readTokenKey(pem: string): KeyObject | null {
+  try {
+    const key = createPrivateKey(pem);
+    return key.asymmetricKeyDetails?.namedCurve === 'prime256v1' ? key : null;
+  } catch {
+    return null;
+  }
+}
+
+/** The JWT that stands for the key at `now`. */
+function providerToken(key: TokenKey, now: number): Promise<string> {
+  const known = signed.get(nameOf(key));
+  return known && now - known.at < RENEW_AFTER_MS && now >= known.at ? known.token : sign(key, now);
+}
+
+/** A new token where Apple calls `expired` too old; null where Apple would not take a newer one yet. */
+async function renewedToken(key: TokenKey, expired: string, now: number): Promise<string | null> {
+  const known = signed.get(nameOf(key));
+  if (!known || now - known.at >= RENEW_AT_EARLIEST_MS) return sign(key, now);
+  const current = await known.token;
+  return current === expired ? null : current;
+}
+
+function sign(key: TokenKey, now: number): Promise<string> {
+  const name = nameOf(key);
+  const token = jwtOf(key, now);
+  signed.delete(name);
+  signed.set(name, { token, at: now });
+  const [oldest] = signed.keys();
+  if (signed.size > MAX_KEYS) signed.delete(oldest!);
+  return token;
+}
+
+function jwtOf({ key, key_id: kid, team_id: team }: TokenKey, now: number): Promise<string> {
+  return new SignJWT()
+    .setProtectedHeader({ alg: 'ES256', kid })
+    .setIssuer(team)
+    .setIssuedAt(Math.floor(now / 1_000))
+    .sign(readTokenKey(key)!);
+}
+
+function nameOf({ key, key_id: id, team_id: team }: TokenKey): string {
+  return createHash('sha256')
+    .update(JSON.stringify([team, id, key]))
+    .digest('base64');
+}
+
+type ApnsEnvironment = 'production' | 'sandbox';
+
+/** Of the extensions by which Apple marks what a certificate is for, DER-encoded: 1.2.840.113635.100.6.3.1 and .2. */
+const EXTENSIONS: Record<ApnsEnvironment, Buffer> = {
+  sandbox: Buffer.from('060a2a864886f76364060301', 'hex'),
+  production: Buffer.from('060a2a864886f76364060302', 'hex'),
+};
+const SOON_MS = 30 * DAY_MS;
+
+/** What can be seen of a push certificate without asking Apple. */
+function checkCertificate(
+  pem: string,
+  { topic, environment, now }: { topic: string; environment: ApnsEnvironment; now: number },
+): PushFinding[] {
+  const certificate = new X509Certificate(pem);
+  const [from, until] = [certificate.validFromDate, certificate.validToDate];
+  const field = 'push_certificates';
+  if (until.getTime() <= now) {
+    const message = `hold a current certificate that expired on ${until.toISOString()}: add a new one, and revoke it`;
+    return [{ severity: 'error', field, message }];
+  }
+  const findings: PushFinding[] = [];
+  if (from.getTime() > now) {
+    findings.push({
+      severity: 'error',
+      field,
+      message: `hold a current certificate that is not valid before ${from.toISOString()}`,
+    });
+  }
+  if (until.getTime() < now + SOON_MS) {
+    const message = `hold a current certificate that expires on ${until.toISOString()}: renew it before`;
+    findings.push({ severity: 'warning', field, message });
+  }
+  const uid = certificate.subject
+    .split('\n')
+    .find((name) => name.startsWith('UID='))
+    ?.slice('UID='.length);
+  if (uid !== undefined && topic !== uid && !topic.startsWith(`${uid}.`)) {
+    findings.push({
+      severity: 'error',
+      field: 'topic',
+      message: `is ${topic}, and the current push certificate is for ${uid}`,
+    });
+  }
+  const isFor = (which: ApnsEnvironment) => certificate.raw.includes(EXTENSIONS[which]);
+  const other = environment === 'production' ? 'sandbox' : 'production';
+  if (isFor(other) && !isFor(environment)) {
+    const message = `is ${environment}, and the current push certificate is for ${other} alone`;
+    findings.push({ severity: 'error', field: 'environment', message });
+  }
+  return findings;
+}
+
+type ApnsAnswer = Extract<PostResult, { kind: 'answer' }>;
+
+/** `timestamp`: since when, in milliseconds, the token is no longer valid. */
+const ErrorBody = z.object({
+  reason: z.string().regex(/^[A-Za-z]{1,64}$/),
+  timestamp: z.number().optional().catch(undefined),
+});
+
+/**
+ * Apple's own words for each reason (Apple: Handling notification responses from APNs), where ours don't say it better.
+ */
+const WORDS: Record<string, string> = {
+  BadCertificate: 'Apple does not take the push certificate',
+  BadCertificateEnvironment: 'The push certificate is for the other environment',
+  BadDeviceToken: 'The device token is invalid, or of the other environment',
+  BadTopic: 'The topic is invalid',
+  DeviceTokenNotForTopic: 'The device token is of another app than the topic names',
+  ExpiredProviderToken: 'The provider token is too old: check the clock of this server',
+  Forbidden: 'Apple does not allow the action',
+  InvalidProviderToken: 'Apple does not take the key: key, key_id and team_id do not belong together',
+  MissingProviderToken: 'Neither a push certificate nor a key was shown',
+  TopicDisallowed: 'The certificate or key may not send for this topic',
+};
+
+function reasonOf({ status, body }: ApnsAnswer): { reason: string; timestamp?: number | undefined } {
+  try {
+    return ErrorBody.parse(JSON.parse(body));
+  } catch {
+    return { reason: `HTTP_${status}` };
+  }
+}
+
+function sayReason(reason: string): string {
+  return WORDS[reason] ?? `Apple answers ${reason}`;
+}
+
+function apnsOutcome(answer: ApnsAnswer): PushOutcome {
+  const { status, headers } = answer;
+  if (status === 200) return { kind: 'sent', providerId: [headers['apns-id']].flat()[0] ?? null };
+  const { reason, timestamp } = reasonOf(answer);
+  const wait = (otherwise: number) => retryAfterMs(headers['retry-after'], otherwise);
+  switch (status) {
+    case 410:
+      return { kind: 'gone', since: timestamp === undefined ? null : new Date(timestamp) };
+    case 413:
+      return { kind: 'too_big', bytes: null, maxBytes: APNS_MAX_BYTES };
+    case 429:
+      // A provider token renewed too often counts again after 20 minutes; too many requests are those to one device.
+      return reason === 'TooManyProviderTokenUpdates'
+        ? { kind: 'throttled', retryAfterMs: wait(20 * 60_000), scope: 'provider' }
+        : { kind: 'throttled', retryAfterMs: wait(60_000), scope: 'device' };
+    case 500:
+      return { kind: 'throttled', retryAfterMs: wait(10_000), scope: 'device' };
+    case 503:
+      return { kind: 'throttled', retryAfterMs: wait(10_000), scope: 'provider' };
+  }
+  if (status > 500) return { kind: 'unknown', reason: `APNs answered ${status}` };
+  // BadDeviceToken as well: the wrong environment looks the same, and must not opt out every device.
+  return { kind: 'refused', code: reason, reason: sayReason(reason) };
+}
 
 const appleId = (name: string) =>
   harmless(

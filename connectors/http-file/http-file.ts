@@ -1,8 +1,12 @@
-import { connector } from '../core/contract.ts';
+import { Refusal } from '../../domain/core/refusal.ts';
+import { connector, type ConnectorContext } from '../core/contract.ts';
+import { contentLength, filePart, fileVersion } from '../core/file-version.ts';
+import type { GuardedAnswer } from '../core/guarded-fetch.ts';
+import { sourceRefusal } from '../core/source-refusal.ts';
+import type { FileBytes } from '../files/file-bytes.ts';
 import { fieldsOf } from '../files/file-fields.ts';
 import { readFile } from '../files/read-file.ts';
-import { httpFileSettings } from './http-file-settings.ts';
-import { openByHttp } from './open-by-http.ts';
+import { httpFileSettings, type HttpFileSettings } from './http-file-settings.ts';
 
 /** A file of CSV or JSON Lines at an HTTP or HTTPS address. */
 export const httpFile = connector({
@@ -30,4 +34,87 @@ function streamName(text: string): string {
   } catch {
     return name;
   }
+}
+
+type Part = { from: number; version: string };
+
+/** Opens the file, or the part of it; where the source gives no such part of this version, the whole. */
+export async function openByHttp(
+  { url, url_query: query, request_headers: headers }: HttpFileSettings,
+  context: ConnectorContext,
+  part?: Part,
+): Promise<FileBytes> {
+  const { fetch, signal } = context;
+  const address = withQuery(url, query);
+  if (part !== undefined) {
+    const rest = { from: part.from, ifRange: part.version };
+    const answer = await fetch
+      .request(address, { headers, signal, isStream: true, part: rest })
+      .catch(nullWhereOutOfRange);
+    if (answer?.status === 200 || (answer && isPart(answer, part))) {
+      return opened(answer, answer.status === 206 ? part.from : 0, context);
+    }
+    await answer?.end();
+  }
+  return opened(await fetch.request(address, { headers, signal, isStream: true }), 0, context);
+}
+
+function withQuery(url: string, query: string | undefined): string {
+  if (query === undefined) return url;
+  const address = new URL(url);
+  address.search = address.search === '' ? query : `${address.search}&${query}`;
+  return address.href;
+}
+
+/** The file has become shorter, or ends just there. */
+function nullWhereOutOfRange(error: unknown): null {
+  if (error instanceof Refusal && error.extra['source_status'] === 416) return null;
+  throw error;
+}
+
+function isPart({ status, headers }: GuardedAnswer, { from, version }: Part): boolean {
+  const part = filePart(headers);
+  return (
+    status === 206 && part?.start === from && part.end === part.total && fileVersion(headers)?.validator === version
+  );
+}
+
+async function opened(answer: GuardedAnswer, from: number, context: ConnectorContext): Promise<FileBytes> {
+  const error = answerError(answer, from);
+  if (error !== undefined) {
+    await answer.end();
+    throw error;
+  }
+  const { headers, body, end } = answer;
+  const version = fileVersion(headers)?.validator ?? null;
+  return {
+    from,
+    version,
+    mark: markOf(headers, version),
+    bytes: contentLength(headers) ?? null,
+    chunks: body,
+    context,
+    end,
+  };
+}
+
+/**
+ * The entity tag, even a weak one, or else a date that can be relied on and the length: a length alone may stay the
+ * same.
+ */
+function markOf(headers: Record<string, string>, version: string | null): string | null {
+  return headers['etag'] ?? (version === null ? null : `${version} ${contentLength(headers) ?? ''}`);
+}
+
+function answerError({ status, headers, url }: GuardedAnswer, from: number): Refusal | undefined {
+  const { host } = new URL(url);
+  if (status !== (from > 0 ? 206 : 200))
+    return sourceRefusal('source_refused', `${host} answered ${status}, and not with a file`);
+  if (['identity', 'gzip', 'x-gzip'].includes((headers['content-encoding'] ?? 'identity').toLowerCase()))
+    return undefined;
+  return sourceRefusal(
+    'source_refused',
+    `${host} sends the file in an encoding (Content-Encoding) that Millrace does not read: ` +
+      'have it sent as it is, or gzipped',
+  );
 }

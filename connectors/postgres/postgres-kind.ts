@@ -2,7 +2,6 @@ import { checkNesting } from '../../domain/core/parse-json.ts';
 import type { FieldType } from '../../domain/syncs/sync-codes.ts';
 import type { Json } from '../core/contract.ts';
 import { MAX_RECORD_NESTING } from '../core/json-record.ts';
-import { parseArrayText } from './array-text.ts';
 
 /**
  * What a type of Postgres becomes. `parse` takes the text that Postgres writes for a value; what it can't read it
@@ -128,4 +127,50 @@ function parseJson(text: string): Json {
   const exact = (_: string, value: Json, { source }: { source?: string }) =>
     typeof value === 'number' && source !== undefined ? exactNumber(source) : value;
   return JSON.parse(text, exact as Reviver) as Json;
+}
+
+/**
+ * Reads an array as Postgres writes it (Postgres: arrays, 8.15.6): elements stand between the delimiter of their type,
+ * a comma unless the type says otherwise (`box` has `;`). The bounds of an array that doesn't begin at 1 are left out.
+ * Elements come as their texts.
+ */
+function parseArrayText(text: string, delimiter: string): Json[] {
+  let at = text.startsWith('[') ? text.indexOf('=') + 1 : 0;
+  const element = (): Json => {
+    if (text[at] === '{') return list();
+    if (text[at] === '"') return quoted();
+    let found = '';
+    for (; at < text.length && text[at] !== delimiter && text[at] !== '}'; at += 1) {
+      if (text[at] === '\\') at += 1;
+      found += text[at] ?? '';
+    }
+    return found === 'NULL' ? null : found;
+  };
+  const quoted = (): string => {
+    let found = '';
+    for (at += 1; text[at] !== '"'; at += 1) {
+      if (text[at] === '\\') at += 1;
+      if (at >= text.length) throw new Error('an array whose quote is not closed');
+      found += text[at];
+    }
+    at += 1;
+    return found;
+  };
+  const list = (): Json[] => {
+    const found: Json[] = [];
+    at += 1;
+    if (text[at] === '}') {
+      at += 1;
+      return found;
+    }
+    for (; ; at += 1) {
+      found.push(element());
+      if (text[at] === delimiter) continue;
+      if (text[at] !== '}') throw new Error('an array that is not closed');
+      at += 1;
+      return found;
+    }
+  };
+  if (text[at] !== '{') throw new Error('no array');
+  return list();
 }

@@ -2,12 +2,11 @@ import pg from 'pg';
 import type { ConnectorContext, Json, SourceRecord, WriteOutcome, Writing } from '../core/contract.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 import { sayTakesNone, takesNoValues } from '../core/takes-values.ts';
-import { columnOfError } from './column-of-error.ts';
 import { inSession, type PostgresSession } from './postgres-session.ts';
 import type { PostgresSettings } from './postgres-settings.ts';
 import { findTable, type PostgresStream, toStream } from './postgres-stream.ts';
 import { isOfValue, isRowError, type RowError, rowError } from './row-error.ts';
-import { deleteStatement, updateFirstStatement, upsertStatement } from './upsert-statement.ts';
+import { columnsOf, deleteStatement, updateFirstStatement, upsertStatement } from './upsert-statement.ts';
 
 /** A record with its ordinal among those that are written. */
 type Row = { ordinal: number; record: SourceRecord };
@@ -184,4 +183,44 @@ async function tryWithoutRows(writing: RowWriting): Promise<void> {
 
 async function rowErrorOf({ session, table }: RowWriting, { record }: Row, error: pg.DatabaseError): Promise<RowError> {
   return rowError(error, isOfValue(error) ? await columnOfError(session, table, record) : null, record);
+}
+
+type Value = [column: string, value: Json];
+
+/**
+ * The column whose type does not take its value in a row; null where each takes its own. Half of the columns are tried
+ * at a time: Postgres names none.
+ */
+async function columnOfError(
+  session: PostgresSession,
+  table: PostgresStream,
+  record: SourceRecord,
+): Promise<string | null> {
+  let suspects: Value[] = Object.entries(record);
+  if (await areTaken(session, table, suspects)) return null;
+  while (suspects.length > 1) {
+    const half = suspects.slice(0, Math.ceil(suspects.length / 2));
+    suspects = (await areTaken(session, table, half)) ? suspects.slice(half.length) : half;
+  }
+  return suspects[0]?.[0] ?? null;
+}
+
+/** Whether these values become those of a row's columns, whatever constraints hold beyond their types. */
+async function areTaken({ client }: PostgresSession, table: PostgresStream, values: Value[]): Promise<boolean> {
+  await client.query('SAVEPOINT columns');
+  try {
+    const columns = columnsOf(
+      table,
+      values.map(([column]) => column),
+    );
+    await client.query(`SELECT row IS NULL FROM json_to_record($1::json) AS row(${columns})`, [
+      JSON.stringify(Object.fromEntries(values)),
+    ]);
+    return true;
+  } catch (error) {
+    if (error instanceof pg.DatabaseError && isRowError(error)) return false;
+    throw error;
+  } finally {
+    await client.query('ROLLBACK TO SAVEPOINT columns; RELEASE SAVEPOINT columns');
+  }
 }

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import library from 'web-push';
 import { z } from 'zod';
+import { HOUR_MS } from '../../domain/core/durations.ts';
+import { shorten } from '../../domain/core/text-limits.ts';
 import {
   type PushMessage,
   type PushOutcome,
@@ -13,12 +15,111 @@ import {
 } from '../../domain/sends/push.ts';
 import { harmless, secret } from '../core/contract.ts';
 import { redacted } from '../core/redacted.ts';
+import { retryAfterMs } from '../push/back-off.ts';
 import { type OpenPushProvider, type PushContext, pushProvider, type PushRoute } from '../push/contract.ts';
-import { HOUR_MS } from '../../domain/core/durations.ts';
-import { Origins } from './origins.ts';
+import { http1Client } from '../push/http1-client.ts';
+import { Http2Client, type PushClient } from '../push/http2-client.ts';
+import type { Post, PostResult } from '../push/http2-session.ts';
 import { KNOWN_PUSH_SERVICES, type PushServices } from './push-services.ts';
 import { vapidKeysError } from './vapid-keys.ts';
-import { webPushOutcome } from './web-push-outcome.ts';
+
+const MAX_WORDS = 200;
+
+/**
+ * By RFC 8030, 5 and 7, RFC 8292, 4.2, and what the services of browsers answer. What one of them asks for holds for
+ * its device.
+ */
+function webPushOutcome({ status, headers, body }: Extract<PostResult, { kind: 'answer' }>, host: string): PushOutcome {
+  const wait = (otherwise: number) => retryAfterMs(headers['retry-after'], otherwise);
+  switch (status) {
+    case 200:
+    case 201:
+    case 202:
+      return { kind: 'sent', providerId: null };
+    case 404:
+    case 410:
+      return { kind: 'gone', since: null };
+    case 413:
+      return { kind: 'too_big', bytes: null, maxBytes: WEB_PUSH_MAX_BYTES };
+    case 429:
+      return { kind: 'throttled', retryAfterMs: wait(60_000), scope: 'device' };
+    case 500:
+    case 503:
+      return { kind: 'throttled', retryAfterMs: wait(10_000), scope: 'device' };
+  }
+  if (status > 500) return { kind: 'unknown', reason: `${host} answered ${status}` };
+  return { kind: 'refused', code: `HTTP_${status}`, reason: `${host} answered ${status}${wordsOf(body)}` };
+}
+
+/**
+ * Services answer in plain text or in JSON with a `message`, `reason` or `error`; one that a device made up may answer
+ * anything.
+ */
+function wordsOf(body: string): string {
+  const [, member] = /"(?:message|reason|error)"\s*:\s*"([^"\\]{1,200})"/.exec(body) ?? [];
+  const words = shorten((member ?? body).replaceAll(/[\p{C}<>]+/gu, ' ').trim(), MAX_WORDS);
+  return words === '' ? '' : `: ${words}`;
+}
+
+/** Devices choose them, so only so many idle ones are kept. */
+const MAX_IDLE = 32;
+
+type Origin = { client: PushClient; isHttp1: boolean; underWay: number };
+
+/** The push services that endpoints lead to: HTTP/2 where they speak it, else HTTP/1.1. */
+class Origins {
+  readonly #context: PushContext;
+  /** Those used last at the end. */
+  readonly #origins = new Map<string, Origin>();
+
+  constructor(context: PushContext) {
+    this.#context = context;
+  }
+
+  async post(url: URL, post: Post): Promise<PostResult> {
+    const origin = this.#use(url);
+    origin.underWay += 1;
+    try {
+      const result = await origin.client.post(post);
+      if (result.kind !== 'not_sent' || result.isNoHttp2 !== true) return result;
+      if (!origin.isHttp1) Object.assign(origin, { client: http1Client(url, this.#context), isHttp1: true });
+      return await origin.client.post(post);
+    } finally {
+      origin.underWay -= 1;
+      this.#closeIdle();
+    }
+  }
+
+  /** How many requests an origin takes at once over the connections that stand. */
+  streams(origin: string): number {
+    return this.#origins.get(origin)?.client.streams() ?? 0;
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#origins.values()].map(({ client }) => client.close()));
+  }
+
+  #use(url: URL): Origin {
+    const found = this.#origins.get(url.origin) ?? {
+      client: new Http2Client(new URL(url.origin), this.#context),
+      isHttp1: false,
+      underWay: 0,
+    };
+    this.#origins.delete(url.origin);
+    this.#origins.set(url.origin, found);
+    return found;
+  }
+
+  #closeIdle(): void {
+    if (this.#origins.size <= MAX_IDLE) return;
+    for (const [name, { client, underWay }] of this.#origins) {
+      if (underWay > 0) continue;
+      this.#origins.delete(name);
+      void client.close();
+      if (this.#origins.size <= MAX_IDLE) return;
+    }
+  }
+}
 
 const text = (name: string) => z.string({ error: `${name} must be a text` });
 

@@ -1,7 +1,7 @@
 import type { IngestedCalls } from '../../api/client.ts';
 import { table } from '../../cli/core/table.ts';
+import { MINUTE_MS } from '../../domain/core/durations.ts';
 import { refuse } from '../../domain/core/refusal.ts';
-import { demoCalls } from './demo-calls.ts';
 import { cut } from './demo-outcome.ts';
 import type { DemoServer } from './demo-server.ts';
 import type { DemoSor } from './demo-sor.ts';
@@ -46,4 +46,97 @@ async function send(url: string, key: string, batch: object[]): Promise<Answer> 
   });
   const answer = (await reply.json()) as Answer;
   return reply.ok ? answer : refuse(reply.status, reply.status, `The batch was not taken: ${answer.error_message}`);
+}
+
+const DEVICES = 20;
+const VISITS = 2;
+/** Between the first visit's beginning and now. */
+const SINCE_MS = 180 * MINUTE_MS;
+/** Longer than a session without an event lasts. */
+const BETWEEN_VISITS_MS = 60 * MINUTE_MS;
+/** Of these devices nobody orders: every third. */
+const UNDECIDED = 3;
+/** Every fifth device takes no pushes. */
+const WITHOUT_PUSHES = 5;
+/** Of all devices, in the last visit. */
+const CRASHES_ON = 7;
+
+const PLACES = [
+  { city: 'Paris', country: 'FR', latitude: 48.86, longitude: 2.35 },
+  { city: 'Brussels', country: 'BE', latitude: 50.85, longitude: 4.35 },
+];
+
+/** An hour apart, so that a campaign by the clock of the device goes out in two waves. */
+const ZONES = ['Europe/London', 'Europe/Paris'];
+
+/** What somebody does in a visit, a minute after each other. */
+const STEPS: { type: string; name?: string; event?: string; properties?: object }[] = [
+  { type: 'screen', name: 'Home' },
+  ...['lamp', 'chair', 'table'].map((product) => ({ type: 'track', event: 'Product Viewed', properties: { product } })),
+  { type: 'track', event: 'Product Added', properties: { product: 'table', price: 249.5 } },
+  { type: 'screen', name: 'Checkout' },
+  { type: 'track', event: 'Order Completed', properties: { total: 249.5, currency: 'EUR' } },
+  { type: 'track', event: 'Application Backgrounded' },
+];
+const CRASH = {
+  type: 'track',
+  event: 'Application Crashed',
+  properties: {
+    exception_type: 'NullPointerException',
+    message: 'no card to pay with',
+    stack: ['Checkout.pay', 'Checkout.onTap'],
+  },
+};
+
+/** What the app of a shop tells of some visits, then calls that are no good, each for another reason, and one again. */
+function demoCalls(now: number): object[] {
+  const sound = Array.from({ length: DEVICES }, (_, nth) => nth + 1)
+    .flatMap((device) => Array.from({ length: VISITS }, (_, visit) => visitOf(device, visit, now)))
+    .flat();
+  return [...sound, ...badCalls(now), sound[0]!];
+}
+
+function visitOf(device: number, visit: number, now: number): object[] {
+  const begins = now - SINCE_MS + visit * BETWEEN_VISITS_MS + device * 1_000;
+  return STEPS.map((step, nth) => ({
+    ...stepOf(step, device, visit),
+    messageId: `demo-${device}-${visit}-${nth}`,
+    userId: `shopper-${device}@example.com`,
+    timestamp: new Date(begins + nth * MINUTE_MS).toISOString(),
+    context: contextOf(device),
+  }));
+}
+
+function stepOf(step: object & { name?: string; event?: string }, device: number, visit: number): object {
+  if (step.name === 'Checkout' && device === CRASHES_ON && visit === VISITS - 1) return CRASH;
+  return step.event === 'Order Completed' && device % UNDECIDED === 0 ? { ...step, event: 'Product Removed' } : step;
+}
+
+function contextOf(device: number): object {
+  return {
+    app: { version: '2.1.0' },
+    os: { name: 'iOS', version: '18.1' },
+    library: { name: 'analytics-swift', version: '1.6.2' },
+    device: {
+      id: `demo-device-${device}`,
+      model: 'iPhone17,1',
+      token: `demo-token-${device}`,
+      pushEnabled: device % WITHOUT_PUSHES !== 0,
+    },
+    network: { carrier: 'Demo Mobile' },
+    locale: 'fr-FR',
+    timezone: ZONES[device % ZONES.length],
+    location: PLACES[device % PLACES.length],
+  };
+}
+
+function badCalls(now: number): object[] {
+  const userId = 'shopper-1@example.com';
+  const event = 'Product Viewed';
+  return [
+    { type: 'track', userId },
+    { type: 'track', event },
+    { type: 'track', event, userId, timestamp: Math.floor(now / 1_000) },
+    { type: 'track', event, userId, timestamp: '1999-12-31T23:59:59Z' },
+  ];
 }

@@ -1,9 +1,22 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { context, propagation, trace } from '@opentelemetry/api';
+import {
+  type Attributes,
+  context,
+  propagation,
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { Resource } from '@opentelemetry/resources';
-import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trace-base';
+import {
+  BasicTracerProvider,
+  BatchSpanProcessor,
+  type ReadableSpan,
+  type SpanExporter,
+} from '@opentelemetry/sdk-trace-base';
 import { OpenTelemetryWorkflowClientInterceptor } from '@temporalio/interceptors-opentelemetry/lib/client/index.js';
 import {
   makeWorkflowExporter,
@@ -12,8 +25,7 @@ import {
 import type { ActivityInboundCallsInterceptor } from '@temporalio/worker';
 import type { Log } from '../../activities/dependencies.ts';
 import { internalErrorOf } from '../../domain/core/internal-error.ts';
-import { bareExporter } from './bare-spans.ts';
-import { requestTracer } from './request-tracer.ts';
+import type { TraceRequest } from '../../server/http/request-trace.ts';
 import type { Traces } from './traces.ts';
 
 /** Of one call to the receiver, its repetitions included. */
@@ -56,5 +68,109 @@ export function otlpTraces(
       await Promise.race([sent, delay(CLOSE_WITHIN_MS, undefined, { ref: false })]);
       for (const registry of [trace, context, propagation]) registry.disable();
     },
+  };
+}
+
+/**
+ * What may be told of a span. All else stays here, since it may quote a value: messages, stacks, unknown attributes.
+ */
+const KEPT = new Set([
+  'http.request.method',
+  'http.route',
+  'http.response.status_code',
+  'error.type',
+  'exception.type',
+  'millrace.request_id',
+  'temporalWorkflowId',
+  'temporalActivityId',
+  'run_id',
+  'workflowId',
+  'runId',
+  'workflowType',
+  'taskQueue',
+  'attempt',
+]);
+
+/** A number, or one word: a name, an id, a code, a route's pattern. */
+const WORD = /^[\w:/.*-]{1,200}$/;
+
+/** OpenTelemetry's ExportResultCode.SUCCESS. */
+const SUCCESS = 0;
+
+/** Hands over spans without what law 1 keeps in. Says once that they don't arrive, until they do again. */
+function bareExporter(to: SpanExporter, log: Pick<Log, 'warn'>): SpanExporter {
+  let isArriving = true;
+  return {
+    export(spans, done) {
+      to.export(spans.map(bareSpan), (result) => {
+        const hasArrived = result.code === SUCCESS;
+        if (isArriving && !hasArrived)
+          log.warn({ ...internalErrorOf(result.error) }, 'traces do not arrive, and are dropped');
+        isArriving = hasArrived;
+        done(result);
+      });
+    },
+    shutdown: () => to.shutdown(),
+  };
+}
+
+function bareSpan(span: ReadableSpan): ReadableSpan {
+  const { traceId, spanId, traceFlags } = span.spanContext();
+  const { name, kind, parentSpanId, startTime, endTime, duration, ended, resource, instrumentationLibrary } = span;
+  return {
+    name,
+    kind,
+    startTime,
+    endTime,
+    duration,
+    ended,
+    resource,
+    instrumentationLibrary,
+    ...(parentSpanId ? { parentSpanId } : {}),
+    spanContext: () => ({ traceId, spanId, traceFlags }),
+    status: { code: span.status.code },
+    attributes: bareAttributes(span.attributes),
+    events: span.events
+      .filter((event) => event.name === 'exception')
+      .map((event) => ({ name: event.name, time: event.time, attributes: bareAttributes(event.attributes ?? {}) })),
+    links: [],
+    droppedAttributesCount: 0,
+    droppedEventsCount: 0,
+    droppedLinksCount: 0,
+  };
+}
+
+function bareAttributes(attributes: Attributes): Attributes {
+  return Object.fromEntries(Object.entries(attributes).filter(([name, value]) => KEPT.has(name) && isPlain(value)));
+}
+
+function isPlain(value: unknown): boolean {
+  return typeof value === 'number' || (typeof value === 'string' && WORD.test(value));
+}
+
+/**
+ * A span a request, by the names of OpenTelemetry's semantic conventions for HTTP servers. Of the caller's headers only
+ * `traceparent` (W3C Trace Context) counts: `tracestate` and `baggage` may hold anything, and would reach Temporal.
+ */
+function requestTracer(): TraceRequest {
+  const tracer = trace.getTracer('millrace');
+  return ({ method, requestId, traceparent }) => {
+    const caller = traceparent === undefined ? ROOT_CONTEXT : propagation.extract(ROOT_CONTEXT, { traceparent });
+    const attributes = { 'http.request.method': method, 'millrace.request_id': requestId };
+    const span = tracer.startSpan(method, { kind: SpanKind.SERVER, attributes }, caller);
+    const within = trace.setSpan(caller, span);
+    return {
+      run: (next) => context.with(within, next),
+      end({ route, status }) {
+        if (route !== null) span.updateName(`${method} ${route}`).setAttribute('http.route', route);
+        if (status !== null) span.setAttribute('http.response.status_code', status);
+        if (status === null || status >= 500) {
+          span
+            .setStatus({ code: SpanStatusCode.ERROR })
+            .setAttribute('error.type', status === null ? 'hung_up' : String(status));
+        }
+        span.end();
+      },
+    };
   };
 }

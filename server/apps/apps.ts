@@ -1,23 +1,379 @@
+import { isDeepStrictEqual } from 'node:util';
+import { z } from 'zod';
 import * as api from '../../api/apps/apps.ts';
-import { isUnwanted } from '../../domain/apps/app-statuses.ts';
-import { updateGroupsOfApp } from '../../store/apps/app-groups.ts';
-import { insertApp, lockApp, streamWholeApps, updateApp, type WholeApp } from '../../store/apps/apps.ts';
-import { type Queryable, write } from '../../store/core/database.ts';
+import { text, textArray } from '../../api/core/input.ts';
+import { isUnwanted, newestLiveStatus, newestStatus } from '../../domain/apps/app-statuses.ts';
+import type { AppType } from '../../domain/apps/app.ts';
+import { PRIVACY_SETTINGS } from '../../domain/apps/privacy-settings.ts';
+import { showTimeOfDay } from '../../domain/apps/quiet-hours.ts';
+import { refuse, refuseField } from '../../domain/core/refusal.ts';
+import { type AppFigures, type KeptFigures, listAppFigures } from '../../store/apps/app-figures.ts';
+import { listAppGroupIds, updateGroupsOfApp } from '../../store/apps/app-groups.ts';
+import type { AppIcon, AppSettings } from '../../store/apps/app-settings.ts';
+import {
+  type App,
+  findWholeApp,
+  insertApp,
+  isPackageNameTaken,
+  isParent,
+  lockApp,
+  streamWholeApps,
+  updateApp,
+  type WholeApp,
+} from '../../store/apps/apps.ts';
+import { type Queryable, type Tx, write } from '../../store/core/database.ts';
+import type { Secrets } from '../../store/core/secrets.ts';
+import { listMembersToNotify } from '../../store/gdpr/mails.ts';
 import { listQuietSends } from '../../store/sends/attempts.ts';
 import { updateOutcomeDelivery } from '../../store/sends/outcome-deliveries.ts';
 import { audit, auditEach } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
 import { streamedResult } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
+import { validate } from '../http/validate.ts';
 import { wakeSendSoon } from '../jobs/start-soon.ts';
-import {
-  changedMembers,
-  readGroups,
-  readSettings,
-  refuseChangeOfPrivacy,
-  refuseChangeOfStoreFetched,
-} from './app-change.ts';
-import { requireWholeApp, seesFcmKey, showApps, showCreatedApp } from './app-record.ts';
+import { requireOutcomesConnection } from '../syncs/connection-record.ts';
+
+const PLATFORM_IDS = { 'iOS App': 'ios', 'Android App': 'android', 'Web App': 'web' } as const satisfies Record<
+  AppType,
+  string
+>;
+const NO_ICON: AppIcon = { thumb: null, medium: null, large: null };
+
+/** The apps as the caller sees them, in their order. */
+async function showApps(db: Queryable, kept: KeptFigures, caller: Caller, apps: WholeApp[]): Promise<api.App[]> {
+  const figures = await listAppFigures(
+    db,
+    caller.entityId,
+    apps.map(({ id }) => id),
+    kept,
+  );
+  const mailed = new Set(
+    (
+      await listMembersToNotify(
+        db,
+        caller.entityId,
+        apps.flatMap(({ gdprEmails }) => gdprEmails),
+      )
+    ).map(folded),
+  );
+  return apps.map((app) => ({
+    ...showSettings(app),
+    ...showVersions(app),
+    ...showFigures(figures.get(app.id)!),
+    fcm_key: seesFcmKey(caller) ? app.fcmKey : null,
+    gdpr_emails_not_mailed: app.gdprEmails.filter((email) => !mailed.has(folded(email))),
+    children_app_id: app.childIdentifiers,
+    parent_app_id: app.parentIdentifier,
+    app_groups: app.groups.map(({ identifier, name, createdAtSeconds }) => ({
+      identifier,
+      name,
+      created_at: createdAtSeconds,
+    })),
+    store_fetched: app.storeFetched,
+    sor_id: app.sorIdentifier,
+  }));
+}
+
+async function showCreatedApp(
+  db: Queryable,
+  kept: KeptFigures,
+  caller: Caller,
+  app: WholeApp,
+): Promise<api.CreatedApp> {
+  return api.CreatedApp.parse((await showApps(db, kept, caller, [app]))[0]);
+}
+
+/** Addresses are compared without regard to case. */
+function folded(email: string): string {
+  return email.toLowerCase();
+}
+
+/** It is a secret: pushes are sent with it. */
+function seesFcmKey({ rights }: Caller): boolean {
+  return rights.has('apps_manage');
+}
+
+/** The caller's app with all that is shown of it. */
+async function requireWholeApp(
+  db: Queryable,
+  secrets: Secrets,
+  entityId: number,
+  identifier: string,
+): Promise<WholeApp> {
+  return (await findWholeApp(db, secrets, entityId, identifier)) ?? refuse(404, 'not_found', 'App not found');
+}
+
+function showSettings(app: WholeApp) {
+  const { identifier, name } = app;
+  return {
+    identifier,
+    name,
+    localizations:
+      app.localizations.length > 0
+        ? app.localizations
+        : [{ language: 'en', original_name: name, name, description: null }],
+    store_id: app.storeId,
+    package_name: app.packageName,
+    sku: app.sku,
+    platform: app.appType,
+    platform_id: PLATFORM_IDS[app.appType],
+    is_qa: app.qa,
+    domains: app.domains,
+    crm_syncable: app.crmSyncable,
+    inbox_days_to_live: app.inboxDaysToLive,
+    rate_limit: { message_limit: app.messageLimit, period: app.messagePeriod },
+    gdpr_emails: app.gdprEmails,
+    gdpr_approval: app.gdprApproval,
+    default_tz: app.defaultTz,
+    app_icon: app.icon?.thumb ?? null,
+    icon: app.icon ?? NO_ICON,
+    cv_icon: app.cvIcon ?? NO_ICON,
+    primary_category: app.primaryCategory,
+    secondary_category: app.secondaryCategory,
+    session_timeout: app.sessionTimeoutSeconds,
+    verified_users: app.verifiedUsers,
+    quiet_hours: app.quietHours && {
+      ...app.quietHours,
+      start: showTimeOfDay(app.quietHours.start),
+      end: showTimeOfDay(app.quietHours.end),
+    },
+    send_rate: app.sendRate,
+    outcomes_connection: app.outcomesConnection,
+  };
+}
+
+function showVersions({ statuses }: WholeApp) {
+  const newest = newestStatus(statuses);
+  return {
+    statuses,
+    has_unwanted_status: isUnwanted(statuses),
+    newest_version: newest?.version_number ?? null,
+    last_version_status: newest?.state ?? null,
+    last_update: newest?.cdate ?? null,
+    current_version: newest?.version_number ?? null,
+    current_live_version: newestLiveStatus(statuses)?.version_number ?? null,
+  };
+}
+
+function showFigures(figures: AppFigures) {
+  return {
+    has_usage_data: figures.hasUsageData,
+    has_pem_file: figures.hasPemFile,
+    last_sdk_version: figures.lastSdkVersion,
+    downloads: figures.downloads,
+    downloads_last_report_date: figures.downloadsLastReportDay,
+    mau: figures.monthlyActive,
+  };
+}
+
+/** What an app is unless its makers say otherwise. */
+export const APP_DEFAULTS: Omit<AppSettings, 'name' | 'packageName' | 'appType'> = {
+  storeId: null,
+  sku: null,
+  qa: false,
+  parentId: null,
+  domains: [],
+  defaultTz: 'Europe/Paris',
+  localizations: [],
+  icon: null,
+  cvIcon: null,
+  primaryCategory: null,
+  secondaryCategory: null,
+  statuses: [],
+  fcmKey: null,
+  crmSyncable: false,
+  inboxDaysToLive: null,
+  messageLimit: null,
+  messagePeriod: null,
+  gdprEmails: [],
+  gdprApproval: true,
+  sessionTimeoutSeconds: 120,
+  verifiedUsers: false,
+  quietHours: null,
+  sendRate: null,
+  outcomesConnection: null,
+};
+
+/** The settings by the members of the body that say them. */
+const MEMBERS = {
+  name: 'name',
+  packageName: 'package_name',
+  appType: 'app_type',
+  storeId: 'store_id',
+  sku: 'sku',
+  qa: 'qa',
+  parentId: 'parent_identifier',
+  domains: 'domains',
+  defaultTz: 'default_tz',
+  localizations: 'localizations',
+  icon: 'icon',
+  cvIcon: 'cv_icon',
+  primaryCategory: 'primary_category',
+  secondaryCategory: 'secondary_category',
+  statuses: 'statuses',
+  fcmKey: 'fcm_key',
+  crmSyncable: 'crm_syncable',
+  inboxDaysToLive: 'inbox_days_to_live',
+  messageLimit: 'rate_limit',
+  messagePeriod: 'rate_limit',
+  gdprEmails: 'gdpr_emails',
+  gdprApproval: 'gdpr_approval',
+  sessionTimeoutSeconds: 'session_timeout',
+  verifiedUsers: 'verified_users',
+  quietHours: 'quiet_hours',
+  sendRate: 'send_rate',
+  outcomesConnection: 'outcomes_connection',
+} as const satisfies Record<keyof AppSettings, keyof api.AppChange>;
+
+/** What the reference has in the body besides `name` and `parent_identifier`; all other members are Millrace's own. */
+const OF_THE_STORE: readonly string[] = ['package_name', 'store_id', 'sku', 'app_type', 'qa', 'domains', 'default_tz'];
+
+/** The type that a body gives, once its package name is known to be free. */
+async function readAppType(tx: Tx, entityId: number, body: api.AppChange, before: App | null): Promise<AppType> {
+  const errors: { element: string; message: string }[] = [];
+  const { package_name: packageName } = body;
+  if (packageName !== undefined && (await isPackageNameTaken(tx, entityId, packageName, before?.id ?? null))) {
+    errors.push({ element: 'package_name', message: `Package name ${packageName} has already been taken` });
+  }
+  if (body.app_type === null) errors.push({ element: 'app_type', message: "App type can't be blank" });
+  if (errors.length === 0) return body.app_type!;
+  // The reference's own: HTTP 400 with an integer status, and messages without the field's name before them.
+  return refuse(400, 400, errors[0]!.message, {
+    messages: errors.map(({ element, message }) => ({ element, severity: 'error', message })),
+    errors: errors.map(({ message }) => message),
+  });
+}
+
+/** The settings as a body gives them; what it leaves out is as before, or as of a new app. */
+async function readSettings(
+  tx: Tx,
+  entityId: number,
+  body: api.AppChange & { name: string; package_name: string },
+  before: WholeApp | null,
+): Promise<AppSettings> {
+  const appType = await readAppType(tx, entityId, body, before);
+  const stays = before ?? APP_DEFAULTS;
+  const or = <T>(given: T | undefined, otherwise: T) => (given === undefined ? otherwise : given);
+  const rateLimit = body.rate_limit === null ? { message_limit: null, period: null } : body.rate_limit;
+  return {
+    name: body.name,
+    packageName: body.package_name,
+    appType,
+    storeId: or(body.store_id, stays.storeId),
+    sku: or(body.sku, stays.sku),
+    qa: or(body.qa, stays.qa),
+    parentId: await readParent(tx, entityId, body.parent_identifier, before),
+    domains: appType === 'Web App' ? or(readDomains(body.domains), stays.domains) : [],
+    defaultTz: or(body.default_tz, stays.defaultTz),
+    localizations: or(body.localizations, stays.localizations),
+    icon: or(body.icon, stays.icon),
+    cvIcon: or(body.cv_icon, stays.cvIcon),
+    primaryCategory: or(body.primary_category, stays.primaryCategory),
+    secondaryCategory: or(body.secondary_category, stays.secondaryCategory),
+    statuses: or(body.statuses, stays.statuses),
+    fcmKey: or(body.fcm_key, stays.fcmKey),
+    crmSyncable: or(body.crm_syncable, stays.crmSyncable),
+    inboxDaysToLive: or(body.inbox_days_to_live, stays.inboxDaysToLive),
+    messageLimit: or(rateLimit?.message_limit, stays.messageLimit),
+    messagePeriod: or(rateLimit?.period, stays.messagePeriod),
+    gdprEmails: or(body.gdpr_emails, stays.gdprEmails),
+    gdprApproval: or(body.gdpr_approval, stays.gdprApproval),
+    sessionTimeoutSeconds: or(body.session_timeout, stays.sessionTimeoutSeconds),
+    verifiedUsers: or(body.verified_users, stays.verifiedUsers),
+    quietHours: or(body.quiet_hours, stays.quietHours),
+    sendRate: or(body.send_rate, stays.sendRate),
+    outcomesConnection: await readOutcomesConnection(tx, entityId, body.outcomes_connection, stays.outcomesConnection),
+  };
+}
+
+/** One that stays need not be looked at: it can't be deleted meanwhile. */
+async function readOutcomesConnection(
+  tx: Tx,
+  entityId: number,
+  given: string | null | undefined,
+  before: string | null,
+): Promise<string | null> {
+  if (given === undefined || given === null || given === before) return given === undefined ? before : given;
+  return requireOutcomesConnection(tx, entityId, given, 'outcomes_connection');
+}
+
+/** Two levels: a parent has none. It is held, so that it gets none meanwhile. */
+async function readParent(
+  tx: Tx,
+  entityId: number,
+  given: string | null | undefined,
+  before: WholeApp | null,
+): Promise<number | null> {
+  if (given === undefined) return before?.parentId ?? null;
+  if (given === null) return null;
+  if (given === before?.identifier) refuseField('parent_identifier', 'names the app itself');
+  const parent = (await lockApp(tx, entityId, given)) ?? refuseField('parent_identifier', 'names no app of the entity');
+  if (parent.id === before?.parentId) return parent.id;
+  if (parent.parentId !== null)
+    refuseField('parent_identifier', 'names an app that has a parent itself: there are two levels');
+  if (before && (await isParent(tx, entityId, before.id))) {
+    refuseField('parent_identifier', "can't be given to an app that is a parent itself: there are two levels");
+  }
+  return parent.id;
+}
+
+/** The ids of the groups that a body names; undefined where it names none. */
+async function readGroups(tx: Tx, entityId: number, identifiers: string[] | undefined): Promise<number[] | undefined> {
+  if (identifiers === undefined) return undefined;
+  const ids = await listAppGroupIds(tx, entityId, identifiers);
+  const unknown = identifiers.findIndex((identifier) => !ids.has(identifier));
+  if (unknown >= 0) refuseField(`app_groups.${unknown}`, 'names no app group of the entity');
+  return [...ids.values()];
+}
+
+/** The members of a body that made a difference. */
+function changedMembers(before: AppSettings, after: AppSettings): string[] {
+  const changed = Object.entries(MEMBERS).filter(([setting]) => {
+    const key = setting as keyof AppSettings;
+    return !isDeepStrictEqual(before[key], after[key]);
+  });
+  return [...new Set(changed.map(([, member]) => member))];
+}
+
+/**
+ * Refuses a change of who receives personal data, or decides about it, without the right to; `before` is null for a new
+ * app.
+ */
+function refuseChangeOfPrivacy({ rights }: Caller, before: AppSettings | null, after: AppSettings): void {
+  if (rights.has('gdpr_data_manage')) return;
+  const changed = changedMembers({ ...after, ...(before ?? APP_DEFAULTS) }, after);
+  const member = PRIVACY_SETTINGS.find((setting) => changed.includes(setting));
+  if (member) refuse(403, 'forbidden', `This needs the right gdpr_data_manage: it sets ${member}`);
+}
+
+/**
+ * What comes from a store account is changed there (reference: Apps, 3); the settings that no store has are changed
+ * here.
+ */
+function refuseChangeOfStoreFetched(changed: readonly string[]): void {
+  const fetched = changed.find((member) => OF_THE_STORE.includes(member));
+  if (fetched === undefined) return;
+  refuseField(
+    fetched,
+    `stays as it is in the store: of an app from a connected store account ${OF_THE_STORE.join(', ')} don't change`,
+  );
+}
+
+/** An app as a caller says it (docs/apps.md). */
+
+const MAX_DOMAINS = 200;
+
+const HOST =
+  /^(?:\*\.)?(?:[\p{L}\p{N}](?:[\p{L}\p{N}-]*[\p{L}\p{N}])?\.)*[\p{L}\p{N}](?:[\p{L}\p{N}-]*[\p{L}\p{N}])?(?::\d{1,5})?$/u;
+
+const host = text({ max: 260 }).regex(HOST, 'must be a host name, such as www.example.com');
+const WebApp = z.object({ domains: textArray(host, MAX_DOMAINS).optional() });
+
+/** The domains that a body gives a web app; undefined where it gives none. */
+function readDomains(domains: unknown): string[] | undefined {
+  return validate(WebApp, { domains }, 'body').domains;
+}
 
 const listApps = route(api.listApps, async ({ query, ...who }, { db, secrets, figures, streamedLists }) => {
   return streamedResult(

@@ -1,9 +1,11 @@
+import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import * as api from '../../api/apps/push-certificates.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import {
   findPushCertificate,
   insertPushCertificate,
   listPushCertificates,
+  type NewPushCertificate,
   openPrivateKey,
   type PushCertificate,
   updatePushCertificateRevoked,
@@ -12,7 +14,117 @@ import { write } from '../../store/core/database.ts';
 import { audit } from '../http/audit.ts';
 import { type Route, route } from '../http/route.ts';
 import { requireApp } from './find-app.ts';
-import { readPushCertificate } from './read-push-certificate.ts';
+
+/** One block of a PEM file (RFC 7468): the label of its marks, and what stands between them. */
+type Block = { label: string; body: string };
+
+const MARK = /-----(BEGIN|END) ([A-Z0-9 ]{1,40})-----/g;
+/** The types of keys that are not encrypted, by the labels of their blocks. */
+const KEY_TYPES = { 'PRIVATE KEY': 'pkcs8', 'RSA PRIVATE KEY': 'pkcs1', 'EC PRIVATE KEY': 'sec1' } as const;
+type KeyLabel = keyof typeof KEY_TYPES;
+
+const NO_CERTIFICATE = 'must be a certificate in PEM, from -----BEGIN CERTIFICATE----- to -----END CERTIFICATE-----';
+const NO_KEY = 'must be a private key in PEM, from -----BEGIN PRIVATE KEY----- to -----END PRIVATE KEY-----';
+const WITH_PASSPHRASE =
+  'is encrypted with a passphrase: send it decrypted (openssl pkey -in key.pem); it is kept encrypted here';
+const LOST_PLUS = ': its + signs were lost on the way, so percent-encode it in a web form (curl --data-urlencode)';
+
+/**
+ * A push certificate and its key as they were given: one of each, with whatever else a file has around them (a file
+ * that holds both may be given twice). Refuses by name what is none of these, or encrypted, or has expired by `now`,
+ * and a key of another certificate. The certificate comes out as PEM of its own, the key as PEM in PKCS #8.
+ */
+export function readPushCertificate(given: { x509_pem: string; pkey_pem: string }, now: Date): NewPushCertificate {
+  const certificate = readCertificate(given.x509_pem);
+  const key = readKey(given.pkey_pem);
+  const { validFromDate: notBefore, validToDate: notAfter } = certificate;
+  if (notAfter <= now)
+    refuseField('x509_pem', `expired on ${notAfter.toISOString()}: renew the certificate, and send the new one`);
+  if (!certificate.checkPrivateKey(key)) refuseField('pkey_pem', 'is the key of another certificate than x509_pem');
+  const names = readSubject(certificate);
+  return {
+    ...names,
+    notBefore,
+    notAfter,
+    fingerprint: Buffer.from(certificate.fingerprint256.replaceAll(':', ''), 'hex'),
+    x509Pem: certificate.toString(),
+    pkeyPem: key.export({ type: 'pkcs8', format: 'pem' }) as string,
+  };
+}
+
+function readCertificate(pem: string): X509Certificate {
+  const [found, another] = blocksOf(pem).filter(({ label }) => label === 'CERTIFICATE');
+  if (!found) return refuseField('x509_pem', NO_CERTIFICATE);
+  if (another)
+    return refuseField('x509_pem', 'holds several certificates: send that of the app alone, without those above it');
+  try {
+    const certificate = new X509Certificate(bytesOf(found));
+    if (Number.isNaN(certificate.validFromDate.getTime() + certificate.validToDate.getTime()))
+      throw new Error('it has no dates');
+    return certificate;
+  } catch {
+    return refuseField('x509_pem', `cannot be read as a certificate${hintOf(found)}`);
+  }
+}
+
+function readKey(pem: string): KeyObject {
+  const [found, another] = blocksOf(pem).filter(({ label }) => label.endsWith('PRIVATE KEY'));
+  if (!found) return refuseField('pkey_pem', NO_KEY);
+  if (another) return refuseField('pkey_pem', 'holds several private keys: send that of the certificate alone');
+  if (found.label.startsWith('ENCRYPTED') || found.body.includes('ENCRYPTED')) {
+    return refuseField('pkey_pem', WITH_PASSPHRASE);
+  }
+  if (!isKeyLabel(found.label)) return refuseField('pkey_pem', NO_KEY);
+  try {
+    return createPrivateKey({ key: bytesOf(found), format: 'der', type: KEY_TYPES[found.label] });
+  } catch {
+    return refuseField('pkey_pem', `cannot be read as a private key${hintOf(found)}`);
+  }
+}
+
+function isKeyLabel(label: string): label is KeyLabel {
+  return Object.hasOwn(KEY_TYPES, label);
+}
+
+/** The blocks whose marks belong together, in one pass. */
+function blocksOf(pem: string): Block[] {
+  const marks = [...pem.matchAll(MARK)];
+  return marks.flatMap((begin, index) => {
+    const end = marks[index + 1];
+    if (begin[1] !== 'BEGIN' || end?.[1] !== 'END' || end[2] !== begin[2]) return [];
+    return [{ label: begin[2]!, body: pem.slice(begin.index + begin[0].length, end.index) }];
+  });
+}
+
+/** Lines may end, be indented and be as long as they like. */
+function bytesOf({ body }: Block): Buffer {
+  return Buffer.from(body.replaceAll(/\s+/g, ''), 'base64');
+}
+
+/** A form that isn't encoded turns each + into a space, within a line. */
+function hintOf({ body }: Block): string {
+  return /[A-Za-z0-9/=] +[A-Za-z0-9/=]/.test(body) ? LOST_PLUS : '';
+}
+
+/** The subject's name in one line, the most specific part last to first as RFC 4514 has it, and its UID. */
+function readSubject({ subject }: X509Certificate): { subject: string; uid: string | null } {
+  // A line per part, of several names where they are joined by +; their values are escaped.
+  const parts = (subject || '')
+    .split('\n')
+    .filter((part) => part !== '')
+    .map((part) => part.split(' + '));
+  const uid = parts
+    .flat()
+    .find((name) => name.startsWith('UID='))
+    ?.slice('UID='.length);
+  return {
+    subject: parts
+      .toReversed()
+      .map((names) => names.join('+'))
+      .join(','),
+    uid: uid ?? null,
+  };
+}
 
 const listTheCertificates = route(
   api.listPushCertificates,

@@ -1,15 +1,22 @@
 import * as api from '../../api/campaigns/campaigns.ts';
 import type { SegmentFilters } from '../../domain/analytics/segment-filters.ts';
 import { type CampaignBody, campaignErrors, datesOf } from '../../domain/campaigns/campaign-body.ts';
-import { localMoment, zoneOf } from '../../domain/campaigns/local-time.ts';
 import { isDraft, mayChange, STATUS_NAMES } from '../../domain/campaigns/campaign-status.ts';
 import { datesOfDuplicate, nameOfDuplicate } from '../../domain/campaigns/duplicate.ts';
+import { localMoment, zoneOf } from '../../domain/campaigns/local-time.ts';
+import { scheduleOf, sendPlan } from '../../domain/campaigns/send-plan.ts';
 import type { CampaignVariant, NewVariant } from '../../domain/campaigns/variants.ts';
 import { refuse, refuseField, refuseFields } from '../../domain/core/refusal.ts';
 import { findErasureFailure } from '../../store/analytics/erased-values.ts';
 import { resolveFilters } from '../../store/analytics/resolve-filters.ts';
 import { lockSegments } from '../../store/analytics/segments.ts';
 import { findApp, listAppIds } from '../../store/apps/apps.ts';
+import {
+  cancelCampaignRun,
+  insertCampaignRun,
+  listDeviceZones,
+  updateCampaignStatus,
+} from '../../store/campaigns/campaign-runs.ts';
 import {
   type Campaign,
   type CampaignFilter,
@@ -24,12 +31,6 @@ import {
   streamCampaigns,
   updateCampaign,
 } from '../../store/campaigns/campaigns.ts';
-import {
-  cancelCampaignRun,
-  insertCampaignRun,
-  listDeviceZones,
-  updateCampaignStatus,
-} from '../../store/campaigns/campaign-runs.ts';
 import { type Queryable, type Tx, write } from '../../store/core/database.ts';
 import { newIdentifier } from '../../store/core/identifiers.ts';
 import { listOpenSends } from '../../store/sends/sends.ts';
@@ -41,8 +42,45 @@ import { bare, noResult, streamedRows } from '../http/reply.ts';
 import { requireRightOfField, requireRightOfType } from '../http/right-of-type.ts';
 import { type Circumstances, type Route, route } from '../http/route.ts';
 import { cancelSendSoon, startSoon } from '../jobs/start-soon.ts';
-import { planCampaign } from './campaign-plan.ts';
 import { showCampaigns, showDetails } from './campaign-record.ts';
+
+const ENDED = ['finished', 'canceled', 'failed'];
+
+/** The coming sends of a campaign to an audience; of a draft, as if it were launched now. */
+const planCampaign = route(api.planCampaign, async ({ params, query: { limit }, caller: { entityId } }, { db }) => {
+  const campaign =
+    (await findCampaignByKey(db, entityId, params.identifier)) ?? refuse(404, 'not_found', 'Campaign not found');
+  if (campaign.type === 'transactional') {
+    refuse(
+      409,
+      'conflict',
+      'A transactional campaign has no plan: each request of POST /api/transac says when its messages go',
+    );
+  }
+  if (ENDED.includes(campaign.status)) return { sends: [], has_more: false };
+  const zones = await listDeviceZones(db, entityId, campaign.appId);
+  // How many of them filters find is known once the audience is.
+  const audience = zones.map(({ timezone, utcOffset: utcOffsetMinutes, devices }) => ({
+    zone: zoneOf({ timezone, utcOffsetMinutes }, campaign.appTimezone),
+    devices: campaign.filters === null ? devices : null,
+  }));
+  const now = new Date();
+  const { sends, hasMore } = sendPlan(
+    scheduleOf(campaign),
+    audience,
+    { launchedAt: campaign.launchedAt ?? now, from: now },
+    limit,
+  );
+  return {
+    sends: sends.map(({ at, until, zones: own, devices }) => ({
+      at: at.toISOString(),
+      until: until?.toISOString() ?? null,
+      zones: own,
+      devices,
+    })),
+    has_more: hasMore,
+  };
+});
 
 type Who = Circumstances & { caller: Caller };
 

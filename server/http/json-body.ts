@@ -3,7 +3,6 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { sayNesting } from '../../domain/core/json-size.ts';
 import { NestingError, parseJson, type ParseOptions, ProtoError, SAY_PROTO } from '../../domain/core/parse-json.ts';
 import { refuseField } from '../../domain/core/refusal.ts';
-import { findJsonError } from './json-error.ts';
 
 const BYTE_ORDER_MARK = Buffer.from('\uFEFF');
 /** How long others wait for the event loop. */
@@ -46,4 +45,93 @@ async function inTurns<T>(work: Generator<void, T>): Promise<T> {
       began = performance.now();
     }
   }
+}
+
+const SPACE = /[ \t\n\r]*/y;
+const SCALAR = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
+
+const TOKENS_AT_ONCE = 10_000;
+
+/** What may stand next. */
+type Expected = 'value' | 'value or ]' | 'key' | 'key or }' | ':' | ', or end';
+
+/**
+ * Where a text stops being JSON (RFC 8259); all from the text's start, position from 0, line and column from 1.
+ * The engine's own errors name a place only now and then, and quote the text. Yields after each piece of work of a few
+ * milliseconds.
+ */
+export function* findJsonError(json: string): Generator<void, { position: number; line: number; column: number }> {
+  const position = yield* scanJson(json);
+  const before = json.slice(0, position);
+  const line = before.split('\n').length;
+  return { position, line, column: position - before.lastIndexOf('\n') };
+}
+
+function* scanJson(json: string): Generator<void, number> {
+  const open: ('}' | ']')[] = [];
+  let expected: Expected = 'value';
+  let tokens = 0;
+  for (let at = skip(SPACE, json, 0)!; ; at = skip(SPACE, json, at)!) {
+    tokens += 1;
+    if (tokens % TOKENS_AT_ONCE === 0) yield;
+    const char = json[at];
+    if (char === undefined) return at;
+    if (expected === ':') {
+      if (char !== ':') return at;
+      expected = 'value';
+      at += 1;
+    } else if (char === open.at(-1) && (expected === ', or end' || expected.endsWith(` or ${char}`))) {
+      open.pop();
+      expected = ', or end';
+      at += 1;
+    } else if (expected === ', or end') {
+      if (char !== ',' || open.length === 0) return at;
+      expected = open.at(-1) === '}' ? 'key' : 'value';
+      at += 1;
+    } else if (expected === 'key' || expected === 'key or }') {
+      const end = char === '"' ? skipString(json, at) : { error: at };
+      if ('error' in end) return end.error;
+      at = end.after;
+      expected = ':';
+    } else if (char === '{' || char === '[') {
+      open.push(char === '{' ? '}' : ']');
+      expected = char === '{' ? 'key or }' : 'value or ]';
+      at += 1;
+    } else {
+      const end = char === '"' ? skipString(json, at) : skipScalar(json, at);
+      if ('error' in end) return end.error;
+      at = end.after;
+      expected = ', or end';
+    }
+  }
+}
+
+type End = { after: number } | { error: number };
+
+function skipString(json: string, start: number): End {
+  let at = start + 1;
+  while (at < json.length) {
+    if (json[at] === '"') return { after: at + 1 };
+    if (json.charCodeAt(at) < 0x20) return { error: at };
+    if (json[at] !== '\\') {
+      at += 1;
+      continue;
+    }
+    const after = skip(ESCAPE, json, at);
+    if (after === undefined) return { error: at };
+    at = after;
+  }
+  return { error: at };
+}
+
+function skipScalar(json: string, start: number): End {
+  const after = skip(SCALAR, json, start);
+  return after === undefined ? { error: start } : { after };
+}
+
+/** Where the match that begins at `from` ends. */
+function skip(pattern: RegExp, json: string, from: number): number | undefined {
+  pattern.lastIndex = from;
+  return pattern.test(json) ? pattern.lastIndex : undefined;
 }

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Role } from '../../api/core/operation.ts';
@@ -11,7 +12,6 @@ import { type Caller, findCaller } from './caller.ts';
 import { type Form, readForm } from './form.ts';
 import { idempotencyKey, takeTurn } from './idempotency.ts';
 import { toReply } from './reply.ts';
-import { endSlowReader } from './slow-reader.ts';
 import type { Circumstances, Route } from './route.ts';
 import { refuseMisspelt, validate } from './validate.ts';
 import { MAX_OPEN_BYTES } from './verify-body.ts';
@@ -186,4 +186,28 @@ function unlessHead({ request }: FastifyReply, body: Readable | Buffer): Readabl
   if (request.method !== 'HEAD' || Buffer.isBuffer(body)) return body;
   body.destroy();
   return Readable.from([]);
+}
+
+/** The least that a reader has to take of a streamed answer in each `withinMs` in which there is more to take. */
+type ReaderRate = { leastBytes: number; withinMs: number };
+
+/**
+ * Breaks a streamed answer off whose reader takes less: until then the answer holds its piece in memory, and maybe a
+ * place.
+ */
+function endSlowReader(response: ServerResponse, body: Readable, { leastBytes, withinMs }: ReaderRate): void {
+  const { socket } = response;
+  if (!socket) return;
+  const taken = () => socket.bytesWritten - socket.writableLength;
+  let before = taken();
+  const timer = setInterval(() => {
+    const isSlow = response.writableNeedDrain && taken() - before < leastBytes;
+    before = taken();
+    // The answer has begun: to end the connection is the only way to say that it is not whole.
+    if (isSlow) response.destroy();
+  }, withinMs);
+  response.once('close', () => {
+    clearInterval(timer);
+    body.destroy();
+  });
 }

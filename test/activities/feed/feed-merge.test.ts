@@ -1,5 +1,5 @@
 import { beforeAll, expect, it } from 'vitest';
-import { mergeFeed } from '../../../activities/feed/feed-merge.ts';
+import { mergeFeed } from '../../../activities/feed/feed-attributes.ts';
 import { createMetrics } from '../../../runtime/telemetry/metrics.ts';
 import { insertCustomerAttribute } from '../../../store/attributes/customer-attributes.ts';
 import { insertCustomSor } from '../../../store/attributes/systems-of-records.ts';

@@ -1,5 +1,5 @@
 import { beforeAll, expect, it } from 'vitest';
-import { completeCsv, writeCsv } from '../../../activities/files/csv.ts';
+import { completeCsv, writeCsv } from '../../../activities/files/build-file.ts';
 import { LIST_FIELDS, type TrackedListName } from '../../../domain/analytics/tracked-lists.ts';
 import { deleteSegment } from '../../../store/analytics/segments.ts';
 import { fileSources } from '../../../store/files/file-sources.ts';

@@ -10,7 +10,7 @@ const UNSTORABLE = ['a\0b', 'a\ud800b', '\udfff'];
 /** What a body's schema takes, and the server refuses or makes storable. */
 const CHECKED_BY_THE_SERVER: readonly RegExp[] = [
   // domain/analytics/comparison.ts, domain/syncs/mapping-errors.ts, server/syncs/connection-settings.ts,
-  // server/apps/app-change.ts
+  // server/apps/apps.ts
   /\.filters\[\]\.values\[\]$/,
   /\.mapping\.fields\[\]\.value$/,
   /\.settings$/,

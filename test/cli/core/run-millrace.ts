@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { PassThrough, Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { runCommand } from '../../../cli/run-command.ts';
+import { runCommand } from '../../../cli/main.ts';
 
 /** What `npx --no-install millrace` runs. */
 export const MILLRACE = fileURLToPath(new URL('../../../cli/millrace.js', import.meta.url));

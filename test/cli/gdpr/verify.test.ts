@@ -6,7 +6,7 @@ import { beforeAll, expect, it } from 'vitest';
 import { signDocument } from '../../../domain/core/signed-document.ts';
 import { signDeletionList } from '../../../domain/gdpr/deletion-list.ts';
 import type { GdprReceipt, UnsignedReceipt } from '../../../domain/gdpr/gdpr-receipt.ts';
-import { makeSigner } from '../../../store/core/signing-keys.ts';
+import { makeSigner } from '../../../store/core/secrets.ts';
 import { onFileEnd } from '../../harness/core/clean-up.ts';
 import { runMillrace } from '../core/run-millrace.ts';
 

@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { airbyteState } from '../../../connectors/airbyte/airbyte-state.ts';
+import { airbyteState } from '../../../connectors/airbyte/airbyte.ts';
 import { airbyte } from '../../../connectors/airbyte/airbyte.ts';
 import type { Reading } from '../../../connectors/core/contract.ts';
 import { HANGS_MS } from '../../harness/core/wait.ts';

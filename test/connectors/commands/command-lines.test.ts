@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline/promises';
 import { describe, expect, it } from 'vitest';
 import type { Line } from '../../../connectors/commands/bounded-lines.ts';
 import { type CommandCall, commandLines, LINE_BYTES } from '../../../connectors/commands/command-lines.ts';
-import { GRACE_MS } from '../../../connectors/commands/command-process.ts';
+import { GRACE_MS } from '../../../connectors/commands/command-lines.ts';
 import { type CommandSettings, findCommand } from '../../../connectors/commands/command-settings.ts';
 import type { Command } from '../../../connectors/commands/commands-file.ts';
 import type { ConnectorContext } from '../../../connectors/core/contract.ts';

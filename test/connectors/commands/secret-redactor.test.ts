@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { secretRedactor } from '../../../connectors/commands/secret-redactor.ts';
+import { secretRedactor } from '../../../connectors/commands/command-settings.ts';
 
 const mask = secretRedactor([{ password: 'Pl4nted-s3cret' }]);
 

@@ -8,12 +8,12 @@ import { type FetchAllow, readFetchAllow } from '../../../connectors/core/fetch-
 import { guardedFetch } from '../../../connectors/core/guarded-fetch.ts';
 import { jsonAnswer } from '../../../connectors/core/json-answer.ts';
 import { requestPool } from '../../../connectors/core/request-pool.ts';
-import { AccessToken } from '../../../connectors/fcm/access-token.ts';
-import { openByHttp } from '../../../connectors/http-file/open-by-http.ts';
+import { AccessToken } from '../../../connectors/fcm/fcm.ts';
+import { openByHttp } from '../../../connectors/http-file/http-file.ts';
 import { openBucket } from '../../../connectors/s3/bucket.ts';
 import { roleCredentials } from '../../../connectors/s3/role-credentials.ts';
 import { slack } from '../../../connectors/slack/slack.ts';
-import { smtpDelivery } from '../../../connectors/smtp/mail-smtp.ts';
+import { smtpDelivery } from '../../../connectors/smtp/mail.ts';
 import { sendToWebhook } from '../../../connectors/webhook/send-to-webhook.ts';
 import { type Answer, httpSource } from '../../harness/core/http-source.ts';
 import { HANGS_MS } from '../../harness/core/wait.ts';

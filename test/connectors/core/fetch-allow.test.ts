@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type FetchAllow, readFetchAllow } from '../../../connectors/core/fetch-allow.ts';
-import { isPublicAddress } from '../../../connectors/core/public-address.ts';
+import { isPublicAddress } from '../../../connectors/core/address-guard.ts';
 
 function allowed(text: string): FetchAllow {
   const allow = readFetchAllow(text);

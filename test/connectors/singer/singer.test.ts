@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Batch, ConnectorContext, Reading } from '../../../connectors/core/contract.ts';
-import { readCatalog, select, streamOf } from '../../../connectors/singer/singer-catalog.ts';
+import { readCatalog, select, streamOf } from '../../../connectors/singer/singer.ts';
 import { singer } from '../../../connectors/singer/singer.ts';
 import { HANGS_MS } from '../../harness/core/wait.ts';
 import { commandsOf, printing, sampleRecords } from '../../harness/syncs/sample-records.ts';

@@ -53,14 +53,14 @@ const OWN_WORK = 'belongs to one piece of work, which has a place';
 const WITHOUT_PLACES: Record<string, string> = {
   'activities/sends/pushes-under-way.ts #sending = 0': APPS_OWN,
   'activities/sends/send-loop.ts length: SIDE_BY_SIDE }': OWN_WORK,
-  'connectors/fcm/access-token.ts #underWay: Promise': APPS_OWN,
+  'connectors/fcm/fcm.ts #underWay: Promise': APPS_OWN,
   'connectors/push/contract.ts connections: 4': APPS_OWN,
   'connectors/push/http1-client.ts connections: CONNECTIONS': APPS_OWN,
   'connectors/push/http1-client.ts pipelining: 1': APPS_OWN,
   'connectors/push/http2-client.ts #waiting: Waiting': APPS_OWN,
   'connectors/push/http2-session.ts #underWay = new': APPS_OWN,
   'runtime/app-context.ts max: 21': 'exports, audiences and heavy reads take 12; requests get 503 after 5 s',
-  'runtime/demo/demo-shop.ts max: 1': 'the demo alone runs on it',
+  'runtime/demo/demo-sync.ts max: 1': 'the demo alone runs on it',
   'runtime/embedded/postgres.ts max: 1': 'open while the service starts',
   'runtime/keys.ts max: 4': 'a command of the operator',
   'runtime/workers.ts maxConcurrentActivityTaskExecutions: STEPS_OF_QUEUE':
@@ -139,7 +139,7 @@ it('mails leave by places alone', async () => {
   for await (const path of glob(FOLDERS.map((folder) => `${folder}/**/*.ts`))) {
     if (/\bmailer\.send\(/.test(await readFile(path, 'utf8'))) senders.push(path);
   }
-  expect(senders.toSorted()).toEqual(['activities/accounts/mail-internal-errors.ts', 'activities/core/mail-once.ts']);
+  expect(senders.toSorted()).toEqual(['activities/accounts/account-mails.ts', 'activities/core/mail-once.ts']);
 });
 
 it('budgets without a line are shared, too', async () => {

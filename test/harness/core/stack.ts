@@ -11,7 +11,7 @@ import { ensureTemporal, SWEEP } from '../../../runtime/supervisor.ts';
 import { createLog } from '../../../runtime/telemetry/log.ts';
 import { createMetrics } from '../../../runtime/telemetry/metrics.ts';
 import { openTemporalClient } from '../../../temporal/client.ts';
-import { openCpuShare } from '../../../runtime/cpu-share.ts';
+import { openCpuShare } from '../../../runtime/app-context.ts';
 import { buildServer } from '../../../server/app.ts';
 import { ownLog } from '../run/faults.ts';
 import { onFileEnd } from './clean-up.ts';

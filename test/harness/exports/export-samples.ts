@@ -1,4 +1,4 @@
-import { mergeFeed } from '../../../activities/feed/feed-merge.ts';
+import { mergeFeed } from '../../../activities/feed/feed-attributes.ts';
 import type { ExportDataType } from '../../../domain/exports/export-data-type.ts';
 import { personId } from '../core/people.ts';
 import type { Stack } from '../core/stack.ts';

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { BOUNDS } from '../../../domain/core/limits.ts';
 import { Refusal } from '../../../domain/core/refusal.ts';
-import { openCpuShare } from '../../../runtime/cpu-share.ts';
+import { openCpuShare } from '../../../runtime/app-context.ts';
 import { HeavyReads } from '../../../server/analytics/heavy-reads.ts';
 
 const { maxWaitingEach: MAX_WAITING, maxWaiting: MAX_WAITING_IN_ALL } = BOUNDS.heavyReads;

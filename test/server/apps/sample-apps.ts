@@ -1,4 +1,4 @@
-import { APP_DEFAULTS } from '../../../server/apps/app-change.ts';
+import { APP_DEFAULTS } from '../../../server/apps/apps.ts';
 import { insertAppApiKey } from '../../../store/apps/app-api-keys.ts';
 import { insertAppGroup, updateAppsOfGroup } from '../../../store/apps/app-groups.ts';
 import { insertAppTokenKey } from '../../../store/apps/app-token-keys.ts';

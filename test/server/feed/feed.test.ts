@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { mergeFeed } from '../../../activities/feed/feed-merge.ts';
+import { mergeFeed } from '../../../activities/feed/feed-attributes.ts';
 import { createMetrics } from '../../../runtime/telemetry/metrics.ts';
 import { personId } from '../../harness/core/people.ts';
 import { waitFor } from '../../harness/core/wait.ts';

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { mergeFeed } from '../../../activities/feed/feed-merge.ts';
+import { mergeFeed } from '../../../activities/feed/feed-attributes.ts';
 import { createMetrics } from '../../../runtime/telemetry/metrics.ts';
 import { raiseTombstones, readmit as takeBack } from '../../../store/gdpr/tombstone-batches.ts';
 import { lockWaits } from '../../harness/core/lock-waits.ts';

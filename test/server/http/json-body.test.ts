@@ -5,7 +5,7 @@ import { jsonObject } from '../../../api/core/input.ts';
 import * as api from '../../../api/feed/feed.ts';
 import { numberText, parseExactJson } from '../../../domain/core/exact-json.ts';
 import { parseJsonBody } from '../../../server/http/json-body.ts';
-import { findJsonError } from '../../../server/http/json-error.ts';
+import { findJsonError } from '../../../server/http/json-body.ts';
 import { validate } from '../../../server/http/validate.ts';
 import { turnsDuring } from '../../harness/core/wait.ts';
 import { sampledRuns } from '../../harness/run/seed.ts';

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { hashPassword } from '../../../server/accounts/passwords.ts';
-import { readPushCertificate } from '../../../server/apps/read-push-certificate.ts';
+import { readPushCertificate } from '../../../server/apps/push-certificates.ts';
 import type { Route } from '../../../server/http/route.ts';
 import { type Entity, insertEntity } from '../../../store/accounts/entities.ts';
 import { insertServiceToken } from '../../../store/accounts/service-tokens.ts';

@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { type FetchAllow, readFetchAllow } from '../../../connectors/core/fetch-allow.ts';
 import { guardedFetch } from '../../../connectors/core/guarded-fetch.ts';
 import type { JobKind, JobRef } from '../../../domain/jobs/job.ts';
-import { openCpuShare } from '../../../runtime/cpu-share.ts';
+import { openCpuShare } from '../../../runtime/app-context.ts';
 import { buildServer } from '../../../server/app.ts';
 import type { ObservedRequest, Readiness, ServerDependencies, ServerSettings } from '../../../server/dependencies.ts';
 import type { Route } from '../../../server/http/route.ts';

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { ImportError } from '../../../domain/imports/import-error.ts';
-import { showImportProgress } from '../../../server/imports/import-progress.ts';
+import { showImportProgress } from '../../../server/imports/imports.ts';
 import { write } from '../../../store/core/database.ts';
 import { insertImportErrors } from '../../../store/imports/import-errors.ts';
 import { updateImportLane } from '../../../store/imports/import-lanes.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { openAllPlaces } from '../../../activities/core/open-all-places.ts';
-import { mailInternalErrors } from '../../../activities/accounts/mail-internal-errors.ts';
+import { mailInternalErrors } from '../../../activities/accounts/account-mails.ts';
 import type { AttentionItem as Item } from '../../../api/jobs/attention.ts';
 import type { Mail, Mailer } from '../../../connectors/smtp/mailer.ts';
 import { RIGHTS } from '../../../domain/accounts/rights.ts';

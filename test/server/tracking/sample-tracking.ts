@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { AppType } from '../../../domain/apps/app.ts';
-import { APP_DEFAULTS } from '../../../server/apps/app-change.ts';
+import { APP_DEFAULTS } from '../../../server/apps/apps.ts';
 import { insertAppApiKey } from '../../../store/apps/app-api-keys.ts';
 import { type App, findApp, insertApp } from '../../../store/apps/apps.ts';
 import { write } from '../../../store/core/database.ts';

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { eventsOfFunnel } from '../../../domain/analytics/funnel.ts';
-import { APP_DEFAULTS } from '../../../server/apps/app-change.ts';
+import { APP_DEFAULTS } from '../../../server/apps/apps.ts';
 import { LiveCalls } from '../../../server/tracking/live-calls.ts';
 import { deleteEntity } from '../../../store/accounts/empty-entity.ts';
 import { lockEntity } from '../../../store/accounts/entities.ts';

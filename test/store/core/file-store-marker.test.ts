@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { expect, it } from 'vitest';
 import { isAway, isInternal } from '../../../domain/core/internal-error.ts';
-import { takeOverOutbox } from '../../../runtime/outbox-folder.ts';
+import { takeOverOutbox } from '../../../runtime/service.ts';
 import { checkFileStore } from '../../../store/core/file-store-marker.ts';
 import { folderFiles } from '../../../connectors/file-store/folder-files.ts';
 import { asBytes, filesIn, type Files } from '../../../store/core/files.ts';

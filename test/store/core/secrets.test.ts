@@ -5,7 +5,7 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { readSigningKeys, signDocument, verifyDocument } from '../../../domain/core/signed-document.ts';
 import type { UnsignedManifest } from '../../../domain/exports/export-manifest.ts';
 import { openSecrets, type Secrets } from '../../../store/core/secrets.ts';
-import { makeSigner } from '../../../store/core/signing-keys.ts';
+import { makeSigner } from '../../../store/core/secrets.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { useServer } from '../../server/http/use-server.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { mergeFeed } from '../../../activities/feed/feed-merge.ts';
+import { mergeFeed } from '../../../activities/feed/feed-attributes.ts';
 import type { Trait } from '../../../domain/tracking/call.ts';
 import { elementText } from '../../../domain/attributes/json-value.ts';
 import { parseExactJson } from '../../../domain/core/exact-json.ts';

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { viewImportProgress } from '../../../server/imports/import-progress.ts';
+import { viewImportProgress } from '../../../server/imports/imports.ts';
 import { updateCustomerAttribute } from '../../../store/attributes/customer-attributes.ts';
 import { deleteSor } from '../../../store/attributes/systems-of-records.ts';
 import { write } from '../../../store/core/database.ts';

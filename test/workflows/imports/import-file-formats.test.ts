@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { ImportProgress } from '../../../api/imports/imports.ts';
-import { viewImportProgress } from '../../../server/imports/import-progress.ts';
+import { viewImportProgress } from '../../../server/imports/imports.ts';
 import { findImport } from '../../../store/imports/imports.ts';
 import { personId } from '../../harness/core/people.ts';
 import { useStack } from '../../harness/core/stack.ts';

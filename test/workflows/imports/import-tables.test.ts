@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { ImportError, ImportProgress } from '../../../api/imports/imports.ts';
-import { viewImportProgress } from '../../../server/imports/import-progress.ts';
+import { viewImportProgress } from '../../../server/imports/imports.ts';
 import { deletePinnedFilesOf, listPinnedLinesOf } from '../../../store/imports/personal-data.ts';
 import { findImport } from '../../../store/imports/imports.ts';
 import { file as served, httpSource } from '../../harness/core/http-source.ts';
