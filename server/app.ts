@@ -38,8 +38,8 @@ import { ConnectorCalls } from './syncs/connector-calls.ts';
 import { LiveCalls } from './tracking/live-calls.ts';
 import { serveTracking } from './tracking/serve-tracking.ts';
 import { TrackingAdmissionLimit } from './tracking/tracking-admission-limit.ts';
-import { TrackingApps } from './tracking/write-keys.ts';
-import { trackingIntake } from './tracking/write-calls.ts';
+import { WriteKeys } from './tracking/write-keys.ts';
+import { callWriter } from './tracking/write-calls.ts';
 
 /** The whole HTTP surface, ready to listen. `routes` is for tests of the surface itself. */
 export async function buildServer(
@@ -66,8 +66,8 @@ export async function buildServer(
       bytesPerSor: limits.keptBytesPerSor,
       bytesPerEntity: limits.keptBytesPerEntity,
     }),
-    trackingApps: new TrackingApps(deps.db, deps.secrets),
-    trackingIntake: trackingIntake(deps.db, deps.secrets),
+    writeKeys: new WriteKeys(deps.db, deps.secrets),
+    writeCalls: callWriter(deps.db, deps.secrets),
     liveCalls,
     keyRates: new KeyRates(deps.settings.ingestLimitPerMinute),
     trackingAdmission: new TrackingAdmissionLimit(limits.trackingBytes),

@@ -21,8 +21,8 @@ import type { KeptFileQuota } from './imports/kept-file-quota.ts';
 import type { ConnectorCalls } from './syncs/connector-calls.ts';
 import type { LiveCalls } from './tracking/live-calls.ts';
 import type { TrackingAdmissionLimit } from './tracking/tracking-admission-limit.ts';
-import type { TrackingApps } from './tracking/write-keys.ts';
-import type { TrackingIntake } from './tracking/write-calls.ts';
+import type { WriteKeys } from './tracking/write-keys.ts';
+import type { WriteCalls } from './tracking/write-calls.ts';
 
 /** What bounds a request. Sizes are in bytes. */
 export type Limits = {
@@ -145,8 +145,8 @@ export type RouteDependencies = ServerDependencies & {
   feedWaker: FeedWaker;
   keptFiles: KeptFileQuota;
   connectorCalls: ConnectorCalls;
-  trackingApps: TrackingApps;
-  trackingIntake: TrackingIntake;
+  writeKeys: WriteKeys;
+  writeCalls: WriteCalls;
   liveCalls: LiveCalls;
   keyRates: KeyRates;
   trackingAdmission: TrackingAdmissionLimit;

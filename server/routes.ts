@@ -65,7 +65,7 @@ import { syncErrorRoutes } from './syncs/sync-errors.ts';
 import { syncRunRoutes } from './syncs/sync-runs.ts';
 import { syncRoutes } from './syncs/syncs.ts';
 import { eventDefinitionRoutes } from './tracking/event-definitions.ts';
-import { ingestionRoutes } from './tracking/call-reports.ts';
+import { callReportRoutes } from './tracking/call-reports.ts';
 import { trackingPrivacyRoutes } from './tracking/tracking-privacy.ts';
 import { trackingRoutes } from './tracking/tracking.ts';
 
@@ -109,7 +109,7 @@ export const routes: readonly Route[] = [
   ...purposeRoutes,
   ...trackingRoutes,
   ...trackingPrivacyRoutes,
-  ...ingestionRoutes,
+  ...callReportRoutes,
   ...trackedListRoutes,
   ...funnelRoutes,
   ...funnelStatsRoutes,

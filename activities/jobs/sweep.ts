@@ -38,7 +38,7 @@ import {
 import { listEntitiesToCount } from '../../store/sends/report-rollups-across-entities.ts';
 import { ensurePartitionsAhead } from '../../store/tracking/event-partitions.ts';
 import { keepRetention } from '../../store/tracking/event-retention.ts';
-import { foldTrackedCounts } from '../../store/tracking/fold-day-counts.ts';
+import { foldDayCounts } from '../../store/tracking/fold-day-counts.ts';
 import { isJobHeld, startJob, startReports, wakeFeed, wakeSegments } from '../../temporal/flows.ts';
 import { atMostEach } from '../core/at-most-each.ts';
 import { doAll } from '../core/do-all.ts';
@@ -158,7 +158,7 @@ export const sweepSteps = (
    */
   async keepEvents(): Promise<void> {
     await ensurePartitionsAhead(db, new Date());
-    await foldTrackedCounts(
+    await foldDayCounts(
       db,
       timeLeft(() => boundary('sweep: between folds of counts')),
     );

@@ -5,7 +5,7 @@ import { listCursor } from '../core/list-cursor.ts';
 import { operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';
 
-/** The calls that the SDKs of an app sent (docs/tracking.md). */
+/** Reports on the calls that the SDKs of an app sent (docs/tracking.md). */
 const SHARED = {
   tag: 'SDK data',
   right: 'usage_analytics_view',

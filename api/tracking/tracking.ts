@@ -3,7 +3,7 @@ import type { CallType } from '../../domain/tracking/call.ts';
 import { identifier } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 
-/** As many as the 500 KiB of a body hold. */
+/** Maximum number of JSON elements that the 500 KiB of a body can hold. */
 const MAX_ELEMENTS = 500_000;
 
 /** Segment's HTTP tracking API (docs/tracking.md). */

@@ -1,3 +1,5 @@
+/** A call's context: merges it with its batch's, and reads app, device, place and time zone. */
+
 import { MINUTE_MS } from '../core/durations.ts';
 import { numberText } from '../core/exact-json.ts';
 import { isTimeZone } from '../core/time-zone.ts';
@@ -12,9 +14,9 @@ import {
   sharedWordOf,
   wordOf,
 } from './call-fields.ts';
-import type { TrackedContext } from './call.ts';
+import type { CallContext } from './call.ts';
 
-/** A call's own context over its batch's: of an object in both the call's members go before the batch's. */
+/** Lays a call's context over its batch's. If both have an object, its members are merged and the call's go first. */
 export function mergeContexts(given: unknown, ofBatch: Fields = {}): { context: Fields } | CallError {
   const own = fieldsOf(given);
   if (own === undefined) return invalid('context', 'must be an object');
@@ -26,17 +28,17 @@ export function mergeContexts(given: unknown, ofBatch: Fields = {}): { context: 
   return { context };
 }
 
-/** A part of a context; what isn't an object tells nothing. */
+/** Returns a part of a context; an empty one if it is no object. */
 export function partOf(context: Fields, name: string): Fields {
   const part = context[name];
   return isObject(part) ? part : {};
 }
 
 /**
- * What a call's context tells (Segment spec, common fields: context). What it doesn't tell, or not in the form that it
- * should have, is null: a call isn't refused for it.
+ * Reads a call's context (Segment spec, common fields: context). A member that is missing or malformed is null: no call
+ * is refused for it.
  */
-export function readContext(context: Fields, happenedAt: number): TrackedContext {
+export function readContext(context: Fields, happenedAt: number): CallContext {
   const part = (name: string) => partOf(context, name);
   const [app, device, os, location] = [part('app'), part('device'), part('os'), part('location')];
   const platform = platformOf(context);
@@ -64,14 +66,14 @@ export function readContext(context: Fields, happenedAt: number): TrackedContext
 const LOCALE = /^(?<lang>[a-z]{2,3})(?:[-_][a-z]{4})?(?:[-_](?<country>[a-z]{2}))?(?![a-z\d])/i;
 const COUNTRY = /^[a-z]{2}$/i;
 
-/** The country of the place goes before that of the locale; a country's name is no code, and then none is known. */
-function readLocale(locale: unknown, placeCountry: unknown): Pick<TrackedContext, 'lang' | 'country'> {
+/** Reads the country of the place, or else of the locale. A country's name is no code, so it counts as unknown. */
+function readLocale(locale: unknown, placeCountry: unknown): Pick<CallContext, 'lang' | 'country'> {
   const { lang, country } = LOCALE.exec(wordOf(locale) ?? '')?.groups ?? {};
   const code = wordOf(placeCountry) ?? country ?? '';
   return { lang: lang?.toLowerCase() ?? null, country: COUNTRY.test(code) ? code.toUpperCase() : null };
 }
 
-function readPlace(location: Fields): Pick<TrackedContext, 'latitude' | 'longitude'> {
+function readPlace(location: Fields): Pick<CallContext, 'latitude' | 'longitude'> {
   const latitude = readDegrees(location.latitude, 90);
   const longitude = readDegrees(location.longitude, 180);
   return latitude === null || longitude === null ? { latitude: null, longitude: null } : { latitude, longitude };
@@ -86,7 +88,7 @@ function readFlag(value: unknown): boolean | null {
   return typeof value === 'boolean' ? value : null;
 }
 
-type Platform = TrackedContext['platform'];
+type Platform = CallContext['platform'];
 
 const BY_DEVICE_TYPE = new Map<string, Platform>([
   ['ios', 'iOS App'],
@@ -115,7 +117,10 @@ const BY_LIBRARY = new Map<string, Platform>([
   ['analytics-kotlin', 'Android App'],
 ]);
 
-/** The kind of app: a browser's library says it, whatever it runs on; else the device, its system, or the library. */
+/**
+ * Returns the kind of app: by the browser's library, whatever it runs on; else by the device, the system, or the
+ * library.
+ */
 function platformOf(context: Fields): Platform {
   const library = word(context, 'library', 'name');
   if (library === 'analytics.js') return 'Web App';
@@ -127,15 +132,15 @@ function platformOf(context: Fields): Platform {
   );
 }
 
-/** Android calls a screen a tablet's from so many of its independent pixels on, on the shorter side. */
+/** Android's limit for tablets: the shorter side of the screen, in density-independent pixels. */
 const TABLET_DP = 600;
 
 /**
- * The kind of device. Apple's by their model and system; Android's by their system, their type, and the size of the
- * screen, which Segment's libraries send in pixels; a browser's only where it says itself that it is mobile
- * (`userAgentData.mobile`): user agents are not read.
+ * Returns the kind of device: for Apple by model and system; for Android by system, type and screen size, which
+ * Segment's libraries send in pixels; for browsers only if they say that they are mobile (`userAgentData.mobile`). User
+ * agents are not read.
  */
-function idiomOf(context: Fields, platform = platformOf(context)): TrackedContext['idiom'] {
+function idiomOf(context: Fields, platform = platformOf(context)): CallContext['idiom'] {
   const [type, os, model] = [
     word(context, 'device', 'type'),
     word(context, 'os', 'name'),
@@ -158,7 +163,7 @@ function isTablet(screen: unknown): boolean {
   return density! > 0 && Math.min(width!, height!) / density! >= TABLET_DP;
 }
 
-/** Of a device, its system or its library, in lower case; empty where it isn't told. */
+/** Returns a text of a part of the context, in lower case; an empty one if it is missing. */
 function word(context: Fields, part: string, name: string): string {
   const of = context[part];
   return isObject(of) ? (sharedWordOf(of[name])?.toLowerCase() ?? '') : '';
@@ -166,14 +171,14 @@ function word(context: Fields, part: string, name: string): string {
 
 const FIXED = /^(?:GMT|UTC)?(?<sign>[+-])(?<hours>\d{1,2}):?(?<minutes>\d{2})?$/;
 
-/** More than there are zones: what is none is remembered, too. */
+/** More than there are zones, since unknown names are remembered as well. */
 const MAX_ZONES = 2_000;
 type Zone = { name: string; clock: ZoneClock };
 const zones = new Map<string, Zone | null>();
 
 /**
- * Minutes east of UTC of a `context.timezone` at an instant: a zone of the IANA database, or a fixed offset as Android
- * writes one, such as GMT+02:00. Null for what is none.
+ * Returns the offset of a `context.timezone` at an instant, in minutes east of UTC: of an IANA zone, or of a fixed
+ * offset as Android writes it, such as GMT+02:00. Null if it is neither.
  */
 export function utcOffsetOf(timezone: unknown, instantMs: number): number | null {
   if (typeof timezone !== 'string' || timezone.length > 64) return null;
@@ -184,10 +189,7 @@ export function utcOffsetOf(timezone: unknown, instantMs: number): number | null
   return zone && Math.round(zone.clock.offsetAt(instantMs) / MINUTE_MS);
 }
 
-/**
- * The name of a zone of the IANA database in its proper case, by which its clocks are known on other days, too; null
- * for what is none.
- */
+/** Returns the IANA name of a zone in its proper case, which gives its offset on other days; null if it is none. */
 export function zoneNameOf(timezone: unknown): string | null {
   return typeof timezone === 'string' && timezone.length <= 64 && !FIXED.test(timezone)
     ? (zoneNamed(timezone)?.name ?? null)
@@ -201,8 +203,8 @@ function fixedOffset({ sign, hours, minutes = '0' }: Record<string, string | und
 }
 
 /**
- * Remembered: to ask takes Intl some 50 µs. Zones are read in any case, but made once, by their proper name: Luxon
- * keeps each spelling that it was ever asked for, with 60 KB.
+ * Remembers each zone, since Intl takes some 50 µs. Makes each zone once, by its proper name: Luxon keeps 60 KB for
+ * each spelling.
  */
 function zoneNamed(name: string): Zone | null {
   if (!/^[A-Z]/.test(name)) return null;
@@ -218,9 +220,8 @@ function zoneNamed(name: string): Zone | null {
 }
 
 /**
- * Returns the zone's name as the IANA database spells it, in one spelling for each name. Intl answers with the older of
- * two names, such as Asia/Calcutta for Asia/Kolkata: the name stays the device's own, and the case of its letters alone
- * changes.
+ * Returns the zone's name as the IANA database spells it. Intl answers with the older of two names, such as
+ * Asia/Calcutta for Asia/Kolkata: then the device's name stays, and only the case of its letters changes.
  */
 function properName(zone: string): string {
   const proper = new Intl.DateTimeFormat('en', { timeZone: zone }).resolvedOptions().timeZone;
@@ -230,7 +231,7 @@ function properName(zone: string): string {
     : one.replaceAll(/[a-z0-9+]+/g, (word) => WORDS[word] ?? word[0]!.toUpperCase() + word.slice(1));
 }
 
-/** Words of names that are spelled in another way than with one capital letter. */
+/** Words of zone names that don't have exactly one capital letter. */
 const WORDS: Record<string, string> = Object.fromEntries(
   [
     'of',

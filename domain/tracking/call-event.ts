@@ -1,3 +1,5 @@
+/** The event that a call is: its name, details and kind, and the fingerprint of an error. */
+
 import { type Json, plainJson } from '../core/plain-json.ts';
 import { isLongerThan, MAX_CODE_POINTS, shorten, storable } from '../core/text-limits.ts';
 import {
@@ -10,9 +12,9 @@ import {
   isObject,
   textOrNumber,
 } from './call-fields.ts';
-import type { CallType, TrackedEvent } from './call.ts';
+import type { CallType, CallEvent } from './call.ts';
 
-/** Events of Segment's mobile spec that tell of an app's going and coming. */
+/** Events of Segment's mobile spec for going to the background and coming back. */
 const TRANSITIONS = new Map<string, 'background' | 'foreground'>([
   ['Application Backgrounded', 'background'],
   ['Application Opened', 'foreground'],
@@ -22,24 +24,23 @@ const CRASH = 'Application Crashed';
 
 type Detail = { [member: string]: Json };
 
-/** The event that a call is: of track by its name, of page and screen by Segment's naming for them, of others none. */
-export function readEvent(type: CallType, fields: Fields, sha256: Sha256): { event: TrackedEvent | null } | CallError {
+/** Returns a call's event: named by track itself, by Segment's rule for page and screen; null for other calls. */
+export function readEvent(type: CallType, fields: Fields, sha256: Sha256): { event: CallEvent | null } | CallError {
   if (type !== 'track' && type !== 'page' && type !== 'screen') return { event: null };
   const properties = fieldsOf(fields.properties);
   if (properties === undefined) return invalid('properties', 'must be an object');
   const name = type === 'track' ? readName('event', fields.event) : readView(type, fields, properties);
   if (isCallError(name)) return name;
   const detail = plainJson(properties) as Detail;
-  return { event: type === 'track' ? trackedEvent(name.name, detail, sha256) : plainEvent(name.name, detail) };
+  return { event: type === 'track' ? eventOfTrack(name.name, detail, sha256) : plainEvent(name.name, detail) };
 }
 
-/** An empty map tells nothing: null. */
-function plainEvent(name: string, properties: Detail): TrackedEvent {
+function plainEvent(name: string, properties: Detail): CallEvent {
   const detail = Object.keys(properties).length === 0 ? null : properties;
   return { logType: 2, name, detail, fingerprint: null, crashTitle: null, transition: null };
 }
 
-function trackedEvent(name: string, properties: Detail, sha256: Sha256): TrackedEvent {
+function eventOfTrack(name: string, properties: Detail, sha256: Sha256): CallEvent {
   const event = plainEvent(name, properties);
   const { log_type: logType } = properties;
   if (name === CRASH || logType === 1 || logType === 'error') {
@@ -55,7 +56,7 @@ function readName(field: string, value: unknown): { name: string } | CallError {
   return isLongerThan(value, MAX_CODE_POINTS) ? tooLong(field) : { name: storable(value) };
 }
 
-/** `Viewed <category> <name> Page`: both may stand in the call or in its properties. */
+/** Returns `Viewed <category> <name> Page`. Category and name stand in the call or in its properties. */
 function readView(type: 'page' | 'screen', fields: Fields, properties: Fields): { name: string } | CallError {
   const words: string[] = [];
   for (const field of ['category', 'name']) {
@@ -76,7 +77,7 @@ function tooLong(field: string, where = ''): CallError {
   return invalid(field, `must have at most ${MAX_CODE_POINTS} characters${where}`);
 }
 
-/** SHA-256 of a text, in hex. A rule has no built-ins: it is given one. */
+/** Returns the SHA-256 of a text in hex. It is a parameter, since domain code uses no built-in modules. */
 export type Sha256 = (text: string) => string;
 
 const MAX_TITLE = 256;
@@ -95,17 +96,16 @@ const KINDS_AT_TOP = [
 ];
 const MESSAGES = ['message', 'reason'];
 const STACKS = ['stack', 'stacktrace', 'stackTrace', 'stack_trace', 'backtrace', 'frames'];
-/** The type before the message, as in `java.io.IOException: disk full`. */
+/** The type before the message, such as `java.io.IOException: disk full`. */
 const TYPE = /^[\w.$]+(?=:|$)/;
-/** A line of JavaScript's, Java's, .NET's, Apple's, Dart's or Python's stacks, rather than the message before it. */
+/** A line of a stack in JavaScript, Java, .NET, Apple's systems, Dart or Python, not the message before it. */
 const FRAME = /^\s*(?:at\s|#?\d+\s|File ")|@[^\s@]*:\d/;
 
 /**
- * What groups an error with others of its kind, 32 bytes in hex: its event's name, its exception's type, and the first
- * frame of its stack without line numbers and addresses, which change from build to build. Where neither is told, its
- * message without digits. SDKs have no common shape for it: the properties themselves are looked at, and `exception`
- * and
- * `error` in them.
+ * Returns the fingerprint that groups errors of one kind, 32 bytes in hex: of the event's name, the exception's type
+ * and the first frame of its stack, without line numbers and addresses, which change with each build. Without type and
+ * frame the message without digits counts. SDKs have no common shape for errors, so this reads the properties
+ * themselves, and `exception` and `error` in them.
  */
 export function crashOf(name: string, properties: Fields, sha256: Sha256): { fingerprint: string; crashTitle: string } {
   const nested = [properties.exception, properties.error].filter(isObject);
@@ -136,7 +136,7 @@ function firstFrame(sources: Fields[]): string | undefined {
   return undefined;
 }
 
-/** A stack is a text of lines, or an array of lines or of frames. */
+/** Returns the first frame of a stack: a text of lines, or an array of lines or of frames. */
 function frameOf(stack: unknown): string | undefined {
   if (Array.isArray(stack) && isObject(stack[0])) return generalise(sayFrame(stack[0]));
   const lines: unknown[] = typeof stack === 'string' ? stack.split('\n') : Array.isArray(stack) ? stack : [];

@@ -1,13 +1,15 @@
+/** Readers of the members of a call: texts, words, push tokens, and the ids of its person and device. */
+
 import { isWordForNothing, newCustomerIdError } from '../attributes/customer-id.ts';
 import { numberText } from '../core/exact-json.ts';
 import { isKeptByDouble } from '../core/number-value.ts';
 import { shorten } from '../core/text-limits.ts';
-import type { CallType, RefusalCode, TrackedCall } from './call.ts';
+import type { CallType, RefusalCode, Call } from './call.ts';
 
-/** The members of an object of a call, as `parseExactJson` reads them: anything may stand in each. */
+/** An object of a call, as `parseExactJson` reads it. */
 export type Fields = Readonly<Record<string, unknown>>;
 
-/** Why a call can't be read; it names the field and says what would be right, and quotes nobody's values. */
+/** Why a call can't be read. The message names the field and what would be right, and quotes no values. */
 export type CallError = { code: RefusalCode; message: string };
 
 export function invalid(field: string, message: string): CallError {
@@ -18,12 +20,15 @@ export function isCallError<T extends object>(outcome: T | CallError): outcome i
   return 'code' in outcome;
 }
 
-/** Absent as SDKs send it: left out, null, or an empty text. */
+/** Returns whether a member is absent: left out, null, or an empty text. */
 export function isAbsent(value: unknown): value is undefined | null | '' {
   return value === undefined || value === null || value === '';
 }
 
-/** Undefined for what is no object. Absent ones are empty; so is an empty array, as PHP writes an empty map. */
+/**
+ * Returns an object's members; none for an absent one or an empty array, since PHP writes an empty map so; undefined
+ * for anything else.
+ */
 export function fieldsOf(value: unknown): Fields | undefined {
   if (isAbsent(value) || (Array.isArray(value) && value.length === 0)) return {};
   return isObject(value) ? value : undefined;
@@ -33,7 +38,7 @@ export function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && numberText(value) === undefined;
 }
 
-/** A text, or a number as its text, since SDKs send numbers for ids and versions; undefined for all else. */
+/** Returns a text, or a number as text, since SDKs send numbers for ids and versions; undefined for anything else. */
 export function textOrNumber(value: unknown): string | undefined {
   if (typeof value === 'string') return value;
   const digits = numberText(value);
@@ -41,7 +46,7 @@ export function textOrNumber(value: unknown): string | undefined {
 }
 
 const MAX_SHOWN = 256;
-/** What a call tells of something in a word: cut to size and storable; null where it tells nothing. */
+/** Returns a short text, cut to 256 characters and storable; null if there is none. */
 export function wordOf(value: unknown): string | null {
   const text = value === undefined ? null : trimmedTextOf(value);
   return text === null ? null : shorten(text, MAX_SHOWN);
@@ -52,33 +57,31 @@ function trimmedTextOf(value: unknown): string | null {
   return text === undefined || text === '' || isWordForNothing(text) ? null : text;
 }
 
-/** Of a token of FCM or APNs, or a browser's subscription with its keys; real ones have a few hundred characters. */
+/** Maximum length of a push token: FCM and APNs tokens and browsers' subscriptions have a few hundred characters. */
 const MAX_TOKEN = 4_096;
 
-/** How iOS describes the bytes of a token in words: with all of them, and, since iOS 13, with some. */
+/** How iOS prints a token: with all of its bytes, or since iOS 13 with the first and last ones. */
 const DESCRIBED = /^<([\da-f ]*)>$/i;
 const DESCRIBED_IN_PART = /^\{ ?length ?= ?\d+, ?bytes ?= ?0x/;
 
 /**
- * A token for push messages, whole or not at all: a part of one reaches no device. A browser's is its subscription, as
- * an object or as JSON. Apps that send what iOS prints of a token send its bytes in groups, or only the first and last
- * of them.
+ * Returns a push token, or null. A browser's token is its subscription, as an object or as JSON. Some apps send what
+ * iOS prints of a token: its bytes in groups, which are joined, or only some of its bytes, which reach no device.
  */
 export function pushTokenOf(value: unknown): string | null {
   const text = isObject(value) ? JSON.stringify(value) : trimmedTextOf(value);
   if (text === null || text.length > MAX_TOKEN || DESCRIBED_IN_PART.test(text)) return null;
-  // No bytes are no token.
   return shorten(DESCRIBED.exec(text)?.[1]?.replaceAll(' ', '') ?? text, MAX_TOKEN) || null;
 }
 
-/** Longer ones are hardly ever shared. */
+/** Longer texts are hardly ever shared. */
 const MAX_KNOWN_LENGTH = 32;
 const MAX_KNOWN = 2_000;
 const known = new Map<string, string | null>();
 
 /**
- * The same, of what many devices share and no person is told by: versions, models, systems, carriers. They come again
- * with each call, and stay in memory; what may be a person's own, such as a city or a token, never goes this way.
+ * Does the same as `wordOf`, and remembers texts that many devices share: versions, models, systems, carriers. Don't
+ * use it for a person's own data, such as a city or a token.
  */
 export function sharedWordOf(value: unknown): string | null {
   if (typeof value !== 'string' || value.length > MAX_KNOWN_LENGTH) return wordOf(value);
@@ -91,17 +94,14 @@ export function sharedWordOf(value: unknown): string | null {
   return word;
 }
 
-type Subject = Pick<TrackedCall, 'userId' | 'deviceId' | 'previousId'>;
+type Subject = Pick<Call, 'userId' | 'deviceId' | 'previousId'>;
 
-/**
- * Ids that systems give for a device without one of its own: many devices would be one. Zeros, as a text or a number,
- * and an id that thousands of phones had.
- */
+/** Ids that systems give to many devices: zeros, as text or number, and one id that thousands of phones had. */
 const NO_DEVICE = /^[0-]+(?:\.0+)?$|^9774d56d682e549c$/i;
 
 /**
- * Whom a call is of: `userId`, and `context.device.id`, for which `anonymousId` stands where it is missing, as on the
- * web. All three are customer ids; a number is taken as its text, and a word for nothing (`undefined`) as missing.
+ * Reads the ids of a call: `userId`, and `context.device.id` or else `anonymousId`, as on the web. Each is a customer
+ * id. A number is taken as text, and a word for nothing (`undefined`) as missing.
  */
 export function readSubject(type: CallType, fields: Fields, device: Fields): Subject | CallError {
   const userId = readId('userId', fields.userId);
@@ -124,7 +124,7 @@ function readPreviousId(fields: Fields, userId: string | null): { id: string | n
     : readId('previousId', fields.previousId);
 }
 
-/** Whether an id that was given for a device is none. */
+/** Returns whether a device id is missing, or is one that many devices share. */
 export function isNoDevice(id: unknown): boolean {
   return isNoId(id) || NO_DEVICE.test(textOrNumber(id) ?? '');
 }
@@ -133,12 +133,12 @@ function readDevice(field: string, id: unknown): { id: string | null } | CallErr
   return isNoDevice(id) ? { id: null } : readId(field, id);
 }
 
-/** Whether an id is missing: absent, or a word for nothing. */
+/** Returns whether an id is absent, or a word for nothing. */
 export function isNoId(id: unknown): boolean {
   return isAbsent(id) || (typeof id === 'string' && isWordForNothing(id));
 }
 
-/** Null where it is missing. */
+/** Reads a customer id; null if it is missing. */
 export function readId(field: string, value: unknown): { id: string | null } | CallError {
   if (isNoId(value)) return { id: null };
   const id = textOrNumber(value);

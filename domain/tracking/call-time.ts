@@ -1,34 +1,35 @@
+/** The time of a call by the server's clock, and the forms in which devices write times. */
+
 import { isDate, readDatetime } from '../core/date-value.ts';
 import { DAY_MS } from '../core/durations.ts';
 import { type CallError, type Fields, invalid, isAbsent, isCallError } from './call-fields.ts';
 
-/** All in ms since the epoch. Calls from before `oldest` or after `newest` are refused. */
+/** All in ms since the epoch. Calls before `oldest` or after `newest` are refused. */
 export type CallTimes = {
   receivedAt: number;
-  /** Of the batch, by the sender's clock. */
+  /** When the batch was sent, by the sender's clock. */
   sentAt: number | null;
   oldest: number;
   newest: number;
-  /** For an import: timestamps count as they stand. */
+  /** An import's timestamps count as they stand. */
   isImport?: boolean;
 };
 
-/** `note`: why the time of receipt counts, though the call names another; null otherwise. */
+/** `note`: why the time of receipt counts instead of the call's own time; else null. */
 type HappenedAt = { happenedAt: number; note: string | null };
 
-/** As long as a request may be under way. A clock that seems to differ by less is right. */
+/** A request may be under way for this long. Clocks that differ by less count as equal. */
 const UNDER_WAY_MS = 60_000;
 /** `sentAt` may be in whole seconds. */
 const SECOND_MS = 1_000;
 
 /**
- * When a call happened by our clock. What a device's clock is wrong by shows in its `sentAt`, so that the call is as
- * far before our receiving it as its timestamp is before its sending (Segment spec, common fields: timestamps). A
- * call's own
- * `sentAt` goes before its batch's. Without one the timestamp counts as it stands; without a timestamp, our receiving
- * it. A `sentAt` of less than a minute ago shows a slow request and not a wrong clock: to correct by it would bring
- * calls of quick and slow requests out of their order. One from before the call says nothing. No call happened after
- * its receipt.
+ * Returns when a call happened, by the server's clock (Segment spec, common fields: timestamps). The device's clock
+ * error is the difference between `sentAt` and the receipt, so the call happened as long before its receipt as its
+ * timestamp lies before `sentAt`. A call's own `sentAt` goes before its batch's. Without `sentAt` the timestamp counts
+ * as it stands; without a timestamp, the receipt counts. A `sentAt` of less than a minute ago means a slow request, not
+ * a wrong clock: a correction would change the order of calls. A `sentAt` before the call says nothing. No call
+ * happened after its receipt.
  */
 export function readHappenedAt(fields: Fields, times: CallTimes): HappenedAt | CallError {
   const { receivedAt, oldest, newest, isImport = false } = times;
@@ -57,7 +58,7 @@ export function readHappenedAt(fields: Fields, times: CallTimes): HappenedAt | C
 
 const NOT_SENT: DeviceTime = { ms: null, isUncertain: false };
 
-/** The sender of an import has corrected its times before, in `timestamp`. */
+/** In an import `timestamp` goes first: its sender has corrected it. */
 function timestampField(fields: Fields, isImport: boolean): 'timestamp' | 'originalTimestamp' {
   const [first, second] = isImport
     ? (['timestamp', 'originalTimestamp'] as const)
@@ -75,14 +76,12 @@ function sayInstant(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-/**
- * A time as a device wrote it. `ms`: null where it is absent or cannot be read for certain; then `isUncertain` says so.
- */
+/** A time as a device wrote it. `ms` is null if the time is absent, or (`isUncertain`) may mean several instants. */
 type DeviceTime = { ms: number | null; isUncertain: boolean };
 
 /**
- * Reads a time in ISO 8601; a date alone is its midnight in UTC. Phones also write it with the digits, the twelve hours
- * and the calendar of their owner's settings: it is read where only one instant can be meant. Refuses all else.
+ * Reads a time in ISO 8601; a date alone means its midnight in UTC. Phones also write the digits, the twelve hours and
+ * the calendar of their owner's settings: such a time is read if it can mean one instant only. Refuses anything else.
  */
 export function readDeviceTime(field: string, value: unknown): DeviceTime | CallError {
   if (isAbsent(value)) return { ms: null, isUncertain: false };
@@ -93,10 +92,10 @@ export function readDeviceTime(field: string, value: unknown): DeviceTime | Call
 }
 
 const AS_SDKS_WRITE = /^[12]\d{3}-\d\d-\d\dT(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d\.\d{3}Z$/;
-/** A day that is one: most times of a batch fall on the same. */
+/** The last valid day: most times of a batch fall on one day. */
 let knownDay = '';
 
-/** Times that `readText` would give as they stand: to take it apart takes several times as long as to read it. */
+/** Returns whether `Date.parse` reads a text as `readText` would, several times as fast. */
 function isAsSdksWrite(text: string): boolean {
   if (!AS_SDKS_WRITE.test(text)) return false;
   const day = text.slice(0, 'YYYY-MM-DD'.length);
@@ -105,7 +104,7 @@ function isAsSdksWrite(text: string): boolean {
   return true;
 }
 
-/** Undefined: it is no time. Null: it is one, but not for certain which. */
+/** Returns undefined for a text that is no time, and null for one that may mean several instants. */
 function readText(text: string): number | null | undefined {
   const western = text.length > MAX_LENGTH ? text : westernDigits(text);
   const twelve = TWELVE_HOURS.exec(western);
@@ -132,13 +131,13 @@ const CLOCK = new RegExp(
 );
 const LIKE_A_DATE = /\d{1,4}\D{1,3}\d{1,2}\D{1,3}\d{1,4}/;
 
-/** The zeros of the digits of other scripts; the nine others follow each. */
+/** The zeros of other scripts; the digits 1 to 9 follow each. */
 const ZEROS = [
   0x0660, 0x06f0, 0x07c0, 0x0966, 0x09e6, 0x0a66, 0x0ae6, 0x0b66, 0x0be6, 0x0c66, 0x0ce6, 0x0d66, 0x0e50, 0x0ed0,
   0x0f20, 0x1040, 0x17e0, 0x1810, 0xff10, 0x11136, 0x1e950,
 ];
 
-/** With European digits, and without the marks that say in which direction a text runs. */
+/** Replaces other scripts' digits by European ones, and removes marks of text direction. */
 function westernDigits(text: string): string {
   return text
     .replaceAll(/\p{Cf}/gu, '')
@@ -150,17 +149,20 @@ function westernDigits(text: string): string {
     });
 }
 
-/** Before noon and after it: in English, Arabic, Persian, Chinese, Japanese, Korean and Hindi. */
+/** Words for before and after noon, in English, Arabic, Persian, Chinese, Japanese, Korean and Hindi. */
 const TWELVE_HOURS =
   /(?<am>a\.m\.|am|ص|ق\.ظ\.?|上午|午前|오전|पूर्वाह्न)|(?<pm>p\.m\.|pm|م|ب\.ظ\.?|下午|午後|오후|अपराह्न)/iu;
 
-/** `2026-03-01T3:04:05 PM.123Z`, as iOS writes it by a pattern of 24 hours while the phone shows twelve. */
+/**
+ * Removes the word for before or after noon: iOS writes `2026-03-01T3:04:05 PM.123Z` by a 24-hour pattern while the
+ * phone shows twelve hours.
+ */
 function withoutMarker(text: string, marker: string): string {
   const spaced = text.replace(marker, ' ').replaceAll(/\s+/g, ' ').trim();
   return spaced.replace('T ', 'T').replace(' .', '.').replace(' Z', 'Z').replace(' +', '+').replace(' -', '-');
 }
 
-/** As `readDatetime` reads it; midnight in UTC where nothing is written. */
+/** Returns the time of day as `readDatetime` reads it; midnight in UTC if none is written. */
 function clockTime(written: string, twelve: RegExpExecArray | null): string | undefined {
   if (written === '') return '00:00';
   const parts = CLOCK.exec(written)?.groups;
@@ -170,13 +172,13 @@ function clockTime(written: string, twelve: RegExpExecArray | null): string | un
   return `${twoDigits(of24)}:${minute}:${second}.${fraction}${zone}`;
 }
 
-/** An hour that the other half of the day does not have stays as it is after noon; before it, it is none. */
+/** Returns the hour of 24. An hour over 12 stays after noon; before noon it is invalid. */
 function hourOf(hour: number, isAfterNoon: boolean): number {
   if (hour > 12) return isAfterNoon ? hour : 99;
   return (hour % 12) + (isAfterNoon ? 12 : 0);
 }
 
-/** Undefined: there is no such day. Null: the calendar is not known for certain. */
+/** Returns undefined for a day that does not exist, and null if the calendar is not certain. */
 function gregorianDay({
   year = '',
   month = '',
@@ -190,10 +192,10 @@ function gregorianDay({
   return isDate(written) ? written : undefined;
 }
 
-/** No clock is earlier than the epoch, nor as far ahead. */
+/** No clock is before the epoch, or as far ahead. */
 const isGregorian = (year: number) => year >= 1970 && year < 2400;
 const isBuddhist = (year: number) => year >= 2513 && year < 2943;
-/** 2011 to 2061. No other calendar in use has these years now: the Islamic ones are beyond them since 2019. */
+/** 2011 to 2061. No other calendar in use has these years now: the Islamic ones passed them in 2019. */
 const isPersian = (year: number) => year >= 1390 && year <= 1440;
 
 const PERSIAN = new Intl.DateTimeFormat('en-u-ca-persian-nu-latn', {
@@ -203,9 +205,9 @@ const PERSIAN = new Intl.DateTimeFormat('en-u-ca-persian-nu-latn', {
   day: 'numeric',
 });
 
-/** Undefined: the calendar has no such day. */
+/** Returns undefined if the calendar has no such day. */
 function fromPersian(year: number, month: number, day: number): string | undefined {
-  // Years begin on the 20th or 21st of March, and their first six months have 31 days.
+  // A year begins on 20 or 21 March, and its first six months have 31 days.
   const near = Date.UTC(year + 621, 2, 20) + ((month - 1) * 31 - Math.max(month - 7, 0) + day - 1) * DAY_MS;
   for (let days = -1; days <= 2; days += 1) {
     const instant = near + days * DAY_MS;

@@ -1,3 +1,5 @@
+/** A call's traits: reads them, and makes them values of the feed. */
+
 import { parseElements, type ValueType } from '../attributes/attribute-value.ts';
 import type { CustomerType } from '../attributes/customer-id.ts';
 import { elementText } from '../attributes/json-value.ts';
@@ -17,7 +19,7 @@ import {
 } from './call-fields.ts';
 import type { CallType, Trait } from './call.ts';
 
-/** Segment's names for what the global System of Records has an attribute for. */
+/** Segment's names of traits for which the global System of Records has an attribute. */
 const GLOBAL = new Map([
   ['firstName', 'first_name'],
   ['first_name', 'first_name'],
@@ -31,19 +33,19 @@ const GLOBAL = new Map([
   ['address.country', 'country'],
   ['address.state', 'region'],
 ]);
-/** analytics-android puts the ids of a call among its traits. */
+/** The analytics-android library puts a call's ids among its traits. */
 const IDS = new Set(['userId', 'anonymousId']);
 
 /**
- * What a call tells of its person. Of an identify its `traits`; of a group its `groupId` and its `traits`, as those of
- * the person's group; of these and of track, page and screen `context.traits`, where nothing before says it. Objects
- * are flattened one level: what lies deeper stays an object, which the merge refuses as it does all that is no value.
+ * Reads the traits of a call: `traits` of an identify; `groupId` and `traits` of a group, as those of the person's
+ * group; then `context.traits` of these and of track, page and screen, for keys that are not set yet. Flattens objects
+ * one level: deeper ones stay objects, which the merge refuses.
  */
 export function readTraits(type: CallType, fields: Fields, contextTraits: unknown): { traits: Trait[] } | CallError {
   if (type === 'alias') return { traits: [] };
   const own = fieldsOf(type === 'identify' || type === 'group' ? fields.traits : undefined);
   if (own === undefined) return invalid('traits', 'must be an object');
-  // Of a context nothing has a call refused.
+  // A malformed context refuses no call.
   const surrounding = isObject(contextTraits) ? contextTraits : {};
   const traits = new Traits();
   if (type === 'group') {
@@ -58,7 +60,7 @@ export function readTraits(type: CallType, fields: Fields, contextTraits: unknow
   return { traits: traits.all() };
 }
 
-/** Each attribute once: the first that is added stays. */
+/** Collects traits; the first value of each attribute stays. */
 class Traits {
   readonly #found = new Map<string, Trait>();
 
@@ -76,7 +78,7 @@ class Traits {
   }
 }
 
-/** An empty text counts as missing: forms send one for each field that was left empty. */
+/** Skips empty texts: forms send one for each field that was left empty. */
 function* flatten(traits: Fields): Iterable<[key: string, value: Json]> {
   for (const [name, value] of Object.entries(traits)) {
     if (isObject(value)) {
@@ -86,7 +88,7 @@ function* flatten(traits: Fields): Iterable<[key: string, value: Json]> {
   }
 }
 
-/** An array of texts, numbers and booleans is a Set: its elements are texts. */
+/** Makes the elements of an array texts if it can be a Set. */
 function traitValue(value: unknown): Json {
   const json = plainJson(value);
   const isSet = Array.isArray(json) && json.every((element) => element !== null && typeof element !== 'object');
@@ -104,7 +106,7 @@ function addPersonal(traits: Traits, given: Iterable<[key: string, value: Json]>
   if (fullName !== undefined) addFullName(traits, fullName);
 }
 
-/** A name alone is split at its last space; beside a first or a last name it is an attribute like others. */
+/** Splits a full name at its last space, unless there is a first or a last name: then it is an attribute of its own. */
 function addFullName(traits: Traits, fullName: string | null): void {
   if (traits.hasGlobal('first_name') || traits.hasGlobal('last_name')) return traits.add('app', 'name', fullName);
   const words = fullName === null ? [] : fullName.trim().split(/\s+/);
@@ -113,7 +115,7 @@ function addFullName(traits: Traits, fullName: string | null): void {
   if (lastName !== null || fullName === null) traits.add('global', 'last_name', lastName);
 }
 
-/** SDKs write a day as the midnight of it. */
+/** Returns the day of a time: SDKs write a day as its midnight. */
 function datePart(value: Json): Json {
   const day = typeof value === 'string' && /^[\d-]{10}[T ]/.test(value) ? value.slice(0, 'YYYY-MM-DD'.length) : value;
   return typeof day === 'string' && isDate(day) ? day : value;
@@ -122,11 +124,11 @@ function datePart(value: Json): Json {
 type Customer = { customerId: string; customerType: CustomerType };
 
 /**
- * A trait as values of a feed (v3). `type` is that of its attribute, null where there is none: the merge tells. An
- * array becomes a whole Set: one UPSERT, or where an element holds the separator a DEL and an ADD for each. A number or
- * a Boolean is the text of it where the attribute is a String. What can't be a value goes as it is, so that the merge
- * tells what is wrong with it. An array that is no whole Set, or meets a scalar, is one value that the merge refuses:
- * its DEL would remove what stands.
+ * Returns a trait as values of a feed (v3). `type` is its attribute's type, null if there is none: the merge infers it.
+ * An array becomes a whole Set: one UPSERT, or if an element holds the separator, a DEL and an ADD for each element. A
+ * number or a Boolean becomes text for a String. A trait that can't be a value stays as it is, and the merge says why.
+ * An array that is no whole Set, or meets a scalar, is one value that the merge refuses: its DEL would remove the
+ * current value.
  */
 export function traitValues(customer: Customer, key: string, value: unknown, type: ValueType | null): FeedValue[] {
   const one = (given: unknown, action?: string): FeedValue => ({
@@ -149,7 +151,7 @@ export function traitValues(customer: Customer, key: string, value: unknown, typ
   return [one(null, 'DEL'), ...texts.filter((text) => text !== '').map((text) => one(text, 'ADD'))];
 }
 
-/** A scalar where the attribute is a Set: its only element. */
+/** Returns whether a scalar is the only element of a Set. */
 function isElement(value: unknown, type: ValueType | null): boolean {
   return type === 'Set' && elementText(value) !== undefined;
 }

@@ -1,3 +1,5 @@
+/** A call of an SDK, as it is read: its types, and the codes of refusals. */
+
 import type { Json } from '../core/plain-json.ts';
 
 /** The calls of Segment's tracking API. */
@@ -6,8 +8,8 @@ export const CALL_TYPES = ['identify', 'track', 'page', 'screen', 'group', 'alia
 export type CallType = (typeof CALL_TYPES)[number];
 
 /**
- * Why a call is refused: malformed, over a limit, outside the times that are kept, of no app or of several, of an
- * erased person, of nobody, one alias more than an id may have.
+ * Codes of refusals: malformed; over a limit; outside the kept period; of no app or of several; of an erased person;
+ * without any id; one alias more than an id may have.
  */
 export const REFUSAL_CODES = [
   'invalid',
@@ -22,11 +24,10 @@ export const REFUSAL_CODES = [
 
 export type RefusalCode = (typeof REFUSAL_CODES)[number];
 
-/** 1 errors, 2 events, 3 background transitions (reference: Event). */
 export type LogType = 1 | 2 | 3;
 
-/** What a call tells of its device and surroundings; what it doesn't tell is null. */
-export type TrackedContext = {
+/** The device and its surroundings, from a call's `context`. A member is null if the call lacks it. */
+export type CallContext = {
   appNamespace: string | null;
   appVersion: string | null;
   sdkVersion: string | null;
@@ -41,49 +42,52 @@ export type TrackedContext = {
   /** ISO 639, lower case. */
   lang: string | null;
   city: string | null;
-  /** Degrees; both or neither. */
+  /** In degrees; both are set, or both are null. */
   latitude: number | null;
   longitude: number | null;
-  /** Minutes east of UTC of the device's zone at the time of the call. */
+  /** The zone's offset at the time of the call, in minutes east of UTC. */
   utcOffset: number | null;
-  /** The IANA name of that zone, where the device says one. */
+  /** The zone's IANA name, if the call has one. */
   timezone: string | null;
   pushToken: string | null;
-  /** Of push messages; of analytics. */
+  /** `optIn`: to push messages. `optOut`: of analytics. */
   optIn: boolean | null;
   optOut: boolean | null;
 };
 
-/** A trait: of the app's SDK System of Records, or one of those that every entity's global one has. Null removes. */
+/**
+ * A trait: a value for the app's SDK System of Records, or for one of the attributes that each entity's global one has.
+ * Null removes the value.
+ */
 export type Trait = { sor: 'app' | 'global'; key: string; value: Json };
 
-export type TrackedEvent = {
+export type CallEvent = {
   logType: LogType;
   name: string;
   detail: Json | null;
-  /** What groups errors: hex of 32 bytes; null unless `logType` is 1. */
+  /** Groups errors of one kind: 32 bytes in hex; null unless `logType` is 1. */
   fingerprint: string | null;
   crashTitle: string | null;
-  /** A background transition: the app goes to the background, or comes back. */
+  /** Set if the app went to the background, or came back. */
   transition: 'background' | 'foreground' | null;
 };
 
-/** One call of an SDK, read: at least one of `userId` and `deviceId` stands. */
-export type TrackedCall = {
+/** A call of an SDK. At least one of `userId` and `deviceId` is set. */
+export type Call = {
   index: number;
   messageId: string | null;
   type: CallType;
-  /** Milliseconds since the epoch, by our clock. */
+  /** Milliseconds since the epoch, by the server's clock. */
   happenedAt: number;
-  /** Says which members were taken otherwise than the call has them; null: none. */
+  /** Names members that the server took otherwise than the call has them, or null. */
   note: string | null;
   userId: string | null;
   deviceId: string | null;
-  /** Null of identify, group and alias. */
-  event: TrackedEvent | null;
-  context: TrackedContext;
+  /** Null for identify, group and alias. */
+  event: CallEvent | null;
+  context: CallContext;
   traits: Trait[];
-  /** Of alias. */
+  /** Set for alias only. */
   previousId: string | null;
 };
 

@@ -1,3 +1,5 @@
+/** Reads the calls and batches of Segment's tracking API. */
+
 import { SAY_PROTO } from '../core/parse-json.ts';
 import { mostJsonBytes } from '../core/plain-json.ts';
 import { isLongerThan, MAX_CODE_POINTS, shorten, storable } from '../core/text-limits.ts';
@@ -16,28 +18,27 @@ import {
 } from './call-fields.ts';
 import { type CallTimes, readDeviceTime, readHappenedAt } from './call-time.ts';
 import { readTraits } from './call-traits.ts';
-import { CALL_TYPES, type CallType, type RefusedCall, type TrackedCall } from './call.ts';
+import { CALL_TYPES, type CallType, type RefusedCall, type Call } from './call.ts';
 
-/** A call is at most so long, as JSON. */
+/** Maximum size of a call as JSON. */
 const MAX_CALL_BYTES = 32 * 1024;
-/** Arrays and objects in a call nest at most so deep. */
+/** Maximum nesting of arrays and objects in a call. */
 const MAX_NESTING = 64;
 
 export type ReadBy = CallTimes & {
   sha256: Sha256;
-  /** What stands beneath each call's own context, of `readBatch`. */
+  /** The batch's context, which lies beneath each call's own. */
   batchContext?: Fields;
-  /** Of a path for single calls: it goes before what the call says of itself. */
+  /** The type of a path for single calls; it goes before the call's own. */
   type?: CallType;
 };
 
 /**
- * Reads a call of Segment's tracking API, as `parseExactJson` gives it. It is refused with the first thing that is
- * wrong with it, in this order: shape and size, `messageId`, `type`, `context`, whom it is of, when it happened, its
- * event, its traits. What a context tells in a form that it shouldn't have is passed over, and so is what the API
- * doesn't know.
+ * Reads a call, as `parseExactJson` gives it. Refuses it with the first error, in this order: shape and size,
+ * `messageId`, `type`, `context`, ids, time, event, traits. Skips malformed members of the context, and members that
+ * the API lacks.
  */
-export function readCall(given: unknown, index: number, by: ReadBy): { call: TrackedCall } | { refused: RefusedCall } {
+export function readCall(given: unknown, index: number, by: ReadBy): { call: Call } | { refused: RefusedCall } {
   const fields = isObject(given) ? given : {};
   const outcome = shapeError(given) ?? readFields(fields, index, by);
   if (!isCallError(outcome)) return { call: outcome };
@@ -56,7 +57,7 @@ function shapeError(given: unknown): CallError | undefined {
     : { code: 'too_large', message: `a call must have at most ${MAX_CALL_BYTES} bytes as JSON, not ${bytes}` };
 }
 
-function readFields(fields: Fields, index: number, by: ReadBy): TrackedCall | CallError {
+function readFields(fields: Fields, index: number, by: ReadBy): Call | CallError {
   const message = readMessageId(fields.messageId);
   if (isCallError(message)) return message;
   const typed = readType(by.type ?? fields.type);
@@ -68,11 +69,11 @@ function readFields(fields: Fields, index: number, by: ReadBy): TrackedCall | Ca
   if (isCallError(subject)) return subject;
   const time = readHappenedAt(fields, by);
   if (isCallError(time)) return time;
-  const told = readEvent(typed.type, fields, by.sha256);
-  if (isCallError(told)) return told;
+  const read = readEvent(typed.type, fields, by.sha256);
+  if (isCallError(read)) return read;
   const person = readTraits(typed.type, fields, context.traits);
   if (isCallError(person)) return person;
-  // Each by its name: spreading them takes several times as long.
+  // Named one by one: spreading takes several times as long.
   return {
     index,
     messageId: message.messageId,
@@ -81,7 +82,7 @@ function readFields(fields: Fields, index: number, by: ReadBy): TrackedCall | Ca
     note: time.note,
     userId: subject.userId,
     deviceId: subject.deviceId,
-    event: told.event,
+    event: read.event,
     context: readContext(context, time.happenedAt),
     traits: person.traits,
     previousId: subject.previousId,
@@ -107,34 +108,35 @@ function readType(value: unknown): { type: CallType } | CallError {
   return type === undefined ? invalid('type', `must be one of ${CALL_TYPES.join(', ')}`) : { type };
 }
 
-/** Most calls of a batch. */
+/** Maximum number of calls in a batch. */
 const MAX_CALLS = 2_500;
 /**
- * Most bytes of the batch's context as JSON, taken once for each call: so often it is read, and its traits are written.
+ * Maximum size of the batch's context as JSON, times its number of calls: it is read, and its traits are written, for
+ * each.
  */
 const MAX_SHARED_BYTES = 2 * 1024 * 1024;
 
-export type TrackedBatch = {
-  /** When it was sent by the sender's clock, in ms since the epoch. */
+export type CallBatch = {
+  /** When the sender sent it, by its own clock, in ms since the epoch. */
   sentAt: number | null;
-  /** What may stand in the body in place of Basic authentication. */
+  /** Stands in the body if there is no Basic authentication. */
   writeKey: string | null;
-  /** Stands beneath the context of each call. */
+  /** Lies beneath the context of each call. */
   context: Fields;
-  /** Each for `readCall`. */
+  /** Not yet read by `readCall`. */
   calls: unknown[];
 };
 
 /**
- * Reads the body of a batch (Segment's HTTP tracking API: Batch), as `parseExactJson` gives it. Its refusal is for the
- * batch as a whole; what is wrong with a call is that call's.
+ * Reads the body of a batch (Segment's HTTP tracking API: Batch), as `parseExactJson` gives it. Refuses the whole batch
+ * only for an error of its own; a call's error refuses that call.
  */
-export function readBatch(body: unknown): { batch: TrackedBatch } | { refused: CallError } {
+export function readBatch(body: unknown): { batch: CallBatch } | { refused: CallError } {
   const read = readMembers(body);
   return isCallError(read) ? { refused: read } : { batch: read };
 }
 
-function readMembers(body: unknown): TrackedBatch | CallError {
+function readMembers(body: unknown): CallBatch | CallError {
   if (!isObject(body)) return invalid('body', 'must be an object with the calls as its array batch');
   const { batch: calls, writeKey } = body;
   if (!Array.isArray(calls)) return invalid('batch', 'must be an array of calls');

@@ -1,33 +1,35 @@
-/** A session of one subject, a device or a person without one. Times in milliseconds. */
+/** Sessions of a device or person: puts each call into one. */
+
+/** A session of one subject: a device, or a person without one. Times are in milliseconds. */
 export type SessionWindow = {
-  /** Null: begun by one of the calls. */
+  /** Null for a session that one of these calls begins. */
   id: number | null;
   startedAt: number;
   endedAt: number;
-  /** The app has been in the background since; null where it isn't, or where that isn't known any more. */
+  /** Since when the app has been in the background; null if it is not, or if that is not known. */
   backgroundedAt: number | null;
-  /** Whole seconds of those stretches in the background that a later call ended, on top of what was given. */
+  /** Seconds in the background that end with one of these calls, beyond those that were known. */
   backgroundSeconds: number;
 };
 
 export type TimedCall = { happenedAt: number; transition: 'background' | 'foreground' | null };
 
-/** What calls come to: all sessions in the order of time, and the one of each call, in the order of the calls. */
+/** All sessions in order of time, and the session of each call in order of the calls. */
 type PlacedCalls = { sessions: SessionWindow[]; ofCalls: SessionWindow[] };
 
-/** A call that would make a session last longer begins another. */
+/** Maximum length of a session; a later call begins another. */
 const LONGEST_SESSION_MS = 24 * 3600 * 1000;
 
 /**
- * The session that each of a subject's calls falls into. `known` are its latest session and, where calls are earlier
- * than that, all that these calls may reach (`reachOf`); they stay as they are. Both are in the order of time.
+ * Returns the session of each of a subject's calls. `known` has its latest session and, if calls are earlier than that,
+ * all sessions that they may fall into (`reachOf`); it is not changed. Sessions and calls are in order of time.
  *
- * A call belongs to the last session that began before it where it comes no later than `timeoutSeconds` after its
- * end, else to the next where it comes no earlier than that before its start, and extends it; else it begins one. So
- * sessions never overlap or merge. A stretch in the background lasts from a background transition to the next call;
- * a transition that comes late, among calls that are known already, begins none.
+ * A call belongs to the last session that began before it, unless it comes more than `timeoutSeconds` after that
+ * session's end. Else it extends the next session, unless it comes earlier than that before its start. Else it begins a
+ * session. So sessions never overlap or merge. A stretch in the background lasts from a background transition to the
+ * next call. A late transition, among calls that are known already, begins none.
  *
- * Calls that are delivered in order come to the same sessions however they are cut into batches.
+ * Calls in order give the same sessions however they are split into batches.
  */
 export function placeCalls(
   known: readonly SessionWindow[],
@@ -39,7 +41,7 @@ export function placeCalls(
   return { sessions, ofCalls };
 }
 
-/** Where a session has to begin for a call at `happenedAt` to fall into it: milliseconds, both inclusive. */
+/** Returns between which times, both included, a session must begin for a call at `happenedAt` to fall into it. */
 export function reachOf(happenedAt: number, timeoutSeconds: number): { from: number; to: number } {
   const timeoutMs = timeoutSeconds * 1000;
   return { from: happenedAt - LONGEST_SESSION_MS - timeoutMs, to: happenedAt + timeoutMs };
@@ -67,7 +69,7 @@ function placeCall(sessions: SessionWindow[], call: TimedCall, timeoutMs: number
   return begun;
 }
 
-/** The index of the first session that begins after an instant. */
+/** Returns the index of the first session that begins after an instant. */
 function firstAfter(sessions: readonly SessionWindow[], instant: number): number {
   let [low, high] = [0, sessions.length];
   while (low < high) {
@@ -81,7 +83,7 @@ function firstAfter(sessions: readonly SessionWindow[], instant: number): number
 function continueSession(session: SessionWindow, { happenedAt, transition }: TimedCall): SessionWindow {
   if (happenedAt < session.endedAt) return session;
   if (session.backgroundedAt !== null) {
-    // Cut for each stretch, so that they never add up to more than the session lasts.
+    // Rounded down for each stretch, so that their sum never exceeds the session.
     session.backgroundSeconds += Math.floor((happenedAt - session.backgroundedAt) / 1000);
   }
   session.backgroundedAt = transition === 'background' ? happenedAt : null;

@@ -28,7 +28,7 @@ const FIELD = /(?:^|&)(sor|sor_id|api_key)=([^&]*)/g;
 const MAX_KEYLESS_BYTES = 256 * 1024;
 
 export type BodyForm = 'json' | 'form';
-type Dependencies = Pick<RouteDependencies, 'trackingApps' | 'feedIntake' | 'limits'>;
+type Dependencies = Pick<RouteDependencies, 'writeKeys' | 'feedIntake' | 'limits'>;
 
 /**
  * Refuses a body without valid credentials before it is parsed. They are looked for in its first and its last 64 KiB,
@@ -124,8 +124,8 @@ async function verifySorKeys(ids: string[], keys: string[], { feedIntake }: Depe
   refuseKey();
 }
 
-async function verifyWriteKeys(keys: string[], address: string, { trackingApps }: Dependencies): Promise<void> {
-  for (const key of keys) if (await trackingApps.find(key, address)) return;
+async function verifyWriteKeys(keys: string[], address: string, { writeKeys }: Dependencies): Promise<void> {
+  for (const key of keys) if (await writeKeys.find(key, address)) return;
   refuse(401, 'unauthorized', 'Invalid or missing write key');
 }
 

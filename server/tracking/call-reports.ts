@@ -1,11 +1,13 @@
+/** The routes that report on an app's calls: live calls, refused calls, counts, crashes. */
+
 import { writeListCursor } from '../../api/core/list-cursor.ts';
 import * as api from '../../api/tracking/call-reports.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { write } from '../../store/core/database.ts';
-import { type IngestedDay, listIngestedDays } from '../../store/tracking/call-counts.ts';
+import { type DailyCallCounts, listCallCounts } from '../../store/tracking/call-counts.ts';
 import { deleteCrash, listCrashes } from '../../store/tracking/crashes.ts';
 import { listLiveCalls, type StoredLiveCall } from '../../store/tracking/live-calls.ts';
-import { listRefusedCalls, type StoredRefusal } from '../../store/tracking/refused-calls.ts';
+import { listRefusedCalls, type StoredRefusedCall } from '../../store/tracking/refused-calls.ts';
 import { requireApp } from '../apps/find-app.ts';
 import { audit } from '../http/audit.ts';
 import { rowsOf, showPage } from '../http/page.ts';
@@ -41,14 +43,22 @@ const listRefused = route(
   },
 );
 
-function nextQuery(query: Record<string, string | number | undefined>, last: StoredRefusal): URLSearchParams {
+function nextQuery(query: Record<string, string | number | undefined>, last: StoredRefusedCall): URLSearchParams {
   const parameters = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) if (value !== undefined) parameters.set(name, String(value));
   parameters.set('cursor', writeListCursor(last));
   return parameters;
 }
 
-function showRefused({ receivedAt, index, messageId, code, message, raw, isOfApp }: StoredRefusal): api.RefusedCall {
+function showRefused({
+  receivedAt,
+  index,
+  messageId,
+  code,
+  message,
+  raw,
+  isOfApp,
+}: StoredRefusedCall): api.RefusedCall {
   return {
     received_at: receivedAt.toISOString(),
     index,
@@ -60,7 +70,7 @@ function showRefused({ receivedAt, index, messageId, code, message, raw, isOfApp
   };
 }
 
-/** Asked again and again: what is written down is that calls were shown. */
+/** Clients poll this: the audit log gets an entry only if calls were shown. */
 const listLive = route(api.listLiveCalls, async ({ params, query: { after }, ...who }, { db }) =>
   write(db, async (tx) => {
     const app = await requireApp(tx, who.caller.entityId, params.app_identifier);
@@ -91,10 +101,10 @@ function showLive({ id, receivedAt, outcome, code, message, messageId, call, app
 
 const countCalls = route(api.countCalls, async ({ params, query, caller: { entityId } }, { db }) => {
   const app = await requireApp(db, entityId, params.app_identifier);
-  return { days: (await listIngestedDays(db, entityId, app.id, query.days)).map(showDay) };
+  return { days: (await listCallCounts(db, entityId, app.id, query.days)).map(showDay) };
 });
 
-function showDay({ date, accepted, duplicates, refused, refusedOfNoApp }: IngestedDay): api.CallCounts {
+function showDay({ date, accepted, duplicates, refused, refusedOfNoApp }: DailyCallCounts): api.CallCounts {
   return {
     date,
     received: accepted + duplicates + refused,
@@ -139,4 +149,4 @@ const deleteAppCrash = route(api.deleteCrash, async ({ params, ...who }, { db })
   return noContent();
 });
 
-export const ingestionRoutes: Route[] = [listLive, listRefused, countCalls, listAppCrashes, deleteAppCrash];
+export const callReportRoutes: Route[] = [listLive, listRefused, countCalls, listAppCrashes, deleteAppCrash];

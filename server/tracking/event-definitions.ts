@@ -1,3 +1,5 @@
+/** The routes of event definitions: list, change, delete. */
+
 import * as api from '../../api/tracking/event-definitions.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { setLabels } from '../../store/apps/labels.ts';
@@ -60,7 +62,7 @@ const deleteDefinition = route(
       const app = await requireApp(tx, entityId, app_identifier);
       const id = idOf(event_id);
       if (!(await deleteEventDefinition(tx, entityId, app.id, id))) refuseUnknown();
-      // Without its name: the app chose it, and the audit log keeps all that it has.
+      // Without the event's name: the app chose it, and the audit log keeps every entry.
       await audit(tx, who, {
         action: 'delete',
         subjectKind: 'event_definition',
@@ -72,7 +74,7 @@ const deleteDefinition = route(
   },
 );
 
-/** An integer id; whatever is none is that of no event. */
+/** Reads an integer id; any other text is the id of no event. */
 function idOf(given: string): number {
   const id = /^\d{1,10}$/.test(given) ? Number(given) : 0;
   return id < 2 ** 31 ? id : refuseUnknown();

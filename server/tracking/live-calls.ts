@@ -1,3 +1,5 @@
+/** The list of an app's last calls (`GET /api/apps/<id>/live`): collects calls, and writes them once a second. */
+
 import { internalErrorOf } from '../../domain/core/internal-error.ts';
 import { SharedBudget } from '../../domain/core/semaphore.ts';
 import type { Fields } from '../../domain/tracking/call-fields.ts';
@@ -6,11 +8,11 @@ import type { Secrets } from '../../store/core/secrets.ts';
 import type { Person } from '../../store/gdpr/tombstones.ts';
 import { insertLiveCalls, type LiveCall, MAX_LIVE_CALLS } from '../../store/tracking/live-calls.ts';
 import type { TrackingTarget } from '../../store/tracking/tracking-target.ts';
-import { peopleIn, rawOf, type TrackedRequest } from './read-calls.ts';
-import type { TakenIn } from './write-calls.ts';
+import { peopleIn, rawOf, type CallRequest } from './read-calls.ts';
+import type { RequestOutcome } from './write-calls.ts';
 
 const WRITE_EVERY_MS = 1_000;
-/** Maximum number for all entities in a second: of more, each entity's share is shown. */
+/** Maximum number of calls of all entities in a second, shared out by entity. */
 const MAX_SHOWN = 5_000;
 const MAX_CHARS = 2_000;
 
@@ -19,8 +21,8 @@ type Shown = { call: string; people: Person[] };
 type Waiting = LiveCall & { people: Person[] };
 
 /**
- * Shows the last calls of apps (`GET /api/apps/<id>/live`): of each key the first ones of a second, written once the
- * second is over. No call waits for it, and what can't be written is not shown.
+ * Collects the first calls of each key in a second, and writes them once the second is over. Requests don't wait for
+ * it, and a failed write only leaves calls out.
  */
 export class LiveCalls {
   readonly #deps: LiveDependencies;
@@ -33,8 +35,8 @@ export class LiveCalls {
     this.#deps = deps;
   }
 
-  /** What is to be shown of a batch, while its calls are there. */
-  shown(target: TrackingTarget, calls: readonly unknown[], context: Fields): Shown[] {
+  /** Returns those calls of a batch that are to be shown, before their outcome is known. */
+  select(target: TrackingTarget, calls: readonly unknown[], context: Fields): Shown[] {
     const taken = this.#byTarget.get(target) ?? 0;
     const room = Math.min(MAX_LIVE_CALLS - taken, this.#budget.left(target.entityId), calls.length);
     if (room <= 0) return [];
@@ -46,15 +48,12 @@ export class LiveCalls {
       .map((call) => ({ call: rawOf(call, context, MAX_CHARS), people: peopleIn(call, context) }));
   }
 
-  /**
-   * Adds what became of the calls of a batch that are shown. It may come after the write of the second in which they
-   * came.
-   */
-  note(
+  /** Adds the outcomes of these calls. It may come after the write of the second in which they came. */
+  add(
     { entityId }: TrackingTarget,
     shown: readonly Shown[],
-    { calls, refused }: TrackedRequest,
-    taken: TakenIn,
+    { calls, refused }: CallRequest,
+    taken: RequestOutcome,
   ): void {
     if (shown.length === 0) return;
     const receivedAt = new Date();
@@ -80,7 +79,7 @@ export class LiveCalls {
     }
   }
 
-  /** Writes what waits. */
+  /** Writes the collected calls. */
   async close(): Promise<void> {
     clearTimeout(this.#timer);
     await this.#write();

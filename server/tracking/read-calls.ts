@@ -1,3 +1,5 @@
+/** Reads the calls of a request into those that go to the store and those that are refused. */
+
 import { hash } from 'node:crypto';
 import { DAY_MS } from '../../domain/core/durations.ts';
 import { shorten } from '../../domain/core/text-limits.ts';
@@ -11,33 +13,32 @@ import {
   textOrNumber,
 } from '../../domain/tracking/call-fields.ts';
 import type { CallType, RefusedCall } from '../../domain/tracking/call.ts';
-import { readCall, type TrackedBatch } from '../../domain/tracking/read-call.ts';
+import { readCall, type CallBatch } from '../../domain/tracking/read-call.ts';
 import type { Person } from '../../store/gdpr/tombstones.ts';
-import type { IngestedCall } from '../../store/tracking/app-call.ts';
-import type { RefusedWith } from '../../store/tracking/refused-calls.ts';
+import type { AppCall } from '../../store/tracking/app-call.ts';
+import type { RefusedAppCall } from '../../store/tracking/refused-calls.ts';
 import type { TrackingTarget } from '../../store/tracking/tracking-target.ts';
 import { appOfCall } from './write-keys.ts';
 
-/** A request's calls as they go to the store, and those that can't. */
-export type TrackedRequest = { calls: IngestedCall[]; refused: RefusedWith[] };
+/** The calls of a request, and those that are refused. */
+export type CallRequest = { calls: AppCall[]; refused: RefusedAppCall[] };
 
-/** A device's clock may be ahead by so much. */
+/** How far a device's clock may be ahead. */
 const AHEAD_MS = DAY_MS;
-/** Of a refused call so much is kept. */
+/** Maximum length of a refused call as it is kept. */
 const RAW_LENGTH = 4_000;
 
 const sha256 = (text: string) => hash('sha256', text, 'hex');
 
-/** Facts that a path gives of its calls: the type of a single one; that they are imported. */
+/** Facts that a path sets: the type of a single call; that calls are imported. */
 export type OfPath = { type?: CallType; isImport?: boolean };
 
-/** Reads the calls of a request. */
-export function readRequest(
-  { calls: given, sentAt, context }: Pick<TrackedBatch, 'calls' | 'sentAt' | 'context'>,
+export function readCalls(
+  { calls: given, sentAt, context }: Pick<CallBatch, 'calls' | 'sentAt' | 'context'>,
   target: TrackingTarget,
   receivedAt: number,
   ofPath: OfPath = {},
-): TrackedRequest {
+): CallRequest {
   const by = {
     receivedAt,
     sentAt,
@@ -47,7 +48,7 @@ export function readRequest(
     newest: receivedAt + AHEAD_MS,
     ...ofPath,
   };
-  const request: TrackedRequest = { calls: [], refused: [] };
+  const request: CallRequest = { calls: [], refused: [] };
   for (const [index, each] of given.entries()) {
     const read = readCall(each, index, by);
     if ('refused' in read) {
@@ -65,7 +66,7 @@ export function readRequest(
   return request;
 }
 
-/** As Postgres reckons: the last day of a shorter month. */
+/** Subtracts months as Postgres does: a missing day becomes the last day of its month. */
 function monthsBefore(instantMs: number, months: number): number {
   const date = new Date(instantMs);
   const day = date.getUTCDate();
@@ -75,15 +76,15 @@ function monthsBefore(instantMs: number, months: number): number {
   return date.setUTCDate(Math.min(day, days));
 }
 
-/** The app of a call that can't be read is told only where its key has no other. */
-function keep(refused: RefusedCall, given: unknown, beneath: Fields, { apps }: TrackingTarget): RefusedWith {
+/** Adds the call as it came, its ids, and its app if the key has only one. */
+function keep(refused: RefusedCall, given: unknown, beneath: Fields, { apps }: TrackingTarget): RefusedAppCall {
   const [raw, people] = [rawOf(given, beneath, RAW_LENGTH), peopleIn(given, beneath)];
   return { ...refused, appId: apps.length === 1 ? apps[0].appId : null, raw, people };
 }
 
 /**
- * Whom it is of comes first, so that cutting it leaves that, by which a person's calls are found; also where its batch
- * tells it.
+ * Returns a call as JSON, cut to `maxChars`. The ids come first, so that an erasure finds a cut call, too; a device id
+ * of its batch's context is added.
  */
 export function rawOf(given: unknown, beneath: Fields, maxChars: number): string {
   if (!isObject(given)) return shorten(JSON.stringify(given), maxChars);
@@ -106,10 +107,7 @@ function deviceFirst(context: unknown, beneath: Fields): unknown {
   return isAbsent(id) || device === undefined ? context : { device: { id, ...device }, ...others };
 }
 
-/**
- * Returns the ids of a call that may be unreadable, each with the type of the place in which it stands (as
- * `readSubject`).
- */
+/** Returns the ids of a call that may be malformed, each with its type (as `readSubject`). */
 export function peopleIn(given: unknown, beneath: Fields): Person[] {
   if (!isObject(given)) return [];
   const { userId, anonymousId, previousId, context } = given;

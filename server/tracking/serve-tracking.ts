@@ -1,3 +1,8 @@
+/**
+ * The paths of Segment's tracking API: their headers, credentials and bodies. Keeps a body that is no JSON as one
+ * refused call, so that an app's developer sees it.
+ */
+
 import { isUtf8 } from 'node:buffer';
 import { Readable } from 'node:stream';
 import { promisify } from 'node:util';
@@ -8,7 +13,7 @@ import { Refusal, refuse, refuseField } from '../../domain/core/refusal.ts';
 import { storable, withoutCutWord } from '../../domain/core/text-limits.ts';
 import { yieldToEventLoop } from '../../store/core/yield-to-event-loop.ts';
 import type { Person } from '../../store/gdpr/tombstones.ts';
-import type { RefusedWith } from '../../store/tracking/refused-calls.ts';
+import type { RefusedAppCall } from '../../store/tracking/refused-calls.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import { parseJsonBody } from '../http/json-body.ts';
 import { sendError } from '../http/refusal-reply.ts';
@@ -17,7 +22,7 @@ import { serveRoute } from '../http/serve-route.ts';
 import { MAX_UNVERIFIED_BYTES, verifyBody, writeKeysIn } from '../http/verify-body.ts';
 import { targetOfKey } from './write-keys.ts';
 
-/** Any page may send: nothing here goes by a cookie. */
+/** Any page may send calls, since no cookie counts here. */
 const CORS = {
   'access-control-allow-origin': '*',
   'access-control-expose-headers': 'Retry-After, X-Request-Id',
@@ -29,7 +34,7 @@ const PREFLIGHT = {
   vary: 'Access-Control-Request-Headers',
 };
 
-/** The paths of Segment's tracking API, with bodies, limits and headers of their own, apart from all others. */
+/** Serves the routes with bodies, limits and headers of their own. */
 export async function serveTracking(
   app: FastifyInstance,
   routes: readonly Route[],
@@ -47,7 +52,7 @@ export async function serveTracking(
       request.verified();
     });
     scope.options('/v1/*', { config: { rateLimit: false } }, async ({ headers }, reply) => {
-      // Whatever headers a version of an SDK has.
+      // Allows the headers of any version of an SDK.
       const asked = headers['access-control-request-headers'] ?? 'Authorization, Content-Type, Content-Encoding';
       return reply
         .headers({ ...PREFLIGHT, 'access-control-allow-headers': asked })
@@ -58,30 +63,31 @@ export async function serveTracking(
   });
 }
 
-/** Without its password; empty where there is none. */
+/** Returns the user of Basic authentication; an empty text without one. */
 function basicUserOf(authorization: string | undefined): string {
   const [, encoded = ''] = /^Basic +([\w+/=-]+) *$/i.exec(authorization ?? '') ?? [];
   return Buffer.from(encoded, 'base64').toString().replace(/:.*$/s, '');
 }
 
-/** Segment's limit of a batch, as it comes and unzipped. */
+/** Segment's limit of a batch, zipped and unzipped. */
 const MAX_BODY_BYTES = 500 * 1024;
 /**
- * Arrays and objects of a body. Of a call fewer are taken (`readCall`), so that one which nests too deep is refused by
- * itself.
+ * Maximum nesting of a body. It exceeds a call's (`readCall`), so that a call that nests too deep is refused by itself.
  */
 const NESTING = 1_000;
-/** Bodies that wait to be parsed, which `TrackingAdmissionLimit` does not know of yet. */
+/** Maximum number of bodies that wait to be parsed, which `TrackingAdmissionLimit` does not count yet. */
 const MAX_WAITING = 64;
-/** A body of no more waits for none of the large ones, which others may have sent. */
+/** Maximum size of a body that is parsed at once, before larger ones of others. */
 const PARSED_AT_ONCE_BYTES = 16 * 1024;
-/** After a byte order mark in UTF-8, and white space. */
+/** Also after a byte order mark in UTF-8, and white space. */
 const BEGINS_AS_JSON = /^(?:\xef\xbb\xbf)?\s*\{/;
 const TYPES = /^(?:application\/json|text\/plain)\s*(?:;|$)/i;
 
 const unzip = promisify(gunzip);
 
-/** What SDKs send: JSON, whatever they call it, maybe zipped. What is too large is a 400, at which they give up. */
+/**
+ * Parses bodies of SDKs: JSON of any content type, maybe zipped. Refuses too large ones with 400, so that SDKs give up.
+ */
 function readTrackingBodies(app: FastifyInstance, deps: RouteDependencies): void {
   const turn = yieldToEventLoop(MAX_WAITING);
   app.removeAllContentTypeParsers();
@@ -99,7 +105,7 @@ function readTrackingBodies(app: FastifyInstance, deps: RouteDependencies): void
 
 const sizes = new WeakMap<object, number>();
 
-/** How many bytes of JSON a body was. */
+/** Returns the size of a body's JSON in bytes. */
 export function bytesOfBody(body: unknown): number {
   return typeof body === 'object' && body !== null ? (sizes.get(body) ?? 0) : 0;
 }
@@ -115,7 +121,7 @@ async function sized(request: FastifyRequest, bytes: Buffer, deps: RouteDependen
   return body;
 }
 
-/** Of a zipped body whose key stands in it no more is unzipped, before that holds, than may come without one. */
+/** Returns a body's JSON once its key is valid. Until then it unzips no more than may come without credentials. */
 async function verifiedJson(request: FastifyRequest, bytes: Buffer, deps: RouteDependencies): Promise<Buffer> {
   if (request.trackingTarget) return unpacked(request, bytes);
   const isZipped = encodingOf(request, bytes) !== 'identity';
@@ -125,10 +131,7 @@ async function verifiedJson(request: FastifyRequest, bytes: Buffer, deps: RouteD
   return isWhole ? head : unpacked(request, bytes);
 }
 
-/**
- * What a zipped body begins with, one byte more than may come without credentials; what is no gzip is left to
- * `unpacked`.
- */
+/** Unzips one byte more than may come without credentials. Leaves a body that is no gzip to `unpacked`. */
 async function unzippedHead(bytes: Buffer): Promise<Buffer> {
   const pieces: Buffer[] = [];
   let length = 0;
@@ -144,7 +147,10 @@ async function unzippedHead(bytes: Buffer): Promise<Buffer> {
   return Buffer.concat(pieces).subarray(0, MAX_UNVERIFIED_BYTES + 1);
 }
 
-/** In lower case. A body that begins as JSON does is not encoded: proxies unzip one and leave the header. */
+/**
+ * Returns the content encoding in lower case. A body that begins as JSON is not encoded: some proxies unzip it and
+ * leave the header.
+ */
 function encodingOf({ headers }: FastifyRequest, bytes: Buffer): string {
   const encoding = headers['content-encoding']?.trim().toLowerCase() ?? 'identity';
   return BEGINS_AS_JSON.test(bytes.toString('latin1', 0, 64)) ? 'identity' : encoding === 'x-gzip' ? 'gzip' : encoding;
@@ -178,11 +184,6 @@ function toTrackingRefusal(error: FastifyError): unknown {
   return error;
 }
 
-/**
- * Keeps bodies of calls that are no JSON, each as one refused call with its beginning, so that an app's developer sees
- * them.
- */
-
 const KEPT_BYTES = 2 * 1024;
 const OPERATIONS: ReadonlySet<string> = new Set(
   [
@@ -196,7 +197,7 @@ const OPERATIONS: ReadonlySet<string> = new Set(
 const KEY = /"writeKey"\s*:\s*"[^"]*"?/g;
 const ID = /"(?<name>userId|previousId|anonymousId|id)"\s*:\s*"(?<id>[^"\\]{1,256})"/g;
 
-/** Notes down a body that `refusal` refuses; nothing where it is no call's, or its key leads nowhere. */
+/** Keeps a refused body as one refused call. Skips bodies of other operations, and of unknown keys. */
 async function keepUnreadableBody(
   request: FastifyRequest,
   bytes: Buffer,
@@ -210,7 +211,7 @@ async function keepUnreadableBody(
   if (target === null) return;
   const { entityId, apps } = target;
   const text = beginningOf(bytes);
-  const refused: RefusedWith = {
+  const refused: RefusedAppCall = {
     index: 0,
     messageId: null,
     code: status === 'too_large' ? 'too_large' : 'invalid',
@@ -220,25 +221,25 @@ async function keepUnreadableBody(
     appId: apps.length === 1 ? apps[0].appId : null,
   };
   const taken = await deps.trackingAdmission.within(entityId, bytes.length, () =>
-    deps.trackingIntake(entityId, { calls: [], refused: [refused] }),
+    deps.writeCalls(entityId, { calls: [], refused: [refused] }),
   );
-  deps.liveCalls.note(target, deps.liveCalls.shown(target, [text], {}), { calls: [], refused: [refused] }, taken);
+  deps.liveCalls.add(target, deps.liveCalls.select(target, [text], {}), { calls: [], refused: [refused] }, taken);
   deps.metrics.countCalls('refused', 1);
 }
 
 /**
- * Its first 2 KiB as text, without a write key and without a word that the cut went through: an erasure searches for
- * whole ids.
+ * Returns the first 2 KiB as text, without a write key and without a word that the cut went through, since an erasure
+ * searches for whole ids.
  */
 function beginningOf(bytes: Buffer): string {
   const first = bytes.subarray(0, KEPT_BYTES);
-  // Another encoding of one byte a character: read as UTF-8, ids in it would not be found.
+  // In another encoding, UTF-8 would hide ids.
   const text = first.toString(isUtf8(bytes) ? 'utf8' : 'latin1');
   if (text.includes('\0')) return '';
   return storable(bytes.length > KEPT_BYTES ? withoutCutWord(text) : text).replaceAll(KEY, '"writeKey":"…"');
 }
 
-/** The ids that stand in it as members of calls do. */
+/** Returns the ids that stand in the text as a call's members do. */
 function peopleIn(text: string): Person[] {
   return [...text.matchAll(ID)].map(({ groups }): Person => {
     const { name, id } = groups as { name: string; id: string };

@@ -3,10 +3,7 @@ import { SharedBudget } from '../../domain/core/semaphore.ts';
 
 const RETRY_SECONDS = 1;
 
-/**
- * Bounds what waits to be taken in: bytes of bodies, shared out by entity. A body is let in if it is its entity's only
- * one.
- */
+/** Bounds the bytes of bodies under way, shared out by entity. Lets a body in if it is its entity's only one. */
 export class TrackingAdmissionLimit {
   readonly #budget: SharedBudget;
 
@@ -14,7 +11,7 @@ export class TrackingAdmissionLimit {
     this.#budget = new SharedBudget(mostBytes);
   }
 
-  /** Does the work of a body of so many bytes, or refuses with 429 and when to try again, as SDKs do. */
+  /** Does the work of a body, or refuses it with 429 and the time to wait, as SDKs know it. */
   async within<T>(entityId: number, bytes: number, work: () => Promise<T>): Promise<T> {
     if (!this.#budget.take(entityId, bytes)) {
       const message = `Too much waits to be taken in: try again in ${RETRY_SECONDS} second`;

@@ -1,3 +1,5 @@
+/** Privacy requests that devices make by an app's key, and their list for staff. */
+
 import { GDPR_TYPES } from '../../api/gdpr/gdpr.ts';
 import * as api from '../../api/tracking/tracking-privacy.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
@@ -49,7 +51,7 @@ const ask = route(api.requestPrivacyFromDevice, async ({ body, log, ...circumsta
 
 type Asked = { entityId: number; appIds: number[]; given: Given; address: string };
 
-/** Writes down what is asked for, unless the same was before. */
+/** Inserts the request, unless the same one was made before. */
 async function takeAsked(tx: Tx, deps: RouteDependencies, { entityId, appIds, given, address }: Asked) {
   const device =
     (await lockAskingDevice(tx, entityId, appIds, given.deviceId)) ??
@@ -72,8 +74,8 @@ const UNVOUCHED =
 type Given = { type: GdprRequestType; deviceId: string; userId: string | null; userToken: unknown };
 
 /**
- * The user that a token names; null without one: what a device says of its user is no reason to show or erase data of
- * that user.
+ * Returns the user that the token names, or null without a token: a device's own word is no reason to show or erase a
+ * user's data.
  */
 async function vouchedUser(
   tx: Tx,
@@ -87,18 +89,17 @@ async function vouchedUser(
   return userId;
 }
 
-/** Maximum number of requests of a type within a day, of a device and of a person. */
+/** Maximum number of requests of a type within a day, for a device and for a person. */
 const MAX_A_DAY = 3;
 /**
- * How many requests the devices of an app may make that no user token vouches for: its key is enough to make devices
- * up. The first rate leaves a burst as large as a release or a notice brings about, the second as much as one worker
- * does beside other work.
+ * Limits of requests without a user token, for all devices of an app: its key is enough to invent devices. The first
+ * rate allows the burst that a release or a notice brings; the second is what one worker can do beside other work.
  */
 const RATES_OF_DEVICES: Rate[] = [
   { most: 20, seconds: 60 },
   { most: 120, seconds: 3_600 },
 ];
-/** Maximum number of them that are open. */
+/** Maximum number of such requests that are open. */
 const MAX_OPEN_OF_DEVICES = 1_000;
 const RETRY_SECONDS = 3_600;
 
@@ -111,7 +112,7 @@ async function refuseTooMany(tx: Tx, entityId: number, asked: AskedByDevice): Pr
       `There were ${MAX_A_DAY} requests of this type within a day, the most of a device and of a person`,
     );
   }
-  // A person for whom the app's server vouches isn't kept from asking by made-up devices.
+  // Invented devices must not keep a person from asking for whom the app's server vouches.
   if (asked.userId !== null) return;
   const { appId } = asked.device;
   const untilWithin = await secondsUntilWithin(tx, entityId, appId, RATES_OF_DEVICES);

@@ -1,15 +1,17 @@
+/** The routes of Segment's tracking API: batches, single calls, and the settings of SDKs. */
+
 import * as api from '../../api/tracking/tracking.ts';
 import { refuse } from '../../domain/core/refusal.ts';
-import { readBatch, type TrackedBatch } from '../../domain/tracking/read-call.ts';
+import { readBatch, type CallBatch } from '../../domain/tracking/read-call.ts';
 import type { RefusedCall } from '../../domain/tracking/call.ts';
-import type { IngestedCall } from '../../store/tracking/app-call.ts';
+import type { AppCall } from '../../store/tracking/app-call.ts';
 import type { TrackingTarget } from '../../store/tracking/tracking-target.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import { bare, type Reply } from '../http/reply.ts';
 import { type Circumstances, type Route, route } from '../http/route.ts';
-import { type OfPath, readRequest } from './read-calls.ts';
+import { type OfPath, readCalls } from './read-calls.ts';
 import { bytesOfBody } from './serve-tracking.ts';
-import type { TakenIn } from './write-calls.ts';
+import type { RequestOutcome } from './write-calls.ts';
 import { requireTarget } from './write-keys.ts';
 
 const batchRoutes = [api.sendBatch, ...api.otherBatches, api.sendImportedBatch].map((operation) =>
@@ -20,7 +22,7 @@ const batchRoutes = [api.sendBatch, ...api.otherBatches, api.sendImportedBatch].
     if ('refused' in read) return refuse(400, read.refused.code, read.refused.message);
     return answer(
       await deps.trackingAdmission.within(target.entityId, bytesOfBody(body), () =>
-        takeIn(deps, circumstances, target, read.batch, ofPath),
+        writeRequest(deps, circumstances, target, read.batch, ofPath),
       ),
     );
   }),
@@ -31,7 +33,7 @@ const singleRoutes = api.singleCalls.flatMap(({ type, operations }) =>
     route(operation, async ({ body, ...circumstances }, deps) => {
       const target = await requireTarget(deps, circumstances, body);
       const taken = await deps.trackingAdmission.within(target.entityId, bytesOfBody(body), () =>
-        takeIn(deps, circumstances, target, batchOfOne(body), { type }),
+        writeRequest(deps, circumstances, target, batchOfOne(body), { type }),
       );
       const [refused] = taken.refused;
       if (refused) return refuse(400, refused.code, refused.message, { message_id: refused.messageId });
@@ -40,26 +42,26 @@ const singleRoutes = api.singleCalls.flatMap(({ type, operations }) =>
   ),
 );
 
-/** Its own `sentAt` is read with the call. */
-function batchOfOne(body: unknown): Pick<TrackedBatch, 'calls' | 'sentAt' | 'context'> {
+/** The call's own `sentAt` is read with the call. */
+function batchOfOne(body: unknown): Pick<CallBatch, 'calls' | 'sentAt' | 'context'> {
   return { calls: [body], sentAt: null, context: {} };
 }
 
-async function takeIn(
-  { feedAdmission, feedWaker, trackingIntake, liveCalls, metrics }: RouteDependencies,
+async function writeRequest(
+  { feedAdmission, feedWaker, writeCalls, liveCalls, metrics }: RouteDependencies,
   { log }: Circumstances,
   target: TrackingTarget,
-  batch: Pick<TrackedBatch, 'calls' | 'sentAt' | 'context'>,
+  batch: Pick<CallBatch, 'calls' | 'sentAt' | 'context'>,
   ofPath: OfPath,
 ): Promise<Answered> {
   const { entityId } = target;
-  const request = readRequest(batch, target, Date.now(), ofPath);
-  const shown = liveCalls.shown(target, batch.calls, batch.context);
-  batch.calls.length = 0; // held until the answer, they would outlive V8's young generation
+  const request = readCalls(batch, target, Date.now(), ofPath);
+  const shown = liveCalls.select(target, batch.calls, batch.context);
+  batch.calls.length = 0; // until the answer they would outlive V8's young generation
   const traits = request.calls.flatMap((call) => call.traits);
   if (traits.length > 0) await feedAdmission.take(entityId, JSON.stringify(traits).length);
-  const taken = await trackingIntake(entityId, request);
-  liveCalls.note(target, shown, request, taken);
+  const taken = await writeCalls(entityId, request);
+  liveCalls.add(target, shown, request, taken);
   if (traits.length > 0) feedWaker.wake(entityId);
   metrics.countCalls('accepted', taken.accepted);
   metrics.countCalls('duplicate', taken.duplicates);
@@ -69,8 +71,8 @@ async function takeIn(
   return { ...taken, notes: request.calls.filter(({ index, note }) => note !== null && !others.has(index)) };
 }
 
-/** `notes`: the calls that were taken otherwise than they say. */
-type Answered = TakenIn & { notes: IngestedCall[] };
+/** `notes`: the calls that the server took otherwise than they say. */
+type Answered = RequestOutcome & { notes: AppCall[] };
 
 function countCodes(refused: RefusedCall[]): Record<string, number> {
   const counts: Record<string, number> = {};
@@ -92,10 +94,10 @@ function answer({ accepted, duplicates, refused, notes }: Answered): Reply {
 
 const readSettings = route(
   api.viewSdkSettings,
-  async ({ params: { write_key: writeKey }, address }, { trackingApps, settings }) => {
-    if ((await trackingApps.find(writeKey, address)) === null) return refuse(404, 'not_found', 'Unknown write key');
+  async ({ params: { write_key: writeKey }, address }, { writeKeys, settings }) => {
+    if ((await writeKeys.find(writeKey, address)) === null) return refuse(404, 'not_found', 'Unknown write key');
     const [, protocol, host] = /^(https?):\/\/(.*)$/.exec(settings.publicUrl)!;
-    // Without a rate SDKs report figures about themselves to another path of the host.
+    // Otherwise SDKs report figures about themselves to another path of the host.
     const destination = { apiKey: writeKey, apiHost: `${host!}/v1`, protocol: protocol! };
     return bare({ integrations: { 'Segment.io': destination }, metrics: { sampleRate: 0 } });
   },

@@ -1,20 +1,22 @@
+/** Checks a user token: a JWT by which an app's server vouches for a user. */
+
 import { decodeProtectedHeader, errors, type JWTPayload, jwtVerify } from 'jose';
 import { customerIdError, isWordForNothing } from '../../domain/attributes/customer-id.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { AppTokenKey } from '../../store/apps/app-token-keys.ts';
 
-/** What may stand in a token is short; longer ones are not even parsed. */
+/** Maximum length of a token; longer ones are not parsed. */
 const MAX_TOKEN_CHARS = 8_192;
 const MAX_LIFE_SECONDS = 3_600;
-/** Clocks of the app's server and of this one may differ by so much. */
+/** How far the clocks of the app's server and of this one may differ. */
 const CLOCK_SKEW_SECONDS = 60;
-/** Fixed: a token doesn't choose how it is checked. */
+/** Fixed, so that a token can't choose how it is checked. */
 const ALGORITHM = 'HS256';
 
 /**
- * The user for which a user token vouches: a JWT (RFC 7519) that one of the app's keys signed with HS256, with `sub`
- * and an `exp` at most an hour away (docs/user-tokens.md). Refuses all else with 401, and says why; what stands in the
- * token is never said back.
+ * Returns the user for whom a token vouches: a JWT (RFC 7519), signed by one of the app's keys with HS256, with `sub`
+ * and an `exp` at most an hour away (docs/user-tokens.md). Refuses any other token with 401, and says why without
+ * quoting it.
  */
 export async function verifyUserToken(keys: readonly AppTokenKey[], token: unknown): Promise<string> {
   if (typeof token !== 'string') return refuseToken('must be a text, a JWT');
@@ -31,7 +33,7 @@ export async function verifyUserToken(keys: readonly AppTokenKey[], token: unkno
   return error === undefined ? sub! : refuseToken(`its sub must be a user id: ${error}`);
 }
 
-/** The one key that `kid` names, else all of them. */
+/** Returns the key that `kid` names, or else all keys. */
 function namedKeys(keys: readonly AppTokenKey[], token: string): readonly AppTokenKey[] {
   const kid = kidOf(token);
   return kid === undefined ? keys : keys.filter(({ identifier }) => identifier === kid);
@@ -53,7 +55,7 @@ async function verifyBySome(keys: readonly AppTokenKey[], token: string): Promis
   return refuseToken('is signed by no key that the app has now');
 }
 
-/** Null where another key signed it. */
+/** Returns null if another key signed the token. */
 async function verifyBy(secret: string, token: string): Promise<JWTPayload | null> {
   const options = { algorithms: [ALGORITHM], clockTolerance: CLOCK_SKEW_SECONDS, requiredClaims: ['sub', 'exp'] };
   try {

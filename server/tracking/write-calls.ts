@@ -1,3 +1,5 @@
+/** Writes the calls of requests: those of an entity that come at the same time share one transaction. */
+
 import { isAway } from '../../domain/core/internal-error.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { RefusedCall } from '../../domain/tracking/call.ts';
@@ -6,16 +8,16 @@ import { type Database, isTimedOut, type Tx, write } from '../../store/core/data
 import type { Secrets } from '../../store/core/secrets.ts';
 import { ensurePartitions } from '../../store/tracking/event-partitions.ts';
 import { deleteExcessCrashes } from '../../store/tracking/crashes.ts';
-import { type CallOutcome, ingestCalls, INGESTING, STORE_REFUSALS } from '../../store/tracking/insert-calls.ts';
+import { type CallOutcome, insertCalls, INSERT_CALLS, STORE_REFUSALS } from '../../store/tracking/insert-calls.ts';
 import { insertNewDefinitions } from '../../store/tracking/event-definitions.ts';
 import { insertNewAttributes } from '../../store/tracking/insert-traits.ts';
-import type { IngestedCall } from '../../store/tracking/app-call.ts';
-import { insertRefusals } from '../../store/tracking/refused-calls.ts';
+import type { AppCall } from '../../store/tracking/app-call.ts';
+import { insertRefusedAppCalls } from '../../store/tracking/refused-calls.ts';
 import { microBatch } from '../http/micro-batch.ts';
-import type { TrackedRequest } from './read-calls.ts';
+import type { CallRequest } from './read-calls.ts';
 
-/** What became of a request's calls; the refused ones in the order of their index. */
-export type TakenIn = {
+/** The outcome of a request; refused calls are in order of their index. */
+export type RequestOutcome = {
   accepted: number;
   duplicates: number;
   /** The indexes of the duplicates. */
@@ -23,60 +25,52 @@ export type TakenIn = {
   refused: RefusedCall[];
 };
 
-/** Takes calls in: settles once they are committed. */
-export type TrackingIntake = (entityId: number, intake: TrackedRequest) => Promise<TakenIn>;
+/** Writes the calls of a request, and settles once they are committed. */
+export type WriteCalls = (entityId: number, request: CallRequest) => Promise<RequestOutcome>;
 
-type Outcome = PromiseSettledResult<TakenIn>;
+type Outcome = PromiseSettledResult<RequestOutcome>;
 
-/** Two, so that one's rows are sent while the other one's are written to disk. */
+/** Two transactions at a time: one sends its rows while Postgres writes the other's to disk. */
 const ROUNDS = 2;
 const MAX_REQUESTS = 100;
-/** More at once are no faster: they outlive V8's young generation, and answers come in bursts. */
+/** More calls at once are no faster: they outlive V8's young generation, and answers come in bursts. */
 const MAX_CALLS = 1_000;
 
-/**
- * Requests of an entity that come at the same time share the statements and the commit of one transaction. No entity
- * waits for another one's.
- */
-export function trackingIntake(db: Database, secrets: Secrets): TrackingIntake {
-  const byEntity = new Map<number, (intake: TrackedRequest) => Promise<Outcome>>();
+/** Makes the function that writes requests. No entity waits for another one's requests. */
+export function callWriter(db: Database, secrets: Secrets): WriteCalls {
+  const byEntity = new Map<number, (request: CallRequest) => Promise<Outcome>>();
   const ofEntity = (entityId: number) => {
     const known = byEntity.get(entityId);
     if (known) return known;
-    const takeTogether = microBatch((intakes: TrackedRequest[]) => takeAll(db, secrets, entityId, intakes), {
+    const writeTogether = microBatch((requests: CallRequest[]) => writeAll(db, secrets, entityId, requests), {
       rounds: ROUNDS,
       calls: MAX_REQUESTS,
       weight: MAX_CALLS,
       weigh: ({ calls, refused }) => calls.length + refused.length,
       subject: firstDevice,
     });
-    byEntity.set(entityId, takeTogether);
-    return takeTogether;
+    byEntity.set(entityId, writeTogether);
+    return writeTogether;
   };
-  return async (entityId, intake) => {
-    const outcome = await ofEntity(entityId)(intake);
+  return async (entityId, request) => {
+    const outcome = await ofEntity(entityId)(request);
     if (outcome.status === 'rejected') throw outcome.reason;
     return outcome.value;
   };
 }
 
-/** Batches of one device come one after another, and each locks what that device has. */
-function firstDevice({ calls: [first] }: TrackedRequest): string | null {
+/** Requests of one device come one after another, and each locks that device's rows. */
+function firstDevice({ calls: [first] }: CallRequest): string | null {
   return first === undefined ? null : (first.deviceId ?? first.userId);
 }
 
 /**
- * In one transaction; where that fails for what may be caused by one, each in its own. Where the database is away or
- * too slow all fail at once: each in turn would wait as long, and what was committed unheard would be taken in twice.
+ * Writes requests in one transaction, or if it fails by an error that one of them may cause, each in its own. If the
+ * database is away or too slow, all fail at once: each by itself would wait as long.
  */
-async function takeAll(
-  db: Database,
-  secrets: Secrets,
-  entityId: number,
-  intakes: TrackedRequest[],
-): Promise<Outcome[]> {
+async function writeAll(db: Database, secrets: Secrets, entityId: number, requests: CallRequest[]): Promise<Outcome[]> {
   try {
-    const calls = intakes.flatMap((intake) => intake.calls);
+    const calls = requests.flatMap((request) => request.calls);
     await ensurePartitions(
       db,
       calls.map(({ happenedAt }) => happenedAt),
@@ -84,14 +78,14 @@ async function takeAll(
     await insertNewAttributes(db, secrets, entityId, calls);
     await insertNewDefinitions(db, secrets, entityId, calls);
     await deleteExcessCrashes(db, entityId, calls);
-    const outcomes = await write(db, (tx) => insertAll(tx, secrets, entityId, calls, intakes), INGESTING);
-    return toTakenIn(intakes, outcomes).map((value) => ({ status: 'fulfilled', value }));
+    const outcomes = await write(db, (tx) => insertAll(tx, secrets, entityId, calls, requests), INSERT_CALLS);
+    return toRequestOutcomes(requests, outcomes).map((value) => ({ status: 'fulfilled', value }));
   } catch (reason) {
-    if (intakes.length === 1 || isAway(reason) || isTimedOut(reason))
-      return intakes.map(() => ({ status: 'rejected', reason }));
+    if (requests.length === 1 || isAway(reason) || isTimedOut(reason))
+      return requests.map(() => ({ status: 'rejected', reason }));
   }
   const outcomes: Outcome[] = [];
-  for (const intake of intakes) outcomes.push(...(await takeAll(db, secrets, entityId, [intake])));
+  for (const request of requests) outcomes.push(...(await writeAll(db, secrets, entityId, [request])));
   return outcomes;
 }
 
@@ -99,35 +93,35 @@ async function insertAll(
   tx: Tx,
   secrets: Secrets,
   entityId: number,
-  calls: IngestedCall[],
-  intakes: TrackedRequest[],
+  calls: AppCall[],
+  requests: CallRequest[],
 ): Promise<CallOutcome[]> {
   const held = (await holdEntity(tx, entityId)) ?? refuse(401, 'unauthorized', 'Invalid or missing write key');
-  const outcomes = await ingestCalls(tx, secrets, entityId, calls, held);
-  await insertRefusals(
+  const outcomes = await insertCalls(tx, secrets, entityId, calls, held);
+  await insertRefusedAppCalls(
     tx,
     secrets,
     entityId,
-    intakes.flatMap(({ refused }) => refused),
+    requests.flatMap(({ refused }) => refused),
   );
   return outcomes;
 }
 
-/** `outcomes` are those of all calls of all intakes, in their order. */
-function toTakenIn(intakes: TrackedRequest[], outcomes: CallOutcome[]): TakenIn[] {
+/** `outcomes` has one of each call of all requests, in order. */
+function toRequestOutcomes(requests: CallRequest[], outcomes: CallOutcome[]): RequestOutcome[] {
   let at = 0;
-  return intakes.map(({ calls, refused }) => {
-    const taken: TakenIn = { accepted: 0, duplicates: 0, repeated: [], refused: [...refused] };
+  return requests.map(({ calls, refused }) => {
+    const result: RequestOutcome = { accepted: 0, duplicates: 0, repeated: [], refused: [...refused] };
     for (const { index, messageId } of calls) {
       const outcome = outcomes[at]!;
       at += 1;
-      if (outcome === 'accepted') taken.accepted += 1;
+      if (outcome === 'accepted') result.accepted += 1;
       else if (outcome === 'duplicate') {
-        taken.duplicates += 1;
-        taken.repeated.push(index);
-      } else taken.refused.push({ index, messageId, code: outcome, message: STORE_REFUSALS[outcome] });
+        result.duplicates += 1;
+        result.repeated.push(index);
+      } else result.refused.push({ index, messageId, code: outcome, message: STORE_REFUSALS[outcome] });
     }
-    taken.refused.sort((a, b) => a.index - b.index);
-    return taken;
+    result.refused.sort((a, b) => a.index - b.index);
+    return result;
   });
 }

@@ -1,7 +1,9 @@
+/** Write keys: finds the apps and the entity to which a key leads, and the app of a call. */
+
 import { apiKeyError } from '../../domain/apps/api-key.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { type CallError, invalid, isObject } from '../../domain/tracking/call-fields.ts';
-import type { TrackedContext } from '../../domain/tracking/call.ts';
+import type { CallContext } from '../../domain/tracking/call.ts';
 import type { KeyedApp } from '../../store/apps/app-api-keys.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import type { Secrets } from '../../store/core/secrets.ts';
@@ -9,17 +11,17 @@ import { findTrackingTarget, type TrackingTarget } from '../../store/tracking/tr
 import { KeyRates } from '../http/key-rates.ts';
 import { networkOf } from '../http/network-of.ts';
 
-/** A revoked key is refused after so long. */
+/** How long a key stays known; a revoked key is refused after this. */
 const KNOWN_FOR_MS = 2_000;
-/** Of keys that apps have, and of those that none has. */
+/** Maximum number of known keys, and of unknown ones. */
 const MAX_KNOWN = 10_000;
-/** Requests a minute of one network that show a key which no app has. */
+/** Maximum number of requests a minute from one network with unknown keys. */
 const MAX_UNKNOWN_PER_MINUTE = 60;
 
 type Known = { target: TrackingTarget; at: number };
 
-/** What write keys stand for, each looked up at most once in two seconds by this server. */
-export class TrackingApps {
+/** Looks up each write key at most once in two seconds in this server. */
+export class WriteKeys {
   readonly #db: Queryable;
   readonly #secrets: Secrets;
   readonly #unknownRates: KeyRates;
@@ -34,8 +36,8 @@ export class TrackingApps {
   }
 
   /**
-   * Null for a key that no app has, or that is revoked. Refuses with 429 an address that shows too many of these; a key
-   * that an app had a while ago is looked up all the same.
+   * Returns null for a key that is unknown or revoked. Refuses a network with too many of these with 429, unless an app
+   * had the key a while ago.
    */
   async find(writeKey: string, address: string): Promise<TrackingTarget | null> {
     const known = this.#known.get(writeKey);
@@ -48,7 +50,7 @@ export class TrackingApps {
   }
 
   async #findFresh(writeKey: string): Promise<TrackingTarget | null> {
-    // What can't be a key may be as long as a body: it is neither looked up nor remembered.
+    // A malformed key may be as long as a body: it is neither looked up nor remembered.
     if (apiKeyError(writeKey) !== undefined || isFresh(this.#unknown.get(writeKey))) return null;
     const under = this.#lookingUp.get(writeKey);
     if (under) return under;
@@ -71,7 +73,7 @@ function isFresh(at: number | undefined): boolean {
   return at !== undefined && performance.now() - at < KNOWN_FOR_MS;
 }
 
-/** Forgets the one remembered longest ago where there are too many. */
+/** Forgets the oldest entry if there are too many. */
 function remember<V>(entries: Map<string, V>, key: string, value: V): void {
   entries.delete(key);
   if (entries.size >= MAX_KNOWN) entries.delete(entries.keys().next().value!);
@@ -79,12 +81,12 @@ function remember<V>(entries: Map<string, V>, key: string, value: V): void {
 }
 
 /**
- * Which of the apps that share a key a call is of: the one of its package name, else the only one of its platform. The
- * only app of a key has all of its calls.
+ * Returns the app of a call among those that share a key: the one with its package name, else the only one of its
+ * platform. A key's only app has all calls.
  */
 export function appOfCall(
   [first, ...others]: TrackingTarget['apps'],
-  { appNamespace, platform }: TrackedContext,
+  { appNamespace, platform }: CallContext,
 ): KeyedApp | CallError {
   if (others.length === 0) return first;
   const apps = [first, ...others];
@@ -99,25 +101,23 @@ export function appOfCall(
   return { code: 'unknown_app', message };
 }
 
-type Dependencies = { trackingApps: TrackingApps; keyRates: KeyRates };
+type Dependencies = { writeKeys: WriteKeys; keyRates: KeyRates };
 
-/**
- * Where the requests of a write key go. Refuses a key that is unknown or revoked, and what is beyond its rate.
- */
+/** Returns the target of a write key. Refuses an unknown or revoked key, and requests beyond its rate. */
 export async function targetOfKey(
-  { trackingApps, keyRates }: Dependencies,
+  { writeKeys, keyRates }: Dependencies,
   writeKey: string,
   address: string,
 ): Promise<TrackingTarget> {
-  const target = await trackingApps.find(writeKey, address);
+  const target = await writeKeys.find(writeKey, address);
   if (target === null) return refuse(401, 'unauthorized', 'Invalid or missing write key');
   keyRates.take(writeKey);
   return target;
 }
 
 /**
- * Where a request's calls go: by the user of Basic authentication, known before the body is read, else by `writeKey` of
- * the body.
+ * Returns the target of a request: by its user of Basic authentication, known before the body is read, or else by
+ * `writeKey` of the body.
  */
 export async function requireTarget(
   deps: Dependencies,

@@ -1,44 +1,43 @@
+/** Calls as the store takes them: with their app, by device or person, and in their sessions. */
+
 import { MINUTE_MS } from '../../domain/core/durations.ts';
-import type { TrackedCall } from '../../domain/tracking/call.ts';
+import type { Call } from '../../domain/tracking/call.ts';
 import type { SessionWindow } from '../../domain/tracking/session-windows.ts';
 import type { Queryable } from '../core/database.ts';
 import type { Secrets } from '../core/secrets.ts';
 import { hasErased, listErased, type Person, personKey } from '../gdpr/tombstones.ts';
 
-/** A call with what is known of the app that it came by. */
-export type IngestedCall = TrackedCall & {
+/** A call, and its app. */
+export type AppCall = Call & {
   appId: number;
-  /** The app's SDK System of Records and the entity's global one; without one its traits are left out. */
+  /** The app's SDK System of Records, and the entity's global one; without one the store drops its traits. */
   sorId: number | null;
   globalSorId?: number | null;
-  /** Seconds; the same for all calls of an app. */
+  /** In seconds; the same for all calls of an app. */
   sessionTimeout: number;
 };
 
-/** The calls of one device of an app, or of one person without a device, in the order of time: never none. */
-export type SubjectCalls = { appId: number; subject: string; deviceId: string | null; calls: IngestedCall[] };
+/** The calls of a device of an app, or of a person without a device, in order of time; at least one. */
+export type SubjectCalls = { appId: number; subject: string; deviceId: string | null; calls: AppCall[] };
 
-/** A session that calls fell into; `foundAt` is where it began before, null where they began it. */
+/** A session with its calls of this batch. `foundAt` is its stored start; null for a new session. */
 export type PlacedSession = {
   subject: SubjectCalls;
   session: SessionWindow;
   foundAt: number | null;
-  calls: IngestedCall[];
+  calls: AppCall[];
 };
 
-/** A subject's calls, with the sessions that they fell into. `latest` is its latest session. */
+/** A subject's calls with their sessions. `latest` is the subject's latest session. */
 export type PlacedSubject = SubjectCalls & { latest: SessionWindow; placed: PlacedSession[] };
 
-/** The session of each call; it has its id by now. */
-export type SessionsOfCalls = ReadonlyMap<IngestedCall, SessionWindow>;
+/** The session of each call, with its id. */
+export type SessionsOfCalls = ReadonlyMap<AppCall, SessionWindow>;
 
-/**
- * Up to its seconds, the minute of the last one: calls go to the store in the order of time, and to write all of it
- * takes longer.
- */
+/** The last call's minute as text: calls come in order of time, and formatting the whole time takes longer. */
 let known = { minute: Number.NaN, text: '' };
 
-/** A call's time, in whole milliseconds, as Postgres reads it. */
+/** Returns a time in whole milliseconds as text for Postgres. */
 export function timestamp(instantMs: number): string {
   const minute = Math.floor(instantMs / MINUTE_MS);
   if (minute !== known.minute)
@@ -47,36 +46,36 @@ export function timestamp(instantMs: number): string {
   return `${known.text}${rest.slice(0, 2)}.${rest.slice(2)}Z`;
 }
 
-/** Of the values that calls tell of something, the last; null where none does. */
-export function lastOf<T>(calls: readonly IngestedCall[], tell: (call: IngestedCall) => T | null): T | null {
+/** Returns the last value that is not null, or null. */
+export function lastOf<T>(calls: readonly AppCall[], read: (call: AppCall) => T | null): T | null {
   for (let at = calls.length - 1; at >= 0; at -= 1) {
-    const told = tell(calls[at]!);
-    if (told !== null) return told;
+    const value = read(calls[at]!);
+    if (value !== null) return value;
   }
   return null;
 }
 
-/** The same, the first. */
-export function firstOf<T>(calls: readonly IngestedCall[], tell: (call: IngestedCall) => T | null): T | null {
+/** Returns the first value that is not null, or null. */
+export function firstOf<T>(calls: readonly AppCall[], read: (call: AppCall) => T | null): T | null {
   for (const call of calls) {
-    const told = tell(call);
-    if (told !== null) return told;
+    const value = read(call);
+    if (value !== null) return value;
   }
   return null;
 }
 
 /**
- * The calls that name somebody who was erased, each with that person's keyed hash. `isAny`: whether the entity erased
- * anyone, if known.
+ * Finds the calls that name an erased person, each with the person's keyed hash. `isAny`: whether the entity has erased
+ * any, if the caller knows.
  */
 export async function findErasedCalls(
   db: Queryable,
   secrets: Secrets,
   entityId: number,
-  calls: readonly IngestedCall[],
+  calls: readonly AppCall[],
   isAny?: boolean,
-): Promise<Map<IngestedCall, Buffer>> {
-  const erased = new Map<IngestedCall, Buffer>();
+): Promise<Map<AppCall, Buffer>> {
+  const erased = new Map<AppCall, Buffer>();
   if (!(isAny ?? (await hasErased(db, entityId)))) return erased;
   const hashes = await listErased(db, secrets, entityId, calls.flatMap(peopleOf));
   if (hashes.size === 0) return erased;
@@ -87,10 +86,8 @@ export async function findErasedCalls(
   return erased;
 }
 
-/**
- * Returns the ids that a call names, with their types. An earlier id is a user's, whichever device is called the same.
- */
-export function peopleOf({ userId, deviceId, previousId }: IngestedCall): Person[] {
+/** Returns the ids in a call, with their types. An earlier id counts as a user's, even if a device has the same one. */
+export function peopleOf({ userId, deviceId, previousId }: AppCall): Person[] {
   const people: Person[] = [];
   if (userId !== null) people.push({ customerType: 'user_id', customerId: userId });
   if (deviceId !== null) people.push({ customerType: 'device_id', customerId: deviceId });

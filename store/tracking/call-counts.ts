@@ -1,16 +1,15 @@
+/** Counts of received, refused and repeated calls by UTC day. */
+
 import type { Queryable, Tx } from '../core/database.ts';
 import type { DayCount } from './day-counts.ts';
 
-/** Calls that told of no app concern those apps that have a key with others. */
+/** Calls without an app concern all apps that share their key. */
 export const OF_NO_APP = `app_id IS NULL AND EXISTS (
   SELECT FROM app_api_keys k JOIN app_api_keys o ON o.entity_id = k.entity_id AND o.lookup = k.lookup
   WHERE k.entity_id = $1 AND k.app_id = $2 AND o.app_id <> $2)`;
 
-/**
- * What came on a UTC day: received = accepted + duplicates + refused, and of calls that told of no app of their shared
- * key.
- */
-export type IngestedDay = {
+/** The counts of a UTC day; `refusedOfNoApp` counts calls without an app, by a key that the app shares. */
+export type DailyCallCounts = {
   date: string;
   accepted: number;
   duplicates: number;
@@ -18,15 +17,15 @@ export type IngestedDay = {
   refusedOfNoApp: number;
 };
 
-/** Of today and the days before it, so many together, the last one first; days on which nothing came are there too. */
-export async function listIngestedDays(
+/** Lists the counts of the last `days` days, today first, including days without calls. */
+export async function listCallCounts(
   db: Queryable,
   entityId: number,
   appId: number,
   days: number,
-): Promise<IngestedDay[]> {
-  // By the primary key: a range of days of one entity.
-  const { rows } = await db.query<Omit<IngestedDay, 'refusedOfNoApp'> & { of_no_app: number }>(
+): Promise<DailyCallCounts[]> {
+  // Uses the primary key: a range of days of an entity.
+  const { rows } = await db.query<Omit<DailyCallCounts, 'refusedOfNoApp'> & { of_no_app: number }>(
     `SELECT d::date AS date, coalesce(sum(b.accepted) FILTER (WHERE b.app_id = $2), 0)::bigint AS accepted,
        coalesce(sum(b.duplicates) FILTER (WHERE b.app_id = $2), 0)::bigint AS duplicates,
        coalesce(sum(b.refused) FILTER (WHERE b.app_id = $2), 0)::bigint AS refused,
@@ -40,16 +39,17 @@ export async function listIngestedDays(
   return rows.map(({ of_no_app: refusedOfNoApp, ...day }) => ({ ...day, refusedOfNoApp }));
 }
 
-/** What a transaction took in of an app's calls; `appId` null: of calls that told of no app. */
-export type TakenIn = { appId: number | null; accepted: number; duplicates: number; refused: number };
+/** The counts of an app's calls in a transaction; `appId` is null for calls without an app. */
+export type AppCallCounts = { appId: number | null; accepted: number; duplicates: number; refused: number };
 
 /**
- * Along with them what they add to the counts of days: a statement of its own would be another turn of the connection.
+ * Inserts the counts of a transaction, and in the same statement what it adds to counts of days, which saves a round
+ * trip.
  */
-export async function insertIngestedBatches(
+export async function insertCallCounts(
   tx: Tx,
   entityId: number,
-  batches: readonly TakenIn[],
+  batches: readonly AppCallCounts[],
   counts: readonly DayCount[] = [],
 ): Promise<void> {
   if (batches.length === 0) return;

@@ -1,10 +1,15 @@
+/**
+ * Crashes, the kinds of errors of an app: finds and counts them with calls, keeps their number bounded, lists and
+ * deletes them.
+ */
+
 import { ERASED } from '../../domain/core/erased.ts';
 import { readRows } from '../core/camel-row.ts';
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
 import { findErasedTexts } from '../gdpr/erased-texts.ts';
-import { type IngestedCall, timestamp } from './app-call.ts';
+import { type AppCall, timestamp } from './app-call.ts';
 
 type Crash = {
   appId: number;
@@ -14,18 +19,18 @@ type Crash = {
   firstAt: number;
   lastAt: number;
 };
-/** `title`: as it is stored. */
+/** `title`: as stored. */
 type Found = { id: number; ordinal: number; title: string };
 
-/** Errors of one kind that came together, and the id of their kind. */
+/** A crash with its id, and the errors of these calls. */
 type CountedCrash = Crash & { id: number };
 
-/** The kinds of errors among calls, made where they are new. What they count is added by `updateCrashCounts`. */
+/** Finds the crashes of calls, and inserts missing ones. `updateCrashCounts` adds the counts later. */
 export async function findOrInsertCrashes(
   tx: Tx,
   secrets: Secrets,
   entityId: number,
-  calls: readonly IngestedCall[],
+  calls: readonly AppCall[],
 ): Promise<Map<string, CountedCrash>> {
   const crashes = [...countCrashes(calls).values()];
   if (crashes.length === 0) return new Map();
@@ -54,7 +59,7 @@ export async function findOrInsertCrashes(
   );
 }
 
-/** Replaces the titles that name an erased person: these are to be stored. */
+/** Replaces titles that name an erased person. */
 async function redactTitles(tx: Tx, secrets: Secrets, entityId: number, crashes: Crash[]): Promise<void> {
   const named = await findErasedTexts(
     tx,
@@ -66,18 +71,18 @@ async function redactTitles(tx: Tx, secrets: Secrets, entityId: number, crashes:
   for (const index of named.keys()) crashes[index]!.title = ERASED;
 }
 
-/** The kind of a call's error; null if it is none, or if the kind was deleted at this moment. */
-export function crashOf(crashes: ReadonlyMap<string, CountedCrash>, { appId, event }: IngestedCall): number | null {
+/** Returns the crash of a call; null for no error, or if the crash was just deleted. */
+export function crashOf(crashes: ReadonlyMap<string, CountedCrash>, { appId, event }: AppCall): number | null {
   return event?.fingerprint ? (crashes.get(keyOf(appId, event.fingerprint))?.id ?? null) : null;
 }
 
 /**
- * Everybody's errors of a kind count in one row: to be called last, so that others wait for it as briefly as can be.
+ * Adds the counts of these calls. Call it last: all errors of a kind share a row, and other transactions wait for it.
  */
 export async function updateCrashCounts(tx: Tx, entityId: number, crashes: Iterable<CountedCrash>): Promise<void> {
   const counted = [...crashes];
   if (counted.length === 0) return;
-  // Locked in the order of the key before any is changed.
+  // Locks in order of the key before any update.
   await tx.query({
     name: 'update-crash-counts',
     text: `UPDATE crashes c SET occurrences = c.occurrences + g.occurrences, title = coalesce(nullif(c.title, ''), g.title),
@@ -99,7 +104,7 @@ export async function updateCrashCounts(tx: Tx, entityId: number, crashes: Itera
   });
 }
 
-function countCrashes(calls: readonly IngestedCall[]): Map<string, Crash> {
+function countCrashes(calls: readonly AppCall[]): Map<string, Crash> {
   const crashes = new Map<string, Crash>();
   for (const { appId, event, happenedAt } of calls) {
     if (!event?.fingerprint) continue;
@@ -126,7 +131,6 @@ function keyOf(appId: number, fingerprint: string): string {
   return `${appId} ${fingerprint}`;
 }
 
-/** `ordinal` counts from 1. */
 async function findCrashes(tx: Tx, entityId: number, crashes: Crash[]): Promise<Found[]> {
   const { rows } = await tx.query<Found>({
     name: 'find-crashes',
@@ -157,24 +161,24 @@ async function insertCrashes(tx: Tx, entityId: number, crashes: Crash[]): Promis
   );
 }
 
-/** An app has hardly more kinds of errors: those that came least give way to new ones. */
+/** Maximum number of crashes of an app; the rarest give way to new ones. */
 const MAX_CRASHES = 10_000;
 
-/** How many errors of an app come until this process counts its kinds again. */
+/** Errors of an app after which this process counts its crashes again. */
 const ERRORS_A_COUNT = 1_000;
 
-/** How many errors of each app have come since. */
+/** Errors of each app since the last count. */
 const errorsSince = new WeakMap<Database, Map<number, number>>();
 
 /**
- * Deletes kinds of errors of these calls' apps beyond `most`: those that came least often, of these the oldest. Their
- * errors stay, without a kind. Call it before the transaction that takes calls in, which must not hold rows of others.
- * An app may have more for a while: as many as come until the next count.
+ * Deletes an app's rarest crashes beyond `most`, the oldest of them first. Their errors stay, without a crash. Call it
+ * before the transaction that inserts the calls, which must not lock others' rows. An app may exceed the limit until
+ * the next count.
  */
 export async function deleteExcessCrashes(
   db: Database,
   entityId: number,
-  calls: readonly IngestedCall[],
+  calls: readonly AppCall[],
   { most = MAX_CRASHES, every = ERRORS_A_COUNT } = {},
 ): Promise<void> {
   const apps = errorsSince.get(db) ?? new Map<number, number>();
@@ -196,7 +200,7 @@ async function deleteBeyond(db: Database, entityId: number, appId: number, most:
   ]);
   const excess = counted!.count - most;
   if (excess <= 0) return;
-  // By crashes_by_occurrences.
+  // Uses the index crashes_by_occurrences.
   await write(db, (tx) =>
     tx.query(
       `DELETE FROM crashes WHERE entity_id = $1 AND id = ANY (ARRAY(
@@ -207,7 +211,8 @@ async function deleteBeyond(db: Database, entityId: number, appId: number, most:
 }
 
 /**
- * Its errors stay, without a kind; the next such error makes another one. Returns false if the app has no such crash.
+ * Deletes a crash. Its errors stay, without a crash, and the next such error inserts another one. Returns false if the
+ * app has no such crash.
  */
 export async function deleteCrash(
   tx: Queryable,
@@ -223,7 +228,7 @@ export async function deleteCrash(
   return rowCount === 1;
 }
 
-/** Errors of one kind. */
+/** A crash as it is listed. */
 type StoredCrash = {
   identifier: string;
   title: string;
@@ -232,7 +237,7 @@ type StoredCrash = {
   occurrences: number;
 };
 
-/** The one last seen first. */
+/** Lists the crashes of an app, the one seen last first. */
 export async function listCrashes(
   db: Queryable,
   entityId: number,

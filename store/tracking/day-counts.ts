@@ -1,21 +1,20 @@
+/** Counts of events, sessions and locations by app and UTC day. */
+
 import { DAY_MS } from '../../domain/core/durations.ts';
 import type { Tx } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
-import type { IngestedCall, PlacedSubject } from './app-call.ts';
+import type { AppCall, PlacedSubject } from './app-call.ts';
 
-/** The tables whose rows are counted by app and UTC day, with the column of their time. */
+/** The counted tables, each with the column of its time. */
 export const TIME_OF = { events: 'happened_at', sessions: 'started_at', locations: 'happened_at' } as const;
 
 export type CountedTable = keyof typeof TIME_OF;
 
-/** What a transaction adds to an app's day. `day` counts from 1970-01-01. */
+/** The counts that a transaction adds to an app's day. `day` counts from 1970-01-01. */
 export type DayCount = { appId: number; day: number } & Record<CountedTable, number>;
 
-/**
- * What new calls add once they have their sessions: events, locations, and sessions that begin, or begin at another
- * time than before.
- */
-export function countByDay(calls: readonly IngestedCall[], subjects: readonly PlacedSubject[]): DayCount[] {
+/** Counts new calls by day: events, locations, and sessions that begin or whose start has moved. */
+export function countByDay(calls: readonly AppCall[], subjects: readonly PlacedSubject[]): DayCount[] {
   const counts = new Map<string, DayCount>();
   const add = (appId: number, at: number, table: CountedTable, rows: number) => {
     const day = Math.floor(at / DAY_MS);
@@ -39,16 +38,16 @@ export function countByDay(calls: readonly IngestedCall[], subjects: readonly Pl
 }
 
 /**
- * Takes deleted rows off the counts of their days, in the statement that deletes them: `deleted` has their `app_id` and
- * their time as `at`, $1 is the entity.
+ * Returns SQL that subtracts deleted rows from the counts of their days, in the statement that deletes them. `deleted`
+ * has `app_id` and the time as `at`; $1 is the entity.
  */
 export const subtractDeleted = (table: CountedTable, deleted: string): string =>
   `INSERT INTO tracked_counts (entity_id, app_id, day, ${table})
    SELECT $1, app_id, (at AT TIME ZONE 'UTC')::date, -count(*) FROM ${deleted} GROUP BY 2, 3`;
 
 /**
- * Sets the counts of these days to none, in the transaction that has dropped their partition, with the lock of
- * partitions. By the primary key, app by app: everybody waits for this.
+ * Sets the counts of these days to 0, in the transaction that has dropped their partition, with the lock of partitions.
+ * Uses the primary key app by app, since everything else waits for this.
  */
 export async function deleteDayCounts(tx: Tx, table: CountedTable, from: Date, until: Date): Promise<void> {
   await tx.query(LOOK_UP_BY_KEY);

@@ -1,15 +1,17 @@
+/** Devices: writes what calls say of them, and settles which device has a push token. */
+
 import type { Tx } from '../core/database.ts';
-import { type IngestedCall, type PlacedSubject, type SubjectCalls, timestamp } from './app-call.ts';
+import { type AppCall, type PlacedSubject, type SubjectCalls, timestamp } from './app-call.ts';
 
 type DeviceSubject = PlacedSubject & { deviceId: string };
 
-/** After this event no user is logged in on its device (docs/tracking.md). */
+/** The event that logs the user out of its device (docs/tracking.md). */
 const LOGOUT = 'millrace_logout';
-const isLogout = ({ event }: IngestedCall) => event?.name === LOGOUT;
-/** The user that a logout names. No user id is empty. */
+const isLogout = ({ event }: AppCall) => event?.name === LOGOUT;
+/** Stands for the user after a logout: no user id is empty. */
 const NO_USER = '';
 
-/** The members of a device that calls say, each by itself: of the calls that say it, the last one counts. */
+/** The columns that calls set, each by itself: the last call that has a value counts. */
 const MEMBERS = {
   push_token: ['text', ({ context }) => context.pushToken],
   opt_in: ['boolean', ({ context }) => context.optIn],
@@ -28,33 +30,29 @@ const MEMBERS = {
   timezone: ['text', ({ context }) => context.timezone],
   current_user_id: ['text', (call) => (isLogout(call) ? NO_USER : call.userId)],
   last_user_id: ['text', ({ userId }) => userId],
-} as const satisfies Record<string, [type: string, read: (call: IngestedCall) => string | number | boolean | null]>;
+} as const satisfies Record<string, [type: string, read: (call: AppCall) => string | number | boolean | null]>;
 
 type Member = keyof typeof MEMBERS;
 
 const COLUMNS = Object.keys(MEMBERS) as Member[];
-/** The column with the time at which a member was said. */
+/** Returns the column with the time of a member. */
 export const saidAt = (column: Member) => `${column}_said_at` as const;
 
-/** The columns with the time of each member. */
 export const SAID_AT_COLUMNS = COLUMNS.map(saidAt);
 
-/** Of Segment's mobile spec: a server sends it for a device. Any later call shows that the app is there. */
+/** An event of Segment's mobile spec that a server sends for a device. Any later call shows that the app is there. */
 const UNINSTALLED = 'Application Uninstalled';
 
-/** When calls said a member; their row names the time unless it is that of the last call. */
+/** When the calls set a member; their row has the time unless it is the last call's. */
 const saidByCalls = (column: Member) =>
   `CASE WHEN num_nonnulls(${column}, ${saidAt(column)}) > 0 THEN least(coalesce(${saidAt(column)}, last_seen_at), now()) END`;
-/** When the member that stands in a row `d` was said. Null: never. */
+/** When the member in a row `d` was set; null: never. */
 const knownAt = (column: Member) =>
   `coalesce(d.${saidAt(column)}, CASE WHEN d.${column} IS NOT NULL THEN d.last_seen_at END)`;
-/** Whether the calls said a member later than it was said before. NULL if they do not say it. */
+/** Whether the calls set a member later than the row did; NULL if they don't set it. */
 const isNewer = (column: Member) => `excluded.${saidAt(column)} >= coalesce(${knownAt(column)}, '-infinity')`;
 
-/**
- * Whether a row `d` has a logout among the calls from after a user token vouched for its user, whatever logins came
- * since.
- */
+/** Whether the calls have a logout of a row `d` after a user token vouched for its user, even with later logins. */
 const IS_LOGGED_OUT = `EXISTS (SELECT FROM unnest($7::integer[], $8::text[], $9::timestamptz[]) AS logout (app_id, device_id, at)
   WHERE logout.app_id = d.app_id AND logout.device_id = d.device_id AND logout.at >= coalesce(d.verified_at, '-infinity'))`;
 
@@ -66,10 +64,10 @@ const UPSERT_USERS = `INSERT INTO device_users AS u (entity_id, app_id, device_i
   WHERE u.last_seen_at < excluded.last_seen_at`;
 
 /**
- * Writes what devices are now, and who was seen on them; their session heads are locked. Each member has the time at
- * which it was said: a late call changes those that were said before it, and no others. At equal times the call that
- * comes last counts. Another push token, or a logout, ends what a user token vouched for: the app's key is enough to
- * send it. A time ahead of its receipt counts as the receipt: a clock ahead would keep out all that comes after it.
+ * Writes devices and their users; their session heads are locked. Each member has its own time: a late call changes
+ * only members that were set before it, and of equal times the last call counts. Another push token, or a logout, ends
+ * what a user token vouched for, since the app's key is enough to send them. A time ahead of its receipt counts as the
+ * receipt, or a clock ahead would shut out all later calls.
  */
 export async function upsertDevices(tx: Tx, entityId: number, subjects: readonly PlacedSubject[]): Promise<void> {
   const devices = subjects.filter((subject): subject is DeviceSubject => subject.deviceId !== null);
@@ -115,7 +113,7 @@ export async function upsertDevices(tx: Tx, entityId: number, subjects: readonly
   });
 }
 
-/** `isTokenLost`: the push token that its calls say is another device's, so that it has none. */
+/** `isTokenLost`: another device has the push token of these calls. */
 function toRow({ appId, deviceId, calls, placed }: DeviceSubject, isTokenLost: boolean): Record<string, unknown> {
   const last = calls.at(-1)!;
   const row: Record<string, unknown> = {
@@ -149,28 +147,22 @@ function lastLogout({ appId, deviceId, calls }: DeviceSubject) {
   return logout === undefined ? [] : [{ appId, deviceId, at: logout.happenedAt }];
 }
 
-/**
- * The owner of a push token: it belongs to the device that sent it last, since a phone that was reset or sold has
- * another id.
- */
-
 type Device = Pick<SubjectCalls, 'appId'> & { deviceId: string };
 /**
- * A device that sent a token, and when; `isVerified`: the app requires verified users, and a user token vouched for the
+ * A device that sent a token, and when. `isVerified`: the app requires verified users, and a user token vouched for the
  * device.
  */
 type Owner = Device & { token: string; saidAt: number; isVerified: boolean };
 
 /**
- * Finds to which devices the push tokens belong that calls of devices say, and takes each from those to which it no
- * longer does: the last one that said it has it. From a device that a user token vouched for, in an app that requires
- * it, no call takes it. Returns the devices, by `keyOf`, whose token is another's. The session heads of the devices are
- * locked.
+ * Gives each push token to the device that sent it last, since a phone that was reset or sold has another id, and takes
+ * it from the others. No call takes a token from a device for which a user token vouched, in an app that requires that.
+ * Returns the keys (`keyOf`) of these devices that don't get their token. Their session heads are locked.
  */
 export async function settlePushTokens(
   tx: Tx,
   entityId: number,
-  devices: readonly (Device & { calls: readonly IngestedCall[] })[],
+  devices: readonly (Device & { calls: readonly AppCall[] })[],
 ): Promise<ReadonlySet<string>> {
   const claims = devices.flatMap(({ appId, deviceId, calls }): Owner[] => {
     const call = calls.findLast(({ context }) => context.pushToken !== null);
@@ -201,13 +193,13 @@ function keyOf({ appId, deviceId }: Device): string {
   return `${appId} ${deviceId}`;
 }
 
-/** Whether a device has a token before another one that said it. At equal times the one that comes last has it. */
+/** Returns whether a device has the token before another one. Of equal times the last one has it. */
 function wins(each: Owner, best: Owner): boolean {
   return best.isVerified === each.isVerified ? each.saidAt >= best.saidAt : each.isVerified;
 }
 
 const CLAIMS = 'unnest($2::integer[], $3::text[], $4::text[]) AS g (app_id, device_id, token)';
-/** Whether a row `d` of devices has the token of a claim `g`. By devices_by_push_token. */
+/** Whether a row `d` has the token of a claim `g`. Uses the index devices_by_push_token. */
 const HAS_TOKEN = `d.entity_id = $1 AND d.app_id = g.app_id AND d.push_token = g.token AND d.push_token IS NOT NULL
   AND hashtextextended(d.push_token, 0) = hashtextextended(g.token, 0)`;
 
@@ -220,7 +212,10 @@ function valuesOf(entityId: number, claims: readonly Owner[]): unknown[] {
   ];
 }
 
-/** Whether a token is new on its device, or another device has it. Nearly every call repeats its device's own. */
+/**
+ * Returns whether a token is new on its device, or another device has it. Nearly every call repeats its device's own
+ * token.
+ */
 async function isAnyDisputed(tx: Tx, entityId: number, claims: readonly Owner[]): Promise<boolean> {
   const {
     rows: [row],
@@ -237,15 +232,12 @@ async function isAnyDisputed(tx: Tx, entityId: number, claims: readonly Owner[])
 }
 
 /**
- * Locks of an entity's tokens: a batch may bring thousands of tokens, and Postgres has room for some thousand locks in
- * all.
+ * Number of locks for an entity's tokens: a batch may bring thousands of them, and Postgres has room for a few thousand
+ * locks.
  */
 const TOKEN_LOCKS = 16;
 
-/**
- * Two devices that both are new with a token don't see each other otherwise. In one order, so that none waits in a
- * circle.
- */
+/** Locks tokens in order of the key: two new devices with one token don't see each other otherwise. */
 async function lockTokens(tx: Tx, entityId: number, claims: readonly Owner[]): Promise<void> {
   await tx.query(
     `SELECT pg_advisory_xact_lock(key) FROM (
@@ -256,8 +248,8 @@ async function lockTokens(tx: Tx, entityId: number, claims: readonly Owner[]): P
 }
 
 /**
- * The devices that have these tokens, as they are once they are locked. Locks them and those of the calls in the order
- * of the key: others write devices in this order.
+ * Returns the devices with these tokens, once locked. Locks them and the calls' devices in order of the key, as other
+ * writers do.
  */
 async function lockOwners(
   tx: Tx,
@@ -288,7 +280,7 @@ async function lockOwners(
     }));
 }
 
-/** They stay said when they were: what the device says later counts. */
+/** Keeps the time of each token, so that a later call of the device counts. */
 async function deleteTokens(tx: Tx, entityId: number, owners: readonly Owner[]): Promise<void> {
   if (owners.length === 0) return;
   await tx.query(
@@ -300,8 +292,8 @@ async function deleteTokens(tx: Tx, entityId: number, owners: readonly Owner[]):
 }
 
 /**
- * Takes a token from all other devices of the app: a user token vouched for this one. Locks the devices in the order of
- * the key.
+ * Takes a token from the app's other devices, since a user token vouched for this one. Locks devices in order of the
+ * key.
  */
 export async function movePushToken(
   tx: Tx,

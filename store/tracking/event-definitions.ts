@@ -1,37 +1,42 @@
+/**
+ * Event definitions: the events that an app has sent, with their display names. Inserts new ones with calls, and bounds
+ * them.
+ */
+
 import type { LogType } from '../../domain/tracking/call.ts';
 import { readRow, readRows } from '../core/camel-row.ts';
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import type { Secrets } from '../core/secrets.ts';
-import { findErasedCalls, type IngestedCall } from './app-call.ts';
+import { findErasedCalls, type AppCall } from './app-call.ts';
 
-/** Events of one log type and name, and what people call them. */
+/** The events of one log type and name. */
 export type EventDefinition = {
   id: number;
   logType: LogType;
   name: string;
-  /** Null: it goes by its name. */
+  /** Null: staff have set none. */
   displayName: string | null;
-  /** A key event. */
+  /** A key event of the app. */
   goal: boolean;
   labels: string[];
 };
 
-/** What a definition is made by. */
+/** The key of a definition. */
 type EventKey = Pick<EventDefinition, 'logType' | 'name'>;
 
-/** An app has no more: further ones take the places of those that came least. */
+/** Maximum number of definitions of an app; new ones replace the rarest. */
 export const MAX_DEFINITIONS = 10_000;
-/** The share of an app's definitions that give way though they came on several days, if none came on one day alone. */
+/** The share of definitions that may be replaced though they came on several days, if none came on one day only. */
 const REPLACEABLE_SHARE = 0.01;
 
-// Labels by label_targets_by_target and the primary key of labels.
+// Labels use label_targets_by_target and the primary key of labels.
 const DEFINITIONS = `SELECT d.id, d.log_type, d.name, d.display_name, d.goal,
     ARRAY(SELECT l.name FROM label_targets t JOIN labels l ON l.entity_id = t.entity_id AND l.id = t.label_id
       WHERE t.entity_id = d.entity_id AND t.target_kind = 'event_definition' AND t.target_id = d.id ORDER BY l.name) AS labels
   FROM event_definitions d`;
 
-/** Those of these events that have no definition in the app, each once. */
+/** Lists the events without a definition, each once. */
 async function listUndefined(
   db: Queryable,
   entityId: number,
@@ -52,10 +57,9 @@ async function listUndefined(
 }
 
 /**
- * Makes the definitions of those that have none; known ones are only read. In an app that has `most` of them, each
- * takes the place of the one that came on the fewest days, of these the one that came longest ago; at most `mayReplace`
- * do, and none takes the place of one that staff named, labelled or made a key event. Returns how many places were
- * taken. Holds the app until the transaction ends, so that several at once don't make more.
+ * Inserts missing definitions. In an app with `most` of them, each replaces the one that came on the fewest days, of
+ * these the oldest: at most `mayReplace`, and none that staff named, labelled or made a key event. Returns how many it
+ * replaced. Locks the app until the transaction ends, so that concurrent ones don't exceed the limit.
  */
 export async function insertEventDefinitions(
   tx: Queryable,
@@ -121,7 +125,7 @@ async function deleteLeastSeen(
   return rowCount!;
 }
 
-/** Notes that these events came today, once a day (UTC). One that another transaction holds is left to it. */
+/** Counts today for these events, once a day (UTC). Skips rows that another transaction has locked. */
 async function updateDaysSeen(
   tx: Queryable,
   entityId: number,
@@ -142,7 +146,8 @@ async function updateDaysSeen(
 }
 
 /**
- * Its labels go with it; an event that comes again is defined anew. Returns false if the app has no such definition.
+ * Deletes a definition with its labels; the event defines itself anew if it comes again. Returns false if the app has
+ * no such definition.
  */
 export async function deleteEventDefinition(
   tx: Queryable,
@@ -197,7 +202,7 @@ export async function findEventDefinition(
   );
 }
 
-/** What is left out stays. False: the app has no such definition; else it is held until the transaction ends. */
+/** Changes the members that are given, and locks the definition. Returns false if the app has no such definition. */
 export async function updateEventDefinition(
   tx: Queryable,
   entityId: number,
@@ -213,7 +218,7 @@ export async function updateEventDefinition(
   return rowCount === 1;
 }
 
-/** The names of events that an app has, of a log type or of any. */
+/** Lists the names of an app's events, of one log type or of all. */
 export async function listEventNames(
   db: Queryable,
   entityId: number,
@@ -228,7 +233,7 @@ export async function listEventNames(
   return new Set(rows.map(({ name }) => name));
 }
 
-/** What people call the events of some apps: the name itself where nobody has given another. */
+/** Returns a function that names events of these apps: by the display name, else by the name. */
 export async function listDisplayNames(
   db: Queryable,
   entityId: number,
@@ -243,34 +248,30 @@ export async function listDisplayNames(
   return ({ appId, logType, name }) => names.get(`${appId}/${logType}/${name}`) ?? name;
 }
 
-/** Of all apps together; a name has at most 256 characters. */
+/** Maximum number of known definitions of all apps; a name has at most 256 characters. */
 const MAX_KNOWN = 10_000;
 
-/**
- * How long what was looked up counts as known. Definitions go meanwhile: staff delete them, and new ones take their
- * places.
- */
+/** How long definitions stay known: meanwhile staff delete some, and new ones replace others. */
 const KNOWN_FOR_MS = 5 * 60_000;
 /** Maximum number of definitions of an app that this process replaces in that time. */
 const MAX_REPLACED = 500;
 
-/** The events of one app that were looked up, by `keyOf`, and how many more may take the place of another. */
+/** The known events of an app, by `keyOf`, and how many more definitions it may replace. */
 type KnownDefinitions = { keys: Set<string>; until: number; mayReplace: number };
 
-/** The definitions that this process has seen. */
+/** The definitions that this process knows. */
 const seen = new WeakMap<Database, Map<number, KnownDefinitions>>();
 
 /**
- * Makes the definitions of events that an app's calls tell of for the first time, and notes that known ones came, in
- * transactions of their own: to be called before the one that takes the calls in, which others would wait for. Costs
- * nothing while this process knows the definitions. Calls of erased people define none. Repeats are not added apart
- * here: what they repeat has defined theirs.
+ * Inserts definitions of an app's new events, and counts today for known ones, in transactions before the one that
+ * inserts the calls, which others would wait for. Costs nothing while this process knows the definitions. Calls of
+ * erased people define none. Repeated calls need no check: the first one has defined their events.
  */
 export async function insertNewDefinitions(
   db: Database,
   secrets: Secrets,
   entityId: number,
-  calls: readonly IngestedCall[],
+  calls: readonly AppCall[],
   most = MAX_DEFINITIONS,
 ): Promise<void> {
   const apps = seenIn(db);
@@ -285,7 +286,7 @@ export async function insertNewDefinitions(
         await updateDaysSeen(tx, entityId, appId, [...keys.values()]);
         if ((await listUndefined(tx, entityId, appId, [...keys.values()])).length === 0)
           return { defined: keys, replaced: 0 };
-        // Only now: hardly any batch has a new event.
+        // Only here, since hardly any batch has a new event.
         const living = await eventsOfLiving(tx, secrets, entityId, own);
         return {
           defined: living,
@@ -295,7 +296,7 @@ export async function insertNewDefinitions(
       { settings: LOOK_UP_BY_KEY },
     );
     known.mayReplace -= replaced;
-    // Some of them may have given way.
+    // Some known ones may be replaced now.
     if (replaced > 0) known.keys.clear();
     remember(apps, appId, known, defined);
   }
@@ -312,14 +313,14 @@ async function eventsOfLiving(
   tx: Tx,
   secrets: Secrets,
   entityId: number,
-  calls: readonly IngestedCall[],
+  calls: readonly AppCall[],
 ): Promise<Map<string, EventKey>> {
   const erased = await findErasedCalls(tx, secrets, entityId, calls);
   return eventsIn(calls.filter((call) => !erased.has(call)));
 }
 
-/** The events of calls, by `keyOf`, each once; without those that are known. */
-function eventsIn(calls: readonly IngestedCall[], known: ReadonlySet<string> = new Set()): Map<string, EventKey> {
+/** Returns the events of calls, by `keyOf`, without known ones. */
+function eventsIn(calls: readonly AppCall[], known: ReadonlySet<string> = new Set()): Map<string, EventKey> {
   const keys = new Map<string, EventKey>();
   for (const { event } of calls) {
     if (event === null) continue;

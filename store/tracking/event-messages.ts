@@ -1,20 +1,23 @@
+/** Hashes of calls' messageIds, which identify repeated calls for 90 days. */
+
 import { hash } from 'node:crypto';
-import type { TrackedCall } from '../../domain/tracking/call.ts';
+import type { Call } from '../../domain/tracking/call.ts';
 import type { Tx } from '../core/database.ts';
 
-/** So many bytes tell messages apart. */
+/** Enough bytes of SHA-256 to identify a message. */
 const HASH_BYTES = 16;
 
-/** In hex, which takes a quarter of the time of a Buffer each. */
+/** Returns the hash in hex, which takes a quarter of the time of a Buffer. */
 export function messageHash(messageId: string): string {
   return hash('sha256', messageId, 'hex').slice(0, HASH_BYTES * 2);
 }
 
 /**
- * Notes down the messages of calls. Returns those calls that came before, within these or in another batch; of two
- * that come at once the second waits for the first. Calls without a messageId are never repeats.
+ * Inserts the hashes of messages, and returns the repeated calls: those with the messageId of an earlier call, in this
+ * batch or another. A concurrent transaction with the same messageId waits. Calls without a messageId are never
+ * repeats.
  */
-export async function insertMessages<C extends Pick<TrackedCall, 'messageId'> & { appId: number }>(
+export async function insertMessages<C extends Pick<Call, 'messageId'> & { appId: number }>(
   tx: Tx,
   entityId: number,
   calls: readonly C[],
@@ -29,8 +32,8 @@ export async function insertMessages<C extends Pick<TrackedCall, 'messageId'> & 
   });
   if (first.length === 0) return repeats;
   const hashes = Buffer.from(first.map(({ messageId }) => messageHash(messageId!)).join(''), 'hex');
-  // In the order of the key, so that two batches wait for each other in no circle. Hashes go as one value: as an array
-  // each would be parsed by itself. NOT IN runs by a hash, which is made only where some came before.
+  // In order of the key, so that two batches never wait for each other. Hashes go as one value: as an array each would
+  // be parsed by itself. NOT IN uses a hash table, which is built only if there are repeats.
   const { rows } = await tx.query<{ ordinal: number }>({
     name: 'insert-event-messages',
     text: `WITH given AS MATERIALIZED (

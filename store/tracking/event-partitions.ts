@@ -1,45 +1,44 @@
+/**
+ * Monthly partitions of events, sessions and locations: creates them before rows come, and drops those that no entity
+ * needs.
+ */
+
 import { DAY_MS } from '../../domain/core/durations.ts';
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
 import { deleteDayCounts } from './day-counts.ts';
 
-/**
- * The tables that are partitioned by the UTC month of what they tell of. Sessions change while they last: their pages
- * keep room.
- */
+/** Tables with a partition for each UTC month. Rows of sessions change, so their pages keep room. */
 const PARTITIONED = ['events', 'sessions', 'locations'] as const;
 const FILLFACTOR = { events: 100, sessions: 70, locations: 100 };
 
 /** A UTC month: 2026-11. */
 type Month = string;
 
-/**
- * One who makes or drops partitions at a time. Any number that no other program takes as an advisory lock of this
- * database.
- */
+/** Advisory lock for creating and dropping partitions; no other program uses this number in this database. */
 const PARTITIONS_LOCK = 5_717_023_442;
 
-/** Retention is a month at least: of months that ended later than this nobody drops a partition. */
+/** Months that ended later than this are never dropped, since retention is at least a month. */
 const SAFE_MS = 27 * DAY_MS;
 
-/** The months of which this process has seen all partitions. */
+/** Months whose partitions this process knows. */
 const seen = new WeakMap<Database, Set<Month>>();
 
 const monthOf = (moment: Date | number): Month => new Date(moment).toISOString().slice(0, 7);
 
-/** When a month begins, or one so many months later. */
+/** Returns the start of a month, or of one `monthsLater`. */
 function startOf(month: Month, monthsLater = 0): Date {
   return new Date(Date.UTC(Number(month.slice(0, 4)), Number(month.slice(5)) - 1 + monthsLater));
 }
 
 /**
- * Makes the partitions that are missing for rows of these moments (dates, or milliseconds since 1970), in a transaction
- * of its own: called before the one that writes the rows. Costs nothing while it knows the months, and a look into the
- * catalogue for months so old that another process may have dropped them.
+ * Creates missing partitions for rows of these moments (dates, or milliseconds since 1970), in a transaction of its
+ * own. Call it before the transaction that writes the rows. Known months cost nothing; months so old that another
+ * process may have dropped them cost a query of the catalogue.
  */
 export async function ensurePartitions(db: Database, moments: Iterable<Date | number>): Promise<void> {
   const known = seenIn(db);
   const safeSince = Date.now() - SAFE_MS;
-  // By days first: of thousands of calls there are a few, and a month's name takes longer to make.
+  // By days first: thousands of calls have a few, and a month's name takes longer.
   const days = new Set(Array.from(moments, (moment) => Math.floor(Number(moment) / DAY_MS)));
   const months = new Set(Array.from(days, (day) => monthOf(day * DAY_MS)));
   const asked = [...months].filter((month) => !known.has(month) || startOf(month, 1).getTime() < safeSince);
@@ -48,7 +47,7 @@ export async function ensurePartitions(db: Database, moments: Iterable<Date | nu
   for (const month of asked) known.add(month);
 }
 
-/** Makes the partitions of this month and of the two after it, so that hardly any row waits for one. */
+/** Creates the partitions of this month and the next two, so that hardly any row waits for one. */
 export async function ensurePartitionsAhead(db: Database, now: Date): Promise<void> {
   await ensurePartitions(
     db,
@@ -71,7 +70,8 @@ async function insertMissing(tx: Tx, months: Month[]): Promise<void> {
 }
 
 /**
- * Attached when it is whole: that takes SHARE UPDATE EXCLUSIVE on the parent, beside which rows are read and written.
+ * Attaches the partition once it is whole: that takes SHARE UPDATE EXCLUSIVE on the parent, which allows reads and
+ * writes.
  */
 async function insertPartition(tx: Tx, partition: Partition): Promise<void> {
   const [name, { table, month }] = [nameOf(partition), partition];
@@ -82,18 +82,18 @@ async function insertPartition(tx: Tx, partition: Partition): Promise<void> {
   );
 }
 
-/** Dropping it needs the parent for itself: so long everybody waits for us while we wait for that. */
+/** How long a drop waits for its lock on the parent, while everything else waits for the drop. */
 const DROP_LOCK_TIMEOUT = '100ms';
-/** Whoever has used the parent for longer than this, such as an export, is not about to end. */
+/** A transaction that has used the parent for longer than this, such as an export, will not end soon. */
 const LONG_USE = '1 second';
 const LOCK_NOT_AVAILABLE = '55P03';
 
 /**
- * Drops the partitions whose month had ended a day before `now` less the longest retention of all entities, one in a
- * transaction; the day leaves room for what is being taken in. DROP needs ACCESS EXCLUSIVE on the parent, DETACH
- * CONCURRENTLY would not, but it runs in no transaction, and one that is broken off leaves a table that is neither in
- * nor out. So it waits for the lock for a tenth of a second only, and not at all while somebody uses the table for
- * long: the next pass tries again.
+ * Drops partitions whose month ended a day or more before the longest retention of all entities; the day is for calls
+ * that are being written. Each drop is a transaction. DROP needs ACCESS EXCLUSIVE on the parent. DETACH CONCURRENTLY
+ * would not, but it runs in no transaction, and an interrupted one leaves a table that is neither attached nor
+ * detached. So a drop waits a tenth of a second for its lock, and not at all while a long transaction uses the table:
+ * the next pass tries again.
  */
 export async function dropOldPartitions(db: Database, now: Date): Promise<void> {
   for (const partition of await listPartitions(db)) {
@@ -107,7 +107,7 @@ export async function dropOldPartitions(db: Database, now: Date): Promise<void> 
   }
 }
 
-/** False when the partition is still needed. */
+/** Returns false if the partition is still needed. */
 async function dropIfOld(tx: Tx, partition: Partition, now: Date): Promise<boolean> {
   const {
     rows: [found],
@@ -126,15 +126,13 @@ async function dropIfOld(tx: Tx, partition: Partition, now: Date): Promise<boole
   return true;
 }
 
-/**
- * Waits for whoever is at it, and no longer than a write transaction may: then the next try finds what the other made.
- */
+/** Waits for the lock for at most 10 s, well within the limit of a write transaction. */
 export async function lockPartitions(tx: Tx): Promise<void> {
   await tx.query(`SET LOCAL lock_timeout = '10s'`);
   await tx.query('SELECT pg_advisory_xact_lock($1)', [PARTITIONS_LOCK]);
 }
 
-/** All partitions there are, oldest first. */
+/** Lists all partitions, oldest first. */
 export async function listPartitions(db: Queryable): Promise<Partition[]> {
   const { rows } = await db.query<Partition>(
     `SELECT p.relname AS table, replace(right(c.relname, 7), '_', '-') AS month
@@ -145,7 +143,7 @@ export async function listPartitions(db: Queryable): Promise<Partition[]> {
   return rows;
 }
 
-/** The name of its table. */
+/** Returns the name of a partition's table. */
 export function nameOf({ table, month }: Partition): string {
   return `${table}_${month.replace('-', '_')}`;
 }

@@ -1,18 +1,19 @@
+/** Retention of data from SDKs: drops partitions, then deletes old rows of each entity in short scans. */
+
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import { dropOldPartitions, listPartitions, nameOf, type Partition } from './event-partitions.ts';
 import { type CountedTable, subtractDeleted, TIME_OF } from './day-counts.ts';
 
-/** Rows that one short transaction looks at. */
+/** Maximum number of rows that a transaction looks at. */
 const BATCH = 5_000;
 
-/** Whether a pass may go on: asked before each transaction. */
+/** Returns whether a pass may continue; called before each transaction. */
 type IsTimeLeft = () => boolean;
 
 /**
- * Lets go of what SDKs sent: partitions that no entity needs any more, then rows whose time is over, in short
- * transactions, as long as there is time. A later pass goes on where this one ended; one that finds nothing to do asks
- * a few small questions.
+ * Deletes old data of SDKs while there is time: partitions that no entity needs, then rows, in short transactions. A
+ * later pass continues where this one ended. A pass with nothing to do asks a few small questions.
  */
 export async function keepRetention(db: Database, now: Date, isTimeLeft: IsTimeLeft): Promise<void> {
   await dropOldPartitions(db, now);
@@ -30,10 +31,7 @@ export async function keepRetention(db: Database, now: Date, isTimeLeft: IsTimeL
   }
 }
 
-/**
- * What is kept for a time whatever the entity's retention; $1 is now. By event_messages_by_age, live_calls_by_age and
- * primary keys.
- */
+/** Tables with a retention of their own; $1 is now. Uses event_messages_by_age, live_calls_by_age and primary keys. */
 const BY_AGE = [
   `DELETE FROM event_messages WHERE ctid = ANY (ARRAY(SELECT ctid FROM event_messages
      WHERE received_at < $1::timestamptz - interval '90 days' ORDER BY received_at LIMIT ${BATCH}))`,
@@ -64,18 +62,13 @@ async function deleteByAge(db: Database, statement: string, now: Date, isTimeLef
   return false;
 }
 
-/**
- * How far an entity was cleared up to a cut-off when the time was over: the scan, and the last key that it looked at.
- */
+/** The scan, and the last key that it looked at, when the time of a pass was over. */
 type DeletionCursor = { cutOff: string; scan: string; after: string[] };
 
-/** `cutOff`: the beginning of a UTC day, as Postgres writes it. */
+/** `cutOff`: the start of a UTC day, as Postgres writes it. */
 type EntityToClear = { id: number; cutOff: string; isLongest: boolean };
 
-/**
- * By entity. In this process alone: a key may be a person's id, and one who starts anew looks again at what stays, no
- * more.
- */
+/** By entity, only in this process: a key may be a person's id. A process that starts anew only looks at more rows. */
 const cursors = new WeakMap<Database, Map<number, DeletionCursor>>();
 
 function cursorsIn(db: Database): Map<number, DeletionCursor> {
@@ -84,7 +77,7 @@ function cursorsIn(db: Database): Map<number, DeletionCursor> {
 }
 
 /**
- * Entities whose retention ends at another day than when they were last cleared: each once a day, and when it changes.
+ * Lists entities whose cut-off has changed since they were cleared last: once a day, and when the retention changes.
  */
 async function listEntitiesToClear(db: Queryable, now: Date): Promise<EntityToClear[]> {
   const { rows } = await db.query<{ id: number; cut_off: string; is_longest: boolean }>(
@@ -99,9 +92,8 @@ async function listEntitiesToClear(db: Queryable, now: Date): Promise<EntityToCl
 }
 
 /**
- * Goes on where the last pass ended, or a scan over millions of devices that stay would begin anew for ever. Returns
- * where it is when the time was over before the end. Rows of the longest retention go with the partition of their
- * month.
+ * Continues where the last pass ended, since a scan over millions of devices that stay would otherwise start anew each
+ * time. Returns its cursor if the time is over before the end. Rows of the longest retention go with their partition.
  */
 async function clearEntity(
   db: Database,
@@ -123,7 +115,7 @@ async function clearEntity(
   return null;
 }
 
-/** The partitions that end before the cut-off as a whole; of the one of its month each app's part before it. */
+/** Returns scans of the partitions that end before the cut-off, and each app's part of the month of the cut-off. */
 async function scansOfPartitions(db: Queryable, { id, cutOff }: EntityToClear): Promise<Scan[]> {
   const { rows: apps } = await db.query<{ id: number }>('SELECT id FROM apps WHERE entity_id = $1 ORDER BY id', [id]);
   const month = cutOff.slice(0, 7);
@@ -158,20 +150,20 @@ function scanOfApp(partition: Partition, appId: number): Scan {
   };
 }
 
-/** A scan along the primary key of a table, `r`; $1 is the entity, $2 the cut-off. No two have the same name. */
+/** A scan along the primary key of a table `r`; $1 is the entity, $2 the cut-off. Names are unique. */
 type Scan = {
   name: string;
   table: string;
   keys: (readonly [column: string, type: keyof typeof LEAST])[];
   within: string;
   isOld: string;
-  /** Of a partition: its rows are counted. */
+  /** Set for a partition, whose rows are counted. */
   counted?: CountedTable;
 };
 
 const LEAST = { integer: '0', bigint: '0', text: '', timestamptz: '-infinity' };
 
-/** No customer of this id and type has values: what links it to a person is not needed to find them. */
+/** No customer with this id and type has values, so an erasure does not need the link. */
 const hasNoValues = (id: string, type: number) =>
   `NOT EXISTS (SELECT FROM customers c WHERE c.entity_id = $1 AND c.customer_id = ${id} AND c.customer_type = ${type})`;
 
@@ -226,7 +218,10 @@ const SCANS: Scan[] = (
   ] satisfies Omit<Scan, 'name'>[]
 ).map((scan) => ({ name: scan.table, ...scan }));
 
-/** Null at the end of the scan; else, when the time was over, the last key that it looked at. */
+/**
+ * Deletes old rows until the end of the scan, which returns null, or until the time is over, which returns the last
+ * key.
+ */
 async function deleteOld(
   db: Database,
   entity: EntityToClear,
@@ -244,8 +239,8 @@ async function deleteOld(
 }
 
 /**
- * Deletes the old rows of the next page, and tells its last key: no page begins where deleted rows still lie. A row
- * that is written to meanwhile is looked at again as it is then.
+ * Deletes the old rows of the next page, and returns its last key, so that no page begins among deleted rows. A row
+ * that changes meanwhile is checked again as it is then.
  */
 async function deleteOldOfPage(
   tx: Tx,

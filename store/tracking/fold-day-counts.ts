@@ -2,15 +2,14 @@ import { type Database, write } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import { lockPartitions } from './event-partitions.ts';
 
-/** Rows that one short transaction folds. */
+/** Maximum number of rows that a transaction folds. */
 const BATCH = 10_000;
 
 /**
- * Folds what transactions have added into one row for each app and day, the oldest first. One statement does both, so a
- * total finds either what was folded or what came of it. Holds the lock of partitions: what is folded while one is
- * dropped would stay.
+ * Folds the rows that transactions added into one row for each app and day, the oldest first. One statement deletes and
+ * inserts, so a total always finds one of both. Locks partitions: rows of a dropped partition must not be folded.
  */
-export async function foldTrackedCounts(db: Database, isTimeLeft: () => boolean, batch = BATCH): Promise<void> {
+export async function foldDayCounts(db: Database, isTimeLeft: () => boolean, batch = BATCH): Promise<void> {
   while (isTimeLeft()) {
     const folded = await write(
       db,
@@ -24,7 +23,7 @@ export async function foldTrackedCounts(db: Database, isTimeLeft: () => boolean,
   }
 }
 
-/** By tracked_counts_to_fold, and the primary key. A day without anything left has no row. */
+/** Uses the index tracked_counts_to_fold and the primary key. A day without rows has no count. */
 const FOLD = `WITH added AS MATERIALIZED (
     SELECT entity_id, app_id, day, id FROM tracked_counts WHERE id > 0 ORDER BY id LIMIT $1
   ), gone AS (

@@ -1,7 +1,11 @@
+/**
+ * Inserts the calls of requests in one transaction: events, locations, sessions, devices, crashes, traits, receipts.
+ */
+
 import { pipeline } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
 import { receiptOf } from '../../domain/sends/receipt.ts';
-import type { RefusalCode, TrackedEvent } from '../../domain/tracking/call.ts';
+import type { RefusalCode, CallEvent } from '../../domain/tracking/call.ts';
 import { escaped } from '../core/copy-text.ts';
 import type { Tx } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
@@ -9,7 +13,7 @@ import type { Secrets } from '../core/secrets.ts';
 import { type Receipt, updateReceipts } from '../sends/receipts.ts';
 import {
   findErasedCalls,
-  type IngestedCall,
+  type AppCall,
   peopleOf,
   type SessionsOfCalls,
   type SubjectCalls,
@@ -19,16 +23,16 @@ import { crashOf, findOrInsertCrashes, updateCrashCounts } from './crashes.ts';
 import { upsertDevices } from './devices.ts';
 import { insertMessages } from './event-messages.ts';
 import { insertTraits } from './insert-traits.ts';
-import { insertIngestedBatches, type TakenIn } from './call-counts.ts';
-import { keepRefusedCalls, type KeptRefusal } from './refused-calls.ts';
-import { ingestSessions } from './sessions.ts';
+import { insertCallCounts, type AppCallCounts } from './call-counts.ts';
+import { keepRefusedCalls, type RefusedCallRow } from './refused-calls.ts';
+import { placeInSessions } from './sessions.ts';
 import { countByDay, type DayCount } from './day-counts.ts';
 import { findExcessAliases, insertUserAliases, MAX_ALIASES } from './user-aliases.ts';
 
-/** Of the transaction that `ingestCalls` runs in. */
-export const INGESTING = { settings: LOOK_UP_BY_KEY };
+/** The settings of the transaction in which `insertCalls` runs. */
+export const INSERT_CALLS = { settings: LOOK_UP_BY_KEY };
 
-/** Why a call is refused that could be read. */
+/** Why the store refuses a well-formed call. */
 export const STORE_REFUSALS = {
   erased: 'this person was erased',
   too_many_aliases: `an id may have at most ${MAX_ALIASES} aliases: staff can refuse those that are wrong`,
@@ -37,21 +41,20 @@ export const STORE_REFUSALS = {
 export type CallOutcome = 'accepted' | 'duplicate' | keyof typeof STORE_REFUSALS;
 
 /**
- * Takes calls in, of one or of several requests, and tells what became of each, in their order: events and locations,
- * sessions, devices, errors, traits for the feed. A call of an erased person is refused, and kept without what it told;
- * so is an alias too many of somebody, which is kept as it came.
+ * Inserts calls of one or several requests, and returns their outcomes in order. Refuses a call of an erased person,
+ * and keeps only its reason; also an alias beyond an id's limit, which it keeps as it came.
  *
- * Runs in the caller's transaction (`write` with INGESTING), which holds the entity (`holdEntity`), with as many
- * statements whatever the number of calls. Before it, the caller makes the partitions of all `happenedAt`
- * (`ensurePartitions`), the new attributes (`insertNewAttributes`) and the new event definitions
- * (`insertNewDefinitions`); after its commit it wakes the feed. Whatever another transaction may hold as well is locked
- * kind by kind, each kind in the order of its key, so transactions wait for each other in no circle.
+ * Runs in the caller's transaction (`write` with INSERT_CALLS), which holds the entity (`holdEntity`). The number of
+ * statements does not depend on the number of calls. Before it the caller creates the partitions of all `happenedAt`
+ * (`ensurePartitions`), new attributes (`insertNewAttributes`) and new event definitions (`insertNewDefinitions`);
+ * after the commit it wakes the feed. Rows that other transactions may lock are locked table by table in order of the
+ * key, so transactions never wait for each other in a circle.
  */
-export async function ingestCalls(
+export async function insertCalls(
   tx: Tx,
   secrets: Secrets,
   entityId: number,
-  batch: readonly IngestedCall[],
+  batch: readonly AppCall[],
   { hasErased }: { hasErased: boolean },
 ): Promise<CallOutcome[]> {
   if (batch.length === 0) return [];
@@ -61,39 +64,39 @@ export async function ingestCalls(
   const wanted = excess.size === 0 ? living : living.filter((call) => !excess.has(call));
   const repeats = await insertMessages(tx, entityId, wanted);
   const accepted = wanted.filter((call) => !repeats.has(call)).toSorted((a, b) => a.happenedAt - b.happenedAt);
-  const counts = accepted.length === 0 ? [] : await takeIn(tx, secrets, entityId, accepted);
+  const counts = accepted.length === 0 ? [] : await insertAccepted(tx, secrets, entityId, accepted);
   const refused = new Map([...erased].map(([call, hash]) => [call, erasedCall(call, hash)]));
   for (const call of excess) refused.set(call, excessAlias(call));
   for (const [appId, ofApp] of refusalsByApp(refused)) await keepRefusedCalls(tx, entityId, appId, ofApp);
   const outcomes = batch.map((call): CallOutcome =>
     erased.has(call) ? 'erased' : excess.has(call) ? 'too_many_aliases' : repeats.has(call) ? 'duplicate' : 'accepted',
   );
-  await insertIngestedBatches(tx, entityId, countByApp(batch, outcomes), counts);
+  await insertCallCounts(tx, entityId, countByApp(batch, outcomes), counts);
   return outcomes;
 }
 
-/** New calls, in the order of time. What they add to the counts of days is still to be written. */
-async function takeIn(tx: Tx, secrets: Secrets, entityId: number, calls: IngestedCall[]): Promise<DayCount[]> {
+/** Inserts new calls, in order of time. Returns what they add to the counts of days, which is not written yet. */
+async function insertAccepted(tx: Tx, secrets: Secrets, entityId: number, calls: AppCall[]): Promise<DayCount[]> {
   const crashes = await findOrInsertCrashes(tx, secrets, entityId, calls);
   await insertUserAliases(tx, entityId, calls);
-  const { subjects, sessions } = await ingestSessions(tx, entityId, bySubject(calls));
+  const { subjects, sessions } = await placeInSessions(tx, entityId, bySubject(calls));
   await copyEvents(tx, entityId, calls, sessions, (call) => crashOf(crashes, call));
   await copyLocations(tx, entityId, calls, sessions);
   await upsertDevices(tx, entityId, subjects);
   await insertTraits(tx, entityId, calls);
   await updateCrashCounts(tx, entityId, crashes.values());
-  await ingestReceipts(tx, entityId, calls);
+  await insertReceipts(tx, entityId, calls);
   return countByDay(calls, subjects);
 }
 
-function refusalsByApp(refused: ReadonlyMap<IngestedCall, KeptRefusal>): [number, KeptRefusal[]][] {
+function refusalsByApp(refused: ReadonlyMap<AppCall, RefusedCallRow>): [number, RefusedCallRow[]][] {
   const byApp = Map.groupBy(refused, ([{ appId }]) => appId);
   return [...byApp]
     .toSorted(([a], [b]) => a - b)
     .map(([appId, entries]) => [appId, entries.map(([, refusal]) => refusal)]);
 }
 
-function erasedCall(call: IngestedCall, customerHash: Buffer): KeptRefusal {
+function erasedCall(call: AppCall, customerHash: Buffer): RefusedCallRow {
   return {
     index: call.index,
     messageId: namelessId(call),
@@ -104,7 +107,7 @@ function erasedCall(call: IngestedCall, customerHash: Buffer): KeptRefusal {
   };
 }
 
-function excessAlias(call: IngestedCall): KeptRefusal {
+function excessAlias(call: AppCall): RefusedCallRow {
   const { index, messageId, type, userId, previousId, deviceId } = call;
   const raw = JSON.stringify({ type, userId, previousId, deviceId });
   return {
@@ -117,15 +120,15 @@ function excessAlias(call: IngestedCall): KeptRefusal {
   };
 }
 
-/** Its messageId, unless an id of whom it is of stands in it: what names the erased is not kept. */
-function namelessId(call: IngestedCall): string | null {
+/** Returns the messageId, unless it contains an id of the erased person. */
+function namelessId(call: AppCall): string | null {
   const { messageId } = call;
   return messageId !== null && peopleOf(call).some(({ customerId }) => messageId.includes(customerId))
     ? null
     : messageId;
 }
 
-function bySubject(calls: IngestedCall[]): SubjectCalls[] {
+function bySubject(calls: AppCall[]): SubjectCalls[] {
   const subjects = new Map<string, SubjectCalls>();
   for (const call of calls) {
     const subject = call.deviceId === null ? `u${call.userId!}` : `d${call.deviceId}`;
@@ -137,8 +140,8 @@ function bySubject(calls: IngestedCall[]): SubjectCalls[] {
   return [...subjects.values()];
 }
 
-function countByApp(batch: readonly IngestedCall[], outcomes: readonly CallOutcome[]): TakenIn[] {
-  const byApp = new Map<number, TakenIn>();
+function countByApp(batch: readonly AppCall[], outcomes: readonly CallOutcome[]): AppCallCounts[] {
+  const byApp = new Map<number, AppCallCounts>();
   for (const [at, { appId }] of batch.entries()) {
     const taken = byApp.get(appId) ?? { appId, accepted: 0, duplicates: 0, refused: 0 };
     byApp.set(appId, taken);
@@ -149,16 +152,16 @@ function countByApp(batch: readonly IngestedCall[], outcomes: readonly CallOutco
   return [...byApp.values()];
 }
 
-/** How much of COPY's text goes into one message. */
+/** Characters of COPY's text in a message. */
 const PIECE_LENGTH = 60_000;
 
-/** The events of calls, each with its session; `crashes` has the id of each kind of error. */
+/** Copies the events of calls. `crashes` returns the id of a call's crash. */
 async function copyEvents(
   tx: Tx,
   entityId: number,
-  calls: readonly IngestedCall[],
+  calls: readonly AppCall[],
   sessions: SessionsOfCalls,
-  crashes: (call: IngestedCall) => number | null,
+  crashes: (call: AppCall) => number | null,
 ): Promise<void> {
   const told = calls.filter(({ event }) => event !== null);
   if (told.length === 0) return;
@@ -172,7 +175,7 @@ async function copyEvents(
       deviceId,
       userId,
     } = call;
-    const { logType, name, detail } = call.event as TrackedEvent;
+    const { logType, name, detail } = call.event as CallEvent;
     return `${entityId}\t${appId}\t${timestamp(happenedAt)}\t${sessions.get(call)!.id}\t${shown(crashes(call))}\t${logType}\t${shown(
       utcOffset,
     )}\t${shownText(deviceId)}\t${shownText(userId)}\t${escaped(name)}\t${
@@ -181,11 +184,11 @@ async function copyEvents(
   });
 }
 
-/** Where calls that tell of it were made. */
+/** Copies the locations of calls that have one. */
 async function copyLocations(
   tx: Tx,
   entityId: number,
-  calls: readonly IngestedCall[],
+  calls: readonly AppCall[],
   sessions: SessionsOfCalls,
 ): Promise<void> {
   const located = calls.filter(({ context }) => context.latitude !== null && context.longitude !== null);
@@ -205,16 +208,11 @@ async function copyLocations(
   });
 }
 
-async function copyInto(
-  tx: Tx,
-  statement: string,
-  calls: IngestedCall[],
-  line: (call: IngestedCall) => string,
-): Promise<void> {
+async function copyInto(tx: Tx, statement: string, calls: AppCall[], line: (call: AppCall) => string): Promise<void> {
   await pipeline(pieces(calls, line), tx.query(copyFrom(statement)));
 }
 
-function* pieces(calls: IngestedCall[], line: (call: IngestedCall) => string): Generator<Buffer> {
+function* pieces(calls: AppCall[], line: (call: AppCall) => string): Generator<Buffer> {
   let piece = '';
   for (const call of calls) {
     piece += line(call);
@@ -233,8 +231,8 @@ function shownText(text: string | null): string {
   return text === null ? '\\N' : escaped(text);
 }
 
-/** Notes what calls tell of messages that their own device got. */
-async function ingestReceipts(tx: Tx, entityId: number, calls: readonly IngestedCall[]): Promise<void> {
+/** Updates attempts by the receipts that calls have of messages of their own device. */
+async function insertReceipts(tx: Tx, entityId: number, calls: readonly AppCall[]): Promise<void> {
   const receipts = calls.flatMap(({ appId, deviceId, event, happenedAt }): Receipt[] => {
     const receipt = event === null || deviceId === null ? null : receiptOf(event.name, event.detail);
     return receipt === null ? [] : [{ ...receipt, appId, deviceId: deviceId!, at: timestamp(happenedAt) }];

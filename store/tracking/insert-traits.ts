@@ -1,3 +1,5 @@
+/** Traits of calls: creates the attributes of new keys, and hands the values to the feed. */
+
 import type { ValueType } from '../../domain/attributes/attribute-value.ts';
 import { inferValueType } from '../../domain/attributes/infer-value-type.ts';
 import { widensType } from '../../domain/attributes/widen-type.ts';
@@ -11,35 +13,34 @@ import { type Database, type Queryable, type Tx, write } from '../core/database.
 import { newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
 import { insertFeedRequests, type NewFeedRequest } from '../feed/feed-requests.ts';
-import { findErasedCalls, type IngestedCall } from './app-call.ts';
+import { findErasedCalls, type AppCall } from './app-call.ts';
 import { insertLiveCalls } from './live-calls.ts';
 
-/** A System of Records gets no more attributes by itself; what comes beyond is ignored as undefined. */
+/** Maximum number of attributes that a System of Records gets by itself; the feed ignores values of further keys. */
 const MAX_ATTRIBUTES = 500;
 
-/** One transaction merges a request: as many values as one of a client may have, and so much text. */
+/** Maximum size of a feed request, which one transaction merges. */
 const REQUEST_VALUES = 3_000;
 const REQUEST_LENGTH = 4 * 1024 ** 2;
 
-/** The values of keys, of one System of Records, in their order, and the app whose calls have them. */
+/** The values of each key of a System of Records in their order, and the app of their calls. */
 type GivenKeys = { appId: number; values: Map<string, unknown[]> };
 
 /**
- * Makes the attributes of keys that an app's calls name for the first time, each with the type of its first value.
- * Until staff define one, the first value of another type makes it a String. Runs in transactions of its own, before
- * the one that takes the calls in: the lock waits for merges that go by the rules as they are, and no batch of calls
- * should wait along with it. Calls of the erased change nothing. Repeats are not told apart here: what they repeat has
- * made its attributes.
+ * Creates the attributes of an app's new keys, each with the type of its first value. Until staff define an attribute,
+ * the first value of another type makes it a String. Runs in transactions of its own, before the one that inserts the
+ * calls: its lock waits for merges, and calls should not wait with it. Calls of erased people change nothing. Repeated
+ * calls need no check: the first one has created their attributes.
  */
 export async function insertNewAttributes(
   db: Database,
   secrets: Secrets,
   entityId: number,
-  calls: readonly IngestedCall[],
+  calls: readonly AppCall[],
 ): Promise<void> {
   for (const [sorId, given] of keysBySor(calls)) {
     if (!(await changesAny(db, entityId, sorId, given))) continue;
-    // Only now: hardly any batch has a new key.
+    // Only here, since hardly any batch has a new key.
     const erased = await findErasedCalls(db, secrets, entityId, calls);
     const living = erased.size === 0 ? given : keysBySor(calls.filter((call) => !erased.has(call))).get(sorId);
     if (living === undefined) continue;
@@ -52,7 +53,7 @@ export async function insertNewAttributes(
   }
 }
 
-function keysBySor(calls: readonly IngestedCall[]): Map<number, GivenKeys> {
+function keysBySor(calls: readonly AppCall[]): Map<number, GivenKeys> {
   const bySor = new Map<number, GivenKeys>();
   for (const { sorId, appId, traits } of calls) {
     if (sorId === null) continue;
@@ -72,7 +73,7 @@ function canBeKey(key: string): boolean {
   return key !== '' && isStorable(key) && !isLongerThan(key, MAX_CODE_POINTS);
 }
 
-/** Returns whether a key is new and there is room for it, or has a value by which its guessed type widens. */
+/** Returns whether a key is new and may be added, or a value widens a guessed type. */
 async function changesAny(db: Queryable, entityId: number, sorId: number, { values }: GivenKeys): Promise<boolean> {
   const {
     rows: [found],
@@ -94,8 +95,8 @@ async function changesAny(db: Queryable, entityId: number, sorId: number, { valu
 const CAN_WIDEN = `is_guessed AND value_type NOT IN ('String', 'Set')`;
 
 /**
- * With the lock of the SoR's rules. Returns whether any attribute became a String, which the audit log and the live
- * list show.
+ * Returns whether any attribute became a String, which the audit log and the live list show. Needs the lock of the
+ * rules.
  */
 async function widenTypes(
   tx: Tx,
@@ -148,7 +149,7 @@ async function widenTypes(
   return true;
 }
 
-/** With the lock of the SoR's rules. Returns whether any was missing that has room. */
+/** Inserts missing attributes up to the maximum, and returns whether there were any. Needs the lock of the rules. */
 async function insertMissing(tx: Tx, entityId: number, sorId: number, { values }: GivenKeys): Promise<boolean> {
   const { rowCount } = await tx.query(
     `INSERT INTO customer_attributes (entity_id, sor_id, identifier, key, label, value_type, is_guessed)
@@ -172,8 +173,8 @@ async function insertMissing(tx: Tx, entityId: number, sorId: number, { values }
   return rowCount! > 0;
 }
 
-/** Hands the traits to the feed with the times of their calls. Wake the feed after the commit. */
-export async function insertTraits(tx: Tx, entityId: number, calls: readonly IngestedCall[]): Promise<void> {
+/** Inserts traits as feed requests, with the times of their calls. Wake the feed after the commit. */
+export async function insertTraits(tx: Tx, entityId: number, calls: readonly AppCall[]): Promise<void> {
   const telling = calls.filter(({ traits }) => traits.length > 0);
   if (telling.length === 0) return;
   const types = await findTypes(tx, entityId, telling);
@@ -197,11 +198,11 @@ export async function insertTraits(tx: Tx, entityId: number, calls: readonly Ing
   if (made.length > 0) await insertFeedRequests(tx, entityId, made);
 }
 
-function sorOf(call: IngestedCall, sor: 'app' | 'global'): number | null {
+function sorOf(call: AppCall, sor: 'app' | 'global'): number | null {
   return sor === 'app' ? call.sorId : (call.globalSorId ?? null);
 }
 
-async function findTypes(tx: Tx, entityId: number, calls: IngestedCall[]): Promise<Map<string, ValueType>> {
+async function findTypes(tx: Tx, entityId: number, calls: AppCall[]): Promise<Map<string, ValueType>> {
   const keys = new Set(calls.flatMap(({ traits }) => traits.map(({ key }) => key)));
   const sorIds = new Set(calls.flatMap((call) => [call.sorId, call.globalSorId ?? null]));
   sorIds.delete(null);
@@ -218,7 +219,7 @@ function typeKey(sorId: number, key: string): string {
   return `${sorId} ${key}`;
 }
 
-/** Values of an app's calls into one System of Records, cut into requests. */
+/** Collects values for one System of Records, cut into requests. */
 class RequestBodies {
   readonly #sorId: number;
   readonly #appId: number;

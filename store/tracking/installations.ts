@@ -1,14 +1,16 @@
+/** Apps and devices in which customers were seen. */
+
 import type { Queryable } from '../core/database.ts';
 import { idsOf } from '../gdpr/people-keys.ts';
 import { type Person, personKey } from '../gdpr/tombstones.ts';
 
-/** An app that a customer was seen in, with its SDK System of Records, and the devices. */
+/** An app in which a customer was seen, its SDK System of Records, and the devices. */
 export type Application = { appIdentifier: string; sorIdentifier: string; deviceIds: string[] };
 
-/** Of so many devices of a customer is told, those seen last. */
+/** Maximum number of listed devices of a customer, those seen last. */
 const MAX_DEVICES = 1_000;
 
-/** The apps of a page's customers, by `personKey`; those who were seen in none are left out. */
+/** Lists the apps of these customers by `personKey`; customers without an app are left out. */
 export async function listApplications(
   db: Queryable,
   entityId: number,
@@ -17,7 +19,7 @@ export async function listApplications(
   const found = new Map<string, Application[]>();
   const { rows: apps } = await db.query('SELECT FROM apps WHERE entity_id = $1 LIMIT 1', [entityId]);
   if (apps.length === 0) return found;
-  // Users by device_users_by_user; a device by the primary key, in each app.
+  // Users use device_users_by_user; a device uses the primary key in each app.
   type Row = {
     customer_type: Person['customerType'];
     customer_id: string;
@@ -50,7 +52,7 @@ export async function listApplications(
   return found;
 }
 
-/** Who used a device last: in an app, or with `appId` null in whichever named a user last. Null: none did. */
+/** Returns the last user of a device in an app; with `appId` null, in the app that had one last. Null: none. */
 export async function findLastUser(
   db: Queryable,
   entityId: number,

@@ -1,9 +1,11 @@
+/** Columns of events, sessions, locations and devices in the reference's lists and files. */
+
 import { isoOfDevice } from '../core/iso-time.ts';
 import { foregroundSeconds } from './sessions.ts';
 
 /**
- * What the reference's fields are, over rows `r`, for lists and files alike. Instants are timestamptz; what differs
- * between the two, such as an app's identifier, is left to them.
+ * SQL of the reference's fields over rows `r`, for lists and files alike. Instants are timestamptz. Fields in which the
+ * two differ, such as an app's identifier, are not here.
  */
 export const EVENT_COLUMNS = {
   event_id: 'r.id::text',
@@ -47,7 +49,7 @@ export const LOCATION_COLUMNS = {
   date_utc: 'r.happened_at',
 };
 
-/** With `sessionsOfDevice` and `crashesOfDevice`. */
+/** Needs `sessionsOfDevice` and `crashesOfDevice`. */
 export const DEVICE_COLUMNS = {
   device_id: 'r.device_id',
   current_user_id: 'r.current_user_id',
@@ -79,14 +81,14 @@ export const DEVICE_COLUMNS = {
   updated_at: 'r.received_at',
 };
 
-/** The user ids that were seen on a device, by the key of device_users, as `aggregated` says. */
+/** Returns a join with the users of a device, aggregated as given. Uses the key of device_users. */
 export function usersOfDevice(aggregated: string): string {
   return `CROSS JOIN LATERAL (
     SELECT ${aggregated} AS users FROM device_users u
     WHERE u.entity_id = r.entity_id AND u.app_id = r.app_id AND u.device_id = r.device_id) seen`;
 }
 
-/** The sessions of a device, by sessions_by_subject; recent ones began at `since` or later. */
+/** Returns a join with the sessions of a device; recent ones began at `since` or later. Uses sessions_by_subject. */
 export function sessionsOfDevice(since: string): string {
   return `CROSS JOIN LATERAL (
     SELECT count(*) FILTER (WHERE s.started_at >= ${since}) AS recent, coalesce(sum(${foregroundSeconds('s')}), 0)::bigint AS seconds,
@@ -95,7 +97,7 @@ export function sessionsOfDevice(since: string): string {
     WHERE s.entity_id = r.entity_id AND s.subject = 'd' || r.device_id AND s.app_id = r.app_id) had`;
 }
 
-/** The errors on a device since then, by events_by_device. */
+/** Returns a join with the errors on a device since then. Uses events_by_device. */
 export function crashesOfDevice(since: string): string {
   return `CROSS JOIN LATERAL (
     SELECT CASE r.number_of_crashes WHEN 0 THEN 0 ELSE (

@@ -1,3 +1,5 @@
+/** The last calls of an app (`GET /api/apps/<id>/live`). */
+
 import { readRows } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import type { Secrets } from '../core/secrets.ts';
@@ -7,30 +9,26 @@ import { subjectsOf } from './refused-calls.ts';
 import { OF_NO_APP } from './call-counts.ts';
 
 export type LiveCall = {
-  /** Null where its key is shared and it told of no app. */
+  /** Null if several apps share the key and the call names none of them. */
   appId: number | null;
   receivedAt: Date;
   /**
-   * `failed`: a trait of an accepted call, shown as the value that it was to become; `widened`: the key of an
-   * attribute, now a String.
+   * `failed`: a trait of an accepted call, shown as its value. `widened`: an attribute's key, which is a String now.
    */
   outcome: 'accepted' | 'duplicate' | 'refused' | 'failed' | 'widened';
   code: string | null;
   message: string | null;
   messageId: string | null;
-  /** As it came, shortened. */
+  /** The call as it came, shortened. */
   call: string;
 };
 
 export type StoredLiveCall = LiveCall & { id: number };
 
-/** So many of an app are kept. */
+/** Maximum number of calls kept for an app. */
 export const MAX_LIVE_CALLS = 100;
 
-/**
- * Notes down the last calls of an entity's apps, none that is of an erased person or names one, and forgets those
- * before.
- */
+/** Inserts the last calls of an entity's apps, except those that name an erased person, and deletes older ones. */
 export async function insertLiveCalls(
   tx: Tx,
   secrets: Secrets,
@@ -63,7 +61,7 @@ export async function insertLiveCalls(
   for (const appId of new Set(living.map((call) => call.appId))) await deleteOlder(tx, entityId, appId);
 }
 
-/** By live_calls_of_app. */
+/** Uses the index live_calls_of_app. */
 async function deleteOlder(tx: Tx, entityId: number, appId: number | null): Promise<void> {
   const ofApp = `entity_id = $1 AND ${appId === null ? 'app_id IS NULL' : 'app_id = $2'}`;
   await tx.query(
@@ -73,7 +71,7 @@ async function deleteOlder(tx: Tx, entityId: number, appId: number | null): Prom
   );
 }
 
-/** The last calls of an app, and of no app where it shares its key, newest first; of those after `after` alone. */
+/** Lists the calls of an app with ids after `after`, newest first, and those without an app if it shares its key. */
 export async function listLiveCalls(
   db: Queryable,
   entityId: number,

@@ -1,3 +1,5 @@
+/** Refused calls: keeps them for 30 days, without the data of erased people, and lists them. */
+
 import { ERASED } from '../../domain/core/erased.ts';
 import { storable } from '../../domain/core/text-limits.ts';
 import type { ListCursor } from '../../domain/core/list-cursor.ts';
@@ -8,50 +10,50 @@ import { findErasedTexts } from '../gdpr/erased-texts.ts';
 import { subjectOf } from '../gdpr/people-keys.ts';
 import { findErased, type Person, personKey } from '../gdpr/tombstones.ts';
 import { messageHash } from './event-messages.ts';
-import { insertIngestedBatches, OF_NO_APP } from './call-counts.ts';
+import { insertCallCounts, OF_NO_APP } from './call-counts.ts';
 
 /**
- * A refused call as it is kept: the call, shortened and storable, with the ids that it gives itself; or of an erased
- * person the keyed hash alone. `messageHash` tells repeats of a call whose messageId is not kept.
+ * A refused call as it is stored: shortened, with its ids; for an erased person only the keyed hash. `messageHash`
+ * identifies repeats of a call whose messageId is not kept.
  */
-export type KeptRefusal = RefusedCall &
+export type RefusedCallRow = RefusedCall &
   (
     | { raw: string; people: readonly Person[]; customerHash?: null }
     | { raw: null; people?: never; customerHash: Buffer | null; messageHash?: string | null }
   );
 
-/** Longest texts that are kept of a call that may be anything. */
+/** Maximum length of a stored messageId. */
 const MESSAGE_ID_LENGTH = 256;
 
-/** The column `subjects` as JSON, which a statement about several calls takes as one text for each. */
+/** Returns the column `subjects` as JSON, since a statement about several calls takes one text for each. */
 export function subjectsOf(people: readonly Person[]): string {
   return JSON.stringify([...new Set(people.map((person) => storable(subjectOf(person))))]);
 }
 
 /**
- * Notes down calls that were refused, and counts them as a batch of their own. One that was refused before under the
- * same messageId makes no second row, and counts as a duplicate.
+ * Inserts refused calls, and counts them as a batch. A call that was refused before under the same messageId counts as
+ * a duplicate.
  */
 export async function insertRefusedCalls(
   tx: Tx,
   entityId: number,
   appId: number | null,
-  refused: readonly KeptRefusal[],
+  refused: readonly RefusedCallRow[],
 ): Promise<void> {
   if (refused.length === 0) return;
   const kept = await keepRefusedCalls(tx, entityId, appId, refused);
-  await insertIngestedBatches(tx, entityId, [{ appId, accepted: 0, duplicates: refused.length - kept, refused: kept }]);
+  await insertCallCounts(tx, entityId, [{ appId, accepted: 0, duplicates: refused.length - kept, refused: kept }]);
 }
 
-/** The same without the batch: for calls that are counted with others. Returns how many are new. */
+/** Inserts refused calls without counting them, and returns how many are new. */
 export async function keepRefusedCalls(
   tx: Tx,
   entityId: number,
   appId: number | null,
-  refused: readonly KeptRefusal[],
+  refused: readonly RefusedCallRow[],
 ): Promise<number> {
   if (refused.length === 0) return 0;
-  // In the order of the key that keeps them single, so that two batches wait for each other in no circle.
+  // In order of the unique key, so that two batches never wait for each other.
   const { rowCount } = await tx.query(
     `INSERT INTO refused_calls (entity_id, app_id, index, message_id, message_hash, code, message, raw, customer_hash, subjects)
      SELECT $1, $2, index, message_id, decode(message_hash, 'hex'), code, message, raw, decode(customer_hash, 'hex'),
@@ -76,26 +78,23 @@ export async function keepRefusedCalls(
   return rowCount!;
 }
 
-function hashOfMessage(call: KeptRefusal): string | null {
+function hashOfMessage(call: RefusedCallRow): string | null {
   if (call.messageId !== null) return messageHash(call.messageId);
   return 'messageHash' in call ? (call.messageHash ?? null) : null;
 }
 
-/** A refused call with what came, shortened, and all whom it may be of. */
-export type RefusedWith = RefusedCall & { appId: number | null; raw: string; people: Person[] };
+/** A refused call with its app, its shortened JSON and its ids. */
+export type RefusedAppCall = RefusedCall & { appId: number | null; raw: string; people: Person[] };
 
-/**
- * Notes down the refused calls of one or of several requests; one of an erased person, or that names one, without what
- * came.
- */
-export async function insertRefusals(
+/** Inserts the refused calls of requests. Of a call that names an erased person, only its reason is stored. */
+export async function insertRefusedAppCalls(
   tx: Tx,
   secrets: Secrets,
   entityId: number,
-  refused: readonly RefusedWith[],
+  refused: readonly RefusedAppCall[],
 ): Promise<void> {
   if (refused.length === 0) return;
-  const kept = await redactRefusals(tx, secrets, entityId, refused);
+  const kept = await redactRefusedCalls(tx, secrets, entityId, refused);
   const byApp = Map.groupBy(refused.keys(), (index) => refused[index]!.appId);
   for (const [appId, own] of [...byApp].toSorted(([a], [b]) => (a ?? Infinity) - (b ?? Infinity))) {
     await insertRefusedCalls(
@@ -107,16 +106,13 @@ export async function insertRefusals(
   }
 }
 
-/**
- * The reason of a refusal stays, unless it quotes the person; so does the hash of its messageId, by which repeats are
- * known.
- */
-async function redactRefusals(
+/** Keeps the reason, unless it quotes the person, and the hash of the messageId, which identifies repeats. */
+async function redactRefusedCalls(
   tx: Tx,
   secrets: Secrets,
   entityId: number,
-  refused: readonly RefusedWith[],
-): Promise<KeptRefusal[]> {
+  refused: readonly RefusedAppCall[],
+): Promise<RefusedCallRow[]> {
   const erased = await findErased(tx, secrets, entityId, () => refused.flatMap(({ people }) => people));
   const texts = refused.map(({ messageId, message, raw }) => [raw, message, messageId ?? ''].join('\n'));
   const named = await findErasedTexts(tx, secrets, entityId, texts, { byWords: true });
@@ -128,7 +124,7 @@ async function redactRefusals(
   const quoting = await findErasedTexts(tx, secrets, entityId, messages, { byWords: true });
   const messageIds = refused.map(({ messageId }, index) => (hashes[index] === undefined ? '' : (messageId ?? '')));
   const naming = await findErasedTexts(tx, secrets, entityId, messageIds, { byWords: true });
-  return refused.map(({ index: place, messageId, code, message, raw, people }, index): KeptRefusal => {
+  return refused.map(({ index: place, messageId, code, message, raw, people }, index): RefusedCallRow => {
     const customerHash = hashes[index];
     if (customerHash === undefined) return { index: place, messageId, code, message, raw, people };
     const hash = messageId === null || naming.has(index) ? null : messageHash(messageId);
@@ -144,12 +140,12 @@ async function redactRefusals(
   });
 }
 
-/** A refused call as it is kept for 30 days; `raw` null of an erased person. */
-export type StoredRefusal = {
+/** A refused call as it is listed; `raw` is null for an erased person. */
+export type StoredRefusedCall = {
   id: number;
   receivedAt: Date;
   micros: number;
-  /** Whether the app is that of the call; false where its key is shared and it told of none. */
+  /** False if several apps share the key and the call names none of them. */
   isOfApp: boolean;
   index: number;
   messageId: string | null;
@@ -172,7 +168,7 @@ type RefusalRow = {
   raw: string | null;
 };
 
-/** Newest first: those of an app, and where it shares a key those that told of no app. */
+/** Lists the refused calls of an app, newest first, and those without an app if it shares its key. */
 export async function listRefusedCalls(
   db: Queryable,
   entityId: number,
@@ -180,7 +176,7 @@ export async function listRefusedCalls(
   { code, messageId }: RefusalFilter,
   after: ListCursor | null,
   limit: number,
-): Promise<StoredRefusal[]> {
+): Promise<StoredRefusedCall[]> {
   const { rows } = await db.query<RefusalRow>(
     `SELECT id, received_at, (extract(epoch FROM received_at) * 1000000)::bigint AS micros, app_id, index, message_id, code, message, raw
      FROM refused_calls

@@ -1,9 +1,13 @@
-import type { TrackedContext } from '../../domain/tracking/call.ts';
+/**
+ * Sessions: puts calls into sessions under the lock of each subject's latest one (`session_heads`), and writes them.
+ */
+
+import type { CallContext } from '../../domain/tracking/call.ts';
 import { placeCalls, reachOf, type SessionWindow } from '../../domain/tracking/session-windows.ts';
 import type { Tx } from '../core/database.ts';
 import {
   firstOf,
-  type IngestedCall,
+  type AppCall,
   lastOf,
   type PlacedSession,
   type PlacedSubject,
@@ -12,14 +16,14 @@ import {
   timestamp,
 } from './app-call.ts';
 
-/** Where sessions of a subject begin: milliseconds, both inclusive. `ordinal` is the caller's. */
+/** A range in which a subject's sessions begin, in milliseconds, both ends included. `ordinal` is the caller's. */
 type Reach = Pick<SubjectCalls, 'appId' | 'subject'> & { ordinal: number; from: number; to: number };
 
-/** Whole seconds in the foreground. */
+/** Returns SQL for a session's whole seconds in the foreground. */
 export const foregroundSeconds = (alias: string): string =>
   `greatest(floor(extract(epoch FROM ${alias}.ended_at - ${alias}.started_at))::bigint - ${alias}.background_seconds, 0)`;
 
-/** What a session takes over of the first of its calls that tells of it. */
+/** Columns that the first call with a value sets. */
 const CONTEXT = {
   app_version: 'appVersion',
   sdk_version: 'sdkVersion',
@@ -30,13 +34,13 @@ const CONTEXT = {
   country: 'country',
   lang: 'lang',
   carrier: 'carrier',
-} as const satisfies Record<string, keyof TrackedContext>;
+} as const satisfies Record<string, keyof CallContext>;
 
 const COLUMNS = Object.keys(CONTEXT) as (keyof typeof CONTEXT)[];
 
-/** In the order of time. */
+/** Lists sessions in order of time. */
 async function listSessionsWithin(tx: Tx, entityId: number, reaches: Reach[]): Promise<SessionRow[]> {
-  // By the bounds of all, months are left out before any is opened; then each is looked up in sessions_by_subject.
+  // The outer bounds leave out months before any is opened; then each range uses sessions_by_subject.
   const { rows } = await tx.query<SessionRow>(
     `SELECT g.ordinal, s.id, s.started_at, s.ended_at, NULL AS backgrounded_at
      FROM (SELECT $1::integer AS entity_id, * FROM unnest($2::integer[], $3::integer[], $4::text[], $5::timestamptz[], $6::timestamptz[])
@@ -58,7 +62,7 @@ async function listSessionsWithin(tx: Tx, entityId: number, reaches: Reach[]): P
   return rows;
 }
 
-/** Ids for so many sessions. */
+/** Draws `count` ids of sessions. */
 async function drawSessionIds(tx: Tx, count: number): Promise<number[]> {
   const { rows } = await tx.query<{ id: number }>(`SELECT nextval('session_ids') AS id FROM generate_series(1, $1)`, [
     count,
@@ -91,9 +95,9 @@ const LEAD = `UPDATE session_heads h
   WHERE h.entity_id = g.entity_id AND h.app_id = g.app_id AND h.subject = g.subject`;
 
 /**
- * Inserts those sessions that calls began, extends the others, and has the heads of these subjects, which are locked,
- * tell of their latest. Returns the extended ones that are there no more. Of an extended one a column that was empty is
- * filled; its user is the last one seen. In one statement: between two of them the session waits for this process.
+ * Inserts new sessions, extends the others, and updates the subjects' heads, which are locked. Returns the extended
+ * ones that no longer exist. Extending fills empty columns; the user is the last one seen. It is one statement, since
+ * between two of them the session waits for this process.
  */
 async function upsertSessions(
   tx: Tx,
@@ -130,7 +134,7 @@ function toExtension(placed: PlacedSession) {
   return {
     ...toRow(placed),
     found_at: timestamp(placed.foundAt!),
-    // No call of another batch came after these.
+    // No other batch has a later call.
     is_latest: placed.calls.at(-1)!.happenedAt === placed.session.endedAt,
   };
 }
@@ -151,7 +155,7 @@ function toRow({ subject, session, calls }: PlacedSession) {
   };
 }
 
-function contextOf(calls: IngestedCall[]): Partial<Record<keyof typeof CONTEXT, string>> {
+function contextOf(calls: AppCall[]): Partial<Record<keyof typeof CONTEXT, string>> {
   const told: Partial<Record<keyof typeof CONTEXT, string>> = {};
   for (const column of COLUMNS) {
     const value = firstOf(calls, ({ context }) => context[CONTEXT[column]]);
@@ -168,18 +172,18 @@ type SessionRow = {
   backgrounded_at: Date | null;
 };
 
-/** A subject's latest session, null before its first, and an id that a session may have which it begins. */
+/** A subject's latest session, null before its first, and an id for a new session. */
 type SessionHead = { latest: SessionWindow | null; freshId: number };
 
 type HeadRow = { ordinal: number; fresh_id: number; added: number } & (Omit<SessionRow, 'ordinal'> | { id: null });
 
-/** Stands for the first session of a subject, which is still to be made. */
+/** Stands for a subject's first session, which is not inserted yet. */
 const NO_SESSION = 0;
 
 /**
- * The latest session of each subject, in their order. Until the transaction ends nobody else changes these subjects'
- * sessions or devices. All are locked in the order of the key before any is read: a conflict locks the row, also where
- * it then updates nothing. FOR NO KEY UPDATE reads each as it is by then, and not as it was when the statement began.
+ * Locks the subjects' heads until the transaction ends, so that no other transaction changes their sessions or devices,
+ * and returns them in order. The upsert locks all heads in order of the key, also where it then updates nothing. FOR NO
+ * KEY UPDATE then reads each as it is after the lock, not as it was when the statement began.
  */
 async function lockSessionHeads(tx: Tx, entityId: number, subjects: SubjectCalls[]): Promise<SessionHead[]> {
   const { rows } = await tx.query<HeadRow>({
@@ -208,7 +212,7 @@ async function lockSessionHeads(tx: Tx, entityId: number, subjects: SubjectCalls
     };
     if (row.id === null) unread.push(row.ordinal - 1);
   }
-  // More than were added: others added them after this statement began, so that it does not see them.
+  // Others inserted these after this statement began, so it does not see them.
   if (unread.length > (rows[0]?.added ?? 0)) await readAdded(tx, entityId, subjects, unread, heads);
   return heads;
 }
@@ -247,10 +251,10 @@ function toWindow(row: Omit<SessionRow, 'ordinal'>): SessionWindow {
 }
 
 /**
- * Puts each call into a session. Holds the heads of all these subjects until the transaction ends, so that nobody else
- * changes their sessions or devices meanwhile.
+ * Puts each call into a session. Locks the subjects' heads until the transaction ends, so that no other transaction
+ * changes their sessions or devices.
  */
-export async function ingestSessions(
+export async function placeInSessions(
   tx: Tx,
   entityId: number,
   subjects: SubjectCalls[],
@@ -267,12 +271,12 @@ export async function ingestSessions(
   const placed = placedSubjects.flatMap((subject) => subject.placed);
   const gone = await upsertSessions(tx, entityId, placed, placedSubjects);
   if (gone.length > 0) await beginAnew(tx, entityId, gone, placedSubjects);
-  const sessions = new Map<IngestedCall, SessionWindow>();
+  const sessions = new Map<AppCall, SessionWindow>();
   for (const { session, calls } of placed) for (const call of calls) sessions.set(call, session);
   return { subjects: placedSubjects, sessions };
 }
 
-/** Hardly any subject begins more than one session in a batch. */
+/** Gives ids to new sessions. Hardly any subject begins more than one in a batch. */
 async function giveIds(tx: Tx, subjects: PlacedSubject[], heads: SessionHead[]): Promise<void> {
   const without: SessionWindow[] = [];
   for (const [at, { placed }] of subjects.entries()) {
@@ -285,7 +289,7 @@ async function giveIds(tx: Tx, subjects: PlacedSubject[], heads: SessionHead[]):
   for (const [at, session] of without.entries()) session.id = ids[at]!;
 }
 
-/** Sessions that were erased since: their calls begin others. */
+/** Inserts sessions again that were erased meanwhile. */
 async function beginAnew(tx: Tx, entityId: number, gone: PlacedSession[], subjects: PlacedSubject[]): Promise<void> {
   const ids = await drawSessionIds(tx, gone.length);
   for (const [at, placed] of gone.entries()) {
@@ -301,10 +305,7 @@ async function beginAnew(tx: Tx, entityId: number, gone: PlacedSession[], subjec
   );
 }
 
-/**
- * The sessions of each subject that its calls may fall into: its latest, and where a call is earlier, all around that
- * call.
- */
+/** Returns the sessions that each subject's calls may fall into: its latest, and those around earlier calls. */
 async function findKnown(
   tx: Tx,
   entityId: number,
@@ -318,13 +319,15 @@ async function findKnown(
   });
   if (reaches.length === 0) return known;
   for (const row of await listSessionsWithin(tx, entityId, reaches)) {
-    // The latest stands at the end already, with all that its head knows.
+    // The latest is at the end already, with all that its head has.
     if (row.id !== heads[row.ordinal]!.id) known[row.ordinal]!.splice(-1, 0, toWindow(row));
   }
   return known;
 }
 
-/** Where sessions begin that calls before the latest session may fall into; those that overlap are one. */
+/**
+ * Returns in which ranges sessions begin that calls before the latest session may fall into; merges overlapping ranges.
+ */
 function reachesBefore({ appId, subject, calls }: SubjectCalls, head: SessionWindow, ordinal: number): Reach[] {
   const reaches: Reach[] = [];
   for (const { happenedAt, sessionTimeout } of calls) {

@@ -2,7 +2,7 @@ import { findAppsByKey, type KeyedApp } from '../apps/app-api-keys.ts';
 import type { Queryable } from '../core/database.ts';
 import type { Secrets } from '../core/secrets.ts';
 
-/** Where what comes under a write key goes: the apps that have it, at least one, and their entity's own. */
+/** The target of a write key: the apps that have it, at least one, and facts of their entity. */
 export type TrackingTarget = {
   entityId: number;
   apps: [KeyedApp, ...KeyedApp[]];

@@ -1,31 +1,29 @@
+/** Aliases, by which calls claim that an id is a user's earlier one (law: a device is a witness, not an authority). */
+
 import type { Tx } from '../core/database.ts';
 import { OF_ANY_APP } from '../gdpr/rows-of-people.ts';
-import type { IngestedCall } from './app-call.ts';
+import type { AppCall } from './app-call.ts';
 
 /**
- * So many aliases lead to a user, and so many from an earlier id: with an app's key one could write any number. Those
- * that staff have refused don't count.
+ * Maximum number of aliases of a user, and of an earlier id, since an app's key could write any number. Refused ones
+ * don't count.
  */
 export const MAX_ALIASES = 100;
 
-type AliasCall = IngestedCall & { previousId: string; userId: string };
+type AliasCall = AppCall & { previousId: string; userId: string };
 
-function isAlias(call: IngestedCall): call is AliasCall {
+function isAlias(call: AppCall): call is AliasCall {
   return call.previousId !== null && call.userId !== null && call.previousId !== call.userId;
 }
 
-/** Of some calls the aliases that would be more than MAX_ALIASES; they are in the order in which they came. */
-export async function findExcessAliases(
-  tx: Tx,
-  entityId: number,
-  calls: readonly IngestedCall[],
-): Promise<Set<IngestedCall>> {
+/** Returns the aliases beyond MAX_ALIASES, in order of the calls. */
+export async function findExcessAliases(tx: Tx, entityId: number, calls: readonly AppCall[]): Promise<Set<AppCall>> {
   const aliases = calls.filter(isAlias);
   if (aliases.length === 0) return new Set();
   const stored = (column: string) => `(SELECT count(*) FROM (
     SELECT FROM user_aliases a WHERE a.entity_id = $1 AND a.${column} = new.${column} AND a.decision IS DISTINCT FROM 'refused'
     LIMIT ${MAX_ALIASES}) AS stored)`;
-  // By the primary key of user_aliases, and by user_aliases_by_user.
+  // Uses the primary key of user_aliases, and user_aliases_by_user.
   const { rows } = await tx.query<{ previous_id: string; user_id: string }>(
     `WITH new AS (
        SELECT previous_id, user_id, row_number() OVER (PARTITION BY user_id ORDER BY ordinal) AS of_user,
@@ -43,11 +41,10 @@ export async function findExcessAliases(
 }
 
 /**
- * That an id came before another, of calls that say so. An alias is `witnessed` where the earlier id was known from no
- * device but the calling one: who else says it of an id that is in use elsewhere may be anybody (docs/gdpr.md, "Whose
- * word links ids").
+ * Inserts the aliases of calls. An alias is `witnessed` if only the calling device knew the earlier id: any other claim
+ * of an id in use may be false (docs/gdpr.md, "Whose word links ids").
  */
-export async function insertUserAliases(tx: Tx, entityId: number, calls: readonly IngestedCall[]): Promise<void> {
+export async function insertUserAliases(tx: Tx, entityId: number, calls: readonly AppCall[]): Promise<void> {
   const aliases = [
     ...new Map(
       calls

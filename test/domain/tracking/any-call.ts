@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { parseExactJson } from '../../../domain/core/exact-json.ts';
 import { type ReadBy, readCall } from '../../../domain/tracking/read-call.ts';
-import type { RefusedCall, TrackedCall } from '../../../domain/tracking/call.ts';
+import type { RefusedCall, Call } from '../../../domain/tracking/call.ts';
 
 export const RECEIVED_AT = Date.parse('2026-03-01T12:00:00.000Z');
 export const DAY_MS = 86_400_000;
@@ -16,7 +16,7 @@ export const BY: ReadBy = {
 };
 
 /** What a call comes to that has to be sound. */
-export function read(given: object, by: Partial<ReadBy> = {}): TrackedCall {
+export function read(given: object, by: Partial<ReadBy> = {}): Call {
   const outcome = readCall(parseExactJson(JSON.stringify(given)), 0, { ...BY, ...by });
   if ('refused' in outcome) throw new Error(`refused: ${outcome.refused.code} ${outcome.refused.message}`);
   return outcome.call;

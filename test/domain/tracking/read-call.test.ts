@@ -3,7 +3,7 @@ import { describe, expect, it, test } from 'vitest';
 import { parseExactJson } from '../../../domain/core/exact-json.ts';
 import { parseJsonAtOnce, ProtoError } from '../../../domain/core/parse-json.ts';
 import { readCall } from '../../../domain/tracking/read-call.ts';
-import type { CallType, TrackedCall } from '../../../domain/tracking/call.ts';
+import type { CallType, Call } from '../../../domain/tracking/call.ts';
 import { sampledRuns } from '../../harness/run/seed.ts';
 import { anyCall, anyJson, BY, read, refusal } from './any-call.ts';
 
@@ -49,7 +49,7 @@ describe('whatever JSON is sent', () => {
 });
 
 /** Nothing in it that Postgres refuses, and a time within the limits. */
-function expectSound(call: TrackedCall, index: number): void {
+function expectSound(call: Call, index: number): void {
   expect(call.index).toBe(index);
   expect(call.userId ?? call.deviceId).not.toBeNull();
   expect(Number.isInteger(call.happenedAt)).toBe(true);

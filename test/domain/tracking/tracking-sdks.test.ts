@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
 import { parseExactJson } from '../../../domain/core/exact-json.ts';
 import { readBatch, readCall } from '../../../domain/tracking/read-call.ts';
-import type { TrackedCall, TrackedContext } from '../../../domain/tracking/call.ts';
+import type { Call, CallContext } from '../../../domain/tracking/call.ts';
 import { BY, RECEIVED_AT } from './any-call.ts';
 
 /** As these libraries send them: calls made five seconds before they were sent, by clocks that run an hour slow. */
 const SENT = '2026-03-01T11:00:00.000Z';
 const MADE = '2026-03-01T10:59:55.000Z';
 
-type Sample = { sdk: string; path: string; body: string; calls: object[]; context: Partial<TrackedContext> };
+type Sample = { sdk: string; path: string; body: string; calls: object[]; context: Partial<CallContext> };
 
 const SAMPLES: Sample[] = [
   {
@@ -244,7 +244,7 @@ const SAMPLES: Sample[] = [
 ];
 
 /** A body of a path for single calls is a call; the others are batches. */
-function readBody(body: string): TrackedCall[] {
+function readBody(body: string): Call[] {
   const json = parseExactJson(body);
   const read = readBatch(json);
   const { calls, sentAt, context } = 'batch' in read ? read.batch : { calls: [json], sentAt: null, context: {} };

@@ -1,12 +1,12 @@
-import type { TrackedContext, TrackedEvent } from '../../../domain/tracking/call.ts';
+import type { CallContext, CallEvent } from '../../../domain/tracking/call.ts';
 import { holdEntity } from '../../../store/accounts/entities.ts';
 import type { App } from '../../../store/apps/apps.ts';
 import { type Tx, write } from '../../../store/core/database.ts';
 import type { Secrets } from '../../../store/core/secrets.ts';
 import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
-import { type CallOutcome, ingestCalls, INGESTING } from '../../../store/tracking/insert-calls.ts';
+import { type CallOutcome, insertCalls, INSERT_CALLS } from '../../../store/tracking/insert-calls.ts';
 import { insertNewDefinitions } from '../../../store/tracking/event-definitions.ts';
-import type { IngestedCall } from '../../../store/tracking/app-call.ts';
+import type { AppCall } from '../../../store/tracking/app-call.ts';
 import { insertSampleApp } from '../apps/apps.ts';
 import type { TestStore } from '../core/database.ts';
 import { personId } from '../core/people.ts';
@@ -23,7 +23,7 @@ export async function makeTrackedWorld(store: TestStore): Promise<TrackedWorld> 
   return { ...world, app: await insertSampleApp(store.db, world.entity.id, `com.example.app${apps}`) };
 }
 
-const NO_CONTEXT: TrackedContext = {
+const NO_CONTEXT: CallContext = {
   appNamespace: null,
   appVersion: null,
   sdkVersion: null,
@@ -48,17 +48,17 @@ const NO_CONTEXT: TrackedContext = {
 /** The start of what sample calls tell of. */
 export const SAMPLE_START = Date.UTC(2026, 10, 3, 10);
 
-export function sampleEvent(name: string, event: Partial<TrackedEvent> = {}): TrackedEvent {
+export function sampleEvent(name: string, event: Partial<CallEvent> = {}): CallEvent {
   return { logType: 2, name, detail: null, fingerprint: null, crashTitle: null, transition: null, ...event };
 }
 
-export type SampleCall = Partial<Omit<IngestedCall, 'context'>> & {
+export type SampleCall = Partial<Omit<AppCall, 'context'>> & {
   second?: number;
-  context?: Partial<TrackedContext>;
+  context?: Partial<CallContext>;
 };
 
 /** A call of the world's app, by default a track of one device without a user, `second` seconds after SAMPLE_START. */
-export function sampleCall({ app, sor }: TrackedWorld, { second = 0, context, ...call }: SampleCall): IngestedCall {
+export function sampleCall({ app, sor }: TrackedWorld, { second = 0, context, ...call }: SampleCall): AppCall {
   return {
     index: 0,
     messageId: null,
@@ -82,22 +82,17 @@ export function sampleCall({ app, sor }: TrackedWorld, { second = 0, context, ..
 export async function takeIn(
   store: Pick<TestStore, 'db' | 'secrets'>,
   { entity }: World,
-  calls: IngestedCall[],
+  calls: AppCall[],
 ): Promise<CallOutcome[]> {
   await ensurePartitions(
     store.db,
     calls.map(({ happenedAt }) => happenedAt),
   );
   await insertNewDefinitions(store.db, store.secrets, entity.id, calls);
-  return write(store.db, (tx) => ingestHeld(tx, store.secrets, entity.id, calls), INGESTING);
+  return write(store.db, (tx) => ingestHeld(tx, store.secrets, entity.id, calls), INSERT_CALLS);
 }
 
 /** The entity must be there. */
-export async function ingestHeld(
-  tx: Tx,
-  secrets: Secrets,
-  entityId: number,
-  calls: IngestedCall[],
-): Promise<CallOutcome[]> {
-  return ingestCalls(tx, secrets, entityId, calls, (await holdEntity(tx, entityId))!);
+export async function ingestHeld(tx: Tx, secrets: Secrets, entityId: number, calls: AppCall[]): Promise<CallOutcome[]> {
+  return insertCalls(tx, secrets, entityId, calls, (await holdEntity(tx, entityId))!);
 }

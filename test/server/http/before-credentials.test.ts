@@ -3,7 +3,7 @@ import { type AddressInfo, createConnection } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { networkOf } from '../../../server/http/network-of.ts';
-import { TrackingApps } from '../../../server/tracking/write-keys.ts';
+import { WriteKeys } from '../../../server/tracking/write-keys.ts';
 import type { TestStore } from '../../harness/core/database.ts';
 import { waitFor } from '../../harness/core/wait.ts';
 import type { World } from '../../harness/core/world.ts';
@@ -118,7 +118,7 @@ describe('a body of more than 64 KiB is not parsed before its credentials hold',
 
 describe('an address that shows unknown write keys', () => {
   test('is refused after a while, but for keys that are known', async () => {
-    const apps = new TrackingApps(store.db, store.secrets, 3);
+    const apps = new WriteKeys(store.db, store.secrets, 3);
     const at = '192.0.2.7';
     const [known, other] = [app.apiKey, (await insertKeyedApp(store, world)).apiKey];
     expect(await apps.find(known, '192.0.2.8')).not.toBeNull();

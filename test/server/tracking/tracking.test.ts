@@ -587,9 +587,9 @@ describe('a write key', () => {
     const live = new LiveCalls({ db: store.db, secrets: store.secrets, log: { warn() {} } });
     vi.useFakeTimers({ toFake: ['setTimeout'] });
     try {
-      const shown = live.shown(target, [{ type: 'track', event: 'Slowly taken' }], {});
+      const shown = live.select(target, [{ type: 'track', event: 'Slowly taken' }], {});
       vi.advanceTimersByTime(1_000); // the second in which it came is written without it
-      live.note(target, shown, { calls: [], refused: [] }, { accepted: 1, duplicates: 0, repeated: [], refused: [] });
+      live.add(target, shown, { calls: [], refused: [] }, { accepted: 1, duplicates: 0, repeated: [], refused: [] });
       vi.advanceTimersByTime(1_000);
     } finally {
       vi.useRealTimers();

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { trackingIntake } from '../../../server/tracking/write-calls.ts';
+import { callWriter } from '../../../server/tracking/write-calls.ts';
 import { openDatabase } from '../../../store/core/database.ts';
 import { onFileEnd } from '../../harness/core/clean-up.ts';
 import { testStore } from '../../harness/core/database.ts';
@@ -18,7 +18,7 @@ test('requests that wait together for a database that does not answer fail toget
   hasty.on('connect', () => {
     sessions += 1;
   });
-  const intake = trackingIntake(hasty, store.secrets);
+  const intake = callWriter(hasty, store.secrets);
   const send = () =>
     Promise.allSettled(
       Array.from({ length: 20 }, (_, at) =>

@@ -5,10 +5,10 @@ import { write } from '../../../store/core/database.ts';
 import type { KnownBy } from '../../../store/gdpr/personal-data-location.ts';
 import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
 import { keepRetention } from '../../../store/tracking/event-retention.ts';
-import { foldTrackedCounts } from '../../../store/tracking/fold-day-counts.ts';
-import { INGESTING } from '../../../store/tracking/insert-calls.ts';
-import type { IngestedCall } from '../../../store/tracking/app-call.ts';
 import { events, locations, sessionHeads, sessions } from '../../../store/tracking/personal-data.ts';
+import { foldDayCounts } from '../../../store/tracking/fold-day-counts.ts';
+import { INSERT_CALLS } from '../../../store/tracking/insert-calls.ts';
+import type { AppCall } from '../../../store/tracking/app-call.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
@@ -140,7 +140,7 @@ it('totals are those of count(*), whatever comes in, comes late or twice, is era
         const apps = [world.app.id, (await insertSampleApp(store.db, entityId, `com.example.other${run}`)).id];
         for (const each of steps) {
           if (each.kind === 'ingest') await take(world, apps, run, each);
-          if (each.kind === 'fold') await foldTrackedCounts(store.db, always, each.batch);
+          if (each.kind === 'fold') await foldDayCounts(store.db, always, each.batch);
           if (each.kind === 'retain') await retain(world, Date.UTC(2027, 0, 31 + each.day));
           // of October for all, of November for this one
           if (each.kind === 'drop') await retain(world, Date.UTC(2027, 10, 2));
@@ -183,7 +183,7 @@ it('calls that come at once wait for no count, and a total is exact while counts
   const world = await makeTrackedWorld(store);
   const { id: entityId } = world.entity;
   await ensurePartitions(store.db, [EDGE]);
-  const batch = (device: string): IngestedCall[] =>
+  const batch = (device: string): AppCall[] =>
     Array.from({ length: 20 }, (_, index) =>
       sampleCall(world, {
         index,
@@ -197,10 +197,10 @@ it('calls that come at once wait for no count, and a total is exact while counts
 
   await takeIn(store, world, batch('before'));
   const first = await store.db.connect();
-  await first.query(`BEGIN;${INGESTING.settings}`);
+  await first.query(`BEGIN;${INSERT_CALLS.settings}`);
   await ingestHeld(first, store.secrets, entityId, batch('first'));
-  await write(store.db, (tx) => ingestHeld(tx, store.secrets, entityId, batch('second')), INGESTING);
-  await foldTrackedCounts(store.db, always);
+  await write(store.db, (tx) => ingestHeld(tx, store.secrets, entityId, batch('second')), INSERT_CALLS);
+  await foldDayCounts(store.db, always);
   expect(await total()).toBe(40);
   await first.query('COMMIT');
   first.release();
@@ -208,7 +208,7 @@ it('calls that come at once wait for no count, and a total is exact while counts
 
   for (let device = 0; device < 40; device += 1) await takeIn(store, world, batch(`phone ${device}`));
   let isFolded = false;
-  const folding = foldTrackedCounts(store.db, always, 2).finally(() => {
+  const folding = foldDayCounts(store.db, always, 2).finally(() => {
     isFolded = true;
   });
   const seen = new Set<number>();

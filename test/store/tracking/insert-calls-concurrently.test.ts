@@ -1,8 +1,8 @@
 import { beforeAll, expect, it } from 'vitest';
 import { openDatabase, write } from '../../../store/core/database.ts';
 import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
-import { type CallOutcome, INGESTING } from '../../../store/tracking/insert-calls.ts';
-import type { IngestedCall } from '../../../store/tracking/app-call.ts';
+import { type CallOutcome, INSERT_CALLS } from '../../../store/tracking/insert-calls.ts';
+import type { AppCall } from '../../../store/tracking/app-call.ts';
 import { onFileEnd } from '../../harness/core/clean-up.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { personId } from '../../harness/core/people.ts';
@@ -30,7 +30,7 @@ beforeAll(async () => {
 });
 
 /** The same call whoever makes it. Devices whose names sort otherwise by UTF-16 than by bytes are among them. */
-function callOf(number: number): IngestedCall {
+function callOf(number: number): AppCall {
   const device = number % DEVICES;
   return sampleCall(world, {
     messageId: `message ${number}`,
@@ -51,7 +51,7 @@ function callOf(number: number): IngestedCall {
 }
 
 /** Each batch has a third of all messages, some of them twice, in an order of its own. */
-function batchOf(number: number): IngestedCall[] {
+function batchOf(number: number): AppCall[] {
   return Array.from({ length: MESSAGES / 3 + 10 }, (_, at) =>
     callOf((number * 53 + at * (7 + (number % 4))) % MESSAGES),
   );
@@ -80,7 +80,7 @@ it('batches that overlap, of two servers at once, neither deadlock nor double an
                 runs += 1;
                 return ingestHeld(tx, store.secrets, world.entity.id, batch);
               },
-              INGESTING,
+              INSERT_CALLS,
             )),
           );
         }

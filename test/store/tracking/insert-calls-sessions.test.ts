@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { IngestedCall } from '../../../store/tracking/app-call.ts';
+import type { AppCall } from '../../../store/tracking/app-call.ts';
 import { onFileEnd } from '../../harness/core/clean-up.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
 import { lockWaits } from '../../harness/core/lock-waits.ts';
@@ -47,7 +47,7 @@ const given: fc.Arbitrary<Given[]> = fc.array(
 );
 
 /** In the order of time, of devices that only this run has. */
-function callsOf(run: string, made: Given[]): IngestedCall[] {
+function callsOf(run: string, made: Given[]): AppCall[] {
   let happenedAt = EDGE;
   return made.map(({ device, gap, transition, user, version }, index) =>
     sampleCall(world, {

@@ -3,8 +3,8 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { write } from '../../../store/core/database.ts';
 import { personalData } from '../../../store/gdpr/personal-data-registry.ts';
 import { insertTombstone } from '../../../store/gdpr/tombstones.ts';
-import { INGESTING } from '../../../store/tracking/insert-calls.ts';
-import type { IngestedCall } from '../../../store/tracking/app-call.ts';
+import { INSERT_CALLS } from '../../../store/tracking/insert-calls.ts';
+import type { AppCall } from '../../../store/tracking/app-call.ts';
 import { insertRefusedCalls } from '../../../store/tracking/refused-calls.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
 import { testStore, type TestStore } from '../../harness/core/database.ts';
@@ -29,7 +29,7 @@ beforeAll(async () => {
   world = await makeTrackedWorld(store);
 });
 
-const call = (given: SampleCall): IngestedCall => sampleCall(world, given);
+const call = (given: SampleCall): AppCall => sampleCall(world, given);
 const seconds = (column: string) => `round(extract(epoch FROM ${column}) - ${SAMPLE_START / 1000}, 3)::float8`;
 
 async function rowsOf(text: string, ...values: unknown[]): Promise<unknown[]> {
@@ -234,7 +234,7 @@ describe('a device', () => {
             }),
         );
         const mixed = calls.map((each, at) => ({ each, ...all[at]! })).toSorted((a, b) => a.rank - b.rank);
-        let batch: IngestedCall[] = [];
+        let batch: AppCall[] = [];
         for (const { each, cut } of mixed) {
           batch.push(each);
           if (!cut) continue;
@@ -484,7 +484,7 @@ it('a large batch takes as many statements as a small one', async () => {
         await ingestHeld(counting, store.secrets, world.entity.id, calls);
         return made;
       },
-      INGESTING,
+      INSERT_CALLS,
     );
   };
   const told: SampleCall = {

@@ -10,7 +10,7 @@ import type { GdprRequest } from '../../../store/gdpr/request-record.ts';
 import { findGdprRequest, findGdprRequestById, listGdprPeople } from '../../../store/gdpr/requests.ts';
 import type { Person } from '../../../store/gdpr/tombstones.ts';
 import { ensurePartitions } from '../../../store/tracking/event-partitions.ts';
-import { INGESTING } from '../../../store/tracking/insert-calls.ts';
+import { INSERT_CALLS } from '../../../store/tracking/insert-calls.ts';
 import { personId } from '../../harness/core/people.ts';
 import { currentDetails, useStack } from '../../harness/core/stack.ts';
 import { waitFor } from '../../harness/core/wait.ts';
@@ -288,7 +288,7 @@ it('a writer that looked before the tombstone is waited for: what it commits lat
   const [[id], linked] = [await known(1), personId(890_001)];
   const writer = await stack.store.db.connect();
   await writer.query('BEGIN');
-  await writer.query(INGESTING.settings);
+  await writer.query(INSERT_CALLS.settings);
   const [outcome] = await ingestHeld(writer, stack.store.secrets, world.entity.id, [
     sampleCall(world, { userId: id!, previousId: linked, deviceId: `device of ${id}` }),
     sampleCall(world, { userId: linked, deviceId: `device of ${id}` }),
