@@ -4,19 +4,18 @@ import { runCampaignSteps } from './campaigns/run-campaign.ts';
 import { heartbeating } from './core/heartbeat.ts';
 import type { Dependencies } from './dependencies.ts';
 import { exportDailySteps } from './exports/export-daily.ts';
-import { exportTickSteps } from './exports/export-tick.ts';
 import { feedAttributesSteps } from './feed/feed-attributes.ts';
 import { buildFileSteps } from './files/build-file.ts';
 import { gdprAccessSteps } from './gdpr/gdpr-access.ts';
 import { gdprDeleteSteps } from './gdpr/gdpr-delete.ts';
 import { gdprSweepSteps } from './gdpr/sweep.ts';
 import { importAttributesSteps } from './imports/import-attributes.ts';
+import { exportTickSteps, syncTickSteps } from './jobs/run-ticks.ts';
 import { sweepSteps } from './jobs/sweep.ts';
 import { aggregateReportsSteps } from './sends/aggregate-reports.ts';
 import { SendingProviders } from './sends/sending-provider.ts';
 import { sendTransactionalSteps } from './sends/send-transactional.ts';
 import { runSyncSteps } from './syncs/run-sync.ts';
-import { syncTickSteps } from './syncs/sync-tick.ts';
 
 /** Every step, bound to what it uses; a worker of any queue can run any of them. */
 export function allSteps(deps: Dependencies) {

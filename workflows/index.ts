@@ -1,7 +1,6 @@
 export { aggregateReports } from './aggregate-reports.ts';
 export { buildFile } from './build-file.ts';
 export { exportDaily } from './export-daily.ts';
-export { exportTick } from './export-tick.ts';
 export { feedAttributes } from './feed-attributes.ts';
 export { gdprAccess } from './gdpr-access.ts';
 export { gdprDelete } from './gdpr-delete.ts';
@@ -9,6 +8,6 @@ export { importAttributes } from './import-attributes.ts';
 export { refreshSegments } from './refresh-segments.ts';
 export { runCampaign } from './run-campaign.ts';
 export { runSync } from './run-sync.ts';
+export { exportTick, syncTick } from './run-ticks.ts';
 export { sendTransactional } from './send-transactional.ts';
 export { sweep } from './sweep.ts';
-export { syncTick } from './sync-tick.ts';

@@ -1,8 +1,7 @@
 import type { JobClaim, JobRef } from '../../domain/jobs/job.ts';
 import { write } from '../../store/core/database.ts';
 import { findWindowOpenMs } from '../../store/core/open-window.ts';
-import { lockExporterById } from '../../store/exports/data-exporters.ts';
-import { claimExportRun, findExportRunById } from '../../store/exports/export-runs.ts';
+import { claimExportRun, findExportRunById, lockExporterOf } from '../../store/exports/export-runs.ts';
 import { findNextJob } from '../../store/jobs/jobs.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
@@ -20,13 +19,10 @@ export const exportDailySteps = (deps: Dependencies) => ({
    * run of the exporter. `isCovered`: there is nothing to be written.
    */
   async claimExport(ref: JobRef, workflowRunId: string): Promise<(JobClaim & { isCovered: boolean }) | null> {
-    const found = await findExportRunById(deps.db, ref.entityId, ref.jobId);
-    const claimed =
-      found &&
-      (await write(deps.db, async (tx) => {
-        const exporter = await lockExporterById(tx, ref.entityId, found.exporterId);
-        return exporter && claimExportRun(tx, exporter, ref.jobId, workflowRunId);
-      }));
+    const claimed = await write(deps.db, async (tx) => {
+      const exporter = await lockExporterOf(tx, ref.entityId, ref.jobId);
+      return exporter && claimExportRun(tx, exporter, ref.jobId, workflowRunId);
+    });
     deps.boundary('export: claimed');
     return claimed && { ...ref, generation: claimed.generation, isCovered: claimed.isCovered };
   },

@@ -2,19 +2,9 @@ import type { ExportAlert } from '../../domain/exports/exporter.ts';
 import type { JobKey } from '../../domain/jobs/job.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import type { DataExporter } from '../../store/exports/data-exporter-record.ts';
-import {
-  lockExporterById,
-  updateExportedUntil,
-  updateFailures,
-  updatePaused,
-} from '../../store/exports/data-exporters.ts';
+import { updateExportedUntil, updateFailures, updatePaused } from '../../store/exports/data-exporters.ts';
 import type { ExportRun } from '../../store/exports/export-run-record.ts';
-import {
-  cancelExportRunsOf,
-  countExportedRows,
-  findExportRunById,
-  lockExportRun,
-} from '../../store/exports/export-runs.ts';
+import { cancelExportRunsOf, countExportedRows, lockExportRunAndExporter } from '../../store/exports/export-runs.ts';
 import { endRun } from '../../store/jobs/jobs.ts';
 import type { Dependencies } from '../dependencies.ts';
 
@@ -42,11 +32,9 @@ export async function endExportRun(
   { failure, alongside }: ExportEnd,
 ): Promise<boolean> {
   const ended = await write(deps.db, async (tx) => {
-    const found = await findExportRunById(tx, key.entityId, key.jobId);
-    // The exporter before its run, as whoever cancels or claims does.
-    const exporter = found && (await lockExporterById(tx, key.entityId, found.exporterId));
-    const run = await lockExportRun(tx, key);
-    if (!run) return null;
+    const held = await lockExportRunAndExporter(tx, key);
+    if (!held) return null;
+    const { run, owner: exporter } = held;
     const { lateRows } = (await alongside?.(tx, run, exporter)) ?? { lateRows: 0 };
     const settled =
       exporter && (failure ? settleFailure(tx, exporter, run, failure.message) : settle(tx, exporter, run, lateRows));

@@ -4,22 +4,24 @@ import { type JobClaim, JobGone } from '../../domain/jobs/job.ts';
 import { write } from '../../store/core/database.ts';
 import { insertExportRecords, listExportRecords } from '../../store/exports/export-files.ts';
 import { type AttemptKey, keepKeyHash, raiseAttempt } from '../../store/exports/export-run-progress.ts';
+import { lockExportRun } from '../../store/exports/export-runs.ts';
 import { exportSession } from '../../store/exports/export-session.ts';
 import { inSlot } from '../core/in-slot.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import { stopIfAsked } from '../core/stop-if-asked.ts';
 import { noteWaitOf } from '../jobs/note-wait.ts';
+import { waitOrFail } from '../jobs/wait-or-fail.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { tellWhatIsLeft } from '../gdpr/tell-exporters.ts';
 import { type AttemptScope, openAttemptScope } from './attempt-scope.ts';
 import { type Attempt, type OpenAttempt, writeHeld } from './attempt.ts';
 import { cleanEnded, cleanRunsBefore } from './clean.ts';
+import { endExportRun } from './export-end.ts';
 import { findExportJob, typesOf } from './job.ts';
 import { lookForLateRows } from './late.ts';
-import { type OpenBucket, openBucketOf } from './open-bucket.ts';
+import { BUCKET_FINAL_TRIES, type OpenBucket, openBucketOf } from './open-bucket.ts';
 import { publish } from './publish.ts';
 import { writeType } from './type-files.ts';
-import { waitOrFailExport } from './wait-or-fail-export.ts';
 
 /**
  * Writes what is left of a run into its bucket, and ends it. Null: there is nothing left to do, or the run has failed;
@@ -69,8 +71,19 @@ async function afterError(
   // What was aborted tells that alone; why, the scope knows.
   const error: unknown = scope.signal.aborted ? scope.signal.reason : thrown;
   if (error instanceof JobGone) return moved(deps, claim);
-  if (error instanceof Refusal) return waitOrFailExport(deps, claim, error, open && open.secrets);
-  throw error;
+  if (!(error instanceof Refusal)) throw error;
+  return waitOrFail(
+    deps,
+    claim,
+    error,
+    { ...open?.secrets },
+    {
+      kind: 'export',
+      lock: lockExportRun,
+      finalTries: BUCKET_FINAL_TRIES,
+      fail: (failure) => endExportRun(deps, claim, { failure }),
+    },
+  );
 }
 
 /** An attempt that Temporal had given up may have woken, and taken the run: then it is taken back from there. */

@@ -8,6 +8,9 @@ import { isSameBucket } from '../../store/exports/same-bucket.ts';
 import type { Dependencies } from '../dependencies.ts';
 import type { ExportJob } from './job.ts';
 
+/** How often a bucket's final refusal is tried in all: rights take a moment to spread. */
+export const BUCKET_FINAL_TRIES = 3;
+
 export type OpenBucket = { bucket: ExportBucket; secrets: ExporterSecrets };
 
 /**

@@ -26,7 +26,7 @@ import {
 } from '../../store/gdpr/export-deletions.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { BUCKET_FINAL_TRIES } from '../exports/wait-or-fail-export.ts';
+import { BUCKET_FINAL_TRIES } from '../exports/open-bucket.ts';
 
 export type TellDependencies = Pick<Dependencies, 'db' | 'secrets' | 'boundary'> & {
   outside: Pick<Dependencies['outside'], 'allow' | 'fetch'>;

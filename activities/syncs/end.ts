@@ -2,14 +2,8 @@ import type { JobKey } from '../../domain/jobs/job.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import type { Sync } from '../../store/syncs/sync-record.ts';
 import type { RunAlert, SyncRun } from '../../store/syncs/sync-run-record.ts';
-import {
-  cancelRunsOf,
-  findMissingFieldsBefore,
-  findRunById,
-  lockRun,
-  updateRunEnded,
-} from '../../store/syncs/sync-runs.ts';
-import { lockSyncById, updateFailures, updatePaused } from '../../store/syncs/syncs.ts';
+import { cancelRunsOf, findMissingFieldsBefore, lockRunAndSync, updateRunEnded } from '../../store/syncs/sync-runs.ts';
+import { updateFailures, updatePaused } from '../../store/syncs/syncs.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { noteAnsweredOfFailed } from './deliver.ts';
 
@@ -19,11 +13,9 @@ import { noteAnsweredOfFailed } from './deliver.ts';
  */
 export async function endSyncRun(deps: Dependencies, key: JobKey, failure: SyncRun['failure']): Promise<void> {
   await write(deps.db, async (tx) => {
-    const found = await findRunById(tx, key.entityId, key.jobId);
-    // The sync before its run, as whoever cancels or claims does.
-    const sync = found && (await lockSyncById(tx, key.entityId, found.syncId));
-    const run = await lockRun(tx, key);
-    if (!run) return;
+    const held = await lockRunAndSync(tx, key);
+    if (!held) return;
+    const { run, owner: sync } = held;
     if (sync && failure) await noteAnsweredOfFailed(tx, deps, { sync, run });
     const alert = sync && !run.dryRun && run.rootId === null ? await settle(tx, sync, run, failure) : null;
     await updateRunEnded(tx, run, { state: failure ? 'failed' : 'finished', failure, alert });

@@ -1,6 +1,4 @@
-import { redacted } from '../../connectors/core/redacted.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
-import { shorten } from '../../domain/core/text-limits.ts';
 import type { JobClaim, JobKey } from '../../domain/jobs/job.ts';
 import { findSorById } from '../../store/attributes/systems-of-records.ts';
 import type { Sync } from '../../store/syncs/sync-record.ts';
@@ -38,16 +36,7 @@ export async function openEnds(deps: Dependencies, { sync }: SyncJob): Promise<S
   };
 }
 
-/** What a run keeps of what was said of it. */
-const MAX_CHARS = 2_000;
-
-/** A refusal without any secret of the connections, should a connector have quoted one. */
-export function withoutSecrets(refusal: Refusal, ends: SyncEnds | null): Refusal {
-  const secretSettings = [ends?.source.secretSettings ?? {}, ends?.destination?.secretSettings ?? {}];
-  return new Refusal(
-    refusal.http,
-    refusal.status,
-    shorten(redacted(refusal.message, secretSettings), MAX_CHARS),
-    refusal.extra,
-  );
+/** The secret settings of a run's connections, one of which a connector may have quoted. */
+export function secretsOf(ends: SyncEnds | null) {
+  return [ends?.source.secretSettings ?? {}, ends?.destination?.secretSettings ?? {}];
 }

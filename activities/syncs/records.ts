@@ -1,17 +1,21 @@
 import { Refusal } from '../../domain/core/refusal.ts';
 import { type JobClaim, JobGone } from '../../domain/jobs/job.ts';
+import { updateRunFromStart } from '../../store/syncs/sync-run-progress.ts';
+import type { SyncRun } from '../../store/syncs/sync-run-record.ts';
+import { lockRun } from '../../store/syncs/sync-runs.ts';
 import { inSlot } from '../core/in-slot.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import { stopIfAsked } from '../core/stop-if-asked.ts';
 import { noteWaitOf } from '../jobs/note-wait.ts';
+import { waitOrFail } from '../jobs/wait-or-fail.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { deliverPending } from './deliver.ts';
-import { findJob, openEnds, type SyncEnds, type SyncJob } from './job.ts';
+import { endSyncRun } from './end.ts';
+import { findJob, openEnds, secretsOf, type SyncEnds, type SyncJob } from './job.ts';
 import { readSource } from './read.ts';
 import { removeVanished } from './removal.ts';
 import { lookAtSchema } from './schema.ts';
 import { openScope } from './scope.ts';
-import { waitOrFail } from './wait-or-fail.ts';
 
 /**
  * Reads and writes what is left of a run, and removes what has vanished. Null: there is nothing left to do, or the run
@@ -39,8 +43,8 @@ async function syncInTurn(deps: Dependencies, claim: JobClaim): Promise<RetryAft
     return null;
   } catch (error) {
     if (error instanceof JobGone) return moved(deps, claim);
-    if (error instanceof Refusal) return waitOrFail(deps, job, error, ends);
-    throw error;
+    if (!(error instanceof Refusal)) throw error;
+    return waitOrFailSync(deps, job, error, ends);
   }
 }
 
@@ -67,4 +71,29 @@ function streamOf({ sync: { destination } }: SyncJob): { stream: string; key: st
 /** Another attempt at this step may have moved the run on: then this one goes on from there. */
 async function moved(deps: Dependencies, claim: JobClaim): Promise<RetryAfter | null> {
   return (await findJob(deps, claim)) ? { againInMs: 1_000 } : null;
+}
+
+function waitOrFailSync(deps: Dependencies, { key, run: begun }: SyncJob, refusal: Refusal, ends: SyncEnds | null) {
+  const isFromStart = refusal.status === 'source_changed';
+  return waitOrFail(deps, key, refusal, secretsOf(ends), {
+    kind: 'sync',
+    lock: lockRun,
+    before: (run) => (hasProgress(begun, run, isFromStart) ? { tries: 0, failingSince: null } : begun),
+    alongside: async (tx, run) => {
+      if (isFromStart) await updateRunFromStart(tx, run);
+    },
+    fail: (failure) => endSyncRun(deps, key, failure),
+  });
+}
+
+/**
+ * Returns whether this try has moved the run on, or the destination has answered records. A run that begins at the
+ * start again has not moved on, whatever it read: otherwise a source that always breaks off, or changes, before its end
+ * would be read for ever.
+ */
+function hasProgress(begun: SyncRun, now: SyncRun, isFromStart: boolean): boolean {
+  const isFurther = !isFromStart && now.progress.position !== begun.progress.position;
+  const isAnswered =
+    now.answered > 0 && (now.answered !== begun.answered || now.progress.batchesTaken !== begun.progress.batchesTaken);
+  return isFurther || isAnswered || now.removed > begun.removed;
 }

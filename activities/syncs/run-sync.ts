@@ -1,8 +1,7 @@
 import type { JobClaim, JobRef } from '../../domain/jobs/job.ts';
 import { write } from '../../store/core/database.ts';
 import { findNextJob } from '../../store/jobs/jobs.ts';
-import { claimRun, findRunById } from '../../store/syncs/sync-runs.ts';
-import { lockSyncById } from '../../store/syncs/syncs.ts';
+import { claimRun, findRunById, lockSyncOf } from '../../store/syncs/sync-runs.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
@@ -19,10 +18,8 @@ export const runSyncSteps = (deps: Dependencies) => ({
    * Makes the row this workflow run's; null when it is another's, or over, or has to wait for another run of the sync.
    */
   async claimSyncRun(ref: JobRef, workflowRunId: string): Promise<JobClaim | null> {
-    const found = await findRunById(deps.db, ref.entityId, ref.jobId);
-    if (!found) return null;
     const claimed = await write(deps.db, async (tx) => {
-      const sync = await lockSyncById(tx, ref.entityId, found.syncId);
+      const sync = await lockSyncOf(tx, ref.entityId, ref.jobId);
       if (sync) await settleAbandonedBatches(tx, deps, sync);
       return sync && claimRun(tx, ref.entityId, ref.jobId, workflowRunId);
     });

@@ -122,7 +122,7 @@ async function refuseNothingToDo(tx: Queryable, root: SyncRun): Promise<void> {
   const { entityId, id, endedAt, dryRun, progress } = root;
   if (dryRun) refuse(400, 'bad_request', 'A dry run has nothing to bring again: it wrote nothing');
   if (endedAt === null) refuse(409, 'conflict', 'The run has not ended yet');
-  const waiting = await findWaitingRedrive(tx, entityId, id);
+  const waiting = await findWaitingRedrive(tx, root);
   if (waiting !== null) refuse(409, 'conflict', `A re-drive of it is under way already: ${waiting}`);
   const open = progress.ignored + progress.failed - (await countErrorsSettled(tx, entityId, id));
   if (open === 0) refuse(400, 'bad_request', 'No record of the run is open: there is nothing to bring again');

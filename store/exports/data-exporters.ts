@@ -1,16 +1,26 @@
+// Exporters, what callers say of them, and their secrets.
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
-import {
-  type DataExporter,
-  type ExporterRow,
-  type ExporterSecrets,
-  type NewExporter,
-  toExporter,
-} from './data-exporter-record.ts';
+import { ownersOf } from '../jobs/run-owners.ts';
+import { type DataExporter, type ExporterSecrets, type NewExporter, toExporter } from './data-exporter-record.ts';
 
-const EXPORTERS = 'SELECT x.*, u.uid AS creator_uid FROM data_exporters x LEFT JOIN users u ON u.id = x.created_by';
-const LIVING = 'x.entity_id = $1 AND x.deleted_at IS NULL';
+const owners = ownersOf<DataExporter>({
+  table: 'data_exporters',
+  read: ({ rows }) => rows.map(toExporter),
+  lock: 'NO KEY UPDATE',
+  mayRun: 'active AND deleted_at IS NULL',
+});
+export const {
+  list: listExporters,
+  find: findExporter,
+  findById: findExporterById,
+  lock: lockExporter,
+  lockById: lockExporterById,
+  updatePaused,
+  updateFailures,
+  updateScheduledUntil,
+} = owners;
 
 /** What a caller says of an exporter, in the order of `definitionValues`, and then its secrets in that of `sealed`. */
 const DEFINITION = [
@@ -88,10 +98,7 @@ function sealed(
 export async function lockExporterCount(tx: Queryable, entityId: number): Promise<number> {
   // Additions wait for each other here; what only refers to the entity does not.
   await tx.query('SELECT FROM entities WHERE id = $1 FOR NO KEY UPDATE', [entityId]);
-  const { rows } = await tx.query<{ count: number }>(`SELECT count(*) FROM data_exporters x WHERE ${LIVING}`, [
-    entityId,
-  ]);
-  return rows[0]!.count;
+  return owners.count(tx, entityId);
 }
 
 /** Not active at first. */
@@ -130,44 +137,6 @@ export async function updateExporter(
   );
 }
 
-/** Oldest first. */
-export async function listExporters(db: Queryable, entityId: number): Promise<DataExporter[]> {
-  const { rows } = await db.query<ExporterRow>(`${EXPORTERS} WHERE ${LIVING} ORDER BY x.id`, [entityId]);
-  return rows.map(toExporter);
-}
-
-export async function findExporter(db: Queryable, entityId: number, identifier: string): Promise<DataExporter | null> {
-  const { rows } = await db.query<ExporterRow>(`${EXPORTERS} WHERE ${LIVING} AND x.identifier = $2`, [
-    entityId,
-    identifier,
-  ]);
-  return rows[0] ? toExporter(rows[0]) : null;
-}
-
-/** Null once it is deleted. */
-export async function findExporterById(db: Queryable, entityId: number, id: number): Promise<DataExporter | null> {
-  const { rows } = await db.query<ExporterRow>(`${EXPORTERS} WHERE ${LIVING} AND x.id = $2`, [entityId, id]);
-  return rows[0] ? toExporter(rows[0]) : null;
-}
-
-/** As `findExporter`, and holds it as it is until the transaction ends. */
-export async function lockExporter(tx: Queryable, entityId: number, identifier: string): Promise<DataExporter | null> {
-  const { rows } = await tx.query<ExporterRow>(
-    `${EXPORTERS} WHERE ${LIVING} AND x.identifier = $2 FOR NO KEY UPDATE OF x`,
-    [entityId, identifier],
-  );
-  return rows[0] ? toExporter(rows[0]) : null;
-}
-
-/** As `findExporterById`, and holds it. */
-export async function lockExporterById(tx: Queryable, entityId: number, id: number): Promise<DataExporter | null> {
-  const { rows } = await tx.query<ExporterRow>(`${EXPORTERS} WHERE ${LIVING} AND x.id = $2 FOR NO KEY UPDATE OF x`, [
-    entityId,
-    id,
-  ]);
-  return rows[0] ? toExporter(rows[0]) : null;
-}
-
 /** Whoever shows them writes that down in the audit log. */
 export async function openExporterSecrets(
   db: Queryable,
@@ -203,18 +172,6 @@ export async function updateActive(tx: Queryable, entityId: number, id: number, 
   );
 }
 
-/** A reason for pausing it: its schedule starts no run until it is activated again. */
-export async function updatePaused(tx: Queryable, entityId: number, id: number, reason: string): Promise<void> {
-  await tx.query(
-    'UPDATE data_exporters SET paused_at = now(), paused_reason = $3, scheduled_until = NULL WHERE entity_id = $1 AND id = $2',
-    [entityId, id, reason],
-  );
-}
-
-export async function updateFailures(tx: Queryable, entityId: number, id: number, failures: number): Promise<void> {
-  await tx.query('UPDATE data_exporters SET failures = $3 WHERE entity_id = $1 AND id = $2', [entityId, id, failures]);
-}
-
 /** A good run that began then has exported all before `until`; the cursor only goes forward. */
 export async function updateExportedUntil(
   tx: Queryable,
@@ -236,19 +193,6 @@ export async function raiseExporterRevisions(tx: Queryable, entityId: number): P
     `UPDATE data_exporters SET revision = revision + 1, scheduled_until = NULL
      WHERE entity_id = $1 AND active AND deleted_at IS NULL`,
     [entityId],
-  );
-}
-
-/** What Temporal's Schedule was given for this revision. */
-export async function updateScheduledUntil(
-  db: Queryable,
-  { entityId, id, revision }: DataExporter,
-  until: Date,
-): Promise<void> {
-  await db.query(
-    `UPDATE data_exporters SET scheduled_until = $4
-     WHERE entity_id = $1 AND id = $2 AND revision = $3 AND active AND paused_at IS NULL AND deleted_at IS NULL`,
-    [entityId, id, revision, until],
   );
 }
 

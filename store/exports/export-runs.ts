@@ -1,40 +1,47 @@
+// The runs of exporters.
 import { exportFolder, windowName } from '../../domain/exports/export-window.ts';
-import type { JobKey } from '../../domain/jobs/job.ts';
 import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
-import { newIdentifier } from '../core/identifiers.ts';
-import { claimJob, endRun, lockJob, lockJobToCancel } from '../jobs/jobs.ts';
+import { claimJob } from '../jobs/jobs.ts';
+import { IS_WAITING, runsOf } from '../jobs/runs.ts';
 import type { DataExporter } from './data-exporter-record.ts';
+import { lockExporterById } from './data-exporters.ts';
 import { type ExportRun, type ExportRunColumns, type NewExportRun, toExportRun } from './export-run-record.ts';
 
 /** Those that go on where the last good run ended, and move that on. */
 const FOLLOWS_CURSOR = `cause IN ('schedule', 'request')`;
 
+const runs = runsOf<ExportRun, object, DataExporter>({
+  kind: 'export',
+  owners: { lockById: lockExporterById },
+  ownerOf: ({ exporterId }) => exporterId,
+  toRun: toExportRun,
+  canceled: { set: 'ended_at = now()' },
+  hasNotBegun: 'started_at IS NULL',
+});
+export const {
+  find: findExportRun,
+  findById: findExportRunById,
+  list: listExportRuns,
+  count: countExportRuns,
+  lock: lockExportRun,
+  lockOwner: lockExporterOf,
+  lockWithOwner: lockExportRunAndExporter,
+  cancel: cancelExportRun,
+  cancelOf: cancelExportRunsOf,
+} = runs;
+
 /** Null: the exporter has a run for that scheduled time already. */
-export async function insertExportRun(tx: Queryable, entityId: number, run: NewExportRun): Promise<ExportRun | null> {
-  const { window, days } = run;
-  return readRow(
-    await tx.query(
-      `INSERT INTO export_runs (entity_id, identifier, exporter_id, cause, requested_by, scheduled_for, covers, rerun_of, window_start,
-       window_end, days)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-     ON CONFLICT (entity_id, exporter_id, scheduled_for) DO NOTHING RETURNING *`,
-      [
-        entityId,
-        newIdentifier('run'),
-        run.exporterId,
-        run.cause,
-        run.requestedBy ?? null,
-        run.scheduledFor ?? null,
-        run.covers ?? [],
-        run.rerunOf ?? null,
-        window.start,
-        window.end,
-        days ? `${days.from}_${days.to}` : null,
-      ],
-    ),
-    toExportRun,
-  );
+export function insertExportRun(
+  tx: Queryable,
+  entityId: number,
+  { window, days, ...run }: NewExportRun,
+): Promise<ExportRun | null> {
+  return runs.insert(tx, entityId, { ...run, windowStart: window.start, windowEnd: window.end, days: daysName(days) });
+}
+
+function daysName(days: NewExportRun['days']): string | null {
+  return days ? `${days.from}_${days.to}` : null;
 }
 
 /** Among so many of the last runs is whichever has not begun, or could cover a time that is due. */
@@ -68,70 +75,20 @@ export async function coverExportTime(
   return rowCount === 1;
 }
 
-export async function findExportRun(db: Queryable, entityId: number, identifier: string): Promise<ExportRun | null> {
-  return readRow(
-    await db.query('SELECT * FROM export_runs WHERE entity_id = $1 AND identifier = $2', [entityId, identifier]),
-    toExportRun,
-  );
+/** The identifier of a run that was asked for and has not begun; null if there is none. */
+export function findWaitingExportRun(db: Queryable, entityId: number, exporterId: number): Promise<string | null> {
+  return runs.findIdentifier(db, entityId, exporterId, IS_WAITING);
 }
 
-export async function findExportRunById(db: Queryable, entityId: number, id: number): Promise<ExportRun | null> {
-  return readRow(
-    await db.query('SELECT * FROM export_runs WHERE entity_id = $1 AND id = $2', [entityId, id]),
-    toExportRun,
-  );
-}
-
-/** An exporter's runs, newest first. */
-export async function listExportRuns(
-  db: Queryable,
-  entityId: number,
-  exporterId: number,
-  { offset, limit }: { offset: number; limit: number },
-): Promise<ExportRun[]> {
-  return readRows(
-    await db.query(
-      'SELECT * FROM export_runs WHERE entity_id = $1 AND exporter_id = $2 ORDER BY id DESC OFFSET $3 LIMIT $4',
-      [entityId, exporterId, offset, limit],
-    ),
-    toExportRun,
-  );
-}
-
-export async function countExportRuns(db: Queryable, entityId: number, exporterId: number): Promise<number> {
-  const { rows } = await db.query<{ count: number }>(
-    'SELECT count(*) FROM export_runs WHERE entity_id = $1 AND exporter_id = $2',
-    [entityId, exporterId],
-  );
-  return rows[0]!.count;
-}
-
-/** The identifier of a run that was asked for and has not begun; null where there is none. */
-export async function findWaitingExportRun(
-  db: Queryable,
-  entityId: number,
-  exporterId: number,
-): Promise<string | null> {
-  const { rows } = await db.query<{ identifier: string }>(
-    `SELECT identifier FROM export_runs WHERE entity_id = $1 AND exporter_id = $2 AND state = 'accepted' AND cause = 'request' LIMIT 1`,
-    [entityId, exporterId],
-  );
-  return rows[0]?.identifier ?? null;
-}
-
-/** The same for a rerun of a run, begun or not; of a backfill, for any of the same days. */
-export async function findExportRunOfWindow(
+/** The identifier of a rerun of a run, or of a backfill of these days, begun or not; null if there is none. */
+export function findExportRunOfWindow(
   db: Queryable,
   entityId: number,
   exporterId: number,
   { rerunOf, days }: Pick<NewExportRun, 'rerunOf' | 'days'>,
 ): Promise<string | null> {
-  const { rows } = await db.query<{ identifier: string }>(
-    `SELECT identifier FROM export_runs
-     WHERE entity_id = $1 AND exporter_id = $2 AND state IN ('accepted', 'running') AND (rerun_of = $3 OR days = $4) LIMIT 1`,
-    [entityId, exporterId, rerunOf ?? null, days ? `${days.from}_${days.to}` : null],
-  );
-  return rows[0]?.identifier ?? null;
+  const isOfWindow = `state IN ('accepted', 'running') AND (rerun_of = $3 OR days = $4)`;
+  return runs.findIdentifier(db, entityId, exporterId, isOfWindow, [rerunOf ?? null, daysName(days)]);
 }
 
 /**
@@ -195,39 +152,6 @@ function definitionOf(exporter: DataExporter, columns: ExportRunColumns, start: 
     partBytes,
     folder: exportFolder(exporter, windowName(window, days)),
   };
-}
-
-export async function lockExportRun(tx: Tx, key: JobKey): Promise<ExportRun | null> {
-  const row = await lockJob<ExportRunColumns>(tx, 'export', key);
-  return row && toExportRun(row);
-}
-
-/** Ends a run where it stands. Null for an unknown one, false for one that has ended. */
-export async function cancelExportRun(
-  tx: Queryable,
-  entityId: number,
-  identifier: string,
-): Promise<ExportRun | false | null> {
-  const row = await lockJobToCancel<ExportRunColumns>(tx, 'export', entityId, identifier);
-  if (!row) return row;
-  const run = toExportRun(row);
-  await endRun(tx, 'export', run, { state: 'canceled', failure: null, alert: null });
-  return run;
-}
-
-/** Those of the schedule that have not begun, or all that are under way. */
-export async function cancelExportRunsOf(
-  tx: Queryable,
-  entityId: number,
-  exporterId: number,
-  which: 'scheduled' | 'all',
-): Promise<void> {
-  await tx.query(
-    `UPDATE export_runs SET state = 'canceled', ended_at = now(), waits_until = NULL
-     WHERE entity_id = $1 AND exporter_id = $2 AND CASE WHEN $3 THEN state IN ('accepted', 'running')
-       ELSE state = 'accepted' AND started_at IS NULL AND cause = 'schedule' END`,
-    [entityId, exporterId, which === 'all'],
-  );
 }
 
 /** The rows in all files of a run. */

@@ -1,35 +1,36 @@
+// The runs of syncs.
 import type { JobKey } from '../../domain/jobs/job.ts';
 import { readRow, readRows } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
-import { newIdentifier } from '../core/identifiers.ts';
-import { claimJob, endRun, type JobEnd, lockJob, lockJobToCancel } from '../jobs/jobs.ts';
+import { claimJob, endRun, type JobEnd } from '../jobs/jobs.ts';
+import { IS_WAITING, runsOf } from '../jobs/runs.ts';
+import type { Sync } from './sync-record.ts';
+import { lockSyncById } from './syncs.ts';
 import { type NewRun, type RunColumns, type SyncRun, toRun } from './sync-run-record.ts';
 
-/** Null: the sync has a run for that scheduled time already. */
-export async function insertRun(tx: Queryable, entityId: number, run: NewRun): Promise<SyncRun | null> {
-  return readRow(
-    await tx.query(
-      `INSERT INTO sync_runs (entity_id, identifier, sync_id, cause, requested_by, scheduled_for, dry_run, dry_run_records, fresh,
-       removals_confirmed, root_id)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
-     ON CONFLICT (entity_id, sync_id, scheduled_for) DO NOTHING RETURNING *`,
-      [
-        entityId,
-        newIdentifier('run'),
-        run.syncId,
-        run.cause,
-        run.requestedBy ?? null,
-        run.scheduledFor ?? null,
-        run.dryRun ?? false,
-        run.dryRunRecords ?? null,
-        run.fresh ?? false,
-        run.removalsConfirmed ?? false,
-        run.rootId ?? null,
-      ],
-    ),
-    toRun,
-  );
-}
+const runs = runsOf<SyncRun, NewRun, Sync>({
+  kind: 'sync',
+  owners: { lockById: lockSyncById },
+  ownerOf: ({ syncId }) => syncId,
+  toRun,
+  canceled: {
+    // A run with a batch on its way ends once the outcomes of that batch are recorded.
+    set: `canceled_at = now(), ended_at = CASE WHEN NOT EXISTS (
+      SELECT FROM sync_batches b WHERE b.entity_id = r.entity_id AND b.run_id = r.id) THEN now() END`,
+    afterwards: 'DELETE FROM sync_pinned_batches b USING canceled WHERE b.entity_id = $1 AND b.run_id = canceled.id',
+  },
+});
+export const {
+  insert: insertRun,
+  find: findRun,
+  findById: findRunById,
+  list: listRuns,
+  count: countRuns,
+  lock: lockRun,
+  lockOwner: lockSyncOf,
+  lockWithOwner: lockRunAndSync,
+  cancel: cancelRun,
+} = runs;
 
 /** Among so many of the last runs is whichever has not begun. */
 const LAST_RUNS = 50;
@@ -53,41 +54,6 @@ export async function coverScheduledTime(
     [entityId, syncId, scheduledFor],
   );
   return rowCount === 1;
-}
-
-export async function findRun(db: Queryable, entityId: number, identifier: string): Promise<SyncRun | null> {
-  return readRow(
-    await db.query('SELECT * FROM sync_runs WHERE entity_id = $1 AND identifier = $2', [entityId, identifier]),
-    toRun,
-  );
-}
-
-export async function findRunById(db: Queryable, entityId: number, id: number): Promise<SyncRun | null> {
-  return readRow(await db.query('SELECT * FROM sync_runs WHERE entity_id = $1 AND id = $2', [entityId, id]), toRun);
-}
-
-/** A sync's runs, newest first. */
-export async function listRuns(
-  db: Queryable,
-  entityId: number,
-  syncId: number,
-  { offset, limit }: { offset: number; limit: number },
-): Promise<SyncRun[]> {
-  return readRows(
-    await db.query(
-      'SELECT * FROM sync_runs WHERE entity_id = $1 AND sync_id = $2 ORDER BY id DESC OFFSET $3 LIMIT $4',
-      [entityId, syncId, offset, limit],
-    ),
-    toRun,
-  );
-}
-
-export async function countRuns(db: Queryable, entityId: number, syncId: number): Promise<number> {
-  const { rows } = await db.query<{ count: number }>(
-    'SELECT count(*) FROM sync_runs WHERE entity_id = $1 AND sync_id = $2',
-    [entityId, syncId],
-  );
-  return rows[0]!.count;
 }
 
 /** The last run of each of some syncs, dry runs left out, by the sync's id. */
@@ -119,14 +85,10 @@ export async function findMissingFieldsBefore(
   return rows[0]?.missing_fields ?? null;
 }
 
-/** The identifier of a run that has begun and not ended, dry runs left out; null where there is none. */
-export async function findRunUnderWay(db: Queryable, entityId: number, syncId: number): Promise<string | null> {
-  const { rows } = await db.query<{ identifier: string }>(
-    `SELECT identifier FROM sync_runs
-     WHERE entity_id = $1 AND sync_id = $2 AND NOT dry_run AND (state = 'running' OR (state = 'accepted' AND is_begun)) LIMIT 1`,
-    [entityId, syncId],
-  );
-  return rows[0]?.identifier ?? null;
+/** The identifier of a run that has begun and not ended, dry runs left out; null if there is none. */
+export function findRunUnderWay(db: Queryable, entityId: number, syncId: number): Promise<string | null> {
+  const isUnderWay = `NOT dry_run AND (state = 'running' OR (state = 'accepted' AND is_begun))`;
+  return runs.findIdentifier(db, entityId, syncId, isUnderWay);
 }
 
 /**
@@ -146,15 +108,9 @@ export async function claimRun(tx: Tx, entityId: number, id: number, workflowRun
   );
 }
 
-export async function lockRun(tx: Tx, key: JobKey): Promise<SyncRun | null> {
-  const row = await lockJob<RunColumns>(tx, 'sync', key);
-  return row && toRun(row);
-}
-
-/** The same for a batch that is on its way: its outcomes count also where the run was canceled meanwhile. */
-export async function lockRunOfBatch(tx: Tx, key: JobKey): Promise<SyncRun | null> {
-  const row = await lockJob<RunColumns>(tx, 'sync', key, { states: ['running', 'canceled'] });
-  return row && toRun(row);
+/** Locks a run whose batch is on its way: the outcomes count also if the run was canceled meanwhile. */
+export function lockRunOfBatch(tx: Tx, key: JobKey): Promise<SyncRun | null> {
+  return lockRun(tx, key, ['running', 'canceled']);
 }
 
 /** Canceled runs of a sync that had a batch on its way, oldest first; held until the transaction ends. */
@@ -180,39 +136,16 @@ export async function updateRunEnded(tx: Queryable, run: SyncRun, end: JobEnd): 
   );
 }
 
-/** A canceled run (`r`) with a batch on its way ends once the outcomes of that batch are recorded. */
-const CANCELED = `state = 'canceled', canceled_at = now(), waits_until = NULL, ended_at = CASE WHEN NOT EXISTS (
-  SELECT FROM sync_batches b WHERE b.entity_id = r.entity_id AND b.run_id = r.id) THEN now() END`;
-
-/** Ends a run where it stands: what it wrote stays. Null for an unknown one, false for one that has ended. */
-export async function cancelRun(tx: Queryable, entityId: number, identifier: string): Promise<SyncRun | false | null> {
-  const row = await lockJobToCancel<RunColumns>(tx, 'sync', entityId, identifier);
-  if (!row) return row;
-  const run = toRun(row);
-  await tx.query(
-    `WITH unpinned AS (DELETE FROM sync_pinned_batches WHERE entity_id = $1 AND run_id = $2)
-     UPDATE sync_runs r SET ${CANCELED} WHERE entity_id = $1 AND id = $2`,
-    [entityId, run.id],
-  );
-  return run;
-}
-
-/** Cancels the runs that have not begun, or all that are under way, with their batches: the sync is deleted. */
+/**
+ * Cancels the scheduled runs that have not begun, or all that are under way, with their batches: the sync is deleted.
+ */
 export async function cancelRunsOf(
   tx: Queryable,
   entityId: number,
   syncId: number,
   which: 'scheduled' | 'all',
 ): Promise<void> {
-  await tx.query(
-    `WITH canceled AS (
-       UPDATE sync_runs r SET ${CANCELED}
-       WHERE entity_id = $1 AND sync_id = $2 AND CASE WHEN $3 THEN state IN ('accepted', 'running')
-         ELSE state = 'accepted' AND cause = 'schedule' END
-       RETURNING id)
-     DELETE FROM sync_pinned_batches b USING canceled WHERE b.entity_id = $1 AND b.run_id = canceled.id`,
-    [entityId, syncId, which === 'all'],
-  );
+  await runs.cancelOf(tx, entityId, syncId, which);
   if (which === 'scheduled') return;
   await tx.query(
     `WITH ended AS (
@@ -223,26 +156,20 @@ export async function cancelRunsOf(
   );
 }
 
-/** The identifier of a run that was asked for and has not begun; null where there is none. */
-export async function findWaitingRun(
+/** The identifier of a run, or of a dry run, that was asked for and has not begun; null if there is none. */
+export function findWaitingRun(
   db: Queryable,
   entityId: number,
   syncId: number,
   isDryRun: boolean,
 ): Promise<string | null> {
-  const { rows } = await db.query<{ identifier: string }>(
-    `SELECT identifier FROM sync_runs
-     WHERE entity_id = $1 AND sync_id = $2 AND state = 'accepted' AND cause = 'request' AND dry_run = $3 LIMIT 1`,
-    [entityId, syncId, isDryRun],
-  );
-  return rows[0]?.identifier ?? null;
+  return runs.findIdentifier(db, entityId, syncId, `${IS_WAITING} AND dry_run = $3`, [isDryRun]);
 }
 
-/** The same for a re-drive of a run, begun or not. */
-export async function findWaitingRedrive(db: Queryable, entityId: number, rootId: number): Promise<string | null> {
-  const { rows } = await db.query<{ identifier: string }>(
-    `SELECT identifier FROM sync_runs WHERE entity_id = $1 AND root_id = $2 AND state IN ('accepted', 'running') LIMIT 1`,
-    [entityId, rootId],
-  );
-  return rows[0]?.identifier ?? null;
+/** The identifier of a re-drive of a run, begun or not; null if there is none. */
+export function findWaitingRedrive(
+  db: Queryable,
+  { entityId, syncId, id }: Pick<SyncRun, 'entityId' | 'syncId' | 'id'>,
+): Promise<string | null> {
+  return runs.findIdentifier(db, entityId, syncId, `root_id = $3 AND state IN ('accepted', 'running')`, [id]);
 }

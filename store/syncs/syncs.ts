@@ -1,9 +1,22 @@
-import { readRow, readRows } from '../core/camel-row.ts';
+// Syncs, and what callers say of them.
+import { readRows } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
+import { ownersOf } from '../jobs/run-owners.ts';
 import { type NewSync, type Sync, toSync } from './sync-record.ts';
 
-const SYNCS = `SELECT s.*, u.uid AS creator_uid FROM syncs s LEFT JOIN users u ON u.id = s.created_by`;
+export const {
+  list: listSyncs,
+  count: countSyncs,
+  find: findSync,
+  findById: findSyncById,
+  lock: lockSync,
+  lockById: lockSyncById,
+  updatePaused,
+  updateFailures,
+  updateScheduledUntil,
+} = ownersOf<Sync>({ table: 'syncs', read: (result) => readRows(result, toSync), lock: 'UPDATE' });
+
 const LIVING = 's.entity_id = $1 AND s.deleted_at IS NULL';
 
 /** The columns that a caller sets, in the order of `definitionValues`. */
@@ -91,43 +104,6 @@ export async function isSyncNameTaken(
   return rowCount! > 0;
 }
 
-export async function listSyncs(
-  db: Queryable,
-  entityId: number,
-  { offset, limit }: { offset: number; limit: number },
-): Promise<Sync[]> {
-  return readRows(
-    await db.query(`${SYNCS} WHERE ${LIVING} ORDER BY s.id OFFSET $2 LIMIT $3`, [entityId, offset, limit]),
-    toSync,
-  );
-}
-
-export async function countSyncs(db: Queryable, entityId: number): Promise<number> {
-  const { rows } = await db.query<{ count: number }>(`SELECT count(*) FROM syncs s WHERE ${LIVING}`, [entityId]);
-  return rows[0]!.count;
-}
-
-export async function findSync(db: Queryable, entityId: number, identifier: string): Promise<Sync | null> {
-  return readRow(await db.query(`${SYNCS} WHERE ${LIVING} AND s.identifier = $2`, [entityId, identifier]), toSync);
-}
-
-export async function findSyncById(db: Queryable, entityId: number, id: number): Promise<Sync | null> {
-  return readRow(await db.query(`${SYNCS} WHERE ${LIVING} AND s.id = $2`, [entityId, id]), toSync);
-}
-
-/** As `findSync`, and holds it as it is until the transaction ends. */
-export async function lockSync(tx: Queryable, entityId: number, identifier: string): Promise<Sync | null> {
-  return readRow(
-    await tx.query(`${SYNCS} WHERE ${LIVING} AND s.identifier = $2 FOR UPDATE OF s`, [entityId, identifier]),
-    toSync,
-  );
-}
-
-/** As `findSyncById`, and holds it. */
-export async function lockSyncById(tx: Queryable, entityId: number, id: number): Promise<Sync | null> {
-  return readRow(await tx.query(`${SYNCS} WHERE ${LIVING} AND s.id = $2 FOR UPDATE OF s`, [entityId, id]), toSync);
-}
-
 /** The names of the syncs that write to a SoR. */
 export async function listSyncsInto(db: Queryable, entityId: number, sorId: number): Promise<string[]> {
   const { rows } = await db.query<{ name: string }>(
@@ -194,32 +170,6 @@ export async function updateReadFields(
     id,
     fields && JSON.stringify(fields),
   ]);
-}
-
-/** A reason for pausing it; null lets it go on, with no failure counted. */
-export async function updatePaused(tx: Queryable, entityId: number, id: number, reason: string | null): Promise<void> {
-  await tx.query(
-    `UPDATE syncs SET paused_at = CASE WHEN $3::text IS NOT NULL THEN now() END, paused_reason = $3, scheduled_until = NULL,
-       failures = CASE WHEN $3::text IS NULL THEN 0 ELSE failures END
-     WHERE entity_id = $1 AND id = $2`,
-    [entityId, id, reason],
-  );
-}
-
-export async function updateFailures(tx: Queryable, entityId: number, id: number, failures: number): Promise<void> {
-  await tx.query('UPDATE syncs SET failures = $3 WHERE entity_id = $1 AND id = $2', [entityId, id, failures]);
-}
-
-/** What Temporal's Schedule was given for this revision. */
-export async function updateScheduledUntil(
-  db: Queryable,
-  { entityId, id, revision }: Sync,
-  until: Date,
-): Promise<void> {
-  await db.query(
-    'UPDATE syncs SET scheduled_until = $4 WHERE entity_id = $1 AND id = $2 AND revision = $3 AND paused_at IS NULL',
-    [entityId, id, revision, until],
-  );
 }
 
 /** Its name is free again; its runs and what is known of its records go later. */

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { tsToDate } from '@temporalio/common/lib/time.js';
 import { describe, expect, it } from 'vitest';
 import { deleteSchedule, listSchedules, putSchedule, SYNC_SCHEDULES } from '../../temporal/schedules.ts';
-import type { SyncRef } from '../../activities/syncs/sync-tick.ts';
+import type { SyncRef } from '../../activities/jobs/run-ticks.ts';
 import { nextRuns, type SyncSchedule } from '../../domain/syncs/sync-schedule.ts';
 import { useStack } from '../harness/core/stack.ts';
 import { waitFor } from '../harness/core/wait.ts';

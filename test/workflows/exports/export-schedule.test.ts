@@ -1,6 +1,6 @@
 import { ScheduleNotFoundError, ScheduleOverlapPolicy } from '@temporalio/client';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { type ExporterRef, exportTickSteps } from '../../../activities/exports/export-tick.ts';
+import { type ExporterRef, exportTickSteps } from '../../../activities/jobs/run-ticks.ts';
 import { EXPORTER_SCHEDULES, followExporter, putSchedule } from '../../../temporal/schedules.ts';
 import { exportSchedule, lastMidnight } from '../../../domain/exports/export-schedule.ts';
 import { jobWorkflowId } from '../../../domain/jobs/job.ts';

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { ScheduleNotFoundError } from '@temporalio/client';
-import { syncTickSteps } from '../../../activities/syncs/sync-tick.ts';
+import { syncTickSteps } from '../../../activities/jobs/run-ticks.ts';
 import { nextRuns } from '../../../domain/syncs/sync-schedule.ts';
 import type { Sync } from '../../../store/syncs/sync-record.ts';
 import { listRuns } from '../../../store/syncs/sync-runs.ts';

@@ -2,7 +2,7 @@ import { NativeConnection, Worker } from '@temporalio/worker';
 import { ScheduleOverlapPolicy } from '@temporalio/client';
 import { beforeAll, describe, expect, inject, it } from 'vitest';
 import { putSchedule, SYNC_SCHEDULES } from '../../../temporal/schedules.ts';
-import type { SyncRef, SyncTickSteps } from '../../../activities/syncs/sync-tick.ts';
+import type { SyncRef, SyncTickSteps } from '../../../activities/jobs/run-ticks.ts';
 import { nextRuns, type SyncSchedule } from '../../../domain/syncs/sync-schedule.ts';
 import { dataConverter } from '../../../temporal/client.ts';
 import { onFileEnd } from '../../harness/core/clean-up.ts';
