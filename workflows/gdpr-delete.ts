@@ -12,6 +12,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { GdprDeleteSteps } from '../activities/gdpr/gdpr-delete.ts';
+import { backOff } from '../domain/core/durations.ts';
 import type { JobClaim, JobRef } from '../domain/jobs/job.ts';
 import { GDPR_HOLDS_CHANGED } from '../domain/jobs/workflow-id.ts';
 import {
@@ -106,7 +107,7 @@ async function eraseLocations(claim: JobClaim): Promise<boolean> {
     if (left.length === 0) return true; // the second look found nothing
     if (workflowInfo().continueAsNewSuggested) return false;
     idle = erased === 0 ? idle + 1 : 0;
-    if (idle > 0) await pause(backOff(idle), idle);
+    if (idle > 0) await pause(backOff(idle, FIRST_WAIT_MS, LONGEST_WAIT_MS), idle);
   }
 }
 
@@ -133,7 +134,7 @@ async function eraseEach(claim: JobClaim, locations: Locations): Promise<number 
     if (workflowInfo().continueAsNewSuggested) return null;
     left = failed;
     setCurrentDetails(`Failed in ${failed.map(({ name }) => name).join(', ')}`);
-    await pause(backOff(tries), tries);
+    await pause(backOff(tries, FIRST_WAIT_MS, LONGEST_WAIT_MS), tries);
   }
 }
 
@@ -156,12 +157,8 @@ async function erasePasses(claim: JobClaim): Promise<boolean> {
     if (survivors === 0) return true;
     if (workflowInfo().continueAsNewSuggested) return false;
     idle = erased === 0 ? idle + 1 : 0;
-    if (idle > 0) await pause(backOff(idle), idle);
+    if (idle > 0) await pause(backOff(idle, FIRST_WAIT_MS, LONGEST_WAIT_MS), idle);
   }
-}
-
-function backOff(tries: number): number {
-  return Math.min(FIRST_WAIT_MS * 2 ** (tries - 1), LONGEST_WAIT_MS);
 }
 
 /**

@@ -2,6 +2,7 @@ import type { Mail } from '../../connectors/smtp/mailer.ts';
 import { write } from '../../store/core/database.ts';
 import { beginMail, type Mailed, type MailState, updateMail } from '../../store/core/mails.ts';
 import type { Dependencies } from '../dependencies.ts';
+import { backOff } from '../../domain/core/durations.ts';
 import { inSlot } from './in-slot.ts';
 import type { RetryAfter } from './retry-after.ts';
 
@@ -96,7 +97,7 @@ async function sendInPlace(
 }
 
 function waitAfter(tries: number, askedMs = 0): number {
-  return Math.max(FIRST_WAIT_MS * 2 ** (tries - 1), Math.min(askedMs, MAX_WAIT_MS));
+  return Math.max(backOff(tries, FIRST_WAIT_MS), Math.min(askedMs, MAX_WAIT_MS));
 }
 
 /** Waits for all of them, also where one fails for a fault of ours; then when the first is to be tried again. */

@@ -12,7 +12,7 @@ import {
 } from '../../domain/sends/push.ts';
 import { harmless, secret } from '../core/contract.ts';
 import { refineBy } from '../core/refine-by.ts';
-import { BackOff, retryAfterMs } from '../push/back-off.ts';
+import { ProviderPause, retryAfterMs } from '../push/provider-pause.ts';
 import {
   type OpenPushProvider,
   type PushContext,
@@ -259,7 +259,7 @@ class OpenApns implements OpenPushProvider {
   readonly #context: PushContext;
   readonly #client: Http2Client;
   readonly #topic: string;
-  readonly #backOff: BackOff;
+  readonly #pause: ProviderPause;
   readonly #key: TokenKey | null;
   readonly #route: PushRoute = { key: 'apns', streams: () => this.#client.streams() };
 
@@ -277,7 +277,7 @@ class OpenApns implements OpenPushProvider {
     this.#context = context;
     this.#topic = topic;
     this.#key = key === undefined ? null : { key, key_id, team_id };
-    this.#backOff = new BackOff(context.now);
+    this.#pause = new ProviderPause(context.now);
     const shown = this.#key || !certificate ? undefined : { cert: certificate.x509Pem, key: certificate.pkeyPem };
     this.#client = new Http2Client(new URL(endpoint), context, shown);
   }
@@ -292,7 +292,7 @@ class OpenApns implements OpenPushProvider {
     }
     if (this.#hasNoCredentials)
       return { kind: 'refused', code: 'MissingProviderToken', reason: sayReason('MissingProviderToken') };
-    const held = this.#backOff.outcome();
+    const held = this.#pause.outcome();
     if (held) return held;
     const body = apnsPayload(message);
     const bytes = Buffer.byteLength(body);
@@ -302,7 +302,7 @@ class OpenApns implements OpenPushProvider {
       { 'apns-id': message.id, ...apnsHeaders(message, this.#context.now()) },
       body,
     );
-    return this.#backOff.heed(result.kind === 'answer' ? apnsOutcome(result) : result);
+    return this.#pause.heed(result.kind === 'answer' ? apnsOutcome(result) : result);
   }
 
   routeOf(): PushRoute {

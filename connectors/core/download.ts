@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { backOff } from '../../domain/core/durations.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { contentLength, filePart, fileVersion, type FileVersion } from './file-version.ts';
 import type { GuardedAnswer, GuardedFetch } from './guarded-fetch.ts';
@@ -150,7 +151,7 @@ function passing(error: unknown, status: 'source_unavailable' | 'transfer_broken
 
 async function wait(tries: number, pauseMs: number, error: Refusal | undefined, signal?: AbortSignal): Promise<void> {
   const askedMs = typeof error?.extra.retry_after === 'number' ? error.extra.retry_after * 1000 : 0;
-  const ms = Math.min(Math.max(pauseMs * 2 ** tries, askedMs), LONGEST_PAUSE_MS);
+  const ms = Math.min(Math.max(backOff(tries + 1, pauseMs), askedMs), LONGEST_PAUSE_MS);
   await delay(ms, undefined, { signal }).catch(() => signal?.throwIfAborted());
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { shorten } from '../../domain/core/text-limits.ts';
 import { FCM_MAX_BYTES, type PushOutcome } from '../../domain/sends/push.ts';
-import { retryAfterMs } from '../push/back-off.ts';
+import { retryAfterMs } from '../push/provider-pause.ts';
 import type { PostResult } from '../push/http2-session.ts';
 
 type Answer = Extract<PostResult, { kind: 'answer' }>;

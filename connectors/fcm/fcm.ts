@@ -14,7 +14,7 @@ import { systemLookup } from '../core/address-guard.ts';
 import { harmless, secret } from '../core/contract.ts';
 import { FETCH_LIMITS, guardedRequest, type HttpAnswer } from '../core/guarded-request.ts';
 import { redacted } from '../core/redacted.ts';
-import { BackOff, retryAfterMs } from '../push/back-off.ts';
+import { ProviderPause, retryAfterMs } from '../push/provider-pause.ts';
 import {
   type OpenPushProvider,
   PUSH_LIMITS,
@@ -185,7 +185,7 @@ class OpenFcm implements OpenPushProvider {
   readonly #path: string;
   readonly #project: string;
   readonly #context: PushContext;
-  readonly #backOff: BackOff;
+  readonly #pause: ProviderPause;
   readonly #secrets: string[];
   readonly #route: PushRoute = { key: 'fcm', streams: () => this.#client.streams() };
 
@@ -196,7 +196,7 @@ class OpenFcm implements OpenPushProvider {
     this.#project = project;
     this.#path = `/v1/projects/${encodeURIComponent(project)}/messages:send`;
     this.#context = context;
-    this.#backOff = new BackOff(context.now);
+    this.#pause = new ProviderPause(context.now);
     this.#secrets = [account.private_key];
   }
 
@@ -213,7 +213,7 @@ class OpenFcm implements OpenPushProvider {
     if (bytes > FCM_MAX_BYTES) return { kind: 'too_big', bytes, maxBytes: FCM_MAX_BYTES };
     const result = await this.#post(JSON.stringify({ message: built }));
     if ('outcome' in result) return this.#redact(result.outcome, target);
-    return this.#redact(this.#backOff.heed(result.kind === 'answer' ? fcmOutcome(result) : result), target);
+    return this.#redact(this.#pause.heed(result.kind === 'answer' ? fcmOutcome(result) : result), target);
   }
 
   routeOf(): PushRoute {
@@ -255,10 +255,10 @@ class OpenFcm implements OpenPushProvider {
    */
   async #post(body: string): Promise<PostResult | { outcome: PushOutcome }> {
     for (let isLast = false; ; isLast = true) {
-      const held = this.#backOff.outcome();
+      const held = this.#pause.outcome();
       if (held) return { outcome: held };
       const found = await this.#accessToken.find();
-      if ('failed' in found) return { outcome: this.#backOff.heed(found.failed) };
+      if ('failed' in found) return { outcome: this.#pause.heed(found.failed) };
       const headers = {
         authorization: `Bearer ${found.token}`,
         'content-type': 'application/json',

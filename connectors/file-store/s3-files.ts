@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Readable } from 'node:stream';
 import { DeleteObjectCommand, S3Client, type S3ClientConfig } from '@aws-sdk/client-s3';
-import { DAY_MS } from '../../domain/core/durations.ts';
+import { backOff, DAY_MS } from '../../domain/core/durations.ts';
 import { FileStoreAway } from '../../domain/core/internal-error.ts';
 import type { ServerSideEncryption } from '../../domain/core/server-side-encryption.ts';
 import { BucketObjects } from '../s3/bucket-objects.ts';
@@ -75,7 +75,7 @@ export function s3Files({ bucket, prefix, encryption = null }: S3Location, setti
 
 /** How often in a row an answer may break off without having brought anything. */
 const MAX_BREAKS = 6;
-const FIRST_BREAK_MS = 100;
+const FIRST_BREAK_MS = 200;
 
 /**
  * The bytes of an object from `start` up to `end`: none where it has no more. It is asked for when the first are
@@ -106,7 +106,7 @@ async function* readObject(
     } catch (error) {
       breaks += 1;
       if (breaks >= MAX_BREAKS || error instanceof WrongPart) throw error;
-      await delay(FIRST_BREAK_MS * 2 ** breaks);
+      await delay(backOff(breaks, FIRST_BREAK_MS));
     } finally {
       opened.end();
     }

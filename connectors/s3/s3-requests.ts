@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { S3Client } from '@aws-sdk/client-s3';
+import { backOff } from '../../domain/core/durations.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 
 // The one way to send requests to S3: the right that each needs, what its errors say, and when it is tried again.
@@ -64,7 +65,7 @@ export function s3Requests(client: S3Client, { signal, retry, credentials = null
         }
         const now = performance.now();
         deadline ??= now + retry.retryMs;
-        const waitMs = waitAfter((retry.firstWaitMs ?? FIRST_WAIT_MS) * 2 ** tries, error);
+        const waitMs = waitAfter(backOff(tries + 1, retry.firstWaitMs ?? FIRST_WAIT_MS, MAX_WAIT_MS), error);
         if (now + waitMs > deadline) throw error;
         await delay(waitMs, undefined, { signal: abortSignal }).catch(() => abortSignal.throwIfAborted());
       }
@@ -73,10 +74,9 @@ export function s3Requests(client: S3Client, { signal, retry, credentials = null
 }
 
 /** Half of it is random, so that requests which failed together do not come back together. */
-function waitAfter(usualMs: number, error: unknown): number {
+function waitAfter(most: number, error: unknown): number {
   const asked = error instanceof Refusal ? error.extra['retry_after'] : undefined;
   const least = typeof asked === 'number' ? asked * 1_000 : 0;
-  const most = Math.min(usualMs, MAX_WAIT_MS);
   return Math.max(least, most / 2 + (Math.random() * most) / 2);
 }
 

@@ -15,7 +15,7 @@ import {
 } from '../../domain/sends/push.ts';
 import { harmless, secret } from '../core/contract.ts';
 import { redacted } from '../core/redacted.ts';
-import { retryAfterMs } from '../push/back-off.ts';
+import { retryAfterMs } from '../push/provider-pause.ts';
 import { type OpenPushProvider, type PushContext, pushProvider, type PushRoute } from '../push/contract.ts';
 import { http1Client } from '../push/http1-client.ts';
 import { Http2Client, type PushClient } from '../push/http2-client.ts';

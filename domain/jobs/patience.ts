@@ -1,4 +1,4 @@
-import { DAY_MS } from '../core/durations.ts';
+import { backOff, DAY_MS } from '../core/durations.ts';
 import type { Refusal } from '../core/refusal.ts';
 
 /**
@@ -39,7 +39,7 @@ export function waitBeforeRetry({ status, extra }: Pick<Refusal, 'status' | 'ext
   const { tries, failingForMs, patienceMs, finalTries = 1 } = trouble;
   const mayPass = mayPassByItself({ status });
   if (mayPass ? failingForMs >= patienceMs : tries >= finalTries) return null;
-  const backOffMs = Math.min(FIRST_WAIT_MS * 2 ** Math.min(tries - 1, 20), MAX_WAIT_MS);
+  const backOffMs = backOff(tries, FIRST_WAIT_MS, MAX_WAIT_MS);
   const { retry_after: asked } = extra;
   if (typeof asked === 'number') return Math.min(Math.max(asked * 1_000, backOffMs), MAX_ASKED_MS);
   return mayPass ? Math.min(backOffMs, Math.max(patienceMs - failingForMs, FIRST_WAIT_MS)) : backOffMs;

@@ -1,5 +1,6 @@
 import type { AttemptCode } from './attempt-code.ts';
 import type { PushContent } from '../campaigns/campaign-params.ts';
+import { backOff } from '../core/durations.ts';
 import type { PushMessage, PushOutcome } from './push.ts';
 
 /** What the ledger says of an attempt that a provider answered: settled, or to be tried again at `dueAt`. */
@@ -37,7 +38,7 @@ export function settleOutcome(
     case 'throttled':
       return again(Math.max(outcome.retryAfterMs, 1_000), 'the provider asks for time');
     case 'not_sent':
-      return again(Math.min(FIRST_WAIT_MS * 2 ** (tries - 1), MAX_WAIT_MS), outcome.reason);
+      return again(backOff(tries, FIRST_WAIT_MS, MAX_WAIT_MS), outcome.reason);
     case 'refused':
       return settled('REFUSED', `${outcome.code}: ${outcome.reason}`);
     case 'unknown':

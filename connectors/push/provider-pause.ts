@@ -12,7 +12,7 @@ export function retryAfterMs(header: string | string[] | undefined, otherwise: n
 }
 
 /** While a provider has asked to be left alone, attempts are answered here and never reach it. */
-export class BackOff {
+export class ProviderPause {
   readonly #now: () => number;
   #until = 0;
 
