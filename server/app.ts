@@ -4,6 +4,7 @@ import helmet from '@fastify/helmet';
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import { internalErrorOf } from '../domain/core/internal-error.ts';
 import { refuse } from '../domain/core/refusal.ts';
+import { SharedBudget } from '../domain/core/semaphore.ts';
 import {
   type Limits,
   LIMITS,
@@ -13,10 +14,11 @@ import {
 } from './dependencies.ts';
 import { StreamedLists } from './http/streamed-lists.ts';
 import { HeavyReads } from './analytics/heavy-reads.ts';
-import { FeedAdmissionLimit } from './feed/feed-admission-limit.ts';
+import { FeedInboxBudget } from './feed/feed-inbox-budget.ts';
 import { KeptFileQuota } from './imports/kept-file-quota.ts';
 import { feedIntake } from './feed/feed-intake.ts';
 import { FeedWaker } from './feed/feed-waker.ts';
+import { AdmissionLimit } from './http/admission-limit.ts';
 import { readBodies } from './http/bodies.ts';
 import { connectionOptions, endAnswered, limitConnections, limitSlowBodies } from './http/connection-limits.ts';
 import { KeyRates } from './http/key-rates.ts';
@@ -37,7 +39,6 @@ import { routes as allRoutes } from './routes.ts';
 import { ConnectorCalls } from './syncs/connector-calls.ts';
 import { LiveCalls } from './tracking/live-calls.ts';
 import { serveTracking } from './tracking/serve-tracking.ts';
-import { TrackingAdmissionLimit } from './tracking/tracking-admission-limit.ts';
 import { WriteKeys } from './tracking/write-keys.ts';
 import { callWriter } from './tracking/write-calls.ts';
 
@@ -56,7 +57,7 @@ export async function buildServer(
     limits,
     unverified: uploadBudget(limits),
     feedIntake: feedIntake(deps.db, deps.secrets),
-    feedAdmission: new FeedAdmissionLimit(deps.db, limits),
+    feedAdmission: new AdmissionLimit(new FeedInboxBudget(deps.db, limits), { what: 'merged', retrySeconds: 5 }),
     feedWaker,
     figures: new Map(),
     heavyReads,
@@ -70,7 +71,10 @@ export async function buildServer(
     writeCalls: callWriter(deps.db, deps.secrets),
     liveCalls,
     keyRates: new KeyRates(deps.settings.ingestLimitPerMinute),
-    trackingAdmission: new TrackingAdmissionLimit(limits.trackingBytes),
+    trackingAdmission: new AdmissionLimit(new SharedBudget(limits.trackingBytes), {
+      what: 'taken in',
+      retrySeconds: 1,
+    }),
   };
   const app = newApp(deps.log, limits, deps.settings.trustProxy);
   limitConnections(app, limits, Boolean(deps.settings.trustProxy));

@@ -10,7 +10,6 @@ import type { Secrets } from '../store/core/secrets.ts';
 import { FILE_LIMITS } from '../store/imports/pin-file.ts';
 import type { Flows } from '../temporal/flows.ts';
 import type { HeavyReads } from './analytics/heavy-reads.ts';
-import type { FeedAdmissionLimit } from './feed/feed-admission-limit.ts';
 import type { FeedIntake } from './feed/feed-intake.ts';
 import type { FeedWaker } from './feed/feed-waker.ts';
 import type { KeyRates } from './http/key-rates.ts';
@@ -20,7 +19,7 @@ import type { UploadBudget } from './http/upload-budget.ts';
 import type { KeptFileQuota } from './imports/kept-file-quota.ts';
 import type { ConnectorCalls } from './syncs/connector-calls.ts';
 import type { LiveCalls } from './tracking/live-calls.ts';
-import type { TrackingAdmissionLimit } from './tracking/tracking-admission-limit.ts';
+import type { AdmissionLimit } from './http/admission-limit.ts';
 import type { WriteKeys } from './tracking/write-keys.ts';
 import type { WriteCalls } from './tracking/write-calls.ts';
 
@@ -141,7 +140,7 @@ export type RouteDependencies = ServerDependencies & {
   limits: Limits;
   unverified: UploadBudget;
   feedIntake: FeedIntake;
-  feedAdmission: FeedAdmissionLimit;
+  feedAdmission: AdmissionLimit;
   feedWaker: FeedWaker;
   keptFiles: KeptFileQuota;
   connectorCalls: ConnectorCalls;
@@ -149,7 +148,7 @@ export type RouteDependencies = ServerDependencies & {
   writeCalls: WriteCalls;
   liveCalls: LiveCalls;
   keyRates: KeyRates;
-  trackingAdmission: TrackingAdmissionLimit;
+  trackingAdmission: AdmissionLimit;
   figures: KeptFigures;
   heavyReads: HeavyReads;
   streamedLists: StreamedLists;

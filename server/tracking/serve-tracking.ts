@@ -75,7 +75,7 @@ const MAX_BODY_BYTES = 500 * 1024;
  * Maximum nesting of a body. It exceeds a call's (`readCall`), so that a call that nests too deep is refused by itself.
  */
 const NESTING = 1_000;
-/** Maximum number of bodies that wait to be parsed, which `TrackingAdmissionLimit` does not count yet. */
+/** Maximum number of bodies that wait to be parsed, which the admission limit does not count yet. */
 const MAX_WAITING = 64;
 /** Maximum size of a body that is parsed at once, before larger ones of others. */
 const PARSED_AT_ONCE_BYTES = 16 * 1024;

@@ -1,38 +1,34 @@
-import { refuse } from '../../domain/core/refusal.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import { findFeedInbox } from '../../store/feed/feed-requests.ts';
 
-/** So long what was found in an inbox, and what this process has added since, is taken for what is there. */
+/** How often an inbox is looked at; between two looks this process adds what it takes. */
 const LOOK_EVERY_MS = 1_000;
-const RETRY_SECONDS = 5;
 
 /** What may wait in one entity's inbox: requests, and bytes of their values. */
-type AdmissionLimits = { waitingRequests: number; waitingBytes: number };
+type InboxLimits = { waitingRequests: number; waitingBytes: number };
 type Known = { requests: number; bytes: number; at: number };
 
 /**
- * Whether an entity's inbox has room. It is looked at once a second, so several servers together may take in somewhat
- * more than the limit; what has been accepted is never dropped.
+ * What may still wait in an entity's inbox. It is looked at once a second, so several servers together may take in
+ * somewhat more than the limit; what has been accepted is never dropped.
  */
-export class FeedAdmissionLimit {
+export class FeedInboxBudget {
   readonly #db: Queryable;
-  readonly #limits: AdmissionLimits;
+  readonly #limits: InboxLimits;
   readonly #known = new Map<number, Promise<Known>>();
 
-  constructor(db: Queryable, limits: AdmissionLimits) {
+  constructor(db: Queryable, limits: InboxLimits) {
     this.#db = db;
     this.#limits = limits;
   }
 
-  /** Takes room for a request of so many bytes, or refuses with 429 and when to try again. */
-  async take(entityId: number, bytes: number): Promise<void> {
+  /** Counts a request of so many bytes; false if the inbox is full. */
+  async take(entityId: number, bytes: number): Promise<boolean> {
     const known = await this.#look(entityId);
-    if (known.requests >= this.#limits.waitingRequests || known.bytes >= this.#limits.waitingBytes) {
-      const message = `Too much waits to be merged: try again in ${RETRY_SECONDS} seconds`;
-      refuse(429, 'too_many_requests', message, { retry_after: RETRY_SECONDS });
-    }
+    if (known.requests >= this.#limits.waitingRequests || known.bytes >= this.#limits.waitingBytes) return false;
     known.requests += 1;
     known.bytes += bytes;
+    return true;
   }
 
   async #look(entityId: number): Promise<Known> {
