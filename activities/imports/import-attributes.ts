@@ -35,6 +35,7 @@ import { sumKeptFiles } from '../../store/imports/kept-files.ts';
 import { FILE_LIMITS, pinFile, storeFile } from '../../store/imports/pin-file.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import { inSlot, type NoteWait, takeSlot } from '../core/in-slot.ts';
+import { LaneQueue } from '../core/lane-queue.ts';
 import { mailOnce } from '../core/mail-once.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import { stopIfAsked } from '../core/stop-if-asked.ts';
@@ -306,9 +307,6 @@ class LaneMoved extends Error {
   override readonly name = 'LaneMoved';
 }
 
-/** So many batches of an import may be on their way at once: one is merged while the next waits for its lanes. */
-const BATCHES_AHEAD = 2;
-
 /**
  * Merges what is left of the pinned file: batch by batch, each batch's rows spread over the lanes, each lane in a
  * session of its own. A lane takes its parts in the order of the file; lanes don't wait for each other, but for
@@ -332,7 +330,8 @@ async function loadLanes(
     if (error instanceof LaneMoved) return 'moved';
     throw error;
   } finally {
-    await lanes.settled();
+    // Nothing goes on once the step has ended.
+    await lanes.queue.ended();
     await batches.return(undefined); // and closes the file
   }
 }
@@ -344,8 +343,7 @@ class Lanes {
   readonly #done: readonly number[];
   /** Where each lane stands now. */
   readonly #cursors: number[];
-  /** The last part of each lane, and all before it. */
-  readonly #tails: Promise<void>[];
+  readonly queue: LaneQueue;
   readonly #noteWait: NoteWait;
   readonly #overtaken: OvertakenLines;
   #rules: ImportRules;
@@ -357,43 +355,34 @@ class Lanes {
     this.#job = job;
     this.#done = cursors;
     this.#cursors = [...cursors];
-    this.#tails = cursors.map(() => Promise.resolve());
+    this.queue = new LaneQueue(cursors.length);
     this.#noteWait = noteWaitOf(deps, 'import', { ...job, jobId: job.id });
     this.#overtaken = new OvertakenLines(deps, job);
     this.#rules = rules;
   }
 
   async takeAll(batches: AsyncGenerator<Batch>): Promise<void> {
-    const underWay: Promise<unknown>[] = [];
-    for (let merged = await this.#begin(batches); merged; merged = await this.#begin(batches)) {
-      underWay.push(merged.end);
-      if (underWay.length >= BATCHES_AHEAD) await underWay.shift();
+    while (await this.#begin(batches)) {
+      await this.queue.free();
       stopIfAsked(this.#deps);
     }
-    await Promise.all(underWay);
+    await this.queue.done();
   }
 
-  /** What has begun ends before the step does, so that nothing of it goes on behind the step's back. */
-  async settled(): Promise<void> {
-    await Promise.allSettled(this.#tails);
-  }
-
-  /** Reads and checks the next batch, and hands it to the lanes; it keeps its turn until they have merged it. */
-  async #begin(batches: AsyncGenerator<Batch>): Promise<{ end: Promise<unknown> } | null> {
+  /** Reads and checks the next batch, if any, for the lanes. It keeps its slot until they have merged it. */
+  async #begin(batches: AsyncGenerator<Batch>): Promise<boolean> {
     const freeSlot = await takeSlot(this.#deps.takeBatchSlot, this.#job.entityId, this.#noteWait, this.#isFirst);
     this.#isFirst = false;
     let end: Promise<unknown> = Promise.resolve();
     try {
-      const isBegun = await this.#asPart(async () => {
+      return await this.#asPart(async () => {
         const { value: batch, done } = await batches.next();
         if (!done) await this.#handOver(batch);
         return !done;
       }).finally(() => {
-        end = Promise.all(this.#tails);
+        ({ end } = this.queue.nextBatch());
       });
-      return isBegun ? { end } : null;
     } finally {
-      // a failure goes to the caller that waits for the end; after an earlier one none may
       end.then(freeSlot, freeSlot);
     }
   }
@@ -405,7 +394,7 @@ class Lanes {
   async #handOver(batch: Batch): Promise<void> {
     const rules = { ...this.#rules, overtaken: await this.#overtaken.in(batch.offsets, this.#rules) };
     for await (const parts of checkBatch(this.#deps, this.#job, batch, this.#done, rules)) {
-      for (const part of parts) this.#tails[part.lane] = this.#tails[part.lane]!.then(() => this.#merge(part));
+      for (const part of parts) this.queue.add(part.lane, () => this.#merge(part));
     }
   }
 

@@ -1,3 +1,4 @@
+import { LaneQueue } from '../core/lane-queue.ts';
 import { ERASED } from '../../domain/core/erased.ts';
 import { laneOf } from '../../domain/core/hash.ts';
 import { JobGone } from '../../domain/jobs/job.ts';
@@ -23,9 +24,6 @@ import type { RunScope } from './scope.ts';
  */
 const FEWEST_VALUES = 4_000;
 
-/** So many batches may be pinned at once: while one is merged, the next waits for its lanes. */
-const BATCHES_AHEAD = 2;
-
 /**
  * Brings batches into attributes. A large one is pinned: written down as the source gave it, in the transaction that
  * commits the source's cursor behind it. Then its records are merged by lanes, each in a session of its own, which lets
@@ -37,10 +35,7 @@ export class AttributeLanes {
   readonly #job: SyncJob;
   readonly #target: Target;
   readonly #scope: RunScope;
-  /** The end of what each lane has to do. */
-  readonly #lanes: Promise<void>[];
-  /** Batches that are being merged. */
-  readonly #batches: Promise<unknown>[] = [];
+  readonly #lanes: LaneQueue;
   /** Whether what was merged last had few values to write: then so has what follows, or so it is taken. */
   #isQuiet = false;
 
@@ -49,7 +44,7 @@ export class AttributeLanes {
     this.#job = job;
     this.#target = target;
     this.#scope = scope;
-    this.#lanes = job.run.progress.lanesDone.map(() => Promise.resolve());
+    this.#lanes = new LaneQueue(job.run.progress.lanesDone.length);
   }
 
   /** Merges what an attempt before this one had pinned. */
@@ -79,7 +74,7 @@ export class AttributeLanes {
       oddCursors: batch.oddCursors,
     };
     if (this.#isQuiet || valuesOf(checked) < FEWEST_VALUES) return this.#mergeAtOnce(checked, taken, before);
-    if (this.#batches.length >= BATCHES_AHEAD) await this.#batches.shift();
+    await this.#lanes.free();
     const after = await this.#pin(batch.items, checked, taken, before);
     if (after) this.#merge(checked, { number: after.batchesTaken, position: after.position }, before.lanesDone);
     return after;
@@ -87,9 +82,7 @@ export class AttributeLanes {
 
   /** Once all that was taken over is merged. */
   async settled(): Promise<void> {
-    await Promise.allSettled(this.#lanes);
-    await Promise.all(this.#lanes);
-    this.#batches.length = 0;
+    await this.#lanes.done();
   }
 
   async #mergeAtOnce(checked: CheckedBatch, taken: Taken, before: RunProgress): Promise<RunProgress | null> {
@@ -155,22 +148,18 @@ export class AttributeLanes {
     const parts = lanesDone.map((): CheckedBatch => ({ records: [], rules }));
     for (const record of records)
       parts[record.key === null ? 0 : laneOf(record.key, parts.length)]!.records.push(record);
-    const isLeft = (lane: number) => lanesDone[lane]! < at.number;
-    const all = Promise.all(parts.flatMap((checked, lane) => (isLeft(lane) ? this.#mergeIn(lane, checked, at) : [])));
-    all.catch(() => undefined); // it is told when it is waited for
-    this.#batches.push(all);
+    for (const [lane, checked] of parts.entries()) if (lanesDone[lane]! < at.number) this.#mergeIn(lane, checked, at);
+    this.#lanes.nextBatch();
   }
 
-  #mergeIn(lane: number, checked: CheckedBatch, at: BatchCursor): Promise<void> {
-    const merged = this.#lanes[lane]!.then(async () => {
+  #mergeIn(lane: number, checked: CheckedBatch, at: BatchCursor): void {
+    const merge = async () => {
       const merged = await mergePart(this.#deps, this.#job, this.#target, this.#partOf(lane, checked, at));
       if (!merged) throw new JobGone();
-      this.#learn(checked, merged, this.#lanes.length);
-    });
-    // A source may say nothing for long: where its records can't be written, it is not waited for.
-    merged.catch(() => this.#scope.end());
-    this.#lanes[lane] = merged;
-    return merged;
+      this.#learn(checked, merged, this.#job.run.progress.lanesDone.length);
+    };
+    // A source may send nothing for long: if its records can't be written, nothing waits for it.
+    this.#lanes.add(lane, merge, () => this.#scope.end());
   }
 
   /** Of a batch that was merged in so many parts. */
