@@ -19,15 +19,12 @@ import {
 import { findConnection } from '../../store/syncs/connections.ts';
 import { inSlot } from '../core/in-slot.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { type OpenConnection, openConnection } from '../syncs/open-connection.ts';
+import { NO_ANSWER, type OpenConnection, openConnection, sendingContext } from '../syncs/open-connection.ts';
 
 export type Delivering = Pick<
   Dependencies,
   'db' | 'secrets' | 'outside' | 'scratch' | 'log' | 'draining' | 'boundary' | 'takeDeliverySlot'
 >;
-
-/** Within the drain of a worker, which so finishes what it sends. */
-const MAX_SENDING_MS = 25_000;
 
 /** Sends the outcomes of each app's messages to its connection; one that takes none is tried again later. */
 export async function deliverOutcomes(deps: Delivering, entityId: number): Promise<void> {
@@ -86,20 +83,17 @@ async function deliverBatch(
   const outcomes = await listOutcomes(db, entityId, appId, batch);
   if (outcomes.length > 0) {
     boundary('outcomes: noted');
-    const signal = AbortSignal.timeout(MAX_SENDING_MS);
+    const context = sendingContext(deps, entityId);
     const batchId = `${app}-${batch.deliveredAt.replaceAll(/\D/g, '')}-${batch.deliveredId}`;
     const sent = { batchId, appId: app, outcomes: outcomes.map(toRecord) };
-    const context = { ...deps.outside, scratch: deps.scratch.folderOf(entityId), signal, log: () => undefined };
     await channel.send(settings, sent, context).catch((error: unknown) => {
-      throw signal.aborted ? sourceRefusal('source_unavailable', NO_ANSWER) : error;
+      throw context.signal.aborted ? sourceRefusal('source_unavailable', NO_ANSWER) : error;
     });
     boundary('outcomes: sent');
   }
   await updateOutcomesDelivered(db, entityId, appId, batch);
   return true;
 }
-
-const NO_ANSWER = `no answer came within ${MAX_SENDING_MS / 1_000} s`;
 
 function toRecord({
   id,

@@ -7,12 +7,7 @@ import { findConnection } from '../../store/syncs/connections.ts';
 import { mailOnce, sendAll, sendOnce, type Sent } from '../core/mail-once.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { openConnection } from './open-connection.ts';
-
-/** Within the drain of a worker, which so finishes what it sends. */
-const MAX_SENDING_MS = 25_000;
-
-const NO_ANSWER = `no answer came within ${MAX_SENDING_MS / 1_000} s`;
+import { NO_ANSWER, openConnection, sendingContext } from './open-connection.ts';
 
 /** A run whose alert is sent, by its kind. */
 export type AlertedRun = { kind: 'sync' | 'export'; entityId: number; jobId: number };
@@ -53,19 +48,14 @@ async function alertOne(
 
 async function send(deps: Dependencies, entityId: number, connectionId: number, alert: Alert): Promise<Sent> {
   let secrets = {};
-  const signal = AbortSignal.timeout(MAX_SENDING_MS);
+  const context = sendingContext(deps, entityId);
   try {
     const { connector, settings, secretSettings } = await openConnection(deps, entityId, connectionId);
     secrets = secretSettings;
-    await connector.alerts!.send(settings, alert, {
-      ...deps.outside,
-      scratch: deps.scratch.folderOf(entityId),
-      signal,
-      log: () => undefined,
-    });
+    await connector.alerts!.send(settings, alert, context);
     return { outcome: 'sent', reason: null, isRetryable: false };
   } catch (error) {
-    if (signal.aborted) return { outcome: 'unknown', reason: NO_ANSWER, isRetryable: false };
+    if (context.signal.aborted) return { outcome: 'unknown', reason: NO_ANSWER, isRetryable: false };
     if (!(error instanceof Refusal)) throw error;
     const { retry_after: seconds } = error.extra;
     return {

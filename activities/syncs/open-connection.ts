@@ -4,6 +4,17 @@ import { sourceRefusal } from '../../connectors/core/source-refusal.ts';
 import { findConnectionById, openSecretSettings, type SettingValues } from '../../store/syncs/connections.ts';
 import type { Dependencies } from '../dependencies.ts';
 
+/** How long a connection may take to be sent something: within the drain of a worker, which finishes what it sends. */
+const MAX_SENDING_MS = 25_000;
+
+export const NO_ANSWER = `no answer came within ${MAX_SENDING_MS / 1_000} s`;
+
+/** What a connector is given to send something; its signal ends the sending when no answer comes. */
+export function sendingContext({ outside, scratch }: Pick<Dependencies, 'outside' | 'scratch'>, entityId: number) {
+  const signal = AbortSignal.timeout(MAX_SENDING_MS);
+  return { ...outside, scratch: scratch.folderOf(entityId), signal, log: () => undefined };
+}
+
 /** A connection with its settings as its connector takes them. */
 export type OpenConnection = { connector: AnyConnector; settings: unknown; secretSettings: SettingValues };
 

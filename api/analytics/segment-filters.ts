@@ -22,6 +22,7 @@ import {
 } from '../../domain/analytics/segment-filters.ts';
 import { isDate } from '../../domain/core/date-value.ts';
 import { boundedArray, closedObject, identifier, text } from '../core/input.ts';
+import { isObject } from '../../domain/core/exact-json.ts';
 import { DetailPairs, valuesErased } from './funnels.ts';
 
 /** The grammar of segments' filters, as they come in and as they are shown (docs/segments.md). */
@@ -188,9 +189,6 @@ const FilterElement: z.ZodType<SegmentFilter | FilterBlock> = z
       }),
   )
   .meta({ id: 'FilterElement' });
-
-const isObject = (given: unknown): given is Record<string, unknown> =>
-  typeof given === 'object' && given !== null && !Array.isArray(given);
 
 /**
  * A filter as a record shows it, `{ value, options: [{ … }] }`, is the same as `{ filter_on: value, … }` (reference:

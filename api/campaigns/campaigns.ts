@@ -20,6 +20,7 @@ import {
 } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 import { internalError } from '../jobs/internal-error.ts';
+import { isObject } from '../../domain/core/exact-json.ts';
 
 /**
  * Campaigns: pushes and in-app messages, made once and sent to an audience or to the users that a call names
@@ -130,9 +131,6 @@ const Message = z.object({
 });
 
 const Params = Message.transform(({ template_variables: _, ...params }) => params).meta({ id: 'NewCampaignParams' });
-
-const isObject = (given: unknown): given is Record<string, unknown> =>
-  typeof given === 'object' && given !== null && !Array.isArray(given);
 
 /** An audience has the grammar of segments, which ask for `blocks`: without any, a campaign goes to everybody. */
 const filters = z.preprocess((given) => (isObject(given) ? { blocks: [], ...given } : given), SegmentFiltersInput);

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { numberText } from '../../domain/core/exact-json.ts';
+import { isObject } from '../../domain/core/exact-json.ts';
 import { sayNesting } from '../../domain/core/json-size.ts';
 import { NestingError, parseJsonAtOnce, ProtoError, SAY_PROTO } from '../../domain/core/parse-json.ts';
 import type { FeedValue } from '../../domain/feed/feed-value.ts';
@@ -58,10 +58,6 @@ function parsed(json: string, ctx: z.core.$RefinementCtx): unknown {
     });
     return z.NEVER;
   }
-}
-
-function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && numberText(value) === undefined;
 }
 
 const TAG = 'Feed';

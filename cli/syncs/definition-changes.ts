@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { stringify } from '../../api/client.ts';
+import { isObject } from '../../domain/core/exact-json.ts';
 import { type Path, sayPath } from './sync-members.ts';
 
 /** A member that differs; undefined where there is none. */
@@ -15,10 +16,6 @@ export function changesBetween(before: unknown, after: unknown, path: Path = [])
   if (!isObject(before) || !isObject(after)) return [{ path: sayPath(path), before, after }];
   const members = new Set([...Object.keys(before), ...Object.keys(after)]);
   return [...members].flatMap((member) => changesBetween(before[member], after[member], [...path, member]));
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** `path: before → after`. */

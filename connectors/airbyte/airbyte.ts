@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { parseExactJson } from '../../domain/core/exact-json.ts';
+import { isObject, parseExactJson } from '../../domain/core/exact-json.ts';
 import { shorten } from '../../domain/core/text-limits.ts';
 import type { Line } from '../commands/bounded-lines.ts';
 import { type CommandFile, commandLines } from '../commands/command-lines.ts';
@@ -17,7 +17,7 @@ import {
   type Reading,
   type Stream,
 } from '../core/contract.ts';
-import { isObject, recordItem } from '../core/json-record.ts';
+import { recordItem } from '../core/json-record.ts';
 import { malformed } from '../core/malformed.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 

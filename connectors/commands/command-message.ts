@@ -1,6 +1,6 @@
-import { parseExactJson } from '../../domain/core/exact-json.ts';
+import { isObject, parseExactJson } from '../../domain/core/exact-json.ts';
 import { checkNesting, NestingError } from '../../domain/core/parse-json.ts';
-import { isObject, MAX_OUTSIDE_NESTING, sayDepth } from '../core/json-record.ts';
+import { MAX_OUTSIDE_NESTING, sayDepth } from '../core/json-record.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 import type { Line } from './bounded-lines.ts';
 

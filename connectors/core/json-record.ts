@@ -1,4 +1,4 @@
-import { numberText } from '../../domain/core/exact-json.ts';
+import { isObject, numberText } from '../../domain/core/exact-json.ts';
 import { isKeptByDouble } from '../../domain/core/number-value.ts';
 import type { Json, ReadItem, SourceRecord } from './contract.ts';
 import { malformed } from './malformed.ts';
@@ -34,10 +34,6 @@ export function recordItem(value: unknown, raw: Buffer | string): ReadItem {
 
 /** What is wrong with JSON that has more levels, to be put behind what names it. */
 export const sayDepth = (levels: number) => `has arrays or objects more than ${levels} deep`;
-
-export function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && numberText(value) === undefined;
-}
 
 const TOO_DEEP = Symbol('too deep');
 const HAS_PROTO = Symbol('has a member named __proto__');

@@ -92,7 +92,8 @@ const BEFORE_ANSWER: Record<string, string> = {
 };
 
 /** Node's codes of certificates that lead to no authority that is trusted (node: tls, X509 certificate error codes). */
-const UNTRUSTED = /SELF_SIGNED_CERT|UNABLE_TO_(?:GET_ISSUER|VERIFY_LEAF)|CERT_UNTRUSTED|INVALID_CA|CERT_CHAIN_TOO_LONG/;
+export const UNTRUSTED =
+  /SELF_SIGNED_CERT|UNABLE_TO_(?:GET_ISSUER|VERIFY_LEAF)|CERT_UNTRUSTED|INVALID_CA|CERT_CHAIN_TOO_LONG/;
 const UNTRUSTED_WORDS =
   'has a certificate that no trusted authority signed; ' + 'an operator can name its PEM file in NODE_EXTRA_CA_CERTS';
 

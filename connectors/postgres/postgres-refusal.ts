@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import pg from 'pg';
 import { Refusal } from '../../domain/core/refusal.ts';
-import { refusalOfFailure, sourceRefusal } from '../core/source-refusal.ts';
+import { refusalOfFailure, sourceRefusal, UNTRUSTED } from '../core/source-refusal.ts';
 
 /** What Postgres has against a connection or a statement, by its SQLSTATE (Postgres: appendix A). */
 const REFUSED: Record<string, string> = {
@@ -24,9 +24,6 @@ const LATER = new Set(['08', '53', '57', '58', 'XX', '40']);
 
 /** Whether an SQLSTATE speaks of the server, the connection or colliding transactions, whatever a statement holds. */
 export const isOfServer = (state: string) => LATER.has(state.slice(0, 2));
-
-/** Node's codes of certificates that lead to no authority that is trusted. */
-const UNTRUSTED = /SELF_SIGNED_CERT|UNABLE_TO_(?:GET_ISSUER|VERIFY_LEAF)|CERT_UNTRUSTED|INVALID_CA|CERT_CHAIN_TOO_LONG/;
 
 /** What pg says by words alone. */
 const WORDS: [RegExp, () => [Parameters<typeof sourceRefusal>[0], string]][] = [

@@ -1,4 +1,4 @@
-import { MAX_NAME, oneLine } from '../core/mail-text.ts';
+import { mailText, MAX_NAME, oneLine } from '../core/mail-text.ts';
 
 /**
  * Mails with a link about an account. All words are ours, but for the name of the entity, which only superadmins
@@ -15,7 +15,7 @@ export function invitationMail({ entityName, link }: { entityName: string; link:
   const entity = oneLine(entityName, MAX_NAME);
   return {
     subject: `Invitation to ${entity} on Millrace`,
-    text: letter([
+    text: mailText([
       `You are invited to work with Millrace, for:\n${entity}`,
       `To accept, open:\n${link}`,
       LINK_WORKS,
@@ -27,15 +27,11 @@ export function invitationMail({ entityName, link }: { entityName: string; link:
 export function resetMail({ link }: { link: string }): { subject: string; text: string } {
   return {
     subject: 'A new password for Millrace',
-    text: letter([
+    text: mailText([
       'A new password was asked for, for your account at Millrace:\nby yourself, or by an admin for you.',
       `To choose one, open:\n${link}`,
       LINK_WORKS,
       'A new password ends all sessions of the account.\nIf you want none, ignore this mail: the one in force stays.',
     ]),
   };
-}
-
-function letter(paragraphs: string[]): string {
-  return `${paragraphs.join('\n\n')}\n`;
 }

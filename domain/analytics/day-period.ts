@@ -1,10 +1,9 @@
+import { DAY_MS, DAY_SECONDS } from '../core/durations.ts';
 import { type FieldError, refuse, refuseFields } from '../core/refusal.ts';
 
 /** Whole UTC days: `from` is the first one's midnight, `until` the one after the last. */
 export type DayPeriod = { from: Date; until: Date };
 
-export const DAY_SECONDS = 86_400;
-const DAY_MS = 1_000 * DAY_SECONDS;
 /** A period has so many days at most. */
 const MAX_DAYS = 731;
 

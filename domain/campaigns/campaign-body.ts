@@ -1,4 +1,5 @@
 import type { SegmentFilters } from '../analytics/segment-filters.ts';
+import { DAY_SECONDS } from '../core/durations.ts';
 import type { FieldError } from '../core/refusal.ts';
 import { isReservedByFcm } from '../sends/push.ts';
 import { areTooBig, type CampaignParams, isBlank, isScript, placeholdersOf } from './campaign-params.ts';
@@ -40,8 +41,6 @@ export type CampaignBody = {
 export function campaignErrors(body: CampaignBody, now: Date): FieldError[] {
   return [...includesErrors(body), ...dateErrors(body, now), ...paramsErrors(body), ...typeErrors(body)];
 }
-
-const DAY_SECONDS = 86_400;
 
 /** Start and end as they are stored; null: known at the launch. */
 export function datesOf({ start_date: start, end_date: end }: CampaignBody): {

@@ -46,3 +46,8 @@ export function numberText(value: unknown): string | undefined {
   if (typeof value === 'number') return String(value);
   return engine.isRawJSON(value) ? value.rawJSON : undefined;
 }
+
+/** Whether a parsed value is an object of JSON: no array, and no number that keeps its digits. */
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && numberText(value) === undefined;
+}

@@ -25,6 +25,12 @@ export function oneLine(text: string, max: number = Infinity): string {
   return codePoints.length <= max ? line : `${codePoints.slice(0, max - 1).join('')}…`;
 }
 
+/** The text of a mail by its paragraphs, each a text or its lines; one without lines is left out. */
+export function mailText(paragraphs: readonly (string | readonly string[])[]): string {
+  const texts = paragraphs.map((lines) => [lines].flat()).filter((lines) => lines.length > 0);
+  return `${texts.map((lines) => lines.join('\n')).join('\n\n')}\n`;
+}
+
 /** What made a run fail, by the status of its failure. An outside system's own words stay with the run. */
 const REASONS: Record<string, string> = {
   address_refused: 'Millrace may not reach the address that is set.',

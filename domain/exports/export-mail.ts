@@ -1,4 +1,4 @@
-import { aligned, MAX_NAME, oneLine, reasonOf } from '../core/mail-text.ts';
+import { aligned, mailText, MAX_NAME, oneLine, reasonOf } from '../core/mail-text.ts';
 
 /** What there is to tell of an exporter's run: why, and how it ended. Instants are ISO 8601. */
 export type ExportReport = {
@@ -50,12 +50,8 @@ export function exportMail(report: ExportReport): { subject: string; text: strin
       `Run ${oneLine(report.runId, MAX_NAME)}, from ${oneLine(report.startedAt, MAX_NAME)} to ${oneLine(report.endedAt, MAX_NAME)}`,
     ],
   ];
-  const text = parts
-    .filter((lines) => lines.length > 0)
-    .map((lines) => lines.join('\n'))
-    .join('\n\n');
   const subject = `${title}: ${HEADLINES[report.alert]}`;
-  return { subject, text: `${text}\n`, line: [`${subject}.`, ...reasonLines(report)].join(' ') };
+  return { subject, text: mailText(parts), line: [`${subject}.`, ...reasonLines(report)].join(' ') };
 }
 
 function reasonLines({ failure }: ExportReport): string[] {

@@ -1,4 +1,4 @@
-import { MAX_NAME, oneLine, thousands } from '../core/mail-text.ts';
+import { mailText, MAX_NAME, oneLine, thousands } from '../core/mail-text.ts';
 
 /**
  * `waiting`: for somebody's approval; `held`: the last ones of it are on hold; `near_deadline`: few of the 30 days are
@@ -42,7 +42,7 @@ export function gdprMail(report: GdprReport): { subject: string; text: string } 
     ...partsOf(report),
     ['Its status:', report.link],
   ];
-  return { subject, text: `${parts.map((lines) => lines.join('\n')).join('\n\n')}\n` };
+  return { subject, text: mailText(parts) };
 }
 
 /** A request as a digest shows it. `archive`: a signed link, or what is said instead; null if there is none. */
@@ -76,7 +76,7 @@ export function gdprDigest(lines: readonly DigestLine[], link: string): { subjec
     ]),
     ['All of them: npx --no-install millrace gdpr requests, or', link],
   ];
-  return { subject, text: `${parts.map((part) => part.join('\n')).join('\n\n')}\n` };
+  return { subject, text: mailText(parts) };
 }
 
 const DIGEST_GROUPS: { kind: GdprMailKind; type: 'access' | 'delete'; one: string; many: string; advice: string }[] = [

@@ -1,4 +1,4 @@
-import { aligned, MAX_NAME, oneLine, thousands } from '../core/mail-text.ts';
+import { aligned, mailText, MAX_NAME, oneLine, thousands } from '../core/mail-text.ts';
 
 /** What there is to tell of an import that has ended. */
 export type ImportReport = {
@@ -37,11 +37,7 @@ export function importMail(report: ImportReport): { subject: string; text: strin
     [oneLine(report.link)],
     closingLines(report),
   ];
-  const text = parts
-    .filter((lines) => lines.length > 0)
-    .map((lines) => lines.join('\n'))
-    .join('\n\n');
-  return { subject: `${title}: ${headline(report)}`, text: `${text}\n` };
+  return { subject: `${title}: ${headline(report)}`, text: mailText(parts) };
 }
 
 function headline({ state, rows, hasDefect }: ImportReport): string {

@@ -1,3 +1,4 @@
+import { mailText } from '../core/mail-text.ts';
 import type { InternalErrorKind } from './attention.ts';
 
 export type MailedError = {
@@ -20,15 +21,13 @@ export function internalErrorMail(
   );
   return {
     subject: 'Errors in Millrace itself',
-    text: [
+    text: mailText([
       "Steps or requests failed for a reason that is neither the caller's\nnor an outside system's:",
       lines.join('\n'),
       'Millrace tries the steps again by itself, unless it has given them\n' +
         'up. The logs of servers and workers tell more under each id. To see\nwhat needs attention:\n' +
         `  millrace attention --kind internal_error\n  ${publicUrl}/api/attention?kind=internal_error`,
       'You get this mail at most once an hour.',
-    ]
-      .join('\n\n')
-      .concat('\n'),
+    ]),
   };
 }

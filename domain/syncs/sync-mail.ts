@@ -1,4 +1,4 @@
-import { aligned, MAX_NAME, oneLine, reasonOf } from '../core/mail-text.ts';
+import { aligned, mailText, MAX_NAME, oneLine, reasonOf } from '../core/mail-text.ts';
 
 /** What there is to tell of a sync's run: why, and how it ended. */
 export type SyncReport = {
@@ -39,12 +39,8 @@ export function syncMail(report: SyncReport): { subject: string; text: string; l
       `Run ${oneLine(report.runId, MAX_NAME)}, from ${oneLine(report.startedAt, MAX_NAME)} to ${oneLine(report.endedAt, MAX_NAME)}`,
     ],
   ];
-  const text = parts
-    .filter((lines) => lines.length > 0)
-    .map((lines) => lines.join('\n'))
-    .join('\n\n');
   const subject = `${title}: ${HEADLINES[report.alert]}`;
-  return { subject, text: `${text}\n`, line: [`${subject}.`, ...reasonLines(report)].join(' ') };
+  return { subject, text: mailText(parts), line: [`${subject}.`, ...reasonLines(report)].join(' ') };
 }
 
 function reasonLines({ failure, alert }: SyncReport): string[] {

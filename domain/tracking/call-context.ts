@@ -1,19 +1,10 @@
 /** A call's context: merges it with its batch's, and reads app, device, place and time zone. */
 
 import { MINUTE_MS } from '../core/durations.ts';
-import { numberText } from '../core/exact-json.ts';
+import { isObject, numberText } from '../core/exact-json.ts';
 import { isTimeZone } from '../core/time-zone.ts';
 import { type ZoneClock, zoneClock } from '../core/zone-clock.ts';
-import {
-  type CallError,
-  type Fields,
-  fieldsOf,
-  invalid,
-  isObject,
-  pushTokenOf,
-  sharedWordOf,
-  wordOf,
-} from './call-fields.ts';
+import { type CallError, type Fields, fieldsOf, invalid, pushTokenOf, sharedWordOf, wordOf } from './call-fields.ts';
 import type { CallContext } from './call.ts';
 
 /** Lays a call's context over its batch's. If both have an object, its members are merged and the call's go first. */

@@ -1,7 +1,7 @@
 /** Readers of the members of a call: texts, words, push tokens, and the ids of its person and device. */
 
 import { isWordForNothing, newCustomerIdError } from '../attributes/customer-id.ts';
-import { numberText } from '../core/exact-json.ts';
+import { isObject, numberText } from '../core/exact-json.ts';
 import { isKeptByDouble } from '../core/number-value.ts';
 import { shorten } from '../core/text-limits.ts';
 import type { CallType, RefusalCode, Call } from './call.ts';
@@ -32,10 +32,6 @@ export function isAbsent(value: unknown): value is undefined | null | '' {
 export function fieldsOf(value: unknown): Fields | undefined {
   if (isAbsent(value) || (Array.isArray(value) && value.length === 0)) return {};
   return isObject(value) ? value : undefined;
-}
-
-export function isObject(value: unknown): value is Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && numberText(value) === undefined;
 }
 
 /** Returns a text, or a number as text, since SDKs send numbers for ids and versions; undefined for anything else. */

@@ -4,19 +4,11 @@ import { parseElements, type ValueType } from '../attributes/attribute-value.ts'
 import type { CustomerType } from '../attributes/customer-id.ts';
 import { elementText } from '../attributes/json-value.ts';
 import { isDate } from '../core/date-value.ts';
+import { isObject } from '../core/exact-json.ts';
 import { type Json, plainJson } from '../core/plain-json.ts';
 import { isLongerThan, MAX_CODE_POINTS, storable } from '../core/text-limits.ts';
 import type { FeedValue } from '../feed/feed-value.ts';
-import {
-  type CallError,
-  type Fields,
-  fieldsOf,
-  invalid,
-  isCallError,
-  isNoId,
-  isObject,
-  readId,
-} from './call-fields.ts';
+import { type CallError, type Fields, fieldsOf, invalid, isCallError, isNoId, readId } from './call-fields.ts';
 import type { CallType, Trait } from './call.ts';
 
 /** Segment's names of traits for which the global System of Records has an attribute. */

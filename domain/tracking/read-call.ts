@@ -1,5 +1,6 @@
 /** Reads the calls and batches of Segment's tracking API. */
 
+import { isObject } from '../core/exact-json.ts';
 import { SAY_PROTO } from '../core/parse-json.ts';
 import { mostJsonBytes } from '../core/plain-json.ts';
 import { isLongerThan, MAX_CODE_POINTS, shorten, storable } from '../core/text-limits.ts';
@@ -12,7 +13,6 @@ import {
   invalid,
   isAbsent,
   isCallError,
-  isObject,
   readSubject,
   textOrNumber,
 } from './call-fields.ts';

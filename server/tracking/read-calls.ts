@@ -2,6 +2,7 @@
 
 import { hash } from 'node:crypto';
 import { DAY_MS } from '../../domain/core/durations.ts';
+import { isObject } from '../../domain/core/exact-json.ts';
 import { shorten } from '../../domain/core/text-limits.ts';
 import {
   type Fields,
@@ -9,7 +10,6 @@ import {
   isAbsent,
   isCallError,
   isNoDevice,
-  isObject,
   textOrNumber,
 } from '../../domain/tracking/call-fields.ts';
 import type { CallType, RefusedCall } from '../../domain/tracking/call.ts';

@@ -2,9 +2,10 @@
 
 import { GDPR_TYPES } from '../../api/gdpr/gdpr.ts';
 import * as api from '../../api/tracking/tracking-privacy.ts';
+import { isObject } from '../../domain/core/exact-json.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { jobRefOf } from '../../domain/jobs/job.ts';
-import { fieldsOf, isCallError, isObject, readSubject } from '../../domain/tracking/call-fields.ts';
+import { fieldsOf, isCallError, readSubject } from '../../domain/tracking/call-fields.ts';
 import { insertAuditEntry } from '../../store/accounts/audit-log.ts';
 import { listAppTokenKeys } from '../../store/apps/app-token-keys.ts';
 import { type Tx, write } from '../../store/core/database.ts';

@@ -1,12 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import {
-  DAY_SECONDS,
-  daysOf,
-  lastDays,
-  lastDaysOfPreviousMonth,
-  readDayPeriod,
-} from '../../../domain/analytics/day-period.ts';
+import { daysOf, lastDays, lastDaysOfPreviousMonth, readDayPeriod } from '../../../domain/analytics/day-period.ts';
+import { DAY_SECONDS } from '../../../domain/core/durations.ts';
 
 const shown = ({ from, until }: { from: Date; until: Date }) => [
   from.toISOString().slice(0, 10),
