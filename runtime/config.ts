@@ -196,26 +196,6 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   return parsed.data;
 }
 
-const SECRET = /PASSWORD|SECRET|TOKEN$|API_KEY|EXPORT_KEY/;
-
-/** The configuration in force, a line for each variable that is set, without secrets. */
-export function describeConfig(config: Config): string[] {
-  return Object.entries(config)
-    .filter(([, value]) => value !== undefined)
-    .map(([name, value]) => `${name}=${SECRET.test(name) ? '(set)' : withoutPassword(String(value))}`);
-}
-
-/** A password stands before the host, or, as Postgres allows, among the parameters. */
-function withoutPassword(text: string): string {
-  if (!text.includes('://') || !URL.canParse(text)) return text;
-  const url = new URL(text);
-  if (url.password) url.password = '***';
-  for (const name of new Set(url.searchParams.keys())) {
-    if (/password/i.test(name)) url.searchParams.set(name, '***');
-  }
-  return url.href;
-}
-
 /** Of `host:port`; an IPv6 address stands in brackets. */
 export function readAddress(text: string): { host: string; port: number } {
   const colon = text.lastIndexOf(':');

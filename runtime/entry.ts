@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { Refusal } from '../domain/core/refusal.ts';
 import { CannotStart } from './cannot-start.ts';
-import { type Config, describeConfig, readConfig } from './config.ts';
+import { type Config, readConfig } from './config.ts';
 import { folderError } from './start-errors.ts';
 import { createLog } from './telemetry/log.ts';
 
@@ -38,4 +38,24 @@ export async function saidPlainly(run: () => Promise<void>): Promise<void> {
     console.error(isPlain ? error.message : error);
     process.exitCode = 1;
   }
+}
+
+const SECRET = /PASSWORD|SECRET|TOKEN$|API_KEY|EXPORT_KEY/;
+
+/** The configuration in force, a line for each variable that is set, without secrets. */
+export function describeConfig(config: Config): string[] {
+  return Object.entries(config)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${name}=${SECRET.test(name) ? '(set)' : withoutPassword(String(value))}`);
+}
+
+/** A password stands before the host, or, as Postgres allows, among the parameters. */
+function withoutPassword(text: string): string {
+  if (!text.includes('://') || !URL.canParse(text)) return text;
+  const url = new URL(text);
+  if (url.password) url.password = '***';
+  for (const name of new Set(url.searchParams.keys())) {
+    if (/password/i.test(name)) url.searchParams.set(name, '***');
+  }
+  return url.href;
 }

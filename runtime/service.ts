@@ -3,8 +3,12 @@ import { createReadStream } from 'node:fs';
 import { chmod, readdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
 import { dirname, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Connection } from '@temporalio/client';
+import { Runtime } from '@temporalio/worker';
 import type { FastifyInstance } from 'fastify';
 import { openAllPlaces } from '../activities/core/open-all-places.ts';
+import type { Log } from '../activities/dependencies.ts';
 import { type Commands, readCommandsFile } from '../connectors/commands/commands-file.ts';
 import type { WaysOut } from '../connectors/core/contract.ts';
 import { type FetchAllow, readFetchAllow } from '../connectors/core/fetch-allow.ts';
@@ -30,9 +34,9 @@ import type { AppContext } from './app-context.ts';
 import { ConfigError, readAddress } from './config.ts';
 import { releaseUnusedMemory } from './memory.ts';
 import { readiness } from './readiness.ts';
-import { ensureTemporal, sayUnreachable, superviseTemporal } from './supervisor.ts';
+import { ensureTemporal, type SupervisorOptions } from './supervisor.ts';
 import { createMetrics, type Metrics } from './telemetry/metrics.ts';
-import { installTemporalRuntime, startWorkers, type Workers } from './workers.ts';
+import { startWorkers, type Workers } from './workers.ts';
 import { workflowBundle } from './workflow-bundle.ts';
 
 export type Service = { url: string | null; stop(): Promise<void> };
@@ -295,4 +299,72 @@ export async function takeOverOutbox(dataDir: string, outbox: Pick<Files, 'put'>
   }
   // What is no mail stays, and the folder with it.
   await rmdir(folder).catch(() => {});
+}
+
+/**
+ * Keeps at it until `stopping`; Temporal out of reach is waited for, and said once. `isReachable`: whether it was at
+ * the start.
+ */
+export async function superviseTemporal(
+  options: SupervisorOptions,
+  stopping: AbortSignal,
+  isReachable = true,
+): Promise<void> {
+  while (!stopping.aborted) {
+    try {
+      await ensureTemporal(options);
+      isReachable = true;
+    } catch (error) {
+      if (isReachable) sayUnreachable(options, error);
+      isReachable = false;
+    }
+    await delay(options.sweepSeconds * 1000, undefined, { signal: stopping }).catch(() => {});
+  }
+}
+
+/** One sentence, without a stack: it is the address, or Temporal, that is wrong. */
+function sayUnreachable({ temporal, log }: SupervisorOptions, error: unknown): void {
+  const { errorClass, code } = internalErrorOf(error);
+  const { address } = (temporal.connection as Connection).options;
+  log.warn(
+    { errorClass, code },
+    `TEMPORAL_ADDRESS: there is no Temporal at ${address}; accepted work waits until there is`,
+  );
+}
+
+/** Said of each worker that polls activities only, as all but those of `flows` do. */
+const EXPECTED = /^No workflows registered/;
+
+/** Routes what the SDK warns of through our own log. Once per process, before the first worker. */
+export function installTemporalRuntime(log: Log): void {
+  const warn = (message: string, meta?: object) => {
+    if (!EXPECTED.test(message)) log.warn({ sdk: true, ...withoutErrors(meta) }, message);
+  };
+  const error = (message: string, meta?: object) => log.error({ sdk: true, ...withoutErrors(meta) }, message);
+  Runtime.install({
+    logger: {
+      log(level, message, meta) {
+        if (level === 'WARN') warn(message, meta);
+        if (level === 'ERROR') error(message, meta);
+      },
+      trace() {},
+      debug() {},
+      info() {},
+      warn,
+      error,
+    },
+    telemetryOptions: { logging: { forward: {}, filter: { core: 'WARN', other: 'ERROR' } } },
+    shutdownSignals: [],
+    workerHeartbeatInterval: 0,
+  });
+}
+
+/** The SDK logs errors whole; their texts may quote values. Of its fields only names and numbers are kept. */
+function withoutErrors(meta: object = {}): object {
+  const kept: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(meta) as [string, unknown][]) {
+    if (value instanceof Error) kept[name] = internalErrorOf(value);
+    else if (typeof value === 'string' || typeof value === 'number') kept[name] = value;
+  }
+  return kept;
 }

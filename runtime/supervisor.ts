@@ -1,7 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import {
   type Client,
-  type Connection,
   isGrpcServiceError,
   ScheduleAlreadyRunning,
   ScheduleNotFoundError,
@@ -9,7 +7,6 @@ import {
 } from '@temporalio/client';
 import { msToTs } from '@temporalio/common/lib/time.js';
 import type { Log } from '../activities/dependencies.ts';
-import { internalErrorOf } from '../domain/core/internal-error.ts';
 import type { TaskQueue } from '../domain/jobs/workflow-id.ts';
 
 /** gRPC status codes. */
@@ -30,37 +27,6 @@ export type SupervisorOptions = { temporal: Client; log: Log; sweepSeconds: numb
 export async function ensureTemporal({ temporal, sweepSeconds }: SupervisorOptions): Promise<void> {
   await ensureNamespace(temporal);
   await ensureSweep(temporal, sweepSeconds);
-}
-
-/**
- * Keeps at it until `stopping`; Temporal out of reach is waited for, and said once. `isReachable`: whether it was at
- * the start.
- */
-export async function superviseTemporal(
-  options: SupervisorOptions,
-  stopping: AbortSignal,
-  isReachable = true,
-): Promise<void> {
-  while (!stopping.aborted) {
-    try {
-      await ensureTemporal(options);
-      isReachable = true;
-    } catch (error) {
-      if (isReachable) sayUnreachable(options, error);
-      isReachable = false;
-    }
-    await delay(options.sweepSeconds * 1000, undefined, { signal: stopping }).catch(() => {});
-  }
-}
-
-/** One sentence, without a stack: it is the address, or Temporal, that is wrong. */
-export function sayUnreachable({ temporal, log }: SupervisorOptions, error: unknown): void {
-  const { errorClass, code } = internalErrorOf(error);
-  const { address } = (temporal.connection as Connection).options;
-  log.warn(
-    { errorClass, code },
-    `TEMPORAL_ADDRESS: there is no Temporal at ${address}; accepted work waits until there is`,
-  );
 }
 
 /** Looked up first: a Temporal Cloud key may see its namespace and yet register none. */

@@ -1,5 +1,5 @@
-import { dueWindow, isNotified, LOOK_EVERY_MS, nextLookIn } from '../../domain/campaigns/look.ts';
-import { zoneOf, zonesOfDevices } from '../../domain/campaigns/local-time.ts';
+import { zonesOfDevices } from '../../domain/campaigns/local-time.ts';
+import { isNotified, LOOK_EVERY_MS, nextLookIn } from '../../domain/campaigns/look.ts';
 import type { SendWindow } from '../../domain/campaigns/recurrence.ts';
 import { scheduleOf } from '../../domain/campaigns/send-plan.ts';
 import { listErasedPeople } from '../../store/analytics/segment-members.ts';
@@ -12,9 +12,8 @@ import {
   updateLookedAt,
   upsertMembers,
 } from '../../store/campaigns/campaign-members.ts';
-import { listDeviceZones } from '../../store/campaigns/campaign-runs.ts';
 import type { Campaign } from '../../store/campaigns/campaigns.ts';
-import type { Queryable, Tx } from '../../store/core/database.ts';
+import type { Tx } from '../../store/core/database.ts';
 import type { Send } from '../../store/sends/sends.ts';
 import type { Dependencies } from '../dependencies.ts';
 
@@ -30,36 +29,10 @@ export type Run = { send: Send; campaign: Campaign };
  */
 export type WhileOurs = <R>(work: (tx: Tx) => Promise<R>) => Promise<R>;
 
-/** The zones in which the app has devices; without `adaptTz` the app's alone. */
-export async function listZones(
-  db: Queryable,
-  { send, campaign: { appId, adaptTz, appTimezone } }: Run,
-): Promise<string[]> {
-  if (!adaptTz) return [appTimezone];
-  const devices = await listDeviceZones(db, send.entityId, appId);
-  return [
-    ...new Set(
-      devices.map(({ timezone, utcOffset: utcOffsetMinutes }) => zoneOf({ timezone, utcOffsetMinutes }, appTimezone)),
-    ),
-  ];
-}
-
 /** When a dynamic campaign looks at its audience next: at its end, where there is nothing to look for any more. */
 export function findNextLook({ send, campaign }: Run, zones: readonly string[], now: Date, soonest = now): Date {
   const clock = { launchedAt: campaign.launchedAt!, lookedAt: send.lookedAt, now };
   return nextLookIn(scheduleOf(campaign), zones, clock, { soonest, end: campaign.endDate! });
-}
-
-/** The windows in which a look now sends, by zone. */
-export function findDueWindows({ send, campaign }: Run, zones: readonly string[], now: Date): Map<string, SendWindow> {
-  const schedule = scheduleOf(campaign);
-  const clock = { launchedAt: campaign.launchedAt!, lookedAt: send.lookedAt, now };
-  return new Map(
-    zones.flatMap((zone): [string, SendWindow][] => {
-      const window = dueWindow(schedule, zone, clock);
-      return window === null ? [] : [[zone, window]];
-    }),
-  );
 }
 
 type Look = Run & { zones: readonly string[]; windows: ReadonlyMap<string, SendWindow>; now: Date };

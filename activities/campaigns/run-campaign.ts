@@ -1,5 +1,7 @@
 import { everybody } from '../../domain/analytics/segment-filters.ts';
-import { localMoment, zonesOfDevices } from '../../domain/campaigns/local-time.ts';
+import { localMoment, zoneOf, zonesOfDevices } from '../../domain/campaigns/local-time.ts';
+import { dueWindow } from '../../domain/campaigns/look.ts';
+import type { SendWindow } from '../../domain/campaigns/recurrence.ts';
 import { scheduleOf } from '../../domain/campaigns/send-plan.ts';
 import { type JobClaim, JobGone, type JobRef } from '../../domain/jobs/job.ts';
 import type { TargetDevice } from '../../domain/sends/device-decision.ts';
@@ -24,12 +26,13 @@ import { deleteCampaignMembers, updateNextLookAt } from '../../store/campaigns/c
 import {
   endAudience,
   endCampaignsOf,
+  listDeviceZones,
   raiseAudienceRound,
   type Reach,
   updateCampaignStatus,
 } from '../../store/campaigns/campaign-runs.ts';
 import { listCampaignsById } from '../../store/campaigns/campaigns.ts';
-import { isQueryCanceled, type Tx, write } from '../../store/core/database.ts';
+import { isQueryCanceled, type Queryable, type Tx, write } from '../../store/core/database.ts';
 import { claimJob, endJob } from '../../store/jobs/jobs.ts';
 import { cancelWaiting } from '../../store/sends/attempts.ts';
 import { lockSend, type Send } from '../../store/sends/sends.ts';
@@ -40,7 +43,7 @@ import type { Dependencies } from '../dependencies.ts';
 import { planPortion, type SendingContext, type Targets } from '../sends/plan-attempts.ts';
 import { type MessageSource, sendMessages } from '../sends/send-loop.ts';
 import { SendingProviders } from '../sends/sending-provider.ts';
-import { findDueWindows, findNextLook, listZones, lookForPeople, type Run, type WhileOurs } from './look-for-people.ts';
+import { findNextLook, lookForPeople, type Run, type WhileOurs } from './look-for-people.ts';
 
 /** So many devices are written in a transaction. */
 const PORTION = 10_000;
@@ -386,4 +389,27 @@ function byPerson(rows: readonly DueDevice[], ordinal: number): ToPerson[] {
 function targetsOf(chunk: readonly ToPerson[]): Targets {
   const devices = new Map(chunk);
   return { messages: [...devices.keys()], devicesOf: (_appId, message) => devices.get(message)! };
+}
+
+/** The zones in which the app has devices; without `adaptTz` the app's alone. */
+async function listZones(db: Queryable, { send, campaign: { appId, adaptTz, appTimezone } }: Run): Promise<string[]> {
+  if (!adaptTz) return [appTimezone];
+  const devices = await listDeviceZones(db, send.entityId, appId);
+  return [
+    ...new Set(
+      devices.map(({ timezone, utcOffset: utcOffsetMinutes }) => zoneOf({ timezone, utcOffsetMinutes }, appTimezone)),
+    ),
+  ];
+}
+
+/** The windows in which a look now sends, by zone. */
+function findDueWindows({ send, campaign }: Run, zones: readonly string[], now: Date): Map<string, SendWindow> {
+  const schedule = scheduleOf(campaign);
+  const clock = { launchedAt: campaign.launchedAt!, lookedAt: send.lookedAt, now };
+  return new Map(
+    zones.flatMap((zone): [string, SendWindow][] => {
+      const window = dueWindow(schedule, zone, clock);
+      return window === null ? [] : [[zone, window]];
+    }),
+  );
 }

@@ -4,6 +4,7 @@ import {
   type ApiKey,
   type App,
   type BodyOf,
+  type Client,
   type Crash,
   type EventDefinition,
   type LiveCall,
@@ -17,7 +18,7 @@ import { readPassword } from '../core/read-password.ts';
 import { escapeControls } from '../core/readable.ts';
 import { printable } from '../core/table.ts';
 import { untilAnswered } from '../core/until-answered.ts';
-import { APP, appParams, findApp } from './find-app.ts';
+import { APP, findApp } from './find-app.ts';
 
 type AppOptions = {
   name?: string;
@@ -298,4 +299,8 @@ async function tail(
 function lineOf({ received_at: at, outcome, code, message, call }: LiveCall): string {
   const why = message === null ? '' : ` (${code === null ? '' : `${code}: `}${message})`;
   return printable(`${new Date(at).toLocaleTimeString('en-GB')} ${outcome}${why} ${call}`);
+}
+
+async function appParams(client: Client, given: string): Promise<{ app_identifier: string }> {
+  return { app_identifier: (await findApp(client, given)).identifier };
 }

@@ -10,7 +10,3 @@ export async function findApp(client: Client, given: string): Promise<App> {
   const resolved = resolveNamed(apps, given, ['app', 'apps']);
   return 'found' in resolved ? resolved.found : refuse(404, 'no_app', resolved.error);
 }
-
-export async function appParams(client: Client, given: string): Promise<{ app_identifier: string }> {
-  return { app_identifier: (await findApp(client, given)).identifier };
-}

@@ -5,11 +5,11 @@ import { access, mkdtemp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import { shorten } from '../../domain/core/text-limits.ts';
+import { shorten, withoutCutWord } from '../../domain/core/text-limits.ts';
 import type { ConnectorContext } from '../core/contract.ts';
 import { removeFolder } from '../core/remove-folder.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
-import { boundedLines, type Line } from './bounded-lines.ts';
+import type { Line } from './bounded-lines.ts';
 import type { NamedCommand } from './command-settings.ts';
 import type { Command } from './commands-file.ts';
 
@@ -205,4 +205,36 @@ function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
   } catch {
     // ESRCH
   }
+}
+
+const NEWLINE = 0x0a;
+
+/** The lines of a stream, empty ones left out, of which no more than `limit` bytes are kept. */
+async function* boundedLines(chunks: AsyncIterable<Buffer>, limit: number): AsyncGenerator<Line> {
+  let kept: Buffer[] = [];
+  let bytes = 0;
+  const keep = (part: Buffer) => {
+    if (bytes < limit) kept.push(part.subarray(0, limit - bytes));
+    bytes += part.length;
+  };
+  const take = (isEnded: boolean): Line => {
+    const text = Buffer.concat(kept).toString('utf8');
+    const isCut = bytes > limit;
+    const line = { text: isCut ? withoutCutWord(text) : text, bytes, isCut, isEnded };
+    kept = [];
+    bytes = 0;
+    return line;
+  };
+  for await (const chunk of chunks) {
+    let from = 0;
+    for (let at = chunk.indexOf(NEWLINE); at !== -1; at = chunk.indexOf(NEWLINE, from)) {
+      keep(chunk.subarray(from, at));
+      from = at + 1;
+      const line = take(true);
+      if (line.text.trim() !== '') yield line;
+    }
+    // A copy: the rest of a line must not hold the whole chunk in memory.
+    if (from < chunk.length) keep(Buffer.from(chunk.subarray(from)));
+  }
+  if (bytes > 0) yield take(false);
 }

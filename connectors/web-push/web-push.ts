@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createECDH, createHash } from 'node:crypto';
 import library from 'web-push';
 import { z } from 'zod';
 import { HOUR_MS } from '../../domain/core/durations.ts';
@@ -21,7 +21,35 @@ import { http1Client } from '../push/http1-client.ts';
 import { Http2Client, type PushClient } from '../push/http2-client.ts';
 import type { Post, PostResult } from '../push/http2-session.ts';
 import { KNOWN_PUSH_SERVICES, type PushServices } from './push-services.ts';
-import { vapidKeysError } from './vapid-keys.ts';
+import type { VapidKeys } from './vapid-keys.ts';
+
+const PUBLIC_BYTES = 65;
+const PRIVATE_BYTES = 32;
+
+/** What is wrong with them, by the member to be named. */
+function vapidKeysError({
+  vapid_public_key: publicKey,
+  vapid_private_key: privateKey,
+}: VapidKeys): [keyof VapidKeys, string] | undefined {
+  const [shown, own] = [publicKey, privateKey].map((key) => Buffer.from(key, 'base64url'));
+  if (shown!.length !== PUBLIC_BYTES || shown![0] !== 4) {
+    return ['vapid_public_key', `must be an uncompressed point of P-256, ${PUBLIC_BYTES} bytes in base64url`];
+  }
+  if (own!.length !== PRIVATE_BYTES) return ['vapid_private_key', `must be ${PRIVATE_BYTES} bytes in base64url`];
+  return publicOf(own!)?.equals(shown!) === true
+    ? undefined
+    : ['vapid_private_key', 'must be the key that vapid_public_key belongs to'];
+}
+
+function publicOf(privateKey: Buffer): Buffer | null {
+  try {
+    const curve = createECDH('prime256v1');
+    curve.setPrivateKey(privateKey);
+    return curve.getPublicKey();
+  } catch {
+    return null;
+  }
+}
 
 const MAX_WORDS = 200;
 

@@ -1,6 +1,4 @@
 import { createHmac } from 'node:crypto';
-import { STATUS_CODES } from 'node:http';
-import { Refusal } from '../../domain/core/refusal.ts';
 import type { Alert, ConnectorContext, OutcomeBatch } from '../core/contract.ts';
 import type { GuardedAnswer } from '../core/guarded-fetch.ts';
 import { jsonAnswer } from '../core/json-answer.ts';
@@ -72,17 +70,6 @@ function postSigned(
     'X-Millrace-Signature': `t=${seconds},v1=${createHmac('sha256', secret).update(`${seconds}.${body}`).digest('hex')}`,
   };
   return postForAnswer(url, { body, headers, advice: ADVICE, onSending }, context);
-}
-
-/** Statuses that say that nothing will be taken like this, whatever the records are (RFC 9110, 15.5). */
-const OF_NO_RECORD = new Set([401, 403, 404, 405, 407, 410]);
-
-/** The receiver's status, where that is why it refused these very records. */
-export function refusedStatus(error: unknown): string | null {
-  if (!(error instanceof Refusal) || error.status !== 'source_refused') return null;
-  const status = error.extra['source_status'];
-  if (typeof status !== 'number' || status < 400 || OF_NO_RECORD.has(status)) return null;
-  return `${status} ${STATUS_CODES[status] ?? ''}`.trim();
 }
 
 export function bodyOf({ batchId, stream, isRemoval, records }: Omit<WebhookBody, 'idempotencyKey'>): string {

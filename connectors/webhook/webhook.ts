@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { STATUS_CODES } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { Refusal } from '../../domain/core/refusal.ts';
@@ -16,7 +17,6 @@ import { refineBy } from '../core/refine-by.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 import {
   bodyOf,
-  refusedStatus,
   sendAlertToWebhook,
   sendOutcomesToWebhook,
   sendToWebhook,
@@ -255,3 +255,14 @@ export const webhook = connector({
   alerts: { check, send: sendAlertToWebhook },
   outcomes: { batchSize: ({ batch_records: records }) => records, send: sendOutcomesToWebhook },
 });
+
+/** Statuses that say that nothing will be taken like this, whatever the records are (RFC 9110, 15.5). */
+const OF_NO_RECORD = new Set([401, 403, 404, 405, 407, 410]);
+
+/** The receiver's status, where that is why it refused these very records. */
+function refusedStatus(error: unknown): string | null {
+  if (!(error instanceof Refusal) || error.status !== 'source_refused') return null;
+  const status = error.extra['source_status'];
+  if (typeof status !== 'number' || status < 400 || OF_NO_RECORD.has(status)) return null;
+  return `${status} ${STATUS_CODES[status] ?? ''}`.trim();
+}

@@ -1,6 +1,6 @@
 import { HOUR_MS } from '../core/durations.ts';
 import type { NotifLimit } from './campaign-body.ts';
-import { mayNotify, type SendWindow } from './recurrence.ts';
+import type { SendWindow } from './recurrence.ts';
 import { type SendSchedule, windowsOf } from './send-plan.ts';
 
 /** While a window is open, a dynamic campaign looks so often who has entered its audience. */
@@ -84,4 +84,13 @@ export function isNotified(known: Known | null, { from, until }: SendWindow, lim
   if (known === null) return mayNotify(limit, { count: 0, lastAt: null }, now);
   const isDue = until === null ? known.lastWindow === null || known.lastWindow < from : !known.isMember;
   return isDue && mayNotify(limit, { count: known.notified, lastAt: known.lastNotifiedAt }, now);
+}
+
+/** What a user got of a campaign so far. */
+type Notified = { count: number; lastAt: Date | null };
+
+/** Whether a user may get one more notification: `maximum` of them in all, `interval` hours after the last. */
+export function mayNotify({ maximum, interval }: NotifLimit, { count, lastAt }: Notified, now: Date): boolean {
+  if (maximum !== undefined && count >= maximum) return false;
+  return interval === undefined || lastAt === null || now.getTime() - lastAt.getTime() >= interval * HOUR_MS;
 }

@@ -1,6 +1,6 @@
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../core/durations.ts';
 import { dayAt, type ZoneClock, zoneClock } from '../core/zone-clock.ts';
-import type { NotifLimit, Recurrence } from './campaign-body.ts';
+import type { Recurrence } from './campaign-body.ts';
 
 /** When messages may go: from one instant until before another, or at `from` alone where `until` is null. */
 export type SendWindow = { from: Date; until: Date | null };
@@ -33,15 +33,6 @@ export function* windowsBetween(
     const clipped = window && clip(window, after, until);
     if (clipped) yield clipped;
   }
-}
-
-/** What a user got of a campaign so far. */
-type Notified = { count: number; lastAt: Date | null };
-
-/** Whether a user may get one more notification: `maximum` of them in all, `interval` hours after the last. */
-export function mayNotify({ maximum, interval }: NotifLimit, { count, lastAt }: Notified, now: Date): boolean {
-  if (maximum !== undefined && count >= maximum) return false;
-  return interval === undefined || lastAt === null || now.getTime() - lastAt.getTime() >= interval * HOUR_MS;
 }
 
 /** Before it is clipped: a period that the clocks skip is empty. */

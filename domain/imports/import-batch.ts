@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import type { AttributeChange } from '../attributes/attribute-change.ts';
 import { isSuspiciousId, newCustomerIdError } from '../attributes/customer-id.ts';
 import { refused, type RefusedRow, sorDeleted } from '../attributes/value-row.ts';
-import { isCut, recordBytes, type Bad, type Piece, type Run } from '../core/csv-pieces.ts';
+import { type Bad, isCut, type Piece, recordBytes, type Run } from '../core/csv-pieces.ts';
 import { parseRun, writeRecord } from '../core/csv-records.ts';
 import { laneOf } from '../core/hash.ts';
 import { quote, withoutCutWord } from '../core/text-limits.ts';
@@ -10,7 +10,7 @@ import { originalColumn, originalLine, rowFields } from './error-file.ts';
 import type { ImportError } from './import-error.ts';
 import { badRecordFailure } from './import-file.ts';
 import { checkRow, type RowContext } from './import-row.ts';
-import { type TableCell, tableCells } from './table-columns.ts';
+import type { TableCell, TableLayout } from './table-columns.ts';
 
 /** What the rows are checked against; `sorDeleted` once the SoR is gone. */
 export type Rules = RowContext & {
@@ -280,4 +280,27 @@ function badRecordError({ line, reason, sample }: Bad): ImportError {
 /** Postgres text holds no NUL. */
 function storable(text: string): string {
   return text.replaceAll('\0', '\uFFFD');
+}
+
+/**
+ * Cuts a row of a table into its mapped cells; counts empty ones and filled ones without a column. Or says why it can't
+ * be cut.
+ */
+function tableCells(
+  fields: readonly string[],
+  layout: TableLayout,
+): { cells: TableCell[]; empty: number; unnamed: number } | RefusedRow {
+  const { named, width } = layout;
+  if (fields.length < named || fields.slice(width).some((field) => field !== '')) {
+    const message = `the line has ${fields.length} ${fields.length === 1 ? 'column' : 'columns'}, and the header ${named}`;
+    return { kind: 'failed', errorType: 'PARSING_FAILED', message };
+  }
+  const customerId = fields[layout.customer - 1]!;
+  const cells: TableCell[] = [];
+  for (const { column, key } of layout.cells) {
+    const value = fields[column - 1]!;
+    if (value !== '') cells.push({ column, fields: [customerId, key, value] });
+  }
+  const unnamed = fields.length === named ? 0 : fields.slice(named).filter((field) => field !== '').length;
+  return { cells, empty: layout.cells.length - cells.length, unnamed };
 }

@@ -1,4 +1,3 @@
-import type { RefusedRow } from '../attributes/value-row.ts';
 import { MAX_COLUMNS } from '../core/sheet-values.ts';
 import { MAX_CODE_POINTS, quote, shorten } from '../core/text-limits.ts';
 
@@ -116,27 +115,4 @@ export function sayNames(names: string[]): string {
   if (names.length === 0) return 'none';
   const more = names.length > MAX_SHOWN_NAMES ? `, and ${names.length - MAX_SHOWN_NAMES} more` : '';
   return names.slice(0, MAX_SHOWN_NAMES).map(quote).join(', ') + more;
-}
-
-/**
- * Cuts a row of a table into its mapped cells; counts empty ones and filled ones without a column. Or says why it can't
- * be cut.
- */
-export function tableCells(
-  fields: readonly string[],
-  layout: TableLayout,
-): { cells: TableCell[]; empty: number; unnamed: number } | RefusedRow {
-  const { named, width } = layout;
-  if (fields.length < named || fields.slice(width).some((field) => field !== '')) {
-    const message = `the line has ${fields.length} ${fields.length === 1 ? 'column' : 'columns'}, and the header ${named}`;
-    return { kind: 'failed', errorType: 'PARSING_FAILED', message };
-  }
-  const customerId = fields[layout.customer - 1]!;
-  const cells: TableCell[] = [];
-  for (const { column, key } of layout.cells) {
-    const value = fields[column - 1]!;
-    if (value !== '') cells.push({ column, fields: [customerId, key, value] });
-  }
-  const unnamed = fields.length === named ? 0 : fields.slice(named).filter((field) => field !== '').length;
-  return { cells, empty: layout.cells.length - cells.length, unnamed };
 }

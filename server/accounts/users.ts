@@ -1,21 +1,31 @@
 import * as api from '../../api/accounts/users.ts';
-import { withFlags } from '../../domain/accounts/rights.ts';
+import { type Right, withFlags } from '../../domain/accounts/rights.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { insertInvitation } from '../../store/accounts/invitations.ts';
 import {
+  countAdmins,
   countMembers,
   deleteMember,
   findMember,
   hasMemberOfEmail,
+  isOnlyMemberOf,
   listMembers,
   lockMembers,
+  type Member,
   updateMembership,
 } from '../../store/accounts/members.ts';
 import { deletePasswordResetsOf, insertPasswordReset } from '../../store/accounts/password-resets.ts';
 import { deleteTokensOf } from '../../store/accounts/tokens.ts';
-import { findUser, updateUser } from '../../store/accounts/users.ts';
-import { write } from '../../store/core/database.ts';
+import {
+  findUser,
+  findUserByEmail,
+  lockSuperadmins,
+  updateUser,
+  type UserChanges,
+} from '../../store/accounts/users.ts';
+import { type Queryable, write } from '../../store/core/database.ts';
 import { audit } from '../http/audit.ts';
+import { type Caller, rightsOf } from '../http/caller.ts';
 import { rowsOf, showPage } from '../http/page.ts';
 import { noResult } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
@@ -23,16 +33,8 @@ import { checkPassword } from './check-password.ts';
 import { countAttempt } from './count-attempt.ts';
 import { showInvitation } from './invitation-record.ts';
 import { hashPassword } from './passwords.ts';
-import { showMember } from './user-record.ts';
-import {
-  refuseAccountChange,
-  refuseGiving,
-  refuseLastAdmin,
-  refuseSuperadminChange,
-  refuseSuperadminLoss,
-  refuseTakenEmail,
-  refuseTaking,
-} from './user-rules.ts';
+import { fullName, showRights } from './user-record.ts';
+import { refuseGiving, refuseSuperadminChange } from './user-rules.ts';
 
 const NOT_FOUND = 'User not found';
 
@@ -156,3 +158,71 @@ export const userRoutes: Route[] = [
   resetPassword,
   changeOwnPassword,
 ];
+
+function showMember(member: Member): api.User {
+  return {
+    id: member.id,
+    uid: member.uid,
+    email: member.email,
+    first_name: member.firstName,
+    last_name: member.lastName,
+    full_name: fullName(member),
+    enable: showRights(rightsOf(member)),
+    admin: member.admin,
+    superadmin: member.superadmin,
+  };
+}
+
+/** An admin takes only rights that they have. */
+function refuseTaking({ rights }: Caller, before: readonly Right[], after: readonly Right[]): void {
+  const missing = before.find((right) => !after.includes(right) && !rights.has(right));
+  if (missing) refuse(403, 'forbidden', `Only an admin who has the right ${missing} can take it`);
+}
+
+/**
+ * An account is the same in all entities, so an admin changes the names of one that is of the own entity alone; the
+ * refusal does not tell why. Links that set a password go to the address: who changes it can be the user, so only a
+ * superadmin does.
+ */
+async function refuseAccountChange(
+  tx: Queryable,
+  caller: Caller,
+  member: Member,
+  { email, firstName, lastName }: UserChanges,
+): Promise<void> {
+  if (caller.superadmin) return email === undefined ? undefined : refuseOthersEmail(tx, member, email);
+  if (email !== undefined) {
+    refuse(
+      403,
+      'forbidden',
+      'Only a superadmin can change the e-mail address of a user: links that set a password go there',
+    );
+  }
+  const isOwn = !member.superadmin && (await isOnlyMemberOf(tx, caller.entityId, member.id));
+  if (!isOwn && (firstName ?? lastName) !== undefined)
+    refuse(403, 'forbidden', 'Only a superadmin can change the names of this user');
+}
+
+async function refuseOthersEmail(tx: Queryable, member: Member, email: string): Promise<void> {
+  const other = await findUserByEmail(tx, email);
+  if (other && other.id !== member.id) refuseTakenEmail();
+}
+
+function refuseTakenEmail(): never {
+  return refuseField('email', 'belongs to a user already');
+}
+
+/** Whether the user is a superadmin changes by superadmins only, and one always remains. */
+async function refuseSuperadminLoss(tx: Queryable, caller: Caller, member: Member, superadmin: boolean): Promise<void> {
+  refuseSuperadminChange(caller, superadmin !== member.superadmin);
+  if (superadmin || !member.superadmin) return;
+  if ((await lockSuperadmins(tx)) === 1)
+    refuse(400, 'bad_request', 'This is the last superadmin: make another user one first');
+}
+
+/** Holds within a transaction that has locked the members. */
+async function refuseLastAdmin(tx: Queryable, entityId: number, member: Member): Promise<void> {
+  if (member.admin && (await countAdmins(tx, entityId)) === 1) {
+    refuse(400, 'bad_request', 'This is the last admin of the entity: make another user one first');
+  }
+}

@@ -58,12 +58,3 @@ export async function refuseSensitiveUsers(db: Queryable, caller: Caller, segmen
 export async function listHiddenSegments(db: Queryable, { entityId, rights }: Caller): Promise<number[]> {
   return rights.has('sor_manage') ? [] : listSensitiveSegments(db, entityId);
 }
-
-/** Refuses to show who is in a segment. */
-export function refuseHidden(name: string): never {
-  return refuse(
-    403,
-    'forbidden',
-    `This needs the right sor_manage: the segment ${name} compares with a sensitive attribute`,
-  );
-}

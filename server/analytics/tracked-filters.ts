@@ -4,9 +4,9 @@ import type { AuditEntry } from '../../store/accounts/audit-log.ts';
 import { listSegmentRefs, type SegmentRef } from '../../store/analytics/segment-devices.ts';
 import type { TrackedFilter } from '../../store/analytics/tracked-lists.ts';
 import type { Queryable } from '../../store/core/database.ts';
-import type { Caller } from '../http/caller.ts';
-import { listHiddenSegments, refuseHidden } from './attributes-of-filters.ts';
 import type { Secrets } from '../../store/core/secrets.ts';
+import type { Caller } from '../http/caller.ts';
+import { listHiddenSegments } from './attributes-of-filters.ts';
 
 /**
  * What a list was asked for, as JSON or as a file: its entries, and whose data is read: people by id, or the app's or
@@ -208,4 +208,13 @@ export function auditedEntries(
       details: { what },
     });
   return [...(subject.users ?? []).map(entry('user_id')), ...(subject.devices ?? []).map(entry('device_id'))];
+}
+
+/** Refuses to show who is in a segment. */
+function refuseHidden(name: string): never {
+  return refuse(
+    403,
+    'forbidden',
+    `This needs the right sor_manage: the segment ${name} compares with a sensitive attribute`,
+  );
 }

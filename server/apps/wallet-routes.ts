@@ -2,12 +2,12 @@ import type { z } from 'zod';
 import type * as api from '../../api/apps/data-wallet.ts';
 import type { Nothing } from '../../api/core/operation.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
-import type { WalletRef } from '../../store/apps/wallet-settings.ts';
+import { findWalletBytes, type WalletRef } from '../../store/apps/wallet-settings.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
 import { audit } from '../http/audit.ts';
 import { streamedList } from '../http/reply.ts';
 import { type Handle, type Route, route } from '../http/route.ts';
-import { holdWallet, ownWallet, refuseTooLarge } from './own-wallet.ts';
+import { holdWallet, ownWallet } from './own-wallet.ts';
 
 /** `id` and `identifier` are null of a default one, which stands in no table. */
 type Kept = { id: number | null; identifier: string | null; technicalName: string };
@@ -117,4 +117,18 @@ function refuseReserved({ defaults, name }: { defaults?: Defaults; name: string 
 
 function refuseTaken({ name }: { name: string }): never {
   return refuseField('technical_name', `is already that of another ${name} of this app`);
+}
+
+/** Lists come as a whole: so large may one be. */
+const MAX_MIB = 20;
+
+/** After a change, in its transaction: a wallet whose lists would be too large to be answered. */
+async function refuseTooLarge(tx: Queryable, { entityId, appId }: WalletRef): Promise<void> {
+  if ((await findWalletBytes(tx, entityId, appId)) <= MAX_MIB * 1024 ** 2) return;
+  refuse(
+    400,
+    'bad_request',
+    `The data wallet would be too large: with the titles of what its elements belong to, its texts have ` +
+      `at most ${MAX_MIB} MiB. Shorten some, or delete what is not used`,
+  );
 }

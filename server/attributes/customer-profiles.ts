@@ -4,13 +4,13 @@ import { findScanStart, isLogKept } from '../../store/attributes/attribute-chang
 import { listChangedCustomers, type ScanCursor } from '../../store/attributes/changed-customers.ts';
 import { addPendingCustomers, countCustomers, listCustomers } from '../../store/attributes/customers.ts';
 import { streamProfileValues } from '../../store/attributes/profile-values.ts';
-import { type Queryable, write } from '../../store/core/database.ts';
+import { type Queryable, type Tx, write } from '../../store/core/database.ts';
 import { listApplications } from '../../store/tracking/installations.ts';
 import type { RouteDependencies } from '../dependencies.ts';
-import { auditReads } from '../http/audit.ts';
+import { audit, auditReads } from '../http/audit.ts';
 import { type Reply, streamedList, streamedResult } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
-import { type AskedProfiles, auditPage } from './profile-audit.ts';
+import type { AskedProfiles } from './profile-audit.ts';
 import { type ChangesCursor, nextUrl, openAllCursor, openChangesCursor } from './profile-cursor.ts';
 import { refuseParam } from './profile-query.ts';
 import { type Applications, changedProfiles, fullProfiles } from './profile-record.ts';
@@ -124,4 +124,19 @@ function moved({ since, until, upTo }: ChangesCursor, cursor: ScanCursor): Chang
 async function* withChanges(found: Changes, selection: ProfileSelection, applications: Applications) {
   const show = changedProfiles(selection, applications);
   for await (const one of found) if (one.values.length > 0) yield show(one);
+}
+
+/** Those who are asked for by name are written down one by one, a page of anybody as one entry. */
+async function auditPage(
+  tx: Tx,
+  { query, ...who }: AskedProfiles,
+  { secrets }: RouteDependencies,
+  profiles: number,
+): Promise<void> {
+  const { customer_ids: ids, customer_id_type: type } = query;
+  if (!ids) return audit(tx, who, { action: 'read', subjectKind: 'customer', details: { profiles } });
+  const hashes = ids.flatMap((id) =>
+    (type ? [type] : CUSTOMER_TYPES).map((each) => secrets.customerHash(who.caller.entityId, each, id)),
+  );
+  return auditReads(tx, who, hashes, { profiles });
 }

@@ -1,7 +1,7 @@
 import type * as api from '../../api/attributes/systems-of-records.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { CustomerAttribute } from '../../store/attributes/customer-attributes.ts';
-import { findSor, type SorType, type SorView, type SystemOfRecord } from '../../store/attributes/systems-of-records.ts';
+import { findSor, type SorType, type SystemOfRecord } from '../../store/attributes/systems-of-records.ts';
 import type { Queryable } from '../../store/core/database.ts';
 import type { ApiVersion } from '../http/api-version.ts';
 
@@ -18,19 +18,6 @@ export function showAttribute(attribute: CustomerAttribute, sorType: SorType, ve
     ...(isGuessed && { guessed: true as const }),
   };
   return version === 3 ? record : { ...record, sources: sorType === 'global' ? ['DEFAULT'] : [] };
-}
-
-export function showSor(sor: SorView, version: ApiVersion): api.SystemOfRecords {
-  const record = {
-    name: sor.name,
-    identifier: sor.identifier,
-    type: sor.type,
-    api_keys: sor.apiKeys,
-    attributes_count: sor.attributes.length,
-    disabled: sor.disabled,
-    customer_attributes: sor.attributes.map((attribute) => showAttribute(attribute, sor.type, version)),
-  };
-  return version === 3 ? record : { ...record, updated_date: sor.updatedAt.toISOString() };
 }
 
 /** v3 knows no global SoR. */

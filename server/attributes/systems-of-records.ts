@@ -8,6 +8,7 @@ import {
   insertCustomSor,
   lockSor,
   renameSor,
+  type SorView,
   streamSors,
   type SystemOfRecord,
   updateNotifyEmails,
@@ -17,12 +18,13 @@ import {
 import { write } from '../../store/core/database.ts';
 import { listSyncsInto } from '../../store/syncs/syncs.ts';
 import type { RouteDependencies } from '../dependencies.ts';
+import type { ApiVersion } from '../http/api-version.ts';
 import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
 import { noResult, type Reply, streamedList } from '../http/reply.ts';
 import { type Circumstances, type Route, route } from '../http/route.ts';
 import { refuseWhileUsed } from '../http/while-used.ts';
-import { findVisibleSor, isVisible, showSor } from './sor-record.ts';
+import { findVisibleSor, isVisible, showAttribute } from './sor-record.ts';
 
 const TYPES = ['app', 'custom', 'global'] as const;
 
@@ -148,3 +150,16 @@ export const systemOfRecordsRoutes: Route[] = [
   viewNotifyEmails,
   changeNotifyEmails,
 ];
+
+function showSor(sor: SorView, version: ApiVersion): api.SystemOfRecords {
+  const record = {
+    name: sor.name,
+    identifier: sor.identifier,
+    type: sor.type,
+    api_keys: sor.apiKeys,
+    attributes_count: sor.attributes.length,
+    disabled: sor.disabled,
+    customer_attributes: sor.attributes.map((attribute) => showAttribute(attribute, sor.type, version)),
+  };
+  return version === 3 ? record : { ...record, updated_date: sor.updatedAt.toISOString() };
+}

@@ -14,7 +14,3 @@ export class JsonText {
     this.json = json;
   }
 }
-
-export function toJson(value: unknown): string {
-  return value instanceof JsonText ? value.json : JSON.stringify(value);
-}

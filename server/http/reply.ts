@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { stringify } from 'csv-stringify/sync';
 import type { Delimiter } from '../../domain/core/csv-bytes.ts';
-import { toJson } from './raw-json.ts';
+import { JsonText } from './raw-json.ts';
 
 /** A piece of a streamed body is about this long, so that a million short rows don't make a million writes. */
 const PIECE_CHARS = 64 * 1024;
@@ -139,4 +139,8 @@ async function* pieces(
   } finally {
     await rest.return?.(); // the caller may have hung up
   }
+}
+
+function toJson(value: unknown): string {
+  return value instanceof JsonText ? value.json : JSON.stringify(value);
 }

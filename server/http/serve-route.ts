@@ -1,19 +1,21 @@
 import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Role } from '../../api/core/operation.ts';
+import { z } from 'zod';
+import type { Operation, Role } from '../../api/core/operation.ts';
 import { MAX_ELEMENTS, shapeError } from '../../domain/core/json-size.ts';
-import { Refusal, refuse, refuseField } from '../../domain/core/refusal.ts';
+import { MAX_FAULTS, Refusal, refuse, refuseField, refuseFields } from '../../domain/core/refusal.ts';
+import { misspeltName } from '../../domain/core/say-unknown.ts';
 import type { TrackingTarget } from '../../store/tracking/tracking-target.ts';
 import type { RouteDependencies } from '../dependencies.ts';
-import { apiVersion } from './api-version.ts';
+import type { ApiVersion } from './api-version.ts';
 import { gather } from './bodies.ts';
 import { type Caller, findCaller } from './caller.ts';
 import { type Form, readForm } from './form.ts';
 import { idempotencyKey, takeTurn } from './idempotency.ts';
 import { toReply } from './reply.ts';
 import type { Circumstances, Route } from './route.ts';
-import { refuseMisspelt, validate } from './validate.ts';
+import { validate } from './validate.ts';
 import { MAX_OPEN_BYTES } from './verify-body.ts';
 
 declare module 'fastify' {
@@ -210,4 +212,53 @@ function endSlowReader(response: ServerResponse, body: Readable, { leastBytes, w
     clearInterval(timer);
     body.destroy();
   });
+}
+
+const V3 = /^application\/vnd\.svc\.v3(\+json)?$/i;
+
+/** v3 where `Accept` names `application/vnd.svc.v3`, else v2: a wildcard never selects v3 (reference: Versioning). */
+function apiVersion(accept: string | undefined): ApiVersion {
+  return (accept ?? '').split(',').some((range) => V3.test(range.split(';')[0]!.trim())) ? 3 : 2;
+}
+
+/**
+ * Refuses a name that is probably a misspelling of one that the operation takes: ignored, `user_id` for `user_ids`
+ * would list everybody, and `dryrun` for `dry_run` would import. Any other unknown name is ignored. A body may have
+ * what the result has: callers send back what they have read. SDKs and browsers send more than is asked for, so calls
+ * of theirs are left alone.
+ */
+function refuseMisspelt({ auth, result, ...operation }: Operation, part: 'query' | 'body', given: unknown): void {
+  const schema = operation[part];
+  if (
+    auth === 'app_key' ||
+    auth === 'none' ||
+    !(schema instanceof z.ZodObject) ||
+    typeof given !== 'object' ||
+    given === null
+  )
+    return;
+  const known = Object.keys(schema.shape);
+  const unknown = Object.keys(given).filter((name) => !Object.hasOwn(schema.shape, name));
+  if (unknown.length === 0) return;
+  const shown = part === 'body' && result ? namesIn(result) : [];
+  const misspelt = unknown
+    .filter((name) => !shown.includes(name))
+    .slice(0, MAX_COMPARED)
+    .map((name) => ({ element: name, meant: misspeltName(name, known) }))
+    .filter(({ meant }) => meant !== null);
+  refuseFields(
+    misspelt
+      .slice(0, MAX_FAULTS)
+      .map(({ element, meant }) => ({ element, message: `is unknown: did you mean ${meant}?` })),
+  );
+}
+
+/** More unknown names are no misspellings, and each costs a comparison with all known ones. */
+const MAX_COMPARED = 100;
+
+/** Names of the members of a result, and of the records in it. */
+function namesIn(schema: z.ZodType): string[] {
+  if (schema instanceof z.ZodArray) return namesIn(schema.element as z.ZodType);
+  if (!(schema instanceof z.ZodObject)) return [];
+  return Object.entries(schema.shape).flatMap(([name, member]) => [name, ...namesIn(member as z.ZodType)]);
 }

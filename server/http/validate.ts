@@ -1,7 +1,6 @@
-import { z } from 'zod';
-import type { Malformed, Operation } from '../../api/core/operation.ts';
-import { MAX_FAULTS, refuse, refuseFields } from '../../domain/core/refusal.ts';
-import { misspeltName } from '../../domain/core/say-unknown.ts';
+import type { z } from 'zod';
+import type { Malformed } from '../../api/core/operation.ts';
+import { MAX_FAULTS, refuse } from '../../domain/core/refusal.ts';
 
 type Issue = z.core.$ZodRawIssue;
 
@@ -61,50 +60,4 @@ export function validate<S extends z.ZodType>(
     return refuse(400, status, typeof message === 'string' ? message : message(known), extra);
   }
   return refuse(400, 'bad_request', errors[0]!, extra);
-}
-
-/**
- * Refuses a name that is probably a misspelling of one that the operation takes: ignored, `user_id` for `user_ids`
- * would list everybody, and `dryrun` for `dry_run` would import. Any other unknown name is ignored. A body may have
- * what the result has: callers send back what they have read. SDKs and browsers send more than is asked for, so calls
- * of theirs are left alone.
- */
-export function refuseMisspelt(
-  { auth, result, ...operation }: Operation,
-  part: 'query' | 'body',
-  given: unknown,
-): void {
-  const schema = operation[part];
-  if (
-    auth === 'app_key' ||
-    auth === 'none' ||
-    !(schema instanceof z.ZodObject) ||
-    typeof given !== 'object' ||
-    given === null
-  )
-    return;
-  const known = Object.keys(schema.shape);
-  const unknown = Object.keys(given).filter((name) => !Object.hasOwn(schema.shape, name));
-  if (unknown.length === 0) return;
-  const shown = part === 'body' && result ? namesIn(result) : [];
-  const misspelt = unknown
-    .filter((name) => !shown.includes(name))
-    .slice(0, MAX_COMPARED)
-    .map((name) => ({ element: name, meant: misspeltName(name, known) }))
-    .filter(({ meant }) => meant !== null);
-  refuseFields(
-    misspelt
-      .slice(0, MAX_FAULTS)
-      .map(({ element, meant }) => ({ element, message: `is unknown: did you mean ${meant}?` })),
-  );
-}
-
-/** More unknown names are no misspellings, and each costs a comparison with all known ones. */
-const MAX_COMPARED = 100;
-
-/** Names of the members of a result, and of the records in it. */
-function namesIn(schema: z.ZodType): string[] {
-  if (schema instanceof z.ZodArray) return namesIn(schema.element as z.ZodType);
-  if (!(schema instanceof z.ZodObject)) return [];
-  return Object.entries(schema.shape).flatMap(([name, member]) => [name, ...namesIn(member as z.ZodType)]);
 }

@@ -1,7 +1,8 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, test } from 'vitest';
-import { describeConfig, readAddress, readConfig } from '../../runtime/config.ts';
+import { readAddress, readConfig } from '../../runtime/config.ts';
+import { describeConfig } from '../../runtime/entry.ts';
 
 const KEY = Buffer.alloc(32, 7).toString('base64');
 const THIS_FILE = fileURLToPath(import.meta.url);

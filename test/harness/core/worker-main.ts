@@ -6,14 +6,14 @@ import { openMailer } from '../../../connectors/smtp/mail.ts';
 import { type PushServices, readPushServices } from '../../../connectors/web-push/push-services.ts';
 import type { KeptLimits } from '../../../domain/imports/kept-files.ts';
 import { TASK_QUEUES } from '../../../domain/jobs/workflow-id.ts';
-import { superviseTemporal } from '../../../runtime/supervisor.ts';
+import { installTemporalRuntime, superviseTemporal } from '../../../runtime/service.ts';
 import { createLog } from '../../../runtime/telemetry/log.ts';
 import { createMetrics } from '../../../runtime/telemetry/metrics.ts';
-import { openTemporalClient } from '../../../temporal/client.ts';
-import { installTemporalRuntime, type Patience, startWorkers } from '../../../runtime/workers.ts';
+import { type Patience, startWorkers } from '../../../runtime/workers.ts';
 import { openDatabase } from '../../../store/core/database.ts';
 import { filesIn } from '../../../store/core/files.ts';
 import { openSecrets } from '../../../store/core/secrets.ts';
+import { openTemporalClient } from '../../../temporal/client.ts';
 import { openTestFiles, openTestScratch, type S3Settings } from './open-test-files.ts';
 
 /** A worker as `npm run work` runs it, but for its boundaries: there it can be ended by SIGKILL, or stopped. */

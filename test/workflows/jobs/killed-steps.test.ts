@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { stepAttempts } from '../../../runtime/step-attempts.ts';
 import { createLog } from '../../../runtime/telemetry/log.ts';
+import { stepAttempts } from '../../../runtime/workers.ts';
 import { openDatabase } from '../../../store/core/database.ts';
 import { findFileJob } from '../../../store/files/file-jobs.ts';
 import type { JobStep } from '../../../store/jobs/step-attempts.ts';
