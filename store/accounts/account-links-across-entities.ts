@@ -1,4 +1,4 @@
-import { readRow, readRows } from '../core/camel-row.ts';
+import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { type Invitation, toInvitation } from './invitations.ts';
 
@@ -48,16 +48,11 @@ export type DueReset = { id: number; identifier: string; email: string; userId: 
 
 /** Resets whose mail is due, oldest first. */
 export async function listDueResets(db: Queryable): Promise<DueReset[]> {
-  const { rows } = await db.query<{
-    id: number;
-    identifier: string;
-    email: string;
-    user_id: number | null;
-    address: string | null;
-  }>(
-    `SELECT id, identifier, email, user_id, address FROM password_resets WHERE ${IS_DUE} ORDER BY created_at LIMIT 100`,
+  return readRows<Row<'password_resets', 'id' | 'identifier' | 'email' | 'userId' | 'address'>>(
+    await db.query(
+      `SELECT id, identifier, email, user_id, address FROM password_resets WHERE ${IS_DUE} ORDER BY created_at LIMIT 100`,
+    ),
   );
-  return rows.map(({ user_id: userId, ...row }) => ({ ...row, userId }));
 }
 
 /** Invitations and resets whose day is over. */

@@ -1,3 +1,4 @@
+import { readRows, type Row } from '../core/camel-row.ts';
 import { type Database, write } from '../core/database.ts';
 
 /** Tables of an entity without a foreign key to it: they get many rows a second, or may hold millions. */
@@ -6,8 +7,10 @@ const BATCH = 5_000;
 
 /** Deletes what deleted entities left in these tables, in batches, as long as there is time. The next call goes on. */
 export async function deleteRowsOfDeletedEntities(db: Database, hasTime: () => boolean): Promise<void> {
-  const { rows } = await db.query<{ entity_id: number }>('SELECT entity_id FROM deleted_entities ORDER BY deleted_at');
-  for (const { entity_id: entityId } of rows) {
+  const rows = readRows<Row<'deleted_entities', 'entityId'>>(
+    await db.query('SELECT entity_id FROM deleted_entities ORDER BY deleted_at'),
+  );
+  for (const { entityId } of rows) {
     for (const table of UNTIED) {
       for (let deleted = 1; deleted > 0;) {
         if (!hasTime()) return;

@@ -1,3 +1,4 @@
+import type { Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
 /**
@@ -114,7 +115,7 @@ export async function listHoldings(tx: Queryable, entityId: number): Promise<str
  * other. The sweep deletes the rows that no foreign key ties to it.
  */
 export async function deleteEntity(tx: Queryable, entityId: number): Promise<void> {
-  const { rows } = await tx.query<{ id: number }>(
+  const { rows } = await tx.query<Row<'users', 'id'>>(
     `SELECT u.id FROM users u JOIN memberships m ON m.user_id = u.id WHERE m.entity_id = $1 ORDER BY u.id FOR UPDATE OF u`,
     [entityId],
   );

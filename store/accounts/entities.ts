@@ -1,5 +1,6 @@
 import type { ControlGroup } from '../../domain/campaigns/control-group.ts';
 import { insertGlobalSor } from '../attributes/systems-of-records.ts';
+import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newApiKey, newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
@@ -47,7 +48,7 @@ export async function insertEntity(
   changes: Omit<EntityChanges, 'name'> = {},
 ): Promise<Entity> {
   const identifier = newIdentifier('ent');
-  const { rows } = await tx.query<{ id: number }>(
+  const { rows } = await tx.query<Row<'entities', 'id'>>(
     `INSERT INTO entities (identifier, name, qa_api_key, prod_api_key) VALUES ($1, $2, '', '') RETURNING id`,
     [identifier, name],
   );
@@ -118,8 +119,10 @@ export async function countEntities(db: Queryable): Promise<number> {
 
 /** By whose clocks an entity's days begin. */
 export async function findEntityZone(db: Queryable, entityId: number): Promise<string> {
-  const { rows } = await db.query<{ default_tz: string }>('SELECT default_tz FROM entities WHERE id = $1', [entityId]);
-  return rows[0]!.default_tz;
+  const rows = readRows<Row<'entities', 'defaultTz'>>(
+    await db.query('SELECT default_tz FROM entities WHERE id = $1', [entityId]),
+  );
+  return rows[0]!.defaultTz;
 }
 
 export async function findControlGroup(db: Queryable, entityId: number): Promise<ControlGroup> {
@@ -176,18 +179,20 @@ export async function holdEntity(tx: Queryable, entityId: number): Promise<{ has
 
 /** What a role in a customer's AWS account asks for before it is assumed; it is no secret. */
 export async function findExternalId(db: Queryable, entityId: number): Promise<string> {
-  const { rows } = await db.query<{ external_id: string }>('SELECT external_id FROM entities WHERE id = $1', [
-    entityId,
-  ]);
-  return rows[0]!.external_id;
+  const rows = readRows<Row<'entities', 'externalId'>>(
+    await db.query('SELECT external_id FROM entities WHERE id = $1', [entityId]),
+  );
+  return rows[0]!.externalId;
 }
 
 export async function findEntityName(db: Queryable, entityId: number): Promise<string> {
-  const { rows } = await db.query<{ name: string }>('SELECT name FROM entities WHERE id = $1', [entityId]);
+  const { rows } = await db.query<Row<'entities', 'name'>>('SELECT name FROM entities WHERE id = $1', [entityId]);
   return rows[0]!.name;
 }
 
 export async function findEntityIdentifier(db: Queryable, entityId: number): Promise<string> {
-  const { rows } = await db.query<{ identifier: string }>('SELECT identifier FROM entities WHERE id = $1', [entityId]);
+  const { rows } = await db.query<Row<'entities', 'identifier'>>('SELECT identifier FROM entities WHERE id = $1', [
+    entityId,
+  ]);
   return rows[0]!.identifier;
 }

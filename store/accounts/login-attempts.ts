@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
 const [QUARTER, HOUR, DAY] = [15 * 60, 3_600, 86_400];
@@ -24,7 +25,7 @@ export async function insertAttempt(
   subject: AttemptSubject,
 ): Promise<{ attempts: number; waitSeconds: number }> {
   // One statement: of many attempts at once each gets a number of its own.
-  const { rows } = await db.query<{ failures: number; wait: number }>(
+  const { rows } = await db.query<Row<'login_attempts', 'failures'> & { wait: number }>(
     `INSERT INTO login_attempts AS a (subject, window_start, failures, window_seconds) VALUES ($1, now(), 1, $2)
      ON CONFLICT (subject) DO UPDATE SET
        failures = CASE WHEN a.window_start > now() - make_interval(secs => $2) THEN a.failures + 1 ELSE 1 END,

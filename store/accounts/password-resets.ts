@@ -1,3 +1,4 @@
+import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 
@@ -28,11 +29,10 @@ export async function deletePasswordReset(tx: Queryable, id: number): Promise<vo
 /** The account that an open link resets. */
 export async function findResetUser(db: Queryable, tokenHash: Buffer): Promise<number | null> {
   // By password_resets_by_token.
-  const { rows } = await db.query<{ user_id: number | null }>(
-    'SELECT user_id FROM password_resets WHERE token_hash = $1 AND expires_at > now()',
-    [tokenHash],
+  const rows = readRows<Row<'password_resets', 'userId'>>(
+    await db.query('SELECT user_id FROM password_resets WHERE token_hash = $1 AND expires_at > now()', [tokenHash]),
   );
-  return rows[0]?.user_id ?? null;
+  return rows[0]?.userId ?? null;
 }
 
 /** Takes an open link, which then opens nothing; false where it has gone meanwhile. */

@@ -1,5 +1,5 @@
 import type { Right } from '../../domain/accounts/rights.ts';
-import { type CreatorColumns, creatorOf, readRow, readRows } from '../core/camel-row.ts';
+import { type CreatorColumns, creatorOf, readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier, newToken } from '../core/identifiers.ts';
 import { tokenHash } from '../core/secrets.ts';
@@ -111,35 +111,32 @@ export async function findServiceTokenOwner(
   db: Queryable,
   token: string,
 ): Promise<{ id: number; tokenRights: Right[]; creator: TokenOwner } | null> {
-  const { rows } = await db.query<{
-    id: number;
-    entity_id: number;
-    user_id: number;
-    token_rights: Right[];
-    rights: Right[];
-    admin: boolean;
-    superadmin: boolean;
-    stale: boolean;
-  }>(
-    `SELECT s.id, s.entity_id, m.user_id, s.rights AS token_rights, m.rights, m.admin, u.superadmin,
+  const rows = readRows<
+    Row<'service_tokens', 'id' | 'entityId'> &
+      Row<'memberships', 'userId' | 'admin', { rights: Right[] }> &
+      Row<'users', 'superadmin'> & { tokenRights: Right[]; stale: boolean }
+  >(
+    await db.query(
+      `SELECT s.id, s.entity_id, m.user_id, s.rights AS token_rights, m.rights, m.admin, u.superadmin,
        s.used_at IS NULL OR s.used_at < now() - ${NOTED_AFTER} AS stale
      FROM service_tokens s
      JOIN memberships m ON m.user_id = s.created_by AND m.entity_id = s.entity_id
      JOIN users u ON u.id = m.user_id
      JOIN entities e ON e.id = s.entity_id AND e.active
      WHERE s.token_hash = $1 AND s.revoked_at IS NULL AND s.expires_at > now()`,
-    [tokenHash(token)],
+      [tokenHash(token)],
+    ),
   );
   const row = rows[0];
   if (!row) return null;
   if (row.stale) {
     await db.query('UPDATE service_tokens SET used_at = now() WHERE entity_id = $1 AND id = $2', [
-      row.entity_id,
+      row.entityId,
       row.id,
     ]);
   }
-  const { user_id: userId, entity_id: entityId, rights, admin, superadmin } = row;
-  return { id: row.id, tokenRights: row.token_rights, creator: { userId, entityId, rights, admin, superadmin } };
+  const { userId, entityId, rights, admin, superadmin } = row;
+  return { id: row.id, tokenRights: row.tokenRights, creator: { userId, entityId, rights, admin, superadmin } };
 }
 
 function toServiceToken({

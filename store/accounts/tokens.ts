@@ -1,4 +1,5 @@
 import type { Right } from '../../domain/accounts/rights.ts';
+import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newToken } from '../core/identifiers.ts';
 import { tokenHash } from '../core/secrets.ts';
@@ -22,24 +23,23 @@ export async function insertToken(db: Queryable, userId: number, entityId: numbe
 /** The owner of a living token, whose life this use renews; null for any other. */
 export async function findTokenOwner(db: Queryable, token: string, ttlDays: number): Promise<TokenOwner | null> {
   const hash = tokenHash(token);
-  const { rows } = await db.query<{
-    user_id: number;
-    entity_id: number;
-    rights: Right[];
-    admin: boolean;
-    superadmin: boolean;
-    stale: boolean;
-  }>({
-    // Planned once a session: planning it takes Postgres longer than running it, and each request asks.
-    name: 'find-token-owner',
-    text: `SELECT t.user_id, t.entity_id, m.rights, m.admin, u.superadmin, t.used_at < now() - ${RENEWED_AFTER} AS stale
+  const rows = readRows<
+    Row<'tokens', 'userId' | 'entityId'> &
+      Row<'memberships', 'admin', { rights: Right[] }> &
+      Row<'users', 'superadmin'> & { stale: boolean }
+  >(
+    await db.query({
+      // Planned once a session: planning it takes Postgres longer than running it, and each request asks.
+      name: 'find-token-owner',
+      text: `SELECT t.user_id, t.entity_id, m.rights, m.admin, u.superadmin, t.used_at < now() - ${RENEWED_AFTER} AS stale
      FROM tokens t
      JOIN memberships m ON m.user_id = t.user_id AND m.entity_id = t.entity_id
      JOIN users u ON u.id = t.user_id
      JOIN entities e ON e.id = t.entity_id AND e.active
      WHERE t.token_hash = $1 AND t.expires_at > now()`,
-    values: [hash],
-  });
+      values: [hash],
+    }),
+  );
   const row = rows[0];
   if (!row) return null;
   if (row.stale) {
@@ -49,8 +49,8 @@ export async function findTokenOwner(db: Queryable, token: string, ttlDays: numb
     );
   }
   return {
-    userId: row.user_id,
-    entityId: row.entity_id,
+    userId: row.userId,
+    entityId: row.entityId,
     rights: row.rights,
     admin: row.admin,
     superadmin: row.superadmin,

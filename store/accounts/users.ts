@@ -69,7 +69,7 @@ export async function lockUserByEmail(tx: Queryable, email: string): Promise<Use
 
 /** The membership of a user whose password is still the one that was checked; both stay until the transaction ends. */
 export async function lockLogin(tx: Queryable, user: User, entityId: number): Promise<Membership | null> {
-  const { rows } = await tx.query<{ rights: Right[]; admin: boolean }>(
+  const { rows } = await tx.query<Row<'memberships', 'admin', { rights: Right[] }>>(
     `SELECT m.rights, m.admin FROM users u JOIN memberships m ON m.user_id = u.id
      WHERE u.id = $1 AND u.password_hash = $2 AND m.entity_id = $3 FOR SHARE`,
     [user.id, user.passwordHash, entityId],
@@ -117,7 +117,7 @@ export async function lockSuperadmins(tx: Queryable): Promise<number> {
 }
 
 export async function findEmail(db: Queryable, id: number): Promise<string> {
-  const { rows } = await db.query<{ email: string }>('SELECT email FROM users WHERE id = $1', [id]);
+  const { rows } = await db.query<Row<'users', 'email'>>('SELECT email FROM users WHERE id = $1', [id]);
   return rows[0]!.email;
 }
 
@@ -125,7 +125,7 @@ const MAX_TOLD = 50;
 
 /** Addresses of superadmins, for mails about the service as a whole. */
 export async function listSuperadminAddresses(db: Queryable): Promise<string[]> {
-  const { rows } = await db.query<{ email: string }>(
+  const { rows } = await db.query<Row<'users', 'email'>>(
     `SELECT email FROM users WHERE superadmin ORDER BY id LIMIT ${MAX_TOLD}`,
   );
   return rows.map(({ email }) => email);

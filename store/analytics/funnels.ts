@@ -1,5 +1,5 @@
 import type { FunnelStep } from '../../domain/analytics/funnel.ts';
-import { readRow, readRows } from '../core/camel-row.ts';
+import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { idPieces } from '../core/id-pieces.ts';
 import { newIdentifier } from '../core/identifiers.ts';
@@ -52,7 +52,7 @@ export async function* streamFunnels(
   entityId: number,
   appIds: number[] | null,
 ): AsyncGenerator<Funnel[]> {
-  const { rows } = await db.query<{ id: number }>(
+  const { rows } = await db.query<Row<'funnels', 'id'>>(
     'SELECT id FROM funnels WHERE entity_id = $1 AND ($2::integer[] IS NULL OR app_ids && $2) ORDER BY id',
     [entityId, appIds],
   );

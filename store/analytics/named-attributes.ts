@@ -1,5 +1,5 @@
 import { eachFilter, type SegmentFilter, type SegmentFilters } from '../../domain/analytics/segment-filters.ts';
-import { readRows } from '../core/camel-row.ts';
+import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { listReached } from './erased-values.ts';
 
@@ -70,7 +70,7 @@ async function listFiltersOfCampaigns(
   identifiers: readonly string[],
 ): Promise<{ identifier: string; filters: SegmentFilters }[]> {
   if (identifiers.length === 0) return [];
-  const { rows } = await db.query<{ identifier: string; filters: SegmentFilters }>(
+  const { rows } = await db.query<Row<'campaigns', 'identifier', { filters: SegmentFilters }>>(
     `SELECT identifier, filters FROM campaigns
      WHERE entity_id = $1 AND filters IS NOT NULL AND ($3 OR identifier = ANY ($2) OR api_identifier = ANY ($2))`,
     [entityId, identifiers, identifiers.includes(ALL)],
@@ -87,7 +87,7 @@ export async function listAttributesOfUsers(
   entityId: number,
   segmentId: number,
 ): Promise<NamedAttribute[]> {
-  const { rows } = await db.query<{ filters: SegmentFilters }>(
+  const { rows } = await db.query<Row<'campaigns', never, { filters: SegmentFilters }>>(
     `WITH RECURSIVE users AS (
        SELECT $2::integer AS id
        UNION SELECT u.segment_id FROM users JOIN segment_uses u ON u.entity_id = $1 AND u.used_segment_id = users.id),
@@ -110,7 +110,7 @@ export async function listAttributesOfUsers(
  * Lists the segments whose filters compare with a sensitive attribute, themselves or by way of segments that they name.
  */
 export async function listSensitiveSegments(db: Queryable, entityId: number): Promise<number[]> {
-  const { rows } = await db.query<{ id: number }>(
+  const { rows } = await db.query<Row<'systems_of_records', 'id'>>(
     `WITH RECURSIVE attributes AS MATERIALIZED (
        SELECT jsonb_build_object('sor', r.identifier, 'key', a.key) AS named
        FROM customer_attributes a JOIN systems_of_records r ON r.entity_id = a.entity_id AND r.id = a.sor_id

@@ -1,3 +1,4 @@
+import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { COUNTS, IS_CUSTOMER } from '../gdpr/shared-ids.ts';
 
@@ -73,16 +74,18 @@ export async function listEarlierIds(db: Queryable, entityId: number, userId: st
   const counts = `a.decision IS DISTINCT FROM 'refused' AND NOT EXISTS (
     SELECT FROM user_aliases o WHERE o.entity_id = $1 AND o.previous_id = a.previous_id AND o.app_id = a.app_id AND o.user_id <> a.user_id
       AND o.decision IS DISTINCT FROM 'refused')`;
-  const { rows } = await db.query<{ app_id: number; previous_id: string }>(
-    `WITH RECURSIVE earlier AS (
+  const rows = readRows<Row<'user_aliases', 'previousId', { appId: number }>>(
+    await db.query(
+      `WITH RECURSIVE earlier AS (
        SELECT a.app_id, a.previous_id FROM user_aliases a WHERE a.entity_id = $1 AND a.user_id = $2 AND a.app_id IS NOT NULL AND ${counts}
        UNION
        SELECT a.app_id, a.previous_id FROM earlier e
        JOIN user_aliases a ON a.entity_id = $1 AND a.user_id = e.previous_id AND a.app_id = e.app_id AND ${counts})
      SELECT app_id, previous_id FROM earlier LIMIT ${MAX_EARLIER_IDS}`,
-    [entityId, userId],
+      [entityId, userId],
+    ),
   );
-  return rows.map(({ app_id: appId, previous_id: id }) => ({ appId, id }));
+  return rows.map(({ appId, previousId: id }) => ({ appId, id }));
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { SegmentMember } from '../../domain/analytics/tracked-lists.ts';
 import { refuse } from '../../domain/core/refusal.ts';
-import { readRows } from '../core/camel-row.ts';
+import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { personOfDevice } from './people.ts';
 
@@ -93,7 +93,7 @@ export async function findFewMembers(
   segments: readonly number[],
   appIds: readonly number[],
 ): Promise<FewMembers | null> {
-  const { rows } = await db.query<{ person: string }>(
+  const { rows } = await db.query<Row<'segment_members', 'person'>>(
     `SELECT person FROM segment_members WHERE entity_id = $1 AND segment_id = ANY ($2::integer[]) LIMIT ${FEW + 1}`,
     [entityId, segments],
   );

@@ -1,5 +1,5 @@
 import type { SegmentFilters } from '../../domain/analytics/segment-filters.ts';
-import { readRow, readRows } from '../core/camel-row.ts';
+import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { idPieces } from '../core/id-pieces.ts';
 import { newIdentifier } from '../core/identifiers.ts';
@@ -95,7 +95,7 @@ export async function* streamSegments(
   entityId: number,
   appId: number | null,
 ): AsyncGenerator<Segment[]> {
-  const { rows } = await db.query<{ id: number }>(
+  const { rows } = await db.query<Row<'segments', 'id'>>(
     'SELECT id FROM segments WHERE entity_id = $1 AND ($2::integer IS NULL OR app_id = $2) ORDER BY id',
     [entityId, appId],
   );
@@ -206,7 +206,7 @@ export async function findCircle(
     id,
   );
   if (path === null) return null;
-  const { rows } = await tx.query<{ id: number; name: string }>(
+  const { rows } = await tx.query<Row<'segments', 'id' | 'name'>>(
     'SELECT id, name FROM segments WHERE entity_id = $1 AND id = ANY ($2)',
     [entityId, path],
   );

@@ -1,4 +1,5 @@
 import type { AppType } from '../../domain/apps/app.ts';
+import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newApiKey, newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
@@ -119,36 +120,33 @@ export async function updateAppApiKey(
  */
 export async function findAppsByKey(db: Queryable, secrets: Secrets, writeKey: string): Promise<KeyedApp[]> {
   // By the primary key of key_lookups, then app_api_keys_by_value.
-  const { rows } = await db.query<{
-    entity_id: number;
-    id: number;
-    sor_id: number;
-    identifier: string;
-    package_name: string;
-    app_type: AppType;
-    default_tz: string;
-    session_timeout: number;
-  }>({
-    // Planned once a session, as each request of an SDK asks.
-    name: 'find-apps-by-key',
-    text: `SELECT a.entity_id, a.id, s.id AS sor_id, a.identifier, a.package_name, a.app_type, a.default_tz, a.session_timeout
+  const rows = readRows<
+    Row<'apps', 'entityId' | 'id' | 'identifier' | 'packageName' | 'appType' | 'defaultTz' | 'sessionTimeout'> & {
+      sorId: number;
+    }
+  >(
+    await db.query({
+      // Planned once a session, as each request of an SDK asks.
+      name: 'find-apps-by-key',
+      text: `SELECT a.entity_id, a.id, s.id AS sor_id, a.identifier, a.package_name, a.app_type, a.default_tz, a.session_timeout
      FROM key_lookups l
      JOIN entities e ON e.id = l.entity_id AND e.active
      JOIN app_api_keys k ON k.entity_id = l.entity_id AND k.lookup = l.lookup AND NOT k.revoked
      JOIN apps a ON a.entity_id = k.entity_id AND a.id = k.app_id
      JOIN systems_of_records s ON s.entity_id = a.entity_id AND s.app_id = a.id AND s.deleted_at IS NULL
      WHERE l.lookup = $1 AND l.kind = 'app' ORDER BY a.id`,
-    values: [secrets.lookup(writeKey)],
-  });
+      values: [secrets.lookup(writeKey)],
+    }),
+  );
   return rows.map((row) => ({
-    entityId: row.entity_id,
+    entityId: row.entityId,
     appId: row.id,
-    sorId: row.sor_id,
+    sorId: row.sorId,
     identifier: row.identifier,
-    packageName: row.package_name,
-    appType: row.app_type,
-    timezone: row.default_tz,
-    sessionTimeout: row.session_timeout,
+    packageName: row.packageName,
+    appType: row.appType,
+    timezone: row.defaultTz,
+    sessionTimeout: row.sessionTimeout,
   }));
 }
 

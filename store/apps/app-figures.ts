@@ -1,3 +1,4 @@
+import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
 /** What an app's devices come to. */
@@ -38,17 +39,19 @@ export async function listAppFigures(
   // Of each it looks for one row, by the primary key of sessions, and by that of certificates' fingerprints. Of
   // sessions in an order: for any the planner would read them all, wherever it takes an app without for one that has
   // them.
-  const { rows } = await db.query<{ id: number; has_sessions: boolean; has_pem_file: boolean }>(
-    `SELECT a.id,
+  const rows = readRows<Row<'sessions', 'id'> & { hasSessions: boolean; hasPemFile: boolean }>(
+    await db.query(
+      `SELECT a.id,
        a.id = ANY ($3) AND (SELECT s.id FROM sessions s WHERE s.entity_id = $1 AND s.app_id = a.id
          ORDER BY s.app_id, s.started_at DESC LIMIT 1) IS NOT NULL AS has_sessions,
        EXISTS (SELECT FROM push_certificates c WHERE c.entity_id = $1 AND c.app_id = a.id AND NOT c.revoked AND c.not_after > now())
          AS has_pem_file
      FROM unnest($2::integer[]) AS a (id)`,
-    [entityId, appIds, idle],
+      [entityId, appIds, idle],
+    ),
   );
   return new Map(
-    rows.map(({ id, has_sessions: hasSessions, has_pem_file: hasPemFile }) => {
+    rows.map(({ id, hasSessions, hasPemFile }) => {
       const figures = ofDevices.get(id) ?? NO_DEVICES;
       return [id, { ...figures, hasPemFile, hasUsageData: figures.downloads > 0 || hasSessions }];
     }),

@@ -1,4 +1,4 @@
-import { readRow, readRows } from '../core/camel-row.ts';
+import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { idPieces } from '../core/id-pieces.ts';
 import { newIdentifier } from '../core/identifiers.ts';
@@ -24,9 +24,10 @@ const GROUP_BYTES = `octet_length(r::text)
 
 /** Yields the groups in pieces, oldest first. */
 export async function* streamAppGroups(db: Queryable, entityId: number): AsyncGenerator<AppGroup[]> {
-  const { rows } = await db.query<{ id: number }>('SELECT id FROM app_groups WHERE entity_id = $1 ORDER BY id', [
-    entityId,
-  ]);
+  const { rows } = await db.query<Row<'app_groups', 'id'>>(
+    'SELECT id FROM app_groups WHERE entity_id = $1 ORDER BY id',
+    [entityId],
+  );
   for await (const ids of idPieces(
     db,
     entityId,
@@ -58,7 +59,7 @@ export async function listAppGroupIds(
   entityId: number,
   identifiers: string[],
 ): Promise<Map<string, number>> {
-  const { rows } = await tx.query<{ id: number; identifier: string }>(
+  const { rows } = await tx.query<Row<'app_groups', 'id' | 'identifier'>>(
     'SELECT id, identifier FROM app_groups WHERE entity_id = $1 AND identifier = ANY ($2) ORDER BY id FOR KEY SHARE',
     [entityId, identifiers],
   );
@@ -85,7 +86,7 @@ export async function insertAppGroup(
   name: string,
 ): Promise<{ id: number; identifier: string }> {
   const identifier = newIdentifier('grp');
-  const { rows } = await tx.query<{ id: number }>(
+  const { rows } = await tx.query<Row<'app_groups', 'id'>>(
     'INSERT INTO app_groups (entity_id, identifier, name) VALUES ($1, $2, $3) RETURNING id',
     [entityId, identifier, name],
   );

@@ -1,4 +1,5 @@
 import { MAX_TOKEN_KEYS } from '../../domain/apps/app.ts';
+import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier, newToken } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
@@ -41,12 +42,14 @@ export async function insertAppTokenKey(
 ): Promise<AppTokenKey | null> {
   const identifier = newIdentifier('utk');
   const secret = newToken();
-  const { rows } = await tx.query<{ created_at: Date }>(
-    `INSERT INTO app_token_keys (entity_id, app_id, identifier, secret) SELECT $1, $2, $3, $4
+  const rows = readRows<Row<'app_token_keys', 'createdAt'>>(
+    await tx.query(
+      `INSERT INTO app_token_keys (entity_id, app_id, identifier, secret) SELECT $1, $2, $3, $4
      WHERE (SELECT count(*) FROM app_token_keys WHERE entity_id = $1 AND app_id = $2) < ${MAX_TOKEN_KEYS} RETURNING created_at`,
-    [entityId, appId, identifier, secrets.seal(secret, secretCell(entityId, identifier))],
+      [entityId, appId, identifier, secrets.seal(secret, secretCell(entityId, identifier))],
+    ),
   );
-  return rows[0] ? { identifier, secret, createdAt: rows[0].created_at } : null;
+  return rows[0] ? { identifier, secret, createdAt: rows[0].createdAt } : null;
 }
 
 /** False where the app has no such key. */

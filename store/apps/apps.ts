@@ -1,6 +1,6 @@
 import type { AppType } from '../../domain/apps/app.ts';
 import { insertAppSor, lockSor, renameSor } from '../attributes/systems-of-records.ts';
-import { readRow, readRows } from '../core/camel-row.ts';
+import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { idPieces } from '../core/id-pieces.ts';
 import { newIdentifier } from '../core/identifiers.ts';
@@ -58,11 +58,13 @@ export async function lockApp(
   entityId: number,
   identifier: string,
 ): Promise<{ id: number; parentId: number | null } | null> {
-  const { rows } = await tx.query<{ id: number; parent_id: number | null }>(
-    'SELECT id, parent_id FROM apps WHERE entity_id = $1 AND identifier = $2 FOR NO KEY UPDATE',
-    [entityId, identifier],
+  const rows = readRows<Row<'apps', 'id' | 'parentId'>>(
+    await tx.query('SELECT id, parent_id FROM apps WHERE entity_id = $1 AND identifier = $2 FOR NO KEY UPDATE', [
+      entityId,
+      identifier,
+    ]),
   );
-  return rows[0] ? { id: rows[0].id, parentId: rows[0].parent_id } : null;
+  return rows[0] ? { id: rows[0].id, parentId: rows[0].parentId } : null;
 }
 
 /** Whether any app has it as its parent. */
@@ -76,7 +78,7 @@ export async function isParent(db: Queryable, entityId: number, id: number): Pro
 
 /** The ids of some apps by their identifiers; unknown ones are left out. */
 export async function listAppIds(db: Queryable, entityId: number, identifiers: string[]): Promise<Map<string, number>> {
-  const { rows } = await db.query<{ id: number; identifier: string }>(
+  const { rows } = await db.query<Row<'apps', 'id' | 'identifier'>>(
     'SELECT id, identifier FROM apps WHERE entity_id = $1 AND identifier = ANY ($2)',
     [entityId, identifiers],
   );
@@ -96,7 +98,7 @@ export async function listAppsById(db: Queryable, entityId: number, ids: number[
 
 /** Yields the apps in pieces, oldest first. */
 export async function* streamWholeApps(db: Queryable, secrets: Secrets, entityId: number): AsyncGenerator<WholeApp[]> {
-  const { rows: all } = await db.query<{ id: number }>('SELECT id FROM apps WHERE entity_id = $1 ORDER BY id', [
+  const { rows: all } = await db.query<Row<'apps', 'id'>>('SELECT id FROM apps WHERE entity_id = $1 ORDER BY id', [
     entityId,
   ]);
   for await (const ids of idPieces(
@@ -153,7 +155,7 @@ export async function insertApp(
   const identifier = newIdentifier('app');
   const columns = { ...toColumns(secrets, entityId, identifier, settings), identifier, store_fetched: storeFetched };
   const places = Object.keys(columns).map((_, index) => `$${index + 2}`);
-  const { rows } = await tx.query<{ id: number }>(
+  const { rows } = await tx.query<Row<'apps', 'id'>>(
     `INSERT INTO apps (entity_id, ${Object.keys(columns).join(', ')}) VALUES ($1, ${places.join(', ')}) RETURNING id`,
     [entityId, ...Object.values(columns)],
   );

@@ -1,4 +1,4 @@
-import { readRow, readRows } from '../core/camel-row.ts';
+import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { idPieces } from '../core/id-pieces.ts';
 
@@ -20,7 +20,9 @@ const LABELS = `SELECT l.id, l.name, l.created_at,
 
 /** Yields the labels in pieces, oldest first. */
 export async function* streamLabels(db: Queryable, entityId: number): AsyncGenerator<Label[]> {
-  const { rows } = await db.query<{ id: number }>('SELECT id FROM labels WHERE entity_id = $1 ORDER BY id', [entityId]);
+  const { rows } = await db.query<Row<'labels', 'id'>>('SELECT id FROM labels WHERE entity_id = $1 ORDER BY id', [
+    entityId,
+  ]);
   for await (const ids of idPieces(
     db,
     entityId,
@@ -75,7 +77,7 @@ export async function setLabels(
   names: readonly string[],
 ): Promise<void> {
   // The update of those that stand changes nothing: it gives their ids, and keeps them from being deleted meanwhile.
-  const { rows } = await tx.query<{ id: number }>(
+  const { rows } = await tx.query<Row<'labels', 'id'>>(
     `INSERT INTO labels (entity_id, name) SELECT DISTINCT $1::integer, name FROM unnest($2::text[]) AS name ORDER BY name
      ON CONFLICT (entity_id, name) DO UPDATE SET name = EXCLUDED.name RETURNING id`,
     [entityId, names],

@@ -1,4 +1,5 @@
 import { DEFAULT_CATEGORIES, DEFAULT_RECIPIENT, type Texts } from '../../domain/apps/wallet-defaults.ts';
+import type { Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 
@@ -132,7 +133,7 @@ export async function insertRecipient(
   appId: number,
   { technicalName, displayName }: { technicalName: string; displayName: string },
 ): Promise<{ id: number; identifier: string } | null> {
-  const { rows } = await tx.query<{ id: number; identifier: string }>(
+  const { rows } = await tx.query<Row<'wallet_recipients', 'id' | 'identifier'>>(
     `INSERT INTO wallet_recipients (entity_id, app_id, identifier, technical_name, display_name) VALUES ($1, $2, $3, $4, $5)
      ON CONFLICT (entity_id, app_id, technical_name) DO NOTHING RETURNING id, identifier`,
     [entityId, appId, newIdentifier('rcp'), technicalName, displayName],

@@ -1,3 +1,4 @@
+import type { Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
 /** Whose data wallet it is. */
@@ -17,7 +18,7 @@ export async function lockWallet(tx: Queryable, entityId: number, appId: number)
 
 /** ISO 639-1 codes, as they were given; English until somebody gave any. */
 export async function listWalletLanguages(db: Queryable, entityId: number, appId: number): Promise<string[]> {
-  const { rows } = await db.query<{ languages: string[] }>(
+  const { rows } = await db.query<Row<'wallet_settings', 'languages'>>(
     'SELECT languages FROM wallet_settings WHERE entity_id = $1 AND app_id = $2',
     [entityId, appId],
   );

@@ -1,6 +1,6 @@
 import type { ValueType } from '../../domain/attributes/attribute-value.ts';
 import type { WidenedFrom } from '../../domain/attributes/widen-type.ts';
-import { readRow, readRows } from '../core/camel-row.ts';
+import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import { lockSorRules } from './sor-rules-lock.ts';
@@ -134,11 +134,13 @@ export async function updateCustomerAttribute(
 
 /** From now on nothing finds it; its values go in bounded batches (`deleteRemains`). */
 export async function deleteCustomerAttribute(tx: Queryable, entityId: number, id: number): Promise<void> {
-  const { rows } = await tx.query<{ sor_id: number }>(
-    'UPDATE customer_attributes SET deleted_at = now() WHERE entity_id = $1 AND id = $2 RETURNING sor_id',
-    [entityId, id],
+  const rows = readRows<Row<'customer_attributes', 'sorId'>>(
+    await tx.query(
+      'UPDATE customer_attributes SET deleted_at = now() WHERE entity_id = $1 AND id = $2 RETURNING sor_id',
+      [entityId, id],
+    ),
   );
-  await raiseSorRevision(tx, entityId, rows[0]!.sor_id);
+  await raiseSorRevision(tx, entityId, rows[0]!.sorId);
 }
 
 /** Rows that were checked against the attributes as they were are checked again before they are merged. */

@@ -1,4 +1,5 @@
 import { CUSTOMER_TYPES, type CustomerType } from '../../domain/attributes/customer-id.ts';
+import { readRows, type Row } from '../core/camel-row.ts';
 import { type Database, read, type Tx, write } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import type { Person } from '../gdpr/tombstones.ts';
@@ -44,19 +45,21 @@ export async function listCustomers(
 ): Promise<Person[]> {
   await tx.query(LOOK_UP_BY_KEY);
   // One range of the primary key.
-  const { rows } = await tx.query<{ customer_id: string; customer_type: number }>(
-    `SELECT customer_id, customer_type FROM customers
+  const rows = readRows<Row<'customers', 'customerId'> & { customerType: number }>(
+    await tx.query(
+      `SELECT customer_id, customer_type FROM customers
      WHERE ${FILTERED} AND (customer_id, customer_type) > ($4, $5)
      ORDER BY customer_id, customer_type LIMIT $6 OFFSET $7`,
-    [
-      ...keys(entityId, filter),
-      after?.customerId ?? '',
-      after ? CUSTOMER_TYPE_CODE[after.customerType] : 0,
-      limit,
-      offset,
-    ],
+      [
+        ...keys(entityId, filter),
+        after?.customerId ?? '',
+        after ? CUSTOMER_TYPE_CODE[after.customerType] : 0,
+        limit,
+        offset,
+      ],
+    ),
   );
-  return rows.map((row) => ({ customerId: row.customer_id, customerType: CUSTOMER_TYPES[row.customer_type]! }));
+  return rows.map((row) => ({ customerId: row.customerId, customerType: CUSTOMER_TYPES[row.customerType]! }));
 }
 
 function keys(entityId: number, { customerType, customerIds }: CustomerFilter): unknown[] {

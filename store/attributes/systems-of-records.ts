@@ -1,5 +1,5 @@
 import type { ValueType } from '../../domain/attributes/attribute-value.ts';
-import { readRow, readRows } from '../core/camel-row.ts';
+import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newApiKey, newIdentifier } from '../core/identifiers.ts';
 import { idPieces } from '../core/id-pieces.ts';
@@ -74,7 +74,7 @@ export async function insertCustomSor(
 
 /** The SoR of what an app's SDK sends, named after the app, which is held as it is meanwhile. */
 export async function insertAppSor(tx: Queryable, entityId: number, appId: number): Promise<SystemOfRecord> {
-  const { rows } = await tx.query<{ name: string }>(
+  const { rows } = await tx.query<Row<'apps', 'name'>>(
     'SELECT name FROM apps WHERE entity_id = $1 AND id = $2 FOR NO KEY UPDATE',
     [entityId, appId],
   );
@@ -135,7 +135,7 @@ export async function listSorNames(
   entityId: number,
   ids: number[],
 ): Promise<Map<number, { identifier: string; name: string; type: SorType }>> {
-  const { rows } = await db.query<{ id: number; identifier: string; name: string; type: SorType }>(
+  const { rows } = await db.query<Row<'systems_of_records', 'id' | 'identifier' | 'name' | 'type'>>(
     'SELECT id, identifier, name, type FROM systems_of_records WHERE entity_id = $1 AND id = ANY ($2) AND deleted_at IS NULL',
     [entityId, ids],
   );
@@ -144,7 +144,7 @@ export async function listSorNames(
 
 /** The ids of some SoRs by their identifiers; unknown and deleted ones are left out. */
 export async function listSorIds(db: Queryable, entityId: number, identifiers: string[]): Promise<Map<string, number>> {
-  const { rows } = await db.query<{ id: number; identifier: string }>(
+  const { rows } = await db.query<Row<'systems_of_records', 'id' | 'identifier'>>(
     'SELECT id, identifier FROM systems_of_records WHERE entity_id = $1 AND identifier = ANY ($2) AND deleted_at IS NULL',
     [entityId, identifiers],
   );
@@ -167,7 +167,7 @@ export async function findSorById(db: Queryable, entityId: number, id: number): 
  */
 export async function holdSorRevision(tx: Queryable, entityId: number, id: number): Promise<number | null> {
   await tx.query('SELECT pg_advisory_xact_lock_shared($1, $2)', [RULES_LOCK, id]);
-  const { rows } = await tx.query<{ revision: number }>(
+  const { rows } = await tx.query<Row<'systems_of_records', 'revision'>>(
     'SELECT revision FROM systems_of_records WHERE entity_id = $1 AND id = $2',
     [entityId, id],
   );
@@ -246,16 +246,18 @@ export async function viewSors(
   sors: SystemOfRecord[],
 ): Promise<SorView[]> {
   const ids = sors.map(({ id }) => id);
-  const { rows: keys } = await db.query<{ sor_id: number; api_key: string }>(
-    'SELECT sor_id, api_key FROM sor_api_keys WHERE entity_id = $1 AND sor_id = ANY($2) ORDER BY created_at, lookup',
-    [entityId, ids],
+  const keys = readRows<Row<'sor_api_keys', 'sorId' | 'apiKey'>>(
+    await db.query(
+      'SELECT sor_id, api_key FROM sor_api_keys WHERE entity_id = $1 AND sor_id = ANY($2) ORDER BY created_at, lookup',
+      [entityId, ids],
+    ),
   );
   const attributes = await listCustomerAttributesOf(db, entityId, ids);
   return sors.map((sor) => ({
     ...sor,
     apiKeys: keys
-      .filter((key) => key.sor_id === sor.id)
-      .map((key) => secrets.open(key.api_key, keyCell(entityId, sor.id))),
+      .filter((key) => key.sorId === sor.id)
+      .map((key) => secrets.open(key.apiKey, keyCell(entityId, sor.id))),
     attributes: attributes.filter((attribute) => attribute.sorId === sor.id),
   }));
 }
@@ -275,11 +277,10 @@ export async function updateSorDisabled(
 
 /** Who is told of its imports; nobody named: its creator. */
 export async function findNotifyEmails(db: Queryable, entityId: number, id: number): Promise<string[]> {
-  const { rows } = await db.query<{ notify_emails: string[] }>(
-    'SELECT notify_emails FROM systems_of_records WHERE entity_id = $1 AND id = $2',
-    [entityId, id],
+  const rows = readRows<Row<'systems_of_records', 'notifyEmails'>>(
+    await db.query('SELECT notify_emails FROM systems_of_records WHERE entity_id = $1 AND id = $2', [entityId, id]),
   );
-  return rows[0]!.notify_emails;
+  return rows[0]!.notifyEmails;
 }
 
 export async function updateNotifyEmails(db: Queryable, entityId: number, id: number, emails: string[]): Promise<void> {

@@ -1,6 +1,6 @@
 import type { CampaignStatus } from '../../domain/campaigns/campaign-status.ts';
 import type { JobRef } from '../../domain/jobs/job.ts';
-import { readRows } from '../core/camel-row.ts';
+import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import type { Campaign } from './campaigns.ts';
 
@@ -13,7 +13,7 @@ export async function insertCampaignRun(
 ): Promise<JobRef> {
   const {
     rows: [row],
-  } = await tx.query<{ id: number }>(
+  } = await tx.query<Row<'sends', 'id'>>(
     `INSERT INTO sends (entity_id, identifier, campaign_id, send_at, message_count, created_by) VALUES ($1, $2, $3, $4, 0, $5)
      RETURNING id`,
     [entityId, identifier, id, startsAt, createdBy],
@@ -80,13 +80,13 @@ export type Reach = { count: number; optin: number; total: number };
 
 /** A step begins to find or look at the audience of a run that `tx` holds; the number that it goes by. */
 export async function raiseAudienceRound(tx: Tx, entityId: number, jobId: number): Promise<number> {
-  const {
-    rows: [row],
-  } = await tx.query<{ audience_round: number }>(
-    'UPDATE sends SET audience_round = audience_round + 1 WHERE entity_id = $1 AND id = $2 RETURNING audience_round',
-    [entityId, jobId],
+  const row = readRow<Row<'sends', 'audienceRound'>>(
+    await tx.query(
+      'UPDATE sends SET audience_round = audience_round + 1 WHERE entity_id = $1 AND id = $2 RETURNING audience_round',
+      [entityId, jobId],
+    ),
   );
-  return row!.audience_round;
+  return row!.audienceRound;
 }
 
 /** The audience of a run is complete, and its campaign sends. */

@@ -1,3 +1,4 @@
+import { readRow, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { REPORT_DAYS } from '../sends/reports.ts';
 
@@ -9,14 +10,14 @@ export const TEST_COPIES = 'SELECT id FROM campaigns WHERE entity_id = $1 AND te
 
 /** The campaign that a request is a test of; null: it is none, or is no longer kept. */
 export async function findTestedCampaign(db: Queryable, entityId: number, sendId: number): Promise<string | null> {
-  const {
-    rows: [row],
-  } = await db.query<{ test_of: string }>(
-    `SELECT c.test_of FROM send_campaigns s JOIN campaigns c ON c.entity_id = s.entity_id AND c.id = s.campaign_id
+  const row = readRow<Row<'campaigns', never, { testOf: string }>>(
+    await db.query(
+      `SELECT c.test_of FROM send_campaigns s JOIN campaigns c ON c.entity_id = s.entity_id AND c.id = s.campaign_id
      WHERE s.entity_id = $1 AND s.send_id = $2 AND c.test_of IS NOT NULL`,
-    [entityId, sendId],
+      [entityId, sendId],
+    ),
   );
-  return row?.test_of ?? null;
+  return row?.testOf ?? null;
 }
 
 /** Copies whose attempts are no longer kept. */

@@ -3,7 +3,7 @@ import type { NotifLimit, Recurrence } from '../../domain/campaigns/campaign-bod
 import type { CampaignParams } from '../../domain/campaigns/campaign-params.ts';
 import { CAMPAIGN_DAYS, type CampaignStatus, type CampaignType } from '../../domain/campaigns/campaign-status.ts';
 import type { CampaignVariant } from '../../domain/campaigns/variants.ts';
-import { readRow, readRows } from '../core/camel-row.ts';
+import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { idPieces } from '../core/id-pieces.ts';
 import { newIdentifier } from '../core/identifiers.ts';
@@ -205,12 +205,14 @@ export async function listCampaignRefs(
   keys: readonly string[],
 ): Promise<Map<string, Pick<Campaign, 'id' | 'appId'>>> {
   if (keys.length === 0) return new Map();
-  const { rows } = await db.query<{ key: string; id: number; app_id: number }>(
-    `SELECT identifier AS key, id, app_id FROM campaigns WHERE entity_id = $1 AND identifier = ANY ($2) AND test_of IS NULL
+  const rows = readRows<Row<'campaigns', 'id' | 'appId'> & { key: string }>(
+    await db.query(
+      `SELECT identifier AS key, id, app_id FROM campaigns WHERE entity_id = $1 AND identifier = ANY ($2) AND test_of IS NULL
      UNION ALL SELECT api_identifier, id, app_id FROM campaigns WHERE entity_id = $1 AND api_identifier = ANY ($2)`,
-    [entityId, keys],
+      [entityId, keys],
+    ),
   );
-  return new Map(rows.map(({ key, id, app_id: appId }) => [key, { id, appId }]));
+  return new Map(rows.map(({ key, id, appId }) => [key, { id, appId }]));
 }
 
 /** As `findCampaignByKey`; until the transaction ends no other one changes it. */
@@ -256,7 +258,7 @@ export async function listCampaignIds(
   filter: CampaignFilter,
   order: CampaignOrder,
 ): Promise<number[]> {
-  const { rows } = await db.query<{ id: number }>(
+  const { rows } = await db.query<Row<'campaigns', 'id'>>(
     `SELECT c.id FROM campaigns c JOIN apps a ON a.entity_id = c.entity_id AND a.id = c.app_id
      WHERE ${FILTER} ORDER BY ${ORDERS[order]}, ${NEWEST_FIRST}`,
     filterValues(entityId, filter),
@@ -286,7 +288,7 @@ export async function listVariantStats(
   entityId: number,
   ids: readonly number[],
 ): Promise<Map<string, CampaignStats>> {
-  const { rows } = await db.query<{ variant: string; sent: string; opened: string }>(
+  const { rows } = await db.query<Row<'campaign_days', 'variant'> & { sent: string; opened: string }>(
     `SELECT variant, coalesce(sum(attempts) FILTER (WHERE code = 'PUSH_SENT'), 0) AS sent, sum(opened) AS opened
      FROM campaign_days WHERE entity_id = $1 AND campaign_id = ANY ($2) AND variant <> '' AND channel <> 'inapp'
      GROUP BY variant`,

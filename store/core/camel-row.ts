@@ -12,20 +12,16 @@ export type Row<
   Typed extends { [C in keyof Typed]: C extends keyof Tables[Table] ? Tables[Table][C] : never } = {},
 > = Pick<Tables[Table], Exclude<Column, keyof Typed>> & Typed;
 
-const names = new Map<string, string>();
+const camelName = (column: string) => column.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 
-function camelName(column: string): string {
-  let name = names.get(column);
-  if (name === undefined) {
-    name = column.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
-    names.set(column, name);
-  }
-  return name;
-}
-
-/** `Columns`: of a row, in camel case. */
-function camelRow<Columns>(row: object): Columns {
-  return Object.fromEntries(Object.entries(row).map(([column, value]) => [camelName(column), value])) as Columns;
+/** `Columns`: of a row, in camel case. All rows of a result have the same columns. */
+function camelRows<Columns>(rows: object[]): Columns[] {
+  const names = Object.keys(rows[0] ?? {}).map((column) => [column, camelName(column)] as const);
+  return rows.map((row) => {
+    const named: Record<string, unknown> = {};
+    for (const [column, name] of names) named[name] = (row as Record<string, unknown>)[column];
+    return named as Columns;
+  });
 }
 
 type Result = { rows: object[] };
@@ -34,7 +30,8 @@ type Result = { rows: object[] };
 export function readRows<T>(result: Result): T[];
 export function readRows<Columns, T>(result: Result, convert: (columns: Columns) => T): T[];
 export function readRows<Columns, T>({ rows }: Result, convert?: (columns: Columns) => T): (Columns | T)[] {
-  return rows.map((row) => (convert ? convert(camelRow(row)) : camelRow<Columns>(row)));
+  const named = camelRows<Columns>(rows);
+  return convert ? named.map((row) => convert(row)) : named;
 }
 
 /** The only row; null where there is none. */
@@ -42,7 +39,8 @@ export function readRow<T>(result: Result): T | null;
 export function readRow<Columns, T>(result: Result, convert: (columns: Columns) => T): T | null;
 export function readRow<Columns, T>({ rows: [row] }: Result, convert?: (columns: Columns) => T): Columns | T | null {
   if (!row) return null;
-  return convert ? convert(camelRow(row)) : camelRow<Columns>(row);
+  const [named] = camelRows<Columns>([row]);
+  return convert ? convert(named!) : named!;
 }
 
 /** What several tables tell in columns of the same names. */

@@ -1,4 +1,4 @@
-import { readRows } from './camel-row.ts';
+import { readRows, type Row } from './camel-row.ts';
 import type { Database, Queryable } from './database.ts';
 import type { Files } from './files.ts';
 
@@ -23,12 +23,14 @@ export async function deleteNotedFiles(
   entityId: number,
   area: string,
 ): Promise<void> {
-  const { rows } = await db.query<{ file_key: string }>(
-    'SELECT file_key FROM file_deletions WHERE entity_id = $1 AND starts_with(file_key, $2) ORDER BY file_key',
-    [entityId, area],
+  const rows = readRows<Row<'file_deletions', 'fileKey'>>(
+    await db.query(
+      'SELECT file_key FROM file_deletions WHERE entity_id = $1 AND starts_with(file_key, $2) ORDER BY file_key',
+      [entityId, area],
+    ),
   );
   if (rows.length > 0) boundary('files: deletion noted');
-  for (const { file_key: key } of rows) await deleteNotedFile({ db, files, boundary }, entityId, key);
+  for (const { fileKey: key } of rows) await deleteNotedFile({ db, files, boundary }, entityId, key);
 }
 
 export async function countNotedFiles(db: Queryable, entityId: number, area: string): Promise<number> {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
+import type { Row } from './camel-row.ts';
 import { FileStoreAway } from '../../domain/core/internal-error.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { Database, Tx } from './database.ts';
@@ -34,7 +35,7 @@ export async function checkFileStore(db: Database, files: Files): Promise<Files>
 async function checkUnderLock(session: Tx, files: Files): Promise<string> {
   const {
     rows: [known],
-  } = await session.query<{ id: string }>('SELECT id FROM file_store');
+  } = await session.query<Row<'file_store', 'id'>>('SELECT id FROM file_store');
   const found = await readMarker(files);
   if (known === undefined) {
     const id = found ?? randomUUID();

@@ -1,4 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
+import type { Row } from './camel-row.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { Queryable } from './database.ts';
 import { asBytes, type Files } from './files.ts';
@@ -34,7 +35,9 @@ export async function listWrappedKeys(db: Queryable): Promise<WrappedKey[]> {
 }
 
 export async function listKeyIds(tx: Queryable, name: string): Promise<number[]> {
-  const { rows } = await tx.query<{ id: number }>('SELECT id FROM server_keys WHERE name = $1 ORDER BY id', [name]);
+  const { rows } = await tx.query<Row<'server_keys', 'id'>>('SELECT id FROM server_keys WHERE name = $1 ORDER BY id', [
+    name,
+  ]);
   return rows.map(({ id }) => id);
 }
 

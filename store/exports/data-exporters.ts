@@ -1,4 +1,5 @@
 // Exporters, what callers say of them, and their secrets.
+import type { Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
@@ -208,7 +209,7 @@ export async function deleteExporter(tx: Queryable, entityId: number, id: number
 
 /** The names of the exporters that send their alerts to a connection. */
 export async function listExportersAlerting(db: Queryable, entityId: number, connection: string): Promise<string[]> {
-  const { rows } = await db.query<{ name: string }>(
+  const { rows } = await db.query<Row<'data_exporters', 'name'>>(
     'SELECT name FROM data_exporters WHERE entity_id = $1 AND $2 = ANY (notify_connections) AND deleted_at IS NULL ORDER BY name',
     [entityId, connection],
   );

@@ -1,3 +1,4 @@
+import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { NO_TROUBLE } from '../jobs/jobs.ts';
 
@@ -13,7 +14,7 @@ export async function raiseAttempt(
   { entityId, jobId, generation }: Omit<AttemptKey, 'attempt'>,
 ): Promise<number | null> {
   // Two attempts at once wait for each other at the row; the later one sees what the other has made of `r`.
-  const { rows } = await tx.query<{ attempt: number }>(
+  const { rows } = await tx.query<Row<'export_runs', 'attempt'>>(
     `UPDATE export_runs r SET is_cleaned = false, attempt = 1 + greatest(r.attempt, (
        SELECT max(o.attempt) FROM export_runs o WHERE o.entity_id = $1 AND o.exporter_id = r.exporter_id
          AND o.window_end = r.window_end AND o.definition->>'folder' = r.definition->>'folder'))
@@ -97,16 +98,15 @@ export async function addLateRowsFound(tx: Tx, { entityId, jobId }: Key, rows: n
 }
 
 export async function findLateRowsFound(db: Queryable, { entityId, jobId }: Key): Promise<number> {
-  const { rows } = await db.query<{ late_rows_found: number }>(
-    'SELECT late_rows_found FROM export_runs WHERE entity_id = $1 AND id = $2',
-    [entityId, jobId],
+  const rows = readRows<Row<'export_runs', 'lateRowsFound'>>(
+    await db.query('SELECT late_rows_found FROM export_runs WHERE entity_id = $1 AND id = $2', [entityId, jobId]),
   );
-  return rows[0]?.late_rows_found ?? 0;
+  return rows[0]?.lateRowsFound ?? 0;
 }
 
 /** Ended runs of an exporter that may have left something in the bucket that no manifest names, oldest first. */
 export async function listRunsToClean(db: Queryable, entityId: number, exporterId: number): Promise<number[]> {
-  const { rows } = await db.query<{ id: number }>(
+  const { rows } = await db.query<Row<'export_runs', 'id'>>(
     `SELECT id FROM export_runs WHERE entity_id = $1 AND exporter_id = $2 AND attempt > 0 AND NOT is_cleaned
        AND state NOT IN ('accepted', 'running') ORDER BY id LIMIT 100`,
     [entityId, exporterId],
@@ -141,7 +141,7 @@ export async function listLastWindows(
   { before, limit }: { before: Date; limit: number },
 ): Promise<number[]> {
   // By export_runs_by_window, from its end.
-  const { rows } = await db.query<{ id: number }>(
+  const { rows } = await db.query<Row<'export_runs', 'id'>>(
     `SELECT DISTINCT ON (window_end, window_start) id FROM export_runs
      WHERE entity_id = $1 AND exporter_id = $2 AND state = 'finished' AND NOT is_covered AND published_at IS NOT NULL
        AND days IS NULL AND window_end <= $3
@@ -156,7 +156,7 @@ export async function findFinishedBefore(
   db: Queryable,
   { entityId, id }: { entityId: number; id: number },
 ): Promise<number | null> {
-  const { rows } = await db.query<{ id: number }>(
+  const { rows } = await db.query<Row<'export_runs', 'id'>>(
     `SELECT r.id FROM export_runs r, export_runs c
      WHERE c.entity_id = $1 AND c.id = $2 AND r.entity_id = $1 AND r.exporter_id = c.exporter_id AND r.window_end = c.window_end
        AND r.state = 'finished' AND r.published_at IS NOT NULL AND r.attempt < c.attempt AND ${SAME_FOLDER}

@@ -1,5 +1,6 @@
 /** The location of personal data in feeds: requests whose values wait to be merged. */
 import { textOf } from '../../domain/attributes/json-value.ts';
+import type { Row } from '../core/camel-row.ts';
 import { parseExactJson } from '../../domain/core/exact-json.ts';
 import { createNameFinder } from '../../domain/core/name-finder.ts';
 import type { WaitingValue } from '../../domain/feed/feed-batch.ts';
@@ -121,7 +122,7 @@ async function listPage(
   { mayName }: Finder,
   { after, before }: { after: number; before: Date | null },
 ): Promise<{ waiting: Waiting[]; last: number | undefined }> {
-  const { rows } = await db.query<{ id: number; body: string }>(
+  const { rows } = await db.query<Row<'feed_requests', 'id', { body: string }>>(
     `SELECT id, body FROM feed_requests WHERE entity_id = $1 AND done_at IS NULL AND id > $2
        AND ($3::timestamptz IS NULL OR received_at < $3) ORDER BY id LIMIT ${PAGE}`,
     [entityId, after, before],

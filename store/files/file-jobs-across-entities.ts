@@ -1,5 +1,5 @@
 import { FILE_DAYS } from '../../domain/files/file-format.ts';
-import { readRow } from '../core/camel-row.ts';
+import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { noteFileDeletions } from '../core/file-deletions.ts';
 import { type FileJob, toFileJob } from './file-jobs.ts';
@@ -24,24 +24,24 @@ export type ExpiredFile = { entityId: number; id: number };
 
 /** Jobs whose links have expired, the oldest first. One that others follow stays as long as their links work. */
 export async function listExpiredFiles(db: Queryable): Promise<ExpiredFile[]> {
-  const { rows } = await db.query<{ entity_id: number; id: number }>(
-    `SELECT entity_id, id FROM file_jobs j WHERE first_ended_at < now() - interval '${FILE_DAYS} days'
+  return readRows<Row<'file_jobs', 'entityId' | 'id'>>(
+    await db.query(
+      `SELECT entity_id, id FROM file_jobs j WHERE first_ended_at < now() - interval '${FILE_DAYS} days'
        AND NOT EXISTS (SELECT FROM file_jobs f WHERE f.entity_id = j.entity_id AND f.follows = j.id)
      ORDER BY first_ended_at LIMIT 100`,
+    ),
   );
-  return rows.map(({ entity_id: entityId, id }) => ({ entityId, id }));
 }
 
 /** Deletes a job, and notes its file for deletion. */
 export async function deleteFileJob(tx: Tx, { entityId, id }: ExpiredFile): Promise<void> {
-  const { rows } = await tx.query<{ file_key: string | null }>(
-    'DELETE FROM file_jobs WHERE entity_id = $1 AND id = $2 RETURNING file_key',
-    [entityId, id],
+  const rows = readRows<Row<'file_jobs', 'fileKey'>>(
+    await tx.query('DELETE FROM file_jobs WHERE entity_id = $1 AND id = $2 RETURNING file_key', [entityId, id]),
   );
   await noteFileDeletions(
     tx,
     entityId,
-    rows.flatMap(({ file_key: key }) => key ?? []),
+    rows.flatMap(({ fileKey: key }) => key ?? []),
   );
 }
 

@@ -2,7 +2,7 @@ import { DAY_MS } from '../../domain/core/durations.ts';
 import type { FileFormat } from '../../domain/files/file-format.ts';
 import { FILE_DAYS } from '../../domain/files/file-format.ts';
 import { JobGone, type JobRef } from '../../domain/jobs/job.ts';
-import { type FailureColumns, failureOf, readRow } from '../core/camel-row.ts';
+import { type FailureColumns, failureOf, readRow, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { noteFileDeletions } from '../core/file-deletions.ts';
 import { newIdentifier } from '../core/identifiers.ts';
@@ -61,7 +61,7 @@ export async function findOrInsertFileJob(
   const asked = secrets.lookup(JSON.stringify(['file', entityId, kind, format, query, email, createdBy]));
   const {
     rows: [standing],
-  } = await tx.query<{ id: number; identifier: string }>(
+  } = await tx.query<Row<'file_jobs', 'id' | 'identifier'>>(
     `SELECT id, identifier FROM file_jobs WHERE entity_id = $1 AND asked_hash = $2 AND state IN ('accepted', 'running')`,
     [entityId, asked],
   );
@@ -117,7 +117,7 @@ async function insertFileJob(
   const identifier = newIdentifier('fil');
   const {
     rows: [inserted],
-  } = await tx.query<{ id: number }>(
+  } = await tx.query<Row<'file_jobs', 'id'>>(
     `INSERT INTO file_jobs (entity_id, identifier, kind, format, query, asked_hash, email, created_by)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING id`,
     [entityId, identifier, kind, format, JSON.stringify(query), asked, email, createdBy],

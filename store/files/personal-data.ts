@@ -5,7 +5,7 @@ import type { Piece } from '../../domain/core/csv-pieces.ts';
 import { parseRun } from '../../domain/core/csv-records.ts';
 import { createCsvSplitter } from '../../domain/core/csv-splitter.ts';
 import { createNameFinder } from '../../domain/core/name-finder.ts';
-import { readRows } from '../core/camel-row.ts';
+import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import { type Tx, write } from '../core/database.ts';
 import { deleteNotedFiles, noteFileDeletions } from '../core/file-deletions.ts';
 import type { Files } from '../core/files.ts';
@@ -127,10 +127,9 @@ async function resetFile(
   entityId: number,
   { id, fileKey }: BegunFile,
 ): Promise<void> {
-  const {
-    rows: [reset],
-  } = await tx.query<{ follows: number | null; is_counted: boolean }>(
-    `WITH found AS (
+  const reset = readRow<Row<'file_jobs', 'follows'> & { isCounted: boolean }>(
+    await tx.query(
+      `WITH found AS (
        SELECT id, counted_in IS NOT DISTINCT FROM $4::text AND $4 IS NOT NULL AS is_counted,
          query IS NOT NULL AND state <> 'failed' AS begins_again, (
          SELECT o.id FROM file_jobs o WHERE o.entity_id = $1 AND o.asked_hash = j.asked_hash AND o.id <> j.id
@@ -143,7 +142,8 @@ async function resetFile(
        follows = CASE WHEN begins_again THEN other END
      FROM found WHERE j.entity_id = $1 AND j.id = found.id
      RETURNING follows, is_counted`,
-    [entityId, id, fileKey, erasure?.round ?? null],
+      [entityId, id, fileKey, erasure?.round ?? null],
+    ),
   );
   if (!reset) return;
   if (reset.follows !== null) {
@@ -154,7 +154,7 @@ async function resetFile(
     ]);
   }
   await noteFileDeletions(tx, entityId, [fileKey]);
-  if (!reset.is_counted) await tally?.(tx, 1);
+  if (!reset.isCounted) await tally?.(tx, 1);
 }
 
 async function* listFilesOf(

@@ -1,6 +1,6 @@
 import type { GdprMailKind } from '../../domain/gdpr/gdpr-mail.ts';
 import type { JobRef } from '../../domain/jobs/job.ts';
-import { readRow } from '../core/camel-row.ts';
+import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { HOLD_RELEASED } from './holds.ts';
 import {
@@ -33,7 +33,7 @@ export async function listExpiredRequests(db: Queryable): Promise<JobRef[]> {
 /** Identifiers of deletions whose people were on hold, and whose workflows may not know of the release. */
 export async function listReleased(db: Queryable): Promise<string[]> {
   // By gdpr_requests_under_way.
-  const { rows } = await db.query<{ identifier: string }>(
+  const { rows } = await db.query<Row<'gdpr_requests', 'identifier'>>(
     `SELECT identifier FROM gdpr_requests WHERE ${UNDER_WAY} AND state = 'running' AND stage = $1 ORDER BY id LIMIT 1000`,
     [HOLD_RELEASED],
   );
@@ -70,36 +70,40 @@ export const WITH_MAILS = `(
  * one of another.
  */
 export async function listDueMails(db: Queryable): Promise<DueMail[]> {
-  const { rows } = await db.query<{ entity_id: number; id: number; kind: DueMail['kind'] }>(
-    `SELECT r.entity_id, r.id, r.kind FROM ${WITH_MAILS} r
+  const rows = readRows<Row<'gdpr_mails', 'entityId'> & Row<'gdpr_requests', 'id'> & { kind: DueMail['kind'] }>(
+    await db.query(
+      `SELECT r.entity_id, r.id, r.kind FROM ${WITH_MAILS} r
      LEFT JOIN gdpr_mails m ON m.entity_id = r.entity_id AND m.request_id = r.id AND m.kind = r.kind
      WHERE NOT r.is_unvouched AND ((m.mail_state IS NULL AND r.kind <> 'held') OR (${IS_DUE_AGAIN}))
      ORDER BY row_number() OVER (PARTITION BY r.entity_id ORDER BY r.id), r.entity_id LIMIT 1000`,
+    ),
   );
-  return rows.map(({ entity_id: entityId, id: jobId, kind }) => ({ entityId, jobId, kind }));
+  return rows.map(({ entityId, id: jobId, kind }) => ({ entityId, jobId, kind }));
 }
 
 /** Returns the apps with unvouched requests that no digest tells of yet. */
 export async function listAppsToDigest(db: Queryable): Promise<{ entityId: number; appId: number | null }[]> {
-  const { rows } = await db.query<{ entity_id: number; app_id: number | null }>(
-    `SELECT DISTINCT r.entity_id, r.app_id FROM ${WITH_MAILS} r
+  return readRows<Row<'gdpr_mails', 'entityId'> & Row<'gdpr_requests', 'appId'>>(
+    await db.query(
+      `SELECT DISTINCT r.entity_id, r.app_id FROM ${WITH_MAILS} r
      LEFT JOIN gdpr_mails m ON m.entity_id = r.entity_id AND m.request_id = r.id AND m.kind = r.kind
      WHERE r.is_unvouched AND (m.id IS NULL OR (m.digest_id IS NULL AND coalesce(m.mail_state, 'not_sent') = 'not_sent'))
      LIMIT 1000`,
+    ),
   );
-  return rows.map(({ entity_id: entityId, app_id: appId }) => ({ entityId, appId }));
 }
 
 export type Digest = { entityId: number; id: number; identifier: string };
 
 /** Returns the digests that are not sent yet, or that are due again, the next of each entity first. */
 export async function listDueDigests(db: Queryable): Promise<Digest[]> {
-  const { rows } = await db.query<{ entity_id: number; id: number; identifier: string }>(
-    `SELECT entity_id, id, identifier FROM gdpr_mails m
+  return readRows<Row<'gdpr_mails', 'entityId' | 'id' | 'identifier'>>(
+    await db.query(
+      `SELECT entity_id, id, identifier FROM gdpr_mails m
      WHERE digest_id = id AND (mail_state IS NULL OR (${IS_DUE_AGAIN}))
      ORDER BY row_number() OVER (PARTITION BY entity_id ORDER BY id), entity_id LIMIT 1000`,
+    ),
   );
-  return rows.map(({ entity_id: entityId, ...digest }) => ({ entityId, ...digest }));
 }
 
 export type GdprFigures = {
@@ -113,26 +117,22 @@ export type GdprFigures = {
 /** How many requests are under way, of how many few days are left, and how many devices asked for. */
 export async function countRequestsUnderWay(db: Queryable): Promise<GdprFigures> {
   // By gdpr_requests_under_way.
-  const { rows } = await db.query<{
-    request_type: GdprRequestType;
-    state: string;
-    requests: number;
-    near_deadline: number;
-    from_devices: number;
-  }>(
-    `SELECT request_type, state, count(*) AS requests, count(*) FILTER (WHERE received_at < now() - ${NEAR_DEADLINE}) AS near_deadline,
+  const rows = readRows<
+    Row<'gdpr_requests', 'requestType'> & { state: string; requests: number; nearDeadline: number; fromDevices: number }
+  >(
+    await db.query(
+      `SELECT request_type, state, count(*) AS requests, count(*) FILTER (WHERE received_at < now() - ${NEAR_DEADLINE}) AS near_deadline,
        count(*) FILTER (WHERE source = 'sdk') AS from_devices
      FROM gdpr_requests WHERE ${UNDER_WAY} GROUP BY request_type, state`,
+    ),
   );
-  return rows.map(
-    ({ request_type: type, state, requests, near_deadline: nearDeadline, from_devices: fromDevices }) => ({
-      type,
-      state,
-      requests,
-      nearDeadline,
-      fromDevices,
-    }),
-  );
+  return rows.map(({ requestType: type, state, requests, nearDeadline, fromDevices }) => ({
+    type,
+    state,
+    requests,
+    nearDeadline,
+    fromDevices,
+  }));
 }
 
 /** Archives are found here without an entity: a link has none, nor has a file. Both have the request's identifier. */

@@ -1,6 +1,6 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import type { JobKey } from '../../domain/jobs/job.ts';
-import { readRow } from '../core/camel-row.ts';
+import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { noteFileDeletions } from '../core/file-deletions.ts';
 import type { Secrets } from '../core/secrets.ts';
@@ -152,7 +152,7 @@ export async function listAppNames(
   db: Queryable,
   entityId: number,
 ): Promise<Map<number, { identifier: string; name: string }>> {
-  const { rows } = await db.query<{ id: number; identifier: string; name: string }>(
+  const { rows } = await db.query<Row<'apps', 'id' | 'identifier' | 'name'>>(
     'SELECT id, identifier, name FROM apps WHERE entity_id = $1',
     [entityId],
   );
@@ -166,10 +166,12 @@ export type ShownToPeople = {
 };
 
 export async function findShown(tx: Queryable, { entityId, jobId }: JobKey): Promise<ShownToPeople> {
-  const { rows: people } = await tx.query<{ archive_sha256: Buffer; archive_bytes: number }>(
-    `SELECT archive_sha256, archive_bytes FROM gdpr_request_people
+  const people = readRows<Row<'gdpr_request_people', never, { archiveSha256: Buffer; archiveBytes: number }>>(
+    await tx.query(
+      `SELECT archive_sha256, archive_bytes FROM gdpr_request_people
      WHERE entity_id = $1 AND request_id = $2 AND archive_sha256 IS NOT NULL AND subject IS NOT NULL ORDER BY ordinal`,
-    [entityId, jobId],
+      [entityId, jobId],
+    ),
   );
   const { rows: places } = await tx.query<{ place: string; shown: number }>(
     `SELECT place, sum(records::bigint)::bigint AS shown FROM gdpr_request_people p, jsonb_each_text(p.shown) AS of_place (place, records)
@@ -178,7 +180,7 @@ export async function findShown(tx: Queryable, { entityId, jobId }: JobKey): Pro
   );
   return {
     places,
-    archives: people.map(({ archive_sha256: sha256, archive_bytes: bytes }) => ({
+    archives: people.map(({ archiveSha256: sha256, archiveBytes: bytes }) => ({
       sha256: sha256.toString('hex'),
       bytes,
     })),

@@ -1,5 +1,5 @@
 import type { JobKind, JobRef } from '../../domain/jobs/job.ts';
-import { readRow, readRows } from '../core/camel-row.ts';
+import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import {
   type GdprRequest,
@@ -22,15 +22,17 @@ export async function lockAskingDevice(
   appIds: number[],
   deviceId: string,
 ): Promise<AskingDevice | null> {
-  const { rows } = await tx.query<{ app_id: number; gdpr_approval: boolean }>(
-    `SELECT d.app_id, a.gdpr_approval
+  const rows = readRows<Row<'devices', 'appId'> & Row<'apps', 'gdprApproval'>>(
+    await tx.query(
+      `SELECT d.app_id, a.gdpr_approval
      FROM devices d JOIN apps a ON a.entity_id = d.entity_id AND a.id = d.app_id
      WHERE d.entity_id = $1 AND d.app_id = ANY ($2) AND d.device_id = $3
      ORDER BY d.last_seen_at DESC, d.app_id LIMIT 1 FOR NO KEY UPDATE OF d`,
-    [entityId, appIds, deviceId],
+      [entityId, appIds, deviceId],
+    ),
   );
   const [row] = rows;
-  return row ? { appId: row.app_id, deviceId, gdprApproval: row.gdpr_approval } : null;
+  return row ? { appId: row.appId, deviceId, gdprApproval: row.gdprApproval } : null;
 }
 
 /**

@@ -1,4 +1,5 @@
 import { possibleIds } from '../../domain/gdpr/ids-in-text.ts';
+import type { Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import type { Secrets } from '../core/secrets.ts';
 import { peopleFinder } from './named-in.ts';
@@ -102,7 +103,7 @@ function asUser(customerId: string) {
  * most.
  */
 async function listErasingIds(db: Queryable, entityId: number, after: string): Promise<KnownBy[]> {
-  const { rows } = await db.query<{ value: string }>({
+  const { rows } = await db.query<Row<'gdpr_identifiers', 'value'>>({
     name: 'list-erasing-ids',
     // A person's state is looked up by its key, one by one: joined without statistics, thousands of people took
     // minutes.

@@ -1,7 +1,7 @@
 import { createHmac, createSecretKey, randomBytes } from 'node:crypto';
 import type { FileRecipient } from '../../domain/gdpr/archive-page.ts';
 import type { ListedHmacs } from '../../domain/gdpr/deletion-list.ts';
-import { readRows } from '../core/camel-row.ts';
+import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
@@ -58,7 +58,9 @@ export async function insertDeletionLists(
 ): Promise<void> {
   const named = people.filter(isCustomer);
   if (named.length === 0 || (await hasLists(tx, round))) return;
-  const { rows: exporters } = await tx.query<{ id: number }>(`SELECT x.id ${EXPORTERS_WITH_FILES}`, [round.entityId]);
+  const { rows: exporters } = await tx.query<Row<'data_exporters', 'id'>>(`SELECT x.id ${EXPORTERS_WITH_FILES}`, [
+    round.entityId,
+  ]);
   for (const { id } of exporters) {
     const key = await findDeletionKey(tx, secrets, { entityId: round.entityId, id });
     if (key === null) await insertList(tx, round, { exporterId: id, part: 1, ids: named.length, hmacs: null });
@@ -75,11 +77,10 @@ const EXPORTERS_WITH_FILES = `FROM data_exporters x WHERE x.entity_id = $1 AND (
 
 /** The exporters of the entity that may have files somewhere, as an archive names them. */
 export async function listFileRecipients(db: Queryable, entityId: number): Promise<FileRecipient[]> {
-  const { rows } = await db.query<{ name: string; types: string[]; last_run_at: Date | null }>(
-    `SELECT x.name, x.exported_data AS types, x.last_run_at ${EXPORTERS_WITH_FILES}`,
-    [entityId],
+  const rows = readRows<Row<'data_exporters', 'name' | 'lastRunAt'> & { types: string[] }>(
+    await db.query(`SELECT x.name, x.exported_data AS types, x.last_run_at ${EXPORTERS_WITH_FILES}`, [entityId]),
   );
-  return rows.map(({ last_run_at: last, ...exporter }) => ({ ...exporter, last_run_at: last && last.toISOString() }));
+  return rows.map(({ lastRunAt: last, ...exporter }) => ({ ...exporter, last_run_at: last && last.toISOString() }));
 }
 
 async function hasLists(tx: Queryable, { entityId, requestIdentifier, round }: DeletionRound): Promise<boolean> {
@@ -165,7 +166,7 @@ export async function listExportersThatWait(
   db: Queryable,
   { entityId, requestIdentifier, round }: DeletionRound,
 ): Promise<{ exporter: string; fault: string }[]> {
-  const { rows } = await db.query<{ exporter: string; fault: string }>(
+  const { rows } = await db.query<Row<'export_deletions', never, { fault: string }> & { exporter: string }>(
     `SELECT DISTINCT ON (x.id) x.identifier AS exporter, d.fault
      FROM export_deletions d JOIN data_exporters x ON x.entity_id = d.entity_id AND x.id = d.exporter_id
      WHERE d.entity_id = $1 AND d.request_identifier = $2 AND d.round = $3 AND d.state = 'pending' AND d.fault IS NOT NULL
@@ -292,13 +293,13 @@ export async function findDeletionKey(tx: Queryable, secrets: Secrets, exporter:
 /** Of two who draw one, the first one's counts. */
 async function drawKey(tx: Queryable, secrets: Secrets, exporter: Exporter, identifier: string): Promise<string> {
   const drawn = secrets.seal(randomBytes(KEY_BYTES).toString('hex'), cellOf(exporter, identifier));
-  const {
-    rows: [row],
-  } = await tx.query<{ deletion_key: string }>(
-    `UPDATE data_exporters SET deletion_key = coalesce(deletion_key, $3) WHERE entity_id = $1 AND id = $2 RETURNING deletion_key`,
-    [exporter.entityId, exporter.id, drawn],
+  const row = readRow<Row<'data_exporters', never, { deletionKey: string }>>(
+    await tx.query(
+      `UPDATE data_exporters SET deletion_key = coalesce(deletion_key, $3) WHERE entity_id = $1 AND id = $2 RETURNING deletion_key`,
+      [exporter.entityId, exporter.id, drawn],
+    ),
   );
-  return row!.deletion_key;
+  return row!.deletionKey;
 }
 
 async function findRow(tx: Queryable, { entityId, id }: Exporter): Promise<KeyRow | undefined> {

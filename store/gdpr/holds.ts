@@ -1,6 +1,6 @@
 import type { HoldKind } from '../../domain/gdpr/gdpr-codes.ts';
 import type { KeptValue } from '../../domain/gdpr/gdpr-receipt.ts';
-import { readRow, readRows } from '../core/camel-row.ts';
+import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
@@ -103,7 +103,7 @@ export async function listHoldsNaming(
   entityId: number,
   people: readonly KnownBy[],
 ): Promise<KeptValue[]> {
-  const { rows } = await db.query<{ identifier: string }>(
+  const { rows } = await db.query<Row<'gdpr_holds', 'identifier'>>(
     `SELECT identifier FROM gdpr_holds WHERE entity_id = $1 AND ${namedIn('reason')} ORDER BY id LIMIT ${MAX_LISTED}`,
     namesOf(entityId, people),
   );
@@ -132,7 +132,7 @@ const holdableIds = (entityId: string, requestId: string) => `${ownIds(entityId,
 export async function listOrdinalsOnHold(tx: Tx, entityId: number, requestId: number): Promise<number[]> {
   await tx.query(LOOK_UP_BY_KEY);
   // Holds are few.
-  const { rows } = await tx.query<{ ordinal: number }>(
+  const { rows } = await tx.query<Row<'gdpr_request_people', 'ordinal'>>(
     `SELECT DISTINCT k.ordinal FROM (${holdableIds('$1', '$2')}) k
        JOIN gdpr_holds h ON h.entity_id = $1 AND h.customer_id = k.value AND h.customer_type = k.kind`,
     [entityId, requestId],
@@ -195,13 +195,17 @@ export type WaitingPerson = { ordinal: number; kind: 'hold' | 'restriction'; rea
 /** What the held people of a request are waiting for: of each the hold that has stood longest, if one still does. */
 export async function listWaitingPeople(db: Queryable, entityId: number, requestId: number): Promise<WaitingPerson[]> {
   // By the keys of people and identifiers, all of the request; holds are few.
-  const { rows } = await db.query<{ ordinal: number; kind: WaitingPerson['kind']; reason: string; created_at: Date }>(
-    `SELECT DISTINCT ON (held.ordinal) held.ordinal, h.kind, h.reason, h.created_at
+  const rows = readRows<
+    Row<'gdpr_request_people', 'ordinal'> & Row<'gdpr_holds', 'reason' | 'createdAt'> & { kind: WaitingPerson['kind'] }
+  >(
+    await db.query(
+      `SELECT DISTINCT ON (held.ordinal) held.ordinal, h.kind, h.reason, h.created_at
      FROM gdpr_request_people held JOIN (${holdableIds('$1', '$2')}) k USING (ordinal)
        JOIN gdpr_holds h ON h.entity_id = $1 AND h.customer_id = k.value AND h.customer_type = k.kind
      WHERE held.entity_id = $1 AND held.request_id = $2 AND held.state = 'held'
      ORDER BY held.ordinal, h.id`,
-    [entityId, requestId],
+      [entityId, requestId],
+    ),
   );
-  return rows.map(({ ordinal, kind, reason, created_at: since }) => ({ ordinal, kind, reason, since }));
+  return rows.map(({ ordinal, kind, reason, createdAt: since }) => ({ ordinal, kind, reason, since }));
 }

@@ -1,4 +1,5 @@
 import type { ORIGINS } from '../../domain/gdpr/gdpr-codes.ts';
+import { readRows, type Row } from '../core/camel-row.ts';
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import type { Secrets } from '../core/secrets.ts';
@@ -52,7 +53,7 @@ export async function collectIdentifiersIn(tx: Tx, entityId: number, requestId: 
 }
 
 async function listOpenPeople(db: Queryable, entityId: number, requestId: number): Promise<number[]> {
-  const { rows } = await db.query<{ ordinal: number }>(
+  const { rows } = await db.query<Row<'gdpr_request_people', 'ordinal'>>(
     `SELECT ordinal FROM gdpr_request_people WHERE entity_id = $1 AND request_id = $2 AND state <> 'treated' ORDER BY ordinal`,
     [entityId, requestId],
   );
@@ -61,12 +62,7 @@ async function listOpenPeople(db: Queryable, entityId: number, requestId: number
 
 /** In the order of people. Those of people who were treated are gone. */
 export async function listIdentifiers(db: Queryable, entityId: number, requestId: number): Promise<GdprIdentifier[]> {
-  const { rows } = await db.query<{
-    ordinal: number;
-    kind: KnownBy['customerType'];
-    value: string;
-    origin: GdprIdentifier['origin'];
-  }>(
+  const { rows } = await db.query<Row<'gdpr_identifiers', 'ordinal' | 'kind' | 'value' | 'origin'>>(
     `SELECT ordinal, kind, value, origin FROM gdpr_identifiers WHERE entity_id = $1 AND request_id = $2 ORDER BY ordinal, kind DESC, value`,
     [entityId, requestId],
   );
@@ -88,12 +84,14 @@ export async function updateSubjects(
   entityId: number,
   requestId: number,
 ): Promise<void> {
-  const { rows } = await db.query<{ ordinal: number; user_id: string | null; device_id: string | null }>(
-    `SELECT ordinal, user_id, device_id FROM gdpr_request_people
+  const rows = readRows<Row<'gdpr_request_people', 'ordinal' | 'userId' | 'deviceId'>>(
+    await db.query(
+      `SELECT ordinal, user_id, device_id FROM gdpr_request_people
      WHERE entity_id = $1 AND request_id = $2 AND subject IS NULL AND coalesce(user_id, device_id) IS NOT NULL`,
-    [entityId, requestId],
+      [entityId, requestId],
+    ),
   );
-  const hashes = rows.map(({ user_id: userId, device_id: deviceId }) =>
+  const hashes = rows.map(({ userId, deviceId }) =>
     userId === null
       ? secrets.customerHash(entityId, 'device_id', deviceId!)
       : secrets.customerHash(entityId, 'user_id', userId),
@@ -246,10 +244,12 @@ async function collectTokens(tx: Tx, some: Some): Promise<number> {
   // A device that asks for itself may tell of any token: its own row has it, and no other is its own by that.
   const whole = new Set((await listKnown(tx, some, 'whole_device')).map(({ value }) => value));
   const devices = (await listKnown(tx, some, 'device_id')).filter(({ value }) => !whole.has(value));
-  const { rows } = await tx.query<{ device_id: string; push_token: string }>(
-    `SELECT DISTINCT device_id, push_token FROM devices
+  const rows = readRows<Row<'devices', 'deviceId', { pushToken: string }>>(
+    await tx.query(
+      `SELECT DISTINCT device_id, push_token FROM devices
      WHERE entity_id = $1 AND ${OF_ANY_APP} AND device_id = ANY ($2) AND push_token <> ''`,
-    [entityId, devices.map(({ value }) => value)],
+      [entityId, devices.map(({ value }) => value)],
+    ),
   );
   const shared = await listShared(tx, entityId, requestId, devices);
   const ordinalOf = new Map(
@@ -259,7 +259,7 @@ async function collectTokens(tx: Tx, some: Some): Promise<number> {
     tx,
     some,
     'push_token',
-    rows.flatMap(({ device_id: via, push_token: value }) => {
+    rows.flatMap(({ deviceId: via, pushToken: value }) => {
       const ordinal = ordinalOf.get(via);
       return ordinal === undefined ? [] : [{ value, ordinal, via }];
     }),

@@ -1,5 +1,5 @@
 import type { GdprMailKind } from '../../domain/gdpr/gdpr-mail.ts';
-import { readRows } from '../core/camel-row.ts';
+import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { type Digest, WITH_MAILS } from './across-entities.ts';
 import { lockDeviceRequests } from './device-requests.ts';
@@ -16,7 +16,7 @@ export async function upsertGdprMail(
      ON CONFLICT (entity_id, request_id, kind) DO NOTHING`,
     [entityId, id, kind, `${identifier}.${kind}`],
   );
-  const { rows } = await tx.query<{ id: number; identifier: string }>(
+  const { rows } = await tx.query<Row<'gdpr_mails', 'id' | 'identifier'>>(
     'SELECT id, identifier FROM gdpr_mails WHERE entity_id = $1 AND request_id = $2 AND kind = $3',
     [entityId, id, kind],
   );
@@ -46,7 +46,7 @@ export async function listMembersToNotify(
   entityId: number,
   emails?: readonly string[],
 ): Promise<string[]> {
-  const { rows } = await db.query<{ email: string }>(
+  const { rows } = await db.query<Row<'users', 'email'>>(
     `SELECT u.email FROM users u JOIN memberships m ON m.user_id = u.id AND m.entity_id = $1
      WHERE ${MAY_BE_TOLD} AND ($2::text[] IS NULL OR lower(u.email) IN (SELECT lower(given) FROM unnest($2::text[]) AS given))
      ORDER BY u.id LIMIT $3`,
@@ -60,13 +60,10 @@ export async function listAppRecipients(
   db: Queryable,
   { entityId, appId }: Pick<GdprRequest, 'entityId' | 'appId'>,
 ): Promise<string[]> {
-  const {
-    rows: [app],
-  } = await db.query<{ gdpr_emails: string[] }>('SELECT gdpr_emails FROM apps WHERE entity_id = $1 AND id = $2', [
-    entityId,
-    appId,
-  ]);
-  return app ? listMembersToNotify(db, entityId, app.gdpr_emails) : [];
+  const app = readRow<Row<'apps', 'gdprEmails'>>(
+    await db.query('SELECT gdpr_emails FROM apps WHERE entity_id = $1 AND id = $2', [entityId, appId]),
+  );
+  return app ? listMembersToNotify(db, entityId, app.gdprEmails) : [];
 }
 
 /** Notes down the recipients of a mail of the request, unless it went already. */
@@ -98,7 +95,7 @@ export async function findRequesterEmail(
         ? '(SELECT created_by FROM service_tokens WHERE entity_id = $1 AND id = $2)'
         : null;
   if (user === null) return null;
-  const { rows } = await db.query<{ email: string }>(
+  const { rows } = await db.query<Row<'users', 'email'>>(
     `SELECT u.email FROM users u JOIN memberships m ON m.user_id = u.id AND m.entity_id = $1
      WHERE u.id = ${user} AND ${MAY_BE_TOLD}`,
     [entityId, requester.id],
@@ -118,14 +115,14 @@ export async function gatherDigest(
   { entityId, appId }: { entityId: number; appId: number | null },
 ): Promise<void> {
   await lockDeviceRequests(tx, entityId);
-  const {
-    rows: [last],
-  } = await tx.query<{ id: number; is_unsent: boolean; is_recent: boolean }>(
-    `SELECT m.id, ${IS_UNSENT} AS is_unsent, m.tried_at > now() - interval '1 hour' AS is_recent
+  const last = readRow<Row<'gdpr_mails', 'id'> & { isUnsent: boolean; isRecent: boolean }>(
+    await tx.query(
+      `SELECT m.id, ${IS_UNSENT} AS is_unsent, m.tried_at > now() - interval '1 hour' AS is_recent
      FROM ${OF_APP} AND m.digest_id = m.id ORDER BY m.tried_at DESC NULLS FIRST LIMIT 1`,
-    [entityId, appId],
+      [entityId, appId],
+    ),
   );
-  if (last && !last.is_unsent && last.is_recent) return;
+  if (last && !last.isUnsent && last.isRecent) return;
   await tx.query(
     `INSERT INTO gdpr_mails (entity_id, request_id, kind, identifier)
      SELECT entity_id, id, kind, identifier || '.' || kind FROM ${WITH_MAILS} r
@@ -136,7 +133,7 @@ export async function gatherDigest(
   await tx.query(
     `WITH open AS (SELECT m.id FROM ${OF_APP} AND m.digest_id IS NULL AND ${IS_UNSENT})
      UPDATE gdpr_mails SET digest_id = coalesce($3, (SELECT min(id) FROM open)) WHERE entity_id = $1 AND id IN (SELECT id FROM open)`,
-    [entityId, appId, last?.is_unsent ? last.id : null],
+    [entityId, appId, last?.isUnsent ? last.id : null],
   );
 }
 

@@ -1,6 +1,7 @@
 /**
  * Locations of personal data in privacy requests themselves: their people, ids, archives, holds, tombstones, receipts.
  */
+import type { Row } from '../core/camel-row.ts';
 import { type Database, write } from '../core/database.ts';
 import { countNotedFiles, deleteNotedFiles, noteFileDeletions } from '../core/file-deletions.ts';
 import { inBatches } from '../core/in-batches.ts';
@@ -216,7 +217,7 @@ async function* listUnknown(
 }
 
 async function listAccessRequests(db: Database, entityId: number): Promise<string[]> {
-  const { rows } = await db.query<{ identifier: string }>(
+  const { rows } = await db.query<Row<'gdpr_requests', 'identifier'>>(
     `SELECT identifier FROM gdpr_requests WHERE entity_id = $1 AND request_type = 'access' ORDER BY id`,
     [entityId],
   );

@@ -1,4 +1,5 @@
 import { JobGone, type JobKey, type JobKind, type JobRef, WAITING_FOR_SLOT } from '../../domain/jobs/job.ts';
+import { readRows, type Row } from '../core/camel-row.ts';
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
 import { claimJob, lockJob, updateJob } from '../jobs/jobs.ts';
 import { HAS_TURN, lockDeviceRequests } from './device-requests.ts';
@@ -191,11 +192,10 @@ export async function findErasingSince(
   db: Queryable,
   { entityId, jobId }: Pick<JobKey, 'entityId' | 'jobId'>,
 ): Promise<Date | null> {
-  const { rows } = await db.query<{ erasing_since: Date | null }>(
-    'SELECT erasing_since FROM gdpr_requests WHERE entity_id = $1 AND id = $2',
-    [entityId, jobId],
+  const rows = readRows<Row<'gdpr_requests', 'erasingSince'>>(
+    await db.query('SELECT erasing_since FROM gdpr_requests WHERE entity_id = $1 AND id = $2', [entityId, jobId]),
   );
-  return rows[0]?.erasing_since ?? null;
+  return rows[0]?.erasingSince ?? null;
 }
 
 /**
@@ -203,7 +203,7 @@ export async function findErasingSince(
  * Tells whether any are. `tx` holds the request.
  */
 export async function endRound(tx: Tx, { entityId, id, round }: GdprRequest): Promise<{ isLast: boolean }> {
-  const { rows } = await tx.query<{ ordinal: number }>(
+  const { rows } = await tx.query<Row<'gdpr_request_people', 'ordinal'>>(
     `UPDATE gdpr_request_people SET state = 'treated', treated_at = now()
      WHERE entity_id = $1 AND request_id = $2 AND state = 'pending' AND round = $3 RETURNING ordinal`,
     [entityId, id, round],

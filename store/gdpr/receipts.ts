@@ -1,3 +1,4 @@
+import type { Row } from '../core/camel-row.ts';
 import { signDocument } from '../../domain/core/signed-document.ts';
 import type { GdprReceipt, NewReceipt, UnsignedReceipt } from '../../domain/gdpr/gdpr-receipt.ts';
 import type { Queryable } from '../core/database.ts';
@@ -23,9 +24,10 @@ export async function insertReceipt(
 ): Promise<GdprReceipt> {
   const {
     rows: [at],
-  } = await tx.query<{ identifier: string; now: Date }>('SELECT identifier, now() FROM entities WHERE id = $1', [
-    entityId,
-  ]);
+  } = await tx.query<Row<'entities', 'identifier'> & { now: Date }>(
+    'SELECT identifier, now() FROM entities WHERE id = $1',
+    [entityId],
+  );
   const receipt = signDocument<UnsignedReceipt>(
     {
       version: 1,
@@ -52,7 +54,7 @@ export async function insertReceipt(
     ],
   );
   if (rowCount === 1) return receipt;
-  const { rows } = await tx.query<{ document: string }>(`${OF_REQUEST} AND round = $3`, [
+  const { rows } = await tx.query<Row<'gdpr_receipts', 'document'>>(`${OF_REQUEST} AND round = $3`, [
     entityId,
     receipt.request,
     receipt.round,
@@ -62,7 +64,10 @@ export async function insertReceipt(
 
 /** Those of a request, one a round; also once the request itself is gone. */
 export async function listReceipts(db: Queryable, entityId: number, requestIdentifier: string): Promise<GdprReceipt[]> {
-  const { rows } = await db.query<{ document: string }>(`${OF_REQUEST} ORDER BY round`, [entityId, requestIdentifier]);
+  const { rows } = await db.query<Row<'gdpr_receipts', 'document'>>(`${OF_REQUEST} ORDER BY round`, [
+    entityId,
+    requestIdentifier,
+  ]);
   return rows.map(({ document }) => JSON.parse(document) as GdprReceipt);
 }
 
@@ -73,7 +78,7 @@ export async function listReceiptsOf(
   hashes: readonly Buffer[],
   { offset, limit }: { offset: number; limit: number },
 ): Promise<GdprReceipt[]> {
-  const { rows } = await db.query<{ document: string }>(
+  const { rows } = await db.query<Row<'gdpr_receipts', 'document'>>(
     `SELECT document ${OF_PEOPLE} ORDER BY id DESC OFFSET $3 LIMIT $4`,
     [entityId, hex(hashes), offset, limit],
   );

@@ -1,5 +1,6 @@
 import { CUSTOMER_TYPES } from '../../domain/attributes/customer-id.ts';
 import { textOf } from '../../domain/attributes/json-value.ts';
+import { readRows, type Row } from '../core/camel-row.ts';
 import { parseExactJson } from '../../domain/core/exact-json.ts';
 import { isLongerThan, MAX_CODE_POINTS } from '../../domain/core/text-limits.ts';
 import type { WaitingValue } from '../../domain/feed/feed-batch.ts';
@@ -89,11 +90,13 @@ const JSON_TEXTS = [
  * there is, and become deletion requests, which the sweep starts; how many they are. `session` may take its time.
  */
 export async function eraseRestoredPeople({ db, secrets }: Dependencies, session: Tx): Promise<number> {
-  const { rows } = await session.query<{ entity_id: number; keys: string[] }>(
-    'SELECT entity_id, array_agg(key) AS keys FROM tombstone_batches WHERE search_pending GROUP BY entity_id ORDER BY entity_id',
+  const rows = readRows<Row<'tombstone_batches', 'entityId'> & { keys: string[] }>(
+    await session.query(
+      'SELECT entity_id, array_agg(key) AS keys FROM tombstone_batches WHERE search_pending GROUP BY entity_id ORDER BY entity_id',
+    ),
   );
   let people = 0;
-  for (const { entity_id: entityId, keys } of rows) {
+  for (const { entityId, keys } of rows) {
     await noteSought(session, entityId, keys);
     const found = await findSought({ session, secrets }, entityId);
     await write(db, (tx) => insertRequests(tx, entityId, found, keys));
@@ -175,7 +178,7 @@ async function filterSought({ session, secrets }: Search, entityId: number, peop
 /** Of the values that wait in feeds. */
 async function* listWaitingPeople(session: Tx, entityId: number): AsyncGenerator<Person[]> {
   for (let after = 0; ;) {
-    const { rows } = await session.query<{ id: number; body: string }>(
+    const { rows } = await session.query<Row<'feed_requests', 'id', { body: string }>>(
       `SELECT id, body FROM feed_requests WHERE entity_id = $1 AND done_at IS NULL AND id > $2 ORDER BY id LIMIT ${BODIES_A_PAGE}`,
       [entityId, after],
     );

@@ -1,5 +1,6 @@
 import type { CustomerType } from '../../domain/attributes/customer-id.ts';
 import type { LeftReason } from '../../domain/gdpr/gdpr-codes.ts';
+import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import type { Secrets } from '../core/secrets.ts';
@@ -39,25 +40,29 @@ export async function listShared<T extends FoundId>(
 ): Promise<Set<T>> {
   const devices = await withoutWhole(tx, entityId, requestId, given);
   if (devices.length === 0) return new Set();
-  const { rows: uses } = await tx.query<{ device_id: string; user_id: string }>(
-    `SELECT DISTINCT device_id, user_id FROM device_users WHERE entity_id = $1 AND ${OF_ANY_APP} AND device_id = ANY ($2)`,
-    [entityId, devices.map(({ value }) => value)],
+  const uses = readRows<Row<'device_users', 'deviceId' | 'userId'>>(
+    await tx.query(
+      `SELECT DISTINCT device_id, user_id FROM device_users WHERE entity_id = $1 AND ${OF_ANY_APP} AND device_id = ANY ($2)`,
+      [entityId, devices.map(({ value }) => value)],
+    ),
   );
   const { rows: users } = await tx.query<FoundId>(
     `SELECT value, ordinal FROM gdpr_identifiers WHERE entity_id = $1 AND request_id = $2 AND kind = 'user_id' AND value = ANY ($3)`,
-    [entityId, requestId, uses.map(({ user_id: userId }) => userId)],
+    [entityId, requestId, uses.map(({ userId }) => userId)],
   );
-  const { rows: people } = await tx.query<{ ordinal: number; is_held: boolean }>(
-    `SELECT ordinal, state = 'held' AS is_held FROM gdpr_request_people
+  const people = readRows<Row<'gdpr_request_people', 'ordinal'> & { isHeld: boolean }>(
+    await tx.query(
+      `SELECT ordinal, state = 'held' AS is_held FROM gdpr_request_people
      WHERE entity_id = $1 AND request_id = $2 AND ordinal = ANY ($3)`,
-    [entityId, requestId, [...users, ...devices].map(({ ordinal }) => ordinal)],
+      [entityId, requestId, [...users, ...devices].map(({ ordinal }) => ordinal)],
+    ),
   );
-  const isHeld = new Map(people.map((person) => [person.ordinal, person.is_held]));
+  const isHeld = new Map(people.map((person) => [person.ordinal, person.isHeld]));
   const heldOf = new Map(users.map(({ value, ordinal }) => [value, isHeld.get(ordinal)]));
-  const usersOf = Map.groupBy(uses, ({ device_id: deviceId }) => deviceId);
+  const usersOf = Map.groupBy(uses, ({ deviceId }) => deviceId);
   return new Set(
     devices.filter(({ value, ordinal }) =>
-      (usersOf.get(value) ?? []).some(({ user_id: userId }) => heldOf.get(userId) !== isHeld.get(ordinal)),
+      (usersOf.get(value) ?? []).some(({ userId }) => heldOf.get(userId) !== isHeld.get(ordinal)),
     ),
   );
 }
@@ -70,7 +75,7 @@ async function withoutWhole<T extends FoundId>(
   devices: readonly T[],
 ): Promise<readonly T[]> {
   if (devices.length === 0) return devices;
-  const { rows } = await tx.query<{ value: string }>(
+  const { rows } = await tx.query<Row<'gdpr_identifiers', 'value'>>(
     `SELECT value FROM gdpr_identifiers WHERE entity_id = $1 AND request_id = $2 AND kind = 'whole_device' AND value = ANY ($3)`,
     [entityId, requestId, devices.map(({ value }) => value)],
   );
@@ -111,7 +116,7 @@ export async function deleteSharedDevices(
   letIn: ReadonlySet<string>,
 ): Promise<Person[]> {
   await tx.query(LOOK_UP_BY_KEY);
-  const { rows: people } = await tx.query<{ ordinal: number }>(
+  const { rows: people } = await tx.query<Row<'gdpr_request_people', 'ordinal'>>(
     'SELECT ordinal FROM gdpr_request_people WHERE entity_id = $1 AND request_id = $2 AND round IS NULL',
     [entityId, requestId],
   );
@@ -154,7 +159,7 @@ async function deleteDevices(tx: Tx, entityId: number, requestId: number, device
  * by now, and did not when it was asked for, or gathered.
  */
 export async function listIdsToRefuse(db: Queryable, entityId: number, requestId: number): Promise<Person[]> {
-  const { rows: people } = await db.query<{ ordinal: number }>(
+  const { rows: people } = await db.query<Row<'gdpr_request_people', 'ordinal'>>(
     `SELECT ordinal FROM gdpr_request_people WHERE entity_id = $1 AND request_id = $2 AND state = 'pending'`,
     [entityId, requestId],
   );
@@ -234,7 +239,7 @@ export async function listLeftHashes(
   secrets: Secrets,
   { entityId, requestId, ordinals }: Some,
 ): Promise<LeftHash[]> {
-  const { rows } = await db.query<{ ordinal: number; kind: CustomerType; value: string; reason: LeftReason }>(
+  const { rows } = await db.query<Row<'gdpr_left_identifiers', 'ordinal' | 'kind' | 'value' | 'reason'>>(
     `SELECT ordinal, kind, value, reason FROM gdpr_left_identifiers
      WHERE entity_id = $1 AND request_id = $2 AND ordinal = ANY ($3) ORDER BY ordinal, kind, value`,
     [entityId, requestId, ordinals],

@@ -7,6 +7,7 @@ import {
 } from '../../domain/gdpr/tombstone-batch.ts';
 import type { JobKey } from '../../domain/jobs/job.ts';
 import { findEntityIdentifier } from '../accounts/entities.ts';
+import { readRows, type Row } from '../core/camel-row.ts';
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
 import { asBytes, type Files } from '../core/files.ts';
 import { findRaisedAt, insertTombstone, type Person } from './tombstones.ts';
@@ -57,11 +58,13 @@ export async function readmit(
 ): Promise<number> {
   const readmitted = await write(db, async (tx) => {
     await lockBatches(tx, entityId);
-    const { rows } = await tx.query<{ customer_hash: Buffer }>(
-      'DELETE FROM tombstones WHERE entity_id = $1 AND customer_hash = ANY ($2::bytea[]) RETURNING customer_hash',
-      [entityId, await choose(tx)],
+    const rows = readRows<Row<'tombstones', 'customerHash'>>(
+      await tx.query(
+        'DELETE FROM tombstones WHERE entity_id = $1 AND customer_hash = ANY ($2::bytea[]) RETURNING customer_hash',
+        [entityId, await choose(tx)],
+      ),
     );
-    const stood = rows.map((row) => row.customer_hash);
+    const stood = rows.map((row) => row.customerHash);
     if (stood.length > 0) await insertBatch(tx, entityId, await draftBatch(tx, entityId, 'readmitted', stood));
     await note(tx, stood);
     return stood.length;
@@ -134,12 +137,14 @@ export async function listMissingTombstones(db: Queryable, entityId: number, has
 /** Those of these people that the file store lacks; mostly the one that was just committed. */
 async function putReadmissions({ db, files }: Dependencies, entityId: number, hashes: Buffer[]): Promise<void> {
   const entity = await findEntityIdentifier(db, entityId);
-  const { rows } = await db.query<{ key: string; made_at: Date; hashes: Buffer[] }>(
-    `SELECT key, made_at, hashes FROM tombstone_batches
+  const rows = readRows<Row<'tombstone_batches', 'key' | 'madeAt' | 'hashes'>>(
+    await db.query(
+      `SELECT key, made_at, hashes FROM tombstone_batches
      WHERE entity_id = $1 AND kind = 'readmitted' AND hashes && $2::bytea[] ORDER BY made_at`,
-    [entityId, hashes],
+      [entityId, hashes],
+    ),
   );
-  for (const { key, made_at: madeAt, hashes: named } of rows) {
+  for (const { key, madeAt, hashes: named } of rows) {
     if ((await files.size(key)) !== null) continue;
     await putTombstoneBatch(files, key, { entity, kind: 'readmitted', madeAt, hashes: named });
   }
@@ -203,7 +208,7 @@ export async function listRaised(
   { entityId, jobId }: Of,
   ordinals: readonly number[],
 ): Promise<Person[]> {
-  const { rows } = await db.query<{ kind: Person['customerType']; value: string }>(
+  const { rows } = await db.query<Row<'gdpr_identifiers', 'value', { kind: Person['customerType'] }>>(
     `SELECT kind, value FROM gdpr_identifiers WHERE entity_id = $1 AND request_id = $2 AND raised AND ordinal = ANY ($3)`,
     [entityId, jobId, ordinals],
   );

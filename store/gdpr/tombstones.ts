@@ -1,4 +1,5 @@
 import type { CustomerType } from '../../domain/attributes/customer-id.ts';
+import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import type { Secrets } from '../core/secrets.ts';
 import { inSlices } from '../core/yield-to-event-loop.ts';
@@ -39,12 +40,14 @@ export async function listErased(
   await inSlices(distinct, ([key, { customerType, customerId }]) => {
     keysByHash.set(secrets.customerHash(entityId, customerType, customerId).toString('hex'), key);
   });
-  const { rows } = await tx.query<{ customer_hash: Buffer }>(
-    `SELECT customer_hash FROM tombstones
+  const rows = readRows<Row<'tombstones', 'customerHash'>>(
+    await tx.query(
+      `SELECT customer_hash FROM tombstones
      WHERE entity_id = $1 AND customer_hash = ANY (SELECT decode(h, 'hex') FROM unnest($2::text[]) AS h)`,
-    [entityId, [...keysByHash.keys()]],
+      [entityId, [...keysByHash.keys()]],
+    ),
   );
-  return new Map(rows.map(({ customer_hash: hash }) => [keysByHash.get(hash.toString('hex'))!, hash]));
+  return new Map(rows.map(({ customerHash: hash }) => [keysByHash.get(hash.toString('hex'))!, hash]));
 }
 
 export function personKey({ customerType, customerId }: Person): string {
@@ -56,11 +59,13 @@ export function personKey({ customerType, customerId }: Person): string {
  * that did not stand before.
  */
 export async function insertTombstone(tx: Queryable, entityId: number, ...customerHashes: Buffer[]): Promise<Buffer[]> {
-  const { rows } = await tx.query<{ customer_hash: Buffer }>(
-    `INSERT INTO tombstones (entity_id, customer_hash) SELECT $1, unnest($2::bytea[]) ON CONFLICT DO NOTHING RETURNING customer_hash`,
-    [entityId, customerHashes],
+  const rows = readRows<Row<'tombstones', 'customerHash'>>(
+    await tx.query(
+      `INSERT INTO tombstones (entity_id, customer_hash) SELECT $1, unnest($2::bytea[]) ON CONFLICT DO NOTHING RETURNING customer_hash`,
+      [entityId, customerHashes],
+    ),
   );
-  return rows.map(({ customer_hash: hash }) => hash);
+  return rows.map(({ customerHash: hash }) => hash);
 }
 
 /** When the last of these tombstones was raised; null where none of them stands. */

@@ -1,4 +1,5 @@
 import type { KeptValue } from '../../domain/gdpr/gdpr-receipt.ts';
+import type { Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import type { Files } from '../core/files.ts';
 
@@ -19,7 +20,7 @@ export async function insertUnreadableMail(db: Queryable, key: string): Promise<
 
 /** Drops the notes of files that are gone: staff deleted them, or an erasure did. */
 export async function deleteGoneUnreadableMails(db: Queryable, files: Pick<Files, 'size'>): Promise<void> {
-  const { rows } = await db.query<{ file: string }>('SELECT file FROM unreadable_mails');
+  const { rows } = await db.query<Row<'unreadable_mails', 'file'>>('SELECT file FROM unreadable_mails');
   for (const { file } of rows) {
     if ((await files.size(file)) === null) await db.query('DELETE FROM unreadable_mails WHERE file = $1', [file]);
   }
@@ -27,7 +28,7 @@ export async function deleteGoneUnreadableMails(db: Queryable, files: Pick<Files
 
 /** Returns what a deletion leaves of them, for its request and receipt: the files in which no id stands as text. */
 export async function listUnreadableMails(db: Queryable): Promise<KeptValue[]> {
-  const { rows } = await db.query<{ file: string }>(
+  const { rows } = await db.query<Row<'unreadable_mails', 'file'>>(
     'SELECT file FROM unreadable_mails ORDER BY found_at, file LIMIT $1',
     [MAX_LISTED],
   );

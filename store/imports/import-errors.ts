@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
 import { type ImportError, isOfErased } from '../../domain/imports/import-error.ts';
-import { readRows } from '../core/camel-row.ts';
+import { readRows, type Row } from '../core/camel-row.ts';
 import { copyLine } from '../core/copy-text.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
@@ -169,7 +169,7 @@ export async function listErrorsOf(
 
 /** Why the file as a whole could not be imported, or its end not be read; null when nothing was wrong with it. */
 export async function findFileError(db: Queryable, entityId: number, importId: number): Promise<string | null> {
-  const { rows } = await db.query<{ message: string }>(
+  const { rows } = await db.query<Row<'import_errors', 'message'>>(
     'SELECT message FROM import_errors WHERE entity_id = $1 AND import_id = $2 AND line = 0',
     [entityId, importId],
   );

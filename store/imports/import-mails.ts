@@ -1,3 +1,4 @@
+import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
 /**
@@ -9,11 +10,13 @@ export async function findMailFacts(
   entityId: number,
   sorId: number,
 ): Promise<{ sorIdentifier: string; to: string[] }> {
-  const { rows } = await db.query<{ identifier: string; notify_emails: string[]; creator: string | null }>(
-    `SELECT s.identifier, s.notify_emails, u.email AS creator FROM systems_of_records s LEFT JOIN users u ON u.id = s.created_by
+  const rows = readRows<Row<'systems_of_records', 'identifier' | 'notifyEmails'> & { creator: string | null }>(
+    await db.query(
+      `SELECT s.identifier, s.notify_emails, u.email AS creator FROM systems_of_records s LEFT JOIN users u ON u.id = s.created_by
      WHERE s.entity_id = $1 AND s.id = $2`,
-    [entityId, sorId],
+      [entityId, sorId],
+    ),
   );
-  const { identifier = '', notify_emails: to = [], creator = null } = rows[0] ?? {};
+  const { identifier = '', notifyEmails: to = [], creator = null } = rows[0] ?? {};
   return { sorIdentifier: identifier, to: to.length > 0 || creator === null ? to : [creator] };
 }

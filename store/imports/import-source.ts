@@ -1,6 +1,6 @@
 import { redactedUrl } from '../../domain/core/source-url.ts';
 import type { JobKey } from '../../domain/jobs/job.ts';
-import { readRow } from '../core/camel-row.ts';
+import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import type { Secrets } from '../core/secrets.ts';
 import type { PinnedFile } from './import-record.ts';
@@ -28,13 +28,15 @@ export async function findImportSource(
   secrets: Secrets,
   { entityId, jobId, generation }: JobKey,
 ): Promise<(RemoteSource & { sorId: number }) | null> {
-  const { rows } = await db.query<{ identifier: string; sor_id: number; file_url: string; request_headers: string }>(
-    `SELECT identifier, sor_id, file_url, request_headers FROM imports
+  const rows = readRows<Row<'imports', 'identifier' | 'sorId', { fileUrl: string; requestHeaders: string }>>(
+    await db.query(
+      `SELECT identifier, sor_id, file_url, request_headers FROM imports
      WHERE entity_id = $1 AND id = $2 AND generation = $3 AND state = 'running' AND file_key IS NULL`,
-    [entityId, jobId, generation],
+      [entityId, jobId, generation],
+    ),
   );
   if (!rows[0]) return null;
-  const { identifier, sor_id: sorId, file_url: url, request_headers: headers } = rows[0];
+  const { identifier, sorId, fileUrl: url, requestHeaders: headers } = rows[0];
   return {
     sorId,
     url: secrets.open(url, cell(entityId, identifier, 'file_url')),

@@ -1,6 +1,6 @@
 import type { ImportFormat } from '../../domain/imports/import-file.ts';
 import type { SimilarLine } from '../attributes/similar-ids.ts';
-import { readRow, readRows } from '../core/camel-row.ts';
+import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { noteFileDeletions } from '../core/file-deletions.ts';
 import { idPieces } from '../core/id-pieces.ts';
@@ -31,7 +31,7 @@ export async function insertImport(tx: Queryable, secrets: Secrets, entityId: nu
   const identifier = newIdentifier('imp');
   const file = 'url' in job.source ? null : job.source;
   const sealed = 'url' in job.source ? sealSource(secrets, entityId, identifier, job.source) : null;
-  const { rows } = await tx.query<{ id: number }>(
+  const { rows } = await tx.query<Row<'imports', 'id'>>(
     `INSERT INTO imports (entity_id, identifier, jid, sor_id, version, skip_email, dry_run, parent_id, root_id, file_key,
        file_bytes, file_sha256, source_bytes, source_sha256, source_gzip, source_defect, shown_url, file_url, request_headers,
        file_settings, column_mapping, said_at)
@@ -94,7 +94,7 @@ export async function* streamImports(
   db: Queryable,
   entityId: number,
 ): AsyncGenerator<{ identifier: string; receivedAt: Date }[]> {
-  const { rows } = await db.query<{ id: number }>(
+  const { rows } = await db.query<Row<'imports', 'id'>>(
     'SELECT id FROM imports WHERE entity_id = $1 ORDER BY received_at DESC, id DESC',
     [entityId],
   );

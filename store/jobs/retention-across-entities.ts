@@ -1,6 +1,7 @@
 import type { JobRef } from '../../domain/jobs/job.ts';
 import { deleteOldEntries } from '../attributes/attribute-change-log.ts';
 import { addPendingCustomers, deleteValueless, lockCustomers } from '../attributes/customers.ts';
+import { readRows, type Row } from '../core/camel-row.ts';
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
 import { noteFileDeletions } from '../core/file-deletions.ts';
 import { KEY_KEPT_FOR } from '../core/idempotent-requests.ts';
@@ -47,14 +48,13 @@ export async function deleteImport(db: Database, { entityId, jobId }: JobRef): P
     [entityId, jobId],
   );
   await write(db, async (tx) => {
-    const { rows } = await tx.query<{ file_key: string | null }>(
-      'DELETE FROM imports WHERE entity_id = $1 AND id = $2 RETURNING file_key',
-      [entityId, jobId],
+    const rows = readRows<Row<'imports', 'fileKey'>>(
+      await tx.query('DELETE FROM imports WHERE entity_id = $1 AND id = $2 RETURNING file_key', [entityId, jobId]),
     );
     await noteFileDeletions(
       tx,
       entityId,
-      rows.flatMap(({ file_key: key }) => key ?? []),
+      rows.flatMap(({ fileKey: key }) => key ?? []),
     );
   });
 }
@@ -64,17 +64,17 @@ export async function deleteImport(db: Database, { entityId, jobId }: JobRef): P
  * row of a SoR stays as long as an import tells of it.
  */
 export async function deleteRemains(db: Database): Promise<void> {
-  const { rows: attributes } = await db.query<{ entity_id: number; sor_id: number; id: number }>(
-    `SELECT a.entity_id, a.sor_id, a.id FROM customer_attributes a WHERE a.deleted_at IS NOT NULL`,
+  const attributes = readRows<Row<'customer_attributes', 'entityId' | 'sorId' | 'id'>>(
+    await db.query(`SELECT a.entity_id, a.sor_id, a.id FROM customer_attributes a WHERE a.deleted_at IS NOT NULL`),
   );
-  for (const { entity_id: entityId, sor_id: sorId, id } of attributes) {
+  for (const { entityId, sorId, id } of attributes) {
     await deleteValues(db, entityId, sorId, id);
     await db.query('DELETE FROM customer_attributes WHERE entity_id = $1 AND id = $2', [entityId, id]);
   }
-  const { rows: sors } = await db.query<{ entity_id: number; id: number }>(
-    'SELECT entity_id, id FROM systems_of_records WHERE deleted_at IS NOT NULL',
+  const sors = readRows<Row<'systems_of_records', 'entityId' | 'id'>>(
+    await db.query('SELECT entity_id, id FROM systems_of_records WHERE deleted_at IS NOT NULL'),
   );
-  for (const { entity_id: entityId, id } of sors) {
+  for (const { entityId, id } of sors) {
     await deleteValues(db, entityId, id, null);
     await db.query(
       `DELETE FROM systems_of_records s WHERE entity_id = $1 AND id = $2
@@ -102,12 +102,14 @@ export async function deleteOldRequests(db: Database): Promise<void> {
 /** Entities in whose feed a request has waited for more than `graceSeconds`. */
 export async function listWaitingFeeds(db: Queryable, graceSeconds: number): Promise<number[]> {
   // feed_inbox holds only what waits, and all that is read.
-  const { rows } = await db.query<{ entity_id: number }>(
-    `SELECT DISTINCT entity_id FROM feed_requests
+  const rows = readRows<Row<'feed_requests', 'entityId'>>(
+    await db.query(
+      `SELECT DISTINCT entity_id FROM feed_requests
      WHERE done_at IS NULL AND received_at < now() - make_interval(secs => $1)`,
-    [graceSeconds],
+      [graceSeconds],
+    ),
   );
-  return rows.map((row) => row.entity_id);
+  return rows.map((row) => row.entityId);
 }
 
 /**
@@ -115,13 +117,15 @@ export async function listWaitingFeeds(db: Queryable, graceSeconds: number): Pro
  * as long.
  */
 export async function listEntitiesWithPendingCustomers(db: Queryable, graceSeconds: number): Promise<number[]> {
-  const { rows } = await db.query<{ entity_id: number }>(
-    `SELECT entity_id FROM attribute_change_log WHERE pending GROUP BY entity_id
+  const rows = readRows<Row<'attribute_change_log', 'entityId'>>(
+    await db.query(
+      `SELECT entity_id FROM attribute_change_log WHERE pending GROUP BY entity_id
      HAVING max(received_at) < now() - make_interval(secs => $1)
        OR min(received_at) < now() - make_interval(secs => 10 * $1)`,
-    [graceSeconds],
+      [graceSeconds],
+    ),
   );
-  return rows.map((row) => row.entity_id);
+  return rows.map((row) => row.entityId);
 }
 
 /** Requests of feeds that were done more than a week ago, after their errors (reference: Limits). */
@@ -145,7 +149,7 @@ export async function deleteOldFeedRequests(db: Database): Promise<void> {
 
 /** Entries of the change log whose time is over. */
 export async function deleteOldChanges(db: Database): Promise<void> {
-  const { rows } = await db.query<{ id: number }>('SELECT id FROM entities');
+  const { rows } = await db.query<Row<'entities', 'id'>>('SELECT id FROM entities');
   for (const { id } of rows) await deleteOldEntries(db, id);
 }
 
@@ -265,16 +269,18 @@ export async function deleteOldSyncRuns(db: Database): Promise<void> {
 
 /** The members of segments that were deleted. Each segment that has members costs one look into their key. */
 export async function deleteMembersOfDeleted(db: Database): Promise<void> {
-  const { rows } = await db.query<{ entity_id: number; segment_id: number }>(
-    `WITH RECURSIVE held AS (
+  const rows = readRows<Row<'segment_members', 'entityId' | 'segmentId'>>(
+    await db.query(
+      `WITH RECURSIVE held AS (
        (SELECT entity_id, segment_id FROM segment_members ORDER BY entity_id, segment_id LIMIT 1)
        UNION ALL
        SELECT next.* FROM held h CROSS JOIN LATERAL (
          SELECT m.entity_id, m.segment_id FROM segment_members m
          WHERE (m.entity_id, m.segment_id) > (h.entity_id, h.segment_id) ORDER BY m.entity_id, m.segment_id LIMIT 1) next)
      SELECT h.* FROM held h WHERE NOT EXISTS (SELECT FROM segments s WHERE s.entity_id = h.entity_id AND s.id = h.segment_id)`,
+    ),
   );
-  for (const { entity_id: entityId, segment_id: id } of rows) {
+  for (const { entityId, segmentId: id } of rows) {
     await inBatches(
       db,
       `DELETE FROM segment_members WHERE ctid = ANY (ARRAY(
@@ -286,9 +292,11 @@ export async function deleteMembersOfDeleted(db: Database): Promise<void> {
 
 /** Entities with a segment whose refresh has been due for more than `graceSeconds`. */
 export async function listEntitiesWithDueSegments(db: Queryable, graceSeconds: number): Promise<number[]> {
-  const { rows } = await db.query<{ entity_id: number }>(
-    `SELECT DISTINCT entity_id FROM segments WHERE refresh_wanted_at < now() - make_interval(secs => $1)`,
-    [graceSeconds],
+  const rows = readRows<Row<'segments', 'entityId'>>(
+    await db.query(
+      `SELECT DISTINCT entity_id FROM segments WHERE refresh_wanted_at < now() - make_interval(secs => $1)`,
+      [graceSeconds],
+    ),
   );
-  return rows.map((row) => row.entity_id);
+  return rows.map((row) => row.entityId);
 }

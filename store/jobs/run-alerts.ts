@@ -1,3 +1,4 @@
+import type { Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import type { MailState } from '../core/mails.ts';
 
@@ -19,7 +20,7 @@ export async function insertRunAlert(
     `INSERT INTO run_alerts (entity_id, ${column}, connection_id) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING`,
     values,
   );
-  const { rows } = await db.query<{ id: number }>(
+  const { rows } = await db.query<Row<'run_alerts', 'id'>>(
     `SELECT id FROM run_alerts WHERE entity_id = $1 AND ${column} = $2 AND connection_id = $3`,
     values,
   );

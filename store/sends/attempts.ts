@@ -3,7 +3,7 @@ import { from as copyFrom } from 'pg-copy-streams';
 import { type AttemptCode, WAITS_FOR } from '../../domain/sends/attempt-code.ts';
 import type { TargetDevice } from '../../domain/sends/device-decision.ts';
 import type { AttemptContent } from '../../domain/sends/plan-messages.ts';
-import { readRows } from '../core/camel-row.ts';
+import { readRows, type Row } from '../core/camel-row.ts';
 import { copyLine } from '../core/copy-text.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { isLoggedOut } from './send-targets.ts';
@@ -188,7 +188,7 @@ export async function markSending(
   attempts: readonly { id: number; campaignId: number }[],
 ): Promise<ReadonlySet<number>> {
   if (attempts.length === 0) return new Set();
-  const { rows } = await tx.query<{ id: number }>(
+  const { rows } = await tx.query<Row<'campaigns', 'id'>>(
     `UPDATE attempts a SET state = 'sending', tries = a.tries + 1, due_at = NULL, details = NULL
      FROM unnest($2::integer[], $3::bigint[]) AS m (campaign_id, id)
      JOIN campaigns c ON c.entity_id = $1 AND c.id = m.campaign_id AND c.status = 'ongoing'

@@ -1,5 +1,5 @@
 import type { AttemptCode } from '../../domain/sends/attempt-code.ts';
-import { readRows } from '../core/camel-row.ts';
+import { readRows, type Row } from '../core/camel-row.ts';
 import type { Database } from '../core/database.ts';
 
 /** An attempt as a campaign log has it. */
@@ -34,7 +34,7 @@ export async function* listCampaignLog(
   entityId: number,
   { appId, from, till }: { appId: number; from: Date; till: Date },
 ): AsyncGenerator<LoggedAttempt[]> {
-  const { rows: campaigns } = await db.query<{ id: number }>(
+  const { rows: campaigns } = await db.query<Row<'campaigns', 'id'>>(
     'SELECT id FROM campaigns WHERE entity_id = $1 AND app_id = $2 AND launched_at IS NOT NULL ORDER BY id',
     [entityId, appId],
   );

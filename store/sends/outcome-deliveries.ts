@@ -1,6 +1,6 @@
 import type { AttemptCode } from '../../domain/sends/attempt-code.ts';
 import { TEST_COPIES } from '../campaigns/campaign-tests.ts';
-import { readRow, readRows } from '../core/camel-row.ts';
+import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
 /** How often delivering failed in a row, and since when. */
@@ -41,7 +41,7 @@ export async function updateOutcomeDelivery(
 
 /** The names of the apps whose outcomes go to a connection. */
 export async function listAppsDelivering(db: Queryable, entityId: number, connection: string): Promise<string[]> {
-  const { rows } = await db.query<{ name: string }>(
+  const { rows } = await db.query<Row<'apps', 'name'>>(
     'SELECT name FROM apps WHERE entity_id = $1 AND outcomes_connection = $2 ORDER BY name',
     [entityId, connection],
   );

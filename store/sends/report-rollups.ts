@@ -1,5 +1,5 @@
 import { TEST_COPIES } from '../campaigns/campaign-tests.ts';
-import { readRows } from '../core/camel-row.ts';
+import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import { REPORT_DAYS } from './reports.ts';
@@ -23,13 +23,9 @@ export async function findNow(db: Queryable): Promise<Date> {
 }
 
 export async function findRollup(db: Queryable, entityId: number): Promise<Rollup | null> {
-  const {
-    rows: [row],
-  } = await db.query<{ counted_until: Date; kept_since: string }>(
-    'SELECT counted_until, kept_since FROM report_rollups WHERE entity_id = $1',
-    [entityId],
+  return readRow<Row<'report_rollups', 'countedUntil' | 'keptSince'>>(
+    await db.query('SELECT counted_until, kept_since FROM report_rollups WHERE entity_id = $1', [entityId]),
   );
-  return row ? { countedUntil: row.counted_until, keptSince: row.kept_since } : null;
 }
 
 /** A day of which attempts changed, from one of them to another. */
@@ -148,13 +144,14 @@ export async function listEndedDays(
   { keptSince }: Rollup,
   until: string,
 ): Promise<CampaignDay[]> {
-  const { rows } = await db.query<{ campaign_id: number; day: string }>(
-    `SELECT DISTINCT campaign_id, date_trunc('day', created_at, 'UTC')::date AS day FROM attempts
+  return readRows<Row<'attempts', 'campaignId'> & { day: string }>(
+    await db.query(
+      `SELECT DISTINCT campaign_id, date_trunc('day', created_at, 'UTC')::date AS day FROM attempts
      WHERE entity_id = $1 AND created_at >= $2::date AND created_at < $3::date AND campaign_id NOT IN (${TEST_COPIES})
      ORDER BY day, campaign_id`,
-    [entityId, keptSince, until],
+      [entityId, keptSince, until],
+    ),
   );
-  return rows.map(({ campaign_id: campaignId, day }) => ({ campaignId, day }));
 }
 
 /** Days before are counted for the last time; their attempts may go. */

@@ -1,6 +1,6 @@
 import type { PushContent } from '../../domain/campaigns/campaign-params.ts';
 import type { AttemptCode } from '../../domain/sends/attempt-code.ts';
-import { readRows } from '../core/camel-row.ts';
+import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
 /** For so long attempts can be read. */
@@ -46,15 +46,17 @@ export async function countCodes(
   entityId: number,
   sendId: number,
 ): Promise<{ codes: Record<string, number>; nextAt: Date | null }> {
-  const { rows } = await db.query<{ code: string; count: number; next_at: Date | null }>(
-    `SELECT code, count(*) AS count, min(due_at) FILTER (WHERE due_at > now()) AS next_at FROM attempts
+  const rows = readRows<Row<'attempts', 'code'> & { count: number; nextAt: Date | null }>(
+    await db.query(
+      `SELECT code, count(*) AS count, min(due_at) FILTER (WHERE due_at > now()) AS next_at FROM attempts
      WHERE entity_id = $1 AND send_id = $2
      GROUP BY code ORDER BY code`,
-    [entityId, sendId],
+      [entityId, sendId],
+    ),
   );
   return {
     codes: Object.fromEntries(rows.map(({ code, count }) => [code, count])),
-    nextAt: rows.find(({ next_at: at }) => at !== null)?.next_at ?? null,
+    nextAt: rows.find(({ nextAt: at }) => at !== null)?.nextAt ?? null,
   };
 }
 

@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
 import type { JobKey, JobRef } from '../../domain/jobs/job.ts';
-import { readRow } from '../core/camel-row.ts';
+import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import { copyLine } from '../core/copy-text.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
@@ -64,7 +64,7 @@ export async function insertSend(tx: Tx, entityId: number, send: NewSend): Promi
   }
   const {
     rows: [row],
-  } = await tx.query<{ id: number }>(
+  } = await tx.query<Row<'sends', 'id'>>(
     `INSERT INTO sends (entity_id, identifier, send_at, request_key, body_hash, message_count, created_by)
      VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING id`,
     [entityId, identifier, sendAt, request?.key, request?.bodyHash, messages.length, createdBy],
@@ -137,13 +137,15 @@ export async function listOpenSends(
   campaignId: number,
   limit: number,
 ): Promise<SendRef[]> {
-  const { rows } = await db.query<{ id: number; identifier: string; is_campaign: boolean }>(
-    `SELECT s.id, s.identifier, s.campaign_id IS NOT NULL AS is_campaign
+  const rows = readRows<Row<'sends', 'id' | 'identifier'> & { isCampaign: boolean }>(
+    await db.query(
+      `SELECT s.id, s.identifier, s.campaign_id IS NOT NULL AS is_campaign
      FROM send_campaigns c JOIN sends s ON s.entity_id = c.entity_id AND s.id = c.send_id
      WHERE c.entity_id = $1 AND c.campaign_id = $2 AND s.state IN ('accepted', 'running') ORDER BY s.id LIMIT $3`,
-    [entityId, campaignId, limit],
+      [entityId, campaignId, limit],
+    ),
   );
-  return rows.map(({ id: jobId, identifier, is_campaign: isCampaign }) => ({
+  return rows.map(({ id: jobId, identifier, isCampaign }) => ({
     entityId,
     jobId,
     identifier,
@@ -156,7 +158,7 @@ export async function listOpenSends(
  * entity.
  */
 export async function listRunsOfFailed(db: Queryable, entityId: number): Promise<SendRef[]> {
-  const { rows } = await db.query<{ id: number; identifier: string }>(
+  const { rows } = await db.query<Row<'sends', 'id' | 'identifier'>>(
     `SELECT s.id, s.identifier FROM campaigns c JOIN sends s ON s.entity_id = c.entity_id AND s.campaign_id = c.id
      WHERE c.entity_id = $1 AND c.status = 'failed' AND s.state IN ('accepted', 'running') AND s.cancel_requested_at IS NOT NULL
      ORDER BY s.id`,
@@ -172,11 +174,13 @@ export function lockSend(tx: Tx, claim: JobKey, { isShared = false } = {}): Prom
 
 /** Its campaigns, in the order of campaignKey. */
 export async function listCampaignsOfSend(db: Queryable, entityId: number, sendId: number): Promise<number[]> {
-  const { rows } = await db.query<{ campaign_id: number }>(
-    'SELECT campaign_id FROM send_campaigns WHERE entity_id = $1 AND send_id = $2 ORDER BY ordinal',
-    [entityId, sendId],
+  const rows = readRows<Row<'send_campaigns', 'campaignId'>>(
+    await db.query('SELECT campaign_id FROM send_campaigns WHERE entity_id = $1 AND send_id = $2 ORDER BY ordinal', [
+      entityId,
+      sendId,
+    ]),
   );
-  return rows.map(({ campaign_id: id }) => id);
+  return rows.map(({ campaignId: id }) => id);
 }
 
 export type Message = NewMessage & { ordinal: number };
@@ -191,22 +195,18 @@ export async function takeMessages(
   after: number,
   limit: number,
 ): Promise<Message[]> {
-  const { rows } = await tx.query<{
-    ordinal: number;
-    user_id: string | null;
-    user_hash: Buffer | null;
-    vars: Message['vars'];
-  }>({
-    name: 'take-messages',
-    text: `WITH taken AS (
+  return readRows<Row<'send_messages', 'ordinal' | 'userId' | 'userHash', { vars: Message['vars'] }>>(
+    await tx.query({
+      name: 'take-messages',
+      text: `WITH taken AS (
              DELETE FROM send_messages WHERE ctid = ANY (ARRAY(
                SELECT ctid FROM send_messages WHERE entity_id = $1 AND send_id = $2 AND ordinal > $3
                ORDER BY ordinal LIMIT $4 FOR UPDATE SKIP LOCKED))
              RETURNING ordinal, user_id, user_hash, vars)
            SELECT * FROM taken ORDER BY ordinal`,
-    values: [entityId, id, after, limit],
-  });
-  return rows.map(({ ordinal, user_id: userId, user_hash: userHash, vars }) => ({ ordinal, userId, userHash, vars }));
+      values: [entityId, id, after, limit],
+    }),
+  );
 }
 
 /** How many messages of a request have no attempts yet. By the primary key. */

@@ -1,4 +1,4 @@
-import { type CreatorColumns, creatorOf, readRow, readRows } from '../core/camel-row.ts';
+import { type CreatorColumns, creatorOf, readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
@@ -72,7 +72,7 @@ export async function listConnectionNames(
   entityId: number,
   ids: number[],
 ): Promise<Map<number, { identifier: string; name: string }>> {
-  const { rows } = await db.query<{ id: number; identifier: string; name: string }>(
+  const { rows } = await db.query<Row<'connections', 'id' | 'identifier' | 'name'>>(
     'SELECT id, identifier, name FROM connections WHERE entity_id = $1 AND id = ANY ($2)',
     [entityId, ids],
   );

@@ -1,3 +1,4 @@
+import { readRows, type Row } from '../core/camel-row.ts';
 import { ERASED } from '../../domain/core/erased.ts';
 import { shorten } from '../../domain/core/text-limits.ts';
 import { type Database, type Queryable, write } from '../core/database.ts';
@@ -50,9 +51,10 @@ export async function countLogLines(db: Queryable, entityId: number, runId: numb
 
 /** The lines of a run in their order. */
 export async function listLogLines(db: Queryable, entityId: number, runId: number): Promise<LogLine[]> {
-  const { rows } = await db.query<{ logged_at: Date; line: string }>(
-    'SELECT logged_at, line FROM sync_log WHERE entity_id = $1 AND run_id = $2 ORDER BY id',
-    [entityId, runId],
+  return readRows<Row<'sync_log', 'loggedAt' | 'line'>>(
+    await db.query('SELECT logged_at, line FROM sync_log WHERE entity_id = $1 AND run_id = $2 ORDER BY id', [
+      entityId,
+      runId,
+    ]),
   );
-  return rows.map((row) => ({ loggedAt: row.logged_at, line: row.line }));
 }

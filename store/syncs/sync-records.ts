@@ -1,3 +1,4 @@
+import { readRows, type Row } from '../core/camel-row.ts';
 import { type Database, type Queryable, read, type Tx } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 
@@ -171,12 +172,13 @@ export async function listVanished(
   after: string,
   limit: number,
 ): Promise<{ key: string; customerId: string | null }[]> {
-  const { rows } = await db.query<{ key: string; customer_id: string | null }>(
-    `SELECT key, customer_id FROM sync_records
+  return readRows<Row<'sync_records', 'key' | 'customerId'>>(
+    await db.query(
+      `SELECT key, customer_id FROM sync_records
      WHERE entity_id = $1 AND sync_id = $2 AND key > $4 COLLATE "C" AND seen_by IS DISTINCT FROM $3 ORDER BY key LIMIT $5`,
-    [entityId, syncId, runId, after, limit],
+      [entityId, syncId, runId, after, limit],
+    ),
   );
-  return rows.map(({ key, customer_id: customerId }) => ({ key, customerId }));
 }
 
 /** Forgets some records. */

@@ -1,6 +1,6 @@
 // The runs of syncs.
 import type { JobKey } from '../../domain/jobs/job.ts';
-import { readRow, readRows } from '../core/camel-row.ts';
+import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { claimJob, endRun, type JobEnd } from '../jobs/jobs.ts';
 import { IS_WAITING, runsOf } from '../jobs/runs.ts';
@@ -77,12 +77,14 @@ export async function findMissingFieldsBefore(
   db: Queryable,
   { entityId, syncId, id }: SyncRun,
 ): Promise<string[] | null> {
-  const { rows } = await db.query<{ missing_fields: string[] }>(
-    `SELECT missing_fields FROM sync_runs
+  const rows = readRows<Row<'sync_runs', 'missingFields'>>(
+    await db.query(
+      `SELECT missing_fields FROM sync_runs
      WHERE entity_id = $1 AND sync_id = $2 AND id < $3 AND NOT dry_run AND root_id IS NULL AND state = 'finished' ORDER BY id DESC LIMIT 1`,
-    [entityId, syncId, id],
+      [entityId, syncId, id],
+    ),
   );
-  return rows[0]?.missing_fields ?? null;
+  return rows[0]?.missingFields ?? null;
 }
 
 /** The identifier of a run that has begun and not ended, dry runs left out; null if there is none. */

@@ -1,5 +1,5 @@
 // Syncs, and what callers say of them.
-import { readRows } from '../core/camel-row.ts';
+import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import { ownersOf } from '../jobs/run-owners.ts';
@@ -106,7 +106,7 @@ export async function isSyncNameTaken(
 
 /** The names of the syncs that write to a SoR. */
 export async function listSyncsInto(db: Queryable, entityId: number, sorId: number): Promise<string[]> {
-  const { rows } = await db.query<{ name: string }>(
+  const { rows } = await db.query<Row<'syncs', 'name'>>(
     `SELECT s.name FROM syncs s WHERE ${LIVING} AND s.sor_id = $2 ORDER BY s.name`,
     [entityId, sorId],
   );
@@ -119,7 +119,7 @@ export async function listSyncsOf(
   entityId: number,
   { id, identifier }: { id: number; identifier: string },
 ): Promise<string[]> {
-  const { rows } = await db.query<{ name: string }>(
+  const { rows } = await db.query<Row<'syncs', 'name'>>(
     `SELECT s.name FROM syncs s WHERE ${LIVING} AND (s.connection_id = $2 OR s.destination_id = $2
        OR s.alerts -> 'connections' ? $3) ORDER BY s.name`,
     [entityId, id, identifier],

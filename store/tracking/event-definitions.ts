@@ -4,7 +4,7 @@
  */
 
 import type { LogType } from '../../domain/tracking/call.ts';
-import { readRow, readRows } from '../core/camel-row.ts';
+import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import type { Secrets } from '../core/secrets.ts';
@@ -43,17 +43,18 @@ async function listUndefined(
   appId: number,
   keys: readonly EventKey[],
 ): Promise<EventKey[]> {
-  const { rows } = await db.query<{ log_type: LogType; name: string }>({
-    name: 'find-missing-event-definitions',
-    text: `SELECT g.log_type, g.name
+  return readRows<Row<'event_definitions', 'logType'> & { name: string }>(
+    await db.query({
+      name: 'find-missing-event-definitions',
+      text: `SELECT g.log_type, g.name
            FROM (SELECT DISTINCT $1::integer AS entity_id, $2::integer AS app_id, log_type, name COLLATE "C" AS name
              FROM unnest($3::smallint[], $4::text[]) AS given (log_type, name) OFFSET 0) g
            LEFT JOIN event_definitions d
              ON d.entity_id = g.entity_id AND d.app_id = g.app_id AND d.log_type = g.log_type AND d.name = g.name
            WHERE d.id IS NULL`,
-    values: [entityId, appId, keys.map(({ logType }) => logType), keys.map(({ name }) => name)],
-  });
-  return rows.map(({ log_type: logType, name }) => ({ logType, name }));
+      values: [entityId, appId, keys.map(({ logType }) => logType), keys.map(({ name }) => name)],
+    }),
+  );
 }
 
 /**
@@ -225,7 +226,7 @@ export async function listEventNames(
   appId: number,
   logType: LogType | null,
 ): Promise<Set<string>> {
-  const { rows } = await db.query<{ name: string }>(
+  const { rows } = await db.query<Row<'event_definitions', 'name'>>(
     `SELECT DISTINCT name FROM event_definitions WHERE entity_id = $1 AND app_id = $2 AND ($3::smallint IS NULL OR log_type = $3)
      ORDER BY name`,
     [entityId, appId, logType],
@@ -239,12 +240,14 @@ export async function listDisplayNames(
   entityId: number,
   appIds: readonly number[],
 ): Promise<(event: { appId: number; logType: number; name: string }) => string> {
-  const { rows } = await db.query<{ key: string; display_name: string }>(
-    `SELECT app_id || '/' || log_type || '/' || name AS key, display_name FROM event_definitions
+  const rows = readRows<Row<'event_definitions', never, { displayName: string }> & { key: string }>(
+    await db.query(
+      `SELECT app_id || '/' || log_type || '/' || name AS key, display_name FROM event_definitions
      WHERE entity_id = $1 AND app_id = ANY ($2) AND display_name IS NOT NULL`,
-    [entityId, appIds],
+      [entityId, appIds],
+    ),
   );
-  const names = new Map(rows.map(({ key, display_name: shown }) => [key, shown]));
+  const names = new Map(rows.map(({ key, displayName: shown }) => [key, shown]));
   return ({ appId, logType, name }) => names.get(`${appId}/${logType}/${name}`) ?? name;
 }
 

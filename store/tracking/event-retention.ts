@@ -1,5 +1,6 @@
 /** Retention of data from SDKs: drops partitions, then deletes old rows of each entity in short scans. */
 
+import { readRows, type Row } from '../core/camel-row.ts';
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import { dropOldPartitions, listPartitions, nameOf, type Partition } from './event-partitions.ts';
@@ -80,15 +81,16 @@ function cursorsIn(db: Database): Map<number, DeletionCursor> {
  * Lists entities whose cut-off has changed since they were cleared last: once a day, and when the retention changes.
  */
 async function listEntitiesToClear(db: Queryable, now: Date): Promise<EntityToClear[]> {
-  const { rows } = await db.query<{ id: number; cut_off: string; is_longest: boolean }>(
-    `SELECT * FROM (
+  return readRows<Row<'entities', 'id'> & { cutOff: string; isLongest: boolean }>(
+    await db.query(
+      `SELECT * FROM (
        SELECT id, events_kept_since, data_retention_in_months = max(data_retention_in_months) OVER () AS is_longest,
          date_trunc('day', $1::timestamptz - make_interval(months => data_retention_in_months), 'UTC')::text AS cut_off
        FROM entities) AS e
      WHERE events_kept_since IS DISTINCT FROM cut_off::timestamptz ORDER BY id`,
-    [now],
+      [now],
+    ),
   );
-  return rows.map(({ id, cut_off: cutOff, is_longest: isLongest }) => ({ id, cutOff, isLongest }));
 }
 
 /**
@@ -117,7 +119,9 @@ async function clearEntity(
 
 /** Returns scans of the partitions that end before the cut-off, and each app's part of the month of the cut-off. */
 async function scansOfPartitions(db: Queryable, { id, cutOff }: EntityToClear): Promise<Scan[]> {
-  const { rows: apps } = await db.query<{ id: number }>('SELECT id FROM apps WHERE entity_id = $1 ORDER BY id', [id]);
+  const { rows: apps } = await db.query<Row<'apps', 'id'>>('SELECT id FROM apps WHERE entity_id = $1 ORDER BY id', [
+    id,
+  ]);
   const month = cutOff.slice(0, 7);
   const partitions = (await listPartitions(db)).filter((partition) => partition.month <= month);
   return partitions.flatMap((partition) =>

@@ -8,7 +8,7 @@ import { traitValues } from '../../domain/tracking/call-traits.ts';
 import { insertAuditEntries } from '../accounts/audit-log.ts';
 import { raiseSorRevision } from '../attributes/customer-attributes.ts';
 import { lockSorRules } from '../attributes/sor-rules-lock.ts';
-import { readRows } from '../core/camel-row.ts';
+import { readRows, type Row } from '../core/camel-row.ts';
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
@@ -104,7 +104,7 @@ async function widenTypes(
   { entityId, sorId }: { entityId: number; sorId: number },
   { appId, values }: GivenKeys,
 ): Promise<boolean> {
-  const guessed = readRows<{ id: number; identifier: string; key: string; valueType: ValueType }>(
+  const guessed = readRows<Row<'customer_attributes', 'id' | 'identifier' | 'key' | 'valueType'>>(
     await tx.query(
       `SELECT id, identifier, key, value_type FROM customer_attributes
      WHERE entity_id = $1 AND sor_id = $2 AND key = ANY ($3) AND deleted_at IS NULL AND ${CAN_WIDEN}`,
@@ -206,13 +206,15 @@ async function findTypes(tx: Tx, entityId: number, calls: AppCall[]): Promise<Ma
   const keys = new Set(calls.flatMap(({ traits }) => traits.map(({ key }) => key)));
   const sorIds = new Set(calls.flatMap((call) => [call.sorId, call.globalSorId ?? null]));
   sorIds.delete(null);
-  const { rows } = await tx.query<{ sor_id: number; key: string; value_type: ValueType }>({
-    name: 'list-types-of-keys',
-    text: `SELECT sor_id, key, value_type FROM customer_attributes
+  const rows = readRows<Row<'customer_attributes', 'sorId' | 'key' | 'valueType'>>(
+    await tx.query({
+      name: 'list-types-of-keys',
+      text: `SELECT sor_id, key, value_type FROM customer_attributes
            WHERE entity_id = $1 AND sor_id = ANY ($2) AND key = ANY ($3) AND deleted_at IS NULL`,
-    values: [entityId, [...sorIds], [...keys]],
-  });
-  return new Map(rows.map((row) => [typeKey(row.sor_id, row.key), row.value_type]));
+      values: [entityId, [...sorIds], [...keys]],
+    }),
+  );
+  return new Map(rows.map((row) => [typeKey(row.sorId, row.key), row.valueType]));
 }
 
 function typeKey(sorId: number, key: string): string {

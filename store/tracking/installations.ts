@@ -1,5 +1,6 @@
 /** Apps and devices in which customers were seen. */
 
+import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { idsOf } from '../gdpr/people-keys.ts';
 import { type Person, personKey } from '../gdpr/tombstones.ts';
@@ -59,11 +60,13 @@ export async function findLastUser(
   appId: number | null,
   deviceId: string,
 ): Promise<string | null> {
-  const { rows } = await db.query<{ last_user_id: string }>(
-    `SELECT d.last_user_id FROM (SELECT id FROM apps WHERE entity_id = $1 AND ($2::integer IS NULL OR id = $2)) AS own
+  const rows = readRows<Row<'devices', never, { lastUserId: string }>>(
+    await db.query(
+      `SELECT d.last_user_id FROM (SELECT id FROM apps WHERE entity_id = $1 AND ($2::integer IS NULL OR id = $2)) AS own
      JOIN devices d ON d.entity_id = $1 AND d.app_id = own.id AND d.device_id = $3
      WHERE d.last_user_id IS NOT NULL ORDER BY coalesce(d.last_user_id_said_at, d.last_seen_at) DESC LIMIT 1`,
-    [entityId, appId, deviceId],
+      [entityId, appId, deviceId],
+    ),
   );
-  return rows[0]?.last_user_id ?? null;
+  return rows[0]?.lastUserId ?? null;
 }

@@ -4,6 +4,7 @@
 
 import type { CallContext } from '../../domain/tracking/call.ts';
 import { placeCalls, reachOf, type SessionWindow } from '../../domain/tracking/session-windows.ts';
+import type { Row } from '../core/camel-row.ts';
 import type { Tx } from '../core/database.ts';
 import {
   firstOf,
@@ -110,7 +111,7 @@ async function upsertSessions(
     placed.filter(({ foundAt }) => foundAt !== null),
   ];
   const latest = subjects.map((subject) => subject.latest);
-  const { rows } = await tx.query<{ id: number }>({
+  const { rows } = await tx.query<Row<'sessions', 'id'>>({
     name: 'upsert-sessions',
     text: `WITH extended AS (${EXTEND}), begun AS (${BEGIN}), led AS (${LEAD}) SELECT id FROM extended`,
     values: [

@@ -1,5 +1,6 @@
 /** Aliases, by which calls claim that an id is a user's earlier one (law: a device is a witness, not an authority). */
 
+import { readRows, type Row } from '../core/camel-row.ts';
 import type { Tx } from '../core/database.ts';
 import { OF_ANY_APP } from '../gdpr/rows-of-people.ts';
 import type { AppCall } from './app-call.ts';
@@ -24,8 +25,9 @@ export async function findExcessAliases(tx: Tx, entityId: number, calls: readonl
     SELECT FROM user_aliases a WHERE a.entity_id = $1 AND a.${column} = new.${column} AND a.decision IS DISTINCT FROM 'refused'
     LIMIT ${MAX_ALIASES}) AS stored)`;
   // Uses the primary key of user_aliases, and user_aliases_by_user.
-  const { rows } = await tx.query<{ previous_id: string; user_id: string }>(
-    `WITH new AS (
+  const rows = readRows<Row<'user_aliases', 'previousId' | 'userId'>>(
+    await tx.query(
+      `WITH new AS (
        SELECT previous_id, user_id, row_number() OVER (PARTITION BY user_id ORDER BY ordinal) AS of_user,
          row_number() OVER (PARTITION BY previous_id ORDER BY ordinal) AS of_previous
        FROM (SELECT previous_id, user_id, min(ordinal) AS ordinal
@@ -34,9 +36,10 @@ export async function findExcessAliases(tx: Tx, entityId: number, calls: readonl
          WHERE a.entity_id = $1 AND a.previous_id = given.previous_id AND a.user_id = given.user_id))
      SELECT previous_id, user_id FROM new
      WHERE of_user + ${stored('user_id')} > ${MAX_ALIASES} OR of_previous + ${stored('previous_id')} > ${MAX_ALIASES}`,
-    [entityId, aliases.map(({ previousId }) => previousId), aliases.map(({ userId }) => userId)],
+      [entityId, aliases.map(({ previousId }) => previousId), aliases.map(({ userId }) => userId)],
+    ),
   );
-  const excess = new Set(rows.map(({ previous_id: previousId, user_id: userId }) => keyOf({ previousId, userId })));
+  const excess = new Set(rows.map(({ previousId, userId }) => keyOf({ previousId, userId })));
   return new Set(aliases.filter((call) => excess.has(keyOf(call))));
 }
 

@@ -1,5 +1,6 @@
 import type { ValueType } from '../../../domain/attributes/attribute-value.ts';
 import { CUSTOMER_TYPE_CODE } from '../../attributes/attribute-values.ts';
+import type { Row } from '../../core/camel-row.ts';
 import type { Queryable } from '../../core/database.ts';
 import { isoUtc } from '../../core/iso-time.ts';
 import { type ExportScope, inWindow, literal, literalList } from './export-scope.ts';
@@ -15,7 +16,7 @@ export async function listNamedAttributes(
   { entityId, sors }: ExportScope,
   valueType?: ValueType,
 ): Promise<NamedAttributes> {
-  const { rows } = await session.query<{ id: number; sor: string; attribute: string; key: string }>(
+  const { rows } = await session.query<Row<'customer_attributes', 'id' | 'key'> & { sor: string; attribute: string }>(
     `SELECT a.id, s.identifier AS sor, a.identifier AS attribute, a.key
      FROM customer_attributes a JOIN systems_of_records s ON s.entity_id = a.entity_id AND s.id = a.sor_id
      WHERE a.entity_id = $1 AND a.sor_id = ANY ($2) AND a.deleted_at IS NULL AND s.deleted_at IS NULL
