@@ -28,6 +28,9 @@ const directions = Object.entries(MAY_IMPORT).flatMap(([from, allowed]) =>
 const WITH_FEATURES = '(?:domain|api|store|activities|server|cli)';
 /** Every call has rights and entries in the audit log, and most have ids of customers. */
 const EVERYWHERE = '^domain/(accounts/(audit|rights)|attributes/customer-id)\\.ts$';
+/** Folders that several features share: they import none. */
+const SHARED = '(?:core|csv|json|time|text)';
+
 const BUILT_IN = { dependencyTypes: ['core'] };
 /** Without I/O; of luxon only what asks no clock, which its users see to. */
 const PURE_PACKAGES =
@@ -45,14 +48,14 @@ export default {
     ...directions,
     forbid(
       'core-not-to-features',
-      { path: `^${WITH_FEATURES}/core/` },
-      { path: `^${WITH_FEATURES}/(?!core/|http/|migrations/)[^/]+/`, pathNot: EVERYWHERE },
+      { path: `^${WITH_FEATURES}/${SHARED}/` },
+      { path: `^${WITH_FEATURES}/(?!${SHARED}/|http/|migrations/)[^/]+/`, pathNot: EVERYWHERE },
     ),
     // A caller is a user, a System of Records or an app.
     forbid(
       'http-not-to-features',
       { path: '^server/http/' },
-      { path: ['^server/(?!http/)[^/]+/', '^(?:domain|store)/(?!core/|accounts/|attributes/|tracking/)[^/]+/'] },
+      { path: ['^server/(?!http/)[^/]+/', `^(?:domain|store)/(?!${SHARED}/|accounts/|attributes/|tracking/)[^/]+/`] },
     ),
     forbid(
       'feature-not-into-another',

@@ -3,7 +3,7 @@ import { request as httpRequest } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { MAX_NESTING } from '../api/core/input.ts';
-import { parseJsonAtOnce } from '../domain/core/parse-json.ts';
+import { parseJsonAtOnce } from '../domain/json/parse-json.ts';
 import type { Line, Size } from './line.ts';
 import { atMost, atMostTimes } from './report.ts';
 import { createSor, type RunningService } from './service.ts';

@@ -5,7 +5,7 @@ import pg from 'pg';
 import { insertEntity } from '../store/accounts/entities.ts';
 import { type Database, openDatabase, write } from '../store/core/database.ts';
 import { folderFiles } from '../connectors/file-store/folder-files.ts';
-import { DAY_MS } from '../domain/core/durations.ts';
+import { DAY_MS } from '../domain/time/durations.ts';
 import { migrate } from '../store/core/migrate.ts';
 import { openScratch } from '../store/core/scratch.ts';
 import { openSecrets, type Secrets } from '../store/core/secrets.ts';

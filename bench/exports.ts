@@ -6,7 +6,7 @@ import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
 import { Upload } from '@aws-sdk/lib-storage';
 import pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
-import { DAY_MS } from '../domain/core/durations.ts';
+import { DAY_MS } from '../domain/time/durations.ts';
 import { startS3 } from '../runtime/embedded/s3.ts';
 import { openDatabase } from '../store/core/database.ts';
 import type { ExportScope } from '../store/exports/export-sources.ts';

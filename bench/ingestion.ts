@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
 import { Pool } from 'undici';
-import { DAY_MS, MINUTE_MS } from '../domain/core/durations.ts';
+import { DAY_MS, MINUTE_MS } from '../domain/time/durations.ts';
 import type { BenchContext, Line, Size } from './line.ts';
 import { atLeast, atMost, type Figure, median } from './report.ts';
 import { call, type RunningService } from './service.ts';

@@ -6,7 +6,7 @@ import { isDeepStrictEqual } from 'node:util';
 import pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
 import { LIST_FIELDS, type ListField } from '../domain/analytics/tracked-lists.ts';
-import { DAY_MS } from '../domain/core/durations.ts';
+import { DAY_MS } from '../domain/time/durations.ts';
 import { isoUtc } from '../store/core/iso-time.ts';
 import { EVENT_COLUMNS } from '../store/tracking/list-columns.ts';
 import type { BenchContext, Line, Size } from './line.ts';

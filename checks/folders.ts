@@ -24,7 +24,7 @@ const FEATURES = [
 ];
 /** Folders of features, and what each has besides. */
 const LAYERS: Record<string, string[]> = {
-  domain: [],
+  domain: ['csv', 'json', 'time', 'text'],
   api: ['operations.ts', 'client.ts'],
   store: ['migrations', 'schema.ts'],
   activities: ['index.ts', 'dependencies.ts'],

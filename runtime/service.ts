@@ -17,7 +17,7 @@ import { openMailer } from '../connectors/smtp/mail.ts';
 import { type PushServices, readPushServices } from '../connectors/web-push/push-services.ts';
 import { RIGHTS } from '../domain/accounts/rights.ts';
 import { internalErrorOf } from '../domain/core/internal-error.ts';
-import { isTimeZone } from '../domain/core/time-zone.ts';
+import { isTimeZone } from '../domain/time/time-zone.ts';
 import type { KeptLimits } from '../domain/imports/kept-files.ts';
 import { TASK_QUEUES } from '../domain/jobs/workflow-id.ts';
 import { hashPassword } from '../server/accounts/passwords.ts';

@@ -12,7 +12,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { GdprDeleteSteps } from '../activities/gdpr/gdpr-delete.ts';
-import { backOff } from '../domain/core/durations.ts';
+import { backOff } from '../domain/time/durations.ts';
 import type { JobClaim, JobRef } from '../domain/jobs/job.ts';
 import { GDPR_HOLDS_CHANGED } from '../domain/jobs/workflow-id.ts';
 import {

@@ -2,7 +2,7 @@ import type { Mail } from '../../connectors/smtp/mailer.ts';
 import { write } from '../../store/core/database.ts';
 import { beginMail, type Mailed, type MailState, updateMail } from '../../store/core/mails.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { backOff } from '../../domain/core/durations.ts';
+import { backOff } from '../../domain/time/durations.ts';
 import { inSlot } from './in-slot.ts';
 import type { RetryAfter } from './retry-after.ts';
 

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { CustomerType } from '../../domain/attributes/customer-id.ts';
 import { textOf } from '../../domain/attributes/json-value.ts';
 import { refused } from '../../domain/attributes/value-row.ts';
-import { parseExactJson } from '../../domain/core/exact-json.ts';
+import { parseExactJson } from '../../domain/json/exact-json.ts';
 import { internalErrorOf } from '../../domain/core/internal-error.ts';
 import {
   type CheckedFeed,

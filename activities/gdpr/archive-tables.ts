@@ -1,7 +1,7 @@
 import { appendFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stringify } from 'csv-stringify/sync';
-import { numberText } from '../../domain/core/exact-json.ts';
+import { numberText } from '../../domain/json/exact-json.ts';
 import { fieldLabel, type LocationWords, locationWords } from '../../domain/gdpr/personal-data-words.ts';
 
 /** Rows that are written at once. */

@@ -6,7 +6,7 @@ import { deleteGdprRequest } from '../../store/gdpr/progress.ts';
 import { findGdprRequestById } from '../../store/gdpr/requests.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { DAY_MS } from '../../domain/core/durations.ts';
+import { DAY_MS } from '../../domain/time/durations.ts';
 
 /** Not to be slept for in one go: the time may be changed meanwhile. */
 const LOOK_EVERY_MS = DAY_MS;

@@ -27,7 +27,7 @@ import { countPeopleOfRequests, findGdprRequestById, listGdprPeople } from '../.
 import { type MailDependencies, mailOnce } from '../core/mail-once.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { DAY_MS } from '../../domain/core/durations.ts';
+import { DAY_MS } from '../../domain/time/durations.ts';
 
 type GdprMailDependencies = MailDependencies & Pick<Dependencies, 'secrets'>;
 

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
-import type { Piece } from '../../domain/core/csv-pieces.ts';
-import { createCsvSplitter } from '../../domain/core/csv-splitter.ts';
-import type { TableSyntax } from '../../domain/core/table-format.ts';
+import type { Piece } from '../../domain/csv/csv-pieces.ts';
+import { createCsvSplitter } from '../../domain/csv/csv-splitter.ts';
+import type { TableSyntax } from '../../domain/csv/table-format.ts';
 import type { ReadableImport } from '../../store/imports/import-record.ts';
 import type { Dependencies } from '../dependencies.ts';
 

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { AttributeChange } from '../../domain/attributes/attribute-change.ts';
-import type { Piece } from '../../domain/core/csv-pieces.ts';
+import type { Piece } from '../../domain/csv/csv-pieces.ts';
 import { isCutOff } from '../../domain/imports/source-defect.ts';
 import { type CheckedRows, checkPieces, type LaneCursors, nothingChecked } from '../../domain/imports/import-batch.ts';
 import { ChangesPreparation, type PreparedChanges } from '../../store/attributes/merge-attribute-values.ts';

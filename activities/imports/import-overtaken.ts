@@ -1,5 +1,5 @@
 import type { AttributeChange } from '../../domain/attributes/attribute-change.ts';
-import type { Piece } from '../../domain/core/csv-pieces.ts';
+import type { Piece } from '../../domain/csv/csv-pieces.ts';
 import { checkPieces } from '../../domain/imports/import-batch.ts';
 import { TimeSlice } from '../../store/core/yield-to-event-loop.ts';
 import { listErrorsOf } from '../../store/imports/import-errors.ts';

@@ -1,4 +1,4 @@
-import { DAY_MS, HOUR_MS } from '../../domain/core/durations.ts';
+import { DAY_MS, HOUR_MS } from '../../domain/time/durations.ts';
 import { internalErrorOf } from '../../domain/core/internal-error.ts';
 import { JOB_KINDS, logOfJob } from '../../domain/jobs/job.ts';
 import { deleteExpiredAccountLinks } from '../../store/accounts/account-links-across-entities.ts';

@@ -1,6 +1,6 @@
 import { redacted } from '../../connectors/core/redacted.ts';
 import type { Refusal } from '../../domain/core/refusal.ts';
-import { shorten } from '../../domain/core/text-limits.ts';
+import { shorten } from '../../domain/text/text-limits.ts';
 import type { JobKey } from '../../domain/jobs/job.ts';
 import { nextTry } from '../../domain/jobs/patience.ts';
 import { type Tx, write } from '../../store/core/database.ts';

@@ -25,7 +25,7 @@ import { REPORT_DAYS } from '../../store/sends/reports.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import { inSlot } from '../core/in-slot.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { DAY_MS } from '../../domain/core/durations.ts';
+import { DAY_MS } from '../../domain/time/durations.ts';
 import { deliverOutcomes, type Delivering } from './deliver-outcomes.ts';
 
 export type AggregateReportsSteps = ReturnType<typeof aggregateReportsSteps>;

@@ -16,7 +16,7 @@ import { lockSend, type Send } from '../../store/sends/sends.ts';
 import { inSlot } from '../core/in-slot.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { DAY_MS } from '../../domain/core/durations.ts';
+import { DAY_MS } from '../../domain/time/durations.ts';
 import { contextOf, type OutgoingPush, type SendingContext, waitsForOthers } from './plan-attempts.ts';
 import { PushesUnderWay } from './pushes-under-way.ts';
 import { sendAgain } from './send-attempts.ts';

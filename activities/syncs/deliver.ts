@@ -1,7 +1,7 @@
 import type { SourceRecord, WriteOutcome } from '../../connectors/core/contract.ts';
 import { redacted } from '../../connectors/core/redacted.ts';
 import { textOf } from '../../domain/attributes/json-value.ts';
-import { quote, shorten } from '../../domain/core/text-limits.ts';
+import { quote, shorten } from '../../domain/text/text-limits.ts';
 import type { RunErrorType } from '../../domain/imports/import-error-type.ts';
 import { type ImportError, showJson } from '../../domain/imports/import-error.ts';
 import { JobGone } from '../../domain/jobs/job.ts';

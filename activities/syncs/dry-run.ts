@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { SourceRecord } from '../../connectors/core/contract.ts';
 import type { ValueType } from '../../domain/attributes/attribute-value.ts';
-import { isKeptByDouble } from '../../domain/core/number-value.ts';
-import { shorten } from '../../domain/core/text-limits.ts';
+import { isKeptByDouble } from '../../domain/text/number-value.ts';
+import { shorten } from '../../domain/text/text-limits.ts';
 import { erasedError } from '../../domain/gdpr/erased-error.ts';
 import { streamProfileValues } from '../../store/attributes/profile-values.ts';
 import { write } from '../../store/core/database.ts';

@@ -1,6 +1,6 @@
 import type { SourceRecord } from '../../connectors/core/contract.ts';
 import { refused, type RefusedRow } from '../../domain/attributes/value-row.ts';
-import { quote } from '../../domain/core/text-limits.ts';
+import { quote } from '../../domain/text/text-limits.ts';
 import { erasedError } from '../../domain/gdpr/erased-error.ts';
 import { malformedError, recordError } from '../../domain/syncs/record-error.ts';
 import type { MappedRecord } from '../../domain/syncs/record-mapping.ts';

@@ -1,4 +1,4 @@
-import { shorten } from '../../domain/core/text-limits.ts';
+import { shorten } from '../../domain/text/text-limits.ts';
 import {
   type MappedRecord,
   type Mapping,

@@ -2,7 +2,7 @@ import type { Json, SourceRecord, WriteOutcome } from '../../connectors/core/con
 import { redacted } from '../../connectors/core/redacted.ts';
 import type { AttributeChange } from '../../domain/attributes/attribute-change.ts';
 import type { CustomerType } from '../../domain/attributes/customer-id.ts';
-import { shorten } from '../../domain/core/text-limits.ts';
+import { shorten } from '../../domain/text/text-limits.ts';
 import { JobGone } from '../../domain/jobs/job.ts';
 import { toldFields } from '../../domain/syncs/schema-change.ts';
 import { type CustomerAttribute, listCustomerAttributesOf } from '../../store/attributes/customer-attributes.ts';

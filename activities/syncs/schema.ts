@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ValueType } from '../../domain/attributes/attribute-value.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
-import { isLongerThan, MAX_CODE_POINTS, shorten } from '../../domain/core/text-limits.ts';
+import { isLongerThan, MAX_CODE_POINTS, shorten } from '../../domain/text/text-limits.ts';
 import { JobGone } from '../../domain/jobs/job.ts';
 import {
   fieldsAt,

@@ -1,5 +1,5 @@
 import { sourceRefusal } from '../../connectors/core/source-refusal.ts';
-import { storedBytes } from '../../domain/core/json-size.ts';
+import { storedBytes } from '../../domain/json/json-size.ts';
 
 /**
  * Maximum number of bytes of each document that a sync keeps of its source: the cursor, the fields, the change of

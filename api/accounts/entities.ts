@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { MAX_CONTROL_GROUP_PERCENT } from '../../domain/campaigns/control-group.ts';
-import { isTimeZone } from '../../domain/core/time-zone.ts';
+import { isTimeZone } from '../../domain/time/time-zone.ts';
 import { bodyFlag, bodyInteger, identifier, name, text } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';

@@ -9,8 +9,8 @@ import {
   MAX_PAIRS_IN_ALL,
   MAX_STEPS,
 } from '../../domain/analytics/funnel.ts';
-import { isDate } from '../../domain/core/date-value.ts';
-import { isStorableJson } from '../../domain/core/text-limits.ts';
+import { isDate } from '../../domain/time/date-value.ts';
+import { isStorableJson } from '../../domain/text/text-limits.ts';
 import {
   bodyInteger,
   bodyList,

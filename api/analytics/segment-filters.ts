@@ -20,9 +20,9 @@ import {
   sizeError,
   TOO_MANY_FILTERS,
 } from '../../domain/analytics/segment-filters.ts';
-import { isDate } from '../../domain/core/date-value.ts';
+import { isDate } from '../../domain/time/date-value.ts';
 import { boundedArray, closedObject, identifier, text } from '../core/input.ts';
-import { isObject } from '../../domain/core/exact-json.ts';
+import { isObject } from '../../domain/json/exact-json.ts';
 import { DetailPairs, valuesErased } from './funnels.ts';
 
 /** The grammar of segments' filters, as they come in and as they are shown (docs/segments.md). */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { FIELD_FORMS, LIST_FIELDS, type TrackedListName } from '../../domain/analytics/tracked-lists.ts';
-import { sayUnknown } from '../../domain/core/say-unknown.ts';
-import { isStorable } from '../../domain/core/text-limits.ts';
+import { sayUnknown } from '../../domain/text/say-unknown.ts';
+import { isStorable } from '../../domain/text/text-limits.ts';
 import { commaList, customerId, identifier, isoDateOrDatetime, queryFlag } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 import { pageOf, pageQuery } from '../core/page.ts';

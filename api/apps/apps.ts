@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { APP_TYPES, type AppType } from '../../domain/apps/app.ts';
 import { PRIVACY_SETTINGS } from '../../domain/apps/privacy-settings.ts';
 import { readTimeOfDay } from '../../domain/apps/quiet-hours.ts';
-import { isStorable } from '../../domain/core/text-limits.ts';
-import { isTimeZone } from '../../domain/core/time-zone.ts';
+import { isStorable } from '../../domain/text/text-limits.ts';
+import { isTimeZone } from '../../domain/time/time-zone.ts';
 import {
   bodyFlag,
   bodyInteger,

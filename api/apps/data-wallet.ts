@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { SUBJECT_KINDS } from '../../domain/accounts/audit.ts';
 import { closestLanguage, isLanguage } from '../../domain/apps/language.ts';
 import { isTechnicalName } from '../../domain/apps/technical-name.ts';
-import { shorten } from '../../domain/core/text-limits.ts';
+import { shorten } from '../../domain/text/text-limits.ts';
 import { boundedRecord, identifier, jsonArray, jsonObject, name, stored, text } from '../core/input.ts';
 import { type Method, type Nothing, type Operation, operation } from '../core/operation.ts';
 

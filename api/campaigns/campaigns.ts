@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { CAMPAIGN_STATUSES, CAMPAIGN_TYPES, REACH_STATES } from '../../domain/campaigns/campaign-status.ts';
 import { OUTCOME_DAYS } from '../../domain/campaigns/control-group.ts';
-import { isTimeZone } from '../../domain/core/time-zone.ts';
-import { isLongerThan, isStorable } from '../../domain/core/text-limits.ts';
+import { isTimeZone } from '../../domain/time/time-zone.ts';
+import { isLongerThan, isStorable } from '../../domain/text/text-limits.ts';
 import { FILTERS_BYTES, SegmentFiltersInput, ShownFilters } from '../analytics/segment-filters.ts';
 import {
   bodyFlag,
@@ -20,7 +20,7 @@ import {
 } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 import { internalError } from '../jobs/internal-error.ts';
-import { isObject } from '../../domain/core/exact-json.ts';
+import { isObject } from '../../domain/json/exact-json.ts';
 
 /**
  * Campaigns: pushes and in-app messages, made once and sent to an audience or to the users that a call names

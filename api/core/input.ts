@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { customerIdError } from '../../domain/attributes/customer-id.ts';
-import { isDate, readDatetime } from '../../domain/core/date-value.ts';
-import { MAX_ELEMENTS, sayNesting, shapeError, storedBytes } from '../../domain/core/json-size.ts';
-import { NestingError, parseJsonAtOnce, ProtoError, SAY_PROTO } from '../../domain/core/parse-json.ts';
-import { withRoundedAsText } from '../../domain/core/plain-json.ts';
-import { sayUnknown } from '../../domain/core/say-unknown.ts';
-import { isLongerThan, isStorable, MAX_CODE_POINTS } from '../../domain/core/text-limits.ts';
+import { isDate, readDatetime } from '../../domain/time/date-value.ts';
+import { MAX_ELEMENTS, sayNesting, shapeError, storedBytes } from '../../domain/json/json-size.ts';
+import { NestingError, parseJsonAtOnce, ProtoError, SAY_PROTO } from '../../domain/json/parse-json.ts';
+import { withRoundedAsText } from '../../domain/json/plain-json.ts';
+import { sayUnknown } from '../../domain/text/say-unknown.ts';
+import { isLongerThan, isStorable, MAX_CODE_POINTS } from '../../domain/text/text-limits.ts';
 
 /** Maximum nesting of arrays and objects, in a body and in the JSON of a web form. */
 export const MAX_NESTING = 64;

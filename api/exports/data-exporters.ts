@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { APP_TYPES } from '../../domain/apps/app.ts';
-import { isDate, readDatetime } from '../../domain/core/date-value.ts';
+import { isDate, readDatetime } from '../../domain/time/date-value.ts';
 import { sourceUrlError } from '../../domain/core/source-url.ts';
 import { ENCRYPTION_TYPES, parseEncryptionType } from '../../domain/exports/encryption-type.ts';
 import { EXPORT_DATA_TYPES, EXPORT_FORMATS, exportDataType } from '../../domain/exports/export-data-type.ts';

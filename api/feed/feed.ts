@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { isObject } from '../../domain/core/exact-json.ts';
-import { sayNesting } from '../../domain/core/json-size.ts';
-import { NestingError, parseJsonAtOnce, ProtoError, SAY_PROTO } from '../../domain/core/parse-json.ts';
+import { isObject } from '../../domain/json/exact-json.ts';
+import { sayNesting } from '../../domain/json/json-size.ts';
+import { NestingError, parseJsonAtOnce, ProtoError, SAY_PROTO } from '../../domain/json/parse-json.ts';
 import type { FeedValue } from '../../domain/feed/feed-value.ts';
 import { identifier, MAX_NESTING, text } from '../core/input.ts';
 import { operation } from '../core/operation.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { isStorableJson } from '../../domain/core/text-limits.ts';
+import { isStorableJson } from '../../domain/text/text-limits.ts';
 import { customerIdError } from '../../domain/attributes/customer-id.ts';
-import { isDate } from '../../domain/core/date-value.ts';
+import { isDate } from '../../domain/time/date-value.ts';
 import { ATTEMPT_CODES, type AttemptCode } from '../../domain/sends/attempt-code.ts';
 import { boundedArray, boundedRecord, identifier, isoDatetime, NOT_STORABLE, stored, text } from '../core/input.ts';
 import { operation } from '../core/operation.ts';

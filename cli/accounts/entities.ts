@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Client, WholeEntity } from '../../api/client.ts';
 import { refuse } from '../../domain/core/refusal.ts';
-import { isTimeZone } from '../../domain/core/time-zone.ts';
+import { isTimeZone } from '../../domain/time/time-zone.ts';
 import { askLine } from '../core/ask-line.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
 import { addGroup } from '../core/group.ts';

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { stringify } from '../../api/client.ts';
-import { isObject } from '../../domain/core/exact-json.ts';
+import { isObject } from '../../domain/json/exact-json.ts';
 import { type Path, sayPath } from './sync-members.ts';
 
 /** A member that differs; undefined where there is none. */

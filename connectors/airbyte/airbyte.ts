@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { isObject, parseExactJson } from '../../domain/core/exact-json.ts';
-import { shorten } from '../../domain/core/text-limits.ts';
+import { isObject, parseExactJson } from '../../domain/json/exact-json.ts';
+import { shorten } from '../../domain/text/text-limits.ts';
 import type { Line } from '../commands/bounded-lines.ts';
 import { type CommandFile, commandLines } from '../commands/command-lines.ts';
 import { type Message, messageOf } from '../commands/command-message.ts';

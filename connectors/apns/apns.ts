@@ -1,7 +1,7 @@
 import { createHash, createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { SignJWT } from 'jose';
 import { z } from 'zod';
-import { DAY_MS } from '../../domain/core/durations.ts';
+import { DAY_MS } from '../../domain/time/durations.ts';
 import {
   APNS_MAX_BYTES,
   apnsHeaders,

@@ -5,7 +5,7 @@ import { access, mkdtemp, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import { shorten, withoutCutWord } from '../../domain/core/text-limits.ts';
+import { shorten, withoutCutWord } from '../../domain/text/text-limits.ts';
 import type { ConnectorContext } from '../core/contract.ts';
 import { removeFolder } from '../core/remove-folder.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';

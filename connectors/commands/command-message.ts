@@ -1,5 +1,5 @@
-import { isObject, parseExactJson } from '../../domain/core/exact-json.ts';
-import { checkNesting, NestingError } from '../../domain/core/parse-json.ts';
+import { isObject, parseExactJson } from '../../domain/json/exact-json.ts';
+import { checkNesting, NestingError } from '../../domain/json/parse-json.ts';
 import { MAX_OUTSIDE_NESTING, sayDepth } from '../core/json-record.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 import type { Line } from './bounded-lines.ts';

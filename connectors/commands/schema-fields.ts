@@ -1,6 +1,6 @@
 import type { FieldType } from '../../domain/syncs/sync-codes.ts';
 import type { Field } from '../core/contract.ts';
-import { isObject } from '../../domain/core/exact-json.ts';
+import { isObject } from '../../domain/json/exact-json.ts';
 
 /** The members of a JSON schema's object as fields (json-schema.org: type, format, anyOf, oneOf). */
 export function schemaFields(schema: unknown): Field[] {

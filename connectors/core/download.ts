@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { backOff } from '../../domain/core/durations.ts';
+import { backOff } from '../../domain/time/durations.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { contentLength, filePart, fileVersion, type FileVersion } from './file-version.ts';
 import type { GuardedAnswer, GuardedFetch } from './guarded-fetch.ts';

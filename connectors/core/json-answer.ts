@@ -1,6 +1,6 @@
 import type { z } from 'zod';
-import { parseExactJson } from '../../domain/core/exact-json.ts';
-import { checkNesting, NestingError } from '../../domain/core/parse-json.ts';
+import { parseExactJson } from '../../domain/json/exact-json.ts';
+import { checkNesting, NestingError } from '../../domain/json/parse-json.ts';
 import type { GuardedAnswer } from './guarded-fetch.ts';
 import { MAX_OUTSIDE_NESTING, sayDepth } from './json-record.ts';
 import { sourceRefusal } from './source-refusal.ts';

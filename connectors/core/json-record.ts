@@ -1,5 +1,5 @@
-import { isObject, numberText } from '../../domain/core/exact-json.ts';
-import { isKeptByDouble } from '../../domain/core/number-value.ts';
+import { isObject, numberText } from '../../domain/json/exact-json.ts';
+import { isKeptByDouble } from '../../domain/text/number-value.ts';
 import type { Json, ReadItem, SourceRecord } from './contract.ts';
 import { malformed } from './malformed.ts';
 

@@ -1,4 +1,4 @@
-import { withoutCutWord } from '../../domain/core/text-limits.ts';
+import { withoutCutWord } from '../../domain/text/text-limits.ts';
 import type { ReadItem } from './contract.ts';
 
 const SHOWN_BYTES = 2 * 1024;

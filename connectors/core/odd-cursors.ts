@@ -1,4 +1,4 @@
-import { DAY_MS } from '../../domain/core/durations.ts';
+import { DAY_MS } from '../../domain/time/durations.ts';
 
 /**
  * Odd cursors: values of a cursor's field that are NaN, infinite, or over a day ahead of the source's clock. Behind one

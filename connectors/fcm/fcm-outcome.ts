@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { shorten } from '../../domain/core/text-limits.ts';
+import { shorten } from '../../domain/text/text-limits.ts';
 import { FCM_MAX_BYTES, type PushOutcome } from '../../domain/sends/push.ts';
 import { retryAfterMs } from '../push/provider-pause.ts';
 import type { PostResult } from '../push/http2-session.ts';

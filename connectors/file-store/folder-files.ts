@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { mkdir, open, opendir, readdir, readFile, rename, stat, unlink } from 'node:fs/promises';
 import { dirname, join, parse, relative, resolve, sep } from 'node:path';
-import { HOUR_MS } from '../../domain/core/durations.ts';
+import { HOUR_MS } from '../../domain/time/durations.ts';
 import { FileStoreAway } from '../../domain/core/internal-error.ts';
 
 const KEY = /^(?!.*\.\.)[A-Za-z0-9._-]+(\/[A-Za-z0-9._-]+)*$/;

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Readable } from 'node:stream';
 import { DeleteObjectCommand, S3Client, type S3ClientConfig } from '@aws-sdk/client-s3';
-import { backOff, DAY_MS } from '../../domain/core/durations.ts';
+import { backOff, DAY_MS } from '../../domain/time/durations.ts';
 import { FileStoreAway } from '../../domain/core/internal-error.ts';
 import type { ServerSideEncryption } from '../../domain/core/server-side-encryption.ts';
 import { BucketObjects } from '../s3/bucket-objects.ts';

@@ -2,8 +2,8 @@ import { closeSync, write } from 'node:fs';
 import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { type Encoding, findDelimiter } from '../../domain/core/csv-bytes.ts';
-import { createTranscoder, encodingOf } from '../../domain/core/file-encoding.ts';
+import { type Encoding, findDelimiter } from '../../domain/csv/csv-bytes.ts';
+import { createTranscoder, encodingOf } from '../../domain/csv/file-encoding.ts';
 import { MAX_DECOMPRESSED_BYTES } from '../../domain/core/gunzip.ts';
 import {
   isCompoundFile,
@@ -11,7 +11,7 @@ import {
   sayForeign,
   type TableFormat,
   type TableSettings,
-} from '../../domain/core/table-format.ts';
+} from '../../domain/csv/table-format.ts';
 import { removeFolder } from '../core/remove-folder.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 import { openWithoutName } from './shared-strings.ts';

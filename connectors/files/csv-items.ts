@@ -6,11 +6,11 @@ import {
   recordBytes,
   resumeAfter,
   type Run,
-} from '../../domain/core/csv-pieces.ts';
-import { parseRun, type ParsedRecord } from '../../domain/core/csv-records.ts';
-import { createCsvSplitter } from '../../domain/core/csv-splitter.ts';
-import type { TableSyntax } from '../../domain/core/table-format.ts';
-import { withoutCutWord } from '../../domain/core/text-limits.ts';
+} from '../../domain/csv/csv-pieces.ts';
+import { parseRun, type ParsedRecord } from '../../domain/csv/csv-records.ts';
+import { createCsvSplitter } from '../../domain/csv/csv-splitter.ts';
+import type { TableSyntax } from '../../domain/csv/table-format.ts';
+import { withoutCutWord } from '../../domain/text/text-limits.ts';
 import type { ReadItem } from '../core/contract.ts';
 import { malformed } from '../core/malformed.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { z } from 'zod';
-import { DELIMITERS } from '../../domain/core/csv-bytes.ts';
-import type { TableSyntax } from '../../domain/core/table-format.ts';
+import { DELIMITERS } from '../../domain/csv/csv-bytes.ts';
+import type { TableSyntax } from '../../domain/csv/table-format.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import type { Cursor, ReadItem } from '../core/contract.ts';
 import { malformed } from '../core/malformed.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { DELIMITERS, ENCODINGS } from '../../domain/core/csv-bytes.ts';
-import { MAX_NULL_MARKER, type TableSettings } from '../../domain/core/table-format.ts';
+import { DELIMITERS, ENCODINGS } from '../../domain/csv/csv-bytes.ts';
+import { MAX_NULL_MARKER, type TableSettings } from '../../domain/csv/table-format.ts';
 import { harmless } from '../core/contract.ts';
 
 /** The members of a connector's settings that say how its files are read. */

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
-import { parseExactJson } from '../../domain/core/exact-json.ts';
-import { type Line, LineSplitter } from '../../domain/core/line-splitter.ts';
-import { checkNesting, NestingError } from '../../domain/core/parse-json.ts';
+import { parseExactJson } from '../../domain/json/exact-json.ts';
+import { type Line, LineSplitter } from '../../domain/csv/line-splitter.ts';
+import { checkNesting, NestingError } from '../../domain/json/parse-json.ts';
 import type { ReadItem, SourceRecord } from '../core/contract.ts';
 import { jsonRecord, MAX_RECORD_NESTING, sayDepth } from '../core/json-record.ts';
 import { malformed } from '../core/malformed.ts';

@@ -12,8 +12,8 @@ import {
   plainNumber,
   serialDate,
   unescapeText,
-} from '../../domain/core/sheet-values.ts';
-import { quote } from '../../domain/core/text-limits.ts';
+} from '../../domain/csv/sheet-values.ts';
+import { quote } from '../../domain/text/text-limits.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 import { SharedStrings } from './shared-strings.ts';
 import { parseXml, refused, type XmlEvents } from './xml-events.ts';

@@ -2,7 +2,7 @@ import { closeSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
 import { type Entry, fromFdPromise, type ZipFile } from 'yauzl';
 import { Refusal } from '../../domain/core/refusal.ts';
-import { quote } from '../../domain/core/text-limits.ts';
+import { quote } from '../../domain/text/text-limits.ts';
 import { sourceRefusal } from '../core/source-refusal.ts';
 
 /**

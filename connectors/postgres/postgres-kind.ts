@@ -1,4 +1,4 @@
-import { checkNesting } from '../../domain/core/parse-json.ts';
+import { checkNesting } from '../../domain/json/parse-json.ts';
 import type { FieldType } from '../../domain/syncs/sync-codes.ts';
 import type { Json } from '../core/contract.ts';
 import { MAX_RECORD_NESTING } from '../core/json-record.ts';

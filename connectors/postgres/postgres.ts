@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
 import { z } from 'zod';
-import { NestingError } from '../../domain/core/parse-json.ts';
+import { NestingError } from '../../domain/json/parse-json.ts';
 import { batcher } from '../core/batcher.ts';
 import {
   type Batch,

@@ -1,6 +1,6 @@
 import type { PushOutcome } from '../../domain/sends/push.ts';
 import { retryAfterSeconds } from '../core/source-refusal.ts';
-import { HOUR_MS } from '../../domain/core/durations.ts';
+import { HOUR_MS } from '../../domain/time/durations.ts';
 
 /** A time in an answer counts up to this, so that no other side stops sends for days. */
 const MAX_RETRY_MS = HOUR_MS;

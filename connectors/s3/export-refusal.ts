@@ -1,5 +1,5 @@
 import { Refusal } from '../../domain/core/refusal.ts';
-import { shorten } from '../../domain/core/text-limits.ts';
+import { shorten } from '../../domain/text/text-limits.ts';
 import { redacted } from '../core/redacted.ts';
 import { refusalOfAnswer, refusalOfFailure, sourceRefusal } from '../core/source-refusal.ts';
 import { isPassingStatus, PASSING_CODES, S3_RIGHTS, type S3Error, s3Error, type S3Right } from './s3-requests.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { isAhead } from '../core/odd-cursors.ts';
 import { fileCursor } from '../files/file-portions.ts';
-import { DAY_MS, HOUR_MS } from '../../domain/core/durations.ts';
+import { DAY_MS, HOUR_MS } from '../../domain/time/durations.ts';
 import type { BucketFile } from './bucket.ts';
 
 /** A file that was read: a hash of its key and entity tag, and when it was modified, in ms. */

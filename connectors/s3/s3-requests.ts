@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { S3Client } from '@aws-sdk/client-s3';
-import { backOff } from '../../domain/core/durations.ts';
+import { backOff } from '../../domain/time/durations.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 
 // The one way to send requests to S3: the right that each needs, what its errors say, and when it is tried again.

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { parseExactJson } from '../../domain/core/exact-json.ts';
-import { checkNesting, NestingError } from '../../domain/core/parse-json.ts';
+import { parseExactJson } from '../../domain/json/exact-json.ts';
+import { checkNesting, NestingError } from '../../domain/json/parse-json.ts';
 import type { Line } from '../commands/bounded-lines.ts';
 import { type CommandFile, commandLines } from '../commands/command-lines.ts';
 import { type Message, messageOf } from '../commands/command-message.ts';

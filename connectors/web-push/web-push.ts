@@ -1,8 +1,8 @@
 import { createECDH, createHash } from 'node:crypto';
 import library from 'web-push';
 import { z } from 'zod';
-import { HOUR_MS } from '../../domain/core/durations.ts';
-import { shorten } from '../../domain/core/text-limits.ts';
+import { HOUR_MS } from '../../domain/time/durations.ts';
+import { shorten } from '../../domain/text/text-limits.ts';
 import {
   type PushMessage,
   type PushOutcome,

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { z } from 'zod';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { sourceUrlError } from '../../domain/core/source-url.ts';
-import { shorten } from '../../domain/core/text-limits.ts';
+import { shorten } from '../../domain/text/text-limits.ts';
 import {
   connector,
   type ConnectorContext,

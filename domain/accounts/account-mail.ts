@@ -1,4 +1,4 @@
-import { mailText, MAX_NAME, oneLine } from '../core/mail-text.ts';
+import { mailText, MAX_NAME, oneLine } from '../text/mail-text.ts';
 
 /**
  * Mails with a link about an account. All words are ours, but for the name of the entity, which only superadmins

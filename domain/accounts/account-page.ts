@@ -1,4 +1,4 @@
-import { escaped } from '../core/html.ts';
+import { escaped } from '../text/html.ts';
 
 /**
  * Pages for people who follow a mailed link. They have no scripts, fetch nothing, and name no token: a form posts to

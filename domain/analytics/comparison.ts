@@ -1,9 +1,9 @@
 import type { ValueType } from '../attributes/attribute-value.ts';
-import { isDate, readDatetime } from '../core/date-value.ts';
+import { isDate, readDatetime } from '../time/date-value.ts';
 import { ERASED } from '../core/erased.ts';
-import { readNumber } from '../core/number-value.ts';
-import { sayUnknown } from '../core/say-unknown.ts';
-import { isLongerThan, isStorable, MAX_CODE_POINTS } from '../core/text-limits.ts';
+import { readNumber } from '../text/number-value.ts';
+import { sayUnknown } from '../text/say-unknown.ts';
+import { isLongerThan, isStorable, MAX_CODE_POINTS } from '../text/text-limits.ts';
 
 /**
  * How filters compare values of attributes and of devices' fields. A version is a text that compares by its numbers.

@@ -1,4 +1,4 @@
-import { DAY_MS, DAY_SECONDS } from '../core/durations.ts';
+import { DAY_MS, DAY_SECONDS } from '../time/durations.ts';
 import { type FieldError, refuse, refuseFields } from '../core/refusal.ts';
 
 /** Whole UTC days: `from` is the first one's midnight, `until` the one after the last. */

@@ -1,4 +1,4 @@
-import { didYouMean, sayUnknown } from '../core/say-unknown.ts';
+import { didYouMean, sayUnknown } from '../text/say-unknown.ts';
 
 const SHOWN_NAMES = 20;
 

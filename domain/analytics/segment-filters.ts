@@ -1,4 +1,4 @@
-import { DAY_MS } from '../core/durations.ts';
+import { DAY_MS } from '../time/durations.ts';
 import type { DetailPairs, MatchName } from './funnel.ts';
 
 /** The grammar of a segment's filters, as they are stored; a campaign's are the same (docs/segments.md). */

@@ -1,4 +1,4 @@
-import { DAY_MS } from '../core/durations.ts';
+import { DAY_MS } from '../time/durations.ts';
 
 const DEVICE_FIELDS = [
   'device_id',

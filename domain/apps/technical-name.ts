@@ -1,4 +1,4 @@
-import { MAX_CODE_POINTS } from '../core/text-limits.ts';
+import { MAX_CODE_POINTS } from '../text/text-limits.ts';
 
 const TECHNICAL_NAME = new RegExp(`^[a-z_]{1,${MAX_CODE_POINTS}}$`);
 

@@ -1,6 +1,6 @@
-import { isDate, readDatetime } from '../core/date-value.ts';
-import { readNumber } from '../core/number-value.ts';
-import { isLongerThan, isStorable, MAX_CODE_POINTS, quote } from '../core/text-limits.ts';
+import { isDate, readDatetime } from '../time/date-value.ts';
+import { readNumber } from '../text/number-value.ts';
+import { isLongerThan, isStorable, MAX_CODE_POINTS, quote } from '../text/text-limits.ts';
 
 /** The types of an attribute (reference: Attribute value types). */
 export const VALUE_TYPES = ['String', 'Number', 'Boolean', 'Date', 'Datetime', 'Set'] as const;

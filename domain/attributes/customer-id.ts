@@ -1,4 +1,4 @@
-import { isLongerThan, MAX_CODE_POINTS } from '../core/text-limits.ts';
+import { isLongerThan, MAX_CODE_POINTS } from '../text/text-limits.ts';
 
 /** The kinds of customer id (reference: Customer profile). */
 export const CUSTOMER_TYPES = ['user_id', 'device_id'] as const;

@@ -1,5 +1,5 @@
 import { DateTime, FixedOffsetZone, IANAZone } from 'luxon';
-import { type WrittenTime, zoneClock } from '../core/zone-clock.ts';
+import { type WrittenTime, zoneClock } from '../time/zone-clock.ts';
 
 const UTC = { zone: FixedOffsetZone.utcInstance, setZone: true } as const;
 const LONGEST_FORMAT = 100;

@@ -1,8 +1,8 @@
-import { isDate, readDatetime, saysZone } from '../core/date-value.ts';
-import { readNumber } from '../core/number-value.ts';
-import type { Json } from '../core/plain-json.ts';
-import { quote } from '../core/text-limits.ts';
-import { datetimeIn, dayIn, type WrittenTime, zoneClock } from '../core/zone-clock.ts';
+import { isDate, readDatetime, saysZone } from '../time/date-value.ts';
+import { readNumber } from '../text/number-value.ts';
+import type { Json } from '../json/plain-json.ts';
+import { quote } from '../text/text-limits.ts';
+import { datetimeIn, dayIn, type WrittenTime, zoneClock } from '../time/zone-clock.ts';
 import { formatReader } from './date-format.ts';
 import { jsonText, sayType } from './json-value.ts';
 import { type NumberConversion, numberReader } from './number-conversion.ts';

@@ -1,5 +1,5 @@
-import { isDate, readDatetime } from '../core/date-value.ts';
-import { numberText } from '../core/exact-json.ts';
+import { isDate, readDatetime } from '../time/date-value.ts';
+import { numberText } from '../json/exact-json.ts';
 import type { ValueType } from './attribute-value.ts';
 
 /**

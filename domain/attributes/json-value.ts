@@ -1,5 +1,5 @@
-import { numberText } from '../core/exact-json.ts';
-import { storable } from '../core/text-limits.ts';
+import { numberText } from '../json/exact-json.ts';
+import { storable } from '../text/text-limits.ts';
 import type { ScalarType } from './attribute-value.ts';
 
 /** What JSON values are as text, those of `parseExactJson` too. */

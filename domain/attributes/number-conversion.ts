@@ -1,4 +1,4 @@
-import { isKeptByDouble, type NumberReading, readNumber } from '../core/number-value.ts';
+import { isKeptByDouble, type NumberReading, readNumber } from '../text/number-value.ts';
 
 /** `decimal`: what stands before the decimals; the other of the two, and spaces, then may stand between thousands. */
 export type NumberConversion = { as: 'number'; decimal?: ',' | '.' };

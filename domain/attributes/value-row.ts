@@ -1,4 +1,4 @@
-import { isLongerThan, MAX_CODE_POINTS, quote, shorten } from '../core/text-limits.ts';
+import { isLongerThan, MAX_CODE_POINTS, quote, shorten } from '../text/text-limits.ts';
 import type { ImportErrorType } from '../imports/import-error-type.ts';
 import type { ScalarType, ScalarValue, ValueType } from './attribute-value.ts';
 import { type CustomerType, newCustomerIdError } from './customer-id.ts';

@@ -1,5 +1,5 @@
 import type { SegmentFilters } from '../analytics/segment-filters.ts';
-import { DAY_SECONDS } from '../core/durations.ts';
+import { DAY_SECONDS } from '../time/durations.ts';
 import type { FieldError } from '../core/refusal.ts';
 import { isReservedByFcm } from '../sends/push.ts';
 import { areTooBig, type CampaignParams, isBlank, isScript, placeholdersOf } from './campaign-params.ts';

@@ -1,5 +1,5 @@
-import { DAY_MS } from '../core/durations.ts';
-import { MAX_CODE_POINTS } from '../core/text-limits.ts';
+import { DAY_MS } from '../time/durations.ts';
+import { MAX_CODE_POINTS } from '../text/text-limits.ts';
 import { CAMPAIGN_DAYS, type CampaignType } from './campaign-status.ts';
 
 /** What sets the duplicate of a campaign apart from it. */

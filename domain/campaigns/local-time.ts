@@ -1,6 +1,6 @@
-import { DAY_MS } from '../core/durations.ts';
-import { isTimeZone } from '../core/time-zone.ts';
-import { zoneClock } from '../core/zone-clock.ts';
+import { DAY_MS } from '../time/durations.ts';
+import { isTimeZone } from '../time/time-zone.ts';
+import { zoneClock } from '../time/zone-clock.ts';
 
 /** Where a device's clock stands: a zone of the IANA database, and minutes east of UTC. */
 type DeviceZone = { timezone: string | null; utcOffsetMinutes: number | null };

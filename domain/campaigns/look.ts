@@ -1,4 +1,4 @@
-import { HOUR_MS } from '../core/durations.ts';
+import { HOUR_MS } from '../time/durations.ts';
 import type { NotifLimit } from './campaign-body.ts';
 import type { SendWindow } from './recurrence.ts';
 import { type SendSchedule, windowsOf } from './send-plan.ts';

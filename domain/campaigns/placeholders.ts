@@ -1,4 +1,4 @@
-import { numberText } from '../core/exact-json.ts';
+import { numberText } from '../json/exact-json.ts';
 
 /**
  * Placeholders in the texts of messages (reference: Transactional campaigns): `*@name@*`, or `*@name|default@*` with a

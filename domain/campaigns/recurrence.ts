@@ -1,5 +1,5 @@
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../core/durations.ts';
-import { dayAt, type ZoneClock, zoneClock } from '../core/zone-clock.ts';
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../time/durations.ts';
+import { dayAt, type ZoneClock, zoneClock } from '../time/zone-clock.ts';
 import type { Recurrence } from './campaign-body.ts';
 
 /** When messages may go: from one instant until before another, or at `from` alone where `until` is null. */

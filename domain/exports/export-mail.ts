@@ -1,4 +1,4 @@
-import { aligned, mailText, MAX_NAME, oneLine, reasonOf } from '../core/mail-text.ts';
+import { aligned, mailText, MAX_NAME, oneLine, reasonOf } from '../text/mail-text.ts';
 
 /** What there is to tell of an exporter's run: why, and how it ended. Instants are ISO 8601. */
 export type ExportReport = {

@@ -14,7 +14,7 @@ import {
   sorDeleted,
   type ValueRow,
 } from '../attributes/value-row.ts';
-import { quote } from '../core/text-limits.ts';
+import { quote } from '../text/text-limits.ts';
 import type { ImportErrorType } from '../imports/import-error-type.ts';
 
 /** An element of `customer_attribute_values`, as `parseExactJson` reads it: anything may stand in its members. */

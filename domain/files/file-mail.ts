@@ -1,4 +1,4 @@
-import { oneLine, MAX_NAME, thousands } from '../core/mail-text.ts';
+import { oneLine, MAX_NAME, thousands } from '../text/mail-text.ts';
 import { FILE_DAYS } from './file-format.ts';
 
 export type FileReport = {

@@ -1,6 +1,6 @@
-import { numberText } from '../core/exact-json.ts';
-import { escaped } from '../core/html.ts';
-import { thousands } from '../core/mail-text.ts';
+import { numberText } from '../json/exact-json.ts';
+import { escaped } from '../text/html.ts';
+import { thousands } from '../text/mail-text.ts';
 import { fittingSentence, type SentencePart } from './archive-sentence.ts';
 import { fieldLabel, fieldOf, type LocationWords, locationWords, type Topic, TOPICS } from './personal-data-words.ts';
 

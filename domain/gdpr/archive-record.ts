@@ -1,5 +1,5 @@
 import type { CustomerType } from '../attributes/customer-id.ts';
-import { parseExactJson } from '../core/exact-json.ts';
+import { parseExactJson } from '../json/exact-json.ts';
 import { fieldOf, type LocationWords } from './personal-data-words.ts';
 
 /** Needed to show a record: the apps of the entity by our numbers, and every id of the person, by its type. */

@@ -1,4 +1,4 @@
-import { mailText, MAX_NAME, oneLine, thousands } from '../core/mail-text.ts';
+import { mailText, MAX_NAME, oneLine, thousands } from '../text/mail-text.ts';
 
 /**
  * `waiting`: for somebody's approval; `held`: the last ones of it are on hold; `near_deadline`: few of the 30 days are

@@ -1,5 +1,5 @@
 import type { RefusedRow } from '../attributes/value-row.ts';
-import { parseRecord, writeRecord } from '../core/csv-records.ts';
+import { parseRecord, writeRecord } from '../csv/csv-records.ts';
 import { type ImportError, isOfErased } from './import-error.ts';
 import { columnNames, ERROR_COLUMNS, isOverLimit, type ImportFormat } from './import-file.ts';
 import { ownColumns, wrongColumns } from './import-row.ts';

@@ -1,6 +1,6 @@
 import { jsonText } from '../attributes/json-value.ts';
 import type { RefusedRow } from '../attributes/value-row.ts';
-import { shorten } from '../core/text-limits.ts';
+import { shorten } from '../text/text-limits.ts';
 import { INTERNAL_FAILURE, type RunErrorType } from './import-error-type.ts';
 
 /**

@@ -1,8 +1,8 @@
-import { CR, type Delimiter } from '../core/csv-bytes.ts';
-import { recordBytes, resumeAfter, type Bad, type BadReason, type Piece, type Run } from '../core/csv-pieces.ts';
-import { type ParsedRecord, parseRun } from '../core/csv-records.ts';
-import type { DateRule, Decimal } from '../core/table-format.ts';
-import { quote } from '../core/text-limits.ts';
+import { CR, type Delimiter } from '../csv/csv-bytes.ts';
+import { recordBytes, resumeAfter, type Bad, type BadReason, type Piece, type Run } from '../csv/csv-pieces.ts';
+import { type ParsedRecord, parseRun } from '../csv/csv-records.ts';
+import type { DateRule, Decimal } from '../csv/table-format.ts';
+import { quote } from '../text/text-limits.ts';
 import type { ImportErrorType } from './import-error-type.ts';
 import { type ColumnMapping, findLayout, sayNames, type TableLayout } from './table-columns.ts';
 

@@ -1,4 +1,4 @@
-import { aligned, mailText, MAX_NAME, oneLine, thousands } from '../core/mail-text.ts';
+import { aligned, mailText, MAX_NAME, oneLine, thousands } from '../text/mail-text.ts';
 
 /** What there is to tell of an import that has ended. */
 export type ImportReport = {

@@ -16,9 +16,9 @@ import {
   type RefusedRow,
   type RowOutcome,
 } from '../attributes/value-row.ts';
-import { dayOfMidnight, isDate } from '../core/date-value.ts';
-import type { DateRule, Decimal } from '../core/table-format.ts';
-import { quote } from '../core/text-limits.ts';
+import { dayOfMidnight, isDate } from '../time/date-value.ts';
+import type { DateRule, Decimal } from '../csv/table-format.ts';
+import { quote } from '../text/text-limits.ts';
 import { columnNames, type ImportFormat } from './import-file.ts';
 
 /** What rows are checked against; the same for all rows of an import. */

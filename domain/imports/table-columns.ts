@@ -1,5 +1,5 @@
-import { MAX_COLUMNS } from '../core/sheet-values.ts';
-import { MAX_CODE_POINTS, quote, shorten } from '../core/text-limits.ts';
+import { MAX_COLUMNS } from '../csv/sheet-values.ts';
+import { MAX_CODE_POINTS, quote, shorten } from '../text/text-limits.ts';
 
 /**
  * Tables with a column for the customer and one for each attribute, in any order: finds the columns, and cuts rows into

@@ -1,4 +1,4 @@
-import { mailText } from '../core/mail-text.ts';
+import { mailText } from '../text/mail-text.ts';
 import type { InternalErrorKind } from './attention.ts';
 
 export type MailedError = {

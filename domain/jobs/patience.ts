@@ -1,4 +1,4 @@
-import { backOff, DAY_MS } from '../core/durations.ts';
+import { backOff, DAY_MS } from '../time/durations.ts';
 import type { Refusal } from '../core/refusal.ts';
 
 /**

@@ -1,6 +1,6 @@
 import type { AttemptCode } from './attempt-code.ts';
 import type { PushContent } from '../campaigns/campaign-params.ts';
-import { backOff } from '../core/durations.ts';
+import { backOff } from '../time/durations.ts';
 import type { PushMessage, PushOutcome } from './push.ts';
 
 /** What the ledger says of an attempt that a provider answered: settled, or to be tried again at `dueAt`. */

@@ -1,4 +1,4 @@
-import { DAY_MS } from '../core/durations.ts';
+import { DAY_MS } from '../time/durations.ts';
 import type { FieldError } from '../core/refusal.ts';
 
 /** What campaign logs are asked for; both times are included. */

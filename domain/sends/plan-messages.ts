@@ -1,7 +1,7 @@
 import type { CampaignType } from '../campaigns/campaign-status.ts';
 import { MAX_MESSAGE_BYTES } from '../campaigns/placeholders.ts';
 import type { CompiledMessage, InappContent, PushContent } from '../campaigns/campaign-params.ts';
-import { DAY_MS } from '../core/durations.ts';
+import { DAY_MS } from '../time/durations.ts';
 import { type AttemptCode, WAITS_FOR } from './attempt-code.ts';
 import { decideDevice, type TargetDevice } from './device-decision.ts';
 

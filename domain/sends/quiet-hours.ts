@@ -1,5 +1,5 @@
-import { DAY_MS, MINUTE_MS } from '../core/durations.ts';
-import { dayAt, type ZoneClock, zoneClock } from '../core/zone-clock.ts';
+import { DAY_MS, MINUTE_MS } from '../time/durations.ts';
+import { dayAt, type ZoneClock, zoneClock } from '../time/zone-clock.ts';
 
 /** When an app's people are left alone, in minutes of the day; one that ends before it starts goes over midnight. */
 export type QuietHours = { start: number; end: number; timezone: string };

@@ -1,4 +1,4 @@
-import type { Json } from '../core/plain-json.ts';
+import type { Json } from '../json/plain-json.ts';
 import { attemptIdOf } from './attempt-outcome.ts';
 
 /** What a device tells of a message. */

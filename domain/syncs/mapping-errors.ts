@@ -1,9 +1,9 @@
 import { formatError } from '../attributes/date-format.ts';
 import { type Conversion, FALSE, foldWord, TRUE } from '../attributes/field-conversion.ts';
 import { MAX_FAULTS } from '../core/refusal.ts';
-import { nearestName } from '../core/say-unknown.ts';
-import { isLongerThan, isStorable, MAX_CODE_POINTS, quote } from '../core/text-limits.ts';
-import { isTimeZone } from '../core/time-zone.ts';
+import { nearestName } from '../text/say-unknown.ts';
+import { isLongerThan, isStorable, MAX_CODE_POINTS, quote } from '../text/text-limits.ts';
+import { isTimeZone } from '../time/time-zone.ts';
 import type { Mapping } from './record-mapping.ts';
 
 /** What is wrong with an element, by its wire name. */

@@ -1,5 +1,5 @@
 import { refused, type RefusedRow } from '../attributes/value-row.ts';
-import { shorten } from '../core/text-limits.ts';
+import { shorten } from '../text/text-limits.ts';
 import { type ImportError, type ImportStage, refusalError, showJson, showRaw } from '../imports/import-error.ts';
 import type { SourceRecord } from './record-mapping.ts';
 

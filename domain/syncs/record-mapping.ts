@@ -1,6 +1,6 @@
 import type { CustomerType } from '../attributes/customer-id.ts';
 import { type Conversion, type Converted, prepareConversion } from '../attributes/field-conversion.ts';
-import type { Json } from '../core/plain-json.ts';
+import type { Json } from '../json/plain-json.ts';
 
 /** A record of a source by its fields' names. */
 export type SourceRecord = { [field: string]: Json };

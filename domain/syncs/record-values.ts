@@ -11,10 +11,10 @@ import {
   sorDeleted,
   type ValueRow,
 } from '../attributes/value-row.ts';
-import { numberText } from '../core/exact-json.ts';
-import { readNumber } from '../core/number-value.ts';
-import type { Json } from '../core/plain-json.ts';
-import { quote } from '../core/text-limits.ts';
+import { numberText } from '../json/exact-json.ts';
+import { readNumber } from '../text/number-value.ts';
+import type { Json } from '../json/plain-json.ts';
+import { quote } from '../text/text-limits.ts';
 import type { ImportErrorType } from '../imports/import-error-type.ts';
 import type { CustomerField, MappedRecord } from './record-mapping.ts';
 

@@ -1,4 +1,4 @@
-import { aligned, mailText, MAX_NAME, oneLine, reasonOf } from '../core/mail-text.ts';
+import { aligned, mailText, MAX_NAME, oneLine, reasonOf } from '../text/mail-text.ts';
 
 /** What there is to tell of a sync's run: why, and how it ended. */
 export type SyncReport = {

@@ -1,6 +1,6 @@
-import { closestRunsMinutes, cronError, cronRuns } from '../core/cron-pattern.ts';
-import { MINUTE_MS } from '../core/durations.ts';
-import { isTimeZone } from '../core/time-zone.ts';
+import { closestRunsMinutes, cronError, cronRuns } from '../time/cron-pattern.ts';
+import { MINUTE_MS } from '../time/durations.ts';
+import { isTimeZone } from '../time/time-zone.ts';
 
 /** When a sync runs by itself: at the times of a cron in a time zone, or every so many minutes. */
 export type SyncSchedule = CronSchedule | IntervalSchedule;

@@ -1,9 +1,9 @@
 /** A call's context: merges it with its batch's, and reads app, device, place and time zone. */
 
-import { MINUTE_MS } from '../core/durations.ts';
-import { isObject, numberText } from '../core/exact-json.ts';
-import { isTimeZone } from '../core/time-zone.ts';
-import { type ZoneClock, zoneClock } from '../core/zone-clock.ts';
+import { MINUTE_MS } from '../time/durations.ts';
+import { isObject, numberText } from '../json/exact-json.ts';
+import { isTimeZone } from '../time/time-zone.ts';
+import { type ZoneClock, zoneClock } from '../time/zone-clock.ts';
 import { type CallError, type Fields, fieldsOf, invalid, pushTokenOf, sharedWordOf, wordOf } from './call-fields.ts';
 import type { CallContext } from './call.ts';
 

@@ -1,8 +1,8 @@
 /** The event that a call is: its name, details and kind, and the fingerprint of an error. */
 
-import { isObject } from '../core/exact-json.ts';
-import { type Json, plainJson } from '../core/plain-json.ts';
-import { isLongerThan, MAX_CODE_POINTS, shorten, storable } from '../core/text-limits.ts';
+import { isObject } from '../json/exact-json.ts';
+import { type Json, plainJson } from '../json/plain-json.ts';
+import { isLongerThan, MAX_CODE_POINTS, shorten, storable } from '../text/text-limits.ts';
 import { type CallError, type Fields, fieldsOf, invalid, isAbsent, isCallError, textOrNumber } from './call-fields.ts';
 import type { CallType, CallEvent } from './call.ts';
 

@@ -1,9 +1,9 @@
 /** Readers of the members of a call: texts, words, push tokens, and the ids of its person and device. */
 
 import { isWordForNothing, newCustomerIdError } from '../attributes/customer-id.ts';
-import { isObject, numberText } from '../core/exact-json.ts';
-import { isKeptByDouble } from '../core/number-value.ts';
-import { shorten } from '../core/text-limits.ts';
+import { isObject, numberText } from '../json/exact-json.ts';
+import { isKeptByDouble } from '../text/number-value.ts';
+import { shorten } from '../text/text-limits.ts';
 import type { CallType, RefusalCode, Call } from './call.ts';
 
 /** An object of a call, as `parseExactJson` reads it. */

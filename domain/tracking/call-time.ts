@@ -1,7 +1,7 @@
 /** The time of a call by the server's clock, and the forms in which devices write times. */
 
-import { isDate, readDatetime } from '../core/date-value.ts';
-import { DAY_MS } from '../core/durations.ts';
+import { isDate, readDatetime } from '../time/date-value.ts';
+import { DAY_MS } from '../time/durations.ts';
 import { type CallError, type Fields, invalid, isAbsent, isCallError } from './call-fields.ts';
 
 /** All in ms since the epoch. Calls before `oldest` or after `newest` are refused. */

@@ -3,10 +3,10 @@
 import { parseElements, type ValueType } from '../attributes/attribute-value.ts';
 import type { CustomerType } from '../attributes/customer-id.ts';
 import { elementText } from '../attributes/json-value.ts';
-import { isDate } from '../core/date-value.ts';
-import { isObject } from '../core/exact-json.ts';
-import { type Json, plainJson } from '../core/plain-json.ts';
-import { isLongerThan, MAX_CODE_POINTS, storable } from '../core/text-limits.ts';
+import { isDate } from '../time/date-value.ts';
+import { isObject } from '../json/exact-json.ts';
+import { type Json, plainJson } from '../json/plain-json.ts';
+import { isLongerThan, MAX_CODE_POINTS, storable } from '../text/text-limits.ts';
 import type { FeedValue } from '../feed/feed-value.ts';
 import { type CallError, type Fields, fieldsOf, invalid, isCallError, isNoId, readId } from './call-fields.ts';
 import type { CallType, Trait } from './call.ts';

@@ -1,6 +1,6 @@
 /** A call of an SDK, as it is read: its types, and the codes of refusals. */
 
-import type { Json } from '../core/plain-json.ts';
+import type { Json } from '../json/plain-json.ts';
 
 /** The calls of Segment's tracking API. */
 export const CALL_TYPES = ['identify', 'track', 'page', 'screen', 'group', 'alias'] as const;

@@ -1,9 +1,9 @@
 /** Reads the calls and batches of Segment's tracking API. */
 
-import { isObject } from '../core/exact-json.ts';
-import { SAY_PROTO } from '../core/parse-json.ts';
-import { mostJsonBytes } from '../core/plain-json.ts';
-import { isLongerThan, MAX_CODE_POINTS, shorten, storable } from '../core/text-limits.ts';
+import { isObject } from '../json/exact-json.ts';
+import { SAY_PROTO } from '../json/parse-json.ts';
+import { mostJsonBytes } from '../json/plain-json.ts';
+import { isLongerThan, MAX_CODE_POINTS, shorten, storable } from '../text/text-limits.ts';
 import { mergeContexts, partOf, readContext } from './call-context.ts';
 import { readEvent, type Sha256 } from './call-event.ts';
 import {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from '../../api/client.ts';
 import { table } from '../../cli/core/table.ts';
-import { DAY_MS } from '../../domain/core/durations.ts';
+import { DAY_MS } from '../../domain/time/durations.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { DemoServer } from './demo-server.ts';
 

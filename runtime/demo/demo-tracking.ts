@@ -1,6 +1,6 @@
 import type { IngestedCalls } from '../../api/client.ts';
 import { table } from '../../cli/core/table.ts';
-import { MINUTE_MS } from '../../domain/core/durations.ts';
+import { MINUTE_MS } from '../../domain/time/durations.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { cut } from './demo-outcome.ts';
 import type { DemoServer } from './demo-server.ts';

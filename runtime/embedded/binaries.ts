@@ -7,7 +7,7 @@ import { delimiter, join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
-import { DAY_MS } from '../../domain/core/durations.ts';
+import { DAY_MS } from '../../domain/time/durations.ts';
 import { makeFolder } from '../../store/core/make-folder.ts';
 import { cacheFolder } from '../cache-folder.ts';
 import { CannotStart } from '../cannot-start.ts';

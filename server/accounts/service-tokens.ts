@@ -1,6 +1,6 @@
 import * as api from '../../api/accounts/service-tokens.ts';
 import { RIGHTS } from '../../domain/accounts/rights.ts';
-import { DAY_MS } from '../../domain/core/durations.ts';
+import { DAY_MS } from '../../domain/time/durations.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import {
   countServiceTokens,

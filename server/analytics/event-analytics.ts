@@ -1,6 +1,6 @@
 import * as api from '../../api/analytics/event-analytics.ts';
 import { type DayPeriod, periodBefore, readDayPeriod } from '../../domain/analytics/day-period.ts';
-import { DAY_SECONDS } from '../../domain/core/durations.ts';
+import { DAY_SECONDS } from '../../domain/time/durations.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { countEventHits, type EventHits, hitsKey } from '../../store/analytics/event-hits.ts';
 import { type EventDefinition, listEventDefinitions, MAX_DEFINITIONS } from '../../store/tracking/event-definitions.ts';

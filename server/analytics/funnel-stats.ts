@@ -1,8 +1,8 @@
 import * as api from '../../api/analytics/funnels.ts';
 import { type FunnelExclusion, type FunnelStep, SAMPLED_ONE_IN, sampleError } from '../../domain/analytics/funnel.ts';
-import { DAY_MS } from '../../domain/core/durations.ts';
+import { DAY_MS } from '../../domain/time/durations.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
-import { sayUnknown } from '../../domain/core/say-unknown.ts';
+import { sayUnknown } from '../../domain/text/say-unknown.ts';
 import {
   type Breakdown,
   BREAKDOWN_FIELDS,

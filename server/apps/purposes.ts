@@ -1,6 +1,6 @@
 import * as api from '../../api/apps/data-wallet.ts';
 import { refuseField } from '../../domain/core/refusal.ts';
-import { sayUnknown } from '../../domain/core/say-unknown.ts';
+import { sayUnknown } from '../../domain/text/say-unknown.ts';
 import {
   type ElementRef,
   listPurposes,

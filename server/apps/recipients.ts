@@ -1,7 +1,7 @@
 import * as api from '../../api/apps/data-wallet.ts';
 import { DEFAULT_CATEGORIES, DEFAULT_RECIPIENT } from '../../domain/apps/wallet-defaults.ts';
 import { refuseField } from '../../domain/core/refusal.ts';
-import { sayUnknown } from '../../domain/core/say-unknown.ts';
+import { sayUnknown } from '../../domain/text/say-unknown.ts';
 import {
   deleteRecipient,
   insertRecipient,

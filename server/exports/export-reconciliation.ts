@@ -1,6 +1,6 @@
 import * as api from '../../api/exports/export-reconciliation.ts';
 import { openExportBucket } from '../../connectors/s3/export-bucket.ts';
-import { DAY_MS, HOUR_MS } from '../../domain/core/durations.ts';
+import { DAY_MS, HOUR_MS } from '../../domain/time/durations.ts';
 import { exportSchedule, lastMidnight, latestDue } from '../../domain/exports/export-schedule.ts';
 import { findEntityZone, findExternalId } from '../../store/accounts/entities.ts';
 import type { Queryable } from '../../store/core/database.ts';

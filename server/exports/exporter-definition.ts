@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type * as api from '../../api/exports/data-exporters.ts';
 import { type FieldError, refuseFields } from '../../domain/core/refusal.ts';
-import { zoneClock } from '../../domain/core/zone-clock.ts';
+import { zoneClock } from '../../domain/time/zone-clock.ts';
 import { exportDataType } from '../../domain/exports/export-data-type.ts';
 import { encryptionKeyError } from '../../domain/exports/file-encryption.ts';
 import { findEntityZone } from '../../store/accounts/entities.ts';

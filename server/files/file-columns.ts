@@ -1,4 +1,4 @@
-import { replaceBetween } from '../../domain/core/replace-between.ts';
+import { replaceBetween } from '../../domain/text/replace-between.ts';
 import { type FileKind, fileSources } from '../../store/files/file-sources.ts';
 
 /** What each kind of file is called in its page. */

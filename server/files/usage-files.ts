@@ -1,6 +1,6 @@
 import * as api from '../../api/files/usage-files.ts';
 import { type DayPeriod, lastDays, lastDaysOfPreviousMonth, readDayPeriod } from '../../domain/analytics/day-period.ts';
-import { DAY_MS } from '../../domain/core/durations.ts';
+import { DAY_MS } from '../../domain/time/durations.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import type { App } from '../../store/apps/apps.ts';
 import { findEventDefinition } from '../../store/tracking/event-definitions.ts';

@@ -1,5 +1,5 @@
 import * as api from '../../api/gdpr/gdpr.ts';
-import { DAY_MS } from '../../domain/core/durations.ts';
+import { DAY_MS } from '../../domain/time/durations.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { jobRefOf } from '../../domain/jobs/job.ts';
 import { type Tx, write } from '../../store/core/database.ts';

@@ -1,4 +1,4 @@
-import { replaceBetween } from '../../domain/core/replace-between.ts';
+import { replaceBetween } from '../../domain/text/replace-between.ts';
 import { personalData } from '../../store/gdpr/personal-data-registry.ts';
 
 const [START, END] = ['<!-- locations: made from the registry by `npm run docs` -->', '<!-- end of locations -->'];

@@ -1,6 +1,6 @@
 import multipart from '@fastify/multipart';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { withRoundedAsText } from '../../domain/core/plain-json.ts';
+import { withRoundedAsText } from '../../domain/json/plain-json.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import { parseJsonBody } from './json-body.ts';

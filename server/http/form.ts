@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { MAX_ELEMENTS, shapeError } from '../../domain/core/json-size.ts';
+import { MAX_ELEMENTS, shapeError } from '../../domain/json/json-size.ts';
 import { Refusal, refuse, refuseField } from '../../domain/core/refusal.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import { gather } from './bodies.ts';

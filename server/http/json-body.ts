@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { sayNesting } from '../../domain/core/json-size.ts';
-import { NestingError, parseJson, type ParseOptions, ProtoError, SAY_PROTO } from '../../domain/core/parse-json.ts';
+import { sayNesting } from '../../domain/json/json-size.ts';
+import { NestingError, parseJson, type ParseOptions, ProtoError, SAY_PROTO } from '../../domain/json/parse-json.ts';
 import { refuseField } from '../../domain/core/refusal.ts';
 
 const BYTE_ORDER_MARK = Buffer.from('\uFEFF');

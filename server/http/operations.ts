@@ -5,7 +5,7 @@ import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance } from 'fastify';
 import { Marked } from 'marked';
 import { gfmHeadingId } from 'marked-gfm-heading-id';
-import { escaped } from '../../domain/core/html.ts';
+import { escaped } from '../../domain/text/html.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { Readiness, ServerDependencies } from '../dependencies.ts';
 

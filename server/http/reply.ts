@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { stringify } from 'csv-stringify/sync';
-import type { Delimiter } from '../../domain/core/csv-bytes.ts';
+import type { Delimiter } from '../../domain/csv/csv-bytes.ts';
 import { JsonText } from './raw-json.ts';
 
 /** A piece of a streamed body is about this long, so that a million short rows don't make a million writes. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Operation } from '../../api/core/operation.ts';
-import { replaceBetween } from '../../domain/core/replace-between.ts';
+import { replaceBetween } from '../../domain/text/replace-between.ts';
 
 /**
  * The documents that operations store, with their bounds in bytes: for the docs, and for the test that each has one.

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { Auth } from '../../api/core/operation.ts';
-import { sayNesting } from '../../domain/core/json-size.ts';
-import { checkNesting, NestingError } from '../../domain/core/parse-json.ts';
+import { sayNesting } from '../../domain/json/json-size.ts';
+import { checkNesting, NestingError } from '../../domain/json/parse-json.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import type { Route } from './route.ts';

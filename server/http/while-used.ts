@@ -1,5 +1,5 @@
 import { refuse } from '../../domain/core/refusal.ts';
-import { quote } from '../../domain/core/text-limits.ts';
+import { quote } from '../../domain/text/text-limits.ts';
 
 const MAX_NAMED = 5;
 

@@ -1,5 +1,5 @@
 import * as api from '../../api/imports/imports.ts';
-import type { Delimiter } from '../../domain/core/csv-bytes.ts';
+import type { Delimiter } from '../../domain/csv/csv-bytes.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { errorFileHeader, errorFileRow } from '../../domain/imports/error-file.ts';
 import type { ImportErrorType } from '../../domain/imports/import-error-type.ts';

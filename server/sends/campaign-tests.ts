@@ -1,7 +1,7 @@
 import * as api from '../../api/sends/campaign-tests.ts';
 import { placeholdersOf } from '../../domain/campaigns/campaign-params.ts';
 import type { CampaignVariant } from '../../domain/campaigns/variants.ts';
-import { DAY_MS } from '../../domain/core/durations.ts';
+import { DAY_MS } from '../../domain/time/durations.ts';
 import { refuse, refuseField, refuseFields } from '../../domain/core/refusal.ts';
 import { findTestedCampaign } from '../../store/campaigns/campaign-tests.ts';
 import {

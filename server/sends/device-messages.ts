@@ -1,5 +1,5 @@
 import * as api from '../../api/sends/device-messages.ts';
-import { isObject } from '../../domain/core/exact-json.ts';
+import { isObject } from '../../domain/json/exact-json.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { messageIdOf } from '../../domain/sends/attempt-outcome.ts';
 import { fieldsOf, isCallError, pushTokenOf, readSubject } from '../../domain/tracking/call-fields.ts';

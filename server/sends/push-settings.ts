@@ -5,7 +5,7 @@ import type { AnyPushProvider } from '../../connectors/push/contract.ts';
 import { newVapidKeys } from '../../connectors/web-push/vapid-keys.ts';
 import { webPush } from '../../connectors/web-push/web-push.ts';
 import { refuseField } from '../../domain/core/refusal.ts';
-import { sayUnknown } from '../../domain/core/say-unknown.ts';
+import { sayUnknown } from '../../domain/text/say-unknown.ts';
 import type { PushPlatform } from '../../domain/sends/push.ts';
 import {
   type OpenedPushProvider,

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import * as api from '../../api/sends/transactional.ts';
 import type { PushContent } from '../../domain/campaigns/campaign-params.ts';
 import { templateText } from '../../domain/campaigns/placeholders.ts';
-import { DAY_MS } from '../../domain/core/durations.ts';
+import { DAY_MS } from '../../domain/time/durations.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { ATTEMPT_CODES } from '../../domain/sends/attempt-code.ts';
 import { type Campaign, findCampaignByKey, listCampaignsByKeys } from '../../store/campaigns/campaigns.ts';

@@ -3,8 +3,8 @@ import { z } from 'zod';
 import { connectors, findConnector } from '../../connectors/catalog.ts';
 import { type AnyConnector, harmlessMembers, secretMembers, settingMembers } from '../../connectors/core/contract.ts';
 import { refuseField } from '../../domain/core/refusal.ts';
-import { sayUnknown } from '../../domain/core/say-unknown.ts';
-import { isStorableJson } from '../../domain/core/text-limits.ts';
+import { sayUnknown } from '../../domain/text/say-unknown.ts';
+import { isStorableJson } from '../../domain/text/text-limits.ts';
 import type { SettingValues, SplitSettings } from '../../store/syncs/connections.ts';
 import { validate } from '../http/validate.ts';
 

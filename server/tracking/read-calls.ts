@@ -1,9 +1,9 @@
 /** Reads the calls of a request into those that go to the store and those that are refused. */
 
 import { hash } from 'node:crypto';
-import { DAY_MS } from '../../domain/core/durations.ts';
-import { isObject } from '../../domain/core/exact-json.ts';
-import { shorten } from '../../domain/core/text-limits.ts';
+import { DAY_MS } from '../../domain/time/durations.ts';
+import { isObject } from '../../domain/json/exact-json.ts';
+import { shorten } from '../../domain/text/text-limits.ts';
 import {
   type Fields,
   fieldsOf,

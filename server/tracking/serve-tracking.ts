@@ -10,7 +10,7 @@ import { createGunzip, gunzip } from 'node:zlib';
 import type { FastifyError, FastifyInstance, FastifyRequest } from 'fastify';
 import * as api from '../../api/tracking/tracking.ts';
 import { Refusal, refuse, refuseField } from '../../domain/core/refusal.ts';
-import { storable, withoutCutWord } from '../../domain/core/text-limits.ts';
+import { storable, withoutCutWord } from '../../domain/text/text-limits.ts';
 import { yieldToEventLoop } from '../../store/core/yield-to-event-loop.ts';
 import type { Person } from '../../store/gdpr/tombstones.ts';
 import type { RefusedAppCall } from '../../store/tracking/refused-calls.ts';

@@ -2,7 +2,7 @@
 
 import { GDPR_TYPES } from '../../api/gdpr/gdpr.ts';
 import * as api from '../../api/tracking/tracking-privacy.ts';
-import { isObject } from '../../domain/core/exact-json.ts';
+import { isObject } from '../../domain/json/exact-json.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { jobRefOf } from '../../domain/jobs/job.ts';
 import { fieldsOf, isCallError, readSubject } from '../../domain/tracking/call-fields.ts';

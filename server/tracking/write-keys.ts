@@ -1,7 +1,7 @@
 /** Write keys: finds the apps and the entity to which a key leads, and the app of a call. */
 
 import { apiKeyError } from '../../domain/apps/api-key.ts';
-import { isObject } from '../../domain/core/exact-json.ts';
+import { isObject } from '../../domain/json/exact-json.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import { type CallError, invalid } from '../../domain/tracking/call-fields.ts';
 import type { CallContext } from '../../domain/tracking/call.ts';

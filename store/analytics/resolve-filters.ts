@@ -18,7 +18,7 @@ import {
 } from '../../domain/analytics/segment-filters.ts';
 import type { ValueType } from '../../domain/attributes/attribute-value.ts';
 import type { FieldError } from '../../domain/core/refusal.ts';
-import { sayUnknown } from '../../domain/core/say-unknown.ts';
+import { sayUnknown } from '../../domain/text/say-unknown.ts';
 import { listAppIds } from '../apps/apps.ts';
 import { type CustomerAttribute, listCustomerAttributesOf } from '../attributes/customer-attributes.ts';
 import { listSorIds } from '../attributes/systems-of-records.ts';

@@ -13,7 +13,7 @@ import {
   type SegmentSelection,
 } from '../../domain/analytics/segment-filters.ts';
 import type { WidenedFrom } from '../../domain/attributes/widen-type.ts';
-import { DAY_MS } from '../../domain/core/durations.ts';
+import { DAY_MS } from '../../domain/time/durations.ts';
 import { TEST_COPIES } from '../campaigns/campaign-tests.ts';
 import { isoUtc } from '../core/iso-time.ts';
 import { foregroundSeconds } from '../tracking/sessions.ts';

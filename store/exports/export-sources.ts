@@ -1,6 +1,6 @@
 import { APPEND_ONLY, type ExportDataType } from '../../domain/exports/export-data-type.ts';
 import type { ValueType } from '../../domain/attributes/attribute-value.ts';
-import { DAY_MS } from '../../domain/core/durations.ts';
+import { DAY_MS } from '../../domain/time/durations.ts';
 import { isLogKept } from '../attributes/attribute-change-log.ts';
 import type { ExportSession } from './export-session.ts';
 import { type LogCheckpoint, sliceLog } from './export-sources/attribute-log-slices.ts';

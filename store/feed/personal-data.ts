@@ -1,8 +1,8 @@
 /** The location of personal data in feeds: requests whose values wait to be merged. */
 import { textOf } from '../../domain/attributes/json-value.ts';
 import type { Row } from '../core/camel-row.ts';
-import { parseExactJson } from '../../domain/core/exact-json.ts';
-import { createNameFinder } from '../../domain/core/name-finder.ts';
+import { parseExactJson } from '../../domain/json/exact-json.ts';
+import { createNameFinder } from '../../domain/text/name-finder.ts';
 import type { WaitingValue } from '../../domain/feed/feed-batch.ts';
 import { type FeedValue, readCustomerType } from '../../domain/feed/feed-value.ts';
 import { type Queryable, type Tx, write } from '../core/database.ts';

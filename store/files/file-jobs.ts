@@ -1,4 +1,4 @@
-import { DAY_MS } from '../../domain/core/durations.ts';
+import { DAY_MS } from '../../domain/time/durations.ts';
 import type { FileFormat } from '../../domain/files/file-format.ts';
 import { FILE_DAYS } from '../../domain/files/file-format.ts';
 import { JobGone, type JobRef } from '../../domain/jobs/job.ts';

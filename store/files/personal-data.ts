@@ -1,10 +1,10 @@
 /**
  * Locations of personal data in file exports: the files, which are searched for ids, and what they were requested with.
  */
-import type { Piece } from '../../domain/core/csv-pieces.ts';
-import { parseRun } from '../../domain/core/csv-records.ts';
-import { createCsvSplitter } from '../../domain/core/csv-splitter.ts';
-import { createNameFinder } from '../../domain/core/name-finder.ts';
+import type { Piece } from '../../domain/csv/csv-pieces.ts';
+import { parseRun } from '../../domain/csv/csv-records.ts';
+import { createCsvSplitter } from '../../domain/csv/csv-splitter.ts';
+import { createNameFinder } from '../../domain/text/name-finder.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import { type Tx, write } from '../core/database.ts';
 import { deleteNotedFiles, noteFileDeletions } from '../core/file-deletions.ts';

@@ -1,6 +1,6 @@
 /** Finds ids of people within texts: as conditions of SQL, and in texts that are read. */
 import { ERASED } from '../../domain/core/erased.ts';
-import { createNameFinder } from '../../domain/core/name-finder.ts';
+import { createNameFinder } from '../../domain/text/name-finder.ts';
 import type { Secrets } from '../core/secrets.ts';
 import { isVouchedFor } from './people-keys.ts';
 import type { KnownBy } from './personal-data-location.ts';

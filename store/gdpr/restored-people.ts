@@ -1,8 +1,8 @@
 import { CUSTOMER_TYPES } from '../../domain/attributes/customer-id.ts';
 import { textOf } from '../../domain/attributes/json-value.ts';
 import { readRows, type Row } from '../core/camel-row.ts';
-import { parseExactJson } from '../../domain/core/exact-json.ts';
-import { isLongerThan, MAX_CODE_POINTS } from '../../domain/core/text-limits.ts';
+import { parseExactJson } from '../../domain/json/exact-json.ts';
+import { isLongerThan, MAX_CODE_POINTS } from '../../domain/text/text-limits.ts';
 import type { WaitingValue } from '../../domain/feed/feed-batch.ts';
 import { readCustomerType } from '../../domain/feed/feed-value.ts';
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';

@@ -1,4 +1,4 @@
-import type { DateRule, Decimal, TableFormat, TableSettings } from '../../domain/core/table-format.ts';
+import type { DateRule, Decimal, TableFormat, TableSettings } from '../../domain/csv/table-format.ts';
 import type { ColumnMapping, TableLayout } from '../../domain/imports/table-columns.ts';
 import type { SimilarLine } from '../attributes/similar-ids.ts';
 import { type MailColumns, mailOf } from '../core/camel-row.ts';

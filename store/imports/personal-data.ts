@@ -2,13 +2,13 @@
  * Locations of personal data in imports: ids of dry runs, errors of rows, and the pinned files, which are searched for
  * ids.
  */
-import type { Delimiter } from '../../domain/core/csv-bytes.ts';
-import { type Bad, isCut, type Piece, recordBytes } from '../../domain/core/csv-pieces.ts';
-import { parseRecord, parseRun } from '../../domain/core/csv-records.ts';
-import { createCsvSplitter } from '../../domain/core/csv-splitter.ts';
-import { encodingOf } from '../../domain/core/file-encoding.ts';
-import { createNameFinder } from '../../domain/core/name-finder.ts';
-import { isBinaryTable } from '../../domain/core/table-format.ts';
+import type { Delimiter } from '../../domain/csv/csv-bytes.ts';
+import { type Bad, isCut, type Piece, recordBytes } from '../../domain/csv/csv-pieces.ts';
+import { parseRecord, parseRun } from '../../domain/csv/csv-records.ts';
+import { createCsvSplitter } from '../../domain/csv/csv-splitter.ts';
+import { encodingOf } from '../../domain/csv/file-encoding.ts';
+import { createNameFinder } from '../../domain/text/name-finder.ts';
+import { isBinaryTable } from '../../domain/csv/table-format.ts';
 import { readRows } from '../core/camel-row.ts';
 import { type Database, write } from '../core/database.ts';
 import { deleteNotedFiles, noteFileDeletions } from '../core/file-deletions.ts';

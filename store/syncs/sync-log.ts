@@ -1,6 +1,6 @@
 import { readRows, type Row } from '../core/camel-row.ts';
 import { ERASED } from '../../domain/core/erased.ts';
-import { shorten } from '../../domain/core/text-limits.ts';
+import { shorten } from '../../domain/text/text-limits.ts';
 import { type Database, type Queryable, write } from '../core/database.ts';
 import type { Secrets } from '../core/secrets.ts';
 import { findErasedTexts } from '../gdpr/erased-texts.ts';

@@ -1,6 +1,6 @@
 /** Calls as the store takes them: with their app, by device or person, and in their sessions. */
 
-import { MINUTE_MS } from '../../domain/core/durations.ts';
+import { MINUTE_MS } from '../../domain/time/durations.ts';
 import type { Call } from '../../domain/tracking/call.ts';
 import type { SessionWindow } from '../../domain/tracking/session-windows.ts';
 import type { Queryable } from '../core/database.ts';

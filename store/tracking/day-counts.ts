@@ -1,6 +1,6 @@
 /** Counts of events, sessions and locations by app and UTC day. */
 
-import { DAY_MS } from '../../domain/core/durations.ts';
+import { DAY_MS } from '../../domain/time/durations.ts';
 import type { Tx } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import type { AppCall, PlacedSubject } from './app-call.ts';

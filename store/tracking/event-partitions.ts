@@ -3,7 +3,7 @@
  * needs.
  */
 
-import { DAY_MS } from '../../domain/core/durations.ts';
+import { DAY_MS } from '../../domain/time/durations.ts';
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
 import { deleteDayCounts } from './day-counts.ts';
 

@@ -3,7 +3,7 @@
 import type { ValueType } from '../../domain/attributes/attribute-value.ts';
 import { inferValueType } from '../../domain/attributes/infer-value-type.ts';
 import { widensType } from '../../domain/attributes/widen-type.ts';
-import { isLongerThan, isStorable, MAX_CODE_POINTS } from '../../domain/core/text-limits.ts';
+import { isLongerThan, isStorable, MAX_CODE_POINTS } from '../../domain/text/text-limits.ts';
 import { traitValues } from '../../domain/tracking/call-traits.ts';
 import { insertAuditEntries } from '../accounts/audit-log.ts';
 import { raiseSorRevision } from '../attributes/customer-attributes.ts';

@@ -1,7 +1,7 @@
 /** Refused calls: keeps them for 30 days, without the data of erased people, and lists them. */
 
 import { ERASED } from '../../domain/core/erased.ts';
-import { storable } from '../../domain/core/text-limits.ts';
+import { storable } from '../../domain/text/text-limits.ts';
 import type { ListCursor } from '../../domain/core/list-cursor.ts';
 import type { RefusalCode, RefusedCall } from '../../domain/tracking/call.ts';
 import type { Queryable, Tx } from '../core/database.ts';

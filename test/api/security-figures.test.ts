@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { MAX_SOURCE_DOCUMENT_BYTES } from '../../activities/syncs/stored-size.ts';
 import { PUSH_LIMITS } from '../../connectors/push/contract.ts';
 import { MAX_PAIRS_IN_ALL } from '../../domain/analytics/funnel.ts';
-import { MAX_ELEMENTS } from '../../domain/core/json-size.ts';
+import { MAX_ELEMENTS } from '../../domain/json/json-size.ts';
 import { COUNTED_MS, PRESENT_MS } from '../../domain/core/cpu-share.ts';
 import { BOUNDS, PLACES } from '../../domain/core/limits.ts';
 import { MAX_FAULTS } from '../../domain/core/refusal.ts';

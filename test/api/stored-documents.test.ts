@@ -5,7 +5,7 @@ import type { z } from 'zod';
 import { cursorBehind } from '../../activities/syncs/cursor.ts';
 import { named, noticedChange } from '../../activities/syncs/schema.ts';
 import { MAX_SOURCE_DOCUMENT_BYTES } from '../../activities/syncs/stored-size.ts';
-import { storedBytes } from '../../domain/core/json-size.ts';
+import { storedBytes } from '../../domain/json/json-size.ts';
 import { schemaChange } from '../../domain/syncs/schema-change.ts';
 import { membersOf, withStoredDocuments } from '../../server/http/stored-documents.ts';
 import { routes } from '../../server/routes.ts';

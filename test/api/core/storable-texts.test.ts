@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import type { z } from 'zod';
 import type { Operation } from '../../../api/core/operation.ts';
 import * as contract from '../../../api/operations.ts';
-import { isStorableJson } from '../../../domain/core/text-limits.ts';
+import { isStorableJson } from '../../../domain/text/text-limits.ts';
 
 /** Texts that Postgres cannot store, above all in a column of JSON: it takes the row, and each read of it fails. */
 const UNSTORABLE = ['a\0b', 'a\ud800b', '\udfff'];
@@ -17,7 +17,7 @@ const CHECKED_BY_THE_SERVER: readonly RegExp[] = [
   /Apps? body\.(?:app_type|domains)$/,
   // Ignored.
   /Sync body\.(?:source|destination)\.name$/,
-  // Calls of SDKs, which domain/core/plain-json.ts makes storable.
+  // Calls of SDKs, which domain/json/plain-json.ts makes storable.
   /^(?:send(?:Alias|Batch|Group|Identify|ImportedBatch|Page|Screen|Track)|requestPrivacyFromDevice|verifyDeviceUser) body$/,
   // Each is refused by itself, with its reason.
   /SegmentPeople body\.ids\[\]$/,

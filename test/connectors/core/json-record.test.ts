@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { recordItem } from '../../../connectors/core/json-record.ts';
-import { parseExactJson } from '../../../domain/core/exact-json.ts';
+import { parseExactJson } from '../../../domain/json/exact-json.ts';
 
 const nested = (depth: number) => `{"a":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}`;
 const read = (text: string) => recordItem(parseExactJson(text), text);

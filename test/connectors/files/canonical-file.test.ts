@@ -5,7 +5,7 @@ import { stringify } from 'csv-stringify/sync';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { canonicalFile } from '../../../connectors/files/canonical-file.ts';
-import type { TableSettings } from '../../../domain/core/table-format.ts';
+import type { TableSettings } from '../../../domain/csv/table-format.ts';
 import { heldBytes } from '../../harness/core/memory.ts';
 import { HANGS_MS } from '../../harness/core/wait.ts';
 import { inlineRows, workbook, workbookParts, zipOf } from '../../harness/imports/workbooks.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { daysOf, lastDays, lastDaysOfPreviousMonth, readDayPeriod } from '../../../domain/analytics/day-period.ts';
-import { DAY_SECONDS } from '../../../domain/core/durations.ts';
+import { DAY_SECONDS } from '../../../domain/time/durations.ts';
 
 const shown = ({ from, until }: { from: Date; until: Date }) => [
   from.toISOString().slice(0, 10),

@@ -4,7 +4,7 @@ import { customerIdError, isWordForNothing, newCustomerIdError } from '../../../
 import { checkFeed } from '../../../domain/feed/feed-batch.ts';
 import { checkRow } from '../../../domain/imports/import-row.ts';
 import { checkRecord } from '../../../domain/syncs/record-values.ts';
-import { parseExactJson } from '../../../domain/core/exact-json.ts';
+import { parseExactJson } from '../../../domain/json/exact-json.ts';
 import { isNoDevice } from '../../../domain/tracking/call-fields.ts';
 import { read, refusal } from '../tracking/any-call.ts';
 

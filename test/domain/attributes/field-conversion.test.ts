@@ -2,9 +2,9 @@ import fc from 'fast-check';
 import { DateTime, Settings } from 'luxon';
 import { describe, expect, test } from 'vitest';
 import { type Conversion, prepareConversion } from '../../../domain/attributes/field-conversion.ts';
-import { isDate, readDatetime } from '../../../domain/core/date-value.ts';
-import { readNumber } from '../../../domain/core/number-value.ts';
-import type { Json } from '../../../domain/core/plain-json.ts';
+import { isDate, readDatetime } from '../../../domain/time/date-value.ts';
+import { readNumber } from '../../../domain/text/number-value.ts';
+import type { Json } from '../../../domain/json/plain-json.ts';
 import { cpuTime } from '../../harness/core/cpu-time.ts';
 import { sampledRuns } from '../../harness/run/seed.ts';
 

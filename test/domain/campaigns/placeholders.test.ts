@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { parseExactJson } from '../../../domain/core/exact-json.ts';
+import { parseExactJson } from '../../../domain/json/exact-json.ts';
 import { compileTemplate, joinPlaceholders, type TemplateVars } from '../../../domain/campaigns/placeholders.ts';
 import { cpuTime } from '../../harness/core/cpu-time.ts';
 

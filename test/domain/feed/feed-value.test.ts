@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { VALUE_TYPES } from '../../../domain/attributes/attribute-value.ts';
-import { parseExactJson } from '../../../domain/core/exact-json.ts';
+import { parseExactJson } from '../../../domain/json/exact-json.ts';
 import { checkFeedValue, type FeedRules, type FeedValue } from '../../../domain/feed/feed-value.ts';
 import { IMPORT_ERROR_TYPES } from '../../../domain/imports/import-error-type.ts';
 import { checkRow } from '../../../domain/imports/import-row.ts';

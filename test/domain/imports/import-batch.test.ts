@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Piece } from '../../../domain/core/csv-pieces.ts';
-import { createCsvSplitter } from '../../../domain/core/csv-splitter.ts';
+import type { Piece } from '../../../domain/csv/csv-pieces.ts';
+import { createCsvSplitter } from '../../../domain/csv/csv-splitter.ts';
 import { checkPieces, type CheckedRows, type Rules } from '../../../domain/imports/import-batch.ts';
 import { type HeaderReading, parseHeader } from '../../../domain/imports/import-file.ts';
 

@@ -1,9 +1,9 @@
 import { Buffer } from 'node:buffer';
 import { stringify } from 'csv-stringify/sync';
 import { describe, expect, test } from 'vitest';
-import type { Run } from '../../../domain/core/csv-pieces.ts';
-import { parseRun } from '../../../domain/core/csv-records.ts';
-import { createCsvSplitter } from '../../../domain/core/csv-splitter.ts';
+import type { Run } from '../../../domain/csv/csv-pieces.ts';
+import { parseRun } from '../../../domain/csv/csv-records.ts';
+import { createCsvSplitter } from '../../../domain/csv/csv-splitter.ts';
 import {
   badRecordFailure,
   parseHeader,

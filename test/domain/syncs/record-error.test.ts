@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { refused, type RefusedRow } from '../../../domain/attributes/value-row.ts';
-import { isStorable } from '../../../domain/core/text-limits.ts';
+import { isStorable } from '../../../domain/text/text-limits.ts';
 import { malformedError, recordError } from '../../../domain/syncs/record-error.ts';
 import type { SourceRecord } from '../../../domain/syncs/record-mapping.ts';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Json } from '../../../domain/core/plain-json.ts';
+import type { Json } from '../../../domain/json/plain-json.ts';
 import { mappingErrors } from '../../../domain/syncs/mapping-errors.ts';
 import {
   type MappedField,

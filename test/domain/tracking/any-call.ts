@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
-import { parseExactJson } from '../../../domain/core/exact-json.ts';
+import { parseExactJson } from '../../../domain/json/exact-json.ts';
 import { type ReadBy, readCall } from '../../../domain/tracking/read-call.ts';
 import type { RefusedCall, Call } from '../../../domain/tracking/call.ts';
 

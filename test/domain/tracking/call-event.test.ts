@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
-import { parseExactJson } from '../../../domain/core/exact-json.ts';
+import { parseExactJson } from '../../../domain/json/exact-json.ts';
 import { readCall } from '../../../domain/tracking/read-call.ts';
 import { cpuTime } from '../../harness/core/cpu-time.ts';
 import { BY, read } from './any-call.ts';

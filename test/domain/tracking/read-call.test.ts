@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
-import { parseExactJson } from '../../../domain/core/exact-json.ts';
-import { parseJsonAtOnce, ProtoError } from '../../../domain/core/parse-json.ts';
+import { parseExactJson } from '../../../domain/json/exact-json.ts';
+import { parseJsonAtOnce, ProtoError } from '../../../domain/json/parse-json.ts';
 import { readCall } from '../../../domain/tracking/read-call.ts';
 import type { CallType, Call } from '../../../domain/tracking/call.ts';
 import { sampledRuns } from '../../harness/run/seed.ts';

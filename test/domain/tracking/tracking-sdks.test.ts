@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseExactJson } from '../../../domain/core/exact-json.ts';
+import { parseExactJson } from '../../../domain/json/exact-json.ts';
 import { readBatch, readCall } from '../../../domain/tracking/read-call.ts';
 import type { Call, CallContext } from '../../../domain/tracking/call.ts';
 import { BY, RECEIVED_AT } from './any-call.ts';

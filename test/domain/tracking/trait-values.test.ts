@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { ValueType } from '../../../domain/attributes/attribute-value.ts';
 import { inferValueType } from '../../../domain/attributes/infer-value-type.ts';
-import { parseExactJson } from '../../../domain/core/exact-json.ts';
+import { parseExactJson } from '../../../domain/json/exact-json.ts';
 import { traitValues } from '../../../domain/tracking/call-traits.ts';
 
 it.each<[unknown, ValueType | null]>([

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { jsonObject } from '../../../api/core/input.ts';
 import * as api from '../../../api/feed/feed.ts';
-import { numberText, parseExactJson } from '../../../domain/core/exact-json.ts';
+import { numberText, parseExactJson } from '../../../domain/json/exact-json.ts';
 import { parseJsonBody } from '../../../server/http/json-body.ts';
 import { findJsonError } from '../../../server/http/json-body.ts';
 import { validate } from '../../../server/http/validate.ts';

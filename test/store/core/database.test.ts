@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { isAway } from '../../../domain/core/internal-error.ts';
-import { storedBytes } from '../../../domain/core/json-size.ts';
+import { storedBytes } from '../../../domain/json/json-size.ts';
 import { isTimedOut, openDatabase, write } from '../../../store/core/database.ts';
 import { testStore } from '../../harness/core/database.ts';
 

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { mergeFeed } from '../../../activities/feed/feed-attributes.ts';
 import type { Trait } from '../../../domain/tracking/call.ts';
 import { elementText } from '../../../domain/attributes/json-value.ts';
-import { parseExactJson } from '../../../domain/core/exact-json.ts';
+import { parseExactJson } from '../../../domain/json/exact-json.ts';
 import type { SegmentFilters } from '../../../domain/analytics/segment-filters.ts';
 import { createMetrics } from '../../../runtime/telemetry/metrics.ts';
 import type { AttributeChange } from '../../../domain/attributes/attribute-change.ts';

@@ -1,8 +1,8 @@
 import { Buffer, isUtf8 } from 'node:buffer';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { recordBytes, resumeAfter, type BadReason, type Piece } from '../../../domain/core/csv-pieces.ts';
-import { createCsvSplitter, type SplitterOptions } from '../../../domain/core/csv-splitter.ts';
+import { recordBytes, resumeAfter, type BadReason, type Piece } from '../../../domain/csv/csv-pieces.ts';
+import { createCsvSplitter, type SplitterOptions } from '../../../domain/csv/csv-splitter.ts';
 import { cpuTime } from '../../harness/core/cpu-time.ts';
 import { sampledRuns } from '../../harness/run/seed.ts';
 

@@ -1,6 +1,6 @@
 import { numberText } from './exact-json.ts';
-import { isKeptByDouble } from './number-value.ts';
-import { storable } from './text-limits.ts';
+import { isKeptByDouble } from '../text/number-value.ts';
+import { storable } from '../text/text-limits.ts';
 
 /** A number that a double would round stands as its text. */
 export type Json = null | boolean | number | string | Json[] | { [member: string]: Json };

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { isKeptByDouble, readNumber } from '../../../domain/core/number-value.ts';
+import { isKeptByDouble, readNumber } from '../../../domain/text/number-value.ts';
 
 it.for([
   '0',

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type Line, LineSplitter } from '../../../domain/core/line-splitter.ts';
+import { type Line, LineSplitter } from '../../../domain/csv/line-splitter.ts';
 
 const LIMIT = 8;
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { shorten, withoutCutWord } from '../../../domain/core/text-limits.ts';
+import { shorten, withoutCutWord } from '../../../domain/text/text-limits.ts';
 import { crashOf } from '../../../domain/tracking/call-event.ts';
 
 const ID = 'nia@example.com';

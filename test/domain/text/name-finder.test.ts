@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createNameFinder } from '../../../domain/core/name-finder.ts';
+import { createNameFinder } from '../../../domain/text/name-finder.ts';
 import { sampledRuns } from '../../harness/run/seed.ts';
 
 const word = fc.string({ unit: fc.constantFrom(...Array.from('ab1@é')), minLength: 1, maxLength: 12 });

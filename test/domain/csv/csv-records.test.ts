@@ -2,9 +2,9 @@ import { Buffer } from 'node:buffer';
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { type Delimiter, DELIMITERS } from '../../../domain/core/csv-bytes.ts';
-import { parseRun, type ParsedRecord } from '../../../domain/core/csv-records.ts';
-import { createCsvSplitter } from '../../../domain/core/csv-splitter.ts';
+import { type Delimiter, DELIMITERS } from '../../../domain/csv/csv-bytes.ts';
+import { parseRun, type ParsedRecord } from '../../../domain/csv/csv-records.ts';
+import { createCsvSplitter } from '../../../domain/csv/csv-splitter.ts';
 import { sampledRuns } from '../../harness/run/seed.ts';
 
 const OPTIONS = {

@@ -1,5 +1,5 @@
-import { DAY_MS } from './durations.ts';
-import { readNumber } from './number-value.ts';
+import { DAY_MS } from '../time/durations.ts';
+import { readNumber } from '../text/number-value.ts';
 
 /** What the cells of an Excel file (ECMA-376, SpreadsheetML) stand for, as texts of CSV. */
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { misspeltName, nearestName, sayUnknown } from '../../../domain/core/say-unknown.ts';
+import { misspeltName, nearestName, sayUnknown } from '../../../domain/text/say-unknown.ts';
 
 test.for([
   ['user_id', 'user_ids'],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isTimeZone } from '../../../domain/core/time-zone.ts';
+import { isTimeZone } from '../../../domain/time/time-zone.ts';
 
 describe('a time zone', () => {
   const others = ['UTC', 'Etc/GMT+5', 'Asia/Kolkata', 'America/Argentina/Buenos_Aires'];

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { numberText, parseExactJson } from '../../../domain/core/exact-json.ts';
+import { numberText, parseExactJson } from '../../../domain/json/exact-json.ts';
 import { sampledRuns } from '../../harness/run/seed.ts';
 
 test('what is parsed exactly is written again as it was', () => {
