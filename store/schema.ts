@@ -154,7 +154,7 @@ export type Tables = {
     cause: 'schedule' | 'request' | 'rerun' | 'backfill'; requestedBy: number | null; scheduledFor: Date | null;
     covers: Date[]; rerunOf: number | null; windowStart: Date | null; windowEnd: Date; days: string | null;
     definition: unknown; state: 'accepted' | 'running' | 'finished' | 'failed' | 'canceled'; stage: string | null;
-    isCovered: boolean; generation: number; runId: string | null; receivedAt: Date; startedAt: Date | null;
+    isCovered: boolean; generation: number; workflowRunId: string | null; receivedAt: Date; startedAt: Date | null;
     endedAt: Date | null; attempt: number; tries: number; fault: string | null; failingSince: Date | null;
     waitsUntil: Date | null; failureStatus: string | null; failure: string | null; manifestKey: string | null;
     manifestSha256: Buffer | null; publishedAt: Date | null; lateRowsFound: number; isCleaned: boolean;
@@ -173,11 +173,11 @@ export type Tables = {
     entityId: number; id: number; identifier: string; kind: string; format: 'csv' | 'xls' | 'xlsx'; query: unknown;
     askedHash: Buffer; email: string | null; createdBy: number | null;
     state: 'accepted' | 'running' | 'finished' | 'failed'; stage: string | null; generation: number;
-    runId: string | null; receivedAt: Date; startedAt: Date | null; endedAt: Date | null; firstEndedAt: Date | null;
-    failureStatus: string | null; failure: string | null; rowsWritten: number; fileKey: string | null;
-    fileBytes: number | null; begunAt: Date | null; follows: number | null; countedIn: string | null;
-    mailState: 'sending' | 'sent' | 'filed' | 'not_sent' | 'unknown' | null; mailTries: number;
-    mailReason: string | null;
+    workflowRunId: string | null; receivedAt: Date; startedAt: Date | null; endedAt: Date | null;
+    firstEndedAt: Date | null; failureStatus: string | null; failure: string | null; rowsWritten: number;
+    fileKey: string | null; fileBytes: number | null; begunAt: Date | null; follows: number | null;
+    countedIn: string | null; mailState: 'sending' | 'sent' | 'filed' | 'not_sent' | 'unknown' | null;
+    mailTries: number; mailReason: string | null;
   };
   file_store: { id: string; seenAt: Date; };
   funnels: {
@@ -219,10 +219,10 @@ export type Tables = {
     requesterKind: 'user' | 'service_token' | 'device' | 'system'; requesterId: number | null; isUnvouched: boolean;
     skipEmail: boolean; emails: string[]; decidedBy: number | null; decidedAt: Date | null;
     state: 'waiting' | 'accepted' | 'running' | 'treated' | 'declined'; stage: string | null; generation: number;
-    runId: string | null; receivedAt: Date; startedAt: Date | null; treatedAt: Date | null; expiresAt: Date | null;
-    updatedAt: Date; round: number; erasingSince: Date | null; filesBefore: Date | null; erased: unknown;
-    survivors: unknown; lookedAt: Date | null; keptValues: unknown; syncCopies: unknown; fault: string | null;
-    faultSince: Date | null; locationFaults: unknown; givenUpAt: Date | null;
+    workflowRunId: string | null; receivedAt: Date; startedAt: Date | null; treatedAt: Date | null;
+    expiresAt: Date | null; updatedAt: Date; round: number; erasingSince: Date | null; filesBefore: Date | null;
+    erased: unknown; survivors: unknown; lookedAt: Date | null; keptValues: unknown; syncCopies: unknown;
+    fault: string | null; faultSince: Date | null; locationFaults: unknown; givenUpAt: Date | null;
   };
   idempotent_requests: {
     entityId: number; keyHash: Buffer; fingerprint: Buffer; holder: string; receivedAt: Date; leasedUntil: Date;
@@ -243,12 +243,12 @@ export type Tables = {
     entityId: number; id: number; identifier: string; jid: string; sorId: number; version: 2 | 3; skipEmail: boolean;
     dryRun: boolean; parentId: number | null; rootId: number | null; saidAt: Date | null;
     state: 'accepted' | 'running' | 'finished' | 'failed' | 'canceled'; stage: string | null; generation: number;
-    runId: string | null; receivedAt: Date; startedAt: Date | null; endedAt: Date | null; shownUrl: string | null;
-    fileUrl: string | null; requestHeaders: string | null; fetchedBytes: number | null; fetchTries: number;
-    fetchFault: string | null; fetchFailingSince: Date | null; fileKey: string | null; fileBytes: number | null;
-    fileSha256: Buffer | null; fileErasedAt: Date | null; sourceBytes: number | null; sourceSha256: Buffer | null;
-    sourceGzip: boolean | null; sourceDefect: string | null; fileSettings: unknown; fileFormat: unknown;
-    columns: 3 | 4 | null; hasErrorColumns: boolean; columnMapping: unknown; tableLayout: unknown;
+    workflowRunId: string | null; receivedAt: Date; startedAt: Date | null; endedAt: Date | null;
+    shownUrl: string | null; fileUrl: string | null; requestHeaders: string | null; fetchedBytes: number | null;
+    fetchTries: number; fetchFault: string | null; fetchFailingSince: Date | null; fileKey: string | null;
+    fileBytes: number | null; fileSha256: Buffer | null; fileErasedAt: Date | null; sourceBytes: number | null;
+    sourceSha256: Buffer | null; sourceGzip: boolean | null; sourceDefect: string | null; fileSettings: unknown;
+    fileFormat: unknown; columns: 3 | 4 | null; hasErrorColumns: boolean; columnMapping: unknown; tableLayout: unknown;
     similarIds: number | null; similarIdLines: unknown;
     mailState: 'sending' | 'sent' | 'filed' | 'not_sent' | 'unknown' | null; mailTries: number;
     mailReason: string | null;
@@ -331,10 +331,11 @@ export type Tables = {
   send_paces: { entityId: number; appId: number; nextAt: Date; };
   sends: {
     entityId: number; id: number; identifier: string; campaignId: number | null;
-    state: 'accepted' | 'running' | 'finished' | 'failed' | 'canceled'; generation: number; runId: string | null;
-    receivedAt: Date; startedAt: Date | null; endedAt: Date | null; sendAt: Date | null; requestKey: Buffer | null;
-    bodyHash: Buffer | null; messageCount: number; cancelRequestedAt: Date | null; audienceAt: Date | null;
-    audienceRound: number; lookedAt: Date | null; looks: number; nextLookAt: Date | null; createdBy: number | null;
+    state: 'accepted' | 'running' | 'finished' | 'failed' | 'canceled'; generation: number;
+    workflowRunId: string | null; receivedAt: Date; startedAt: Date | null; endedAt: Date | null; sendAt: Date | null;
+    requestKey: Buffer | null; bodyHash: Buffer | null; messageCount: number; cancelRequestedAt: Date | null;
+    audienceAt: Date | null; audienceRound: number; lookedAt: Date | null; looks: number; nextLookAt: Date | null;
+    createdBy: number | null;
   };
   server_keys: {
     name: string; id: number; wrapped: string; wrappedBy: string | null; rewrappedFrom: string | null; createdAt: Date;
@@ -375,15 +376,15 @@ export type Tables = {
     requestedBy: number | null; scheduledFor: Date | null; covers: Date[]; dryRun: boolean;
     dryRunRecords: number | null; fresh: boolean; removalsConfirmed: boolean; rootId: number | null;
     state: 'accepted' | 'running' | 'finished' | 'failed' | 'canceled'; stage: string | null; generation: number;
-    runId: string | null; receivedAt: Date; startedAt: Date | null; canceledAt: Date | null; endedAt: Date | null;
-    cursorBefore: string | null; position: string | null; isBegun: boolean; isRead: boolean; share: number | null;
-    batchesTaken: number; recordsTaken: number; lanesDone: number[]; answered: number; recordsRead: number;
-    recordsWritten: number; recordsUnchanged: number; recordsIgnored: number; recordsFailed: number; unnamed: number;
-    errorsByType: unknown; suspiciousIds: number; oddCursors: number; bytes: number; removed: number;
-    removal: 'done' | 'held' | 'skipped' | null; removalReason: string | null; schemaChange: unknown;
-    unmappedFields: string[]; missingFields: string[]; tries: number; fault: string | null; failingSince: Date | null;
-    waitsUntil: Date | null; failureStatus: string | null; failure: string | null; sample: unknown;
-    mailState: 'sending' | 'sent' | 'filed' | 'not_sent' | 'unknown' | null; mailTries: number;
+    workflowRunId: string | null; receivedAt: Date; startedAt: Date | null; canceledAt: Date | null;
+    endedAt: Date | null; cursorBefore: string | null; position: string | null; isBegun: boolean; isRead: boolean;
+    share: number | null; batchesTaken: number; recordsTaken: number; lanesDone: number[]; answered: number;
+    recordsRead: number; recordsWritten: number; recordsUnchanged: number; recordsIgnored: number;
+    recordsFailed: number; unnamed: number; errorsByType: unknown; suspiciousIds: number; oddCursors: number;
+    bytes: number; removed: number; removal: 'done' | 'held' | 'skipped' | null; removalReason: string | null;
+    schemaChange: unknown; unmappedFields: string[]; missingFields: string[]; tries: number; fault: string | null;
+    failingSince: Date | null; waitsUntil: Date | null; failureStatus: string | null; failure: string | null;
+    sample: unknown; mailState: 'sending' | 'sent' | 'filed' | 'not_sent' | 'unknown' | null; mailTries: number;
     mailReason: string | null; mailDueAt: Date | null; alert: string | null;
   };
   syncs: {

@@ -42,7 +42,7 @@ const fileJobs: PersonalDataLocation = {
   ...withColumns({
     name: 'file_jobs',
     columns: 'query',
-    otherColumns: `entity_id, id, identifier, kind, format, asked_hash, email, created_by, state, generation, run_id,
+    otherColumns: `entity_id, id, identifier, kind, format, asked_hash, email, created_by, state, generation, workflow_run_id,
       received_at, started_at, ended_at, rows_written, file_key, file_bytes, failure_status, failure, mail_state,
       mail_tries, mail_reason, begun_at, first_ended_at, follows, counted_in, stage`,
     holds: 'what a file was requested with: filters, or the search for a user or device',
@@ -136,7 +136,7 @@ async function resetFile(
            AND o.state IN ('accepted', 'running')) AS other
        FROM file_jobs j WHERE entity_id = $1 AND id = $2 AND file_key = $3 FOR NO KEY UPDATE)
      UPDATE file_jobs j SET file_key = NULL, file_bytes = NULL, begun_at = NULL, rows_written = 0, generation = generation + 1,
-       run_id = NULL, received_at = now(), counted_in = $4,
+       workflow_run_id = NULL, received_at = now(), counted_in = $4,
        state = CASE WHEN NOT begins_again THEN state WHEN other IS NULL THEN 'accepted' ELSE 'finished' END,
        ended_at = CASE WHEN begins_again AND other IS NULL THEN NULL ELSE ended_at END,
        follows = CASE WHEN begins_again THEN other END

@@ -67,7 +67,7 @@ export async function updateGivenUp(db: Queryable, key: JobKey, fault: string): 
     db,
     REQUEST,
     key,
-    `state = 'accepted', generation = generation + 1, run_id = NULL, given_up_at = now(), updated_at = now(),
+    `state = 'accepted', generation = generation + 1, workflow_run_id = NULL, given_up_at = now(), updated_at = now(),
      fault = $4, fault_since = now(), location_faults = '{}'`,
     [fault],
   );

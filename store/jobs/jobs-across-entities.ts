@@ -34,7 +34,7 @@ export async function listRunningJobs(db: Queryable, kind: JobKind): Promise<Run
   const { table, only = 'true' } = STORED_JOBS[kind];
   return readRows<RunningJob>(
     await db.query(
-      `SELECT entity_id, id AS job_id, identifier, run_id AS workflow_run_id, generation FROM ${table}
+      `SELECT entity_id, id AS job_id, identifier, workflow_run_id, generation FROM ${table}
      WHERE state = 'running' AND ${only} ORDER BY received_at LIMIT 1000`,
     ),
   );
@@ -52,8 +52,8 @@ export async function resetJob(
   const { table, alsoReset } = STORED_JOBS[kind];
   const { rowCount } = await db.query(
     `WITH reset AS (
-       UPDATE ${table} SET state = 'accepted', generation = generation + 1, run_id = NULL
-       WHERE entity_id = $1 AND id = $2 AND state = 'running' AND run_id = $3 AND generation = $4
+       UPDATE ${table} SET state = 'accepted', generation = generation + 1, workflow_run_id = NULL
+       WHERE entity_id = $1 AND id = $2 AND state = 'running' AND workflow_run_id = $3 AND generation = $4
        RETURNING generation)${alsoReset === undefined ? '' : `, also AS (${alsoReset})`}
      SELECT FROM reset`,
     [entityId, jobId, workflowRunId, generation],

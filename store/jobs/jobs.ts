@@ -6,8 +6,8 @@ import { HAS_TURN } from '../gdpr/device-requests.ts';
 
 /**
  * The one lifecycle of jobs. Each kind has a table with the columns entity_id, id, identifier, state, received_at,
- * started_at, run_id (of the workflow that holds it), and generation. A job is accepted, then running, then ended; a
- * step of an older generation ends without effect.
+ * started_at, workflow_run_id (of the workflow that holds the job), and generation. A job is accepted, then running,
+ * then ended; a step of an older generation ends without effect.
  */
 export type StoredKind = {
   table: string;
@@ -82,9 +82,9 @@ export async function claimJob<R extends object>(
   const { table, heldAs = 'running', alsoSet } = stored;
   return readRow<R>(
     await tx.query(
-      `UPDATE ${table} j SET state = CASE state WHEN 'accepted' THEN 'running' ELSE state END, run_id = $3,
+      `UPDATE ${table} j SET state = CASE state WHEN 'accepted' THEN 'running' ELSE state END, workflow_run_id = $3,
        started_at = coalesce(started_at, now())${alsoSet === undefined ? '' : `, ${alsoSet}`}
-     WHERE entity_id = $1 AND id = $2 AND (state = 'accepted' OR (state IN ('running', '${heldAs}') AND run_id = $3))
+     WHERE entity_id = $1 AND id = $2 AND (state = 'accepted' OR (state IN ('running', '${heldAs}') AND workflow_run_id = $3))
        AND ${isFree(stored, 'o.id < j.id')}
      RETURNING *`,
       [entityId, jobId, workflowRunId],

@@ -28,7 +28,7 @@ const TURN = 0;
 /** Columns of jobs that every attempt changes, however far it comes. */
 const NO_PROGRESS = [
   'generation',
-  'run_id',
+  'workflow_run_id',
   'started_at',
   'updated_at',
   'begun_at',

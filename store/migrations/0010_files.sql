@@ -15,7 +15,7 @@ create table file_jobs (
   state text not null default 'accepted' check (state in ('accepted', 'running', 'finished', 'failed')),
   stage text,                             -- of a running one that waits for a slot of its worker
   generation integer not null default 0,  -- raised when the sweep resets the job; steps of older generations end
-  run_id text,                            -- firstExecutionRunId of the workflow that claimed the row
+  workflow_run_id text,                   -- firstExecutionRunId of the workflow that claimed the row
   received_at timestamptz not null default now(),
   started_at timestamptz,
   ended_at timestamptz,

@@ -78,7 +78,7 @@ create table export_runs (
   stage text,                                 -- of a running one that waits for a slot of its worker
   is_covered boolean not null default false,  -- an earlier run had exported all of it: nothing was written
   generation integer not null default 0,      -- raised when the sweep resets the job; steps of older generations end
-  run_id text,                                -- firstExecutionRunId of the workflow that claimed the row
+  workflow_run_id text,                       -- firstExecutionRunId of the workflow that claimed the row
   received_at timestamptz not null default now(),
   started_at timestamptz,
   ended_at timestamptz,

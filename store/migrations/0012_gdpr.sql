@@ -21,7 +21,7 @@ create table gdpr_requests (
   state text not null default 'accepted' check (state in ('waiting', 'accepted', 'running', 'treated', 'declined')),
   stage text,                             -- the step of its workflow
   generation integer not null default 0,  -- raised when the sweep resets the job; steps of older generations end
-  run_id text,                            -- firstExecutionRunId of the workflow that claimed the row
+  workflow_run_id text,                   -- firstExecutionRunId of the workflow that claimed the row
   received_at timestamptz not null default now(),
   started_at timestamptz,
   treated_at timestamptz,

@@ -39,7 +39,7 @@ create table sends (
 
   state text not null default 'accepted' check (state in ('accepted', 'running', 'finished', 'failed', 'canceled')),
   generation integer not null default 0,  -- raised when the sweep resets the job; steps of older generations end
-  run_id text,                            -- firstExecutionRunId of the workflow that claimed the row
+  workflow_run_id text,                   -- firstExecutionRunId of the workflow that claimed the row
   received_at timestamptz not null default now(),
   started_at timestamptz,
   ended_at timestamptz,

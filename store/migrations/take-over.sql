@@ -312,3 +312,11 @@ update sync_pinned_batches
   set items = replace(items, '{"kind":"malformed","raw":"","message":"erased"}',
     '{"kind":"malformed","raw":"","message":"erased","isErased":true}')
   where items like '%{"kind":"malformed","raw":"","message":"erased"}%';
+
+-- 0250_workflow_run_ids.sql
+alter table imports rename column run_id to workflow_run_id;
+alter table sync_runs rename column run_id to workflow_run_id;
+alter table export_runs rename column run_id to workflow_run_id;
+alter table file_jobs rename column run_id to workflow_run_id;
+alter table gdpr_requests rename column run_id to workflow_run_id;
+alter table sends rename column run_id to workflow_run_id;

@@ -148,7 +148,7 @@ const syncRuns = textsOfPeople({
   texts: [...CURSORS, ...REASONS, 'sample::text'],
   columns: `${CURSORS.join(', ')}, ${REASONS.join(', ')}, sample`,
   otherColumns: `entity_id, id, identifier, sync_id, cause, requested_by, scheduled_for, covers, dry_run,
-    dry_run_records, fresh, removals_confirmed, root_id, state, generation, run_id, received_at, started_at, ended_at,
+    dry_run_records, fresh, removals_confirmed, root_id, state, generation, workflow_run_id, received_at, started_at, ended_at,
     canceled_at, is_begun, stage, is_read, records_read, records_written, records_unchanged, records_ignored,
     records_failed, unnamed, suspicious_ids, errors_by_type, bytes, batches_taken, records_taken, lanes_done, removed,
     removal, schema_change, unmapped_fields, odd_cursors, missing_fields, answered, share, tries, failing_since,

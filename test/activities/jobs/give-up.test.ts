@@ -360,7 +360,10 @@ describe('a job whose step killed its process three times', () => {
     const scene = { world, appId: await sampleApp(store.db, world.entity.id) };
     const { table } = STORED_JOBS[kind];
     const { job, next } = await ending.begin(scene);
-    await sql(`UPDATE ${table} SET state = 'running', run_id = 'run', started_at = now() WHERE identifier = $1`, [job]);
+    await sql(
+      `UPDATE ${table} SET state = 'running', workflow_run_id = 'run', started_at = now() WHERE identifier = $1`,
+      [job],
+    );
 
     await takeStep(kind, ending, world.entity.id, job);
 

@@ -39,7 +39,9 @@ type Work = { table: string; path: string; step: (deps: Dependencies) => Promise
 
 const sql = (text: string, values: unknown[] = []) => store.db.query<{ stage: string | null }>(text, values);
 const runs = (table: string, identifier: string) =>
-  sql(`UPDATE ${table} SET state = 'running', run_id = 'run', started_at = now() WHERE identifier = $1`, [identifier]);
+  sql(`UPDATE ${table} SET state = 'running', workflow_run_id = 'run', started_at = now() WHERE identifier = $1`, [
+    identifier,
+  ]);
 
 const WORK: Record<string, () => Promise<Work>> = {
   async import() {
@@ -117,6 +119,7 @@ function stepIn(take: ReturnType<typeof semaphore>, { step }: Work): Promise<unk
     takeImportSlot: semaphore(1),
     takeFeedSlot: semaphore(1),
     takeBatchSlot: take,
+    takePartSlot: semaphore(1),
     takeSyncSlot: take,
     takeExportSlot: take,
     draining: new AbortController().signal,

@@ -228,7 +228,7 @@ describe('a run of an exporter', () => {
     await allExported();
     const run = await storedExportRun(stack.store, exporter, new Date());
     await stack.store.db.query(
-      `UPDATE export_runs SET state = 'running', run_id = 'lost', started_at = now() WHERE id = $1`,
+      `UPDATE export_runs SET state = 'running', workflow_run_id = 'lost', started_at = now() WHERE id = $1`,
       [run.id],
     );
     const worker = stack.startWorker();

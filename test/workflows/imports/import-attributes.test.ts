@@ -266,7 +266,7 @@ describe('a step whose run was given up', () => {
       return job!.rowsIn > 0 && job;
     });
     await db.query(
-      `UPDATE imports SET generation = generation + 1, state = 'accepted', run_id = NULL WHERE entity_id = $1 AND id = $2`,
+      `UPDATE imports SET generation = generation + 1, state = 'accepted', workflow_run_id = NULL WHERE entity_id = $1 AND id = $2`,
       [lost.entity.id, running.id],
     );
     expect(await write(db, (tx) => lockImport(tx, lost.entity.id, running.id, running.generation))).toBeNull();
