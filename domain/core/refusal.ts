@@ -45,6 +45,17 @@ export function refuseFields(errors: readonly FieldError[]): void {
   if (first) refuseAll(first, errors.slice(0, MAX_FAULTS));
 }
 
+/** Returns what `read` returns; if it refuses fields, adds them to the errors and returns null. */
+export async function gatherErrors<T>(errors: FieldError[], read: () => T | Promise<T>): Promise<T | null> {
+  try {
+    return await read();
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.extra.messages === undefined) throw error;
+    errors.push(...error.extra.messages);
+    return null;
+  }
+}
+
 function refuseAll(first: FieldError, errors: readonly FieldError[]): never {
   return refuse(400, 'bad_request', `${first.element}: ${first.message}`, {
     messages: errors.map(({ element, message }) => ({ element, severity: 'error' as const, message })),

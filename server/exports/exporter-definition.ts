@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type * as api from '../../api/exports/data-exporters.ts';
-import { type FieldError, refuseFields } from '../../domain/core/refusal.ts';
+import { type FieldError, gatherErrors, refuseField, refuseFields } from '../../domain/core/refusal.ts';
 import { zoneClock } from '../../domain/time/zone-clock.ts';
 import { exportDataType } from '../../domain/exports/export-data-type.ts';
 import { encryptionKeyError } from '../../domain/exports/file-encryption.ts';
@@ -15,9 +15,6 @@ const DEFAULTS = { region: 'eu-west-1', roleName: 'millrace-exporter', partBytes
 
 /** What a caller says of an exporter, with its secrets. */
 export type Definition = NewExporter & { secrets: ExporterSecrets };
-
-/** What a part of the body gives, with what is wrong with it. */
-type Read<T> = { errors: FieldError[]; value: T };
 
 /** The parts by the members of the body that say them. */
 const MEMBERS = {
@@ -66,25 +63,20 @@ export async function readExporter(
     region: or(body.aws_region, before?.region) ?? DEFAULTS.region,
     endpoint: or(body.endpoint, before?.endpoint) ?? null,
   };
-  const access = readAccess(body, bucket, before);
-  const encryption = readEncryption(body, before);
-  const bucketEncryption = readBucketEncryption(body, before);
-  const exported = await readExported(db, entityId, body, before);
-  const since = await readSince(db, entityId, body, before);
-  refuseFields([
-    ...access.errors,
-    ...encryption.errors,
-    ...bucketEncryption.errors,
-    ...exported.errors,
-    ...since.errors,
-  ]);
-  const { accessKeyId, secretAccessKey, ...account } = access.value;
-  const { encryptionKey, encryptionType } = encryption.value;
+  const errors: FieldError[] = [];
+  const access = await gatherErrors(errors, () => readAccess(body, bucket, before));
+  const encryption = await gatherErrors(errors, () => readEncryption(body, before));
+  const bucketEncryption = await gatherErrors(errors, () => readBucketEncryption(body, before));
+  const exported = await gatherErrors(errors, () => readExported(db, entityId, body, before));
+  const exportsSince = await gatherErrors(errors, () => readSince(db, entityId, body, before));
+  refuseFields(errors);
+  const { accessKeyId, secretAccessKey, ...account } = access!;
+  const { encryptionKey, encryptionType } = encryption!;
   return {
     ...bucket,
     ...account,
-    ...exported.value,
-    ...bucketEncryption.value,
+    ...exported!,
+    ...bucketEncryption!,
     encryptionType,
     contentMd5: or(body.content_md5, before?.contentMd5) ?? false,
     name: or(body.name, before?.name) ?? `Export to ${bucket.bucketName}`,
@@ -92,7 +84,7 @@ export async function readExporter(
     format: or(body.format, before?.format) ?? 'csv',
     includeHeaders: or(body.include_headers, before?.includeHeaders) ?? false,
     partBytes: or(body.part_bytes, before?.partBytes) ?? DEFAULTS.partBytes,
-    exportsSince: since.value,
+    exportsSince,
     notifyEmails: or(body.notify_emails, before?.notifyEmails) ?? [],
     notifyConnections: or(body.notify_connections, before?.notifyConnections) ?? [],
     secrets: { accessKeyId, secretAccessKey, encryptionKey },
@@ -118,9 +110,25 @@ function or<T>(given: T | undefined, before: T | undefined): T | undefined {
 type BucketAccess = Pick<NewExporter, 'type' | 'bucketName' | 'region' | 'endpoint'>;
 type Access = Pick<NewExporter, 'accountId' | 'roleName'> & Omit<ExporterSecrets, 'encryptionKey'>;
 
-function readAccess(body: api.DataExporterChange, bucket: BucketAccess, before: StoredExporter | null): Read<Access> {
-  const { errors, value } = bucket.type === 'aws_account_id' ? readRole(body, before) : readKeys(body, bucket, before);
-  return { errors: [...misplaced(body, bucket.type), ...errors], value };
+function readAccess(body: api.DataExporterChange, bucket: BucketAccess, before: StoredExporter | null): Access {
+  const ofOther = misplaced(body, bucket.type);
+  if (bucket.type === 'aws_account_id') {
+    const accountId = or(body.aws_account_id, before?.accountId) ?? null;
+    const roleName = or(body.aws_role_name, before?.roleName) ?? DEFAULTS.roleName;
+    const without = accountId === null ? [missing('aws_account_id', 'export_configuration aws_account_id')] : [];
+    refuseFields([...ofOther, ...without]);
+    return { accountId, roleName, accessKeyId: null, secretAccessKey: null };
+  }
+  const accessKeyId = or(body.aws_access_key_id, before?.secrets.accessKeyId) ?? null;
+  const secretAccessKey = or(body.aws_secret_access_key, before?.secrets.secretAccessKey) ?? null;
+  const without = Object.entries({ aws_access_key_id: accessKeyId, aws_secret_access_key: secretAccessKey })
+    .filter(([, key]) => key === null)
+    .map(([member]) => missing(member, 'export_configuration aws_secret_key'));
+  refuseFields([
+    ...ofOther,
+    ...(without.length > 0 ? without : ledElsewhere(body, { ...bucket, accessKeyId }, before)),
+  ]);
+  return { accountId: null, roleName: null, accessKeyId, secretAccessKey };
 }
 
 const OF_ACCESS = {
@@ -139,29 +147,7 @@ function misplaced(body: api.DataExporterChange, type: NewExporter['type']): Fie
     }));
 }
 
-function readRole(body: api.DataExporterChange, before: StoredExporter | null): Read<Access> {
-  const accountId = or(body.aws_account_id, before?.accountId) ?? null;
-  const roleName = or(body.aws_role_name, before?.roleName) ?? DEFAULTS.roleName;
-  const errors = accountId === null ? [missing('aws_account_id', 'export_configuration aws_account_id')] : [];
-  return { errors, value: { accountId, roleName, accessKeyId: null, secretAccessKey: null } };
-}
-
-function readKeys(body: api.DataExporterChange, bucket: BucketAccess, before: StoredExporter | null): Read<Access> {
-  const accessKeyId = or(body.aws_access_key_id, before?.secrets.accessKeyId) ?? null;
-  const secretAccessKey = or(body.aws_secret_access_key, before?.secrets.secretAccessKey) ?? null;
-  const without = (
-    [
-      ['aws_access_key_id', accessKeyId],
-      ['aws_secret_access_key', secretAccessKey],
-    ] as const
-  )
-    .filter(([, key]) => key === null)
-    .map(([member]) => missing(member, 'export_configuration aws_secret_key'));
-  const errors = without.length > 0 ? without : ledElsewhere(body, { ...bucket, accessKeyId }, before);
-  return { errors, value: { accountId: null, roleName: null, accessKeyId, secretAccessKey } };
-}
-
-/** Whoever may change an exporter could have its secret used elsewhere than whoever gave it meant. */
+/** Requires a stored secret again if it would be used elsewhere: another user may have given it. */
 function ledElsewhere(
   body: api.DataExporterChange,
   after: BucketAccess & Pick<Access, 'accessKeyId'>,
@@ -185,44 +171,34 @@ function ledElsewhere(
 type BucketEncryption = Pick<NewExporter, 'serverSideEncryption' | 'kmsKeyId'>;
 
 /** A key that was for aws:kms goes with it. */
-function readBucketEncryption(body: api.DataExporterChange, before: StoredExporter | null): Read<BucketEncryption> {
+function readBucketEncryption(body: api.DataExporterChange, before: StoredExporter | null): BucketEncryption {
   const serverSideEncryption = or(body.server_side_encryption, before?.serverSideEncryption) ?? null;
   if (serverSideEncryption === 'aws:kms') {
-    return { value: { serverSideEncryption, kmsKeyId: or(body.kms_key_id, before?.kmsKeyId) ?? null }, errors: [] };
+    return { serverSideEncryption, kmsKeyId: or(body.kms_key_id, before?.kmsKeyId) ?? null };
   }
-  const errors =
-    typeof body.kms_key_id === 'string' ? [missing('server_side_encryption', 'kms_key_id, and must be aws:kms')] : [];
-  return { value: { serverSideEncryption, kmsKeyId: null }, errors };
+  if (typeof body.kms_key_id === 'string') refuseMissing('server_side_encryption', 'kms_key_id, and must be aws:kms');
+  return { serverSideEncryption, kmsKeyId: null };
 }
 
 function readEncryption(
   { encryption_type: type, encryption_key: key }: api.DataExporterChange,
   before: StoredExporter | null,
-): Read<{ encryptionType: string | null; encryptionKey: string | null }> {
+): { encryptionType: string | null; encryptionKey: string | null } {
   const encryptionType = (type === undefined ? before?.encryptionType : type) || null;
   if (encryptionType === null) {
-    const value = { encryptionType, encryptionKey: null };
-    return { value, errors: typeof key === 'string' ? [missing('encryption_type', 'encryption_key')] : [] };
+    if (typeof key === 'string') refuseMissing('encryption_type', 'encryption_key');
+    return { encryptionType, encryptionKey: null };
   }
   const earlier = before?.encryptionType ?? null;
   const isSame = earlier?.toUpperCase() === encryptionType.toUpperCase();
   const encryptionKey = key === undefined && isSame ? before!.secrets.encryptionKey : (key ?? null);
-  return {
-    value: { encryptionType, encryptionKey },
-    errors: keyErrors(encryptionType, encryptionKey, earlier !== null && !isSame),
-  };
-}
-
-function keyErrors(type: string, key: string | null, isOther: boolean): FieldError[] {
-  if (key === null) {
-    return [
-      isOther
-        ? { element: 'encryption_key', message: 'must be given anew with another encryption_type' }
-        : missing('encryption_key', 'encryption_type'),
-    ];
+  if (encryptionKey === null) {
+    if (earlier === null || isSame) return refuseMissing('encryption_key', 'encryption_type');
+    return refuseField('encryption_key', 'must be given anew with another encryption_type');
   }
-  const message = encryptionKeyError(type, key);
-  return message === undefined ? [] : [{ element: 'encryption_key', message }];
+  const error = encryptionKeyError(encryptionType, encryptionKey);
+  if (error !== undefined) refuseField('encryption_key', error);
+  return { encryptionType, encryptionKey };
 }
 
 type Exported = Pick<NewExporter, 'appIds' | 'sorIds' | 'exportedData'>;
@@ -230,34 +206,37 @@ type Exported = Pick<NewExporter, 'appIds' | 'sorIds' | 'exportedData'>;
 async function readExported(
   db: Queryable,
   entityId: number,
-  body: api.DataExporterChange,
+  { app_ids: apps, sor_ids: sors, ...body }: api.DataExporterChange,
   before: StoredExporter | null,
-): Promise<Read<Exported>> {
+): Promise<Exported> {
   const exportedData = or(body.exported_data, before?.exportedData)!;
-  const apps =
-    body.app_ids === undefined
-      ? { value: before!.appIds, errors: [] }
-      : named('app_ids', 'app', body.app_ids, await listAppIds(db, entityId, body.app_ids));
-  const sors =
-    body.sor_ids === undefined
-      ? { value: before?.sorIds ?? [], errors: [] }
-      : named('sor_ids', 'System of Records', body.sor_ids, await listSorIds(db, entityId, body.sor_ids));
-  const value = { appIds: apps.value, sorIds: sors.value, exportedData };
-  const errors = [...apps.errors, ...sors.errors];
-  if (errors.length > 0 || !exportedData.map(exportDataType).includes('attributes')) return { value, errors };
-  const living = await listSorNames(db, entityId, sors.value);
-  const message = 'must name at least one System of Records, since attributes are exported';
-  return { value, errors: living.size > 0 ? [] : [{ element: 'sor_ids', message }] };
+  const errors: FieldError[] = [];
+  const appIds = apps ? named(errors, 'app_ids', 'app', apps, await listAppIds(db, entityId, apps)) : before!.appIds;
+  const sorIds = sors
+    ? named(errors, 'sor_ids', 'System of Records', sors, await listSorIds(db, entityId, sors))
+    : (before?.sorIds ?? []);
+  refuseFields(errors);
+  const needsSor = exportedData.map(exportDataType).includes('attributes');
+  if (needsSor && (await listSorNames(db, entityId, sorIds)).size === 0) {
+    refuseField('sor_ids', 'must name at least one System of Records, since attributes are exported');
+  }
+  return { appIds, sorIds, exportedData };
 }
 
-/** The ids of what is named, each once. */
-function named(element: string, what: string, identifiers: string[], ids: Map<string, number>): Read<number[]> {
-  return {
-    value: [...new Set(identifiers.map((identifier) => ids.get(identifier)!))],
-    errors: [...identifiers.entries()]
-      .filter(([, identifier]) => !ids.has(identifier))
-      .map(([index]) => ({ element: `${element}.${index}`, message: `names no ${what} of the entity` })),
-  };
+/** Returns the ids of these identifiers, each once. Identifiers that name nothing join the errors. */
+function named(
+  errors: FieldError[],
+  element: string,
+  what: string,
+  identifiers: string[],
+  ids: Map<string, number>,
+): number[] {
+  for (const [index, identifier] of identifiers.entries()) {
+    if (!ids.has(identifier)) {
+      errors.push({ element: `${element}.${index}`, message: `names no ${what} of the entity` });
+    }
+  }
+  return [...new Set(identifiers.map((identifier) => ids.get(identifier)!))];
 }
 
 async function readSince(
@@ -265,19 +244,19 @@ async function readSince(
   entityId: number,
   { export_since: given }: api.DataExporterChange,
   before: StoredExporter | null,
-): Promise<Read<Date | null>> {
+): Promise<Date | null> {
   const earlier = before?.exportsSince ?? null;
-  if (given === undefined) return { value: earlier, errors: [] };
-  const value =
+  if (given === undefined) return earlier;
+  const since =
     given === null ? null : wholeSeconds('at' in given ? given.at : await startOfDay(db, entityId, given.day));
   const hasRun = before !== null && (before.exportedUntil !== null || before.initialRunAt !== null);
-  const message =
-    hasRun && value?.getTime() !== earlier?.getTime()
-      ? 'stays once it has exported: the next export begins where the last one ended'
-      : !hasRun && value !== null && value > new Date()
-        ? 'must not be in the future: until then nothing would be exported'
-        : undefined;
-  return { value, errors: message === undefined ? [] : [{ element: 'export_since', message }] };
+  if (hasRun && since?.getTime() !== earlier?.getTime()) {
+    refuseField('export_since', 'stays once it has exported: the next export begins where the last one ended');
+  }
+  if (!hasRun && since !== null && since > new Date()) {
+    refuseField('export_since', 'must not be in the future: until then nothing would be exported');
+  }
+  return since;
 }
 
 async function startOfDay(db: Queryable, entityId: number, day: string): Promise<Date> {
@@ -292,4 +271,8 @@ function wholeSeconds(time: Date): Date {
 
 function missing(element: string, reason: string): FieldError {
   return { element, message: `is required with ${reason}` };
+}
+
+function refuseMissing(element: string, reason: string): never {
+  return refuseField(element, missing(element, reason).message);
 }

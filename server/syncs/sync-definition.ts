@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import * as api from '../../api/syncs/syncs.ts';
 import { connectorOf } from '../../connectors/catalog.ts';
-import { type FieldError, Refusal, refuseField, refuseFields } from '../../domain/core/refusal.ts';
+import { type FieldError, gatherErrors, refuseField, refuseFields } from '../../domain/core/refusal.ts';
 import { mappingErrors } from '../../domain/syncs/mapping-errors.ts';
 import type { Mapping } from '../../domain/syncs/record-mapping.ts';
 import type { SyncSchedule } from '../../domain/syncs/sync-schedule.ts';
@@ -26,13 +26,13 @@ export async function readDefinition(
   defaultEmails: string[],
 ): Promise<NewSync> {
   const errors: FieldError[] = [];
-  const source = body.source ? await gather(errors, () => readSource(tx, entityId, body.source!)) : null;
+  const source = body.source ? await gatherErrors(errors, () => readSource(tx, entityId, body.source!)) : null;
   const destination = body.destination
-    ? await gather(errors, () => readDestination(tx, entityId, body.destination!))
+    ? await gatherErrors(errors, () => readDestination(tx, entityId, body.destination!))
     : before!.destination;
   const toAttributes = body.destination ? body.destination.sor !== undefined : 'sorId' in before!.destination;
-  const mapping = await gather(errors, () => readMapping(body, before, toAttributes));
-  const schedule = await gather(errors, () => readSchedule(body.schedule, before?.schedule ?? null));
+  const mapping = await gatherErrors(errors, () => readMapping(body, before, toAttributes));
+  const schedule = await gatherErrors(errors, () => readSchedule(body.schedule, before?.schedule ?? null));
   const mode = body.mode ?? before?.mode ?? 'full';
   const sync: Omit<NewSync, 'destination' | 'mapping'> = {
     name: body.name ?? before!.name,
@@ -46,7 +46,9 @@ export async function readDefinition(
     schemaRule: body.on_schema_change ?? before?.schemaRule ?? 'ignore',
     alerts: readAlerts(body.alerts, before?.alerts ?? { ...DEFAULTS.alerts, emails: defaultEmails }),
   };
-  await gather(errors, () => requireAlertConnections(tx, entityId, sync.alerts.connections, 'alerts.connections'));
+  await gatherErrors(errors, () =>
+    requireAlertConnections(tx, entityId, sync.alerts.connections, 'alerts.connections'),
+  );
   if (mode === 'full') sync.cursorField = null;
   refuseFields([...errors, ...misfits({ ...sync, destination, mapping }, body)]);
   return { ...sync, destination: destination!, mapping: mapping! };
@@ -54,17 +56,6 @@ export async function readDefinition(
 
 /** Of a source that is refused. */
 const NONE = 0;
-
-/** What `read` gives; where it refuses, null, and what is wrong joins the errors. */
-async function gather<T>(errors: FieldError[], read: () => T | Promise<T>): Promise<T | null> {
-  try {
-    return await read();
-  } catch (error) {
-    if (!(error instanceof Refusal) || error.extra.messages === undefined) throw error;
-    errors.push(...error.extra.messages);
-    return null;
-  }
-}
 
 type Parts = Pick<NewSync, 'mode' | 'removes' | 'schemaRule'> & {
   destination: SyncDestination | null;
