@@ -2,18 +2,13 @@ import * as api from '../../api/exports/export-runs.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
 import { backfillWindow, daysError } from '../../domain/exports/export-window.ts';
 import { findEntityZone } from '../../store/accounts/entities.ts';
-import { type Tx, write } from '../../store/core/database.ts';
+import type { Tx } from '../../store/core/database.ts';
 import type { DataExporter } from '../../store/exports/data-exporter-record.ts';
-import { lockExporter } from '../../store/exports/data-exporters.ts';
 import type { ExportRun, NewExportRun } from '../../store/exports/export-run-record.ts';
-import { findExportRunOfWindow, findWaitingExportRun, insertExportRun } from '../../store/exports/export-runs.ts';
+import { findExportRunOfWindow, findWaitingExportRun } from '../../store/exports/export-runs.ts';
 import type { RouteDependencies } from '../dependencies.ts';
-import { audit } from '../http/audit.ts';
-import type { Caller } from '../http/caller.ts';
-import { type Circumstances, type KeepReply, type Route, route } from '../http/route.ts';
-import { startSoon } from '../jobs/start-soon.ts';
-import { knownExportRun, showExportRun } from './export-run-record.ts';
-import { knownExporter } from './exporter-record.ts';
+import { type Route, route } from '../http/route.ts';
+import { servedExportRuns } from './export-run-record.ts';
 
 const runNow = route(api.runDataExporter, async ({ params: { exporter_id }, ...who }, deps) => {
   return startRun(exporter_id, who, deps, async (tx, { entityId, id }) => {
@@ -25,7 +20,7 @@ const runNow = route(api.runDataExporter, async ({ params: { exporter_id }, ...w
 
 const rerun = route(api.rerunExport, async ({ params: { exporter_id, run_id }, ...who }, deps) => {
   return startRun(exporter_id, who, deps, async (tx, { entityId, id }) => {
-    const run = await knownExportRun(tx, entityId, exporter_id, run_id);
+    const run = await servedExportRuns.known(tx, entityId, exporter_id, run_id);
     refuseUnfinished(run);
     const rerunOf = run.rerunOf ?? run.id;
     const underWay = await findExportRunOfWindow(tx, entityId, id, { rerunOf });
@@ -65,24 +60,15 @@ const backfill = route(api.backfillExports, async ({ params: { exporter_id }, bo
   });
 });
 
-type Who = Pick<Circumstances, 'address' | 'log'> & { caller: Caller; keepReply: KeepReply };
+type Who = Parameters<typeof servedExportRuns.start>[1];
 type Plan = (tx: Tx, exporter: DataExporter) => Promise<Omit<NewExportRun, 'exporterId'>>;
 
 /** Writes a run as `plan` says it, which may refuse, and starts it. */
-async function startRun(exporterId: string, { log, keepReply, ...who }: Who, deps: RouteDependencies, plan: Plan) {
-  const { entityId, userId } = who.caller;
-  let made: ExportRun | null = null;
-  const answer = await write(deps.db, async (tx) => {
-    const exporter = await knownExporter(tx, entityId, exporterId, lockExporter);
-    const planned = await plan(tx, exporter);
-    made = (await insertExportRun(tx, entityId, { ...planned, exporterId: exporter.id, requestedBy: userId }))!;
-    const details = { run: made.identifier, cause: made.cause };
-    await audit(tx, who, { action: 'create', subjectKind: 'export_run', subject: exporterId, details });
-    return keepReply(tx, await showExportRun(tx, made));
+function startRun(exporterId: string, who: Who, deps: RouteDependencies, plan: Plan) {
+  return servedExportRuns.start(deps, who, exporterId, async (tx, exporter) => {
+    const run = await plan(tx, exporter);
+    return { run, details: { cause: run.cause } };
   });
-  const { id: jobId, identifier: name } = made!;
-  await startSoon(deps, log, 'export', { entityId, jobId, identifier: name });
-  return answer;
 }
 
 export const exportActionRoutes: Route[] = [runNow, rerun, backfill];

@@ -1,66 +1,29 @@
 import type * as api from '../../api/exports/export-runs.ts';
-import { refuse } from '../../domain/core/refusal.ts';
-import type { Queryable } from '../../store/core/database.ts';
 import { type ExportRecord, listExportRecords } from '../../store/exports/export-files.ts';
-import type { ExportRun } from '../../store/exports/export-run-record.ts';
-import { findExportRun } from '../../store/exports/export-runs.ts';
-import { listJobIdentifiers } from '../../store/jobs/jobs.ts';
-import { listRunAlerts } from '../../store/jobs/run-alerts.ts';
+import type { ExportRun, NewExportRun } from '../../store/exports/export-run-record.ts';
+import { exportRuns, insertExportRun } from '../../store/exports/export-runs.ts';
 import { wholeSeconds } from '../http/whole-seconds.ts';
-import { findInternalErrors } from '../jobs/show-internal-error.ts';
+import { servedRuns, showOfOthers } from '../jobs/runs.ts';
 import { stageOf } from '../jobs/show-stage.ts';
 import { knownExporter } from './exporter-record.ts';
 
-/** Runs of one entity, with what each wrote of each type. */
-export async function showExportRuns(db: Queryable, entityId: number, runs: ExportRun[]): Promise<api.ExportRun[]> {
-  const records = Map.groupBy(
-    await listExportRecords(
-      db,
-      entityId,
-      runs.map(({ id }) => id),
-    ),
-    ({ runId }) => runId,
-  );
-  const roots = await listJobIdentifiers(
-    db,
-    'export',
-    entityId,
-    runs.flatMap(({ rerunOf }) => rerunOf ?? []),
-  );
-  const errorOf = await findInternalErrors(
-    db,
-    'export',
-    entityId,
-    runs.map(({ identifier }) => identifier),
-  );
-  const alerted = await listRunAlerts(
-    db,
-    'export',
-    entityId,
-    runs.map(({ id }) => id),
-  );
-  return runs.map((run) => ({
-    ...show(run, records.get(run.id) ?? [], roots.get(run.rerunOf ?? 0) ?? null),
-    alerted: alerted.get(run.id) ?? [],
-    internal_error: errorOf(run.identifier),
-  }));
-}
-
-export async function showExportRun(db: Queryable, run: ExportRun): Promise<api.ExportRun> {
-  return (await showExportRuns(db, run.entityId, [run]))[0]!;
-}
-
-/** A run of the caller's exporter. */
-export async function knownExportRun(
-  db: Queryable,
-  entityId: number,
-  exporterId: string,
-  runId: string,
-): Promise<ExportRun> {
-  const exporter = await knownExporter(db, entityId, exporterId);
-  const run = await findExportRun(db, entityId, runId);
-  return run?.exporterId === exporter.id ? run : refuse(404, 'not_found', 'Run not found');
-}
+/** What the routes do with runs of exporters: each shows what it wrote of each type. */
+export const servedExportRuns = servedRuns({
+  runs: exportRuns,
+  insert: (tx, { entityId, id: exporterId }, run: Omit<NewExportRun, 'exporterId'>) =>
+    insertExportRun(tx, entityId, { ...run, exporterId }),
+  known: knownExporter,
+  pathOf: (exporter) => `/api/data_exporters/${exporter}/runs`,
+  async show(db, entityId, runs): Promise<api.ExportRun[]> {
+    const ids = runs.map(({ id }) => id);
+    const records = Map.groupBy(await listExportRecords(db, entityId, ids), ({ runId }) => runId);
+    const ofOthers = await showOfOthers(db, 'export', entityId, runs, ({ rerunOf }) => rerunOf);
+    return runs.map((run) => {
+      const { root, alerted, internalError } = ofOthers(run);
+      return { ...show(run, records.get(run.id) ?? [], root), alerted, internal_error: internalError };
+    });
+  },
+});
 
 function show(
   run: ExportRun,

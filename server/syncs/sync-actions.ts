@@ -1,19 +1,18 @@
 import * as api from '../../api/syncs/syncs.ts';
 import { refuse } from '../../domain/core/refusal.ts';
-import { jobRefOf } from '../../domain/jobs/job.ts';
 import { untoldOf } from '../../domain/syncs/schema-change.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
 import type { Sync } from '../../store/syncs/sync-record.ts';
-import type { NewRun, SyncRun } from '../../store/syncs/sync-run-record.ts';
-import { cancelRunsOf, findLastRuns, findWaitingRun, insertRun } from '../../store/syncs/sync-runs.ts';
+import type { NewRun } from '../../store/syncs/sync-run-record.ts';
+import { cancelRunsOf, findLastRuns, findWaitingRun } from '../../store/syncs/sync-runs.ts';
 import { findSync, lockSync, updateKnownFields, updatePaused, updateReadFields } from '../../store/syncs/syncs.ts';
 import type { RouteDependencies } from '../dependencies.ts';
 import { audit } from '../http/audit.ts';
 import type { Caller } from '../http/caller.ts';
 import { type Circumstances, type KeepReply, type Route, route } from '../http/route.ts';
-import { followSyncSoon, startSoon } from '../jobs/start-soon.ts';
+import { followSyncSoon } from '../jobs/start-soon.ts';
 import { knownSync, showSync } from './sync-record.ts';
-import { showRun } from './sync-run-record.ts';
+import { servedSyncRuns } from './sync-run-record.ts';
 
 const pauseSync = route(api.pauseSync, async ({ params: { sync_id }, ...who }, deps) => {
   return changeState(sync_id, who, deps, 'paused', async (tx, { entityId, id, paused }) => {
@@ -39,12 +38,12 @@ async function acceptFields(tx: Queryable, { entityId, id, knownFields }: Sync):
   await updateReadFields(tx, entityId, id, null);
 }
 
-const runSync = route(api.runSync, async ({ params: { sync_id }, body, ...who }, deps) => {
+const runSync = route(api.runSync, ({ params: { sync_id }, body, ...who }, deps) => {
   const asked = { fresh: body.fresh ?? false, removalsConfirmed: body.confirm_removals ?? false };
   return startRun(sync_id, who, deps, { cause: 'request', ...asked });
 });
 
-const dryRunSync = route(api.dryRunSync, async ({ params: { sync_id }, body, ...who }, deps) => {
+const dryRunSync = route(api.dryRunSync, ({ params: { sync_id }, body, ...who }, deps) => {
   const dryRunRecords = body.records ?? api.DRY_RUN_RECORDS.usual;
   return startRun(sync_id, who, deps, { cause: 'request', dryRun: true, dryRunRecords });
 });
@@ -70,25 +69,13 @@ async function changeState(
   return answer;
 }
 
-async function startRun(
-  syncId: string,
-  { log, keepReply, ...who }: Who,
-  deps: RouteDependencies,
-  asked: Omit<NewRun, 'syncId'>,
-) {
-  const { entityId, userId } = who.caller;
-  let made: SyncRun | null = null;
-  const answer = await write(deps.db, async (tx) => {
-    const sync = await knownSync(tx, entityId, syncId, lockSync);
-    const waiting = await findWaitingRun(tx, entityId, sync.id, asked.dryRun ?? false);
+function startRun(syncId: string, who: Who, deps: RouteDependencies, run: Omit<NewRun, 'syncId'>) {
+  const { dryRun = false, fresh = false } = run;
+  return servedSyncRuns.start(deps, who, syncId, async (tx, { entityId, id }) => {
+    const waiting = await findWaitingRun(tx, entityId, id, dryRun);
     if (waiting !== null) refuse(409, 'conflict', `A run that was asked for waits already: ${waiting}`);
-    made = (await insertRun(tx, entityId, { ...asked, syncId: sync.id, requestedBy: userId }))!;
-    const details = { run: made.identifier, dry_run: made.dryRun, fresh: made.fresh };
-    await audit(tx, who, { action: 'create', subjectKind: 'sync_run', subject: syncId, details });
-    return keepReply(tx, showRun(made, { now: new Date(), rootIdentifier: null, settled: null }));
+    return { run, details: { dry_run: dryRun, fresh }, isListed: true };
   });
-  await startSoon(deps, log, 'sync', jobRefOf(made!));
-  return answer;
 }
 
 export const syncActionRoutes: Route[] = [pauseSync, resumeSync, acceptSchema, runSync, dryRunSync];

@@ -11,7 +11,7 @@ import { streamedCsvFile, streamedResult } from '../http/reply.ts';
 import { type Route, route } from '../http/route.ts';
 import { type RecordKey, recordKeys } from './record-key.ts';
 import { knownSync } from './sync-record.ts';
-import { knownRun } from './sync-run.ts';
+import { servedSyncRuns } from './sync-run-record.ts';
 
 const listErrors = route(api.listSyncErrors, async ({ params: { sync_id, run_id }, query, ...who }, deps) => {
   const { run, sync } = await readableRun(deps, sync_id, run_id, who);
@@ -56,7 +56,7 @@ function readableRun(
   who: { caller: Caller; address: string },
 ): Promise<{ run: SyncRun; sync: Sync }> {
   return write(db, async (tx) => {
-    const run = await knownRun(tx, who.caller.entityId, syncId, runId);
+    const run = await servedSyncRuns.known(tx, who.caller.entityId, syncId, runId);
     await audit(tx, who, {
       action: 'read',
       subjectKind: 'sync_run',

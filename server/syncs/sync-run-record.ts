@@ -1,19 +1,28 @@
 import type * as api from '../../api/syncs/sync-runs.ts';
-import type { SyncRun } from '../../store/syncs/sync-run-record.ts';
+import { countErrorsSettled } from '../../store/imports/import-errors.ts';
+import type { NewRun, SyncRun } from '../../store/syncs/sync-run-record.ts';
+import { insertRun, syncRuns } from '../../store/syncs/sync-runs.ts';
+import { servedRuns, type ShownOfOthers, showOfOthers } from '../jobs/runs.ts';
 import { stageOf } from '../jobs/show-stage.ts';
+import { knownSync } from './sync-record.ts';
 
-type Context = {
-  now: Date;
-  rootIdentifier: string | null;
-  settled: number | null;
-  alerted?: api.SyncRun['alerted'] | undefined;
-  internalError?: api.SyncRun['internal_error'];
-};
+/** What the routes do with runs of syncs. */
+export const servedSyncRuns = servedRuns({
+  runs: syncRuns,
+  insert: (tx, { entityId, id: syncId }, run: Omit<NewRun, 'syncId'>) => insertRun(tx, entityId, { ...run, syncId }),
+  known: knownSync,
+  pathOf: (sync) => `/api/syncs/${sync}/runs`,
+  async show(db, entityId, runs, isListed): Promise<api.SyncRun[]> {
+    const ofOthers = await showOfOthers(db, 'sync', entityId, runs, ({ rootId }) => rootId);
+    const settledOf = async ({ id }: SyncRun) => (isListed ? null : countErrorsSettled(db, entityId, id));
+    const now = new Date();
+    return Promise.all(runs.map(async (run) => showRun(run, { now, settled: await settledOf(run), ...ofOthers(run) })));
+  },
+});
 
-export function showRun(
-  run: SyncRun,
-  { now, rootIdentifier, settled, alerted = [], internalError = null }: Context,
-): api.SyncRun {
+type Context = { now: Date; settled: number | null } & ShownOfOthers;
+
+function showRun(run: SyncRun, { now, root, settled, alerted, internalError }: Context): api.SyncRun {
   const {
     progress: { read, written, unchanged, ignored, failed, ...progress },
   } = run;
@@ -27,7 +36,7 @@ export function showRun(
     missed: run.missed,
     dry_run: run.dryRun,
     fresh: run.fresh,
-    redrive_of: rootIdentifier,
+    redrive_of: root,
     received_at: run.receivedAt.toISOString(),
     started_at: run.startedAt?.toISOString() ?? null,
     ended_at: run.endedAt?.toISOString() ?? null,

@@ -5,15 +5,15 @@ import type { Queryable, Tx } from '../core/database.ts';
 import { claimJob } from '../jobs/jobs.ts';
 import { IS_WAITING, runsOf } from '../jobs/runs.ts';
 import type { DataExporter } from './data-exporter-record.ts';
-import { lockExporterById } from './data-exporters.ts';
+import { findExporterById, lockExporter, lockExporterById } from './data-exporters.ts';
 import { type ExportRun, type ExportRunColumns, type NewExportRun, toExportRun } from './export-run-record.ts';
 
 /** Those that go on where the last good run ended, and move that on. */
 const FOLLOWS_CURSOR = `cause IN ('schedule', 'request')`;
 
-const runs = runsOf<ExportRun, object, DataExporter>({
+export const exportRuns = runsOf<ExportRun, object, DataExporter>({
   kind: 'export',
-  owners: { lockById: lockExporterById },
+  owners: { lock: lockExporter, findById: findExporterById, lockById: lockExporterById },
   ownerOf: ({ exporterId }) => exporterId,
   toRun: toExportRun,
   canceled: { set: 'ended_at = now()' },
@@ -23,13 +23,12 @@ export const {
   find: findExportRun,
   findById: findExportRunById,
   list: listExportRuns,
-  count: countExportRuns,
   lock: lockExportRun,
   lockOwner: lockExporterOf,
   lockWithOwner: lockExportRunAndExporter,
   cancel: cancelExportRun,
   cancelOf: cancelExportRunsOf,
-} = runs;
+} = exportRuns;
 
 /** Null: the exporter has a run for that scheduled time already. */
 export function insertExportRun(
@@ -37,7 +36,12 @@ export function insertExportRun(
   entityId: number,
   { window, days, ...run }: NewExportRun,
 ): Promise<ExportRun | null> {
-  return runs.insert(tx, entityId, { ...run, windowStart: window.start, windowEnd: window.end, days: daysName(days) });
+  return exportRuns.insert(tx, entityId, {
+    ...run,
+    windowStart: window.start,
+    windowEnd: window.end,
+    days: daysName(days),
+  });
 }
 
 function daysName(days: NewExportRun['days']): string | null {
@@ -77,7 +81,7 @@ export async function coverExportTime(
 
 /** The identifier of a run that was asked for and has not begun; null if there is none. */
 export function findWaitingExportRun(db: Queryable, entityId: number, exporterId: number): Promise<string | null> {
-  return runs.findIdentifier(db, entityId, exporterId, IS_WAITING);
+  return exportRuns.findIdentifier(db, entityId, exporterId, IS_WAITING);
 }
 
 /** The identifier of a rerun of a run, or of a backfill of these days, begun or not; null if there is none. */
@@ -88,7 +92,7 @@ export function findExportRunOfWindow(
   { rerunOf, days }: Pick<NewExportRun, 'rerunOf' | 'days'>,
 ): Promise<string | null> {
   const isOfWindow = `state IN ('accepted', 'running') AND (rerun_of = $3 OR days = $4)`;
-  return runs.findIdentifier(db, entityId, exporterId, isOfWindow, [rerunOf ?? null, daysName(days)]);
+  return exportRuns.findIdentifier(db, entityId, exporterId, isOfWindow, [rerunOf ?? null, daysName(days)]);
 }
 
 /**

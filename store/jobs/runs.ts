@@ -5,10 +5,12 @@ import type { Queryable, Tx } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import { lockJob, lockJobToCancel, STORED_JOBS } from './jobs.ts';
 
+type Finds<T, Key> = (db: Queryable, entityId: number, key: Key) => Promise<T | null>;
+
 /** What tells the runs of a feature apart. */
 type RunKind<Run, Owner> = {
   kind: 'sync' | 'export';
-  owners: { lockById(tx: Tx, entityId: number, id: number): Promise<Owner | null> };
+  owners: { lock: Finds<Owner, string>; findById: Finds<Owner, number>; lockById: Finds<Owner, number> };
   ownerOf(run: Run): number;
   /** Makes a run of the columns of its row. */
   toRun(columns: never): Run;
@@ -50,6 +52,10 @@ export function runsOf<Run, NewRun extends object, Owner>({
   }
 
   return {
+    kind,
+    owners,
+    ownerOf,
+
     /** Null: the owner has a run for that scheduled time already. */
     async insert(tx: Queryable, entityId: number, run: NewRun): Promise<Run | null> {
       const given = Object.entries(run).filter(([, value]) => value !== undefined);
@@ -98,6 +104,8 @@ export function runsOf<Run, NewRun extends object, Owner>({
 
 /** On a run that was asked for and has not begun. */
 export const IS_WAITING = `state = 'accepted' AND cause = 'request'`;
+
+export type Runs<Run, Owner> = Omit<ReturnType<typeof runsOf<Run, object, Owner>>, 'insert'>;
 
 function readsOf<Run>(kind: 'sync' | 'export', toRun: (columns: never) => Run) {
   const { table, owner } = STORED_JOBS[kind];

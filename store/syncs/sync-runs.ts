@@ -5,12 +5,12 @@ import type { Queryable, Tx } from '../core/database.ts';
 import { claimJob, endRun, type JobEnd } from '../jobs/jobs.ts';
 import { IS_WAITING, runsOf } from '../jobs/runs.ts';
 import type { Sync } from './sync-record.ts';
-import { lockSyncById } from './syncs.ts';
+import { findSyncById, lockSync, lockSyncById } from './syncs.ts';
 import { type NewRun, type RunColumns, type SyncRun, toRun } from './sync-run-record.ts';
 
-const runs = runsOf<SyncRun, NewRun, Sync>({
+export const syncRuns = runsOf<SyncRun, NewRun, Sync>({
   kind: 'sync',
-  owners: { lockById: lockSyncById },
+  owners: { lock: lockSync, findById: findSyncById, lockById: lockSyncById },
   ownerOf: ({ syncId }) => syncId,
   toRun,
   canceled: {
@@ -25,12 +25,11 @@ export const {
   find: findRun,
   findById: findRunById,
   list: listRuns,
-  count: countRuns,
   lock: lockRun,
   lockOwner: lockSyncOf,
   lockWithOwner: lockRunAndSync,
   cancel: cancelRun,
-} = runs;
+} = syncRuns;
 
 /** Among so many of the last runs is whichever has not begun. */
 const LAST_RUNS = 50;
@@ -90,7 +89,7 @@ export async function findMissingFieldsBefore(
 /** The identifier of a run that has begun and not ended, dry runs left out; null if there is none. */
 export function findRunUnderWay(db: Queryable, entityId: number, syncId: number): Promise<string | null> {
   const isUnderWay = `NOT dry_run AND (state = 'running' OR (state = 'accepted' AND is_begun))`;
-  return runs.findIdentifier(db, entityId, syncId, isUnderWay);
+  return syncRuns.findIdentifier(db, entityId, syncId, isUnderWay);
 }
 
 /**
@@ -147,7 +146,7 @@ export async function cancelRunsOf(
   syncId: number,
   which: 'scheduled' | 'all',
 ): Promise<void> {
-  await runs.cancelOf(tx, entityId, syncId, which);
+  await syncRuns.cancelOf(tx, entityId, syncId, which);
   if (which === 'scheduled') return;
   await tx.query(
     `WITH ended AS (
@@ -165,7 +164,7 @@ export function findWaitingRun(
   syncId: number,
   isDryRun: boolean,
 ): Promise<string | null> {
-  return runs.findIdentifier(db, entityId, syncId, `${IS_WAITING} AND dry_run = $3`, [isDryRun]);
+  return syncRuns.findIdentifier(db, entityId, syncId, `${IS_WAITING} AND dry_run = $3`, [isDryRun]);
 }
 
 /** The identifier of a re-drive of a run, begun or not; null if there is none. */
@@ -173,5 +172,5 @@ export function findWaitingRedrive(
   db: Queryable,
   { entityId, syncId, id }: Pick<SyncRun, 'entityId' | 'syncId' | 'id'>,
 ): Promise<string | null> {
-  return runs.findIdentifier(db, entityId, syncId, `root_id = $3 AND state IN ('accepted', 'running')`, [id]);
+  return syncRuns.findIdentifier(db, entityId, syncId, `root_id = $3 AND state IN ('accepted', 'running')`, [id]);
 }
