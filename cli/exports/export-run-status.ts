@@ -1,9 +1,7 @@
 import type { ExportRun } from '../../api/client.ts';
 import { printable, table } from '../core/table.ts';
 import type { Terminal } from '../core/terminal.ts';
-import { hasEnded } from '../imports/import-status.ts';
-import { internalErrorLines } from '../jobs/say-internal-error.ts';
-import { alertLines, waiting } from '../syncs/run-status.ts';
+import { troubleLines } from '../jobs/runs.ts';
 
 /** The exit status for a run that has ended: 0 when it finished, else 2. */
 export function exportExitStatus({ state }: ExportRun): number {
@@ -12,15 +10,12 @@ export function exportExitStatus({ state }: ExportRun): number {
 
 /** How a run stands, or what became of it, for people to read. */
 export function reportExportRun(run: ExportRun, { width, command }: Terminal): string {
-  const { state, rows, types, failure } = run;
+  const { state, rows, types } = run;
   const lines = [`${state}: ${rows} ${rows === 1 ? 'row' : 'rows'} of ${sayWindow(run)}`];
   if (run.covered) lines.push('an earlier run had exported all of it: nothing was written');
   if (run.rerun_of !== null) lines.push(`a rerun of ${run.rerun_of}`);
   if (run.covers.length > 0) lines.push(`it stands for ${run.covers.length} more scheduled times`);
-  if (failure !== null) lines.push(printable(failure.message));
-  if (run.stage !== null) lines.push(run.stage);
-  if (!hasEnded(run) && run.fault !== null) lines.push(waiting(run));
-  lines.push(...internalErrorLines(run.internal_error), ...alertLines(run));
+  lines.push(...troubleLines(run));
   if (run.manifest_key !== null) lines.push(`manifest: ${printable(run.manifest_key)}`);
   if (types.length > 0)
     lines.push('', table(['type', 'expected', 'rows', 'files', 'late rows'], types.map(typeCells), width));

@@ -5,16 +5,20 @@ import type { CommandContext, Run } from '../core/command-context.ts';
 import { nearestOf } from '../core/nearest.ts';
 import { table } from '../core/table.ts';
 import { hasEnded } from '../imports/import-status.ts';
-import { follow } from '../jobs/follow.ts';
-import { waiting } from '../syncs/run-status.ts';
+import { addRunCommands, printRuns, RUN, RUNS_SHOWN, type RunsOfCommand, sayStarted, waitOf } from '../jobs/runs.ts';
 import { exportExitStatus, reportExportRun, sayWindow } from './export-run-status.ts';
 
 type WaitOption = { wait: boolean };
 
 const EXPORTER = ['<exporter>', 'its identifier, or its name'] as const;
-const RUN = ['<run>', 'as `millrace exporters runs` shows it'] as const;
 const NO_WAIT = ['--no-wait', 'only start it'] as const;
-const RUNS_SHOWN = 50;
+
+const RUNS: RunsOfCommand<FoundExportRun> = {
+  command: 'exporters',
+  view: viewRun,
+  shown: (run) => ({ phase: '{text}', value: 0, total: 1, text: progressOf(run) }),
+  tell,
+};
 
 /** The commands of `millrace exporters` that ask the server. */
 export function addExporterCommands(exporters: Command, run: Run): void {
@@ -41,17 +45,7 @@ export function addExporterCommands(exporters: Command, run: Run): void {
       .argument(...EXPORTER)
       .action((exporter: string) => run((context) => changeState(context, exporter, change)));
   }
-  for (const [name, description, work] of [
-    ['status', 'tell how a run stands', async (context, id) => tell(context, await viewRun(context.client, id))],
-    ['follow', 'follow a run until it has ended', followToEnd],
-    ['cancel', 'cancel a run that has not ended', cancel],
-  ] satisfies [string, string, (context: CommandContext, id: string) => Promise<number>][]) {
-    exporters
-      .command(name)
-      .description(description)
-      .argument(...RUN)
-      .action((id: string) => run((context) => work(context, id)));
-  }
+  addRunCommands(exporters, run, RUNS, [['cancel', 'cancel a run that has not ended', cancel]]);
   addStarting(exporters, run);
 }
 
@@ -69,7 +63,7 @@ function addStarting(exporters: Command, run: Run): void {
   exporters
     .command('rerun')
     .description('export the window of a run again, as the exporter is now')
-    .argument(...RUN)
+    .argument(...RUN('exporters'))
     .option(...NO_WAIT)
     .action((id: string, options: WaitOption) =>
       run(async (context) =>
@@ -98,36 +92,24 @@ function addStarting(exporters: Command, run: Run): void {
     );
 }
 
-async function started(context: CommandContext, { identifier }: ExportRun, { wait }: WaitOption): Promise<number> {
-  context.console.log(`run ${identifier}`);
-  return wait ? followToEnd(context, identifier) : 0;
+function started(context: CommandContext, { identifier }: ExportRun, { wait }: WaitOption): Promise<number> {
+  return sayStarted(context, RUNS, identifier, wait);
 }
 
 async function listRuns(context: CommandContext, given: string): Promise<number> {
-  const {
-    client,
-    console,
-    terminal: { width },
-  } = context;
   const params = await idOf(context, given);
-  const { items, total_items: total } = await client.listExportRuns({ params, query: { per_page: RUNS_SHOWN } });
-  console.log(
-    table(
-      ['run', 'cause', 'state', 'window', 'started', 'rows', 'late'],
-      items.map((one) => [
-        one.identifier,
-        one.cause,
-        one.covered ? `${one.state}, covered` : one.state,
-        sayWindow(one),
-        one.started_at?.slice(0, 16) ?? '',
-        String(one.rows),
-        String(one.types.reduce((sum, { late_rows: late }) => sum + (late ?? 0), 0)),
-      ]),
-      width,
-    ),
-  );
-  if (total > items.length) console.log(`and ${total - items.length} older ones`);
-  return 0;
+  const asked = { params, query: { per_page: RUNS_SHOWN } };
+  const { items, total_items: total } = await context.client.listExportRuns(asked);
+  const rows = items.map((one) => [
+    one.identifier,
+    one.cause,
+    one.covered ? `${one.state}, covered` : one.state,
+    sayWindow(one),
+    one.started_at?.slice(0, 16) ?? '',
+    String(one.rows),
+    String(one.types.reduce((sum, { late_rows: late }) => sum + (late ?? 0), 0)),
+  ]);
+  return printRuns(context, ['run', 'cause', 'state', 'window', 'started', 'rows', 'late'], rows, total);
 }
 
 function viewRun(client: Client, id: string): Promise<FoundExportRun> {
@@ -138,29 +120,10 @@ async function idOf({ client }: CommandContext, given: string): Promise<{ export
   return { exporter_id: (await findExporter(client, given)).identifier };
 }
 
-async function followToEnd(context: CommandContext, id: string): Promise<number> {
-  const { client } = context;
-  const now = await viewRun(client, id);
-  return tell(
-    context,
-    hasEnded(now)
-      ? now
-      : await follow<ExportRun>(context, {
-          view: () => viewRun(client, id),
-          hasEnded,
-          shown: (status) => ({ phase: '{text}', value: 0, total: 1, text: progressOf(status) }),
-          name: 'run',
-          toFollow: `exporters follow ${id}`,
-          toCancel: `exporters cancel ${id}`,
-        }),
-  );
-}
-
-function progressOf(status: ExportRun): string {
-  const { state, stage, rows, types, fault, waits_until: until } = status;
-  if (state === 'accepted') return 'waiting for its turn';
-  if (!hasEnded(status) && fault !== null && until !== null) return waiting(status);
-  if (stage !== null) return stage;
+function progressOf(run: ExportRun): string {
+  const { rows, types } = run;
+  const wait = waitOf(run);
+  if (wait !== null) return wait;
   if (types.length === 0) return 'waiting until all of its window is there';
   return `${rows} of ${types.reduce((sum, { expected }) => sum + (expected ?? 0), 0)} rows`;
 }

@@ -1,42 +1,33 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { type FoundSyncRun, type SampledRecord, stringify } from '../../api/client.ts';
+import { type Client, type FoundSyncRun, type SampledRecord, stringify } from '../../api/client.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
 import { printable, table } from '../core/table.ts';
 import { writeOut } from '../core/write-out.ts';
 import { errorOptions, type ErrorsOptions, printErrorList, RUN_HEADS } from '../imports/error-list.ts';
 import { hasEnded } from '../imports/import-status.ts';
+import { addRunCommands, printRuns, RUN, RUNS_SHOWN, type RunsOfCommand, sayStarted } from '../jobs/runs.ts';
 import { sayValueChange } from './definition-changes.ts';
-import { followRun, viewRun } from './follow-run.ts';
-import { reportRun, runExitStatus } from './run-status.ts';
+import { reportRun, runExitStatus, shownRun } from './run-status.ts';
 import { findSync } from './sync-record.ts';
 
 type RunOptions = { fresh?: true; confirmRemovals?: true; wait: boolean };
 type DryRunOptions = { records?: number };
 type RunErrorsOptions = ErrorsOptions & { open?: true };
 
-const RUN = ['<run>', 'as `millrace syncs runs` shows it'] as const;
-const RUNS_SHOWN = 50;
+const RUNS: RunsOfCommand<FoundSyncRun> = { command: 'syncs', view: viewRun, shown: shownRun, tell };
 
 /** The commands of `millrace syncs` that start runs, or are about one. */
-export function addRunCommands(syncs: Command, run: Run, sync: readonly [string, string]): void {
+export function addSyncRunCommands(syncs: Command, run: Run, sync: readonly [string, string]): void {
   addStarting(syncs, run, sync);
-  for (const [name, description, work] of [
-    ['status', 'tell how a run stands', printRun],
-    ['follow', 'follow a run until it has ended', followToEnd],
+  addRunCommands(syncs, run, RUNS, [
     ['cancel', 'cancel a run that has not ended; what it has written stays', cancel],
     ['log', 'print what the source of a run, and the run, had to say', printLog],
     ['redrive', 'bring the failed and ignored records of a run again, as the mapping is now', redrive],
-  ] as const) {
-    syncs
-      .command(name)
-      .description(description)
-      .argument(...RUN)
-      .action((id: string) => run((context) => work(context, id)));
-  }
+  ]);
   const errors = syncs
     .command('errors')
     .description('list the records of a run that were not written, or not wholly, each with the reason')
-    .argument(...RUN)
+    .argument(...RUN('syncs'))
     .option('--open', 'without those that a re-drive has brought since')
     .action((id: string, options: RunErrorsOptions) => run((context) => printErrors(context, id, options)));
   for (const option of errorOptions({ json: 'one JSON object a line, with the record', csv: 'as a CSV file' }))
@@ -77,14 +68,12 @@ async function startRun(
 ): Promise<number> {
   const params = await idOf(context, given);
   const { run_id: id } = await context.client.runSync({ params, body: { fresh, confirm_removals: confirmRemovals } });
-  context.console.log(`run ${id}`);
-  return wait ? followToEnd(context, id) : 0;
+  return sayStarted(context, RUNS, id, wait);
 }
 
 async function dryRun(context: CommandContext, given: string, { records }: DryRunOptions): Promise<number> {
   const { run_id: id } = await context.client.dryRunSync({ params: await idOf(context, given), body: { records } });
-  context.console.log(`run ${id}`);
-  return followToEnd(context, id);
+  return sayStarted(context, RUNS, id);
 }
 
 async function idOf({ client }: CommandContext, given: string): Promise<{ sync_id: string }> {
@@ -92,41 +81,22 @@ async function idOf({ client }: CommandContext, given: string): Promise<{ sync_i
 }
 
 async function listRuns(context: CommandContext, given: string): Promise<number> {
-  const {
-    client,
-    console,
-    terminal: { width },
-  } = context;
-  const { items, total_items: total } = await client.listSyncRuns({
+  const { items, total_items: total } = await context.client.listSyncRuns({
     params: await idOf(context, given),
     query: { per_page: RUNS_SHOWN },
   });
-  console.log(
-    table(
-      ['run', 'cause', 'state', 'started', 'read', 'written', 'unchanged', 'ignored', 'failed'],
-      items.map((one) => [
-        one.run_id,
-        one.dry_run ? 'dry run' : one.cause,
-        one.state,
-        one.started_at?.slice(0, 16) ?? '',
-        ...[one.records.read, one.records.written, one.records.unchanged, one.records.ignored, one.records.failed].map(
-          String,
-        ),
-      ]),
-      width,
-    ),
-  );
-  if (total > items.length) console.log(`and ${total - items.length} older ones`);
-  return 0;
+  const heads = ['run', 'cause', 'state', 'started', 'read', 'written', 'unchanged', 'ignored', 'failed'];
+  const rows = items.map((one) => {
+    const { read, written, unchanged, ignored, failed } = one.records;
+    const [cause, startedAt] = [one.dry_run ? 'dry run' : one.cause, one.started_at?.slice(0, 16) ?? ''];
+    return [one.run_id, cause, one.state, startedAt, ...[read, written, unchanged, ignored, failed].map(String)];
+  });
+  return printRuns(context, heads, rows, total);
 }
 
-async function printRun(context: CommandContext, id: string): Promise<number> {
-  return tell(context, await viewRun(context.client, id));
-}
-
-async function followToEnd(context: CommandContext, id: string): Promise<number> {
-  const now = await viewRun(context.client, id);
-  return tell(context, hasEnded(now) ? now : await followRun(context, id));
+/** Returns how a run stands now, with its sync. */
+function viewRun(client: Client, id: string): Promise<FoundSyncRun> {
+  return client.findSyncRun({ params: { run_id: id } });
 }
 
 async function tell({ client, console, terminal, setResult }: CommandContext, status: FoundSyncRun): Promise<number> {
@@ -154,8 +124,7 @@ async function redrive(context: CommandContext, id: string): Promise<number> {
   const { run_id: redriven } = await context.client.redriveSyncRun({
     params: paramsOf(await viewRun(context.client, id)),
   });
-  context.console.log(`run ${redriven}`);
-  return followToEnd(context, redriven);
+  return sayStarted(context, RUNS, redriven);
 }
 
 async function printLog({ client, console }: CommandContext, id: string): Promise<number> {

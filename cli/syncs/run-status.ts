@@ -4,7 +4,8 @@ import { printable } from '../core/table.ts';
 import type { Terminal } from '../core/terminal.ts';
 import { errorCounts, suspiciousIds } from '../imports/error-counts.ts';
 import { hasEnded } from '../imports/import-status.ts';
-import { internalErrorLines } from '../jobs/say-internal-error.ts';
+import type { Shown } from '../jobs/follow.ts';
+import { troubleLines, waitOf } from '../jobs/runs.ts';
 
 /** The exit status for a run that has ended: 0 when it finished, no record failed and nothing was held back, else 2. */
 export function runExitStatus({ state, records, removal }: FoundSyncRun): number {
@@ -36,36 +37,13 @@ export function reportRun(run: FoundSyncRun, terminal: Terminal): string {
   if (run.redrive_of !== null) lines.push(`a re-drive of ${run.redrive_of}`);
   if (run.missed > 0) lines.push(`it stands for ${run.missed} more scheduled times, which passed meanwhile`);
   if (state === 'canceled' && !run.dry_run) lines.push('what was written before it was canceled stays');
-  if (run.failure !== null) lines.push(printable(run.failure.message));
-  if (run.stage !== null) lines.push(run.stage);
-  if (!hasEnded(run) && run.fault !== null) lines.push(waiting(run));
-  lines.push(...internalErrorLines(run.internal_error), ...alertLines(run));
+  lines.push(...troubleLines(run));
   lines.push(...removalLines(run, terminal), ...schemaLines(run, terminal));
   lines.push(...errorCounts(run.errors_by_type, 'records', terminal, `syncs errors ${id}`));
   if (hasEnded(run) && run.open !== null && run.open < ignored + failed) {
     lines.push('', `still open: ${run.open} (records failed and ignored that no re-drive has brought)`);
   }
   return lines.join('\n');
-}
-
-/** The alerts that did not arrive, or may not have. */
-export function alertLines({ alerted }: Pick<FoundSyncRun, 'alerted'>): string[] {
-  return alerted
-    .filter(({ state }) => state === 'not_sent' || state === 'unknown')
-    .map(
-      ({ connection, state, reason }) =>
-        `the alert to ${connection} ${state === 'unknown' ? 'may not have arrived' : 'was not sent'}: ${printable(reason ?? '')}`,
-    );
-}
-
-/** Why nothing goes on, and until when the source, or the destination, is left alone. */
-export function waiting({
-  fault,
-  waits_until: until,
-  tries,
-}: Pick<FoundSyncRun, 'fault' | 'waits_until' | 'tries'>): string {
-  const when = until === null ? '' : ` until ${new Date(until).toLocaleTimeString('en-GB')}`;
-  return `waiting${when}, after ${tries} ${tries === 1 ? 'try' : 'tries'}: ${printable(fault ?? '')}`;
 }
 
 function removalLines({ sync_id: sync, removed, removal }: FoundSyncRun, { command }: Terminal): string[] {
@@ -85,4 +63,44 @@ function schemaLines(
     lines.push(`To accept the fields as they are: ${command} syncs accept-schema ${sync}`);
   else if (change !== null) lines.push(`the source's fields have changed: ${printable(sayChange(change))}`);
   return lines;
+}
+
+/** How far a run is: with a bar if its source tells how much there is. */
+export function shownRun(run: FoundSyncRun): Shown {
+  const { progress, expected_end_at: end } = run;
+  const left = end === null ? [] : [`${duration(Date.parse(end) - Date.now())} left`];
+  return {
+    phase: progress === null ? '{text}' : '{bar} {percentage}% | {text}',
+    value: Math.floor((progress ?? 0) * 100),
+    total: 100,
+    text: [...progressOf(run), ...left, elapsed(run)].join(' | '),
+  };
+}
+
+function progressOf(run: FoundSyncRun): string[] {
+  const {
+    state,
+    records: { read, failed },
+    rate,
+    bytes,
+  } = run;
+  const wait = waitOf(run);
+  if (state === 'accepted') return [wait!];
+  const counts = [`${read} records`, ...(failed > 0 ? [`${failed} failed`] : [])];
+  if (wait !== null) return [wait, ...counts];
+  return [...counts, `${Math.round(rate ?? 0)} records/s`, `${(bytes / 2 ** 20).toFixed(1)} MiB`];
+}
+
+/** Since it began, or was asked for. */
+function elapsed({ received_at: received, started_at: started, ended_at: ended }: FoundSyncRun): string {
+  const end = ended === null ? Date.now() : Date.parse(ended);
+  return duration(end - Date.parse(started ?? received));
+}
+
+function duration(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
+  return [...(hours > 0 ? [`${hours} h`] : []), ...(seconds >= 60 ? [`${minutes} min`] : []), `${seconds % 60} s`].join(
+    ' ',
+  );
 }

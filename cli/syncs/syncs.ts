@@ -5,7 +5,7 @@ import { refuse } from '../../domain/core/refusal.ts';
 import type { CommandContext, Run } from '../core/command-context.ts';
 import { confirmDeletion, YES, type YesOption } from '../core/confirm-deletion.ts';
 import { printable, table } from '../core/table.ts';
-import { addRunCommands } from './run-commands.ts';
+import { addSyncRunCommands } from './run-commands.ts';
 import { listSyncEnds, nameEnd } from './sync-ends.ts';
 import { planSyncs } from './sync-plan.ts';
 import { definitionOf, findSync, listSyncs } from './sync-record.ts';
@@ -36,7 +36,7 @@ export function addSyncsCommand(program: Command, run: Run): void {
     .argument('<file>', '- for standard input')
     .action((file: string) => run((context) => add(context, file)));
 
-  addRunCommands(syncs, run, SYNC);
+  addSyncRunCommands(syncs, run, SYNC);
 
   for (const [name, description, change] of [
     ['pause', 'let no schedule start a run of it', 'pauseSync'],
