@@ -9,7 +9,7 @@ import { countExportedRows, findExportRunById, listLateRows } from '../../store/
 import { listJobIdentifiers } from '../../store/jobs/jobs.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { sendRunAlerts } from '../syncs/alert-connections.ts';
+import { sendRunAlerts } from '../jobs/run-alerts.ts';
 
 /**
  * Tells the addresses that the exporter names, else its maker's, and its connections of a run that needs attention,

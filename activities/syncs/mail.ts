@@ -4,7 +4,7 @@ import { findRunById } from '../../store/syncs/sync-runs.ts';
 import { findSyncById } from '../../store/syncs/syncs.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { sendRunAlerts } from './alert-connections.ts';
+import { sendRunAlerts } from '../jobs/run-alerts.ts';
 
 /** Tells the addresses and connections that the sync names of a run that needs attention, side by side. */
 export async function mailAlert(deps: Dependencies, { entityId, jobId }: JobClaim): Promise<RetryAfter | null> {

@@ -7,7 +7,7 @@ import { findConnection } from '../../store/syncs/connections.ts';
 import { mailOnce, sendAll, sendOnce, type Sent } from '../core/mail-once.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { NO_ANSWER, openConnection, sendingContext } from './open-connection.ts';
+import { NO_ANSWER, openConnection, sendingContext } from '../syncs/open-connection.ts';
 
 /** A run whose alert is sent, by its kind. */
 export type AlertedRun = { kind: 'sync' | 'export'; entityId: number; jobId: number };
