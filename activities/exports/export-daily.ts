@@ -1,14 +1,26 @@
-import type { JobClaim, JobRef } from '../../domain/jobs/job.ts';
+import { exportMail, type ExportReport } from '../../domain/exports/export-mail.ts';
+import type { ExportAlert } from '../../domain/exports/exporter.ts';
+import type { JobClaim, JobKey, JobRef } from '../../domain/jobs/job.ts';
+import { findUser } from '../../store/accounts/users.ts';
 import { write } from '../../store/core/database.ts';
 import { findWindowOpenMs } from '../../store/core/open-window.ts';
-import { claimExportRun, findExportRunById, lockExporterOf } from '../../store/exports/export-runs.ts';
-import { findNextJob } from '../../store/jobs/jobs.ts';
+import type { DataExporter } from '../../store/exports/data-exporter-record.ts';
+import { findExporterById } from '../../store/exports/data-exporters.ts';
+import type { ExportRun } from '../../store/exports/export-run-record.ts';
+import {
+  claimExportRun,
+  countExportedRows,
+  findExportRunById,
+  listLateRows,
+  lockExporterOf,
+} from '../../store/exports/export-runs.ts';
+import { findNextJob, listJobIdentifiers } from '../../store/jobs/jobs.ts';
+import { startJob } from '../../temporal/flows.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { startJob } from '../../temporal/flows.ts';
+import { sendRunAlerts } from '../jobs/run-alerts.ts';
 import { endExportRun } from './export-end.ts';
-import { mailExportAlert } from './export-mail.ts';
 import { exportFiles } from './files.ts';
 
 export type ExportDailySteps = ReturnType<typeof exportDailySteps>;
@@ -54,3 +66,65 @@ export const exportDailySteps = (deps: Dependencies) => ({
 
   mailExportAlert: (claim: JobClaim): Promise<RetryAfter | null> => heartbeating(() => mailExportAlert(deps, claim)),
 });
+
+/**
+ * Tells the addresses that the exporter names, else its maker's, and its connections of a run that needs attention,
+ * side by side.
+ */
+export async function mailExportAlert(
+  deps: Dependencies,
+  { entityId, jobId }: Omit<JobKey, 'generation'>,
+): Promise<RetryAfter | null> {
+  const run = await findExportRunById(deps.db, entityId, jobId);
+  const exporter = run && (await findExporterById(deps.db, entityId, run.exporterId));
+  if (!exporter || !run.alert) return null;
+  const to = exporter.notifyEmails.length > 0 ? exporter.notifyEmails : await makerOf(deps, exporter);
+  const report = await reportOf(deps, exporter, { ...run, alert: run.alert });
+  const { identifier: owner, notifyConnections: connections } = exporter;
+  const mail = exportMail(report);
+  return sendRunAlerts(deps, { kind: 'export', entityId, jobId }, { to, connections, owner, report, mail });
+}
+
+async function makerOf({ db }: Dependencies, { createdBy }: DataExporter): Promise<string[]> {
+  const user = createdBy && (await findUser(db, createdBy.id));
+  return user ? [user.email] : [];
+}
+
+async function reportOf(
+  { db, publicUrl }: Dependencies,
+  exporter: DataExporter,
+  run: ExportRun & { alert: ExportAlert },
+): Promise<ExportReport> {
+  const { entityId, id, identifier, cause, alert, failure, days, window, startedAt, endedAt, receivedAt } = run;
+  const late = alert === 'late' ? await listLateRows(db, entityId, exporter.id, startedAt ?? receivedAt) : [];
+  return {
+    exporterId: exporter.identifier,
+    runId: identifier,
+    cause,
+    alert,
+    failure: failure?.status ?? null,
+    window: sayWindow(window),
+    days,
+    rows: await countExportedRows(db, entityId, id),
+    isPaused: exporter.paused !== null,
+    rerunOf: await identifierOf(db, run),
+    late: late.map(({ runIdentifier, dataType, rows, ...of }) => ({
+      runId: runIdentifier,
+      window: sayWindow(of.window),
+      type: dataType,
+      rows,
+    })),
+    startedAt: (startedAt ?? receivedAt).toISOString(),
+    endedAt: (endedAt ?? receivedAt).toISOString(),
+    link: `${publicUrl}/api/data_exporters/${exporter.identifier}/runs/${identifier}`,
+  };
+}
+
+/** Of the run whose window it exports again. */
+async function identifierOf(db: Dependencies['db'], { entityId, rerunOf }: ExportRun): Promise<string | null> {
+  return rerunOf === null ? null : ((await listJobIdentifiers(db, 'export', entityId, [rerunOf])).get(rerunOf) ?? null);
+}
+
+function sayWindow({ start, end }: ExportRun['window']): ExportReport['window'] {
+  return { start: start?.toISOString() ?? null, end: end.toISOString() };
+}

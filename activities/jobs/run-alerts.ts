@@ -1,7 +1,9 @@
+// The mail about a run, and its alerts to connections: sends each once.
 import type { Alert } from '../../connectors/core/contract.ts';
 import { redacted } from '../../connectors/core/redacted.ts';
 import { Refusal } from '../../domain/core/refusal.ts';
 import { mayPassByItself } from '../../domain/jobs/patience.ts';
+import type { RunMail, RunReport } from '../../domain/jobs/run-mail.ts';
 import { insertRunAlert } from '../../store/jobs/run-alerts.ts';
 import { findConnection } from '../../store/syncs/connections.ts';
 import { mailOnce, sendAll, sendOnce, type Sent } from '../core/mail-once.ts';
@@ -10,22 +12,40 @@ import type { Dependencies } from '../dependencies.ts';
 import { NO_ANSWER, openConnection, sendingContext } from '../syncs/open-connection.ts';
 
 /** A run whose alert is sent, by its kind. */
-export type AlertedRun = { kind: 'sync' | 'export'; entityId: number; jobId: number };
+type AlertedRun = { kind: 'sync' | 'export'; entityId: number; jobId: number };
 
-/** A run's mail to the addresses `to`, and its alert to connections. */
-type RunAlerts = { to: string[]; subject: string; text: string; connections: readonly string[]; alert: Alert };
+/** Who learns of a run, and what: addresses by mail, connections by an alert. `owner`: its identifier. */
+type RunAlerts = {
+  to: string[];
+  connections: readonly string[];
+  owner: string;
+  report: RunReport<Alert['alert']>;
+  mail: RunMail;
+};
 
-/** Sends the mail and the alerts of a run side by side; when the first of them is to be tried again. */
+/** Sends the mail and the alerts of a run side by side; returns when the first of them is to be tried again. */
 export async function sendRunAlerts(
   deps: Dependencies,
   run: AlertedRun,
-  { to, subject, text, connections, alert }: RunAlerts,
+  { to, connections, owner, report, mail }: RunAlerts,
 ): Promise<RetryAfter | null> {
   const { kind, entityId, jobId } = run;
-  const mailed = { table: `${kind}_runs`, entityId, id: jobId, identifier: alert.run } as const;
+  const { runId: identifier, alert, failure, link, endedAt } = report;
+  const { line, ...content } = mail;
+  const mailed = { table: `${kind}_runs`, entityId, id: jobId, identifier } as const;
+  const told: Alert = {
+    kind: kind === 'sync' ? 'sync' : 'exporter',
+    identifier: owner,
+    run: identifier,
+    alert,
+    failure,
+    text: line,
+    link,
+    ended_at: endedAt,
+  };
   return sendAll([
-    ...(to.length === 0 ? [] : [mailOnce(deps, mailed, { to, subject, text }, kind)]),
-    ...connections.map((identifier) => alertOne(deps, run, identifier, alert)),
+    ...(to.length === 0 ? [] : [mailOnce(deps, mailed, { to, ...content }, kind)]),
+    ...connections.map((connection) => alertOne(deps, run, connection, told)),
   ]);
 }
 

@@ -1,14 +1,16 @@
 import type { JobClaim, JobRef } from '../../domain/jobs/job.ts';
+import { syncMail } from '../../domain/syncs/sync-mail.ts';
 import { write } from '../../store/core/database.ts';
 import { findNextJob } from '../../store/jobs/jobs.ts';
 import { claimRun, findRunById, lockSyncOf } from '../../store/syncs/sync-runs.ts';
+import { findSyncById } from '../../store/syncs/syncs.ts';
+import { startJob } from '../../temporal/flows.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { startJob } from '../../temporal/flows.ts';
+import { sendRunAlerts } from '../jobs/run-alerts.ts';
 import { settleAbandonedBatches, settleRunsOf } from './abandoned-batches.ts';
 import { endSyncRun } from './end.ts';
-import { mailAlert } from './mail.ts';
 import { syncRecords } from './records.ts';
 
 export type RunSyncSteps = ReturnType<typeof runSyncSteps>;
@@ -42,3 +44,28 @@ export const runSyncSteps = (deps: Dependencies) => ({
 
   mailSyncAlert: (claim: JobClaim): Promise<RetryAfter | null> => heartbeating(() => mailAlert(deps, claim)),
 });
+
+/** Sends the mail and the alerts about a run to the addresses and connections that its sync names. */
+async function mailAlert(deps: Dependencies, { entityId, jobId }: JobClaim): Promise<RetryAfter | null> {
+  const run = await findRunById(deps.db, entityId, jobId);
+  const sync = run && (await findSyncById(deps.db, entityId, run.syncId));
+  if (!sync || !run.alert) return null;
+  const { emails: to, connections } = sync.alerts;
+  const { read, written, unchanged, ignored, failed } = run.progress;
+  const report = {
+    syncId: sync.identifier,
+    runId: run.identifier,
+    alert: run.alert,
+    failure: run.failure?.status ?? null,
+    counts: { read, written, unchanged, ignored, failed },
+    startedAt: (run.startedAt ?? run.receivedAt).toISOString(),
+    endedAt: (run.endedAt ?? run.receivedAt).toISOString(),
+    link: `${deps.publicUrl}/api/syncs/${sync.identifier}/runs/${run.identifier}`,
+  };
+  const mail = syncMail(report);
+  return sendRunAlerts(
+    deps,
+    { kind: 'sync', entityId, jobId },
+    { to, connections, owner: sync.identifier, report, mail },
+  );
+}

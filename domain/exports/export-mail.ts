@@ -1,13 +1,10 @@
-import { aligned, mailText, MAX_NAME, oneLine, reasonOf } from '../text/mail-text.ts';
+import { aligned, MAX_NAME, oneLine, reasonOf } from '../text/mail-text.ts';
+import { type RunMail, runMail, type RunReport } from '../jobs/run-mail.ts';
 
-/** What there is to tell of an exporter's run: why, and how it ended. Instants are ISO 8601. */
-export type ExportReport = {
+/** How a run of an exporter ended, and why somebody should know. Instants are ISO 8601. */
+export type ExportReport = RunReport<'late'> & {
   exporterId: string;
-  runId: string;
   cause: 'schedule' | 'request' | 'rerun' | 'backfill';
-  alert: 'failed' | 'paused' | 'recovered' | 'late';
-  /** The status of the run's failure. */
-  failure: string | null;
   /** A start of null is that of all there is. */
   window: { start: string | null; end: string };
   /** Of a backfill, and of its reruns. */
@@ -19,47 +16,18 @@ export type ExportReport = {
   isPaused: boolean;
   /** Rows of earlier windows that came after these were exported. */
   late: { runId: string; window: { start: string | null; end: string }; type: string; rows: number }[];
-  startedAt: string;
-  endedAt: string;
-  link: string;
-};
-
-const HEADLINES: Record<ExportReport['alert'], string> = {
-  failed: 'a run failed',
-  paused: 'paused, since it keeps failing',
-  recovered: 'works again',
-  late: 'rows came late',
 };
 
 /** So many late windows are told; the others stand in the runs. */
 const LATE_TOLD = 20;
 
-/**
- * The mail about a run that somebody should know of, and the same in a line: what happened, what to do, and a link. It
- * has nothing that somebody else chose: nothing of a row, since a mail cannot be erased, no name and no message of an
- * outside system.
- */
-export function exportMail(report: ExportReport): { subject: string; text: string; line: string } {
-  const title = `Exporter ${oneLine(report.exporterId, MAX_NAME)}`;
-  const parts = [
-    [`${title}: ${HEADLINES[report.alert]}.`, ...reasonLines(report)],
-    [windowLine(report), ...(isGood(report) ? aligned([['rows', report.rows]]) : [])],
-    adviceLines(report),
-    [oneLine(report.link)],
-    [
-      `Run ${oneLine(report.runId, MAX_NAME)}, from ${oneLine(report.startedAt, MAX_NAME)} to ${oneLine(report.endedAt, MAX_NAME)}`,
-    ],
-  ];
-  const subject = `${title}: ${HEADLINES[report.alert]}`;
-  return { subject, text: mailText(parts), line: [`${subject}.`, ...reasonLines(report)].join(' ') };
-}
-
-function reasonLines({ failure }: ExportReport): string[] {
-  return failure === null ? [] : [reasonOf(failure)];
-}
-
-function isGood({ alert }: ExportReport): boolean {
-  return alert === 'recovered' || alert === 'late';
+export function exportMail(report: ExportReport): RunMail {
+  const { exporterId, alert, failure, rows } = report;
+  const isGood = alert === 'recovered' || alert === 'late';
+  const parts = [[windowLine(report), ...(isGood ? aligned([['rows', rows]]) : [])], adviceLines(report)];
+  const title = `Exporter ${oneLine(exporterId, MAX_NAME)}`;
+  const reasons = failure === null ? [] : [reasonOf(failure)];
+  return runMail(report, { late: 'rows came late' }, title, { reasons, parts });
 }
 
 function windowLine({ days, window }: ExportReport): string {

@@ -1,46 +1,18 @@
-import { aligned, mailText, MAX_NAME, oneLine, reasonOf } from '../text/mail-text.ts';
+import { aligned, MAX_NAME, oneLine, reasonOf } from '../text/mail-text.ts';
+import { type RunMail, runMail, type RunReport } from '../jobs/run-mail.ts';
 
-/** What there is to tell of a sync's run: why, and how it ended. */
-export type SyncReport = {
+/** How a run of a sync ended, and why somebody should know. */
+export type SyncReport = RunReport<'records' | 'held' | 'fields'> & {
   syncId: string;
-  runId: string;
-  alert: 'failed' | 'paused' | 'recovered' | 'records' | 'held' | 'fields';
-  /** The status of the run's failure. */
-  failure: string | null;
   counts: { read: number; written: number; unchanged: number; ignored: number; failed: number };
-  /** ISO 8601. */
-  startedAt: string;
-  endedAt: string;
-  link: string;
 };
 
-const HEADLINES: Record<SyncReport['alert'], string> = {
-  failed: 'a run failed',
-  paused: 'paused, since it keeps failing',
-  recovered: 'works again',
-  records: 'records failed',
-  held: 'nothing was removed',
-  fields: 'mapped fields are gone',
-};
+const HEADLINES = { records: 'records failed', held: 'nothing was removed', fields: 'mapped fields are gone' };
 
-/**
- * The mail about a run that somebody should know of, and the same in a line: identifiers, counts and a link. It has
- * nothing that somebody else chose: nothing of a record, since a mail cannot be erased, no name and no message of an
- * outside system.
- */
-export function syncMail(report: SyncReport): { subject: string; text: string; line: string } {
+export function syncMail(report: SyncReport): RunMail {
+  const parts = [['Records', ...aligned(Object.entries(report.counts))], adviceLines(report)];
   const title = `Sync ${oneLine(report.syncId, MAX_NAME)}`;
-  const parts = [
-    [`${title}: ${HEADLINES[report.alert]}.`, ...reasonLines(report)],
-    ['Records', ...aligned(Object.entries(report.counts))],
-    adviceLines(report),
-    [oneLine(report.link)],
-    [
-      `Run ${oneLine(report.runId, MAX_NAME)}, from ${oneLine(report.startedAt, MAX_NAME)} to ${oneLine(report.endedAt, MAX_NAME)}`,
-    ],
-  ];
-  const subject = `${title}: ${HEADLINES[report.alert]}`;
-  return { subject, text: mailText(parts), line: [`${subject}.`, ...reasonLines(report)].join(' ') };
+  return runMail(report, HEADLINES, title, { reasons: reasonLines(report), parts });
 }
 
 function reasonLines({ failure, alert }: SyncReport): string[] {

@@ -5,7 +5,7 @@ import { beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { openAllPlaces } from '../../../activities/core/open-all-places.ts';
 import type { Dependencies } from '../../../activities/dependencies.ts';
 import { endExportRun, type ExportEnd } from '../../../activities/exports/export-end.ts';
-import { mailExportAlert } from '../../../activities/exports/export-mail.ts';
+import { mailExportAlert } from '../../../activities/exports/export-daily.ts';
 import { readFetchAllow, type FetchAllow } from '../../../connectors/core/fetch-allow.ts';
 import { guardedFetch } from '../../../connectors/core/guarded-fetch.ts';
 import { openMailer } from '../../../connectors/smtp/mail.ts';
