@@ -112,14 +112,14 @@ function refuseNoKey(): never {
 async function keyTable(db: Database, files: Files): Promise<string> {
   const sealed = await countSealed(db);
   const rows = await Promise.all(
-    (await listWrappedKeys(db)).map(async ({ name, id, created_at: createdAt, ...row }) => {
+    (await listWrappedKeys(db)).map(async ({ name, id, createdAt, ...row }) => {
       const copy = (await files.readAll(keyFile(name, id)))?.toString();
       const inFiles = copy === undefined ? 'missing' : copy === row.wrapped ? 'the same' : 'another';
       return [
         name,
         String(id),
         createdAt.toISOString().slice(0, 10),
-        row.wrapped_by ?? 'unknown until the next start',
+        row.wrappedBy ?? 'unknown until the next start',
         inFiles,
         name === 'data' ? String(sealed.get(id) ?? 0) : '',
       ];

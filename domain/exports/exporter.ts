@@ -2,11 +2,9 @@
 export const EXPORTER_TYPES = ['aws_account_id', 'aws_secret_key'] as const;
 
 export const EXPORT_RUN_STATES = ['accepted', 'running', 'finished', 'failed', 'canceled'] as const;
-export type ExportRunState = (typeof EXPORT_RUN_STATES)[number];
 
 /** Those of the first two go on where the last good run ended. */
 export const EXPORT_RUN_CAUSES = ['schedule', 'request', 'rerun', 'backfill'] as const;
-export type ExportRunCause = (typeof EXPORT_RUN_CAUSES)[number];
 
 /** What is to be mailed of a run: `late` that rows of earlier windows came after these were exported. */
 export const EXPORT_ALERTS = ['failed', 'paused', 'recovered', 'late'] as const;

@@ -1,26 +1,20 @@
 import type { ListCursor } from '../../domain/core/list-cursor.ts';
-import { readRows } from '../core/camel-row.ts';
+import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import type { AuditEntry } from './audit-log.ts';
 
 /** An entry as it is read. */
-export type StoredAuditEntry = {
-  id: number;
-  happenedAt: Date;
+export type StoredAuditEntry = Row<
+  'audit_log',
+  'id' | 'happenedAt' | 'actorKind' | 'actorId' | 'address' | 'subject' | 'customerHash',
+  { action: AuditEntry['action']; subjectKind: AuditEntry['subjectKind']; details: NonNullable<AuditEntry['details']> }
+> & {
   /** The same to the microsecond, since the epoch: with the id the place of the entry in the log. */
   micros: number;
-  actorKind: AuditEntry['actorKind'];
-  actorId: number | null;
   /** uid of a user, identifier of a service token or a SoR; null once it is gone. */
   actor: string | null;
   /** E-mail address of one who still belongs to the entity, name of a service token or a SoR. */
   actorName: string | null;
-  address: string | null;
-  action: AuditEntry['action'];
-  subjectKind: AuditEntry['subjectKind'];
-  subject: string | null;
-  customerHash: Buffer | null;
-  details: NonNullable<AuditEntry['details']>;
 };
 
 /** What a reader wants to see; members left out filter nothing. */

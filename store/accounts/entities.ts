@@ -18,18 +18,19 @@ export type Entity = {
   prodApiKey: string;
 };
 
-type EntityRow = {
-  id: number;
-  identifier: string;
-  name: string;
-  description: string;
-  active: boolean;
-  default_tz: string;
-  data_retention_in_months: number;
-  control_group_percent: number;
-  qa_api_key: string;
-  prod_api_key: string;
-};
+type EntityRow = Row<
+  'entities',
+  | 'id'
+  | 'identifier'
+  | 'name'
+  | 'description'
+  | 'active'
+  | 'defaultTz'
+  | 'dataRetentionInMonths'
+  | 'controlGroupPercent'
+  | 'qaApiKey'
+  | 'prodApiKey'
+>;
 
 export type EntityChanges = {
   name?: string | undefined;
@@ -69,35 +70,38 @@ export async function updateEntity(
   id: number,
   changes: EntityChanges,
 ): Promise<Entity> {
-  const { rows } = await tx.query<EntityRow>(
-    `UPDATE entities SET name = coalesce($2, name), description = coalesce($3, description),
+  const rows = readRows<EntityRow>(
+    await tx.query(
+      `UPDATE entities SET name = coalesce($2, name), description = coalesce($3, description),
        default_tz = coalesce($4, default_tz), data_retention_in_months = coalesce($5, data_retention_in_months),
        active = coalesce($6, active), control_group_percent = coalesce($7, control_group_percent)
      WHERE id = $1 RETURNING *`,
-    [
-      id,
-      changes.name ?? null,
-      changes.description ?? null,
-      changes.defaultTz ?? null,
-      changes.dataRetentionInMonths ?? null,
-      changes.active ?? null,
-      changes.controlGroupPercent ?? null,
-    ],
+      [
+        id,
+        changes.name ?? null,
+        changes.description ?? null,
+        changes.defaultTz ?? null,
+        changes.dataRetentionInMonths ?? null,
+        changes.active ?? null,
+        changes.controlGroupPercent ?? null,
+      ],
+    ),
   );
   return toEntity(secrets, rows[0]!);
 }
 
 /** By identifier or integer id. */
 export async function findEntity(db: Queryable, secrets: Secrets, entity: string): Promise<Entity | null> {
-  const { rows } = await db.query<EntityRow>('SELECT * FROM entities WHERE identifier = $1 OR id::text = $1', [entity]);
+  const rows = readRows<EntityRow>(
+    await db.query('SELECT * FROM entities WHERE identifier = $1 OR id::text = $1', [entity]),
+  );
   return rows[0] ? toEntity(secrets, rows[0]) : null;
 }
 
 /** As findEntity; until the transaction ends nobody changes it, and nothing that refers to it is added. */
 export async function lockEntity(tx: Queryable, secrets: Secrets, entity: string): Promise<Entity | null> {
-  const { rows } = await tx.query<EntityRow>(
-    'SELECT * FROM entities WHERE identifier = $1 OR id::text = $1 FOR UPDATE',
-    [entity],
+  const rows = readRows<EntityRow>(
+    await tx.query('SELECT * FROM entities WHERE identifier = $1 OR id::text = $1 FOR UPDATE', [entity]),
   );
   return rows[0] ? toEntity(secrets, rows[0]) : null;
 }
@@ -108,7 +112,9 @@ export async function listEntities(
   secrets: Secrets,
   { offset, limit }: { offset: number; limit: number },
 ): Promise<Entity[]> {
-  const { rows } = await db.query<EntityRow>('SELECT * FROM entities ORDER BY id OFFSET $1 LIMIT $2', [offset, limit]);
+  const rows = readRows<EntityRow>(
+    await db.query('SELECT * FROM entities ORDER BY id OFFSET $1 LIMIT $2', [offset, limit]),
+  );
   return rows.map((row) => toEntity(secrets, row));
 }
 
@@ -135,9 +141,11 @@ export async function findControlGroup(db: Queryable, entityId: number): Promise
 
 /** The entities that a user belongs to, oldest first. */
 export async function listEntitiesOf(db: Queryable, secrets: Secrets, userId: number): Promise<Entity[]> {
-  const { rows } = await db.query<EntityRow>(
-    'SELECT e.* FROM entities e JOIN memberships m ON m.entity_id = e.id WHERE m.user_id = $1 ORDER BY e.id',
-    [userId],
+  const rows = readRows<EntityRow>(
+    await db.query(
+      'SELECT e.* FROM entities e JOIN memberships m ON m.entity_id = e.id WHERE m.user_id = $1 ORDER BY e.id',
+      [userId],
+    ),
   );
   return rows.map((row) => toEntity(secrets, row));
 }
@@ -149,11 +157,11 @@ function toEntity(secrets: Secrets, row: EntityRow): Entity {
     name: row.name,
     description: row.description,
     active: row.active,
-    defaultTz: row.default_tz,
-    dataRetentionInMonths: row.data_retention_in_months,
-    controlGroupPercent: row.control_group_percent,
-    qaApiKey: secrets.open(row.qa_api_key, keyCell(row.id, 'qa_api_key')),
-    prodApiKey: secrets.open(row.prod_api_key, keyCell(row.id, 'prod_api_key')),
+    defaultTz: row.defaultTz,
+    dataRetentionInMonths: row.dataRetentionInMonths,
+    controlGroupPercent: row.controlGroupPercent,
+    qaApiKey: secrets.open(row.qaApiKey, keyCell(row.id, 'qa_api_key')),
+    prodApiKey: secrets.open(row.prodApiKey, keyCell(row.id, 'prod_api_key')),
   };
 }
 

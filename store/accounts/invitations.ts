@@ -1,26 +1,25 @@
 import type { Right } from '../../domain/accounts/rights.ts';
-import { readRow, readRows } from '../core/camel-row.ts';
+import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import type { MailState } from '../core/mails.ts';
 
 /** An invitation that nobody has accepted or withdrawn: it gives nothing until the owner of the address accepts it. */
-export type Invitation = {
-  entityId: number;
-  id: number;
-  identifier: string;
-  email: string;
-  firstName: string;
-  lastName: string;
-  rights: Right[];
-  admin: boolean;
-  superadmin: boolean;
-  /** A user's id. */
-  invitedBy: number;
-  createdAt: Date;
-  expiresAt: Date;
-  mail: { state: MailState | null; reason: string | null };
-};
+export type Invitation = Row<
+  'invitations',
+  | 'entityId'
+  | 'id'
+  | 'identifier'
+  | 'email'
+  | 'firstName'
+  | 'lastName'
+  | 'admin'
+  | 'superadmin'
+  | 'invitedBy'
+  | 'createdAt'
+  | 'expiresAt',
+  { rights: Right[] }
+> & { mail: { state: MailState | null; reason: string | null } };
 
 export type NewInvitation = Pick<Invitation, 'email' | 'rights' | 'admin' | 'superadmin' | 'invitedBy'> & {
   firstName?: string | undefined;
@@ -122,7 +121,7 @@ export async function takeInvitation(
   );
 }
 
-type InvitationColumns = Omit<Invitation, 'mail'> & { mailState: MailState | null; mailReason: string | null };
+type InvitationColumns = Omit<Invitation, 'mail'> & Row<'invitations', 'mailState' | 'mailReason'>;
 
 export function toInvitation({ mailState: state, mailReason: reason, ...invitation }: InvitationColumns): Invitation {
   return { ...invitation, mail: { state, reason } };

@@ -1,18 +1,10 @@
 import type { Right } from '../../domain/accounts/rights.ts';
-import { readRow, readRows } from '../core/camel-row.ts';
+import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
 /** A user as one entity knows them: nothing here tells of other entities. */
-export type Member = {
-  id: number;
-  uid: string;
-  email: string;
-  firstName: string;
-  lastName: string;
-  superadmin: boolean;
-  rights: Right[];
-  admin: boolean;
-};
+export type Member = Row<'users', 'id' | 'uid' | 'email' | 'firstName' | 'lastName' | 'superadmin'> &
+  Row<'memberships', 'admin', { rights: Right[] }>;
 
 const MEMBERS = `SELECT u.id, u.uid, u.email, u.first_name, u.last_name, u.superadmin, m.rights, m.admin
   FROM memberships m JOIN users u ON u.id = m.user_id`;

@@ -11,16 +11,13 @@ const PREFIX = 'mst_';
 /** The last use is written down once a minute. */
 const NOTED_AFTER = "interval '1 minute'";
 
-export type ServiceToken = {
-  id: number;
-  identifier: string;
-  name: string;
-  rights: Right[];
+export type ServiceToken = Row<
+  'service_tokens',
+  'id' | 'identifier' | 'name' | 'createdAt' | 'usedAt' | 'expiresAt',
+  { rights: Right[] }
+> & {
   /** Null once the creator's account is gone: the token then opens nothing any more. */
   createdBy: { id: number; uid: string } | null;
-  createdAt: Date;
-  usedAt: Date | null;
-  expiresAt: Date;
 };
 
 const SERVICE_TOKENS = `SELECT s.id, s.identifier, s.name, s.rights, u.id AS created_by, u.uid AS creator_uid,

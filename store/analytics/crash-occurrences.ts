@@ -1,7 +1,7 @@
-import { readRow } from '../core/camel-row.ts';
+import { readRow, type Row } from '../core/camel-row.ts';
 import type { Database, Queryable } from '../core/database.ts';
 
-export type Crash = { id: number; appId: number; identifier: string };
+export type Crash = Row<'crashes', 'id' | 'appId' | 'identifier'>;
 
 export async function findCrash(db: Queryable, entityId: number, identifier: string): Promise<Crash | null> {
   return readRow<Crash>(

@@ -2,13 +2,13 @@ import { type Erasure, erasureOf, type Named } from '../../domain/analytics/eras
 import type { FunnelStep } from '../../domain/analytics/funnel.ts';
 import { eachFilter, type SegmentFilters } from '../../domain/analytics/segment-filters.ts';
 import { cancelCampaignRun, updateCampaignStatus } from '../campaigns/campaign-runs.ts';
-import { readRows } from '../core/camel-row.ts';
+import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 
 /** Filters that would find more people since an erasure removed a value: finds them, and fails what they belong to. */
 
-type StoredSegment = { id: number; identifier: string; name: string; filters: SegmentFilters; failure: string | null };
-type StoredFunnel = { identifier: string; name: string; steps: FunnelStep[] };
+type StoredSegment = Row<'segments', 'id' | 'identifier' | 'name' | 'failure', { filters: SegmentFilters }>;
+type StoredFunnel = Row<'funnels', 'identifier' | 'name', { steps: FunnelStep[] }>;
 
 /**
  * Returns why filters may find no person: an erasure widened them, or a segment or funnel they name. Null: they may.
@@ -125,7 +125,7 @@ export async function failWidened(tx: Tx, entityId: number): Promise<void> {
   }
 }
 
-type OpenCampaign = { id: number; status: string; filters: SegmentFilters };
+type OpenCampaign = Row<'campaigns', 'id', { filters: SegmentFilters }> & { status: string };
 
 /** Without the copies that tests send: these go to the people that a test names, whatever the filters. */
 async function listOpenCampaigns(tx: Tx, entityId: number, after: number): Promise<OpenCampaign[]> {

@@ -1,8 +1,8 @@
-import { readRows } from '../core/camel-row.ts';
+import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
 /** A segment, or a campaign that has not ended, whose filters name something. */
-export type FilterUser = { kind: 'segment' | 'campaign'; identifier: string; name: string };
+export type FilterUser = Row<'segments', 'identifier' | 'name'> & { kind: 'segment' | 'campaign' };
 
 /**
  * Whose filters name a segment or a campaign by one of its identifiers, but for itself; at most `limit`. Filters are

@@ -1,5 +1,6 @@
 import type { QueryResult } from 'pg';
 import { type ChainRules, FunnelChains } from '../../domain/analytics/funnel-chains.ts';
+import type { Row } from '../core/camel-row.ts';
 import { type Database, endingOn, type Tx } from '../core/database.ts';
 import { TimeSlice } from '../core/yield-to-event-loop.ts';
 import { countedSql, type FunnelQuery, funnelSql, parameters, type Shard } from './funnel-sql.ts';
@@ -9,7 +10,7 @@ export type StepTotal = { people: number; seconds: number; lastAt: Date | null }
 /** Of one value of the property that divides people, or of all. */
 type FunnelTotals = { property: string | null; steps: StepTotal[] };
 /** Events of a kind that people had after a step. */
-type Followed = { appId: number; logType: number; name: string; people: number; seconds: number };
+type Followed = Row<'events', 'appId' | 'logType' | 'name'> & { people: number; seconds: number };
 
 /** More values than these are none to divide people by. */
 export const MAX_PROPERTIES = 1_000;

@@ -4,18 +4,11 @@ import type { Queryable } from '../core/database.ts';
 import { idPieces } from '../core/id-pieces.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 
-export type Funnel = {
-  id: number;
-  identifier: string;
-  name: string;
-  description: string | null;
-  maxDuration: number;
-  steps: FunnelStep[];
-  labels: string[];
-  createdAt: Date;
-  updatedAt: Date;
-  archivedAt: Date | null;
-};
+export type Funnel = Row<
+  'funnels',
+  'id' | 'identifier' | 'name' | 'description' | 'maxDuration' | 'createdAt' | 'updatedAt' | 'archivedAt',
+  { steps: FunnelStep[] }
+> & { labels: string[] };
 
 // Labels by label_targets_by_target.
 const FUNNELS = `SELECT f.*, ARRAY(

@@ -4,7 +4,7 @@ import type { Queryable } from '../core/database.ts';
 import { listReached } from './erased-values.ts';
 
 /** `sor`: the identifier of its System of Records. */
-type NamedAttribute = { sor: string; key: string; isSensitive: boolean };
+type NamedAttribute = Row<'customer_attributes', 'key' | 'isSensitive'> & { sor: string };
 
 /**
  * Lists the attributes that filters compare with, also by way of the segments and campaigns that they name; each once,

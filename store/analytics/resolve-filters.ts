@@ -17,6 +17,7 @@ import {
   type SegmentsFilter,
 } from '../../domain/analytics/segment-filters.ts';
 import type { ValueType } from '../../domain/attributes/attribute-value.ts';
+import type { Row } from '../core/camel-row.ts';
 import type { FieldError } from '../../domain/core/refusal.ts';
 import { sayUnknown } from '../../domain/text/say-unknown.ts';
 import { listAppIds } from '../apps/apps.ts';
@@ -30,13 +31,7 @@ import { type Funnel, findFunnel } from './funnels.ts';
 import type { ResolvedBlock, ResolvedFilter, ResolvedFilters, SegmentQuery } from './segment-sql.ts';
 
 /** `failure`: why it has no newer snapshot. */
-type NamedSegment = {
-  id: number;
-  identifier: string;
-  name: string;
-  snapshotAt: Date | null;
-  failure: string | null;
-};
+type NamedSegment = Row<'segments', 'id' | 'identifier' | 'name' | 'snapshotAt' | 'failure'>;
 
 /**
  * `errors`: of each filter that names something unknown, by its path. `query` stands where there are none. `failure`:

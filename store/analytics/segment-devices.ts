@@ -8,11 +8,7 @@ import { personOfDevice } from './people.ts';
  * A segment, as those who use its members need it. `hasMembers`: those of its filters or its list as they are now are
  * found.
  */
-export type SegmentRef = {
-  id: number;
-  identifier: string;
-  name: string;
-  appId: number;
+export type SegmentRef = Row<'segments', 'id' | 'identifier' | 'name' | 'appId'> & {
   appIdentifier: string;
   hasMembers: boolean;
 };

@@ -1,11 +1,11 @@
-import { readRow } from '../core/camel-row.ts';
+import { readRow, type Row } from '../core/camel-row.ts';
 import { cursorRows } from '../core/cursor-rows.ts';
 import type { Database, Queryable, Tx } from '../core/database.ts';
 import { type SegmentCounts, segmentSettings } from './segment-counts.ts';
 import { type SegmentQuery, segmentSql } from './segment-sql.ts';
 
 /** A refresh of a segment that has begun. `wantedAt` as the database writes it: no digit is lost. */
-export type RefreshClaim = { id: number; generation: number; wantedAt: string };
+export type RefreshClaim = Row<'segments', 'id' | 'generation'> & { wantedAt: string };
 
 /** Statements of a refresh are stopped after so long. */
 export const REFRESH_TIMEOUT_MS = 300_000;

@@ -5,38 +5,35 @@ import { idPieces } from '../core/id-pieces.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import type { SegmentCounts } from './segment-counts.ts';
 
-export type Segment = {
-  id: number;
-  identifier: string;
-  appId: number;
+export type Segment = Row<
+  'segments',
+  | 'id'
+  | 'identifier'
+  | 'appId'
+  | 'name'
+  | 'description'
+  | 'createdAt'
+  | 'updatedAt'
+  | 'lastUsedAt'
+  | 'generation'
+  | 'snapshotAt'
+  | 'failure',
+  {
+    /** Null: a static segment, a list of people. */
+    filters: SegmentFilters | null;
+  }
+> & {
   appIdentifier: string;
-  name: string;
-  description: string | null;
-  /** Null: a static segment, a list of people. */
-  filters: SegmentFilters | null;
   labels: string[];
-  createdAt: Date;
-  updatedAt: Date;
-  lastUsedAt: Date | null;
-  /** Raised by each change of the filters and each begun refresh: older steps end. */
-  generation: number;
-  /** Of the members and the counts; null: there is none yet. */
-  snapshotAt: Date | null;
-  /** Why the last refresh ended without a snapshot. */
-  failure: string | null;
   /** As of the snapshot. */
   counts: SegmentCounts | null;
 };
 
-type Columns = Omit<Segment, 'counts'> & {
-  peopleCount: number;
-  peopleTotal: number;
-  peoplePush: number;
-  reachCount: number;
-  reachOptin: number;
-  reachToken: number;
-  reachTotal: number;
-};
+type Columns = Omit<Segment, 'counts'> &
+  Row<
+    'segments',
+    'peopleCount' | 'peopleTotal' | 'peoplePush' | 'reachCount' | 'reachOptin' | 'reachToken' | 'reachTotal'
+  >;
 
 function toSegment({
   peopleCount: people,

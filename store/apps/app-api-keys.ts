@@ -30,7 +30,7 @@ export type KeyedApp = {
   sessionTimeout: number;
 };
 
-type KeyRow = { id: number; identifier: string; api_key: string; revoked: boolean; created_at: Date; updated_at: Date };
+type KeyRow = Row<'app_api_keys', 'id' | 'identifier' | 'apiKey' | 'revoked' | 'createdAt' | 'updatedAt'>;
 
 const COLUMNS = 'id, identifier, api_key, revoked, created_at, updated_at';
 
@@ -40,9 +40,11 @@ export async function listAppApiKeys(
   entityId: number,
   appId: number,
 ): Promise<AppApiKey[]> {
-  const { rows } = await db.query<KeyRow>(
-    `SELECT ${COLUMNS} FROM app_api_keys WHERE entity_id = $1 AND app_id = $2 ORDER BY id`,
-    [entityId, appId],
+  const rows = readRows<KeyRow>(
+    await db.query(`SELECT ${COLUMNS} FROM app_api_keys WHERE entity_id = $1 AND app_id = $2 ORDER BY id`, [
+      entityId,
+      appId,
+    ]),
   );
   return rows.map((row) => toKey(secrets, entityId, row));
 }
@@ -54,9 +56,12 @@ export async function findAppApiKey(
   appId: number,
   identifier: string,
 ): Promise<AppApiKey | null> {
-  const { rows } = await db.query<KeyRow>(
-    `SELECT ${COLUMNS} FROM app_api_keys WHERE entity_id = $1 AND app_id = $2 AND identifier = $3`,
-    [entityId, appId, identifier],
+  const rows = readRows<KeyRow>(
+    await db.query(`SELECT ${COLUMNS} FROM app_api_keys WHERE entity_id = $1 AND app_id = $2 AND identifier = $3`, [
+      entityId,
+      appId,
+      identifier,
+    ]),
   );
   return rows[0] ? toKey(secrets, entityId, rows[0]) : null;
 }
@@ -171,9 +176,9 @@ function toKey(secrets: Secrets, entityId: number, row: KeyRow): AppApiKey {
   return {
     id: row.id,
     identifier: row.identifier,
-    apiKey: secrets.open(row.api_key, keyCell(entityId, row.identifier)),
+    apiKey: secrets.open(row.apiKey, keyCell(entityId, row.identifier)),
     revoked: row.revoked,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
+    createdAt: row.createdAt,
+    updatedAt: row.updatedAt,
   };
 }

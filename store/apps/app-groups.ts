@@ -4,11 +4,7 @@ import { idPieces } from '../core/id-pieces.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 
 /** Apps that belong together, for whoever looks through many. */
-export type AppGroup = {
-  id: number;
-  identifier: string;
-  name: string;
-  createdAt: Date;
+export type AppGroup = Row<'app_groups', 'id' | 'identifier' | 'name' | 'createdAt'> & {
   /** Identifiers, in the order in which the apps were made. */
   apps: string[];
 };

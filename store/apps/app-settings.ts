@@ -1,5 +1,6 @@
 import type { AppType } from '../../domain/apps/app.ts';
 import type { QuietHours } from '../../domain/apps/quiet-hours.ts';
+import type { Row } from '../core/camel-row.ts';
 import type { Secrets } from '../core/secrets.ts';
 
 type Localization = { language: string; original_name: string; name: string; description: string | null };
@@ -47,65 +48,28 @@ export type AppSettings = {
 };
 
 /** The columns of the settings. */
-export type SettingsRow = {
-  name: string;
-  package_name: string;
-  app_type: AppType;
-  store_id: string | null;
-  sku: string | null;
-  qa: boolean;
-  parent_id: number | null;
-  domains: string[];
-  default_tz: string;
-  localizations: Localization[];
-  icon: AppIcon | null;
-  cv_icon: AppIcon | null;
-  primary_category: string | null;
-  secondary_category: string | null;
-  statuses: AppStatus[];
-  fcm_key: string | null;
-  crm_syncable: boolean;
-  inbox_days_to_live: number | null;
-  message_limit: number | null;
-  message_period: number | null;
-  gdpr_emails: string[];
-  gdpr_approval: boolean;
-  session_timeout: number;
-  verified_users: boolean;
-  quiet_hours: QuietHours | null;
-  send_rate: number | null;
-  outcomes_connection: string | null;
-};
+export type SettingsRow = Row<
+  'apps',
+  Exclude<keyof AppSettings, 'sessionTimeoutSeconds'> | 'sessionTimeout',
+  {
+    localizations: Localization[];
+    icon: AppIcon | null;
+    cvIcon: AppIcon | null;
+    statuses: AppStatus[];
+    quietHours: QuietHours | null;
+  }
+>;
 
-export function toSettings(secrets: Secrets, entityId: number, identifier: string, row: SettingsRow): AppSettings {
+export function toSettings(
+  secrets: Secrets,
+  entityId: number,
+  identifier: string,
+  { fcmKey, sessionTimeout: sessionTimeoutSeconds, ...row }: SettingsRow,
+): AppSettings {
   return {
-    name: row.name,
-    packageName: row.package_name,
-    appType: row.app_type,
-    storeId: row.store_id,
-    sku: row.sku,
-    qa: row.qa,
-    parentId: row.parent_id,
-    domains: row.domains,
-    defaultTz: row.default_tz,
-    localizations: row.localizations,
-    icon: row.icon,
-    cvIcon: row.cv_icon,
-    primaryCategory: row.primary_category,
-    secondaryCategory: row.secondary_category,
-    statuses: row.statuses,
-    fcmKey: row.fcm_key === null ? null : secrets.open(row.fcm_key, fcmKeyCell(entityId, identifier)),
-    crmSyncable: row.crm_syncable,
-    inboxDaysToLive: row.inbox_days_to_live,
-    messageLimit: row.message_limit,
-    messagePeriod: row.message_period,
-    gdprEmails: row.gdpr_emails,
-    gdprApproval: row.gdpr_approval,
-    sessionTimeoutSeconds: row.session_timeout,
-    verifiedUsers: row.verified_users,
-    quietHours: row.quiet_hours,
-    sendRate: row.send_rate,
-    outcomesConnection: row.outcomes_connection,
+    ...row,
+    fcmKey: fcmKey === null ? null : secrets.open(fcmKey, fcmKeyCell(entityId, identifier)),
+    sessionTimeoutSeconds,
   };
 }
 
@@ -115,7 +79,7 @@ export function toColumns(
   entityId: number,
   identifier: string,
   settings: AppSettings,
-): Record<keyof SettingsRow, unknown> {
+): Record<string, unknown> {
   const { fcmKey } = settings;
   return {
     name: settings.name,

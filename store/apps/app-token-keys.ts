@@ -13,7 +13,7 @@ export type AppTokenKey = {
   createdAt: Date;
 };
 
-type KeyRow = { identifier: string; secret: string; created_at: Date };
+type KeyRow = Row<'app_token_keys', 'identifier' | 'secret' | 'createdAt'>;
 
 /** The oldest first. */
 export async function listAppTokenKeys(
@@ -22,14 +22,16 @@ export async function listAppTokenKeys(
   entityId: number,
   appId: number,
 ): Promise<AppTokenKey[]> {
-  const { rows } = await db.query<KeyRow>(
-    'SELECT identifier, secret, created_at FROM app_token_keys WHERE entity_id = $1 AND app_id = $2 ORDER BY id',
-    [entityId, appId],
+  const rows = readRows<KeyRow>(
+    await db.query(
+      'SELECT identifier, secret, created_at FROM app_token_keys WHERE entity_id = $1 AND app_id = $2 ORDER BY id',
+      [entityId, appId],
+    ),
   );
   return rows.map((row) => ({
     identifier: row.identifier,
     secret: secrets.open(row.secret, secretCell(entityId, row.identifier)),
-    createdAt: row.created_at,
+    createdAt: row.createdAt,
   }));
 }
 

@@ -1,4 +1,3 @@
-import type { AppType } from '../../domain/apps/app.ts';
 import { insertAppSor, lockSor, renameSor } from '../attributes/systems-of-records.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
@@ -8,7 +7,7 @@ import type { Secrets } from '../core/secrets.ts';
 import { type AppSettings, type SettingsRow, toColumns, toSettings } from './app-settings.ts';
 
 /** What others know of an app. */
-export type App = { id: number; identifier: string; name: string; packageName: string; appType: AppType };
+export type App = Row<'apps', 'id' | 'identifier' | 'name' | 'packageName' | 'appType'>;
 
 /** An app as it is shown: with what stands around it. */
 export type WholeApp = App &
@@ -22,15 +21,13 @@ export type WholeApp = App &
     groups: { identifier: string; name: string; createdAtSeconds: number }[];
   };
 
-type WholeRow = SettingsRow & {
-  id: number;
-  identifier: string;
-  store_fetched: boolean;
-  parent_identifier: string | null;
-  children: string[];
-  sor_identifier: string;
-  groups: WholeApp['groups'];
-};
+type WholeRow = SettingsRow &
+  Row<'apps', 'id' | 'identifier' | 'storeFetched'> & {
+    parentIdentifier: string | null;
+    children: string[];
+    sorIdentifier: string;
+    groups: WholeApp['groups'];
+  };
 
 const WHOLE = `SELECT a.*, p.identifier AS parent_identifier, s.identifier AS sor_identifier,
   ARRAY(SELECT c.identifier FROM apps c WHERE c.entity_id = a.entity_id AND c.parent_id = a.id ORDER BY c.id) AS children,
@@ -107,10 +104,9 @@ export async function* streamWholeApps(db: Queryable, secrets: Secrets, entityId
     'apps',
     all.map(({ id }) => id),
   )) {
-    const { rows } = await db.query<WholeRow>(`${WHOLE} WHERE a.entity_id = $1 AND a.id = ANY ($2) ORDER BY a.id`, [
-      entityId,
-      ids,
-    ]);
+    const rows = readRows<WholeRow>(
+      await db.query(`${WHOLE} WHERE a.entity_id = $1 AND a.id = ANY ($2) ORDER BY a.id`, [entityId, ids]),
+    );
     yield rows.map((row) => toWholeApp(secrets, entityId, row));
   }
 }
@@ -121,10 +117,9 @@ export async function findWholeApp(
   entityId: number,
   identifier: string,
 ): Promise<WholeApp | null> {
-  const { rows } = await db.query<WholeRow>(`${WHOLE} WHERE a.entity_id = $1 AND a.identifier = $2`, [
-    entityId,
-    identifier,
-  ]);
+  const rows = readRows<WholeRow>(
+    await db.query(`${WHOLE} WHERE a.entity_id = $1 AND a.identifier = $2`, [entityId, identifier]),
+  );
   return rows[0] ? toWholeApp(secrets, entityId, rows[0]) : null;
 }
 
@@ -188,10 +183,10 @@ function toWholeApp(secrets: Secrets, entityId: number, row: WholeRow): WholeApp
     id: row.id,
     identifier: row.identifier,
     ...toSettings(secrets, entityId, row.identifier, row),
-    storeFetched: row.store_fetched,
-    parentIdentifier: row.parent_identifier,
+    storeFetched: row.storeFetched,
+    parentIdentifier: row.parentIdentifier,
     childIdentifiers: row.children,
-    sorIdentifier: row.sor_identifier,
+    sorIdentifier: row.sorIdentifier,
     groups: row.groups,
   };
 }

@@ -2,10 +2,7 @@ import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { idPieces } from '../core/id-pieces.ts';
 
-export type Label = {
-  id: number;
-  name: string;
-  createdAt: Date;
+export type Label = Row<'labels', 'id' | 'name' | 'createdAt'> & {
   /** How many things bear it. */
   targets: number;
 };

@@ -1,27 +1,19 @@
-import { readRow, readRows } from '../core/camel-row.ts';
+import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
 
 /** A certificate and its key, read and found to belong together. */
-export type NewPushCertificate = {
-  /** SHA-256 of the certificate. */
-  fingerprint: Buffer;
-  x509Pem: string;
-  pkeyPem: string;
-  subject: string;
-  uid: string | null;
-  notBefore: Date;
-  notAfter: Date;
-};
+export type NewPushCertificate = Row<
+  'push_certificates',
+  'fingerprint' | 'x509Pem' | 'pkeyPem' | 'subject' | 'uid' | 'notBefore' | 'notAfter'
+>;
 
-export type PushCertificate = Omit<NewPushCertificate, 'fingerprint' | 'pkeyPem'> & {
-  id: number;
-  identifier: string;
-  revoked: boolean;
-  /** Opened by `openPrivateKey` alone. */
-  sealedKey: string;
-};
+export type PushCertificate = Omit<NewPushCertificate, 'fingerprint' | 'pkeyPem'> &
+  Row<'push_certificates', 'id' | 'identifier' | 'revoked'> & {
+    /** Opened by `openPrivateKey` alone. */
+    sealedKey: string;
+  };
 
 const COLUMNS = 'id, identifier, x509_pem, pkey_pem AS sealed_key, subject, uid, not_before, not_after, revoked';
 

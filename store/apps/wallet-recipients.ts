@@ -1,5 +1,5 @@
 import { DEFAULT_CATEGORIES, DEFAULT_RECIPIENT, type Texts } from '../../domain/apps/wallet-defaults.ts';
-import type { Row } from '../core/camel-row.ts';
+import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 
@@ -29,23 +29,13 @@ export type NewElement = {
   category: { id: number | null; technicalName: string };
 };
 
-type RecipientRow = { id: number; identifier: string; technical_name: string; display_name: string };
-type ElementRow = {
-  recipient_id: number;
-  id: number;
-  technical_name: string;
-  display_name: string;
-  category_name: string | null;
-  category_title: Texts | null;
-  default_category: string | null;
+type RecipientRow = Row<'wallet_recipients', 'id' | 'identifier' | 'technicalName' | 'displayName'>;
+type ElementRow = Row<'wallet_elements', 'recipientId' | 'id' | 'technicalName' | 'displayName' | 'defaultCategory'> & {
+  categoryName: string | null;
+  categoryTitle: Texts | null;
 };
-type PurposeRow = {
-  element_id: number | null;
-  default_element: string | null;
-  identifier: string;
-  technical_name: string;
-  title: Texts;
-};
+type PurposeRow = Row<'wallet_purpose_elements', 'elementId' | 'defaultElement'> &
+  Row<'wallet_texts', 'identifier' | 'technicalName', { title: Texts }>;
 /** By an element's id, or the technical name of one of the default recipient's. */
 type PurposesOf = Map<number | string | null, PurposeRow[]>;
 
@@ -59,26 +49,32 @@ export async function listRecipients(
   appId: number,
   address: string | null = null,
 ): Promise<Recipient[]> {
-  const { rows: recipients } = await db.query<RecipientRow>(
-    `SELECT id, identifier, technical_name, display_name FROM wallet_recipients
+  const recipients = readRows<RecipientRow>(
+    await db.query(
+      `SELECT id, identifier, technical_name, display_name FROM wallet_recipients
      WHERE entity_id = $1 AND app_id = $2 AND ($3::text IS NULL OR identifier = $3 OR technical_name = $3) ORDER BY id`,
-    [entityId, appId, address],
+      [entityId, appId, address],
+    ),
   );
-  const { rows: elements } = await db.query<ElementRow>(
-    `SELECT e.recipient_id, e.id, e.technical_name, e.display_name, e.default_category,
+  const elements = readRows<ElementRow>(
+    await db.query(
+      `SELECT e.recipient_id, e.id, e.technical_name, e.display_name, e.default_category,
        c.technical_name AS category_name, c.title AS category_title
      FROM wallet_elements e LEFT JOIN wallet_texts c ON c.entity_id = e.entity_id AND c.id = e.category_id
      WHERE e.entity_id = $1 AND e.recipient_id = ANY ($2) ORDER BY e.recipient_id, e.position`,
-    [entityId, recipients.map(({ id }) => id)],
+      [entityId, recipients.map(({ id }) => id)],
+    ),
   );
-  const { rows: purposes } = await db.query<PurposeRow>(
-    `SELECT n.element_id, n.default_element, p.identifier, p.technical_name, p.title
+  const purposes = readRows<PurposeRow>(
+    await db.query(
+      `SELECT n.element_id, n.default_element, p.identifier, p.technical_name, p.title
      FROM wallet_texts p JOIN wallet_purpose_elements n ON n.entity_id = p.entity_id AND n.purpose_id = p.id
      WHERE p.entity_id = $1 AND p.app_id = $2 AND p.kind = 'purpose' ORDER BY p.id`,
-    [entityId, appId],
+      [entityId, appId],
+    ),
   );
-  const purposesOf = Map.groupBy(purposes, (row) => row.element_id ?? row.default_element);
-  const elementsOf = Map.groupBy(elements, (row) => row.recipient_id);
+  const purposesOf = Map.groupBy(purposes, (row) => row.elementId ?? row.defaultElement);
+  const elementsOf = Map.groupBy(elements, (row) => row.recipientId);
   const isDefaultAsked = address === null || address === DEFAULT_RECIPIENT.technicalName;
   return [
     ...(isDefaultAsked ? [defaultRecipient(purposesOf)] : []),
@@ -102,16 +98,16 @@ function toRecipient(row: RecipientRow, elements: ElementRow[], purposesOf: Purp
   return {
     id: row.id,
     identifier: row.identifier,
-    technicalName: row.technical_name,
-    displayName: row.display_name,
+    technicalName: row.technicalName,
+    displayName: row.displayName,
     elements: elements.map((element) => ({
       id: element.id,
-      technicalName: element.technical_name,
-      displayName: element.display_name,
+      technicalName: element.technicalName,
+      displayName: element.displayName,
       category:
-        element.default_category === null
-          ? { technicalName: element.category_name!, title: element.category_title! }
-          : defaultCategory(element.default_category),
+        element.defaultCategory === null
+          ? { technicalName: element.categoryName!, title: element.categoryTitle! }
+          : defaultCategory(element.defaultCategory),
       purposes: toPurposes(purposesOf.get(element.id)),
     })),
   };
@@ -123,7 +119,7 @@ function defaultCategory(name: string): WalletElement['category'] {
 }
 
 function toPurposes(rows: PurposeRow[] = []): WalletElement['purposes'] {
-  return rows.map(({ identifier, technical_name: technicalName, title }) => ({ identifier, technicalName, title }));
+  return rows.map(({ identifier, technicalName, title }) => ({ identifier, technicalName, title }));
 }
 
 /** Null where the app has one of that technical name. */

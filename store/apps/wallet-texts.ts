@@ -1,5 +1,5 @@
 import type { Texts } from '../../domain/apps/wallet-defaults.ts';
-import { readRow, readRows } from '../core/camel-row.ts';
+import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { type IdentifierKind, newIdentifier } from '../core/identifiers.ts';
 
@@ -7,7 +7,7 @@ import { type IdentifierKind, newIdentifier } from '../core/identifiers.ts';
 export type WalletTextKind = 'legal_text' | 'data_category' | 'purpose';
 
 /** `body`: the text of a legal text, the description of the others. */
-export type WalletText = { id: number; identifier: string; technicalName: string; title: Texts; body: Texts };
+export type WalletText = Row<'wallet_texts', 'id' | 'identifier' | 'technicalName', { title: Texts; body: Texts }>;
 type NewWalletText = Pick<WalletText, 'technicalName' | 'title' | 'body'>;
 
 const COLUMNS = 'id, identifier, technical_name, title, body';

@@ -1,5 +1,6 @@
 import type { ValueType } from '../../domain/attributes/attribute-value.ts';
 import type { CustomerType } from '../../domain/attributes/customer-id.ts';
+import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
 /** How `customer_type` is stored in attribute_values. */
@@ -15,27 +16,27 @@ export type StoredValue = {
   since: Date;
 };
 
-type ValueRow = {
-  key: string;
-  value_type: ValueType;
-  changed_at: Date;
-  string_value: string | null;
-  number_value: string | null;
-  boolean_value: boolean | null;
-  date_value: string | null;
-  datetime_value: Date | null;
-  set_elements: string[] | null;
-  set_times: Date[] | null;
-};
+type ValueRow = Row<'customer_attributes', 'key' | 'valueType'> &
+  Row<
+    'attribute_values',
+    | 'changedAt'
+    | 'stringValue'
+    | 'numberValue'
+    | 'booleanValue'
+    | 'dateValue'
+    | 'datetimeValue'
+    | 'setElements'
+    | 'setTimes'
+  >;
 
 /** A String may have been another type before: its values stand in that type's column. */
 function textOfRow(row: ValueRow): string | null {
   const {
-    string_value: string,
-    number_value: number,
-    boolean_value: boolean,
-    date_value: date,
-    datetime_value: datetime,
+    stringValue: string,
+    numberValue: number,
+    booleanValue: boolean,
+    dateValue: date,
+    datetimeValue: datetime,
   } = row;
   return string ?? number ?? boolean?.toString() ?? date ?? datetime?.toISOString() ?? null;
 }
@@ -49,23 +50,25 @@ export async function findAttributeValues(
   customerId: string,
 ): Promise<StoredValue[]> {
   // One range of attribute_values' key.
-  const { rows } = await db.query<ValueRow>(
-    `SELECT a.key, a.value_type, v.changed_at, v.string_value, v.number_value, v.boolean_value, v.date_value,
+  const rows = readRows<ValueRow>(
+    await db.query(
+      `SELECT a.key, a.value_type, v.changed_at, v.string_value, v.number_value, v.boolean_value, v.date_value,
             v.datetime_value, v.set_elements, v.set_times
      FROM attribute_values v
      JOIN customer_attributes a ON a.entity_id = v.entity_id AND a.id = v.attribute_id AND a.deleted_at IS NULL
      WHERE v.entity_id = $1 AND v.sor_id = $2 AND v.customer_id = $3 AND v.customer_type = $4 AND v.removed_at IS NULL
      ORDER BY a.key`,
-    [entityId, sorId, customerId, CUSTOMER_TYPE_CODE[customerType]],
+      [entityId, sorId, customerId, CUSTOMER_TYPE_CODE[customerType]],
+    ),
   );
   return rows.map((row) => ({
     key: row.key,
-    valueType: row.value_type,
+    valueType: row.valueType,
     value:
-      row.value_type === 'String'
+      row.valueType === 'String'
         ? textOfRow(row)
-        : (row.string_value ?? row.number_value ?? row.boolean_value ?? row.date_value ?? row.datetime_value),
-    elements: row.set_elements?.map((value, index) => ({ value, since: row.set_times![index]! })) ?? null,
-    since: row.changed_at,
+        : (row.stringValue ?? row.numberValue ?? row.booleanValue ?? row.dateValue ?? row.datetimeValue),
+    elements: row.setElements?.map((value, index) => ({ value, since: row.setTimes![index]! })) ?? null,
+    since: row.changedAt,
   }));
 }

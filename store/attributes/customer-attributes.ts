@@ -5,23 +5,23 @@ import type { Queryable } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import { lockSorRules } from './sor-rules-lock.ts';
 
-export type CustomerAttribute = {
-  id: number;
-  sorId: number;
-  identifier: string;
-  key: string;
-  label: string;
-  valueType: ValueType;
-  disabled: boolean;
-  /** Staff say that its values are ids of people. */
-  isIdentifier: boolean;
-  /** Staff say that filters over it need the right to read its values. */
-  isSensitive: boolean;
-  /** Its type was guessed from a first value, and staff have not defined it. */
-  isGuessed: boolean;
-  /** The type that was guessed before it became a String: values of then stand in that type's column. */
-  widenedFrom: WidenedFrom | null;
-};
+export type CustomerAttribute = Row<
+  'customer_attributes',
+  | 'id'
+  | 'sorId'
+  | 'identifier'
+  | 'key'
+  | 'label'
+  | 'valueType'
+  | 'disabled'
+  | 'isIdentifier'
+  | 'isSensitive'
+  | 'isGuessed',
+  {
+    /** The type that was guessed before it became a String: values of then stand in that type's column. */
+    widenedFrom: WidenedFrom | null;
+  }
+>;
 
 const COLUMNS =
   'id, sor_id, identifier, key, label, value_type, disabled, is_identifier, is_sensitive, is_guessed, widened_from';

@@ -1,4 +1,5 @@
 import type { FoldedSet } from '../../domain/attributes/attribute-change.ts';
+import type { Row } from '../core/camel-row.ts';
 import type { Tx } from '../core/database.ts';
 import { LOOK_UP_BY_KEY } from '../core/look-up-by-key.ts';
 import { CUSTOMER_TYPE_CODE } from './attribute-values.ts';
@@ -80,7 +81,7 @@ export async function insertIdsOfSets(
 }
 
 /** A line whose id is similar to that of an earlier line; `like` null: to that of a customer. */
-export type SimilarLine = { line: number; like: number | null };
+export type SimilarLine = Row<'dry_run_ids', 'line'> & { like: number | null };
 
 /**
  * Counts the ids of a dry run that are similar to that of an earlier line or of an existing customer, and returns the

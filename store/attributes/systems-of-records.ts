@@ -9,18 +9,14 @@ import { lockSorRules, RULES_LOCK } from './sor-rules-lock.ts';
 
 export type SorType = 'app' | 'custom' | 'global';
 
-export type SystemOfRecord = {
-  id: number;
-  identifier: string;
-  name: string;
-  type: SorType;
-  /** Of an SDK's: its app. */
-  appId: number | null;
-  disabled: boolean;
-  /** Raised by every change that decides how a row is read: the SoR's state, its attributes. */
-  revision: number;
-  updatedAt: Date;
-};
+export type SystemOfRecord = Row<
+  'systems_of_records',
+  'id' | 'identifier' | 'name' | 'type' | 'disabled' | 'revision' | 'updatedAt',
+  {
+    /** Of an SDK's: its app. */
+    appId: number | null;
+  }
+>;
 
 /** What the interface shows of a SoR: with its keys, opened, and its attributes. */
 export type SorView = SystemOfRecord & { apiKeys: string[]; attributes: CustomerAttribute[] };
@@ -176,7 +172,7 @@ export async function holdSorRevision(tx: Queryable, entityId: number, id: numbe
 
 /** With `identifier` null any System of Records that has the key will do. */
 export type ShownKey = { identifier: string | null; apiKey: string };
-export type SorOfKey = SystemOfRecord & { entityId: number };
+export type SorOfKey = SystemOfRecord & Row<'systems_of_records', 'entityId'>;
 
 /** The SoR whose key a caller shows, of whatever entity: null when the two don't belong together. */
 export async function findSorByApiKey(

@@ -6,6 +6,7 @@ import { segmentSettings } from '../analytics/segment-counts.ts';
 import { type SegmentQuery, segmentSql } from '../analytics/segment-sql.ts';
 import { copyLine } from '../core/copy-text.ts';
 import { cursorRows } from '../core/cursor-rows.ts';
+import { readRows, type Row } from '../core/camel-row.ts';
 import type { Database, Queryable, Tx } from '../core/database.ts';
 import { isLoggedOut } from '../sends/send-targets.ts';
 
@@ -73,19 +74,12 @@ export async function deleteAudience(tx: Queryable, entityId: number, sendId: nu
 /** A device whose time has come, as it is now. */
 export type DueDevice = { person: string; device: TargetDevice | null };
 
-type DueRow = {
-  due_at: string;
-  person: string;
-  device_id: string;
-  known: string | null;
-  current_user_id: string | null;
-  is_logged_out: boolean | null;
-  verified_user_id: string | null;
-  push_token: string | null;
-  opt_in: boolean | null;
-  opt_out: boolean | null;
-  uninstalled: boolean | null;
-};
+type DueRow = Row<'campaign_audience', 'person'> &
+  Row<'devices', 'deviceId' | 'currentUserId' | 'verifiedUserId' | 'pushToken' | 'optIn' | 'optOut' | 'uninstalled'> & {
+    dueAt: string;
+    known: string | null;
+    isLoggedOut: boolean | null;
+  };
 
 /** Where a device stands in an audience; the time as Postgres writes it. */
 export type AudienceKey = { dueAt: string; person: string; deviceId: string };
@@ -103,9 +97,10 @@ export async function takeAudience(
   limit: number,
 ): Promise<{ devices: DueDevice[]; last: AudienceKey | null }> {
   const first = after ?? { dueAt: '-infinity', person: '', deviceId: '' };
-  const { rows } = await tx.query<DueRow>({
-    name: 'take-audience',
-    text: `WITH taken AS (
+  const rows = readRows<DueRow>(
+    await tx.query({
+      name: 'take-audience',
+      text: `WITH taken AS (
              DELETE FROM campaign_audience WHERE ctid = ANY (ARRAY(
                SELECT ctid FROM campaign_audience
                WHERE entity_id = $1 AND send_id = $2 AND due_at <= now() AND (due_at, person, device_id) > ($5, $6, $7)
@@ -117,12 +112,13 @@ export async function takeAudience(
            LEFT JOIN LATERAL (
              SELECT * FROM devices WHERE entity_id = $1 AND app_id = $3 AND device_id = t.device_id LIMIT 1) d ON true
            ORDER BY t.due_at, t.person, t.device_id`,
-    values: [entityId, id, appId, limit, first.dueAt, first.person, first.deviceId],
-  });
+      values: [entityId, id, appId, limit, first.dueAt, first.person, first.deviceId],
+    }),
+  );
   const end = rows.at(-1);
   return {
     devices: rows.map(toDueDevice),
-    last: end ? { dueAt: end.due_at, person: end.person, deviceId: end.device_id } : null,
+    last: end ? { dueAt: end.dueAt, person: end.person, deviceId: end.deviceId } : null,
   };
 }
 
@@ -133,13 +129,13 @@ function toDueDevice(row: DueRow): DueDevice {
       row.known === null
         ? null
         : {
-            deviceId: row.device_id,
-            currentUserId: row.current_user_id,
-            isLoggedOut: row.is_logged_out,
-            verifiedUserId: row.verified_user_id,
-            pushToken: row.push_token,
-            optIn: row.opt_in,
-            optOut: row.opt_out,
+            deviceId: row.deviceId,
+            currentUserId: row.currentUserId,
+            isLoggedOut: row.isLoggedOut,
+            verifiedUserId: row.verifiedUserId,
+            pushToken: row.pushToken,
+            optIn: row.optIn,
+            optOut: row.optOut,
             uninstalled: row.uninstalled,
           },
   };

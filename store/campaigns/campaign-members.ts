@@ -1,17 +1,14 @@
-import { readRows } from '../core/camel-row.ts';
+import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
 /**
  * A person in the audience of a dynamic campaign, or who was, and what they got of it. `lastWindow`: where that window
  * began.
  */
-export type CampaignMember = {
-  person: string;
-  isMember: boolean;
-  notified: number;
-  lastNotifiedAt: Date | null;
-  lastWindow: Date | null;
-};
+export type CampaignMember = Row<
+  'campaign_members',
+  'person' | 'isMember' | 'notified' | 'lastNotifiedAt' | 'lastWindow'
+>;
 
 /** What is known of these people, by the person. By the primary key. */
 export async function listMembers(

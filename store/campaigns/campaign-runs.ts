@@ -27,7 +27,7 @@ export async function insertCampaignRun(
 }
 
 /** How many devices of an app have their clocks in each zone. */
-type DeviceZoneCount = { timezone: string | null; utcOffset: number | null; devices: number };
+type DeviceZoneCount = Row<'devices', 'timezone' | 'utcOffset'> & { devices: number };
 
 export async function listDeviceZones(db: Queryable, entityId: number, appId: number): Promise<DeviceZoneCount[]> {
   return readRows<DeviceZoneCount>(

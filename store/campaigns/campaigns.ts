@@ -9,54 +9,53 @@ import { idPieces } from '../core/id-pieces.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 
 /** What its makers say of a campaign. */
-export type CampaignSettings = {
-  appId: number;
-  name: string;
-  type: CampaignType;
-  includesPush: boolean;
-  includesInapp: boolean;
-  /** Null: at the launch. */
-  startDate: Date | null;
-  endDate: Date | null;
-  adaptTz: boolean;
-  skipMessageLimit: boolean;
-  /** The content of its messages is not kept. */
-  isSensitive: boolean;
-  /** Null: everybody in the app. */
-  filters: SegmentFilters | null;
-  params: CampaignParams;
-  /** Null: all get `params`. */
-  variants: CampaignVariant[] | null;
-  recurrence: Recurrence | null;
-  notifLimit: NotifLimit | null;
-};
+export type CampaignSettings = Row<
+  'campaigns',
+  | 'appId'
+  | 'name'
+  | 'type'
+  | 'includesPush'
+  | 'includesInapp'
+  | 'startDate'
+  | 'endDate'
+  | 'adaptTz'
+  | 'skipMessageLimit'
+  | 'isSensitive',
+  {
+    /** Null: everybody in the app. */
+    filters: SegmentFilters | null;
+    params: CampaignParams;
+    /** Null: all get `params`. */
+    variants: CampaignVariant[] | null;
+    recurrence: Recurrence | null;
+    notifLimit: NotifLimit | null;
+  }
+>;
 
-export type Campaign = CampaignSettings & {
-  id: number;
-  identifier: string;
-  /** Of a transactional one: its second name. */
-  apiIdentifier: string | null;
-  /** Of a copy that a test sends: the identifier of the campaign, which may be gone. Null: it is none. */
-  testOf: string | null;
-  appIdentifier: string;
-  appTimezone: string;
-  /** Whether the app's messages go to verified users alone. */
-  verifiedUsers: boolean;
-  /** As of now: of a launched transactional one by its dates. */
-  status: CampaignStatus;
-  createdBy: number | null;
-  createdAt: Date;
-  updatedAt: Date;
-  launchedAt: Date | null;
-  endedAt: Date | null;
-  failure: string | null;
-  /** Devices of its audience; of them those that allow pushes; all that have the app. */
-  reachCount: number;
-  reachOptin: number;
-  reachTotal: number;
-  /** When its audience was found; null: not yet, and the numbers above are zeros. */
-  reachAt: Date | null;
-};
+export type Campaign = CampaignSettings &
+  Row<
+    'campaigns',
+    | 'id'
+    | 'identifier'
+    | 'apiIdentifier'
+    | 'testOf'
+    | 'createdBy'
+    | 'createdAt'
+    | 'updatedAt'
+    | 'launchedAt'
+    | 'failure'
+    | 'reachCount'
+    | 'reachOptin'
+    | 'reachTotal'
+    | 'reachAt'
+  > &
+  Row<'apps', 'verifiedUsers'> & {
+    appIdentifier: string;
+    appTimezone: string;
+    /** As of now: of a launched transactional one by its dates. */
+    status: CampaignStatus;
+    endedAt: Date | null;
+  };
 
 const DATED = `c.type = 'transactional' AND c.status IN ('scheduled', 'ongoing')`;
 const ENDED = `${DATED} AND c.includes_inapp AND c.end_date <= now()`;

@@ -106,7 +106,7 @@ export async function rotateSecretKey(
 }
 
 async function rewrapRows(tx: Tx, from: Buffer, to: Buffer): Promise<void> {
-  for (const { name, id, wrapped, wrapped_by: by } of await listWrappedKeys(tx)) {
+  for (const { name, id, wrapped, wrappedBy: by } of await listWrappedKeys(tx)) {
     if (unwrap(to, wrapped, name, id)) continue;
     const key = unwrap(from, wrapped, name, id) ?? refuseKey(name, fingerprintOf(from), by);
     await tx.query(

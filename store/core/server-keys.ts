@@ -1,5 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import type { Row } from './camel-row.ts';
+import { readRow, readRows, type Row } from './camel-row.ts';
 import { refuse } from '../../domain/core/refusal.ts';
 import type { Queryable } from './database.ts';
 import { asBytes, type Files } from './files.ts';
@@ -14,14 +14,7 @@ const KEYS_AREA = 'keys/';
 export type Key = { id: number; key: Buffer };
 
 /** A key as it lies in the database, wrapped under the secret key with the fingerprint `wrapped_by`. */
-export type WrappedKey = {
-  name: string;
-  id: number;
-  wrapped: string;
-  wrapped_by: string | null;
-  rewrapped_from: string | null;
-  created_at: Date;
-};
+export type WrappedKey = Row<'server_keys', 'name' | 'id' | 'wrapped' | 'wrappedBy' | 'rewrappedFrom' | 'createdAt'>;
 
 export type KeyStores = { tx: Queryable; files: Files; secretKey: Buffer };
 
@@ -30,7 +23,7 @@ export async function lockKeys(tx: Queryable): Promise<void> {
 }
 
 export async function listWrappedKeys(db: Queryable): Promise<WrappedKey[]> {
-  const { rows } = await db.query<WrappedKey>('SELECT * FROM server_keys ORDER BY name, id');
+  const rows = readRows<WrappedKey>(await db.query('SELECT * FROM server_keys ORDER BY name, id'));
   return rows;
 }
 
@@ -53,15 +46,12 @@ export async function listFileKeyIds(files: Files, name: string): Promise<number
 
 /** The key from the database, else from the file store, else drawn; afterwards both have it. */
 export async function findOrDrawKey({ tx, files, secretKey }: KeyStores, name: string, id: number): Promise<Key> {
-  const {
-    rows: [row],
-  } = await tx.query<WrappedKey>('SELECT * FROM server_keys WHERE name = $1 AND id = $2', [name, id]);
+  const row = readRow<WrappedKey>(await tx.query('SELECT * FROM server_keys WHERE name = $1 AND id = $2', [name, id]));
   const copy = (await files.readAll(keyFile(name, id)))?.toString();
   const wrapped = row?.wrapped ?? copy ?? wrap(secretKey, randomBytes(KEY_BYTES), name, id);
-  const key =
-    unwrap(secretKey, wrapped, name, id) ?? refuseKey(name, fingerprintOf(secretKey), row?.wrapped_by ?? null);
+  const key = unwrap(secretKey, wrapped, name, id) ?? refuseKey(name, fingerprintOf(secretKey), row?.wrappedBy ?? null);
   // What a change of the secret key, cut off, left behind in the file store is put right.
-  if (copy === undefined || (copy !== wrapped && copy === row?.rewrapped_from)) await putKey(files, name, id, wrapped);
+  if (copy === undefined || (copy !== wrapped && copy === row?.rewrappedFrom)) await putKey(files, name, id, wrapped);
   await tx.query(
     `INSERT INTO server_keys (name, id, wrapped, wrapped_by) VALUES ($1, $2, $3, $4)
      ON CONFLICT (name, id) DO UPDATE SET wrapped_by = excluded.wrapped_by, rewrapped_from = NULL

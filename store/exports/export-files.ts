@@ -1,5 +1,5 @@
 import type { ExportDataType } from '../../domain/exports/export-data-type.ts';
-import { readRow, readRows } from '../core/camel-row.ts';
+import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 
@@ -7,49 +7,30 @@ import { newIdentifier } from '../core/identifiers.ts';
 export type ExportCheckpoint = Record<string, string | number>;
 
 /** What a run wrote of one type of data. */
-export type ExportRecord = {
-  runId: number;
-  dataType: ExportDataType;
-  identifier: string;
-  /** Rows that were counted before the first was written; null: not yet. */
-  expected: number | null;
-  /**
-   * Sets whose text in CSV gives other elements back, counted with `expected`; null: not counted, or of another type or
-   * format.
-   */
-  ambiguousSets: number | null;
-  rows: number;
-  files: number;
+export type ExportRecord = Row<
+  'export_records',
+  | 'runId'
+  | 'identifier'
+  | 'expected'
+  | 'ambiguousSets'
+  | 'rows'
+  | 'files'
+  | 'isDone'
+  | 'snapshot'
+  | 'lateRows'
+  | 'lateCheckedAt',
+  { dataType: ExportDataType }
+> & {
   /** Where the next file begins; null: with the first row. */
   checkpoint: ExportCheckpoint | null;
-  isDone: boolean;
-  /** What was visible before the first row was read: other rows of the window came late. */
-  snapshot: string | null;
-  /** How many came late, when it was looked last; null: nobody looked, or nobody can tell. */
-  lateRows: number | null;
-  lateCheckedAt: Date | null;
 };
 
 /** Its hashes are hexadecimal. */
-export type ExportFile = {
-  runId: number;
-  dataType: ExportDataType;
-  /** From 1. */
-  part: number;
-  key: string;
-  rows: number;
-  /** As they lie in the bucket. */
-  bytes: number;
-  sha256: string;
-  /** Before encryption. */
-  contentBytes: number;
-  contentSha256: string;
-  /** As the bucket told it. */
-  bucketChecksum: string | null;
-  writtenAt: Date;
-  /** A later run of the window took its place. */
-  removedAt: Date | null;
-};
+export type ExportFile = Row<
+  'export_files',
+  'runId' | 'part' | 'key' | 'rows' | 'bytes' | 'contentBytes' | 'bucketChecksum' | 'writtenAt' | 'removedAt',
+  { dataType: ExportDataType }
+> & { sha256: string; contentSha256: string };
 
 export type WrittenFile = Omit<ExportFile, 'runId' | 'writtenAt' | 'removedAt'>;
 
@@ -215,7 +196,7 @@ function toRecord({
   return { ...record, checkpoint };
 }
 
-type FileColumns = Omit<ExportFile, 'sha256' | 'contentSha256'> & { sha256: Buffer; contentSha256: Buffer };
+type FileColumns = Omit<ExportFile, 'sha256' | 'contentSha256'> & Row<'export_files', 'sha256' | 'contentSha256'>;
 
 function toFile({ sha256, contentSha256, ...file }: FileColumns): ExportFile {
   return { ...file, sha256: sha256.toString('hex'), contentSha256: contentSha256.toString('hex') };

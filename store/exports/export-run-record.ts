@@ -1,6 +1,6 @@
 import type { ExportDays, ExportWindow } from '../../domain/exports/export-window.ts';
-import type { ExportAlert, ExportRunCause, ExportRunState } from '../../domain/exports/exporter.ts';
-import { type FailureColumns, failureOf, type MailColumns, mailOf } from '../core/camel-row.ts';
+import type { ExportAlert } from '../../domain/exports/exporter.ts';
+import { type FailureColumns, failureOf, type MailColumns, mailOf, type Row } from '../core/camel-row.ts';
 import type { MailState } from '../core/mails.ts';
 import type { DataExporter } from './data-exporter-record.ts';
 
@@ -29,45 +29,43 @@ export type ExportDefinition = Pick<
   keyHash?: string;
 };
 
-export type ExportRun = {
-  entityId: number;
-  id: number;
-  identifier: string;
-  exporterId: number;
-  cause: ExportRunCause;
-  scheduledFor: Date | null;
-  /** Scheduled times that it stands for besides its own. */
-  covers: Date[];
-  /** The run whose window it exports again: the first, not a rerun itself. */
-  rerunOf: number | null;
+export type ExportRun = Row<
+  'export_runs',
+  | 'entityId'
+  | 'id'
+  | 'identifier'
+  | 'exporterId'
+  | 'cause'
+  | 'scheduledFor'
+  | 'covers'
+  | 'rerunOf'
+  | 'state'
+  | 'stage'
+  | 'isCovered'
+  | 'generation'
+  | 'receivedAt'
+  | 'startedAt'
+  | 'endedAt'
+  | 'attempt'
+  | 'tries'
+  | 'failingSince'
+  | 'fault'
+  | 'waitsUntil'
+  | 'manifestKey'
+  | 'publishedAt',
+  {
+    /** Null until it is claimed. */
+    definition: ExportDefinition | null;
+    alert: ExportAlert | null;
+  }
+> & {
   window: ExportWindow;
   /** Of a backfill, and of its reruns. */
   days: ExportDays | null;
-  /** Null until it is claimed. */
-  definition: ExportDefinition | null;
-  state: ExportRunState;
-  /** Where a running one waits; null: it works. */
-  stage: string | null;
-  /** An earlier run had exported all of it: nothing is written. */
-  isCovered: boolean;
-  generation: number;
-  receivedAt: Date;
-  startedAt: Date | null;
-  endedAt: Date | null;
-  /** At its files: each has a folder of its own in the bucket. */
-  attempt: number;
-  /** Of the bucket, since it last took something; the first of them failed at `failingSince`. */
-  tries: number;
-  failingSince: Date | null;
-  fault: string | null;
-  waitsUntil: Date | null;
   failure: { status: string; message: string } | null;
-  manifestKey: string | null;
   /** Hexadecimal. */
   manifestSha256: string | null;
-  publishedAt: Date | null;
   mail: { state: MailState; tries: number; reason: string | null } | null;
-  alert: ExportAlert | null;
 };
 
 /** `start` is null where the cursor tells it at the claim. */
@@ -80,12 +78,8 @@ export type NewExportRun = Pick<ExportRun, 'exporterId' | 'cause'> &
 /** Columns of export_runs. Minus infinity comes as a number. */
 export type ExportRunColumns = Omit<ExportRun, 'window' | 'days' | 'manifestSha256' | 'failure' | 'mail'> &
   FailureColumns &
-  MailColumns<MailState> & {
-    windowStart: Date | number | null;
-    windowEnd: Date;
-    days: string | null;
-    manifestSha256: Buffer | null;
-  };
+  MailColumns<MailState> &
+  Row<'export_runs', 'windowEnd' | 'days' | 'manifestSha256'> & { windowStart: Date | number | null };
 
 export function toExportRun(columns: ExportRunColumns): ExportRun {
   const {

@@ -1,15 +1,10 @@
 import type { ExportDataType } from '../../domain/exports/export-data-type.ts';
-import { readRows } from '../core/camel-row.ts';
+import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
 /** What the newest run of a window wrote of one type of data. */
-export type RecentExport = {
-  identifier: string;
-  windowEnd: Date;
-  dataType: ExportDataType;
-  files: number;
-  rows: number;
-};
+export type RecentExport = Row<'export_records', 'identifier' | 'files' | 'rows', { dataType: ExportDataType }> &
+  Row<'export_runs', 'windowEnd'>;
 
 const DAYS = 31;
 

@@ -1,4 +1,4 @@
-import { readRow, readRows } from '../core/camel-row.ts';
+import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 
@@ -18,28 +18,22 @@ const MAX_REQUESTS = 2_000;
 /** `suspiciousIds`: values that were taken although their customer id hardly is one. */
 export type FeedCounts = { valuesOk: number; valuesIgnored: number; valuesFailed: number; suspiciousIds: number };
 
-export type FeedRequest = {
-  id: number;
-  identifier: string;
-  sorId: number;
-  version: 2 | 3;
-  receivedAt: Date;
-  valuesIn: number;
-  /** Null until it is done. */
-  doneAt: Date | null;
-} & FeedCounts;
+export type FeedRequest = Row<
+  'feed_requests',
+  'id' | 'identifier' | 'sorId' | 'version' | 'receivedAt' | 'valuesIn',
+  {
+    /** Null until it is done. */
+    doneAt: Date | null;
+  }
+> &
+  FeedCounts;
 
 /** Traits of an app's calls: the time of the call of each value, in ms since the epoch. */
 export type TraitsOfCalls = { appId: number; saidAt: readonly number[] };
 
 /** A request that is to be merged; `body` is its values, a JSON array. */
-export type WaitingFeedRequest = {
-  id: number;
-  sorId: number;
-  version: 2 | 3;
-  receivedAt: Date;
+export type WaitingFeedRequest = Row<'feed_requests', 'id' | 'sorId' | 'version' | 'receivedAt', { body: string }> & {
   traits: TraitsOfCalls | null;
-  body: string;
 };
 
 export type NewFeedRequest = Omit<WaitingFeedRequest, 'id' | 'receivedAt' | 'traits'> & {

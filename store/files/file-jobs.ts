@@ -6,41 +6,37 @@ import { type FailureColumns, failureOf, readRow, type Row } from '../core/camel
 import type { Queryable, Tx } from '../core/database.ts';
 import { noteFileDeletions } from '../core/file-deletions.ts';
 import { newIdentifier } from '../core/identifiers.ts';
-import type { MailState } from '../core/mails.ts';
 import type { Secrets } from '../core/secrets.ts';
 import { endJob, lockJob, updateJob } from '../jobs/jobs.ts';
 import type { FileKind } from './file-sources.ts';
 
-export type FileJob = {
-  entityId: number;
-  id: number;
-  identifier: string;
-  kind: FileKind;
-  format: FileFormat;
-  email: string | null;
-  generation: number;
-  state: 'accepted' | 'running' | 'finished' | 'failed';
-  rowsWritten: number;
-  endedAt: Date | null;
-  mailState: MailState | null;
-  /** Where a running one waits; null: it works. */
-  stage: string | null;
-  /** Its link works for FILE_DAYS from then on, however often the file is built anew. */
-  firstEndedAt: Date | null;
-  /**
-   * The job that builds its file, too: one of the same request, which was under way when this one's was to be built
-   * anew.
-   */
-  follows: number | null;
+export type FileJob = Row<
+  'file_jobs',
+  | 'entityId'
+  | 'id'
+  | 'identifier'
+  | 'format'
+  | 'email'
+  | 'generation'
+  | 'state'
+  | 'rowsWritten'
+  | 'endedAt'
+  | 'mailState'
+  | 'stage'
+  | 'firstEndedAt'
+  | 'follows',
+  {
+    kind: FileKind;
+    /** Null where it named an erased person. */
+    query: unknown;
+  }
+> & {
   /** Of the finished file. */
   file: { key: string; bytes: number } | null;
   failure: { status: string; message: string } | null;
-  /** Null where it named an erased person. */
-  query: unknown;
 };
 
-type Columns = Omit<FileJob, 'file' | 'failure'> &
-  FailureColumns & { fileKey: string | null; fileBytes: number | null };
+type Columns = Omit<FileJob, 'file' | 'failure'> & FailureColumns & Row<'file_jobs', 'fileKey' | 'fileBytes'>;
 
 export function toFileJob({ fileKey: key, fileBytes: bytes, failureStatus, failure, ...job }: Columns): FileJob {
   const isFinished = job.state === 'finished' && key !== null;

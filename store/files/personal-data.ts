@@ -71,11 +71,7 @@ const fileJobs: PersonalDataLocation = {
     ),
 };
 
-type BegunFile = {
-  id: number;
-  identifier: string;
-  kind: string;
-  fileKey: string;
+type BegunFile = Row<'file_jobs', 'id' | 'identifier' | 'kind', { fileKey: string }> & {
   isSearchable: boolean;
   isAnybodys: boolean;
 };

@@ -17,15 +17,17 @@ import {
 /** From then on a request is told of as one of which few of the 30 days are left. */
 const NEAR_DEADLINE = `interval '25 days'`;
 
-type RefRow = { entity_id: number; id: number; identifier: string };
+type RefRow = Row<'gdpr_requests', 'entityId' | 'id' | 'identifier'>;
 
-const toRef = (row: RefRow): JobRef => ({ entityId: row.entity_id, jobId: row.id, identifier: row.identifier });
+const toRef = (row: RefRow): JobRef => ({ entityId: row.entityId, jobId: row.id, identifier: row.identifier });
 
 /** Those whose time is over. */
 export async function listExpiredRequests(db: Queryable): Promise<JobRef[]> {
   // By gdpr_requests_by_expiry.
-  const { rows } = await db.query<RefRow>(
-    'SELECT entity_id, id, identifier FROM gdpr_requests WHERE expires_at < now() ORDER BY expires_at LIMIT 100',
+  const rows = readRows<RefRow>(
+    await db.query(
+      'SELECT entity_id, id, identifier FROM gdpr_requests WHERE expires_at < now() ORDER BY expires_at LIMIT 100',
+    ),
   );
   return rows.map(toRef);
 }

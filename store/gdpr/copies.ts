@@ -1,8 +1,8 @@
 import type { ReceiptCopy } from '../../domain/gdpr/gdpr-receipt.ts';
-import { readRows } from '../core/camel-row.ts';
+import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { syncRecords } from '../syncs/personal-data.ts';
-import type { DeletionRound, ExportDeletion } from './export-deletions.ts';
+import type { DeletionRound } from './export-deletions.ts';
 import type { KnownBy, LocationDependencies } from './personal-data-location.ts';
 
 /**
@@ -49,25 +49,21 @@ export async function listCopies(db: Queryable, round: DeletionRound): Promise<R
   ];
 }
 
-type ExportedRow = {
-  exporter: string;
-  state: ExportDeletion['state'];
-  key: string | null;
-  notified_at: Date | null;
-  fault: string | null;
-};
+type ExportedRow = Row<'export_deletions', 'state' | 'key' | 'notifiedAt' | 'fault'> & { exporter: string };
 
 async function listExported(
   db: Queryable,
   { entityId, requestIdentifier, round }: DeletionRound,
 ): Promise<ReceiptCopy[]> {
-  const { rows } = await db.query<ExportedRow>(
-    `SELECT x.identifier AS exporter, d.state, d.key, d.notified_at, d.fault
+  const rows = readRows<ExportedRow>(
+    await db.query(
+      `SELECT x.identifier AS exporter, d.state, d.key, d.notified_at, d.fault
      FROM export_deletions d JOIN data_exporters x ON x.entity_id = d.entity_id AND x.id = d.exporter_id
      WHERE d.entity_id = $1 AND d.request_identifier = $2 AND d.round = $3 ORDER BY d.id`,
-    [entityId, requestIdentifier, round],
+      [entityId, requestIdentifier, round],
+    ),
   );
-  return rows.map(({ exporter, state, key, notified_at: at, fault }) => ({
+  return rows.map(({ exporter, state, key, notifiedAt: at, fault }) => ({
     kind: 'exporter',
     id: exporter,
     state: state === 'notified' ? state : 'not_notified',

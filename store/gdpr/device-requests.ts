@@ -1,13 +1,7 @@
 import type { JobKind, JobRef } from '../../domain/jobs/job.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
-import {
-  type GdprRequest,
-  type GdprRequestState,
-  type GdprRequestType,
-  toGdprRequest,
-  UNDER_WAY,
-} from './request-record.ts';
+import { type GdprRequest, type GdprRequestType, toGdprRequest, UNDER_WAY } from './request-record.ts';
 
 /** A device that any of the apps knows, and the app that saw it last. */
 export type AskingDevice = { appId: number; deviceId: string; gdprApproval: boolean };
@@ -130,14 +124,8 @@ export async function countOpenOfDevices(db: Queryable, entityId: number, appId:
 }
 
 /** A request as the people of its app see it; both ids are null once its person was erased. */
-export type DeviceRequest = {
-  identifier: string;
-  type: GdprRequestType;
-  state: GdprRequestState;
-  deviceId: string | null;
-  userId: string | null;
-  receivedAt: Date;
-};
+export type DeviceRequest = Row<'gdpr_requests', 'identifier' | 'state' | 'receivedAt'> &
+  Row<'gdpr_request_people', 'deviceId' | 'userId'> & { type: GdprRequestType };
 
 /** What was asked for from devices of an app, newest first. */
 export async function listDeviceRequests(

@@ -13,29 +13,31 @@ import type { Person } from './tombstones.ts';
 export type DeletionRound = { entityId: number; requestIdentifier: string; round: number };
 
 /** A list of whom to delete from what an exporter has exported. */
-export type ExportDeletion = {
-  entityId: number;
-  id: number;
-  identifier: string;
-  exporterId: number;
-  requestIdentifier: string;
-  round: number;
-  /** From 1: a list is bounded. */
-  part: number;
-  erasedAt: Date;
+export type ExportDeletion = Row<
+  'export_deletions',
+  | 'entityId'
+  | 'id'
+  | 'identifier'
+  | 'exporterId'
+  | 'requestIdentifier'
+  | 'round'
+  | 'part'
+  | 'erasedAt'
+  | 'state'
+  | 'key'
+  | 'sha256'
+  | 'tries'
+  | 'notifiedAt'
+  | 'createdAt',
+  {
+    /** Null once it lies in the bucket, or never will. */
+    hmacs: ListedHmacs | null;
+    /** Why the last try came to nothing. */
+    fault: string | null;
+  }
+> & {
   /** How many ids it names. */
   ids: number;
-  /** Null once it lies in the bucket, or never will. */
-  hmacs: ListedHmacs | null;
-  state: 'pending' | 'notified' | 'not_notified';
-  /** In the bucket. */
-  key: string | null;
-  sha256: Buffer | null;
-  tries: number;
-  /** Why the last try came to nothing. */
-  fault: string | null;
-  notifiedAt: Date | null;
-  createdAt: Date;
 };
 
 function toDeletion({ people: ids, ...list }: Omit<ExportDeletion, 'ids'> & { people: number }): ExportDeletion {
@@ -276,7 +278,7 @@ export async function updateNeverNotified(db: Queryable, { entityId, id }: ListK
 
 const KEY_BYTES = 32;
 
-type KeyRow = { identifier: string; deletion_key: string | null; is_deleted: boolean };
+type KeyRow = Row<'data_exporters', 'identifier' | 'deletionKey'> & { isDeleted: boolean };
 type Exporter = { entityId: number; id: number };
 
 /**
@@ -285,8 +287,8 @@ type Exporter = { entityId: number; id: number };
  */
 export async function findDeletionKey(tx: Queryable, secrets: Secrets, exporter: Exporter): Promise<string | null> {
   const row = await findRow(tx, exporter);
-  if (!row || row.is_deleted) return null;
-  const sealed = row.deletion_key ?? (await drawKey(tx, secrets, exporter, row.identifier));
+  if (!row || row.isDeleted) return null;
+  const sealed = row.deletionKey ?? (await drawKey(tx, secrets, exporter, row.identifier));
   return secrets.open(sealed, cellOf(exporter, row.identifier));
 }
 
@@ -303,9 +305,11 @@ async function drawKey(tx: Queryable, secrets: Secrets, exporter: Exporter, iden
 }
 
 async function findRow(tx: Queryable, { entityId, id }: Exporter): Promise<KeyRow | undefined> {
-  const { rows } = await tx.query<KeyRow>(
-    `SELECT identifier, deletion_key, deleted_at IS NOT NULL AS is_deleted FROM data_exporters WHERE entity_id = $1 AND id = $2`,
-    [entityId, id],
+  const rows = readRows<KeyRow>(
+    await tx.query(
+      `SELECT identifier, deletion_key, deleted_at IS NOT NULL AS is_deleted FROM data_exporters WHERE entity_id = $1 AND id = $2`,
+      [entityId, id],
+    ),
   );
   return rows[0];
 }

@@ -11,14 +11,11 @@ import { OF_ANY_APP } from './rows-of-people.ts';
 import type { Person } from './tombstones.ts';
 
 /** While it stands, nobody who is known by this id is deleted. */
-export type GdprHold = Person & {
-  identifier: string;
-  kind: HoldKind;
-  reason: string;
-  /** Null once the account of whoever put it there is gone. */
-  createdBy: { uid: string } | null;
-  createdAt: Date;
-};
+export type GdprHold = Person &
+  Row<'gdpr_holds', 'identifier' | 'kind' | 'reason' | 'createdAt'> & {
+    /** Null once the account of whoever put it there is gone. */
+    createdBy: { uid: string } | null;
+  };
 
 const HOLDS = `SELECT h.identifier, h.customer_type, h.customer_id, h.kind, h.reason, h.created_at,
     CASE WHEN u.uid IS NOT NULL THEN jsonb_build_object('uid', u.uid) END AS created_by
@@ -140,7 +137,7 @@ export async function listOrdinalsOnHold(tx: Tx, entityId: number, requestId: nu
   return rows.map(({ ordinal }) => ordinal);
 }
 
-export type OpenDeletion = { identifier: string; state: 'accepted' | 'running' };
+export type OpenDeletion = Row<'gdpr_requests', 'identifier', { state: 'accepted' | 'running' }>;
 
 /** Stage of a request that waited for a hold, from the release until its workflow looks again. */
 export const HOLD_RELEASED = 'hold released';

@@ -70,7 +70,7 @@ export async function listIdentifiers(db: Queryable, entityId: number, requestId
 }
 
 /** An id as a request has gathered it. */
-export type GatheredId = { kind: KnownBy['customerType']; value: string; origin: GdprIdentifier['origin'] };
+export type GatheredId = Row<'gdpr_identifiers', 'kind' | 'value' | 'origin'>;
 
 /** Returns the id for locations. Nothing but an SDK's word stands for an alias that staff have not confirmed. */
 export function knownByOf({ kind, value, origin }: GatheredId): KnownBy {

@@ -1,20 +1,16 @@
 import type { AliasDecision, LeftReason } from '../../domain/gdpr/gdpr-codes.ts';
-import { readRow, readRows } from '../core/camel-row.ts';
+import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
 import { collectIdentifiersIn, type GdprIdentifier, listIdentifiers } from './identifiers.ts';
-import type { KnownBy } from './personal-data-location.ts';
 import { insertGdprRequest } from './requests.ts';
 
 /**
  * An id that is linked to a person of a request, and why. `leftAlone` null: it is theirs. `said`: which device of which
  * app said so first, of an alias. `via` null: whose id led there was erased.
  */
-export type Link = {
-  ordinal: number;
-  kind: KnownBy['customerType'];
+export type Link = Row<'gdpr_identifiers', 'ordinal' | 'kind' | 'via'> & {
   id: string;
   origin: GdprIdentifier['origin'] | null;
-  via: string | null;
   leftAlone: LeftReason | null;
   said: Said | null;
 };
@@ -54,13 +50,9 @@ export async function listLinks(
   return { total: counted!.total, links };
 }
 
-type LinkColumns = Pick<Link, 'ordinal' | 'kind' | 'origin' | 'via'> & {
-  value: string;
-  reason: LeftReason | null;
-  app: string | null;
-  deviceId: string | null;
-  firstSeenAt: Date | null;
-};
+type LinkColumns = Pick<Link, 'ordinal' | 'kind' | 'origin' | 'via'> &
+  Row<'gdpr_identifiers', 'value'> &
+  Row<'user_aliases', 'deviceId'> & { reason: LeftReason | null; app: string | null; firstSeenAt: Date | null };
 
 function toLink({
   value: id,
@@ -136,13 +128,8 @@ export async function insertPreview(tx: Tx, entityId: number, userId: string): P
 /**
  * That an SDK said of `previousId` that it came before `userId`. `witnessed`: it counts without a decision of staff.
  */
-export type Alias = {
-  previousId: string;
-  userId: string;
+export type Alias = Row<'user_aliases', 'previousId' | 'userId' | 'witnessed' | 'decision' | 'decidedAt'> & {
   said: Said;
-  witnessed: boolean;
-  decision: AliasDecision | null;
-  decidedAt: Date | null;
 };
 
 const ALIAS = `u.previous_id, u.user_id, (SELECT a.identifier FROM apps a WHERE a.entity_id = $1 AND a.id = u.app_id) AS app,
@@ -189,7 +176,7 @@ export async function updateAlias(
   );
 }
 
-type AliasColumns = Omit<Alias, 'said'> & { app: string | null; deviceId: string | null; firstSeenAt: Date };
+type AliasColumns = Omit<Alias, 'said'> & Row<'user_aliases', 'deviceId' | 'firstSeenAt'> & { app: string | null };
 
 function toAlias({ app: appIdentifier, deviceId, firstSeenAt: at, ...alias }: AliasColumns): Alias {
   return { ...alias, said: { appIdentifier, deviceId, at } };

@@ -1,7 +1,7 @@
 /**
  * Locations of personal data in privacy requests themselves: their people, ids, archives, holds, tombstones, receipts.
  */
-import type { Row } from '../core/camel-row.ts';
+import { readRows, type Row } from '../core/camel-row.ts';
 import { type Database, write } from '../core/database.ts';
 import { countNotedFiles, deleteNotedFiles, noteFileDeletions } from '../core/file-deletions.ts';
 import { inBatches } from '../core/in-batches.ts';
@@ -150,13 +150,17 @@ export const archives: PersonalDataLocation = {
   async erase(deps, entityId, people) {
     // Files that an erasure noted before its process was killed.
     await deleteNotedFiles(deps, entityId, 'access/');
-    const { rows } = await deps.db.query<ArchiveRow>(
-      `SELECT p.request_id, p.ordinal, p.archive_key FROM ${ARCHIVES_OF_THEM} AND p.state <> 'building'`,
-      idsOf(entityId, people),
+    const rows = readRows<ArchiveRow>(
+      await deps.db.query(
+        `SELECT p.request_id, p.ordinal, p.archive_key FROM ${ARCHIVES_OF_THEM} AND p.state <> 'building'`,
+        idsOf(entityId, people),
+      ),
     );
-    const { rows: showing } = await deps.db.query<ArchiveRow>(
-      `SELECT p.request_id, p.ordinal, p.archive_key FROM ${SHOWING_THEM}`,
-      [...idsOf(entityId, people), hashesOf(deps.secrets, entityId, people)],
+    const showing = readRows<ArchiveRow>(
+      await deps.db.query(`SELECT p.request_id, p.ordinal, p.archive_key FROM ${SHOWING_THEM}`, [
+        ...idsOf(entityId, people),
+        hashesOf(deps.secrets, entityId, people),
+      ]),
     );
     let deleted = 0;
     for (const row of rows) deleted += await deleteArchive(deps, entityId, row);
@@ -172,7 +176,7 @@ export const archives: PersonalDataLocation = {
   },
 };
 
-type ArchiveRow = { request_id: number; ordinal: number; archive_key: string };
+type ArchiveRow = Row<'gdpr_request_people', 'requestId' | 'ordinal', { archiveKey: string }>;
 
 async function deleteArchive(
   deps: LocationDependencies,
@@ -185,14 +189,14 @@ async function deleteArchive(
       `UPDATE gdpr_request_people SET archive_key = NULL, archive_bytes = NULL, archive_sha256 = NULL, archive_others = NULL,
          message = coalesce($5, message)
        WHERE entity_id = $1 AND request_id = $2 AND ordinal = $3 AND archive_key = $4`,
-      [entityId, row.request_id, row.ordinal, row.archive_key, message],
+      [entityId, row.requestId, row.ordinal, row.archiveKey, message],
     );
     if (rowCount !== 1) return 0;
-    await noteFileDeletions(tx, entityId, [row.archive_key]);
+    await noteFileDeletions(tx, entityId, [row.archiveKey]);
     await deps.tally?.(tx, 1);
     return 1;
   });
-  await deleteNotedFiles(deps, entityId, row.archive_key);
+  await deleteNotedFiles(deps, entityId, row.archiveKey);
   return deleted;
 }
 

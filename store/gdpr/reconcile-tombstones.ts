@@ -1,4 +1,5 @@
-import type { TombstoneBatch, TombstoneBatchKind } from '../../domain/gdpr/tombstone-batch.ts';
+import type { TombstoneBatch } from '../../domain/gdpr/tombstone-batch.ts';
+import { readRows, type Row } from '../core/camel-row.ts';
 import { type Database, type Tx, write } from '../core/database.ts';
 import type { Files } from '../core/files.ts';
 import type { Secrets } from '../core/secrets.ts';
@@ -74,18 +75,20 @@ async function countUnknown(session: Tx): Promise<number> {
   return rows[0]!.unknown;
 }
 
-type Lacking = { entity_id: number; key: string };
+type Lacking = Row<'tombstone_batches', 'key'> & { entityId: number };
 
 async function takeFromFiles(
   { db, files }: Omit<Dependencies, 'secrets'>,
   session: Tx,
 ): Promise<{ restored: number; unreadable: number }> {
-  const { rows: lacking } = await session.query<Lacking>(
-    `SELECT e.id AS entity_id, l.key FROM listed l JOIN entities e ON e.identifier = l.entity
+  const lacking = readRows<Lacking>(
+    await session.query(
+      `SELECT e.id AS entity_id, l.key FROM listed l JOIN entities e ON e.identifier = l.entity
      WHERE NOT EXISTS (SELECT FROM tombstone_batches b WHERE b.entity_id = e.id AND b.key = l.key) ORDER BY e.id, l.key`,
+    ),
   );
   let restored = 0;
-  for (const [entityId, own] of Map.groupBy(lacking, ({ entity_id: id }) => id)) {
+  for (const [entityId, own] of Map.groupBy(lacking, ({ entityId: id }) => id)) {
     for (let from = 0; from < own.length; from += FILES_AT_ONCE) {
       const page = await Promise.all(
         own
@@ -138,20 +141,20 @@ async function takeBatches(tx: Tx, entityId: number, found: BatchFile[]): Promis
   ]);
 }
 
-type Unwritten = { key: string; entity: string; kind: TombstoneBatchKind; made_at: Date; hashes: Buffer[] };
+type Unwritten = Row<'tombstone_batches', 'key' | 'kind' | 'madeAt' | 'hashes'> & { entity: string };
 
 async function writeToFiles(session: Tx, files: Files): Promise<number> {
   for (let written = 0, after = ''; ;) {
-    const { rows } = await session.query<Unwritten>(
-      `SELECT b.key, e.identifier AS entity, b.kind, b.made_at, b.hashes FROM tombstone_batches b JOIN entities e ON e.id = b.entity_id
+    const rows = readRows<Unwritten>(
+      await session.query(
+        `SELECT b.key, e.identifier AS entity, b.kind, b.made_at, b.hashes FROM tombstone_batches b JOIN entities e ON e.id = b.entity_id
        WHERE b.key > $1 AND NOT EXISTS (SELECT FROM listed l WHERE l.key = b.key)
        ORDER BY b.key LIMIT ${FILES_AT_ONCE}`,
-      [after],
+        [after],
+      ),
     );
     if (rows.length === 0) return written;
-    await Promise.all(
-      rows.map(({ key, made_at: madeAt, ...batch }) => putTombstoneBatch(files, key, { ...batch, madeAt })),
-    );
+    await Promise.all(rows.map(({ key, madeAt, ...batch }) => putTombstoneBatch(files, key, { ...batch, madeAt })));
     written += rows.length;
     after = rows.at(-1)!.key;
   }

@@ -1,3 +1,4 @@
+import type { Row } from '../core/camel-row.ts';
 import type { KeptValue } from '../../domain/gdpr/gdpr-receipt.ts';
 
 export type GdprRequestType = 'access' | 'delete';
@@ -13,67 +14,49 @@ export const KEPT_FOR = `interval '7 days'`;
 /** `held`: on hold; `building`: an archive is being written. */
 export type GdprPersonState = 'pending' | 'held' | 'building' | 'treated';
 
-export type GdprRequest = {
-  entityId: number;
-  id: number;
-  identifier: string;
-  type: GdprRequestType;
-  source: GdprSource;
-  appId: number | null;
-  /** From a device, without a user token: its app's key is enough to make such requests up. */
-  isUnvouched: boolean;
-  requester: { kind: 'user' | 'service_token' | 'device' | 'system'; id: number | null };
-  skipEmail: boolean;
-  /** The recipients of the last mail about it: people who work with Millrace. */
-  emails: string[];
-  state: GdprRequestState;
-  generation: number;
-  receivedAt: Date;
-  startedAt: Date | null;
-  treatedAt: Date | null;
-  /** When it is discarded; null until it is treated or declined. */
-  expiresAt: Date | null;
-  updatedAt: Date;
-  round: number;
-  stage: string | null;
-  /** In this round: how many rows or files, by location. */
-  erased: Record<string, number>;
-  /** By location, as the last look found them. */
-  survivors: Record<string, number>;
-  lookedAt: Date | null;
-  /** What stayed in filters, of all rounds that have ended. */
-  keptValues: KeptValue[];
-  /** What keeps the request as a whole; null if nothing does. */
-  fault: string | null;
-  faultSince: Date | null;
-  /** Since when the request waits for staff to start it again; null for any other. */
-  givenUpAt: Date | null;
-  /** What keeps single locations, by their names; the others go on. `since` is an ISO 8601 time. */
-  locationFaults: Record<string, { since: string; reason: string }>;
-};
+export type GdprRequest = Row<
+  'gdpr_requests',
+  | 'entityId'
+  | 'id'
+  | 'identifier'
+  | 'source'
+  | 'appId'
+  | 'isUnvouched'
+  | 'skipEmail'
+  | 'emails'
+  | 'state'
+  | 'generation'
+  | 'receivedAt'
+  | 'startedAt'
+  | 'treatedAt'
+  | 'expiresAt'
+  | 'updatedAt'
+  | 'round'
+  | 'stage'
+  | 'lookedAt'
+  | 'fault'
+  | 'faultSince'
+  | 'givenUpAt',
+  {
+    /** In this round: how many rows or files, by location. */
+    erased: Record<string, number>;
+    /** By location, as the last look found them. */
+    survivors: Record<string, number>;
+    /** What stayed in filters, of all rounds that have ended. */
+    keptValues: KeptValue[];
+    /** What keeps single locations, by their names; the others go on. `since` is an ISO 8601 time. */
+    locationFaults: Record<string, { since: string; reason: string }>;
+  }
+> & { type: GdprRequestType; requester: { kind: 'user' | 'service_token' | 'device' | 'system'; id: number | null } };
 
-export type GdprPerson = {
-  /** From 1. */
-  ordinal: number;
-  /** Null: of a device nobody used by name. */
-  userId: string | null;
-  /** From which it was asked. */
-  deviceId: string | null;
-  /** The keyed hash, once it was collected. */
-  subject: Buffer | null;
-  state: GdprPersonState;
-  treatedAt: Date | null;
-  round: number | null;
-  archive: { key: string; bytes: number; sha256: Buffer } | null;
-  message: string | null;
-};
+export type GdprPerson = Row<
+  'gdpr_request_people',
+  'ordinal' | 'userId' | 'deviceId' | 'subject' | 'state' | 'treatedAt' | 'round' | 'message'
+> & { archive: { key: string; bytes: number; sha256: Buffer } | null };
 
 /** Columns of gdpr_requests. */
-export type RequestColumns = Omit<GdprRequest, 'type' | 'requester'> & {
-  requestType: GdprRequestType;
-  requesterKind: GdprRequest['requester']['kind'];
-  requesterId: number | null;
-};
+export type RequestColumns = Omit<GdprRequest, 'type' | 'requester'> &
+  Row<'gdpr_requests', 'requestType' | 'requesterKind' | 'requesterId'>;
 
 export function toGdprRequest({
   requestType: type,
@@ -85,11 +68,8 @@ export function toGdprRequest({
 }
 
 /** Columns of gdpr_request_people. */
-export type PersonColumns = Omit<GdprPerson, 'archive'> & {
-  archiveKey: string | null;
-  archiveBytes: number | null;
-  archiveSha256: Buffer | null;
-};
+export type PersonColumns = Omit<GdprPerson, 'archive'> &
+  Row<'gdpr_request_people', 'archiveKey' | 'archiveBytes' | 'archiveSha256'>;
 
 export function toGdprPerson({
   archiveKey: key,

@@ -182,7 +182,7 @@ export async function listIdsToRefuse(db: Queryable, entityId: number, requestId
 }
 
 /** An id, and the ordinal of its person in the request. */
-export type FoundId = { ordinal: number; value: string };
+export type FoundId = Row<'gdpr_identifiers', 'ordinal'> & { value: string };
 
 /** The same with the id that leads to it. */
 export type LinkedId = FoundId & { via: string };

@@ -12,23 +12,22 @@ export type StoredImportError = ImportError & {
   redrivenBy: string | null;
 };
 
-type ErrorRow = {
-  line: number;
-  error_type: ImportError['errorType'];
-  outcome: ImportError['outcome'];
-  stage: ImportError['stage'];
-  message: string;
-  customer_id: string | null;
-  attribute_key: string | null;
-  raw: string | null;
-  column_number: number;
-  original_line: number | null;
-  original_column: number;
-  customer_hash: Buffer | null;
-  is_erased: boolean;
-  happened_at: Date;
-  redriven_by: string | null;
-};
+type ErrorRow = Row<
+  'import_errors',
+  | 'line'
+  | 'outcome'
+  | 'message'
+  | 'customerId'
+  | 'attributeKey'
+  | 'raw'
+  | 'columnNumber'
+  | 'originalLine'
+  | 'originalColumn'
+  | 'customerHash'
+  | 'isErased'
+  | 'happenedAt',
+  { errorType: ImportError['errorType']; stage: ImportError['stage'] }
+> & { redrivenBy: string | null };
 
 /** A page holds at most this many errors, and ends early once their records are this long together. */
 const PAGE_ROWS = 1_000;
@@ -237,8 +236,9 @@ export async function listErrorsAfter(
   afterColumn = LAST_COLUMN,
 ): Promise<StoredImportError[]> {
   // octet_length reads no more of a long record than its size.
-  const { rows } = await db.query<ErrorRow>(
-    `SELECT line, error_type, outcome, stage, message, customer_id, attribute_key, raw, column_number, original_line, original_column,
+  const rows = readRows<ErrorRow>(
+    await db.query(
+      `SELECT line, error_type, outcome, stage, message, customer_id, attribute_key, raw, column_number, original_line, original_column,
        customer_hash, is_erased, happened_at,
        coalesce(
          (SELECT identifier FROM imports i WHERE i.entity_id = $1 AND i.id = measured.redriven_by),
@@ -252,31 +252,32 @@ export async function listErrorsAfter(
            AND NOT ($6 AND ${IS_SETTLED})
          ORDER BY line, column_number LIMIT ${PAGE_ROWS}) AS page) AS measured
      WHERE bytes_before < ${PAGE_BYTES} ORDER BY line, column_number`,
-    [
-      entityId,
-      importId,
-      after,
-      filter.errorType ?? null,
-      filter.customerId ?? null,
-      filter.isOpen ?? false,
-      afterColumn,
-    ],
+      [
+        entityId,
+        importId,
+        after,
+        filter.errorType ?? null,
+        filter.customerId ?? null,
+        filter.isOpen ?? false,
+        afterColumn,
+      ],
+    ),
   );
   return rows.map((row) => ({
     line: row.line,
-    errorType: row.error_type,
+    errorType: row.errorType,
     outcome: row.outcome,
     stage: row.stage,
     message: row.message,
-    customerId: row.customer_id,
-    attributeKey: row.attribute_key,
+    customerId: row.customerId,
+    attributeKey: row.attributeKey,
     raw: row.raw,
-    column: row.column_number,
-    originalLine: row.original_line,
-    originalColumn: row.original_column,
-    customerHash: row.customer_hash,
-    ...(row.is_erased && { isErased: true }),
-    happenedAt: row.happened_at,
-    redrivenBy: row.redriven_by,
+    column: row.columnNumber,
+    originalLine: row.originalLine,
+    originalColumn: row.originalColumn,
+    customerHash: row.customerHash,
+    ...(row.isErased && { isErased: true }),
+    happenedAt: row.happenedAt,
+    redrivenBy: row.redrivenBy,
   }));
 }

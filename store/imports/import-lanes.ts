@@ -1,5 +1,5 @@
 import type { RunErrorType } from '../../domain/imports/import-error-type.ts';
-import { readRow, readRows } from '../core/camel-row.ts';
+import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 
 export type ErrorCounts = Partial<Record<RunErrorType, number>>;
@@ -16,12 +16,7 @@ export type RowCounts = {
 };
 
 /** How far a lane of an import is: rows of it that begin before `nextOffset` are done. */
-export type LaneProgress = RowCounts & {
-  nextOffset: number;
-  nextLine: number;
-  cellsEmpty: number;
-  cellsUnnamed: number;
-};
+export type LaneProgress = RowCounts & Row<'import_lanes', 'nextOffset' | 'nextLine' | 'cellsEmpty' | 'cellsUnnamed'>;
 
 /** One lane, and the generation of the import that may go on with it. */
 export type LaneRef = { entityId: number; importId: number; generation: number; lane: number };

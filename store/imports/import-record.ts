@@ -1,7 +1,7 @@
 import type { DateRule, Decimal, TableFormat, TableSettings } from '../../domain/csv/table-format.ts';
 import type { ColumnMapping, TableLayout } from '../../domain/imports/table-columns.ts';
 import type { SimilarLine } from '../attributes/similar-ids.ts';
-import { type MailColumns, mailOf } from '../core/camel-row.ts';
+import { type MailColumns, mailOf, type Row } from '../core/camel-row.ts';
 import type { MailState } from '../core/mails.ts';
 import { type ErrorCounts, type RowCounts, sumErrors } from './import-lanes.ts';
 
@@ -11,13 +11,8 @@ export type ImportState = 'accepted' | 'running' | 'finished' | 'failed' | 'canc
 export type StoredFile = { fileKey: string; fileBytes: number; fileSha256: Buffer };
 
 /** A file as it came, and as it lies pinned: decompressed. */
-export type PinnedFile = StoredFile & {
-  sourceBytes: number;
-  sourceSha256: Buffer;
-  sourceGzip: boolean;
-  /** Why the end of the source could not be read: what came before it is imported all the same. */
-  sourceDefect: string | null;
-};
+export type PinnedFile = StoredFile &
+  Row<'imports', 'sourceDefect', { sourceBytes: number; sourceSha256: Buffer; sourceGzip: boolean }>;
 
 /** What is set of how the file of an import is read, and how it is. */
 export type ImportFileSettings = TableSettings & {
@@ -27,63 +22,56 @@ export type ImportFileSettings = TableSettings & {
 };
 export type ImportFileFormat = TableFormat & { decimal: Decimal };
 
-export type Import = RowCounts & {
-  entityId: number;
-  id: number;
-  identifier: string;
-  jid: string;
-  sorId: number;
-  version: 2 | 3;
-  skipEmail: boolean;
-  /** Its merges are rolled back: it reports, and changes nothing. */
-  dryRun: boolean;
-  /** The import whose errors this one re-drives. */
-  parentId: number | null;
-  /** The import at the beginning of such a chain: the lines of error files are those of its file. */
-  rootId: number | null;
-  state: ImportState;
-  /** Where a running one waits; null: it works. */
-  stage: string | null;
-  generation: number;
-  receivedAt: Date;
-  /** When the values of a re-drive count as said, if they are those of its first import, corrected. */
-  saidAt: Date | null;
-  startedAt: Date | null;
-  endedAt: Date | null;
-  /** Null while it is still to be fetched. */
-  file: PinnedFile | null;
-  fileSettings: ImportFileSettings;
-  /** Null until its beginning was read: until then it lies as it came, but for gzip; then as CSV in UTF-8. */
-  fileFormat: ImportFileFormat | null;
-  /** Of the file's rows; null until its header is read. */
-  columns: 3 | 4 | null;
-  /** An error file, corrected: its rows name the lines of the first import's file that they correct. */
-  hasErrorColumns: boolean;
-  /** A table whose columns are named so; null: a file of rows. */
-  columnMapping: ColumnMapping | null;
-  /** Where its header has them; null until it is read. */
-  tableLayout: TableLayout | null;
-  /** Cells without a value among the ignored rows. */
-  cellsEmpty: number;
-  /** Filled cells of a table in columns that its header does not name; in no count of rows. */
-  cellsUnnamed: number;
-  /**
-   * Ids of a dry run that are similar to an earlier one of the file or to a customer's, and the lines of the first
-   * ones.
-   */
-  similarIds: number | null;
-  similarIdLines: SimilarLine[] | null;
-  /** Where the file comes from, as it may be shown; null for an upload. */
-  shownUrl: string | null;
-  /** Of the attempt under way; how many there were, and why the last one came to nothing. */
-  fetchedBytes: number | null;
-  fetchTries: number;
-  fetchFault: string | null;
-  mail: { state: MailState; tries: number; reason: string | null } | null;
-  /** All rows that begin before this place in the file are done. */
-  nextOffset: number;
-  nextLine: number;
-};
+export type Import = RowCounts &
+  Row<
+    'imports',
+    | 'entityId'
+    | 'id'
+    | 'identifier'
+    | 'jid'
+    | 'sorId'
+    | 'version'
+    | 'skipEmail'
+    | 'parentId'
+    | 'rootId'
+    | 'state'
+    | 'stage'
+    | 'generation'
+    | 'receivedAt'
+    | 'saidAt'
+    | 'startedAt'
+    | 'endedAt'
+    | 'columns'
+    | 'hasErrorColumns'
+    | 'similarIds'
+    | 'shownUrl'
+    | 'fetchedBytes'
+    | 'fetchTries'
+    | 'fetchFault',
+    {
+      /** Its merges are rolled back: it reports, and changes nothing. */
+      dryRun: boolean;
+      fileSettings: ImportFileSettings;
+      /** Null until its beginning was read: until then it lies as it came, but for gzip; then as CSV in UTF-8. */
+      fileFormat: ImportFileFormat | null;
+      /** A table whose columns are named so; null: a file of rows. */
+      columnMapping: ColumnMapping | null;
+      /** Where its header has them; null until it is read. */
+      tableLayout: TableLayout | null;
+      similarIdLines: SimilarLine[] | null;
+    }
+  > & {
+    /** Null while it is still to be fetched. */
+    file: PinnedFile | null;
+    /** Cells without a value among the ignored rows. */
+    cellsEmpty: number;
+    /** Filled cells of a table in columns that its header does not name; in no count of rows. */
+    cellsUnnamed: number;
+    mail: { state: MailState; tries: number; reason: string | null } | null;
+    /** All rows that begin before this place in the file are done. */
+    nextOffset: number;
+    nextLine: number;
+  };
 
 /** An import whose file is stored. */
 export type PinnedImport = Import & { file: PinnedFile };
@@ -102,7 +90,8 @@ export type NewImport = Pick<Import, 'sorId' | 'version' | 'skipEmail'> &
 /** Columns of `IMPORTS`. */
 export type ImportColumns = Omit<Import, 'file' | 'mail' | 'errorsByType'> &
   MailColumns<MailState> &
-  Omit<PinnedFile, 'fileKey'> & { fileKey: string | null; laneErrors: ErrorCounts[] };
+  Omit<PinnedFile, 'fileKey'> &
+  Row<'imports', 'fileKey'> & { laneErrors: ErrorCounts[] };
 
 /** An import with what its lanes come to together. */
 export const IMPORTS = `SELECT j.*, l.* FROM imports j CROSS JOIN LATERAL (

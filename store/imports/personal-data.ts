@@ -9,7 +9,7 @@ import { createCsvSplitter } from '../../domain/csv/csv-splitter.ts';
 import { encodingOf } from '../../domain/csv/file-encoding.ts';
 import { createNameFinder } from '../../domain/text/name-finder.ts';
 import { isBinaryTable } from '../../domain/csv/table-format.ts';
-import { readRows } from '../core/camel-row.ts';
+import { readRows, type Row } from '../core/camel-row.ts';
 import { type Database, write } from '../core/database.ts';
 import { deleteNotedFiles, noteFileDeletions } from '../core/file-deletions.ts';
 import type { Files } from '../core/files.ts';
@@ -96,10 +96,8 @@ const UNNAMED = { fileSettings: {}, fileFormat: null, columnMapping: null, table
 const UNNAMED_FOR_MS = 5 * 60_000;
 
 /** `fileSettings` and what follows it as of the import. */
-type PinnedRow = { id: number; fileKey: string } & Pick<
-  Import,
-  'fileSettings' | 'fileFormat' | 'columnMapping' | 'tableLayout'
->;
+type PinnedRow = Row<'imports', 'id', { fileKey: string }> &
+  Pick<Import, 'fileSettings' | 'fileFormat' | 'columnMapping' | 'tableLayout'>;
 
 const ROW_COLUMNS = 'file_key, file_settings, file_format, column_mapping, table_layout';
 

@@ -1,7 +1,7 @@
 import type { InternalErrorKind } from '../../domain/jobs/attention.ts';
 import type { MailedError } from '../../domain/jobs/internal-error-mail.ts';
 import type { JobKind } from '../../domain/jobs/job.ts';
-import { readRows } from '../core/camel-row.ts';
+import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
 /**
@@ -13,9 +13,9 @@ import type { Queryable } from '../core/database.ts';
  * What failed: `job` is the identifier of the job, empty where the flow is no job; `entityId` is null where there is
  * none.
  */
-export type FailedStep = { entityId: number | null; kind: InternalErrorKind; job: string; step: string };
+export type FailedStep = Row<'internal_errors', 'entityId' | 'job' | 'step', { kind: InternalErrorKind }>;
 
-export type LastingError = { id: string; since: Date; step: string };
+export type LastingError = Row<'internal_errors', 'id' | 'since' | 'step'>;
 
 /**
  * Notes an error down under its id in the log; `since` stays that of the first one. `isGivenUp`: Millrace does not try

@@ -14,16 +14,18 @@ const BATCH = 5_000;
 /** With each go some dozens of records and files. */
 const RUNS_AT_ONCE = 100;
 
-type RefRow = { entity_id: number; id: number; identifier: string };
+type RefRow = Row<'sync_runs', 'entityId' | 'id' | 'identifier'>;
 
 /** Ended imports older than a week (reference: Limits). */
 export async function listExpiredImports(db: Queryable): Promise<JobRef[]> {
-  const { rows } = await db.query<RefRow>(
-    `SELECT entity_id, id, identifier FROM imports
+  const rows = readRows<RefRow>(
+    await db.query(
+      `SELECT entity_id, id, identifier FROM imports
      WHERE received_at < now() - interval '7 days' AND ended_at < now() - interval '7 days'
      ORDER BY received_at LIMIT 100`,
+    ),
   );
-  return rows.map((row) => ({ entityId: row.entity_id, jobId: row.id, identifier: row.identifier }));
+  return rows.map((row) => ({ entityId: row.entityId, jobId: row.id, identifier: row.identifier }));
 }
 
 /** What dry runs that have ended left beside the values. */
@@ -229,13 +231,15 @@ const NOTES_OF_RUNS = [
  */
 export async function deleteOldSyncRuns(db: Database): Promise<void> {
   // By sync_runs_by_age, and by sync_runs_of_sync for each deleted sync.
-  const { rows } = await db.query<RefRow>(
-    `(SELECT entity_id, id FROM sync_runs WHERE ended_at < now() - interval '30 days' ORDER BY ended_at LIMIT 100)
+  const rows = readRows<RefRow>(
+    await db.query(
+      `(SELECT entity_id, id FROM sync_runs WHERE ended_at < now() - interval '30 days' ORDER BY ended_at LIMIT 100)
      UNION
      (SELECT r.entity_id, r.id FROM syncs s JOIN sync_runs r ON r.entity_id = s.entity_id AND r.sync_id = s.id
       WHERE s.deleted_at IS NOT NULL AND r.ended_at IS NOT NULL LIMIT 100)`,
+    ),
   );
-  for (const { entity_id: entityId, id } of rows) {
+  for (const { entityId, id } of rows) {
     for (const [table, column] of NOTES_OF_RUNS) {
       await inBatches(
         db,
@@ -246,8 +250,8 @@ export async function deleteOldSyncRuns(db: Database): Promise<void> {
     }
     await db.query('DELETE FROM sync_runs WHERE entity_id = $1 AND id = $2', [entityId, id]);
   }
-  const { rows: syncs } = await db.query<RefRow>('SELECT entity_id, id FROM syncs WHERE deleted_at IS NOT NULL');
-  for (const { entity_id: entityId, id } of syncs) {
+  const syncs = readRows<RefRow>(await db.query('SELECT entity_id, id FROM syncs WHERE deleted_at IS NOT NULL'));
+  for (const { entityId, id } of syncs) {
     await db.query(
       `UPDATE syncs SET has_copies = true WHERE entity_id = $1 AND id = $2 AND destination_id IS NOT NULL AND NOT has_copies
          AND EXISTS (SELECT FROM sync_records WHERE entity_id = $1 AND sync_id = $2)`,

@@ -3,24 +3,22 @@ import { readRows, type Row } from '../core/camel-row.ts';
 import type { Database } from '../core/database.ts';
 
 /** An attempt as a campaign log has it. */
-type LoggedAttempt = {
-  id: number;
-  campaignIdentifier: string;
-  campaignName: string;
-  variant: string | null;
-  sendIdentifier: string | null;
-  userId: string | null;
-  deviceId: string | null;
-  channel: 'push' | 'inapp' | 'both';
-  createdAt: Date;
-  settledAt: Date | null;
-  code: AttemptCode;
-  details: string | null;
-  deliveredAt: Date | null;
-  openedAt: Date | null;
-  shownAt: Date | null;
-  clickedAt: Date | null;
-};
+type LoggedAttempt = Row<
+  'attempts',
+  | 'id'
+  | 'variant'
+  | 'userId'
+  | 'deviceId'
+  | 'channel'
+  | 'createdAt'
+  | 'settledAt'
+  | 'details'
+  | 'deliveredAt'
+  | 'openedAt'
+  | 'shownAt'
+  | 'clickedAt',
+  { code: AttemptCode }
+> & { campaignIdentifier: string; campaignName: string; sendIdentifier: string | null };
 
 const PORTION = 1_000;
 

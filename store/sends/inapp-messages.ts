@@ -1,5 +1,5 @@
 import type { InappContent } from '../../domain/campaigns/campaign-params.ts';
-import { readRow, readRows } from '../core/camel-row.ts';
+import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import { movePushToken } from '../tracking/devices.ts';
 
@@ -7,13 +7,7 @@ import { movePushToken } from '../tracking/devices.ts';
  * A device that asks for its messages; `currentUserId`: who it says is logged in; `optOut`: of analytics, and so of
  * messages.
  */
-type InappDevice = {
-  appId: number;
-  deviceId: string;
-  currentUserId: string | null;
-  optOut: boolean | null;
-  verifiedUsers: boolean;
-};
+type InappDevice = Row<'devices', 'appId' | 'deviceId' | 'currentUserId' | 'optOut'> & Row<'apps', 'verifiedUsers'>;
 
 /** The device, of the app that saw it last. */
 export async function findInappDevice(
@@ -32,7 +26,10 @@ export async function findInappDevice(
   );
 }
 
-export type InappMessage = { id: number; campaign: string; inapp: InappContent; createdAt: Date; inappUntil: Date };
+export type InappMessage = Row<'attempts', 'id' | 'createdAt', { inappUntil: Date }> & {
+  campaign: string;
+  inapp: InappContent;
+};
 
 /** Bytes of messages that a device gets at once; the oldest message comes whatever its size. */
 const LISTED_BYTES = 1024 ** 2;

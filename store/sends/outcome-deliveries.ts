@@ -4,25 +4,23 @@ import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 
 /** How often delivering failed in a row, and since when. */
-type DeliveryTrouble = { tries: number; failingSince: Date | null };
+type DeliveryTrouble = Row<'outcome_deliveries', 'tries' | 'failingSince'>;
 
 /** An app whose outcomes go to a connection. */
-export type OutcomeDelivery = DeliveryTrouble & { appId: number; app: string; connection: string };
+export type OutcomeDelivery = DeliveryTrouble &
+  Row<'outcome_deliveries', 'appId'> & { app: string; connection: string };
 
 /** Times as Postgres writes them, since they have microseconds. */
-type OutcomeBatch = { deliveredAt: string; deliveredId: number; sendingAt: string; sendingId: number };
-
-export type SettledOutcome = {
-  id: number;
-  campaign: string;
-  send: string | null;
-  userId: string | null;
-  deviceId: string | null;
-  code: AttemptCode;
-  details: string | null;
-  channel: 'push' | 'inapp' | 'both';
-  settledAt: Date;
+type OutcomeBatch = Row<'outcome_deliveries', 'deliveredId', { sendingId: number }> & {
+  deliveredAt: string;
+  sendingAt: string;
 };
+
+export type SettledOutcome = Row<
+  'attempts',
+  'id' | 'userId' | 'deviceId' | 'details' | 'channel',
+  { code: AttemptCode; settledAt: Date }
+> & { campaign: string; send: string | null };
 
 /** From now on an app's outcomes are delivered, or none are any more. One that has a connection goes on where it is. */
 export async function updateOutcomeDelivery(

@@ -1,23 +1,18 @@
 import type { PushPlatform } from '../../domain/sends/push.ts';
-import { readRow } from '../core/camel-row.ts';
+import { readRow, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import type { Secrets } from '../core/secrets.ts';
 
 type Values = { [member: string]: unknown };
 
 /** What an app's pushes to a platform go through, its secrets sealed. */
-export type StoredPushProvider = {
-  platform: PushPlatform;
-  provider: string;
-  settings: Values;
-  /** The secret members that are set. */
-  secretNames: string[];
-  /** Opened by `openStoredProvider` alone. */
-  sealedSecrets: string | null;
-  vapidPublicKey: string | null;
+export type StoredPushProvider = Row<
+  'push_providers',
+  'platform' | 'provider' | 'secretNames' | 'sealedSecrets' | 'vapidPublicKey' | 'updatedAt',
+  { settings: Values }
+> & {
   /** The same. */
   sealedVapidKey: string | null;
-  updatedAt: Date;
 };
 
 /** As browsers and the library have them: base64url. */

@@ -9,7 +9,7 @@ const OVERLAP = `interval '30 seconds'`;
 const BATCH = 5_000;
 
 /** A campaign's attempts of a UTC day. */
-export type CampaignDay = { campaignId: number; day: string };
+export type CampaignDay = Row<'attempts', 'campaignId'> & { day: string };
 
 /** What is counted of an entity: changes of attempts until then, of days from then on. */
 export type Rollup = { countedUntil: Date; keptSince: string };

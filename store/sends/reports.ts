@@ -6,14 +6,7 @@ import type { Queryable } from '../core/database.ts';
 /** For so long attempts can be read. */
 export const REPORT_DAYS = 30;
 
-type ReportRow = {
-  userId: string | null;
-  deviceId: string | null;
-  createdAt: Date;
-  settledAt: Date | null;
-  code: AttemptCode;
-  details: string | null;
-};
+type ReportRow = Row<'attempts', 'userId' | 'deviceId' | 'createdAt' | 'settledAt' | 'details', { code: AttemptCode }>;
 
 type ReportFilter = {
   campaignId: number;
@@ -60,18 +53,12 @@ export async function countCodes(
   };
 }
 
-export type Decision = ReportRow & {
-  sendIdentifier: string | null;
-  variant: string | null;
-  channel: 'push' | 'inapp' | 'both';
-  dueAt: Date | null;
-  deliveredAt: Date | null;
-  openedAt: Date | null;
-  shownAt: Date | null;
-  clickedAt: Date | null;
-  /** Null where there is none, or it is not kept. */
-  push: PushContent | null;
-};
+export type Decision = ReportRow &
+  Row<'attempts', 'variant' | 'channel' | 'dueAt' | 'deliveredAt' | 'openedAt' | 'shownAt' | 'clickedAt'> & {
+    sendIdentifier: string | null;
+    /** Null where there is none, or it is not kept. */
+    push: PushContent | null;
+  };
 
 const DECISIONS = `SELECT a.user_id, a.device_id, a.created_at, a.settled_at, a.code, a.details, a.channel, a.variant, a.due_at,
     a.delivered_at, a.opened_at, a.shown_at, a.clicked_at, s.identifier AS send_identifier,

@@ -8,30 +8,25 @@ import { newIdentifier } from '../core/identifiers.ts';
 import { lockJob } from '../jobs/jobs.ts';
 
 /** A request to send messages. */
-export type Send = {
-  entityId: number;
-  id: number;
-  identifier: string;
-  state: 'accepted' | 'running' | 'finished' | 'failed' | 'canceled';
-  generation: number;
-  receivedAt: Date;
-  endedAt: Date | null;
-  /** Null: at once. */
-  sendAt: Date | null;
-  messageCount: number;
-  cancelRequestedAt: Date | null;
-  /** Of a campaign to an audience; null: asked for by POST /api/transac. */
-  campaignId: number | null;
-  /** When that audience was complete; null: not yet. */
-  audienceAt: Date | null;
-  /** Raised by each step that begins to find or look at the audience: older ones end. */
-  audienceRound: number;
-  /** Of a dynamic campaign: when its audience was last looked at, and how often. */
-  lookedAt: Date | null;
-  looks: number;
-  /** When it is looked at next; null: not known yet. */
-  nextLookAt: Date | null;
-};
+export type Send = Row<
+  'sends',
+  | 'entityId'
+  | 'id'
+  | 'identifier'
+  | 'state'
+  | 'generation'
+  | 'receivedAt'
+  | 'endedAt'
+  | 'sendAt'
+  | 'messageCount'
+  | 'cancelRequestedAt'
+  | 'campaignId'
+  | 'audienceAt'
+  | 'audienceRound'
+  | 'lookedAt'
+  | 'looks'
+  | 'nextLookAt'
+>;
 
 /** A message to be sent: values of its placeholders as texts; of an erased person only the keyed hash. */
 export type NewMessage = {

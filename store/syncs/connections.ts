@@ -9,22 +9,13 @@ export type SettingValues = { [member: string]: unknown };
 /** Settings, apart from those members that nobody is shown. */
 export type SplitSettings = { settings: SettingValues; secretSettings: SettingValues };
 
-export type Connection = {
-  id: number;
-  identifier: string;
-  name: string;
-  connector: string;
-  settings: SettingValues;
-  /** The secret members that are set. */
-  secretNames: string[];
-  /** Opened by `openSecretSettings` alone. */
-  sealedSecrets: string | null;
-  /** Raised by each change of settings or secrets. */
-  revision: number;
+export type Connection = Row<
+  'connections',
+  'id' | 'identifier' | 'name' | 'connector' | 'secretNames' | 'sealedSecrets' | 'revision' | 'createdAt' | 'updatedAt',
+  { settings: SettingValues }
+> & {
   /** Null once the creator's account is gone. */
   createdBy: { id: number; uid: string } | null;
-  createdAt: Date;
-  updatedAt: Date;
 };
 
 const CONNECTIONS = `SELECT c.id, c.identifier, c.name, c.connector, c.settings, c.secret_names, c.sealed_secrets, c.revision,

@@ -1,3 +1,4 @@
+import type { Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';
 import { NO_TROUBLE } from '../jobs/jobs.ts';
 
@@ -5,13 +6,7 @@ import { NO_TROUBLE } from '../jobs/jobs.ts';
  * A batch on its way to a destination that is not ours; `identifier` is the same each time that it is sent, `outcomes`
  * are what the destination has answered so far, as JSON.
  */
-export type PendingBatch = {
-  identifier: string;
-  batch: string;
-  outcomes: string | null;
-  /** How many of its first records may have left; null: any of them. */
-  sent: number | null;
-};
+export type PendingBatch = Row<'sync_batches', 'identifier' | 'batch' | 'outcomes' | 'sent'>;
 
 /** A run has one at a time. */
 export async function insertBatch(

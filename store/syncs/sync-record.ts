@@ -2,7 +2,7 @@ import type { Mapping } from '../../domain/syncs/record-mapping.ts';
 import type { NamedField } from '../../domain/syncs/schema-change.ts';
 import type { SCHEMA_RULES } from '../../domain/syncs/sync-codes.ts';
 import type { SyncSchedule } from '../../domain/syncs/sync-schedule.ts';
-import { type CreatorColumns, creatorOf, type PauseColumns, pauseOf } from '../core/camel-row.ts';
+import { type CreatorColumns, creatorOf, type PauseColumns, pauseOf, type Row } from '../core/camel-row.ts';
 
 /**
  * Attributes of a SoR, or a stream of a connection, whose records the fields of `key` name (none: nobody names them).
@@ -38,37 +38,35 @@ export type NewSync = {
   alerts: SyncAlerts;
 };
 
-export type Sync = NewSync & {
-  entityId: number;
-  id: number;
-  identifier: string;
-  /** Raised by each change of what a caller says. */
-  revision: number;
-  /** JSON; null: the next reading begins at the beginning. */
-  cursor: string | null;
-  /** Null until a run has looked. */
-  knownFields: NamedField[] | null;
-  /** Of those that the source tells of while it is read, what it told by the last readings; null until one has. */
-  readFields: NamedField[] | null;
-  /** Runs that failed since the last that didn't. */
-  failures: number;
-  paused: { at: Date; reason: string } | null;
-  scheduledUntil: Date | null;
-  createdBy: { id: number; uid: string } | null;
-  createdAt: Date;
-  updatedAt: Date;
-};
+export type Sync = NewSync &
+  Row<
+    'syncs',
+    | 'entityId'
+    | 'id'
+    | 'identifier'
+    | 'revision'
+    | 'cursor'
+    | 'failures'
+    | 'scheduledUntil'
+    | 'createdAt'
+    | 'updatedAt',
+    {
+      /** Null until a run has looked. */
+      knownFields: NamedField[] | null;
+      /** Of those that the source tells of while it is read, what it told by the last readings; null until one has. */
+      readFields: NamedField[] | null;
+    }
+  > & { paused: { at: Date; reason: string } | null; createdBy: { id: number; uid: string } | null };
 
 /** Columns of syncs, with the creator. */
 type SyncColumns = Omit<Sync, 'destination' | 'paused' | 'createdBy' | 'alerts'> &
   PauseColumns &
-  CreatorColumns & {
-    alerts: Omit<SyncAlerts, 'connections'> & Partial<SyncAlerts>;
-    sorId: number | null;
-    destinationId: number | null;
-    destinationStream: string | null;
-    destinationKey: string[] | null;
-  };
+  CreatorColumns &
+  Row<
+    'syncs',
+    'sorId' | 'destinationId' | 'destinationStream' | 'destinationKey',
+    { alerts: Omit<SyncAlerts, 'connections'> & Partial<SyncAlerts> }
+  >;
 
 export function toSync(columns: SyncColumns): Sync {
   const {

@@ -4,7 +4,7 @@
  */
 
 import { ERASED } from '../../domain/core/erased.ts';
-import { readRows } from '../core/camel-row.ts';
+import { readRows, type Row } from '../core/camel-row.ts';
 import { type Database, type Queryable, type Tx, write } from '../core/database.ts';
 import { newIdentifier } from '../core/identifiers.ts';
 import type { Secrets } from '../core/secrets.ts';
@@ -20,7 +20,7 @@ type Crash = {
   lastAt: number;
 };
 /** `title`: as stored. */
-type Found = { id: number; ordinal: number; title: string };
+type Found = Row<'crashes', 'id' | 'title'> & { ordinal: number };
 
 /** A crash with its id, and the errors of these calls. */
 type CountedCrash = Crash & { id: number };
@@ -229,13 +229,7 @@ export async function deleteCrash(
 }
 
 /** A crash as it is listed. */
-type StoredCrash = {
-  identifier: string;
-  title: string;
-  firstSeenAt: Date;
-  lastSeenAt: Date;
-  occurrences: number;
-};
+type StoredCrash = Row<'crashes', 'identifier' | 'title' | 'firstSeenAt' | 'lastSeenAt' | 'occurrences'>;
 
 /** Lists the crashes of an app, the one seen last first. */
 export async function listCrashes(

@@ -11,16 +11,16 @@ import type { Secrets } from '../core/secrets.ts';
 import { findErasedCalls, type AppCall } from './app-call.ts';
 
 /** The events of one log type and name. */
-export type EventDefinition = {
-  id: number;
-  logType: LogType;
-  name: string;
-  /** Null: staff have set none. */
-  displayName: string | null;
-  /** A key event of the app. */
-  goal: boolean;
-  labels: string[];
-};
+export type EventDefinition = Row<
+  'event_definitions',
+  'id' | 'logType' | 'name',
+  {
+    /** Null: staff have set none. */
+    displayName: string | null;
+    /** A key event of the app. */
+    goal: boolean;
+  }
+> & { labels: string[] };
 
 /** The key of a definition. */
 type EventKey = Pick<EventDefinition, 'logType' | 'name'>;

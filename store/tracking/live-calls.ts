@@ -1,6 +1,6 @@
 /** The last calls of an app (`GET /api/apps/<id>/live`). */
 
-import { readRows } from '../core/camel-row.ts';
+import { readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable, Tx } from '../core/database.ts';
 import type { Secrets } from '../core/secrets.ts';
 import { findErasedTexts } from '../gdpr/erased-texts.ts';
@@ -8,22 +8,20 @@ import { findErased, type Person, personKey } from '../gdpr/tombstones.ts';
 import { subjectsOf } from './refused-calls.ts';
 import { OF_NO_APP } from './call-counts.ts';
 
-export type LiveCall = {
-  /** Null if several apps share the key and the call names none of them. */
-  appId: number | null;
-  receivedAt: Date;
-  /**
-   * `failed`: a trait of an accepted call, shown as its value. `widened`: an attribute's key, which is a String now.
-   */
-  outcome: 'accepted' | 'duplicate' | 'refused' | 'failed' | 'widened';
-  code: string | null;
-  message: string | null;
-  messageId: string | null;
-  /** The call as it came, shortened. */
-  call: string;
-};
+export type LiveCall = Row<
+  'live_calls',
+  'appId' | 'receivedAt' | 'code' | 'message' | 'messageId',
+  {
+    /**
+     * `failed`: a trait of an accepted call, shown as its value. `widened`: an attribute's key, which is a String now.
+     */
+    outcome: 'accepted' | 'duplicate' | 'refused' | 'failed' | 'widened';
+    /** The call as it came, shortened. */
+    call: string;
+  }
+>;
 
-export type StoredLiveCall = LiveCall & { id: number };
+export type StoredLiveCall = LiveCall & Row<'live_calls', 'id'>;
 
 /** Maximum number of calls kept for an app. */
 export const MAX_LIVE_CALLS = 100;

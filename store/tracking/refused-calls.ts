@@ -1,5 +1,6 @@
 /** Refused calls: keeps them for 30 days, without the data of erased people, and lists them. */
 
+import { readRows, type Row } from '../core/camel-row.ts';
 import { ERASED } from '../../domain/core/erased.ts';
 import { storable } from '../../domain/text/text-limits.ts';
 import type { ListCursor } from '../../domain/core/list-cursor.ts';
@@ -156,17 +157,11 @@ export type StoredRefusedCall = {
 
 type RefusalFilter = { code?: RefusalCode | undefined; messageId?: string | undefined };
 
-type RefusalRow = {
-  id: number;
-  received_at: Date;
-  micros: number;
-  app_id: number | null;
-  index: number;
-  message_id: string | null;
-  code: RefusalCode;
-  message: string;
-  raw: string | null;
-};
+type RefusalRow = Row<
+  'refused_calls',
+  'id' | 'receivedAt' | 'appId' | 'index' | 'messageId' | 'message' | 'raw',
+  { code: RefusalCode }
+> & { micros: number };
 
 /** Lists the refused calls of an app, newest first, and those without an app if it shares its key. */
 export async function listRefusedCalls(
@@ -177,21 +172,23 @@ export async function listRefusedCalls(
   after: ListCursor | null,
   limit: number,
 ): Promise<StoredRefusedCall[]> {
-  const { rows } = await db.query<RefusalRow>(
-    `SELECT id, received_at, (extract(epoch FROM received_at) * 1000000)::bigint AS micros, app_id, index, message_id, code, message, raw
+  const rows = readRows<RefusalRow>(
+    await db.query(
+      `SELECT id, received_at, (extract(epoch FROM received_at) * 1000000)::bigint AS micros, app_id, index, message_id, code, message, raw
      FROM refused_calls
      WHERE entity_id = $1 AND (app_id = $2 OR ${OF_NO_APP}) AND ($3::text IS NULL OR code = $3) AND ($4::text IS NULL OR message_id = $4)
        AND ($5::bigint IS NULL OR (received_at, id) < (timestamptz 'epoch' + $5 * interval '1 microsecond', $6))
      ORDER BY received_at DESC, id DESC LIMIT $7`,
-    [entityId, appId, code ?? null, messageId ?? null, after?.micros ?? null, after?.id ?? null, limit],
+      [entityId, appId, code ?? null, messageId ?? null, after?.micros ?? null, after?.id ?? null, limit],
+    ),
   );
   return rows.map((row) => ({
     id: row.id,
-    receivedAt: row.received_at,
+    receivedAt: row.receivedAt,
     micros: row.micros,
-    isOfApp: row.app_id !== null,
+    isOfApp: row.appId !== null,
     index: row.index,
-    messageId: row.message_id,
+    messageId: row.messageId,
     code: row.code,
     message: row.message,
     raw: row.raw,

@@ -1,5 +1,6 @@
 import type { Cell } from '../../../domain/files/cell.ts';
 import { CUSTOMER_TYPE_CODE } from '../../attributes/attribute-values.ts';
+import { readRows, type Row } from '../../core/camel-row.ts';
 import type { Database } from '../../core/database.ts';
 import { isoUtc } from '../../core/iso-time.ts';
 import type { FileSource } from '../file-source.ts';
@@ -18,7 +19,7 @@ export type CustomerProfilesQuery = {
   since: string | null;
 };
 
-type ValueRow = { customer_id: string; customer_type: number; attribute_id: number; value: string };
+type ValueRow = Row<'attribute_values', 'customerId' | 'attributeId'> & { customerType: number; value: string };
 
 /** Rows that are held at once; a Set may have a thousand elements. */
 const PORTION = 1_000;
@@ -44,7 +45,7 @@ export const customerProfiles: FileSource<CustomerProfilesQuery> = {
     for (const sor of query.sors) {
       const names = new Map(sor.attributes.map((attribute) => [attribute.id, attribute]));
       for await (const values of listPortions(db, entityId, sor, query)) {
-        yield values.map(({ customer_id: id, customer_type: type, attribute_id: attribute, value }): Cell[] => {
+        yield values.map(({ customerId: id, customerType: type, attributeId: attribute, value }): Cell[] => {
           const { identifier, key } = names.get(attribute)!;
           return [sor.identifier, identifier, key, value, TYPES[type]!, id];
         });
@@ -63,17 +64,19 @@ async function* listPortions(
   const type = customerType && CUSTOMER_TYPE_CODE[customerType];
   const ids = attributes.map(({ id }) => id);
   for (let after: [string, number, number] = ['', -1, 0]; ;) {
-    const { rows } = await db.query<ValueRow>(
-      `SELECT r.customer_id, r.customer_type, r.attribute_id, ${VALUE} AS value FROM attribute_values r
+    const rows = readRows<ValueRow>(
+      await db.query(
+        `SELECT r.customer_id, r.customer_type, r.attribute_id, ${VALUE} AS value FROM attribute_values r
        WHERE r.entity_id = $1 AND r.sor_id = $2 AND (r.customer_id, r.customer_type, r.attribute_id) > ($3, $4, $5)
          AND r.attribute_id = ANY ($6) AND r.removed_at IS NULL AND ($7::smallint IS NULL OR r.customer_type = $7)
          AND ($8::text[] IS NULL OR r.customer_id = ANY ($8)) AND ($9::timestamptz IS NULL OR r.changed_at >= $9)
        ORDER BY r.customer_id, r.customer_type, r.attribute_id LIMIT ${PORTION}`,
-      [entityId, sorId, ...after, ids, type, customerIds, since],
+        [entityId, sorId, ...after, ids, type, customerIds, since],
+      ),
     );
     yield rows;
     const last = rows.at(-1);
     if (!last || rows.length < PORTION) return;
-    after = [last.customer_id, last.customer_type, last.attribute_id];
+    after = [last.customerId, last.customerType, last.attributeId];
   }
 }
