@@ -1,8 +1,7 @@
 import { type CampaignParams, compileInapp, compilePush } from '../../domain/campaigns/campaign-params.ts';
 import { type ControlGroup, isInControlGroup } from '../../domain/campaigns/control-group.ts';
 import { variantOf, variantParams } from '../../domain/campaigns/variants.ts';
-import { WAITS_FOR } from '../../domain/sends/attempt-code.ts';
-import { pushMessageOf, settleOutcome } from '../../domain/sends/attempt-outcome.ts';
+import { pushMessageOf, settleOutcome, WAITS_FOR } from '../../domain/sends/attempt.ts';
 import type { TargetDevice } from '../../domain/sends/device-decision.ts';
 import {
   type AttemptContent,
@@ -10,12 +9,12 @@ import {
   type CampaignMessage,
   type LimitedPush,
   personOf,
+  planMessages,
   type PlannedAttempt,
   type PlannedMessage,
-  planMessages,
   type SendingCampaign,
   type SendingRules,
-} from '../../domain/sends/plan-messages.ts';
+} from '../../domain/sends/plan-attempts.ts';
 import type { PushMessage, PushTarget } from '../../domain/sends/push.ts';
 import { endOfQuiet } from '../../domain/sends/quiet-hours.ts';
 import { findControlGroup } from '../../store/accounts/entities.ts';

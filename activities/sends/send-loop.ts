@@ -1,14 +1,20 @@
 import type { JobClaim } from '../../domain/jobs/job.ts';
+import { WAITS_FOR } from '../../domain/sends/attempt.ts';
+import { decideDevice, type TargetDevice } from '../../domain/sends/device-decision.ts';
 import { endOfQuiet } from '../../domain/sends/quiet-hours.ts';
 import { endCampaignsOf } from '../../store/campaigns/campaign-runs.ts';
 import { type Tx, write } from '../../store/core/database.ts';
 import { LOOK_UP_BY_KEY } from '../../store/core/look-up-by-key.ts';
 import { endJob } from '../../store/jobs/jobs.ts';
 import {
+  type AttemptOutcome,
   cancelWaiting,
+  type DueAttempt,
   findNextDue,
   hasSending,
   listDueAttempts,
+  putOffAttempts,
+  settleAttempts,
   settleInterrupted,
   updateQuietUntil,
 } from '../../store/sends/attempts.ts';
@@ -17,9 +23,16 @@ import { inSlot } from '../core/in-slot.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { DAY_MS } from '../../domain/time/durations.ts';
-import { contextOf, type OutgoingPush, type SendingContext, waitsForOthers } from './plan-attempts.ts';
-import { PushesUnderWay } from './pushes-under-way.ts';
-import { sendAgain } from './send-attempts.ts';
+import { PushesUnderWay } from './attempts-under-way.ts';
+import {
+  contextOf,
+  limitedPush,
+  type OutgoingPush,
+  outgoingPush,
+  type SendingContext,
+  takePaces,
+  waitsForOthers,
+} from './plan-attempts.ts';
 import type { SendingProviders } from './sending-provider.ts';
 
 /** Where the messages of a send come from: its request, or the audience of a campaign. */
@@ -209,4 +222,77 @@ function isPaced({ apps }: SendingContext): boolean {
 
 function earlierOf(one: Date | null, other: Date | null): Date | null {
   return one === null || (other !== null && other < one) ? other : one;
+}
+
+/** Attempts that waited are decided again: the person may have opted out, or logged out, meanwhile. */
+async function sendAgain(tx: Tx, context: SendingContext, due: readonly DueAttempt[]): Promise<OutgoingPush[]> {
+  const { send, campaigns, apps, providers, now } = context;
+  const settled: AttemptOutcome[] = [];
+  const allowed: (DueAttempt & { device: TargetDevice })[] = [];
+  for (const attempt of due) {
+    const { id, campaignId, appId, userId, expiresAt, device } = attempt;
+    const decision = device && decideDevice(device, userId, campaigns.get(campaignId)!, apps.get(appId)!);
+    const end = (code: AttemptOutcome['code'], details: string | null) =>
+      settled.push({ id, campaignId, code, details, providerMessageId: null, dueAt: null });
+    if (!decision) end('NO_DEVICE_FOR_USER', 'the device is gone');
+    else if (expiresAt <= now) end('EXPIRED', null);
+    else if (!decision.push) end(decision.code, decision.details);
+    else allowed.push({ ...attempt, device });
+  }
+  await settleAttempts(tx, send.entityId, settled, 'waiting');
+  const later = await putOff(tx, { send, apps, now }, allowed);
+  return allowed
+    .filter(({ id }) => !later.has(id))
+    .map((attempt) => {
+      const {
+        id,
+        campaignId,
+        appId,
+        messageOrdinal: ordinal,
+        userId,
+        tries,
+        isPaced,
+        expiresAt,
+        device,
+        content,
+      } = attempt;
+      const limited = limitedPush(context, { campaignId, appId, ordinal, userId, device });
+      return outgoingPush(
+        { id, campaignId, appId, tries: tries + 1, isPaced, expiresAt, limited },
+        {
+          device,
+          content: content.push!,
+          app: apps.get(appId)!,
+          provider: providers.get(appId)!,
+          now,
+        },
+      );
+    });
+}
+
+/**
+ * Those whose time falls into quiet hours wait for their end; others that waited for something else than their moment
+ * at the app's send rate get one. The ids of those that wait again.
+ */
+async function putOff(
+  tx: Tx,
+  { send: { entityId }, apps, now }: Pick<SendingContext, 'send' | 'apps' | 'now'>,
+  due: readonly DueAttempt[],
+): Promise<ReadonlySet<number>> {
+  const later: (DueAttempt & { dueAt: Date; details: string })[] = [];
+  for (const [appId, own] of Map.groupBy(due, (attempt) => attempt.appId)) {
+    const quietUntil = endOfQuiet(apps.get(appId)!.quietHours, now);
+    if (quietUntil > now) {
+      later.push(
+        ...own.map((attempt) => ({ ...attempt, isPaced: false, dueAt: quietUntil, details: WAITS_FOR.quiet })),
+      );
+    } else {
+      const paced = own
+        .filter(({ isPaced }) => !isPaced)
+        .map((attempt) => ({ ...attempt, isPaced: true, dueAt: now, details: WAITS_FOR.rate }));
+      later.push(...(await takePaces(tx, entityId, apps, paced)).filter(({ dueAt }) => dueAt > now));
+    }
+  }
+  await putOffAttempts(tx, entityId, later);
+  return new Set(later.map(({ id }) => id));
 }

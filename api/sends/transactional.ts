@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { isStorableJson } from '../../domain/text/text-limits.ts';
 import { customerIdError } from '../../domain/attributes/customer-id.ts';
+import { ATTEMPT_CODES, type AttemptCode } from '../../domain/sends/attempt.ts';
 import { isDate } from '../../domain/time/date-value.ts';
-import { ATTEMPT_CODES, type AttemptCode } from '../../domain/sends/attempt-code.ts';
 import { boundedArray, boundedRecord, identifier, isoDatetime, NOT_STORABLE, stored, text } from '../core/input.ts';
 import { operation } from '../core/operation.ts';
 import { internalError } from '../jobs/internal-error.ts';

@@ -1,4 +1,4 @@
-import { ATTEMPT_CODES } from '../sends/attempt-code.ts';
+import { ATTEMPT_CODES } from '../sends/attempt.ts';
 import { APP, APP_NAME, DEVICE, type LocationWords, MATCHES, technical, TEXT_MATCHES, USER } from './location-words.ts';
 
 /** What is known of messages to a person. */

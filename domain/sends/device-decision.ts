@@ -1,5 +1,5 @@
 import type { CampaignType } from '../campaigns/campaign-status.ts';
-import type { AttemptCode } from './attempt-code.ts';
+import type { AttemptCode } from './attempt.ts';
 
 /** A device as it was last heard of. */
 export type TargetDevice = {

@@ -1,7 +1,7 @@
 import * as api from '../../api/sends/device-messages.ts';
 import { isObject } from '../../domain/json/exact-json.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
-import { messageIdOf } from '../../domain/sends/attempt-outcome.ts';
+import { messageIdOf } from '../../domain/sends/attempt.ts';
 import { fieldsOf, isCallError, pushTokenOf, readSubject } from '../../domain/tracking/call-fields.ts';
 import { listAppTokenKeys } from '../../store/apps/app-token-keys.ts';
 import { write } from '../../store/core/database.ts';

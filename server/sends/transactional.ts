@@ -4,7 +4,7 @@ import type { PushContent } from '../../domain/campaigns/campaign-params.ts';
 import { templateText } from '../../domain/campaigns/placeholders.ts';
 import { DAY_MS } from '../../domain/time/durations.ts';
 import { refuse, refuseField } from '../../domain/core/refusal.ts';
-import { ATTEMPT_CODES } from '../../domain/sends/attempt-code.ts';
+import { ATTEMPT_CODES } from '../../domain/sends/attempt.ts';
 import { type Campaign, findCampaignByKey, listCampaignsByKeys } from '../../store/campaigns/campaigns.ts';
 import { type Queryable, write } from '../../store/core/database.ts';
 import type { Secrets } from '../../store/core/secrets.ts';

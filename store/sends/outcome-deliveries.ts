@@ -1,4 +1,4 @@
-import type { AttemptCode } from '../../domain/sends/attempt-code.ts';
+import type { AttemptCode } from '../../domain/sends/attempt.ts';
 import { TEST_COPIES } from '../campaigns/campaign-tests.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import type { Queryable } from '../core/database.ts';

@@ -9,7 +9,7 @@ import {
   listCampaignStats,
   streamCampaigns,
 } from '../../campaigns/campaigns.ts';
-import { listCampaignLog } from '../../sends/campaign-logs.ts';
+import { listCampaignLog } from '../../sends/reports.ts';
 import { findRollup } from '../../sends/report-rollups.ts';
 import type { FileSource } from '../file-source.ts';
 

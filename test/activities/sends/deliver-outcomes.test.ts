@@ -4,7 +4,7 @@ import { buffer } from 'node:stream/consumers';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { openAllPlaces } from '../../../activities/core/open-all-places.ts';
 import type { Dependencies } from '../../../activities/dependencies.ts';
-import { deliverOutcomes } from '../../../activities/sends/deliver-outcomes.ts';
+import { deliverOutcomes } from '../../../activities/sends/aggregate-reports.ts';
 import type { OutcomeRecord } from '../../../connectors/core/contract.ts';
 import { type FetchAllow, readFetchAllow } from '../../../connectors/core/fetch-allow.ts';
 import { guardedFetch } from '../../../connectors/core/guarded-fetch.ts';

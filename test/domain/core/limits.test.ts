@@ -51,7 +51,7 @@ const OWN_WORK = 'belongs to one piece of work, which has a place';
  * the check below: give it places in `PLACES`, or say here why it needs none.
  */
 const WITHOUT_PLACES: Record<string, string> = {
-  'activities/sends/pushes-under-way.ts #sending = 0': APPS_OWN,
+  'activities/sends/attempts-under-way.ts #sending = 0': APPS_OWN,
   'activities/sends/send-loop.ts length: SIDE_BY_SIDE }': OWN_WORK,
   'connectors/fcm/fcm.ts #underWay: Promise': APPS_OWN,
   'connectors/push/contract.ts connections: 4': APPS_OWN,

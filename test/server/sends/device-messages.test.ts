@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { messageIdOf } from '../../../domain/sends/attempt-outcome.ts';
+import { messageIdOf } from '../../../domain/sends/attempt.ts';
 import { decideDevice } from '../../../domain/sends/device-decision.ts';
 import { listUserDevices } from '../../../store/sends/send-targets.ts';
 import { insertTokenKey, signUserToken, type TokenKey } from '../../harness/apps/user-tokens.ts';

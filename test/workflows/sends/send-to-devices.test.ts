@@ -4,7 +4,7 @@ import { isInControlGroup } from '../../../domain/campaigns/control-group.ts';
 import { variantOf } from '../../../domain/campaigns/variants.ts';
 import { reportsWorkflowId } from '../../../domain/jobs/workflow-id.ts';
 import { write } from '../../../store/core/database.ts';
-import { listCampaignLog } from '../../../store/sends/campaign-logs.ts';
+import { listCampaignLog } from '../../../store/sends/reports.ts';
 import { findInappDevice, listInappMessages } from '../../../store/sends/inapp-messages.ts';
 import { beginOutcomeBatch, updateOutcomeDelivery } from '../../../store/sends/outcome-deliveries.ts';
 import { useStack } from '../../harness/core/stack.ts';

@@ -1,8 +1,8 @@
+import type { CompiledMessage, InappContent, PushContent } from '../campaigns/campaign-params.ts';
 import type { CampaignType } from '../campaigns/campaign-status.ts';
 import { MAX_MESSAGE_BYTES } from '../campaigns/placeholders.ts';
-import type { CompiledMessage, InappContent, PushContent } from '../campaigns/campaign-params.ts';
 import { DAY_MS } from '../time/durations.ts';
-import { type AttemptCode, WAITS_FOR } from './attempt-code.ts';
+import { type AttemptCode, WAITS_FOR } from './attempt.ts';
 import { decideDevice, type TargetDevice } from './device-decision.ts';
 
 /** A campaign as its messages need it. */

@@ -1,7 +1,42 @@
-import type { AttemptCode } from './attempt-code.ts';
 import type { PushContent } from '../campaigns/campaign-params.ts';
+import type { Json } from '../json/plain-json.ts';
 import { backOff } from '../time/durations.ts';
 import type { PushMessage, PushOutcome } from './push.ts';
+
+/**
+ * What became of a message on a device. The first seven are the reference's (Transactional messages, 2); the others
+ * tell what these can't.
+ */
+export const ATTEMPT_CODES = {
+  PUSH_SENT: 'the provider took the push',
+  OPT_OUT:
+    'the device takes no push: pushes turned off, no token, the app uninstalled, or the person opted out of analytics',
+  MESSAGE_TO_BIG: 'the message has more than 32 KiB with its values, or the push is larger than its provider takes',
+  MISSING_TEMPLATE_PARAMS: 'templateVars lack a value that has no default',
+  NOT_ON_LAST_LOGIN: 'somebody else is logged in on the device',
+  NO_DEVICE_FOR_USER: 'no device of the user has the app',
+  CANCELED: 'the send, or its campaign, ended before this was sent',
+  PENDING: 'waits to be sent',
+  INAPP_AVAILABLE: 'the device gets the in-app message when it asks next',
+  UNKNOWN:
+    'the worker or the connection ended before the provider answered: the push may have been sent, and is not sent again',
+  USER_NOT_VERIFIED:
+    'the app requires verified users, and no signed user token vouched for the user on this device, or another push token ' +
+    'has come since',
+  MESSAGE_LIMIT: "the person got as many messages as the app's rate_limit allows",
+  CONTROL_GROUP: "the person is in the entity's control group, which gets no campaign but transactional ones",
+  EXPIRED: 'it could not be sent before it expired',
+  REFUSED: 'the provider refused it; details have its words',
+} as const;
+
+/** What a waiting attempt waits for, as its details. */
+export const WAITS_FOR = {
+  quiet: "waits for the end of the app's quiet hours",
+  rate: "waits for its moment at the app's send_rate",
+  provider: 'waits for the provider, which takes no more at present',
+} as const;
+
+export type AttemptCode = keyof typeof ATTEMPT_CODES;
 
 /** What the ledger says of an attempt that a provider answered: settled, or to be tried again at `dueAt`. */
 type SettledAttempt = {
@@ -77,4 +112,27 @@ export function pushMessageOf(
     priority: 'high',
     ttlSeconds: Math.max(0, Math.floor((expiresAt.getTime() - now.getTime()) / 1_000)),
   };
+}
+
+/** What a device tells of a message. */
+export type ReceiptKind = 'delivered' | 'opened' | 'shown' | 'clicked';
+
+/** Events of Segment's mobile spec for pushes, and ours for in-app messages. */
+const RECEIPTS = new Map<string, ReceiptKind>([
+  ['Push Notification Received', 'delivered'],
+  ['Push Notification Tapped', 'opened'],
+  ['In-App Message Shown', 'shown'],
+  ['In-App Message Clicked', 'clicked'],
+]);
+
+/** The member of an event that names the message, as the device got it. */
+const MEMBER = 'millrace_id';
+
+/** What an event tells of which attempt; null: it is no receipt. */
+export function receiptOf(name: string, detail: Json | null): { kind: ReceiptKind; attemptId: number } | null {
+  const kind = RECEIPTS.get(name);
+  if (kind === undefined || detail === null || typeof detail !== 'object' || Array.isArray(detail)) return null;
+  const messageId = (detail as { [member: string]: Json })[MEMBER];
+  const attemptId = typeof messageId === 'string' ? attemptIdOf(messageId) : null;
+  return attemptId === null ? null : { kind, attemptId };
 }

@@ -2,18 +2,21 @@
  * The pushes of a send that are on their way: marks each as sending shortly before it leaves, and writes what became of
  * it as soon as its provider answers.
  */
+
 import { setTimeout as delay } from 'node:timers/promises';
 import type { PushRoute } from '../../connectors/push/contract.ts';
-import { isAway } from '../../domain/core/internal-error.ts';
+import { internalErrorOf, isAway } from '../../domain/core/internal-error.ts';
 import type { JobClaim } from '../../domain/jobs/job.ts';
-import { WAITS_FOR } from '../../domain/sends/attempt-code.ts';
-import { isTimedOut, write } from '../../store/core/database.ts';
+import { settleOutcome, WAITS_FOR } from '../../domain/sends/attempt.ts';
+import type { PushOutcome } from '../../domain/sends/push.ts';
+import { isTimedOut, type Tx, write } from '../../store/core/database.ts';
 import { LOOK_UP_BY_KEY } from '../../store/core/look-up-by-key.ts';
-import { markSending, putOffAttempts, settleAttempts } from '../../store/sends/attempts.ts';
+import { type AttemptOutcome, markSending, putOffAttempts, settleAttempts } from '../../store/sends/attempts.ts';
+import { updateProviderRefusals } from '../../store/sends/push-providers.ts';
+import { updateTokensGone } from '../../store/sends/send-targets.ts';
 import { lockSend } from '../../store/sends/sends.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { findBeyondLimit, type OutgoingPush } from './plan-attempts.ts';
-import { type SentPush, sendPush, settlePushes } from './send-attempts.ts';
 
 /** Outcomes that come within this time are written together, unless half of what is sending has come before. */
 const GATHER_MS = 50;
@@ -280,4 +283,49 @@ export class PushesUnderWay {
 /** Names a route of one app, since each app has connections of its own. */
 function keyOf({ push: { appId }, route: { key } }: Routed): string {
   return `${appId} ${key}`;
+}
+
+type SentPush = { push: OutgoingPush; outcome: PushOutcome };
+
+/** Sends a push that is written down as sending. */
+async function sendPush({ log }: Pick<Dependencies, 'log'>, push: OutgoingPush): Promise<SentPush> {
+  try {
+    return { push, outcome: await push.provider.send(push.target, push.message) };
+  } catch (error) {
+    // A fault of ours, of which nothing tells whether the push went out: the others of the chunk have their outcomes.
+    log.error({ attempt: push.id, provider: push.provider.name, ...internalErrorOf(error) }, 'a push failed');
+    return {
+      push,
+      outcome: { kind: 'unknown', reason: 'an error of Millrace, which its log tells of under this attempt' },
+    };
+  }
+}
+
+/** Records what became of pushes. */
+async function settlePushes(tx: Tx, entityId: number, sent: readonly SentPush[]): Promise<void> {
+  const now = new Date();
+  await settleAttempts(
+    tx,
+    entityId,
+    sent.map(({ push: { id, campaignId, tries, expiresAt }, outcome }): AttemptOutcome => ({
+      id,
+      campaignId,
+      ...settleOutcome(outcome, { tries, expiresAt, now }),
+    })),
+  );
+  await updateProviderRefusals(
+    tx,
+    entityId,
+    sent.flatMap(({ push: { appId, provider }, outcome }) => {
+      if (outcome.kind !== 'sent' && outcome.kind !== 'refused') return [];
+      return [{ appId, provider: provider.name, code: outcome.kind === 'sent' ? null : outcome.code }];
+    }),
+  );
+  await updateTokensGone(
+    tx,
+    entityId,
+    sent.flatMap(({ push: { appId, deviceId, token }, outcome }) =>
+      outcome.kind === 'gone' ? [{ appId, deviceId, token, since: outcome.since }] : [],
+    ),
+  );
 }
