@@ -5,7 +5,7 @@ import type { SendWindow } from '../../domain/campaigns/recurrence.ts';
 import { scheduleOf } from '../../domain/campaigns/send-plan.ts';
 import { type JobClaim, JobGone, type JobRef } from '../../domain/jobs/job.ts';
 import type { TargetDevice } from '../../domain/sends/device-decision.ts';
-import type { PlannedMessage } from '../../domain/sends/plan-attempts.ts';
+import type { Message } from '../../domain/sends/plan-attempts.ts';
 import { resolveFilters } from '../../store/analytics/resolve-filters.ts';
 import { listErasedPeople } from '../../store/analytics/segment-members.ts';
 import type { SegmentQuery } from '../../store/analytics/segment-sql.ts';
@@ -373,7 +373,7 @@ function isOver(context: SendingContext): boolean {
 }
 
 /** A message to a person, with the devices whose time has come. */
-type ToPerson = [PlannedMessage, readonly TargetDevice[]];
+type ToPerson = [Message, readonly TargetDevice[]];
 
 /** `ordinal`: of what the campaign sends. */
 function byPerson(rows: readonly DueDevice[], ordinal: number): ToPerson[] {

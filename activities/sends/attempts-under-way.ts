@@ -7,16 +7,16 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { PushRoute } from '../../connectors/push/contract.ts';
 import { internalErrorOf, isAway } from '../../domain/core/internal-error.ts';
 import type { JobClaim } from '../../domain/jobs/job.ts';
-import { settleOutcome, WAITS_FOR } from '../../domain/sends/attempt.ts';
+import { attemptOutcomeOf, WAITS_FOR } from '../../domain/sends/attempt.ts';
 import type { PushOutcome } from '../../domain/sends/push.ts';
 import { isTimedOut, type Tx, write } from '../../store/core/database.ts';
 import { LOOK_UP_BY_KEY } from '../../store/core/look-up-by-key.ts';
-import { type AttemptOutcome, markSending, putOffAttempts, settleAttempts } from '../../store/sends/attempts.ts';
+import { type NewOutcome, markSending, putOffAttempts, recordOutcomes } from '../../store/sends/attempts.ts';
 import { updateProviderRefusals } from '../../store/sends/push-providers.ts';
 import { updateTokensGone } from '../../store/sends/send-targets.ts';
 import { lockSend } from '../../store/sends/sends.ts';
 import type { Dependencies } from '../dependencies.ts';
-import { findBeyondLimit, type OutgoingPush } from './plan-attempts.ts';
+import { findBeyondLimit, type Attempt } from './plan-attempts.ts';
 
 /** Outcomes that come within this time are written together, unless half of what is sending has come before. */
 const GATHER_MS = 50;
@@ -39,9 +39,9 @@ const MARKED_OF_DOWN = 500;
 type Parts = Pick<Dependencies, 'db' | 'log' | 'boundary' | 'draining'>;
 /** `since`: when the route last took a push, or gave an answer. */
 type OnRoute = { sending: number; since: number };
-type Routed = { push: OutgoingPush; route: PushRoute };
+type Routed = { attempt: Attempt; route: PushRoute };
 
-export class PushesUnderWay {
+export class AttemptsUnderWay {
   readonly #deps: Parts;
   readonly #claim: JobClaim;
   readonly #routes = new Map<string, OnRoute>();
@@ -49,7 +49,7 @@ export class PushesUnderWay {
   readonly #down = new Set<string>();
   /** Marked, and what became of them is not written yet. */
   #sending = 0;
-  #outcomes: (SentPush & { key: string })[] = [];
+  #outcomes: (MadeAttempt & { key: string })[] = [];
   #isWriting = false;
   #writes = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -75,9 +75,12 @@ export class PushesUnderWay {
    * others should have their turn. What has not left by then waits in the database. False: no provider takes any at
    * present.
    */
-  async send(pushes: readonly OutgoingPush[]): Promise<boolean> {
+  async send(attempts: readonly Attempt[]): Promise<boolean> {
     const until = performance.now() + PORTION_MS;
-    let left: readonly Routed[] = pushes.map((push) => ({ push, route: push.provider.routeOf(push.target) }));
+    let left: readonly Routed[] = attempts.map((attempt) => ({
+      attempt,
+      route: attempt.provider.routeOf(attempt.target),
+    }));
     if (left.length > 0 && left.every((routed) => this.#isStuck(keyOf(routed)))) {
       await this.#putOff(left);
       return false;
@@ -144,9 +147,9 @@ export class PushesUnderWay {
         const beyond = await findBeyondLimit(
           tx,
           entityId,
-          next.map(({ push }) => push),
+          next.map(({ attempt }) => attempt),
         );
-        await settleAttempts(
+        await recordOutcomes(
           tx,
           entityId,
           Array.from(beyond, ({ id, campaignId }) => ({
@@ -162,14 +165,14 @@ export class PushesUnderWay {
         return markSending(
           tx,
           entityId,
-          next.flatMap(({ push }) => (beyond.has(push) ? [] : [push])),
+          next.flatMap(({ attempt }) => (beyond.has(attempt) ? [] : [attempt])),
         );
       },
       { settings: LOOK_UP_BY_KEY },
     );
     if (!marked) return false;
     boundary('send: marked');
-    for (const routed of next) if (marked.has(routed.push.id)) this.#leave(routed).catch(this.#fail);
+    for (const routed of next) if (marked.has(routed.attempt.id)) this.#leave(routed).catch(this.#fail);
     return true;
   }
 
@@ -180,7 +183,7 @@ export class PushesUnderWay {
     onRoute.sending += 1;
     onRoute.since = performance.now();
     this.#sending += 1;
-    const sent = await sendPush(this.#deps, routed.push);
+    const sent = await sendAttempt(this.#deps, routed.attempt);
     onRoute.since = performance.now();
     if (sent.outcome.kind === 'not_sent') this.#down.add(key);
     else this.#down.delete(key);
@@ -224,11 +227,11 @@ export class PushesUnderWay {
   }
 
   /** Writes outcomes, also if Postgres is away for a moment: else they would become UNKNOWN. */
-  async #settle(outcomes: readonly SentPush[]): Promise<void> {
+  async #settle(outcomes: readonly MadeAttempt[]): Promise<void> {
     const until = performance.now() + WRITE_WITHIN_MS;
     for (;;) {
       try {
-        return await write(this.#deps.db, (tx) => settlePushes(tx, this.#claim.entityId, outcomes), {
+        return await write(this.#deps.db, (tx) => recordProviderOutcomes(tx, this.#claim.entityId, outcomes), {
           settings: LOOK_UP_BY_KEY,
         });
       } catch (error) {
@@ -267,7 +270,7 @@ export class PushesUnderWay {
         putOffAttempts(
           tx,
           this.#claim.entityId,
-          late.map(({ push: { id, campaignId, isPaced } }) => ({
+          late.map(({ attempt: { id, campaignId, isPaced } }) => ({
             id,
             campaignId,
             dueAt,
@@ -281,42 +284,42 @@ export class PushesUnderWay {
 }
 
 /** Names a route of one app, since each app has connections of its own. */
-function keyOf({ push: { appId }, route: { key } }: Routed): string {
+function keyOf({ attempt: { appId }, route: { key } }: Routed): string {
   return `${appId} ${key}`;
 }
 
-type SentPush = { push: OutgoingPush; outcome: PushOutcome };
+type MadeAttempt = { attempt: Attempt; outcome: PushOutcome };
 
 /** Sends a push that is written down as sending. */
-async function sendPush({ log }: Pick<Dependencies, 'log'>, push: OutgoingPush): Promise<SentPush> {
+async function sendAttempt({ log }: Pick<Dependencies, 'log'>, attempt: Attempt): Promise<MadeAttempt> {
   try {
-    return { push, outcome: await push.provider.send(push.target, push.message) };
+    return { attempt, outcome: await attempt.provider.send(attempt.target, attempt.message) };
   } catch (error) {
     // A fault of ours, of which nothing tells whether the push went out: the others of the chunk have their outcomes.
-    log.error({ attempt: push.id, provider: push.provider.name, ...internalErrorOf(error) }, 'a push failed');
+    log.error({ attempt: attempt.id, provider: attempt.provider.name, ...internalErrorOf(error) }, 'a push failed');
     return {
-      push,
+      attempt,
       outcome: { kind: 'unknown', reason: 'an error of Millrace, which its log tells of under this attempt' },
     };
   }
 }
 
 /** Records what became of pushes. */
-async function settlePushes(tx: Tx, entityId: number, sent: readonly SentPush[]): Promise<void> {
+async function recordProviderOutcomes(tx: Tx, entityId: number, sent: readonly MadeAttempt[]): Promise<void> {
   const now = new Date();
-  await settleAttempts(
+  await recordOutcomes(
     tx,
     entityId,
-    sent.map(({ push: { id, campaignId, tries, expiresAt }, outcome }): AttemptOutcome => ({
+    sent.map(({ attempt: { id, campaignId, tries, expiresAt }, outcome }): NewOutcome => ({
       id,
       campaignId,
-      ...settleOutcome(outcome, { tries, expiresAt, now }),
+      ...attemptOutcomeOf(outcome, { tries, expiresAt, now }),
     })),
   );
   await updateProviderRefusals(
     tx,
     entityId,
-    sent.flatMap(({ push: { appId, provider }, outcome }) => {
+    sent.flatMap(({ attempt: { appId, provider }, outcome }) => {
       if (outcome.kind !== 'sent' && outcome.kind !== 'refused') return [];
       return [{ appId, provider: provider.name, code: outcome.kind === 'sent' ? null : outcome.code }];
     }),
@@ -324,7 +327,7 @@ async function settlePushes(tx: Tx, entityId: number, sent: readonly SentPush[])
   await updateTokensGone(
     tx,
     entityId,
-    sent.flatMap(({ push: { appId, deviceId, token }, outcome }) =>
+    sent.flatMap(({ attempt: { appId, deviceId, token }, outcome }) =>
       outcome.kind === 'gone' ? [{ appId, deviceId, token, since: outcome.since }] : [],
     ),
   );

@@ -1,7 +1,7 @@
 import { type CampaignParams, compileInapp, compilePush } from '../../domain/campaigns/campaign-params.ts';
 import { type ControlGroup, isInControlGroup } from '../../domain/campaigns/control-group.ts';
 import { variantOf, variantParams } from '../../domain/campaigns/variants.ts';
-import { pushMessageOf, settleOutcome, WAITS_FOR } from '../../domain/sends/attempt.ts';
+import { pushMessageOf, attemptOutcomeOf, WAITS_FOR } from '../../domain/sends/attempt.ts';
 import type { TargetDevice } from '../../domain/sends/device-decision.ts';
 import {
   type AttemptContent,
@@ -9,9 +9,9 @@ import {
   type CampaignMessage,
   type LimitedPush,
   personOf,
-  planMessages,
+  planAttempts,
   type PlannedAttempt,
-  type PlannedMessage,
+  type Message,
   type SendingCampaign,
   type SendingRules,
 } from '../../domain/sends/plan-attempts.ts';
@@ -33,11 +33,11 @@ import {
   takeSendPace,
   updateTokensGone,
 } from '../../store/sends/send-targets.ts';
-import { listCampaignsOfSend, type Message, type Send } from '../../store/sends/sends.ts';
+import { listCampaignsOfSend, type Send } from '../../store/sends/sends.ts';
 import { type SendingProvider, type SendingProviders, targetOf } from './sending-provider.ts';
 
 /** A push that may leave now. `tries`: with this one. */
-export type OutgoingPush = {
+export type Attempt = {
   id: number;
   campaignId: number;
   appId: number;
@@ -139,7 +139,7 @@ function compiled(campaign: Campaign, controlGroup: ControlGroup | null): Sendin
   };
 }
 
-type Pushed = Pick<OutgoingPush, 'id' | 'campaignId' | 'appId' | 'tries' | 'isPaced' | 'expiresAt' | 'limited'>;
+type Pushed = Pick<Attempt, 'id' | 'campaignId' | 'appId' | 'tries' | 'isPaced' | 'expiresAt' | 'limited'>;
 
 /** The facts of a push that the app's limit goes by; null: it has none, or none that counts for the campaign. */
 export function limitedPush(
@@ -191,7 +191,7 @@ export async function findBeyondLimit<P extends { appId: number; limited: Limite
   return new Set(beyond);
 }
 
-export function outgoingPush(
+export function toAttempt(
   attempt: Pushed,
   {
     device,
@@ -206,7 +206,7 @@ export function outgoingPush(
     provider: SendingProvider;
     now: Date;
   },
-): OutgoingPush {
+): Attempt {
   const token = device.pushToken!;
   return {
     ...attempt,
@@ -229,8 +229,8 @@ export async function planPortion<Item>(
   context: SendingContext,
   items: readonly Item[],
   lookUp: (chunk: readonly Item[]) => Promise<Targets>,
-): Promise<OutgoingPush[]> {
-  const outgoing: OutgoingPush[] = [];
+): Promise<Attempt[]> {
+  const outgoing: Attempt[] = [];
   const gone: GoneToken[] = [];
   for (let from = 0; from < items.length; from += CHUNK) {
     const rows = await planChunk(tx, context, await lookUp(items.slice(from, from + CHUNK)));
@@ -253,8 +253,8 @@ export function waitsForOthers({ apps, providers }: SendingContext): boolean {
 
 /** Messages, and the devices that they are for. */
 export type Targets = {
-  messages: readonly PlannedMessage[];
-  devicesOf: (appId: number, message: PlannedMessage) => readonly TargetDevice[];
+  messages: readonly Message[];
+  devicesOf: (appId: number, message: Message) => readonly TargetDevice[];
 };
 
 /** The devices of the users of a request's messages. */
@@ -276,7 +276,7 @@ export async function lookUpUsers(
 async function planChunk(tx: Tx, context: SendingContext, targets: Targets): Promise<Row[]> {
   const { send, campaigns } = context;
   const rules = rulesOfApps(context);
-  const attempts = planMessages(targets.messages, [...campaigns.values()], {
+  const attempts = planAttempts(targets.messages, [...campaigns.values()], {
     devicesOf: targets.devicesOf,
     rulesOf: (appId) => rules.get(appId)!,
     isCanceled: send.cancelRequestedAt !== null,
@@ -374,7 +374,7 @@ export async function takePaces<A extends { appId: number; dueAt: Date }>(
   return attempts;
 }
 
-type Row = { row: NewAttempt; outgoing?: OutgoingPush; gone?: GoneToken };
+type Row = { row: NewAttempt; outgoing?: Attempt; gone?: GoneToken };
 
 function toRow(context: SendingContext, attempt: PlannedAttempt, id: number, jsonOf: JsonOf): Row {
   const { send, apps, providers, now, campaigns } = context;
@@ -420,7 +420,7 @@ function toRow(context: SendingContext, attempt: PlannedAttempt, id: number, jso
   if (dueAt > now) return { row };
   const { id: campaignId, appId } = campaign;
   const limited = limitedPush(context, { campaignId, appId, ordinal, userId, device: device! });
-  const outgoing = outgoingPush(
+  const outgoing = toAttempt(
     { id, campaignId, appId, tries: 1, isPaced, expiresAt, limited },
     {
       device: device!,
@@ -434,7 +434,7 @@ function toRow(context: SendingContext, attempt: PlannedAttempt, id: number, jso
   if (!provider.settle) return { row, outgoing };
   // Nothing leaves: the row is both the record and the act.
   const outcome = provider.settle(outgoing.target, outgoing.message);
-  const settled = settleOutcome(outcome, { tries: 1, expiresAt, now });
+  const settled = attemptOutcomeOf(outcome, { tries: 1, expiresAt, now });
   const isKept = settled.dueAt !== null || !campaigns.get(campaign.id)!.isSensitive;
   const stillNeeded = inappUntil === null ? null : JSON.stringify({ inapp: content!.inapp });
   return {
@@ -445,7 +445,7 @@ function toRow(context: SendingContext, attempt: PlannedAttempt, id: number, jso
   };
 }
 
-function settledColumns({ code, details, dueAt, providerMessageId }: ReturnType<typeof settleOutcome>) {
+function settledColumns({ code, details, dueAt, providerMessageId }: ReturnType<typeof attemptOutcomeOf>) {
   return {
     code,
     details,

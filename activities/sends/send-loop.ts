@@ -7,14 +7,14 @@ import { type Tx, write } from '../../store/core/database.ts';
 import { LOOK_UP_BY_KEY } from '../../store/core/look-up-by-key.ts';
 import { endJob } from '../../store/jobs/jobs.ts';
 import {
-  type AttemptOutcome,
+  type NewOutcome,
   cancelWaiting,
   type DueAttempt,
   findNextDue,
   hasSending,
   listDueAttempts,
   putOffAttempts,
-  settleAttempts,
+  recordOutcomes,
   settleInterrupted,
   updateQuietUntil,
 } from '../../store/sends/attempts.ts';
@@ -23,12 +23,12 @@ import { inSlot } from '../core/in-slot.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';
 import { DAY_MS } from '../../domain/time/durations.ts';
-import { PushesUnderWay } from './attempts-under-way.ts';
+import { AttemptsUnderWay } from './attempts-under-way.ts';
 import {
   contextOf,
   limitedPush,
-  type OutgoingPush,
-  outgoingPush,
+  type Attempt,
+  toAttempt,
   type SendingContext,
   takePaces,
   waitsForOthers,
@@ -48,7 +48,7 @@ export type MessageSource = {
 };
 
 /** What of a portion goes out now; whether the portion is as large as it may be. */
-type Portion = { outgoing: OutgoingPush[]; isFull: boolean };
+type Portion = { outgoing: Attempt[]; isFull: boolean };
 
 type Sending = Dependencies & { providers: SendingProviders };
 
@@ -80,7 +80,7 @@ export async function sendMessages(
 ): Promise<RetryAfter | null> {
   const { db, boundary, draining } = deps;
   const sources = Array.from({ length: SIDE_BY_SIDE }, open);
-  const underWay = new PushesUnderWay(deps, claim);
+  const underWay = new AttemptsUnderWay(deps, claim);
   let isFirst = true;
   const sendPortion = async (): Promise<RetryAfter | 'sent' | 'stuck' | null> => {
     // A repeat of the step: whether these were sent is not known.
@@ -171,7 +171,7 @@ async function planNext(
   const over = [...context.campaigns.values()].filter(({ isOngoing }) => isCanceled || !isOngoing).map(({ id }) => id);
   if (over.length > 0) await cancelWaiting(tx, send.entityId, send.id, over);
   const due = await listDueAttempts(tx, send.entityId, send.id, PORTION);
-  if (due.length > 0) return { outgoing: await sendAgain(tx, context, due), isFull: false };
+  if (due.length > 0) return { outgoing: await planDueAttempts(tx, context, due), isFull: false };
   const portion = await source.planNext(tx, context, PORTION);
   if (portion) {
     deps.boundary('send: before a portion commits');
@@ -225,21 +225,21 @@ function earlierOf(one: Date | null, other: Date | null): Date | null {
 }
 
 /** Attempts that waited are decided again: the person may have opted out, or logged out, meanwhile. */
-async function sendAgain(tx: Tx, context: SendingContext, due: readonly DueAttempt[]): Promise<OutgoingPush[]> {
+async function planDueAttempts(tx: Tx, context: SendingContext, due: readonly DueAttempt[]): Promise<Attempt[]> {
   const { send, campaigns, apps, providers, now } = context;
-  const settled: AttemptOutcome[] = [];
+  const settled: NewOutcome[] = [];
   const allowed: (DueAttempt & { device: TargetDevice })[] = [];
   for (const attempt of due) {
     const { id, campaignId, appId, userId, expiresAt, device } = attempt;
     const decision = device && decideDevice(device, userId, campaigns.get(campaignId)!, apps.get(appId)!);
-    const end = (code: AttemptOutcome['code'], details: string | null) =>
+    const end = (code: NewOutcome['code'], details: string | null) =>
       settled.push({ id, campaignId, code, details, providerMessageId: null, dueAt: null });
     if (!decision) end('NO_DEVICE_FOR_USER', 'the device is gone');
     else if (expiresAt <= now) end('EXPIRED', null);
     else if (!decision.push) end(decision.code, decision.details);
     else allowed.push({ ...attempt, device });
   }
-  await settleAttempts(tx, send.entityId, settled, 'waiting');
+  await recordOutcomes(tx, send.entityId, settled, 'waiting');
   const later = await putOff(tx, { send, apps, now }, allowed);
   return allowed
     .filter(({ id }) => !later.has(id))
@@ -257,7 +257,7 @@ async function sendAgain(tx: Tx, context: SendingContext, due: readonly DueAttem
         content,
       } = attempt;
       const limited = limitedPush(context, { campaignId, appId, ordinal, userId, device });
-      return outgoingPush(
+      return toAttempt(
         { id, campaignId, appId, tries: tries + 1, isPaced, expiresAt, limited },
         {
           device,

@@ -1,7 +1,8 @@
 import type { JobClaim, JobRef } from '../../domain/jobs/job.ts';
 import type { Tx } from '../../store/core/database.ts';
 import { claimJob } from '../../store/jobs/jobs.ts';
-import { countMessagesLeft, type Message, type Send, takeMessages } from '../../store/sends/sends.ts';
+import type { Message } from '../../domain/sends/plan-attempts.ts';
+import { countMessagesLeft, type Send, takeMessages } from '../../store/sends/sends.ts';
 import { heartbeating } from '../core/heartbeat.ts';
 import type { RetryAfter } from '../core/retry-after.ts';
 import type { Dependencies } from '../dependencies.ts';

@@ -39,7 +39,7 @@ export const WAITS_FOR = {
 export type AttemptCode = keyof typeof ATTEMPT_CODES;
 
 /** What the ledger says of an attempt that a provider answered: settled, or to be tried again at `dueAt`. */
-type SettledAttempt = {
+type AttemptOutcome = {
   code: AttemptCode;
   details: string | null;
   providerMessageId: string | null;
@@ -50,16 +50,16 @@ const FIRST_WAIT_MS = 5_000;
 const MAX_WAIT_MS = 15 * 60_000;
 
 /** `tries`: how often it was attempted. What was not sent is tried again until it expires. */
-export function settleOutcome(
+export function attemptOutcomeOf(
   outcome: PushOutcome,
   { tries, expiresAt, now }: { tries: number; expiresAt: Date; now: Date },
-): SettledAttempt {
+): AttemptOutcome {
   const settled = (
     code: AttemptCode,
     details: string | null = null,
     providerMessageId: string | null = null,
-  ): SettledAttempt => ({ code, details, providerMessageId, dueAt: null });
-  const again = (waitMs: number, reason: string): SettledAttempt => {
+  ): AttemptOutcome => ({ code, details, providerMessageId, dueAt: null });
+  const again = (waitMs: number, reason: string): AttemptOutcome => {
     const dueAt = new Date(now.getTime() + waitMs);
     return dueAt < expiresAt ? { ...settled('PENDING', reason), dueAt } : settled('EXPIRED', reason);
   };

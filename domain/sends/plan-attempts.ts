@@ -37,7 +37,7 @@ export type SendingRules = {
 };
 
 /** For a user; for a device that has none; or, with `userHash`, for an erased person. */
-export type PlannedMessage = {
+export type Message = {
   ordinal: number;
   userId: string | null;
   userHash: Buffer | null;
@@ -46,7 +46,7 @@ export type PlannedMessage = {
 
 /** The person of a message, as analytics has them: u and the user's id, or d and the device's. */
 export function personOf(
-  { userId }: Pick<PlannedMessage, 'userId'>,
+  { userId }: Pick<Message, 'userId'>,
   [device]: readonly Pick<TargetDevice, 'deviceId'>[],
 ): string {
   return userId === null ? `d${device!.deviceId}` : `u${userId}`;
@@ -100,14 +100,14 @@ const MAX_INAPP_MS = 30 * DAY_MS;
 
 const TOO_BIG = `with its values the message has more than ${MAX_MESSAGE_BYTES} bytes`;
 
-type Target = { message: PlannedMessage; campaign: SendingCampaign; variant: string | null };
+type Target = { message: Message; campaign: SendingCampaign; variant: string | null };
 
 /**
  * Plans what each message of a send becomes: an attempt for each campaign and device of its user, or one that says that
  * there is none.
  */
-export function planMessages(
-  messages: readonly PlannedMessage[],
+export function planAttempts(
+  messages: readonly Message[],
   campaigns: readonly SendingCampaign[],
   {
     devicesOf,
@@ -115,7 +115,7 @@ export function planMessages(
     isCanceled,
     now,
   }: {
-    devicesOf: (appId: number, message: PlannedMessage) => readonly TargetDevice[];
+    devicesOf: (appId: number, message: Message) => readonly TargetDevice[];
     rulesOf: (appId: number) => SendingRules;
     isCanceled: boolean;
     now: Date;

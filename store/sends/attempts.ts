@@ -292,7 +292,7 @@ export async function findNextDue(db: Queryable, entityId: number, sendId: numbe
 const STILL_NEEDED = `CASE WHEN a.inapp_until IS NOT NULL AND a.shown_at IS NULL THEN json_build_object('inapp', a.content -> 'inapp') END`;
 
 /** An attempt after it was made: settled, or waiting until `dueAt`. */
-export type AttemptOutcome = {
+export type NewOutcome = {
   id: number;
   campaignId: number;
   code: AttemptCode;
@@ -307,10 +307,10 @@ export type AttemptOutcome = {
  * UNKNOWN reads of it again. The content of a sensitive campaign's goes once no device needs it. Of a person who was
  * erased meanwhile nothing comes back.
  */
-export async function settleAttempts(
+export async function recordOutcomes(
   tx: Queryable,
   entityId: number,
-  outcomes: readonly AttemptOutcome[],
+  outcomes: readonly NewOutcome[],
   was: 'sending' | 'waiting' = 'sending',
 ): Promise<void> {
   if (outcomes.length === 0) return;

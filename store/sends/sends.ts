@@ -1,5 +1,6 @@
 import { pipeline } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
+import type { Message } from '../../domain/sends/plan-attempts.ts';
 import type { JobKey, JobRef } from '../../domain/jobs/job.ts';
 import { readRow, readRows, type Row } from '../core/camel-row.ts';
 import { copyLine } from '../core/copy-text.ts';
@@ -28,12 +29,8 @@ export type Send = Row<
   | 'nextLookAt'
 >;
 
-/** A message to be sent: values of its placeholders as texts; of an erased person only the keyed hash. */
-export type NewMessage = {
-  userId: string | null;
-  userHash: Buffer | null;
-  vars: Readonly<Record<string, string>> | null;
-};
+/** A message to be sent. */
+export type NewMessage = Omit<Message, 'ordinal'>;
 
 type NewSend = {
   sendAt: Date | null;
@@ -177,8 +174,6 @@ export async function listCampaignsOfSend(db: Queryable, entityId: number, sendI
   );
   return rows.map(({ campaignId: id }) => id);
 }
-
-export type Message = NewMessage & { ordinal: number };
 
 /**
  * The next messages after an ordinal, each taken out of the request: what was asked of it is not kept. Those that

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { DateTime } from 'luxon';
 import { describe, expect, it } from 'vitest';
 import { CAMPAIGN_TYPES } from '../../../domain/campaigns/campaign-status.ts';
-import { ATTEMPT_CODES, attemptIdOf, messageIdOf, settleOutcome } from '../../../domain/sends/attempt.ts';
+import { ATTEMPT_CODES, attemptIdOf, messageIdOf, attemptOutcomeOf } from '../../../domain/sends/attempt.ts';
 import { decideDevice, type TargetDevice } from '../../../domain/sends/device-decision.ts';
 import type { PushOutcome } from '../../../domain/sends/push.ts';
 import { endOfQuiet } from '../../../domain/sends/quiet-hours.ts';
@@ -115,7 +115,7 @@ describe('what a provider answers', () => {
         fc.integer({ min: 1, max: 604_800 }),
         (outcome, tries, seconds) => {
           const expiresAt = new Date(now.getTime() + seconds * 1_000);
-          const { code, dueAt } = settleOutcome(outcome, { tries, expiresAt, now });
+          const { code, dueAt } = attemptOutcomeOf(outcome, { tries, expiresAt, now });
           const isRepeated = outcome.kind === 'throttled' || outcome.kind === 'not_sent';
           expect(dueAt === null).toBe(code !== 'PENDING');
           if (isRepeated)

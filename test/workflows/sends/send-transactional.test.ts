@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { PLACES } from '../../../domain/core/limits.ts';
 import { write } from '../../../store/core/database.ts';
 import { insertTombstone } from '../../../store/gdpr/tombstones.ts';
-import { cancelWaiting, settleAttempts } from '../../../store/sends/attempts.ts';
+import { cancelWaiting, recordOutcomes } from '../../../store/sends/attempts.ts';
 import { attempts } from '../../../store/sends/personal-data.ts';
 import { insertSend } from '../../../store/sends/sends.ts';
 import { insertSampleApp } from '../../harness/apps/apps.ts';
@@ -421,7 +421,7 @@ describe('messages of transactional campaigns', () => {
     );
     await attempts.erase!(stack.store, entityId, [{ customerType: 'user_id', customerId: 'erased' }]);
     await write(db, (tx) =>
-      settleAttempts(tx, entityId, [
+      recordOutcomes(tx, entityId, [
         {
           id: row!.id,
           campaignId: campaign.id,
